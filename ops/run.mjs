@@ -1,0 +1,225 @@
+/**
+ * The commands behind `npm start`, `npm test`, `npm run dev`, `check`, `bench` and `demo`: each brings the packages and
+ * the build up to date first, so that all of them work as the first command in a fresh clone. Runs before anything is
+ * installed: Node's own modules only.
+ */
+
+import { spawn } from 'node:child_process';
+import { existsSync, readdirSync, rmSync, statSync, watch, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..');
+const DIST = join(ROOT, 'dist');
+/** Touched after each complete build: sources newer than it ask for another one. */
+const STAMP = join(DIST, '.built');
+const SOURCES = ['protocols', 'vectors', 'query', 'storage', 'actors', 'cluster', 'http', 'ops', 'test'];
+const TEST_FILE_MINUTES_MAX = 5;
+
+const commands = {
+  async start(rest) {
+    await install();
+    await buildIfNeeded();
+    await runHere('ops/main.js', rest);
+  },
+  async test(rest) {
+    await install();
+    await build();
+    await lint();
+    await test(rest);
+  },
+  async check() {
+    await install();
+    await run(bin('typescript', 'bin/tsc'), ['-p', 'tsconfig.json', '--noEmit']);
+    await lint();
+  },
+  async dev(rest) {
+    await install();
+    await dev(rest);
+  },
+  async bench(rest) {
+    await install();
+    await buildIfNeeded();
+    await runHere('ops/bench/main.js', rest);
+  },
+  async demo(rest) {
+    await install();
+    await buildIfNeeded();
+    await runHere('ops/demo/main.js', rest);
+  },
+};
+
+const [name = '', ...rest] = process.argv.slice(2);
+const command = commands[name];
+if (command === undefined) fail(`unknown command «${name}»; one of: ${Object.keys(commands).join(', ')}`);
+process.chdir(ROOT);
+await command(rest);
+
+// ------------------------------------------------------------------ steps
+
+/** Installs the pinned packages when there are none yet, or the lock file changed since. */
+async function install() {
+  // npm writes this file at the end of an installation, so an interrupted one doesn't count.
+  const installed = modifiedMs(join(ROOT, 'node_modules', '.package-lock.json'));
+  if (installed >= modifiedMs(join(ROOT, 'package-lock.json')) && installed > 0) return;
+  say('installing packages');
+  const npm = process.env.npm_execpath;
+  if (npm?.endsWith('.js')) await run(npm, ['ci']);
+  else await spawned('npm', ['ci'], { shell: process.platform === 'win32' });
+}
+
+async function buildIfNeeded() {
+  const built = modifiedMs(STAMP);
+  const newest = Math.max(
+    ...sourceFiles().map(modifiedMs),
+    modifiedMs(join(ROOT, 'tsconfig.json')),
+    modifiedMs(join(ROOT, 'package-lock.json')),
+  );
+  if (built >= newest) return;
+  await build();
+}
+
+async function build() {
+  say('building');
+  rmSync(STAMP, { force: true });
+  removeOrphans();
+  await run(bin('typescript', 'bin/tsc'), ['-p', 'tsconfig.json']);
+  await run(join(ROOT, 'ops', 'build-kernels.mjs'), []);
+  writeFileSync(STAMP, '');
+}
+
+async function lint() {
+  say('checking');
+  await run(bin('@biomejs/biome', 'bin/biome'), ['check', '.']);
+}
+
+/** Runs every test file, or those whose path contains one of `patterns`. */
+async function test(patterns) {
+  const files = filesBelow(join(DIST, 'test'))
+    .filter((file) => file.endsWith('.test.js'))
+    .map((file) => relative(ROOT, file))
+    .filter((file) => patterns.length === 0 || patterns.some((pattern) => file.includes(pattern)))
+    .sort();
+  if (files.length === 0) fail('no test file matches');
+  say(`running ${files.length} test files`);
+  const options = [
+    '--enable-source-maps',
+    '--test',
+    '--test-concurrency=2',
+    '--test-reporter=spec',
+    `--test-timeout=${TEST_FILE_MINUTES_MAX * 60_000}`,
+  ];
+  await spawned(process.execPath, [...options, ...files]);
+}
+
+/** Rebuilds and restarts the node whenever a source file changes. */
+async function dev(rest) {
+  let child = null;
+  let timer = null;
+  let working = false;
+  let again = false;
+
+  async function restart() {
+    if (working) {
+      again = true;
+      return;
+    }
+    working = true;
+    do {
+      again = false;
+      const good = await build().then(
+        () => true,
+        () => false,
+      );
+      if (!good) continue;
+      if (child !== null) await stop(child);
+      say('starting the node');
+      child = spawn(process.execPath, ['--enable-source-maps', join(DIST, 'ops', 'main.js'), ...rest], { stdio: 'inherit' });
+    } while (again);
+    working = false;
+  }
+
+  for (const folder of SOURCES) {
+    watch(join(ROOT, folder), { recursive: true }, (_event, file) => {
+      // The folder of sources named storage is also where a node keeps its data by default.
+      if (file !== null && !/\.(ts|mjs|wasm|ya?ml)$/.test(file)) return;
+      clearTimeout(timer);
+      timer = setTimeout(restart, 200);
+    });
+  }
+  await restart();
+}
+
+function stop(child) {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
+  return new Promise((done) => {
+    child.once('exit', done);
+    child.kill('SIGTERM');
+  });
+}
+
+/** Runs a built program in this process, so that signals and the exit code are its own. */
+async function runHere(file, argv) {
+  const path = join(DIST, file);
+  process.setSourceMapsEnabled(true);
+  process.argv = [process.execPath, path, ...argv];
+  await import(pathToFileURL(path).href);
+}
+
+// ------------------------------------------------------------------ helpers
+
+function bin(packageName, path) {
+  return join(ROOT, 'node_modules', packageName, path);
+}
+
+/** Runs a Node program; rejects unless it ends with 0. */
+function run(file, argv) {
+  return spawned(process.execPath, [file, ...argv]);
+}
+
+function spawned(file, argv, options = {}) {
+  return new Promise((done, refuse) => {
+    const child = spawn(file, argv, { cwd: ROOT, stdio: 'inherit', ...options });
+    child.once('error', refuse);
+    child.once('exit', (code, signal) => {
+      if (code === 0) return done();
+      if (name === 'dev') return refuse(new Error(`${argv[0]} ended with ${code ?? signal}`));
+      process.exit(code ?? 1);
+    });
+  });
+}
+
+function sourceFiles() {
+  return SOURCES.flatMap((folder) => filesBelow(join(ROOT, folder))).filter((file) => /\.(ts|mjs)$/.test(file));
+}
+
+/** Files under a folder, recursively; nothing when it is missing. The data of a node in `storage/collections` is left out. */
+function filesBelow(folder) {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (path === join(ROOT, 'storage', 'collections')) return [];
+    return entry.isDirectory() ? filesBelow(path) : [path];
+  });
+}
+
+/** Removes compiled files whose source is gone, so that no forgotten test runs. */
+function removeOrphans() {
+  for (const file of filesBelow(DIST)) {
+    const match = /^(.*)\.js(\.map)?$/.exec(relative(DIST, file));
+    if (match !== null && !existsSync(join(ROOT, `${match[1]}.ts`))) rmSync(file);
+  }
+}
+
+function modifiedMs(path) {
+  return existsSync(path) ? statSync(path).mtimeMs : 0;
+}
+
+function say(text) {
+  process.stderr.write(`· ${text}\n`);
+}
+
+function fail(text) {
+  process.stderr.write(`${text}\n`);
+  process.exit(1);
+}

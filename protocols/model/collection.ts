@@ -1,0 +1,94 @@
+/** Collection configuration, in the words and the shape of the API (`GET /collections/{name}`). */
+
+import type { Payload } from './payload.js';
+
+export type Distance = 'Cosine' | 'Euclid' | 'Dot' | 'Manhattan';
+
+export interface HnswConfig {
+  m: number;
+  ef_construct: number;
+  /** Kilobytes of vectors below which a filtered search scans. */
+  full_scan_threshold: number;
+  max_indexing_threads?: number;
+  on_disk?: boolean | null;
+  payload_m?: number | null;
+  inline_storage?: boolean;
+}
+
+export interface VectorParams {
+  size: number;
+  distance: Distance;
+  hnsw_config?: Partial<HnswConfig>;
+  on_disk?: boolean;
+  datatype?: 'float32' | 'float16' | 'uint8';
+}
+
+export interface OptimizersConfig {
+  deleted_threshold: number;
+  vacuum_min_vector_number: number;
+  /** 0: the number of CPUs. */
+  default_segment_number: number;
+  /** Kilobytes of vectors; null: chosen by the node. */
+  max_segment_size: number | null;
+  /** Kilobytes; null or 0: off. */
+  memmap_threshold: number | null;
+  /** Kilobytes of vectors above which a segment gets an index; 0: never. */
+  indexing_threshold: number | null;
+  flush_interval_sec: number;
+  max_optimization_threads: number | null;
+  prevent_unoptimized?: boolean | null;
+}
+
+export interface WalConfig {
+  wal_capacity_mb: number;
+  wal_segments_ahead: number;
+  wal_retain_closed?: number;
+}
+
+/** Single vector parameters (their name is ''), or parameters by name. */
+export type VectorsConfig = VectorParams | { [name: string]: VectorParams };
+
+export interface CollectionParams {
+  vectors: VectorsConfig;
+  shard_number: number;
+  sharding_method?: 'auto' | 'custom';
+  replication_factor: number;
+  write_consistency_factor: number;
+  read_fan_out_factor?: number;
+  read_fan_out_delay_ms?: number;
+  on_disk_payload: boolean;
+}
+
+export interface CollectionConfig {
+  params: CollectionParams;
+  hnsw_config: HnswConfig;
+  optimizer_config: OptimizersConfig;
+  wal_config: WalConfig;
+  quantization_config: null;
+  strict_mode_config?: { [key: string]: unknown };
+  metadata?: Payload;
+}
+
+/** The unnamed vector's name. */
+export const DEFAULT_VECTOR = '';
+
+/** Vector parameters by name, in the order of the configuration; a single vector has the name ''. */
+export function vectorsByName(vectors: VectorsConfig): Map<string, VectorParams> {
+  if (isSingleVector(vectors)) return new Map([[DEFAULT_VECTOR, vectors]]);
+  return new Map(Object.entries(vectors));
+}
+
+/** Whether the configuration is the single, unnamed form. */
+export function isSingleVector(vectors: VectorsConfig): vectors is VectorParams {
+  return typeof (vectors as { size?: unknown }).size === 'number';
+}
+
+/** Payload index types of this release. */
+export type FieldType = 'keyword' | 'integer' | 'float' | 'bool' | 'datetime' | 'uuid';
+
+/** A payload index as created: its type and, where given, its parameters as shown in `payload_schema`. */
+export interface FieldSchema {
+  readonly type: FieldType;
+  /** `params` of the request as it is shown back, undefined when the short form was used. */
+  readonly params?: { readonly [key: string]: unknown };
+}

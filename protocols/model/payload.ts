@@ -1,0 +1,6 @@
+/** Payloads: plain JSON objects. `__proto__` and `constructor` are ordinary keys. */
+
+/** A JSON value. Integers that a double cannot hold exactly are bigint. */
+export type JsonValue = null | boolean | number | bigint | string | JsonValue[] | { [key: string]: JsonValue };
+
+export type Payload = { [key: string]: JsonValue };
