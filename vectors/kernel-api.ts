@@ -1,0 +1,94 @@
+/**
+ * What the search kernels offer, in TypeScript's words. `vectors/kernels.ts` implements it on the compiled
+ * WebAssembly (`vectors/kernels/*.ts`, AssemblyScript); `vectors/reference.ts` says the same in plain TypeScript for tests.
+ *
+ * Scores: higher is better for every metric: dot product; minus squared Euclidean distance; minus Manhattan distance.
+ * Ties go to the smaller row. Rows are zero-padded to 16 bytes, so kernels work on whole 128-bit lanes.
+ */
+
+export type Metric = 'dot' | 'l2' | 'l1';
+
+/** Types of stored components. `code`: 8-bit codes, scored with the 16-bit query. */
+export type Element = 'f32' | 'f16' | 'bf16' | 'u8' | 'i8' | 'code';
+
+/** One matrix of rows in the memory. Offsets and strides in bytes. */
+export interface Matrix {
+  readonly element: Element;
+  readonly metric: Metric;
+  readonly offset: number;
+  readonly stride: number;
+  readonly dim: number;
+  /** `element === 'code'`: component = scale * code + origin. */
+  readonly scale?: number;
+  readonly origin?: number;
+}
+
+/** Adjacency of a graph: see `GraphLayout` in `storage/segment/layout.ts` (same fields). */
+export interface Graph {
+  readonly level0: number;
+  readonly m0: number;
+  readonly upperIndex: number;
+  readonly upper: number;
+  readonly m: number;
+  readonly entryRow: number;
+  readonly maxLevel: number;
+}
+
+/** Which rows count. */
+export interface Admission {
+  /** Byte offset of u32 deletedAt [rows]; a row counts while deletedAt > seq. */
+  readonly deletedAt: number;
+  readonly seq: number;
+  /** Byte offset of a bitset (one bit per row) that must be set too; 0: no bitset. */
+  readonly bits: number;
+}
+
+/** Best first; views on scratch, valid until the next call with the same slot. */
+export interface Ranked {
+  readonly count: number;
+  readonly rows: Uint32Array;
+  readonly scores: Float32Array;
+}
+
+export interface Kernels {
+  /**
+   * Writes the query into the slot, as f32 and, for a code matrix, as 16-bit codes.
+   * slot: byte offset of the scratch slot. query: Float32Array [dim] (normalized by the caller for cosine).
+   */
+  setQuery(slot: number, matrix: Matrix, query: Float32Array): void;
+  /** Scans rows [from, to) and keeps the best k. k in 1..rows of the segment. */
+  scan(slot: number, matrix: Matrix, from: number, to: number, admission: Admission, k: number): Ranked;
+  /** As `scan` over the `count` row numbers at scratch `rows`. */
+  gather(slot: number, matrix: Matrix, count: number, admission: Admission, k: number): Ranked;
+  /**
+   * Scores the rows of `ranked` anew with another matrix of the same query (rescoring) and keeps the best k, sorted.
+   * The query must have been set for this matrix.
+   */
+  rescore(slot: number, matrix: Matrix, ranked: Ranked, k: number): Ranked;
+  /**
+   * HNSW search: greedy descent, then the ef best of level 0 (ef >= 1, any size), best k of them.
+   * Rows that don't count are walked through but not returned. `narrow`: the filter lets few rows through, so the
+   * walk scores only rows that count and reaches them over two hops (ACORN-1).
+   */
+  walk(
+    slot: number,
+    matrix: Matrix,
+    graph: Graph,
+    admission: Admission,
+    options: { ef: number; k: number; rows: number; narrow: boolean },
+  ): Ranked;
+  /** Rows below `rows` that count. */
+  countAdmitted(rows: number, admission: Admission): number;
+  /** Writes the row numbers below `rows` that count to scratch `rows` (for `gather`); returns how many. */
+  listAdmitted(slot: number, rows: number, admission: Admission): number;
+  /** Rows that kernels scored since the last call: for reports of cost. */
+  takeScored(): number;
+}
+
+/** Thrown out of a kernel call when `expired()` answered true: the time limit stops the work. */
+export class KernelExpired extends Error {
+  constructor() {
+    super('time limit reached during search');
+    this.name = 'KernelExpired';
+  }
+}

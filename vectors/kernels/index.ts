@@ -1,0 +1,6 @@
+/** What the compiled module exports. See `vectors/kernels.ts` for the caller. */
+
+export { countAdmitted, listAdmitted, setAdmission } from './admission';
+export { gather, rescore, scan } from './scan';
+export { lastTouched, setMatrix, takeScored } from './score';
+export { setGraph, setWalkScratch, walk } from './walk';

@@ -1,0 +1,94 @@
+/** Exact search: the k best of a range of rows, or of a list of rows. */
+
+import { admitted, alive, wordOf } from './admission';
+import { drain, keyOf, push, replaceRoot } from './heap';
+import { expired } from './host';
+import { scoreRows, scoreScattered } from './score';
+
+/** Rows scored between two steps of the heap: their scores stay in the first cache. */
+const CHUNK: u32 = 512;
+/** Chunks between two looks at the time limit: 4096 rows. */
+const CHUNKS_PER_CHECK: u32 = 8;
+
+let chunks: u32 = 0;
+
+/** chunk: u32 rows [CHUNK], then f32 scores [CHUNK]; heap: i64 [k]; out: see `drain`. -1: the time limit has passed. */
+export function scan(from: u32, to: u32, k: u32, chunk: usize, heap: usize, out: usize): i32 {
+  let size: u32 = 0;
+  let count: u32 = 0;
+  chunks = 0;
+  for (let word = from >> 5; word << 5 < to; word++) {
+    let value = wordOf(word, to);
+    if (word << 5 < from) value &= 0xffff_ffff << (from & 31);
+    for (; value != 0; value &= value - 1) {
+      const row = (word << 5) + ctz(value);
+      if (!alive(row)) continue;
+      store<u32>(chunk + ((<usize>count) << 2), row);
+      count++;
+    }
+    // A word adds 32 rows at most.
+    if (count > CHUNK - 32) {
+      if (timeIsUp()) return -1;
+      size = keep(chunk, count, k, heap, size, false);
+      count = 0;
+    }
+  }
+  size = keep(chunk, count, k, heap, size, false);
+  return drain(heap, size, k, out);
+}
+
+/** As `scan`, over `count` rows at `rows` (u32, each once); those that don't count are left out. */
+export function gather(rows: usize, total: u32, k: u32, chunk: usize, heap: usize, out: usize): i32 {
+  let size: u32 = 0;
+  let count: u32 = 0;
+  chunks = 0;
+  for (let index: u32 = 0; index < total; index++) {
+    const row = load<u32>(rows + ((<usize>index) << 2));
+    if (!admitted(row)) continue;
+    store<u32>(chunk + ((<usize>count) << 2), row);
+    count++;
+    if (count == CHUNK) {
+      if (timeIsUp()) return -1;
+      size = keep(chunk, count, k, heap, size, true);
+      count = 0;
+    }
+  }
+  size = keep(chunk, count, k, heap, size, true);
+  return drain(heap, size, k, out);
+}
+
+/** Scores `total` rows at `rows` whether they count or not, and keeps the best k. */
+export function rescore(rows: usize, total: u32, k: u32, chunk: usize, heap: usize, out: usize): i32 {
+  let size: u32 = 0;
+  chunks = 0;
+  for (let index: u32 = 0; index < total; index += CHUNK) {
+    if (timeIsUp()) return -1;
+    const count = min(CHUNK, total - index);
+    memory.copy(chunk, rows + ((<usize>index) << 2), (<usize>count) << 2);
+    size = keep(chunk, count, k, heap, size, true);
+  }
+  return drain(heap, size, k, out);
+}
+
+function timeIsUp(): bool {
+  chunks++;
+  return chunks % CHUNKS_PER_CHECK == 0 && expired();
+}
+
+/** Scores `count` rows and keeps the best k of them and of the heap's `size` keys. Returns the heap's new size. */
+function keep(chunk: usize, count: u32, k: u32, heap: usize, size: u32, scattered: bool): u32 {
+  const scores = chunk + ((<usize>CHUNK) << 2);
+  if (scattered) scoreScattered(chunk, count, scores);
+  else scoreRows(chunk, count, scores);
+  for (let index: u32 = 0; index < count; index++) {
+    const at = (<usize>index) << 2;
+    const key = keyOf(load<f32>(scores + at), load<u32>(chunk + at));
+    if (size < k) {
+      push<u8>(heap, size, key);
+      size++;
+    } else if (key > load<i64>(heap)) {
+      replaceRoot<u8>(heap, size, key);
+    }
+  }
+  return size;
+}

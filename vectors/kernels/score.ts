@@ -1,0 +1,232 @@
+/**
+ * Scores of a list of rows under the matrix and query set last. Rows are taken four at a time with an accumulator each:
+ * a walk jumps through memory, and four rows on their way at once hide most of the waiting.
+ */
+
+import { addCodes, addPart, decodePart, partsOf, sumsOf, tidyScores } from './lanes';
+
+/** Kinds of kernels: 3 * element + metric, elements f32, f16, bf16, u8, i8, code; and `code` with a far query under L2. */
+const CODE_L2_FAR: i32 = 18;
+
+let kind: i32 = 0;
+let matrixOffset: usize = 0;
+let matrixStride: usize = 0;
+/** Bytes of a row that count: a multiple of 16. */
+let rowBytes: usize = 0;
+let query: usize = 0;
+/** Codes: score = factor * sum + constant; with a far query factor * sum of squares + cross * sum of products + constant. */
+let factor: f32 = 1;
+let cross: f32 = 0;
+let constant: f32 = 0;
+
+let scored: u32 = 0;
+
+export function setMatrix(
+  newKind: i32,
+  offset: usize,
+  stride: usize,
+  bytes: usize,
+  queryOffset: usize,
+  newFactor: f32,
+  newCross: f32,
+  newConstant: f32,
+): void {
+  kind = newKind;
+  matrixOffset = offset;
+  matrixStride = stride;
+  rowBytes = bytes;
+  query = queryOffset;
+  factor = newFactor;
+  cross = newCross;
+  constant = newConstant;
+}
+
+export function takeScored(): u32 {
+  const count = scored;
+  scored = 0;
+  return count;
+}
+
+/** Writes to `out` (f32 [count]) the scores of the rows at `rows` (u32 [count]). Both must have room for a multiple of four. */
+export function scoreRows(rows: usize, count: u32, out: usize): void {
+  if (count == 0) return;
+  scored += count;
+  // The last batch is filled with its own last row: its bytes are in the cache anyway.
+  const last = load<u32>(rows + ((<usize>count - 1) << 2));
+  for (let fill = count; (fill & 3) != 0; fill++) store<u32>(rows + ((<usize>fill) << 2), last);
+  const end = rows + ((<usize>((count + 3) & ~3)) << 2);
+  switch (kind) {
+    case 0: return scoreFloats<f32, u8>(rows, end, out);
+    case 1: return scoreFloats<f32, u16>(rows, end, out);
+    case 2: return scoreFloats<f32, u32>(rows, end, out);
+    case 3: return scoreFloats<u16, u8>(rows, end, out);
+    case 4: return scoreFloats<u16, u16>(rows, end, out);
+    case 5: return scoreFloats<u16, u32>(rows, end, out);
+    case 6: return scoreFloats<i16, u8>(rows, end, out);
+    case 7: return scoreFloats<i16, u16>(rows, end, out);
+    case 8: return scoreFloats<i16, u32>(rows, end, out);
+    case 9: return scoreFloats<u8, u8>(rows, end, out);
+    case 10: return scoreFloats<u8, u16>(rows, end, out);
+    case 11: return scoreFloats<u8, u32>(rows, end, out);
+    case 12: return scoreFloats<i8, u8>(rows, end, out);
+    case 13: return scoreFloats<i8, u16>(rows, end, out);
+    case 14: return scoreFloats<i8, u32>(rows, end, out);
+    case 15: return scoreCodes<u8>(rows, end, out);
+    case 16: return scoreCodes<u16>(rows, end, out);
+    case 17: return scoreCodes<u32>(rows, end, out);
+    case CODE_L2_FAR: return scoreFarCodes(rows, end, out);
+    default: unreachable();
+  }
+}
+
+/** Rows whose first bytes are asked for before the first of them is scored. */
+const TOUCH_GROUP: u32 = 32;
+
+/** Where touched bytes end up, so that no compiler takes the loads for useless. */
+let touched: u32 = 0;
+
+export function lastTouched(): u32 {
+  return touched;
+}
+
+/**
+ * As `scoreRows` for rows that lie far apart: the first two cache lines of each are asked for at once, after which the
+ * processor fetches the lines that follow. Measured on walks over 60k rows of 784 codes, with and
+ * without in shuffled turns: 6 to 10 % less time (medians of 24 passes, see vectors/README.md).
+ */
+export function scoreScattered(rows: usize, count: u32, out: usize): void {
+  for (let from: u32 = 0; from < count; from += TOUCH_GROUP) {
+    const start = rows + ((<usize>from) << 2);
+    const groupCount = min(TOUCH_GROUP, count - from);
+    let sum: u32 = 0;
+    for (let index: u32 = 0; index < groupCount; index++) {
+      const row = rowAt(start, index);
+      sum += load<u32>(row) + load<u32>(row + min<usize>(64, rowBytes - 4));
+    }
+    touched = sum;
+    scoreRows(start, groupCount, out + ((<usize>from) << 2));
+  }
+}
+
+// @ts-ignore: decorator
+@inline
+function rowAt(rows: usize, index: usize): usize {
+  return matrixOffset + <usize>load<u32>(rows + (index << 2)) * matrixStride;
+}
+
+function scoreFloats<E, M>(rows: usize, end: usize, out: usize): void {
+  const bytes = rowBytes;
+  const queryStart = query;
+  for (; rows < end; rows += 16, out += 16) {
+    let a = rowAt(rows, 0);
+    let b = rowAt(rows, 1);
+    let c = rowAt(rows, 2);
+    let d = rowAt(rows, 3);
+    const stop = a + bytes;
+    let q = queryStart;
+    let sumA = f32x4.splat(0);
+    let sumB = f32x4.splat(0);
+    let sumC = f32x4.splat(0);
+    let sumD = f32x4.splat(0);
+    while (a < stop) {
+      const rawA = v128.load(a);
+      const rawB = v128.load(b);
+      const rawC = v128.load(c);
+      const rawD = v128.load(d);
+      let part = v128.load(q);
+      sumA = addPart<M>(sumA, decodePart<E>(rawA, 0), part);
+      sumB = addPart<M>(sumB, decodePart<E>(rawB, 0), part);
+      sumC = addPart<M>(sumC, decodePart<E>(rawC, 0), part);
+      sumD = addPart<M>(sumD, decodePart<E>(rawD, 0), part);
+      if (partsOf<E>() > 1) {
+        part = v128.load(q, 16);
+        sumA = addPart<M>(sumA, decodePart<E>(rawA, 1), part);
+        sumB = addPart<M>(sumB, decodePart<E>(rawB, 1), part);
+        sumC = addPart<M>(sumC, decodePart<E>(rawC, 1), part);
+        sumD = addPart<M>(sumD, decodePart<E>(rawD, 1), part);
+      }
+      if (partsOf<E>() > 2) {
+        part = v128.load(q, 32);
+        sumA = addPart<M>(sumA, decodePart<E>(rawA, 2), part);
+        sumB = addPart<M>(sumB, decodePart<E>(rawB, 2), part);
+        sumC = addPart<M>(sumC, decodePart<E>(rawC, 2), part);
+        sumD = addPart<M>(sumD, decodePart<E>(rawD, 2), part);
+        part = v128.load(q, 48);
+        sumA = addPart<M>(sumA, decodePart<E>(rawA, 3), part);
+        sumB = addPart<M>(sumB, decodePart<E>(rawB, 3), part);
+        sumC = addPart<M>(sumC, decodePart<E>(rawC, 3), part);
+        sumD = addPart<M>(sumD, decodePart<E>(rawD, 3), part);
+      }
+      a += 16;
+      b += 16;
+      c += 16;
+      d += 16;
+      q += partsOf<E>() * 16;
+    }
+    const sums = sumsOf(sumA, sumB, sumC, sumD);
+    v128.store(out, tidyScores(sizeof<M>() == 1 ? sums : f32x4.neg(sums)));
+  }
+}
+
+function scoreCodes<M>(rows: usize, end: usize, out: usize): void {
+  const bytes = rowBytes;
+  const queryStart = query;
+  for (; rows < end; rows += 16, out += 16) {
+    let a = rowAt(rows, 0);
+    let b = rowAt(rows, 1);
+    let c = rowAt(rows, 2);
+    let d = rowAt(rows, 3);
+    const stop = a + bytes;
+    let q = queryStart;
+    let sumA = i32x4.splat(0);
+    let sumB = i32x4.splat(0);
+    let sumC = i32x4.splat(0);
+    let sumD = i32x4.splat(0);
+    while (a < stop) {
+      let part = v128.load(q);
+      sumA = addCodes<M>(sumA, v128.load_ext<u8>(a), part);
+      sumB = addCodes<M>(sumB, v128.load_ext<u8>(b), part);
+      sumC = addCodes<M>(sumC, v128.load_ext<u8>(c), part);
+      sumD = addCodes<M>(sumD, v128.load_ext<u8>(d), part);
+      part = v128.load(q, 16);
+      sumA = addCodes<M>(sumA, v128.load_ext<u8>(a, 8), part);
+      sumB = addCodes<M>(sumB, v128.load_ext<u8>(b, 8), part);
+      sumC = addCodes<M>(sumC, v128.load_ext<u8>(c, 8), part);
+      sumD = addCodes<M>(sumD, v128.load_ext<u8>(d, 8), part);
+      a += 16;
+      b += 16;
+      c += 16;
+      d += 16;
+      q += 32;
+    }
+    v128.store(out, tidyScores(f32x4.add(f32x4.mul(codeSums(sumA, sumB, sumC, sumD), f32x4.splat(factor)), f32x4.splat(constant))));
+  }
+}
+
+/**
+ * L2 where a component of the query lies so far outside the codes that squared differences would leave 32 bits: by
+ * |c - q|² = Σc² - 2Σcq + |q|², with the query scaled to 16 bits.
+ */
+function scoreFarCodes(rows: usize, end: usize, out: usize): void {
+  const bytes = rowBytes;
+  for (; rows < end; rows += 4, out += 4) {
+    const row = rowAt(rows, 0);
+    let squares = i32x4.splat(0);
+    let products = i32x4.splat(0);
+    for (let at: usize = 0; at < bytes; at += 8) {
+      const codes = v128.load_ext<u8>(row + at);
+      squares = i32x4.add(squares, i32x4.dot_i16x8_s(codes, codes));
+      products = i32x4.add(products, i32x4.dot_i16x8_s(codes, v128.load(query + (at << 1))));
+    }
+    const scores = codeSums(squares, products, squares, products);
+    const score = f32x4.extract_lane(scores, 0) * factor + f32x4.extract_lane(scores, 1) * cross + constant;
+    store<f32>(out, f32x4.extract_lane(tidyScores(f32x4.splat(score)), 0));
+  }
+}
+
+/** Lane sums of four i32x4, as one f32x4. Lanes fit in 32 bits (the query was cut for that), their sums need not. */
+// @ts-ignore: decorator
+@inline
+function codeSums(a: v128, b: v128, c: v128, d: v128): v128 {
+  return sumsOf(f32x4.convert_i32x4_s(a), f32x4.convert_i32x4_s(b), f32x4.convert_i32x4_s(c), f32x4.convert_i32x4_s(d));
+}

@@ -1,0 +1,201 @@
+/**
+ * Search of a graph of near neighbours (HNSW: Malkov and Yashunin, 2016), with rows that don't count walked through or,
+ * under a narrow filter, jumped over (ACORN-1: Patel et al., 2024).
+ *
+ * W1: every row is scored at most once. Rows scored on upper levels start the search of level 0 with their scores.
+ * W2: `candidates` and `results` have room for every row: a row enters each at most once.
+ * W3: if fewer than `ef` results are found while more rows count, the graph has parts that the walk can't reach (or
+ *     that the filter cuts off); the rows left over are scored one by one, so that a search is never short of results.
+ */
+
+import { admitted, alive, hasBit, wordOf } from './admission';
+import { drain, dropRoot, keyOf, push, replaceRoot, rowOf } from './heap';
+import { expired, HOPS_PER_CHECK } from './host';
+import { scoreScattered } from './score';
+
+/** Rows of one batch to be scored, at most; `neighbours` holds as many rows and scores. */
+const BATCH: u32 = 2048;
+
+const NONE: u32 = 0xffff_ffff;
+
+let level0: usize = 0;
+let level0Words: usize = 0;
+let upperIndex: usize = 0;
+let upper: usize = 0;
+let upperWords: usize = 0;
+let entryRow: u32 = 0;
+let maxLevel: u32 = 0;
+
+let visited: usize = 0;
+let candidates: usize = 0;
+let results: usize = 0;
+let batch: usize = 0;
+
+let candidateCount: u32 = 0;
+let resultCount: u32 = 0;
+let resultMax: u32 = 0;
+let batchCount: u32 = 0;
+let bestKey: i64 = 0;
+
+export function setGraph(
+  newLevel0: usize,
+  m0: u32,
+  newUpperIndex: usize,
+  newUpper: usize,
+  m: u32,
+  newEntryRow: u32,
+  newMaxLevel: u32,
+): void {
+  level0 = newLevel0;
+  level0Words = (<usize>m0 + 1) << 2;
+  upperIndex = newUpperIndex;
+  upper = newUpper;
+  upperWords = (<usize>m + 1) << 2;
+  entryRow = newEntryRow;
+  maxLevel = newMaxLevel;
+}
+
+export function setWalkScratch(newVisited: usize, newCandidates: usize, newResults: usize, neighbours: usize): void {
+  visited = newVisited;
+  candidates = newCandidates;
+  results = newResults;
+  batch = neighbours;
+}
+
+/**
+ * The k best of the ef best rows that the walk finds, as `drain` writes them, in `results`. rows: rows of the segment;
+ * ef and k at most `rows`. -1: the time limit has passed.
+ */
+export function walk(rows: u32, ef: u32, k: u32, narrow: bool): i32 {
+  memory.fill(visited, 0, (<usize>((rows + 31) >> 5)) << 2);
+  candidateCount = 0;
+  resultCount = 0;
+  resultMax = ef;
+  batchCount = 0;
+  bestKey = i64.MIN_VALUE;
+  if (entryRow == NONE) return 0;
+  collect(entryRow);
+  absorb();
+  for (let level = maxLevel; level > 0; level--) descend(level);
+  if (narrow ? jump() : stroll()) return -1;
+  if (resultCount < ef && scoreRest(rows)) return -1;
+  // `drain` must not write over the heap that it reads.
+  memory.copy(candidates, results, (<usize>resultCount) << 3);
+  return drain(candidates, resultCount, k, results);
+}
+
+/** Goes to the best neighbour on a level as long as there is a better one. */
+function descend(level: u32): void {
+  for (;;) {
+    const before = bestKey;
+    const upperOf = load<u32>(upperIndex + ((<usize>rowOf(before)) << 2));
+    const list = upper + ((<usize>upperOf) << 2) + <usize>(level - 1) * upperWords;
+    const count = load<u32>(list);
+    for (let index: u32 = 1; index <= count; index++) collect(load<u32>(list + ((<usize>index) << 2)));
+    absorb();
+    if (bestKey == before) return;
+  }
+}
+
+/** Level 0: opens candidates, best first, until none can lead to a better result. True: the time limit has passed. */
+function stroll(): bool {
+  for (let hop: u32 = 1; candidateCount > 0; hop++) {
+    const key = load<i64>(candidates);
+    if (resultCount == resultMax && key < load<i64>(results)) return false;
+    if (hop % HOPS_PER_CHECK == 0 && expired()) return true;
+    dropRoot<bool>(candidates, candidateCount--);
+    const list = level0 + <usize>rowOf(key) * level0Words;
+    const end = list + ((<usize>load<u32>(list)) << 2);
+    for (let at = list; at < end; at += 4) collect(load<u32>(at, 4));
+    absorb();
+  }
+  return false;
+}
+
+/** As `stroll`, over rows that count only; a neighbour that doesn't count is replaced by its own neighbours. */
+function jump(): bool {
+  for (let hop: u32 = 1; candidateCount > 0; hop++) {
+    const key = load<i64>(candidates);
+    if (resultCount == resultMax && key < load<i64>(results)) return false;
+    if (hop % (HOPS_PER_CHECK / 4) == 0 && expired()) return true;
+    dropRoot<bool>(candidates, candidateCount--);
+    const list = level0 + <usize>rowOf(key) * level0Words;
+    const end = list + ((<usize>load<u32>(list)) << 2);
+    for (let at = list; at < end; at += 4) {
+      const row = load<u32>(at, 4);
+      if (admitted(row)) {
+        collect(row);
+        continue;
+      }
+      // Visited: its neighbours were looked at from another side.
+      if (!visit(row)) continue;
+      const second = level0 + <usize>row * level0Words;
+      const secondEnd = second + ((<usize>load<u32>(second)) << 2);
+      for (let next = second; next < secondEnd; next += 4) {
+        const far = load<u32>(next, 4);
+        if (admitted(far)) collect(far);
+      }
+    }
+    absorb();
+  }
+  return false;
+}
+
+/** Scores the rows that count and were not visited (W3). True: the time limit has passed. */
+function scoreRest(rows: u32): bool {
+  for (let word: u32 = 0; word << 5 < rows; word++) {
+    let value = wordOf(word, rows) & ~load<u32>(visited + ((<usize>word) << 2));
+    for (; value != 0; value &= value - 1) {
+      const row = (word << 5) + ctz(value);
+      if (alive(row)) collect(row);
+    }
+    if (batchCount == 0 || (word & 127) != 127) continue;
+    if (expired()) return true;
+    absorb();
+  }
+  absorb();
+  return false;
+}
+
+/** Marks a row as visited; false: it was already. */
+// @ts-ignore: decorator
+@inline
+function visit(row: u32): bool {
+  const at = visited + ((<usize>(row >> 5)) << 2);
+  const word = load<u32>(at);
+  const bit: u32 = 1 << (row & 31);
+  store<u32>(at, word | bit);
+  return (word & bit) == 0;
+}
+
+/** Puts a row in the batch unless it was visited. */
+// @ts-ignore: decorator
+@inline
+function collect(row: u32): void {
+  // Without a branch: whether a row was visited is hard to foretell.
+  store<u32>(batch + ((<usize>batchCount) << 2), row);
+  batchCount += <u32>visit(row);
+  if (batchCount == BATCH) absorb();
+}
+
+/** Scores the batch and takes its rows as candidates and, those that count, as results. */
+function absorb(): void {
+  const scores = batch + ((<usize>BATCH) << 2);
+  const count = batchCount;
+  batchCount = 0;
+  scoreScattered(batch, count, scores);
+  for (let index: u32 = 0; index < count; index++) {
+    const at = (<usize>index) << 2;
+    const row = load<u32>(batch + at);
+    const key = keyOf(load<f32>(scores + at), row);
+    if (key > bestKey) bestKey = key;
+    if (resultCount == resultMax) {
+      if (key < load<i64>(results)) continue;
+      push<bool>(candidates, candidateCount++, key);
+      if (admitted(row)) replaceRoot<u8>(results, resultCount, key);
+    } else {
+      push<bool>(candidates, candidateCount++, key);
+      if (admitted(row)) push<u8>(results, resultCount++, key);
+    }
+  }
+}
