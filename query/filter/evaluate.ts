@@ -1,0 +1,409 @@
+/**
+ * Which rows of a segment pass a filter, as a bitset.
+ *
+ * First every condition gets bounds from its index: rows that pass for sure and rows that may. They are combined
+ * through the whole filter, and only rows that are still open then have their payload read, once each, for all
+ * conditions together. A row that an index has decided is never read.
+ */
+
+import type { FieldSchema } from '../../protocols/model/collection.js';
+import type { Condition, FieldCondition, Filter } from '../../protocols/model/filter.js';
+import { nestedPath } from '../../protocols/model/json-path.js';
+import {
+  clearBehind,
+  countBits,
+  emptyBits,
+  forEachBit,
+  fullBits,
+  hasBit,
+  intersect,
+  invert,
+  isEmptyBits,
+  setBit,
+  subtract,
+  unite,
+  wordsOf,
+} from './bits.js';
+import type { ConditionCache } from './cache.js';
+import { compileCondition, compileFilter, type PredicateContext, type RowTest } from './predicate.js';
+import type { FieldIndex, FilterSource } from './source.js';
+
+/** Longer filters (long lists of ids) are not worth their place in the cache. */
+const CACHED_KEY_LENGTH_MAX = 4096;
+/** Rows read between two looks at the clock. */
+const CHECKPOINT_ROWS = 256;
+
+/** yes ⊆ rows that pass ⊆ maybe. The same array where they are equal. Never changed once made. */
+interface Bounds {
+  readonly yes: Uint32Array;
+  readonly maybe: Uint32Array;
+}
+
+interface Evaluation {
+  readonly source: FilterSource;
+  readonly cache: ConditionCache | undefined;
+  /** Rows below are decided already. */
+  readonly from: number;
+  readonly schemaOf: (key: string) => FieldSchema | undefined;
+  /** Exact bits of conditions that an index (or the cache) has answered. */
+  readonly answered: Map<Condition, Uint32Array>;
+  /** Conditions that need payloads. */
+  readonly open: Condition[];
+}
+
+/**
+ * Bits of the rows that pass, deleted ones included (the caller masks them). The array is the caller's own.
+ * Pure but for the cache. Reads payloads only of rows that no index decides. Errors: what `source.checkpoint` throws.
+ */
+export function evaluateFilter(filter: Filter, source: FilterSource, cache?: ConditionCache): Uint32Array {
+  const key = cache === undefined ? undefined : filterKey(filter, source);
+  if (cache === undefined || key === undefined) return evaluateFrom(filter, source, undefined, 0);
+  const cached = cache.get(key);
+  const from = cached === undefined ? 0 : Math.min(cached.rows, source.rows);
+  if (cached !== undefined && from === source.rows) return firstRows(cached.bits, source.rows);
+  const bits = evaluateFrom(filter, source, cache, from);
+  if (cached !== undefined) unite(bits, cached.bits);
+  cache.set(key, { rows: source.rows, bits });
+  return bits.slice();
+}
+
+/** Bits of the rows `from` <= row < rows that pass. */
+function evaluateFrom(filter: Filter, source: FilterSource, cache: ConditionCache | undefined, from: number): Uint32Array {
+  const schemaOf = (key: string): FieldSchema | undefined => source.fieldSchema?.(key);
+  const evaluation: Evaluation = { source, cache, from, schemaOf, answered: new Map(), open: [] };
+  const bounds = filterBounds(filter, evaluation);
+  const result = bounds.yes.slice();
+  if (bounds.yes !== bounds.maybe) {
+    const undecided = bounds.maybe.slice();
+    subtract(undecided, bounds.yes);
+    if (from > 0) intersect(undecided, fullBits(source.rows, from));
+    readPayloads(filter, evaluation, undecided, result);
+  }
+  if (from > 0) intersect(result, fullBits(source.rows, from));
+  return result;
+}
+
+/** Sets the bits of those `undecided` rows in `result` whose payload passes. */
+function readPayloads(filter: Filter, evaluation: Evaluation, undecided: Uint32Array, result: Uint32Array): void {
+  const { source } = evaluation;
+  const count = countBits(undecided);
+  if (count === 0) return;
+  const context = contextOf(evaluation);
+  const test = compileFilter(filter, context);
+  // When every row is read anyway, each open condition is decided for itself too, so that other filters can use it.
+  const keepers = evaluation.from === 0 && count === source.rows ? keepersOf(evaluation, context) : [];
+  readRows(undecided, source, (row, payload) => {
+    if (test(row, payload, payload)) setBit(result, row);
+    for (const keeper of keepers) if (keeper.test(row, payload, payload)) setBit(keeper.bits, row);
+  });
+  for (const { key, bits } of keepers) evaluation.cache?.set(key, { rows: source.rows, bits });
+}
+
+interface Keeper {
+  readonly key: string;
+  readonly test: RowTest;
+  readonly bits: Uint32Array;
+}
+
+function keepersOf(evaluation: Evaluation, context: PredicateContext): Keeper[] {
+  if (evaluation.cache === undefined) return [];
+  const keepers = new Map<string, Keeper>();
+  for (const condition of evaluation.open) {
+    const key = conditionKey(condition, evaluation.source);
+    if (key === undefined || keepers.has(key)) continue;
+    keepers.set(key, { key, test: compileCondition(condition, context), bits: emptyBits(evaluation.source.rows) });
+  }
+  return [...keepers.values()];
+}
+
+function contextOf(evaluation: Evaluation): PredicateContext {
+  return {
+    fieldSchema: evaluation.schemaOf,
+    known: (condition) => {
+      const bits = evaluation.answered.get(condition);
+      return bits === undefined ? undefined : (row) => hasBit(bits, row);
+    },
+  };
+}
+
+function readRows(
+  rows: Uint32Array,
+  source: FilterSource,
+  visit: (row: number, payload: ReturnType<FilterSource['payload']>) => void,
+): void {
+  let seen = 0;
+  forEachBit(rows, (row) => {
+    if (++seen % CHECKPOINT_ROWS === 0) source.checkpoint?.();
+    visit(row, source.payload(row));
+  });
+}
+
+// ------------------------------------------------------------------ bounds
+
+function filterBounds(filter: Filter, evaluation: Evaluation): Bounds {
+  const { rows } = evaluation.source;
+  let bounds = same(fullBits(rows));
+  const narrow = (next: Bounds): void => {
+    bounds = and(bounds, next);
+  };
+  for (const condition of cheapFirst(filter.must, evaluation.source)) {
+    narrow(conditionBounds(condition, evaluation));
+    if (isEmptyBits(bounds.maybe)) return same(bounds.maybe);
+  }
+  for (const condition of filter.mustNot) narrow(not(conditionBounds(condition, evaluation), rows));
+  if (filter.should.length > 0) narrow(filter.should.map((condition) => conditionBounds(condition, evaluation)).reduce(or));
+  if (filter.minShould !== null) {
+    const { conditions, minCount } = filter.minShould;
+    narrow(
+      atLeast(
+        conditions.map((condition) => conditionBounds(condition, evaluation)),
+        minCount,
+        rows,
+      ),
+    );
+  }
+  return bounds;
+}
+
+/** Conditions that leave few rows first: when none is left, the others are not looked at. */
+function cheapFirst(conditions: readonly Condition[], source: FilterSource): readonly Condition[] {
+  if (conditions.length < 2) return conditions;
+  const most = (condition: Condition): number => {
+    if (condition.kind === 'hasId') return condition.ids.length;
+    const asked = indexCondition(condition);
+    const bound = asked === undefined ? undefined : source.fieldIndex(asked.key)?.cardinality(asked)?.max;
+    return bound ?? source.rows + 1;
+  };
+  const order = conditions.map((condition, at) => ({ condition, at, most: most(condition) }));
+  return order.sort((a, b) => a.most - b.most || a.at - b.at).map((entry) => entry.condition);
+}
+
+function conditionBounds(condition: Condition, evaluation: Evaluation): Bounds {
+  const { source } = evaluation;
+  const answered = evaluation.answered.get(condition);
+  if (answered !== undefined) return same(answered);
+  switch (condition.kind) {
+    case 'filter':
+      return filterBounds(condition.filter, evaluation);
+    case 'hasId': {
+      const bits = emptyBits(source.rows);
+      for (const row of source.rowsWithIds(condition.ids)) if (row < source.rows) setBit(bits, row);
+      return answer(condition, bits, evaluation);
+    }
+    case 'hasVector': {
+      const bits = emptyBits(source.rows);
+      for (let row = 0; row < source.rows; row++) if (source.hasVector(condition.name, row)) setBit(bits, row);
+      return answer(condition, bits, evaluation);
+    }
+    case 'nested':
+      return (
+        fromCache(condition, evaluation) ?? openBounds(condition, nestedCandidates(condition.key, condition.filter, evaluation), evaluation)
+      );
+    default: {
+      const asked = indexCondition(condition) as FieldCondition;
+      const index = source.fieldIndex(asked.key);
+      if (index === undefined) return fromCache(condition, evaluation) ?? openBounds(condition, undefined, evaluation);
+      const bits = emptyBits(source.rows);
+      const quality = index.match(asked, bits);
+      if (quality === 'exact') return answer(condition, bits, evaluation);
+      return fromCache(condition, evaluation) ?? openBounds(condition, quality === 'superset' ? bits : undefined, evaluation);
+    }
+  }
+}
+
+/** The condition an index is asked for; undefined for conditions on no field. */
+function indexCondition(condition: Condition): FieldCondition | undefined {
+  switch (condition.kind) {
+    case 'isEmpty':
+      return { kind: 'fieldIsEmpty', key: condition.key, isEmpty: true };
+    case 'isNull':
+      return { kind: 'fieldIsNull', key: condition.key, isNull: true };
+    case 'hasId':
+    case 'hasVector':
+    case 'nested':
+    case 'filter':
+      return undefined;
+    default:
+      return condition;
+  }
+}
+
+function answer(condition: Condition, bits: Uint32Array, evaluation: Evaluation): Bounds {
+  evaluation.answered.set(condition, bits);
+  return same(bits);
+}
+
+function openBounds(condition: Condition, candidates: Uint32Array | undefined, evaluation: Evaluation): Bounds {
+  evaluation.open.push(condition);
+  const { rows } = evaluation.source;
+  return { yes: emptyBits(rows), maybe: candidates ?? fullBits(rows) };
+}
+
+/** Rows that may pass a nested condition: each value it must match has to stand somewhere in the row. */
+function nestedCandidates(key: string, filter: Filter, evaluation: Evaluation): Uint32Array | undefined {
+  const { source } = evaluation;
+  let candidates: Uint32Array | undefined;
+  for (const condition of filter.must) {
+    if (condition.kind !== 'match' || condition.match.kind === 'except') continue;
+    const fullKey = nestedPath(key, condition.key);
+    const index: FieldIndex | undefined = source.fieldIndex(fullKey);
+    if (index === undefined) continue;
+    const bits = emptyBits(source.rows);
+    if (index.match({ ...condition, key: fullKey }, bits) === 'unable') continue;
+    if (candidates === undefined) candidates = bits;
+    else intersect(candidates, bits);
+  }
+  return candidates;
+}
+
+/** Bits of a condition that the cache knows, brought up to date. */
+function fromCache(condition: Condition, evaluation: Evaluation): Bounds | undefined {
+  const { cache, source } = evaluation;
+  // A filter that is only carried on reads the few new payloads once, for all its conditions together.
+  if (cache === undefined || evaluation.from > 0) return undefined;
+  const key = conditionKey(condition, source);
+  const cached = key === undefined ? undefined : cache.get(key);
+  if (key === undefined || cached === undefined) return undefined;
+  const bits = firstRows(cached.bits, source.rows);
+  if (cached.rows < source.rows) {
+    const test = compileCondition(condition, contextOf(evaluation));
+    readRows(fullBits(source.rows, cached.rows), source, (row, payload) => {
+      if (test(row, payload, payload)) setBit(bits, row);
+    });
+    cache.set(key, { rows: source.rows, bits });
+  }
+  return answer(condition, bits, evaluation);
+}
+
+/** A copy for `rows` rows of bits that may have more or fewer. */
+function firstRows(bits: Uint32Array, rows: number): Uint32Array {
+  const words = wordsOf(rows);
+  if (bits.length < words) {
+    const longer = emptyBits(rows);
+    longer.set(bits);
+    return longer;
+  }
+  const copy = bits.slice(0, words);
+  clearBehind(copy, rows);
+  return copy;
+}
+
+function same(bits: Uint32Array): Bounds {
+  return { yes: bits, maybe: bits };
+}
+
+function not(bounds: Bounds, rows: number): Bounds {
+  const yes = bounds.maybe.slice();
+  invert(yes, rows);
+  if (bounds.yes === bounds.maybe) return same(yes);
+  const maybe = bounds.yes.slice();
+  invert(maybe, rows);
+  return { yes, maybe };
+}
+
+function and(a: Bounds, b: Bounds): Bounds {
+  return combine(a, b, intersect);
+}
+
+function or(a: Bounds, b: Bounds): Bounds {
+  return combine(a, b, unite);
+}
+
+function combine(a: Bounds, b: Bounds, operate: (target: Uint32Array, other: Uint32Array) => void): Bounds {
+  const yes = a.yes.slice();
+  operate(yes, b.yes);
+  if (a.yes === a.maybe && b.yes === b.maybe) return same(yes);
+  const maybe = a.maybe.slice();
+  operate(maybe, b.maybe);
+  return { yes, maybe };
+}
+
+function atLeast(all: readonly Bounds[], minCount: number, rows: number): Bounds {
+  const yes = reached(
+    all.map((bounds) => bounds.yes),
+    minCount,
+    rows,
+  );
+  if (all.every((bounds) => bounds.yes === bounds.maybe)) return same(yes);
+  const maybe = reached(
+    all.map((bounds) => bounds.maybe),
+    minCount,
+    rows,
+  );
+  return { yes, maybe };
+}
+
+/** Rows that are set in `minCount` of the sets or more. Counts all rows at once, one bit of the counts per plane. */
+function reached(sets: readonly Uint32Array[], minCount: number, rows: number): Uint32Array {
+  if (minCount <= 0) return fullBits(rows);
+  if (minCount > sets.length) return emptyBits(rows);
+  const planes = Array.from({ length: 32 - Math.clz32(sets.length) }, () => emptyBits(rows));
+  for (const set of sets) addOne(planes, set);
+  const result = emptyBits(rows);
+  for (let word = 0; word < result.length; word++) {
+    let greater = 0;
+    let equal = 0xffff_ffff;
+    for (let bit = planes.length - 1; bit >= 0; bit--) {
+      const plane = (planes[bit] as Uint32Array)[word] as number;
+      if ((minCount >>> bit) & 1) equal &= plane;
+      else {
+        greater |= equal & plane;
+        equal &= ~plane;
+      }
+    }
+    result[word] = greater | equal;
+  }
+  clearBehind(result, rows);
+  return result;
+}
+
+function addOne(planes: readonly Uint32Array[], set: Uint32Array): void {
+  for (let word = 0; word < set.length; word++) {
+    let carry = set[word] as number;
+    for (let bit = 0; carry !== 0 && bit < planes.length; bit++) {
+      const plane = planes[bit] as Uint32Array;
+      const before = plane[word] as number;
+      plane[word] = before ^ carry;
+      carry &= before;
+    }
+  }
+}
+
+// ------------------------------------------------------------------ keys of the cache
+
+/** Text that is equal for equal filters over equal indexes; undefined when it would be too long to keep. */
+function filterKey(filter: Filter, source: FilterSource): string | undefined {
+  return keyOf('filter', filter, source);
+}
+
+function conditionKey(condition: Condition, source: FilterSource): string | undefined {
+  return keyOf('condition', condition, source);
+}
+
+function keyOf(kind: string, value: Filter | Condition, source: FilterSource): string | undefined {
+  let length = 0;
+  const schemas = new Set<string>();
+  try {
+    const text = JSON.stringify(value, (name, member: unknown) => {
+      // A list is cut short before it is written out.
+      length += typeof member === 'string' ? member.length : 4;
+      if (length > CACHED_KEY_LENGTH_MAX) throw TOO_LONG;
+      if (name === 'key' && typeof member === 'string') schemas.add(`${member}=${schemaKey(member, source)}`);
+      // A bigint must not look like a string of digits.
+      return typeof member === 'bigint' ? { bigint: member.toString() } : member;
+    });
+    return `${kind} ${text} ${[...schemas].join(' ')}`;
+  } catch (error) {
+    if (error === TOO_LONG) return undefined;
+    throw error;
+  }
+}
+
+const TOO_LONG = new Error('key too long');
+
+/** Answers may change with an index: see `lookup.ts`. */
+function schemaKey(key: string, source: FilterSource): string {
+  const schema = source.fieldSchema?.(key);
+  if (schema !== undefined) return JSON.stringify([schema.type, schema.params?.lookup, schema.params?.range]);
+  return source.fieldIndex(key) === undefined ? '' : 'index';
+}

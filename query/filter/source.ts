@@ -1,0 +1,35 @@
+/** What filter evaluation needs of a segment. Storage implements it; evaluation knows no storage. */
+
+import type { FieldSchema } from '../../protocols/model/collection.js';
+import type { FieldCondition } from '../../protocols/model/filter.js';
+import type { Payload } from '../../protocols/model/payload.js';
+import type { PointId } from '../../protocols/model/point-id.js';
+
+/** An index of one payload field within one segment. */
+export interface FieldIndex {
+  /**
+   * Sets the bits of the rows that match, and answers 'exact'; or sets a superset and answers 'superset' (the caller
+   * checks those rows' payloads); or answers 'unable' and sets nothing. bits: u32 words, one bit per row, zero before.
+   */
+  match(condition: FieldCondition, bits: Uint32Array): 'exact' | 'superset' | 'unable';
+  /** Bounds on how many rows match, deleted ones included; null when the index cannot say. */
+  cardinality(condition: FieldCondition): { readonly min: number; readonly max: number } | null;
+}
+
+export interface FilterSource {
+  /** Rows to decide: 0..rows-1, deleted ones included. */
+  readonly rows: number;
+  fieldIndex(key: string): FieldIndex | undefined;
+  /** The row's payload; {} when it has none. */
+  payload(row: number): Payload;
+  /** Rows (deleted ones may be among them) that hold these ids. */
+  rowsWithIds(ids: readonly PointId[]): number[];
+  hasVector(name: string, row: number): boolean;
+  /**
+   * Schema of the replica's index of this field, also where this segment has no index yet: some answers differ with an
+   * index (see `lookup.ts`), and a field must have the same in every segment.
+   */
+  fieldSchema?(key: string): FieldSchema | undefined;
+  /** Called now and then while payloads are read; may throw to stop the work (time limit). */
+  checkpoint?(): void;
+}

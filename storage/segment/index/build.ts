@@ -1,0 +1,194 @@
+/** Builds the index of one payload field of a sealed segment. */
+
+import type { FieldType } from '../../../protocols/model/collection.js';
+import { pathOf } from '../../../protocols/model/json-path.js';
+import type { Payload } from '../../../protocols/model/payload.js';
+import { countBits, setBit } from '../../../query/filter/bits.js';
+import { MARKS, rowTerms, type TermValue } from '../../../query/filter/lookup.js';
+import { FLAG_NO_LOOKUP, FLAG_NO_RANGE, FLAG_ROUNDED, HEAD_WORDS, INDEX_VERSION, indexLayout, isNumeric, TYPE_CODES } from './layout.js';
+import type { TermParams } from './terms.js';
+
+/** Terms and rows in the order they were met. */
+interface Entries {
+  /** Numeric types: the value of each entry; others: the number of its term. */
+  readonly values: GrowingList;
+  readonly rows: GrowingList;
+  /** Distinct terms of dictionary types, by their number. */
+  readonly terms: TermValue[];
+  rounded: boolean;
+}
+
+/** A list of doubles that grows (row numbers and term numbers fit too). */
+class GrowingList {
+  private array = new Float64Array(1024);
+  length = 0;
+
+  push(value: number): void {
+    if (this.length === this.array.length) {
+      const larger = new Float64Array(this.array.length * 2);
+      larger.set(this.array);
+      this.array = larger;
+    }
+    this.array[this.length++] = value;
+  }
+
+  view(): Float64Array {
+    return this.array.subarray(0, this.length);
+  }
+}
+
+/**
+ * The index of the field `key` over rows 0..rows-1, as the bytes of its file (see `layout.ts`).
+ * payloadOf: payload of a row, undefined or {} for none; called once per row, ascending.
+ */
+export function buildFieldIndex(
+  type: FieldType,
+  params: TermParams,
+  rows: number,
+  payloadOf: (row: number) => Payload | undefined,
+  key: string,
+): SharedArrayBuffer {
+  const path = pathOf(key);
+  const marks = MARKS.map(() => new Uint32Array((rows + 31) >>> 5));
+  const entries: Entries = { values: new GrowingList(), rows: new GrowingList(), terms: [], rounded: false };
+  const add = isNumeric(type) ? numberAdder(entries) : termAdder(entries);
+  for (let row = 0; row < rows; row++) {
+    const found = rowTerms(type, payloadOf(row), path);
+    if (found.present) setBit(marks[0] as Uint32Array, row);
+    if (found.null) setBit(marks[1] as Uint32Array, row);
+    if (found.other) setBit(marks[2] as Uint32Array, row);
+    if (found.terms.length > 0) setBit(marks[3] as Uint32Array, row);
+    for (const term of found.terms) add(row, term);
+  }
+  return isNumeric(type) ? packNumbers(type, params, rows, marks, entries) : packTerms(type, params, rows, marks, entries);
+}
+
+function numberAdder(entries: Entries): (row: number, term: TermValue) => void {
+  return (row, term) => {
+    const value = Number(term);
+    if (typeof term === 'bigint' && BigInt(value) !== term) entries.rounded = true;
+    // Minus zero is zero.
+    entries.values.push(value === 0 ? 0 : value);
+    entries.rows.push(row);
+  };
+}
+
+function termAdder(entries: Entries): (row: number, term: TermValue) => void {
+  const numbers = new Map<TermValue, number>();
+  return (row, term) => {
+    let number = numbers.get(term);
+    if (number === undefined) {
+      number = entries.terms.length;
+      numbers.set(term, number);
+      entries.terms.push(term);
+    }
+    entries.values.push(number);
+    entries.rows.push(row);
+  };
+}
+
+function packNumbers(
+  type: FieldType,
+  params: TermParams,
+  rows: number,
+  marks: readonly Uint32Array[],
+  entries: Entries,
+): SharedArrayBuffer {
+  const values = entries.values.view();
+  const rowOf = entries.rows.view();
+  const order = Uint32Array.from(values, (_, at) => at).sort((a, b) => (values[a] as number) - (values[b] as number) || a - b);
+  const sizes = { type, rows, entries: values.length, terms: 0, textBytes: 0 };
+  const { buffer, layout } = start(sizes, params, marks, entries.rounded);
+  const postings = new Uint32Array(buffer, layout.postings, values.length);
+  const numbers = new Float64Array(buffer, layout.numbers, values.length);
+  for (let at = 0; at < order.length; at++) {
+    const entry = order[at] as number;
+    postings[at] = rowOf[entry] as number;
+    numbers[at] = values[entry] as number;
+  }
+  return buffer;
+}
+
+function packTerms(type: FieldType, params: TermParams, rows: number, marks: readonly Uint32Array[], entries: Entries): SharedArrayBuffer {
+  const keys = entries.terms.map((term) => termBytes(type, term));
+  const order = keys.map((_, at) => at).sort((a, b) => Buffer.compare(keys[a] as Uint8Array, keys[b] as Uint8Array));
+  const textBytes = type === 'keyword' ? keys.reduce((sum, key) => sum + key.length, 0) : 0;
+  const sizes = { type, rows, entries: entries.values.length, terms: keys.length, textBytes };
+  const { buffer, layout } = start(sizes, params, marks, false);
+  const place = new Uint32Array(keys.length);
+  order.forEach((term, at) => {
+    place[term] = at;
+  });
+  const starts = new Uint32Array(buffer, layout.starts, keys.length + 1);
+  const termOf = entries.values.view();
+  for (const term of termOf) (starts[(place[term] as number) + 1] as number)++;
+  for (let at = 0; at < keys.length; at++) (starts[at + 1] as number) += starts[at] as number;
+  const postings = new Uint32Array(buffer, layout.postings, termOf.length);
+  const next = starts.slice();
+  const rowOf = entries.rows.view();
+  for (let entry = 0; entry < termOf.length; entry++) {
+    const at = place[termOf[entry] as number] as number;
+    postings[next[at] as number] = rowOf[entry] as number;
+    (next[at] as number)++;
+  }
+  writeDictionary(
+    type,
+    order.map((term) => keys[term] as Uint8Array),
+    buffer,
+    layout,
+  );
+  return buffer;
+}
+
+function writeDictionary(
+  type: FieldType,
+  keys: readonly Uint8Array[],
+  buffer: SharedArrayBuffer,
+  layout: ReturnType<typeof indexLayout>,
+): void {
+  const bytes = new Uint8Array(buffer);
+  if (type === 'keyword') {
+    const offsets = new Uint32Array(buffer, layout.textOffsets, keys.length + 1);
+    let at = 0;
+    keys.forEach((key, term) => {
+      bytes.set(key, layout.text + at);
+      at += key.length;
+      offsets[term + 1] = at;
+    });
+  } else if (type === 'uuid') {
+    const words = new Uint32Array(buffer, layout.uuids, keys.length * 4);
+    keys.forEach((key, term) => {
+      const view = new DataView(key.buffer, key.byteOffset, 16);
+      for (let word = 0; word < 4; word++) words[term * 4 + word] = view.getUint32(word * 4);
+    });
+  } else {
+    // Booleans: which of the two terms are there.
+    const words = new Uint32Array(buffer, 0, HEAD_WORDS);
+    words[8] = keys.length > 0 ? ((keys[0] as Uint8Array)[0] as number) : 0;
+  }
+}
+
+/** Bytes that sort as the terms do. */
+function termBytes(type: FieldType, term: TermValue): Uint8Array {
+  if (type === 'bool') return Uint8Array.of(term === true ? 1 : 0);
+  return type === 'uuid' ? Buffer.from(String(term).replaceAll('-', ''), 'hex') : Buffer.from(String(term), 'utf8');
+}
+
+function start(
+  sizes: Parameters<typeof indexLayout>[0],
+  params: TermParams,
+  marks: readonly Uint32Array[],
+  rounded: boolean,
+): { buffer: SharedArrayBuffer; layout: ReturnType<typeof indexLayout> } {
+  const layout = indexLayout(sizes);
+  const buffer = new SharedArrayBuffer(layout.bytes);
+  const flags =
+    (rounded ? FLAG_ROUNDED : 0) | (params?.lookup === false ? FLAG_NO_LOOKUP : 0) | (params?.range === false ? FLAG_NO_RANGE : 0);
+  const points = countBits(marks[3] as Uint32Array);
+  const head = new Uint32Array(buffer, 0, HEAD_WORDS);
+  head.set([INDEX_VERSION, TYPE_CODES[sizes.type], flags, sizes.rows, points, sizes.entries, sizes.terms, sizes.textBytes]);
+  marks.forEach((bits, at) => {
+    new Uint32Array(buffer, layout.marks + at * layout.markWords * 4, layout.markWords).set(bits);
+  });
+  return { buffer, layout };
+}

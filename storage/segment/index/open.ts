@@ -1,0 +1,309 @@
+/** Answers conditions from a sealed field index, straight from its bytes. */
+
+import { TroupeError } from '../../../protocols/errors.js';
+import type { FieldSchema, FieldType } from '../../../protocols/model/collection.js';
+import type { FieldCondition, Range } from '../../../protocols/model/filter.js';
+import { writeIdWords } from '../../../protocols/model/point-id.js';
+import { countBits, invert, unite } from '../../../query/filter/bits.js';
+import { type LookupPart, lookupFor, MARKS, type Mark, type TermValue } from '../../../query/filter/lookup.js';
+import type { FieldIndex } from '../../../query/filter/source.js';
+import {
+  FLAG_NO_LOOKUP,
+  FLAG_NO_RANGE,
+  FLAG_ROUNDED,
+  HEAD_WORDS,
+  INDEX_VERSION,
+  type IndexLayout,
+  indexLayout,
+  isNumeric,
+  TYPE_CODES,
+} from './layout.js';
+
+/** Postings from <= position < to. */
+interface Run {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Runs that answer a part, ascending and apart. `rounded`: rows beside those meant may be among them. */
+interface Runs {
+  readonly runs: readonly Run[];
+  readonly rounded: boolean;
+}
+
+const EXACT_MAX = 2 ** 53;
+
+/**
+ * The index in `buffer` (bytes made by `buildFieldIndex`), without copying it.
+ * points: rows with a value of the index's type.
+ * Errors: `storage` when the bytes are of another version, type, or size.
+ */
+export function openFieldIndex(type: FieldType, key: string, buffer: SharedArrayBuffer, rows: number): FieldIndex & { points: number } {
+  return new SealedFieldIndex(type, key, buffer, rows);
+}
+
+class SealedFieldIndex implements FieldIndex {
+  readonly points: number;
+  private readonly schema: FieldSchema;
+  private readonly layout: IndexLayout;
+  private readonly flags: number;
+  private readonly entries: number;
+  private readonly terms: number;
+  private readonly postings: Uint32Array;
+  private readonly starts: Uint32Array;
+  private readonly numbers: Float64Array;
+  private readonly textOffsets: Uint32Array;
+  private readonly text: Uint8Array;
+  private readonly uuids: Uint32Array;
+  /** Booleans: the value of the first term. */
+  private readonly firstBoolean: number;
+  private readonly markCounts = new Map<Mark, number>();
+
+  constructor(
+    type: FieldType,
+    readonly key: string,
+    private readonly buffer: SharedArrayBuffer,
+    private readonly rows: number,
+  ) {
+    if (buffer.byteLength < HEAD_WORDS * 4) throw damaged(key, 'too short');
+    const head = new Uint32Array(buffer, 0, HEAD_WORDS);
+    if (head[0] !== INDEX_VERSION) throw damaged(key, `version ${head[0]} is not ${INDEX_VERSION}`);
+    if (head[1] !== TYPE_CODES[type] || head[3] !== rows) throw damaged(key, 'of another type or number of rows');
+    this.flags = head[2] as number;
+    this.points = head[4] as number;
+    this.entries = head[5] as number;
+    this.terms = head[6] as number;
+    this.firstBoolean = head[8] as number;
+    const textBytes = head[7] as number;
+    this.layout = indexLayout({ type, rows, entries: this.entries, terms: this.terms, textBytes });
+    if (this.layout.bytes !== buffer.byteLength) throw damaged(key, `${buffer.byteLength} bytes instead of ${this.layout.bytes}`);
+    const { layout } = this;
+    const numeric = isNumeric(type);
+    this.postings = new Uint32Array(buffer, layout.postings, this.entries);
+    this.starts = new Uint32Array(buffer, layout.starts, numeric ? 0 : this.terms + 1);
+    this.numbers = new Float64Array(buffer, layout.numbers, numeric ? this.entries : 0);
+    this.textOffsets = new Uint32Array(buffer, layout.textOffsets, type === 'keyword' ? this.terms + 1 : 0);
+    this.text = new Uint8Array(buffer, layout.text, type === 'keyword' ? textBytes : 0);
+    this.uuids = new Uint32Array(buffer, layout.uuids, type === 'uuid' ? this.terms * 4 : 0);
+    const params = { lookup: (this.flags & FLAG_NO_LOOKUP) === 0, range: (this.flags & FLAG_NO_RANGE) === 0 };
+    this.schema = { type, params };
+  }
+
+  match(condition: FieldCondition, bits: Uint32Array): 'exact' | 'superset' | 'unable' {
+    const lookup = lookupFor(this.schema, condition);
+    if (lookup === null) return 'unable';
+    let rounded = false;
+    for (const part of lookup.parts) {
+      if (part.kind === 'mark') {
+        unite(bits, this.mark(part.mark));
+        continue;
+      }
+      const found = this.runsOf(part);
+      rounded ||= found.rounded;
+      this.setRuns(found.runs, bits);
+    }
+    if (lookup.complement) invert(bits, this.rows);
+    return lookup.exact && !rounded ? 'exact' : 'superset';
+  }
+
+  cardinality(condition: FieldCondition): { readonly min: number; readonly max: number } | null {
+    const lookup = lookupFor(this.schema, condition);
+    if (lookup === null) return null;
+    const bounds = lookup.parts.map((part) => this.partCardinality(part));
+    const max = Math.min(
+      this.rows,
+      bounds.reduce((sum, bound) => sum + bound.max, 0),
+    );
+    const least = lookup.exact ? bounds.reduce((most, bound) => Math.max(most, bound.min), 0) : 0;
+    return lookup.complement ? { min: this.rows - max, max: this.rows - least } : { min: least, max };
+  }
+
+  private partCardinality(part: LookupPart): { min: number; max: number } {
+    if (part.kind === 'mark') {
+      const count = this.markCount(part.mark);
+      return { min: count, max: count };
+    }
+    const { runs, rounded } = this.runsOf(part);
+    const total = runs.reduce((sum, run) => sum + run.to - run.from, 0);
+    if (rounded) return { min: 0, max: total };
+    // With one value per row each posting is another row.
+    if (this.entries === this.points) return { min: total, max: total };
+    return { min: total > 0 ? 1 : 0, max: Math.min(total, this.points) };
+  }
+
+  /** Sets the rows of the runs. Where most rows are meant and each has one value, the others are cleared instead. */
+  private setRuns(runs: readonly Run[], bits: Uint32Array): void {
+    const total = runs.reduce((sum, run) => sum + run.to - run.from, 0);
+    const { postings } = this;
+    if (this.entries !== this.points || total * 2 <= this.entries) {
+      for (const run of runs) {
+        for (let at = run.from; at < run.to; at++) {
+          const row = postings[at] as number;
+          (bits[row >>> 5] as number) |= 1 << (row & 31);
+        }
+      }
+      return;
+    }
+    const most = this.mark('indexed').slice();
+    for (const run of this.gaps(runs)) {
+      for (let at = run.from; at < run.to; at++) {
+        const row = postings[at] as number;
+        (most[row >>> 5] as number) &= ~(1 << (row & 31));
+      }
+    }
+    unite(bits, most);
+  }
+
+  private runsOf(part: Exclude<LookupPart, { kind: 'mark' }>): Runs {
+    if (part.kind === 'range') return this.numberRuns(part.range);
+    const found = this.valueRuns(part.values);
+    if (part.kind === 'values') return found;
+    return found.rounded ? { runs: [{ from: 0, to: this.entries }], rounded: true } : { runs: this.gaps(found.runs), rounded: false };
+  }
+
+  /** Runs of postings between `runs` (which are ascending and apart). */
+  private gaps(runs: readonly Run[]): Run[] {
+    const gaps: Run[] = [];
+    let from = 0;
+    for (const run of runs) {
+      if (run.from > from) gaps.push({ from, to: run.from });
+      from = run.to;
+    }
+    if (from < this.entries) gaps.push({ from, to: this.entries });
+    return gaps;
+  }
+
+  private valueRuns(values: readonly TermValue[]): Runs {
+    const runs: Run[] = [];
+    let rounded = false;
+    for (const value of values) {
+      const found = isNumeric(this.schema.type) ? this.numberRun(value as number | bigint) : this.termRun(value);
+      if (found.run !== undefined && found.run.to > found.run.from) {
+        runs.push(found.run);
+        rounded ||= found.rounded;
+      }
+    }
+    runs.sort((a, b) => a.from - b.from);
+    // A value may be listed twice.
+    return { runs: runs.filter((run, at) => at === 0 || run.from !== (runs[at - 1] as Run).from), rounded };
+  }
+
+  private numberRun(value: number | bigint): { run: Run | undefined; rounded: boolean } {
+    const number = Number(value);
+    const representable = typeof value === 'number' || BigInt(number) === value;
+    const rounded = this.isRounded(number);
+    if (!representable && !rounded) return { run: undefined, rounded: false };
+    return { run: { from: this.firstNumber(number, false), to: this.firstNumber(number, true) }, rounded };
+  }
+
+  /** Whether an integer that was rounded may be filed under this number. */
+  private isRounded(number: number): boolean {
+    return (this.flags & FLAG_ROUNDED) !== 0 && Math.abs(number) >= EXACT_MAX;
+  }
+
+  private numberRuns(range: Range): Runs {
+    let from = 0;
+    let to = this.entries;
+    let rounded = false;
+    const bound = (value: number | undefined, isLower: boolean, isOpen: boolean): void => {
+      if (value === undefined) return;
+      const inclusive = !isOpen || this.isRounded(value);
+      rounded ||= this.isRounded(value);
+      if (isLower) from = Math.max(from, this.firstNumber(value, !inclusive));
+      else to = Math.min(to, this.firstNumber(value, inclusive));
+    };
+    bound(range.gt, true, true);
+    bound(range.gte, true, false);
+    bound(range.lt, false, true);
+    bound(range.lte, false, false);
+    return { runs: from < to ? [{ from, to }] : [], rounded };
+  }
+
+  /** Position of the first posting whose number is `value` or more (`behind`: more). */
+  private firstNumber(value: number, behind: boolean): number {
+    const { numbers } = this;
+    let low = 0;
+    let high = this.entries;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const number = numbers[middle] as number;
+      if (number < value || (behind && number === value)) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  private termRun(value: TermValue): { run: Run | undefined; rounded: boolean } {
+    const term = this.findTerm(value);
+    const run = term === undefined ? undefined : { from: this.starts[term] as number, to: this.starts[term + 1] as number };
+    return { run, rounded: false };
+  }
+
+  private findTerm(value: TermValue): number | undefined {
+    switch (this.schema.type) {
+      case 'bool': {
+        const term = (value === true ? 1 : 0) - this.firstBoolean;
+        return term >= 0 && term < this.terms ? term : undefined;
+      }
+      case 'uuid': {
+        const words = new Uint32Array(4);
+        writeIdWords(String(value), words, 0);
+        return this.search((term) => compareWords(this.uuids, term * 4, words));
+      }
+      default: {
+        const key = Buffer.from(String(value), 'utf8');
+        return this.search((term) => compareText(this.text, this.textOffsets[term] as number, this.textOffsets[term + 1] as number, key));
+      }
+    }
+  }
+
+  /** compare: sign of term - value. */
+  private search(compare: (term: number) => number): number | undefined {
+    let low = 0;
+    let high = this.terms;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const order = compare(middle);
+      if (order === 0) return middle;
+      if (order < 0) low = middle + 1;
+      else high = middle;
+    }
+    return undefined;
+  }
+
+  private mark(mark: Mark): Uint32Array {
+    const { marks, markWords } = this.layout;
+    return new Uint32Array(this.buffer, marks + MARKS.indexOf(mark) * markWords * 4, markWords);
+  }
+
+  private markCount(mark: Mark): number {
+    let count = this.markCounts.get(mark);
+    if (count === undefined) {
+      count = countBits(this.mark(mark));
+      this.markCounts.set(mark, count);
+    }
+    return count;
+  }
+}
+
+function compareWords(words: Uint32Array, at: number, other: Uint32Array): number {
+  for (let i = 0; i < 4; i++) {
+    const a = words[at + i] as number;
+    const b = other[i] as number;
+    if (a !== b) return a < b ? -1 : 1;
+  }
+  return 0;
+}
+
+function compareText(text: Uint8Array, from: number, to: number, key: Uint8Array): number {
+  const length = Math.min(to - from, key.length);
+  for (let i = 0; i < length; i++) {
+    const order = (text[from + i] as number) - (key[i] as number);
+    if (order !== 0) return order;
+  }
+  return to - from - key.length;
+}
+
+function damaged(key: string, reason: string): TroupeError {
+  return new TroupeError('storage', `index of field ${key}: ${reason}`);
+}

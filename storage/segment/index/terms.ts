@@ -1,0 +1,218 @@
+/**
+ * Index terms as bytes, for the appendable segment's index in LMDB: each row is filed under its marks and its values,
+ * in an order that makes a range of numbers a range of keys. `query/filter/lookup.ts` says what is looked up.
+ *
+ * | first byte | then                                                              |
+ * |------------|-------------------------------------------------------------------|
+ * | 0          | code of a mark                                                    |
+ * | 1          | a value: number as sortable f64 (8 bytes BE), keyword as UTF-8, UUID as 16 bytes, boolean as one byte |
+ * | 2          | a keyword longer than `KEYWORD_BYTES_MAX`: its first bytes and its SHA-256 |
+ */
+
+import { createHash } from 'node:crypto';
+import type { FieldType } from '../../../protocols/model/collection.js';
+import type { FieldCondition, Range } from '../../../protocols/model/filter.js';
+import { pathOf } from '../../../protocols/model/json-path.js';
+import type { Payload } from '../../../protocols/model/payload.js';
+import { invert, setBit } from '../../../query/filter/bits.js';
+import { type Lookup, type LookupPart, lookupFor, MARKS, type Mark, rowTerms, type TermValue } from '../../../query/filter/lookup.js';
+
+/** What a row is filed under. UUIDs are text in canonical form, times microseconds. */
+export type Term =
+  | { readonly kind: 'mark'; readonly mark: Mark }
+  | { readonly kind: 'value'; readonly type: FieldType; readonly value: TermValue };
+
+/** Keys from <= key < to. */
+export interface TermRange {
+  readonly from: Uint8Array;
+  readonly to: Uint8Array;
+}
+
+/** Rows under any of the ranges; all rows but those where `complement`. */
+export interface TermPlan {
+  readonly ranges: readonly TermRange[];
+  readonly complement: boolean;
+  /** These rows match, and no others; else they are a superset whose payloads decide. */
+  readonly exact: boolean;
+}
+
+/** Parameters of an index that rule its answers (`lookup`, `range`). */
+export type TermParams = { readonly [key: string]: unknown } | undefined;
+
+/** Longest keyword that is a key as it is. LMDB's keys have room for it beside segment and field. */
+export const KEYWORD_BYTES_MAX = 400;
+const KEYWORD_PREFIX_BYTES = 300;
+
+const TAG_MARK = 0;
+const TAG_VALUE = 1;
+const TAG_LONG_KEYWORD = 2;
+const TAG_END = 3;
+
+/** From here on two integers may have one double. */
+const EXACT_MAX = 2 ** 53;
+
+/** The terms of a row. Rows without the field have none. */
+export function fieldTerms(type: FieldType, _params: TermParams, payload: Payload | undefined, key: string): Term[] {
+  const row = rowTerms(type, payload, pathOf(key));
+  const terms: Term[] = [];
+  if (row.present) terms.push({ kind: 'mark', mark: 'present' });
+  if (row.null) terms.push({ kind: 'mark', mark: 'null' });
+  if (row.other) terms.push({ kind: 'mark', mark: 'other' });
+  if (row.terms.length > 0) terms.push({ kind: 'mark', mark: 'indexed' });
+  for (const value of row.terms) terms.push({ kind: 'value', type, value });
+  return terms;
+}
+
+/** Bytes of a term; bytes of values of one type order as the values do. */
+export function encodeTerm(term: Term): Uint8Array {
+  if (term.kind === 'mark') return Uint8Array.of(TAG_MARK, MARKS.indexOf(term.mark));
+  return encodeValue(term.type, term.value);
+}
+
+/** The bytes of the mark that every row with a value in the index has: to count points. */
+export const INDEXED_TERM: Uint8Array = encodeTerm({ kind: 'mark', mark: 'indexed' });
+
+/** The keys that answer a condition; null when the index cannot narrow it down. */
+export function conditionTerms(type: FieldType, condition: FieldCondition, params?: TermParams): TermPlan | null {
+  const lookup = lookupFor({ type, params }, condition);
+  return lookup === null ? null : planOf(type, lookup);
+}
+
+/**
+ * Answers a condition as `FieldIndex.match` does. `scan` calls `visit` with the rows filed under the keys of a range.
+ * bits: u32 words for `rows` rows, zero before; rows behind them are left out.
+ */
+export function matchTerms(
+  type: FieldType,
+  params: TermParams,
+  condition: FieldCondition,
+  bits: Uint32Array,
+  rows: number,
+  scan: (range: TermRange, visit: (row: number) => void) => void,
+): 'exact' | 'superset' | 'unable' {
+  const plan = conditionTerms(type, condition, params);
+  if (plan === null) return 'unable';
+  const visit = (row: number): void => {
+    if (row < rows) setBit(bits, row);
+  };
+  for (const range of plan.ranges) scan(range, visit);
+  if (plan.complement) invert(bits, rows);
+  return plan.exact ? 'exact' : 'superset';
+}
+
+function planOf(type: FieldType, lookup: Lookup): TermPlan {
+  let rounds = false;
+  const ranges: TermRange[] = [];
+  for (const part of lookup.parts) {
+    rounds ||= partRounds(part);
+    ranges.push(...partRanges(type, part));
+  }
+  return { ranges, complement: lookup.complement, exact: lookup.exact && !rounds };
+}
+
+/** Whether the part names a number that an integer in the index may have been rounded to. */
+function partRounds(part: LookupPart): boolean {
+  if (part.kind === 'mark') return false;
+  if (part.kind === 'range') return [part.range.lt, part.range.lte, part.range.gt, part.range.gte].some(isLarge);
+  return part.values.some((value) => (typeof value === 'number' || typeof value === 'bigint') && isLarge(value));
+}
+
+function isLarge(value: number | bigint | undefined): boolean {
+  return value !== undefined && (value >= EXACT_MAX || value <= -EXACT_MAX);
+}
+
+function partRanges(type: FieldType, part: LookupPart): TermRange[] {
+  switch (part.kind) {
+    case 'mark':
+      return [only(encodeTerm({ kind: 'mark', mark: part.mark }))];
+    case 'values':
+      return sorted(type, part.values).map(only);
+    case 'except':
+      return partRounds(part) ? [ALL_VALUES] : gaps(sorted(type, part.values));
+    case 'range':
+      return numberRange(type, part.range, partRounds(part));
+  }
+}
+
+const ALL_VALUES: TermRange = { from: Uint8Array.of(TAG_VALUE), to: Uint8Array.of(TAG_END) };
+
+function sorted(type: FieldType, values: readonly TermValue[]): Uint8Array[] {
+  const keys = values.map((value) => encodeValue(type, value)).sort(Buffer.compare);
+  return keys.filter((key, at) => at === 0 || Buffer.compare(key, keys[at - 1] as Uint8Array) !== 0);
+}
+
+function gaps(keys: readonly Uint8Array[]): TermRange[] {
+  const ranges: TermRange[] = [];
+  let from = ALL_VALUES.from;
+  for (const key of keys) {
+    ranges.push({ from, to: key });
+    from = after(key);
+  }
+  ranges.push({ from, to: ALL_VALUES.to });
+  return ranges;
+}
+
+/** `inclusive`: an open bound counts as closed, since rounded integers may lie on it. */
+function numberRange(type: FieldType, range: Range, inclusive: boolean): TermRange[] {
+  let from = encodeValue(type, Number.NEGATIVE_INFINITY);
+  let to = after(encodeValue(type, Number.POSITIVE_INFINITY));
+  const raise = (key: Uint8Array): void => {
+    if (Buffer.compare(key, from) > 0) from = key;
+  };
+  const lower = (key: Uint8Array): void => {
+    if (Buffer.compare(key, to) < 0) to = key;
+  };
+  if (range.gt !== undefined) raise(inclusive ? encodeValue(type, range.gt) : after(encodeValue(type, range.gt)));
+  if (range.gte !== undefined) raise(encodeValue(type, range.gte));
+  if (range.lt !== undefined) lower(inclusive ? after(encodeValue(type, range.lt)) : encodeValue(type, range.lt));
+  if (range.lte !== undefined) lower(after(encodeValue(type, range.lte)));
+  return Buffer.compare(from, to) < 0 ? [{ from, to }] : [];
+}
+
+function only(key: Uint8Array): TermRange {
+  return { from: key, to: after(key) };
+}
+
+/** The smallest key behind `key`. */
+function after(key: Uint8Array): Uint8Array {
+  const next = new Uint8Array(key.length + 1);
+  next.set(key);
+  return next;
+}
+
+function encodeValue(type: FieldType, value: TermValue): Uint8Array {
+  switch (type) {
+    case 'keyword':
+      return encodeKeyword(String(value));
+    case 'uuid':
+      return Buffer.concat([Uint8Array.of(TAG_VALUE), Buffer.from(String(value).replaceAll('-', ''), 'hex')]);
+    case 'bool':
+      return Uint8Array.of(TAG_VALUE, value === true ? 1 : 0);
+    default:
+      return encodeNumber(Number(value));
+  }
+}
+
+function encodeKeyword(value: string): Uint8Array {
+  const text = Buffer.from(value, 'utf8');
+  if (text.length <= KEYWORD_BYTES_MAX) return Buffer.concat([Uint8Array.of(TAG_VALUE), text]);
+  const digest = createHash('sha256').update(text).digest();
+  return Buffer.concat([Uint8Array.of(TAG_LONG_KEYWORD), text.subarray(0, KEYWORD_PREFIX_BYTES), digest]);
+}
+
+/** IEEE 754 orders like sign and magnitude: flip the sign of positive numbers, and all bits of negative ones. */
+function encodeNumber(value: number): Uint8Array {
+  const bytes = new Uint8Array(9);
+  const view = new DataView(bytes.buffer);
+  bytes[0] = TAG_VALUE;
+  // Minus zero is zero.
+  view.setFloat64(1, value === 0 ? 0 : value);
+  const high = view.getUint32(1);
+  if (high >>> 31 === 0) {
+    view.setUint32(1, (high | 0x8000_0000) >>> 0);
+  } else {
+    view.setUint32(1, ~high >>> 0);
+    view.setUint32(5, ~view.getUint32(5) >>> 0);
+  }
+  return bytes;
+}

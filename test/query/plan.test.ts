@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { explain, planSegment, type SegmentFacts } from '../../query/plan.js';
+import { seeded } from './property.js';
+
+const MNIST: SegmentFacts = {
+  rows: 60_000,
+  live: 60_000,
+  admitted: null,
+  hasGraph: true,
+  hasCodes: true,
+  exact: false,
+  indexedOnly: false,
+  hnswEf: 64,
+  efDefault: 100,
+  k: 10,
+  fullScanThresholdKb: 10_000,
+  indexingThresholdKb: 10_000,
+  dim: 784,
+  element: 'f32',
+  m0: 32,
+};
+const SMALL_VECTORS: SegmentFacts = { ...MNIST, rows: 200_000, live: 200_000, dim: 128 };
+
+/** Facts that differ from MNIST's, and the plan as text. */
+const PLANS: readonly [string, SegmentFacts, string][] = [
+  ['no filter', MNIST, 'walk ef 64, on codes, best 36 rescored, else scan: walk 293 µs, scan 6300 µs, 100 % of 60000 rows admitted'],
+  [
+    'default ef',
+    { ...MNIST, hnswEf: null },
+    'walk ef 100, on codes, best 36 rescored, else scan: walk 457 µs, scan 6300 µs, 100 % of 60000 rows admitted',
+  ],
+  [
+    'small ef',
+    { ...MNIST, hnswEf: 16 },
+    'walk ef 16, on codes, best 16 rescored, else scan: walk 73 µs, scan 6300 µs, 100 % of 60000 rows admitted',
+  ],
+  [
+    'no codes',
+    { ...MNIST, hasCodes: false },
+    'walk ef 64, on originals, best 10, else scan: walk 697 µs, scan 23940 µs, 100 % of 60000 rows admitted',
+  ],
+  ['exact', { ...MNIST, exact: true }, 'scan on originals, best 10: exact search asked for'],
+  ['exact, filtered', { ...MNIST, exact: true, admitted: 6000 }, 'gather on originals, best 10: exact search asked for'],
+  ['no graph', { ...MNIST, hasGraph: false }, 'scan on codes, best 36 rescored: no graph'],
+  ['indexed_only, no graph', { ...MNIST, hasGraph: false, indexedOnly: true }, 'none: indexed_only, and the segment has no graph yet'],
+  [
+    'indexed_only, small',
+    { ...MNIST, hasGraph: false, indexedOnly: true, rows: 900, live: 900 },
+    'scan on codes, best 36 rescored: no graph',
+  ],
+  [
+    '50 %',
+    { ...MNIST, admitted: 30_000 },
+    'walk ef 64, on codes, best 36 rescored, else gather: walk 585 µs, gather 3893 µs, 50 % of 60000 rows admitted',
+  ],
+  [
+    '10 %',
+    { ...MNIST, admitted: 6000 },
+    'walk ef 64, two hops through the filter, on codes, best 36 rescored, else gather: walk 371 µs, gather 779 µs, 10 % of 60000 rows admitted',
+  ],
+  ['1 %', { ...MNIST, admitted: 600 }, 'gather on codes, best 36 rescored: 1838 kB are below full_scan_threshold'],
+  ['0.1 %', { ...MNIST, admitted: 60 }, 'gather on originals, best 10: 184 kB are below full_scan_threshold'],
+  ['nothing passes', { ...MNIST, admitted: 0 }, 'none: no row passes the filter'],
+  ['all deleted', { ...MNIST, live: 0 }, 'none: no live rows'],
+  ['limit 0', { ...MNIST, k: 0 }, 'none: no results wanted'],
+  ['most rows wanted', { ...MNIST, k: 40_000 }, 'scan on originals, best 40000: most of the rows are wanted'],
+  [
+    '200k × 128',
+    SMALL_VECTORS,
+    'walk ef 64, on codes, best 36 rescored, else scan: walk 180 µs, scan 4600 µs, 100 % of 200000 rows admitted',
+  ],
+  [
+    '200k × 128, 10 %',
+    { ...SMALL_VECTORS, admitted: 20_000 },
+    'walk ef 64, two hops through the filter, on codes, best 36 rescored, else gather: walk 258 µs, gather 758 µs, 10 % of 200000 rows admitted',
+  ],
+  ['200k × 128, 5 %', { ...SMALL_VECTORS, admitted: 10_000 }, 'gather on codes, best 36 rescored: 5000 kB are below full_scan_threshold'],
+  [
+    '200k × 128, low threshold, 1 %',
+    { ...SMALL_VECTORS, admitted: 2000, fullScanThresholdKb: 10 },
+    'gather on codes, best 36 rescored: walk 258 µs, gather 76 µs, 1 % of 200000 rows admitted',
+  ],
+];
+
+for (const [name, facts, text] of PLANS) {
+  test(`plan: ${name}`, () => {
+    assert.equal(explain(planSegment(facts)), text);
+  });
+}
+
+test('every plan keeps at least min(k, admitted) rows, and a walk names its exact way out (Q1)', () => {
+  const facts = fc
+    .record({
+      rows: fc.nat(1_000_000),
+      deleted: fc.double({ min: 0, max: 1, noNaN: true }),
+      admitted: fc.option(fc.double({ min: 0, max: 1, noNaN: true })),
+      hasGraph: fc.boolean(),
+      hasCodes: fc.boolean(),
+      exact: fc.boolean(),
+      hnswEf: fc.option(fc.nat(1000)),
+      k: fc.nat(20_000),
+      fullScanThresholdKb: fc.nat(20_000),
+      dim: fc.integer({ min: 1, max: 4096 }),
+      element: fc.constantFrom('f32' as const, 'f16' as const, 'u8' as const),
+      m0: fc.integer({ min: 2, max: 128 }),
+    })
+    .map(({ rows, deleted, admitted, ...rest }): SegmentFacts => {
+      const live = Math.round(rows * (1 - deleted));
+      return {
+        ...rest,
+        rows,
+        live,
+        admitted: admitted === null ? null : Math.round(live * admitted),
+        indexedOnly: false,
+        efDefault: 100,
+        indexingThresholdKb: 10_000,
+      };
+    });
+  fc.assert(
+    fc.property(facts, (one) => {
+      const plan = planSegment(one);
+      const wanted = Math.min(one.k, one.admitted ?? one.live);
+      if (plan.kind === 'none') {
+        assert.equal(wanted, 0);
+        return;
+      }
+      assert.ok(plan.keep >= wanted);
+      assert.ok(!one.exact || (plan.kind !== 'walk' && !plan.useCodes));
+      assert.ok(one.hasCodes || !plan.useCodes);
+      if (plan.kind === 'walk') assert.ok(plan.ef >= plan.keep && one.hasGraph);
+      assert.ok(explain(plan).length > 0);
+    }),
+    seeded(3000),
+  );
+});

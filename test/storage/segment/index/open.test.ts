@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { FieldSchema } from '../../../../protocols/model/collection.js';
+import type { Payload } from '../../../../protocols/model/payload.js';
+import { countBits, emptyBits, hasBit } from '../../../../query/filter/bits.js';
+import { buildFieldIndex } from '../../../../storage/segment/index/build.js';
+import { openFieldIndex } from '../../../../storage/segment/index/open.js';
+import * as arbitrary from '../../../query/filter/arbitrary.js';
+import { oneByOne, rowsOf, rowsWith, sealedIndex, termIndex } from '../../../query/filter/support.js';
+import { seeded } from '../../../query/property.js';
+
+const SCHEMAS: readonly FieldSchema[] = (['keyword', 'integer', 'float', 'bool', 'datetime', 'uuid'] as const).map((type) => ({ type }));
+
+test('a sealed index and the index of terms say the same about every condition, and keep within their own cardinality', () => {
+  fc.assert(
+    fc.property(arbitrary.rows, arbitrary.fieldCondition, fc.constantFrom(...SCHEMAS), (rows, condition, schema) => {
+      const sealed = sealedIndex(rows, condition.key, schema);
+      const [one, other] = [emptyBits(rows.length), emptyBits(rows.length)];
+      const quality = sealed.match(condition, one);
+      const otherQuality = termIndex(rows, condition.key, schema).match(condition, other);
+      if (quality === 'exact' && otherQuality === 'exact') assert.deepEqual(one, other);
+      assert.equal(quality === 'unable', otherQuality === 'unable');
+      const bounds = sealed.cardinality(condition);
+      assert.equal(bounds === null, quality === 'unable');
+      if (bounds === null) return;
+      const count = countBits(one);
+      assert.ok(count <= bounds.max && (quality === 'superset' || count >= bounds.min), `${count} of ${JSON.stringify(bounds)}`);
+    }),
+    seeded(2500),
+  );
+});
+
+test('what an index calls a superset holds every row that passes', () => {
+  fc.assert(
+    fc.property(arbitrary.rows, arbitrary.fieldCondition, fc.constantFrom(...SCHEMAS), (rows, condition, schema) => {
+      const filter = { must: [condition], should: [], mustNot: [], minShould: null };
+      const passing = oneByOne(filter, rows, new Map([[condition.key, schema]]));
+      for (const index of [sealedIndex(rows, condition.key, schema), termIndex(rows, condition.key, schema)]) {
+        const bits = emptyBits(rows.length);
+        if (index.match(condition, bits) === 'superset') assert.ok(passing.every((row) => hasBit(bits, row)));
+      }
+    }),
+    seeded(1500),
+  );
+});
+
+test('points are the rows with a value of the type', () => {
+  const rows = rowsWith({ k: 'a' }, { k: ['a', 'b', 'a'] }, { k: 5 }, { k: null }, {}, { k: [] });
+  assert.equal((sealedIndex(rows, 'k', { type: 'keyword' }) as unknown as { points: number }).points, 2);
+  assert.equal((sealedIndex(rows, 'k', { type: 'integer' }) as unknown as { points: number }).points, 1);
+});
+
+test('more than half of the rows is found through the others', () => {
+  const rows = rowsWith(...Array.from({ length: 1000 }, (_, n): Payload => (n % 7 === 0 ? {} : { n, flag: n % 2 === 0 })));
+  const bits = emptyBits(1000);
+  sealedIndex(rows, 'n', { type: 'integer' }).match({ kind: 'range', key: 'n', range: { gte: 100 } }, bits);
+  assert.deepEqual(
+    rowsOf(bits),
+    rows.flatMap((_, n) => (n >= 100 && n % 7 !== 0 ? [n] : [])),
+  );
+});
+
+test('an index over no rows and one without values answer', () => {
+  for (const schema of SCHEMAS) {
+    for (const rows of [rowsWith(), rowsWith({}, {})]) {
+      const bits = emptyBits(rows.length);
+      assert.equal(sealedIndex(rows, 'k', schema).match({ kind: 'fieldIsEmpty', key: 'k', isEmpty: true }, bits), 'exact');
+      assert.equal(countBits(bits), rows.length);
+      for (const value of ['a', 1, true])
+        sealedIndex(rows, 'k', schema).match({ kind: 'match', key: 'k', match: { kind: 'value', value } }, emptyBits(rows.length));
+    }
+  }
+});
+
+test('bytes that are not an index of this field are refused by name', () => {
+  const buffer = buildFieldIndex('keyword', undefined, 3, () => ({ k: 'a' }), 'k');
+  assert.throws(() => openFieldIndex('integer', 'k', buffer, 3), /Storage error: index of field k: of another type/);
+  assert.throws(() => openFieldIndex('keyword', 'k', buffer, 4), /number of rows/);
+  assert.throws(() => openFieldIndex('keyword', 'k', new SharedArrayBuffer(8), 3), /too short/);
+  assert.throws(() => openFieldIndex('keyword', 'k', new SharedArrayBuffer(640), 3), /version 0/);
+  const longer = new SharedArrayBuffer(buffer.byteLength + 8);
+  new Uint8Array(longer).set(new Uint8Array(buffer));
+  assert.throws(() => openFieldIndex('keyword', 'k', longer, 3), /bytes instead of/);
+});

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { FieldType } from '../../../../protocols/model/collection.js';
+import { conditionTerms, encodeTerm, fieldTerms, KEYWORD_BYTES_MAX } from '../../../../storage/segment/index/terms.js';
+import { seeded } from '../../../query/property.js';
+
+function valueKey(type: FieldType, value: string | number | boolean): Buffer {
+  return Buffer.from(encodeTerm({ kind: 'value', type, value }));
+}
+
+function signOf(order: number): number {
+  return Math.sign(order);
+}
+
+test('keys of numbers order as the numbers do', () => {
+  const number = fc.oneof(
+    fc.double({ noNaN: true }),
+    fc.integer(),
+    fc.constantFrom(0, -0, 1, -1, Number.MAX_VALUE, Number.MIN_VALUE, -Number.MIN_VALUE),
+  );
+  fc.assert(
+    fc.property(number, number, (a, b) => {
+      const order = a === b ? 0 : a < b ? -1 : 1;
+      assert.equal(signOf(Buffer.compare(valueKey('float', a), valueKey('float', b))), order);
+    }),
+    seeded(2000),
+  );
+});
+
+test('keys of keywords order as their UTF-8 does, and long ones stay apart', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'grapheme' }), (a, b) => {
+      assert.equal(
+        signOf(Buffer.compare(valueKey('keyword', a), valueKey('keyword', b))),
+        signOf(Buffer.compare(Buffer.from(a), Buffer.from(b))),
+      );
+    }),
+    seeded(500),
+  );
+  const long = 'x'.repeat(KEYWORD_BYTES_MAX + 1);
+  const keys = [long, `${long}y`, `${long}z`, 'x'.repeat(KEYWORD_BYTES_MAX)].map((text) => valueKey('keyword', text));
+  assert.equal(new Set(keys.map((key) => key.toString('hex'))).size, 4);
+  for (const key of keys) assert.ok(key.length <= KEYWORD_BYTES_MAX + 1);
+});
+
+test('a row is filed under its marks and each of its values once', () => {
+  const terms = fieldTerms('keyword', undefined, { k: ['b', 'a', 'b', null, 5] }, 'k');
+  assert.deepEqual(
+    terms.map((term) => (term.kind === 'mark' ? term.mark : term.value)),
+    ['present', 'null', 'other', 'indexed', 'b', 'a'],
+  );
+  assert.deepEqual(fieldTerms('keyword', undefined, {}, 'k'), []);
+  assert.deepEqual(fieldTerms('keyword', undefined, undefined, 'k'), []);
+  assert.deepEqual(fieldTerms('uuid', undefined, { k: '550E8400E29B41D4A716446655440000' }, 'k').at(-1), {
+    kind: 'value',
+    type: 'uuid',
+    value: '550e8400-e29b-41d4-a716-446655440000',
+  });
+});
+
+test('values that no term can be leave the question to the payloads of rows with other values', () => {
+  const plan = conditionTerms('integer', { kind: 'match', key: 'k', match: { kind: 'value', value: 'a' } });
+  assert.equal(plan?.exact, false);
+  assert.deepEqual(
+    plan?.ranges.map((range) => [...range.from]),
+    [[0, 2]],
+  );
+  assert.equal(conditionTerms('keyword', { kind: 'valuesCount', key: 'k', range: { lt: 5 } }), null);
+});
+
+test('a range that holds nothing has no keys', () => {
+  assert.deepEqual(conditionTerms('float', { kind: 'range', key: 'k', range: { gt: 2, lt: 1 } })?.ranges, []);
+  assert.deepEqual(conditionTerms('float', { kind: 'range', key: 'k', range: { gt: 1, lt: 1 } })?.ranges, []);
+});
