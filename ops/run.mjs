@@ -5,7 +5,7 @@
  */
 
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, rmSync, statSync, watch, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, watch, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
@@ -57,15 +57,27 @@ await command(rest);
 
 // ------------------------------------------------------------------ steps
 
-/** Installs the pinned packages when there are none yet, or the lock file changed since. */
+/** Installs the pinned packages unless they are there already. */
 async function install() {
-  // npm writes this file at the end of an installation, so an interrupted one doesn't count.
-  const installed = modifiedMs(join(ROOT, 'node_modules', '.package-lock.json'));
-  if (installed >= modifiedMs(join(ROOT, 'package-lock.json')) && installed > 0) return;
+  if (isInstalled()) return;
   say('installing packages');
   const npm = process.env.npm_execpath;
   if (npm?.endsWith('.js')) await run(npm, ['ci']);
   else await spawned('npm', ['ci'], { shell: process.platform === 'win32' });
+}
+
+/** Whether what npm has noted as installed (at the end, so not after an interruption) is what the lock file asks for. */
+function isInstalled() {
+  const installed = join(ROOT, 'node_modules', '.package-lock.json');
+  if (!existsSync(installed)) return false;
+  const there = packagesIn(installed);
+  // Optional packages are those of other platforms.
+  const wanted = Object.entries(packagesIn(join(ROOT, 'package-lock.json'))).filter(([path, entry]) => path !== '' && !entry.optional);
+  return wanted.every(([path, { version }]) => there[path]?.version === version);
+}
+
+function packagesIn(lockFile) {
+  return JSON.parse(readFileSync(lockFile, 'utf8')).packages;
 }
 
 async function buildIfNeeded() {

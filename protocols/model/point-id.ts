@@ -30,9 +30,9 @@ export function pointIdFrom(value: unknown): PointId | undefined {
   }
 }
 
-/** The id in a path segment or another text: digits are an integer, everything else must be a UUID. */
+/** The id in a path segment or another text: digits (a plus before them is allowed) are an integer, everything else must be a UUID. */
 export function pointIdFromText(text: string): PointId | undefined {
-  if (/^\d{1,20}$/.test(text)) return pointIdFrom(BigInt(text));
+  if (/^\+?\d{1,20}$/.test(text)) return pointIdFrom(BigInt(text));
   return uuidFrom(text);
 }
 

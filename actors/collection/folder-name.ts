@@ -1,0 +1,43 @@
+/**
+ * Folder names of collections, safe on every file system: names that differ only in case or in Unicode form stay apart.
+ * They serve as actor names, too.
+ */
+
+import { createHash } from 'node:crypto';
+
+/** Most file systems take 255 bytes for a name. */
+const FOLDER_NAME_MAX = 200;
+const HASH_DIGITS = 32;
+
+/**
+ * The folder of the collection `name`: lower-case letters, digits, `-` and `_` stand for themselves, every other byte of its
+ * UTF-8 form is `+` and two hexadecimal digits. A longer result is cut and ends with `++` and a hash of the name.
+ */
+export function folderName(name: string): string {
+  let folder = '';
+  for (const byte of Buffer.from(name, 'utf8'))
+    folder += isPlain(byte) ? String.fromCharCode(byte) : `+${byte.toString(16).padStart(2, '0')}`;
+  if (folder.length <= FOLDER_NAME_MAX) return folder;
+  const hash = createHash('sha256').update(name, 'utf8').digest('hex').slice(0, HASH_DIGITS);
+  return `${folder.slice(0, FOLDER_NAME_MAX - HASH_DIGITS - 2)}++${hash}`;
+}
+
+/** The collection a folder stands for as far as its name tells; a shortened name stays as it is. */
+export function collectionNameOf(folder: string): string {
+  if (folder.includes('++')) return folder;
+  const bytes: number[] = [];
+  for (let at = 0; at < folder.length; at++) {
+    if (folder[at] !== '+') bytes.push(folder.charCodeAt(at));
+    else {
+      bytes.push(Number.parseInt(folder.slice(at + 1, at + 3), 16));
+      at += 2;
+    }
+  }
+  return Buffer.from(bytes).toString('utf8');
+}
+
+function isPlain(byte: number): boolean {
+  const lower = byte >= 0x61 && byte <= 0x7a;
+  const digit = byte >= 0x30 && byte <= 0x39;
+  return lower || digit || byte === 0x2d || byte === 0x5f;
+}

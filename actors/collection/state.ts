@@ -1,0 +1,107 @@
+/**
+ * States of a collection.
+ *
+ * - `Loading`: its configuration is being read;
+ * - `Creating`: its configuration is being written for the first time;
+ * - `Opening`: its shards are being opened;
+ * - `Active`: every shard serves;
+ * - `Dead`: a shard does not serve, and tries again by itself;
+ * - `Damaged`: its configuration cannot be read, or its files could not be removed: it can only be deleted;
+ * - `Deleting`: its shards close, then its files go;
+ * - `Closing`: the node stops, and so do its shards.
+ */
+
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { ReplyTo } from '../runtime/behaviour.js';
+import type { UpdateMessage } from './messages.js';
+
+export type CollectionState =
+  | LoadingCollection
+  | CreatingCollection
+  | OpeningCollection
+  | ActiveCollection
+  | DeadCollection
+  | DamagedCollection
+  | DeletingCollection
+  | ClosingCollection;
+
+export interface LoadingCollection {
+  readonly kind: 'Loading';
+}
+
+export interface CreatingCollection {
+  readonly kind: 'Creating';
+}
+
+/** What a collection with shards knows. */
+export interface Running {
+  readonly config: CollectionConfig;
+  /** Shards that serve. */
+  readonly open: ReadonlySet<number>;
+  /** Changes of the configuration: the first is being saved, the others wait for it. */
+  readonly updates: readonly UpdateMessage[];
+}
+
+export interface OpeningCollection {
+  readonly kind: 'Opening';
+  readonly running: Running;
+}
+
+export interface ActiveCollection {
+  readonly kind: 'Active';
+  readonly running: Running;
+}
+
+export interface DeadCollection {
+  readonly kind: 'Dead';
+  readonly running: Running;
+  readonly error: ErrorFacts;
+}
+
+export interface DamagedCollection {
+  readonly kind: 'Damaged';
+  readonly error: ErrorFacts;
+}
+
+export interface DeletingCollection {
+  readonly kind: 'Deleting';
+  readonly replyTo: ReplyTo<boolean>;
+  /** Shards that have not closed. */
+  readonly closing: ReadonlySet<number>;
+}
+
+export interface ClosingCollection {
+  readonly kind: 'Closing';
+  readonly closing: ReadonlySet<number>;
+}
+
+/**
+ * Shards of a collection on this node. One, whatever `shard_number` says: points are spread over several shards once there
+ * are several nodes to hold them.
+ */
+export const LOCAL_SHARDS: readonly number[] = [0];
+
+export function opening(config: CollectionConfig): OpeningCollection {
+  return { kind: 'Opening', running: { config, open: new Set(), updates: [] } };
+}
+
+export function active(running: Running): ActiveCollection {
+  return { kind: 'Active', running };
+}
+
+export function dead(running: Running, error: ErrorFacts): DeadCollection {
+  return { kind: 'Dead', running, error };
+}
+
+export function damaged(error: ErrorFacts): DamagedCollection {
+  return { kind: 'Damaged', error };
+}
+
+export function deleting(replyTo: ReplyTo<boolean>, closing: Iterable<number>): DeletingCollection {
+  return { kind: 'Deleting', replyTo, closing: new Set(closing) };
+}
+
+export function closing(shards: Iterable<number>): ClosingCollection {
+  return { kind: 'Closing', closing: new Set(shards) };
+}

@@ -1,0 +1,157 @@
+/**
+ * Collections on disk: `<storage>/collections/<folder>/config.json` beside the folders of their shards.
+ * A collection appears by one rename and goes by one rename, so a crash leaves it whole or not there; what is left over
+ * under another name is swept at the next start.
+ */
+
+import { randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { access, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { TroupeError } from '../../protocols/errors.js';
+import { initChecksum } from '../../storage/checksum.js';
+import { decodeConfigFile, encodeConfigFile, type StoredCollection } from './config-file.js';
+import { folderName } from './folder-name.js';
+
+const CONFIG_FILE = 'config.json';
+const UNFINISHED = '.creating-';
+const DELETED = '.deleted-';
+
+/** Where collections' configurations are kept. */
+export interface CollectionStore {
+  /** Folder of the collection with this folder name. */
+  path(folder: string): string;
+  /** Folder names of all collections, sorted. Leftovers are removed. */
+  scan(): Promise<readonly string[]>;
+  /** Errors: `storage`, naming the file that is damaged or missing. */
+  load(folder: string): Promise<StoredCollection>;
+  /** Makes the collection, or returns it as it is when it exists. On disk when it resolves. */
+  create(collection: StoredCollection): Promise<StoredCollection>;
+  /** Replaces the configuration. On disk when it resolves. */
+  save(collection: StoredCollection): Promise<void>;
+  /** The collection is gone for good when it resolves; its files go later. */
+  remove(folder: string): Promise<void>;
+}
+
+/**
+ * Collections below `<storagePath>/collections`, which is made where it is missing. `onLeftover` hears of files that could
+ * not be removed. Errors: `storage` when the folder cannot be used.
+ */
+export async function openCollectionStore(
+  storagePath: string,
+  onLeftover: (path: string, error: unknown) => void,
+): Promise<CollectionStore> {
+  await initChecksum();
+  const root = join(storagePath, 'collections');
+  await prepareFolder(root);
+  const path = (folder: string) => join(root, folder);
+  return {
+    path,
+    scan: async () => {
+      const entries = await readdir(root, { withFileTypes: true });
+      const folders = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+      for (const name of folders) if (isLeftover(name)) discard(join(root, name), onLeftover);
+      return folders.filter((name) => !name.startsWith('.')).sort();
+    },
+    load: (folder) => loadCollection(path(folder), folder),
+    create: async (collection) => {
+      const folder = folderName(collection.name);
+      const existing = await loadExisting(path(folder), folder);
+      if (existing !== null) return existing;
+      const unfinished = join(root, UNFINISHED + randomUUID());
+      await mkdir(unfinished, { recursive: true });
+      await replaceFile(join(unfinished, CONFIG_FILE), encodeConfigFile(collection));
+      await syncFolder(unfinished);
+      await rename(unfinished, path(folder));
+      await syncFolder(root);
+      return collection;
+    },
+    save: async (collection) => {
+      const folder = path(folderName(collection.name));
+      await replaceFile(join(folder, CONFIG_FILE), encodeConfigFile(collection));
+      await syncFolder(folder);
+    },
+    remove: async (folder) => {
+      const deleted = join(root, DELETED + randomUUID());
+      try {
+        await rename(path(folder), deleted);
+      } catch (error) {
+        if (errorCode(error) !== 'ENOENT') throw error;
+        return;
+      }
+      await syncFolder(root);
+      discard(deleted, onLeftover);
+    },
+  };
+}
+
+async function prepareFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true });
+    await access(path, constants.R_OK | constants.W_OK);
+  } catch (error) {
+    throw new TroupeError('storage', `the folder ${path} cannot be used: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+async function loadCollection(path: string, folder: string): Promise<StoredCollection> {
+  const file = join(path, CONFIG_FILE);
+  const bytes = await readFile(file).catch((error: unknown) => {
+    throw new TroupeError('storage', errorCode(error) === 'ENOENT' ? `${file} is missing` : `${file} cannot be read: ${String(error)}`, {
+      cause: error,
+    });
+  });
+  const collection = decodeConfigFile(bytes, file);
+  if (folderName(collection.name) !== folder) {
+    throw new TroupeError(
+      'storage',
+      `${file} belongs to the collection ${collection.name}, whose folder is ${folderName(collection.name)}`,
+    );
+  }
+  return collection;
+}
+
+async function loadExisting(path: string, folder: string): Promise<StoredCollection | null> {
+  const names = await readdir(path).catch((error: unknown) => {
+    if (errorCode(error) === 'ENOENT') return null;
+    throw error;
+  });
+  return names === null ? null : loadCollection(path, folder);
+}
+
+/** Writes beside the file, syncs, and renames: a reader sees the old bytes or the new ones. */
+async function replaceFile(path: string, bytes: Uint8Array): Promise<void> {
+  const temporary = `${path}.tmp`;
+  const file = await open(temporary, 'w');
+  try {
+    await file.writeFile(bytes);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, path);
+}
+
+/** Makes renames in a folder durable, where the system can sync folders. */
+async function syncFolder(path: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+function isLeftover(name: string): boolean {
+  return name.startsWith(UNFINISHED) || name.startsWith(DELETED);
+}
+
+/** Removes in the background; what stays is swept at the next start. */
+function discard(path: string, onLeftover: (path: string, error: unknown) => void): void {
+  rm(path, { recursive: true, force: true, maxRetries: 3 }).catch((error: unknown) => onLeftover(path, error));
+}
+
+function errorCode(error: unknown): string | undefined {
+  return (error as { code?: string } | null)?.code;
+}

@@ -1,0 +1,218 @@
+/** What the doors call: one node, its collections, and their points. */
+
+import os from 'node:os';
+import { type ErrorFacts, errorFromFacts, TroupeError } from '../protocols/errors.js';
+import type { CollectionConfig } from '../protocols/model/collection.js';
+import type { RawRequest, ReadOperation, ReplicaStats, WriteOperation } from '../storage/engine/messages.js';
+import type { PoolDepths } from '../storage/engine/pool.js';
+import { verifyReplicas } from '../storage/verify-lmdb.js';
+import { folderName } from './collection/folder-name.js';
+import { openCollectionStore } from './collection/store.js';
+import { type CollectionView, collectionView, type OptimizationsView, optimizationsView, type ReplicaFacts } from './node/report.js';
+import type { NodeServices } from './node/services.js';
+import { nodeBehaviour } from './node/shell.js';
+import { VerifiedReplicas, type VerifyReplicas } from './node/verified-replicas.js';
+import { type CollectionEntry, NodeView } from './node/view.js';
+import { BuildBudget } from './optimizer/budget.js';
+import { buildThreadsMax } from './optimizer/decide.js';
+import { ReplicaFiles } from './replica/files.js';
+import { ActorSystem } from './runtime/actor.js';
+import type { Clock, EnginePort, Log, RuntimePorts } from './runtime/ports.js';
+import { EngineSignals } from './runtime/signals.js';
+import { systemClock, systemPorts } from './runtime/system-ports.js';
+import type { ActorTelemetry } from './runtime/telemetry.js';
+
+export type { CollectionView, OptimizationsView } from './node/report.js';
+export type { ActorTelemetry } from './runtime/telemetry.js';
+
+export interface NodeOptions {
+  /** Holds `collections/`. */
+  readonly storagePath: string;
+  /** The engine's workers. The caller started them and closes them, after the node. */
+  readonly pool: EnginePort;
+  readonly log: Log;
+  /** Looks for databases that would take the process down (tests). */
+  readonly verify?: VerifyReplicas;
+  /** `storage.performance.optimizer_cpu_budget`. Default 0: half the CPUs. */
+  readonly optimizerCpuBudget?: number;
+  readonly cpus?: number;
+  readonly clock?: Clock;
+  /** The node's actor crashed too often: the process should end. */
+  readonly onFatal?: (error: ErrorFacts) => void;
+  /** Clock, timers, randomness and mailboxes of the actors (tests). */
+  readonly ports?: RuntimePorts;
+}
+
+export interface NodeApi {
+  /** Names in the order of their code units. */
+  listCollections(): string[];
+  exists(name: string): boolean;
+  /** True when it is on disk and takes requests. Errors: `conflict` when there is one of this name. */
+  createCollection(name: string, config: CollectionConfig): Promise<boolean>;
+  /** True when the changed configuration is on disk. Errors: `notFound`; what `change` throws. */
+  updateCollection(name: string, change: (config: CollectionConfig) => CollectionConfig): Promise<boolean>;
+  /** True when it is gone for good, false when there was none. */
+  deleteCollection(name: string): Promise<boolean>;
+  /** Errors: `notFound`; `storage` when its configuration cannot be read. */
+  info(name: string): CollectionView;
+  optimizations(name: string): OptimizationsView;
+  /** Figures of the collection's replicas on this node. */
+  stats(name: string): readonly ReplicaStats[];
+  /** JSON of the result. Errors: `notFound`, `unavailable` with the reason, `busy`, `timeout`, and those of the operation. */
+  read(name: string, operation: ReadOperation, request: RawRequest): Promise<Uint8Array>;
+  /**
+   * JSON of the result. wait: answer when it is applied (for `createFieldIndex`: when every segment has the index), else when
+   * it is safe on disk. The body is given away. Errors: as `read`.
+   */
+  write(name: string, operation: WriteOperation, wait: boolean, request: RawRequest): Promise<Uint8Array>;
+  /** The tree of actors, from the node's. */
+  telemetry(): ActorTelemetry;
+  depths(): PoolDepths;
+  /** Threads of running builds. */
+  buildBudget(): { readonly threads: number; readonly threadsMax: number; readonly waiting: number };
+  /** Resolves when every collection found at start is open or known not to be. */
+  whenReady(): Promise<void>;
+  /** Closes every collection: queued writes are done. The engine's workers are the caller's to close. */
+  close(): Promise<void>;
+}
+
+/** Longest time a collection may take to open, change or go. */
+const ADMINISTRATION_MS = 600_000;
+/** Start reads everything from disk. */
+const START_MS = 0x7fff_ffff;
+const CLOSE_MS = 60_000;
+/** The engine ends a write at its deadline with a message that says more than ours. */
+const DEADLINE_GRACE_MS = 250;
+
+/** Starts the node's actors; collections are being opened when it returns (see `whenReady`). */
+export async function startNode(options: NodeOptions): Promise<NodeApi> {
+  const { log, pool } = options;
+  const clock = options.clock ?? systemClock;
+  const cpus = options.cpus ?? os.availableParallelism();
+  const system = new ActorSystem(options.ports ?? systemPorts(log, clock));
+  const view = new NodeView();
+  const verified = new VerifiedReplicas(options.verify ?? verifyReplicas);
+  const services: NodeServices = {
+    engine: pool,
+    files: new ReplicaFiles(pool, verified),
+    signals: new EngineSignals(pool),
+    store: await openCollectionStore(options.storagePath, (path, error) => log.warn(`${path} could not be removed: ${String(error)}`)),
+    verified,
+    budget: new BuildBudget(buildThreadsMax(options.optimizerCpuBudget ?? 0, cpus)),
+    cpus,
+  };
+  const node = system.spawn(nodeBehaviour(), 'node', { services, view }, (error) => {
+    log.error(`the node cannot go on: ${error.detail}`);
+    options.onFatal?.(error);
+  });
+  const ready = node.ask<boolean>((replyTo) => ({ kind: 'awaitReady', replyTo }), START_MS).then(() => {});
+  // Whoever calls `whenReady` hears of a failure; nobody has to.
+  ready.catch(() => {});
+  const facts = () => ({ nowMs: clock.nowMs(), cpus });
+  let closed = false;
+
+  return {
+    listCollections: () => [...view.collections.keys()].sort(),
+    exists: (name) => view.collections.has(name),
+    createCollection: (name, config) =>
+      node.ask((replyTo) => ({ kind: 'create', name, folder: folderName(name), config, replyTo }), ADMINISTRATION_MS),
+    updateCollection: async (name, change) => {
+      const entry = entryOf(view, name);
+      return entry.actor.ask((replyTo) => ({ kind: 'update', change, replyTo }), ADMINISTRATION_MS);
+    },
+    deleteCollection: (name) => {
+      const folder = view.collections.get(name)?.folder ?? folderName(name);
+      return node.ask((replyTo) => ({ kind: 'delete', folder, replyTo }), ADMINISTRATION_MS);
+    },
+    info: (name) => {
+      const entry = entryOf(view, name);
+      return collectionView(configOf(entry), replicaFacts(entry, pool), facts());
+    },
+    optimizations: (name) => {
+      const entry = entryOf(view, name);
+      return optimizationsView(configOf(entry), replicaFacts(entry, pool), facts());
+    },
+    stats: (name) => replicaFacts(entryOf(view, name), pool).flatMap(({ stats }) => (stats === null ? [] : [stats])),
+    read: async (name, operation, request) => {
+      const entry = entryOf(view, name);
+      return pool.read(operation, readableKeys(entry), request);
+    },
+    write: async (name, operation, wait, request) => {
+      const replica = writableReplica(entryOf(view, name));
+      const timeoutMs = Math.max(1, request.deadlineMs - clock.nowMs()) + DEADLINE_GRACE_MS;
+      return replica.actor.ask((replyTo) => ({ kind: 'write', operation, wait, request, replyTo }), timeoutMs);
+    },
+    telemetry: () => system.tree()[0] ?? STOPPED_TREE,
+    depths: () => pool.depths(),
+    buildBudget: () => services.budget.usage(),
+    whenReady: () => ready,
+    close: async () => {
+      if (closed) return;
+      closed = true;
+      await node
+        .ask<boolean>((replyTo) => ({ kind: 'close', replyTo }), CLOSE_MS)
+        .catch((error: unknown) => log.warn(`not every collection closed in order: ${String(error)}`));
+      system.stop();
+      services.signals.close();
+    },
+  };
+}
+
+const STOPPED_TREE: ActorTelemetry = {
+  path: '/node',
+  kind: 'node',
+  state: 'Stopped',
+  mailbox: { depth: 0, capacity: 0 },
+  processed: 0,
+  restarts: 0,
+  busyRefusals: 0,
+  lastError: null,
+  uptimeMs: 0,
+  recent: [],
+  children: [],
+};
+
+function entryOf(view: NodeView, name: string): CollectionEntry {
+  const entry = view.collections.get(name);
+  if (entry === undefined) throw new TroupeError('notFound', `Collection \`${name}\` doesn't exist!`);
+  return entry;
+}
+
+function configOf(entry: CollectionEntry): CollectionConfig {
+  if (entry.config === null)
+    throw errorFromFacts(entry.error ?? { code: 'unavailable', detail: `collection ${entry.name} has no configuration` });
+  return entry.config;
+}
+
+function replicaFacts(entry: CollectionEntry, pool: EnginePort): ReplicaFacts[] {
+  return [...entry.replicas.values()].map(({ key, reason, state }) => ({
+    state,
+    reason,
+    stats: pool.stats(key),
+    optimizer: entry.optimizers.get(key) ?? null,
+  }));
+}
+
+/** Keys of one replica of each shard. */
+function readableKeys(entry: CollectionEntry): string[] {
+  configOf(entry);
+  const keys: string[] = [];
+  for (const replica of entry.replicas.values()) {
+    if (!replica.servesReads) throw notServing(entry, replica.reason);
+    keys.push(replica.key);
+  }
+  if (keys.length === 0) throw notServing(entry, entry.error);
+  return keys;
+}
+
+function writableReplica(entry: CollectionEntry) {
+  configOf(entry);
+  const replica = entry.replicas.values().next().value;
+  if (replica === undefined) throw notServing(entry, entry.error);
+  return replica;
+}
+
+function notServing(entry: CollectionEntry, reason: ErrorFacts | null): TroupeError {
+  if (reason === null) return new TroupeError('unavailable', `collection ${entry.name} is being opened`, { retryAfterMs: 1000 });
+  return new TroupeError('unavailable', `collection ${entry.name}: ${reason.detail}`, { retryAfterMs: reason.retryAfterMs ?? 1000 });
+}

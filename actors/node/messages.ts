@@ -1,0 +1,44 @@
+/** What the node actor hears and what it causes. Collections go by their folder. */
+
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { ReplyTo } from '../runtime/behaviour.js';
+
+export type NodeMessage =
+  /** Folders of the collections on disk; their databases have been looked at. */
+  | { readonly kind: 'scanned'; readonly folders: readonly string[] }
+  | { readonly kind: 'scanFailed'; readonly error: ErrorFacts }
+  /** Answered when every collection is open or known not to be. */
+  | { readonly kind: 'awaitReady'; readonly replyTo: ReplyTo<boolean> }
+  | {
+      readonly kind: 'create';
+      readonly name: string;
+      readonly folder: string;
+      readonly config: CollectionConfig;
+      readonly replyTo: ReplyTo<boolean>;
+    }
+  | { readonly kind: 'delete'; readonly folder: string; readonly replyTo: ReplyTo<boolean> }
+  | { readonly kind: 'collectionOpened'; readonly folder: string }
+  | { readonly kind: 'collectionDied'; readonly folder: string; readonly error: ErrorFacts }
+  | { readonly kind: 'createFailed'; readonly folder: string; readonly error: ErrorFacts }
+  | { readonly kind: 'collectionDeleted'; readonly folder: string }
+  | { readonly kind: 'collectionClosed'; readonly folder: string }
+  /** The collection crashed too often and is stopped. */
+  | { readonly kind: 'collectionGaveUp'; readonly folder: string; readonly error: ErrorFacts }
+  | { readonly kind: 'close'; readonly replyTo: ReplyTo<boolean> };
+
+export type NodeEffect =
+  | { readonly kind: 'scan' }
+  | { readonly kind: 'loadCollection'; readonly folder: string }
+  | { readonly kind: 'createCollection'; readonly name: string; readonly folder: string; readonly config: CollectionConfig }
+  /** Let the doors find it. */
+  | { readonly kind: 'list'; readonly folder: string }
+  /** Hide it from the doors and hand it the request, which it answers; null: nobody waits. */
+  | { readonly kind: 'deleteCollection'; readonly folder: string; readonly replyTo: ReplyTo<boolean> | null }
+  | { readonly kind: 'closeCollection'; readonly folder: string }
+  /** Its actor is gone: the engine lets its files go. */
+  | { readonly kind: 'abandonCollection'; readonly folder: string; readonly error: ErrorFacts }
+  /** Its actor is gone, and so are its files. */
+  | { readonly kind: 'removeFiles'; readonly folder: string; readonly replyTo: ReplyTo<boolean> }
+  | { readonly kind: 'reply'; readonly replyTo: ReplyTo<boolean>; readonly answer: boolean }
+  | { readonly kind: 'refuse'; readonly replyTo: ReplyTo<boolean>; readonly error: ErrorFacts };

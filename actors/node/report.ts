@@ -1,0 +1,219 @@
+/** What the API shows of a collection, from its configuration, its figures and its optimizer. Source: API reference, `GET /collections/{name}` and `…/optimizations`. */
+
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { ReplicaStats } from '../../storage/engine/messages.js';
+import { type BuildPlan, type Decision, decideOptimization } from '../optimizer/decide.js';
+import type { FinishedBuild, OptimizerStatus, RunningBuild, SourceSegment } from '../optimizer/status.js';
+
+/** One local replica, as the reports need it. */
+export interface ReplicaFacts {
+  /** State in the words of the API. */
+  readonly state: string;
+  readonly reason: ErrorFacts | null;
+  readonly stats: ReplicaStats | null;
+  /** Null while it has no optimizer. */
+  readonly optimizer: OptimizerStatus | null;
+}
+
+export interface ReportFacts {
+  readonly nowMs: number;
+  readonly cpus: number;
+}
+
+/** `CollectionInfo` of the API. */
+export interface CollectionView {
+  readonly status: 'green' | 'yellow' | 'grey' | 'red';
+  readonly optimizer_status: 'ok' | { readonly error: string };
+  readonly indexed_vectors_count: number;
+  readonly points_count: number;
+  readonly segments_count: number;
+  readonly config: CollectionConfig;
+  readonly payload_schema: { readonly [field: string]: { readonly data_type: string; readonly params?: object; readonly points: number } };
+  readonly update_queue: { readonly length: number };
+}
+
+/** `OptimizationSegmentInfo` of the API. */
+export interface SegmentView {
+  readonly uuid: string;
+  readonly points_count: number;
+}
+
+/** `Optimization` of the API. */
+export interface OptimizationView {
+  readonly uuid: string;
+  readonly optimizer: string;
+  readonly status: 'optimizing' | 'done' | { readonly error: string };
+  readonly segments: readonly SegmentView[];
+  readonly progress: {
+    readonly name: string;
+    readonly started_at: string;
+    readonly finished_at?: string;
+    readonly duration_sec?: number;
+    readonly done?: number;
+    readonly total?: number;
+  };
+}
+
+/** `OptimizationsResponse` of the API, with all of its parts. */
+export interface OptimizationsView {
+  readonly summary: {
+    readonly queued_optimizations: number;
+    readonly queued_segments: number;
+    readonly queued_points: number;
+    readonly idle_segments: number;
+  };
+  readonly running: readonly OptimizationView[];
+  readonly queued: readonly { readonly optimizer: string; readonly segments: readonly SegmentView[] }[];
+  /** Newest first. */
+  readonly completed: readonly OptimizationView[];
+  readonly idle_segments: readonly SegmentView[];
+}
+
+/** replicas: the local replicas of all shards. */
+export function collectionView(config: CollectionConfig, replicas: readonly ReplicaFacts[], facts: ReportFacts): CollectionView {
+  const all = replicas.flatMap((replica) => (replica.stats === null ? [] : [replica.stats]));
+  const segments = all.flatMap((stats) => stats.segments);
+  return {
+    status: statusOf(config, replicas, facts),
+    optimizer_status: optimizerStatusOf(replicas),
+    indexed_vectors_count: sum(segments.map((segment) => segment.indexedVectors)),
+    points_count: sum(all.map((stats) => stats.points)),
+    segments_count: segments.length,
+    config,
+    payload_schema: payloadSchema(all),
+    update_queue: { length: sum(all.map((stats) => stats.queuedOperations)) },
+  };
+}
+
+export function optimizationsView(config: CollectionConfig, replicas: readonly ReplicaFacts[], facts: ReportFacts): OptimizationsView {
+  const builds = replicas.flatMap((replica) => replica.optimizer?.builds ?? []);
+  const queued = replicas.flatMap((replica) =>
+    queuedPlans(config, replica, facts).map((plan) => ({ plan, sources: sourcesOf(plan, replica.stats) })),
+  );
+  const busy = new Set([...builds, ...queued].flatMap((build) => build.sources.map((source) => source.id)));
+  const segments = replicas.flatMap((replica) => replica.stats?.segments ?? []);
+  const idle = segments
+    .filter((segment) => !busy.has(segment.id))
+    .map((segment) => ({ id: segment.id, points: segment.rows - segment.deleted }));
+  const queuedSources = queued.flatMap((build) => build.sources);
+  return {
+    summary: {
+      queued_optimizations: queued.length,
+      queued_segments: queuedSources.length,
+      queued_points: sum(queuedSources.map((source) => source.points)),
+      idle_segments: idle.length,
+    },
+    running: builds.map((build) => runningView(build, facts.nowMs)),
+    queued: queued.map(({ plan, sources }) => ({ optimizer: plan.reason, segments: sources.map(segmentView) })),
+    completed: replicas.flatMap((replica) => replica.optimizer?.finished ?? []).map(finishedView),
+    idle_segments: idle.map(segmentView),
+  };
+}
+
+/**
+ * - red: a replica is Dead, or its optimizer failed;
+ * - yellow: a replica is being opened or filled, updates wait to be applied, or the optimizer works or will;
+ * - grey: there is work for the optimizer, but it is off;
+ * - green: nothing to do.
+ */
+function statusOf(config: CollectionConfig, replicas: readonly ReplicaFacts[], facts: ReportFacts): CollectionView['status'] {
+  if (replicas.some((replica) => replica.state === 'Dead' || (replica.optimizer?.error ?? null) !== null)) return 'red';
+  const decisions = replicas.map((replica) => decisionOf(config, replica, facts));
+  const busy = replicas.some((replica, at) => isBusy(replica) || hasWork(decisions[at] as Decision));
+  if (busy || replicas.length === 0) return 'yellow';
+  return decisions.some((decision) => decision.kind === 'off') ? 'grey' : 'green';
+}
+
+function isBusy(replica: ReplicaFacts): boolean {
+  const { optimizer, state, stats } = replica;
+  return state === 'Initializing' || state === 'Partial' || (stats?.queuedOperations ?? 0) > 0 || (optimizer?.builds.length ?? 0) > 0;
+}
+
+function hasWork(decision: Decision): boolean {
+  return decision.kind === 'build' || (decision.kind === 'rest' && decision.pending);
+}
+
+/** Asked anew each time, so that the answer fits the write that was acknowledged a moment ago. */
+function decisionOf(config: CollectionConfig, replica: ReplicaFacts, facts: ReportFacts): Decision {
+  if (replica.stats === null) return { kind: 'rest', wakeAfterMs: null, pending: false };
+  const runningSources = new Set((replica.optimizer?.builds ?? []).flatMap((build) => build.plan.segments));
+  return decideOptimization(replica.stats, config, { ...facts, runningSources });
+}
+
+function optimizerStatusOf(replicas: readonly ReplicaFacts[]): CollectionView['optimizer_status'] {
+  const error = replicas
+    .map((replica) => replica.optimizer?.error ?? (replica.state === 'Dead' ? replica.reason : null))
+    .find((found) => found !== null);
+  return error === undefined || error === null ? 'ok' : { error: error.detail };
+}
+
+function payloadSchema(all: readonly ReplicaStats[]): CollectionView['payload_schema'] {
+  const schema: Record<string, { data_type: string; params?: object; points: number }> = {};
+  for (const stats of all) {
+    for (const [field, { type, params }] of stats.fields) {
+      const points = (Object.hasOwn(schema, field) ? (schema[field]?.points ?? 0) : 0) + (stats.fieldPoints.get(field) ?? 0);
+      const value = params === undefined ? { data_type: type, points } : { data_type: type, params, points };
+      // A field may be called `__proto__`.
+      Object.defineProperty(schema, field, { value, enumerable: true, configurable: true, writable: true });
+    }
+  }
+  return schema;
+}
+
+function queuedPlans(config: CollectionConfig, replica: ReplicaFacts, facts: ReportFacts): BuildPlan[] {
+  const decision = decisionOf(config, replica, facts);
+  return decision.kind === 'build' ? [decision.plan] : [];
+}
+
+function sourcesOf(plan: BuildPlan, stats: ReplicaStats | null): SourceSegment[] {
+  const segments = (stats?.segments ?? []).filter((segment) => plan.segments.includes(segment.id));
+  return segments.map((segment) => ({ id: segment.id, points: segment.rows - segment.deleted }));
+}
+
+function runningView(build: RunningBuild, nowMs: number): OptimizationView {
+  const { progress, startedMs } = build;
+  const counts = progress === null ? {} : { done: Math.round(progress.done), total: Math.round(progress.total) };
+  return {
+    uuid: uuidOf(startedMs, build.id),
+    optimizer: build.plan.reason,
+    status: 'optimizing',
+    segments: build.sources.map(segmentView),
+    progress: { name: progress?.stage ?? 'waiting', started_at: iso(startedMs), duration_sec: (nowMs - startedMs) / 1000, ...counts },
+  };
+}
+
+function finishedView({ build, error, finishedMs }: FinishedBuild): OptimizationView {
+  const { startedMs } = build;
+  return {
+    uuid: uuidOf(startedMs, build.id),
+    optimizer: build.plan.reason,
+    status: error === null ? 'done' : { error: error.detail },
+    segments: build.sources.map(segmentView),
+    progress: {
+      name: build.plan.reason,
+      started_at: iso(startedMs),
+      finished_at: iso(finishedMs),
+      duration_sec: (finishedMs - startedMs) / 1000,
+    },
+  };
+}
+
+function segmentView(source: SourceSegment): SegmentView {
+  return { uuid: uuidOf(0, source.id), points_count: source.points };
+}
+
+/** A UUID that holds two numbers: what it names has no other one. */
+function uuidOf(high: number, low: number): string {
+  const first = high.toString(16).padStart(12, '0');
+  const second = low.toString(16).padStart(12, '0');
+  return `${first.slice(0, 8)}-${first.slice(8, 12)}-8000-8000-${second}`;
+}
+
+function iso(timeMs: number): string {
+  return new Date(timeMs).toISOString();
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

@@ -1,0 +1,18 @@
+/** What the actors of one node share: the engine, what it tells, the collections on disk, the build budget. */
+
+import type { CollectionStore } from '../collection/store.js';
+import type { BuildBudget } from '../optimizer/budget.js';
+import type { ReplicaFiles } from '../replica/files.js';
+import type { EnginePort } from '../runtime/ports.js';
+import type { EngineSignals } from '../runtime/signals.js';
+import type { VerifiedReplicas } from './verified-replicas.js';
+
+export interface NodeServices {
+  readonly engine: EnginePort;
+  readonly files: ReplicaFiles;
+  readonly signals: EngineSignals;
+  readonly store: CollectionStore;
+  readonly verified: VerifiedReplicas;
+  readonly budget: BuildBudget;
+  readonly cpus: number;
+}

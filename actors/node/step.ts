@@ -1,0 +1,297 @@
+/** What the node does about each message in each state. */
+
+import type { ErrorFacts } from '../../protocols/errors.js';
+import { become, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
+import type { NodeEffect, NodeMessage } from './messages.js';
+import {
+  type ActiveNode,
+  active,
+  type CollectionPhase,
+  failed,
+  type NodeState,
+  type Phases,
+  type ScanningNode,
+  type StartingNode,
+  type StoppingNode,
+  scanning,
+  starting,
+  stopping,
+} from './state.js';
+
+type NodeStep = Step<NodeState, NodeEffect>;
+type WithCollections = StartingNode | ActiveNode | StoppingNode;
+type Serving = StartingNode | ActiveNode;
+type MessageOf<Kind extends NodeMessage['kind']> = Extract<NodeMessage, { kind: Kind }>;
+
+export type NodeMove =
+  | 'ignore'
+  | 'openAll'
+  | 'becomeFailed'
+  | 'waitForReady'
+  | 'answerReady'
+  | 'refuse'
+  | 'create'
+  | 'delete'
+  | 'noteOpened'
+  | 'noteDied'
+  | 'noteGone'
+  | 'noteAbandoned'
+  | 'close'
+  | 'closeNow';
+
+/** States × messages. */
+export const NODE_MOVES: Readonly<Record<NodeState['kind'], Readonly<Record<NodeMessage['kind'], NodeMove>>>> = {
+  Scanning: {
+    scanned: 'openAll',
+    scanFailed: 'becomeFailed',
+    awaitReady: 'waitForReady',
+    create: 'refuse',
+    delete: 'refuse',
+    collectionOpened: 'ignore',
+    collectionDied: 'ignore',
+    createFailed: 'ignore',
+    collectionDeleted: 'ignore',
+    collectionClosed: 'ignore',
+    collectionGaveUp: 'ignore',
+    close: 'closeNow',
+  },
+  Starting: {
+    scanned: 'ignore',
+    scanFailed: 'ignore',
+    awaitReady: 'waitForReady',
+    create: 'create',
+    delete: 'delete',
+    collectionOpened: 'noteOpened',
+    collectionDied: 'noteDied',
+    createFailed: 'noteGone',
+    collectionDeleted: 'noteGone',
+    collectionClosed: 'noteGone',
+    collectionGaveUp: 'noteAbandoned',
+    close: 'close',
+  },
+  Active: {
+    scanned: 'ignore',
+    scanFailed: 'ignore',
+    awaitReady: 'answerReady',
+    create: 'create',
+    delete: 'delete',
+    collectionOpened: 'noteOpened',
+    collectionDied: 'noteDied',
+    createFailed: 'noteGone',
+    collectionDeleted: 'noteGone',
+    collectionClosed: 'noteGone',
+    collectionGaveUp: 'noteAbandoned',
+    close: 'close',
+  },
+  Stopping: {
+    scanned: 'ignore',
+    scanFailed: 'ignore',
+    awaitReady: 'refuse',
+    create: 'refuse',
+    delete: 'refuse',
+    collectionOpened: 'noteOpened',
+    collectionDied: 'ignore',
+    createFailed: 'noteGone',
+    collectionDeleted: 'noteGone',
+    collectionClosed: 'noteGone',
+    collectionGaveUp: 'noteGone',
+    close: 'refuse',
+  },
+  Failed: {
+    scanned: 'ignore',
+    scanFailed: 'ignore',
+    awaitReady: 'refuse',
+    create: 'refuse',
+    delete: 'refuse',
+    collectionOpened: 'ignore',
+    collectionDied: 'ignore',
+    createFailed: 'ignore',
+    collectionDeleted: 'ignore',
+    collectionClosed: 'ignore',
+    collectionGaveUp: 'ignore',
+    close: 'closeNow',
+  },
+};
+
+export function startNode(): NodeStep {
+  return become<NodeState, NodeEffect>(scanning(), { kind: 'scan' });
+}
+
+export function stepNode(state: NodeState, message: NodeMessage): NodeStep {
+  const move = NODE_MOVES[state.kind][message.kind];
+  // The table says which states and messages reach a move, so the casts below only repeat it.
+  switch (move) {
+    case 'ignore':
+      return become(state);
+    case 'openAll':
+      return openAll(state as ScanningNode, (message as MessageOf<'scanned'>).folders);
+    case 'becomeFailed':
+      return becomeFailed(state as ScanningNode, (message as MessageOf<'scanFailed'>).error);
+    case 'waitForReady':
+      return waitForReady(state as ScanningNode | StartingNode, (message as MessageOf<'awaitReady'>).replyTo);
+    case 'answerReady':
+      return become<NodeState, NodeEffect>(state, { kind: 'reply', replyTo: (message as MessageOf<'awaitReady'>).replyTo, answer: true });
+    case 'refuse':
+      return become<NodeState, NodeEffect>(state, {
+        kind: 'refuse',
+        replyTo: (message as MessageOf<'create' | 'delete' | 'awaitReady' | 'close'>).replyTo,
+        error: refusal(state),
+      });
+    case 'create':
+      return create(state as Serving, message as MessageOf<'create'>);
+    case 'delete':
+      return deleteCollection(state as Serving, message as MessageOf<'delete'>);
+    case 'noteOpened':
+      return noteOpened(state as WithCollections, (message as MessageOf<'collectionOpened'>).folder);
+    case 'noteDied':
+      return noteDied(state as Serving, message as MessageOf<'collectionDied'>);
+    case 'noteGone':
+      return noteGone(
+        state as WithCollections,
+        message as MessageOf<'createFailed' | 'collectionDeleted' | 'collectionClosed' | 'collectionGaveUp'>,
+      );
+    case 'noteAbandoned':
+      return noteAbandoned(state as Serving, message as MessageOf<'collectionGaveUp'>);
+    case 'close':
+      return close(state as Serving, (message as MessageOf<'close'>).replyTo);
+    case 'closeNow':
+      return become<NodeState, NodeEffect>(stopping(new Map(), (message as MessageOf<'close'>).replyTo), {
+        kind: 'reply',
+        replyTo: (message as MessageOf<'close'>).replyTo,
+        answer: true,
+      });
+    default:
+      return unreachable(move);
+  }
+}
+
+function openAll(state: ScanningNode, folders: readonly string[]): NodeStep {
+  const phases: Phases = new Map(folders.map((folder) => [folder, { kind: 'Opening' }]));
+  const loads = folders.map((folder): NodeEffect => ({ kind: 'loadCollection', folder }));
+  return maybeReady(starting(phases, state.waiting), loads);
+}
+
+function becomeFailed(state: ScanningNode, error: ErrorFacts): NodeStep {
+  const refused = state.waiting.map((replyTo): NodeEffect => ({ kind: 'refuse', replyTo, error }));
+  return become<NodeState, NodeEffect>(failed(error), ...refused);
+}
+
+function waitForReady(state: ScanningNode | StartingNode, replyTo: ReplyTo<boolean>): NodeStep {
+  return become<NodeState, NodeEffect>({ ...state, waiting: [...state.waiting, replyTo] });
+}
+
+function create(state: Serving, message: MessageOf<'create'>): NodeStep {
+  const { config, folder, name, replyTo } = message;
+  const phase = state.collections.get(folder);
+  if (phase?.kind === 'Deleting' || phase?.kind === 'Creating') {
+    const detail = `Collection \`${name}\` is being ${phase.kind === 'Deleting' ? 'deleted' : 'created'}`;
+    return become<NodeState, NodeEffect>(state, { kind: 'refuse', replyTo, error: { code: 'conflict', detail } });
+  }
+  if (phase !== undefined) {
+    return become<NodeState, NodeEffect>(state, {
+      kind: 'refuse',
+      replyTo,
+      error: { code: 'conflict', detail: `Collection \`${name}\` already exists!` },
+    });
+  }
+  const next = withPhase(state, folder, { kind: 'Creating', replyTo });
+  return become<NodeState, NodeEffect>(next, { kind: 'createCollection', name, folder, config });
+}
+
+function deleteCollection(state: Serving, message: MessageOf<'delete'>): NodeStep {
+  const { folder, replyTo } = message;
+  const phase = state.collections.get(folder);
+  // To its caller a collection that is being made or deleted is not there.
+  if (phase === undefined || phase.kind === 'Deleting' || phase.kind === 'Creating') {
+    return become<NodeState, NodeEffect>(state, { kind: 'reply', replyTo, answer: false });
+  }
+  if (phase.kind === 'Abandoned') return maybeReady(withoutPhase(state, folder), [{ kind: 'removeFiles', folder, replyTo }]);
+  return maybeReady(withPhase(state, folder, { kind: 'Deleting' }), [{ kind: 'deleteCollection', folder, replyTo }]);
+}
+
+function noteOpened(state: WithCollections, folder: string): NodeStep {
+  const phase = state.collections.get(folder);
+  if (phase === undefined || phase.kind === 'Deleting') return become(state);
+  const answered: NodeEffect[] = phase.kind === 'Creating' ? [{ kind: 'reply', replyTo: phase.replyTo, answer: true }] : [];
+  return maybeReady(withPhase(state, folder, { kind: 'Active' }), [{ kind: 'list', folder }, ...answered]);
+}
+
+function noteDied(state: Serving, message: MessageOf<'collectionDied'>): NodeStep {
+  const phase = state.collections.get(message.folder);
+  if (phase === undefined) return become(state);
+  if (phase.kind === 'Creating') {
+    // A collection that never served leaves nothing behind.
+    return become<NodeState, NodeEffect>(
+      withPhase(state, message.folder, { kind: 'Deleting' }),
+      { kind: 'refuse', replyTo: phase.replyTo, error: message.error },
+      { kind: 'deleteCollection', folder: message.folder, replyTo: null },
+    );
+  }
+  return maybeReady(withPhase(state, message.folder, { kind: 'Dead' }), [{ kind: 'list', folder: message.folder }]);
+}
+
+function noteGone(
+  state: WithCollections,
+  message: MessageOf<'createFailed' | 'collectionDeleted' | 'collectionClosed' | 'collectionGaveUp'>,
+): NodeStep {
+  const phase = state.collections.get(message.folder);
+  const error: ErrorFacts = 'error' in message ? message.error : refusal(state);
+  const refused: NodeEffect[] = phase?.kind === 'Creating' ? [{ kind: 'refuse', replyTo: phase.replyTo, error }] : [];
+  return maybeReady(withoutPhase(state, message.folder), refused);
+}
+
+function noteAbandoned(state: Serving, message: MessageOf<'collectionGaveUp'>): NodeStep {
+  const { error, folder } = message;
+  const phase = state.collections.get(folder);
+  const refused: NodeEffect[] = phase?.kind === 'Creating' ? [{ kind: 'refuse', replyTo: phase.replyTo, error }] : [];
+  return maybeReady(withPhase(state, folder, { kind: 'Abandoned' }), [...refused, { kind: 'abandonCollection', folder, error }]);
+}
+
+function close(state: Serving, replyTo: ReplyTo<boolean>): NodeStep {
+  const unserved: NodeEffect[] =
+    state.kind === 'Starting' ? state.waiting.map((waiting): NodeEffect => ({ kind: 'refuse', replyTo: waiting, error: going() })) : [];
+  const withActor = [...state.collections].filter(([, phase]) => phase.kind !== 'Abandoned');
+  const closes = withActor.map(([folder]): NodeEffect => ({ kind: 'closeCollection', folder }));
+  return maybeReady(stopping(new Map(withActor), replyTo), [...unserved, ...closes]);
+}
+
+/** A Starting node whose collections are all settled is Active; a Stopping node without collections has stopped. */
+function maybeReady(state: WithCollections, effects: readonly NodeEffect[]): NodeStep {
+  if (state.kind === 'Starting' && ![...state.collections.values()].some((phase) => phase.kind === 'Opening')) {
+    const answers = state.waiting.map((replyTo): NodeEffect => ({ kind: 'reply', replyTo, answer: true }));
+    return become<NodeState, NodeEffect>(active(state.collections), ...effects, ...answers);
+  }
+  if (state.kind === 'Stopping' && state.collections.size === 0) {
+    return become<NodeState, NodeEffect>(state, ...effects, { kind: 'reply', replyTo: state.replyTo, answer: true });
+  }
+  return become<NodeState, NodeEffect>(state, ...effects);
+}
+
+function withPhase<State extends WithCollections>(state: State, folder: string, phase: CollectionPhase): State {
+  return { ...state, collections: new Map(state.collections).set(folder, phase) };
+}
+
+function withoutPhase<State extends WithCollections>(state: State, folder: string): State {
+  const collections = new Map(state.collections);
+  collections.delete(folder);
+  return { ...state, collections };
+}
+
+function refusal(state: NodeState): ErrorFacts {
+  switch (state.kind) {
+    case 'Scanning':
+    case 'Starting':
+      return { code: 'unavailable', detail: 'the node is starting', retryAfterMs: 1000 };
+    case 'Failed':
+      return state.error;
+    case 'Active':
+    case 'Stopping':
+      return going();
+    default:
+      return unreachable(state);
+  }
+}
+
+function going(): ErrorFacts {
+  return { code: 'unavailable', detail: 'the node is shutting down' };
+}

@@ -1,0 +1,62 @@
+/**
+ * What the doors look up without asking an actor: which collections there are, where their replicas are and how they
+ * do. Each entry is written by the one actor it speaks of and read on the same thread, so a read request meets no mailbox.
+ */
+
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { ReplicaKey } from '../../storage/engine/messages.js';
+import type { CollectionMessage } from '../collection/messages.js';
+import type { OptimizerStatus } from '../optimizer/status.js';
+import type { ReplicaMessage } from '../replica/messages.js';
+import type { ActorRef } from '../runtime/behaviour.js';
+
+export interface ReplicaEntry {
+  readonly key: ReplicaKey;
+  readonly actor: ActorRef<ReplicaMessage>;
+  /** State of the replica, in the words of the API. */
+  readonly state: string;
+  readonly servesReads: boolean;
+  /** Why it serves nothing, where it does not. */
+  readonly reason: ErrorFacts | null;
+}
+
+export interface CollectionEntry {
+  readonly name: string;
+  readonly folder: string;
+  readonly actor: ActorRef<CollectionMessage>;
+  /** Null: the configuration could not be read. */
+  config: CollectionConfig | null;
+  /** Why the collection is not usable, null when it is. */
+  error: ErrorFacts | null;
+  /** By shard id. */
+  readonly replicas: Map<number, ReplicaEntry>;
+  /** By replica key. */
+  readonly optimizers: Map<ReplicaKey, OptimizerStatus>;
+}
+
+/** Shows a replica whose actor is gone as Dead. */
+export function showAbandoned(entry: CollectionEntry, shardId: number, error: ErrorFacts): void {
+  const replica = entry.replicas.get(shardId);
+  if (replica === undefined) return;
+  const reason: ErrorFacts = { code: 'unavailable', detail: `the replica is Dead: ${error.detail}` };
+  entry.replicas.set(shardId, { ...replica, state: 'Dead', servesReads: false, reason });
+  entry.optimizers.delete(replica.key);
+}
+
+export class NodeView {
+  readonly #collections = new Map<string, CollectionEntry>();
+
+  /** Listed collections by name: all but those that are being created or deleted. */
+  get collections(): ReadonlyMap<string, CollectionEntry> {
+    return this.#collections;
+  }
+
+  list(entry: CollectionEntry): void {
+    this.#collections.set(entry.name, entry);
+  }
+
+  unlist(name: string): void {
+    this.#collections.delete(name);
+  }
+}

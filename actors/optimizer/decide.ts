@@ -1,0 +1,37 @@
+/** What an optimizer may do of what the planner proposes, and with how many threads. */
+
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { ReplicaStats } from '../../storage/engine/messages.js';
+import { type OptimizationPlan, type PlanFacts, planOptimization } from './plan.js';
+
+export type BuildPlan = Extract<OptimizationPlan, { kind: 'build' }>;
+
+export type Decision =
+  | { readonly kind: 'build'; readonly plan: BuildPlan }
+  /** Nothing to do now; perhaps after `wakeAfterMs`. `pending`: there is work that waits for an upload to pause. */
+  | { readonly kind: 'rest'; readonly wakeAfterMs: number | null; readonly pending: boolean }
+  /** There is work, but the collection's optimizers are off (`max_optimization_threads: 0`). */
+  | { readonly kind: 'off'; readonly plan: BuildPlan };
+
+/** The next thing to do for a replica. Missing field indexes and damaged files are made also when optimizers are off. */
+export function decideOptimization(stats: ReplicaStats, config: CollectionConfig, facts: PlanFacts): Decision {
+  const plan = planOptimization(stats, config, facts);
+  if (plan.kind === 'none') return { kind: 'rest', wakeAfterMs: plan.wakeAfterMs ?? null, pending: plan.waitingFor !== undefined };
+  const isOff = config.optimizer_config.max_optimization_threads === 0;
+  if (isOff && plan.reason !== 'fieldIndex' && plan.reason !== 'repair') return { kind: 'off', plan };
+  return { kind: 'build', plan };
+}
+
+/** Threads a build is worth: those its collection allows when it makes graphs, else one. */
+export function threadsWanted(plan: BuildPlan, config: CollectionConfig, cpus: number): number {
+  if (!plan.withGraph) return 1;
+  const limits = [config.optimizer_config.max_optimization_threads ?? 0, config.hnsw_config.max_indexing_threads ?? 0];
+  return Math.min(cpus, ...limits.filter((limit) => limit > 0));
+}
+
+/** Threads of all builds of a node. setting: `optimizer_cpu_budget`: 0 half the CPUs, negative all but so many. */
+export function buildThreadsMax(setting: number, cpus: number): number {
+  if (setting > 0) return setting;
+  if (setting < 0) return Math.max(1, cpus + setting);
+  return Math.max(1, Math.floor(cpus / 2));
+}

@@ -1,0 +1,265 @@
+/**
+ * What a replica's optimizer does next: a pure decision over the replica's segments.
+ *
+ * Every segment costs every query another walk (or, without a graph, a scan), and every build costs CPU, so the policy
+ * collects first and builds once:
+ *
+ * 1. *repair*: a sealed segment whose graph or codes failed their checksum is built again from its vectors, at once.
+ * 2. *fieldIndex*: a sealed segment that lacks the index of a field gets it, at once; the segment stays.
+ * 3. *indexing*: due when the rows without a graph hold more than `indexing_threshold` KB of vectors (0: never).
+ *    While an upload runs (a write within the last second) it waits, unless those rows reach 32 thresholds and half of
+ *    what is indexed already: a bulk upload then ends in one build instead of many, and a stream that never pauses
+ *    scans no more than that. A build takes all rows without a graph, and folds in sealed segments from the smallest
+ *    up while each is at most twice what the build has gathered. So a point's segment grows by half or more
+ *    each time the point is built again: O(log n) builds per point.
+ * 4. *vacuum*: a segment of `vacuum_min_vector_number` rows or more, `deleted_threshold` of them deleted.
+ * 5. *seal*: full appendable segments that are not to be indexed (threshold 0, or not reached) become sealed
+ *    segments without a graph, so that LMDB stays small.
+ * 6. *merge*: after 5 quiet seconds, more sealed segments than `default_segment_number` (0: CPUs): the smallest ones,
+ *    three or more, unless the largest of them is over four times the others together (rebuilding it would cost
+ *    more than the walk it saves).
+ *
+ * No result exceeds `max_segment_size` KB of vectors (null: 1.5 GB) or what one 4 GiB memory holds; a single source
+ * beyond that is built alone.
+ * While a build runs, its sources are left alone, and besides it only field indexes and an upload that outgrew 32 thresholds start.
+ * Source of the rules: `Optimizers` of the API's reference; the figures are ours.
+ */
+
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import { vectorsByName } from '../../protocols/model/collection.js';
+import type { ReplicaStats, SegmentStats } from '../../storage/engine/messages.js';
+
+export type BuildReason = 'indexing' | 'merge' | 'vacuum' | 'repair' | 'fieldIndex' | 'seal';
+
+export type OptimizationPlan =
+  /** Nothing to do now. `waitingFor`: work that waits for the upload to pause; look again after `wakeAfterMs`. */
+  | { readonly kind: 'none'; readonly wakeAfterMs?: number; readonly waitingFor?: BuildReason }
+  | {
+      readonly kind: 'build';
+      readonly reason: BuildReason;
+      /** Sources, ascending. */
+      readonly segments: readonly number[];
+      readonly plan: 'segment' | 'fieldIndex';
+      readonly missingFields: readonly string[];
+      readonly withGraph: boolean;
+    };
+
+export interface PlanFacts {
+  readonly nowMs: number;
+  readonly cpus: number;
+  /** Sources of builds that run. */
+  readonly runningSources: ReadonlySet<number>;
+}
+
+/** An upload runs until this long after its last write. */
+export const QUIET_MS = 1000;
+/** Merging is not urgent: it waits longer. */
+export const MERGE_QUIET_MS = 5000;
+/** Unindexed bytes, in thresholds, beyond which indexing waits for no pause. */
+export const BUSY_THRESHOLDS = 32;
+
+const INDEXING_THRESHOLD_KB = 10_000;
+const SEGMENT_BYTES_MAX = 1.5e9;
+const MEMORY_BYTES_MAX = 3.75 * 2 ** 30;
+const FOLD_RATIO = 2;
+const MERGE_RATIO = 4;
+/** Full appendable segments that are sealed without waiting for a pause. */
+const BUSY_SEALS = 4;
+
+/** The next step for a replica. */
+export function planOptimization(stats: ReplicaStats, config: CollectionConfig, facts: PlanFacts): OptimizationPlan {
+  const world = survey(stats, config, facts);
+  const steps = [planRepair, planFieldIndex, planIndexing, planVacuum, planSeal, planMerge];
+  let waiting: OptimizationPlan | undefined;
+  for (const step of steps) {
+    const plan = step(world);
+    if (plan?.kind === 'build') return plan;
+    if (plan !== undefined && (waiting === undefined || wakeOf(plan) < wakeOf(waiting))) waiting = plan;
+  }
+  return waiting ?? { kind: 'none' };
+}
+
+/** A plan as one line, for logs and tests. */
+export function describePlan(plan: OptimizationPlan): string {
+  if (plan.kind === 'none') {
+    if (plan.wakeAfterMs === undefined) return 'nothing to do';
+    return `look again in ${plan.wakeAfterMs} ms${plan.waitingFor ? `: ${plan.waitingFor} waits for the upload to pause` : ''}`;
+  }
+  const sources = plan.segments.join(' + ');
+  if (plan.plan === 'fieldIndex') return `${plan.reason}: ${plan.missingFields.join(', ')} of segment ${sources}`;
+  return `${plan.reason}: ${sources} to one segment ${plan.withGraph ? 'with' : 'without'} a graph`;
+}
+
+/** What the steps decide from. */
+interface World {
+  /** Segments with rows that no running build takes, smallest first. */
+  readonly free: readonly SegmentStats[];
+  readonly config: CollectionConfig;
+  readonly facts: PlanFacts;
+  readonly building: boolean;
+  /** Milliseconds since the last write. */
+  readonly quietMs: number;
+  /** Bytes; 0: no graphs. */
+  readonly threshold: number;
+  readonly indexedBytes: number;
+}
+
+function survey(stats: ReplicaStats, config: CollectionConfig, facts: PlanFacts): World {
+  const isRunning = (segment: SegmentStats) => segment.building || facts.runningSources.has(segment.id);
+  const free = stats.segments.filter((segment) => segment.rows > 0 && !isRunning(segment));
+  return {
+    free: free.sort((a, b) => a.vectorBytes - b.vectorBytes || a.id - b.id),
+    config,
+    facts,
+    building: facts.runningSources.size > 0 || stats.segments.some(isRunning),
+    quietMs: Math.max(0, facts.nowMs - stats.lastWriteMs),
+    threshold: (config.optimizer_config.indexing_threshold ?? INDEXING_THRESHOLD_KB) * 1024,
+    indexedBytes: sum(stats.segments.filter((segment) => segment.indexed)),
+  };
+}
+
+function planRepair(world: World): OptimizationPlan | undefined {
+  const damaged = world.free.find((segment) => segment.kind === 'sealed' && segment.damagedFiles.some(needsRebuild));
+  if (damaged === undefined || world.building) return undefined;
+  return buildOf('repair', [damaged], world);
+}
+
+/** Index files are made again by `fieldIndex`; codes and graphs need a whole build. */
+function needsRebuild(file: string): boolean {
+  return file.startsWith('graph.') || file.startsWith('codes.');
+}
+
+function planFieldIndex(world: World): OptimizationPlan | undefined {
+  const lacking = world.free.find((segment) => segment.kind === 'sealed' && segment.missingFields.length > 0);
+  if (lacking === undefined) return undefined;
+  return {
+    kind: 'build',
+    reason: 'fieldIndex',
+    segments: [lacking.id],
+    plan: 'fieldIndex',
+    missingFields: lacking.missingFields,
+    withGraph: false,
+  };
+}
+
+function planIndexing(world: World): OptimizationPlan | undefined {
+  const unindexed = world.free.filter((segment) => !segment.indexed);
+  const bytes = sum(unindexed);
+  if (world.threshold === 0 || bytes <= world.threshold) return undefined;
+  const outgrown = bytes >= Math.max(BUSY_THRESHOLDS * world.threshold, world.indexedBytes / 2);
+  if (outgrown && (world.building || world.quietMs < QUIET_MS))
+    return buildOf('indexing', withinLimits(settled(unindexed, world.threshold), world), world);
+  if (world.building) return undefined;
+  if (world.quietMs < QUIET_MS) return { kind: 'none', wakeAfterMs: QUIET_MS - world.quietMs, waitingFor: 'indexing' };
+  return buildOf('indexing', folded(unindexed, world), world);
+}
+
+function planVacuum(world: World): OptimizationPlan | undefined {
+  if (world.building) return undefined;
+  const { deleted_threshold, vacuum_min_vector_number } = world.config.optimizer_config;
+  const worn = world.free.find(
+    (segment) => segment.rows >= vacuum_min_vector_number && segment.deleted > 0 && segment.deleted / segment.rows >= deleted_threshold,
+  );
+  if (worn === undefined) return undefined;
+  // An active segment collects updates until they pause: sealing it at each step would cost more than it frees.
+  if (isActive(worn) && world.quietMs < QUIET_MS) return { kind: 'none', wakeAfterMs: QUIET_MS - world.quietMs, waitingFor: 'vacuum' };
+  return buildOf('vacuum', [worn], world);
+}
+
+function planSeal(world: World): OptimizationPlan | undefined {
+  if (world.building) return undefined;
+  const full = world.free.filter((segment) => segment.kind === 'appendable' && segment.frozen);
+  if (full.length === 0 || (world.threshold > 0 && sum(world.free.filter((segment) => !segment.indexed)) > world.threshold))
+    return undefined;
+  if (full.length < BUSY_SEALS && world.quietMs < QUIET_MS)
+    return { kind: 'none', wakeAfterMs: QUIET_MS - world.quietMs, waitingFor: 'seal' };
+  return buildOf('seal', folded(full, world), world);
+}
+
+function planMerge(world: World): OptimizationPlan | undefined {
+  if (world.building) return undefined;
+  const sealed = world.free.filter((segment) => segment.kind === 'sealed');
+  const target = world.config.optimizer_config.default_segment_number || world.facts.cpus;
+  if (sealed.length <= target) return undefined;
+  const chosen = sealed.slice(0, Math.max(3, sealed.length - target + 1));
+  while (chosen.length >= 3 && !isCheapMerge(chosen, world)) chosen.pop();
+  if (chosen.length < 3) return undefined;
+  if (world.quietMs < MERGE_QUIET_MS) return { kind: 'none', wakeAfterMs: MERGE_QUIET_MS - world.quietMs, waitingFor: 'merge' };
+  return buildOf('merge', chosen, world);
+}
+
+function isCheapMerge(chosen: readonly SegmentStats[], world: World): boolean {
+  const largest = chosen[chosen.length - 1] as SegmentStats;
+  return liveBytes(largest) <= MERGE_RATIO * (sumLive(chosen) - liveBytes(largest)) && fits(chosen, world);
+}
+
+/** Under writes the active segment stays active, unless the others make no build. */
+function settled(unindexed: readonly SegmentStats[], threshold: number): SegmentStats[] {
+  const frozen = unindexed.filter((segment) => !isActive(segment));
+  return sum(frozen) > threshold ? frozen : [...unindexed];
+}
+
+/** `base` and the sealed segments that are worth building again with it. */
+function folded(base: readonly SegmentStats[], world: World): SegmentStats[] {
+  const chosen = withinLimits(base, world);
+  for (const segment of world.free) {
+    if (segment.kind !== 'sealed' || chosen.includes(segment)) continue;
+    if (liveBytes(segment) > FOLD_RATIO * sumLive(chosen) || !fits([...chosen, segment], world)) break;
+    chosen.push(segment);
+  }
+  return chosen;
+}
+
+/** The first segments that fit in one result: at least one. */
+function withinLimits(segments: readonly SegmentStats[], world: World): SegmentStats[] {
+  const chosen: SegmentStats[] = [];
+  for (const segment of segments) if (chosen.length === 0 || fits([...chosen, segment], world)) chosen.push(segment);
+  return chosen;
+}
+
+/** Whether one segment can hold the live rows of all. */
+function fits(segments: readonly SegmentStats[], world: World): boolean {
+  const { max_segment_size } = world.config.optimizer_config;
+  const bytes = sumLive(segments);
+  if (bytes > (max_segment_size ? max_segment_size * 1024 : SEGMENT_BYTES_MAX)) return false;
+  const rows = segments.reduce((total, segment) => total + segment.rows - segment.deleted, 0);
+  return bytes * 1.5 + rows * rowOverheadBytes(world) <= MEMORY_BYTES_MAX;
+}
+
+/** Bytes a row takes in a segment's memory besides its vectors and codes: ids, marks and order, scratch of each thread, adjacency of each graph. */
+function rowOverheadBytes(world: World): number {
+  const { hnsw_config, params } = world.config;
+  const scratchSlots = world.facts.cpus + 2;
+  let adjacency = 0;
+  for (const vector of vectorsByName(params.vectors).values()) {
+    const m = vector.hnsw_config?.m ?? hnsw_config.m;
+    adjacency += 4 * (2 + 2 * m) + 8 + 32;
+  }
+  return 40 + 22 * scratchSlots + adjacency;
+}
+
+function buildOf(reason: BuildReason, sources: readonly SegmentStats[], world: World): OptimizationPlan {
+  const withGraph = world.threshold > 0 && sumLive(sources) > world.threshold;
+  const segments = sources.map((segment) => segment.id).sort((a, b) => a - b);
+  return { kind: 'build', reason, segments, plan: 'segment', missingFields: [], withGraph };
+}
+
+function isActive(segment: SegmentStats): boolean {
+  return segment.kind === 'appendable' && !segment.frozen;
+}
+
+function sum(segments: readonly SegmentStats[]): number {
+  return segments.reduce((total, segment) => total + segment.vectorBytes, 0);
+}
+
+function sumLive(segments: readonly SegmentStats[]): number {
+  return segments.reduce((total, segment) => total + liveBytes(segment), 0);
+}
+
+function liveBytes(segment: SegmentStats): number {
+  return segment.vectorBytes * (1 - segment.deleted / segment.rows);
+}
+
+function wakeOf(plan: OptimizationPlan): number {
+  return plan.kind === 'none' ? (plan.wakeAfterMs ?? Number.POSITIVE_INFINITY) : 0;
+}

@@ -1,0 +1,161 @@
+/** The optimizer actor: asks for threads, starts builds, and gives them up when its replica goes. */
+
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { ReplicaKey } from '../../storage/engine/messages.js';
+import type { BuildProgress } from '../../storage/engine/pool.js';
+import type { NodeServices } from '../node/services.js';
+import type { CollectionEntry } from '../node/view.js';
+import { type ActorContext, type Behaviour, unreachable } from '../runtime/behaviour.js';
+import type { Cancel } from '../runtime/ports.js';
+import { jittered, restartDelayMs } from '../runtime/restart.js';
+import type { BuildTicket } from './budget.js';
+import type { BuildPlan } from './decide.js';
+import type { OptimizerEffect, OptimizerMessage } from './messages.js';
+import { describePlan } from './plan.js';
+import type { OptimizerState } from './state.js';
+import { startOptimizer, stepOptimizer } from './step.js';
+
+export interface OptimizerProps {
+  readonly key: ReplicaKey;
+  readonly entry: CollectionEntry;
+  /** The configuration at the actor's start and at each restart. */
+  readonly config: () => CollectionConfig;
+  readonly services: NodeServices;
+}
+
+type OptimizerContext = ActorContext<OptimizerProps, OptimizerMessage>;
+
+/** Priority of builds: queries and writes go first. */
+export const BUILD_NICENESS = 10;
+/** Progress is shown no more often. */
+const PROGRESS_INTERVAL_MS = 200;
+const COOLING = { delayMinMs: 1000, delayMaxMs: 300_000 };
+
+export function optimizerBehaviour(): Behaviour<OptimizerProps, OptimizerState, OptimizerMessage, OptimizerEffect> {
+  // Both belong to one life of the actor: what it holds at its end is given back then.
+  const tickets = new Map<number, { ticket: BuildTicket; forget: Cancel }>();
+  let cancelWake: Cancel = () => {};
+
+  function perform(effect: OptimizerEffect, context: OptimizerContext): void {
+    switch (effect.kind) {
+      case 'askStats':
+        tellStats(context);
+        break;
+      case 'requestThreads':
+        requestThreads(effect.id, effect.plan, effect.threads, context);
+        break;
+      case 'releaseThreads':
+        releaseThreads(effect.id);
+        break;
+      case 'build':
+        build(effect.id, effect.plan, effect.threads, context);
+        break;
+      case 'wakeLater':
+        cancelWake();
+        if (effect.delayMs !== null) cancelWake = wakeLater(effect.delayMs, context);
+        break;
+      case 'coolDown':
+        coolDown(effect.failures, context);
+        break;
+      case 'note':
+        context.log.info(`${context.path} ${effect.text}`, effect.facts);
+        break;
+      case 'announce':
+        context.props.entry.optimizers.set(context.props.key, effect.status);
+        break;
+      default:
+        unreachable(effect);
+    }
+  }
+
+  function requestThreads(id: number, plan: BuildPlan, threads: number, context: OptimizerContext): void {
+    const lane = plan.plan === 'fieldIndex' ? 'fieldIndex' : 'segment';
+    const onGranted = (granted: number) => context.report({ kind: 'granted', id, threads: granted, nowMs: context.clock.nowMs() });
+    const ticket = context.props.services.budget.request(lane, threads, onGranted);
+    const forget = context.onEnd(() => releaseThreads(id));
+    tickets.set(id, { ticket, forget });
+  }
+
+  function releaseThreads(id: number): void {
+    const held = tickets.get(id);
+    tickets.delete(id);
+    held?.forget();
+    held?.ticket.release();
+  }
+
+  return {
+    kind: 'optimizer',
+    start: (props) => startOptimizer(props.config(), props.services.cpus),
+    step: stepOptimizer,
+    perform,
+    summarize,
+  };
+}
+
+function tellStats(context: OptimizerContext): void {
+  const { key, services } = context.props;
+  const stats = services.engine.stats(key);
+  if (stats !== null) context.report({ kind: 'stats', stats, nowMs: context.clock.nowMs() });
+}
+
+function build(id: number, plan: BuildPlan, threads: number, context: OptimizerContext): void {
+  const { key, services } = context.props;
+  const cancelled = new AbortController();
+  const forget = context.onEnd(() => cancelled.abort());
+  context.log.info(`${context.path} starts ${describePlan(plan)}`, { threads });
+  const order = {
+    plan: plan.plan,
+    segments: plan.segments,
+    missingFields: plan.missingFields,
+    withGraph: plan.withGraph,
+    threads,
+    niceness: BUILD_NICENESS,
+  };
+  const built = services.files.build(key, order, throttledProgress(id, context), cancelled.signal);
+  context.settle(
+    built.finally(forget),
+    (report) => ({ kind: 'built', id, report, stats: services.engine.stats(key), nowMs: context.clock.nowMs() }),
+    (error) => ({ kind: 'buildFailed', id, error, nowMs: context.clock.nowMs() }),
+  );
+}
+
+function throttledProgress(id: number, context: OptimizerContext): (progress: BuildProgress) => void {
+  let shownMs = Number.NEGATIVE_INFINITY;
+  return (progress) => {
+    const nowMs = context.clock.nowMs();
+    if (nowMs - shownMs < PROGRESS_INTERVAL_MS) return;
+    shownMs = nowMs;
+    context.report({ kind: 'progress', id, progress });
+  };
+}
+
+function wakeLater(delayMs: number, context: OptimizerContext): Cancel {
+  // The time in the message is when it is due: the planner compares it with the last write.
+  return context.after(delayMs, { kind: 'wake', nowMs: context.clock.nowMs() + delayMs });
+}
+
+function coolDown(failures: number, context: OptimizerContext): void {
+  const delayMs = jittered(restartDelayMs(failures, COOLING), context.random.next());
+  context.after(delayMs, { kind: 'cooled', nowMs: context.clock.nowMs() + delayMs });
+}
+
+function summarize(message: OptimizerMessage): string {
+  switch (message.kind) {
+    case 'stats':
+      return `${message.stats.points} points, ${message.stats.segments.length} segments`;
+    case 'granted':
+      return `build ${message.id}: ${message.threads} threads`;
+    case 'progress':
+      return `build ${message.id}: ${message.progress.stage} ${message.progress.done}/${message.progress.total}`;
+    case 'built':
+      return `build ${message.id}: ${message.report.rows} rows in ${Math.round(message.report.milliseconds)} ms`;
+    case 'buildFailed':
+      return `build ${message.id}: ${message.error.detail}`;
+    case 'configure':
+    case 'wake':
+    case 'cooled':
+      return '';
+    default:
+      return unreachable(message);
+  }
+}

@@ -1,0 +1,40 @@
+/** What the doors see of an optimizer. */
+
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { BuildProgress } from '../../storage/engine/pool.js';
+import type { BuildPlan } from './decide.js';
+
+/** A segment a build takes. */
+export interface SourceSegment {
+  readonly id: number;
+  readonly points: number;
+}
+
+export interface RunningBuild {
+  /** Unique within the replica's process. */
+  readonly id: number;
+  readonly plan: BuildPlan;
+  readonly sources: readonly SourceSegment[];
+  readonly threads: number;
+  readonly startedMs: number;
+  readonly progress: BuildProgress | null;
+}
+
+export interface FinishedBuild {
+  readonly build: RunningBuild;
+  readonly finishedMs: number;
+  /** Null: it was published. */
+  readonly error: ErrorFacts | null;
+}
+
+export interface OptimizerStatus {
+  /** `Idle`, `Waiting`, `Building`, `Cooling`, or `Stopped` after too many crashes. */
+  readonly state: string;
+  readonly builds: readonly RunningBuild[];
+  /** Waits for threads. */
+  readonly wanted: BuildPlan | null;
+  /** Of the last build, null when it went well. */
+  readonly error: ErrorFacts | null;
+  /** Newest first, a bounded number. */
+  readonly finished: readonly FinishedBuild[];
+}

@@ -1,0 +1,65 @@
+/**
+ * Opens and closes replicas' files, one thing at a time for each replica, also when actors come and go meanwhile:
+ * a replica is closed only when its opening has ended and no build reads or writes its folder any more.
+ */
+
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { BuildReport, ReplicaKey, ReplicaStats } from '../../storage/engine/messages.js';
+import type { BuildPlan, BuildProgress } from '../../storage/engine/pool.js';
+import type { VerifiedReplicas } from '../node/verified-replicas.js';
+import type { EnginePort } from '../runtime/ports.js';
+
+export class ReplicaFiles {
+  /** The last thing that was begun, by replica; it never rejects. */
+  readonly #last = new Map<ReplicaKey, Promise<void>>();
+  readonly #builds = new Map<ReplicaKey, Set<Promise<unknown>>>();
+
+  constructor(
+    readonly engine: EnginePort,
+    readonly verified: VerifiedReplicas,
+  ) {}
+
+  /** Checks the files and opens them; what an earlier life left open is closed first. */
+  open(key: ReplicaKey, folder: string, config: () => CollectionConfig): Promise<ReplicaStats> {
+    return this.#inTurn(key, async () => {
+      await this.#close(key).catch(() => {});
+      const damaged = await this.verified.check(folder);
+      return this.engine.openReplica({ key, folder, config: config() }, damaged);
+    });
+  }
+
+  /** When it resolves no thread has a file of the replica open. Builds must have been given up before: it waits for their end. */
+  close(key: ReplicaKey): Promise<void> {
+    return this.#inTurn(key, () => this.#close(key));
+  }
+
+  build(key: ReplicaKey, plan: BuildPlan, onProgress: (progress: BuildProgress) => void, signal: AbortSignal): Promise<BuildReport> {
+    const build = this.engine.build(key, plan, onProgress, signal);
+    const running = this.#builds.get(key) ?? new Set();
+    this.#builds.set(key, running.add(build));
+    const forget = () => {
+      running.delete(build);
+      if (running.size === 0 && this.#builds.get(key) === running) this.#builds.delete(key);
+    };
+    build.then(forget, forget);
+    return build;
+  }
+
+  async #close(key: ReplicaKey): Promise<void> {
+    await Promise.allSettled([...(this.#builds.get(key) ?? [])]);
+    await this.engine.closeReplica(key);
+  }
+
+  #inTurn<Value>(key: ReplicaKey, run: () => Promise<Value>): Promise<Value> {
+    const result = (this.#last.get(key) ?? Promise.resolve()).then(run);
+    const ended = result.then(
+      () => {},
+      () => {},
+    );
+    this.#last.set(key, ended);
+    ended.then(() => {
+      if (this.#last.get(key) === ended) this.#last.delete(key);
+    });
+    return result;
+  }
+}

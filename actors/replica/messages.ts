@@ -1,0 +1,50 @@
+/** What a replica hears and what it causes. */
+
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { RawRequest, ReplicaStats, WriteOperation } from '../../storage/engine/messages.js';
+import type { ReplyTo } from '../runtime/behaviour.js';
+
+export type ReplicaMessage =
+  | { readonly kind: 'opened'; readonly stats: ReplicaStats }
+  | { readonly kind: 'openFailed'; readonly error: ErrorFacts }
+  /** The engine gave the replica up. */
+  | { readonly kind: 'failed'; readonly error: ErrorFacts }
+  /** Time to try opening again. */
+  | { readonly kind: 'retry' }
+  | { readonly kind: 'stats'; readonly stats: ReplicaStats }
+  | { readonly kind: 'configure'; readonly config: CollectionConfig }
+  | WriteMessage
+  /** An index that its caller waits for is created; `stats` are the figures after it. */
+  | { readonly kind: 'indexCreated'; readonly replyTo: ReplyTo<Uint8Array>; readonly body: Uint8Array; readonly stats: ReplicaStats | null }
+  /** The optimizer crashed too often and is stopped. */
+  | { readonly kind: 'optimizerGaveUp'; readonly error: ErrorFacts }
+  | { readonly kind: 'close' }
+  | { readonly kind: 'closed' };
+
+export interface WriteMessage {
+  readonly kind: 'write';
+  readonly operation: WriteOperation;
+  readonly wait: boolean;
+  readonly request: RawRequest;
+  readonly replyTo: ReplyTo<Uint8Array>;
+}
+
+export type ReplicaEffect =
+  | { readonly kind: 'open' }
+  | { readonly kind: 'retryLater'; readonly attempt: number }
+  /** Let the doors know whether the replica serves, and why not. */
+  | { readonly kind: 'announce'; readonly reason: ErrorFacts | null }
+  | { readonly kind: 'startOptimizer' }
+  | { readonly kind: 'stopOptimizer' }
+  | { readonly kind: 'optimizerGaveUp'; readonly error: ErrorFacts }
+  /** Hand figures to the optimizer and take the next ones. */
+  | { readonly kind: 'considerStats'; readonly stats: ReplicaStats }
+  | { readonly kind: 'configure'; readonly config: CollectionConfig }
+  | { readonly kind: 'write'; readonly write: WriteMessage }
+  | { readonly kind: 'answer'; readonly replyTo: ReplyTo<Uint8Array>; readonly body: Uint8Array }
+  | { readonly kind: 'refuse'; readonly replyTo: ReplyTo<Uint8Array>; readonly error: ErrorFacts }
+  | { readonly kind: 'tellOpened' }
+  | { readonly kind: 'tellDied'; readonly error: ErrorFacts }
+  | { readonly kind: 'close' }
+  | { readonly kind: 'tellClosedAndStop' };

@@ -1,0 +1,257 @@
+/** The replica actor: opens its files in the engine, hands writes on, keeps its optimizer, tries again when it is Dead. */
+
+import { type ErrorFacts, errorFromFacts } from '../../protocols/errors.js';
+import type { ReplicaKey, ReplicaStats } from '../../storage/engine/messages.js';
+import type { NodeServices } from '../node/services.js';
+import type { CollectionEntry } from '../node/view.js';
+import type { OptimizerMessage } from '../optimizer/messages.js';
+import { optimizerBehaviour } from '../optimizer/shell.js';
+import { type ActorContext, type ActorRef, type Behaviour, type Step, unreachable } from '../runtime/behaviour.js';
+import { jittered, restartDelayMs } from '../runtime/restart.js';
+import type { ShardMessage } from '../shard/messages.js';
+import type { ReplicaEffect, ReplicaMessage, WriteMessage } from './messages.js';
+import { type ReplicaState, servesReads } from './state.js';
+import { startReplica, stepReplica } from './step.js';
+
+export interface ReplicaProps {
+  readonly key: ReplicaKey;
+  readonly shardId: number;
+  readonly folder: string;
+  readonly entry: CollectionEntry;
+  readonly services: NodeServices;
+  readonly parent: ActorRef<ShardMessage>;
+}
+
+type ReplicaContext = ActorContext<ReplicaProps, ReplicaMessage>;
+
+/** Tries to open a Dead replica come further and further apart. */
+const RETRY = { delayMinMs: 1000, delayMaxMs: 60_000 };
+const OPTIMIZER = 'optimizer';
+
+export function replicaBehaviour(): Behaviour<ReplicaProps, ReplicaState, ReplicaMessage, ReplicaEffect> {
+  let state: ReplicaState['kind'] = 'Initializing';
+  let optimizer: ActorRef<OptimizerMessage> | null = null;
+  let signals: StatsValve | null = null;
+  /** What was logged last: each try of a Dead replica ends the same way as a rule. */
+  let loggedReason = '';
+
+  /** What `perform` announces is the state that this step led to. */
+  function remembered(step: Step<ReplicaState, ReplicaEffect>): Step<ReplicaState, ReplicaEffect> {
+    state = step.state.kind;
+    return step;
+  }
+
+  function perform(effect: ReplicaEffect, context: ReplicaContext): void {
+    const { props } = context;
+    switch (effect.kind) {
+      case 'open':
+        signals ??= listen(context);
+        open(context);
+        break;
+      case 'retryLater':
+        context.after(jittered(restartDelayMs(effect.attempt, RETRY), context.random.next()), { kind: 'retry' });
+        break;
+      case 'announce':
+        announce(state, effect.reason, context);
+        break;
+      case 'startOptimizer':
+        optimizer = startOptimizer(context);
+        break;
+      case 'stopOptimizer':
+        context.stopChild(OPTIMIZER);
+        optimizer = null;
+        props.entry.optimizers.delete(props.key);
+        break;
+      case 'optimizerGaveUp':
+        optimizer = null;
+        announceStoppedOptimizer(effect.error, context);
+        break;
+      case 'considerStats':
+        signals?.taken();
+        optimizer?.report({ kind: 'stats', stats: effect.stats, nowMs: context.clock.nowMs() });
+        break;
+      case 'configure':
+        optimizer?.report({ kind: 'configure', config: effect.config, nowMs: context.clock.nowMs() });
+        configure(effect.config, context);
+        break;
+      case 'write':
+        write(effect.write, context);
+        break;
+      case 'answer':
+        context.reply(effect.replyTo, effect.body);
+        break;
+      case 'refuse':
+        context.fail(effect.replyTo, errorFromFacts(effect.error));
+        break;
+      case 'tellOpened':
+        loggedReason = '';
+        props.parent.report({ kind: 'replicaOpened' });
+        break;
+      case 'tellDied':
+        if (effect.error.detail !== loggedReason) context.log.error(`${context.path} is Dead: ${effect.error.detail}`);
+        loggedReason = effect.error.detail;
+        props.parent.report({ kind: 'replicaDied', error: effect.error });
+        break;
+      case 'close':
+        close(context);
+        break;
+      case 'tellClosedAndStop':
+        props.parent.report({ kind: 'replicaClosed' });
+        context.stop();
+        break;
+      default:
+        unreachable(effect);
+    }
+  }
+
+  return {
+    kind: 'replica',
+    start: (props) => {
+      // Nothing of an earlier life is left: its optimizer and listener ended with it.
+      optimizer = null;
+      signals = null;
+      return remembered(startReplica(configOf(props)));
+    },
+    step: (current, message) => remembered(stepReplica(current, message)),
+    perform,
+    summarize,
+    childFailed: (_name, error) => ({ kind: 'optimizerGaveUp', error }),
+  };
+}
+
+/** Passes on the newest figures, one message at a time: figures that come while one waits replace each other. */
+interface StatsValve {
+  taken(): void;
+}
+
+function listen(context: ReplicaContext): StatsValve {
+  const { key, services } = context.props;
+  let newest: ReplicaStats | null = null;
+  let waiting = false;
+  const send = () => {
+    if (waiting || newest === null) return;
+    const stats = newest;
+    newest = null;
+    waiting = true;
+    context.report({ kind: 'stats', stats });
+  };
+  const cancel = services.signals.listen(key, {
+    stats: (stats) => {
+      newest = stats;
+      send();
+    },
+    failed: (error) => context.report({ kind: 'failed', error }),
+  });
+  context.onEnd(cancel);
+  return {
+    taken: () => {
+      waiting = false;
+      send();
+    },
+  };
+}
+
+function open(context: ReplicaContext): void {
+  const { key, folder, services } = context.props;
+  context.settle(
+    services.files
+      .open(key, folder, () => configOf(context.props))
+      .then((stats) => {
+        nameDamagedFiles(stats, context);
+        return stats;
+      }),
+    (stats) => ({ kind: 'opened', stats }),
+    (error) => ({ kind: 'openFailed', error }),
+  );
+}
+
+/** The replica serves without these files, and its optimizer makes them anew: the log is where they can be read of. */
+function nameDamagedFiles(stats: ReplicaStats, context: ReplicaContext): void {
+  for (const { id, damagedFiles } of stats.segments) {
+    for (const file of damagedFiles) {
+      context.log.warn(
+        `${context.path}: ${context.props.folder}/segments/${id}/${file} is damaged and will be built again from the stored points`,
+      );
+    }
+  }
+}
+
+function announce(state: ReplicaState['kind'], reason: ErrorFacts | null, context: ReplicaContext): void {
+  const { key, shardId, entry } = context.props;
+  // To the doors a replica on its way out is what the API calls Dead.
+  const shown = state === 'Closing' ? 'Dead' : state;
+  entry.replicas.set(shardId, { key, actor: context.self, state: shown, servesReads: servesReads(state), reason });
+}
+
+function startOptimizer(context: ReplicaContext): ActorRef<OptimizerMessage> {
+  const { key, entry, services } = context.props;
+  const config = () => configOf(context.props);
+  return context.spawn(optimizerBehaviour(), OPTIMIZER, { key, entry, config, services });
+}
+
+function announceStoppedOptimizer(error: ErrorFacts, context: ReplicaContext): void {
+  const { key, entry } = context.props;
+  const finished = entry.optimizers.get(key)?.finished ?? [];
+  entry.optimizers.set(key, { state: 'Stopped', builds: [], wanted: null, error, finished });
+}
+
+function configure(config: ReplicaProps['entry']['config'], context: ReplicaContext): void {
+  if (config === null) return;
+  const { key, services } = context.props;
+  services.engine.configure(key, config).catch((error: unknown) => {
+    context.log.warn(`${context.path} goes on with its earlier configuration: ${String(error)}`);
+  });
+}
+
+/** Hands the write to the engine and returns: its answer goes straight to the caller. */
+function write(message: WriteMessage, context: ReplicaContext): void {
+  const { key, services } = context.props;
+  const waitsForIndex = message.operation === 'createFieldIndex' && message.wait;
+  services.engine.write(message.operation, key, message.wait, message.request).then(
+    ({ body }) => {
+      if (waitsForIndex) context.report({ kind: 'indexCreated', replyTo: message.replyTo, body, stats: services.engine.stats(key) });
+      else context.reply(message.replyTo, body);
+    },
+    (error: unknown) => context.fail(message.replyTo, error),
+  );
+}
+
+function close(context: ReplicaContext): void {
+  const { key, services } = context.props;
+  const closed = services.files.close(key).catch((error: unknown) => {
+    context.log.warn(`${context.path} could not be closed cleanly: ${String(error)}`);
+  });
+  context.settle(
+    closed,
+    () => ({ kind: 'closed' }),
+    () => ({ kind: 'closed' }),
+  );
+}
+
+/** A collection whose configuration cannot be read has no replicas. */
+function configOf(props: ReplicaProps) {
+  if (props.entry.config === null) throw new Error(`${props.key} has no configuration`);
+  return props.entry.config;
+}
+
+function summarize(message: ReplicaMessage): string {
+  switch (message.kind) {
+    case 'opened':
+    case 'stats':
+      return `${message.stats.points} points, operation ${message.stats.appliedOperation}`;
+    case 'openFailed':
+    case 'failed':
+    case 'optimizerGaveUp':
+      return message.error.detail;
+    case 'write':
+      return `${message.operation}, ${message.request.body?.length ?? 0} bytes${message.wait ? ', wait' : ''}`;
+    case 'indexCreated':
+    case 'configure':
+    case 'retry':
+    case 'close':
+    case 'closed':
+      return '';
+    default:
+      return unreachable(message);
+  }
+}

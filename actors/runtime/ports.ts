@@ -1,0 +1,76 @@
+/** What actors need of the world, as interfaces, so that tests and simulations can put their own in place. */
+
+import type { TroupeError } from '../../protocols/errors.js';
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type {
+  BuildReport,
+  RawRequest,
+  ReadOperation,
+  ReplicaKey,
+  ReplicaSpec,
+  ReplicaStats,
+  WriteOperation,
+} from '../../storage/engine/messages.js';
+import type { BuildPlan, BuildProgress, PoolDepths } from '../../storage/engine/pool.js';
+
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  nowMs(): number;
+}
+
+export type Cancel = () => void;
+
+export interface Timers {
+  /** Runs `run` once after `delayMs`, unless cancelled. */
+  after(delayMs: number, run: () => void): Cancel;
+}
+
+export interface Random {
+  /** Uniform in [0, 1). */
+  next(): number;
+}
+
+export interface Log {
+  debug(message: string, facts?: Record<string, unknown>): void;
+  info(message: string, facts?: Record<string, unknown>): void;
+  warn(message: string, facts?: Record<string, unknown>): void;
+  error(message: string, facts?: Record<string, unknown>): void;
+}
+
+/** Delivers messages one after the other, in order, never inside the call that sends them. */
+export interface Mailboxes {
+  open(parent: Mailbox | null, name: string, receive: (item: unknown) => void): Mailbox;
+  close(): void;
+}
+
+export interface Mailbox {
+  post(item: unknown): void;
+  /** What still waits is dropped. */
+  close(): void;
+}
+
+export interface RuntimePorts {
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly random: Random;
+  readonly log: Log;
+  readonly mailboxes: Mailboxes;
+}
+
+/** The engine's workers as the actors see them: what they use of `EnginePool`. */
+export interface EnginePort {
+  read(operation: ReadOperation, replicas: readonly ReplicaKey[], request: RawRequest): Promise<Uint8Array>;
+  write(operation: WriteOperation, key: ReplicaKey, wait: boolean, request: RawRequest): Promise<{ body: Uint8Array }>;
+  openReplica(spec: Omit<ReplicaSpec, 'readers'>, damaged: string | null): Promise<ReplicaStats>;
+  /** Nothing happens when it is not open. */
+  closeReplica(key: ReplicaKey): Promise<void>;
+  configure(key: ReplicaKey, config: CollectionConfig): Promise<void>;
+  /** Builds and publishes. Aborting `signal` gives it up, and nothing has changed. */
+  build(key: ReplicaKey, plan: BuildPlan, onProgress: (progress: BuildProgress) => void, signal: AbortSignal): Promise<BuildReport>;
+  /** The newest known figures; null when the replica is not open. */
+  stats(key: ReplicaKey): ReplicaStats | null;
+  onStats(listener: (stats: ReplicaStats) => void): Cancel;
+  /** The replica cannot go on: its files are damaged or its worker is gone. */
+  onFailed(listener: (key: ReplicaKey, error: TroupeError) => void): Cancel;
+  depths(): PoolDepths;
+}

@@ -1,0 +1,20 @@
+/** The real clock, timers, randomness and mailboxes. */
+
+import { openNactMailboxes } from './nact.js';
+import type { Clock, Log, Random, RuntimePorts, Timers } from './ports.js';
+
+export const systemClock: Clock = { nowMs: () => Date.now() };
+
+export const systemTimers: Timers = {
+  after(delayMs, run) {
+    // Node takes delays beyond 2^31 - 1 for 1 ms.
+    const handle = setTimeout(run, Math.min(delayMs, 0x7fff_ffff));
+    return () => clearTimeout(handle);
+  },
+};
+
+export const systemRandom: Random = { next: () => Math.random() };
+
+export function systemPorts(log: Log, clock: Clock = systemClock): RuntimePorts {
+  return { clock, timers: systemTimers, random: systemRandom, log, mailboxes: openNactMailboxes() };
+}

@@ -1,0 +1,23 @@
+/** What a shard hears and what it causes. */
+
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+
+export type ShardMessage =
+  | { readonly kind: 'replicaOpened' }
+  | { readonly kind: 'replicaDied'; readonly error: ErrorFacts }
+  /** The replica crashed too often and is stopped. */
+  | { readonly kind: 'replicaGaveUp'; readonly error: ErrorFacts }
+  | { readonly kind: 'configure'; readonly config: CollectionConfig }
+  | { readonly kind: 'close' }
+  | { readonly kind: 'replicaClosed' };
+
+export type ShardEffect =
+  | { readonly kind: 'startReplica' }
+  | { readonly kind: 'configureReplica'; readonly config: CollectionConfig }
+  | { readonly kind: 'closeReplica' }
+  /** The replica's actor is gone: the engine lets its files go. */
+  | { readonly kind: 'abandonReplica'; readonly error: ErrorFacts }
+  | { readonly kind: 'tellOpened' }
+  | { readonly kind: 'tellDied'; readonly error: ErrorFacts }
+  | { readonly kind: 'tellClosedAndStop' };

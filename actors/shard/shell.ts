@@ -1,0 +1,99 @@
+/** The shard actor: supervises its replica and tells the collection how it does. */
+
+import { join } from 'node:path';
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { CollectionMessage } from '../collection/messages.js';
+import type { NodeServices } from '../node/services.js';
+import { type CollectionEntry, showAbandoned } from '../node/view.js';
+import type { ReplicaMessage } from '../replica/messages.js';
+import { replicaBehaviour } from '../replica/shell.js';
+import { type ActorContext, type ActorRef, type Behaviour, unreachable } from '../runtime/behaviour.js';
+import type { ShardEffect, ShardMessage } from './messages.js';
+import type { ShardState } from './state.js';
+import { startShard, stepShard } from './step.js';
+
+export interface ShardProps {
+  readonly shardId: number;
+  /** Folder of the collection. */
+  readonly folder: string;
+  readonly entry: CollectionEntry;
+  readonly services: NodeServices;
+  readonly parent: ActorRef<CollectionMessage>;
+}
+
+type ShardContext = ActorContext<ShardProps, ShardMessage>;
+
+export function shardBehaviour(): Behaviour<ShardProps, ShardState, ShardMessage, ShardEffect> {
+  let replica: ActorRef<ReplicaMessage> | null = null;
+
+  function perform(effect: ShardEffect, context: ShardContext): void {
+    const { parent, shardId } = context.props;
+    switch (effect.kind) {
+      case 'startReplica':
+        replica = startReplica(context);
+        break;
+      case 'configureReplica':
+        replica?.report({ kind: 'configure', config: effect.config });
+        break;
+      case 'closeReplica':
+        if (replica?.report({ kind: 'close' }) !== 'sent') context.report({ kind: 'replicaClosed' });
+        break;
+      case 'abandonReplica':
+        replica = null;
+        abandonReplica(effect.error, context);
+        break;
+      case 'tellOpened':
+        parent.report({ kind: 'shardOpened', shardId });
+        break;
+      case 'tellDied':
+        parent.report({ kind: 'shardDied', shardId, error: effect.error });
+        break;
+      case 'tellClosedAndStop':
+        parent.report({ kind: 'shardClosed', shardId });
+        context.stop();
+        break;
+      default:
+        unreachable(effect);
+    }
+  }
+
+  return {
+    kind: 'shard',
+    start: () => startShard(),
+    step: stepShard,
+    perform,
+    summarize: (message) => ('error' in message ? message.error.detail : ''),
+    childFailed: (_name, error) => ({ kind: 'replicaGaveUp', error }),
+  };
+}
+
+/** Key of a shard's local replica. */
+export function replicaKey(collection: string, shardId: number): string {
+  return `${collection}/${shardId}`;
+}
+
+/** Folder of a shard's local replica. */
+export function replicaFolder(collectionFolder: string, shardId: number): string {
+  return join(collectionFolder, String(shardId));
+}
+
+function startReplica(context: ShardContext): ActorRef<ReplicaMessage> {
+  const { entry, folder, services, shardId } = context.props;
+  const key = replicaKey(entry.name, shardId);
+  return context.spawn(replicaBehaviour(), 'replica', {
+    key,
+    shardId,
+    folder: replicaFolder(folder, shardId),
+    entry,
+    services,
+    parent: context.self,
+  });
+}
+
+function abandonReplica(error: ErrorFacts, context: ShardContext): void {
+  const { entry, services, shardId } = context.props;
+  showAbandoned(entry, shardId, error);
+  services.files.close(replicaKey(entry.name, shardId)).catch((failure: unknown) => {
+    context.log.warn(`${context.path}: the replica's files could not be closed: ${String(failure)}`);
+  });
+}

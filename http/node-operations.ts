@@ -1,0 +1,134 @@
+/** Operations on collections and on the node itself: from a decoded request to what is answered. */
+
+import { TroupeError } from '../protocols/errors.js';
+import { parseJson } from '../protocols/json.js';
+import { applyCollectionChange, decodeCreateCollection, decodeUpdateCollection } from '../protocols/rest/collections.js';
+import { checkNewCollectionName, collectionTimeout, flag, type QueryParameters, text, unsigned } from '../protocols/rest/parameters.js';
+import type { Answer } from './answer.js';
+import { metricsText } from './metrics.js';
+import type { NodeOperation } from './operations.js';
+import { API_VERSION, type DoorServices } from './services.js';
+import { telemetryReport } from './telemetry.js';
+
+/** A request for the node; `body` is empty where the method has none. */
+export interface NodeRequest {
+  readonly path: Readonly<Record<string, string>>;
+  readonly query: QueryParameters;
+  readonly body: Uint8Array;
+}
+
+type Handler = (services: DoorServices, request: NodeRequest) => Answer | Promise<Answer>;
+
+const OPTIMIZATION_PARTS = ['queued', 'completed', 'idle_segments'] as const;
+const COMPLETED_DEFAULT = 16;
+const PEER_ID_MAX = 0xffff_ffff_ffff_ffffn;
+
+/** One handler per node operation. Each throws errors of the catalogue. */
+export const NODE_HANDLERS: Readonly<Record<NodeOperation, Handler>> = {
+  root: ({ identity }) => {
+    const troupe = { version: identity.version };
+    return {
+      kind: 'json',
+      value: { title: 'troupe - vector database', version: API_VERSION, commit: `troupe-${identity.version}`, troupe },
+    };
+  },
+  alive: () => ({ kind: 'text', status: 200, text: 'healthz check passed' }),
+  ready: (services) =>
+    services.isReady()
+      ? { kind: 'text', status: 200, text: 'all shards are ready' }
+      : { kind: 'text', status: 503, text: 'some shards are not ready' },
+
+  telemetry: (services, { query }) => {
+    const options = { detailsLevel: unsigned(query, 'details_level') ?? 0, anonymize: flag(query, 'anonymize') };
+    flag(query, 'per_collection');
+    return result(telemetryReport(services, options));
+  },
+  metrics: (services, { query }) => {
+    const options = { anonymize: flag(query, 'anonymize') };
+    flag(query, 'per_collection');
+    return { kind: 'text', status: 200, text: metricsText(services, options) };
+  },
+  // Nothing reports issues yet: they are about missing indexes under strict mode.
+  issues: () => result({ issues: [] }),
+  clearIssues: () => result(true),
+
+  clusterStatus: () => result({ status: 'disabled' }),
+  clusterTelemetry: () => result({ collections: {}, cluster: { enabled: false, peers: {} } }),
+  removePeer: (_services, { path }) => {
+    const id = path.peer_id as string;
+    const known = /^\d{1,20}$/.test(id) && BigInt(id) <= PEER_ID_MAX;
+    if (!known) return { kind: 'text', status: 404, text: `can not parse ${JSON.stringify(id)} to a u64` };
+    throw new TroupeError('wrongInput', 'Distributed mode disabled.');
+  },
+
+  listCollections: ({ node }) => result({ collections: node.listCollections().map((name) => ({ name })) }),
+  collectionInfo: ({ node }, { path }) => result(node.info(collectionOf(path))),
+  createCollection,
+  updateCollection: async ({ node }, { path, query, body }) => {
+    collectionTimeout(query);
+    const change = decodeUpdateCollection(parseJson(body));
+    await node.updateCollection(collectionOf(path), (config) => applyCollectionChange(config, change));
+    return result(true);
+  },
+  deleteCollection: async ({ node }, { path, query }) => {
+    collectionTimeout(query);
+    return result(await node.deleteCollection(collectionOf(path)));
+  },
+  collectionExists: ({ node }, { path }) => result({ exists: node.exists(collectionOf(path)) }),
+  collectionCluster,
+  listShardKeys: ({ node }, { path }) => {
+    node.info(collectionOf(path));
+    return result({});
+  },
+  optimizations,
+  // No alias can be made in this release, so none are there.
+  collectionAliases: () => result({ aliases: [] }),
+  aliases: () => result({ aliases: [] }),
+};
+
+async function createCollection(services: DoorServices, { path, query, body }: NodeRequest): Promise<Answer> {
+  const name = collectionOf(path);
+  collectionTimeout(query);
+  checkNewCollectionName(name);
+  const config = decodeCreateCollection(parseJson(body), services.defaults);
+  const { node, maxCollections } = services;
+  if (maxCollections !== null && !node.exists(name) && node.listCollections().length >= maxCollections) {
+    throw new TroupeError('wrongInput', `Can't create collection with name ${name}. Max collections limit reached: ${maxCollections}`);
+  }
+  await node.createCollection(name, config);
+  return result(true);
+}
+
+function collectionCluster({ node, identity }: DoorServices, { path }: NodeRequest): Answer {
+  const info = node.info(collectionOf(path));
+  const shards = Array.from({ length: info.config.params.shard_number }, (_, shard) => ({
+    shard_id: shard,
+    points_count: info.points_count,
+    state: 'Active',
+  }));
+  return result({ peer_id: identity.peerId, shard_count: shards.length, local_shards: shards, remote_shards: [], shard_transfers: [] });
+}
+
+/** The optimizations report with the parts that `with` names. */
+function optimizations({ node }: DoorServices, { path, query }: NodeRequest): Answer {
+  const parts = (text(query, 'with') ?? '').split(',').filter((part) => part !== '');
+  const unknown = parts.find((part) => !(OPTIMIZATION_PARTS as readonly string[]).includes(part));
+  if (unknown !== undefined) throw new TroupeError('wrongInput', `Unknown field in 'with' parameter: ${unknown}`);
+  const completedLimit = unsigned(query, 'completed_limit') ?? COMPLETED_DEFAULT;
+  const report = node.optimizations(collectionOf(path));
+  const { queued, completed, idle_segments, ...always } = report;
+  return result({
+    ...always,
+    ...(parts.includes('queued') ? { queued } : {}),
+    ...(parts.includes('completed') ? { completed: completed.slice(0, completedLimit) } : {}),
+    ...(parts.includes('idle_segments') ? { idle_segments } : {}),
+  });
+}
+
+function collectionOf(path: Readonly<Record<string, string>>): string {
+  return path.collection_name as string;
+}
+
+function result(value: unknown): Answer {
+  return { kind: 'result', value };
+}

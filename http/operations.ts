@@ -1,0 +1,181 @@
+/**
+ * The API's operations, one row each: its method and path as the API reference writes them, its name, who may call it
+ * and who carries it out. Every door and the metrics read this table.
+ */
+
+import type { ReadOperation, WriteOperation } from '../storage/engine/messages.js';
+
+export type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
+
+/** Open to all, reading, writing or managing. */
+export type Access = 'open' | 'r' | 'w' | 'm';
+
+interface Row {
+  readonly method: Method;
+  readonly path: string;
+  readonly name: string;
+  readonly access: Access;
+}
+
+/** Points of one collection, read by an engine worker. */
+export interface ReadRow extends Row {
+  readonly kind: 'read';
+  readonly engine: ReadOperation;
+}
+
+/** Points or payload indexes of one collection, written by the replica's home worker. */
+export interface WriteRow extends Row {
+  readonly kind: 'write';
+  readonly engine: WriteOperation;
+}
+
+/** Collections and the node itself. */
+export interface NodeRow extends Row {
+  readonly kind: 'node';
+  readonly run: NodeOperation;
+}
+
+/** In the API, but not in this release. */
+export interface LaterRow extends Row {
+  readonly kind: 'later';
+}
+
+/** Only for clusters, which this node is not part of. */
+export interface ClusterRow extends Row {
+  readonly kind: 'cluster';
+}
+
+export type Operation = ReadRow | WriteRow | NodeRow | LaterRow | ClusterRow;
+
+export type NodeOperation =
+  | 'root'
+  | 'alive'
+  | 'ready'
+  | 'telemetry'
+  | 'metrics'
+  | 'issues'
+  | 'clearIssues'
+  | 'clusterStatus'
+  | 'clusterTelemetry'
+  | 'removePeer'
+  | 'listCollections'
+  | 'collectionInfo'
+  | 'createCollection'
+  | 'updateCollection'
+  | 'deleteCollection'
+  | 'collectionExists'
+  | 'collectionCluster'
+  | 'listShardKeys'
+  | 'optimizations'
+  | 'collectionAliases'
+  | 'aliases';
+
+const COLLECTION = '/collections/{collection_name}';
+const SHARD = `${COLLECTION}/shards/{shard_id}`;
+
+export const OPERATIONS: readonly Operation[] = [
+  // Service
+  node('GET', '/', 'root', 'open', 'root'),
+  node('GET', '/healthz', 'healthz', 'open', 'alive'),
+  node('GET', '/livez', 'livez', 'open', 'alive'),
+  node('GET', '/readyz', 'readyz', 'open', 'ready'),
+  node('GET', '/telemetry', 'telemetry', 'r', 'telemetry'),
+  node('GET', '/metrics', 'metrics', 'r', 'metrics'),
+  node('GET', '/issues', 'get_issues', 'm', 'issues'),
+  node('DELETE', '/issues', 'clear_issues', 'm', 'clearIssues'),
+
+  // Collections
+  node('GET', '/collections', 'get_collections', 'r', 'listCollections'),
+  node('GET', COLLECTION, 'get_collection', 'r', 'collectionInfo'),
+  node('PUT', COLLECTION, 'create_collection', 'm', 'createCollection'),
+  node('PATCH', COLLECTION, 'update_collection', 'm', 'updateCollection'),
+  node('DELETE', COLLECTION, 'delete_collection', 'm', 'deleteCollection'),
+  node('GET', `${COLLECTION}/exists`, 'collection_exists', 'r', 'collectionExists'),
+  node('GET', `${COLLECTION}/optimizations`, 'get_optimizations', 'r', 'optimizations'),
+  node('GET', `${COLLECTION}/aliases`, 'get_collection_aliases', 'r', 'collectionAliases'),
+  node('GET', '/aliases', 'get_collections_aliases', 'r', 'aliases'),
+  later('POST', '/collections/aliases', 'update_aliases', 'm'),
+  write('PUT', `${COLLECTION}/index`, 'create_field_index', 'createFieldIndex'),
+  write('DELETE', `${COLLECTION}/index/{field_name}`, 'delete_field_index', 'deleteFieldIndex'),
+  later('PUT', `${COLLECTION}/vectors/{vector_name}`, 'create_vector_name', 'w'),
+  later('DELETE', `${COLLECTION}/vectors/{vector_name}`, 'delete_vector_name', 'w'),
+
+  // Points
+  read('GET', `${COLLECTION}/points/{id}`, 'get_point', 'getPoint'),
+  read('POST', `${COLLECTION}/points`, 'get_points', 'retrieve'),
+  read('POST', `${COLLECTION}/points/scroll`, 'scroll_points', 'scroll'),
+  read('POST', `${COLLECTION}/points/count`, 'count_points', 'count'),
+  read('POST', `${COLLECTION}/points/query`, 'query_points', 'query'),
+  read('POST', `${COLLECTION}/points/query/batch`, 'query_batch_points', 'queryBatch'),
+  read('POST', `${COLLECTION}/points/search`, 'search_points', 'search'),
+  read('POST', `${COLLECTION}/points/search/batch`, 'search_batch_points', 'searchBatch'),
+  write('PUT', `${COLLECTION}/points`, 'upsert_points', 'upsertPoints'),
+  write('POST', `${COLLECTION}/points/delete`, 'delete_points', 'deletePoints'),
+  write('POST', `${COLLECTION}/points/payload`, 'set_payload', 'setPayload'),
+  write('PUT', `${COLLECTION}/points/payload`, 'overwrite_payload', 'overwritePayload'),
+  write('POST', `${COLLECTION}/points/payload/delete`, 'delete_payload', 'deletePayload'),
+  write('POST', `${COLLECTION}/points/payload/clear`, 'clear_payload', 'clearPayload'),
+  write('POST', `${COLLECTION}/points/batch`, 'batch_update', 'batchUpdate'),
+  later('PUT', `${COLLECTION}/points/vectors`, 'update_vectors', 'w'),
+  later('POST', `${COLLECTION}/points/vectors/delete`, 'delete_vectors', 'w'),
+  later('POST', `${COLLECTION}/points/query/groups`, 'query_points_groups', 'r'),
+  later('POST', `${COLLECTION}/points/search/groups`, 'search_point_groups', 'r'),
+  later('POST', `${COLLECTION}/points/search/matrix/pairs`, 'search_matrix_pairs', 'r'),
+  later('POST', `${COLLECTION}/points/search/matrix/offsets`, 'search_matrix_offsets', 'r'),
+  later('POST', `${COLLECTION}/points/recommend`, 'recommend_points', 'r'),
+  later('POST', `${COLLECTION}/points/recommend/batch`, 'recommend_batch_points', 'r'),
+  later('POST', `${COLLECTION}/points/recommend/groups`, 'recommend_point_groups', 'r'),
+  later('POST', `${COLLECTION}/points/discover`, 'discover_points', 'r'),
+  later('POST', `${COLLECTION}/points/discover/batch`, 'discover_batch_points', 'r'),
+  later('POST', `${COLLECTION}/facet`, 'facet', 'r'),
+
+  // Cluster, as a node of its own answers
+  node('GET', '/cluster', 'cluster_status', 'm', 'clusterStatus'),
+  node('GET', '/cluster/telemetry', 'cluster_telemetry', 'r', 'clusterTelemetry'),
+  node('DELETE', '/cluster/peer/{peer_id}', 'remove_peer', 'm', 'removePeer'),
+  node('GET', `${COLLECTION}/cluster`, 'collection_cluster_info', 'r', 'collectionCluster'),
+  node('GET', `${COLLECTION}/shards`, 'list_shard_keys', 'r', 'listShardKeys'),
+  cluster('POST', '/cluster/recover', 'recover_current_peer'),
+  cluster('POST', `${COLLECTION}/cluster`, 'update_collection_cluster'),
+  cluster('PUT', `${COLLECTION}/shards`, 'create_shard_key'),
+  cluster('POST', `${COLLECTION}/shards/delete`, 'delete_shard_key'),
+
+  // Snapshots
+  later('GET', '/snapshots', 'list_full_snapshots', 'r'),
+  later('POST', '/snapshots', 'create_full_snapshot', 'm'),
+  later('GET', '/snapshots/{snapshot_name}', 'get_full_snapshot', 'm'),
+  later('DELETE', '/snapshots/{snapshot_name}', 'delete_full_snapshot', 'm'),
+  later('GET', `${COLLECTION}/snapshots`, 'list_snapshots', 'r'),
+  later('POST', `${COLLECTION}/snapshots`, 'create_snapshot', 'w'),
+  later('GET', `${COLLECTION}/snapshots/{snapshot_name}`, 'get_snapshot', 'r'),
+  later('DELETE', `${COLLECTION}/snapshots/{snapshot_name}`, 'delete_snapshot', 'w'),
+  later('POST', `${COLLECTION}/snapshots/upload`, 'recover_from_uploaded_snapshot', 'm'),
+  later('PUT', `${COLLECTION}/snapshots/recover`, 'recover_from_snapshot', 'm'),
+  later('GET', `${SHARD}/snapshot`, 'stream_shard_snapshot', 'r'),
+  later('GET', `${SHARD}/snapshots`, 'list_shard_snapshots', 'r'),
+  later('POST', `${SHARD}/snapshots`, 'create_shard_snapshot', 'w'),
+  later('GET', `${SHARD}/snapshots/{snapshot_name}`, 'get_shard_snapshot', 'r'),
+  later('DELETE', `${SHARD}/snapshots/{snapshot_name}`, 'delete_shard_snapshot', 'w'),
+  later('POST', `${SHARD}/snapshots/upload`, 'recover_shard_from_uploaded_snapshot', 'm'),
+  later('PUT', `${SHARD}/snapshots/recover`, 'recover_shard_from_snapshot', 'm'),
+];
+
+function read(method: Method, path: string, name: string, engine: ReadOperation): ReadRow {
+  return { kind: 'read', method, path, name, access: 'r', engine };
+}
+
+function write(method: Method, path: string, name: string, engine: WriteOperation): WriteRow {
+  return { kind: 'write', method, path, name, access: 'w', engine };
+}
+
+function node(method: Method, path: string, name: string, access: Access, run: NodeOperation): NodeRow {
+  return { kind: 'node', method, path, name, access, run };
+}
+
+function later(method: Method, path: string, name: string, access: Access): LaterRow {
+  return { kind: 'later', method, path, name, access };
+}
+
+function cluster(method: Method, path: string, name: string): ClusterRow {
+  return { kind: 'cluster', method, path, name, access: 'm' };
+}

@@ -1,0 +1,61 @@
+/** Counts and durations of answered requests, by operation and status. */
+
+import { OPERATIONS, type Operation } from './operations.js';
+
+/** Upper bounds of the histogram's buckets in seconds; one more bucket takes the rest. */
+export const BUCKET_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const BUCKET_MS = BUCKET_SECONDS.map((bound) => bound * 1000);
+
+export class Durations {
+  count = 0;
+  totalMs = 0;
+  minMs = Number.POSITIVE_INFINITY;
+  maxMs = 0;
+  /** `Date.now()` of the last one. */
+  lastMs = 0;
+  /** Requests per bucket, not cumulated: [BUCKET_SECONDS.length + 1]. */
+  readonly buckets = new Uint32Array(BUCKET_SECONDS.length + 1);
+
+  add(milliseconds: number, nowMs: number): void {
+    this.count++;
+    this.totalMs += milliseconds;
+    if (milliseconds < this.minMs) this.minMs = milliseconds;
+    if (milliseconds > this.maxMs) this.maxMs = milliseconds;
+    this.lastMs = nowMs;
+    let bucket = 0;
+    while (bucket < BUCKET_MS.length && milliseconds > (BUCKET_MS[bucket] as number)) bucket++;
+    this.buckets[bucket] = (this.buckets[bucket] as number) + 1;
+  }
+}
+
+export interface RequestCounts {
+  readonly operation: Operation;
+  readonly status: number;
+  readonly durations: Durations;
+}
+
+/** Counters of one door. */
+export class RequestStats {
+  /** Per operation, by its place in the table: durations by status. */
+  private readonly byOperation: readonly Map<number, Durations>[] = OPERATIONS.map(() => new Map());
+
+  /** operation: place in OPERATIONS. */
+  record(operation: number, status: number, milliseconds: number, nowMs: number): void {
+    const byStatus = this.byOperation[operation] as Map<number, Durations>;
+    let durations = byStatus.get(status);
+    if (durations === undefined) {
+      durations = new Durations();
+      byStatus.set(status, durations);
+    }
+    durations.add(milliseconds, nowMs);
+  }
+
+  /** What was counted, in the order of the table, statuses ascending. */
+  counts(): RequestCounts[] {
+    return OPERATIONS.flatMap((operation, at) =>
+      [...(this.byOperation[at] as Map<number, Durations>)]
+        .sort(([a], [b]) => a - b)
+        .map(([status, durations]) => ({ operation, status, durations })),
+    );
+  }
+}

@@ -1,0 +1,306 @@
+/**
+ * The REST door: one Fastify route per row of the operations table. Fastify finds the route; bodies and answers pass
+ * by it as raw bytes, since every microsecond here is paid by each query and the main thread serves all connections.
+ */
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { ERROR_KINDS, type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
+import { stringifyJson } from '../../protocols/json.js';
+import { pointIdFromText } from '../../protocols/model/point-id.js';
+import { checkCollectionName, type QueryParameters, readParameters, updateParameters } from '../../protocols/rest/parameters.js';
+import type { RawRequest } from '../../storage/engine/messages.js';
+import { type Answer, envelope, errorBody, retryAfter, valueEnvelope } from '../answer.js';
+import { NODE_HANDLERS } from '../node-operations.js';
+import { type ClusterRow, type LaterRow, type NodeRow, OPERATIONS, type Operation, type ReadRow, type WriteRow } from '../operations.js';
+import type { DoorServices } from '../services.js';
+import { readBody } from './body.js';
+import { parseQueryString } from './query-string.js';
+
+export interface RestOptions {
+  readonly host: string;
+  /** 0 for any free one. */
+  readonly port: number;
+  readonly maxBodyBytes: number;
+  readonly cors: boolean;
+  /** Write a debug line for each request. */
+  readonly logRequests: boolean;
+}
+
+export interface RestDoor {
+  readonly port: number;
+  /** Stops taking connections, lets running requests finish and closes those that take longer than `graceMs`. */
+  close(graceMs: number): Promise<void>;
+}
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+const KEEP_ALIVE_MS = 75_000;
+const CLOSE_IDLE_EVERY_MS = 50;
+/** A path segment may be as long as Node lets a request's head be. */
+const PATH_SEGMENT_MAX = 65_536;
+const JSON_TYPE = 'application/json';
+const TEXT_TYPE = 'text/plain; charset=utf-8';
+/** Node copies texts up to this length to the socket without allocating. */
+const ONE_WRITE_BYTES_MAX = 15_000;
+const EMPTY = Buffer.alloc(0);
+
+type PathParameters = Readonly<Record<string, string>>;
+
+/** Listens for REST requests. Rejects with the system's error when the address cannot be taken. */
+export async function startRestDoor(services: DoorServices, options: RestOptions): Promise<RestDoor> {
+  const door = new Door(services, options);
+  const app = createApp();
+  app.setNotFoundHandler((request, reply) => door.unknown(request, reply));
+  app.setErrorHandler((error, request, reply) => door.broken(error, request, reply));
+  OPERATIONS.forEach((operation, at) => {
+    const url = operation.path.replace(/\{(\w+)\}/g, ':$1');
+    app.route({ method: operation.method, url, handler: door.handler(operation, at) });
+  });
+  if (options.cors) app.options('*', (request, reply) => door.preflight(request, reply));
+  await app.listen({ host: options.host, port: options.port });
+  const server = app.server;
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: (graceMs) => {
+      door.closing = true;
+      return closeServer(app, server, graceMs);
+    },
+  };
+}
+
+function createApp(): FastifyInstance {
+  const app = fastify({
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    routerOptions: {
+      ignoreTrailingSlash: true,
+      ignoreDuplicateSlashes: true,
+      maxParamLength: PATH_SEGMENT_MAX,
+      querystringParser: parseQueryString as (text: string) => Record<string, unknown>,
+    },
+    frameworkErrors: (error, _request, reply) => {
+      sendBytes(hijacked(reply), 400, JSON_TYPE, errorBody({ code: 'wrongInput', detail: error.message }, 0), []);
+    },
+    serverFactory: (listener) => {
+      const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
+        // The content type of a request is not looked at; Fastify would refuse those it cannot read.
+        if (request.headers['content-type'] !== undefined) request.headers['content-type'] = undefined;
+        listener(request, response);
+      });
+      return server;
+    },
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  return app;
+}
+
+/** Answers requests. One per server; its methods hold no state of a request. */
+class Door {
+  closing = false;
+
+  constructor(
+    private readonly services: DoorServices,
+    private readonly options: RestOptions,
+  ) {}
+
+  handler(operation: Operation, at: number): (request: FastifyRequest, reply: FastifyReply) => void {
+    switch (operation.kind) {
+      case 'read':
+        return (request, reply) => void this.read(operation, at, request, hijacked(reply));
+      case 'write':
+        return (request, reply) => void this.write(operation, at, request, hijacked(reply));
+      case 'node':
+        return (request, reply) => void this.node(operation, at, request, hijacked(reply));
+      case 'later':
+      case 'cluster':
+        return (request, reply) => this.refuse(operation, at, request, hijacked(reply));
+      default:
+        return operation satisfies never;
+    }
+  }
+
+  private async read(operation: ReadRow, at: number, request: FastifyRequest, response: ServerResponse): Promise<void> {
+    const started = this.services.monotonicMs();
+    try {
+      const path = request.params as PathParameters;
+      const query = request.query as QueryParameters;
+      const timeout = readParameters(query);
+      if (operation.engine === 'getPoint') checkPointId(path.id as string);
+      const raw = await this.rawRequest(request, path, query, timeout);
+      const result = await this.services.node.read(path.collection_name as string, operation.engine, raw);
+      this.answer(at, request, response, started, envelope(result, this.services.monotonicMs() - started));
+    } catch (error) {
+      this.fail(at, request, response, started, error);
+    }
+  }
+
+  private async write(operation: WriteRow, at: number, request: FastifyRequest, response: ServerResponse): Promise<void> {
+    const started = this.services.monotonicMs();
+    try {
+      const path = request.params as PathParameters;
+      const query = request.query as QueryParameters;
+      const { wait, timeoutSeconds } = updateParameters(query);
+      const raw = await this.rawRequest(request, path, query, timeoutSeconds);
+      const result = await this.services.node.write(path.collection_name as string, operation.engine, wait, raw);
+      this.answer(at, request, response, started, envelope(result, this.services.monotonicMs() - started));
+    } catch (error) {
+      this.fail(at, request, response, started, error);
+    }
+  }
+
+  private async node(operation: NodeRow, at: number, request: FastifyRequest, response: ServerResponse): Promise<void> {
+    const started = this.services.monotonicMs();
+    try {
+      const path = request.params as PathParameters;
+      if (path.collection_name !== undefined) checkCollectionName(path.collection_name);
+      const body = hasBody(operation) ? await readBody(request.raw, this.options.maxBodyBytes) : EMPTY;
+      const answer = await NODE_HANDLERS[operation.run](this.services, { path, query: request.query as QueryParameters, body });
+      this.answerNode(at, request, response, started, answer);
+    } catch (error) {
+      this.fail(at, request, response, started, error);
+    }
+  }
+
+  private refuse(operation: LaterRow | ClusterRow, at: number, request: FastifyRequest, response: ServerResponse): void {
+    const error =
+      operation.kind === 'cluster'
+        ? new TroupeError('wrongInput', 'Distributed mode disabled')
+        : new TroupeError('unsupported', `${operation.name} is not available in this release`);
+    this.fail(at, request, response, this.services.monotonicMs(), error);
+  }
+
+  /** A path or method that the API doesn't have: 404 with an empty body. */
+  unknown(request: FastifyRequest, reply: FastifyReply): void {
+    this.send(request.raw, hijacked(reply), 404, undefined, EMPTY);
+  }
+
+  /** An error that Fastify itself met. */
+  broken(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+    this.services.log.error('the REST door failed', { url: request.url, error: String(error) });
+    this.send(request.raw, hijacked(reply), 500, JSON_TYPE, errorBody(errorFacts(error), 0));
+  }
+
+  /** Answers the question of a browser whether it may send a request from another origin. */
+  preflight(request: FastifyRequest, reply: FastifyReply): void {
+    const headers = request.raw.headers;
+    const asked = headers['access-control-request-method'];
+    if (headers.origin === undefined || asked === undefined) {
+      this.unknown(request, reply);
+      return;
+    }
+    const allowed = ['access-control-allow-methods', 'GET, POST, PUT, PATCH, DELETE', 'access-control-max-age', '3600'];
+    const wanted = headers['access-control-request-headers'];
+    if (wanted !== undefined) allowed.push('access-control-allow-headers', wanted);
+    this.send(request.raw, hijacked(reply), 200, undefined, EMPTY, allowed);
+  }
+
+  private async rawRequest(
+    request: FastifyRequest,
+    path: PathParameters,
+    query: QueryParameters,
+    timeoutSeconds: number | undefined,
+  ): Promise<RawRequest> {
+    checkCollectionName(path.collection_name as string);
+    const method = request.method;
+    const body = method === 'GET' || method === 'DELETE' ? null : await readBody(request.raw, this.options.maxBodyBytes);
+    const deadlineMs = this.services.nowMs() + (timeoutSeconds === undefined ? DEFAULT_TIMEOUT_MS : timeoutSeconds * 1000);
+    return { path, query: query as Record<string, string>, body, deadlineMs };
+  }
+
+  private answerNode(at: number, request: FastifyRequest, response: ServerResponse, started: number, answer: Answer): void {
+    switch (answer.kind) {
+      case 'result':
+        this.answer(at, request, response, started, valueEnvelope(answer.value, this.services.monotonicMs() - started));
+        return;
+      case 'json':
+        this.answer(at, request, response, started, Buffer.from(stringifyJson(answer.value)));
+        return;
+      case 'text':
+        this.send(request.raw, response, answer.status, TEXT_TYPE, Buffer.from(answer.text));
+        this.count(at, request, answer.status, started);
+        return;
+      default:
+        answer satisfies never;
+    }
+  }
+
+  private answer(at: number, request: FastifyRequest, response: ServerResponse, started: number, body: Buffer): void {
+    this.send(request.raw, response, 200, JSON_TYPE, body);
+    this.count(at, request, 200, started);
+  }
+
+  private fail(at: number, request: FastifyRequest, response: ServerResponse, started: number, error: unknown): void {
+    if (response.destroyed) return;
+    if (!(error instanceof TroupeError)) {
+      const stack = error instanceof Error ? error.stack : String(error);
+      this.services.log.error('a request met an unexpected error', { method: request.method, url: request.url, error: stack });
+    }
+    const facts: ErrorFacts = errorFacts(error);
+    const status = ERROR_KINDS[facts.code].restStatus;
+    const extra: string[] = [];
+    const after = retryAfter(facts);
+    if (after !== undefined) extra.push('retry-after', after);
+    // A client that sends far beyond the limit is cut off once it has its answer.
+    if (facts.code === 'bodyTooLarge' && !request.raw.complete) extra.push('connection', 'close');
+    this.send(request.raw, response, status, JSON_TYPE, errorBody(facts, this.services.monotonicMs() - started), extra);
+    this.count(at, request, status, started);
+  }
+
+  private send(
+    request: IncomingMessage,
+    response: ServerResponse,
+    status: number,
+    type: string | undefined,
+    body: Buffer,
+    extra: readonly string[] = [],
+  ): void {
+    const headers = [...extra];
+    const origin = request.headers.origin;
+    if (origin !== undefined && this.options.cors) headers.push('access-control-allow-origin', origin, 'vary', 'Origin');
+    if (this.closing) headers.push('connection', 'close');
+    sendBytes(response, status, type, body, headers);
+  }
+
+  private count(at: number, request: FastifyRequest, status: number, started: number): void {
+    const milliseconds = this.services.monotonicMs() - started;
+    this.services.stats.record(at, status, milliseconds, this.services.nowMs());
+    if (this.options.logRequests) this.services.log.debug('answered', { method: request.method, url: request.url, status, milliseconds });
+  }
+}
+
+function sendBytes(response: ServerResponse, status: number, type: string | undefined, body: Buffer, extra: string[]): void {
+  if (type !== undefined) extra.push('content-type', type);
+  extra.push('content-length', String(body.length));
+  response.writeHead(status, extra);
+  // As one text, Node sends head and body in a single write, without a list of buffers; latin1 keeps every byte.
+  if (body.length <= ONE_WRITE_BYTES_MAX) response.end(body.toString('latin1'), 'latin1');
+  else response.end(body);
+}
+
+/** Takes the answer out of Fastify's hands. */
+function hijacked(reply: FastifyReply): ServerResponse {
+  reply.hijack();
+  return reply.raw;
+}
+
+function hasBody(operation: NodeRow): boolean {
+  return operation.method !== 'GET' && operation.method !== 'DELETE';
+}
+
+function checkPointId(text: string): void {
+  if (pointIdFromText(text) === undefined) throw new TroupeError('wrongInput', `Can not recognize ${JSON.stringify(text)} as point id`);
+}
+
+/** Closes connections as they fall idle; those that still work after `graceMs` are cut. */
+async function closeServer(app: FastifyInstance, server: Server, graceMs: number): Promise<void> {
+  const idle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
+  const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+  try {
+    await app.close();
+  } finally {
+    clearInterval(idle);
+    clearTimeout(cut);
+  }
+}

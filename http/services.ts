@@ -1,0 +1,37 @@
+/** What the doors work with: the node, its settings and the process around them. */
+
+import type { NodeApi } from '../actors/node-api.js';
+import type { Log } from '../actors/runtime/ports.js';
+import type { CollectionDefaults } from '../protocols/rest/collections.js';
+import type { RequestStats } from './request-stats.js';
+
+/** Who this process is. */
+export interface Identity {
+  /** Random per process, as a UUID. */
+  readonly id: string;
+  /** Random per process. */
+  readonly peerId: number;
+  /** Troupe's own version. */
+  readonly version: string;
+  readonly startedMs: number;
+}
+
+export interface DoorServices {
+  readonly node: NodeApi;
+  readonly identity: Identity;
+  readonly defaults: CollectionDefaults;
+  /** Null for no bound. */
+  readonly maxCollections: number | null;
+  readonly metricsPrefix: string;
+  readonly stats: RequestStats;
+  readonly log: Log;
+  /** Every replica is open. */
+  readonly isReady: () => boolean;
+  /** Milliseconds since the epoch. */
+  readonly nowMs: () => number;
+  /** Milliseconds of a clock that never goes back. */
+  readonly monotonicMs: () => number;
+}
+
+/** The version of the API that clients check for compatibility. Source: contract, `GET /`. */
+export const API_VERSION = '1.18.3';

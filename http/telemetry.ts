@@ -1,0 +1,143 @@
+/** `GET /telemetry`: the process, its collections, its requests, its engine and the tree of its actors. */
+
+import { createHash } from 'node:crypto';
+import os from 'node:os';
+import type { ActorTelemetry } from '../actors/runtime/telemetry.js';
+import type { Durations } from './request-stats.js';
+import { API_VERSION, type DoorServices } from './services.js';
+
+export interface TelemetryOptions {
+  /** 0: figures only; from 1: system, memory and collections too. */
+  readonly detailsLevel: number;
+  /** Names of collections are replaced by hashes, messages of errors and actors left out. */
+  readonly anonymize: boolean;
+}
+
+type Json = Record<string, unknown>;
+
+/** The report as the API has it, with `actors` and `engine` beside. */
+export function telemetryReport(services: DoorServices, options: TelemetryOptions): Json {
+  const names = services.node.listCollections();
+  const detailed = options.detailsLevel >= 1;
+  const collections: Json = { number_of_collections: names.length };
+  if (services.maxCollections !== null) collections.max_collections = services.maxCollections;
+  if (detailed) {
+    collections.collections = names.map((name) => collectionReport(services, name, options));
+    collections.snapshots = [];
+  }
+  const report: Json = {
+    id: services.identity.id,
+    app: appReport(services, detailed),
+    collections,
+    cluster: { enabled: false },
+    requests: { rest: { responses: responses(services) }, grpc: { responses: {} } },
+  };
+  if (detailed) {
+    report.memory = memoryReport();
+    report.hardware = { collection_data: {} };
+  }
+  report.engine = engineReport(services, options);
+  report.actors = actorReport(services.node.telemetry(), options);
+  return report;
+}
+
+/** A name that stands for another one without telling it. */
+export function hashedName(name: string): string {
+  return createHash('sha256').update(name).digest('hex').slice(0, 16);
+}
+
+function appReport({ identity }: DoorServices, detailed: boolean): Json {
+  const app: Json = {
+    name: 'troupe',
+    version: API_VERSION,
+    troupe_version: identity.version,
+    startup: new Date(identity.startedMs).toISOString(),
+  };
+  if (!detailed) return app;
+  return {
+    ...app,
+    features: { debug: false, service_debug_feature: false, recovery_mode: false, gpu: false, rocksdb: false, staging: false },
+    system: {
+      distribution: os.type(),
+      distribution_version: os.release(),
+      is_docker: false,
+      cores: os.availableParallelism(),
+      ram_size: Math.floor(os.totalmem() / 1024),
+      cpu_flags: '',
+      cpu_endian: os.endianness() === 'LE' ? 'little' : 'big',
+    },
+  };
+}
+
+function collectionReport({ node }: DoorServices, name: string, { anonymize }: TelemetryOptions): Json {
+  const id = anonymize ? hashedName(name) : name;
+  try {
+    const info = node.info(name);
+    return {
+      id,
+      status: info.status,
+      optimizer_status: anonymize && info.optimizer_status !== 'ok' ? { error: 'hidden' } : info.optimizer_status,
+      points_count: info.points_count,
+      indexed_vectors_count: info.indexed_vectors_count,
+      segments_count: info.segments_count,
+      ...(anonymize ? {} : { config: info.config }),
+    };
+  } catch (error) {
+    // A collection that cannot be read, or was deleted since, must not hide the others.
+    return { id, status: 'red', ...(anonymize ? {} : { error: error instanceof Error ? error.message : String(error) }) };
+  }
+}
+
+function responses({ stats }: DoorServices): Json {
+  const byRoute: Record<string, Json> = {};
+  for (const { operation, status, durations } of stats.counts()) {
+    const route = `${operation.method} ${operation.path}`;
+    const byStatus = byRoute[route] ?? {};
+    byStatus[status] = durationReport(durations);
+    byRoute[route] = byStatus;
+  }
+  return byRoute;
+}
+
+function durationReport(durations: Durations): Json {
+  return {
+    count: durations.count,
+    avg_duration_micros: (durations.totalMs * 1000) / durations.count,
+    min_duration_micros: durations.minMs * 1000,
+    max_duration_micros: durations.maxMs * 1000,
+    total_duration_micros: Math.round(durations.totalMs * 1000),
+    last_responded: new Date(durations.lastMs).toISOString(),
+  };
+}
+
+function memoryReport(): Json {
+  const { rss, heapUsed, heapTotal, external } = process.memoryUsage();
+  return {
+    active_bytes: heapTotal + external,
+    allocated_bytes: heapUsed + external,
+    metadata_bytes: 0,
+    resident_bytes: rss,
+    retained_bytes: Math.max(0, rss - heapTotal - external),
+  };
+}
+
+function engineReport({ node }: DoorServices, { anonymize }: TelemetryOptions): Json {
+  const { workers, ...waiting } = node.depths();
+  const builds = node.buildBudget();
+  return {
+    ...waiting,
+    builds,
+    workers: anonymize ? workers.map((worker) => ({ ...worker, lastError: worker.lastError === null ? null : 'hidden' })) : workers,
+  };
+}
+
+/** The tree; anonymized, it keeps kinds, states and counts, and loses names and messages. */
+function actorReport(actor: ActorTelemetry, options: TelemetryOptions): Json {
+  const children = actor.children.map((child) => actorReport(child, options));
+  if (!options.anonymize) return { ...actor, children };
+  const path = actor.path
+    .split('/')
+    .map((segment, at) => (at === 2 ? hashedName(segment) : segment))
+    .join('/');
+  return { ...actor, path, lastError: actor.lastError === null ? null : { ...actor.lastError, message: 'hidden' }, recent: [], children };
+}

@@ -1,0 +1,134 @@
+/**
+ * Load client, a process of its own so that its CPU is not the server's: raw keep-alive sockets, requests prepared
+ * beforehand, and no more reading of an answer than finding its end.
+ */
+
+import { readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import type { LoadJob, LoadResult, ToLoad } from './jobs.js';
+import { readRequests } from './requests.js';
+
+let stopped = false;
+
+process.on('message', (message: ToLoad) => {
+  if (message.kind === 'stop') {
+    stopped = true;
+    return;
+  }
+  stopped = false;
+  run(message).then(
+    (result) => process.send?.({ ok: true, value: result }),
+    (error: unknown) => process.send?.({ ok: false, error: String(error) }),
+  );
+});
+process.on('disconnect', () => process.exit(0));
+
+interface Run {
+  readonly job: LoadJob;
+  readonly requests: readonly Buffer[];
+  readonly startedMs: number;
+  next: number;
+  done: number;
+  errors: number;
+  firstError: string;
+  readonly latencies: number[];
+  readonly bodies: (string | undefined)[];
+}
+
+async function run(job: LoadJob): Promise<LoadResult> {
+  const requests = readRequests(readFileSync(job.requestsFile));
+  const sockets = await Promise.all(Array.from({ length: job.connections }, () => open(job.port)));
+  const state: Run = {
+    job,
+    requests,
+    startedMs: performance.now(),
+    next: 0,
+    done: 0,
+    errors: 0,
+    firstError: '',
+    latencies: [],
+    bodies: new Array(requests.length),
+  };
+  await Promise.all(sockets.map((socket) => drive(socket, state)));
+  const seconds = (performance.now() - state.startedMs) / 1000;
+  for (const socket of sockets) socket.destroy();
+  const sorted = Float64Array.from(state.latencies).sort();
+  return {
+    requests: state.done,
+    seconds,
+    errors: state.errors,
+    firstError: state.firstError,
+    p50: quantile(sorted, 0.5),
+    p95: quantile(sorted, 0.95),
+    p99: quantile(sorted, 0.99),
+    max: sorted[sorted.length - 1] ?? 0,
+    bodies: state.bodies,
+  };
+}
+
+function open(port: number): Promise<Socket> {
+  return new Promise((done, refuse) => {
+    const socket = connect(port, '127.0.0.1', () => done(socket));
+    socket.setNoDelay(true);
+    socket.once('error', refuse);
+  });
+}
+
+/** Whether another request is to be sent. */
+function goesOn(state: Run): boolean {
+  if (stopped || state.next >= state.job.requests) return false;
+  return state.next < state.job.requestsMin || performance.now() - state.startedMs < state.job.seconds * 1000;
+}
+
+/** Sends one request after the other over a socket until the job is done. */
+function drive(socket: Socket, state: Run): Promise<void> {
+  return new Promise((done, refuse) => {
+    let index = 0;
+    let sentMs = 0;
+    let pending: Buffer | null = null;
+
+    const send = () => {
+      if (!goesOn(state)) {
+        done();
+        return;
+      }
+      index = state.next++ % state.requests.length;
+      sentMs = performance.now();
+      socket.write(state.requests[index] as Buffer);
+    };
+
+    socket.on('data', (chunk: Buffer) => {
+      const bytes: Buffer = pending === null ? chunk : Buffer.concat([pending, chunk]);
+      const head = bytes.indexOf('\r\n\r\n');
+      const size = head < 0 ? -1 : contentLength(bytes.toString('latin1', 0, head));
+      if (size < 0 || bytes.length < head + 4 + size) {
+        pending = bytes;
+        return;
+      }
+      pending = null;
+      state.latencies.push(performance.now() - sentMs);
+      state.done++;
+      // "HTTP/1.1 200": the status is all that is read of most answers.
+      const good = bytes[9] === 0x32 && bytes[10] === 0x30 && bytes[11] === 0x30;
+      if (!good) {
+        state.errors++;
+        if (state.firstError === '') state.firstError = bytes.toString('utf8').slice(0, 1000);
+      }
+      if (state.job.keepBodies && good && state.bodies[index] === undefined) state.bodies[index] = bytes.toString('utf8', head + 4);
+      send();
+    });
+    socket.on('error', refuse);
+    socket.on('close', () => refuse(new Error('the server closed a connection')));
+    send();
+  });
+}
+
+function contentLength(head: string): number {
+  const match = /\r\ncontent-length: *(\d+)/i.exec(head);
+  if (match === null) throw new Error(`an answer without content-length: ${head.slice(0, 300)}`);
+  return Number(match[1]);
+}
+
+function quantile(sorted: Float64Array, part: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
+}

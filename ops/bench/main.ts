@@ -1,0 +1,114 @@
+/**
+ * The benchmark: a node as it ships, on real and on made vectors, next to usearch in one process on the same ones.
+ *
+ *     npm run bench -- --dataset mnist|synthetic|sample|all --quick --efs 16,64 --connections 1,4 --seconds 2 --out results.json
+ *
+ * What is counted: CPU of the node's process tree from /proc, never that of the load client; recall against exact search
+ * over the same rows; latency as the client sees it.
+ */
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { type Dataset, loadMnist, loadSample, makeSynthetic } from './dataset.js';
+import { machine } from './measure.js';
+import { profileSummary } from './profile.js';
+import { markdown, writeTables } from './report.js';
+import { measure, type Settings } from './run.js';
+
+const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
+const DEFAULT_DATA = join(ROOT, '..', 'shared', 'data');
+const SEED_DEFAULT = 20_000;
+
+const HELP = `npm run bench -- [options]
+  --dataset NAME     mnist, synthetic, sample (4,000 digits that come with the project) or all (mnist and synthetic)
+  --data FOLDER      where the files of MNIST are (also TROUPE_BENCH_DATA); default: ../shared/data
+  --count N          rows of the data set at most
+  --efs LIST         values of hnsw_ef, default 16,32,64,128,256
+  --connections LIST default 1,4,16
+  --seconds S        length of each measurement, default 3
+  --quick            fewer rows, two values of ef, short measurements; tables are printed, not kept
+  --seed N           of payloads and synthetic vectors, default ${SEED_DEFAULT}
+  --profile FOLDER   CPU profiles of the node's threads, with a summary
+  --out FILE         results as JSON; default ops/bench/results/<dataset>.json`;
+
+const { values: options } = parseArgs({
+  options: {
+    dataset: { type: 'string', default: 'all' },
+    data: { type: 'string', default: process.env.TROUPE_BENCH_DATA ?? DEFAULT_DATA },
+    count: { type: 'string' },
+    efs: { type: 'string' },
+    connections: { type: 'string' },
+    seconds: { type: 'string' },
+    quick: { type: 'boolean', default: false },
+    seed: { type: 'string', default: String(SEED_DEFAULT) },
+    profile: { type: 'string' },
+    out: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+});
+if (options.help) {
+  console.log(HELP);
+  process.exit(0);
+}
+
+const seed = Number(options.seed);
+const settings: Settings = {
+  efs: numbers(options.efs, options.quick ? [32, 128] : [16, 32, 64, 128, 256]),
+  connections: numbers(options.connections, options.quick ? [1, 4] : [1, 4, 16]),
+  seconds: Number(options.seconds ?? (options.quick ? 1 : 3)),
+  limit: 10,
+  seed,
+  profileFolder: options.profile === undefined ? null : resolve(options.profile),
+};
+const command = `npm run bench -- ${process.argv.slice(2).join(' ')}`.trim();
+
+for (const dataset of datasets()) {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
+  try {
+    const report = await measure(dataset, settings, folder, { command, machine: machine(), date: new Date().toISOString().slice(0, 10) });
+    console.log(`\n${markdown(report)}`);
+    const out = options.out ?? join(ROOT, 'ops', 'bench', 'results', `${dataset.name}.json`);
+    if (!options.quick || options.out !== undefined) {
+      mkdirSync(dirname(out), { recursive: true });
+      writeFileSync(out, `${JSON.stringify(report, null, 2)}\n`);
+      console.log(`results: ${out}`);
+    }
+    if (settings.profileFolder !== null) console.log(profileSummary(settings.profileFolder));
+    if (!options.quick) writeTables(join(ROOT, 'ops', 'bench', 'README.md'), report);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+process.exit(0);
+
+function* datasets(): Generator<Dataset> {
+  const wanted = options.dataset;
+  if (!['mnist', 'synthetic', 'sample', 'all'].includes(wanted)) {
+    console.error(`unknown data set «${wanted}»\n${HELP}`);
+    process.exit(1);
+  }
+  const countMax = options.count === undefined ? Number.POSITIVE_INFINITY : Number(options.count);
+  if (wanted === 'mnist' || wanted === 'all') {
+    const mnist = loadMnist(options.data, seed, Math.min(countMax, options.quick ? 10_000 : Number.POSITIVE_INFINITY));
+    if (mnist === undefined) {
+      console.log(
+        `No mnist-base-60000x784.u8.gz and mnist-query-1000x784.u8.gz in ${options.data}: taking the sample that comes with the project.`,
+      );
+    }
+    yield mnist ?? sample(countMax);
+  }
+  if (wanted === 'sample') yield sample(countMax);
+  if (wanted === 'synthetic' || wanted === 'all')
+    yield makeSynthetic(Math.min(countMax, options.quick ? 30_000 : 200_000), 128, 1000, seed);
+}
+
+function sample(countMax: number): Dataset {
+  return loadSample(join(ROOT, 'ops', 'demo', 'data'), seed, countMax);
+}
+
+function numbers(list: string | undefined, otherwise: number[]): number[] {
+  return list === undefined ? otherwise : list.split(',').map(Number);
+}

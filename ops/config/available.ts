@@ -1,0 +1,35 @@
+/** Settings that ask for what this release does not have. */
+
+import type { Settings } from './settings.js';
+
+/** One line for each setting that is switched on but not available, starting with its key; empty when all is well. */
+export function unavailableSettings(settings: Settings): string[] {
+  const { storage, service, cluster, audit } = settings;
+  const strictMode = storage.collection.strict_mode;
+  const checks: readonly (readonly [boolean, string, string])[] = [
+    [service.enable_tls, 'service.enable_tls', 'TLS'],
+    [service.verify_https_client_certificate, 'service.verify_https_client_certificate', 'TLS'],
+    [isSet(service.api_key), 'service.api_key', 'access control'],
+    [isSet(service.alt_api_key), 'service.alt_api_key', 'access control'],
+    [isSet(service.read_only_api_key), 'service.read_only_api_key', 'access control'],
+    [service.jwt_rbac, 'service.jwt_rbac', 'access control'],
+    [service.enforce_internal_auth, 'service.enforce_internal_auth', 'access control'],
+    [service.hardware_reporting, 'service.hardware_reporting', 'hardware reporting'],
+    [cluster.enabled, 'cluster.enabled', 'distributed mode'],
+    [cluster.p2p.enable_tls, 'cluster.p2p.enable_tls', 'distributed mode'],
+    [audit.enabled, 'audit.enabled', 'the audit log'],
+    [storage.snapshots_config.snapshots_storage === 's3', 'storage.snapshots_config.snapshots_storage', 'snapshots in S3'],
+    [isSet(storage.recovery_mode), 'storage.recovery_mode', 'recovery mode'],
+    [storage.node_type === 'Listener', 'storage.node_type', 'listener mode'],
+    [storage.performance.update_rate_limit !== null, 'storage.performance.update_rate_limit', 'limiting the rate of updates'],
+    [storage.collection.quantization !== null, 'storage.collection.quantization', 'quantization'],
+    [strictMode?.enabled === true, 'storage.collection.strict_mode.enabled', 'strict mode'],
+    [(storage.collection.shard_number_per_node ?? 1) > 1, 'storage.collection.shard_number_per_node', 'more than one shard'],
+    [(storage.hnsw_index.payload_m ?? 0) > 0, 'storage.hnsw_index.payload_m', 'links per payload value'],
+  ];
+  return checks.filter(([on]) => on).map(([, key, feature]) => `${key}: not available in this release (${feature})`);
+}
+
+function isSet(value: string | null): boolean {
+  return value !== null && value !== '';
+}

@@ -1,0 +1,39 @@
+/** What new collections get from the node's settings. */
+
+import type { JsonValue } from '../../protocols/model/payload.js';
+import type { CollectionDefaults } from '../../protocols/rest/collections.js';
+import type { Settings } from './settings.js';
+
+/** Defaults of new collections. */
+export function collectionDefaults(settings: Settings): CollectionDefaults {
+  const { storage } = settings;
+  const { hnsw_index: hnsw, wal, optimizers } = storage;
+  const overwrite = storage.optimizers_overwrite;
+  return {
+    hnsw: {
+      m: hnsw.m,
+      ef_construct: hnsw.ef_construct,
+      full_scan_threshold: hnsw.full_scan_threshold_kb,
+      max_indexing_threads: hnsw.max_indexing_threads,
+      on_disk: hnsw.on_disk,
+      ...(hnsw.payload_m === null ? {} : { payload_m: hnsw.payload_m }),
+    },
+    optimizers: {
+      deleted_threshold: overwrite.deleted_threshold ?? optimizers.deleted_threshold,
+      vacuum_min_vector_number: overwrite.vacuum_min_vector_number ?? optimizers.vacuum_min_vector_number,
+      default_segment_number: overwrite.default_segment_number ?? optimizers.default_segment_number,
+      max_segment_size: overwrite.max_segment_size_kb ?? optimizers.max_segment_size_kb,
+      memmap_threshold: overwrite.memmap_threshold ?? optimizers.memmap_threshold,
+      indexing_threshold: overwrite.indexing_threshold_kb ?? optimizers.indexing_threshold_kb,
+      flush_interval_sec: overwrite.flush_interval_sec ?? optimizers.flush_interval_sec,
+      max_optimization_threads: overwrite.max_optimization_threads ?? optimizers.max_optimization_threads,
+      prevent_unoptimized: null,
+    },
+    wal: { wal_capacity_mb: wal.wal_capacity_mb, wal_segments_ahead: wal.wal_segments_ahead, wal_retain_closed: wal.wal_retain_closed },
+    replicationFactor: storage.collection.replication_factor,
+    writeConsistencyFactor: storage.collection.write_consistency_factor,
+    onDiskPayload: storage.on_disk_payload,
+    vectorsOnDisk: storage.collection.vectors.on_disk,
+    strictMode: storage.collection.strict_mode as Readonly<Record<string, JsonValue>> | null,
+  };
+}

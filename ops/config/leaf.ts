@@ -1,0 +1,99 @@
+/** Kinds of settings: how a value given in YAML or as text is read, and what it must be. */
+
+export interface Leaf<Value> {
+  readonly kind: 'leaf';
+  readonly fallback: Value;
+  /** What a fitting value is, for messages: «an integer of 1 or more». */
+  readonly expects: string;
+  /** The typed value, or undefined when it does not fit. */
+  readonly read: (value: unknown) => Value | undefined;
+  /** The value that a text (an environment variable) stands for; `read` decides whether it fits. */
+  readonly fromText: (text: string) => unknown;
+  /** Takes nested keys that are not settings of their own. */
+  readonly open?: boolean;
+}
+
+export interface Range {
+  readonly min?: number;
+  readonly max?: number;
+}
+
+export function text(fallback: string): Leaf<string> {
+  return leaf(fallback, 'a string', (value) => (typeof value === 'string' ? value : undefined), same);
+}
+
+export function integer(fallback: number, range: Range): Leaf<number> {
+  return leaf(fallback, `an integer${rangeWords(range)}`, (value) => integerWithin(value, range), numberFromText);
+}
+
+/** A number from 0 to 1. */
+export function fraction(fallback: number): Leaf<number> {
+  const read = (value: unknown) => (typeof value === 'number' && value >= 0 && value <= 1 ? value : undefined);
+  return leaf(fallback, 'a number from 0 to 1', read, numberFromText);
+}
+
+export function flag(fallback: boolean): Leaf<boolean> {
+  return leaf(fallback, '`true` or `false`', (value) => (typeof value === 'boolean' ? value : undefined), flagFromText);
+}
+
+export function word<Word extends string>(words: readonly Word[], fallback: Word): Leaf<Word> {
+  const read = (value: unknown) => words.find((candidate) => candidate === value);
+  return leaf(fallback, `one of ${words.map((candidate) => `\`${candidate}\``).join(', ')}`, read, same);
+}
+
+/** A leaf that may also be null; an empty text or `null` stands for that. */
+export function orNull<Value>(inner: Leaf<Value>, fallback: Value | null = null): Leaf<Value | null> {
+  const read = (value: unknown) => (value === null ? null : inner.read(value));
+  const fromText = (given: string) => (given === '' || given === 'null' ? null : inner.fromText(given));
+  return leaf<Value | null>(fallback, `${inner.expects} or null`, read, fromText);
+}
+
+/** An object whose keys are checked elsewhere; null for none. */
+export function openObject(): Leaf<Readonly<Record<string, unknown>> | null> {
+  const read = (value: unknown) => {
+    if (value === null) return null;
+    return typeof value === 'object' && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
+  };
+  return { ...leaf<Readonly<Record<string, unknown>> | null>(null, 'a group of settings or null', read, scalarFromText), open: true };
+}
+
+/** The value a text stands for when no type is known: a boolean, a number, null or the text. */
+export function scalarFromText(given: string): unknown {
+  if (given === 'null' || given === '') return null;
+  if (given === 'true' || given === 'false') return given === 'true';
+  return numberFromText(given);
+}
+
+function leaf<Value>(
+  fallback: Value,
+  expects: string,
+  read: (value: unknown) => Value | undefined,
+  fromText: (text: string) => unknown,
+): Leaf<Value> {
+  return { kind: 'leaf', fallback, expects, read, fromText };
+}
+
+function integerWithin(value: unknown, range: Range): number | undefined {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value)) return undefined;
+  return value >= (range.min ?? Number.NEGATIVE_INFINITY) && value <= (range.max ?? Number.POSITIVE_INFINITY) ? value : undefined;
+}
+
+function rangeWords(range: Range): string {
+  if (range.min !== undefined && range.max !== undefined) return ` from ${range.min} to ${range.max}`;
+  return range.min === undefined ? '' : ` of ${range.min} or more`;
+}
+
+function numberFromText(given: string): unknown {
+  return /^-?\d+(\.\d+)?([eE][-+]?\d+)?$/.test(given) ? Number(given) : given;
+}
+
+function flagFromText(given: string): unknown {
+  const lower = given.toLowerCase();
+  if (lower === 'true' || lower === '1') return true;
+  if (lower === 'false' || lower === '0') return false;
+  return given;
+}
+
+function same(given: string): unknown {
+  return given;
+}

@@ -1,0 +1,213 @@
+#!/usr/bin/env node
+/** The `troupe` executable: from settings to a serving node, and from a signal to an orderly end. */
+
+import { randomInt, randomUUID } from 'node:crypto';
+import { type NodeApi, startNode } from '../actors/node-api.js';
+import { RequestStats } from '../http/request-stats.js';
+import { type RestDoor, startRestDoor } from '../http/rest/server.js';
+import type { Identity } from '../http/services.js';
+import { EnginePool } from '../storage/engine/pool.js';
+import { verifyReplicas } from '../storage/verify-lmdb.js';
+import { parseCommandLine } from './cli.js';
+import { unavailableSettings } from './config/available.js';
+import { collectionDefaults } from './config/collection-defaults.js';
+import { loadSettings } from './config/load.js';
+import { type Resolved, SettingsError } from './config/resolve.js';
+import type { Settings } from './config/settings.js';
+import { type LogOutput, type ModuleLog, moduleLog } from './log.js';
+import { openOutputs } from './outputs.js';
+import { lockStorageSoon, StorageInUse } from './storage-lock.js';
+import { ownVersion } from './version.js';
+
+const EXIT_FAILED = 1;
+const EXIT_WRONG_COMMAND_LINE = 2;
+/** How long running requests may take once the process is asked to end. */
+const CLOSE_GRACE_MS = 30_000;
+/** How long a start waits for the node before it to be gone. */
+const LOCK_PATIENCE_MS = 5000;
+const PEER_ID_BOUND = 2 ** 47;
+const MEBIBYTE = 1 << 20;
+
+const startedMs = Date.now();
+void main();
+
+async function main(): Promise<void> {
+  const version = ownVersion();
+  const command = parseCommandLine(process.argv.slice(2), version);
+  switch (command.kind) {
+    case 'print':
+      process.stdout.write(command.text);
+      return;
+    case 'refuse':
+      process.stderr.write(`troupe: ${command.message}`);
+      process.exitCode = EXIT_WRONG_COMMAND_LINE;
+      return;
+    case 'serve':
+      await serve(command.configPath, version);
+      return;
+    default:
+      command satisfies never;
+  }
+}
+
+async function serve(configPath: string | undefined, version: string): Promise<void> {
+  let resolved: Resolved;
+  let outputs: LogOutput[];
+  let release: () => void;
+  try {
+    resolved = loadSettings({ folder: process.cwd(), configPath, environment: process.env });
+    const unavailable = unavailableSettings(resolved.settings);
+    if (unavailable.length > 0) throw new SettingsError(unavailable);
+    outputs = openOutputs(resolved.settings);
+    release = await lockStorageSoon(resolved.settings.storage.storage_path, LOCK_PATIENCE_MS);
+  } catch (error) {
+    fail(error);
+    return;
+  }
+  process.on('exit', release);
+  const logOf = (module: string) => moduleLog(module, outputs, Date.now);
+  const log = logOf('main');
+  for (const warning of resolved.warnings) log.warn(warning);
+  watchFailures(log);
+  try {
+    const identity: Identity = { id: randomUUID(), peerId: randomInt(1, PEER_ID_BOUND), version, startedMs };
+    await run(resolved.settings, identity, logOf);
+  } catch (error) {
+    fail(describeStartFailure(error, resolved.settings));
+  }
+}
+
+/** Starts everything; resolves when requests are taken. What was started before a failure is not stopped: the process ends. */
+async function run(settings: Settings, identity: Identity, logOf: (module: string) => ModuleLog): Promise<void> {
+  const log = logOf('main');
+  const { storage, service } = settings;
+  const pool = await EnginePool.start({
+    ...(storage.performance.max_search_threads > 0 ? { readers: storage.performance.max_search_threads } : {}),
+    ...(storage.update_concurrency === null ? {} : { writers: storage.update_concurrency }),
+  });
+  pool.onWorker(({ name, event, error }) => {
+    if (event === 'lost') log.error('an engine worker was lost and is replaced', { worker: name, error });
+    else log.debug('an engine worker started', { worker: name });
+  });
+  const node = await startNode({
+    storagePath: storage.storage_path,
+    pool,
+    log: logOf('actors'),
+    verify: damagedReplicas,
+    optimizerCpuBudget: storage.performance.optimizer_cpu_budget,
+    onFatal: (error) => {
+      log.error('the node cannot go on', { error: error.detail });
+      process.exit(EXIT_FAILED);
+    },
+  });
+  const ready = watchReadiness(node, log);
+  const httpLog = logOf('http');
+  const door = await startRestDoor(
+    {
+      node,
+      identity,
+      defaults: collectionDefaults(settings),
+      maxCollections: storage.max_collections,
+      metricsPrefix: service.metrics_prefix,
+      stats: new RequestStats(),
+      log: httpLog,
+      isReady: () => ready.done,
+      nowMs: Date.now,
+      monotonicMs: () => performance.now(),
+    },
+    {
+      host: service.host,
+      port: service.http_port,
+      maxBodyBytes: service.max_request_size_mb * MEBIBYTE,
+      cors: service.enable_cors,
+      logRequests: httpLog.enabled('DEBUG'),
+    },
+  );
+  endOnSignal(door, node, pool, log);
+  const facts = { version: identity.version, storage: storage.storage_path, readers: pool.readers, writers: pool.writers };
+  log.info('Troupe is listening', { rest: `http://${hostInUrl(service.host)}:${door.port}`, ...facts });
+}
+
+/** What is wrong with each damaged replica among `folders`. */
+async function damagedReplicas(folders: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const damaged = new Map<string, string>();
+  for (const [folder, problem] of await verifyReplicas(folders)) if (problem !== null) damaged.set(folder, problem);
+  return damaged;
+}
+
+/** Whether every collection found at start is open. */
+function watchReadiness(node: NodeApi, log: ModuleLog): { readonly done: boolean } {
+  const ready = { done: false };
+  node.whenReady().then(
+    () => {
+      ready.done = true;
+      log.info('every collection is open', { collections: node.listCollections().length, milliseconds: Date.now() - startedMs });
+    },
+    (error: unknown) => log.error('the node does not become ready', { error }),
+  );
+  return ready;
+}
+
+/** SIGTERM and SIGINT: running requests finish, collections close, exit code 0. A second signal ends at once. */
+function endOnSignal(door: RestDoor, node: NodeApi, pool: EnginePool, log: ModuleLog): void {
+  let ending = false;
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    if (ending) {
+      log.warn('ended at once', { signal });
+      process.exit(EXIT_FAILED);
+    }
+    ending = true;
+    log.info('ending', { signal });
+    try {
+      await door.close(CLOSE_GRACE_MS);
+      await node.close();
+      await pool.close();
+      log.info('ended');
+      process.exit(0);
+    } catch (error) {
+      log.error('the node did not end in order', { error });
+      process.exit(EXIT_FAILED);
+    }
+  };
+  process.on('SIGTERM', (signal) => void end(signal));
+  process.on('SIGINT', (signal) => void end(signal));
+}
+
+/** A promise nobody waited for concerns one request; an exception outside of all requests means a broken invariant. */
+function watchFailures(log: ModuleLog): void {
+  process.on('unhandledRejection', (reason) => log.error('a failure that nobody waited for', { error: stackOf(reason) }));
+  process.on('uncaughtException', (error) => {
+    log.error('an invariant broke, the process ends', { error: stackOf(error) });
+    process.exit(EXIT_FAILED);
+  });
+}
+
+function fail(error: unknown): void {
+  const lines = error instanceof SettingsError ? error.problems : [error instanceof Error ? error.message : String(error)];
+  for (const line of lines) process.stderr.write(`troupe: ${line}\n`);
+  process.exit(EXIT_FAILED);
+}
+
+/** The failure in words that say what to change. */
+function describeStartFailure(error: unknown, settings: Settings): unknown {
+  const { host, http_port: port } = settings.service;
+  switch ((error as NodeJS.ErrnoException | undefined)?.code) {
+    case 'EADDRINUSE':
+      return new Error(`cannot listen on ${host}:${port}: another process uses this address (service.http_port)`);
+    case 'EACCES':
+      return new Error(`no permission: ${(error as Error).message}`);
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new Error(`cannot listen on ${host}:${port}: this machine has no such address (service.host)`);
+    default:
+      return error instanceof StorageInUse ? error : new Error(`cannot start: ${stackOf(error)}`);
+  }
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+function hostInUrl(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}

@@ -1,0 +1,154 @@
+/** A node as a child process of the demo, the benchmark and the process tests: started on free ports, watched, killed. */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { get } from 'node:http';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export interface NodeOptions {
+  /** Folder for storage and snapshots; kept when the node ends, so that another one can be started on it. */
+  readonly folder: string;
+  /** Further settings, as environment variables (`SERVICE__…`). */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Options of Node itself, such as `--cpu-prof`. */
+  readonly nodeArguments?: readonly string[];
+  /** Command that runs the node, for example one that limits file sizes; it must replace itself by the node (`exec`). */
+  readonly wrapper?: readonly string[];
+  /** Called as soon as the process runs, long before it is ready. */
+  readonly onSpawn?: (kill: (signal: NodeJS.Signals) => void) => void;
+  /** Milliseconds until `GET /readyz` must answer 200. */
+  readonly readyTimeoutMs?: number;
+}
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface RunningNode {
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  /** Milliseconds from the start of the process to the first 200 of `GET /readyz`. */
+  readonly readyMs: number;
+  /** Resolved when the process has ended. */
+  readonly exited: Promise<Exit>;
+  /** All it has printed so far. */
+  log(): string;
+  /** Sends a signal and waits for the end. */
+  end(signal: NodeJS.Signals): Promise<Exit>;
+}
+
+const READY_TIMEOUT_MS = 60_000;
+const POLL_MS = 10;
+
+/** Path of the built server. */
+export const SERVER_MAIN = join(dirname(fileURLToPath(import.meta.url)), 'main.js');
+
+/** Starts a node and waits until it is ready. Rejects with what it printed when it ends or stays silent before that. */
+export async function startNode(options: NodeOptions): Promise<RunningNode> {
+  const [port, grpcPort] = await freePorts(2);
+  const environment = {
+    ...process.env,
+    SERVICE__SERVICE__HOST: '127.0.0.1',
+    SERVICE__SERVICE__HTTP_PORT: String(port),
+    SERVICE__SERVICE__GRPC_PORT: String(grpcPort),
+    SERVICE__STORAGE__STORAGE_PATH: join(options.folder, 'storage'),
+    SERVICE__STORAGE__SNAPSHOTS_PATH: join(options.folder, 'snapshots'),
+    ...options.environment,
+  };
+  const command = [...(options.wrapper ?? []), process.execPath, ...(options.nodeArguments ?? []), SERVER_MAIN];
+  const started = performance.now();
+  const child = spawn(command[0] as string, command.slice(1), {
+    cwd: options.folder,
+    env: environment,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const output: Buffer[] = [];
+  child.stdout.on('data', (chunk: Buffer) => output.push(chunk));
+  child.stderr.on('data', (chunk: Buffer) => output.push(chunk));
+  const log = () => Buffer.concat(output).toString('utf8');
+  const exited = exitOf(child);
+  liveChildren.add(child);
+  options.onSpawn?.((signal) => child.kill(signal));
+  void exited.then(() => liveChildren.delete(child));
+
+  await ready(port as number, exited, log, options.readyTimeoutMs ?? READY_TIMEOUT_MS);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port: port as number,
+    pid: child.pid as number,
+    readyMs: performance.now() - started,
+    exited,
+    log,
+    end(signal) {
+      child.kill(signal);
+      return exited;
+    },
+  };
+}
+
+/** Children that must not outlive this process, whatever ends it. */
+const liveChildren = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of liveChildren) child.kill('SIGKILL');
+});
+
+function exitOf(child: ChildProcess): Promise<Exit> {
+  return new Promise((done, refuse) => {
+    child.once('error', refuse);
+    child.once('close', (code, signal) => done({ code, signal }));
+  });
+}
+
+async function ready(port: number, exited: Promise<Exit>, log: () => string, timeoutMs: number): Promise<void> {
+  let ended: Exit | null = null;
+  void exited.then(
+    (exit) => {
+      ended = exit;
+    },
+    () => {
+      ended = { code: null, signal: null };
+    },
+  );
+  const deadline = performance.now() + timeoutMs;
+  while (performance.now() < deadline) {
+    if (ended !== null) throw new Error(`the node ended before it was ready: ${JSON.stringify(ended)}\n${log()}`);
+    if ((await statusOf(`http://127.0.0.1:${port}/readyz`)) === 200) return;
+    await new Promise((done) => setTimeout(done, POLL_MS));
+  }
+  throw new Error(`the node was not ready after ${timeoutMs} ms\n${log()}`);
+}
+
+/** Status of a GET, 0 when nobody answers. */
+function statusOf(url: string): Promise<number> {
+  return new Promise((done) => {
+    const request = get(url, { agent: false }, (response) => {
+      response.resume();
+      response.once('end', () => done(response.statusCode ?? 0));
+    });
+    request.once('error', () => done(0));
+  });
+}
+
+/** Ports nobody listens on, all different. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from(
+      { length: count },
+      () =>
+        new Promise<ReturnType<typeof createServer>>((done, refuse) => {
+          const server = createServer();
+          server.once('error', refuse);
+          server.listen(0, '127.0.0.1', () => done(server));
+        }),
+    ),
+  );
+  const ports = servers.map((server) => {
+    const address = server.address();
+    return address !== null && typeof address === 'object' ? address.port : 0;
+  });
+  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
+  return ports;
+}

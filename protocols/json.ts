@@ -1,0 +1,367 @@
+/**
+ * JSON without loss: integers that a double cannot hold come as bigint and are printed digit by digit.
+ *
+ * Nearly every text takes `JSON.parse`. Cheap looks at the text say when it may hold something that would get lost
+ * there (a long integer, an overflow, `3.0` where an integer is asked for, a key given twice); only then, or to say
+ * where a text is broken, the exact parser below runs, which is some five times slower.
+ */
+
+import { isUtf8 } from 'node:buffer';
+import { TroupeError } from './errors.js';
+import type { JsonValue } from './model/payload.js';
+
+/** Deepest nesting that is read or printed. */
+const DEPTH_MAX = 512;
+/** Longer texts are not looked through for integer fields written as floats (but for point ids) nor for keys given twice. */
+const CLOSE_LOOK_CHARACTERS_MAX = 65_536;
+
+const INT64_MIN = -0x8000_0000_0000_0000n;
+const UINT64_MAX = 0xffff_ffff_ffff_ffffn;
+
+/** Objects of exactly parsed texts: their keys whose number had a fraction or exponent though its value is integral. */
+const floatKeys = new WeakMap<object, Set<string>>();
+
+/**
+ * The value of a JSON text (UTF-8 bytes or a string).
+ * Integers from -2^63 to 2^64 - 1 are exact (bigint beyond 2^53 - 1), larger ones are doubles.
+ * Errors: `malformedBody`, with line and column, for broken JSON, numbers beyond a double, a key given twice in the
+ * outermost object, nesting deeper than 512.
+ */
+export function parseJson(source: Uint8Array | string): JsonValue {
+  const text = typeof source === 'string' ? source : decodeText(source);
+  let value: JsonValue;
+  try {
+    if (needsExactParser(text)) return parseExactly(text);
+    value = JSON.parse(text) as JsonValue;
+  } catch (error) {
+    if (error instanceof TroupeError) throw error;
+    return parseExactly(text);
+  }
+  if (text.length <= CLOSE_LOOK_CHARACTERS_MAX && isObject(value) && countOutermostMembers(text) !== Object.keys(value).length) {
+    return parseExactly(text);
+  }
+  return value;
+}
+
+/** Whether the number at `object[key]` was written with a fraction or exponent (`3.0`), which is no integer for the API. */
+export function writtenAsFloat(object: object, key: string): boolean {
+  return floatKeys.get(object)?.has(key) ?? false;
+}
+
+/** JSON text of a value: bigint as digits; NaN and infinities as null. Errors: `malformedBody` when nested too deeply. */
+export function stringifyJson(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? 'null';
+  } catch (error) {
+    if (error instanceof RangeError) throw new TroupeError('malformedBody', 'recursion limit exceeded', { cause: error });
+    return printExactly(value, 0);
+  }
+}
+
+/**
+ * Sets a key of a JSON object, `__proto__` like every other.
+ * A plain assignment of that one would change the object's prototype instead.
+ */
+export function setMember(object: { [key: string]: JsonValue }, key: string, value: JsonValue): void {
+  if (key === '__proto__') Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
+  else object[key] = value;
+}
+
+/** The value at an own key; undefined when there is none (inherited names like `constructor` are none). */
+export function getMember(object: { readonly [key: string]: JsonValue }, key: string): JsonValue | undefined {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
+function decodeText(bytes: Uint8Array): string {
+  if (!isUtf8(bytes)) throw new TroupeError('malformedBody', 'invalid unicode code point at line 1 column 1');
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+}
+
+function isObject(value: JsonValue): value is { [key: string]: JsonValue } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+// ------------------------------------------------------------------ cheap looks
+
+/** An integer part of 16 digits or more. Regular expressions step over float text some five times faster than a loop does. */
+const LONG_INTEGER = /(?:[[,:\s-]|^)\d{16}/;
+const INTEGER_KEY_AS_FLOAT = /"(?:id|limit|offset|hnsw_ef|group_size|min_count)"\s*:\s*-?\d+(?:\.\d|[eE])/;
+
+/** Whether `JSON.parse` may lose something of this text. May say yes too often, never no wrongly (within the limits above). */
+function needsExactParser(text: string): boolean {
+  if (LONG_INTEGER.test(text) || hasLargeExponent(text, 'e') || hasLargeExponent(text, 'E')) return true;
+  return text.length <= CLOSE_LOOK_CHARACTERS_MAX ? INTEGER_KEY_AS_FLOAT.test(text) : hasFloatId(text);
+}
+
+/** Whether a number has an exponent of three digits or more, which may overflow. */
+function hasLargeExponent(text: string, letter: string): boolean {
+  for (let at = text.indexOf(letter); at >= 0; at = text.indexOf(letter, at + 1)) {
+    const digits = text.charCodeAt(at + 1) === 0x2b ? at + 2 : at + 1;
+    if (isDigit(text.charCodeAt(digits)) && isDigit(text.charCodeAt(digits + 1)) && isDigit(text.charCodeAt(digits + 2))) return true;
+  }
+  return false;
+}
+
+function hasFloatId(text: string): boolean {
+  for (let at = text.indexOf('"id"'); at >= 0; at = text.indexOf('"id"', at + 4)) {
+    INTEGER_KEY_AS_FLOAT_HERE.lastIndex = at;
+    if (INTEGER_KEY_AS_FLOAT_HERE.test(text)) return true;
+  }
+  return false;
+}
+
+const INTEGER_KEY_AS_FLOAT_HERE = new RegExp(INTEGER_KEY_AS_FLOAT.source, 'y');
+
+/** Members of the outermost object of a valid text, keys given twice counted twice. */
+function countOutermostMembers(text: string): number {
+  let depth = 0;
+  let members = 0;
+  const length = text.length;
+  for (let at = 0; at < length; at++) {
+    switch (text.charCodeAt(at)) {
+      case 0x22:
+        at = stringEnd(text, at);
+        break;
+      case 0x5b: {
+        const close = flatArrayEnd(text, at);
+        if (close > 0) at = close;
+        else depth++;
+        break;
+      }
+      case 0x7b:
+        depth++;
+        break;
+      case 0x5d:
+      case 0x7d:
+        depth--;
+        break;
+      case 0x3a:
+        if (depth === 1) members++;
+        break;
+    }
+  }
+  return members;
+}
+
+/** Place of the quote that closes the string opened at `at`. */
+function stringEnd(text: string, at: number): number {
+  let end = at;
+  for (;;) {
+    end = text.indexOf('"', end + 1);
+    let slashes = 0;
+    while (text.charCodeAt(end - 1 - slashes) === 0x5c) slashes++;
+    if (end < 0 || slashes % 2 === 0) return end < 0 ? text.length : end;
+  }
+}
+
+/** Place of the bracket that closes the array opened at `at` when it holds numbers only, else 0: a vector is stepped over at once. */
+function flatArrayEnd(text: string, at: number): number {
+  const first = text.charCodeAt(at + 1);
+  if (!isDigit(first) && first !== 0x2d) return 0;
+  const close = text.indexOf(']', at + 1);
+  const within = (letter: string): boolean => {
+    const found = text.indexOf(letter, at + 1);
+    return found >= 0 && found < close;
+  };
+  return within('"') || within('{') || within('[') ? 0 : close;
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}
+
+// ------------------------------------------------------------------ exact parser
+
+const NUMBER = /-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?/y;
+const ESCAPES: Record<string, string> = { '"': '"', '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
+const HEX4 = /[0-9a-fA-F]{4}/y;
+
+/** As `parseJson`, slowly and to the letter. */
+export function parseExactly(text: string): JsonValue {
+  const cursor = { text, at: 0 };
+  skipSpace(cursor);
+  const value = readValue(cursor, 0);
+  skipSpace(cursor);
+  if (cursor.at < text.length) fail(cursor, 'trailing characters', cursor.at + 1);
+  return value;
+}
+
+interface Cursor {
+  readonly text: string;
+  at: number;
+}
+
+/** `column`: characters from the text's start, counted from 1. */
+function fail(cursor: Cursor, reason: string, column: number): never {
+  const before = cursor.text.slice(0, column);
+  const lines = before.split('\n');
+  const last = lines[lines.length - 1] as string;
+  throw new TroupeError('malformedBody', `${reason} at line ${lines.length} column ${last.length}`);
+}
+
+function failAtEnd(cursor: Cursor, what: string): never {
+  return fail(cursor, `EOF while parsing ${what}`, cursor.text.length);
+}
+
+function skipSpace(cursor: Cursor): void {
+  const { text } = cursor;
+  for (;;) {
+    const code = text.charCodeAt(cursor.at);
+    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return;
+    cursor.at++;
+  }
+}
+
+function readValue(cursor: Cursor, depth: number): JsonValue {
+  if (depth > DEPTH_MAX) fail(cursor, 'recursion limit exceeded', cursor.at + 1);
+  switch (cursor.text[cursor.at]) {
+    case undefined:
+      return failAtEnd(cursor, 'a value');
+    case '{':
+      return readObject(cursor, depth);
+    case '[':
+      return readArray(cursor, depth);
+    case '"':
+      return readString(cursor);
+    case 't':
+      return readWord(cursor, 'true', true);
+    case 'f':
+      return readWord(cursor, 'false', false);
+    case 'n':
+      return readWord(cursor, 'null', null);
+    default:
+      return readNumber(cursor).value;
+  }
+}
+
+function readWord<T>(cursor: Cursor, word: string, value: T): T {
+  if (!cursor.text.startsWith(word, cursor.at)) fail(cursor, 'expected ident', cursor.at + 2);
+  cursor.at += word.length;
+  return value;
+}
+
+function readNumber(cursor: Cursor): { value: number | bigint; integralFloat: boolean } {
+  NUMBER.lastIndex = cursor.at;
+  const match = NUMBER.exec(cursor.text);
+  if (match === null) fail(cursor, 'expected value', cursor.at + 1);
+  const digits = match[0];
+  cursor.at += digits.length;
+  if (isDigit(cursor.text.charCodeAt(cursor.at)) || cursor.text[cursor.at] === '.') fail(cursor, 'invalid number', cursor.at + 1);
+  const double = Number(digits);
+  if (!Number.isFinite(double)) fail(cursor, 'number out of range', cursor.at);
+  if (match[1] !== undefined || match[2] !== undefined) return { value: double, integralFloat: Number.isInteger(double) };
+  if (Number.isSafeInteger(double) || digits.length > 20) return { value: double, integralFloat: false };
+  const integer = BigInt(digits);
+  return { value: integer >= INT64_MIN && integer <= UINT64_MAX ? integer : double, integralFloat: false };
+}
+
+function readString(cursor: Cursor): string {
+  const { text } = cursor;
+  let from = cursor.at + 1;
+  let value = '';
+  for (let at = from; ; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x22) {
+      cursor.at = at + 1;
+      return value + text.slice(from, at);
+    }
+    if (Number.isNaN(code)) failAtEnd(cursor, 'a string');
+    if (code < 0x20) fail(cursor, 'control character (\\u0000-\\u001F) found while parsing a string', at + 1);
+    if (code !== 0x5c) continue;
+    value += text.slice(from, at);
+    const letter = text[at + 1] ?? '';
+    if (letter === 'u') {
+      HEX4.lastIndex = at + 2;
+      if (!HEX4.test(text)) fail(cursor, 'invalid escape', at + 2);
+      value += String.fromCharCode(Number.parseInt(text.slice(at + 2, at + 6), 16));
+      at += 5;
+    } else {
+      const plain = ESCAPES[letter];
+      if (plain === undefined) fail(cursor, 'invalid escape', at + 2);
+      value += plain;
+      at += 1;
+    }
+    from = at + 1;
+  }
+}
+
+function readArray(cursor: Cursor, depth: number): JsonValue[] {
+  const values: JsonValue[] = [];
+  cursor.at++;
+  skipSpace(cursor);
+  if (cursor.text[cursor.at] === ']') {
+    cursor.at++;
+    return values;
+  }
+  for (;;) {
+    skipSpace(cursor);
+    if (cursor.text[cursor.at] === ']') fail(cursor, 'trailing comma', cursor.at + 1);
+    values.push(readValue(cursor, depth + 1));
+    skipSpace(cursor);
+    const next = cursor.text[cursor.at];
+    if (next === undefined) failAtEnd(cursor, 'a list');
+    if (next !== ',' && next !== ']') fail(cursor, 'expected `,` or `]`', cursor.at + 1);
+    cursor.at++;
+    if (next === ']') return values;
+  }
+}
+
+function readObject(cursor: Cursor, depth: number): { [key: string]: JsonValue } {
+  const object: { [key: string]: JsonValue } = {};
+  cursor.at++;
+  skipSpace(cursor);
+  if (cursor.text[cursor.at] === '}') {
+    cursor.at++;
+    return object;
+  }
+  for (;;) {
+    skipSpace(cursor);
+    const quote = cursor.text[cursor.at];
+    if (quote === undefined) failAtEnd(cursor, 'an object');
+    if (quote === '}') fail(cursor, 'trailing comma', cursor.at + 1);
+    if (quote !== '"') fail(cursor, 'key must be a string', cursor.at + 1);
+    const key = readString(cursor);
+    if (depth === 0 && Object.hasOwn(object, key)) fail(cursor, `duplicate field \`${key}\``, cursor.at);
+    skipSpace(cursor);
+    if (cursor.at >= cursor.text.length) failAtEnd(cursor, 'an object');
+    if (cursor.text[cursor.at] !== ':') fail(cursor, 'expected `:`', cursor.at + 1);
+    cursor.at++;
+    skipSpace(cursor);
+    readMember(cursor, object, key, depth);
+    skipSpace(cursor);
+    const next = cursor.text[cursor.at];
+    if (next === undefined) failAtEnd(cursor, 'an object');
+    if (next !== ',' && next !== '}') fail(cursor, 'expected `,` or `}`', cursor.at + 1);
+    cursor.at++;
+    if (next === '}') return object;
+  }
+}
+
+function readMember(cursor: Cursor, object: { [key: string]: JsonValue }, key: string, depth: number): void {
+  const code = cursor.text.charCodeAt(cursor.at);
+  if (!isDigit(code) && code !== 0x2d) {
+    setMember(object, key, readValue(cursor, depth + 1));
+    return;
+  }
+  const { value, integralFloat } = readNumber(cursor);
+  setMember(object, key, value);
+  const keys = floatKeys.get(object);
+  if (integralFloat) {
+    if (keys === undefined) floatKeys.set(object, new Set([key]));
+    else keys.add(key);
+  } else keys?.delete(key);
+}
+
+// ------------------------------------------------------------------ exact printer
+
+function printExactly(value: unknown, depth: number): string {
+  if (depth > DEPTH_MAX) throw new TroupeError('malformedBody', 'recursion limit exceeded');
+  if (typeof value === 'bigint') return value.toString();
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  if (Array.isArray(value)) return `[${value.map((item) => printExactly(item, depth + 1)).join(',')}]`;
+  const members: string[] = [];
+  for (const [key, member] of Object.entries(value)) {
+    if (member !== undefined) members.push(`${JSON.stringify(key)}:${printExactly(member, depth + 1)}`);
+  }
+  return `{${members.join(',')}}`;
+}

@@ -1,0 +1,232 @@
+/** A new sealed segment from the rows of others: rows, vectors, codes, graphs, payloads, field indexes, files. */
+
+import fs from 'node:fs';
+import path from 'node:path';
+import { TroupeError } from '../../protocols/errors.js';
+import { type CollectionConfig, type VectorParams, vectorsByName } from '../../protocols/model/collection.js';
+import type { BuildJob, BuildReport, BuildResult } from '../engine/messages.js';
+import { readSegmentFile } from '../segment/file.js';
+import type { SegmentHandle } from '../segment/handle.js';
+import {
+  type ElementType,
+  LIVE,
+  type SegmentLayout,
+  segmentLayout,
+  segmentMemory,
+  type VectorLayout,
+  type VectorPlan,
+} from '../segment/layout.js';
+import { closeSegmentFiles, payloadFile, writePayloadFile } from '../segment/payload-file.js';
+import { beginSegmentFolder, publishSegmentFolder, segmentFolder, unfinishedFolder, writeSealed } from '../segment/sealed.js';
+import { buildFieldIndexes } from './build-fields.js';
+import { copyVector, type Draft, encodeVector, type GraphReport, linkVector, upperWordsMax } from './build-vectors.js';
+import type { BuildControl } from './control.js';
+import { connectivity } from './graph.js';
+import { presentRows } from './matrix.js';
+import type { PayloadSource } from './payload-source.js';
+import { reorderRows } from './reorder.js';
+import { type Selection, selectRows } from './select-rows.js';
+
+/** Addresses in a memory are 32 bits wide. */
+const MEMORY_BYTES_MAX = 2 ** 32;
+const NO_ROWS = new Uint32Array(0);
+
+/**
+ * Builds and publishes the segment of a `segment` job. Only its new memory is held besides the sources: vectors are
+ * copied straight to where they stay.
+ * openPayloads: opens the payloads of the sources, for as long as the payload file is written.
+ * Errors: `storage` (a source is damaged, the disk refuses); `BuildCancelled`. Either leaves no folder behind.
+ */
+export async function buildSegment(
+  job: BuildJob,
+  openPayloads: (job: BuildJob) => PayloadSource,
+  control: BuildControl,
+): Promise<BuildResult> {
+  const started = control.now();
+  const folder = segmentFolder(job.spec.folder, job.segmentId);
+  const unfinished = beginSegmentFolder(folder);
+  try {
+    const selected = selectRows(job.sources, job.rows, job.seq);
+    const draft = makeDraft(job, selected.rows);
+    copyRows(draft, job.sources, selected);
+    await control.checkpoint();
+    const built = await buildVectors(job, draft, selected, unfinished, control);
+    const { graphs } = built;
+    const { vectors, selection } = alongGraph(draft, built.vectors, selected);
+    await control.checkpoint();
+    const payloadOffsets = await writePayloads(unfinished, job, selection, openPayloads, control);
+    const bare: SegmentHandle = {
+      id: job.segmentId,
+      kind: 'sealed',
+      layout: { ...draft.layout, vectors },
+      memory: draft.memory,
+      rows: draft.rows,
+      folder: unfinished,
+      payloadOffsets,
+      payloadBytes: null,
+      fieldIndexes: [],
+    };
+    const fieldIndexes = await buildFieldIndexes(bare, job.fields, control);
+    closeSegmentFiles(bare);
+    control.progress('writing files', draft.rows, draft.rows);
+    const report: BuildReport = { rows: draft.rows, milliseconds: Math.round(control.now() - started), graphs };
+    const plans = vectors.map((vector) => planOf(vector, job.spec.config));
+    writeSealed(unfinished, { segment: job.segmentId, rows: draft.rows, vectors: plans, report }, draft.memory, bare.layout);
+    await control.checkpoint();
+    publishSegmentFolder(folder);
+    const payloadBytes = job.spec.config.params.on_disk_payload ? null : readPayloadBytes(folder);
+    const handle: SegmentHandle = { ...bare, folder, payloadBytes, fieldIndexes };
+    return { plan: 'segment', sources: job.sources.map((source) => source.id), handle, rowMaps: selection.rowMaps, seq: job.seq, report };
+  } catch (error) {
+    fs.rmSync(unfinishedFolder(folder), { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** The new segment's memory, laid out with room for codes and graphs whose numbers are not known yet. */
+function makeDraft(job: BuildJob, rows: number): Draft {
+  const plans: VectorPlan[] = [];
+  for (const [name, params] of vectorsByName(job.spec.config.params.vectors)) plans.push(reservedPlan(job, name, params, rows));
+  const layout = segmentLayout(rows, plans, { ordered: true, slots: job.spec.readers + 2 });
+  if (layout.bytes > MEMORY_BYTES_MAX) {
+    throw new TroupeError(
+      'storage',
+      `a segment of ${rows} rows needs ${layout.bytes} bytes of memory, and one holds 4 GiB; lower max_segment_size`,
+    );
+  }
+  return { memory: segmentMemory(layout), layout, rows };
+}
+
+function reservedPlan(job: BuildJob, name: string, params: VectorParams, rows: number): VectorPlan {
+  const element = elementOf(job, name, params);
+  const m = graphParams(job.spec.config, params).m;
+  const graph = { m: connectivity(m), m0: 2 * connectivity(m), entryRow: 0, maxLevel: 0, upperWords: upperWordsMax(rows, m) };
+  return {
+    name,
+    dim: params.size,
+    distance: params.distance,
+    element,
+    // Components of one byte are their own codes.
+    codes: element === 'u8' ? null : { scale: 1, origin: 0 },
+    graph: job.withGraph && m > 0 && rows > 0 ? graph : null,
+  };
+}
+
+/** The element type rows are stored in: that of the sources, which were made from the same configuration. */
+function elementOf(job: BuildJob, name: string, params: VectorParams): ElementType {
+  for (const source of job.sources) {
+    const vector = source.layout.vectors.find((candidate) => candidate.name === name);
+    if (vector !== undefined) return vector.element;
+  }
+  return params.datatype === 'float16' ? 'f16' : params.datatype === 'uint8' ? 'u8' : 'f32';
+}
+
+function graphParams(config: CollectionConfig, params: VectorParams): { m: number; efConstruct: number } {
+  const merged = { ...config.hnsw_config, ...params.hnsw_config };
+  return { m: merged.m, efConstruct: merged.ef_construct };
+}
+
+function copyRows(draft: Draft, sources: readonly SegmentHandle[], selection: Selection): void {
+  const target = rowColumns(draft.memory, draft.layout);
+  const from = sources.map((source) => rowColumns(source.memory, source.layout));
+  for (let row = 0; row < draft.rows; row++) {
+    const source = from[selection.sourceOf[row] as number] as ReturnType<typeof rowColumns>;
+    const sourceRow = selection.sourceRowOf[row] as number;
+    target.kinds[row] = source.kinds[sourceRow] as number;
+    for (let i = 0; i < 4; i++) target.ids[row * 4 + i] = source.ids[sourceRow * 4 + i] as number;
+    target.versions[row] = source.versions[sourceRow] as number;
+  }
+  new Uint32Array(draft.memory.buffer, draft.layout.order, draft.rows).set(selection.order);
+  // Rows deleted since `seq` are carried over when the segment is published.
+  new Uint32Array(draft.memory.buffer, draft.layout.deletedAt, draft.layout.capacity).fill(LIVE);
+}
+
+function rowColumns(memory: WebAssembly.Memory, layout: SegmentLayout) {
+  return {
+    kinds: new Uint8Array(memory.buffer, layout.kinds, layout.capacity),
+    ids: new Uint32Array(memory.buffer, layout.ids, layout.capacity * 4),
+    versions: new Float64Array(memory.buffer, layout.versions, layout.capacity),
+  };
+}
+
+async function buildVectors(
+  job: BuildJob,
+  draft: Draft,
+  selection: Selection,
+  folder: string,
+  control: BuildControl,
+): Promise<{ vectors: VectorLayout[]; graphs: GraphReport[] }> {
+  const vectors: VectorLayout[] = [];
+  const graphs: GraphReport[] = [];
+  const paramsByName = vectorsByName(job.spec.config.params.vectors);
+  for (const planned of draft.layout.vectors) {
+    control.progress('copying vectors', vectors.length, draft.layout.vectors.length);
+    await copyVector(draft, planned, job.sources, selection, control);
+    const present = presentRows(draft.memory, planned, draft.rows);
+    const coded = await encodeVector(draft, planned, present, control);
+    if (coded.graph === null) {
+      vectors.push(coded);
+      continue;
+    }
+    const params = paramsByName.get(planned.name) as VectorParams;
+    const task = {
+      distance: params.distance,
+      ...graphParams(job.spec.config, params),
+      threads: job.threads,
+      file: path.join(folder, `usearch.${vectors.length}`),
+    };
+    const { vector, report } = await linkVector(draft, coded, isWalked(params) ? present : NO_ROWS, task, control);
+    vectors.push(vector);
+    graphs.push(report);
+  }
+  return { vectors, graphs };
+}
+
+/** Reorders the rows along the first graph that links most of them; without any they stay as they were taken. */
+function alongGraph(draft: Draft, vectors: VectorLayout[], selection: Selection): { vectors: VectorLayout[]; selection: Selection } {
+  const guide = vectors.findIndex(
+    (vector) => vector.graph !== null && presentRows(draft.memory, vector, draft.rows).length > draft.rows / 2,
+  );
+  return guide < 0 ? { vectors, selection } : reorderRows(draft, vectors, guide, selection);
+}
+
+/** Cosine of bytes divides lengths out while it scans all rows: such a vector gets an empty graph, so that it counts as indexed. */
+function isWalked(params: VectorParams): boolean {
+  return !(params.datatype === 'uint8' && params.distance === 'Cosine');
+}
+
+async function writePayloads(
+  folder: string,
+  job: BuildJob,
+  selection: Selection,
+  openPayloads: (job: BuildJob) => PayloadSource,
+  control: BuildControl,
+): Promise<SharedArrayBuffer> {
+  control.progress('writing payloads', 0, selection.rows);
+  await control.checkpoint();
+  const payloads = openPayloads(job);
+  const textOf = (row: number) =>
+    payloads.text(job.sources[selection.sourceOf[row] as number] as SegmentHandle, selection.sourceRowOf[row] as number);
+  try {
+    return writePayloadFile(folder, job.segmentId, selection.rows, textOf);
+  } finally {
+    await payloads.close();
+  }
+}
+
+function readPayloadBytes(folder: string): SharedArrayBuffer {
+  return readSegmentFile(payloadFile(folder), 'payload', (reader) => reader.readShared('data'));
+}
+
+/** A finished layout as the segment's description keeps it. */
+function planOf(vector: VectorLayout, config: CollectionConfig): VectorPlan {
+  const { name, dim, element, codes, graph } = vector;
+  return {
+    name,
+    dim,
+    distance: (vectorsByName(config.params.vectors).get(name) as VectorParams).distance,
+    element,
+    codes: codes && { scale: codes.scale, origin: codes.origin },
+    graph: graph && { m: graph.m, m0: graph.m0, entryRow: graph.entryRow, maxLevel: graph.maxLevel, upperWords: graph.upperWords },
+  };
+}

@@ -1,0 +1,17 @@
+/** How a build is watched and stopped. */
+
+export interface BuildControl {
+  /** Lets messages in; throws `BuildCancelled` when one of them asked to stop. Called between slices of work. */
+  checkpoint(): Promise<void>;
+  progress(stage: string, done: number, total: number): void;
+  /** A clock in milliseconds. */
+  now(): number;
+}
+
+/** Thrown by a checkpoint of a build that is to stop. */
+export class BuildCancelled extends Error {
+  constructor() {
+    super('build cancelled');
+    this.name = 'BuildCancelled';
+  }
+}

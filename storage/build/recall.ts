@@ -1,0 +1,80 @@
+/** Recall of a finished graph on a sample of its own rows, measured as readers walk it: on codes, rescored with the originals. */
+
+import type { Kernels, Matrix } from '../../vectors/kernel-api.js';
+import { instantiateKernels } from '../../vectors/kernels.js';
+import type { SegmentLayout, VectorLayout } from '../segment/layout.js';
+import { readFloats, spreadRows } from './matrix.js';
+
+/** Recall is counted over this many nearest neighbours. */
+const NEIGHBOURS = 10;
+const QUERIES_MIN = 8;
+const QUERIES_MAX = 100;
+/** A search of production size: smaller lists would blame the graph for the list. */
+const EF_MIN = 64;
+
+export interface RecallSubject {
+  readonly memory: WebAssembly.Memory;
+  readonly layout: SegmentLayout;
+  /** With its graph. Without codes the walk scores the originals. */
+  readonly vector: VectorLayout;
+  readonly rows: number;
+  /** Rows that have the vector. */
+  readonly present: Uint32Array;
+}
+
+/**
+ * Share of the 10 nearest rows that a walk with `ef` finds, 0..1, over as many rows of the segment as fit in `budgetMs`
+ * (8 at least, 100 at most). Rows that score as the tenth does count as found: ties have no order.
+ * now: a clock in milliseconds.
+ */
+export function measureRecall(subject: RecallSubject, ef: number, budgetMs: number, now: () => number): number {
+  const { layout, memory, vector } = subject;
+  const kernels = instantiateKernels(memory, () => false, layout.scratch);
+  const queries = readFloats(memory, vector, spreadRows(subject.present, QUERIES_MAX));
+  const count = queries.length / vector.dim;
+  // Queries are taken in strides, so that the first few are spread over the segment too.
+  const stride = 37;
+  const started = now();
+  let expected = 0;
+  let found = 0;
+  for (let i = 0; i < count && (i < QUERIES_MIN || now() - started < budgetMs); i++) {
+    const at = ((i * stride) % count) * vector.dim;
+    const result = countFound(kernels, subject, queries.slice(at, at + vector.dim), Math.max(EF_MIN, ef));
+    expected += result.expected;
+    found += result.found;
+  }
+  return expected === 0 ? 1 : found / expected;
+}
+
+/** The matrix of the originals, as kernels see it. */
+export function originalsMatrix(vector: VectorLayout): Matrix {
+  return { element: vector.element, metric: vector.metric, offset: vector.offset, stride: vector.stride, dim: vector.dim };
+}
+
+/** The matrix a walk scores: codes where there are some. */
+export function walkMatrix(vector: VectorLayout): Matrix {
+  if (vector.codes === null) return originalsMatrix(vector);
+  return { element: 'code', metric: vector.metric, dim: vector.dim, ...vector.codes };
+}
+
+function countFound(kernels: Kernels, subject: RecallSubject, query: Float32Array, ef: number): { expected: number; found: number } {
+  const { layout, vector, rows } = subject;
+  if (vector.graph === null) throw new Error('recall of a vector without a graph');
+  const slot = layout.scratchOffset + (layout.scratchSlots - 1) * layout.scratch.bytes;
+  const admission = { deletedAt: layout.deletedAt, seq: 0, bits: vector.presence };
+  // The query's own row is always the best for a distance: one more neighbour makes up for it.
+  const k = Math.min(NEIGHBOURS + 1, rows);
+  const originals = originalsMatrix(vector);
+  kernels.setQuery(slot, originals, query);
+  const exact = kernels.scan(slot, originals, 0, rows, admission, k);
+  const expected = exact.count;
+  if (expected === 0) return { expected: 0, found: 0 };
+  const bound = exact.scores[expected - 1] as number;
+  const matrix = walkMatrix(vector);
+  kernels.setQuery(slot, matrix, query);
+  const walked = kernels.walk(slot, matrix, vector.graph, admission, { ef, k: ef, rows, narrow: false });
+  const { scores } = kernels.rescore(slot, originals, walked, k);
+  let found = 0;
+  for (const score of scores) if (score >= bound) found++;
+  return { expected, found: Math.min(found, expected) };
+}

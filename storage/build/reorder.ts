@@ -1,0 +1,158 @@
+/**
+ * Moves the rows of a new segment so that neighbours in its graph lie near each other in memory: a walk then finds more
+ * of what it reads in the processor's caches. Measured on walks over codes (ef 64 and 128): 60k × 784, 149 instead of
+ * 169 µs and 250 instead of 286 µs a query; 200k × 128, 66 instead of 88 µs and 97 instead of 135 µs for rows in random order.
+ */
+
+import { idColumns } from '../segment/ids.js';
+import type { GraphLayout, SegmentLayout, VectorLayout } from '../segment/layout.js';
+import type { Draft } from './build-vectors.js';
+import { NOT_TAKEN, type Selection } from './select-rows.js';
+
+/**
+ * Reorders all rows along the graph of `vectors[guide]`, in place.
+ * vectors: the finished layouts of `draft`. Returns them (their graphs begin at other rows now) and the selection in the new order.
+ */
+export function reorderRows(
+  draft: Draft,
+  vectors: readonly VectorLayout[],
+  guide: number,
+  selection: Selection,
+): { vectors: VectorLayout[]; selection: Selection } {
+  const graph = vectors[guide]?.graph;
+  if (!graph) throw new Error('rows are reordered along a graph');
+  const oldRowOf = neighbourOrder(draft.memory, graph, draft.rows);
+  const newRowOf = new Uint32Array(draft.rows);
+  for (let row = 0; row < draft.rows; row++) newRowOf[oldRowOf[row] as number] = row;
+  moveRowColumns(draft, draft.layout, oldRowOf, newRowOf);
+  const moved = vectors.map((vector) => moveVector(draft, vector, oldRowOf, newRowOf));
+  return { vectors: moved, selection: moveSelection(selection, oldRowOf, newRowOf) };
+}
+
+/** Rows depth first through level 0, from the entry on, nearest neighbours first; rows that are not linked come last. u32 [rows]. */
+export function neighbourOrder(memory: WebAssembly.Memory, graph: GraphLayout, rows: number): Uint32Array {
+  const words = 1 + graph.m0;
+  const lists = new Uint32Array(memory.buffer, graph.level0, rows * words);
+  const order = new Uint32Array(rows);
+  const seen = new Uint8Array(rows);
+  const path = new Uint32Array(rows);
+  const cursors = new Uint16Array(rows);
+  let count = 0;
+  for (let start = -1; start < rows; start++) {
+    const root = start < 0 ? graph.entryRow : start;
+    if (root >= rows || seen[root] === 1) continue;
+    let depth = 0;
+    path[0] = root;
+    seen[root] = 1;
+    order[count++] = root;
+    while (depth >= 0) {
+      const row = path[depth] as number;
+      const next = unseenNeighbour(lists, row * words, cursors, row, seen);
+      if (next < 0) {
+        depth--;
+        continue;
+      }
+      seen[next] = 1;
+      order[count++] = next;
+      path[++depth] = next;
+    }
+  }
+  return order;
+}
+
+/** The next neighbour of `row` that was not seen yet, -1 for none. cursors: how many of each row's neighbours were looked at. */
+function unseenNeighbour(lists: Uint32Array, list: number, cursors: Uint16Array, row: number, seen: Uint8Array): number {
+  const length = lists[list] as number;
+  for (let at = cursors[row] as number; at < length; at++) {
+    const neighbour = lists[list + 1 + at] as number;
+    if (seen[neighbour] === 1) continue;
+    cursors[row] = at + 1;
+    return neighbour;
+  }
+  cursors[row] = length;
+  return -1;
+}
+
+function moveRowColumns(draft: Draft, layout: SegmentLayout, oldRowOf: Uint32Array, newRowOf: Uint32Array): void {
+  const { buffer } = draft.memory;
+  moveRecords(new Uint8Array(buffer, layout.kinds, draft.rows), 1, oldRowOf);
+  moveRecords(new Uint8Array(buffer, layout.ids, draft.rows * 16), 16, oldRowOf);
+  moveRecords(new Uint8Array(buffer, layout.versions, draft.rows * 8), 8, oldRowOf);
+  renumber(idColumns(draft.memory, layout).order.subarray(0, draft.rows), newRowOf);
+}
+
+function moveVector(draft: Draft, vector: VectorLayout, oldRowOf: Uint32Array, newRowOf: Uint32Array): VectorLayout {
+  const { buffer } = draft.memory;
+  const { rows } = draft;
+  moveRecords(new Uint8Array(buffer, vector.offset, rows * vector.stride), vector.stride, oldRowOf);
+  moveBits(new Uint32Array(buffer, vector.presence, Math.ceil(rows / 32)), oldRowOf);
+  if (vector.codes) moveRecords(new Uint8Array(buffer, vector.codes.offset, rows * vector.codes.stride), vector.codes.stride, oldRowOf);
+  return vector.graph ? { ...vector, graph: moveGraph(buffer, vector.graph, rows, oldRowOf, newRowOf) } : vector;
+}
+
+function moveGraph(
+  buffer: ArrayBuffer | SharedArrayBuffer,
+  graph: GraphLayout,
+  rows: number,
+  oldRowOf: Uint32Array,
+  newRowOf: Uint32Array,
+): GraphLayout {
+  const listBytes = (1 + graph.m0) * 4;
+  moveRecords(new Uint8Array(buffer, graph.level0, rows * listBytes), listBytes, oldRowOf);
+  moveRecords(new Uint8Array(buffer, graph.upperIndex, rows * 4), 4, oldRowOf);
+  renumberLists(new Uint32Array(buffer, graph.level0, rows * (1 + graph.m0)), 1 + graph.m0, newRowOf);
+  renumberLists(new Uint32Array(buffer, graph.upper, graph.upperWords), 1 + graph.m, newRowOf);
+  return graph.entryRow < rows ? { ...graph, entryRow: newRowOf[graph.entryRow] as number } : graph;
+}
+
+function moveSelection(selection: Selection, oldRowOf: Uint32Array, newRowOf: Uint32Array): Selection {
+  const { rows, rowMaps } = selection;
+  for (const map of rowMaps) renumber(new Uint32Array(map), newRowOf);
+  return {
+    rows,
+    rowMaps,
+    sourceOf: selection.sourceOf.map((_, row) => selection.sourceOf[oldRowOf[row] as number] as number),
+    sourceRowOf: selection.sourceRowOf.map((_, row) => selection.sourceRowOf[oldRowOf[row] as number] as number),
+    order: selection.order.map((row) => newRowOf[row] as number),
+  };
+}
+
+/** new[row] = old[oldRowOf[row]] for records of `size` bytes, in place: along each cycle with one record set aside. */
+function moveRecords(bytes: Uint8Array, size: number, oldRowOf: Uint32Array): void {
+  const done = new Uint8Array(oldRowOf.length);
+  const aside = new Uint8Array(size);
+  for (let start = 0; start < oldRowOf.length; start++) {
+    if (done[start] === 1 || oldRowOf[start] === start) continue;
+    aside.set(bytes.subarray(start * size, (start + 1) * size));
+    let row = start;
+    for (;;) {
+      done[row] = 1;
+      const from = oldRowOf[row] as number;
+      if (from === start) break;
+      bytes.copyWithin(row * size, from * size, (from + 1) * size);
+      row = from;
+    }
+    bytes.set(aside, row * size);
+  }
+}
+
+function moveBits(bits: Uint32Array, oldRowOf: Uint32Array): void {
+  const old = bits.slice();
+  bits.fill(0);
+  for (let row = 0; row < oldRowOf.length; row++) {
+    const from = oldRowOf[row] as number;
+    if ((((old[from >>> 5] as number) >>> (from & 31)) & 1) === 1) bits[row >>> 5] = (bits[row >>> 5] as number) | (1 << (row & 31));
+  }
+}
+
+function renumber(rows: Uint32Array, newRowOf: Uint32Array): void {
+  for (let i = 0; i < rows.length; i++) if (rows[i] !== NOT_TAKEN) rows[i] = newRowOf[rows[i] as number] as number;
+}
+
+/** Renumbers lists of `words` words each: a count, then rows. */
+function renumberLists(lists: Uint32Array, words: number, newRowOf: Uint32Array): void {
+  for (let list = 0; list < lists.length; list += words) {
+    const length = lists[list] as number;
+    for (let at = list + 1; at <= list + length; at++) lists[at] = newRowOf[lists[at] as number] as number;
+  }
+}

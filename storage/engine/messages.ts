@@ -1,0 +1,227 @@
+/**
+ * What the main thread and its engine workers say to each other. Readers answer queries, writers (home workers)
+ * own the writes of their replicas, builders make segments. Bytes of requests and answers pass through unread.
+ */
+
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { CollectionConfig, FieldSchema } from '../../protocols/model/collection.js';
+import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
+
+/** `<collection>/<shard id>`: names a local replica in this process. */
+export type ReplicaKey = string;
+
+/** Everything a worker needs to know of a replica besides its segments. */
+export interface ReplicaSpec {
+  readonly key: ReplicaKey;
+  /** Holds `lmdb/` and `segments/`. */
+  readonly folder: string;
+  readonly config: CollectionConfig;
+  /** Readers of this process; a segment's memory has this many scratch slots, one for the home worker and one for the builder. */
+  readonly readers: number;
+}
+
+export type ReadOperation = 'retrieve' | 'getPoint' | 'scroll' | 'count' | 'query' | 'queryBatch' | 'search' | 'searchBatch';
+
+export type WriteOperation =
+  | 'upsertPoints'
+  | 'deletePoints'
+  | 'updateVectors'
+  | 'deleteVectors'
+  | 'setPayload'
+  | 'overwritePayload'
+  | 'deletePayload'
+  | 'clearPayload'
+  | 'batchUpdate'
+  | 'createFieldIndex'
+  | 'deleteFieldIndex';
+
+/** A request as the door took it. */
+export interface RawRequest {
+  /** Parameters of the matched route, decoded: `id`, `field_name`… */
+  readonly path: Readonly<Record<string, string>>;
+  /** Query parameters: `wait`, `timeout`, `ordering`, `consistency`. */
+  readonly query: Readonly<Record<string, string>>;
+  readonly body: Uint8Array | null;
+  /** `Date.now()` at which the work stops with `timeout`. */
+  readonly deadlineMs: number;
+}
+
+// ------------------------------------------------------------------ readers
+
+export type ToReader =
+  /** A replica's newest set of segments. Older sets stay until `retire`. */
+  | {
+      readonly kind: 'attach';
+      readonly spec: ReplicaSpec;
+      readonly openCommit: number;
+      readonly fields: ReadonlyMap<string, FieldSchema>;
+      readonly set: SegmentSet;
+    }
+  /** Drop sets older than `generation`; answered by `retired`. */
+  | { readonly kind: 'retire'; readonly key: ReplicaKey; readonly generation: number }
+  /** Forget the replica and close its files; answered by `detached`. */
+  | { readonly kind: 'detach'; readonly key: ReplicaKey }
+  | {
+      readonly kind: 'read';
+      readonly id: number;
+      readonly operation: ReadOperation;
+      readonly replicas: readonly ReplicaKey[];
+      readonly request: RawRequest;
+    };
+
+export type FromReader =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'answer'; readonly id: number; readonly body: Uint8Array }
+  | { readonly kind: 'error'; readonly id: number; readonly error: ErrorFacts }
+  | { readonly kind: 'retired'; readonly key: ReplicaKey; readonly generation: number }
+  | { readonly kind: 'detached'; readonly key: ReplicaKey };
+
+/** Data a reader's thread starts with. */
+export interface ReaderData {
+  /** 0..readers-1: which scratch slot of every segment is this reader's. */
+  readonly index: number;
+}
+
+// ------------------------------------------------------------------ writers
+
+export type ToWriter =
+  | { readonly kind: 'open'; readonly id: number; readonly spec: ReplicaSpec; readonly damaged: string | null }
+  | { readonly kind: 'configure'; readonly id: number; readonly key: ReplicaKey; readonly config: CollectionConfig }
+  | { readonly kind: 'close'; readonly id: number; readonly key: ReplicaKey }
+  | {
+      readonly kind: 'write';
+      readonly id: number;
+      readonly operation: WriteOperation;
+      readonly key: ReplicaKey;
+      readonly wait: boolean;
+      readonly request: RawRequest;
+    }
+  /** Freeze the named segments as sources of a build; answered by a `BuildSources`. */
+  | { readonly kind: 'beginBuild'; readonly id: number; readonly key: ReplicaKey; readonly segments: readonly number[] }
+  | { readonly kind: 'publishBuild'; readonly id: number; readonly key: ReplicaKey; readonly result: BuildResult }
+  | { readonly kind: 'abandonBuild'; readonly id: number; readonly key: ReplicaKey; readonly segments: readonly number[] }
+  /** All readers have dropped the sets before `generation`; what only they used may go. */
+  | { readonly kind: 'retired'; readonly key: ReplicaKey; readonly generation: number };
+
+export type FromWriter =
+  | { readonly kind: 'ready' }
+  | {
+      readonly kind: 'answer';
+      readonly id: number;
+      readonly body: Uint8Array | null;
+      readonly value?: unknown;
+      readonly stats: ReplicaStats | null;
+    }
+  | { readonly kind: 'error'; readonly id: number; readonly error: ErrorFacts; readonly stats: ReplicaStats | null }
+  /** A new set: posted before the commit that makes it current, so readers may have to wait for it, never for its rows. */
+  | {
+      readonly kind: 'publish';
+      readonly spec: ReplicaSpec;
+      readonly openCommit: number;
+      readonly fields: ReadonlyMap<string, FieldSchema>;
+      readonly set: SegmentSet;
+    }
+  /** The set of `generation` is committed; older ones can be retired. */
+  | { readonly kind: 'published'; readonly key: ReplicaKey; readonly generation: number }
+  /** State of a replica after commits that no answer reported (writes that did not wait). */
+  | { readonly kind: 'stats'; readonly stats: ReplicaStats }
+  /** The replica cannot go on (its files are damaged, its disk refuses): its actor becomes Dead. */
+  | { readonly kind: 'failed'; readonly key: ReplicaKey; readonly error: ErrorFacts };
+
+export interface SegmentStats {
+  readonly id: number;
+  readonly kind: 'appendable' | 'sealed';
+  readonly rows: number;
+  readonly deleted: number;
+  /** Bytes of the original vectors of all rows. */
+  readonly vectorBytes: number;
+  /** Takes no more rows: source of a build, or full. */
+  readonly frozen: boolean;
+  /** Source of a build that runs. */
+  readonly building: boolean;
+  /** Sealed, and every vector has its graph (or is configured to have none: m = 0). */
+  readonly indexed: boolean;
+  /** Live rows × vectors with a graph. */
+  readonly indexedVectors: number;
+  /** Payload fields that have a schema but no index file here yet. */
+  readonly missingFields: readonly string[];
+  /** Files that failed their checksum and can be built again (graph, codes, field index). */
+  readonly damagedFiles: readonly string[];
+}
+
+export interface ReplicaStats {
+  readonly key: ReplicaKey;
+  readonly points: number;
+  readonly segments: readonly SegmentStats[];
+  readonly fields: ReadonlyMap<string, FieldSchema>;
+  /** Points with a value in each indexed field. */
+  readonly fieldPoints: ReadonlyMap<string, number>;
+  readonly appliedOperation: number;
+  /** Operations in the WAL that are not applied yet. */
+  readonly queuedOperations: number;
+  readonly commits: number;
+  readonly walBytes: number;
+  /** `Date.now()` of the last applied write, 0 for none. */
+  readonly lastWriteMs: number;
+}
+
+// ------------------------------------------------------------------ builders
+
+/** Answer to `beginBuild`: sources frozen as of `commit`. */
+export interface BuildSources {
+  readonly spec: ReplicaSpec;
+  readonly openCommit: number;
+  /** Commit sequence the sources are read at: rows deleted later are carried over at publication. */
+  readonly seq: number;
+  /** Rows of each source at `seq`, aligned with `sources`. */
+  readonly rows: readonly number[];
+  readonly sources: readonly SegmentHandle[];
+  readonly fields: ReadonlyMap<string, FieldSchema>;
+  /** Id of the segment to make. */
+  readonly segmentId: number;
+}
+
+export interface BuildJob extends BuildSources {
+  /**
+   * - `segment`: one new sealed segment from all sources (indexing, merge, vacuum, repair of codes and graph);
+   * - `fieldIndex`: index files for `missingFields` of the one sealed source, which stays.
+   */
+  readonly plan: 'segment' | 'fieldIndex';
+  readonly missingFields: readonly string[];
+  /** Whether vectors get graphs. */
+  readonly withGraph: boolean;
+  readonly threads: number;
+  /** OS priority of the builder's threads, 0 (normal) to 19 (lowest). */
+  readonly niceness: number;
+}
+
+export interface BuildResult {
+  readonly plan: 'segment' | 'fieldIndex';
+  readonly sources: readonly number[];
+  readonly handle: SegmentHandle;
+  /** For each source: u32 [rows]: the new row of a source row, 0xffffffff where it was not taken. */
+  readonly rowMaps: readonly SharedArrayBuffer[];
+  readonly seq: number;
+  readonly report: BuildReport;
+}
+
+/** How a build went, for telemetry and logs. */
+export interface BuildReport {
+  readonly rows: number;
+  readonly milliseconds: number;
+  /** Per vector name: the element type the graph was built in and the recall measured on a sample. */
+  readonly graphs: readonly {
+    readonly name: string;
+    readonly element: 'i8' | 'f16' | 'f32';
+    readonly recall: number;
+    readonly milliseconds: number;
+  }[];
+}
+
+export type ToBuilder = { readonly kind: 'build'; readonly job: BuildJob } | { readonly kind: 'cancel' };
+
+export type FromBuilder =
+  | { readonly kind: 'progress'; readonly done: number; readonly total: number; readonly stage: string }
+  | { readonly kind: 'result'; readonly result: BuildResult }
+  | { readonly kind: 'cancelled' }
+  | { readonly kind: 'error'; readonly error: ErrorFacts };

@@ -1,0 +1,139 @@
+/** Reads that need no scoring: points by id, in id order, and how many there are. */
+
+import type { Filter } from '../../protocols/model/filter.js';
+import { compareIds, type PointId } from '../../protocols/model/point-id.js';
+import type { CountQuery, ListQuery, RetrieveQuery, ScrollQuery } from '../../protocols/model/query.js';
+import { hasBit } from '../../query/filter/bits.js';
+import type { PointView } from './encode.js';
+import { filterBits } from './filter-source.js';
+import { PointViews } from './point-view.js';
+import type { ReplicaSnapshot, SegmentView } from './snapshot-view.js';
+
+/** Rows looked at between two looks at the clock. */
+const CHECK_ROWS = 1024;
+
+/** A row of a snapshot. */
+export interface FoundRow {
+  readonly view: SegmentView;
+  readonly row: number;
+}
+
+/** Where the point is; undefined when it is nowhere. At most one row of all segments is live (see `snapshot-view.ts`). */
+export function findPoint(snapshots: readonly ReplicaSnapshot[], id: PointId): FoundRow | undefined {
+  for (const snapshot of snapshots) {
+    for (const view of snapshot.segments) {
+      const row = view.findLive(id);
+      if (row !== undefined) return { view, row };
+    }
+  }
+  return undefined;
+}
+
+/** The points in the order they are asked for; missing ones and repetitions are left out. */
+export function retrieve(snapshots: readonly ReplicaSnapshot[], query: RetrieveQuery): PointView[] {
+  const views = pointViews(snapshots, query);
+  const points: PointView[] = [];
+  let looked = 0;
+  for (const id of new Set(query.ids)) {
+    const found = findPoint(snapshots, id);
+    if (found === undefined) continue;
+    points.push(views.record(found.view, found.row));
+    if (++looked % CHECK_ROWS === 0) found.view.reader.clock.check();
+  }
+  return points;
+}
+
+/** A page in id order, and the id that the next one starts with. */
+export function scroll(snapshots: readonly ReplicaSnapshot[], query: ScrollQuery): { points: PointView[]; next: PointId | null } {
+  const views = pointViews(snapshots, query);
+  const points: PointView[] = [];
+  for (const found of rowsInOrder(snapshots, query.offset, query.filter)) {
+    if (points.length === query.limit) return { points, next: found.view.id(found.row) };
+    points.push(views.record(found.view, found.row));
+  }
+  return { points, next: null };
+}
+
+/** Points in id order for a query that names no way of scoring. The API gives them score 1 and version 0. */
+export function list(snapshots: readonly ReplicaSnapshot[], query: ListQuery): PointView[] {
+  const views = pointViews(snapshots, query);
+  const points: PointView[] = [];
+  let position = 0;
+  for (const { view, row } of rowsInOrder(snapshots, null, query.filter)) {
+    if (position++ < query.offset) continue;
+    points.push(views.scored(view, row, view.id(row), 0, 1));
+    if (points.length === query.limit) break;
+  }
+  return points;
+}
+
+/** How many points pass. Counted exactly in any case: bitsets are about as quick as estimates. */
+export function count(snapshots: readonly ReplicaSnapshot[], query: CountQuery): number {
+  let sum = 0;
+  for (const snapshot of snapshots) for (const view of snapshot.segments) sum += countRows(view, query.filter);
+  return sum;
+}
+
+function countRows(view: SegmentView, filter: Filter | null): number {
+  if (view.rows === 0) return 0;
+  const bits = filter === null ? null : filterBits(view, filter);
+  return view.reader.kernels.countAdmitted(view.rows, view.admission(bits === null ? 0 : putBits(view, bits)));
+}
+
+/** Writes the bits to this thread's scratch, where kernels read them; returns their byte offset. */
+export function putBits(view: SegmentView, bits: Uint32Array): number {
+  view.reader.scratchBits(bits.length).set(bits);
+  return view.reader.slot + view.handle.layout.scratch.bits;
+}
+
+/** Live rows that pass, over all segments in id order, from the id `from` on (null: the first). */
+function* rowsInOrder(snapshots: readonly ReplicaSnapshot[], from: PointId | null, filter: Filter | null): Generator<FoundRow> {
+  const heads: Head[] = [];
+  for (const snapshot of snapshots) {
+    for (const view of snapshot.segments) {
+      const head = new Head(view, from, filter === null ? null : filterBits(view, filter));
+      if (head.advance()) heads.push(head);
+    }
+  }
+  for (let yielded = 1; heads.length > 0; yielded++) {
+    let first = 0;
+    for (let i = 1; i < heads.length; i++) if (compareIds((heads[i] as Head).id, (heads[first] as Head).id) < 0) first = i;
+    const head = heads[first] as Head;
+    if (yielded % CHECK_ROWS === 0) head.view.reader.clock.check();
+    yield { view: head.view, row: head.row };
+    if (!head.advance()) heads.splice(first, 1);
+  }
+}
+
+/** The next row of one segment in id order. */
+class Head {
+  row = -1;
+  id: PointId = 0;
+  private readonly rows: Iterator<number>;
+
+  constructor(
+    readonly view: SegmentView,
+    from: PointId | null,
+    private readonly bits: Uint32Array | null,
+  ) {
+    this.rows = view.rowsFrom(from);
+  }
+
+  /** Moves to the next live row that passes; false at the end. */
+  advance(): boolean {
+    for (let looked = 1; ; looked++) {
+      const next = this.rows.next();
+      if (next.done === true) return false;
+      if (looked % CHECK_ROWS === 0) this.view.reader.clock.check();
+      if (!this.view.isLive(next.value) || (this.bits !== null && !hasBit(this.bits, next.value))) continue;
+      this.row = next.value;
+      this.id = this.view.id(next.value);
+      return true;
+    }
+  }
+}
+
+function pointViews(snapshots: readonly ReplicaSnapshot[], query: Pick<RetrieveQuery, 'withPayload' | 'withVector'>): PointViews {
+  const { config, vectors } = snapshots[0] as ReplicaSnapshot;
+  return new PointViews(config, vectors, query.withPayload, query.withVector);
+}

@@ -1,0 +1,259 @@
+/**
+ * Who reads what next: the pool's decisions, apart from threads and clocks. Reads wait in one queue and go to the
+ * reader with the least in flight; a reader gets a few at a time, so that it never idles, and a slow query holds up
+ * few others. Everything here is synchronous and changes only the state it is given.
+ */
+
+/** One read on its way. */
+export interface PendingRead<T> {
+  readonly id: number;
+  readonly deadlineMs: number;
+  /** Of its body. */
+  readonly bytes: number;
+  readonly work: T;
+  /** How many readers it was given to. */
+  attempts: number;
+  /** Answered, refused or timed out: whatever still comes for it is ignored. */
+  settled: boolean;
+}
+
+export interface ReaderSlot<T> {
+  /** Accepts reads: its thread runs and is ready. */
+  up: boolean;
+  /** What it was given and has not answered, by id; reads that timed out stay until it answers, as it is busy with them. */
+  readonly inFlight: Map<number, PendingRead<T>>;
+  /** Reads answered. */
+  processed: number;
+}
+
+export interface ReadLimits {
+  /** Reads that may wait, over all readers. */
+  readonly waitingMax: number;
+  /** Bytes of their bodies. */
+  readonly waitingBytesMax: number;
+  /** Reads a reader holds: the one it works on, and what it takes next without asking. */
+  readonly inFlightMax: number;
+}
+
+export interface ReadState<T> {
+  readonly limits: ReadLimits;
+  readonly readers: ReaderSlot<T>[];
+  /** First in, first out; settled ones among them are skipped. */
+  readonly waiting: Deque<PendingRead<T>>;
+  /** Waiting reads that are not settled, and bytes of their bodies. */
+  waitingCount: number;
+  waitingBytes: number;
+}
+
+export function readState<T>(readers: number, limits: ReadLimits): ReadState<T> {
+  return {
+    limits,
+    readers: Array.from({ length: readers }, () => ({ up: false, inFlight: new Map(), processed: 0 })),
+    waiting: new Deque(),
+    waitingCount: 0,
+    waitingBytes: 0,
+  };
+}
+
+/** Index of the reader that gets the read now; 'wait' when it has to wait (it does), 'busy' when there is no room to wait. */
+export function offerRead<T>(state: ReadState<T>, read: PendingRead<T>): number | 'wait' | 'busy' {
+  const reader = state.waitingCount === 0 ? freestReader(state) : -1;
+  if (reader >= 0) {
+    give(state, reader, read);
+    return reader;
+  }
+  const { waitingMax, waitingBytesMax } = state.limits;
+  if (state.waitingCount >= waitingMax || (state.waitingCount > 0 && state.waitingBytes + read.bytes > waitingBytesMax)) return 'busy';
+  state.waiting.push(read);
+  countWaiting(state, read, 1);
+  return 'wait';
+}
+
+/** Takes the answered read off its reader. Undefined: unknown, or nobody waits for it any more. */
+export function finishRead<T>(state: ReadState<T>, reader: number, id: number): PendingRead<T> | undefined {
+  const slot = state.readers[reader] as ReaderSlot<T>;
+  const read = slot.inFlight.get(id);
+  if (read === undefined) return undefined;
+  slot.inFlight.delete(id);
+  slot.processed++;
+  if (read.settled) return undefined;
+  read.settled = true;
+  return read;
+}
+
+/** The next waiting read and the reader that gets it, while there is one of each. */
+export function nextRead<T>(state: ReadState<T>): { reader: number; read: PendingRead<T> } | undefined {
+  while (state.waiting.length > 0) {
+    if ((state.waiting.peek() as PendingRead<T>).settled) {
+      state.waiting.shift();
+      continue;
+    }
+    const reader = freestReader(state);
+    if (reader < 0) return undefined;
+    const read = state.waiting.shift() as PendingRead<T>;
+    countWaiting(state, read, -1);
+    give(state, reader, read);
+    return { reader, read };
+  }
+  return undefined;
+}
+
+/**
+ * A reader is lost. Its reads go back to the head of the queue when this was their first reader; one that was lost with
+ * two readers may be what kills them, and is given up. Returns those.
+ */
+export function loseReader<T>(state: ReadState<T>, reader: number): PendingRead<T>[] {
+  const slot = state.readers[reader] as ReaderSlot<T>;
+  slot.up = false;
+  const lost = [...slot.inFlight.values()].filter((read) => !read.settled);
+  slot.inFlight.clear();
+  const again = lost.filter((read) => read.attempts < 2);
+  for (const read of again.reverse()) {
+    state.waiting.unshift(read);
+    countWaiting(state, read, 1);
+  }
+  const given = lost.filter((read) => read.attempts >= 2);
+  for (const read of given) read.settled = true;
+  return given;
+}
+
+/** Settles and returns every read whose deadline has come. */
+export function expireReads<T>(state: ReadState<T>, nowMs: number): PendingRead<T>[] {
+  const expired: PendingRead<T>[] = [];
+  for (const read of state.waiting) {
+    if (read.settled || read.deadlineMs > nowMs) continue;
+    read.settled = true;
+    countWaiting(state, read, -1);
+    expired.push(read);
+  }
+  for (const slot of state.readers) {
+    for (const read of slot.inFlight.values()) {
+      if (read.settled || read.deadlineMs > nowMs) continue;
+      read.settled = true;
+      expired.push(read);
+    }
+  }
+  return expired;
+}
+
+/** Earliest deadline of all reads that are not settled; infinity when there is none. */
+export function nextDeadline<T>(state: ReadState<T>): number {
+  let next = Number.POSITIVE_INFINITY;
+  for (const read of state.waiting) if (!read.settled && read.deadlineMs < next) next = read.deadlineMs;
+  for (const slot of state.readers) {
+    for (const read of slot.inFlight.values()) if (!read.settled && read.deadlineMs < next) next = read.deadlineMs;
+  }
+  return next;
+}
+
+/**
+ * Readers that are stuck: since `graceMs` past the deadline of the oldest read in flight they have not answered it,
+ * though a reader looks at the clock as it works.
+ */
+export function stuckReaders<T>(state: ReadState<T>, nowMs: number, graceMs: number): number[] {
+  const stuck: number[] = [];
+  state.readers.forEach((slot, index) => {
+    const oldest = slot.inFlight.values().next().value;
+    if (slot.up && oldest !== undefined && oldest.deadlineMs + graceMs <= nowMs) stuck.push(index);
+  });
+  return stuck;
+}
+
+/** Reads that are neither settled nor answered. */
+export function pendingCount<T>(state: ReadState<T>): number {
+  return state.readers.reduce((sum, slot) => sum + slot.inFlight.size, state.waitingCount);
+}
+
+/** When a refused caller may try again: the time the waiting reads need, in 50..5000 ms. answerMs: mean time between two answers. */
+export function retryAfterMs(waiting: number, answerMs: number): number {
+  return Math.min(5000, Math.max(50, Math.ceil(waiting * answerMs)));
+}
+
+/** Pause before a lost worker's replacement starts: none at first, then doubling. restarts: in the last minute. */
+export function restartDelayMs(restarts: number): number {
+  return restarts === 0 ? 0 : Math.min(10_000, 50 * 2 ** (restarts - 1));
+}
+
+/** The writer with the fewest replicas, the first among equals. replicas: how many each has. */
+export function chooseWriter(replicas: readonly number[]): number {
+  let best = 0;
+  for (let i = 1; i < replicas.length; i++) if ((replicas[i] as number) < (replicas[best] as number)) best = i;
+  return best;
+}
+
+/** Room in a writer's queue. */
+export interface WriteLimits {
+  readonly queuedMax: number;
+  readonly queuedBytesMax: number;
+}
+
+/** Whether a write of `bytes` finds room: an idle writer takes any. */
+export function acceptsWrite(queued: number, queuedBytes: number, bytes: number, limits: WriteLimits): boolean {
+  return queued === 0 || (queued < limits.queuedMax && queuedBytes + bytes <= limits.queuedBytesMax);
+}
+
+function countWaiting<T>(state: ReadState<T>, read: PendingRead<T>, sign: 1 | -1): void {
+  state.waitingCount += sign;
+  state.waitingBytes += sign * read.bytes;
+}
+
+function give<T>(state: ReadState<T>, reader: number, read: PendingRead<T>): void {
+  read.attempts++;
+  (state.readers[reader] as ReaderSlot<T>).inFlight.set(read.id, read);
+}
+
+function freestReader<T>(state: ReadState<T>): number {
+  let best = -1;
+  let least = state.limits.inFlightMax;
+  for (let i = 0; i < state.readers.length; i++) {
+    const slot = state.readers[i] as ReaderSlot<T>;
+    if (slot.up && slot.inFlight.size < least) {
+      least = slot.inFlight.size;
+      best = i;
+    }
+  }
+  return best;
+}
+
+/** A queue open at both ends, on a ring that grows. */
+export class Deque<T> {
+  private ring: (T | undefined)[] = new Array(16);
+  private head = 0;
+  length = 0;
+
+  push(item: T): void {
+    this.maybeGrow();
+    this.ring[(this.head + this.length) & (this.ring.length - 1)] = item;
+    this.length++;
+  }
+
+  unshift(item: T): void {
+    this.maybeGrow();
+    this.head = (this.head - 1) & (this.ring.length - 1);
+    this.ring[this.head] = item;
+    this.length++;
+  }
+
+  peek(): T | undefined {
+    return this.length === 0 ? undefined : this.ring[this.head];
+  }
+
+  shift(): T | undefined {
+    if (this.length === 0) return undefined;
+    const item = this.ring[this.head];
+    this.ring[this.head] = undefined;
+    this.head = (this.head + 1) & (this.ring.length - 1);
+    this.length--;
+    return item;
+  }
+
+  *[Symbol.iterator](): Iterator<T> {
+    for (let i = 0; i < this.length; i++) yield this.ring[(this.head + i) & (this.ring.length - 1)] as T;
+  }
+
+  private maybeGrow(): void {
+    if (this.length < this.ring.length) return;
+    this.ring = [...this, ...new Array(this.length)];
+    this.head = 0;
+  }
+}

@@ -1,0 +1,144 @@
+/**
+ * Entry of a reader's thread: answers reads one after the other, each on a snapshot of its replicas.
+ *
+ * A read may meet a commit whose set of segments is still on its way here (the writer announces it before it commits):
+ * such a read waits for it and is tried again with every set that comes.
+ */
+
+import { parentPort, workerData } from 'node:worker_threads';
+import { errorFacts, TroupeError } from '../../protocols/errors.js';
+import { FilterCache } from '../../query/filter/cache.js';
+import { initChecksum } from '../checksum.js';
+import { Clock, timeLimit } from './clock.js';
+import { collectGarbage } from './collect-garbage.js';
+import type { FromReader, ReaderData, ReplicaKey, ToReader } from './messages.js';
+import { runRead } from './operations.js';
+import { type ReaderContext, ReplicaReader, type ReplicaSnapshot } from './snapshot-view.js';
+
+/** Bitsets of filters this thread keeps, over all segments. */
+const FILTER_CACHE_BYTES_MAX = 32 << 20;
+
+type Read = Extract<ToReader, { kind: 'read' }>;
+
+class Reader {
+  private readonly replicas = new Map<ReplicaKey, ReplicaReader>();
+  private readonly context: ReaderContext;
+  /** Reads whose set of segments has not come. */
+  private waiting: Read[] = [];
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    data: ReaderData,
+    private readonly post: (message: FromReader, transfer?: ArrayBuffer[]) => void,
+  ) {
+    this.context = { slot: data.index, clock: new Clock(), filters: new FilterCache(FILTER_CACHE_BYTES_MAX) };
+  }
+
+  receive(message: ToReader): void {
+    switch (message.kind) {
+      case 'read':
+        this.read(message);
+        return;
+      case 'attach':
+        this.attach(message);
+        return;
+      case 'retire':
+        this.replicas.get(message.key)?.retire(message.generation);
+        collectGarbage();
+        this.post({ kind: 'retired', key: message.key, generation: message.generation });
+        return;
+      case 'detach':
+        void this.detach(message.key);
+        return;
+      default:
+        assertNever(message);
+    }
+  }
+
+  private attach(message: Extract<ToReader, { kind: 'attach' }>): void {
+    let replica = this.replicas.get(message.spec.key);
+    if (replica === undefined) {
+      replica = new ReplicaReader(message.spec, this.context);
+      this.replicas.set(message.spec.key, replica);
+    }
+    replica.attach(message);
+    this.retryWaiting();
+  }
+
+  private async detach(key: ReplicaKey): Promise<void> {
+    const replica = this.replicas.get(key);
+    this.replicas.delete(key);
+    this.retryWaiting();
+    try {
+      await replica?.close();
+    } finally {
+      collectGarbage();
+      this.post({ kind: 'detached', key });
+    }
+  }
+
+  private read(read: Read): void {
+    try {
+      const body = this.answer(read);
+      if (body === null) this.wait(read);
+      else this.post({ kind: 'answer', id: read.id, body }, [body.buffer as ArrayBuffer]);
+    } catch (error) {
+      // A bug: the caller gets its message, standard error the place.
+      if (!(error instanceof TroupeError))
+        process.emitWarning(error instanceof Error ? (error.stack ?? error.message) : String(error), 'TroupeReader');
+      this.post({ kind: 'error', id: read.id, error: errorFacts(error) });
+    }
+  }
+
+  /** The result bytes; null when a set of segments has not come yet. */
+  private answer(read: Read): Uint8Array | null {
+    const { clock } = this.context;
+    clock.deadlineMs = read.request.deadlineMs;
+    if (clock.expired()) throw timeLimit();
+    const snapshots: ReplicaSnapshot[] = [];
+    try {
+      for (const key of read.replicas) {
+        const replica = this.replicas.get(key);
+        if (replica === undefined) throw new TroupeError('unavailable', `replica ${key} is not open here`, { retryAfterMs: 1000 });
+        const snapshot = replica.snapshot();
+        if (snapshot === null) return null;
+        snapshots.push(snapshot);
+      }
+      if (snapshots.length === 0) throw new TroupeError('unavailable', 'the collection has no replica here', { retryAfterMs: 1000 });
+      return runRead(read.operation, read.request, snapshots);
+    } finally {
+      for (const snapshot of snapshots) snapshot.release();
+    }
+  }
+
+  private wait(read: Read): void {
+    this.waiting.push(read);
+    this.watchDeadlines();
+  }
+
+  private retryWaiting(): void {
+    const { waiting } = this;
+    this.waiting = [];
+    for (const read of waiting) this.read(read);
+  }
+
+  /** A waiting read whose time is over is tried once more, and so answered. */
+  private watchDeadlines(): void {
+    clearTimeout(this.timer);
+    if (this.waiting.length === 0) return;
+    const next = Math.min(...this.waiting.map((read) => read.request.deadlineMs));
+    this.timer = setTimeout(() => this.retryWaiting(), Math.min(0x7fff_ffff, Math.max(1, next - Date.now() + 1)));
+  }
+}
+
+function assertNever(value: never): never {
+  throw new Error(`unknown message ${JSON.stringify(value)}`);
+}
+
+if (parentPort !== null) {
+  const port = parentPort;
+  await initChecksum();
+  const reader = new Reader(workerData as ReaderData, (message, transfer) => port.postMessage(message, transfer ?? []));
+  port.on('message', (message: ToReader) => reader.receive(message));
+  port.postMessage({ kind: 'ready' } satisfies FromReader);
+}

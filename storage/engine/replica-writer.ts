@@ -1,0 +1,275 @@
+/**
+ * The queue of one replica in its home worker. Messages are answered in their order; writes that wait together are
+ * committed together. A turn of the event loop takes one group, so that other replicas of the worker get theirs.
+ */
+
+import { type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
+import { parseJson, stringifyJson } from '../../protocols/json.js';
+import type { LoggedOperation } from '../../protocols/operation-codec.js';
+import { type DecodedUpdate, decodeUpdate } from '../../protocols/rest/updates.js';
+import { LmdbError } from '../lmdb.js';
+import { type Outcome, type ReplicaHooks, ReplicaStore } from '../replica/store.js';
+import { collectGarbage } from './collect-garbage.js';
+import type { FromWriter, ReplicaStats, ToWriter } from './messages.js';
+import { normalizeUpdates } from './normalize-updates.js';
+
+/** Bytes of request bodies that are committed together. */
+const GROUP_BYTES_MAX = 16 * 2 ** 20;
+const GROUP_REQUESTS_MAX = 4096;
+
+export interface WriterPort {
+  post(message: FromWriter): void;
+  now(): number;
+  /** Runs a function in a later turn of the event loop. */
+  later(run: () => void): void;
+  warn(message: string): void;
+}
+
+type WriteMessage = Extract<ToWriter, { kind: 'write' }>;
+
+/** A write request on its way. */
+interface PendingWrite {
+  readonly message: WriteMessage;
+  readonly update: DecodedUpdate;
+  readonly operations: readonly LoggedOperation[];
+}
+
+export class ReplicaWriter {
+  private queue: ToWriter[] = [];
+  private store: ReplicaStore | null = null;
+  private scheduled = false;
+  private closed = false;
+  private purgeNeeded = false;
+
+  constructor(
+    private readonly key: string,
+    private readonly port: WriterPort,
+    /** Called when the replica is closed or could not be opened, and nothing is queued. */
+    private readonly onClosed: () => void,
+  ) {}
+
+  push(message: ToWriter): void {
+    this.queue.push(message);
+    this.schedule();
+  }
+
+  private schedule(): void {
+    if (this.scheduled) return;
+    this.scheduled = true;
+    this.port.later(() => {
+      this.turn().then(
+        () => this.endTurn(),
+        (error: unknown) => {
+          this.port.warn(`writer of ${this.key}: ${String(error)}`);
+          this.endTurn();
+        },
+      );
+    });
+  }
+
+  private endTurn(): void {
+    this.scheduled = false;
+    if (this.queue.length > 0 || this.purgeNeeded) this.schedule();
+    else if (this.store === null) this.onClosed();
+  }
+
+  private async turn(): Promise<void> {
+    const message = this.queue[0];
+    if (message === undefined) this.purge();
+    else if (message.kind === 'write') this.writeGroup(this.takeGroup());
+    else {
+      this.queue.shift();
+      await this.handle(message);
+    }
+  }
+
+  /** Writes from the front of the queue, as many as are committed together. */
+  private takeGroup(): WriteMessage[] {
+    const group: WriteMessage[] = [];
+    let bytes = 0;
+    for (const message of this.queue) {
+      if (message.kind !== 'write' || group.length === GROUP_REQUESTS_MAX) break;
+      bytes += message.request.body?.length ?? 0;
+      if (group.length > 0 && bytes > GROUP_BYTES_MAX) break;
+      group.push(message);
+    }
+    this.queue.splice(0, group.length);
+    return group;
+  }
+
+  // ---------------------------------------------------------------- writes
+
+  private writeGroup(group: readonly WriteMessage[]): void {
+    const { store } = this;
+    if (store === null) {
+      for (const { id } of group) this.fail(id, new TroupeError('unavailable', `replica ${this.key} is not open`));
+      return;
+    }
+    const pending = group.flatMap((message) => this.decode(store, message) ?? []);
+    const waiting = pending.filter(({ message }) => message.wait);
+    const logged = this.acknowledge(
+      store,
+      pending.filter(({ message }) => !message.wait),
+    );
+    if (!logged && waiting.length === 0) return;
+    const outcomes = store.apply(waiting.flatMap(({ operations }) => operations));
+    this.complete(store, waiting, outcomes);
+  }
+
+  /** Null when the request was refused, which is answered at once. */
+  private decode(store: ReplicaStore, message: WriteMessage): PendingWrite | null {
+    const { request } = message;
+    try {
+      if (request.deadlineMs <= this.port.now()) throw new TroupeError('timeout', 'the request waited for its turn until its time was up');
+      const { vectors } = store.config.params;
+      const body = message.operation === 'deleteFieldIndex' ? undefined : parseJson(request.body ?? '');
+      const update = decodeUpdate(message.operation, body, request.path, vectors);
+      normalizeUpdates(update.operations, vectors);
+      return { message, update, operations: update.operations.map((operation, index) => ({ operation, chained: index > 0 })) };
+    } catch (error) {
+      this.fail(message.id, error);
+      return null;
+    }
+  }
+
+  /** Logs and acknowledges the requests that don't wait. Whether there is something to apply. */
+  private acknowledge(store: ReplicaStore, requests: readonly PendingWrite[]): boolean {
+    if (requests.length === 0) return false;
+    try {
+      const numbers = store.log(requests.flatMap(({ operations }) => operations));
+      let at = 0;
+      for (const { message, update, operations } of requests) {
+        if (update.failure !== null) this.fail(message.id, update.failure);
+        else this.answer(message.id, answerBody(update, numbers.slice(at, at + operations.length), 'acknowledged'), null);
+        at += operations.length;
+      }
+      return true;
+    } catch (error) {
+      for (const { message } of requests) this.fail(message.id, error);
+      this.reportFatal(error);
+      return false;
+    }
+  }
+
+  private complete(store: ReplicaStore, requests: readonly PendingWrite[], outcomes: readonly Outcome[]): void {
+    const stats = store.stats();
+    let at = 0;
+    requests.forEach(({ message, update, operations }, index) => {
+      const own = outcomes.slice(at, at + operations.length);
+      at += operations.length;
+      const reported = index === requests.length - 1 ? stats : null;
+      const error = own.find((outcome) => outcome.error instanceof TroupeError)?.error ?? update.failure;
+      if (error === null) {
+        const numbers = own.map(({ operation }) => operation);
+        this.answer(message.id, answerBody(update, numbers, 'completed'), reported);
+      } else {
+        this.fail(message.id, error, reported);
+        this.reportFatal(error);
+      }
+    });
+    if (requests.length === 0) this.port.post({ kind: 'stats', stats });
+  }
+
+  // ---------------------------------------------------------------- everything else
+
+  private async handle(message: Exclude<ToWriter, WriteMessage>): Promise<void> {
+    if (message.kind === 'retired') {
+      this.store?.retired(message.generation);
+      // The memories of the segments that went are freed with their last object here.
+      collectGarbage();
+      this.purgeNeeded = this.store !== null;
+      return;
+    }
+    try {
+      const value = await this.perform(message);
+      this.port.post({ kind: 'answer', id: message.id, body: null, value, stats: this.store?.stats() ?? null });
+    } catch (error) {
+      this.fail(message.id, error, this.store?.stats() ?? null);
+      this.reportFatal(error);
+    }
+  }
+
+  /** Returns the answer's value. */
+  private async perform(message: Exclude<ToWriter, WriteMessage | { kind: 'retired' }>): Promise<unknown> {
+    if (message.kind === 'open') {
+      if (this.store !== null) throw new TroupeError('conflict', `replica ${this.key} is open already`);
+      this.store = await ReplicaStore.open(message.spec, message.damaged, this.hooks());
+      this.purgeNeeded = true;
+      return undefined;
+    }
+    const { store } = this;
+    if (message.kind === 'close') {
+      this.store = null;
+      await store?.close();
+      return undefined;
+    }
+    if (store === null) throw new TroupeError('unavailable', `replica ${this.key} is not open`);
+    switch (message.kind) {
+      case 'configure':
+        store.configure(message.config);
+        return undefined;
+      case 'beginBuild':
+        return store.beginBuild(message.segments);
+      case 'publishBuild':
+        store.publishBuild(message.result);
+        return undefined;
+      case 'abandonBuild':
+        store.abandonBuild(message.segments);
+        return undefined;
+      default:
+        return unreachable(message);
+    }
+  }
+
+  /** Removes some of what retired segments left; goes on in later turns. */
+  private purge(): void {
+    this.purgeNeeded = false;
+    try {
+      this.purgeNeeded = this.store?.purge() ?? false;
+    } catch (error) {
+      // The disk refuses; the next retirement or the next start tries again.
+      this.port.warn(`replica ${this.key}: cannot remove records of retired segments: ${String(error)}`);
+    }
+  }
+
+  private hooks(): ReplicaHooks {
+    const { port, key } = this;
+    return {
+      publish: (spec, openCommit, fields, set) => port.post({ kind: 'publish', spec, openCommit, fields, set }),
+      published: (generation) => port.post({ kind: 'published', key, generation }),
+      warn: (text) => port.warn(`replica ${key}: ${text}`),
+      now: () => port.now(),
+    };
+  }
+
+  private answer(id: number, body: Uint8Array, stats: ReplicaStats | null): void {
+    this.port.post({ kind: 'answer', id, body, stats });
+  }
+
+  private fail(id: number, error: unknown, stats: ReplicaStats | null = null): void {
+    const facts: ErrorFacts = errorFacts(error);
+    if (facts.code === 'internal') this.port.warn(`replica ${this.key}: ${error instanceof Error ? error.stack : String(error)}`);
+    this.port.post({ kind: 'error', id, error: facts, stats });
+  }
+
+  /** LMDB has shut the environment: nothing can be written until the replica is opened again. */
+  private reportFatal(error: unknown): void {
+    if (this.closed || !(error instanceof LmdbError) || !error.fatal) return;
+    this.closed = true;
+    this.port.post({ kind: 'failed', key: this.key, error: errorFacts(error) });
+  }
+}
+
+/** The `result` of an answer: one object, or a list of one per part. */
+function answerBody(update: DecodedUpdate, operations: readonly number[], status: 'acknowledged' | 'completed'): Uint8Array {
+  let at = 0;
+  const results = update.parts.map((count) => {
+    at += count;
+    return { operation_id: operations[at - 1] ?? 0, status };
+  });
+  return Buffer.from(stringifyJson(update.listed ? results : results[0]), 'utf8');
+}
+
+function unreachable(message: never): never {
+  throw new Error(`unknown message: ${JSON.stringify(message)}`);
+}

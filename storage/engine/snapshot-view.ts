@@ -1,0 +1,325 @@
+/**
+ * A reader's view of a replica. `ReplicaReader` keeps what lasts over many requests: sets of segments by generation,
+ * views and kernels on their memories. `snapshot()` fixes one moment: which set, which rows, which deletions.
+ *
+ * V1: a row counts in a snapshot iff row < rows of its segment there, and deletedAt[row] > seq.
+ * V2: everything kept per row (bitsets of filters, presence) stays right, as rows are never changed.
+ */
+
+import type { CollectionConfig, FieldSchema, VectorParams } from '../../protocols/model/collection.js';
+import { vectorsByName } from '../../protocols/model/collection.js';
+import type { PointId } from '../../protocols/model/point-id.js';
+import { readIdWords } from '../../protocols/model/point-id.js';
+import type { ConditionCache, FilterCache } from '../../query/filter/cache.js';
+import type { FieldIndex } from '../../query/filter/source.js';
+import { decodeHalf } from '../../vectors/half.js';
+import type { Admission, Graph, Kernels, Matrix } from '../../vectors/kernel-api.js';
+import { instantiateKernels } from '../../vectors/kernels.js';
+import { openReplicaView, type ReplicaView } from '../replica/reader-view.js';
+import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
+import { findRow, idColumns, lowerBound, rowAtPosition } from '../segment/ids.js';
+import { openFieldIndex } from '../segment/index/open.js';
+import type { VectorLayout } from '../segment/layout.js';
+import { closeSegmentFiles, readPayloadText } from '../segment/payload-file.js';
+import type { Clock } from './clock.js';
+import type { ReplicaSpec, ToReader } from './messages.js';
+
+/** What all replicas of a reader share. */
+export interface ReaderContext {
+  /** Which scratch slot of every segment is this reader's. */
+  readonly slot: number;
+  readonly clock: Clock;
+  readonly filters: FilterCache;
+}
+
+/** One vector of a segment, as kernels and answers read it. */
+export interface VectorReader {
+  readonly layout: VectorLayout;
+  readonly original: Matrix;
+  readonly codes: Matrix | null;
+  readonly graph: Graph | null;
+  /** u32 words, one bit per row: the row has this vector. */
+  readonly presence: Uint32Array;
+}
+
+export class ReplicaReader {
+  private spec: ReplicaSpec;
+  private openCommit = -1;
+  private fields: ReadonlyMap<string, FieldSchema> = new Map();
+  private vectors: ReadonlyMap<string, VectorParams> = new Map();
+  private readonly sets = new Map<number, SegmentSet>();
+  private readonly segments = new Map<number, SegmentReader>();
+  private view: ReplicaView | null = null;
+
+  constructor(
+    spec: ReplicaSpec,
+    private readonly context: ReaderContext,
+  ) {
+    this.spec = spec;
+  }
+
+  attach(message: Extract<ToReader, { kind: 'attach' }>): void {
+    // Opened anew: segments have other memories, and commits are counted from another one.
+    if (message.openCommit !== this.openCommit) this.dropSegments(() => false);
+    if (message.openCommit !== this.openCommit) this.sets.clear();
+    this.openCommit = message.openCommit;
+    this.spec = message.spec;
+    this.fields = message.fields;
+    this.vectors = vectorsByName(message.spec.config.params.vectors);
+    this.sets.set(message.set.generation, message.set);
+    for (const handle of message.set.segments) {
+      const known = this.segments.get(handle.id);
+      if (known === undefined) this.segments.set(handle.id, new SegmentReader(handle, this.scopeOf(handle.id), this.context));
+      else known.refreshIndexes(handle);
+    }
+  }
+
+  /** Drops the sets before `generation`, and what only they used. */
+  retire(generation: number): void {
+    for (const known of [...this.sets.keys()]) if (known < generation) this.sets.delete(known);
+    const used = new Set<number>();
+    for (const set of this.sets.values()) for (const handle of set.segments) used.add(handle.id);
+    this.dropSegments((id) => used.has(id));
+  }
+
+  async close(): Promise<void> {
+    this.sets.clear();
+    this.dropSegments(() => false);
+    const { view } = this;
+    this.view = null;
+    await view?.close();
+  }
+
+  /** The newest committed moment; null when its set of segments has not come yet. `release` it when the answer is made. */
+  snapshot(): ReplicaSnapshot | null {
+    this.view ??= openReplicaView(this.spec.folder);
+    const { view } = this;
+    const state = view.refresh();
+    const set = this.sets.get(state.generation);
+    if (set === undefined) {
+      view.release();
+      return null;
+    }
+    const seq = state.commit - this.openCommit;
+    const segments = set.segments.map((handle) => {
+      const rows = handle.kind === 'sealed' ? handle.rows : (state.appendable.get(handle.id) ?? 0);
+      return new SegmentView(this.segments.get(handle.id) as SegmentReader, rows, seq, view, this.fields);
+    });
+    return { config: this.spec.config, vectors: this.vectors, segments, release: () => view.release() };
+  }
+
+  private scopeOf(segment: number): string {
+    return `${this.spec.key}/${segment}`;
+  }
+
+  private dropSegments(keep: (id: number) => boolean): void {
+    for (const [id, segment] of this.segments) {
+      if (keep(id)) continue;
+      segment.close();
+      this.context.filters.drop(this.scopeOf(id));
+      this.segments.delete(id);
+    }
+  }
+}
+
+/** A replica at one moment. */
+export interface ReplicaSnapshot {
+  readonly config: CollectionConfig;
+  readonly vectors: ReadonlyMap<string, VectorParams>;
+  readonly segments: readonly SegmentView[];
+  release(): void;
+}
+
+/** What a thread keeps of a segment as long as it is in a set. */
+export class SegmentReader {
+  readonly kinds: Uint8Array;
+  readonly idWords: Uint32Array;
+  readonly versions: Float64Array;
+  readonly deletedAt: Uint32Array;
+  readonly filters: ConditionCache;
+  /** Byte offset of this thread's scratch slot. */
+  readonly slot: number;
+  private readonly vectors = new Map<string, VectorReader>();
+  private readonly indexes = new Map<string, FieldIndex>();
+  /** Rows from 0 that all have the vector, as far as was looked. */
+  private readonly present = new Map<string, number>();
+  private madeKernels: Kernels | null = null;
+
+  constructor(
+    private current: SegmentHandle,
+    scope: string,
+    private readonly context: ReaderContext,
+  ) {
+    const { memory, layout } = current;
+    const ids = idColumns(memory, layout);
+    this.kinds = ids.kinds;
+    this.idWords = ids.words;
+    this.versions = new Float64Array(memory.buffer, layout.versions, layout.capacity);
+    this.deletedAt = new Uint32Array(memory.buffer, layout.deletedAt, layout.capacity);
+    this.filters = context.filters.scope(scope);
+    this.slot = layout.scratchOffset + context.slot * layout.scratch.bytes;
+    for (const vector of layout.vectors) this.vectors.set(vector.name, vectorReader(memory, layout.capacity, vector));
+  }
+
+  get handle(): SegmentHandle {
+    return this.current;
+  }
+
+  get clock(): Clock {
+    return this.context.clock;
+  }
+
+  get kernels(): Kernels {
+    this.madeKernels ??= instantiateKernels(this.handle.memory, this.context.clock.expired, this.handle.layout.scratch);
+    return this.madeKernels;
+  }
+
+  vector(name: string): VectorReader | undefined {
+    return this.vectors.get(name);
+  }
+
+  /** This thread's scratch for a filter: u32 words, one bit per row. */
+  scratchBits(words: number): Uint32Array {
+    return new Uint32Array(this.handle.memory.buffer, this.slot + this.handle.layout.scratch.bits, words);
+  }
+
+  /** Index of a field of a sealed segment; undefined when it has none. */
+  sealedIndex(field: string): FieldIndex | undefined {
+    const known = this.indexes.get(field);
+    if (known !== undefined) return known;
+    const handle = this.handle.fieldIndexes.find((index) => index.field === field);
+    if (handle === undefined) return undefined;
+    const index = openFieldIndex(handle.type, field, handle.buffer, this.handle.rows);
+    this.indexes.set(field, index);
+    return index;
+  }
+
+  /** Whether all of the first `rows` rows have the vector. Looked up once for each row (V2). */
+  allPresent(vector: VectorReader, rows: number): boolean {
+    const { name } = vector.layout;
+    let known = this.present.get(name) ?? 0;
+    while (known < rows) {
+      const word = vector.presence[known >>> 5] as number;
+      if ((known & 31) === 0 && known + 32 <= rows && word === 0xffff_ffff) known += 32;
+      else if ((word >>> (known & 31)) & 1) known++;
+      else break;
+    }
+    this.present.set(name, known);
+    return known >= rows;
+  }
+
+  /** The same segment with other index files: only those can change. */
+  refreshIndexes(handle: SegmentHandle): void {
+    const fields = (of: SegmentHandle): string => of.fieldIndexes.map((index) => `${index.field} ${index.type}`).join('\n');
+    if (fields(handle) === fields(this.current)) return;
+    this.indexes.clear();
+    // The old memory object is kept: the kernels stand on it, and both are one memory.
+    this.current = { ...handle, memory: this.current.memory };
+  }
+
+  close(): void {
+    this.madeKernels = null;
+    this.vectors.clear();
+    this.indexes.clear();
+    if (this.handle.kind === 'sealed') closeSegmentFiles(this.handle);
+  }
+}
+
+/** A segment in a snapshot. */
+export class SegmentView {
+  constructor(
+    readonly reader: SegmentReader,
+    /** Rows that were there: 0..rows-1, deleted ones included. */
+    readonly rows: number,
+    private readonly seq: number,
+    private readonly view: ReplicaView,
+    readonly fields: ReadonlyMap<string, FieldSchema>,
+  ) {}
+
+  get handle(): SegmentHandle {
+    return this.reader.handle;
+  }
+
+  /** Which rows count for the kernels. bits: offset of a bitset, 0 for none. */
+  admission(bits: number): Admission {
+    return { deletedAt: this.handle.layout.deletedAt, seq: this.seq, bits };
+  }
+
+  isLive(row: number): boolean {
+    return row < this.rows && (this.reader.deletedAt[row] as number) > this.seq;
+  }
+
+  id(row: number): PointId {
+    return readIdWords(this.reader.kinds[row] as number, this.reader.idWords, row * 4);
+  }
+
+  version(row: number): number {
+    return this.reader.versions[row] as number;
+  }
+
+  /** The row that holds the point; undefined when it is not here or deleted. */
+  findLive(id: PointId): number | undefined {
+    const row = this.findAny(id);
+    return row !== undefined && this.isLive(row) ? row : undefined;
+  }
+
+  /** The newest row that holds the id, deleted or not. */
+  findAny(id: PointId): number | undefined {
+    if (this.rows === 0) return undefined;
+    return this.handle.kind === 'sealed' ? findRow(this.handle, id) : this.view.findRow(this.handle.id, id);
+  }
+
+  /** Rows in id order from `from` on (null: from the first), deleted ones included. */
+  rowsFrom(from: PointId | null): Iterator<number> {
+    return this.handle.kind === 'sealed' ? sealedRows(this.handle, from) : this.view.scanIds(this.handle.id, from);
+  }
+
+  /** JSON text of the row's payload, UTF-8; `{}` when it is empty. */
+  payloadText(row: number): Uint8Array {
+    return this.handle.kind === 'sealed' ? readPayloadText(this.handle, row) : this.view.payloadText(this.handle.id, row);
+  }
+
+  fieldIndex(field: string): FieldIndex | undefined {
+    return this.handle.kind === 'sealed' ? this.reader.sealedIndex(field) : this.view.fieldIndex(this.handle.id, field, this.rows);
+  }
+
+  /** A copy of the row's vector; undefined when it has none. */
+  vectorOf(name: string, row: number): Float32Array | undefined {
+    const vector = this.reader.vector(name);
+    if (vector === undefined || !hasVector(vector, row)) return undefined;
+    const { layout } = vector;
+    const at = layout.offset + row * layout.stride;
+    const { buffer } = this.handle.memory;
+    switch (layout.element) {
+      case 'f32':
+        return new Float32Array(buffer, at, layout.dim).slice();
+      case 'f16':
+        return decodeHalf(new Uint16Array(buffer, at, layout.dim));
+      case 'u8':
+        return Float32Array.from(new Uint8Array(buffer, at, layout.dim));
+    }
+  }
+}
+
+function* sealedRows(handle: SegmentHandle, from: PointId | null): Generator<number> {
+  for (let position = from === null ? 0 : lowerBound(handle, from); position < handle.rows; position++)
+    yield rowAtPosition(handle, position);
+}
+
+export function hasVector(vector: VectorReader, row: number): boolean {
+  return (((vector.presence[row >>> 5] as number) >>> (row & 31)) & 1) === 1;
+}
+
+function vectorReader(memory: WebAssembly.Memory, capacity: number, layout: VectorLayout): VectorReader {
+  const { metric, dim, element, offset, stride, codes, graph } = layout;
+  return {
+    layout,
+    original: { element, metric, offset, stride, dim },
+    codes:
+      codes === null
+        ? null
+        : { element: 'code', metric, offset: codes.offset, stride: codes.stride, dim, scale: codes.scale, origin: codes.origin },
+    graph,
+    presence: new Uint32Array(memory.buffer, layout.presence, Math.ceil(capacity / 32)),
+  };
+}

@@ -1,0 +1,167 @@
+/**
+ * Index of a payload field over the rows of an appendable segment, in LMDB: under each term, per block of 4096 rows,
+ * the row numbers. `storage/segment/index/terms.ts` says what the terms are.
+ *
+ * Keys order by term, then block: zero bytes of a term are escaped (00 ff) and two zero bytes end it, so that a term
+ * that begins like another one does not come to lie between that one's blocks.
+ */
+
+import type { FieldSchema } from '../../protocols/model/collection.js';
+import type { FieldCondition } from '../../protocols/model/filter.js';
+import type { Payload } from '../../protocols/model/payload.js';
+import type { FieldIndex } from '../../query/filter/source.js';
+import { afterPrefix, type Environment, type Reading } from '../lmdb.js';
+import { conditionTerms, encodeTerm, fieldTerms, INDEXED_TERM, matchTerms, type TermRange } from '../segment/index/terms.js';
+import { check, DELETED_BLOCK_ROWS, uncheck } from './records.js';
+
+/** Rows of one record, as in `deleted`. */
+const BLOCK_ROWS = DELETED_BLOCK_ROWS;
+/** Keys an estimate looks at before it gives up. */
+const ESTIMATE_KEYS_MAX = 256;
+
+/** Collects what a transaction adds to the index and writes each record once. */
+export class IndexWriter {
+  /** Row numbers within their block, by key (its bytes as latin1). */
+  private readonly pending = new Map<string, number[]>();
+
+  /** Adds a row under the terms of its payload. Returns whether it has a value in the index. */
+  add(
+    segment: number,
+    field: { readonly number: number; readonly name: string; readonly schema: FieldSchema },
+    row: number,
+    payload: Payload | undefined,
+  ): boolean {
+    const terms = fieldTerms(field.schema.type, field.schema.params, payload, field.name);
+    const prefix = fieldPrefix(segment, field.number);
+    let indexed = false;
+    for (const term of terms) {
+      if (term.kind === 'value') indexed = true;
+      const key = Buffer.concat([prefix, termKey(encodeTerm(term)), blockKey(Math.floor(row / BLOCK_ROWS))]).toString('latin1');
+      const rows = this.pending.get(key);
+      if (rows === undefined) this.pending.set(key, [row % BLOCK_ROWS]);
+      else rows.push(row % BLOCK_ROWS);
+    }
+    return indexed;
+  }
+
+  /** Writes what was added; within a transaction. */
+  flush(environment: Environment): void {
+    for (const [text, rows] of this.pending) {
+      const key = Buffer.from(text, 'latin1');
+      const record = environment.get('index', key);
+      const known = record === undefined ? NO_ROWS : rowsOf(record, key);
+      const all = new Uint16Array(known.length + rows.length);
+      all.set(known);
+      all.set(rows, known.length);
+      environment.put('index', key, check(new Uint8Array(all.buffer)));
+    }
+    this.pending.clear();
+  }
+}
+
+/** The index of a field over the first `rows` rows of a segment, as `reading` sees it. */
+export function appendableFieldIndex(
+  reading: Reading,
+  segment: number,
+  fieldNumber: number,
+  schema: FieldSchema,
+  rows: number,
+): FieldIndex {
+  const prefix = fieldPrefix(segment, fieldNumber);
+  return {
+    match(condition, bits) {
+      return matchTerms(schema.type, schema.params, condition, bits, rows, (range, visit) => {
+        for (const { first, offsets } of postings(reading, prefix, range)) for (const offset of offsets) visit(first + offset);
+      });
+    },
+    cardinality(condition) {
+      return estimate(reading, prefix, schema, condition, rows);
+    },
+  };
+}
+
+/** Calls `visit` with every row below `rows` that has a value in the index. Errors: `storage` for any damaged record of the field. */
+export function visitIndexedRows(reading: Reading, segment: number, fieldNumber: number, visit: (row: number) => void): void {
+  const prefix = fieldPrefix(segment, fieldNumber);
+  const end = new Uint8Array(INDEXED_TERM.length + 1);
+  end.set(INDEXED_TERM);
+  for (const { first, offsets } of postings(reading, prefix, { from: INDEXED_TERM, to: end }))
+    for (const offset of offsets) visit(first + offset);
+}
+
+/** Reads every record of the field in a segment. Errors: `storage` for a damaged one. */
+export function verifyFieldIndex(reading: Reading, segment: number, fieldNumber: number): void {
+  const prefix = fieldPrefix(segment, fieldNumber);
+  for (const { key, value } of reading.range('index', prefix, afterPrefix(prefix))) rowsOf(value, key);
+}
+
+/** Start of the keys of a field in a segment. */
+export function fieldPrefix(segment: number, fieldNumber: number): Buffer {
+  const key = Buffer.allocUnsafe(6);
+  key.writeUInt32BE(segment, 0);
+  key.writeUInt16BE(fieldNumber, 4);
+  return key;
+}
+
+const NO_ROWS = new Uint16Array(0);
+
+function* postings(reading: Reading, prefix: Uint8Array, range: TermRange): Generator<{ first: number; offsets: Uint16Array }> {
+  const from = Buffer.concat([prefix, termKey(range.from)]);
+  const to = Buffer.concat([prefix, termKey(range.to)]);
+  for (const { key, value } of reading.range('index', from, to)) {
+    yield { first: new DataView(key.buffer, key.byteOffset + key.length - 4, 4).getUint32(0) * BLOCK_ROWS, offsets: rowsOf(value, key) };
+  }
+}
+
+function estimate(
+  reading: Reading,
+  prefix: Uint8Array,
+  schema: FieldSchema,
+  condition: FieldCondition,
+  rows: number,
+): { min: number; max: number } | null {
+  const plan = conditionTerms(schema.type, condition, schema.params);
+  if (plan === null) return null;
+  let keys = 0;
+  let sum = 0;
+  let largest = 0;
+  for (const range of plan.ranges) {
+    let inRange = 0;
+    for (const { offsets } of postings(reading, prefix, range)) {
+      if (++keys > ESTIMATE_KEYS_MAX) return null;
+      // Records of one block under several terms may hold the same row; only one record is sure to count once.
+      inRange = Math.max(inRange, offsets.length);
+      sum += offsets.length;
+    }
+    largest = Math.max(largest, inRange);
+  }
+  const max = Math.min(sum, rows);
+  const min = Math.min(largest, max);
+  if (plan.complement) return { min: plan.exact ? rows - max : 0, max: rows - min };
+  return { min: plan.exact ? min : 0, max };
+}
+
+/** The bytes of a term as they stand in keys, ended. */
+function termKey(term: Uint8Array): Uint8Array {
+  let zeros = 0;
+  for (const byte of term) if (byte === 0) zeros++;
+  const key = new Uint8Array(term.length + zeros + 2);
+  let at = 0;
+  for (const byte of term) {
+    key[at++] = byte;
+    if (byte === 0) key[at++] = 0xff;
+  }
+  return key;
+}
+
+function blockKey(block: number): Buffer {
+  const key = Buffer.allocUnsafe(4);
+  key.writeUInt32BE(block, 0);
+  return key;
+}
+
+function rowsOf(record: Uint8Array, key: Uint8Array): Uint16Array {
+  const body = uncheck(record, `index/${Buffer.from(key).toString('hex')}`);
+  // A copy: the body may lie at an odd place, and `slice` of a Buffer is none.
+  return new Uint16Array(new Uint8Array(body).buffer);
+}

@@ -1,0 +1,170 @@
+/**
+ * What each update operation does to a replica. An operation that cannot be carried out throws a `TroupeError` before
+ * it has changed anything, so its neighbours in the transaction are not concerned.
+ * Applying is a function of the operation and of what was there, so replay comes to the same.
+ */
+
+import { TroupeError } from '../../protocols/errors.js';
+import { stringifyJson } from '../../protocols/json.js';
+import type { Payload } from '../../protocols/model/payload.js';
+import type { PointId } from '../../protocols/model/point-id.js';
+import type { PointBatch, PointsSelector, UpdateOperation } from '../../protocols/model/update.js';
+import { deleteAtPath, mergePayload, setAtPath } from '../../query/payload-edit.js';
+import type { Location, Transaction } from './transaction.js';
+
+/** Applies one operation. version: its number. Errors: `notFound` for ids that must be there; `storage`. */
+export function applyOperation(transaction: Transaction, operation: UpdateOperation, version: number): void {
+  switch (operation.kind) {
+    case 'upsert':
+      upsert(transaction, operation, version);
+      break;
+    case 'updateVectors':
+      updateVectors(transaction, operation, version);
+      break;
+    case 'deleteVectors':
+      for (const location of selected(transaction, operation.selector)) deleteVectors(transaction, location, operation.names, version);
+      break;
+    case 'deletePoints':
+      deletePoints(transaction, operation.selector);
+      break;
+    case 'setPayload': {
+      const { key, payload } = operation;
+      changePayloads(transaction, operation.selector, version, (old) =>
+        key === null ? mergePayload(old, payload) : setAtPath(old, key, payload),
+      );
+      break;
+    }
+    case 'overwritePayload':
+      changePayloads(transaction, operation.selector, version, () => operation.payload);
+      break;
+    case 'deletePayload':
+      changePayloads(transaction, operation.selector, version, (old) => operation.keys.reduce(deleteAtPath, old));
+      break;
+    case 'clearPayload':
+      changePayloads(transaction, operation.selector, version, () => ({}));
+      break;
+    case 'createFieldIndex': {
+      const known = transaction.manifest.fields.find((field) => field.name === operation.field);
+      if (known === undefined || stringifyJson(known.schema) !== stringifyJson(operation.schema))
+        transaction.createField(operation.field, operation.schema);
+      break;
+    }
+    case 'deleteFieldIndex':
+      transaction.deleteField(operation.field);
+      break;
+    default:
+      unreachable(operation);
+  }
+  transaction.flushIndex();
+}
+
+function upsert(transaction: Transaction, operation: UpdateOperation & { kind: 'upsert' }, version: number): void {
+  const { batch, mode = 'upsert', filter = null } = operation;
+  const vectors = vectorRows(batch);
+  batch.ids.forEach((id, point) => {
+    const old = transaction.find(id);
+    if (old === undefined ? mode === 'updateOnly' : mode === 'insertOnly') return;
+    if (old !== undefined && filter !== null && !transaction.matches(filter, old)) return;
+    const added = transaction.append(id, version);
+    setVectors(added, batch, vectors, point);
+    const payload = batch.payloads[point];
+    if (payload !== undefined) transaction.setPayload(added, textOf(payload), payload);
+    if (old !== undefined) transaction.remove(old, added);
+  });
+}
+
+function updateVectors(transaction: Transaction, operation: UpdateOperation & { kind: 'updateVectors' }, version: number): void {
+  const { batch, filter = null } = operation;
+  mustBeThere(transaction, batch.ids);
+  const vectors = vectorRows(batch);
+  batch.ids.forEach((id, point) => {
+    const old = transaction.find(id) as Location;
+    if (filter !== null && !transaction.matches(filter, old)) return;
+    const added = copyPoint(transaction, old, version);
+    setVectors(added, batch, vectors, point);
+    transaction.setPayload(added, transaction.payloadText(old));
+    transaction.remove(old, added);
+  });
+}
+
+function deleteVectors(transaction: Transaction, old: Location, names: readonly string[], version: number): void {
+  const { segment } = old;
+  const vectors = names.map((name) => segment.vectorIndex(name)).filter((vector) => vector >= 0 && segment.hasVector(vector, old.row));
+  if (vectors.length === 0) return;
+  const added = copyPoint(transaction, old, version);
+  for (const vector of vectors) added.segment.clearVector(vector, added.row);
+  transaction.setPayload(added, transaction.payloadText(old));
+  transaction.remove(old, added);
+}
+
+function deletePoints(transaction: Transaction, selector: PointsSelector): void {
+  if (selector.kind === 'filter') {
+    for (const location of transaction.matching(selector.filter)) transaction.remove(location);
+    return;
+  }
+  for (const id of selector.ids) {
+    const location = transaction.find(id);
+    if (location !== undefined) transaction.remove(location);
+  }
+}
+
+function changePayloads(transaction: Transaction, selector: PointsSelector, version: number, change: (old: Payload) => Payload): void {
+  for (const old of selected(transaction, selector)) {
+    const payload = change(transaction.payload(old));
+    const added = copyPoint(transaction, old, version);
+    transaction.setPayload(added, textOf(payload), payload);
+    transaction.remove(old, added);
+  }
+}
+
+/** The points that are meant. Errors: `notFound` when one of the ids is not there. */
+function selected(transaction: Transaction, selector: PointsSelector): Location[] {
+  if (selector.kind === 'filter') return transaction.matching(selector.filter);
+  return mustBeThere(transaction, [...new Set(selector.ids)]);
+}
+
+function mustBeThere(transaction: Transaction, ids: readonly PointId[]): Location[] {
+  return ids.map((id) => {
+    const location = transaction.find(id);
+    if (location === undefined) throw new TroupeError('notFound', `No point with id ${id} found`);
+    return location;
+  });
+}
+
+/** A new row with the id and vectors of a point. */
+function copyPoint(transaction: Transaction, old: Location, version: number): Location {
+  const added = transaction.append(old.segment.idAt(old.row), version);
+  added.segment.copyVectors(added.row, old.segment, old.row);
+  return added;
+}
+
+/** For each column of a batch: the row that belongs to a point, -1 for none; null when they are the same. */
+function vectorRows(batch: PointBatch): (Int32Array | null)[] {
+  return batch.vectors.map(({ points }) => {
+    if (points === null) return null;
+    const rows = new Int32Array(batch.ids.length).fill(-1);
+    points.forEach((point, row) => {
+      rows[point] = row;
+    });
+    return rows;
+  });
+}
+
+function setVectors({ segment, row }: Location, batch: PointBatch, vectors: readonly (Int32Array | null)[], point: number): void {
+  batch.vectors.forEach((column, at) => {
+    const rows = vectors[at] as Int32Array | null;
+    const from = rows === null ? point : (rows[point] as number);
+    if (from < 0) return;
+    const vector = segment.vectorIndex(column.name);
+    if (vector < 0) throw new Error(`no vector \`${column.name}\` in segment ${segment.id}`);
+    segment.setVector(vector, row, column.values, from * column.dim);
+  });
+}
+
+function textOf(payload: Payload): Uint8Array {
+  return Buffer.from(stringifyJson(payload), 'utf8');
+}
+
+function unreachable(operation: never): never {
+  throw new Error(`unknown operation: ${JSON.stringify(operation)}`);
+}

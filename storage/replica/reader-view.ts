@@ -1,0 +1,118 @@
+/** What a thread that does not write a replica reads of its LMDB environment: the state, and the appendable segments' records. */
+
+import path from 'node:path';
+import type { PointId } from '../../protocols/model/point-id.js';
+import type { FieldIndex } from '../../query/filter/source.js';
+import { afterPrefix, type Entry, SnapshotReader } from '../lmdb.js';
+import { appendableFieldIndex } from './appendable-index.js';
+import { decodeManifest, type ManifestField } from './manifest.js';
+import {
+  damagedRecord,
+  decodeState,
+  ID_KEY_BYTES,
+  MANIFEST_KEY,
+  rowKey,
+  STATE_KEY,
+  type StateRecord,
+  segmentPrefix,
+  uncheck,
+  writeIdKey,
+} from './records.js';
+
+const SCAN_PAGE_ENTRIES = 256;
+const EMPTY_PAYLOAD: Uint8Array = new TextEncoder().encode('{}');
+
+/** Everything between a `refresh` and the next one (or `release`) is read from one snapshot. */
+export interface ReplicaView {
+  /** Moves to the newest commit and returns its state. Errors: `storage`. */
+  refresh(): StateRecord;
+  /** Lets the snapshot go; call it when a request is done, as a held snapshot keeps LMDB from using old pages again. */
+  release(): void;
+  /** JSON text of a row's payload, `{}` for an empty one. Errors: `storage` when it is damaged. */
+  payloadText(segment: number, row: number): Uint8Array;
+  /** The row of an appendable segment that holds a point now. */
+  findRow(segment: number, id: PointId): number | undefined;
+  /** Rows of an appendable segment's points in id order, from an id on (null: from the first). */
+  scanIds(segment: number, from: PointId | null): IterableIterator<number>;
+  /** An appendable segment's index of a field over its first `rows` rows; undefined when the field has none. Valid as long as the snapshot. */
+  fieldIndex(segment: number, field: string, rows: number): FieldIndex | undefined;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the view. folder: the replica's, or its `lmdb` folder. The replica's writer, in this process, must have opened it before.
+ * `initChecksum` must have been awaited in this thread. Errors: `storage`.
+ */
+export function openReplicaView(folder: string): ReplicaView {
+  const reader = SnapshotReader.openReadOnly(path.basename(folder) === 'lmdb' ? folder : path.join(folder, 'lmdb'));
+  return new LmdbReplicaView(reader);
+}
+
+class LmdbReplicaView implements ReplicaView {
+  private readonly idKey = Buffer.alloc(ID_KEY_BYTES);
+  private generation = -1;
+  private fieldsGeneration = -1;
+  private fields: ReadonlyMap<string, ManifestField> = new Map();
+
+  constructor(private readonly reader: SnapshotReader) {}
+
+  refresh(): StateRecord {
+    this.reader.refresh();
+    const record = this.reader.peek('meta', STATE_KEY);
+    if (record === undefined) throw damagedRecord('meta/state');
+    const state = decodeState(record);
+    this.generation = state.generation;
+    return state;
+  }
+
+  release(): void {
+    this.reader.release();
+  }
+
+  payloadText(segment: number, row: number): Uint8Array {
+    const record = this.reader.get('payload', rowKey(segment, row));
+    return record === undefined ? EMPTY_PAYLOAD : uncheck(record, `payload/${segment}/${row}`);
+  }
+
+  findRow(segment: number, id: PointId): number | undefined {
+    writeIdKey(segment, id, this.idKey);
+    return this.reader.getUint32('ids', this.idKey);
+  }
+
+  *scanIds(segment: number, from: PointId | null): IterableIterator<number> {
+    const prefix = segmentPrefix(segment);
+    const end = afterPrefix(prefix);
+    let start: Uint8Array = prefix;
+    if (from !== null) {
+      start = Buffer.alloc(ID_KEY_BYTES);
+      writeIdKey(segment, from, start as Buffer);
+    }
+    // In pages, so that whoever stops in the middle leaves no cursor that holds the snapshot.
+    for (;;) {
+      const page = this.reader.page('ids', start, end, SCAN_PAGE_ENTRIES);
+      for (const { value } of page) yield new DataView(value.buffer, value.byteOffset, 4).getUint32(0, true);
+      if (page.length < SCAN_PAGE_ENTRIES) return;
+      start = Buffer.concat([(page.at(-1) as Entry).key, Uint8Array.of(0)]);
+    }
+  }
+
+  fieldIndex(segment: number, field: string, rows: number): FieldIndex | undefined {
+    const known = this.knownFields().get(field);
+    return known && appendableFieldIndex(this.reader, segment, known.number, known.schema, rows);
+  }
+
+  async close(): Promise<void> {
+    await this.reader.close();
+  }
+
+  /** Fields change with the generation only. */
+  private knownFields(): ReadonlyMap<string, ManifestField> {
+    if (this.fieldsGeneration !== this.generation) {
+      const record = this.reader.get('meta', MANIFEST_KEY);
+      if (record === undefined) throw damagedRecord('meta/manifest');
+      this.fields = new Map(decodeManifest(record).fields.map((field) => [field.name, field]));
+      this.fieldsGeneration = this.generation;
+    }
+    return this.fields;
+  }
+}

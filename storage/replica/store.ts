@@ -1,0 +1,706 @@
+/**
+ * A replica on disk and in memory, as its home worker holds it: the only one that writes it.
+ *
+ * W1: an operation is acknowledged only when its WAL record is on disk, and completed only when its effects are.
+ * W2: operations are applied in the order of their numbers, each once: the state record's `appliedOperation` and the
+ *     effects change in one transaction.
+ * W3: a transaction that fails leaves memory and disk as they were.
+ * W4: generations, segment ids and field numbers are never used twice within a process, also where a commit failed.
+ */
+
+import { rmSync } from 'node:fs';
+import path from 'node:path';
+import { TroupeError } from '../../protocols/errors.js';
+import type { CollectionConfig, FieldSchema, FieldType } from '../../protocols/model/collection.js';
+import { vectorsByName } from '../../protocols/model/collection.js';
+import type { FieldCondition } from '../../protocols/model/filter.js';
+import type { LoggedOperation } from '../../protocols/operation-codec.js';
+import { emptyBits, forEachBit, unite } from '../../query/filter/bits.js';
+import { initChecksum } from '../checksum.js';
+import type { BuildResult, BuildSources, ReplicaSpec, ReplicaStats, SegmentStats } from '../engine/messages.js';
+import { afterPrefix, Environment, LmdbError } from '../lmdb.js';
+import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
+import { openFieldIndex } from '../segment/index/open.js';
+import { closeSegmentFiles } from '../segment/payload-file.js';
+import { cleanSegmentFolders, loadSealed, segmentFolder } from '../segment/sealed.js';
+import { WriteAheadLog } from '../wal.js';
+import { verifyFieldIndex, visitIndexedRows } from './appendable-index.js';
+import { applyOperation } from './apply.js';
+import { isMarkedMade, markMade } from './made-file.js';
+import { decodeManifest, encodeManifest, type Manifest, type ManifestField, type ManifestSegment } from './manifest.js';
+import {
+  damagedRecord,
+  decodeState,
+  encodeState,
+  ID_KEY_BYTES,
+  MANIFEST_KEY,
+  rowKey,
+  STATE_KEY,
+  type StateRecord,
+  segmentPrefix,
+  unseal,
+  writeIdKey,
+} from './records.js';
+import { ELEMENT_BYTES, makeAppendable, SegmentRows } from './segment-rows.js';
+import { fieldsOf, type ReplicaShape, Transaction, type TransactionHost } from './transaction.js';
+
+export interface ReplicaHooks {
+  /** A new set of segments, before the commit that makes it current. */
+  publish(spec: ReplicaSpec, openCommit: number, fields: ReadonlyMap<string, FieldSchema>, set: SegmentSet): void;
+  /** The set of this generation is committed. */
+  published(generation: number): void;
+  /** Something went wrong that no answer tells. */
+  warn(message: string): void;
+  now(): number;
+}
+
+/** An operation with its number. `logged` ones are in the WAL already. */
+interface NumberedOperation {
+  readonly operation: number;
+  readonly logged: LoggedOperation;
+}
+
+/** How an operation went. `skipped`: the one it hangs on failed. */
+export type Outcome = { readonly operation: number; readonly error: TroupeError | 'skipped' | null };
+
+/** Bytes of operations that are replayed in one transaction. */
+const REPLAY_BYTES_MAX = 16 * 2 ** 20;
+/** Records of a dropped segment that are removed in one transaction. */
+const PURGE_RECORDS = 4096;
+const PURGED_DATABASES = ['rows', 'ids', 'payload', 'index', 'deleted'] as const;
+const NOT_TAKEN = 0xffff_ffff;
+const EMPTY_MANIFEST: Manifest = { segments: [], fields: [], nextSegment: 1, nextField: 1, dropped: [] };
+
+/** A segment that left the set and may go when no reader is before `generation` any more. */
+interface RetiredSegment {
+  readonly generation: number;
+  readonly handle: SegmentHandle;
+}
+
+export class ReplicaStore implements TransactionHost {
+  readonly environment: Environment;
+  readonly openCommit: number;
+  private spec: ReplicaSpec;
+  private shape: ReplicaShape;
+  private readonly wal: WriteAheadLog;
+  /** In the WAL and acknowledged, not applied yet. */
+  private backlog: NumberedOperation[] = [];
+  private lastOperation: number;
+  private lastGeneration: number;
+  private lastSegment: number;
+  private commits = 0;
+  private lastWriteMs = 0;
+  private retiring: RetiredSegment[] = [];
+  /** Segments whose records can be removed. */
+  private purging: number[];
+
+  private constructor(
+    spec: ReplicaSpec,
+    private readonly hooks: ReplicaHooks,
+    environment: Environment,
+    wal: WriteAheadLog,
+    shape: ReplicaShape,
+  ) {
+    this.spec = spec;
+    this.environment = environment;
+    this.wal = wal;
+    this.shape = shape;
+    this.openCommit = shape.commit;
+    this.lastOperation = Math.max(shape.appliedOperation, wal.lastOperation);
+    this.lastGeneration = shape.generation;
+    this.lastSegment = shape.manifest.nextSegment - 1;
+    this.purging = [...shape.manifest.dropped];
+  }
+
+  /**
+   * Opens a replica, or makes it; replays what the WAL holds beyond the applied operation.
+   * damaged: what a check of its LMDB file has found. Errors: `storage`, naming the file or record.
+   */
+  static async open(spec: ReplicaSpec, damaged: string | null, hooks: ReplicaHooks): Promise<ReplicaStore> {
+    await initChecksum();
+    if (damaged !== null) throw new TroupeError('storage', damaged);
+    const environment = Environment.open(path.join(spec.folder, 'lmdb'), writeFirstRecords);
+    try {
+      if (environment.isNew && isMarkedMade(spec.folder))
+        throw new TroupeError('storage', `${path.join(spec.folder, 'lmdb', 'data.mdb')} is missing or empty`);
+      const loaded = await loadReplica(environment, spec, hooks);
+      const store = new ReplicaStore(spec, hooks, environment, new WriteAheadLog(environment), loaded.shape);
+      cleanSegmentFolders(spec.folder, new Set(loaded.shape.segments.map((segment) => segment.id)));
+      store.begin(loaded.repair);
+      markMade(spec.folder);
+      return store;
+    } catch (error) {
+      await environment.close();
+      throw error;
+    }
+  }
+
+  /** First publication (with an appendable segment where there is none), repairs, replay. */
+  private begin(repair: (transaction: Transaction) => void): void {
+    this.transact((transaction) => {
+      repair(transaction);
+      transaction.reshape(transaction.segments);
+      if (!transaction.segments.some((segment) => segment.room > 0)) transaction.addSegment(this.makeSegment());
+    });
+    let group: NumberedOperation[] = [];
+    let groupBytes = 0;
+    for (const { operation, logged, bytes } of this.wal.after(this.shape.appliedOperation)) {
+      group.push({ operation, logged });
+      groupBytes += bytes;
+      if (groupBytes < REPLAY_BYTES_MAX) continue;
+      this.replay(group);
+      group = [];
+      groupBytes = 0;
+    }
+    this.replay(group);
+  }
+
+  private replay(group: NumberedOperation[]): void {
+    this.backlog.push(...group);
+    this.apply([]);
+    if (this.backlog.length > 0)
+      throw new TroupeError('storage', `operations from ${this.backlog[0]?.operation} on of the WAL cannot be applied`);
+  }
+
+  // ---------------------------------------------------------------- writes
+
+  /** Puts operations in the WAL, on disk on return, to be applied by the next `apply`. Returns their numbers. Errors: `storage`; nothing is logged then. */
+  log(operations: readonly LoggedOperation[]): number[] {
+    const numbered = this.number(operations);
+    try {
+      this.environment.write(() => {
+        for (const { operation, logged } of numbered) this.wal.append(operation, logged);
+      });
+    } catch (error) {
+      this.wal.forget();
+      throw error;
+    }
+    this.wal.keep();
+    this.commits++;
+    this.lastOperation += numbered.length;
+    this.backlog.push(...numbered);
+    return numbered.map(({ operation }) => operation);
+  }
+
+  /**
+   * Applies what was logged, then logs and applies `operations`, in one transaction that is on disk on return.
+   * Returns how each of `operations` went. A disk that refuses is the outcome of all of them: they are not in the WAL
+   * then, and what was logged waits for the next call. An operation that meets a bug is alone with it.
+   */
+  apply(operations: readonly LoggedOperation[]): Outcome[] {
+    const numbered = this.number(operations);
+    if (numbered.length + this.backlog.length === 0) return [];
+    try {
+      const outcomes = this.applyTogether(this.backlog, numbered);
+      this.backlog = [];
+      return outcomes.slice(outcomes.length - numbered.length);
+    } catch (error) {
+      if (error instanceof LmdbError) return numbered.map(({ operation }) => ({ operation, error }));
+      return this.applyOneByOne(operations, error);
+    }
+  }
+
+  private number(operations: readonly LoggedOperation[]): NumberedOperation[] {
+    return operations.map((logged, index) => ({ operation: this.lastOperation + 1 + index, logged }));
+  }
+
+  private applyTogether(logged: readonly NumberedOperation[], unlogged: readonly NumberedOperation[]): Outcome[] {
+    const outcomes = this.transact((transaction) => {
+      for (const { operation, logged: operationToLog } of unlogged) this.wal.append(operation, operationToLog);
+      return applyAll(transaction, [...logged, ...unlogged]);
+    });
+    this.lastOperation += unlogged.length;
+    this.lastWriteMs = this.hooks.now();
+    return outcomes;
+  }
+
+  /** After a bug within a group: the operation that meets it is passed over, the others are applied. */
+  private applyOneByOne(operations: readonly LoggedOperation[], cause: unknown): Outcome[] {
+    this.hooks.warn(`a group of operations failed and is applied one by one: ${textOf(cause)}`);
+    while (this.backlog.length > 0) {
+      const next = this.backlog[0] as NumberedOperation;
+      try {
+        this.applyTogether([next], []);
+      } catch (error) {
+        if (error instanceof LmdbError) return operations.map(() => ({ operation: 0, error }));
+        this.hooks.warn(`operation ${next.operation} cannot be applied and is passed over: ${textOf(error)}`);
+        this.transact((transaction) => {
+          transaction.appliedOperation = next.operation;
+        });
+      }
+      this.backlog.shift();
+    }
+    let broken = false;
+    return operations.map((logged): Outcome => {
+      const operation = this.lastOperation + 1;
+      if (logged.chained && broken) return { operation, error: 'skipped' };
+      try {
+        const [outcome] = this.applyTogether([], [{ operation, logged: { ...logged, chained: false } }]) as [Outcome];
+        broken = outcome.error !== null;
+        return outcome;
+      } catch (error) {
+        broken = true;
+        const known =
+          error instanceof TroupeError
+            ? error
+            : new TroupeError('internal', `the operation cannot be applied: ${textOf(error)}`, { cause: error });
+        return { operation, error: known };
+      }
+    });
+  }
+
+  /** Runs `change` in a transaction; W3. */
+  private transact<T>(change: (transaction: Transaction) => T): T {
+    const transaction = new Transaction(this, this.shape);
+    let result: T;
+    try {
+      result = this.environment.write(() => {
+        const changed = change(transaction);
+        this.wal.trim(transaction.appliedOperation, this.spec.config.wal_config.wal_capacity_mb * 2 ** 20);
+        transaction.flush();
+        return changed;
+      });
+    } catch (error) {
+      transaction.undo();
+      this.wal.forget();
+      throw error;
+    }
+    this.wal.keep();
+    this.shape = transaction.shape;
+    this.commits++;
+    if (transaction.hasNewGeneration) this.hooks.published(this.shape.generation);
+    return result;
+  }
+
+  // ---------------------------------------------------------------- host of transactions
+
+  nextGeneration(): number {
+    return ++this.lastGeneration;
+  }
+
+  makeSegment(): SegmentRows {
+    return makeAppendable(++this.lastSegment, this.spec.config, slotsOf(this.spec));
+  }
+
+  publish(set: SegmentSet, fields: ReadonlyMap<string, FieldSchema>): void {
+    this.hooks.publish(this.spec, this.openCommit, fields, set);
+  }
+
+  // ---------------------------------------------------------------- builds
+
+  /** Freezes segments as the sources of a build. Errors: `conflict` when one of them is not there or is being built from. */
+  beginBuild(ids: readonly number[]): BuildSources {
+    const sources = ids.map((id) => this.segment(id));
+    for (const source of sources)
+      if (source.building) throw new TroupeError('conflict', `segment ${source.id} is the source of another build`);
+    for (const source of sources) {
+      source.frozen = true;
+      source.building = true;
+    }
+    return {
+      spec: this.spec,
+      openCommit: this.openCommit,
+      seq: this.shape.commit - this.openCommit,
+      rows: sources.map((source) => source.rows),
+      sources: sources.map((source) => source.handle),
+      fields: fieldsOf(this.shape.manifest),
+      segmentId: ++this.lastSegment,
+    };
+  }
+
+  /** Replaces the sources of a build by what came of it, with all deletions that happened meanwhile. */
+  publishBuild(result: BuildResult): void {
+    try {
+      const sources = result.sources.map((id) => this.segment(id));
+      if (result.plan === 'fieldIndex') this.replaceHandle(sources[0] as SegmentRows, result.handle);
+      else this.replaceSources(sources, result);
+      for (const source of sources) source.building = false;
+    } catch (error) {
+      this.abandonBuild(result.sources);
+      if (result.plan === 'segment') removeFolder(result.handle);
+      throw error;
+    }
+  }
+
+  /** The segments are no longer sources of a build; they take rows again where there is room. */
+  abandonBuild(ids: readonly number[]): void {
+    for (const segment of this.shape.segments) {
+      if (!ids.includes(segment.id)) continue;
+      segment.building = false;
+      segment.frozen = !segment.isAppendable;
+    }
+  }
+
+  private replaceHandle(segment: SegmentRows, handle: SegmentHandle): void {
+    const { fields } = this.shape.manifest;
+    const current = segment.handle;
+    const currentDamage = segment.damagedFiles;
+    const wanted = handle.fieldIndexes.filter((index) =>
+      fields.some((field) => field.name === index.field && field.schema.type === index.type),
+    );
+    this.transact((transaction) => {
+      segment.handle = { ...current, fieldIndexes: wanted };
+      transaction.onUndo(() => {
+        segment.handle = current;
+      });
+      transaction.reshape(transaction.segments);
+    });
+    segment.damagedFiles = currentDamage.filter((file) => !file.startsWith('index.'));
+    trackSealedFields(segment, fields);
+  }
+
+  private replaceSources(sources: readonly SegmentRows[], result: BuildResult): void {
+    const { fields } = this.shape.manifest;
+    const built = new SegmentRows(result.handle, result.handle.rows);
+    sources.forEach((source, at) => {
+      carryDeletions(source, new Uint32Array(result.rowMaps[at] as SharedArrayBuffer), result.seq, built);
+    });
+    const ids = sources.map((source) => source.id);
+    this.transact((transaction) => {
+      transaction.removeSegments(ids);
+      if (built.rows === 0) return;
+      trackSealedFields(built, fields);
+      transaction.addSegment(built);
+      transaction.storeDeletions(built);
+    });
+    const generation = this.shape.generation;
+    this.retiring.push(...sources.map((source) => ({ generation, handle: source.handle })));
+    if (built.rows === 0) removeFolder(built.handle);
+  }
+
+  /** All readers have dropped the sets before `generation`: what only those had can be removed. */
+  retired(generation: number): void {
+    const [gone, kept] = partition(this.retiring, (retired) => retired.generation <= generation);
+    this.retiring = kept;
+    for (const { handle } of gone) {
+      if (handle.kind === 'sealed') removeFolder(handle);
+      this.purging.push(handle.id);
+    }
+  }
+
+  /** Removes some records of dropped segments, in one transaction. Whether there is more to remove. Errors: `storage`. */
+  purge(): boolean {
+    const segment = this.purging[0];
+    if (segment === undefined) return false;
+    const prefix = segmentPrefix(segment);
+    const finished = this.environment.write(() => {
+      for (const database of PURGED_DATABASES) {
+        if (this.environment.removeRange(database, prefix, afterPrefix(prefix), PURGE_RECORDS) === PURGE_RECORDS) return false;
+      }
+      this.environment.put('meta', MANIFEST_KEY, encodeManifest(this.manifestWithout(segment)));
+      return true;
+    });
+    if (finished) {
+      this.purging.shift();
+      this.shape = { ...this.shape, manifest: this.manifestWithout(segment) };
+    }
+    return this.purging.length > 0;
+  }
+
+  private manifestWithout(segment: number): Manifest {
+    return { ...this.shape.manifest, dropped: this.shape.manifest.dropped.filter((id) => id !== segment) };
+  }
+
+  // ---------------------------------------------------------------- the rest
+
+  /** Takes a changed configuration over and publishes it. */
+  configure(config: CollectionConfig): void {
+    const { spec } = this;
+    this.spec = { ...spec, config };
+    try {
+      this.transact((transaction) => {
+        transaction.reshape(transaction.segments);
+      });
+    } catch (error) {
+      this.spec = spec;
+      throw error;
+    }
+  }
+
+  get config(): CollectionConfig {
+    return this.spec.config;
+  }
+
+  stats(): ReplicaStats {
+    const { segments, manifest, appliedOperation } = this.shape;
+    const stats = segments.map((segment) => segmentStats(segment, manifest.fields, this.spec.config));
+    const fieldPoints = manifest.fields.map(({ name }): [string, number] => [
+      name,
+      segments.reduce((sum, segment) => sum + (segment.indexed.get(name)?.count ?? 0), 0),
+    ]);
+    return {
+      key: this.spec.key,
+      points: segments.reduce((sum, segment) => sum + segment.live, 0),
+      segments: stats,
+      fields: fieldsOf(manifest),
+      fieldPoints: new Map(fieldPoints),
+      appliedOperation,
+      queuedOperations: this.backlog.length,
+      commits: this.commits,
+      walBytes: this.wal.bytes,
+      lastWriteMs: this.lastWriteMs,
+    };
+  }
+
+  async close(): Promise<void> {
+    for (const segment of this.shape.segments) if (!segment.isAppendable) closeSegmentFiles(segment.handle);
+    for (const { handle } of this.retiring) if (handle.kind === 'sealed') closeSegmentFiles(handle);
+    await this.environment.close();
+  }
+
+  private segment(id: number): SegmentRows {
+    const segment = this.shape.segments.find((known) => known.id === id);
+    if (segment === undefined) throw new TroupeError('conflict', `there is no segment ${id}`);
+    return segment;
+  }
+}
+
+// ------------------------------------------------------------------ applying
+
+function applyAll(transaction: Transaction, operations: readonly NumberedOperation[]): Outcome[] {
+  let failed = false;
+  return operations.map(({ operation, logged }): Outcome => {
+    transaction.appliedOperation = operation;
+    if (logged.chained && failed) return { operation, error: 'skipped' };
+    try {
+      applyOperation(transaction, logged.operation, operation);
+      failed = false;
+      return { operation, error: null };
+    } catch (error) {
+      // Only what was found out before anything changed is the operation's own affair; the rest ends the transaction.
+      if (!(error instanceof TroupeError) || error.code !== 'notFound') throw error;
+      failed = true;
+      return { operation, error };
+    }
+  });
+}
+
+// ------------------------------------------------------------------ opening
+
+function writeFirstRecords(environment: Environment): void {
+  environment.put('meta', STATE_KEY, encodeState({ generation: 0, commit: 0, appliedOperation: 0, appendable: new Map() }));
+  environment.put('meta', MANIFEST_KEY, encodeManifest(EMPTY_MANIFEST));
+}
+
+interface LoadedReplica {
+  readonly shape: ReplicaShape;
+  /** Builds damaged records again that other records hold the content of. */
+  readonly repair: (transaction: Transaction) => void;
+}
+
+async function loadReplica(environment: Environment, spec: ReplicaSpec, hooks: ReplicaHooks): Promise<LoadedReplica> {
+  const record = environment.get('meta', STATE_KEY);
+  if (record === undefined) throw damagedRecord('meta/state');
+  const state = decodeState(record);
+  const manifest = decodeManifest(environment.get('meta', MANIFEST_KEY) ?? new Uint8Array(0));
+  const segments: SegmentRows[] = [];
+  const repairs: ((transaction: Transaction) => void)[] = [];
+  for (const described of manifest.segments) {
+    if (described.kind === 'sealed') segments.push(await loadSealedSegment(environment, spec, described, manifest.fields, hooks));
+    else segments.push(loadAppendable(environment, spec, described, state, manifest.fields, repairs, hooks));
+  }
+  const { generation, commit, appliedOperation } = state;
+  return {
+    shape: { segments, manifest, generation, commit, appliedOperation },
+    repair: (transaction) => {
+      for (const repair of repairs) repair(transaction);
+    },
+  };
+}
+
+async function loadSealedSegment(
+  environment: Environment,
+  spec: ReplicaSpec,
+  described: ManifestSegment,
+  fields: readonly ManifestField[],
+  hooks: ReplicaHooks,
+): Promise<SegmentRows> {
+  const { handle, damagedFiles } = await loadSealed(segmentFolder(spec.folder, described.id), {
+    slots: slotsOf(spec),
+    onDiskPayload: spec.config.params.on_disk_payload,
+    fields: new Map(fields.map((field) => [field.name, field.schema])),
+  });
+  for (const file of damagedFiles)
+    hooks.warn(`${path.join(segmentFolder(spec.folder, described.id), file)} is damaged; it is left out until it is built again`);
+  const segment = new SegmentRows(handle, handle.rows);
+  segment.damagedFiles = damagedFiles;
+  loadDeletions(environment, segment);
+  trackSealedFields(segment, fields);
+  return segment;
+}
+
+function loadAppendable(
+  environment: Environment,
+  spec: ReplicaSpec,
+  described: ManifestSegment,
+  state: StateRecord,
+  fields: readonly ManifestField[],
+  repairs: ((transaction: Transaction) => void)[],
+  hooks: ReplicaHooks,
+): SegmentRows {
+  const segment = makeAppendable(described.id, spec.config, slotsOf(spec), described.capacity);
+  const prefix = segmentPrefix(described.id);
+  let payloads = 0;
+  for (const { key, value } of environment.range('rows', prefix, afterPrefix(prefix))) {
+    const name = `rows/${described.id}/${segment.rows}`;
+    if (Buffer.compare(key, rowKey(described.id, segment.rows)) !== 0) throw damagedRecord(name);
+    const added = segment.loadChunk(unseal(value, name));
+    if (added === null) throw damagedRecord(name);
+    payloads += added;
+  }
+  if (segment.rows !== state.appendable.get(described.id)) throw damagedRecord(`rows/${described.id}/${segment.rows}`);
+  if (payloads !== countRecords(environment, prefix)) throw damagedRecord(`payload/${described.id}`);
+  loadDeletions(environment, segment);
+  if (!idsAgree(environment, segment)) {
+    hooks.warn(`ids of segment ${segment.id} are damaged and made anew from its rows`);
+    repairs.push((transaction) => remakeIds(transaction, segment));
+  }
+  for (const field of fields) loadFieldIndex(environment, segment, field, repairs, hooks);
+  return segment;
+}
+
+function loadDeletions(environment: Environment, segment: SegmentRows): void {
+  const prefix = segmentPrefix(segment.id);
+  for (const { key, value } of environment.range('deleted', prefix, afterPrefix(prefix))) {
+    segment.loadDeletedBlock(Buffer.from(key).readUInt32BE(4), value);
+  }
+}
+
+function countRecords(environment: Environment, prefix: Uint8Array): number {
+  return environment.count('payload', prefix, afterPrefix(prefix));
+}
+
+/** Whether exactly the live rows of an appendable segment have their id record. */
+function idsAgree(environment: Environment, segment: SegmentRows): boolean {
+  const prefix = segmentPrefix(segment.id);
+  if (environment.count('ids', prefix, afterPrefix(prefix)) !== segment.live) return false;
+  const key = Buffer.alloc(ID_KEY_BYTES);
+  for (let row = 0; row < segment.rows; row++) {
+    if (!segment.isLive(row)) continue;
+    writeIdKey(segment.id, segment.idAt(row), key);
+    if (environment.getUint32('ids', key) !== row) return false;
+  }
+  return true;
+}
+
+function remakeIds(transaction: Transaction, segment: SegmentRows): void {
+  const { environment } = transaction;
+  const prefix = segmentPrefix(segment.id);
+  environment.removeRange('ids', prefix, afterPrefix(prefix), Number.MAX_SAFE_INTEGER);
+  const key = Buffer.alloc(ID_KEY_BYTES);
+  const value = Buffer.alloc(4);
+  for (let row = 0; row < segment.rows; row++) {
+    if (!segment.isLive(row)) continue;
+    writeIdKey(segment.id, segment.idAt(row), key);
+    value.writeUInt32LE(row, 0);
+    environment.put('ids', key, value);
+  }
+}
+
+function loadFieldIndex(
+  environment: Environment,
+  segment: SegmentRows,
+  field: ManifestField,
+  repairs: ((transaction: Transaction) => void)[],
+  hooks: ReplicaHooks,
+): void {
+  segment.trackField(field.name);
+  try {
+    verifyFieldIndex(environment, segment.id, field.number);
+    visitIndexedRows(environment, segment.id, field.number, (row) => segment.setIndexed(field.name, row, true));
+  } catch (error) {
+    if (!(error instanceof TroupeError)) throw error;
+    hooks.warn(`index of \`${field.name}\` in segment ${segment.id} is made anew: ${error.detail}`);
+    repairs.push((transaction) => {
+      transaction.clearFieldRecords(segment, field);
+      transaction.indexRows(segment, field);
+    });
+  }
+}
+
+// ------------------------------------------------------------------ sealed segments
+
+/** Counts the live rows with a value in each index that the segment has. */
+function trackSealedFields(segment: SegmentRows, fields: readonly ManifestField[]): void {
+  for (const { field, type, buffer } of segment.handle.fieldIndexes) {
+    if (segment.indexed.has(field) || !fields.some((known) => known.name === field)) continue;
+    const index = openFieldIndex(type, field, buffer, segment.rows);
+    const bits = emptyBits(segment.rows);
+    for (const condition of allTerms(type, field)) {
+      const some = emptyBits(segment.rows);
+      index.match(condition, some);
+      unite(bits, some);
+    }
+    segment.trackField(field);
+    forEachBit(bits, (row) => segment.setIndexed(field, row, true));
+  }
+}
+
+/** Conditions that together match every row with a value in an index of this type. */
+function allTerms(type: FieldType, key: string): FieldCondition[] {
+  const either = (value: string | number): FieldCondition[] => [
+    { kind: 'match', key, match: { kind: 'value', value } },
+    { kind: 'match', key, match: { kind: 'except', values: [value] } },
+  ];
+  switch (type) {
+    case 'keyword':
+      return either('');
+    case 'uuid':
+      return either('00000000-0000-0000-0000-000000000000');
+    case 'bool':
+      return [true, false].map((value) => ({ kind: 'match', key, match: { kind: 'value', value } }));
+    default:
+      return [{ kind: 'range', key, range: {} }];
+  }
+}
+
+function removeFolder(handle: SegmentHandle): void {
+  closeSegmentFiles(handle);
+  if (handle.folder !== null) rmSync(handle.folder, { recursive: true, force: true });
+}
+
+/** Marks the rows of a built segment whose source row was deleted after `seq`. rowMap: new row by source row. */
+function carryDeletions(source: SegmentRows, rowMap: Uint32Array, seq: number, built: SegmentRows): void {
+  for (let row = 0; row < rowMap.length; row++) {
+    const newRow = rowMap[row] as number;
+    if (newRow === NOT_TAKEN || source.isLive(row)) continue;
+    const deletedSeq = source.deletedSeq(row);
+    if (deletedSeq > seq) built.markDeleted(newRow, deletedSeq);
+  }
+}
+
+function segmentStats(segment: SegmentRows, fields: readonly ManifestField[], config: CollectionConfig): SegmentStats {
+  const { handle, isAppendable, rows, live, damagedFiles } = segment;
+  const vectors = handle.layout.vectors;
+  const graphs = vectors.filter((vector) => vector.graph !== null).length;
+  const configured = vectorsByName(config.params.vectors);
+  const wantsGraph = (name: string): boolean => (configured.get(name)?.hnsw_config?.m ?? config.hnsw_config.m) !== 0;
+  return {
+    id: handle.id,
+    kind: handle.kind,
+    rows,
+    deleted: segment.deleted,
+    vectorBytes: rows * vectors.reduce((sum, vector) => sum + vector.dim * ELEMENT_BYTES[vector.element], 0),
+    frozen: segment.room === 0,
+    building: segment.building,
+    indexed: !isAppendable && vectors.every((vector) => vector.graph !== null || !wantsGraph(vector.name)),
+    indexedVectors: live * graphs,
+    missingFields: isAppendable
+      ? []
+      : fields.filter(({ name }) => !handle.fieldIndexes.some((index) => index.field === name)).map(({ name }) => name),
+    damagedFiles,
+  };
+}
+
+/** Scratch slots of a segment: one per reader, the home worker's and the builder's. */
+function slotsOf(spec: ReplicaSpec): number {
+  return spec.readers + 2;
+}
+
+function partition<T>(items: readonly T[], test: (item: T) => boolean): [T[], T[]] {
+  return [items.filter(test), items.filter((item) => !test(item))];
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

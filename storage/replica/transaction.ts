@@ -1,0 +1,395 @@
+/**
+ * One change of a replica: rows and marks in shared memory, records in LMDB, made together or not at all.
+ *
+ * The order keeps readers right without a lock. Memory is filled first, where nobody looks yet: rows lie behind the
+ * counts of the state record, and deletion marks carry the sequence of a commit that has not happened. The LMDB commit
+ * then shows all of it at once. When it fails, `undo` takes the memory back.
+ */
+
+import { parseJson } from '../../protocols/json.js';
+import type { FieldSchema } from '../../protocols/model/collection.js';
+import type { Filter } from '../../protocols/model/filter.js';
+import type { Payload } from '../../protocols/model/payload.js';
+import type { PointId } from '../../protocols/model/point-id.js';
+import { forEachBit } from '../../query/filter/bits.js';
+import { evaluateFilter } from '../../query/filter/evaluate.js';
+import type { FieldIndex, FilterSource } from '../../query/filter/source.js';
+import { afterPrefix, type Environment } from '../lmdb.js';
+import type { SegmentSet } from '../segment/handle.js';
+import { findRow } from '../segment/ids.js';
+import { openFieldIndex } from '../segment/index/open.js';
+import { readPayloadText } from '../segment/payload-file.js';
+import { appendableFieldIndex, fieldPrefix, IndexWriter } from './appendable-index.js';
+import { encodeManifest, type Manifest, type ManifestField } from './manifest.js';
+import {
+  check,
+  damagedRecord,
+  encodeState,
+  ID_KEY_BYTES,
+  MANIFEST_KEY,
+  rowKey,
+  SEAL_BYTES,
+  STATE_KEY,
+  type StateRecord,
+  seal,
+  uncheck,
+  writeIdKey,
+} from './records.js';
+import type { SegmentRows } from './segment-rows.js';
+
+/** Where a point is. */
+export interface Location {
+  readonly segment: SegmentRows;
+  readonly row: number;
+}
+
+/** What a transaction starts from and, when it succeeds, leaves behind. */
+export interface ReplicaShape {
+  readonly segments: readonly SegmentRows[];
+  readonly manifest: Manifest;
+  readonly generation: number;
+  readonly commit: number;
+  readonly appliedOperation: number;
+}
+
+/** What a transaction needs of its replica. */
+export interface TransactionHost {
+  readonly environment: Environment;
+  readonly openCommit: number;
+  /** A number that no set before had, committed or not. */
+  nextGeneration(): number;
+  /** An empty appendable segment with an id that was never used. */
+  makeSegment(): SegmentRows;
+  /** Called before the commit that makes the set current. */
+  publish(set: SegmentSet, fields: ReadonlyMap<string, FieldSchema>): void;
+}
+
+/** Rows indexed between two writes of the collected index records. */
+const INDEX_FLUSH_ROWS = 8192;
+const REMOVE_AT_ONCE = 4096;
+const EMPTY_PAYLOAD: Uint8Array = new TextEncoder().encode('{}');
+
+export class Transaction {
+  /** Commit sequence of this process that deletion marks carry. */
+  readonly seq: number;
+  segments: readonly SegmentRows[];
+  manifest: Manifest;
+  appliedOperation: number;
+  private generation: number;
+  private readonly commit: number;
+  private reshaped = false;
+  private readonly index = new IndexWriter();
+  /** Rows of each segment before this transaction added to it, and payloads it added. */
+  private readonly appended = new Map<SegmentRows, { from: number; payloads: number }>();
+  private readonly marked: Location[] = [];
+  private readonly deletedBlocks = new Map<SegmentRows, Set<number>>();
+  private readonly undos: (() => void)[] = [];
+  private readonly idKey = Buffer.alloc(ID_KEY_BYTES);
+
+  constructor(
+    private readonly host: TransactionHost,
+    shape: ReplicaShape,
+  ) {
+    this.segments = shape.segments;
+    this.manifest = shape.manifest;
+    this.generation = shape.generation;
+    this.appliedOperation = shape.appliedOperation;
+    this.commit = shape.commit + 1;
+    this.seq = this.commit - host.openCommit;
+  }
+
+  get environment(): Environment {
+    return this.host.environment;
+  }
+
+  get shape(): ReplicaShape {
+    const { segments, manifest, generation, commit, appliedOperation } = this;
+    return { segments, manifest, generation, commit, appliedOperation };
+  }
+
+  // ---------------------------------------------------------------- points
+
+  /** The live row of a point. */
+  find(id: PointId): Location | undefined {
+    for (let at = this.segments.length - 1; at >= 0; at--) {
+      const segment = this.segments[at] as SegmentRows;
+      if (segment.live === 0) continue;
+      const row = this.rowOf(segment, id);
+      if (row !== undefined && segment.isLive(row)) return { segment, row };
+    }
+    return undefined;
+  }
+
+  /** Live points that pass a filter, as things stand within this transaction. */
+  matching(filter: Filter): Location[] {
+    const found: Location[] = [];
+    for (const segment of this.segments) {
+      if (segment.live === 0) continue;
+      forEachBit(evaluateFilter(filter, this.filterSource(segment)), (row) => {
+        if (segment.isLive(row)) found.push({ segment, row });
+      });
+    }
+    return found;
+  }
+
+  /** Whether a point passes a filter. */
+  matches(filter: Filter, { segment, row }: Location): boolean {
+    const bits = evaluateFilter(filter, new OneRow(this.filterSource(segment), row));
+    return ((bits[0] as number) & 1) === 1;
+  }
+
+  /** A new row for a point, without vectors and payload. `remove` its old one after. */
+  append(id: PointId, version: number): Location {
+    const segment = this.writableSegment();
+    if (!this.appended.has(segment)) this.appended.set(segment, { from: segment.rows, payloads: 0 });
+    const row = segment.append(id, version);
+    writeIdKey(segment.id, id, this.idKey);
+    const value = Buffer.allocUnsafe(4);
+    value.writeUInt32LE(row, 0);
+    this.environment.put('ids', this.idKey, value);
+    return { segment, row };
+  }
+
+  /** Marks a row deleted. `replaced`: its point has a newer row. */
+  remove({ segment, row }: Location, replacement?: Location): void {
+    const block = segment.markDeleted(row, this.seq);
+    this.marked.push({ segment, row });
+    const blocks = this.deletedBlocks.get(segment);
+    if (blocks === undefined) this.deletedBlocks.set(segment, new Set([block]));
+    else blocks.add(block);
+    if (!segment.isAppendable || replacement?.segment === segment) return;
+    writeIdKey(segment.id, segment.idAt(row), this.idKey);
+    this.environment.remove('ids', this.idKey);
+  }
+
+  /** JSON text of a row's payload, `{}` for an empty one. */
+  payloadText({ segment, row }: Location): Uint8Array {
+    if (!segment.isAppendable) return readPayloadText(segment.handle, row);
+    const record = this.environment.get('payload', rowKey(segment.id, row));
+    return record === undefined ? EMPTY_PAYLOAD : uncheck(record, `payload/${segment.id}/${row}`);
+  }
+
+  payload(location: Location): Payload {
+    const text = this.payloadText(location);
+    return text.length === 2 ? {} : (parseJson(text) as Payload);
+  }
+
+  /** Sets the payload of a row of this transaction. payload: parsed from `text` where it is needed when left out. */
+  setPayload({ segment, row }: Location, text: Uint8Array, payload?: Payload): void {
+    if (text.length <= 2) return;
+    this.environment.put('payload', rowKey(segment.id, row), check(text));
+    const added = this.appended.get(segment);
+    if (added === undefined) throw new Error('payload of a row that is not new');
+    added.payloads++;
+    if (this.manifest.fields.length === 0) return;
+    const value = payload ?? (parseJson(text) as Payload);
+    for (const field of this.manifest.fields) if (this.index.add(segment.id, field, row, value)) segment.setIndexed(field.name, row, true);
+  }
+
+  /** Writes collected index records, so that filters find what was added. */
+  flushIndex(): void {
+    this.index.flush(this.environment);
+  }
+
+  // ---------------------------------------------------------------- shape
+
+  addSegment(segment: SegmentRows): void {
+    for (const field of this.manifest.fields) if (segment.isAppendable) segment.trackField(field.name);
+    this.reshape([...this.segments, segment], { nextSegment: Math.max(this.manifest.nextSegment, segment.id + 1) });
+  }
+
+  removeSegments(ids: readonly number[]): void {
+    const kept = this.segments.filter((segment) => !ids.includes(segment.id));
+    this.reshape(kept, { dropped: [...this.manifest.dropped, ...ids] });
+  }
+
+  /** A segment's handle has changed, or something readers must be told of. */
+  reshape(segments: readonly SegmentRows[], changes: Partial<Manifest> = {}): void {
+    this.reshaped = true;
+    this.segments = segments;
+    this.manifest = {
+      ...this.manifest,
+      ...changes,
+      segments: segments.map(({ id, handle, layout }) => ({ id, kind: handle.kind, capacity: layout.capacity })),
+    };
+  }
+
+  /** Runs when the transaction fails, in reverse order. */
+  onUndo(undo: () => void): void {
+    this.undos.push(undo);
+  }
+
+  /** Writes all deleted bits of a segment that is new to the replica. */
+  storeDeletions(segment: SegmentRows): void {
+    this.deletedBlocks.set(segment, new Set(segment.deletedBlocks()));
+  }
+
+  // ---------------------------------------------------------------- payload indexes
+
+  createField(name: string, schema: FieldSchema): void {
+    this.deleteField(name);
+    const field: ManifestField = { name, number: this.manifest.nextField, schema };
+    this.reshape(this.segments, { fields: [...this.manifest.fields, field], nextField: field.number + 1 });
+    for (const segment of this.segments) if (segment.isAppendable) this.indexRows(segment, field);
+  }
+
+  deleteField(name: string): void {
+    const field = this.manifest.fields.find((known) => known.name === name);
+    if (field === undefined) return;
+    for (const segment of this.segments) this.dropField(segment, field);
+    this.reshape(this.segments, { fields: this.manifest.fields.filter((known) => known !== field) });
+  }
+
+  /** Files the live rows of an appendable segment in a field's index. */
+  indexRows(segment: SegmentRows, field: ManifestField): void {
+    segment.trackField(field.name);
+    this.onUndo(() => segment.indexed.delete(field.name));
+    for (let row = 0; row < segment.rows; row++) {
+      if (!segment.isLive(row)) continue;
+      if (this.index.add(segment.id, field, row, this.payload({ segment, row }))) segment.setIndexed(field.name, row, true);
+      if (row % INDEX_FLUSH_ROWS === INDEX_FLUSH_ROWS - 1) this.flushIndex();
+    }
+    this.flushIndex();
+  }
+
+  /** Removes a field's index records of an appendable segment. */
+  clearFieldRecords(segment: SegmentRows, field: ManifestField): void {
+    this.flushIndex();
+    const prefix = fieldPrefix(segment.id, field.number);
+    while (this.environment.removeRange('index', prefix, afterPrefix(prefix), REMOVE_AT_ONCE) === REMOVE_AT_ONCE);
+  }
+
+  private dropField(segment: SegmentRows, field: ManifestField): void {
+    const tracked = segment.indexed.get(field.name);
+    segment.indexed.delete(field.name);
+    const { handle } = segment;
+    segment.handle = { ...handle, fieldIndexes: handle.fieldIndexes.filter((index) => index.field !== field.name) };
+    this.onUndo(() => {
+      segment.handle = handle;
+      if (tracked !== undefined) segment.indexed.set(field.name, tracked);
+    });
+    if (segment.isAppendable) this.clearFieldRecords(segment, field);
+  }
+
+  // ---------------------------------------------------------------- end
+
+  /** Writes what was collected; the last step before the commit. */
+  flush(): void {
+    this.flushIndex();
+    for (const [segment, { from, payloads }] of this.appended) {
+      if (segment.rows > from)
+        this.environment.put('rows', rowKey(segment.id, from), seal(segment.encodeChunk(from, segment.rows, payloads, SEAL_BYTES)));
+    }
+    for (const [segment, blocks] of this.deletedBlocks) {
+      for (const block of blocks) this.environment.put('deleted', rowKey(segment.id, block), segment.deletedBlock(block));
+    }
+    if (this.reshaped) {
+      this.generation = this.host.nextGeneration();
+      this.environment.put('meta', MANIFEST_KEY, encodeManifest(this.manifest));
+    }
+    this.environment.put('meta', STATE_KEY, encodeState(this.stateRecord()));
+    if (this.reshaped) this.host.publish(this.segmentSet(), fieldsOf(this.manifest));
+  }
+
+  get hasNewGeneration(): boolean {
+    return this.reshaped;
+  }
+
+  /** Takes back what was done to the memory. */
+  undo(): void {
+    // A row may have been added and deleted by this very transaction, so marks go first.
+    for (const { segment, row } of this.marked) segment.unmarkDeleted(row);
+    for (const [segment, { from }] of this.appended) segment.dropRows(from);
+    for (const undo of this.undos.reverse()) undo();
+  }
+
+  private stateRecord(): StateRecord {
+    const { generation, commit, appliedOperation } = this;
+    const appendable = new Map(this.segments.filter((segment) => segment.isAppendable).map((segment) => [segment.id, segment.rows]));
+    return { generation, commit, appliedOperation, appendable };
+  }
+
+  private segmentSet(): SegmentSet {
+    return { generation: this.generation, segments: this.segments.map((segment) => segment.handle) };
+  }
+
+  private rowOf(segment: SegmentRows, id: PointId): number | undefined {
+    if (!segment.isAppendable) return findRow(segment.handle, id);
+    writeIdKey(segment.id, id, this.idKey);
+    const row = this.environment.getUint32('ids', this.idKey);
+    if (row === undefined) return undefined;
+    if (row >= segment.rows || segment.idAt(row) !== id) throw damagedRecord(`ids/${segment.id}/${id}`);
+    return row;
+  }
+
+  private writableSegment(): SegmentRows {
+    for (let at = this.segments.length - 1; at >= 0; at--) {
+      const segment = this.segments[at] as SegmentRows;
+      if (segment.room > 0) return segment;
+    }
+    const segment = this.host.makeSegment();
+    this.addSegment(segment);
+    return segment;
+  }
+
+  private filterSource(segment: SegmentRows): FilterSource {
+    return {
+      rows: segment.rows,
+      fieldIndex: (key) => this.fieldIndex(segment, key),
+      payload: (row) => this.payload({ segment, row }),
+      rowsWithIds: (ids) =>
+        ids.flatMap((id) => {
+          const row = this.rowOf(segment, id);
+          return row === undefined ? [] : [row];
+        }),
+      hasVector: (name, row) => {
+        const vector = segment.vectorIndex(name);
+        return vector >= 0 && segment.hasVector(vector, row);
+      },
+      fieldSchema: (key) => this.manifest.fields.find((field) => field.name === key)?.schema,
+    };
+  }
+
+  private fieldIndex(segment: SegmentRows, key: string): FieldIndex | undefined {
+    const field = this.manifest.fields.find((known) => known.name === key);
+    if (field === undefined) return undefined;
+    if (segment.isAppendable) return appendableFieldIndex(this.environment, segment.id, field.number, field.schema, segment.rows);
+    const sealed = segment.handle.fieldIndexes.find((index) => index.field === key && index.type === field.schema.type);
+    return sealed && openFieldIndex(sealed.type, sealed.field, sealed.buffer, segment.rows);
+  }
+}
+
+/** Schemas by field name. */
+export function fieldsOf(manifest: Manifest): ReadonlyMap<string, FieldSchema> {
+  return new Map(manifest.fields.map((field) => [field.name, field.schema]));
+}
+
+/** One row of a source as row 0 of a source of its own; its payload decides everything. */
+class OneRow implements FilterSource {
+  readonly rows = 1;
+
+  constructor(
+    private readonly source: FilterSource,
+    private readonly row: number,
+  ) {}
+
+  fieldIndex(): undefined {
+    return undefined;
+  }
+
+  fieldSchema(key: string): FieldSchema | undefined {
+    return this.source.fieldSchema?.(key);
+  }
+
+  payload(): Payload {
+    return this.source.payload(this.row);
+  }
+
+  rowsWithIds(ids: readonly PointId[]): number[] {
+    return this.source.rowsWithIds(ids).includes(this.row) ? [0] : [];
+  }
+
+  hasVector(name: string): boolean {
+    return this.source.hasVector(name, this.row);
+  }
+}

@@ -1,0 +1,33 @@
+/** What the threads of a node pass around when they speak of a segment. */
+
+import type { FieldType } from '../../protocols/model/collection.js';
+import type { SegmentLayout } from './layout.js';
+
+/** A sealed segment's index of one payload field; its bytes are the file's (see `index/`). */
+export interface FieldIndexHandle {
+  readonly field: string;
+  readonly type: FieldType;
+  readonly buffer: SharedArrayBuffer;
+}
+
+export interface SegmentHandle {
+  /** Unique within the replica, never used again. */
+  readonly id: number;
+  readonly kind: 'appendable' | 'sealed';
+  readonly layout: SegmentLayout;
+  readonly memory: WebAssembly.Memory;
+  /** Rows of a sealed segment. An appendable one's stand in the replica's state record. */
+  readonly rows: number;
+  /** Sealed: folder of its files. Appendable: null (its rows are in LMDB). */
+  readonly folder: string | null;
+  /** Sealed: payload file offsets, f64 [rows + 1]; and the payload bytes themselves where the collection keeps payloads in memory. */
+  readonly payloadOffsets: SharedArrayBuffer | null;
+  readonly payloadBytes: SharedArrayBuffer | null;
+  readonly fieldIndexes: readonly FieldIndexHandle[];
+}
+
+/** The published set of segments: an immutable value, swapped whole. */
+export interface SegmentSet {
+  readonly generation: number;
+  readonly segments: readonly SegmentHandle[];
+}

@@ -1,0 +1,168 @@
+/**
+ * Where a segment's arrays lie in its shared memory. One `WebAssembly.Memory` per segment holds what the
+ * kernels and every engine worker read; it is made in full size (untouched pages cost no memory) and never grows,
+ * so that views on it stay valid. The layout is a plain value that travels with the memory.
+ */
+
+import type { Distance } from '../../protocols/model/collection.js';
+import { align16, align64, type ScratchLayout, scratchLayout } from '../../vectors/scratch.js';
+
+/** How rows are compared: cosine vectors are stored normalized and compared by dot. */
+export type Metric = 'dot' | 'l2' | 'l1';
+export type ElementType = 'f32' | 'f16' | 'u8';
+
+/** 8-bit codes: component = scale * code + origin. One scale for all components, so that the integer kernels serve every metric. */
+export interface CodesLayout {
+  readonly offset: number;
+  /** Bytes per row: dim padded to 16. */
+  readonly stride: number;
+  readonly scale: number;
+  readonly origin: number;
+}
+
+/** Adjacency of an HNSW graph over rows. Unused neighbour slots lie behind the count. */
+export interface GraphLayout {
+  /** u32 [rows, 1 + m0]: count, then neighbours, level 0. */
+  readonly level0: number;
+  readonly m0: number;
+  /** u32 [rows]: index (in u32 units from `upper`) of the row's upper levels, 0xffffffff for none. */
+  readonly upperIndex: number;
+  /** u32: for level 1 and up, 1 + m words a level. */
+  readonly upper: number;
+  /** Words in `upper`. */
+  readonly upperWords: number;
+  readonly m: number;
+  readonly entryRow: number;
+  readonly maxLevel: number;
+}
+
+export interface VectorLayout {
+  readonly name: string;
+  readonly dim: number;
+  readonly metric: Metric;
+  readonly element: ElementType;
+  /** [capacity, stride bytes], rows zero-padded to 16 bytes. */
+  readonly offset: number;
+  readonly stride: number;
+  /** u32 words, one bit per row: the row has this vector. */
+  readonly presence: number;
+  readonly codes: CodesLayout | null;
+  readonly graph: GraphLayout | null;
+}
+
+export interface SegmentLayout {
+  /** Rows there is room for; a sealed segment has exactly as many. */
+  readonly capacity: number;
+  /** Scratch slots at `scratchOffset + slot * scratch.bytes`: one per reader, then one for the home worker, then one for the builder. */
+  readonly scratchOffset: number;
+  readonly scratchSlots: number;
+  readonly scratch: ScratchLayout;
+  /** u8 [capacity]: id kinds. u32 [capacity, 4]: id words. See `protocols/model/point-id.ts`. */
+  readonly kinds: number;
+  readonly ids: number;
+  /** f64 [capacity]: operation number of the row's last change. */
+  readonly versions: number;
+  /** u32 [capacity]: commit sequence that deleted the row (visible to a reader at `seq` while deletedAt > seq); 0xffffffff: live, 0: deleted before this process started. */
+  readonly deletedAt: number;
+  /** u32 [capacity]: rows in id order; 0 for an appendable segment. */
+  readonly order: number;
+  readonly vectors: readonly VectorLayout[];
+  /** Bytes of the whole memory. */
+  readonly bytes: number;
+}
+
+export const LIVE = 0xffff_ffff;
+
+/** What a layout is made from. */
+export interface VectorPlan {
+  readonly name: string;
+  readonly dim: number;
+  readonly distance: Distance;
+  readonly element: ElementType;
+  readonly codes: { readonly scale: number; readonly origin: number } | null;
+  readonly graph: {
+    readonly m: number;
+    readonly m0: number;
+    readonly entryRow: number;
+    readonly maxLevel: number;
+    readonly upperWords: number;
+  } | null;
+}
+
+const ELEMENT_BYTES: Record<ElementType, number> = { f32: 4, f16: 2, u8: 1 };
+const METRICS: Record<Distance, Metric> = { Cosine: 'dot', Dot: 'dot', Euclid: 'l2', Manhattan: 'l1' };
+
+export function metricOf(distance: Distance): Metric {
+  return METRICS[distance];
+}
+
+/** Layout for `capacity` rows. `ordered`: the segment is sealed and keeps its rows in id order too. `slots`: scratch slots. */
+export function segmentLayout(
+  capacity: number,
+  vectors: readonly VectorPlan[],
+  options: { ordered: boolean; slots: number },
+): SegmentLayout {
+  let at = 1024;
+  const take = (bytes: number): number => {
+    const offset = at;
+    at += align64(bytes);
+    return offset;
+  };
+  const dimMax = vectors.reduce((max, vector) => Math.max(max, vector.dim), 0);
+  const scratch = scratchLayout(capacity, dimMax);
+  const scratchOffset = take(scratch.bytes * options.slots);
+  const kinds = take(capacity);
+  const ids = take(capacity * 16);
+  const versions = take(capacity * 8);
+  const deletedAt = take(capacity * 4);
+  const order = options.ordered ? take(capacity * 4) : 0;
+  const laid = vectors.map((plan): VectorLayout => {
+    const stride = align16(plan.dim * ELEMENT_BYTES[plan.element]);
+    const presence = take(Math.ceil(capacity / 32) * 4 + 16);
+    const offset = take(capacity * stride);
+    const codeStride = align16(plan.dim);
+    const codes = plan.codes ? { offset: take(capacity * codeStride), stride: codeStride, ...plan.codes } : null;
+    const graph = plan.graph
+      ? {
+          level0: take(capacity * (1 + plan.graph.m0) * 4),
+          m0: plan.graph.m0,
+          upperIndex: take(capacity * 4),
+          upper: take(plan.graph.upperWords * 4),
+          upperWords: plan.graph.upperWords,
+          m: plan.graph.m,
+          entryRow: plan.graph.entryRow,
+          maxLevel: plan.graph.maxLevel,
+        }
+      : null;
+    return {
+      name: plan.name,
+      dim: plan.dim,
+      metric: metricOf(plan.distance),
+      element: plan.element,
+      offset,
+      stride,
+      presence,
+      codes,
+      graph,
+    };
+  });
+  return {
+    capacity,
+    scratchOffset,
+    scratchSlots: options.slots,
+    scratch,
+    kinds,
+    ids,
+    versions,
+    deletedAt,
+    order,
+    vectors: laid,
+    bytes: at,
+  };
+}
+
+/** A shared memory of the layout's size, or an error when it cannot be had. A memory of 32-bit addresses ends at 4 GiB. */
+export function segmentMemory(layout: SegmentLayout): WebAssembly.Memory {
+  const pages = Math.max(1, Math.ceil(layout.bytes / 65536));
+  return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+}

@@ -1,0 +1,166 @@
+/**
+ * Payload texts of a sealed segment: one record per row, u32 LE xxHash32 of the text and then the text (JSON, UTF-8);
+ * an empty payload is a record of no bytes. Offsets of the records stand in the handle; the records are read by
+ * position, or from memory where the collection keeps payloads there.
+ */
+
+import fs from 'node:fs';
+import path from 'node:path';
+import { checksum32 } from '../checksum.js';
+import { DamagedFile, openPlainFile, readFully, SegmentFileWriter } from './file.js';
+import type { SegmentHandle } from './handle.js';
+
+const CHECK_BYTES = 4;
+const EMPTY: Uint8Array = new TextEncoder().encode('{}');
+const WRITE_BUFFER_BYTES = 1 << 20;
+const READ_AHEAD_BYTES = 1 << 18;
+/** A record that starts this close behind the last one is taken for the next step of a scan. */
+const SCAN_GAP_BYTES = 1 << 12;
+
+export function payloadFile(folder: string): string {
+  return path.join(folder, 'payload');
+}
+
+/**
+ * Writes the payload file of `rows` rows and returns the offsets for the handle: f64 [rows + 1] in shared memory.
+ * textOf: the row's JSON text, empty or `{}` for none; asked once for each row, in order.
+ */
+export function writePayloadFile(folder: string, segment: number, rows: number, textOf: (row: number) => Uint8Array): SharedArrayBuffer {
+  const shared = new SharedArrayBuffer((rows + 1) * 8);
+  const offsets = new Float64Array(shared);
+  const writer = new SegmentFileWriter(payloadFile(folder), 'payload', { segment, rows }, ['data', 'offsets']);
+  try {
+    writer.section('data', records(rows, textOf, offsets, writer.offset));
+    writer.section('offsets', [new Uint8Array(shared)]);
+  } catch (error) {
+    writer.abandon();
+    throw error;
+  }
+  writer.finish();
+  return shared;
+}
+
+/**
+ * The JSON text of a row's payload, `{}` for an empty one; the caller must not change it.
+ * Errors: `storage` when the record does not match its checksum.
+ */
+export function readPayloadText(handle: SegmentHandle, row: number): Uint8Array {
+  const offsets = offsetsOf(handle);
+  const from = offsets[row] as number;
+  const to = offsets[row + 1] as number;
+  if (from === to) return EMPTY;
+  if (handle.payloadBytes !== null) {
+    const start = offsets[0] as number;
+    // Copied, as text decoders refuse shared memory. It was verified when it was read into memory.
+    return new Uint8Array(handle.payloadBytes, from - start + CHECK_BYTES, to - from - CHECK_BYTES).slice();
+  }
+  const record = openPayload(handle).read(from, to);
+  const text = record.subarray(CHECK_BYTES);
+  const stored =
+    ((record[0] as number) | ((record[1] as number) << 8) | ((record[2] as number) << 16) | ((record[3] as number) << 24)) >>> 0;
+  if (checksum32(text) !== stored)
+    throw new DamagedFile(payloadFile(handle.folder as string), `checksum of the payload of row ${row} does not match`);
+  return text;
+}
+
+/** Closes what this thread has open of the segment; its files can go afterwards. */
+export function closeSegmentFiles(handle: SegmentHandle): void {
+  if (handle.payloadOffsets === null) return;
+  const key = fileKey(handle);
+  openFiles.get(key)?.close();
+  openFiles.delete(key);
+}
+
+/** Payload files this thread has open. */
+const openFiles = new Map<string, OpenPayload>();
+
+/** An open payload file that reads ahead while records are asked for one after the other. */
+class OpenPayload {
+  private readonly fd: number;
+  private block: Buffer = Buffer.alloc(0);
+  private blockAt = 0;
+  private lastEnd = Number.NEGATIVE_INFINITY;
+
+  constructor(
+    private readonly file: string,
+    private readonly dataEnd: number,
+  ) {
+    this.fd = openPlainFile(file);
+  }
+
+  read(from: number, to: number): Uint8Array {
+    const scanning = from >= this.lastEnd && from - this.lastEnd < SCAN_GAP_BYTES;
+    this.lastEnd = to;
+    if (from >= this.blockAt && to <= this.blockAt + this.block.length) return this.block.subarray(from - this.blockAt, to - this.blockAt);
+    const record = Buffer.allocUnsafe(scanning ? Math.min(Math.max(READ_AHEAD_BYTES, to - from), this.dataEnd - from) : to - from);
+    readFully(this.fd, record, from, this.file);
+    if (!scanning) return record;
+    this.block = record;
+    this.blockAt = from;
+    return record.subarray(0, to - from);
+  }
+
+  close(): void {
+    fs.closeSync(this.fd);
+  }
+}
+
+function openPayload(handle: SegmentHandle): OpenPayload {
+  const key = fileKey(handle);
+  const known = openFiles.get(key);
+  if (known !== undefined) return known;
+  const opened = new OpenPayload(payloadFile(handle.folder as string), offsetsOf(handle)[handle.rows] as number);
+  openFiles.set(key, opened);
+  return opened;
+}
+
+/** Folders of a collection that was deleted and made again have the same names, so the size is part of the key. */
+function fileKey(handle: SegmentHandle): string {
+  return `${handle.folder} ${handle.rows} ${offsetsOf(handle)[handle.rows]}`;
+}
+
+function* records(rows: number, textOf: (row: number) => Uint8Array, offsets: Float64Array, start: number): Generator<Uint8Array> {
+  const buffer = Buffer.allocUnsafeSlow(WRITE_BUFFER_BYTES);
+  let filled = 0;
+  let at = start;
+  for (let row = 0; row < rows; row++) {
+    offsets[row] = at;
+    const text = textOf(row);
+    if (isEmpty(text)) continue;
+    const bytes = CHECK_BYTES + text.length;
+    if (filled + bytes > buffer.length) {
+      yield buffer.subarray(0, filled);
+      filled = 0;
+    }
+    const check = checksum32(text);
+    if (bytes > buffer.length) {
+      const head = Buffer.alloc(CHECK_BYTES);
+      head.writeUInt32LE(check);
+      yield head;
+      yield text;
+    } else {
+      buffer.writeUInt32LE(check, filled);
+      buffer.set(text, filled + CHECK_BYTES);
+      filled += bytes;
+    }
+    at += bytes;
+  }
+  offsets[rows] = at;
+  yield buffer.subarray(0, filled);
+}
+
+function isEmpty(text: Uint8Array): boolean {
+  return text.length === 0 || (text.length === 2 && text[0] === 0x7b && text[1] === 0x7d);
+}
+
+/** Views are made once per handle and thread. */
+const offsetViews = new WeakMap<SegmentHandle, Float64Array>();
+
+function offsetsOf(handle: SegmentHandle): Float64Array {
+  const known = offsetViews.get(handle);
+  if (known !== undefined) return known;
+  if (handle.payloadOffsets === null) throw new Error(`segment ${handle.id} has no payload file`);
+  const view = new Float64Array(handle.payloadOffsets);
+  offsetViews.set(handle, view);
+  return view;
+}

@@ -1,0 +1,293 @@
+/**
+ * Files of a sealed segment: written once, by a build, and loaded into shared memory.
+ *
+ * | file               | sections                        | when damaged |
+ * |--------------------|---------------------------------|--------------|
+ * | `segment`          | none: its facts describe the segment | the segment cannot be read |
+ * | `rows`             | kinds, ids, versions, order     | the segment cannot be read |
+ * | `vectors.<n>`      | presence, vectors               | the segment cannot be read |
+ * | `payload`          | data, offsets                   | the segment cannot be read |
+ * | `codes.<n>`        | codes                           | loads without, built again from the vectors |
+ * | `graph.<n>`        | level0, upperIndex, upper       | loads without, built again from the vectors |
+ * | `index.<field>`    | index                           | loads without, built again from the payloads |
+ *
+ * `<n>` counts the vectors as `segment` lists them. Files hold sections and no memory images, as the number of scratch
+ * slots, and with it the layout, differs from process to process. Each file names the segment it belongs to.
+ */
+
+import fs from 'node:fs';
+import path from 'node:path';
+import { TroupeError } from '../../protocols/errors.js';
+import type { FieldSchema, FieldType } from '../../protocols/model/collection.js';
+import { checksum64, initChecksum } from '../checksum.js';
+import type { BuildReport } from '../engine/messages.js';
+import { DamagedFile, publishByRename, readSegmentFile, type SegmentFileReader, syncFolder, writeSegmentFile } from './file.js';
+import type { FieldIndexHandle, SegmentHandle } from './handle.js';
+import { LIVE, type SegmentLayout, segmentLayout, segmentMemory, type VectorLayout, type VectorPlan } from './layout.js';
+
+/** What `segment` says. */
+export interface SegmentDescription {
+  readonly segment: number;
+  readonly rows: number;
+  readonly vectors: readonly VectorPlan[];
+  readonly report: BuildReport;
+}
+
+export interface LoadOptions {
+  /** Scratch slots of the memory: readers + 2. */
+  readonly slots: number;
+  /** Whether payloads stay in their file. */
+  readonly onDiskPayload: boolean;
+  /** Indexed fields of the collection; files of other fields are left alone. */
+  readonly fields: ReadonlyMap<string, FieldSchema>;
+}
+
+export interface LoadedSegment {
+  /** All rows live: whoever loads marks the deleted ones. */
+  readonly handle: SegmentHandle;
+  /** Names of damaged files the segment was loaded without; all can be built again. */
+  readonly damagedFiles: readonly string[];
+  /** What is wrong with each of them, starting with its path. */
+  readonly damages: readonly string[];
+  readonly description: SegmentDescription;
+}
+
+/** An unfinished segment is built in `<folder>.tmp`. */
+export function unfinishedFolder(folder: string): string {
+  return `${folder}.tmp`;
+}
+
+/** A segment's folder within its replica's. */
+export function segmentFolder(replicaFolder: string, segment: number): string {
+  return path.join(replicaFolder, 'segments', String(segment));
+}
+
+/** Makes the empty folder a segment is built in; what an interrupted build left there goes. */
+export function beginSegmentFolder(folder: string): string {
+  const unfinished = unfinishedFolder(folder);
+  fs.rmSync(unfinished, { recursive: true, force: true });
+  fs.mkdirSync(unfinished, { recursive: true });
+  return unfinished;
+}
+
+/** Publishes a built folder under its final name. A folder of that name was never published, as ids are not used again. */
+export function publishSegmentFolder(folder: string): void {
+  syncFolder(unfinishedFolder(folder));
+  fs.rmSync(folder, { recursive: true, force: true });
+  publishByRename(unfinishedFolder(folder), folder);
+}
+
+/** Removes every folder of `segments/` but those of the segments to keep: remains of interrupted builds and of retired segments. */
+export function cleanSegmentFolders(replicaFolder: string, keep: ReadonlySet<number>): void {
+  const segments = path.join(replicaFolder, 'segments');
+  if (!fs.existsSync(segments)) return;
+  for (const name of fs.readdirSync(segments)) {
+    if (!/^\d+$/.test(name) || !keep.has(Number(name))) fs.rmSync(path.join(segments, name), { recursive: true, force: true });
+  }
+}
+
+/**
+ * Writes `rows`, `vectors.<n>`, `codes.<n>`, `graph.<n>` and `segment` (last) from a memory to `folder`, each on disk when
+ * this returns. The payload file and field indexes have writers of their own. `checkpoint` is called between files and may throw.
+ */
+export function writeSealed(
+  folder: string,
+  description: SegmentDescription,
+  memory: WebAssembly.Memory,
+  layout: SegmentLayout,
+  checkpoint: () => void = () => {},
+): void {
+  const { segment, rows } = description;
+  const sections = memorySections(memory, layout, rows);
+  writeSegmentFile(path.join(folder, 'rows'), 'rows', { segment, rows }, sections.rows);
+  sections.vectors.forEach((vector, n) => {
+    checkpoint();
+    writeSegmentFile(path.join(folder, `vectors.${n}`), 'vectors', { segment, rows }, vector.vectors);
+    if (vector.codes) writeSegmentFile(path.join(folder, `codes.${n}`), 'codes', { segment, rows }, vector.codes);
+    if (vector.graph) writeSegmentFile(path.join(folder, `graph.${n}`), 'graph', { segment, rows }, vector.graph);
+  });
+  checkpoint();
+  writeSegmentFile(path.join(folder, 'segment'), 'segment', { ...description }, {});
+}
+
+/** Writes (or replaces) the index file of one field and publishes it by rename within `folder`. */
+export function writeFieldIndex(folder: string, segment: number, index: FieldIndexHandle, schema: FieldSchema): void {
+  const name = fieldIndexFile(index.field);
+  const facts = { segment, field: index.field, ...indexSchema(schema) };
+  writeSegmentFile(path.join(folder, `${name}.tmp`), 'index', facts, { index: new Uint8Array(index.buffer) });
+  publishByRename(path.join(folder, `${name}.tmp`), path.join(folder, name));
+}
+
+/** File name of a field's index: small letters, digits, `_` and `-` stand for themselves, other bytes are `%XX`; long names end in a checksum. */
+export function fieldIndexFile(field: string): string {
+  const bytes = new TextEncoder().encode(field);
+  let name = '';
+  for (const byte of bytes) {
+    const letter = String.fromCharCode(byte);
+    name += /[a-z0-9_-]/.test(letter) ? letter : `%${byte.toString(16).padStart(2, '0')}`;
+  }
+  if (name.length > 160) name = `${name.slice(0, 120)}~${checksum64(bytes).toString(16).padStart(16, '0')}`;
+  return `index.${name}`;
+}
+
+/**
+ * Loads a segment from its folder.
+ * Errors: `storage`, with the file's path, when `segment`, `rows`, `vectors.<n>` or `payload` is damaged.
+ */
+export async function loadSealed(folder: string, options: LoadOptions): Promise<LoadedSegment> {
+  await initChecksum();
+  const folderStat = fs.lstatSync(folder, { throwIfNoEntry: false });
+  if (folderStat === undefined) throw new DamagedFile(folder, 'is missing');
+  if (!folderStat.isDirectory()) throw new DamagedFile(folder, 'is no folder');
+  const description = readDescription(folder);
+  const damaged: DamagedFile[] = [];
+  const planned = segmentLayout(description.rows, description.vectors, { ordered: true, slots: options.slots });
+  const memory = segmentMemory(planned);
+  const sections = memorySections(memory, planned, description.rows);
+  readSections(folder, 'rows', 'rows', description, sections.rows);
+  const vectors = planned.vectors.map((vector, n): VectorLayout => {
+    const parts = sections.vectors[n] as VectorSections;
+    readSections(folder, `vectors.${n}`, 'vectors', description, parts.vectors);
+    const codes =
+      parts.codes !== null && survives(damaged, () => readSections(folder, `codes.${n}`, 'codes', description, parts.codes as Sections));
+    const graph =
+      parts.graph !== null && survives(damaged, () => readSections(folder, `graph.${n}`, 'graph', description, parts.graph as Sections));
+    return { ...vector, codes: codes ? vector.codes : null, graph: graph ? vector.graph : null };
+  });
+  const layout: SegmentLayout = { ...planned, vectors };
+  new Uint32Array(memory.buffer, layout.deletedAt, layout.capacity).fill(LIVE);
+  const payload = readPayload(folder, description, options.onDiskPayload);
+  const fieldIndexes = readFieldIndexes(folder, description, options.fields, damaged);
+  const handle: SegmentHandle = {
+    id: description.segment,
+    kind: 'sealed',
+    layout,
+    memory,
+    rows: description.rows,
+    folder,
+    ...payload,
+    fieldIndexes,
+  };
+  const damagedFiles = damaged.map((error) => path.basename(error.path));
+  return { handle, damagedFiles, damages: damaged.map((error) => error.detail), description };
+}
+
+type Sections = Readonly<Record<string, Uint8Array>>;
+
+interface VectorSections {
+  readonly vectors: Sections;
+  readonly codes: Sections | null;
+  readonly graph: Sections | null;
+}
+
+/** The memory's arrays as files hold them. */
+function memorySections(memory: WebAssembly.Memory, layout: SegmentLayout, rows: number): { rows: Sections; vectors: VectorSections[] } {
+  const part = (offset: number, bytes: number) => new Uint8Array(memory.buffer, offset, bytes);
+  return {
+    rows: {
+      kinds: part(layout.kinds, rows),
+      ids: part(layout.ids, rows * 16),
+      versions: part(layout.versions, rows * 8),
+      order: part(layout.order, rows * 4),
+    },
+    vectors: layout.vectors.map((vector) => ({
+      vectors: { presence: part(vector.presence, Math.ceil(rows / 32) * 4), vectors: part(vector.offset, rows * vector.stride) },
+      codes: vector.codes && { codes: part(vector.codes.offset, rows * vector.codes.stride) },
+      graph: vector.graph && {
+        level0: part(vector.graph.level0, rows * (1 + vector.graph.m0) * 4),
+        upperIndex: part(vector.graph.upperIndex, rows * 4),
+        upper: part(vector.graph.upper, vector.graph.upperWords * 4),
+      },
+    })),
+  };
+}
+
+function readDescription(folder: string): SegmentDescription {
+  const file = path.join(folder, 'segment');
+  return readSegmentFile(file, 'segment', (reader) => {
+    const description = reader.facts as unknown as SegmentDescription;
+    if (String(description.segment) !== path.basename(folder)) throw new DamagedFile(file, `describes segment ${description.segment}`);
+    return description;
+  });
+}
+
+function readSections(
+  folder: string,
+  name: string,
+  kind: 'rows' | 'vectors' | 'codes' | 'graph',
+  description: SegmentDescription,
+  sections: Sections,
+): void {
+  readSegmentFile(path.join(folder, name), kind, (reader) => {
+    checkOwner(reader, description);
+    for (const [section, target] of Object.entries(sections)) reader.readInto(section, target);
+  });
+}
+
+/** The payload file is read whole even where payloads stay on disk, so that damage shows at the start and not in the middle of a query. */
+function readPayload(
+  folder: string,
+  description: SegmentDescription,
+  onDisk: boolean,
+): Pick<SegmentHandle, 'payloadOffsets' | 'payloadBytes'> {
+  return readSegmentFile(path.join(folder, 'payload'), 'payload', (reader) => {
+    checkOwner(reader, description);
+    const payloadOffsets = reader.readShared('offsets');
+    if (payloadOffsets.byteLength !== (description.rows + 1) * 8)
+      throw new DamagedFile(reader.file, `has no offsets for ${description.rows} rows`);
+    if (!onDisk) return { payloadOffsets, payloadBytes: reader.readShared('data') };
+    reader.verify('data');
+    return { payloadOffsets, payloadBytes: null };
+  });
+}
+
+function readFieldIndexes(
+  folder: string,
+  description: SegmentDescription,
+  fields: ReadonlyMap<string, FieldSchema>,
+  damaged: DamagedFile[],
+): FieldIndexHandle[] {
+  const found: FieldIndexHandle[] = [];
+  for (const [field, schema] of fields) {
+    const name = fieldIndexFile(field);
+    if (!fs.existsSync(path.join(folder, name))) continue;
+    survives(damaged, () => {
+      const index = readFieldIndex(path.join(folder, name), description, field, schema);
+      if (index !== null) found.push(index);
+    });
+  }
+  return found;
+}
+
+/** Null for an index that was made for another schema of the field: it is built anew, as a missing one is. */
+function readFieldIndex(file: string, description: SegmentDescription, field: string, schema: FieldSchema): FieldIndexHandle | null {
+  return readSegmentFile(file, 'index', (reader) => {
+    checkOwner(reader, description);
+    const { type, params } = indexSchema(schema);
+    if (reader.facts.field !== field || reader.facts.type !== type || reader.facts.params !== params) return null;
+    return { field, type: type as FieldType, buffer: reader.readShared('index') };
+  });
+}
+
+/** A schema as index files hold it; the parameters as text, so that equal ones compare equal. */
+function indexSchema(schema: FieldSchema): { type: string; params: string } {
+  return { type: schema.type, params: schema.params === undefined ? '' : JSON.stringify(schema.params) };
+}
+
+function checkOwner(reader: SegmentFileReader, description: SegmentDescription): void {
+  if (reader.facts.segment !== description.segment)
+    throw new DamagedFile(reader.file, `belongs to segment ${String(reader.facts.segment)}`);
+}
+
+/** Runs `read`; damage is noted and survived, anything else is thrown. */
+function survives(damaged: DamagedFile[], read: () => void): boolean {
+  try {
+    read();
+    return true;
+  } catch (error) {
+    if (!(error instanceof DamagedFile))
+      throw error instanceof TroupeError ? error : new TroupeError('storage', String(error), { cause: error });
+    damaged.push(error);
+    return false;
+  }
+}

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { CollectionEffect, CollectionMessage, UpdateMessage } from '../../../actors/collection/messages.js';
+import { active, type CollectionState, closing, damaged, dead, deleting, opening } from '../../../actors/collection/state.js';
+import { COLLECTION_MOVES, startCollection, stepCollection } from '../../../actors/collection/step.js';
+import { type ErrorFacts, TroupeError } from '../../../protocols/errors.js';
+import { incompleteRows } from '../move-table.js';
+import { sampleConfig } from '../samples.js';
+
+const CONFIG = sampleConfig();
+const BROKEN: ErrorFacts = { code: 'storage', detail: 'config.json is damaged' };
+
+function kinds(effects: readonly CollectionEffect[]): string {
+  return effects.map((effect) => effect.kind).join(' ');
+}
+
+/** The state and effects after several messages. */
+function play(state: CollectionState, ...messages: CollectionMessage[]): { state: CollectionState; effects: CollectionEffect[] } {
+  const effects: CollectionEffect[] = [];
+  let current = state;
+  for (const message of messages) {
+    const step = stepCollection(current, message);
+    current = step.state;
+    effects.push(...step.effects);
+  }
+  return { state: current, effects };
+}
+
+function activeCollection() {
+  return active({ config: CONFIG, open: new Set([0]), updates: [] });
+}
+
+function threshold(value: number, replyTo: number): UpdateMessage {
+  const change: UpdateMessage['change'] = (config) => ({
+    ...config,
+    optimizer_config: { ...config.optimizer_config, indexing_threshold: value },
+  });
+  return { kind: 'update', change, replyTo };
+}
+
+test('every state has an answer to every message', () => {
+  assert.deepEqual(incompleteRows(COLLECTION_MOVES), []);
+});
+
+test('an existing collection is loaded, a new one created, then its shards are opened', () => {
+  assert.deepEqual(startCollection(null).effects, [{ kind: 'load' }]);
+  assert.deepEqual(startCollection(CONFIG).effects, [{ kind: 'create', config: CONFIG }]);
+  for (const create of [null, CONFIG]) {
+    const { state, effects } = stepCollection(startCollection(create).state, { kind: 'loaded', config: CONFIG });
+    assert.deepEqual(state, opening(CONFIG));
+    assert.deepEqual(effects, [
+      { kind: 'announce', config: CONFIG, error: null },
+      { kind: 'startShards', shardIds: [0] },
+    ]);
+  }
+});
+
+test('a collection becomes Active when its shards are open', () => {
+  const { state, effects } = stepCollection(opening(CONFIG), { kind: 'shardOpened', shardId: 0 });
+  assert.deepEqual(state, activeCollection());
+  assert.equal(kinds(effects), 'announce tellOpened');
+});
+
+test('a damaged configuration makes the collection Damaged: listed with its error, only deletable', () => {
+  const { state, effects } = stepCollection({ kind: 'Loading' }, { kind: 'loadFailed', error: BROKEN });
+  assert.deepEqual(state, damaged(BROKEN));
+  assert.deepEqual(effects, [
+    { kind: 'announce', config: null, error: BROKEN },
+    { kind: 'tellDied', error: BROKEN },
+  ]);
+  assert.deepEqual(stepCollection(state, threshold(1, 5)).effects, [{ kind: 'refuse', replyTo: 5, error: BROKEN }]);
+  assert.deepEqual(stepCollection(state, { kind: 'delete', replyTo: 6 }).effects, [{ kind: 'remove' }]);
+});
+
+test('a collection that cannot be created tells its parent and stops', () => {
+  const { effects } = stepCollection(startCollection(CONFIG).state, { kind: 'createFailed', error: BROKEN });
+  assert.deepEqual(effects, [{ kind: 'tellCreateFailedAndStop', error: BROKEN }]);
+});
+
+test('a collection with a Dead shard is Dead until the shard is open again', () => {
+  const died = stepCollection(activeCollection(), { kind: 'shardDied', shardId: 0, error: BROKEN });
+  assert.deepEqual(died.state, dead({ config: CONFIG, open: new Set(), updates: [] }, BROKEN));
+  assert.equal(kinds(died.effects), 'announce tellDied');
+  const opened = stepCollection(died.state, { kind: 'shardOpened', shardId: 0 });
+  assert.deepEqual(opened.state, activeCollection());
+});
+
+test('an update is saved first, then taken, then answered', () => {
+  const saving = stepCollection(activeCollection(), threshold(5, 1));
+  assert.equal(kinds(saving.effects), 'save');
+  const changed = sampleConfig({ indexing_threshold: 5 });
+  const saved = stepCollection(saving.state, { kind: 'saved', config: changed, replyTo: 1 });
+  assert.deepEqual(saved.state, active({ config: changed, open: new Set([0]), updates: [] }));
+  assert.deepEqual(saved.effects, [
+    { kind: 'announce', config: changed, error: null },
+    { kind: 'configureShards', config: changed },
+    { kind: 'reply', replyTo: 1, answer: true },
+  ]);
+});
+
+test('updates are saved one after the other, each on top of the one before', () => {
+  const first = sampleConfig({ indexing_threshold: 5 });
+  const second = sampleConfig({ indexing_threshold: 5, deleted_threshold: 0.5 });
+  const deletedThreshold: UpdateMessage = {
+    kind: 'update',
+    change: (config) => ({ ...config, optimizer_config: { ...config.optimizer_config, deleted_threshold: 0.5 } }),
+    replyTo: 2,
+  };
+  const waiting = play(activeCollection(), threshold(5, 1), deletedThreshold);
+  assert.equal(kinds(waiting.effects), 'save');
+  const { effects } = stepCollection(waiting.state, { kind: 'saved', config: first, replyTo: 1 });
+  assert.deepEqual(effects.at(-1), { kind: 'save', config: second, replyTo: 2 });
+});
+
+test('an update whose change is refused is answered, and the next one goes on', () => {
+  const refusing: UpdateMessage = {
+    kind: 'update',
+    change: () => {
+      throw new TroupeError('wrongInput', 'no such vector');
+    },
+    replyTo: 2,
+  };
+  const alone = stepCollection(activeCollection(), refusing);
+  assert.deepEqual(alone.state, activeCollection());
+  assert.deepEqual(alone.effects, [{ kind: 'refuse', replyTo: 2, error: { code: 'wrongInput', detail: 'no such vector' } }]);
+  const queue = play(activeCollection(), threshold(5, 1), refusing, threshold(6, 3));
+  const { effects } = stepCollection(queue.state, { kind: 'saved', config: sampleConfig({ indexing_threshold: 5 }), replyTo: 1 });
+  assert.equal(kinds(effects), 'announce configureShards reply refuse save');
+});
+
+test('an update that cannot be saved changes nothing', () => {
+  const saving = stepCollection(activeCollection(), threshold(5, 1));
+  const { state, effects } = stepCollection(saving.state, { kind: 'saveFailed', error: BROKEN, replyTo: 1 });
+  assert.deepEqual(state, activeCollection());
+  assert.deepEqual(effects, [{ kind: 'refuse', replyTo: 1, error: BROKEN }]);
+});
+
+test('deleting closes the shards, removes the files, and answers after the parent knows', () => {
+  const begun = stepCollection(activeCollection(), { kind: 'delete', replyTo: 4 });
+  assert.deepEqual(begun.state, deleting(4, [0]));
+  assert.equal(kinds(begun.effects), 'closeShards');
+  const closed = stepCollection(begun.state, { kind: 'shardClosed', shardId: 0 });
+  assert.equal(kinds(closed.effects), 'remove');
+  const removed = stepCollection(closed.state, { kind: 'removed' });
+  assert.deepEqual(removed.effects, [{ kind: 'tellDeletedAndStop' }, { kind: 'reply', replyTo: 4, answer: true }]);
+});
+
+test('a deletion that fails is answered with the error and can be tried again', () => {
+  const { state, effects } = stepCollection(deleting(4, []), { kind: 'removeFailed', error: BROKEN });
+  assert.deepEqual(state, damaged(BROKEN));
+  assert.equal(kinds(effects), 'announce tellDied refuse');
+});
+
+test('deleting refuses the updates that wait, and lets the one being saved have its answer', () => {
+  const waiting = play(activeCollection(), threshold(5, 1), threshold(6, 2));
+  const begun = stepCollection(waiting.state, { kind: 'delete', replyTo: 4 });
+  assert.equal(kinds(begun.effects), 'refuse closeShards');
+  const { effects } = stepCollection(begun.state, { kind: 'saved', config: CONFIG, replyTo: 1 });
+  assert.deepEqual(effects, [{ kind: 'reply', replyTo: 1, answer: true }]);
+});
+
+test('a shard that gives up during a deletion holds it up no longer', () => {
+  const { effects } = stepCollection(deleting(4, [0]), { kind: 'shardGaveUp', shardId: 0, error: BROKEN });
+  assert.equal(kinds(effects), 'remove');
+});
+
+test('a node that stops closes the shards, then the collection', () => {
+  const begun = stepCollection(activeCollection(), { kind: 'close' });
+  assert.deepEqual(begun.state, closing([0]));
+  assert.equal(kinds(begun.effects), 'closeShards');
+  assert.equal(kinds(stepCollection(begun.state, { kind: 'shardClosed', shardId: 0 }).effects), 'tellClosedAndStop');
+  assert.equal(kinds(stepCollection({ kind: 'Loading' }, { kind: 'close' }).effects), 'tellClosedAndStop');
+});

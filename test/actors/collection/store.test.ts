@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, beforeEach, test } from 'node:test';
+import { folderName } from '../../../actors/collection/folder-name.js';
+import { type CollectionStore, openCollectionStore } from '../../../actors/collection/store.js';
+import { sampleConfig } from '../samples.js';
+
+let base: string;
+let storage: string;
+let store: CollectionStore;
+
+before(async () => {
+  base = await mkdtemp(join(tmpdir(), 'troupe-store-'));
+});
+after(() => rm(base, { recursive: true, force: true }));
+beforeEach(async () => {
+  storage = await mkdtemp(join(base, 'storage-'));
+  store = await openCollectionStore(storage, (path, error) => assert.fail(`${path}: ${error}`));
+  await store.scan();
+});
+
+const collection = (name: string, threshold = 10) => ({ name, config: sampleConfig({ indexing_threshold: threshold }) });
+
+test('a created collection is found and loaded as it was', async () => {
+  await store.create(collection('Pictures'));
+  assert.deepEqual(await store.scan(), ['+50ictures']);
+  assert.deepEqual(await store.load('+50ictures'), collection('Pictures'));
+});
+
+test('creating what exists returns it as it is', async () => {
+  await store.create(collection('a', 1));
+  assert.deepEqual(await store.create(collection('a', 2)), collection('a', 1));
+});
+
+test('a saved configuration replaces the former one and leaves no other file', async () => {
+  await store.create(collection('a', 1));
+  await store.save(collection('a', 2));
+  assert.deepEqual(await store.load('a'), collection('a', 2));
+  assert.deepEqual(await readdir(store.path('a')), ['config.json']);
+});
+
+test('names that differ in case only are two collections', async () => {
+  await store.create(collection('name', 1));
+  await store.create(collection('NAME', 2));
+  assert.equal((await store.load(folderName('name'))).config.optimizer_config.indexing_threshold, 1);
+  assert.equal((await store.load(folderName('NAME'))).config.optimizer_config.indexing_threshold, 2);
+});
+
+test('a torn configuration is reported by name', async () => {
+  await store.create(collection('a'));
+  const file = join(store.path('a'), 'config.json');
+  await truncate(file, 100);
+  await assert.rejects(store.load('a'), { code: 'storage', detail: `${file} is damaged: its end is missing` });
+});
+
+test('a missing configuration is reported by name', async () => {
+  await mkdir(join(store.path('a'), '0'), { recursive: true });
+  assert.deepEqual(await store.scan(), ['a']);
+  await assert.rejects(store.load('a'), { code: 'storage', detail: `${join(store.path('a'), 'config.json')} is missing` });
+});
+
+test('a configuration in the folder of another collection is not taken for it', async () => {
+  await store.create(collection('a'));
+  await rename(store.path('a'), store.path('b'));
+  await assert.rejects(store.load('b'), { code: 'storage', detail: /belongs to the collection a/ });
+});
+
+test('a removed collection is gone for good, and removing it again does no harm', async () => {
+  await store.create(collection('a'));
+  await writeFile(join(store.path('a'), 'large'), new Uint8Array(100_000));
+  await store.remove('a');
+  await store.remove('a');
+  assert.deepEqual(await store.scan(), []);
+  await assert.rejects(readFile(store.path('a')), { code: 'ENOENT' });
+});
+
+test('what a crash left of creations and deletions is swept at the next start', async () => {
+  const root = join(storage, 'collections');
+  await mkdir(join(root, '.deleted-1', '0'), { recursive: true });
+  await mkdir(join(root, '.creating-1'), { recursive: true });
+  await writeFile(join(root, '.creating-1', 'config.json.tmp'), 'half');
+  assert.deepEqual(await store.scan(), []);
+  for (let tries = 0; tries < 100 && (await readdir(root)).length > 0; tries++) await new Promise((resolve) => setTimeout(resolve, 10));
+  assert.deepEqual(await readdir(root), []);
+});

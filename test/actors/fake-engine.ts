@@ -1,0 +1,102 @@
+/** An engine without workers: it does what a test tells it to. */
+
+import type { EnginePort } from '../../actors/runtime/ports.js';
+import { TroupeError } from '../../protocols/errors.js';
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { BuildReport, ReplicaKey, ReplicaStats } from '../../storage/engine/messages.js';
+import type { BuildPlan, BuildProgress } from '../../storage/engine/pool.js';
+import { sampleStats } from './samples.js';
+
+export interface FakeBuild {
+  readonly key: ReplicaKey;
+  readonly plan: BuildPlan;
+  readonly progress: (progress: BuildProgress) => void;
+  readonly signal: AbortSignal;
+  readonly finish: (stats: ReplicaStats) => void;
+  readonly fail: (error: Error) => void;
+}
+
+export class FakeEngine implements EnginePort {
+  readonly calls: string[] = [];
+  readonly open = new Map<ReplicaKey, { config: CollectionConfig; stats: ReplicaStats }>();
+  readonly builds: FakeBuild[] = [];
+  /** Why replicas cannot be opened, by key. */
+  readonly unopenable = new Map<ReplicaKey, TroupeError>();
+  /** Figures of replicas when they are opened, by key. */
+  readonly statsAtOpening = new Map<ReplicaKey, ReplicaStats>();
+  readonly #stats = new Set<(stats: ReplicaStats) => void>();
+  readonly #failed = new Set<(key: ReplicaKey, error: TroupeError) => void>();
+
+  async read(operation: string, replicas: readonly ReplicaKey[]): Promise<Uint8Array> {
+    return bytes(`${operation} of ${replicas.join()}`);
+  }
+
+  async write(operation: string, key: ReplicaKey, wait: boolean): Promise<{ body: Uint8Array }> {
+    this.calls.push(`write ${key} ${operation}${wait ? ' wait' : ''}`);
+    if (!this.open.has(key)) throw new TroupeError('unavailable', `replica ${key} is not open here`);
+    return { body: bytes(operation) };
+  }
+
+  async openReplica(spec: { key: ReplicaKey; config: CollectionConfig }, damaged: string | null): Promise<ReplicaStats> {
+    this.calls.push(`open ${spec.key}${damaged === null ? '' : ` damaged: ${damaged}`}`);
+    if (this.open.has(spec.key)) throw new TroupeError('conflict', `replica ${spec.key} is open`);
+    const error = damaged === null ? this.unopenable.get(spec.key) : new TroupeError('storage', damaged);
+    if (error !== undefined) throw error;
+    const stats = this.statsAtOpening.get(spec.key) ?? sampleStats(undefined, { key: spec.key });
+    this.open.set(spec.key, { config: spec.config, stats });
+    return stats;
+  }
+
+  async closeReplica(key: ReplicaKey): Promise<void> {
+    if (this.open.delete(key)) this.calls.push(`close ${key}`);
+  }
+
+  async configure(key: ReplicaKey, config: CollectionConfig): Promise<void> {
+    this.calls.push(`configure ${key}`);
+    const replica = this.open.get(key);
+    if (replica !== undefined) replica.config = config;
+  }
+
+  build(key: ReplicaKey, plan: BuildPlan, progress: (progress: BuildProgress) => void, signal: AbortSignal): Promise<BuildReport> {
+    return new Promise((resolve, reject) => {
+      const finish = (stats: ReplicaStats) => {
+        this.tellStats(stats);
+        resolve({ rows: 5000, milliseconds: 1, graphs: [] });
+      };
+      this.builds.push({ key, plan, progress, signal, finish, fail: reject });
+      signal.addEventListener('abort', () => reject(new TroupeError('unavailable', 'the build was cancelled')));
+    });
+  }
+
+  stats(key: ReplicaKey): ReplicaStats | null {
+    return this.open.get(key)?.stats ?? null;
+  }
+
+  onStats(listener: (stats: ReplicaStats) => void): () => void {
+    this.#stats.add(listener);
+    return () => this.#stats.delete(listener);
+  }
+
+  onFailed(listener: (key: ReplicaKey, error: TroupeError) => void): () => void {
+    this.#failed.add(listener);
+    return () => this.#failed.delete(listener);
+  }
+
+  depths() {
+    return { waitingReads: 0, waitingReadsMax: 0, workers: [] };
+  }
+
+  tellStats(stats: ReplicaStats): void {
+    const replica = this.open.get(stats.key);
+    if (replica !== undefined) replica.stats = stats;
+    for (const listener of this.#stats) listener(stats);
+  }
+
+  fail(key: ReplicaKey, error: TroupeError): void {
+    for (const listener of this.#failed) listener(key, error);
+  }
+}
+
+function bytes(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}

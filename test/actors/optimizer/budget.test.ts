@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { BuildBudget } from '../../../actors/optimizer/budget.js';
+import { buildThreadsMax } from '../../../actors/optimizer/decide.js';
+
+function asking(budget: BuildBudget) {
+  const grants: string[] = [];
+  const ask = (name: string, threads: number, lane: 'segment' | 'fieldIndex' = 'segment') =>
+    budget.request(lane, threads, (granted) => grants.push(`${name} ${granted}`));
+  return { grants, ask };
+}
+
+test('threads of all builds together stay within the budget', () => {
+  const budget = new BuildBudget(4);
+  const { grants, ask } = asking(budget);
+  ask('a', 3);
+  ask('b', 3);
+  ask('c', 1);
+  assert.deepEqual(grants, ['a 3', 'b 1']);
+  assert.deepEqual(budget.usage(), { threads: 4, threadsMax: 4, waiting: 1 });
+});
+
+test('a released build lets the next one go, in the order of asking', () => {
+  const { grants, ask } = asking(new BuildBudget(2));
+  const first = ask('a', 8);
+  ask('b', 1);
+  ask('c', 1);
+  first.release();
+  assert.deepEqual(grants, ['a 2', 'b 1', 'c 1']);
+});
+
+test('a request that is withdrawn gets nothing, and releasing twice frees once', () => {
+  const budget = new BuildBudget(1);
+  const { grants, ask } = asking(budget);
+  const first = ask('a', 1);
+  ask('b', 1).release();
+  first.release();
+  first.release();
+  ask('c', 1);
+  assert.deepEqual(grants, ['a 1', 'c 1']);
+  assert.equal(budget.usage().threads, 1);
+});
+
+test('a field index waits for another one only', () => {
+  const { grants, ask } = asking(new BuildBudget(1));
+  ask('graph', 1);
+  const index = ask('color', 1, 'fieldIndex');
+  ask('size', 1, 'fieldIndex');
+  assert.deepEqual(grants, ['graph 1', 'color 1']);
+  index.release();
+  assert.deepEqual(grants, ['graph 1', 'color 1', 'size 1']);
+});
+
+test('the setting gives threads, 0 half of the CPUs, a negative number leaves as many free', () => {
+  const budgets = [0, 3, -2, -9].map((setting) => buildThreadsMax(setting, 8));
+  assert.deepEqual(budgets, [4, 3, 6, 1]);
+  assert.equal(buildThreadsMax(0, 1), 1);
+});

@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { describePlan, type PlanFacts, planOptimization } from '../../../actors/optimizer/plan.js';
+import type { CollectionConfig, OptimizersConfig } from '../../../protocols/model/collection.js';
+import type { ReplicaStats, SegmentStats } from '../../../storage/engine/messages.js';
+
+const DIM = 256;
+/** Bytes of a row's vector: 1 KB, so that rows and kilobytes are the same number. */
+const ROW_BYTES = DIM * 4;
+const NOW_MS = 100_000;
+
+function config(optimizers: Partial<OptimizersConfig> = {}): CollectionConfig {
+  return {
+    params: {
+      vectors: { size: DIM, distance: 'Cosine' },
+      shard_number: 1,
+      replication_factor: 1,
+      write_consistency_factor: 1,
+      on_disk_payload: true,
+    },
+    hnsw_config: { m: 16, ef_construct: 100, full_scan_threshold: 10_000 },
+    optimizer_config: {
+      deleted_threshold: 0.2,
+      vacuum_min_vector_number: 1000,
+      default_segment_number: 2,
+      max_segment_size: null,
+      memmap_threshold: null,
+      indexing_threshold: 10_000,
+      flush_interval_sec: 5,
+      max_optimization_threads: null,
+      ...optimizers,
+    },
+    wal_config: { wal_capacity_mb: 32, wal_segments_ahead: 0 },
+    quantization_config: null,
+  };
+}
+
+function segment(id: number, rows: number, facts: Partial<SegmentStats> = {}): SegmentStats {
+  return {
+    id,
+    kind: 'sealed',
+    rows,
+    deleted: 0,
+    vectorBytes: rows * ROW_BYTES,
+    frozen: true,
+    building: false,
+    indexed: true,
+    indexedVectors: rows,
+    missingFields: [],
+    damagedFiles: [],
+    ...facts,
+  };
+}
+
+const plain = (id: number, rows: number, facts: Partial<SegmentStats> = {}) =>
+  segment(id, rows, { indexed: false, indexedVectors: 0, ...facts });
+const active = (id: number, rows: number, facts: Partial<SegmentStats> = {}) =>
+  plain(id, rows, { kind: 'appendable', frozen: false, ...facts });
+const full = (id: number, rows: number, facts: Partial<SegmentStats> = {}) => plain(id, rows, { kind: 'appendable', ...facts });
+
+interface Scene {
+  quietMs?: number;
+  optimizers?: Partial<OptimizersConfig>;
+  running?: number[];
+}
+
+function plan(segments: SegmentStats[], scene: Scene = {}): string {
+  const stats: ReplicaStats = {
+    key: 'c/0',
+    points: segments.reduce((total, { rows, deleted }) => total + rows - deleted, 0),
+    segments,
+    fields: new Map(),
+    fieldPoints: new Map(),
+    appliedOperation: 1,
+    queuedOperations: 0,
+    commits: 1,
+    walBytes: 0,
+    lastWriteMs: NOW_MS - (scene.quietMs ?? 60_000),
+  };
+  const facts: PlanFacts = { nowMs: NOW_MS, cpus: 2, runningSources: new Set(scene.running ?? []) };
+  return describePlan(planOptimization(stats, config(scene.optimizers), facts));
+}
+
+test('an empty replica and one below the threshold have nothing to do', () => {
+  assert.equal(plan([]), 'nothing to do');
+  assert.equal(plan([active(1, 0)]), 'nothing to do');
+  assert.equal(plan([active(1, 10_000)]), 'nothing to do');
+});
+
+test('rows above the threshold are indexed in one build once the upload pauses', () => {
+  assert.equal(plan([active(1, 10_001)]), 'indexing: 1 to one segment with a graph');
+  assert.equal(plan([full(1, 8000), full(2, 8000), active(3, 100)]), 'indexing: 1 + 2 + 3 to one segment with a graph');
+});
+
+test('while an upload runs, indexing waits for its pause', () => {
+  assert.equal(plan([active(1, 20_000)], { quietMs: 300 }), 'look again in 700 ms: indexing waits for the upload to pause');
+  assert.equal(plan([active(1, 20_000)], { quietMs: 1000 }), 'indexing: 1 to one segment with a graph');
+});
+
+test('an upload that outgrows 32 thresholds is indexed while it runs, full segments first', () => {
+  const segments = [full(1, 160_000), full(2, 160_000), active(3, 5000)];
+  assert.equal(plan(segments, { quietMs: 0 }), 'indexing: 1 + 2 to one segment with a graph');
+  assert.equal(plan([active(1, 320_000)], { quietMs: 0 }), 'indexing: 1 to one segment with a graph');
+  assert.equal(plan([segment(9, 900_000), ...segments], { quietMs: 0 }), 'look again in 1000 ms: indexing waits for the upload to pause');
+});
+
+test('indexing folds in sealed segments of its size, and leaves large ones', () => {
+  assert.equal(plan([segment(1, 30_000), active(2, 15_000)]), 'indexing: 1 + 2 to one segment with a graph');
+  assert.equal(plan([segment(1, 30_001), active(2, 15_000)]), 'indexing: 2 to one segment with a graph');
+  assert.equal(plan([segment(1, 80_000), segment(2, 25_000), active(3, 15_000)]), 'indexing: 1 + 2 + 3 to one segment with a graph');
+  assert.equal(plan([segment(1, 90_000), segment(2, 25_000), active(3, 15_000)]), 'indexing: 2 + 3 to one segment with a graph');
+});
+
+test('sealed rows without a graph are indexed when the threshold comes down to them', () => {
+  assert.equal(plan([plain(1, 20_000), active(2, 10)], { optimizers: { indexing_threshold: 0 } }), 'nothing to do');
+  assert.equal(plan([plain(1, 20_000), active(2, 10)]), 'indexing: 1 + 2 to one segment with a graph');
+});
+
+test('no result exceeds max_segment_size, and a source beyond it is built alone', () => {
+  const optimizers = { max_segment_size: 50_000 };
+  assert.equal(plan([full(1, 30_000), full(2, 30_000)], { optimizers }), 'indexing: 1 to one segment with a graph');
+  assert.equal(plan([full(1, 60_000)], { optimizers }), 'indexing: 1 to one segment with a graph');
+  assert.equal(plan([segment(1, 30_000), active(2, 25_000)], { optimizers }), 'indexing: 2 to one segment with a graph');
+});
+
+test('no result exceeds what one memory holds, also when vectors are small', () => {
+  const tiny = (id: number, rows: number) => active(id, rows, { vectorBytes: rows * 16, frozen: true });
+  assert.equal(
+    plan([tiny(1, 8_000_000), tiny(2, 8_000_000)], { optimizers: { indexing_threshold: 100 } }),
+    'indexing: 1 to one segment with a graph',
+  );
+});
+
+test('full segments are sealed without a graph where indexing is off or not due', () => {
+  assert.equal(plan([full(1, 50_000), active(2, 10)], { optimizers: { indexing_threshold: 0 } }), 'seal: 1 to one segment without a graph');
+  assert.equal(plan([full(1, 5000), active(2, 10)]), 'seal: 1 to one segment without a graph');
+  assert.equal(
+    plan([full(1, 50_000), active(2, 10)], { optimizers: { indexing_threshold: 0 }, quietMs: 100 }),
+    'look again in 900 ms: seal waits for the upload to pause',
+  );
+  assert.equal(
+    plan([full(1, 50_000), full(2, 50_000), full(3, 50_000), full(4, 50_000), active(5, 10)], {
+      optimizers: { indexing_threshold: 0 },
+      quietMs: 100,
+    }),
+    'seal: 1 + 2 + 3 + 4 to one segment without a graph',
+  );
+});
+
+test('vacuum starts when the deleted share reaches its threshold in a segment that is large enough', () => {
+  assert.equal(plan([segment(1, 20_000, { deleted: 3999 })]), 'nothing to do');
+  assert.equal(plan([segment(1, 20_000, { deleted: 4000 })]), 'vacuum: 1 to one segment with a graph');
+  assert.equal(plan([segment(1, 999, { deleted: 900 })]), 'nothing to do');
+  assert.equal(plan([segment(1, 20_000, { deleted: 15_000 })]), 'vacuum: 1 to one segment without a graph');
+  assert.equal(plan([active(1, 5000, { deleted: 4000 })], { quietMs: 400 }), 'look again in 600 ms: vacuum waits for the upload to pause');
+  assert.equal(plan([active(1, 5000, { deleted: 4000 })]), 'vacuum: 1 to one segment without a graph');
+});
+
+test('merging combines the three smallest segments toward default_segment_number', () => {
+  const four = [segment(1, 100_000), segment(2, 20_000), segment(3, 25_000), segment(4, 30_000)];
+  assert.equal(plan(four), 'merge: 2 + 3 + 4 to one segment with a graph');
+  assert.equal(plan(four, { optimizers: { default_segment_number: 4 } }), 'nothing to do');
+  assert.equal(plan(four, { optimizers: { default_segment_number: 1 } }), 'merge: 1 + 2 + 3 + 4 to one segment with a graph');
+  assert.equal(plan(four, { quietMs: 2000 }), 'look again in 3000 ms: merge waits for the upload to pause');
+  assert.equal(plan(four, { optimizers: { max_segment_size: 60_000 } }), 'nothing to do');
+});
+
+test('merging leaves a segment over four times the others alone', () => {
+  assert.equal(plan([segment(1, 200_000), segment(2, 20_000), segment(3, 25_000)]), 'nothing to do');
+  assert.equal(plan([segment(1, 180_000), segment(2, 20_000), segment(3, 25_000)]), 'merge: 1 + 2 + 3 to one segment with a graph');
+});
+
+test('a missing field index is built at once, also while writes or another build run', () => {
+  const lacking = segment(1, 20_000, { missingFields: ['city', 'age'] });
+  assert.equal(plan([lacking, active(2, 20_000)], { quietMs: 0 }), 'fieldIndex: city, age of segment 1');
+  assert.equal(plan([lacking, full(2, 20_000)], { running: [2] }), 'fieldIndex: city, age of segment 1');
+  assert.equal(plan([lacking], { running: [1] }), 'nothing to do');
+  assert.equal(plan([active(1, 5, { missingFields: ['city'] })]), 'nothing to do');
+});
+
+test('a damaged graph or codes are built again, a damaged field index counts as missing', () => {
+  assert.equal(
+    plan([segment(1, 20_000, { indexed: false, indexedVectors: 0, damagedFiles: ['graph.0'] })]),
+    'repair: 1 to one segment with a graph',
+  );
+  assert.equal(plan([segment(1, 20_000, { damagedFiles: ['codes.0'] })], { quietMs: 0 }), 'repair: 1 to one segment with a graph');
+  assert.equal(plan([segment(1, 20_000, { damagedFiles: ['index.city'], missingFields: ['city'] })]), 'fieldIndex: city of segment 1');
+});
+
+test('sources of a running build are left alone, and a second build starts only for an upload that outgrows its bound', () => {
+  assert.equal(plan([full(1, 50_000), active(2, 20_000)], { running: [1] }), 'nothing to do');
+  assert.equal(plan([full(1, 50_000, { building: true }), active(2, 320_000)]), 'indexing: 2 to one segment with a graph');
+});
+
+test('uploads in steps with pauses build each point a logarithmic number of times', () => {
+  const step = 12_000;
+  let segments: SegmentStats[] = [];
+  let built = 0;
+  let most = 0;
+  for (let i = 1; i <= 128; i++) {
+    segments.push(active(i, step));
+    const line = plan(segments);
+    const sources = (/^indexing: ([\d +]+) to/.exec(line)?.[1] ?? '').split(' + ').map(Number);
+    const rows = segments.filter(({ id }) => sources.includes(id)).reduce((total, source) => total + source.rows, 0);
+    segments = segments.filter(({ id }) => !sources.includes(id)).concat(segment(1000 + i, rows));
+    built += rows;
+    most = Math.max(most, segments.length);
+  }
+  assert.ok(built <= 128 * step * 5, `${built / step} steps built for 128`);
+  assert.ok(most <= 6, `${most} segments`);
+});

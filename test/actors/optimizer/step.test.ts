@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { OptimizerEffect, OptimizerMessage } from '../../../actors/optimizer/messages.js';
+import { describePlan } from '../../../actors/optimizer/plan.js';
+import { buildsOf, type OptimizerState } from '../../../actors/optimizer/state.js';
+import { OPTIMIZER_MOVES, startOptimizer, stepOptimizer } from '../../../actors/optimizer/step.js';
+import type { ErrorFacts } from '../../../protocols/errors.js';
+import { incompleteRows, printMoves } from '../move-table.js';
+import { dueSegment, indexedSegment, sampleConfig, sampleSegment, sampleStats } from '../samples.js';
+
+const CONFIG = sampleConfig();
+const LATER = 1e12;
+const FULL: ErrorFacts = { code: 'storage', detail: 'no space left on device' };
+const REPORT = { rows: 5000, milliseconds: 12, graphs: [] };
+const DUE = sampleStats([dueSegment({ id: 1 })]);
+const DONE = sampleStats([sampleSegment({ id: 2 }), indexedSegment({ id: 3 })]);
+
+const idle = startOptimizer(CONFIG, 4).state;
+
+/** Effects as text, without announcements. */
+function print(effects: readonly OptimizerEffect[]): string[] {
+  return effects.flatMap((effect) => {
+    switch (effect.kind) {
+      case 'announce':
+        return [];
+      case 'askStats':
+        return ['ask for stats'];
+      case 'requestThreads':
+        return [`request ${effect.id}: ${effect.threads} threads for ${describePlan(effect.plan)}`];
+      case 'build':
+        return [`build ${effect.id} with ${effect.threads}: ${describePlan(effect.plan)}`];
+      case 'releaseThreads':
+        return [`release ${effect.id}`];
+      case 'wakeLater':
+        return [`wake ${effect.delayMs}`];
+      case 'coolDown':
+        return [`cool down ${effect.failures}`];
+      default:
+        return [`note ${effect.text}`];
+    }
+  });
+}
+
+/** The state and effects after several messages. */
+function play(state: OptimizerState, ...messages: OptimizerMessage[]): { state: OptimizerState; effects: OptimizerEffect[] } {
+  const effects: OptimizerEffect[] = [];
+  let current = state;
+  for (const message of messages) {
+    const step = stepOptimizer(current, message);
+    current = step.state;
+    effects.push(...step.effects);
+  }
+  return { state: current, effects };
+}
+
+const due: OptimizerMessage = { kind: 'stats', stats: DUE, nowMs: LATER };
+const granted: OptimizerMessage = { kind: 'granted', id: 1, threads: 2, nowMs: LATER };
+const built: OptimizerMessage = { kind: 'built', id: 1, report: REPORT, stats: DONE, nowMs: LATER };
+const failed: OptimizerMessage = { kind: 'buildFailed', id: 1, error: FULL, nowMs: LATER };
+
+test('every state has an answer to every message', () => {
+  assert.deepEqual(incompleteRows(OPTIMIZER_MOVES), []);
+  assert.equal(
+    printMoves(OPTIMIZER_MOVES),
+    [
+      'Idle: stats replan, configure replan, wake replan',
+      'Waiting: stats replan, configure replan, wake replan, granted build',
+      'Building: stats replan, configure replan, wake replan, granted build, progress showProgress, built finish, buildFailed fail',
+      'Cooling: stats learn, configure replan, progress showProgress, built finish, buildFailed fail, cooled replan',
+    ].join('\n'),
+  );
+});
+
+test('an optimizer starts Idle and asks for the figures of its replica', () => {
+  const { state, effects } = startOptimizer(CONFIG, 4);
+  assert.equal(state.kind, 'Idle');
+  assert.deepEqual(print(effects), ['ask for stats']);
+});
+
+test('an Idle optimizer asks for threads when there is a plan', () => {
+  const { state, effects } = stepOptimizer(idle, due);
+  assert.equal(state.kind, 'Waiting');
+  assert.deepEqual(print(effects), ['wake null', 'request 1: 4 threads for indexing: 1 to one segment with a graph']);
+});
+
+test('an optimizer looks again when the upload may have paused', () => {
+  const uploading = sampleStats([dueSegment()], { lastWriteMs: LATER - 300 });
+  const { state, effects } = stepOptimizer(idle, { kind: 'stats', stats: uploading, nowMs: LATER });
+  assert.equal(state.kind, 'Idle');
+  assert.deepEqual(print(effects), ['wake 700']);
+  assert.equal(stepOptimizer(state, { kind: 'wake', nowMs: LATER + 700 }).state.kind, 'Waiting');
+});
+
+test('a plan that stands keeps its place among those who wait', () => {
+  const waiting = stepOptimizer(idle, due).state;
+  const { state, effects } = stepOptimizer(waiting, {
+    kind: 'stats',
+    stats: sampleStats([dueSegment({ id: 1, deleted: 1 })]),
+    nowMs: LATER,
+  });
+  assert.equal(state.kind, 'Waiting');
+  assert.deepEqual(print(effects), []);
+});
+
+test('a plan that is void gives up its place', () => {
+  const waiting = stepOptimizer(idle, due).state;
+  const { state, effects } = stepOptimizer(waiting, { kind: 'stats', stats: DONE, nowMs: LATER });
+  assert.equal(state.kind, 'Idle');
+  assert.deepEqual(print(effects), ['release 1', 'wake null']);
+});
+
+test('a grant for a plan that is void is ignored', () => {
+  const { state } = play(idle, due, { kind: 'stats', stats: DONE, nowMs: LATER });
+  assert.equal(stepOptimizer(state, granted).state, state);
+});
+
+test('granted threads start the build', () => {
+  const { state, effects } = stepOptimizer(stepOptimizer(idle, due).state, granted);
+  assert.equal(state.kind, 'Building');
+  assert.deepEqual(print(effects), ['build 1 with 2: indexing: 1 to one segment with a graph']);
+  assert.deepEqual(
+    buildsOf(state).map(({ id, sources, threads, startedMs }) => ({ id, sources, threads, startedMs })),
+    [{ id: 1, sources: [{ id: 1, points: 5000 }], threads: 2, startedMs: LATER }],
+  );
+});
+
+test('progress is shown for a build that runs only', () => {
+  const building = play(idle, due, granted).state;
+  const progress = { done: 10, total: 100, stage: 'graph' };
+  assert.deepEqual(buildsOf(stepOptimizer(building, { kind: 'progress', id: 1, progress }).state)[0]?.progress, progress);
+  assert.equal(stepOptimizer(building, { kind: 'progress', id: 9, progress }).state, building);
+});
+
+test('a published build frees its threads and is followed by the next plan', () => {
+  const { state, effects } = stepOptimizer(play(idle, due, granted).state, built);
+  assert.equal(state.kind, 'Idle');
+  assert.deepEqual(print(effects), ['release 1', 'note built indexing: 1 to one segment with a graph', 'wake null']);
+  assert.deepEqual(
+    state.known.finished.map(({ build, error }) => [build.id, error]),
+    [[1, null]],
+  );
+});
+
+test('sources of a running build are not planned again', () => {
+  const { state, effects } = stepOptimizer(play(idle, due, granted).state, due);
+  assert.equal(state.kind, 'Building');
+  assert.deepEqual(
+    print(effects).filter((line) => line.startsWith('request')),
+    [],
+  );
+});
+
+test('a missing field index is built beside a running build, with one thread', () => {
+  const building = play(idle, due, granted).state;
+  const lacking = sampleStats([dueSegment({ id: 1, building: true }), indexedSegment({ id: 3, missingFields: ['color'] })]);
+  const wanting = stepOptimizer(building, { kind: 'stats', stats: lacking, nowMs: LATER });
+  assert.deepEqual(print(wanting.effects), ['wake null', 'request 2: 1 threads for fieldIndex: color of segment 3']);
+  const both = stepOptimizer(wanting.state, { kind: 'granted', id: 2, threads: 1, nowMs: LATER });
+  assert.deepEqual(
+    buildsOf(both.state).map((build) => build.id),
+    [1, 2],
+  );
+});
+
+test('a failed build frees its threads, tells why, and the next one waits longer each time', () => {
+  const first = stepOptimizer(play(idle, due, granted).state, failed);
+  assert.equal(first.state.kind, 'Cooling');
+  assert.deepEqual(print(first.effects), [
+    'release 1',
+    'wake null',
+    'note failed to build indexing: 1 to one segment with a graph',
+    'cool down 1',
+  ]);
+  assert.deepEqual(
+    first.effects.at(-1)?.kind === 'announce' && (first.effects.at(-1) as { status: { error: unknown } }).status.error,
+    FULL,
+  );
+  const again = play(
+    first.state,
+    { kind: 'cooled', nowMs: LATER },
+    { ...granted, id: 2 } as OptimizerMessage,
+    { ...failed, id: 2 } as OptimizerMessage,
+  );
+  assert.equal(print(again.effects).at(-1), 'cool down 2');
+});
+
+test('while it cools it learns of changes and plans nothing', () => {
+  const cooling = play(idle, due, granted, failed).state;
+  const { state, effects } = stepOptimizer(cooling, { kind: 'stats', stats: DONE, nowMs: LATER });
+  assert.equal(state.kind, 'Cooling');
+  assert.deepEqual(print(effects), []);
+  assert.equal(stepOptimizer(state, { kind: 'cooled', nowMs: LATER }).state.kind, 'Idle');
+});
+
+test('new settings end the pause after a failure', () => {
+  const cooling = play(idle, due, granted, failed).state;
+  assert.equal(stepOptimizer(cooling, { kind: 'configure', config: CONFIG, nowMs: LATER }).state.kind, 'Waiting');
+});
+
+test('an error is forgotten when a build goes well', () => {
+  const { state } = play(
+    idle,
+    due,
+    granted,
+    failed,
+    { kind: 'cooled', nowMs: LATER },
+    { ...granted, id: 2 } as OptimizerMessage,
+    {
+      ...built,
+      id: 2,
+    } as OptimizerMessage,
+  );
+  assert.equal(state.known.trouble, null);
+  assert.equal(state.known.finished.length, 2);
+});
+
+test('an optimizer that is off builds nothing but missing field indexes', () => {
+  const off = startOptimizer(sampleConfig({ max_optimization_threads: 0 }), 4).state;
+  assert.equal(stepOptimizer(off, due).state.kind, 'Idle');
+  const lacking = sampleStats([indexedSegment({ id: 3, missingFields: ['color'] })]);
+  assert.equal(stepOptimizer(off, { kind: 'stats', stats: lacking, nowMs: LATER }).state.kind, 'Waiting');
+});
+
+test('the collection bounds the threads of a build', () => {
+  const two = startOptimizer(sampleConfig({ max_optimization_threads: 2 }), 8).state;
+  assert.match(print(stepOptimizer(two, due).effects).join(), /request 1: 2 threads/);
+});

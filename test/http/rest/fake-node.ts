@@ -1,0 +1,170 @@
+/** A REST door over a node that only pretends: it records what it is asked and answers as told. */
+
+import { connect } from 'node:net';
+import type { CollectionView, NodeApi } from '../../../actors/node-api.js';
+import { RequestStats } from '../../../http/request-stats.js';
+import { type RestDoor, type RestOptions, startRestDoor } from '../../../http/rest/server.js';
+import type { DoorServices } from '../../../http/services.js';
+import { TroupeError } from '../../../protocols/errors.js';
+import type { CollectionConfig } from '../../../protocols/model/collection.js';
+import { BUILT_IN_DEFAULTS } from '../../../protocols/rest/collections.js';
+import type { RawRequest } from '../../../storage/engine/messages.js';
+import type { PoolDepths } from '../../../storage/engine/pool.js';
+
+export interface Asked {
+  readonly operation: string;
+  readonly collection: string;
+  readonly wait?: boolean;
+  readonly request: RawRequest;
+}
+
+export class FakeNode {
+  readonly collections = new Map<string, CollectionConfig>();
+  readonly asked: Asked[] = [];
+  /** What reads and writes answer: JSON of a result, or an error. */
+  answer: () => Promise<Uint8Array> = () => Promise.resolve(Buffer.from('[]'));
+
+  listCollections(): string[] {
+    return [...this.collections.keys()];
+  }
+
+  exists(name: string): boolean {
+    return this.collections.has(name);
+  }
+
+  async createCollection(name: string, config: CollectionConfig): Promise<boolean> {
+    if (this.exists(name)) throw new TroupeError('conflict', `Collection \`${name}\` already exists!`);
+    this.collections.set(name, config);
+    return true;
+  }
+
+  async updateCollection(name: string, change: (config: CollectionConfig) => CollectionConfig): Promise<boolean> {
+    this.collections.set(name, change(this.config(name)));
+    return true;
+  }
+
+  async deleteCollection(name: string): Promise<boolean> {
+    return this.collections.delete(name);
+  }
+
+  info(name: string): CollectionView {
+    const config = this.config(name);
+    return {
+      status: 'green',
+      optimizer_status: 'ok',
+      indexed_vectors_count: 0,
+      points_count: 3,
+      segments_count: 1,
+      config,
+      payload_schema: {},
+      update_queue: { length: 0 },
+    };
+  }
+
+  optimizations(name: string): unknown {
+    this.config(name);
+    const summary = { queued_optimizations: 0, queued_segments: 0, queued_points: 0, idle_segments: 1 };
+    return { summary, running: [], queued: [], completed: [1, 2, 3], idle_segments: [] };
+  }
+
+  telemetry(): unknown {
+    const actor = (path: string, kind: string, children: unknown[]) => ({
+      path,
+      kind,
+      state: 'Running',
+      mailbox: { depth: 1, capacity: 10 },
+      processed: 5,
+      restarts: 0,
+      busyRefusals: 0,
+      lastError: { message: 'about secret', timeMs: 1 },
+      uptimeMs: 10,
+      recent: [],
+      children,
+    });
+    return actor('/node', 'node', [actor('/node/secret', 'collection', [])]);
+  }
+
+  read(collection: string, operation: string, request: RawRequest): Promise<Uint8Array> {
+    this.config(collection);
+    this.asked.push({ operation, collection, request });
+    return this.answer();
+  }
+
+  write(collection: string, operation: string, wait: boolean, request: RawRequest): Promise<Uint8Array> {
+    this.config(collection);
+    this.asked.push({ operation, collection, wait, request });
+    return this.answer();
+  }
+
+  depths(): PoolDepths {
+    const reader = { up: true, depth: 1, queuedBytes: 5, processed: 7, restarts: 0, uptimeMs: 1, lastError: 'about secret' };
+    return { waitingReads: 2, waitingReadsMax: 9, workers: [{ name: 'reader-0', kind: 'reader', ...reader }] };
+  }
+
+  buildBudget() {
+    return { threads: 0, threadsMax: 1, waiting: 0 };
+  }
+
+  async whenReady(): Promise<void> {}
+
+  async close(): Promise<void> {}
+
+  private config(name: string): CollectionConfig {
+    const config = this.collections.get(name);
+    if (config === undefined) throw new TroupeError('notFound', `Collection \`${name}\` doesn't exist!`);
+    return config;
+  }
+}
+
+export interface Harness {
+  readonly node: FakeNode;
+  readonly door: RestDoor;
+  readonly url: string;
+  ready: boolean;
+  readonly errors: string[];
+}
+
+export interface HarnessOptions extends Partial<RestOptions> {
+  readonly maxCollections?: number;
+  readonly metricsPrefix?: string;
+}
+
+/** A door on a free port. */
+export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
+  const node = new FakeNode();
+  const errors: string[] = [];
+  const harness = { node, errors, ready: true };
+  const quiet = () => {};
+  const services: DoorServices = {
+    node: node as unknown as NodeApi,
+    identity: { id: '6d4f596c-0000-4dc7-8420-e0fa32990667', peerId: 77, version: '0.0.1', startedMs: 0 },
+    defaults: BUILT_IN_DEFAULTS,
+    maxCollections: options.maxCollections ?? null,
+    metricsPrefix: options.metricsPrefix ?? '',
+    stats: new RequestStats(),
+    log: { debug: quiet, info: quiet, warn: quiet, error: (_message, facts) => errors.push(String(facts?.error)) },
+    isReady: () => harness.ready,
+    nowMs: Date.now,
+    monotonicMs: () => performance.now(),
+  };
+  const door = await startRestDoor(services, {
+    host: '127.0.0.1',
+    port: 0,
+    maxBodyBytes: 1 << 20,
+    cors: true,
+    logRequests: false,
+    ...options,
+  });
+  return Object.assign(harness, { door, url: `http://127.0.0.1:${door.port}` });
+}
+
+/** Sends bytes as they are and returns all that comes back until the server closes the connection. */
+export function sendRaw(port: number, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: '127.0.0.1' }, () => socket.write(text));
+    const chunks: Buffer[] = [];
+    socket.on('data', (chunk) => chunks.push(chunk));
+    socket.on('error', reject);
+    socket.on('close', () => resolve(Buffer.concat(chunks).toString('latin1')));
+  });
+}

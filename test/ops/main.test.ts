@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const MAIN = fileURLToPath(new URL('../../ops/main.js', import.meta.url));
+let folder: string;
+
+before(() => {
+  folder = mkdtempSync(join(tmpdir(), 'troupe-main-'));
+});
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+interface Started {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+  /** Resolves with the port once it listens. */
+  readonly listening: Promise<number>;
+}
+
+function start(args: readonly string[], variables: Record<string, string> = {}): Started {
+  const environment = {
+    PATH: process.env.PATH ?? '',
+    SERVICE__SERVICE__HOST: '127.0.0.1',
+    SERVICE__SERVICE__HTTP_PORT: '0',
+    SERVICE__STORAGE__STORAGE_PATH: join(folder, 'storage'),
+    ...variables,
+  };
+  const child = spawn(process.execPath, [MAIN, ...args], { cwd: folder, env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
+  let out = '';
+  let err = '';
+  let listens: (port: number) => void;
+  let fails: (error: Error) => void;
+  const listening = new Promise<number>((resolve, reject) => {
+    listens = resolve;
+    fails = reject;
+  });
+  listening.catch(() => {});
+  child.stdout.on('data', (chunk) => {
+    out += chunk;
+    const port = /listening.*http:\/\/[^:]+:(\d+)/.exec(out)?.[1];
+    if (port !== undefined) listens(Number(port));
+  });
+  child.stderr.on('data', (chunk) => {
+    err += chunk;
+  });
+  const ended = once(child, 'close').then(([code]) => {
+    fails(new Error(`ended with ${code}: ${out}${err}`));
+    return { code: code as number | null, out, err };
+  });
+  return { child, ended, listening };
+}
+
+async function untilReady(port: number): Promise<void> {
+  for (;;) {
+    const response = await fetch(`http://127.0.0.1:${port}/readyz`);
+    if (response.status === 200) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+test('--version and --help print and end well; wrong command lines end with 2', async () => {
+  const ends = await Promise.all([['--version'], ['--help'], ['--colour'], ['--bootstrap', 'http://a']].map((args) => start(args).ended));
+  assert.deepEqual(
+    ends.map(({ code }) => code),
+    [0, 0, 2, 2],
+  );
+  assert.match(ends[0]?.out as string, /^troupe \d+\.\d+\.\d+/);
+  assert.match(ends[1]?.out as string, /--config-path/);
+  assert.match(ends[2]?.err as string, /--colour/);
+  assert.match(ends[3]?.err as string, /--bootstrap is not available/);
+});
+
+test('settings that cannot be used end with 1 and name the key', async () => {
+  const path = join(folder, 'bad.yaml');
+  writeFileSync(path, 'service: { http_port: many }');
+  const ends = await Promise.all([
+    start(['--config-path', path], { SERVICE__SERVICE__HTTP_PORT: '1' }).ended,
+    start([], { SERVICE__SERVICE__MAX_REQUEST_SIZE_MB: '0' }).ended,
+    start([], { SERVICE__CLUSTER__ENABLED: 'true' }).ended,
+    start([], { SERVICE__LOG_LEVEL: 'loud' }).ended,
+  ]);
+  const keys = [/service\.http_port/, /service\.max_request_size_mb/, /cluster\.enabled: not available/, /log_level/];
+  ends.forEach(({ code, err }, at) => {
+    assert.equal(code, 1, err);
+    assert.match(err, keys[at] as RegExp);
+  });
+});
+
+test('a node serves, keeps its storage to itself, warns of unknown settings and ends well on SIGTERM', async () => {
+  const node = start([], { SERVICE__SERVICE__COLOUR: 'red' });
+  const port = await node.listening;
+  await untilReady(port);
+  const second = await start([]).ended;
+  assert.equal(second.code, 1);
+  assert.match(second.err, /in use by another process/);
+  node.child.kill('SIGTERM');
+  const { code, out, err } = await node.ended;
+  assert.equal(code, 0, out + err);
+  assert.match(out, /unknown setting `service\.colour`/);
+  assert.equal(err, '');
+});
+
+test('a port in use ends with 1 and says whose setting it is', async () => {
+  const blocker = createServer().listen(0, '127.0.0.1');
+  await once(blocker, 'listening');
+  try {
+    const port = String((blocker.address() as AddressInfo).port);
+    const { code, err } = await start([], { SERVICE__SERVICE__HTTP_PORT: port, SERVICE__STORAGE__STORAGE_PATH: join(folder, 'other') })
+      .ended;
+    assert.equal(code, 1);
+    assert.match(err, /service\.http_port/);
+  } finally {
+    blocker.close();
+  }
+});

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { TroupeError } from '../../protocols/errors.js';
+import { getMember, parseExactly, parseJson, setMember, stringifyJson, writtenAsFloat } from '../../protocols/json.js';
+import type { JsonValue } from '../../protocols/model/payload.js';
+
+const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+function refusal(text: string): string {
+  try {
+    parseJson(utf8(text));
+  } catch (error) {
+    assert.ok(error instanceof TroupeError);
+    assert.equal(error.code, 'malformedBody');
+    return error.detail;
+  }
+  return assert.fail(`was read: ${text}`);
+}
+
+test('integers beyond 2^53 keep their digits, wherever they stand', () => {
+  for (const digits of ['9223372036854775807', '-9223372036854775808', '18446744073709551615', '9007199254740993']) {
+    for (let pad = 0; pad < 20; pad++) {
+      const text = `${' '.repeat(pad)}{"a":[1,${digits}],"b":{"c":${digits}}}`;
+      assert.equal(stringifyJson(parseJson(utf8(text))), text.trim());
+    }
+    assert.equal(parseJson(digits), BigInt(digits));
+  }
+  assert.equal(parseJson('9007199254740991'), 9007199254740991);
+  assert.equal(parseJson('18446744073709551616'), 18446744073709552000);
+});
+
+test('long fractions, and digits within strings, stay on the fast way and come out as JSON.parse has them', () => {
+  const text = '{"v":[0.12345678901234567,-1.2345678901234567e-5],"id":"12345678901234567890","t":"a 12345678901234567890"}';
+  assert.deepEqual(parseJson(utf8(text)), JSON.parse(text));
+});
+
+test('numbers beyond a double are refused with their place', () => {
+  assert.equal(refusal('{"points":[{"id":1,"vector":[1e400,0,0,0]}]}'), 'number out of range at line 1 column 34');
+  assert.equal(refusal(`[${'9'.repeat(400)}]`), 'number out of range at line 1 column 401');
+  assert.deepEqual(parseJson('[1e300,1E+299,1e-400]'), [1e300, 1e299, 0]);
+});
+
+test('broken texts are refused with line and column', () => {
+  assert.equal(refusal('{"vector": [1,2,3,4], "limit": '), 'EOF while parsing a value at line 1 column 31');
+  assert.equal(refusal('this is not json'), 'expected ident at line 1 column 2');
+  assert.equal(refusal('{"vector": [1,2,3,4], "limit": 3,}'), 'trailing comma at line 1 column 34');
+  assert.equal(refusal('{"vector": [1,2,3,4], "limit": 3} xyz'), 'trailing characters at line 1 column 35');
+  assert.equal(refusal("{'vector': [1,2,3,4]}"), 'key must be a string at line 1 column 2');
+  assert.equal(refusal(''), 'EOF while parsing a value at line 1 column 0');
+  assert.equal(refusal('{"points":[{"id":1,"vector":[NaN,0]}]}'), 'expected value at line 1 column 30');
+  assert.equal(refusal('{\n "a": 01}'), 'expected `,` or `}` at line 2 column 8'.replace('expected `,` or `}`', 'invalid number'));
+  assert.match(refusal('["\u0001"]'), /control character/);
+  assert.match(refusal('["\\x"]'), /invalid escape/);
+  assert.match(refusal(`${'['.repeat(600)}${']'.repeat(600)} x`), /recursion limit/);
+});
+
+test('a key given twice in the outermost object is refused, further in the last one counts', () => {
+  assert.equal(refusal('{"vector": [1,2,3,4], "limit": 3, "limit": 4}'), 'duplicate field `limit` at line 1 column 41');
+  assert.deepEqual(parseJson('{"a":{"b":1,"b":2},"c":"x:\\":y","d":["p:q",{"r":1}]}'), { a: { b: 2 }, c: 'x:":y', d: ['p:q', { r: 1 }] });
+});
+
+test('bytes that are no UTF-8 are refused', () => {
+  assert.throws(() => parseJson(Uint8Array.of(0x22, 0xff, 0x22)), { code: 'malformedBody' });
+});
+
+test('an integer field written as a float can be told from an integer', () => {
+  const body = parseJson('{"limit":3.0,"offset":3,"score_threshold":2.5}') as { [key: string]: JsonValue };
+  assert.deepEqual(
+    [writtenAsFloat(body, 'limit'), writtenAsFloat(body, 'offset'), writtenAsFloat(body, 'score_threshold')],
+    [true, false, false],
+  );
+  const far = parseJson(`{"pad":"${'x'.repeat(70_000)}","points":[{"id": 5.0}]}`) as { points: [object] };
+  assert.equal(writtenAsFloat(far.points[0], 'id'), true);
+});
+
+test('__proto__ and constructor are ordinary keys', () => {
+  const object = parseJson('{"__proto__":{"a":1},"constructor":2,"big":9007199254740993}') as { [key: string]: JsonValue };
+  assert.equal(stringifyJson(object), '{"__proto__":{"a":1},"constructor":2,"big":9007199254740993}');
+  assert.equal(getMember({}, 'constructor'), undefined);
+  const copy: { [key: string]: JsonValue } = {};
+  setMember(copy, '__proto__', 1);
+  assert.equal(stringifyJson(copy), '{"__proto__":1}');
+});
+
+test('values without JSON form print as null, lone surrogates as escapes', () => {
+  assert.equal(stringifyJson([Number.NaN, Number.POSITIVE_INFINITY, '\ud800', 1n]), '[null,null,"\\ud800",1]');
+});
+
+test('the exact parser agrees with JSON.parse on every JSON text', () => {
+  fc.assert(
+    fc.property(fc.json({ maxDepth: 4 }), (text) => {
+      const exact = parseExactly(text);
+      assert.deepEqual(JSON.parse(stringifyJson(exact)), JSON.parse(text));
+    }),
+    { numRuns: 300, seed: 7 },
+  );
+});
+
+test('whatever JSON.parse refuses is refused, and nothing else', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: fc.constantFrom(...'{}[]",:0123.-+eE tfnul\\\n'), maxLength: 24 }), (text) => {
+      let valid = true;
+      try {
+        JSON.parse(text);
+      } catch {
+        valid = false;
+      }
+      let read = true;
+      try {
+        parseExactly(text);
+      } catch {
+        read = false;
+      }
+      if (read !== valid) assert.ok(valid && /duplicate|e\+?\d{3}|E\+?\d{3}|""/.test(text), text);
+    }),
+    { numRuns: 3000, seed: 11 },
+  );
+});

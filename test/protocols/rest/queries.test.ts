@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { TroupeError } from '../../../protocols/errors.js';
+import {
+  decodeCount,
+  decodeGetPoint,
+  decodeQuery,
+  decodeQueryBatch,
+  decodeRetrieve,
+  decodeScroll,
+  decodeSearch,
+  decodeSearchBatch,
+} from '../../../protocols/rest/queries.js';
+
+const body = (value: unknown): Uint8Array => new TextEncoder().encode(typeof value === 'string' ? value : JSON.stringify(value));
+
+function refuses(decode: () => unknown, code: string, detail?: RegExp): void {
+  assert.throws(decode, (error: unknown) => {
+    assert.ok(error instanceof TroupeError, String(error));
+    assert.equal(error.code, code, error.message);
+    if (detail !== undefined) assert.match(error.detail, detail);
+    return true;
+  });
+}
+
+test('a query has the defaults of the API', () => {
+  assert.deepEqual(decodeQuery(body({ query: [1, 0.5] })), {
+    kind: 'nearest',
+    query: {
+      target: { kind: 'vector', values: new Float32Array([1, 0.5]) },
+      using: '',
+      filter: null,
+      params: { hnswEf: null, exact: false, indexedOnly: false },
+      limit: 10,
+      offset: 0,
+      scoreThreshold: null,
+      withPayload: { kind: 'none' },
+      withVector: { kind: 'none' },
+    },
+  });
+});
+
+test('every field of a query is taken', () => {
+  const decoded = decodeQuery(
+    body({
+      query: { nearest: '550E8400E29B41D4A716446655440000' },
+      using: 'a',
+      filter: { must: [{ key: 'n', match: { value: 1 } }] },
+      params: {
+        hnsw_ef: 32,
+        exact: true,
+        indexed_only: true,
+        quantization: { ignore: false, rescore: true, oversampling: 2 },
+        acorn: { enable: true, max_selectivity: 0.4 },
+      },
+      limit: 3,
+      offset: 2,
+      score_threshold: -0.5,
+      with_payload: ['x'],
+      with_vector: ['a'],
+    }),
+  );
+  assert.equal(decoded.kind, 'nearest');
+  const { query } = decoded;
+  assert.ok('target' in query);
+  assert.deepEqual(query.target, { kind: 'point', id: '550e8400-e29b-41d4-a716-446655440000' });
+  assert.equal(query.using, 'a');
+  assert.equal(query.filter?.must.length, 1);
+  assert.deepEqual(query.params, { hnswEf: 32, exact: true, indexedOnly: true });
+  assert.deepEqual([query.limit, query.offset, query.scoreThreshold], [3, 2, -0.5]);
+  assert.deepEqual(query.withPayload, { kind: 'include', keys: ['x'] });
+  assert.deepEqual(query.withVector, { kind: 'names', names: ['a'] });
+});
+
+test('a query without a vector lists points', () => {
+  for (const value of [{}, { query: null }]) assert.equal(decodeQuery(body(value)).kind, 'list');
+  const { query } = decodeQuery(body({ limit: 3, offset: 2 }));
+  assert.deepEqual([query.limit, query.offset], [3, 2]);
+});
+
+test('a point id may be an integer of 64 bits', () => {
+  const decoded = decodeQuery(body('{"query":18446744073709551615}'));
+  assert.ok('target' in decoded.query);
+  assert.deepEqual(decoded.query.target, { kind: 'point', id: 18446744073709551615n });
+});
+
+test('what is no query at all is malformed', () => {
+  for (const query of ['abc', true, {}, { closest: [1] }, ['x'], [null], -1, 1.5])
+    refuses(() => decodeQuery(body({ query })), 'malformedBody');
+  for (const text of ['', 'null', '[]', '"x"', '{', '{"query":[1}', '{"limit":1,"limit":2}'])
+    refuses(() => decodeQuery(body(text)), 'malformedBody');
+  refuses(() => decodeQuery(null), 'malformedBody', /EOF/);
+});
+
+test('vectors of other kinds do not fit dense ones', () => {
+  refuses(
+    () =>
+      decodeQuery(
+        body({
+          query: [
+            [1, 2],
+            [3, 4],
+          ],
+        }),
+      ),
+    'wrongInput',
+    /multi/,
+  );
+  refuses(() => decodeQuery(body({ query: { indices: [1], values: [1] } })), 'wrongInput', /sparse/);
+  refuses(() => decodeSearch(body({ vector: { name: 'a', vector: { indices: [2], values: [0.5] } }, limit: 5 })), 'wrongInput', /sparse/);
+});
+
+test('values beyond a float32 are refused', () => {
+  refuses(() => decodeQuery(body('{"query":[1e39,0]}')), 'wrongInput', /finite/);
+  refuses(() => decodeQuery(body('{"query":[1e400,0]}')), 'malformedBody');
+  refuses(() => decodeQuery(body('{"query":[NaN]}')), 'malformedBody');
+});
+
+test('kinds of queries that this release does not have are refused by name', () => {
+  const bodies = [
+    { query: { recommend: { positive: [1] } } },
+    { query: { discover: {} } },
+    { query: { order_by: 'n' } },
+    { query: { fusion: 'rrf' } },
+    { query: { sample: 'random' } },
+    { query: { nearest: [1], mmr: {} } },
+    { query: { text: 'hello', model: 'm' } },
+    { query: [1], prefetch: { query: [1] } },
+    { query: 1, lookup_from: { collection: 'x' } },
+    { query: [1], shard_key: 'x' },
+  ];
+  for (const value of bodies) refuses(() => decodeQuery(body(value)), 'unsupported');
+  refuses(() => decodeScroll(body({ order_by: 'n' })), 'unsupported');
+});
+
+test('limits are unsigned integers of 64 bits, and not 0', () => {
+  const search = (limit: string) => () => decodeSearch(body(`{"vector":[1],"limit":${limit}}`));
+  refuses(search('0'), 'invalidValue', /search_request\.limit: value 0 invalid/);
+  for (const limit of ['-3', '3.5', '3.0', '"3"', '18446744073709551616', 'null', 'true']) refuses(search(limit), 'malformedBody');
+  assert.equal(search('1000000000')().limit, 1e9);
+  assert.equal(search('18446744073709551615')().limit, 2 ** 64);
+  refuses(() => decodeQuery(body({ query: [1], limit: 0 })), 'invalidValue', /internal\.limit/);
+  refuses(() => decodeQuery(body({ query: [1], offset: -2 })), 'malformedBody');
+  refuses(() => decodeScroll(body({ limit: 0 })), 'invalidValue', /scroll_request\.limit/);
+});
+
+test('search parameters are checked', () => {
+  const search = (params: unknown) => () => decodeSearch(body({ vector: [1], limit: 1, params }));
+  refuses(search({ hnsw_ef: -1 }), 'malformedBody');
+  refuses(search({ exact: 'yes' }), 'malformedBody');
+  refuses(search({ exact: null }), 'malformedBody');
+  refuses(search({ quantization: { oversampling: 0.5 } }), 'invalidValue', /oversampling: value 0.5 invalid/);
+  refuses(search({ acorn: { enable: true, max_selectivity: 1.5 } }), 'invalidValue', /max_selectivity/);
+  assert.equal(search({ hnsw_ef: null, quantization: null })().params.hnswEf, null);
+});
+
+test('a search names its vector or not', () => {
+  assert.equal(decodeSearch(body({ vector: [1, 2], limit: 1 })).using, '');
+  const named = decodeSearch(body({ vector: { name: 'a', vector: [1, 2] }, limit: 1 }));
+  assert.equal(named.using, 'a');
+  assert.deepEqual(named.target, { kind: 'vector', values: new Float32Array([1, 2]) });
+  refuses(() => decodeSearch(body({ limit: 1 })), 'malformedBody', /missing field `vector`/);
+  refuses(() => decodeSearch(body({ vector: [1] })), 'malformedBody', /missing field `limit`/);
+  for (const vector of [null, 1, 'x', { name: 'a' }, { vector: [1] }, [[1]]])
+    refuses(() => decodeSearch(body({ vector, limit: 1 })), 'malformedBody');
+});
+
+test('a batch decodes each search, and one bad search spoils it', () => {
+  const batch = decodeSearchBatch(
+    body({
+      searches: [
+        { vector: [1, 2], limit: 1 },
+        { vector: { name: 'b', vector: [3] }, limit: 2 },
+      ],
+    }),
+  );
+  assert.deepEqual(
+    batch.map(({ target, limit }) => [target.kind === 'vector' ? [...target.values] : [], limit]),
+    [
+      [[1, 2], 1],
+      [[3], 2],
+    ],
+  );
+  assert.deepEqual(
+    decodeQueryBatch(body({ searches: [{ query: [1] }, { query: 4 }, {}] })).map(({ kind }) => kind),
+    ['nearest', 'nearest', 'list'],
+  );
+  assert.deepEqual(decodeSearchBatch(body({ searches: [] })), []);
+  refuses(() => decodeSearchBatch(body({})), 'malformedBody', /missing field `searches`/);
+  refuses(() => decodeSearchBatch(body({ searches: [{ vector: [1], limit: 1 }, { vector: [1] }] })), 'malformedBody', /limit/);
+});
+
+test('with_vector is null in queries and searches only; with_vectors says the same', () => {
+  assert.deepEqual(decodeSearch(body({ vector: [1], limit: 1, with_vector: null })).withVector, { kind: 'none' });
+  refuses(() => decodeRetrieve(body({ ids: [1], with_vector: null })), 'malformedBody');
+  assert.deepEqual(decodeRetrieve(body({ ids: [1], with_vectors: true })).withVector, { kind: 'all' });
+});
+
+test('retrieve asks for ids and shows nothing by default', () => {
+  assert.deepEqual(decodeRetrieve(body({ ids: [1, '936da01f9abd4d9d80c702af85c822a8'] })), {
+    ids: [1, '936da01f-9abd-4d9d-80c7-02af85c822a8'],
+    withPayload: { kind: 'none' },
+    withVector: { kind: 'none' },
+  });
+  refuses(() => decodeRetrieve(body({})), 'malformedBody', /missing field `ids`/);
+  refuses(() => decodeRetrieve(body({ ids: ['abc'] })), 'malformedBody', /value abc is not a valid point ID/);
+});
+
+test('a point id of a path is read in every spelling', () => {
+  assert.deepEqual(decodeGetPoint('007').ids, [7]);
+  assert.deepEqual(decodeGetPoint('+1').ids, [1]);
+  assert.deepEqual(decodeGetPoint('urn:uuid:550e8400-e29b-41d4-a716-446655440000').ids, ['550e8400-e29b-41d4-a716-446655440000']);
+  for (const text of ['-1', 'abc', '1.5', '18446744073709551616', '', '++1']) refuses(() => decodeGetPoint(text), 'wrongInput');
+});
+
+test('scroll shows payloads by default', () => {
+  assert.deepEqual(decodeScroll(body({})), {
+    offset: null,
+    limit: 10,
+    filter: null,
+    withPayload: { kind: 'all' },
+    withVector: { kind: 'none' },
+  });
+  assert.equal(decodeScroll(body('{"offset":9007199254740993}')).offset, 9007199254740993n);
+  refuses(() => decodeScroll(body({ offset: 'abc' })), 'malformedBody');
+  refuses(() => decodeScroll(body('{"offset":5.0}')), 'malformedBody');
+});
+
+test('count is exact unless told otherwise', () => {
+  assert.deepEqual(decodeCount(body({})), { filter: null, exact: true });
+  assert.equal(decodeCount(body({ exact: false })).exact, false);
+  for (const exact of [null, 'yes']) refuses(() => decodeCount(body({ exact })), 'malformedBody');
+});

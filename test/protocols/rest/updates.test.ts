@@ -1,0 +1,235 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { TroupeError } from '../../../protocols/errors.js';
+import { parseJson } from '../../../protocols/json.js';
+import type { VectorsConfig } from '../../../protocols/model/collection.js';
+import type { PointBatch, UpdateOperation } from '../../../protocols/model/update.js';
+import { decodeUpdate, type UpdateRequestKind } from '../../../protocols/rest/updates.js';
+
+const SINGLE: VectorsConfig = { size: 2, distance: 'Dot' };
+const NAMED: VectorsConfig = { a: { size: 2, distance: 'Dot' }, b: { size: 3, distance: 'Euclid' } };
+
+function decode(kind: UpdateRequestKind, body: string | object, vectors: VectorsConfig = SINGLE): readonly UpdateOperation[] {
+  return decodeUpdate(kind, parseJson(typeof body === 'string' ? body : JSON.stringify(body)), {}, vectors).operations;
+}
+
+function batchOf(body: string | object, vectors: VectorsConfig = SINGLE): PointBatch {
+  const [operation] = decode('upsertPoints', body, vectors);
+  return operation?.kind === 'upsert' ? operation.batch : assert.fail('no upsert');
+}
+
+function refused(kind: UpdateRequestKind, body: string | object, vectors: VectorsConfig = SINGLE): string {
+  try {
+    decode(kind, body, vectors);
+  } catch (error) {
+    if (error instanceof TroupeError) return error.code;
+    throw error;
+  }
+  return 'accepted';
+}
+
+test('the list form and the batch form come to the same columns', () => {
+  const listed = batchOf({
+    points: [
+      { id: 1, vector: [1, 0], payload: { a: 1 } },
+      { id: '936DA01F9ABD4D9D80C702AF85C822A8', vector: [0, 1], payload: null },
+    ],
+  });
+  const columns = batchOf({
+    batch: {
+      ids: [1, '936da01f-9abd-4d9d-80c7-02af85c822a8'],
+      vectors: [
+        [1, 0],
+        [0, 1],
+      ],
+      payloads: [{ a: 1 }, null],
+    },
+  });
+  assert.deepEqual(listed, columns);
+  assert.deepEqual(listed, {
+    ids: [1, '936da01f-9abd-4d9d-80c7-02af85c822a8'],
+    vectors: [{ name: '', dim: 2, points: null, values: Float32Array.of(1, 0, 0, 1) }],
+    payloads: [{ a: 1 }, undefined],
+  });
+});
+
+test('points may lack vectors; the unnamed vector has the name of nothing', () => {
+  const batch = batchOf(
+    {
+      points: [
+        { id: 1, vector: { a: [1, 2] } },
+        { id: 2, vector: {} },
+        { id: 3, vector: { a: [3, 4], b: [1, 2, 3] } },
+      ],
+    },
+    NAMED,
+  );
+  assert.deepEqual(batch.vectors, [
+    { name: 'a', dim: 2, points: Uint32Array.of(0, 2), values: Float32Array.of(1, 2, 3, 4) },
+    { name: 'b', dim: 3, points: Uint32Array.of(2), values: Float32Array.of(1, 2, 3) },
+  ]);
+  assert.deepEqual(batchOf({ points: [{ id: 20, vector: { '': [1, 2] } }] }).vectors[0]?.points, null);
+  const many = batchOf({ points: Array.from({ length: 500 }, (_, id) => ({ id, vector: { a: [id, -id] } })) }, NAMED);
+  assert.deepEqual([many.vectors[0]?.points, many.vectors[0]?.values.length, many.vectors[0]?.values[999]], [null, 1000, -499]);
+});
+
+test('of points with one id the last one counts', () => {
+  const batch = batchOf(
+    {
+      points: [
+        { id: 7, vector: { a: [1, 1] } },
+        { id: 8, vector: { b: [1, 2, 3] } },
+        { id: 7, vector: { a: [2, 2] }, payload: { v: 2 } },
+      ],
+    },
+    NAMED,
+  );
+  assert.deepEqual(batch, {
+    ids: [8, 7],
+    payloads: [undefined, { v: 2 }],
+    vectors: [
+      { name: 'a', dim: 2, points: Uint32Array.of(1), values: Float32Array.of(2, 2) },
+      { name: 'b', dim: 3, points: Uint32Array.of(0), values: Float32Array.of(1, 2, 3) },
+    ],
+  });
+});
+
+test('ids are 64-bit integers or UUIDs and nothing else', () => {
+  assert.deepEqual(batchOf('{"points":[{"id":18446744073709551615,"vector":[1,1]}]}').ids, [18446744073709551615n]);
+  for (const id of ['-1', '1.5', '"abc"', '""', 'null', 'true', '[1]', '{"num":1}', '"123"', '18446744073709551616', '5.0']) {
+    assert.equal(refused('upsertPoints', `{"points":[{"id":${id},"vector":[1,1]}]}`), 'malformedBody', id);
+  }
+});
+
+test('vectors that do not fit are refused, each with its own kind of error', () => {
+  const cases: [unknown, string][] = [
+    [[1], 'wrongInput'],
+    [[1, 2, 3], 'wrongInput'],
+    [[], 'invalidValue'],
+    [null, 'malformedBody'],
+    ['abc', 'malformedBody'],
+    [5, 'malformedBody'],
+    [['1', '2'], 'malformedBody'],
+    [[1, null], 'malformedBody'],
+    [[[1, 2]], 'wrongInput'],
+    [{ zzz: [1, 2] }, 'wrongInput'],
+    [{ '': { indices: [1], values: [1] } }, 'wrongInput'],
+    [{ '': { indices: [1, 1], values: [1, 2] } }, 'invalidValue'],
+    [{ '': { indices: [1, 2], values: [1] } }, 'invalidValue'],
+    [{ '': { indices: [-1], values: [1] } }, 'malformedBody'],
+    [{ text: 'a', model: 'm' }, 'unsupported'],
+  ];
+  for (const [vector, code] of cases)
+    assert.equal(
+      refused('upsertPoints', {
+        points: [
+          { id: 1, vector: [1, 2] },
+          { id: 2, vector },
+        ],
+      }),
+      code,
+      JSON.stringify(vector),
+    );
+  assert.equal(refused('upsertPoints', { points: [{ id: 1 }] }), 'malformedBody');
+  assert.equal(refused('upsertPoints', { points: [{ id: 1, vector: [1, 2] }] }, NAMED), 'wrongInput');
+  assert.equal(refused('upsertPoints', { points: [{ id: 1, vector: { a: null } }] }, NAMED), 'malformedBody');
+});
+
+test('lists of different lengths, missing parts and wrong payloads are refused', () => {
+  const batch = (fields: object) => refused('upsertPoints', { batch: fields });
+  assert.equal(batch({ ids: [6, 7], vectors: [[1, 0]] }), 'invalidValue');
+  assert.equal(batch({ ids: [6], vectors: [[1, 0]], payloads: [{}, {}] }), 'invalidValue');
+  assert.equal(batch({ ids: [6] }), 'malformedBody');
+  assert.equal(batch({ vectors: [[1, 0]] }), 'malformedBody');
+  assert.equal(batch({ ids: [], vectors: [] }), 'wrongInput');
+  assert.equal(
+    refused(
+      'upsertPoints',
+      {
+        batch: {
+          ids: [4, 5],
+          vectors: {
+            a: [
+              [1, 0],
+              [0, 1],
+            ],
+            b: [[1, 2, 3]],
+          },
+        },
+      },
+      NAMED,
+    ),
+    'invalidValue',
+  );
+  assert.equal(refused('upsertPoints', {}), 'malformedBody');
+  assert.equal(refused('upsertPoints', { points: [] }), 'wrongInput');
+  for (const points of [{ id: 1, vector: [1, 2] }, null, [1, 2]]) assert.equal(refused('upsertPoints', { points }), 'malformedBody');
+  for (const payload of [[1], 'x', 3])
+    assert.equal(refused('upsertPoints', { points: [{ id: 1, vector: [1, 2], payload }] }), 'malformedBody');
+  assert.equal(refused('upsertPoints', { update_mode: 'replace', points: [{ id: 1, vector: [1, 1] }] }), 'malformedBody');
+});
+
+test('points are selected by ids, else by filter, and by neither not at all', () => {
+  assert.deepEqual(decode('deletePoints', { points: [6], filter: { must: [{ has_id: [7] }] } }), [
+    { kind: 'deletePoints', selector: { kind: 'ids', ids: [6] } },
+  ]);
+  assert.equal(decode('deletePoints', { filter: {} })[0]?.kind, 'deletePoints');
+  for (const body of ['{}', '[3]', '{"points":["abc"]}']) assert.equal(refused('deletePoints', body), 'malformedBody', body);
+  assert.equal(refused('deletePoints', { points: [] }), 'wrongInput');
+  assert.equal(refused('setPayload', { payload: { a: 1 } }), 'malformedBody');
+  assert.equal(refused('setPayload', { payload: { a: 1 }, points: [] }), 'wrongInput');
+});
+
+test('payload operations carry payloads, keys and paths', () => {
+  assert.deepEqual(decode('setPayload', { payload: { q: 1 }, points: [1], key: 'nested' }), [
+    { kind: 'setPayload', payload: { q: 1 }, selector: { kind: 'ids', ids: [1] }, key: 'nested' },
+  ]);
+  assert.deepEqual(decode('overwritePayload', { payload: {}, points: [1], key: 'nested' }), [
+    { kind: 'overwritePayload', payload: {}, selector: { kind: 'ids', ids: [1] }, key: null },
+  ]);
+  assert.deepEqual(decode('deletePayload', { keys: ['a', 'b.c[]'], points: [1] }), [
+    { kind: 'deletePayload', keys: ['a', 'b.c[]'], selector: { kind: 'ids', ids: [1] } },
+  ]);
+  for (const key of ['a..b', '', 'a[']) assert.equal(refused('setPayload', { payload: {}, points: [1], key }), 'malformedBody');
+  assert.equal(refused('setPayload', { payload: [1], points: [1] }), 'malformedBody');
+  assert.equal(refused('setPayload', { points: [1] }), 'malformedBody');
+  assert.equal(refused('deletePayload', { points: [1] }), 'malformedBody');
+});
+
+test('a batch of operations is decoded whole or refused whole', () => {
+  const update = decodeUpdate(
+    'batchUpdate',
+    parseJson(
+      '{"operations":[{"upsert":{"points":[{"id":1,"vector":[1,2]}]}},{"delete_vectors":{"points":[1],"filter":{},"vector":[""]}},{"clear_payload":{"points":[1]}}]}',
+    ),
+    {},
+    SINGLE,
+  );
+  assert.deepEqual(
+    [update.operations.map(({ kind }) => kind), update.parts, update.listed],
+    [['upsert', 'deleteVectors', 'deleteVectors', 'clearPayload'], [1, 2, 1], true],
+  );
+  assert.equal(refused('batchUpdate', {}), 'malformedBody');
+  assert.equal(refused('batchUpdate', { operations: [{ explode: {} }] }), 'malformedBody');
+  assert.equal(
+    refused('batchUpdate', { operations: [{ upsert: { points: [{ id: 1, vector: [1, 2] }] } }, { set_payload: { points: [60] } }] }),
+    'malformedBody',
+  );
+  assert.deepEqual(decode('batchUpdate', { operations: [] }), []);
+});
+
+test('of a batch those operations stand that come before one that does not fit the collection', () => {
+  const body =
+    '{"operations":[{"upsert":{"points":[{"id":50,"vector":[1,1]}]}},{"upsert":{"points":[{"id":51,"vector":[1,1,1]}]}},{"delete":{"points":[50]}}]}';
+  const update = decodeUpdate('batchUpdate', parseJson(body), {}, SINGLE);
+  assert.deepEqual([update.operations.length, update.failure?.code], [1, 'wrongInput']);
+  assert.equal(refused('batchUpdate', body.replace('{"delete":{"points":[50]}}', '{"delete":{}}')), 'malformedBody');
+});
+
+test('vectors of points are updated and deleted by name', () => {
+  assert.equal(refused('updateVectors', { points: [] }, NAMED), 'invalidValue');
+  assert.equal(refused('updateVectors', { points: [{ id: 1, vector: {} }] }, NAMED), 'invalidValue');
+  assert.equal(refused('deleteVectors', { points: [1], vector: [] }, NAMED), 'invalidValue');
+  assert.equal(refused('deleteVectors', { points: [1], vector: ['zzz'] }, NAMED), 'wrongInput');
+  assert.equal(refused('deleteVectors', { vector: ['a'] }, NAMED), 'wrongInput');
+});

@@ -1,0 +1,187 @@
+/** Snapshots of a small collection for tests of reads: an appendable segment in memory, and sealed ones built from such. */
+
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { stringifyJson } from '../../../protocols/json.js';
+import { type CollectionConfig, type FieldSchema, type VectorsConfig, vectorsByName } from '../../../protocols/model/collection.js';
+import type { Payload } from '../../../protocols/model/payload.js';
+import { compareIds, idKind, type PointId, writeIdWords } from '../../../protocols/model/point-id.js';
+import { FilterCache } from '../../../query/filter/cache.js';
+import { buildSegment } from '../../../storage/build/build-segment.js';
+import { initChecksum } from '../../../storage/checksum.js';
+import { Clock } from '../../../storage/engine/clock.js';
+import type { BuildJob } from '../../../storage/engine/messages.js';
+import { type ReplicaSnapshot, SegmentReader, SegmentView } from '../../../storage/engine/snapshot-view.js';
+import type { ReplicaView } from '../../../storage/replica/reader-view.js';
+import type { SegmentHandle } from '../../../storage/segment/handle.js';
+import { LIVE, segmentLayout, segmentMemory } from '../../../storage/segment/layout.js';
+import { encodeHalf } from '../../../vectors/half.js';
+import { normalizeRows } from '../../../vectors/normalize.js';
+
+export interface TestPoint {
+  readonly id: PointId;
+  /** By name; a missing one is left out. */
+  readonly vectors: { readonly [name: string]: readonly number[] };
+  readonly payload?: Payload;
+  readonly version?: number;
+  /** Commit that deleted it. */
+  readonly deletedAt?: number;
+}
+
+export const SEQ = 10;
+
+export function configOf(
+  vectors: VectorsConfig,
+  more: { fullScanThresholdKb?: number; indexingThresholdKb?: number } = {},
+): CollectionConfig {
+  return {
+    params: { vectors, shard_number: 1, replication_factor: 1, write_consistency_factor: 1, on_disk_payload: true },
+    hnsw_config: { m: 16, ef_construct: 100, full_scan_threshold: more.fullScanThresholdKb ?? 0 },
+    optimizer_config: {
+      deleted_threshold: 0.2,
+      vacuum_min_vector_number: 1000,
+      default_segment_number: 0,
+      max_segment_size: null,
+      memmap_threshold: null,
+      indexing_threshold: more.indexingThresholdKb ?? 10000,
+      flush_interval_sec: 5,
+      max_optimization_threads: null,
+    },
+    wal_config: { wal_capacity_mb: 32, wal_segments_ahead: 0 },
+    quantization_config: null,
+  };
+}
+
+/** A collection whose segments hold the points of each list; one clock and cache for all. */
+export class CollectionFixture {
+  readonly clock = new Clock();
+  private readonly folder = fs.mkdtempSync(path.join(os.tmpdir(), 'troupe-read-'));
+  private readonly context = { slot: 0, clock: this.clock, filters: new FilterCache(1 << 20) };
+  private readonly segments: SegmentView[] = [];
+  private nextSegment = 1;
+
+  constructor(
+    readonly config: CollectionConfig,
+    readonly fields: ReadonlyMap<string, FieldSchema> = new Map(),
+  ) {}
+
+  snapshot(): ReplicaSnapshot {
+    return { config: this.config, vectors: vectorsByName(this.config.params.vectors), segments: this.segments, release: () => {} };
+  }
+
+  addAppendable(points: readonly TestPoint[]): void {
+    const { handle, view } = this.appendable(points);
+    this.add(handle, points.length, view);
+  }
+
+  async addSealed(points: readonly TestPoint[], withGraph: boolean): Promise<void> {
+    await initChecksum();
+    const { handle, view } = this.appendable(points);
+    const job: BuildJob = {
+      spec: { key: 'c/0', folder: this.folder, config: this.config, readers: 1 },
+      openCommit: 0,
+      seq: SEQ,
+      rows: [points.length],
+      sources: [handle],
+      fields: this.fields,
+      segmentId: this.nextSegment++,
+      plan: 'segment',
+      missingFields: [],
+      withGraph,
+      threads: 1,
+      niceness: 0,
+    };
+    const payloads = { text: (_: SegmentHandle, row: number) => view.payloadText(0, row), close: async () => {} };
+    const built = await buildSegment(job, () => payloads, { checkpoint: async () => {}, progress: () => {}, now: () => performance.now() });
+    this.add(built.handle, built.handle.rows, NO_VIEW);
+  }
+
+  remove(): void {
+    for (const { reader } of this.segments) reader.close();
+    fs.rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private add(handle: SegmentHandle, rows: number, view: ReplicaView): void {
+    this.segments.push(new SegmentView(new SegmentReader(handle, `c/0/${handle.id}`, this.context), rows, SEQ, view, this.fields));
+  }
+
+  private appendable(points: readonly TestPoint[]): { handle: SegmentHandle; view: ReplicaView } {
+    const vectors = [...vectorsByName(this.config.params.vectors)].map(([name, { size, distance, datatype }]) => {
+      const element = datatype === 'float16' ? ('f16' as const) : datatype === 'uint8' ? ('u8' as const) : ('f32' as const);
+      return { name, dim: size, distance, element, codes: null, graph: null };
+    });
+    const layout = segmentLayout(points.length + 5, vectors, { ordered: false, slots: 3 });
+    const memory = segmentMemory(layout);
+    const { buffer } = memory;
+    const ids = new Uint32Array(buffer, layout.ids, layout.capacity * 4);
+    points.forEach((point, row) => {
+      new Uint8Array(buffer, layout.kinds)[row] = idKind(point.id);
+      writeIdWords(point.id, ids, row * 4);
+      new Float64Array(buffer, layout.versions, layout.capacity)[row] = point.version ?? 1;
+      new Uint32Array(buffer, layout.deletedAt, layout.capacity)[row] = point.deletedAt ?? LIVE;
+      for (const vector of layout.vectors) {
+        const given = point.vectors[vector.name];
+        if (given === undefined) continue;
+        (new Uint32Array(buffer, vector.presence, Math.ceil(layout.capacity / 32))[row >>> 5] as number) |= 1 << (row & 31);
+        const values = Float32Array.from(given);
+        const { distance } = vectors.find(({ name }) => name === vector.name) as (typeof vectors)[number];
+        if (distance === 'Cosine' && vector.element !== 'u8') normalizeRows(values, values.length);
+        const at = vector.offset + row * vector.stride;
+        if (vector.element === 'f32') new Float32Array(buffer, at, vector.dim).set(values);
+        else if (vector.element === 'f16') encodeHalf(values, new Uint16Array(buffer, at, vector.dim));
+        else new Uint8Array(buffer, at, vector.dim).set(values);
+      }
+    });
+    const handle: SegmentHandle = {
+      id: this.nextSegment++,
+      kind: 'appendable',
+      layout,
+      memory,
+      rows: 0,
+      folder: null,
+      payloadOffsets: null,
+      payloadBytes: null,
+      fieldIndexes: [],
+    };
+    return { handle, view: viewOf(points) };
+  }
+}
+
+/** What LMDB would hold of an appendable segment. */
+function viewOf(points: readonly TestPoint[]): ReplicaView {
+  const rowsById = new Map(points.map((point, row) => [point.id, row]));
+  const inOrder = [...rowsById].sort(([a], [b]) => compareIds(a, b));
+  return {
+    ...NO_VIEW,
+    payloadText: (_, row) => Buffer.from(stringifyJson(points[row]?.payload ?? {})),
+    findRow: (_, id) => rowsById.get(id),
+    *scanIds(_, from) {
+      for (const [id, row] of inOrder) if (from === null || compareIds(id, from) >= 0) yield row;
+    },
+    fieldIndex: () => undefined,
+  };
+}
+
+const unexpected = (): never => {
+  throw new Error('not in this test');
+};
+
+const NO_VIEW: ReplicaView = {
+  refresh: unexpected,
+  release: unexpected,
+  payloadText: unexpected,
+  findRow: unexpected,
+  scanIds: unexpected,
+  fieldIndex: unexpected,
+  close: unexpected,
+};
+
+/** Numbers 0 <= n < 1, the same for the same seed. */
+export function randomOf(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}

@@ -1,0 +1,37 @@
+/** A reader's thread that does what the request's `path.do` says, for tests of the pool. */
+
+import { parentPort, workerData } from 'node:worker_threads';
+import type { FromReader, ReaderData, ToReader } from '../../../storage/engine/messages.js';
+
+const post = (message: FromReader): void => parentPort?.postMessage(message);
+const attached: string[] = [];
+
+parentPort?.on('message', (message: ToReader) => {
+  switch (message.kind) {
+    case 'attach':
+      return void attached.push(`attach ${message.spec.key} ${message.set.generation}`);
+    case 'retire':
+      attached.push(`retire ${message.key} ${message.generation}`);
+      return post({ kind: 'retired', key: message.key, generation: message.generation });
+    case 'detach':
+      attached.push(`detach ${message.key}`);
+      return post({ kind: 'detached', key: message.key });
+    case 'read':
+      return read(message.id, message.request.path.do ?? '', message.request.body);
+  }
+});
+
+function read(id: number, what: string, body: Uint8Array | null): void {
+  const { index } = workerData as ReaderData;
+  if (what === 'crash' || (what === 'crash in 0' && index === 0)) process.exit(7);
+  if (what === 'hang') for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000);
+  if (what === 'refuse') {
+    post({ kind: 'error', id, error: { code: 'wrongInput', detail: 'as asked' } });
+    return;
+  }
+  if (what === 'pause') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150);
+  const text = what === 'log' ? attached.join('; ') : what === 'size' ? `${body?.buffer.byteLength}` : `${what} from ${index}`;
+  post({ kind: 'answer', id, body: new TextEncoder().encode(text) });
+}
+
+post({ kind: 'ready' });

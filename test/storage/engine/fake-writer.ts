@@ -1,0 +1,54 @@
+/** A writer's thread that does what the request's `path.do` says, for tests of the pool. */
+
+import { parentPort } from 'node:worker_threads';
+import type { FromWriter, ReplicaSpec, ReplicaStats, ToWriter } from '../../../storage/engine/messages.js';
+
+const post = (message: FromWriter): void => parentPort?.postMessage(message);
+const specs = new Map<string, ReplicaSpec>();
+const log: string[] = [];
+let generation = 0;
+
+const statsOf = (key: string): ReplicaStats => ({
+  key,
+  points: generation,
+  segments: [],
+  fields: new Map(),
+  fieldPoints: new Map(),
+  appliedOperation: 0,
+  queuedOperations: 0,
+  commits: 0,
+  walBytes: 0,
+  lastWriteMs: 0,
+});
+
+function publish(key: string): void {
+  generation++;
+  post({ kind: 'publish', spec: specs.get(key) as ReplicaSpec, openCommit: 1, fields: new Map(), set: { generation, segments: [] } });
+  post({ kind: 'published', key, generation });
+}
+
+parentPort?.on('message', (message: ToWriter) => {
+  switch (message.kind) {
+    case 'open':
+      if (message.spec.folder === 'broken')
+        return post({ kind: 'error', id: message.id, error: { code: 'storage', detail: 'broken' }, stats: null });
+      specs.set(message.spec.key, message.spec);
+      log.push(`open ${message.spec.key} with ${message.spec.readers} readers`);
+      publish(message.spec.key);
+      return post({ kind: 'answer', id: message.id, body: null, stats: statsOf(message.spec.key) });
+    case 'retired':
+      return void log.push(`retired ${message.generation}`);
+    case 'write': {
+      const what = message.request.path.do ?? '';
+      if (what === 'crash') process.exit(9);
+      if (what === 'pause') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150);
+      if (what === 'publish') publish(message.key);
+      const text = what === 'log' ? log.join('; ') : what;
+      return post({ kind: 'answer', id: message.id, body: new TextEncoder().encode(text), stats: statsOf(message.key) });
+    }
+    default:
+      return post({ kind: 'answer', id: message.id, body: null, stats: null });
+  }
+});
+
+post({ kind: 'ready' });

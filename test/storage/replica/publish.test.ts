@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { buildSegment } from '../../../storage/build/build-segment.js';
+import { openPayloadSource } from '../../../storage/build/payload-source.js';
+import type { BuildJob, BuildResult } from '../../../storage/engine/messages.js';
+import { byIds, filterOn, Replica, specOf, temporaryFolder, upsert } from './support.js';
+
+const ROWS = 200;
+const INTEGER = { type: 'integer' } as const;
+
+function build(replica: Replica, segments: readonly number[]): Promise<BuildResult> {
+  const job: BuildJob = {
+    ...replica.store.beginBuild(segments),
+    plan: 'segment',
+    missingFields: [],
+    withGraph: false,
+    threads: 1,
+    niceness: 0,
+  };
+  return buildSegment(job, openPayloadSource, { checkpoint: async () => {}, progress: () => {}, now: () => 0 });
+}
+
+function segmentIds(replica: Replica): number[] {
+  return replica.store.stats().segments.map(({ id }) => id);
+}
+
+async function filled(folder: string): Promise<Replica> {
+  const replica = await Replica.open(specOf(folder));
+  replica.apply({ kind: 'createFieldIndex', field: 'n', schema: INTEGER });
+  replica.apply(upsert(Array.from({ length: ROWS }, (_, id) => ({ id, seed: id, payload: { n: id % 5 } }))));
+  replica.apply({ kind: 'deletePoints', selector: byIds(0) });
+  return replica;
+}
+
+test('a built segment takes the place of its sources, with what was deleted and changed meanwhile, also after opening anew', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await filled(folder);
+  const result = await build(replica, [1]);
+  replica.apply(
+    { kind: 'deletePoints', selector: byIds(1, 2) },
+    { kind: 'setPayload', selector: byIds(3), payload: { n: 77 }, key: null },
+    upsert([{ id: ROWS, seed: 1, payload: { n: 1 } }]),
+  );
+  const before = replica.points();
+  replica.store.publishBuild(result);
+  assert.deepEqual(replica.points(), before);
+  const { points, fieldPoints, segments } = replica.store.stats();
+  assert.deepEqual([points, fieldPoints.get('n')], [ROWS - 2, ROWS - 2]);
+  assert.deepEqual(
+    segments.map(({ kind, rows, deleted, missingFields }) => ({ kind, rows, deleted, missingFields })),
+    [
+      { kind: 'appendable', rows: 2, deleted: 0, missingFields: [] },
+      { kind: 'sealed', rows: ROWS - 1, deleted: 3, missingFields: [] },
+    ],
+  );
+  replica.apply({ kind: 'deletePoints', selector: filterOn('n', 1) }, upsert([{ id: 4, seed: 500 }]));
+  const after = replica.points();
+  assert.equal(after.size, before.size - ROWS / 5);
+  const counted = replica.store.stats().fieldPoints.get('n');
+  await replica.close();
+  const again = await Replica.within(t, specOf(folder));
+  assert.deepEqual(again.points(), after);
+  assert.equal(again.store.stats().fieldPoints.get('n'), counted);
+});
+
+test('what readers have dropped is removed from LMDB and from disk, piece by piece', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await filled(folder);
+  replica.store.publishBuild(await build(replica, [1]));
+  const [first] = segmentIds(replica) as [number];
+  replica.apply(upsert([{ id: 7, seed: 1 }]));
+  replica.store.publishBuild(await build(replica, segmentIds(replica)));
+  const old = path.join(folder, 'segments', String(first));
+  assert.ok(existsSync(old));
+  const points = replica.points();
+  replica.store.retired(Number.MAX_SAFE_INTEGER);
+  assert.ok(!existsSync(old));
+  assert.equal(replica.view.findRow(1, 5) !== undefined, true, 'records of a dropped appendable segment are still there');
+  while (replica.store.purge());
+  replica.view.refresh();
+  assert.equal(replica.view.findRow(1, 5), undefined);
+  assert.deepEqual(replica.points(), points);
+  await replica.close();
+  const again = await Replica.within(t, specOf(folder));
+  assert.deepEqual(again.points(), points);
+});
+
+test('a build of nothing but deleted rows leaves no segment', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await filled(folder);
+  const result = await build(replica, [1]);
+  replica.apply({ kind: 'deletePoints', selector: { kind: 'filter', filter: { must: [], should: [], mustNot: [], minShould: null } } });
+  replica.store.publishBuild(result);
+  const ids = segmentIds(replica);
+  replica.store.publishBuild(await build(replica, ids));
+  assert.equal(replica.points().size, 0);
+  replica.apply(upsert([{ id: 1, seed: 1 }]));
+  await replica.close();
+  const again = await Replica.within(t, specOf(folder));
+  assert.equal(again.points().size, 1);
+});
+
+test('abandoned sources take rows again; a build knows no segment twice', async (t) => {
+  const replica = await filled(temporaryFolder(t));
+  t.after(() => replica.close());
+  replica.store.beginBuild([1]);
+  assert.throws(() => replica.store.beginBuild([1]), { code: 'conflict' });
+  assert.throws(() => replica.store.beginBuild([99]), { code: 'conflict' });
+  replica.store.abandonBuild([1]);
+  replica.apply(upsert([{ id: 5000, seed: 1 }]));
+  assert.deepEqual(segmentIds(replica), [1]);
+});
+
+test('folders of builds that were never published go when the replica is opened', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await filled(folder);
+  const { handle } = await build(replica, [1]);
+  assert.ok(existsSync(handle.folder as string));
+  await replica.close();
+  const again = await Replica.within(t, specOf(folder));
+  assert.ok(!existsSync(handle.folder as string));
+  assert.equal(again.points().size, ROWS - 1);
+});
+
+test('a field index made after sealing is missing until its build is published', async (t) => {
+  const replica = await filled(temporaryFolder(t));
+  t.after(() => replica.close());
+  replica.store.publishBuild(await build(replica, [1]));
+  replica.apply({ kind: 'createFieldIndex', field: 'm', schema: INTEGER });
+  assert.deepEqual(
+    replica.store.stats().segments.map(({ missingFields }) => missingFields),
+    [['m']],
+  );
+  replica.apply({ kind: 'deleteFieldIndex', field: 'm' }, { kind: 'deleteFieldIndex', field: 'n' });
+  assert.deepEqual([replica.store.stats().segments[0]?.missingFields, replica.fields.size], [[], 0]);
+  assert.equal(replica.sets.get(replica.published.at(-1) as number)?.segments[0]?.fieldIndexes.length, 0);
+});

@@ -1,0 +1,393 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { TroupeError } from '../../../protocols/errors.js';
+import type { Payload } from '../../../protocols/model/payload.js';
+import type { UpdateOperation } from '../../../protocols/model/update.js';
+import { Environment } from '../../../storage/lmdb.js';
+import { byIds, configOf, filterOn, Replica, type SeenPoint, specOf, temporaryFolder, upsert, vectorOf } from './support.js';
+
+function payloads(points: Map<string, SeenPoint>): Record<string, Payload> {
+  return Object.fromEntries([...points].map(([id, point]) => [id, point.payload]));
+}
+
+test('points are there with vectors, payload and the number of their operation, and again after opening anew', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await Replica.open(specOf(folder));
+  const uuid = '550e8400-e29b-41d4-a716-446655440000';
+  replica.apply(
+    upsert([
+      { id: 1, seed: 1, payload: { a: 1 } },
+      { id: uuid, seed: 2 },
+    ]),
+  );
+  replica.apply(upsert([{ id: 18446744073709551615n, seed: 3, payload: { big: 18446744073709551615n } }]));
+  replica.apply(upsert([{ id: 1, seed: 4 }]));
+  const points = replica.points();
+  assert.deepEqual(points.get('1'), { vectors: { '': vectorOf(4) }, payload: {}, version: 3 });
+  assert.deepEqual(points.get(uuid), { vectors: { '': vectorOf(2) }, payload: {}, version: 1 });
+  assert.deepEqual(points.get('18446744073709551615')?.payload, { big: 18446744073709551615n });
+  assert.equal(replica.store.stats().points, 3);
+  assert.equal(replica.store.stats().segments[0]?.deleted, 1);
+  await replica.close();
+  const again = await Replica.within(t, specOf(folder));
+  assert.deepEqual(again.points(), points);
+  assert.equal(again.store.stats().points, 3);
+  assert.equal(again.apply(upsert([{ id: 5, seed: 5 }]))[0]?.operation, 4);
+});
+
+test('payload operations change what they name and keep vectors', async (t) => {
+  const replica = await Replica.within(t, specOf(temporaryFolder(t)));
+  replica.apply(
+    upsert([
+      { id: 1, seed: 1, payload: { a: 1, n: { x: 1 } } },
+      { id: 2, seed: 2 },
+      { id: 3, seed: 3, payload: { a: 3 } },
+    ]),
+  );
+  replica.apply(
+    { kind: 'setPayload', selector: byIds(1, 2), payload: { b: 'new' }, key: null },
+    { kind: 'setPayload', selector: byIds(1), payload: { y: 2 }, key: 'n' },
+    { kind: 'setPayload', selector: filterOn('b', 'new'), payload: { c: true }, key: null },
+    { kind: 'deletePayload', selector: byIds(1), keys: ['a'] },
+    { kind: 'overwritePayload', selector: filterOn('a', 3), payload: { z: 0 }, key: null },
+  );
+  assert.deepEqual(payloads(replica.points()), { 1: { n: { x: 1, y: 2 }, b: 'new', c: true }, 2: { b: 'new', c: true }, 3: { z: 0 } });
+  replica.apply({ kind: 'clearPayload', selector: byIds(1, 1) });
+  assert.deepEqual(replica.points().get('1'), { vectors: { '': vectorOf(1) }, payload: {}, version: 7 });
+});
+
+test('an operation on points that are not there changes nothing and leaves its neighbours alone', async (t) => {
+  const replica = await Replica.within(t, specOf(temporaryFolder(t)));
+  replica.apply(upsert([{ id: 1, seed: 1 }]));
+  const outcomes = replica.apply(
+    { kind: 'setPayload', selector: byIds(1), payload: { a: 1 }, key: null },
+    { kind: 'setPayload', selector: byIds(1, 99), payload: { b: 2 }, key: null },
+    { kind: 'deletePoints', selector: byIds(99) },
+    upsert([{ id: 2, seed: 2 }]),
+  );
+  assert.deepEqual(
+    outcomes.map(({ error }) => (error instanceof TroupeError ? error.detail : error)),
+    [null, 'No point with id 99 found', null, null],
+  );
+  assert.deepEqual(payloads(replica.points()), { 1: { a: 1 }, 2: {} });
+});
+
+test('operations of one request end with the first that fails', async (t) => {
+  const replica = await Replica.within(t, specOf(temporaryFolder(t)));
+  const outcomes = replica.store.apply([
+    { operation: upsert([{ id: 1, seed: 1 }]), chained: false },
+    { operation: { kind: 'clearPayload', selector: byIds(9) }, chained: true },
+    { operation: upsert([{ id: 2, seed: 2 }]), chained: true },
+    { operation: upsert([{ id: 3, seed: 3 }]), chained: false },
+  ]);
+  assert.deepEqual(
+    outcomes.map(({ error }) => (error instanceof TroupeError ? error.code : error)),
+    [null, 'notFound', 'skipped', null],
+  );
+  assert.deepEqual([...replica.points().keys()], ['1', '3']);
+});
+
+test('points are deleted by id and by filter, and come back when they are written again', async (t) => {
+  const replica = await Replica.within(t, specOf(temporaryFolder(t)));
+  replica.apply(upsert([1, 2, 3, 4].map((id) => ({ id, seed: id, payload: { even: id % 2 === 0 } }))));
+  replica.apply({ kind: 'deletePoints', selector: byIds(1, 77) }, { kind: 'deletePoints', selector: filterOn('even', true) });
+  assert.deepEqual([...replica.points().keys()], ['3']);
+  replica.apply({ kind: 'deletePoints', selector: { kind: 'filter', filter: { must: [], should: [], mustNot: [], minShould: null } } });
+  assert.equal(replica.points().size, 0);
+  replica.apply(upsert([{ id: 2, seed: 9 }]));
+  assert.deepEqual(replica.points().get('2')?.vectors, { '': vectorOf(9) });
+});
+
+test('modes and filters say which points of an upsert are written', async (t) => {
+  const replica = await Replica.within(t, specOf(temporaryFolder(t)));
+  const write = (mode: 'upsert' | 'insertOnly' | 'updateOnly', ids: number[], seed: number, only?: number) => {
+    const { batch } = upsert(ids.map((id) => ({ id, seed, payload: { v: seed } }))) as UpdateOperation & { kind: 'upsert' };
+    replica.apply({ kind: 'upsert', batch, mode, filter: only === undefined ? null : filterOn('v', only).filter });
+  };
+  write('upsert', [1, 2], 10);
+  write('insertOnly', [2, 3], 20);
+  write('updateOnly', [1, 4], 30);
+  write('upsert', [1, 2, 5], 40, 10);
+  assert.deepEqual(payloads(replica.points()), { 1: { v: 30 }, 2: { v: 40 }, 3: { v: 20 }, 5: { v: 40 } });
+});
+
+test('named vectors are set, replaced and deleted one by one', async (t) => {
+  const replica = await Replica.within(
+    t,
+    specOf(temporaryFolder(t), configOf({ a: { size: 2, distance: 'Dot' }, b: { size: 3, distance: 'Dot', datatype: 'uint8' } })),
+  );
+  const column = (name: string, dim: number, points: number[] | null, values: number[]) => ({
+    name,
+    dim,
+    points: points && Uint32Array.from(points),
+    values: Float32Array.from(values),
+  });
+  replica.apply({
+    kind: 'upsert',
+    batch: {
+      ids: [1, 2],
+      vectors: [column('a', 2, null, [1, 2, 3, 4]), column('b', 3, [1], [7.6, 300, -5])],
+      payloads: [{ k: 1 }, undefined],
+    },
+  });
+  assert.deepEqual(replica.points().get('2')?.vectors, { a: [3, 4], b: [7, 255, 0] });
+  replica.apply({
+    kind: 'updateVectors',
+    batch: { ids: [1, 1], vectors: [column('a', 2, [0], [9, 9]), column('b', 3, [1], [1, 2, 3])], payloads: [undefined, undefined] },
+  });
+  assert.deepEqual(replica.points().get('1'), { vectors: { a: [9, 9], b: [1, 2, 3] }, payload: { k: 1 }, version: 2 });
+  replica.apply({ kind: 'deleteVectors', selector: byIds(1, 2), names: ['a'] });
+  assert.deepEqual(
+    [...replica.points().values()].map(({ vectors }) => vectors),
+    [{ b: [1, 2, 3] }, { b: [7, 255, 0] }],
+  );
+});
+
+test('a reader keeps its moment while the writer goes on', async (t) => {
+  const replica = await Replica.within(t, specOf(temporaryFolder(t)));
+  replica.apply(
+    upsert([
+      { id: 1, seed: 1, payload: { a: 1 } },
+      { id: 2, seed: 2 },
+    ]),
+  );
+  const before = replica.seen();
+  replica.apply(
+    upsert([
+      { id: 1, seed: 5 },
+      { id: 3, seed: 3 },
+    ]),
+    { kind: 'deletePoints', selector: byIds(2) },
+  );
+  // Memory has changed, the snapshot has not; only the id of a moved point leads elsewhere, which `seen` would tell.
+  assert.deepEqual(replica.seen(false), before);
+  assert.deepEqual([...replica.points().keys()].sort(), ['1', '3']);
+});
+
+test('a transaction that fails leaves memory and disk as they were, and the replica usable', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await Replica.open(specOf(folder));
+  replica.apply({ kind: 'createFieldIndex', field: 'a', schema: { type: 'integer' } });
+  replica.apply(
+    upsert([
+      { id: 1, seed: 1, payload: { a: 1 } },
+      { id: 2, seed: 2, payload: { a: 2 } },
+    ]),
+  );
+  const points = replica.points();
+  const stats = replica.store.stats();
+  const { write } = Environment.prototype;
+  t.mock.method(Environment.prototype, 'write', function (this: Environment, action: () => unknown) {
+    return write.call(this, () => {
+      action();
+      throw new Error('a bug after everything was written');
+    });
+  });
+  const outcomes = replica.apply(
+    upsert([
+      { id: 1, seed: 7, payload: { a: 7 } },
+      { id: 3, seed: 3, payload: { a: 3 } },
+    ]),
+    { kind: 'deletePoints', selector: byIds(2, 1) },
+  );
+  t.mock.restoreAll();
+  assert.deepEqual(
+    outcomes.map(({ error }) => (error as TroupeError).code),
+    ['internal', 'internal'],
+  );
+  assert.deepEqual(replica.points(), points);
+  assert.deepEqual({ ...replica.store.stats() }, { ...stats });
+  replica.apply(upsert([{ id: 3, seed: 3, payload: { a: 3 } }]));
+  assert.equal(replica.points().size, 3);
+  assert.equal(replica.store.stats().fieldPoints.get('a'), 3);
+  await replica.close();
+  const again = await Replica.within(t, specOf(folder));
+  assert.equal(again.points().size, 3);
+});
+
+test('a bug in one operation of a group is that operation alone', async (t) => {
+  const replica = await Replica.within(t, specOf(temporaryFolder(t)));
+  const broken = {
+    kind: 'upsert',
+    batch: { ids: [9], vectors: [{ name: 'none', dim: 1, points: null, values: Float32Array.of(1) }], payloads: [undefined] },
+  } as const;
+  replica.store.log([
+    { operation: upsert([{ id: 1, seed: 1 }]), chained: false },
+    { operation: broken, chained: false },
+  ]);
+  const outcomes = replica.apply(upsert([{ id: 2, seed: 2 }]), broken, upsert([{ id: 3, seed: 3 }]));
+  assert.deepEqual(
+    outcomes.map(({ error }) => (error as TroupeError | null)?.code),
+    [undefined, 'internal', undefined],
+  );
+  assert.deepEqual([...replica.points().keys()], ['1', '2', '3']);
+  assert.equal(replica.warnings.length, 2);
+});
+
+test('what was logged is applied when the replica is opened again', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await Replica.open(specOf(folder));
+  replica.apply(upsert([{ id: 1, seed: 1 }]));
+  assert.deepEqual(
+    replica.store.log([
+      { operation: upsert([{ id: 2, seed: 2 }]), chained: false },
+      { operation: { kind: 'deletePoints', selector: byIds(1) }, chained: false },
+    ]),
+    [2, 3],
+  );
+  assert.deepEqual([...replica.points().keys()], ['1']);
+  assert.equal(replica.store.stats().queuedOperations, 2);
+  await replica.close();
+  const again = await Replica.within(t, specOf(folder));
+  assert.deepEqual([...again.points().keys()], ['2']);
+  assert.deepEqual([again.store.stats().queuedOperations, again.store.stats().appliedOperation], [0, 3]);
+});
+
+test('a full appendable segment is followed by a new one, within one operation too', async (t) => {
+  const folder = temporaryFolder(t);
+  // 256 rows fit in an appendable segment of vectors this wide.
+  const spec = specOf(folder, configOf({ size: 65_536, distance: 'Dot' }));
+  const replica = await Replica.open(spec);
+  const dim = 65_536;
+  const wide = (ids: number[]): UpdateOperation => ({
+    kind: 'upsert',
+    batch: {
+      ids,
+      vectors: [{ name: '', dim, points: null, values: new Float32Array(ids.length * dim).fill(1) }],
+      payloads: ids.map((id) => ({ id })),
+    },
+  });
+  for (let from = 0; from < 300; from += 60) replica.apply(wide(Array.from({ length: 60 }, (_, i) => from + i)));
+  assert.deepEqual(
+    replica.store.stats().segments.map(({ rows, frozen }) => ({ rows, frozen })),
+    [
+      { rows: 256, frozen: true },
+      { rows: 44, frozen: false },
+    ],
+  );
+  replica.apply({ kind: 'setPayload', selector: byIds(0), payload: { moved: true }, key: null });
+  const points = payloads(replica.points());
+  assert.deepEqual([points[0], points[299], Object.keys(points).length], [{ id: 0, moved: true }, { id: 299 }, 300]);
+  await replica.close();
+  const again = await Replica.within(t, spec);
+  assert.deepEqual(payloads(again.points()), points);
+});
+
+test('the WAL keeps applied operations up to its capacity', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await Replica.within(t, specOf(folder, configOf(undefined, 0)));
+  for (let id = 0; id < 20; id++) replica.apply(upsert([{ id, seed: id }]));
+  assert.ok(replica.store.stats().walBytes < 1024, 'at most the newest operation stays');
+  const roomy = await Replica.within(t, specOf(temporaryFolder(t), configOf(undefined, 1)));
+  for (let id = 0; id < 40; id++) roomy.apply(upsert([{ id, seed: id, payload: { text: 'x'.repeat(100_000) } }]));
+  const { walBytes } = roomy.store.stats();
+  assert.ok(walBytes > 800_000 && walBytes < 1_200_000, `${walBytes} bytes of 4 MB`);
+});
+
+test('field indexes of appendable rows answer as payloads do, count points, and survive opening anew', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await Replica.open(specOf(folder));
+  replica.apply(
+    upsert(
+      Array.from({ length: 300 }, (_, id) => ({
+        id,
+        seed: 1,
+        payload: { n: id % 10, s: `k\0${id % 3}`, ...(id < 100 ? { f: id / 2 } : {}) },
+      })),
+    ),
+  );
+  replica.apply(
+    { kind: 'createFieldIndex', field: 'n', schema: { type: 'integer' } },
+    { kind: 'createFieldIndex', field: 's', schema: { type: 'keyword' } },
+  );
+  replica.apply({ kind: 'createFieldIndex', field: 'f', schema: { type: 'float' } });
+  replica.apply(upsert(Array.from({ length: 50 }, (_, at) => ({ id: 1000 + at, seed: 1, payload: { n: 5, s: 'k\0', f: -1 } }))));
+  replica.apply({ kind: 'deletePoints', selector: byIds(0, 1, 2) });
+  assert.deepEqual(Object.fromEntries(replica.store.stats().fieldPoints), { n: 347, s: 347, f: 147 });
+  const check = (seen: Replica): void => {
+    const state = seen.view.refresh();
+    const [segment, rows] = [...state.appendable][0] as [number, number];
+    const count = (field: string, condition: Parameters<NonNullable<ReturnType<typeof seen.view.fieldIndex>>['match']>[0]): number => {
+      const bits = new Uint32Array(Math.ceil(rows / 32));
+      assert.equal(seen.view.fieldIndex(segment, field, rows)?.match(condition, bits), 'exact');
+      return [...bits].reduce((sum, word) => sum + word.toString(2).replaceAll('0', '').replace('-', '').length, 0);
+    };
+    assert.equal(count('n', { kind: 'match', key: 'n', match: { kind: 'value', value: 5 } }), 80);
+    assert.equal(count('s', { kind: 'match', key: 's', match: { kind: 'value', value: 'k\0' } }), 50);
+    assert.equal(count('s', { kind: 'match', key: 's', match: { kind: 'any', values: ['k\x001', 'k\x002', 'none'] } }), 200);
+    assert.equal(count('f', { kind: 'range', key: 'f', range: { gte: 0, lt: 10 } }), 20);
+    assert.equal(count('f', { kind: 'fieldIsEmpty', key: 'f', isEmpty: true }), 200);
+    assert.deepEqual(
+      seen.view.fieldIndex(segment, 'n', rows)?.cardinality({ kind: 'match', key: 'n', match: { kind: 'value', value: 5 } }),
+      { min: 80, max: 80 },
+    );
+    seen.view.release();
+  };
+  check(replica);
+  await replica.close();
+  const again = await Replica.within(t, specOf(folder));
+  check(again);
+  assert.deepEqual(Object.fromEntries(again.store.stats().fieldPoints), { n: 347, s: 347, f: 147 });
+  again.apply({ kind: 'deleteFieldIndex', field: 'n' });
+  again.view.refresh();
+  assert.equal(again.view.fieldIndex(1, 'n', 10), undefined);
+  again.view.release();
+  again.apply({ kind: 'deletePoints', selector: filterOn('n', 5) });
+  assert.equal(again.store.stats().points, 347 - 80);
+});
+
+test('ids of an appendable segment are listed in their order, from any on', async (t) => {
+  const replica = await Replica.within(t, specOf(temporaryFolder(t)));
+  const uuid = 'aaaaaaaa-0000-4000-8000-000000000000';
+  replica.apply(
+    upsert([
+      ...Array.from({ length: 600 }, (_, at) => ({ id: (at * 7) % 600, seed: 1 })),
+      { id: uuid, seed: 1 },
+      { id: 2n ** 63n, seed: 1 },
+    ]),
+  );
+  const { view } = replica;
+  const [segment] = [...view.refresh().appendable.keys()] as [number];
+  const rows = [...view.scanIds(segment, null)];
+  assert.equal(rows.length, 602);
+  assert.deepEqual(rows.slice(0, 3), [0, (1 * 343) % 600, (2 * 343) % 600]);
+  assert.deepEqual([...view.scanIds(segment, 2n ** 62n)].length, 2);
+  assert.equal([...view.scanIds(segment, 599)].length, 3);
+  view.release();
+});
+
+test('damaged values are reported by the name of their record', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await Replica.open(specOf(folder));
+  replica.apply(upsert([{ id: 1, seed: 1.123, payload: { marker: 'find-me-in-the-file' } }]));
+  await replica.close();
+  const file = path.join(folder, 'lmdb', 'data.mdb');
+  const pristine = readFileSync(file);
+  const flip = (needle: Uint8Array): void => {
+    const bytes = Buffer.from(pristine);
+    for (let at = bytes.indexOf(needle); at >= 0; at = bytes.indexOf(needle, at + 1)) (bytes[at] as number) ^= 1;
+    writeFileSync(file, bytes);
+  };
+  flip(new Uint8Array(Float32Array.from(vectorOf(1.123)).buffer));
+  await assert.rejects(Replica.open(specOf(folder)), /rows\/1\/0/);
+  flip(Buffer.from('find-me-in-the-file'));
+  const damaged = await Replica.within(t, specOf(folder));
+  assert.throws(() => damaged.points(), /payload\/1\/0/);
+  damaged.view.release();
+});
+
+test('an LMDB file that is gone or cut to nothing is not taken for a new one', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await Replica.open(specOf(folder));
+  replica.apply(upsert([{ id: 1, seed: 1 }]));
+  await replica.close();
+  truncateSync(path.join(folder, 'lmdb', 'data.mdb'), 0);
+  await assert.rejects(Replica.open(specOf(folder)), { code: 'storage' });
+  assert.ok(existsSync(path.join(folder, 'format.json')));
+});
+
+test('a replica that a check found damaged is not opened', async (t) => {
+  await assert.rejects(Replica.open(specOf(temporaryFolder(t)), 'data.mdb is damaged'), { code: 'storage', detail: 'data.mdb is damaged' });
+});

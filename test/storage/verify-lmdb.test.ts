@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { verifyReplicas } from '../../storage/verify-lmdb.js';
+import { Replica, specOf, temporaryFolder, upsert } from './replica/support.js';
+
+async function closedReplica(t: TestContext, points: number): Promise<string> {
+  const folder = temporaryFolder(t);
+  const replica = await Replica.open(specOf(folder));
+  replica.apply(upsert(Array.from({ length: points }, (_, id) => ({ id, seed: id, payload: { id, text: 'x'.repeat(200) } }))));
+  await replica.close();
+  return folder;
+}
+
+test('sound replicas pass, damaged ones are named, and one that ends the reading process does not keep the others from being checked', async (t) => {
+  const sound = await closedReplica(t, 2000);
+  const flipped = await closedReplica(t, 500);
+  const torn = await closedReplica(t, 2000);
+  const garbage = await closedReplica(t, 2000);
+  const last = await closedReplica(t, 3);
+  const file = (folder: string): string => path.join(folder, 'lmdb', 'data.mdb');
+
+  const bytes = readFileSync(file(flipped));
+  const needle = new Uint8Array(Float32Array.of(123, 123.125, 123.25, 123.375).buffer);
+  for (let at = bytes.indexOf(needle); at >= 0; at = bytes.indexOf(needle, at + 1)) (bytes[at] as number) ^= 4;
+  writeFileSync(file(flipped), bytes);
+  truncateSync(file(torn), 16_384);
+  const broken = readFileSync(file(garbage));
+  for (let at = 8192; at < broken.length; at++) broken[at] = (at * 31) & 255;
+  writeFileSync(file(garbage), broken);
+
+  const folders = [sound, flipped, torn, garbage, last, path.join(sound, 'nowhere')];
+  const verdicts = await verifyReplicas(folders);
+  assert.deepEqual(
+    folders.map((folder) => verdicts.get(folder) === null),
+    [true, false, false, false, true, true],
+  );
+  assert.match(verdicts.get(flipped) as string, /data\.mdb: record `rows\//);
+  for (const folder of [torn, garbage]) assert.ok(verdicts.get(folder)?.includes(folder));
+});

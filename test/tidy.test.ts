@@ -1,0 +1,255 @@
+/** Rules of the house that the compiler doesn't know: who may import what, what decisions may touch, and no forgotten files. */
+
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, posix } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = rootAbove(dirname(fileURLToPath(import.meta.url)));
+
+/** What each folder may import from: itself and what stands below it. `storage` and `cluster` don't know each other. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  protocols: [],
+  vectors: ['protocols'],
+  query: ['protocols', 'vectors'],
+  storage: ['protocols', 'vectors', 'query'],
+  cluster: ['protocols'],
+  actors: ['protocols', 'vectors', 'query', 'storage', 'cluster'],
+  http: ['protocols', 'vectors', 'query', 'storage', 'cluster', 'actors'],
+  ops: ['protocols', 'vectors', 'query', 'storage', 'cluster', 'actors', 'http'],
+  test: ['protocols', 'vectors', 'query', 'storage', 'cluster', 'actors', 'http', 'ops'],
+};
+
+/** The one place of each package. A folder ends in `/`. */
+const IMPORTERS: Readonly<Record<string, string>> = {
+  nact: 'actors/runtime/',
+  lmdb: 'storage/lmdb.ts',
+  usearch: 'storage/build/graph.ts',
+  'xxhash-wasm': 'storage/checksum.ts',
+  fastify: 'http/rest/',
+  '@fastify/cors': 'http/rest/',
+  yaml: 'ops/config/',
+  pino: 'ops/log.ts',
+};
+
+/** Every departure from a rule of this file, with its reason. */
+const EXCEPTIONS: Readonly<Record<string, string>> = {
+  'ops/bench/baseline.ts imports usearch': 'the benchmark compares the node with usearch itself',
+  'vectors/reference.ts is used by tests only': 'the plain arithmetic that property tests compare the kernels with',
+};
+
+/** Programs and threads start here; whatever none of them leads to is dead. Tests are entries for test files only. */
+const ENTRIES = ['ops/main.ts', 'ops/run.mjs', 'ops/build-kernels.mjs', 'ops/bench/main.ts', 'ops/demo/main.ts'];
+
+/** Files that only decide: synchronous functions of their arguments. */
+function decides(file: string): boolean {
+  if (file.startsWith('test/') || file.startsWith('ops/')) return false;
+  if (/\/(step|state|plan)\.ts$/.test(file)) return true;
+  if (file === 'vectors/kernels.ts') return false;
+  return /^(protocols|query|vectors)\//.test(file);
+}
+
+const ACTS: readonly { readonly what: string; readonly pattern: RegExp }[] = [
+  { what: 'the clock', pattern: /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|\bhrtime\b/ },
+  { what: 'randomness', pattern: /\bMath\.random\b|\brandomUUID\b|\brandomBytes\b|\bgetRandomValues\b/ },
+  { what: 'timers', pattern: /\bset(Timeout|Interval|Immediate)\b|\bqueueMicrotask\b/ },
+  { what: 'the process or the console', pattern: /\bprocess\.|\bconsole\./ },
+  {
+    what: 'disk, network or threads',
+    pattern: /'node:(fs|fs\/promises|net|http|https|dns|worker_threads|child_process|cluster|timers|os)'/,
+  },
+];
+
+const SPECIFIER = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\s*\(\s*)['"]([^'"\n]+)['"]/g;
+const FILE_NAME = /['"`]([\w./-]+\.(?:js|mjs|ts))['"`]/g;
+
+const files = [...sourceFiles()];
+const sources = new Map(files.map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]));
+const edges = new Map(files.map((file) => [file, edgesOf(file)]));
+const usedExceptions = new Set<string>();
+
+test('imports go one way: protocols ← vectors ← query ← storage ← actors ← http ← ops, and protocols ← cluster ← actors', () => {
+  const wrong: string[] = [];
+  for (const [file, targets] of edges) {
+    const own = top(file);
+    for (const target of targets) {
+      if (top(target) !== own && !MAY_IMPORT[own]?.includes(top(target))) wrong.push(`${file} imports ${target}`);
+    }
+  }
+  assert.deepEqual(wrong.filter(notExcepted), []);
+});
+
+test('each package has one importer', () => {
+  const wrong: string[] = [];
+  for (const file of files) {
+    if (file.startsWith('test/')) continue;
+    for (const name of packagesOf(file)) {
+      const place = IMPORTERS[name];
+      if (place === undefined) continue;
+      if (place.endsWith('/') ? !file.startsWith(place) : file !== place) wrong.push(`${file} imports ${name}`);
+    }
+  }
+  assert.deepEqual(wrong.filter(notExcepted), []);
+});
+
+test('each package in package.json is imported, and each imported package is there, with tools for tests kept to tests', () => {
+  const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<string, Record<string, string>>;
+  const shipped = new Set(Object.keys(manifest.dependencies ?? {}));
+  const tools = new Set(Object.keys(manifest.devDependencies ?? {}));
+  const imported = new Set<string>();
+  const wrong: string[] = [];
+  for (const file of files) {
+    for (const name of packagesOf(file)) {
+      imported.add(name);
+      const known = shipped.has(name) || ((file.startsWith('test/') || /^ops\/.*\.mjs$/.test(file)) && tools.has(name));
+      if (!known) wrong.push(`${file} imports ${name}`);
+    }
+  }
+  assert.deepEqual(wrong, []);
+  assert.deepEqual(
+    [...shipped].filter((name) => !imported.has(name)),
+    [],
+  );
+  for (const [name, version] of Object.entries({ ...manifest.dependencies, ...manifest.devDependencies })) {
+    assert.match(version, /^\d+\.\d+\.\d+$/, `${name} is not pinned`);
+  }
+});
+
+test('files that decide use no clock, no randomness, no timers and no IO', () => {
+  const wrong: string[] = [];
+  for (const file of files.filter(decides)) {
+    const code = withoutComments(sources.get(file) as string);
+    for (const { what, pattern } of ACTS) if (pattern.test(code)) wrong.push(`${file} uses ${what}`);
+  }
+  assert.deepEqual(wrong.filter(notExcepted), []);
+});
+
+test('every source file is reached from a program, and every test helper from a test', () => {
+  const alive = reachable(ENTRIES);
+  const tests = reachable(files.filter((file) => file.endsWith('.test.ts')));
+  const wrong: string[] = [];
+  for (const file of files) {
+    if (file.endsWith('.d.ts') || alive.has(file)) continue;
+    if (!tests.has(file)) wrong.push(`${file} is used by nobody`);
+    else if (!file.startsWith('test/')) wrong.push(`${file} is used by tests only`);
+  }
+  assert.deepEqual(wrong.filter(notExcepted), []);
+});
+
+test('every top-level folder has a README', () => {
+  const folders = readdirSync(ROOT, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.') && !['node_modules', 'dist', 'snapshots'].includes(entry.name))
+    .map((entry) => entry.name);
+  assert.deepEqual(
+    folders.filter((folder) => !existsSync(join(ROOT, folder, 'README.md'))),
+    [],
+  );
+});
+
+test('no file names a path of somebody’s machine, and the lock file no registry', () => {
+  const wrong = [...textFiles()].filter((file) => {
+    const text = readFileSync(join(ROOT, file), 'utf8');
+    return /(^|[\s'"`(=])\/(home|root|Users|work|mnt)\/\w/m.test(text) || (file === 'package-lock.json' && /"resolved":/.test(text));
+  });
+  assert.deepEqual(wrong, []);
+});
+
+test('no test is left out or runs alone', () => {
+  const wrong = files.filter((file) => /\b(test|it|describe)\.(only|todo|skip)\b/.test(withoutComments(sources.get(file) as string)));
+  assert.deepEqual(wrong, []);
+});
+
+test('every exception is still needed', () => {
+  assert.deepEqual(
+    Object.keys(EXCEPTIONS).filter((exception) => !usedExceptions.has(exception)),
+    [],
+  );
+});
+
+// ------------------------------------------------------------------ helpers
+
+function notExcepted(finding: string): boolean {
+  if (EXCEPTIONS[finding] === undefined) return true;
+  usedExceptions.add(finding);
+  return false;
+}
+
+/** The project's folder, above the built file that runs. */
+function rootAbove(folder: string): string {
+  if (existsSync(join(folder, 'tsconfig.json'))) return folder;
+  const above = dirname(folder);
+  if (above === folder) throw new Error('no tsconfig.json above this file');
+  return rootAbove(above);
+}
+
+/** Sources by their path from the root, with `/` between folders. */
+function* sourceFiles(): Generator<string> {
+  for (const folder of Object.keys(MAY_IMPORT)) {
+    for (const file of below(folder)) if (/\.(ts|mjs)$/.test(file)) yield file;
+  }
+}
+
+function* textFiles(): Generator<string> {
+  yield* files;
+  for (const folder of Object.keys(MAY_IMPORT)) for (const file of below(folder)) if (/\.(md|json|ya?ml)$/.test(file)) yield file;
+  for (const entry of readdirSync(ROOT, { withFileTypes: true })) {
+    if (entry.isFile() && /\.(md|json|ya?ml)$/.test(entry.name)) yield entry.name;
+  }
+}
+
+function* below(folder: string): Generator<string> {
+  // A node that was started here keeps its data in this folder, beside the sources of that name.
+  if (folder === 'storage/collections') return;
+  for (const entry of readdirSync(join(ROOT, folder), { withFileTypes: true })) {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) yield* below(path);
+    else yield path;
+  }
+}
+
+function top(file: string): string {
+  return file.slice(0, file.indexOf('/'));
+}
+
+/** Sources a file leads to: by import, or by naming a file, as workers and child processes are started. */
+function edgesOf(file: string): string[] {
+  const text = withoutComments(sources.get(file) as string);
+  const names = [...text.matchAll(SPECIFIER), ...text.matchAll(FILE_NAME)].map((match) => match[1] as string);
+  const targets = new Set<string>();
+  for (const name of names) {
+    for (const target of candidates(file, name)) if (sources.has(target) && target !== file) targets.add(target);
+  }
+  return [...targets];
+}
+
+/** Paths a name may stand for: beside the file, or from the root; `.js` is compiled from `.ts`. */
+function candidates(file: string, name: string): string[] {
+  const places = [posix.join(posix.dirname(file), name), posix.normalize(name)];
+  return places.flatMap((path) => [path, path.replace(/\.js$/, '.ts'), `${path}.ts`]);
+}
+
+/** Packages a file imports, without Node's own modules. */
+function packagesOf(file: string): Set<string> {
+  const names = [...withoutComments(sources.get(file) as string).matchAll(SPECIFIER)].map((match) => match[1] as string);
+  const packages = names.filter((name) => !name.startsWith('.') && !name.startsWith('node:'));
+  return new Set(
+    packages.map((name) =>
+      name
+        .split('/')
+        .slice(0, name.startsWith('@') ? 2 : 1)
+        .join('/'),
+    ),
+  );
+}
+
+function reachable(from: readonly string[]): Set<string> {
+  const found = new Set(from.filter((file) => sources.has(file)));
+  for (const file of found) for (const target of edges.get(file) ?? []) found.add(target);
+  return found;
+}
+
+/** Code without comments; texts in quotes stay. Good enough for looking for words: `//` within a text ends its line. */
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|[^:'"`\\])\/\/.*$/gm, '$1');
+}
