@@ -64,7 +64,9 @@ export class TroupeError extends Error {
 /** The facts of any thrown value, ready to cross a boundary; an unexpected one becomes `internal`. */
 export function errorFacts(error: unknown): ErrorFacts {
   if (error instanceof TroupeError) {
-    return error.retryAfterMs === undefined ? { code: error.code, detail: error.detail } : { code: error.code, detail: error.detail, retryAfterMs: error.retryAfterMs };
+    return error.retryAfterMs === undefined
+      ? { code: error.code, detail: error.detail }
+      : { code: error.code, detail: error.detail, retryAfterMs: error.retryAfterMs };
   }
   return { code: 'internal', detail: error instanceof Error ? error.message : String(error) };
 }

@@ -10,6 +10,7 @@
  */
 
 import { mkdirSync } from 'node:fs';
+import path from 'node:path';
 import { type Database, open, type RootDatabase, type Transaction } from 'lmdb';
 import { TroupeError } from '../protocols/errors.js';
 
@@ -100,7 +101,7 @@ export class Environment implements Reading {
         return result;
       });
     } catch (error) {
-      if (ended) throw storageError('cannot commit', error);
+      if (ended) throw storageError(`${dataFile(this.folder)}: cannot commit`, error);
       throw error;
     }
   }
@@ -162,11 +163,13 @@ export class Environment implements Reading {
 
 /** One environment in a thread that reads it: everything between `refresh` and `release` is one snapshot. */
 export class SnapshotReader implements Reading {
+  private readonly folder: string;
   private readonly root: RootDatabase<Uint8Array, Uint8Array>;
   private readonly tables: Record<DatabaseName, Table>;
   private transaction: Transaction | null = null;
 
-  private constructor(root: RootDatabase<Uint8Array, Uint8Array>) {
+  private constructor(folder: string, root: RootDatabase<Uint8Array, Uint8Array>) {
+    this.folder = folder;
     this.root = root;
     this.tables = openTables(root);
   }
@@ -174,7 +177,7 @@ export class SnapshotReader implements Reading {
   /** Errors: `storage`, also when the environment is not there. */
   static openReadOnly(folder: string): SnapshotReader {
     try {
-      return new SnapshotReader(openRoot(folder, true));
+      return new SnapshotReader(folder, openRoot(folder, true));
     } catch (error) {
       throw storageError(`cannot open ${folder}`, error);
     }
@@ -205,13 +208,26 @@ export class SnapshotReader implements Reading {
     return this.find(database, key)?.readUInt32LE(0);
   }
 
-  range(database: DatabaseName, from: Uint8Array, to: Uint8Array): Iterable<Entry> {
-    return this.tables[database].getRange({ start: from, end: to, transaction: this.snapshot() });
+  *range(database: DatabaseName, from: Uint8Array, to: Uint8Array): Iterable<Entry> {
+    try {
+      yield* this.tables[database].getRange({ start: from, end: to, transaction: this.snapshot() });
+    } catch (error) {
+      throw this.unreadable(error);
+    }
   }
 
   /** The first `limit` entries of a range at once. */
   page(database: DatabaseName, from: Uint8Array, to: Uint8Array, limit: number): Entry[] {
-    return [...this.tables[database].getRange({ start: from, end: to, limit, transaction: this.snapshot() })];
+    try {
+      return [...this.tables[database].getRange({ start: from, end: to, limit, transaction: this.snapshot() })];
+    } catch (error) {
+      throw this.unreadable(error);
+    }
+  }
+
+  /** Entries the database says it has: a walk finds fewer when a damaged page hides some. */
+  entryCount(database: DatabaseName): number {
+    return (this.tables[database].getStats() as { entryCount: number }).entryCount;
   }
 
   async close(): Promise<void> {
@@ -223,7 +239,15 @@ export class SnapshotReader implements Reading {
     const table = this.tables[database] as unknown as {
       getBinaryFast(key: Uint8Array, options: { transaction: Transaction }): Buffer | undefined;
     };
-    return table.getBinaryFast(key, { transaction: this.snapshot() });
+    try {
+      return table.getBinaryFast(key, { transaction: this.snapshot() });
+    } catch (error) {
+      throw this.unreadable(error);
+    }
+  }
+
+  private unreadable(error: unknown): TroupeError {
+    return storageError(`${dataFile(this.folder)}: cannot read`, error);
   }
 
   private snapshot(): Transaction {
@@ -242,6 +266,10 @@ export function afterPrefix(prefix: Uint8Array): Uint8Array {
     }
   }
   return Buffer.alloc(KEY_BYTES_MAX, 0xff);
+}
+
+function dataFile(folder: string): string {
+  return path.join(folder, 'data.mdb');
 }
 
 function openRoot(folder: string, readOnly: boolean): RootDatabase<Uint8Array, Uint8Array> {

@@ -55,6 +55,9 @@ export type PayloadSelector =
   | { readonly kind: 'exclude'; readonly keys: readonly string[] };
 
 /** Which vectors an answer carries. */
-export type VectorSelector = { readonly kind: 'all' } | { readonly kind: 'none' } | { readonly kind: 'names'; readonly names: readonly string[] };
+export type VectorSelector =
+  | { readonly kind: 'all' }
+  | { readonly kind: 'none' }
+  | { readonly kind: 'names'; readonly names: readonly string[] };
 
 export type { JsonValue };

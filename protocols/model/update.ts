@@ -6,7 +6,9 @@ import type { Payload } from './payload.js';
 import type { PointId } from './point-id.js';
 
 /** Points an operation works on. */
-export type PointsSelector = { readonly kind: 'ids'; readonly ids: readonly PointId[] } | { readonly kind: 'filter'; readonly filter: Filter };
+export type PointsSelector =
+  | { readonly kind: 'ids'; readonly ids: readonly PointId[] }
+  | { readonly kind: 'filter'; readonly filter: Filter };
 
 /** One vector name's column of a batch. */
 export interface VectorColumn {

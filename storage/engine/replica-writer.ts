@@ -38,7 +38,8 @@ export class ReplicaWriter {
   private queue: ToWriter[] = [];
   private store: ReplicaStore | null = null;
   private scheduled = false;
-  private closed = false;
+  /** The main thread has been told that nothing can be written any more. */
+  private fatalReported = false;
   private purgeNeeded = false;
 
   constructor(
@@ -194,6 +195,7 @@ export class ReplicaWriter {
     if (message.kind === 'open') {
       if (this.store !== null) throw new TroupeError('conflict', `replica ${this.key} is open already`);
       this.store = await ReplicaStore.open(message.spec, message.damaged, this.hooks());
+      this.fatalReported = false;
       this.purgeNeeded = true;
       return undefined;
     }
@@ -254,8 +256,8 @@ export class ReplicaWriter {
 
   /** LMDB has shut the environment: nothing can be written until the replica is opened again. */
   private reportFatal(error: unknown): void {
-    if (this.closed || !(error instanceof LmdbError) || !error.fatal) return;
-    this.closed = true;
+    if (this.fatalReported || !(error instanceof LmdbError) || !error.fatal) return;
+    this.fatalReported = true;
     this.port.post({ kind: 'failed', key: this.key, error: errorFacts(error) });
   }
 }

@@ -26,7 +26,7 @@ const POINTS = 1500;
 /** Written after the index was built: they stay in the appendable segment. */
 const LATE_POINTS = 100;
 const GROUPS = 10;
-const DATABASE_FLIPS = 8;
+const DATABASE_FLIPS = 4;
 
 /** Files that hold nothing but what can be worked out from the stored points. */
 const REBUILT = /^(codes|graph|index)\./;
@@ -55,7 +55,8 @@ test('damaged files', { concurrency: 2 }, async (t) => {
 
   const cases: Promise<void>[] = [];
   for (const file of files) {
-    for (const damage of basename(file) === 'data.mdb' ? databaseDamages() : DAMAGES) {
+    const damages = basename(file) === 'data.mdb' ? databaseDamages(await readFile(join(pristine, 'storage', file))) : DAMAGES;
+    for (const damage of damages) {
       cases.push(
         t.test(`${basename(file)}, ${damage.name}: never a wrong answer`, async (test) => {
           const folder = await temporaryFolder(test);
@@ -98,16 +99,42 @@ async function kindsOfFiles(storage: string): Promise<string[]> {
   return [...chosen.values()];
 }
 
-function databaseDamages(): Damage[] {
-  const flips = Array.from({ length: DATABASE_FLIPS }, (_, seed) => ({
+/** The database trusts its pages, so each of the newest ones is damaged in turn: in its head, and in the records at its end. */
+function databaseDamages(bytes: Buffer): Damage[] {
+  const inPages = newestPages(bytes).flatMap((page) =>
+    [PAGE_LOWER, PAGE_BYTES - 6].map((at) => ({
+      name: `a flipped byte at ${at} of page ${page}`,
+      inflict: (file: string) => flip(file, () => [page * PAGE_BYTES + at]),
+    })),
+  );
+  const allOver = Array.from({ length: DATABASE_FLIPS }, (_, seed) => ({
     name: `flipped bytes all over it, seed ${seed}`,
     inflict: (file: string) =>
-      flip(file, (bytes) => {
+      flip(file, (length) => {
         const random = seededRandom(seed);
-        return Array.from({ length: 1 << seed }, () => random.integer(bytes));
+        return Array.from({ length: 4 ** seed }, () => random.integer(length));
       }),
   }));
-  return [...DAMAGES, ...flips];
+  return [...DAMAGES, ...inPages, ...allOver];
+}
+
+const PAGE_BYTES = 4096;
+/** Head of a page: its number, u64 LE; the transaction that wrote it, u64 LE; two bytes; its kind, u16 LE; begin of its free space, u16 LE. */
+const PAGE_TRANSACTION = 8;
+const PAGE_KIND = 18;
+const PAGE_LOWER = 20;
+const LEAF = 2;
+const PAGES_DAMAGED = 12;
+
+/** Leaf pages that were written last: the live ones are among them. */
+function newestPages(bytes: Buffer): number[] {
+  const pages = Array.from({ length: Math.floor(bytes.length / PAGE_BYTES) }, (_, page) => page);
+  const leaves = pages.filter((page) => {
+    const at = page * PAGE_BYTES;
+    return bytes.readBigUInt64LE(at) === BigInt(page) && bytes.readUInt16LE(at + PAGE_KIND) === LEAF;
+  });
+  const age = (page: number) => Number(bytes.readBigUInt64LE(page * PAGE_BYTES + PAGE_TRANSACTION));
+  return leaves.sort((a, b) => age(b) - age(a)).slice(0, PAGES_DAMAGED);
 }
 
 async function cut(file: string, keep: (bytes: number) => number): Promise<void> {

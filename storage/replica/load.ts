@@ -1,0 +1,217 @@
+/**
+ * Reads a replica from its folder: appendable segments from LMDB's chunks, sealed ones from their files. What is damaged
+ * and can be made anew is left to a repair in the first transaction; everything else ends the opening by its name.
+ */
+
+import path from 'node:path';
+import { TroupeError } from '../../protocols/errors.js';
+import type { FieldType } from '../../protocols/model/collection.js';
+import type { FieldCondition } from '../../protocols/model/filter.js';
+import { emptyBits, forEachBit, unite } from '../../query/filter/bits.js';
+import type { ReplicaSpec } from '../engine/messages.js';
+import { afterPrefix, type Environment } from '../lmdb.js';
+import { openFieldIndex } from '../segment/index/open.js';
+import { loadSealed, segmentFolder } from '../segment/sealed.js';
+import { verifyFieldIndex, visitIndexedRows } from './appendable-index.js';
+import { decodeManifest, encodeManifest, type Manifest, type ManifestField, type ManifestSegment } from './manifest.js';
+import {
+  damagedRecord,
+  decodeState,
+  encodeState,
+  ID_KEY_BYTES,
+  MANIFEST_KEY,
+  rowKey,
+  STATE_KEY,
+  type StateRecord,
+  segmentPrefix,
+  unseal,
+  writeIdKey,
+} from './records.js';
+import { makeAppendable, SegmentRows } from './segment-rows.js';
+import type { ReplicaShape, Transaction } from './transaction.js';
+
+const EMPTY_MANIFEST: Manifest = { segments: [], fields: [], nextSegment: 1, nextField: 1, dropped: [] };
+
+/** What a new environment holds. */
+export function writeFirstRecords(environment: Environment): void {
+  environment.put('meta', STATE_KEY, encodeState({ generation: 0, commit: 0, appliedOperation: 0, appendable: new Map() }));
+  environment.put('meta', MANIFEST_KEY, encodeManifest(EMPTY_MANIFEST));
+}
+
+export interface LoadedReplica {
+  readonly shape: ReplicaShape;
+  /** Builds damaged records again that other records hold the content of. */
+  readonly repair: (transaction: Transaction) => void;
+}
+
+/** Reads a replica's segments and state. Errors: `storage`, naming the file or record. */
+export async function loadReplica(environment: Environment, spec: ReplicaSpec, warn: (message: string) => void): Promise<LoadedReplica> {
+  const record = environment.get('meta', STATE_KEY);
+  if (record === undefined) throw damagedRecord('meta/state');
+  const state = decodeState(record);
+  const manifest = decodeManifest(environment.get('meta', MANIFEST_KEY) ?? new Uint8Array(0));
+  const segments: SegmentRows[] = [];
+  const repairs: ((transaction: Transaction) => void)[] = [];
+  for (const described of manifest.segments) {
+    if (described.kind === 'sealed') segments.push(await loadSealedSegment(environment, spec, described, manifest.fields, warn));
+    else segments.push(loadAppendable(environment, spec, described, state, manifest.fields, repairs, warn));
+  }
+  const { generation, commit, appliedOperation } = state;
+  return {
+    shape: { segments, manifest, generation, commit, appliedOperation },
+    repair: (transaction) => {
+      for (const repair of repairs) repair(transaction);
+    },
+  };
+}
+
+async function loadSealedSegment(
+  environment: Environment,
+  spec: ReplicaSpec,
+  described: ManifestSegment,
+  fields: readonly ManifestField[],
+  warn: (message: string) => void,
+): Promise<SegmentRows> {
+  const { handle, damagedFiles } = await loadSealed(segmentFolder(spec.folder, described.id), {
+    slots: slotsOf(spec),
+    onDiskPayload: spec.config.params.on_disk_payload,
+    fields: new Map(fields.map((field) => [field.name, field.schema])),
+  });
+  for (const file of damagedFiles)
+    warn(`${path.join(segmentFolder(spec.folder, described.id), file)} is damaged; it is left out until it is built again`);
+  const segment = new SegmentRows(handle, handle.rows);
+  segment.damagedFiles = damagedFiles;
+  loadDeletions(environment, segment);
+  trackSealedFields(segment, fields);
+  return segment;
+}
+
+function loadAppendable(
+  environment: Environment,
+  spec: ReplicaSpec,
+  described: ManifestSegment,
+  state: StateRecord,
+  fields: readonly ManifestField[],
+  repairs: ((transaction: Transaction) => void)[],
+  warn: (message: string) => void,
+): SegmentRows {
+  const segment = makeAppendable(described.id, spec.config, slotsOf(spec), described.capacity);
+  const prefix = segmentPrefix(described.id);
+  let payloads = 0;
+  for (const { key, value } of environment.range('rows', prefix, afterPrefix(prefix))) {
+    const name = `rows/${described.id}/${segment.rows}`;
+    if (Buffer.compare(key, rowKey(described.id, segment.rows)) !== 0) throw damagedRecord(name);
+    const added = segment.loadChunk(unseal(value, name));
+    if (added === null) throw damagedRecord(name);
+    payloads += added;
+  }
+  if (segment.rows !== state.appendable.get(described.id)) throw damagedRecord(`rows/${described.id}/${segment.rows}`);
+  if (payloads !== countRecords(environment, prefix)) throw damagedRecord(`payload/${described.id}`);
+  loadDeletions(environment, segment);
+  if (!idsAgree(environment, segment)) {
+    warn(`ids of segment ${segment.id} are damaged and made anew from its rows`);
+    repairs.push((transaction) => remakeIds(transaction, segment));
+  }
+  for (const field of fields) loadFieldIndex(environment, segment, field, repairs, warn);
+  return segment;
+}
+
+function loadDeletions(environment: Environment, segment: SegmentRows): void {
+  const prefix = segmentPrefix(segment.id);
+  for (const { key, value } of environment.range('deleted', prefix, afterPrefix(prefix))) {
+    segment.loadDeletedBlock(Buffer.from(key).readUInt32BE(4), value);
+  }
+}
+
+function countRecords(environment: Environment, prefix: Uint8Array): number {
+  return environment.count('payload', prefix, afterPrefix(prefix));
+}
+
+/** Whether exactly the live rows of an appendable segment have their id record. */
+function idsAgree(environment: Environment, segment: SegmentRows): boolean {
+  const prefix = segmentPrefix(segment.id);
+  if (environment.count('ids', prefix, afterPrefix(prefix)) !== segment.live) return false;
+  const key = Buffer.alloc(ID_KEY_BYTES);
+  for (let row = 0; row < segment.rows; row++) {
+    if (!segment.isLive(row)) continue;
+    writeIdKey(segment.id, segment.idAt(row), key);
+    if (environment.getUint32('ids', key) !== row) return false;
+  }
+  return true;
+}
+
+function remakeIds(transaction: Transaction, segment: SegmentRows): void {
+  const { environment } = transaction;
+  const prefix = segmentPrefix(segment.id);
+  environment.removeRange('ids', prefix, afterPrefix(prefix), Number.MAX_SAFE_INTEGER);
+  const key = Buffer.alloc(ID_KEY_BYTES);
+  const value = Buffer.alloc(4);
+  for (let row = 0; row < segment.rows; row++) {
+    if (!segment.isLive(row)) continue;
+    writeIdKey(segment.id, segment.idAt(row), key);
+    value.writeUInt32LE(row, 0);
+    environment.put('ids', key, value);
+  }
+  // A key that damage has moved out of its order cannot be found, and so not be removed.
+  if (!idsAgree(environment, segment)) throw damagedRecord(`ids/${segment.id}`);
+}
+
+function loadFieldIndex(
+  environment: Environment,
+  segment: SegmentRows,
+  field: ManifestField,
+  repairs: ((transaction: Transaction) => void)[],
+  warn: (message: string) => void,
+): void {
+  segment.trackField(field.name);
+  try {
+    verifyFieldIndex(environment, segment.id, field.number);
+    visitIndexedRows(environment, segment.id, field.number, (row) => segment.setIndexed(field.name, row, true));
+  } catch (error) {
+    if (!(error instanceof TroupeError)) throw error;
+    warn(`index of \`${field.name}\` in segment ${segment.id} is made anew: ${error.detail}`);
+    repairs.push((transaction) => {
+      transaction.clearFieldRecords(segment, field);
+      transaction.indexRows(segment, field);
+    });
+  }
+}
+
+/** Counts the live rows with a value in each index that the segment has. */
+export function trackSealedFields(segment: SegmentRows, fields: readonly ManifestField[]): void {
+  for (const { field, type, buffer } of segment.handle.fieldIndexes) {
+    if (segment.indexed.has(field) || !fields.some((known) => known.name === field)) continue;
+    const index = openFieldIndex(type, field, buffer, segment.rows);
+    const bits = emptyBits(segment.rows);
+    for (const condition of allTerms(type, field)) {
+      const some = emptyBits(segment.rows);
+      index.match(condition, some);
+      unite(bits, some);
+    }
+    segment.trackField(field);
+    forEachBit(bits, (row) => segment.setIndexed(field, row, true));
+  }
+}
+
+/** Conditions that together match every row with a value in an index of this type. */
+function allTerms(type: FieldType, key: string): FieldCondition[] {
+  const either = (value: string | number): FieldCondition[] => [
+    { kind: 'match', key, match: { kind: 'value', value } },
+    { kind: 'match', key, match: { kind: 'except', values: [value] } },
+  ];
+  switch (type) {
+    case 'keyword':
+      return either('');
+    case 'uuid':
+      return either('00000000-0000-0000-0000-000000000000');
+    case 'bool':
+      return [true, false].map((value) => ({ kind: 'match', key, match: { kind: 'value', value } }));
+    default:
+      return [{ kind: 'range', key, range: {} }];
+  }
+}
+
+/** Scratch slots of a segment: one per reader, the home worker's and the builder's. */
+export function slotsOf(spec: ReplicaSpec): number {
+  return spec.readers + 2;
+}
