@@ -1,4 +1,4 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S MALLOC_MMAP_THRESHOLD_=65536 MALLOC_TRIM_THRESHOLD_=131072 node --max-semi-space-size=2
 /** The `troupe` executable: from settings to a serving node, and from a signal to an orderly end. */
 
 import { randomInt, randomUUID } from 'node:crypto';

@@ -1,6 +1,7 @@
 /** A node as a child process of the demo, the benchmark and the process tests: started on free ports, watched, killed. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -46,10 +47,14 @@ const POLL_MS = 10;
 /** Path of the built server. */
 export const SERVER_MAIN = join(dirname(fileURLToPath(import.meta.url)), 'main.js');
 
+/** Options of Node and of the C library's memory as the `troupe` command has them: they stand in the server's first line. */
+const LAUNCH = launchOptions(readFileSync(SERVER_MAIN, 'utf8').split('\n', 1)[0] as string);
+
 /** Starts a node and waits until it is ready. Rejects with what it printed when it ends or stays silent before that. */
 export async function startNode(options: NodeOptions): Promise<RunningNode> {
   const [port, grpcPort] = await freePorts(2);
   const environment = {
+    ...LAUNCH.environment,
     ...process.env,
     SERVICE__SERVICE__HOST: '127.0.0.1',
     SERVICE__SERVICE__HTTP_PORT: String(port),
@@ -58,7 +63,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     SERVICE__STORAGE__SNAPSHOTS_PATH: join(options.folder, 'snapshots'),
     ...options.environment,
   };
-  const command = [...(options.wrapper ?? []), process.execPath, ...(options.nodeArguments ?? []), SERVER_MAIN];
+  const command = [...(options.wrapper ?? []), process.execPath, ...LAUNCH.arguments, ...(options.nodeArguments ?? []), SERVER_MAIN];
   const started = performance.now();
   const child = spawn(command[0] as string, command.slice(1), {
     cwd: options.folder,
@@ -151,4 +156,12 @@ export async function freePorts(count: number): Promise<number[]> {
   });
   await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
   return ports;
+}
+
+/** From `#!/usr/bin/env -S NAME=value node --option`. */
+function launchOptions(firstLine: string): { environment: Record<string, string>; arguments: string[] } {
+  const words = firstLine.split(' ').slice(2);
+  const program = words.indexOf('node');
+  const environment = Object.fromEntries(words.slice(0, program).map((word) => word.split('=', 2) as [string, string]));
+  return { environment, arguments: words.slice(program + 1) };
 }

@@ -116,6 +116,11 @@ const STUCK_GRACE_MS = 10_000;
 const CANCEL_GRACE_MS = 5_000;
 /** After a retirement: others may follow, and one collection serves them all. */
 const COLLECT_DELAY_MS = 1000;
+/**
+ * Young garbage of readers and writers is small and short-lived; V8's default of 48 MB a thread only fills memory
+ * (measured after 60k × 784 and 30,000 searches: 70 MB less with 6 MB a thread, at the same CPU per query).
+ */
+const SMALL_YOUNG_GENERATION = { maxYoungGenerationSizeMb: 6 };
 const RESTART_WINDOW_MS = 60_000;
 /** Longest delay `setTimeout` takes. */
 const TIMER_MAX_MS = 0x7fff_ffff;
@@ -450,6 +455,7 @@ export class EnginePool {
     const worker = new Worker(this.options.entries?.reader ?? new URL('./reader.js', import.meta.url), {
       workerData: data,
       name: `reader-${slot.index}`,
+      resourceLimits: SMALL_YOUNG_GENERATION,
     });
     return this.runSlot(slot, worker, (message: FromReader) => this.onReader(slot, message), {
       ready: () => this.readerReady(slot),
@@ -462,6 +468,7 @@ export class EnginePool {
     const worker = new Worker(this.options.entries?.writer ?? new URL('./writer.js', import.meta.url), {
       workerData: { index: slot.index },
       name: `writer-${slot.index}`,
+      resourceLimits: SMALL_YOUNG_GENERATION,
     });
     return this.runSlot(slot, worker, (message: FromWriter) => this.onWriter(slot, message), {
       ready: () => this.writerReady(slot),
