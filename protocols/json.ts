@@ -26,18 +26,20 @@ const floatKeys = new WeakMap<object, Set<string>>();
  * Integers from -2^63 to 2^64 - 1 are exact (bigint beyond 2^53 - 1), larger ones are doubles.
  * Errors: `malformedBody`, with line and column, for broken JSON, numbers beyond a double, a key given twice in the
  * outermost object, nesting deeper than 512.
+ * characters: how long the text was before parts of it were taken out; how close it is looked at depends on that.
  */
-export function parseJson(source: Uint8Array | string): JsonValue {
+export function parseJson(source: Uint8Array | string, characters?: number): JsonValue {
   const text = typeof source === 'string' ? source : decodeText(source);
+  const closeLook = (characters ?? text.length) <= CLOSE_LOOK_CHARACTERS_MAX;
   let value: JsonValue;
   try {
-    if (needsExactParser(text)) return parseExactly(text);
+    if (needsExactParser(text, closeLook)) return parseExactly(text);
     value = JSON.parse(text) as JsonValue;
   } catch (error) {
     if (error instanceof TroupeError) throw error;
     return parseExactly(text);
   }
-  if (text.length <= CLOSE_LOOK_CHARACTERS_MAX && isObject(value) && countOutermostMembers(text) !== Object.keys(value).length) {
+  if (closeLook && isObject(value) && countOutermostMembers(text) !== Object.keys(value).length) {
     return parseExactly(text);
   }
   return value;
@@ -88,9 +90,9 @@ const LONG_INTEGER = /(?:[[,:\s-]|^)\d{16}/;
 const INTEGER_KEY_AS_FLOAT = /"(?:id|limit|offset|hnsw_ef|group_size|min_count)"\s*:\s*-?\d+(?:\.\d|[eE])/;
 
 /** Whether `JSON.parse` may lose something of this text. May say yes too often, never no wrongly (within the limits above). */
-function needsExactParser(text: string): boolean {
+function needsExactParser(text: string, closeLook: boolean): boolean {
   if (LONG_INTEGER.test(text) || hasLargeExponent(text, 'e') || hasLargeExponent(text, 'E')) return true;
-  return text.length <= CLOSE_LOOK_CHARACTERS_MAX ? INTEGER_KEY_AS_FLOAT.test(text) : hasFloatId(text);
+  return closeLook ? INTEGER_KEY_AS_FLOAT.test(text) : hasFloatId(text);
 }
 
 /** Whether a number has an exponent of three digits or more, which may overflow. */

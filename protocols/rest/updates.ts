@@ -45,7 +45,8 @@ export interface DecodedUpdate {
 }
 
 /**
- * The operations of a write request. body: the parsed JSON, undefined for a request without one; path: parameters of the route.
+ * The operations of a write request. body: the parsed JSON, undefined for a request without one; path: parameters of the
+ * route; taken: vectors that were taken out of the body (`scanPoints`), whose numbers stand for them there.
  * Errors: `malformedBody`, `invalidValue`, `wrongInput` for what does not fit these vectors, `unsupported`.
  */
 export function decodeUpdate(
@@ -53,17 +54,24 @@ export function decodeUpdate(
   body: JsonValue | undefined,
   path: Readonly<Record<string, string>>,
   vectors: VectorsConfig,
+  taken: readonly Float32Array[] | null = null,
 ): DecodedUpdate {
   if (kind === 'deleteFieldIndex') return one([{ kind: 'deleteFieldIndex', field: decodeKey(path.field_name, 'field_name') }]);
-  if (kind === 'batchUpdate') return decodeBatchUpdate(body, vectorsByName(vectors));
-  return one(decodeOperations(kind, body, vectorsByName(vectors)));
+  const target: Target = { vectors: vectorsByName(vectors), taken };
+  if (kind === 'batchUpdate') return decodeBatchUpdate(body, target);
+  return one(decodeOperations(kind, body, target));
 }
 
 function one(operations: UpdateOperation[]): DecodedUpdate {
   return { operations, parts: [operations.length], listed: false, failure: null };
 }
 
-type VectorsByName = ReadonlyMap<string, VectorParams>;
+/** What vectors of points are decoded for. */
+interface Target {
+  readonly vectors: ReadonlyMap<string, VectorParams>;
+  /** Not null: the list at the place of a vector is the index of one of these. */
+  readonly taken: readonly Float32Array[] | null;
+}
 
 /** Operations of `points/batch` by their name in the body. */
 const BATCH_OPERATIONS: Readonly<Record<string, UpdateRequestKind>> = {
@@ -77,7 +85,7 @@ const BATCH_OPERATIONS: Readonly<Record<string, UpdateRequestKind>> = {
   clear_payload: 'clearPayload',
 };
 
-function decodeBatchUpdate(body: JsonValue | undefined, vectors: VectorsByName): DecodedUpdate {
+function decodeBatchUpdate(body: JsonValue | undefined, target: Target): DecodedUpdate {
   const list = objectOf(body, '').operations;
   if (list === undefined) throw malformed('missing field `operations`');
   if (!Array.isArray(list)) throw wrongType('operations', list, 'a sequence');
@@ -85,7 +93,7 @@ function decodeBatchUpdate(body: JsonValue | undefined, vectors: VectorsByName):
   let failure: TroupeError | null = null;
   for (const item of list) {
     try {
-      const part = decodeBatchItem(item, vectors);
+      const part = decodeBatchItem(item, target);
       if (failure === null) parts.push(part);
     } catch (error) {
       // What is no operation at all refuses the batch. One that does not fit the collection fails when its turn comes.
@@ -96,7 +104,7 @@ function decodeBatchUpdate(body: JsonValue | undefined, vectors: VectorsByName):
   return { operations: parts.flat(), parts: parts.map((part) => part.length), listed: true, failure };
 }
 
-function decodeBatchItem(item: JsonValue, vectors: VectorsByName): UpdateOperation[] {
+function decodeBatchItem(item: JsonValue, target: Target): UpdateOperation[] {
   const names = isObject(item) ? Object.keys(item).filter((name) => Object.hasOwn(BATCH_OPERATIONS, name)) : [];
   const name = names[0];
   if (name === undefined || names.length > 1) {
@@ -104,10 +112,10 @@ function decodeBatchItem(item: JsonValue, vectors: VectorsByName): UpdateOperati
       `data did not match any variant of untagged enum UpdateOperation, expected one of ${Object.keys(BATCH_OPERATIONS).join(', ')}`,
     );
   }
-  return decodeOperations(BATCH_OPERATIONS[name] as UpdateRequestKind, (item as JsonObject)[name], vectors);
+  return decodeOperations(BATCH_OPERATIONS[name] as UpdateRequestKind, (item as JsonObject)[name], target);
 }
 
-function decodeOperations(kind: UpdateRequestKind, body: JsonValue | undefined, vectors: VectorsByName): UpdateOperation[] {
+function decodeOperations(kind: UpdateRequestKind, body: JsonValue | undefined, target: Target): UpdateOperation[] {
   if (kind === 'deletePoints' || kind === 'clearPayload') {
     const selector = selectorOf(isObject(body) ? body : {}, 'data did not match any variant of untagged enum PointsSelector');
     return [{ kind, selector }];
@@ -116,11 +124,11 @@ function decodeOperations(kind: UpdateRequestKind, body: JsonValue | undefined, 
   refuseShardKey(fields);
   switch (kind) {
     case 'upsertPoints':
-      return [decodeUpsert(fields, vectors)];
+      return [decodeUpsert(fields, target)];
     case 'updateVectors':
-      return [decodeUpdateVectors(fields, vectors)];
+      return [decodeUpdateVectors(fields, target)];
     case 'deleteVectors':
-      return decodeDeleteVectors(fields, vectors);
+      return decodeDeleteVectors(fields, target);
     case 'setPayload':
       return [{ kind, ...payloadChange(fields), key: keyOf(fields) }];
     case 'overwritePayload':
@@ -140,17 +148,17 @@ function decodeOperations(kind: UpdateRequestKind, body: JsonValue | undefined, 
 
 const UPSERT_MODES: Readonly<Record<string, UpsertMode>> = { upsert: 'upsert', insert_only: 'insertOnly', update_only: 'updateOnly' };
 
-function decodeUpsert(fields: JsonObject, vectors: VectorsByName): UpdateOperation {
-  const batch = distinctIds(batchOf(fields, vectors));
+function decodeUpsert(fields: JsonObject, target: Target): UpdateOperation {
+  const batch = distinctIds(batchOf(fields, target));
   if (batch.ids.length === 0) throw emptyRequest();
   const mode = modeOf(fields.update_mode);
   const filter = decodeFilter(fields.update_filter, 'update_filter');
   return mode === 'upsert' && filter === null ? { kind: 'upsert', batch } : { kind: 'upsert', batch, mode, filter };
 }
 
-function batchOf(fields: JsonObject, vectors: VectorsByName): PointBatch {
-  if (fields.points !== undefined) return pointsOf(listOf(fields.points, 'points'), vectors);
-  if (fields.batch !== undefined) return columnsOf(objectOf(fields.batch, 'batch'), vectors);
+function batchOf(fields: JsonObject, target: Target): PointBatch {
+  if (fields.points !== undefined) return pointsOf(listOf(fields.points, 'points'), target);
+  if (fields.batch !== undefined) return columnsOf(objectOf(fields.batch, 'batch'), target);
   throw malformed('Invalid PointInsertOperations format, expected `points` or `batch`');
 }
 
@@ -162,7 +170,7 @@ function modeOf(value: JsonValue | undefined): UpsertMode {
   return mode;
 }
 
-function decodeUpdateVectors(fields: JsonObject, vectors: VectorsByName): UpdateOperation {
+function decodeUpdateVectors(fields: JsonObject, target: Target): UpdateOperation {
   const points = listOf(required(fields, 'points'), 'points');
   if (points.length === 0) throw new TroupeError('invalidValue', '[points: must specify points to update]');
   points.forEach((point, index) => {
@@ -171,17 +179,17 @@ function decodeUpdateVectors(fields: JsonObject, vectors: VectorsByName): Update
       throw new TroupeError('invalidValue', `[points[${index}].vector: must specify vectors to update for point]`);
     }
   });
-  return { kind: 'updateVectors', batch: pointsOf(points, vectors), filter: decodeFilter(fields.update_filter, 'update_filter') };
+  return { kind: 'updateVectors', batch: pointsOf(points, target), filter: decodeFilter(fields.update_filter, 'update_filter') };
 }
 
 /** Points given by id and by filter are both meant, unlike elsewhere. */
-function decodeDeleteVectors(fields: JsonObject, vectors: VectorsByName): UpdateOperation[] {
+function decodeDeleteVectors(fields: JsonObject, target: Target): UpdateOperation[] {
   const names = listOf(required(fields, 'vector'), 'vector').map((name) => {
     if (typeof name !== 'string') throw wrongType('vector', name, 'a list of vector names');
     return name;
   });
   if (names.length === 0) throw new TroupeError('invalidValue', '[vector: must specify vector names to delete]');
-  for (const name of names) if (!vectors.has(name)) throw unknownVector(name);
+  for (const name of names) if (!target.vectors.has(name)) throw unknownVector(name);
   const selectors: PointsSelector[] = [];
   if (isGiven(fields.points)) selectors.push({ kind: 'ids', ids: idsOf(fields.points, 'points') });
   const filter = decodeFilter(fields.filter, 'filter');
@@ -191,8 +199,8 @@ function decodeDeleteVectors(fields: JsonObject, vectors: VectorsByName): Update
 }
 
 /** Points in the list form. */
-function pointsOf(points: readonly JsonValue[], vectors: VectorsByName): PointBatch {
-  const columns = new ColumnBuilder(vectors, points.length);
+function pointsOf(points: readonly JsonValue[], target: Target): PointBatch {
+  const columns = new ColumnBuilder(target, points.length);
   const ids: PointId[] = [];
   const payloads: (Payload | undefined)[] = [];
   points.forEach((point, index) => {
@@ -205,10 +213,10 @@ function pointsOf(points: readonly JsonValue[], vectors: VectorsByName): PointBa
 }
 
 /** Points in the batch form: ids, vectors and payloads each in a list. */
-function columnsOf(fields: JsonObject, vectors: VectorsByName): PointBatch {
+function columnsOf(fields: JsonObject, target: Target): PointBatch {
   const ids = idsOf(required(fields, 'ids'), 'batch.ids');
   const given = required(fields, 'vectors');
-  const columns = new ColumnBuilder(vectors, ids.length);
+  const columns = new ColumnBuilder(target, ids.length);
   if (Array.isArray(given)) {
     sameLength('vectors', ids.length, given.length);
     given.forEach((vector, index) => {
@@ -276,7 +284,7 @@ class ColumnBuilder {
   private readonly columns = new Map<string, Column>();
 
   constructor(
-    private readonly vectors: VectorsByName,
+    private readonly target: Target,
     private readonly count: number,
   ) {}
 
@@ -290,24 +298,21 @@ class ColumnBuilder {
   }
 
   add(index: number, name: string, vector: JsonValue, path: string): void {
-    checkDense(vector, path, this.vectors.has(name) ? null : name);
+    checkDense(vector, path, this.target.vectors.has(name) ? null : name);
     const column = this.columnOf(name);
     const { size } = column.params;
-    if (vector.length !== size) {
+    const { taken } = this.target;
+    const components = taken === null ? vector : (taken[vector[0] as number] as Float32Array);
+    if (components.length !== size) {
       throw new TroupeError(
         'wrongInput',
-        `Vector dimension error: expected dim: ${size}, got ${vector.length}${name === '' ? '' : ` for vector '${name}'`}`,
+        `Vector dimension error: expected dim: ${size}, got ${components.length}${name === '' ? '' : ` for vector '${name}'`}`,
       );
     }
     if (column.count === column.points.length) grow(column, this.count);
-    const { values } = column;
     const start = column.count * size;
-    for (let i = 0; i < size; i++) {
-      const component = vector[i];
-      if (typeof component === 'number') values[start + i] = component;
-      else if (typeof component === 'bigint') values[start + i] = Number(component);
-      else throw noVectorStruct(path);
-    }
+    if (components instanceof Float32Array) column.values.set(components, start);
+    else writeNumbers(column.values, start, components, path);
     column.points[column.count++] = index;
   }
 
@@ -328,12 +333,21 @@ class ColumnBuilder {
   private columnOf(name: string): Column {
     const known = this.columns.get(name);
     if (known !== undefined) return known;
-    const params = this.vectors.get(name);
+    const params = this.target.vectors.get(name);
     if (params === undefined) throw unknownVector(name);
     const rows = Math.min(this.count, FIRST_ROWS);
     const column: Column = { params, values: new Float32Array(rows * params.size), points: new Uint32Array(rows), count: 0 };
     this.columns.set(name, column);
     return column;
+  }
+}
+
+function writeNumbers(values: Float32Array, start: number, numbers: readonly JsonValue[], path: string): void {
+  for (let i = 0; i < numbers.length; i++) {
+    const component = numbers[i];
+    if (typeof component === 'number') values[start + i] = component;
+    else if (typeof component === 'bigint') values[start + i] = Number(component);
+    else throw noVectorStruct(path);
   }
 }
 

@@ -4,9 +4,10 @@
  */
 
 import { type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
-import { parseJson, stringifyJson } from '../../protocols/json.js';
+import { stringifyJson } from '../../protocols/json.js';
 import type { LoggedOperation } from '../../protocols/operation-codec.js';
-import { type DecodedUpdate, decodeUpdate } from '../../protocols/rest/updates.js';
+import { decodeUpdateBody } from '../../protocols/rest/update-body.js';
+import type { DecodedUpdate } from '../../protocols/rest/updates.js';
 import { LmdbError } from '../lmdb.js';
 import { type Outcome, type ReplicaHooks, ReplicaStore } from '../replica/store.js';
 import { collectGarbage } from './collect-garbage.js';
@@ -16,6 +17,7 @@ import { normalizeUpdates } from './normalize-updates.js';
 /** Bytes of request bodies that are committed together. */
 const GROUP_BYTES_MAX = 16 * 2 ** 20;
 const GROUP_REQUESTS_MAX = 4096;
+const NO_BODY = new Uint8Array(0);
 
 export interface WriterPort {
   post(message: FromWriter): void;
@@ -123,8 +125,7 @@ export class ReplicaWriter {
     try {
       if (request.deadlineMs <= this.port.now()) throw new TroupeError('timeout', 'the request waited for its turn until its time was up');
       const { vectors } = store.config.params;
-      const body = message.operation === 'deleteFieldIndex' ? undefined : parseJson(request.body ?? '');
-      const update = decodeUpdate(message.operation, body, request.path, vectors);
+      const update = decodeUpdateBody(message.operation, request.body ?? NO_BODY, request.path, vectors);
       normalizeUpdates(update.operations, vectors);
       return { message, update, operations: update.operations.map((operation, index) => ({ operation, chained: index > 0 })) };
     } catch (error) {

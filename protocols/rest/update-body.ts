@@ -1,0 +1,42 @@
+/**
+ * Decodes write requests from their bytes. Most of an upload is the text of numbers, so the vectors of points are read
+ * from the bytes as they stand, and only what is left goes through the JSON parser. That is done for bodies with nothing
+ * odd or wrong about them; all others are parsed whole, so it is only there that errors are worded.
+ */
+
+import { parseJson } from '../json.js';
+import type { VectorsConfig } from '../model/collection.js';
+import { scanPoints } from './point-scan.js';
+import { type DecodedUpdate, decodeUpdate, type UpdateRequestKind } from './updates.js';
+
+const KINDS_WITH_VECTORS: ReadonlySet<UpdateRequestKind> = new Set<UpdateRequestKind>(['upsertPoints', 'updateVectors', 'batchUpdate']);
+
+/** The operations of a write request. path: parameters of the route. Errors: those of `parseJson` and `decodeUpdate`. */
+export function decodeUpdateBody(
+  kind: UpdateRequestKind,
+  body: Uint8Array,
+  path: Readonly<Record<string, string>>,
+  vectors: VectorsConfig,
+): DecodedUpdate {
+  if (kind === 'deleteFieldIndex') return decodeUpdate(kind, undefined, path, vectors);
+  const scanned = KINDS_WITH_VECTORS.has(kind) ? decodeScanned(kind, body, path, vectors) : null;
+  return scanned ?? decodeUpdate(kind, parseJson(body), path, vectors);
+}
+
+/** Null: parse the whole body. */
+function decodeScanned(
+  kind: UpdateRequestKind,
+  body: Uint8Array,
+  path: Readonly<Record<string, string>>,
+  vectors: VectorsConfig,
+): DecodedUpdate | null {
+  const scanned = scanPoints(body, kind === 'batchUpdate');
+  if (scanned === null) return null;
+  try {
+    const update = decodeUpdate(kind, parseJson(scanned.text, scanned.characters), path, vectors, scanned.vectors);
+    return update.failure === null ? update : null;
+  } catch {
+    // The whole body fails as well, with the error that its sender is to see.
+    return null;
+  }
+}
