@@ -20,29 +20,35 @@ export function vectorFile(n: number): string {
  */
 export function readRows(handle: SegmentHandle, vector: VectorLayout, row: number, target: Uint8Array): void {
   const { file, stride } = vector;
-  if (file === null || handle.folder === null) throw new Error(`the originals of '${vector.name}' are in memory`);
-  readFully(descriptorOf(handle, file), target, file.start + row * stride, path.join(handle.folder, file.name));
+  if (file === null) throw new Error(`the originals of '${vector.name}' are in memory`);
+  const open = openFile(handle, file);
+  readFully(open.descriptor, target, file.start + row * stride, open.path);
 }
 
 /** Closes the vector files that this thread has open of the segment. */
 export function closeVectorFiles(handle: SegmentHandle): void {
-  for (const descriptor of openFiles.get(handle.memory)?.values() ?? []) fs.closeSync(descriptor);
+  for (const { descriptor } of openFiles.get(handle.memory)?.values() ?? []) fs.closeSync(descriptor);
   openFiles.delete(handle.memory);
 }
 
-/** Descriptors that this thread has open, by file name within the segment; a segment is known by its memory, as handles of it come and go. */
-const openFiles = new WeakMap<WebAssembly.Memory, Map<string, number>>();
+interface OpenFile {
+  readonly path: string;
+  readonly descriptor: number;
+}
 
-function descriptorOf({ folder, memory }: SegmentHandle, { name }: OriginalsFile): number {
+/** What this thread has open, by file name within the segment; a segment is known by its memory, as handles of it come and go. */
+const openFiles = new WeakMap<WebAssembly.Memory, Map<string, OpenFile>>();
+
+function openFile({ folder, memory }: SegmentHandle, { name }: OriginalsFile): OpenFile {
   let files = openFiles.get(memory);
   if (files === undefined) {
     files = new Map();
     openFiles.set(memory, files);
   }
-  let descriptor = files.get(name);
-  if (descriptor === undefined) {
-    descriptor = openPlainFile(path.join(folder as string, name));
-    files.set(name, descriptor);
-  }
-  return descriptor;
+  const known = files.get(name);
+  if (known !== undefined) return known;
+  const file = path.join(folder as string, name);
+  const opened = { path: file, descriptor: openPlainFile(file) };
+  files.set(name, opened);
+  return opened;
 }
