@@ -3,6 +3,9 @@
  * visited set, lists and heaps lie beside the vectors. All offsets are bytes from the slot's start.
  */
 
+/** Small enough to be in the processor's cache still when it is scored, large enough for few reads. */
+const STAGING_BYTES = 1 << 18;
+
 export interface ScratchLayout {
   /** f32 [dimMax padded]: the query as the originals are scored with it. */
   readonly query: number;
@@ -20,12 +23,19 @@ export interface ScratchLayout {
   readonly results: number;
   /** u32 [4096]: neighbours of one step. */
   readonly neighbours: number;
+  /** Rows of originals that are not in memory, while they are scored. */
+  readonly staging: number;
+  /** Room there; 0 where all originals are in memory. */
+  readonly stagingBytes: number;
   /** Bytes of one slot, a multiple of 64. */
   readonly bytes: number;
 }
 
-/** Scratch of a segment with `capacity` rows whose widest vector has `dimMax` components. */
-export function scratchLayout(capacity: number, dimMax: number): ScratchLayout {
+/**
+ * Scratch of a segment with `capacity` rows whose widest vector has `dimMax` components.
+ * stagedStride: bytes of the widest row that is read from a file to be scored; 0 for none.
+ */
+export function scratchLayout(capacity: number, dimMax: number, stagedStride = 0): ScratchLayout {
   const words = Math.ceil(capacity / 32) * 4;
   let at = 0;
   const take = (bytes: number): number => {
@@ -41,7 +51,9 @@ export function scratchLayout(capacity: number, dimMax: number): ScratchLayout {
   const candidates = take((capacity + 1) * 8);
   const results = take((capacity + 1) * 8);
   const neighbours = take(4096 * 4);
-  return { query, codeQuery, bits, visited, rows, candidates, results, neighbours, bytes: at };
+  const stagingBytes = stagedStride === 0 ? 0 : Math.max(STAGING_BYTES, stagedStride);
+  const staging = take(stagingBytes);
+  return { query, codeQuery, bits, visited, rows, candidates, results, neighbours, staging, stagingBytes, bytes: at };
 }
 
 export function align64(bytes: number): number {

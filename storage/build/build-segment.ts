@@ -17,7 +17,8 @@ import {
   type VectorPlan,
 } from '../segment/layout.js';
 import { closeSegmentFiles, payloadFile, writePayloadFile } from '../segment/payload-file.js';
-import { beginSegmentFolder, publishSegmentFolder, segmentFolder, unfinishedFolder, writeSealed } from '../segment/sealed.js';
+import { staysOnDisk } from '../segment/residence.js';
+import { beginSegmentFolder, loadSealed, publishSegmentFolder, segmentFolder, unfinishedFolder, writeSealed } from '../segment/sealed.js';
 import { buildFieldIndexes } from './build-fields.js';
 import { copyVector, type Draft, encodeVector, type GraphReport, linkVector, upperWordsMax } from './build-vectors.js';
 import type { BuildControl } from './control.js';
@@ -33,7 +34,7 @@ const NO_ROWS = new Uint32Array(0);
 
 /**
  * Builds and publishes the segment of a `segment` job. Only its new memory is held besides the sources: vectors are
- * copied straight to where they stay.
+ * copied straight to where they stay, or, where their originals go on disk, to where they are built from.
  * openPayloads: opens the payloads of the sources, for as long as the payload file is written.
  * Errors: `storage` (a source is damaged, the disk refuses); `BuildCancelled`. Either leaves no folder behind.
  */
@@ -74,12 +75,13 @@ export async function buildSegment(
     writeSealed(unfinished, { segment: job.segmentId, rows: draft.rows, vectors: plans, report }, draft.memory, bare.layout);
     await control.checkpoint();
     publishSegmentFolder(folder);
-    const payloadBytes = job.spec.config.params.on_disk_payload ? null : readPayloadBytes(folder);
-    const handle: SegmentHandle = { ...bare, folder, payloadBytes, fieldIndexes };
+    const handle = await finishedHandle(job, plans, { ...bare, folder, fieldIndexes });
     return { plan: 'segment', sources: job.sources.map((source) => source.id), handle, rowMaps: selection.rowMaps, seq: job.seq, report };
   } catch (error) {
     fs.rmSync(unfinishedFolder(folder), { recursive: true, force: true });
     throw error;
+  } finally {
+    for (const source of job.sources) closeSegmentFiles(source);
   }
 }
 
@@ -212,6 +214,22 @@ async function writePayloads(
   } finally {
     await payloads.close();
   }
+}
+
+/**
+ * The published segment as it is handed over. Where originals stay on disk it is read back without them, as the memory of
+ * the build, which has them, can give up nothing but all it holds.
+ * built: the segment in the memory of the build, in its final folder.
+ */
+async function finishedHandle(job: BuildJob, plans: readonly VectorPlan[], built: SegmentHandle): Promise<SegmentHandle> {
+  const { config, readers } = job.spec;
+  const onDiskPayload = config.params.on_disk_payload;
+  const folder = built.folder as string;
+  const onDisk = (plan: VectorPlan) => staysOnDisk(plan, built.rows, config);
+  if (!plans.some(onDisk)) return { ...built, payloadBytes: onDiskPayload ? null : readPayloadBytes(folder) };
+  const { handle, damages } = await loadSealed(folder, { slots: readers + 2, onDiskPayload, onDisk, fields: job.fields });
+  if (damages.length > 0) throw new TroupeError('storage', damages.join('; '));
+  return handle;
 }
 
 function readPayloadBytes(folder: string): SharedArrayBuffer {

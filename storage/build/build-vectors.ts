@@ -6,7 +6,8 @@ import { chooseCodes, decodeCodes, encodeCodes } from '../../vectors/quantize.js
 import { graphPlan, writeGraph } from '../../vectors/usearch-graph.js';
 import type { BuildReport } from '../engine/messages.js';
 import type { SegmentHandle } from '../segment/handle.js';
-import type { SegmentLayout, VectorLayout } from '../segment/layout.js';
+import { residentOffset, type SegmentLayout, type VectorLayout } from '../segment/layout.js';
+import { readRows } from '../segment/vector-file.js';
 import type { BuildControl } from './control.js';
 import {
   type BuildMetric,
@@ -26,7 +27,7 @@ import type { Selection } from './select-rows.js';
 
 export type GraphReport = BuildReport['graphs'][number];
 
-/** A new segment in the making. */
+/** A new segment in the making. All its originals are in memory, wherever they will be when it is finished. */
 export interface Draft {
   readonly memory: WebAssembly.Memory;
   readonly layout: SegmentLayout;
@@ -61,7 +62,7 @@ export function upperWordsMax(rows: number, m: number): number {
   return Math.ceil(levels) * (1 + connectivity(m));
 }
 
-/** Copies one vector's rows and their presence from the sources. */
+/** Copies one vector's rows and their presence from the sources. Errors: `storage` where a source's originals are in a file. */
 export async function copyVector(
   draft: Draft,
   vector: VectorLayout,
@@ -76,11 +77,12 @@ export async function copyVector(
   for (const run of runsOf(selection, Math.max(1, Math.floor(COPY_BYTES / vector.stride)))) {
     const origin = from[run.source];
     if (origin === undefined) continue;
-    const { buffer } = (sources[run.source] as SegmentHandle).memory;
-    bytes.set(
-      new Uint8Array(buffer, origin.offset + run.sourceRow * origin.stride, run.count * origin.stride),
-      vector.offset + run.row * vector.stride,
-    );
+    const source = sources[run.source] as SegmentHandle;
+    const { buffer } = source.memory;
+    const start = residentOffset(vector) + run.row * vector.stride;
+    const target = bytes.subarray(start, start + run.count * vector.stride);
+    if (origin.offset === null) readRows(source, origin, run.sourceRow, target);
+    else target.set(new Uint8Array(buffer, origin.offset + run.sourceRow * origin.stride, run.count * origin.stride));
     copyBits(new Uint32Array(buffer, origin.presence), run.sourceRow, presence, run.row, run.count);
     copied += run.count * vector.stride;
     if (copied >= COPY_BYTES) {
@@ -173,7 +175,8 @@ async function buildGraph(
 /** Rows in the type usearch takes them in: 8-bit codes as they are, everything else from the originals. */
 function sliceOf(draft: Draft, vector: VectorLayout, rows: Uint32Array, task: BuildTask): Int8Array | Float32Array {
   if (task.element === 'i8' && task.metric === 'l2sq') {
-    const codes = vector.element === 'u8' ? vector : vector.codes;
+    const { stride } = vector;
+    const codes = vector.element === 'u8' ? { offset: residentOffset(vector), stride } : vector.codes;
     if (codes !== null) return readSignedCodes(draft.memory, codes.offset, codes.stride, vector.dim, rows);
   }
   const values = readFloats(draft.memory, vector, rows);

@@ -1,7 +1,7 @@
 /** Rows of a segment's vectors as a build reads them. */
 
 import { fromHalf } from '../../vectors/half.js';
-import type { VectorLayout } from '../segment/layout.js';
+import { residentOffset, type VectorLayout } from '../segment/layout.js';
 
 /** Rows of `rows` rows that have the vector, ascending. */
 export function presentRows(memory: WebAssembly.Memory, vector: VectorLayout, rows: number): Uint32Array {
@@ -16,8 +16,9 @@ export function presentRows(memory: WebAssembly.Memory, vector: VectorLayout, ro
 export function readFloats(memory: WebAssembly.Memory, vector: VectorLayout, rows: Uint32Array): Float32Array {
   const { dim, stride } = vector;
   const values = new Float32Array(rows.length * dim);
+  const start = residentOffset(vector);
   for (let i = 0; i < rows.length; i++) {
-    const offset = vector.offset + (rows[i] as number) * stride;
+    const offset = start + (rows[i] as number) * stride;
     if (vector.element === 'f32') {
       values.set(new Float32Array(memory.buffer, offset, dim), i * dim);
     } else if (vector.element === 'u8') {
@@ -33,7 +34,7 @@ export function readFloats(memory: WebAssembly.Memory, vector: VectorLayout, row
 /** The originals of rows [from, from + count) as Float32Array [count, dim]: a view where they lie in memory like that. */
 export function readFloatRange(memory: WebAssembly.Memory, vector: VectorLayout, from: number, count: number): Float32Array {
   if (vector.element === 'f32' && vector.stride === vector.dim * 4) {
-    return new Float32Array(memory.buffer, vector.offset + from * vector.stride, count * vector.dim);
+    return new Float32Array(memory.buffer, residentOffset(vector) + from * vector.stride, count * vector.dim);
   }
   return readFloats(
     memory,

@@ -2,7 +2,7 @@
 
 import type { Kernels, Matrix } from '../../vectors/kernel-api.js';
 import { instantiateKernels } from '../../vectors/kernels.js';
-import type { SegmentLayout, VectorLayout } from '../segment/layout.js';
+import { residentOffset, type SegmentLayout, type VectorLayout } from '../segment/layout.js';
 import { readFloats, spreadRows } from './matrix.js';
 
 /** Recall is counted over this many nearest neighbours. */
@@ -48,7 +48,7 @@ export function measureRecall(subject: RecallSubject, ef: number, budgetMs: numb
 
 /** The matrix of the originals, as kernels see it. */
 export function originalsMatrix(vector: VectorLayout): Matrix {
-  return { element: vector.element, metric: vector.metric, offset: vector.offset, stride: vector.stride, dim: vector.dim };
+  return { element: vector.element, metric: vector.metric, offset: residentOffset(vector), stride: vector.stride, dim: vector.dim };
 }
 
 /** The matrix a walk scores: codes where there are some. */

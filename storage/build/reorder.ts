@@ -5,7 +5,7 @@
  */
 
 import { idColumns } from '../segment/ids.js';
-import type { GraphLayout, SegmentLayout, VectorLayout } from '../segment/layout.js';
+import { type GraphLayout, residentOffset, type SegmentLayout, type VectorLayout } from '../segment/layout.js';
 import type { Draft } from './build-vectors.js';
 import { NOT_TAKEN, type Selection } from './select-rows.js';
 
@@ -84,7 +84,7 @@ function moveRowColumns(draft: Draft, layout: SegmentLayout, oldRowOf: Uint32Arr
 function moveVector(draft: Draft, vector: VectorLayout, oldRowOf: Uint32Array, newRowOf: Uint32Array): VectorLayout {
   const { buffer } = draft.memory;
   const { rows } = draft;
-  moveRecords(new Uint8Array(buffer, vector.offset, rows * vector.stride), vector.stride, oldRowOf);
+  moveRecords(new Uint8Array(buffer, residentOffset(vector), rows * vector.stride), vector.stride, oldRowOf);
   moveBits(new Uint32Array(buffer, vector.presence, Math.ceil(rows / 32)), oldRowOf);
   if (vector.codes) moveRecords(new Uint8Array(buffer, vector.codes.offset, rows * vector.codes.stride), vector.codes.stride, oldRowOf);
   return vector.graph ? { ...vector, graph: moveGraph(buffer, vector.graph, rows, oldRowOf, newRowOf) } : vector;

@@ -13,8 +13,10 @@ import { planSegment, type SegmentFacts, type SegmentPlan } from '../../query/pl
 import { fromHalf, toHalf } from '../../vectors/half.js';
 import { type Admission, KernelExpired, type Kernels, type Matrix, type Ranked } from '../../vectors/kernel-api.js';
 import { normalizeRows } from '../../vectors/normalize.js';
+import { residentOffset } from '../segment/layout.js';
 import { timeLimit } from './clock.js';
 import { type PointView, shownScore } from './encode.js';
+import { rankFiled, stagingMatrix } from './filed-originals.js';
 import { filterBits } from './filter-source.js';
 import { HALF_SCORE_DIM_MAX, halfScore } from './half-score.js';
 import { PointViews, vectorParams } from './point-view.js';
@@ -168,12 +170,26 @@ function runPlan(
 ): Ranked {
   const { kernels, slot } = view.reader;
   const run: Run = { view, kernels, slot, admission: view.admission(bits === null ? 0 : putBits(view, bits)) };
-  const matrix = plan.useCodes && vector.codes !== null ? vector.codes : vector.original;
-  kernels.setQuery(slot, matrix, values);
-  const first = firstPass(run, vector, matrix, plan, Math.max(k, plan.keep), k);
-  if (matrix === vector.original) return first;
-  // The query was set as codes and as float32; originals beside codes are never bytes.
-  return kernels.rescore(slot, vector.original, first, k);
+  const { codes, original } = vector;
+  if (plan.useCodes && codes !== null) {
+    kernels.setQuery(slot, codes, values);
+    const first = firstPass(run, vector, codes, plan, Math.max(k, plan.keep), k);
+    // The query was set as codes and as float32; originals beside codes are never bytes.
+    if (original !== null) return kernels.rescore(slot, original, first, k);
+    return rankFiled(view.reader, vector.layout, first.rows.slice().sort(), k);
+  }
+  if (original === null) return rankAllFiled(run, vector, values, k);
+  kernels.setQuery(slot, original, values);
+  return firstPass(run, vector, original, plan, Math.max(k, plan.keep), k);
+}
+
+/** The best k of all rows that count, by originals in a file. */
+function rankAllFiled({ view, kernels, slot, admission }: Run, vector: VectorReader, values: Float32Array, k: number): Ranked {
+  kernels.setQuery(slot, stagingMatrix(view.reader, vector.layout), values);
+  const count = kernels.listAdmitted(slot, view.rows, admission);
+  // A copy, as scoring uses the list's place.
+  const rows = new Uint32Array(view.handle.memory.buffer, slot + view.handle.layout.scratch.rows, count).slice();
+  return rankFiled(view.reader, vector.layout, rows, k);
 }
 
 interface Run {
@@ -235,18 +251,19 @@ function isOwn(task: Task, view: SegmentView, row: number): boolean {
 
 /**
  * Cosine of bytes: rows are stored as given, so their lengths have to be divided out. Rare, so it is a plain loop over
- * all rows that count.
+ * all rows that count. Originals of one byte are always in memory.
  */
 function scanUint8Cosine(view: SegmentView, vector: VectorReader, task: Task, bits: Uint32Array | null, k: number): Hit[] {
   const { layout } = vector;
   const { values } = task;
   const bytes = new Uint8Array(view.handle.memory.buffer);
+  const start = residentOffset(layout);
   const length = Math.hypot(...values);
   const found: { row: number; score: number }[] = [];
   for (let row = 0; row < view.rows; row++) {
     if (row % 256 === 0) view.reader.clock.check();
     if (!view.isLive(row) || (bits !== null && !hasBit(bits, row)) || isOwn(task, view, row)) continue;
-    const at = layout.offset + row * layout.stride;
+    const at = start + row * layout.stride;
     let dot = 0;
     let squares = 0;
     for (let i = 0; i < layout.dim; i++) {

@@ -21,6 +21,7 @@ import { findRow, idColumns, lowerBound, rowAtPosition } from '../segment/ids.js
 import { openFieldIndex } from '../segment/index/open.js';
 import type { VectorLayout } from '../segment/layout.js';
 import { closeSegmentFiles, readPayloadText } from '../segment/payload-file.js';
+import { readRows } from '../segment/vector-file.js';
 import type { Clock } from './clock.js';
 import type { ReplicaSpec, ToReader } from './messages.js';
 
@@ -35,7 +36,8 @@ export interface ReaderContext {
 /** One vector of a segment, as kernels and answers read it. */
 export interface VectorReader {
   readonly layout: VectorLayout;
-  readonly original: Matrix;
+  /** Null: the originals stay in their file (see `filed-originals.ts`). */
+  readonly original: Matrix | null;
   readonly codes: Matrix | null;
   readonly graph: Graph | null;
   /** u32 words, one bit per row: the row has this vector. */
@@ -283,21 +285,27 @@ export class SegmentView {
     return this.handle.kind === 'sealed' ? this.reader.sealedIndex(field) : this.view.fieldIndex(this.handle.id, field, this.rows);
   }
 
-  /** A copy of the row's vector; undefined when it has none. */
+  /** A copy of the row's vector; undefined when it has none. Errors: `storage` where it has to be read from a file. */
   vectorOf(name: string, row: number): Float32Array | undefined {
     const vector = this.reader.vector(name);
     if (vector === undefined || !hasVector(vector, row)) return undefined;
     const { layout } = vector;
-    const at = layout.offset + row * layout.stride;
-    const { buffer } = this.handle.memory;
-    switch (layout.element) {
-      case 'f32':
-        return new Float32Array(buffer, at, layout.dim).slice();
-      case 'f16':
-        return decodeHalf(new Uint16Array(buffer, at, layout.dim));
-      case 'u8':
-        return Float32Array.from(new Uint8Array(buffer, at, layout.dim));
-    }
+    if (layout.offset !== null) return componentsOf(this.handle.memory.buffer, layout.offset + row * layout.stride, layout);
+    const bytes = new Uint8Array(layout.stride);
+    readRows(this.handle, layout, row, bytes);
+    return componentsOf(bytes.buffer, 0, layout);
+  }
+}
+
+/** A copy of the row that begins at byte `at`. */
+function componentsOf(buffer: ArrayBufferLike, at: number, { element, dim }: VectorLayout): Float32Array {
+  switch (element) {
+    case 'f32':
+      return new Float32Array(buffer, at, dim).slice();
+    case 'f16':
+      return decodeHalf(new Uint16Array(buffer, at, dim));
+    case 'u8':
+      return Float32Array.from(new Uint8Array(buffer, at, dim));
   }
 }
 
@@ -314,7 +322,7 @@ function vectorReader(memory: WebAssembly.Memory, capacity: number, layout: Vect
   const { metric, dim, element, offset, stride, codes, graph } = layout;
   return {
     layout,
-    original: { element, metric, offset, stride, dim },
+    original: offset === null ? null : { element, metric, offset, stride, dim },
     codes:
       codes === null
         ? null

@@ -11,6 +11,7 @@ import { emptyBits, forEachBit, unite } from '../../query/filter/bits.js';
 import type { ReplicaSpec } from '../engine/messages.js';
 import { afterPrefix, type Environment } from '../lmdb.js';
 import { openFieldIndex } from '../segment/index/open.js';
+import { staysOnDisk } from '../segment/residence.js';
 import { loadSealed, segmentFolder } from '../segment/sealed.js';
 import { verifyFieldIndex, visitIndexedRows } from './appendable-index.js';
 import { decodeManifest, encodeManifest, type Manifest, type ManifestField, type ManifestSegment } from './manifest.js';
@@ -75,6 +76,7 @@ async function loadSealedSegment(
   const { handle, damagedFiles } = await loadSealed(segmentFolder(spec.folder, described.id), {
     slots: slotsOf(spec),
     onDiskPayload: spec.config.params.on_disk_payload,
+    onDisk: (plan, rows) => staysOnDisk(plan, rows, spec.config),
     fields: new Map(fields.map((field) => [field.name, field.schema])),
   });
   for (const file of damagedFiles)

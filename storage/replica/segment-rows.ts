@@ -10,6 +10,7 @@ import { clearBit, emptyBits, hasBit, setBit } from '../../query/filter/bits.js'
 import { encodeHalf } from '../../vectors/half.js';
 import type { SegmentHandle } from '../segment/handle.js';
 import {
+  ELEMENT_BYTES,
   type ElementType,
   LIVE,
   type SegmentLayout,
@@ -18,6 +19,7 @@ import {
   type VectorLayout,
   type VectorPlan,
 } from '../segment/layout.js';
+import { readRows } from '../segment/vector-file.js';
 import { check, DELETED_BLOCK_ROWS, uncheck } from './records.js';
 
 /** Vectors of an appendable segment take this much memory at most. */
@@ -35,7 +37,7 @@ export interface IndexedRows {
 interface VectorColumn {
   readonly layout: VectorLayout;
   readonly presence: Uint32Array;
-  /** [capacity × stride]. */
+  /** [capacity × stride] in three types; of no length where the originals are not in memory. */
   readonly bytes: Uint8Array;
   readonly f32: Float32Array;
   readonly u16: Uint16Array;
@@ -71,13 +73,7 @@ export class SegmentRows {
     this.versions = new Float64Array(memory.buffer, layout.versions, layout.capacity);
     this.deletedAt = new Uint32Array(memory.buffer, layout.deletedAt, layout.capacity);
     this.deletedBits = new Uint8Array(Math.ceil(layout.capacity / DELETED_BLOCK_ROWS) * BLOCK_BYTES);
-    this.columns = layout.vectors.map((vector) => ({
-      layout: vector,
-      presence: new Uint32Array(memory.buffer, vector.presence, Math.ceil(layout.capacity / 32)),
-      bytes: new Uint8Array(memory.buffer, vector.offset, layout.capacity * vector.stride),
-      f32: new Float32Array(memory.buffer, vector.offset, (layout.capacity * vector.stride) / 4),
-      u16: new Uint16Array(memory.buffer, vector.offset, (layout.capacity * vector.stride) / 2),
-    }));
+    this.columns = layout.vectors.map((vector) => vectorColumn(memory, layout.capacity, vector));
   }
 
   get id(): number {
@@ -145,13 +141,15 @@ export class SegmentRows {
     setBit(presence, row);
   }
 
-  /** Copies the vectors of a row of another segment of the same collection. */
+  /** Copies the vectors of a row of another segment of the same collection. Errors: `storage` where they have to be read from a file. */
   copyVectors(row: number, source: SegmentRows, sourceRow: number): void {
     this.columns.forEach((target, vector) => {
       const from = source.columns[vector] as VectorColumn;
       if (!hasBit(from.presence, sourceRow)) return;
       const { stride } = target.layout;
-      target.bytes.set(from.bytes.subarray(sourceRow * stride, (sourceRow + 1) * stride), row * stride);
+      const to = target.bytes.subarray(row * stride, (row + 1) * stride);
+      if (from.layout.file === null) to.set(from.bytes.subarray(sourceRow * stride, (sourceRow + 1) * stride));
+      else readRows(source.handle, from.layout, sourceRow, to);
       setBit(target.presence, row);
     });
   }
@@ -298,6 +296,19 @@ export class SegmentRows {
   }
 }
 
+function vectorColumn(memory: WebAssembly.Memory, capacity: number, layout: VectorLayout): VectorColumn {
+  const { buffer } = memory;
+  const bytes = layout.offset === null ? 0 : capacity * layout.stride;
+  const offset = layout.offset ?? 0;
+  return {
+    layout,
+    presence: new Uint32Array(buffer, layout.presence, Math.ceil(capacity / 32)),
+    bytes: new Uint8Array(buffer, offset, bytes),
+    f32: new Float32Array(buffer, offset, bytes / 4),
+    u16: new Uint16Array(buffer, offset, bytes / 2),
+  };
+}
+
 const CHUNK_HEAD_BYTES = 16;
 
 /** A new empty appendable segment. capacity: of one that is loaded again. */
@@ -325,8 +336,6 @@ export function elementOf(datatype: 'float32' | 'float16' | 'uint8' | undefined)
   if (datatype === 'float16') return 'f16';
   return datatype === 'uint8' ? 'u8' : 'f32';
 }
-
-export const ELEMENT_BYTES: Readonly<Record<ElementType, number>> = { f32: 4, f16: 2, u8: 1 };
 
 /** Rows of an appendable segment with these vectors. */
 function appendableCapacity(plans: readonly VectorPlan[]): number {

@@ -18,6 +18,7 @@ import { initChecksum } from '../checksum.js';
 import type { BuildResult, BuildSources, ReplicaSpec, ReplicaStats, SegmentStats } from '../engine/messages.js';
 import { afterPrefix, Environment, LmdbError } from '../lmdb.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
+import { ELEMENT_BYTES } from '../segment/layout.js';
 import { closeSegmentFiles } from '../segment/payload-file.js';
 import { cleanSegmentFolders } from '../segment/sealed.js';
 import { WriteAheadLog } from '../wal.js';
@@ -26,7 +27,7 @@ import { loadReplica, slotsOf, trackSealedFields, writeFirstRecords } from './lo
 import { isMarkedMade, markMade } from './made-file.js';
 import { encodeManifest, type Manifest, type ManifestField } from './manifest.js';
 import { MANIFEST_KEY, segmentPrefix } from './records.js';
-import { ELEMENT_BYTES, makeAppendable, SegmentRows } from './segment-rows.js';
+import { makeAppendable, SegmentRows } from './segment-rows.js';
 import { fieldsOf, type ReplicaShape, Transaction, type TransactionHost } from './transaction.js';
 
 export interface ReplicaHooks {

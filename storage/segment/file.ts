@@ -176,9 +176,7 @@ export class SegmentFileReader {
 
   /** Fills `target` (which may lie in shared memory) with the section, which must be exactly that long, and verifies it. */
   readInto(name: string, target: Uint8Array): void {
-    const section = this.section(name);
-    if (section.bytes !== target.length)
-      throw new DamagedFile(this.file, `section '${name}' has ${section.bytes} bytes where ${target.length} belong`);
+    const section = this.sectionOf(name, target.length);
     const stream = checksumStream();
     for (let from = 0; from < target.length; from += CHUNK_BYTES) {
       const chunk = target.subarray(from, from + CHUNK_BYTES);
@@ -188,9 +186,9 @@ export class SegmentFileReader {
     this.finishSection(section, stream);
   }
 
-  /** Reads the section into nothing, to verify it. */
-  verify(name: string): void {
-    const section = this.section(name);
+  /** Reads the section into nothing, to verify it. bytes: its length, where it is known. */
+  verify(name: string, bytes = this.section(name).bytes): void {
+    const section = this.sectionOf(name, bytes);
     const stream = checksumStream();
     const buffer = Buffer.allocUnsafeSlow(Math.min(CHUNK_BYTES, section.bytes));
     for (let from = 0; from < section.bytes; from += CHUNK_BYTES) {
@@ -210,6 +208,12 @@ export class SegmentFileReader {
 
   close(): void {
     fs.closeSync(this.fd);
+  }
+
+  private sectionOf(name: string, bytes: number): Section {
+    const section = this.section(name);
+    if (section.bytes !== bytes) throw new DamagedFile(this.file, `section '${name}' has ${section.bytes} bytes where ${bytes} belong`);
+    return section;
   }
 
   private finishSection(section: Section, stream: ChecksumStream): void {
@@ -251,9 +255,18 @@ export function openPlainFile(file: string): number {
 export function readFully(fd: number, target: Uint8Array, position: number, file: string): void {
   let done = 0;
   while (done < target.length) {
-    const got = fs.readSync(fd, target, done, target.length - done, position + done);
+    const got = readSome(fd, target, done, position + done, file);
     if (got === 0) throw new DamagedFile(file, `torn: ends at byte ${position + done}`);
     done += got;
+  }
+}
+
+function readSome(fd: number, target: Uint8Array, done: number, position: number, file: string): number {
+  try {
+    return fs.readSync(fd, target, done, target.length - done, position);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    throw new TroupeError('storage', `${file}: cannot be read (${code ?? String(error)})`, { cause: error });
   }
 }
 

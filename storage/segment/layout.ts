@@ -36,14 +36,24 @@ export interface GraphLayout {
   readonly maxLevel: number;
 }
 
+/** Where the originals lie that are not in memory. */
+export interface OriginalsFile {
+  /** Within the segment's folder. */
+  readonly name: string;
+  /** Bytes from the start of the file to row 0; rows follow each other as they would in memory. */
+  readonly start: number;
+}
+
 export interface VectorLayout {
   readonly name: string;
   readonly dim: number;
   readonly metric: Metric;
   readonly element: ElementType;
-  /** [capacity, stride bytes], rows zero-padded to 16 bytes. */
-  readonly offset: number;
+  /** Of the originals: [capacity, stride bytes], rows zero-padded to 16 bytes. Null: they are not in memory but in `file`. */
+  readonly offset: number | null;
   readonly stride: number;
+  /** Null: the originals are in memory. */
+  readonly file: OriginalsFile | null;
   /** u32 words, one bit per row: the row has this vector. */
   readonly presence: number;
   readonly codes: CodesLayout | null;
@@ -89,18 +99,32 @@ export interface VectorPlan {
   } | null;
 }
 
-const ELEMENT_BYTES: Record<ElementType, number> = { f32: 4, f16: 2, u8: 1 };
+export const ELEMENT_BYTES: Readonly<Record<ElementType, number>> = { f32: 4, f16: 2, u8: 1 };
 const METRICS: Record<Distance, Metric> = { Cosine: 'dot', Dot: 'dot', Euclid: 'l2', Manhattan: 'l1' };
 
 export function metricOf(distance: Distance): Metric {
   return METRICS[distance];
 }
 
-/** Layout for `capacity` rows. `ordered`: the segment is sealed and keeps its rows in id order too. `slots`: scratch slots. */
+/** Bytes from one row of originals to the next. */
+export function strideOf(plan: VectorPlan): number {
+  return align16(plan.dim * ELEMENT_BYTES[plan.element]);
+}
+
+/** Where the originals begin in memory; for code that never meets others, as builds and appendable segments do. */
+export function residentOffset(vector: VectorLayout): number {
+  if (vector.offset === null) throw new Error(`the originals of '${vector.name}' are not in memory`);
+  return vector.offset;
+}
+
+/**
+ * Layout for `capacity` rows. `ordered`: the segment is sealed and keeps its rows in id order too. `slots`: scratch slots.
+ * `files`: vectors whose originals stay out of memory, by name, and where they are.
+ */
 export function segmentLayout(
   capacity: number,
   vectors: readonly VectorPlan[],
-  options: { ordered: boolean; slots: number },
+  options: { ordered: boolean; slots: number; files?: ReadonlyMap<string, OriginalsFile> },
 ): SegmentLayout {
   let at = 1024;
   const take = (bytes: number): number => {
@@ -109,7 +133,9 @@ export function segmentLayout(
     return offset;
   };
   const dimMax = vectors.reduce((max, vector) => Math.max(max, vector.dim), 0);
-  const scratch = scratchLayout(capacity, dimMax);
+  const files: ReadonlyMap<string, OriginalsFile> = options.files ?? new Map();
+  const staged = vectors.reduce((max, vector) => (files.has(vector.name) ? Math.max(max, strideOf(vector)) : max), 0);
+  const scratch = scratchLayout(capacity, dimMax, staged);
   const scratchOffset = take(scratch.bytes * options.slots);
   const kinds = take(capacity);
   const ids = take(capacity * 16);
@@ -117,9 +143,10 @@ export function segmentLayout(
   const deletedAt = take(capacity * 4);
   const order = options.ordered ? take(capacity * 4) : 0;
   const laid = vectors.map((plan): VectorLayout => {
-    const stride = align16(plan.dim * ELEMENT_BYTES[plan.element]);
+    const stride = strideOf(plan);
+    const file = files.get(plan.name) ?? null;
     const presence = take(Math.ceil(capacity / 32) * 4 + 16);
-    const offset = take(capacity * stride);
+    const offset = file === null ? take(capacity * stride) : null;
     const codeStride = align16(plan.dim);
     const codes = plan.codes ? { offset: take(capacity * codeStride), stride: codeStride, ...plan.codes } : null;
     const graph = plan.graph
@@ -141,6 +168,7 @@ export function segmentLayout(
       element: plan.element,
       offset,
       stride,
+      file,
       presence,
       codes,
       graph,

@@ -9,6 +9,7 @@ import path from 'node:path';
 import { checksum32 } from '../checksum.js';
 import { DamagedFile, openPlainFile, readFully, SegmentFileWriter } from './file.js';
 import type { SegmentHandle } from './handle.js';
+import { closeVectorFiles } from './vector-file.js';
 
 const CHECK_BYTES = 4;
 const EMPTY: Uint8Array = new TextEncoder().encode('{}');
@@ -65,6 +66,7 @@ export function readPayloadText(handle: SegmentHandle, row: number): Uint8Array 
 
 /** Closes what this thread has open of the segment; its files can go afterwards. */
 export function closeSegmentFiles(handle: SegmentHandle): void {
+  closeVectorFiles(handle);
   if (handle.payloadOffsets === null) return;
   const key = fileKey(handle);
   openFiles.get(key)?.close();

@@ -23,7 +23,16 @@ import { checksum64, initChecksum } from '../checksum.js';
 import type { BuildReport } from '../engine/messages.js';
 import { DamagedFile, publishByRename, readSegmentFile, type SegmentFileReader, syncFolder, writeSegmentFile } from './file.js';
 import type { FieldIndexHandle, SegmentHandle } from './handle.js';
-import { LIVE, type SegmentLayout, segmentLayout, segmentMemory, type VectorLayout, type VectorPlan } from './layout.js';
+import {
+  LIVE,
+  type OriginalsFile,
+  type SegmentLayout,
+  segmentLayout,
+  segmentMemory,
+  type VectorLayout,
+  type VectorPlan,
+} from './layout.js';
+import { vectorFile } from './vector-file.js';
 
 /** What `segment` says. */
 export interface SegmentDescription {
@@ -38,6 +47,8 @@ export interface LoadOptions {
   readonly slots: number;
   /** Whether payloads stay in their file. */
   readonly onDiskPayload: boolean;
+  /** Whether the originals of a vector stay in their file; left out: none do. */
+  readonly onDisk?: (plan: VectorPlan, rows: number) => boolean;
   /** Indexed fields of the collection; files of other fields are left alone. */
   readonly fields: ReadonlyMap<string, FieldSchema>;
 }
@@ -87,8 +98,8 @@ export function cleanSegmentFolders(replicaFolder: string, keep: ReadonlySet<num
 }
 
 /**
- * Writes `rows`, `vectors.<n>`, `codes.<n>`, `graph.<n>` and `segment` (last) from a memory to `folder`, each on disk when
- * this returns. The payload file and field indexes have writers of their own. `checkpoint` is called between files and may throw.
+ * Writes `rows`, `vectors.<n>`, `codes.<n>`, `graph.<n>` and `segment` (last) from a memory, which holds all originals, to
+ * `folder`, each on disk when this returns. The payload file and field indexes have writers of their own. `checkpoint` is called between files and may throw.
  */
 export function writeSealed(
   folder: string,
@@ -102,7 +113,7 @@ export function writeSealed(
   writeSegmentFile(path.join(folder, 'rows'), 'rows', { segment, rows }, sections.rows);
   sections.vectors.forEach((vector, n) => {
     checkpoint();
-    writeSegmentFile(path.join(folder, `vectors.${n}`), 'vectors', { segment, rows }, vector.vectors);
+    writeSegmentFile(path.join(folder, vectorFile(n)), 'vectors', { segment, rows }, vector.vectors);
     if (vector.codes) writeSegmentFile(path.join(folder, `codes.${n}`), 'codes', { segment, rows }, vector.codes);
     if (vector.graph) writeSegmentFile(path.join(folder, `graph.${n}`), 'graph', { segment, rows }, vector.graph);
   });
@@ -141,18 +152,21 @@ export async function loadSealed(folder: string, options: LoadOptions): Promise<
   if (!folderStat.isDirectory()) throw new DamagedFile(folder, 'is no folder');
   const description = readDescription(folder);
   const damaged: DamagedFile[] = [];
-  const planned = segmentLayout(description.rows, description.vectors, { ordered: true, slots: options.slots });
+  const files = originalsFiles(folder, description, options.onDisk);
+  const planned = segmentLayout(description.rows, description.vectors, { ordered: true, slots: options.slots, files });
   const memory = segmentMemory(planned);
   const sections = memorySections(memory, planned, description.rows);
   readSections(folder, 'rows', 'rows', description, sections.rows);
   const vectors = planned.vectors.map((vector, n): VectorLayout => {
     const parts = sections.vectors[n] as VectorSections;
-    readSections(folder, `vectors.${n}`, 'vectors', description, parts.vectors);
+    readVectors(folder, description, vector, n, parts.vectors);
     const codes =
       parts.codes !== null && survives(damaged, () => readSections(folder, `codes.${n}`, 'codes', description, parts.codes as Sections));
     const graph =
       parts.graph !== null && survives(damaged, () => readSections(folder, `graph.${n}`, 'graph', description, parts.graph as Sections));
-    return { ...vector, codes: codes ? vector.codes : null, graph: graph ? vector.graph : null };
+    // Walks score what is in memory: without its codes, a graph over originals on disk is of no use either.
+    const walkable = graph && (codes || vector.file === null);
+    return { ...vector, codes: codes ? vector.codes : null, graph: walkable ? vector.graph : null };
   });
   const layout: SegmentLayout = { ...planned, vectors };
   new Uint32Array(memory.buffer, layout.deletedAt, layout.capacity).fill(LIVE);
@@ -172,6 +186,22 @@ export async function loadSealed(folder: string, options: LoadOptions): Promise<
   return { handle, damagedFiles, damages: damaged.map((error) => error.detail), description };
 }
 
+/** Where the originals are that stay in their files, by vector. Their files are verified later, when all of the segment is read. */
+function originalsFiles(
+  folder: string,
+  description: SegmentDescription,
+  onDisk: LoadOptions['onDisk'] = () => false,
+): ReadonlyMap<string, OriginalsFile> {
+  const files = new Map<string, OriginalsFile>();
+  description.vectors.forEach((plan, n) => {
+    if (!onDisk(plan, description.rows)) return;
+    const name = vectorFile(n);
+    const start = readSegmentFile(path.join(folder, name), 'vectors', (reader) => reader.section('vectors').offset);
+    files.set(plan.name, { name, start });
+  });
+  return files;
+}
+
 type Sections = Readonly<Record<string, Uint8Array>>;
 
 interface VectorSections {
@@ -180,7 +210,7 @@ interface VectorSections {
   readonly graph: Sections | null;
 }
 
-/** The memory's arrays as files hold them. */
+/** The memory's arrays as files hold them; originals that stay on disk are left out. */
 function memorySections(memory: WebAssembly.Memory, layout: SegmentLayout, rows: number): { rows: Sections; vectors: VectorSections[] } {
   const part = (offset: number, bytes: number) => new Uint8Array(memory.buffer, offset, bytes);
   return {
@@ -191,7 +221,10 @@ function memorySections(memory: WebAssembly.Memory, layout: SegmentLayout, rows:
       order: part(layout.order, rows * 4),
     },
     vectors: layout.vectors.map((vector) => ({
-      vectors: { presence: part(vector.presence, Math.ceil(rows / 32) * 4), vectors: part(vector.offset, rows * vector.stride) },
+      vectors: {
+        presence: part(vector.presence, Math.ceil(rows / 32) * 4),
+        ...(vector.offset === null ? {} : { vectors: part(vector.offset, rows * vector.stride) }),
+      },
       codes: vector.codes && { codes: part(vector.codes.offset, rows * vector.codes.stride) },
       graph: vector.graph && {
         level0: part(vector.graph.level0, rows * (1 + vector.graph.m0) * 4),
@@ -222,6 +255,13 @@ function readSections(
     checkOwner(reader, description);
     for (const [section, target] of Object.entries(sections)) reader.readInto(section, target);
   });
+}
+
+/** Reads what of `vectors.<n>` belongs in memory. Originals that stay on disk are read through once, to verify them. */
+function readVectors(folder: string, description: SegmentDescription, vector: VectorLayout, n: number, sections: Sections): void {
+  readSections(folder, vectorFile(n), 'vectors', description, sections);
+  if (vector.file === null) return;
+  readSegmentFile(path.join(folder, vectorFile(n)), 'vectors', (reader) => reader.verify('vectors', description.rows * vector.stride));
 }
 
 /** The payload file is read whole even where payloads stay on disk, so that damage shows at the start and not in the middle of a query. */

@@ -6,7 +6,7 @@ import type { BuildControl } from '../../../storage/build/control.js';
 import type { PayloadSource } from '../../../storage/build/payload-source.js';
 import type { BuildJob } from '../../../storage/engine/messages.js';
 import type { SegmentHandle } from '../../../storage/segment/handle.js';
-import { type ElementType, LIVE, segmentLayout, segmentMemory } from '../../../storage/segment/layout.js';
+import { type ElementType, LIVE, residentOffset, segmentLayout, segmentMemory } from '../../../storage/segment/layout.js';
 import { encodeHalf } from '../../../vectors/half.js';
 
 export interface SourceVector {
@@ -54,7 +54,7 @@ export function makeSource(shape: SourceShape): SegmentHandle {
       const values = shape.vectors[vector.name]?.of(row);
       if (values === undefined) continue;
       presence[row >>> 5] = (presence[row >>> 5] as number) | (1 << (row & 31));
-      const offset = vector.offset + row * vector.stride;
+      const offset = residentOffset(vector) + row * vector.stride;
       if (vector.element === 'f32') new Float32Array(memory.buffer, offset, vector.dim).set(values);
       else if (vector.element === 'u8') new Uint8Array(memory.buffer, offset, vector.dim).set(values);
       else encodeHalf(Float32Array.from(values), new Uint16Array(memory.buffer, offset, vector.dim));

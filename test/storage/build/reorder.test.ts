@@ -3,7 +3,7 @@ import test from 'node:test';
 import { neighbourOrder, reorderRows } from '../../../storage/build/reorder.js';
 import { selectRows } from '../../../storage/build/select-rows.js';
 import { idColumns, sortOrder } from '../../../storage/segment/ids.js';
-import { type GraphLayout, LIVE, segmentLayout, segmentMemory } from '../../../storage/segment/layout.js';
+import { type GraphLayout, LIVE, residentOffset, segmentLayout, segmentMemory } from '../../../storage/segment/layout.js';
 import { makeSource, randomFrom } from './fixture.js';
 
 const GRAPH = { m: 2, m0: 4, entryRow: 2, maxLevel: 1, upperWords: 6 };
@@ -30,7 +30,7 @@ function draftOf(links: readonly (readonly number[])[], upper: ReadonlyMap<numbe
   links.forEach((neighbours, row) => {
     columns.words[row * 4 + 3] = row;
     new Float64Array(memory.buffer, layout.versions)[row] = row * 10;
-    new Float32Array(memory.buffer, vector.offset + row * vector.stride).set([row, row, row].slice(0, 3));
+    new Float32Array(memory.buffer, residentOffset(vector) + row * vector.stride).set([row, row, row].slice(0, 3));
     new Uint8Array(memory.buffer, vector.codes?.offset)[row * 16] = row;
     level0.set([neighbours.length, ...neighbours], row * 5);
     if (neighbours.length > 0) presence[row >>> 5] = (presence[row >>> 5] as number) | (1 << (row & 31));
@@ -87,7 +87,7 @@ test('everything of a row moves with it, and all that names rows names the new o
     assert.equal(selection.sourceRowOf[row], id);
     assert.equal(map[id], row);
     assert.equal(new Float64Array(draft.memory.buffer, draft.layout.versions)[row], id * 10);
-    assert.deepEqual([...new Float32Array(draft.memory.buffer, draft.vector.offset + row * draft.vector.stride, 3)], [id, id, id]);
+    assert.deepEqual([...new Float32Array(draft.memory.buffer, residentOffset(draft.vector) + row * draft.vector.stride, 3)], [id, id, id]);
     assert.equal(new Uint8Array(draft.memory.buffer, draft.vector.codes?.offset)[row * 16], id);
     const list = [...draft.level0.subarray(row * 5 + 1, row * 5 + 1 + (draft.level0[row * 5] as number))];
     assert.deepEqual(list.map(idOf), links[id]);

@@ -15,7 +15,7 @@ import type { BuildJob } from '../../../storage/engine/messages.js';
 import { type ReplicaSnapshot, SegmentReader, SegmentView } from '../../../storage/engine/snapshot-view.js';
 import type { ReplicaView } from '../../../storage/replica/reader-view.js';
 import type { SegmentHandle } from '../../../storage/segment/handle.js';
-import { LIVE, segmentLayout, segmentMemory } from '../../../storage/segment/layout.js';
+import { LIVE, residentOffset, segmentLayout, segmentMemory } from '../../../storage/segment/layout.js';
 import { encodeHalf } from '../../../vectors/half.js';
 import { normalizeRows } from '../../../vectors/normalize.js';
 
@@ -127,7 +127,7 @@ export class CollectionFixture {
         const values = Float32Array.from(given);
         const { distance } = vectors.find(({ name }) => name === vector.name) as (typeof vectors)[number];
         if (distance === 'Cosine' && vector.element !== 'u8') normalizeRows(values, values.length);
-        const at = vector.offset + row * vector.stride;
+        const at = residentOffset(vector) + row * vector.stride;
         if (vector.element === 'f32') new Float32Array(buffer, at, vector.dim).set(values);
         else if (vector.element === 'f16') encodeHalf(values, new Uint16Array(buffer, at, vector.dim));
         else new Uint8Array(buffer, at, vector.dim).set(values);

@@ -5,6 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { parseJson } from '../../../protocols/json.js';
 import type { FromWriter, RawRequest, ReplicaStats, ToWriter, WriteOperation } from '../../../storage/engine/messages.js';
+import { residentOffset, type VectorLayout } from '../../../storage/segment/layout.js';
 import { configOf, specOf, temporaryFolder } from '../replica/support.js';
 
 const KEY = 'test/0';
@@ -151,7 +152,7 @@ test('cosine vectors are stored with length 1', async (t) => {
   const published = home.messages.findLast((message) => message.kind === 'publish');
   assert.ok(published?.kind === 'publish');
   const { memory, layout } = published.set.segments[0] as (typeof published.set.segments)[number];
-  const stored = new Float32Array(memory.buffer, layout.vectors[0]?.offset, 4);
+  const stored = new Float32Array(memory.buffer, residentOffset(layout.vectors[0] as VectorLayout), 4);
   assert.deepEqual(
     [...stored].map((component) => Math.round(component * 1e6) / 1e6),
     [0.6, 0, 0.8, 0],

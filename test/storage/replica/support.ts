@@ -14,6 +14,7 @@ import type { ReplicaSpec } from '../../../storage/engine/messages.js';
 import { openReplicaView, type ReplicaView } from '../../../storage/replica/reader-view.js';
 import { type Outcome, type ReplicaHooks, ReplicaStore } from '../../../storage/replica/store.js';
 import type { SegmentSet } from '../../../storage/segment/handle.js';
+import { residentOffset } from '../../../storage/segment/layout.js';
 import { readPayloadText } from '../../../storage/segment/payload-file.js';
 
 export const DIM = 4;
@@ -125,7 +126,7 @@ export class Replica {
         const vectors: { [name: string]: number[] } = {};
         for (const vector of layout.vectors) {
           if (!hasBit(new Uint32Array(memory.buffer, vector.presence, Math.ceil(layout.capacity / 32)), row)) continue;
-          const at = vector.offset + row * vector.stride;
+          const at = residentOffset(vector) + row * vector.stride;
           vectors[vector.name] = [
             ...(vector.element === 'u8' ? new Uint8Array(memory.buffer, at, vector.dim) : new Float32Array(memory.buffer, at, vector.dim)),
           ];

@@ -3,9 +3,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import test from 'node:test';
 import type { SegmentHandle } from '../../../storage/segment/handle.js';
-import { LIVE } from '../../../storage/segment/layout.js';
-import { readPayloadText } from '../../../storage/segment/payload-file.js';
+import { LIVE, residentOffset } from '../../../storage/segment/layout.js';
+import { closeSegmentFiles, readPayloadText } from '../../../storage/segment/payload-file.js';
 import { cleanSegmentFolders, fieldIndexFile, loadSealed, segmentFolder } from '../../../storage/segment/sealed.js';
+import { readRows } from '../../../storage/segment/vector-file.js';
 import { CITY, PLANS, replicaFolder, textOf, writeFixture } from './fixture.js';
 
 const ROWS = 300;
@@ -25,7 +26,7 @@ function contents({ layout, memory, rows }: SegmentHandle): Record<string, strin
     order: bytes(layout.order, rows * 4),
   };
   for (const vector of layout.vectors) {
-    parts[`${vector.name} vectors`] = bytes(vector.offset, rows * vector.stride);
+    parts[`${vector.name} vectors`] = bytes(residentOffset(vector), rows * vector.stride);
     parts[`${vector.name} presence`] = bytes(vector.presence, Math.ceil(rows / 32) * 4);
     if (vector.codes) parts[`${vector.name} codes`] = bytes(vector.codes.offset, rows * vector.codes.stride);
     if (vector.graph) parts[`${vector.name} level0`] = bytes(vector.graph.level0, rows * 4 * (1 + vector.graph.m0));
@@ -142,6 +143,32 @@ test('torn and missing files are named, too', async () => {
       fs.writeFileSync(file, bytes);
     }
   }
+});
+
+test('originals that stay on disk take no memory and are verified all the same', async () => {
+  const onDisk = { ...options, onDisk: () => true };
+  const { handle } = await loadSealed(folder, onDisk);
+  const [inMemory] = written.layout.vectors;
+  for (const vector of handle.layout.vectors) assert.equal(vector.offset, null);
+  const [vector] = handle.layout.vectors;
+  assert.ok(vector !== undefined && inMemory !== undefined && vector.file !== null);
+  const rows = new Uint8Array(ROWS * vector.stride);
+  readRows(handle, vector, 0, rows);
+  closeSegmentFiles(handle);
+  assert.deepEqual(rows, new Uint8Array(written.memory.buffer, residentOffset(inMemory), rows.length).slice());
+  for (const name of ['vectors.0', 'vectors.1']) {
+    for (const share of [0, 0.05, 0.5, 1]) {
+      await whileFlipped(name, share, async () => {
+        await assert.rejects(loadSealed(folder, onDisk), (error: { detail: string }) =>
+          error.detail.startsWith(`${path.join(folder, name)}: `),
+        );
+      });
+    }
+  }
+  await whileFlipped('codes.0', 0.5, async () => {
+    const { handle: uncoded, damagedFiles } = await loadSealed(folder, onDisk);
+    assert.deepEqual([damagedFiles, uncoded.layout.vectors[0]?.codes, uncoded.layout.vectors[0]?.graph], [['codes.0'], null, null]);
+  });
 });
 
 test('a file of another segment is not taken for its own', async () => {

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import type { VectorParams } from '../../../protocols/model/collection.js';
+import type { VectorPlan } from '../../../storage/segment/layout.js';
+import { staysOnDisk } from '../../../storage/segment/residence.js';
+import { makeConfig } from '../build/fixture.js';
+
+const CODES = { scale: 1, origin: 0 };
+const GRAPH = { m: 4, m0: 8, entryRow: 0, maxLevel: 0, upperWords: 0 };
+const PLAN: VectorPlan = { name: '', dim: 256, distance: 'Dot', element: 'f32', codes: CODES, graph: GRAPH };
+
+/** 100 rows: 100 kB. */
+function decide(onDisk: VectorParams['on_disk'], memmapKb: number | null, more: Partial<VectorPlan> = {}): boolean {
+  const config = makeConfig({ size: 256, distance: 'Dot', on_disk: onDisk });
+  const optimizers = { ...config.optimizer_config, memmap_threshold: memmapKb };
+  return staysOnDisk({ ...PLAN, ...more }, 100, { ...config, optimizer_config: optimizers });
+}
+
+test('on_disk decides; where it is silent, memmap_threshold does', () => {
+  for (const threshold of [null, 0, 1, 1000]) {
+    assert.equal(decide(true, threshold), true);
+    assert.equal(decide(false, threshold), false);
+  }
+  assert.deepEqual(
+    [null, 0, 99, 100].map((threshold) => decide(undefined, threshold)),
+    [false, false, true, false],
+  );
+  assert.equal(decide(undefined, 50, { element: 'f16' }), false);
+  assert.equal(decide(undefined, 49, { element: 'f16' }), true);
+});
+
+test('what walks score stays in memory', () => {
+  assert.equal(decide(true, null, { codes: null }), false);
+  assert.equal(decide(true, null, { codes: null, graph: null }), true);
+  assert.equal(decide(true, null, { element: 'u8', codes: null, graph: null }), false);
+});
