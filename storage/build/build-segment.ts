@@ -109,7 +109,7 @@ function reservedPlan(job: BuildJob, name: string, params: VectorParams, rows: n
     distance: params.distance,
     element,
     // Components of one byte are their own codes.
-    codes: element === 'u8' ? null : { scale: 1, origin: 0 },
+    codes: element === 'u8' ? null : { scale: 1, origin: 0, exact: false },
     graph: job.withGraph && m > 0 && rows > 0 ? graph : null,
   };
 }
@@ -244,7 +244,7 @@ function planOf(vector: VectorLayout, config: CollectionConfig): VectorPlan {
     dim,
     distance: (vectorsByName(config.params.vectors).get(name) as VectorParams).distance,
     element,
-    codes: codes && { scale: codes.scale, origin: codes.origin },
+    codes: codes && { scale: codes.scale, origin: codes.origin, exact: codes.exact },
     graph: graph && { m: graph.m, m0: graph.m0, entryRow: graph.entryRow, maxLevel: graph.maxLevel, upperWords: graph.upperWords },
   };
 }

@@ -99,13 +99,14 @@ export async function encodeVector(draft: Draft, vector: VectorLayout, present: 
   const codes = { ...vector.codes, ...chooseCodes(sample) };
   if (codeFidelity(sample, vector, codes) < CODE_FIDELITY_MIN) return { ...vector, codes: null };
   const out = new Uint8Array(draft.memory.buffer);
+  let exact = true;
   for (let row = 0; row < draft.rows; row += ENCODE_ROWS) {
     const count = Math.min(ENCODE_ROWS, draft.rows - row);
     const values = readFloatRange(draft.memory, vector, row, count);
-    encodeCodes(values, vector.dim, codes.stride, codes, out, codes.offset + row * codes.stride);
+    exact = encodeCodes(values, vector.dim, codes.stride, codes, out, codes.offset + row * codes.stride) && exact;
     if (row % (ENCODE_ROWS * 8) === 0) await control.checkpoint();
   }
-  return { ...vector, codes };
+  return { ...vector, codes: { ...codes, exact } };
 }
 
 /**

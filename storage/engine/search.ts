@@ -10,6 +10,7 @@ import type { NearestQuery } from '../../protocols/model/query.js';
 import { clearBehind, countBits, hasBit, intersect, wordsOf } from '../../query/filter/bits.js';
 import { mergeRanked, type RankedPoint } from '../../query/merge.js';
 import { planSegment, type SegmentFacts, type SegmentPlan } from '../../query/plan.js';
+import { fitsCodes } from '../../vectors/code-query.js';
 import { fromHalf, toHalf } from '../../vectors/half.js';
 import { type Admission, KernelExpired, type Kernels, type Matrix, type Ranked } from '../../vectors/kernel-api.js';
 import { normalizeRows } from '../../vectors/normalize.js';
@@ -173,6 +174,7 @@ function runPlan(
   const { codes, original } = vector;
   if (plan.useCodes && codes !== null) {
     kernels.setQuery(slot, codes, values);
+    if (codesDecide(vector, values)) return firstPass(run, vector, codes, plan, k, k);
     const first = firstPass(run, vector, codes, plan, Math.max(k, plan.keep), k);
     // The query was set as codes and as float32; originals beside codes are never bytes.
     if (original !== null) return kernels.rescore(slot, original, first, k);
@@ -181,6 +183,12 @@ function runPlan(
   if (original === null) return rankAllFiled(run, vector, values, k);
   kernels.setQuery(slot, original, values);
   return firstPass(run, vector, original, plan, Math.max(k, plan.keep), k);
+}
+
+/** Whether codes and query are exact, so that the originals would give the same scores. */
+function codesDecide({ layout }: VectorReader, values: Float32Array): boolean {
+  const { codes, metric } = layout;
+  return codes?.exact === true && fitsCodes(metric, codes, values);
 }
 
 /** The best k of all rows that count, by originals in a file. */

@@ -18,6 +18,8 @@ export interface CodesLayout {
   readonly stride: number;
   readonly scale: number;
   readonly origin: number;
+  /** Every component is just what its code stands for (whole numbers within 255 of each other, say). */
+  readonly exact: boolean;
 }
 
 /** Adjacency of an HNSW graph over rows. Unused neighbour slots lie behind the count. */
@@ -89,7 +91,7 @@ export interface VectorPlan {
   readonly dim: number;
   readonly distance: Distance;
   readonly element: ElementType;
-  readonly codes: { readonly scale: number; readonly origin: number } | null;
+  readonly codes: { readonly scale: number; readonly origin: number; readonly exact: boolean } | null;
   readonly graph: {
     readonly m: number;
     readonly m0: number;
