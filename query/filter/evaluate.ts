@@ -404,7 +404,7 @@ const TOO_LONG = new Error('key too long');
 
 /** Adds the full keys of all fields that a condition looks at. within: the array whose elements it is about, empty for the payload itself. */
 function collectKeys(condition: Condition, within: string, keys: Set<string>): void {
-  if (condition.kind === 'filter') return collectFilterKeys(condition.filter, within, keys);
+  if (condition.kind === 'filter') collectFilterKeys(condition.filter, within, keys);
   if (!('key' in condition)) return;
   const key = within === '' ? condition.key : nestedPath(within, condition.key);
   keys.add(key);
