@@ -11,10 +11,16 @@ import type { RestClient } from '../../ops/rest-client.js';
 import { type CollectionInfo, nodeFor, type ScoredPoint, temporaryFolder, untilIndexed } from './support.js';
 
 const DIM = 16;
-const FIRST_POINTS = 3000;
+const FIRST_POINTS = 5000;
 const MORE_POINTS = 400;
 /** Values of the filtered fields: a filter takes those below a share of them. */
 const VALUES = 1000;
+/**
+ * Points lie in clusters far apart, and each cluster has values of its own: so what a filter takes often lies where a
+ * walk to the query doesn't come, in a graph of few links.
+ */
+const CLUSTERS = 25;
+const LINKS = 4;
 const SELECTIVITIES = [0.001, 0.01, 0.1, 0.5, 1];
 const LIMITS = [1, 10, 150];
 const FIELDS = ['indexed', 'plain'];
@@ -35,7 +41,7 @@ test('a search gives as many points as its limit asks for when that many match',
   const { client } = await nodeFor(t, { folder: await temporaryFolder(t) });
   await client.result('PUT', '/collections/c', {
     vectors: { all: { size: DIM, distance: 'Euclid' }, some: { size: DIM, distance: 'Cosine' } },
-    hnsw_config: { full_scan_threshold: 10 },
+    hnsw_config: { m: LINKS, full_scan_threshold: 10 },
     optimizers_config: { indexing_threshold: 50, deleted_threshold: 0.9 },
   });
   await client.result('PUT', '/collections/c/index?wait=true', { field_name: 'indexed', field_schema: 'integer' });
@@ -60,14 +66,20 @@ test('a search gives as many points as its limit asks for when that many match',
 });
 
 async function upsert(client: RestClient, model: Model, firstId: number, count: number, random: Random): Promise<void> {
-  const vector = () => Array.from({ length: DIM }, () => random.normal());
   const points = Array.from({ length: count }, (_, at): ModelPoint => {
-    const some = random.integer(3) > 0 ? { some: vector() } : {};
-    return { id: firstId + at, value: random.integer(VALUES), vector: { all: vector(), ...some } };
+    const value = random.integer(VALUES);
+    const some = random.integer(3) > 0 ? { some: vectorNear(value, random) } : {};
+    return { id: firstId + at, value, vector: { all: vectorNear(value, random), ...some } };
   });
   const body = points.map(({ id, value, vector }) => ({ id, vector, payload: { indexed: value, plain: value } }));
   await client.result('PUT', '/collections/c/points?wait=true', { points: body });
   for (const point of points) model.set(point.id, point);
+}
+
+/** A vector in the cluster of a value. */
+function vectorNear(value: number, random: Random): number[] {
+  const centre = seededRandom(Math.floor((value * CLUSTERS) / VALUES));
+  return Array.from({ length: DIM }, () => centre.normal() * 20 + random.normal());
 }
 
 async function remove(client: RestClient, model: Model, share: number, random: Random): Promise<void> {
@@ -109,7 +121,7 @@ async function check(client: RestClient, model: Model, { random, vector, field, 
   const below = Math.max(1, Math.round(VALUES * selectivity));
   const matches = [...model.values()].filter((point) => point.value < below && (vector === 'all' || point.vector.some !== undefined));
   const ids = new Set(matches.map(({ id }) => id));
-  const query = Array.from({ length: DIM }, () => random.normal());
+  const query = vectorNear(random.integer(VALUES), random);
   const offset = random.integer(3) === 0 ? random.integer(20) : 0;
   const filter = below === VALUES ? undefined : { must: [{ key: field, range: { lt: below } }] };
   const { points } = await client.result<{ points: ScoredPoint[] }>('POST', '/collections/c/points/query', {
