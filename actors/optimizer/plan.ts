@@ -12,10 +12,12 @@
  *    scans no more than that. A build takes all rows without a graph, and folds in sealed segments from the smallest
  *    up while each is at most twice what the build has gathered. So a point's segment grows by half or more
  *    each time the point is built again: O(log n) builds per point.
- * 4. *vacuum*: a segment of `vacuum_min_vector_number` rows or more, `deleted_threshold` of them deleted.
- * 5. *seal*: full appendable segments that are not to be indexed (threshold 0, or not reached) become sealed
+ * 4. *reindex*: a sealed segment with a graph that was built with other settings (`m`, `ef_construct`) than the collection
+ *    has now is built again, at once and alone; not while indexing is off (threshold 0).
+ * 5. *vacuum*: a segment of `vacuum_min_vector_number` rows or more, `deleted_threshold` of them deleted.
+ * 6. *seal*: full appendable segments that are not to be indexed (threshold 0, or not reached) become sealed
  *    segments without a graph, so that LMDB stays small.
- * 6. *merge*: after 5 quiet seconds, more sealed segments than `default_segment_number` (0: CPUs): the smallest ones,
+ * 7. *merge*: after 5 quiet seconds, more sealed segments than `default_segment_number` (0: CPUs): the smallest ones,
  *    three or more, unless the largest of them is over four times the others together (rebuilding it would cost
  *    more than the walk it saves).
  *
@@ -27,9 +29,10 @@
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { vectorsByName } from '../../protocols/model/collection.js';
+import { graphSettings } from '../../storage/build/graph-settings.js';
 import type { ReplicaStats, SegmentStats } from '../../storage/engine/messages.js';
 
-export type BuildReason = 'indexing' | 'merge' | 'vacuum' | 'repair' | 'fieldIndex' | 'seal';
+export type BuildReason = 'indexing' | 'merge' | 'reindex' | 'vacuum' | 'repair' | 'fieldIndex' | 'seal';
 
 export type OptimizationPlan =
   /** Nothing to do now. `waitingFor`: work that waits for the upload to pause; look again after `wakeAfterMs`. */
@@ -69,7 +72,7 @@ const BUSY_SEALS = 4;
 /** The next step for a replica. */
 export function planOptimization(stats: ReplicaStats, config: CollectionConfig, facts: PlanFacts): OptimizationPlan {
   const world = survey(stats, config, facts);
-  const steps = [planRepair, planFieldIndex, planIndexing, planVacuum, planSeal, planMerge];
+  const steps = [planRepair, planFieldIndex, planIndexing, planReindex, planVacuum, planSeal, planMerge];
   let waiting: OptimizationPlan | undefined;
   for (const step of steps) {
     const plan = step(world);
@@ -114,7 +117,7 @@ function survey(stats: ReplicaStats, config: CollectionConfig, facts: PlanFacts)
     building: facts.runningSources.size > 0 || stats.segments.some(isRunning),
     quietMs: Math.max(0, facts.nowMs - stats.lastWriteMs),
     threshold: (config.optimizer_config.indexing_threshold ?? INDEXING_THRESHOLD_KB) * 1024,
-    indexedBytes: sum(stats.segments.filter((segment) => segment.indexed)),
+    indexedBytes: sum(stats.segments.filter((segment) => isIndexed(segment, config))),
   };
 }
 
@@ -143,7 +146,7 @@ function planFieldIndex(world: World): OptimizationPlan | undefined {
 }
 
 function planIndexing(world: World): OptimizationPlan | undefined {
-  const unindexed = world.free.filter((segment) => !segment.indexed);
+  const unindexed = world.free.filter((segment) => !isIndexed(segment, world.config));
   const bytes = sum(unindexed);
   if (world.threshold === 0 || bytes <= world.threshold) return undefined;
   const outgrown = bytes >= Math.max(BUSY_THRESHOLDS * world.threshold, world.indexedBytes / 2);
@@ -152,6 +155,26 @@ function planIndexing(world: World): OptimizationPlan | undefined {
   if (world.building) return undefined;
   if (world.quietMs < QUIET_MS) return { kind: 'none', wakeAfterMs: QUIET_MS - world.quietMs, waitingFor: 'indexing' };
   return buildOf('indexing', folded(unindexed, world), world);
+}
+
+function planReindex(world: World): OptimizationPlan | undefined {
+  if (world.building || world.threshold === 0) return undefined;
+  const outdated = world.free.find((segment) => hasOutdatedGraph(segment, world.config));
+  return outdated && buildOf('reindex', [outdated], world);
+}
+
+/** Whether every vector has its graph, or is configured to have none. */
+function isIndexed(segment: SegmentStats, config: CollectionConfig): boolean {
+  if (segment.kind === 'appendable') return false;
+  const names = [...vectorsByName(config.params.vectors).keys()];
+  return names.every((name) => segment.graphs.some((graph) => graph.name === name) || graphSettings(config, name).m === 0);
+}
+
+function hasOutdatedGraph(segment: SegmentStats, config: CollectionConfig): boolean {
+  return segment.graphs.some(({ name, m, efConstruct }) => {
+    const wanted = graphSettings(config, name);
+    return m !== wanted.m || efConstruct !== wanted.efConstruct;
+  });
 }
 
 function planVacuum(world: World): OptimizationPlan | undefined {
@@ -169,7 +192,10 @@ function planVacuum(world: World): OptimizationPlan | undefined {
 function planSeal(world: World): OptimizationPlan | undefined {
   if (world.building) return undefined;
   const full = world.free.filter((segment) => segment.kind === 'appendable' && segment.frozen);
-  if (full.length === 0 || (world.threshold > 0 && sum(world.free.filter((segment) => !segment.indexed)) > world.threshold))
+  if (
+    full.length === 0 ||
+    (world.threshold > 0 && sum(world.free.filter((segment) => !isIndexed(segment, world.config))) > world.threshold)
+  )
     return undefined;
   if (full.length < BUSY_SEALS && world.quietMs < QUIET_MS)
     return { kind: 'none', wakeAfterMs: QUIET_MS - world.quietMs, waitingFor: 'seal' };

@@ -154,26 +154,10 @@ function listen(context: ReplicaContext): StatsValve {
 function open(context: ReplicaContext): void {
   const { key, folder, services } = context.props;
   context.settle(
-    services.files
-      .open(key, folder, () => configOf(context.props))
-      .then((stats) => {
-        nameDamagedFiles(stats, context);
-        return stats;
-      }),
+    services.files.open(key, folder, () => configOf(context.props)),
     (stats) => ({ kind: 'opened', stats }),
     (error) => ({ kind: 'openFailed', error }),
   );
-}
-
-/** The replica serves without these files, and its optimizer makes them anew: the log is where they can be read of. */
-function nameDamagedFiles(stats: ReplicaStats, context: ReplicaContext): void {
-  for (const { id, damagedFiles } of stats.segments) {
-    for (const file of damagedFiles) {
-      context.log.warn(
-        `${context.path}: ${context.props.folder}/segments/${id}/${file} is damaged and will be built again from the stored points`,
-      );
-    }
-  }
 }
 
 function announce(state: ReplicaState['kind'], reason: ErrorFacts | null, context: ReplicaContext): void {

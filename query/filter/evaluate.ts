@@ -382,17 +382,18 @@ function conditionKey(condition: Condition, source: FilterSource): string | unde
 
 function keyOf(kind: string, value: Filter | Condition, source: FilterSource): string | undefined {
   let length = 0;
-  const schemas = new Set<string>();
   try {
-    const text = JSON.stringify(value, (name, member: unknown) => {
+    const text = JSON.stringify(value, (_name, member: unknown) => {
       // A list is cut short before it is written out.
       length += typeof member === 'string' ? member.length : 4;
       if (length > CACHED_KEY_LENGTH_MAX) throw TOO_LONG;
-      if (name === 'key' && typeof member === 'string') schemas.add(`${member}=${schemaKey(member, source)}`);
       // A bigint must not look like a string of digits.
       return typeof member === 'bigint' ? { bigint: member.toString() } : member;
     });
-    return `${kind} ${text} ${[...schemas].join(' ')}`;
+    const keys = new Set<string>();
+    if ('kind' in value) collectKeys(value, '', keys);
+    else collectFilterKeys(value, '', keys);
+    return `${kind} ${text} ${[...keys].map((key) => `${key}=${schemaKey(key, source)}`).join(' ')}`;
   } catch (error) {
     if (error === TOO_LONG) return undefined;
     throw error;
@@ -400,6 +401,20 @@ function keyOf(kind: string, value: Filter | Condition, source: FilterSource): s
 }
 
 const TOO_LONG = new Error('key too long');
+
+/** Adds the full keys of all fields that a condition looks at. within: the array whose elements it is about, empty for the payload itself. */
+function collectKeys(condition: Condition, within: string, keys: Set<string>): void {
+  if (condition.kind === 'filter') collectFilterKeys(condition.filter, within, keys);
+  if (!('key' in condition)) return;
+  const key = within === '' ? condition.key : nestedPath(within, condition.key);
+  keys.add(key);
+  if (condition.kind === 'nested') collectFilterKeys(condition.filter, key, keys);
+}
+
+function collectFilterKeys(filter: Filter, within: string, keys: Set<string>): void {
+  const all = [filter.must, filter.should, filter.mustNot, filter.minShould?.conditions ?? []];
+  for (const conditions of all) for (const condition of conditions) collectKeys(condition, within, keys);
+}
 
 /** Answers may change with an index: see `lookup.ts`. */
 function schemaKey(key: string, source: FilterSource): string {

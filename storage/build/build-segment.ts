@@ -22,7 +22,7 @@ import { beginSegmentFolder, loadSealed, publishSegmentFolder, segmentFolder, un
 import { buildFieldIndexes } from './build-fields.js';
 import { copyVector, type Draft, encodeVector, type GraphReport, linkVector, upperWordsMax } from './build-vectors.js';
 import type { BuildControl } from './control.js';
-import { connectivity } from './graph.js';
+import { graphSettings } from './graph-settings.js';
 import { presentRows } from './matrix.js';
 import type { PayloadSource } from './payload-source.js';
 import { reorderRows } from './reorder.js';
@@ -101,8 +101,9 @@ function makeDraft(job: BuildJob, rows: number): Draft {
 
 function reservedPlan(job: BuildJob, name: string, params: VectorParams, rows: number): VectorPlan {
   const element = elementOf(job, name, params);
-  const m = graphParams(job.spec.config, params).m;
-  const graph = { m: connectivity(m), m0: 2 * connectivity(m), entryRow: 0, maxLevel: 0, upperWords: upperWordsMax(rows, m) };
+  const settings = graphSettings(job.spec.config, name);
+  const { m } = settings;
+  const graph = { ...settings, m0: 2 * m, entryRow: 0, maxLevel: 0, upperWords: upperWordsMax(rows, m) };
   return {
     name,
     dim: params.size,
@@ -121,11 +122,6 @@ function elementOf(job: BuildJob, name: string, params: VectorParams): ElementTy
     if (vector !== undefined) return vector.element;
   }
   return params.datatype === 'float16' ? 'f16' : params.datatype === 'uint8' ? 'u8' : 'f32';
-}
-
-function graphParams(config: CollectionConfig, params: VectorParams): { m: number; efConstruct: number } {
-  const merged = { ...config.hnsw_config, ...params.hnsw_config };
-  return { m: merged.m, efConstruct: merged.ef_construct };
 }
 
 function copyRows(draft: Draft, sources: readonly SegmentHandle[], selection: Selection): void {
@@ -173,7 +169,7 @@ async function buildVectors(
     const params = paramsByName.get(planned.name) as VectorParams;
     const task = {
       distance: params.distance,
-      ...graphParams(job.spec.config, params),
+      ...graphSettings(job.spec.config, planned.name),
       threads: job.threads,
       file: path.join(folder, `usearch.${vectors.length}`),
     };
@@ -245,6 +241,13 @@ function planOf(vector: VectorLayout, config: CollectionConfig): VectorPlan {
     distance: (vectorsByName(config.params.vectors).get(name) as VectorParams).distance,
     element,
     codes: codes && { scale: codes.scale, origin: codes.origin, exact: codes.exact },
-    graph: graph && { m: graph.m, m0: graph.m0, entryRow: graph.entryRow, maxLevel: graph.maxLevel, upperWords: graph.upperWords },
+    graph: graph && {
+      m: graph.m,
+      m0: graph.m0,
+      efConstruct: graph.efConstruct,
+      entryRow: graph.entryRow,
+      maxLevel: graph.maxLevel,
+      upperWords: graph.upperWords,
+    },
   };
 }

@@ -20,7 +20,7 @@ import {
   type TypeFidelity,
   typeFidelity,
 } from './element.js';
-import { connectivity, GraphBuilder } from './graph.js';
+import { GraphBuilder } from './graph.js';
 import { readFloatRange, readFloats, readSignedCodes, spreadRows } from './matrix.js';
 import { measureRecall } from './recall.js';
 import type { Selection } from './select-rows.js';
@@ -58,8 +58,8 @@ const ENCODE_ROWS = 4096;
 
 /** Words to reserve for the upper levels of a graph. A row has 1 / (m - 1) of them on average; chance stays far below this bound. */
 export function upperWordsMax(rows: number, m: number): number {
-  const levels = (1.5 * rows) / (connectivity(m) - 1) + 6 * Math.sqrt(rows) + 64;
-  return Math.ceil(levels) * (1 + connectivity(m));
+  const levels = (1.5 * rows) / (m - 1) + 6 * Math.sqrt(rows) + 64;
+  return Math.ceil(levels) * (1 + m);
 }
 
 /** Copies one vector's rows and their presence from the sources. Errors: `storage` where a source's originals are in a file. */

@@ -16,15 +16,6 @@ export interface GraphOptions {
   readonly threads: number;
 }
 
-/** usearch needs two links at least (a level is drawn with 1 / ln m), and a step's neighbours must fit in the scratch. */
-const M_MIN = 2;
-const M_MAX = 1024;
-
-/** Links per row of the upper levels that a graph is really built with. */
-export function connectivity(m: number): number {
-  return Math.min(M_MAX, Math.max(M_MIN, m));
-}
-
 /** Collects rows and becomes a graph. `add` blocks its thread while `threads` of usearch's own work. */
 export class GraphBuilder {
   private readonly index: InstanceType<typeof usearch.Index>;
@@ -34,8 +25,8 @@ export class GraphBuilder {
       dimensions: options.dim,
       metric: (options.metric === 'ip' ? usearch.MetricKind.IP : usearch.MetricKind.L2sq) as never,
       quantization: options.element as never,
-      connectivity: connectivity(options.m),
-      expansion_add: Math.max(1, options.efConstruct),
+      connectivity: options.m,
+      expansion_add: options.efConstruct,
       expansion_search: 1,
       multi: false,
     } as never);

@@ -139,8 +139,8 @@ export interface SegmentStats {
   readonly frozen: boolean;
   /** Source of a build that runs. */
   readonly building: boolean;
-  /** Sealed, and every vector has its graph (or is configured to have none: m = 0). */
-  readonly indexed: boolean;
+  /** What each graph was built with, by the vector's name. */
+  readonly graphs: readonly { readonly name: string; readonly m: number; readonly efConstruct: number }[];
   /** Live rows × vectors with a graph. */
   readonly indexedVectors: number;
   /** Payload fields that have a schema but no index file here yet. */

@@ -3,7 +3,6 @@
  * and can be made anew is left to a repair in the first transaction; everything else ends the opening by its name.
  */
 
-import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import type { FieldType } from '../../protocols/model/collection.js';
 import type { FieldCondition } from '../../protocols/model/filter.js';
@@ -73,14 +72,13 @@ async function loadSealedSegment(
   fields: readonly ManifestField[],
   warn: (message: string) => void,
 ): Promise<SegmentRows> {
-  const { handle, damagedFiles } = await loadSealed(segmentFolder(spec.folder, described.id), {
+  const { handle, damagedFiles, damages } = await loadSealed(segmentFolder(spec.folder, described.id), {
     slots: slotsOf(spec),
     onDiskPayload: spec.config.params.on_disk_payload,
     onDisk: (plan, rows) => staysOnDisk(plan, rows, spec.config),
     fields: new Map(fields.map((field) => [field.name, field.schema])),
   });
-  for (const file of damagedFiles)
-    warn(`${path.join(segmentFolder(spec.folder, described.id), file)} is damaged; it is left out until it is built again`);
+  for (const damage of damages) warn(`${damage}; it is built again`);
   const segment = new SegmentRows(handle, handle.rows);
   segment.damagedFiles = damagedFiles;
   loadDeletions(environment, segment);

@@ -12,7 +12,6 @@ import { rmSync } from 'node:fs';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import type { CollectionConfig, FieldSchema } from '../../protocols/model/collection.js';
-import { vectorsByName } from '../../protocols/model/collection.js';
 import type { LoggedOperation } from '../../protocols/operation-codec.js';
 import { initChecksum } from '../checksum.js';
 import type { BuildResult, BuildSources, ReplicaSpec, ReplicaStats, SegmentStats } from '../engine/messages.js';
@@ -408,7 +407,7 @@ export class ReplicaStore implements TransactionHost {
 
   stats(): ReplicaStats {
     const { segments, manifest, appliedOperation } = this.shape;
-    const stats = segments.map((segment) => segmentStats(segment, manifest.fields, this.spec.config));
+    const stats = segments.map((segment) => segmentStats(segment, manifest.fields));
     const fieldPoints = manifest.fields.map(({ name }): [string, number] => [
       name,
       segments.reduce((sum, segment) => sum + (segment.indexed.get(name)?.count ?? 0), 0),
@@ -477,12 +476,10 @@ function carryDeletions(source: SegmentRows, rowMap: Uint32Array, seq: number, b
   }
 }
 
-function segmentStats(segment: SegmentRows, fields: readonly ManifestField[], config: CollectionConfig): SegmentStats {
+function segmentStats(segment: SegmentRows, fields: readonly ManifestField[]): SegmentStats {
   const { handle, isAppendable, rows, live, damagedFiles } = segment;
   const vectors = handle.layout.vectors;
-  const graphs = vectors.filter((vector) => vector.graph !== null).length;
-  const configured = vectorsByName(config.params.vectors);
-  const wantsGraph = (name: string): boolean => (configured.get(name)?.hnsw_config?.m ?? config.hnsw_config.m) !== 0;
+  const graphs = vectors.flatMap(({ name, graph }) => (graph === null ? [] : [{ name, m: graph.m, efConstruct: graph.efConstruct }]));
   return {
     id: handle.id,
     kind: handle.kind,
@@ -491,8 +488,8 @@ function segmentStats(segment: SegmentRows, fields: readonly ManifestField[], co
     vectorBytes: rows * vectors.reduce((sum, vector) => sum + vector.dim * ELEMENT_BYTES[vector.element], 0),
     frozen: segment.room === 0,
     building: segment.building,
-    indexed: !isAppendable && vectors.every((vector) => vector.graph !== null || !wantsGraph(vector.name)),
-    indexedVectors: live * graphs,
+    graphs,
+    indexedVectors: live * graphs.length,
     missingFields: isAppendable
       ? []
       : fields.filter(({ name }) => !handle.fieldIndexes.some((index) => index.field === name)).map(({ name }) => name),

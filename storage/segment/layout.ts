@@ -34,6 +34,8 @@ export interface GraphLayout {
   /** Words in `upper`. */
   readonly upperWords: number;
   readonly m: number;
+  /** What it was built with: a collection with another setting now has it built again. */
+  readonly efConstruct: number;
   readonly entryRow: number;
   readonly maxLevel: number;
 }
@@ -95,6 +97,7 @@ export interface VectorPlan {
   readonly graph: {
     readonly m: number;
     readonly m0: number;
+    readonly efConstruct: number;
     readonly entryRow: number;
     readonly maxLevel: number;
     readonly upperWords: number;
@@ -159,6 +162,7 @@ export function segmentLayout(
           upper: take(plan.graph.upperWords * 4),
           upperWords: plan.graph.upperWords,
           m: plan.graph.m,
+          efConstruct: plan.graph.efConstruct,
           entryRow: plan.graph.entryRow,
           maxLevel: plan.graph.maxLevel,
         }

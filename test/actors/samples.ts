@@ -30,6 +30,8 @@ export function sampleConfig(optimizer: Partial<CollectionConfig['optimizer_conf
   };
 }
 
+const GRAPH = { name: '', m: 16, efConstruct: 100 };
+
 export function sampleSegment(segment: Partial<SegmentStats> = {}): SegmentStats {
   return {
     id: 1,
@@ -39,9 +41,9 @@ export function sampleSegment(segment: Partial<SegmentStats> = {}): SegmentStats
     vectorBytes: 0,
     frozen: false,
     building: false,
-    indexed: false,
     indexedVectors: 0,
     missingFields: [],
+    graphs: [],
     damagedFiles: [],
     ...segment,
   };
@@ -49,7 +51,15 @@ export function sampleSegment(segment: Partial<SegmentStats> = {}): SegmentStats
 
 /** A sealed segment whose vectors all have a graph. */
 export function indexedSegment(segment: Partial<SegmentStats> = {}): SegmentStats {
-  return sampleSegment({ kind: 'sealed', rows: 5000, vectorBytes: 80_000, frozen: true, indexed: true, indexedVectors: 5000, ...segment });
+  return sampleSegment({
+    kind: 'sealed',
+    rows: 5000,
+    vectorBytes: 80_000,
+    frozen: true,
+    graphs: [GRAPH],
+    indexedVectors: 5000,
+    ...segment,
+  });
 }
 
 /** An appendable segment that is large enough for a graph with `sampleConfig`. */

@@ -44,16 +44,16 @@ function segment(id: number, rows: number, facts: Partial<SegmentStats> = {}): S
     vectorBytes: rows * ROW_BYTES,
     frozen: true,
     building: false,
-    indexed: true,
     indexedVectors: rows,
     missingFields: [],
+    graphs: [{ name: '', m: 16, efConstruct: 100 }],
     damagedFiles: [],
     ...facts,
   };
 }
 
 const plain = (id: number, rows: number, facts: Partial<SegmentStats> = {}) =>
-  segment(id, rows, { indexed: false, indexedVectors: 0, ...facts });
+  segment(id, rows, { graphs: [], indexedVectors: 0, ...facts });
 const active = (id: number, rows: number, facts: Partial<SegmentStats> = {}) =>
   plain(id, rows, { kind: 'appendable', frozen: false, ...facts });
 const full = (id: number, rows: number, facts: Partial<SegmentStats> = {}) => plain(id, rows, { kind: 'appendable', ...facts });
@@ -178,9 +178,18 @@ test('a missing field index is built at once, also while writes or another build
   assert.equal(plan([active(1, 5, { missingFields: ['city'] })]), 'nothing to do');
 });
 
+test('a graph that was built with other settings is built again, smallest segment first, unless indexing is off', () => {
+  const made = (m: number, efConstruct: number) => ({ graphs: [{ name: '', m, efConstruct }] });
+  assert.equal(plan([segment(1, 20_000, made(16, 100))]), 'nothing to do');
+  assert.equal(plan([segment(1, 20_000, made(8, 100))], { quietMs: 0 }), 'reindex: 1 to one segment with a graph');
+  assert.equal(plan([segment(1, 30_000, made(16, 99)), segment(2, 20_000, made(0, 100))]), 'reindex: 2 to one segment with a graph');
+  assert.equal(plan([segment(1, 20_000, made(8, 100)), segment(2, 90_000)], { running: [2] }), 'nothing to do');
+  assert.equal(plan([segment(1, 20_000, made(8, 100))], { optimizers: { indexing_threshold: 0 } }), 'nothing to do');
+});
+
 test('a damaged graph or codes are built again, a damaged field index counts as missing', () => {
   assert.equal(
-    plan([segment(1, 20_000, { indexed: false, indexedVectors: 0, damagedFiles: ['graph.0'] })]),
+    plan([segment(1, 20_000, { graphs: [], indexedVectors: 0, damagedFiles: ['graph.0'] })]),
     'repair: 1 to one segment with a graph',
   );
   assert.equal(plan([segment(1, 20_000, { damagedFiles: ['codes.0'] })], { quietMs: 0 }), 'repair: 1 to one segment with a graph');

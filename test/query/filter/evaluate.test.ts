@@ -119,6 +119,14 @@ test('a new index on a field makes cached answers about it void', () => {
   assert.deepEqual(evaluate(filter, sourceOf(rows, new Map([['i', { type: 'integer' }]]), 'sealed'), cache), [0]);
 });
 
+test('a new index on a field within an array makes cached answers of nested conditions about it void', () => {
+  const rows = rowsWith({ diet: [{ food: 'meat' }, { likes: true }] });
+  const cache = new FilterCache(1e6).scope('segment');
+  const filter = wire({ must: [{ nested: { key: 'diet', filter: { must: [{ is_empty: { key: 'likes' } }] } } }] });
+  assert.deepEqual(evaluate(filter, sourceOf(rows), cache), [0]);
+  assert.deepEqual(evaluate(filter, sourceOf(rows, new Map([['diet[].likes', { type: 'bool' }]]), 'sealed'), cache), []);
+});
+
 test('the checkpoint can stop the reading of payloads', () => {
   const source = {
     ...sourceOf(rowsWith(...Array.from({ length: 1000 }, () => ({ a: 1 })))),

@@ -6,7 +6,7 @@ import { idColumns, sortOrder } from '../../../storage/segment/ids.js';
 import { type GraphLayout, LIVE, residentOffset, segmentLayout, segmentMemory } from '../../../storage/segment/layout.js';
 import { makeSource, randomFrom } from './fixture.js';
 
-const GRAPH = { m: 2, m0: 4, entryRow: 2, maxLevel: 1, upperWords: 6 };
+const GRAPH = { m: 2, m0: 4, efConstruct: 100, entryRow: 2, maxLevel: 1, upperWords: 6 };
 
 /** A draft of rows whose id is their number; links: neighbours on level 0 of each row. */
 function draftOf(links: readonly (readonly number[])[], upper: ReadonlyMap<number, readonly number[]> = new Map()) {

@@ -82,8 +82,8 @@ test('rows of an appendable segment are sealed with their payloads, and deletion
   const sealed = stats.segments.find(({ kind }) => kind === 'sealed');
   assert.equal(stats.points, ROWS - 4);
   assert.deepEqual(
-    [sealed?.rows, sealed?.deleted, sealed?.indexed, sealed?.missingFields, sealed?.damagedFiles],
-    [ROWS - 2, 4, true, [], []],
+    [sealed?.rows, sealed?.deleted, sealed?.graphs.length, sealed?.missingFields, sealed?.damagedFiles],
+    [ROWS - 2, 4, 1, [], []],
   );
   const deletedAt = new Uint32Array(result.handle.memory.buffer, result.handle.layout.deletedAt, result.handle.rows);
   for (const id of [10, 11, 12, 13]) assert.ok((deletedAt[findRow(result.handle, id) as number] as number) < LIVE);

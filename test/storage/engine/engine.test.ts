@@ -93,8 +93,8 @@ test('searches and writes go on while a segment is built, and nothing is lost', 
   for (const ids of during) assert.deepEqual(ids, nearest(probe, live));
   assert.deepEqual(await found({ query: probe, limit: 5 }), nearest(probe, live));
   assert.deepEqual(await read('count', {}), { count: 1197 });
-  const shape = pool.stats(key)?.segments.map(({ kind, indexed }) => `${kind} ${indexed}`);
-  assert.deepEqual(shape?.sort(), ['appendable false', 'sealed true']);
+  const shape = pool.stats(key)?.segments.map(({ kind, graphs }) => `${kind} ${graphs.length}`);
+  assert.deepEqual(shape?.sort(), ['appendable 0', 'sealed 1']);
   const filter = { must: [{ key: 'even', match: { value: true } }] };
   assert.deepEqual(
     await found({ query: probe, limit: 5, filter }),

@@ -19,7 +19,7 @@ export const PLANS: readonly VectorPlan[] = [
     distance: 'Cosine',
     element: 'f32',
     codes: { scale: 0.1, origin: -1.25, exact: false },
-    graph: { m: 4, m0: 8, entryRow: 3, maxLevel: 1, upperWords: 10 },
+    graph: { m: 4, m0: 8, efConstruct: 100, entryRow: 3, maxLevel: 1, upperWords: 10 },
   },
   { name: 'a/../b ü', dim: 3, distance: 'Manhattan', element: 'u8', codes: null, graph: null },
 ];

@@ -6,7 +6,7 @@ import { staysOnDisk } from '../../../storage/segment/residence.js';
 import { makeConfig } from '../build/fixture.js';
 
 const CODES = { scale: 1, origin: 0, exact: false };
-const GRAPH = { m: 4, m0: 8, entryRow: 0, maxLevel: 0, upperWords: 0 };
+const GRAPH = { m: 4, m0: 8, efConstruct: 100, entryRow: 0, maxLevel: 0, upperWords: 0 };
 const PLAN: VectorPlan = { name: '', dim: 256, distance: 'Dot', element: 'f32', codes: CODES, graph: GRAPH };
 
 /** 100 rows: 100 kB. */
