@@ -7,9 +7,9 @@
  * |-----------|----------------------------------------------------------|-------|
  * | `meta`    | `state`                                                  | state record (below), then its xxHash64 |
  * | `meta`    | `manifest`                                               | sealed JSON: segments, fields, next numbers (`manifest.ts`) |
- * | `wal`     | operation number u64 BE                                  | entry (`../record-files.ts`) of a sealed operation (`protocols/operation-codec.ts`) |
+ * | `wal`     | operation number u64 BE                                  | sealed operation (`protocols/operation-codec.ts`) |
  * | `ids`     | segment u32 BE, kind u8, id 16 bytes BE                  | row u32 LE (appendable segments; live points only) |
- * | `rows`    | segment u32 BE, first row u32 BE                         | entry of a sealed chunk of rows (`chunk.ts`): ids, versions, vectors (appendable) |
+ * | `rows`    | segment u32 BE, first row u32 BE                         | sealed chunk of rows (`chunk.ts`): ids, versions, vectors (appendable) |
  * | `payload` | segment u32 BE, row u32 BE                               | checked JSON text (appendable; an empty payload has no record) |
  * | `index`   | segment u32 BE, field number u16 BE, term, block u32 BE  | checked row numbers within the block, u16 LE, ascending (appendable) |
  * | `deleted` | segment u32 BE, block u32 BE                             | checked 512 bytes: bits of 4096 rows |
