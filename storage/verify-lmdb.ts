@@ -13,10 +13,9 @@ import { fileURLToPath } from 'node:url';
 import { errorFacts } from '../protocols/errors.js';
 import { initChecksum } from './checksum.js';
 import { DATABASES, type DatabaseName, SnapshotReader } from './lmdb.js';
-import { verifyEntry } from './record-files.js';
 import { isMarkedMade } from './replica/made-file.js';
 import { decodeManifest } from './replica/manifest.js';
-import { damagedRecord, decodeState, MANIFEST_KEY, operationOfKey, STATE_KEY, uncheck } from './replica/records.js';
+import { damagedRecord, decodeState, MANIFEST_KEY, operationOfKey, STATE_KEY, uncheck, unseal } from './replica/records.js';
 
 const CHILD_ARGUMENT = 'verify-lmdb';
 /** A walk that takes longer than this and a second for each 10 MB goes in circles. */
@@ -138,10 +137,10 @@ const LAST_KEY = Buffer.alloc(64, 0xff);
 
 function verifyRecord(database: DatabaseName, key: Uint8Array, value: Uint8Array, applied: number): void {
   const name = `${database}/${Buffer.from(key).toString('hex')}`;
-  if (database === 'rows') verifyEntry(value, name);
+  if (database === 'rows') unseal(value, name);
   else if (database === 'deleted') uncheck(value, name);
   // What is applied is kept for other replicas only.
-  else if (database === 'wal' && operationOfKey(key) > applied) verifyEntry(value, name);
+  else if (database === 'wal' && operationOfKey(key) > applied) unseal(value, name);
 }
 
 function missing(name: string): never {

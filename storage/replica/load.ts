@@ -9,7 +9,6 @@ import type { FieldCondition } from '../../protocols/model/filter.js';
 import { emptyBits, forEachBit, unite } from '../../query/filter/bits.js';
 import type { ReplicaSpec } from '../engine/messages.js';
 import { afterPrefix, type Environment } from '../lmdb.js';
-import type { RecordFiles } from '../record-files.js';
 import { openFieldIndex } from '../segment/index/open.js';
 import { staysOnDisk } from '../segment/residence.js';
 import { loadSealed, segmentFolder } from '../segment/sealed.js';
@@ -25,6 +24,7 @@ import {
   STATE_KEY,
   type StateRecord,
   segmentPrefix,
+  unseal,
   writeIdKey,
 } from './records.js';
 import { makeAppendable, SegmentRows } from './segment-rows.js';
@@ -45,12 +45,7 @@ export interface LoadedReplica {
 }
 
 /** Reads a replica's segments and state. Errors: `storage`, naming the file or record. */
-export async function loadReplica(
-  environment: Environment,
-  chunks: RecordFiles,
-  spec: ReplicaSpec,
-  warn: (message: string) => void,
-): Promise<LoadedReplica> {
+export async function loadReplica(environment: Environment, spec: ReplicaSpec, warn: (message: string) => void): Promise<LoadedReplica> {
   const record = environment.get('meta', STATE_KEY);
   if (record === undefined) throw damagedRecord('meta/state');
   const state = decodeState(record);
@@ -59,9 +54,8 @@ export async function loadReplica(
   const repairs: ((transaction: Transaction) => void)[] = [];
   for (const described of manifest.segments) {
     if (described.kind === 'sealed') segments.push(await loadSealedSegment(environment, spec, described, manifest.fields, warn));
-    else segments.push(loadAppendable(environment, chunks, spec, described, state, manifest.fields, repairs, warn));
+    else segments.push(loadAppendable(environment, spec, described, state, manifest.fields, repairs, warn));
   }
-  chunks.clean(new Set(manifest.dropped));
   const { generation, commit, appliedOperation } = state;
   return {
     shape: { segments, manifest, generation, commit, appliedOperation },
@@ -94,7 +88,6 @@ async function loadSealedSegment(
 
 function loadAppendable(
   environment: Environment,
-  chunks: RecordFiles,
   spec: ReplicaSpec,
   described: ManifestSegment,
   state: StateRecord,
@@ -108,8 +101,7 @@ function loadAppendable(
   for (const { key, value } of environment.range('rows', prefix, afterPrefix(prefix))) {
     const name = `rows/${described.id}/${segment.rows}`;
     if (Buffer.compare(key, rowKey(described.id, segment.rows)) !== 0) throw damagedRecord(name);
-    chunks.note(value, name);
-    const added = segment.loadChunk(chunks.get(value, name));
+    const added = segment.loadChunk(unseal(value, name));
     if (added === null) throw damagedRecord(name);
     payloads += added;
   }

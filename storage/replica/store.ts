@@ -16,7 +16,6 @@ import type { LoggedOperation } from '../../protocols/operation-codec.js';
 import { initChecksum } from '../checksum.js';
 import type { BuildResult, BuildSources, ReplicaSpec, ReplicaStats, SegmentStats } from '../engine/messages.js';
 import { afterPrefix, Environment, LmdbError } from '../lmdb.js';
-import { RecordFiles } from '../record-files.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
 import { ELEMENT_BYTES } from '../segment/layout.js';
 import { closeSegmentFiles } from '../segment/payload-file.js';
@@ -56,12 +55,6 @@ const PURGE_RECORDS = 4096;
 const PURGED_DATABASES = ['rows', 'ids', 'payload', 'index', 'deleted'] as const;
 const NOT_TAKEN = 0xffff_ffff;
 
-/** Large records beside LMDB. */
-interface RecordFolders {
-  readonly chunks: RecordFiles;
-  readonly wal: RecordFiles;
-}
-
 /** A segment that left the set and may go when no reader is before `generation` any more. */
 interface RetiredSegment {
   readonly generation: number;
@@ -70,7 +63,6 @@ interface RetiredSegment {
 
 export class ReplicaStore implements TransactionHost {
   readonly environment: Environment;
-  readonly chunks: RecordFiles;
   readonly openCommit: number;
   private spec: ReplicaSpec;
   private shape: ReplicaShape;
@@ -90,13 +82,11 @@ export class ReplicaStore implements TransactionHost {
     spec: ReplicaSpec,
     private readonly hooks: ReplicaHooks,
     environment: Environment,
-    private readonly records: RecordFolders,
     wal: WriteAheadLog,
     shape: ReplicaShape,
   ) {
     this.spec = spec;
     this.environment = environment;
-    this.chunks = records.chunks;
     this.wal = wal;
     this.shape = shape;
     this.openCommit = shape.commit;
@@ -114,18 +104,16 @@ export class ReplicaStore implements TransactionHost {
     await initChecksum();
     if (damaged !== null) throw new TroupeError('storage', damaged);
     const environment = Environment.open(path.join(spec.folder, 'lmdb'), writeFirstRecords);
-    const records = { chunks: new RecordFiles(path.join(spec.folder, 'rows')), wal: new RecordFiles(path.join(spec.folder, 'wal')) };
     try {
       if (environment.isNew && isMarkedMade(spec.folder))
         throw new TroupeError('storage', `${path.join(spec.folder, 'lmdb', 'data.mdb')} is missing or empty`);
-      const loaded = await loadReplica(environment, records.chunks, spec, (message) => hooks.warn(message));
-      const store = new ReplicaStore(spec, hooks, environment, records, new WriteAheadLog(environment, records.wal), loaded.shape);
+      const loaded = await loadReplica(environment, spec, (message) => hooks.warn(message));
+      const store = new ReplicaStore(spec, hooks, environment, new WriteAheadLog(environment), loaded.shape);
       cleanSegmentFolders(spec.folder, new Set(loaded.shape.segments.map((segment) => segment.id)));
       store.begin(loaded.repair);
       markMade(spec.folder);
       return store;
     } catch (error) {
-      closeRecords(records);
       await environment.close();
       throw error;
     }
@@ -166,7 +154,6 @@ export class ReplicaStore implements TransactionHost {
     try {
       this.environment.write(() => {
         for (const { operation, logged } of numbered) this.wal.append(operation, logged);
-        this.records.wal.sync();
       });
     } catch (error) {
       this.wal.forget();
@@ -255,18 +242,14 @@ export class ReplicaStore implements TransactionHost {
         const changed = change(transaction);
         this.wal.trim(transaction.appliedOperation, this.spec.config.wal_config.wal_capacity_mb * 2 ** 20);
         transaction.flush();
-        this.records.wal.sync();
-        this.chunks.sync();
         return changed;
       });
     } catch (error) {
       transaction.undo();
       this.wal.forget();
-      this.chunks.forget();
       throw error;
     }
     this.wal.keep();
-    this.chunks.keep();
     this.shape = transaction.shape;
     this.commits++;
     if (transaction.hasNewGeneration) this.hooks.published(this.shape.generation);
@@ -392,7 +375,6 @@ export class ReplicaStore implements TransactionHost {
       return true;
     });
     if (finished) {
-      this.chunks.remove(segment);
       this.purging.shift();
       this.shape = { ...this.shape, manifest: this.manifestWithout(segment) };
     }
@@ -447,7 +429,6 @@ export class ReplicaStore implements TransactionHost {
   async close(): Promise<void> {
     for (const segment of this.shape.segments) if (!segment.isAppendable) closeSegmentFiles(segment.handle);
     for (const { handle } of this.retiring) if (handle.kind === 'sealed') closeSegmentFiles(handle);
-    closeRecords(this.records);
     await this.environment.close();
   }
 
@@ -456,11 +437,6 @@ export class ReplicaStore implements TransactionHost {
     if (segment === undefined) throw new TroupeError('conflict', `there is no segment ${id}`);
     return segment;
   }
-}
-
-function closeRecords({ chunks, wal }: RecordFolders): void {
-  chunks.close();
-  wal.close();
 }
 
 // ------------------------------------------------------------------ applying

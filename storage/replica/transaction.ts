@@ -15,7 +15,6 @@ import { forEachBit } from '../../query/filter/bits.js';
 import { evaluateFilter } from '../../query/filter/evaluate.js';
 import type { FieldIndex, FilterSource } from '../../query/filter/source.js';
 import { afterPrefix, type Environment } from '../lmdb.js';
-import type { RecordFiles } from '../record-files.js';
 import type { SegmentSet } from '../segment/handle.js';
 import { findRow } from '../segment/ids.js';
 import { openFieldIndex } from '../segment/index/open.js';
@@ -56,8 +55,6 @@ export interface ReplicaShape {
 /** What a transaction needs of its replica. */
 export interface TransactionHost {
   readonly environment: Environment;
-  /** Row chunks of appendable segments; a file for each segment. */
-  readonly chunks: RecordFiles;
   readonly openCommit: number;
   /** A number that no set before had, committed or not. */
   nextGeneration(): number;
@@ -280,9 +277,8 @@ export class Transaction {
   flush(): void {
     this.flushIndex();
     for (const [segment, { from, payloads }] of this.appended) {
-      if (segment.rows === from) continue;
-      const chunk = seal(segment.encodeChunk(from, segment.rows, payloads, SEAL_BYTES));
-      this.environment.put('rows', rowKey(segment.id, from), this.host.chunks.put(segment.id, chunk));
+      if (segment.rows > from)
+        this.environment.put('rows', rowKey(segment.id, from), seal(segment.encodeChunk(from, segment.rows, payloads, SEAL_BYTES)));
     }
     for (const [segment, blocks] of this.deletedBlocks) {
       for (const block of blocks) this.environment.put('deleted', rowKey(segment.id, block), segment.deletedBlock(block));
