@@ -1,7 +1,8 @@
 /**
  * Checks replicas' LMDB files before the node opens them, in a child process: LMDB trusts its file, and a damaged one
  * can end the process that reads it. The child walks every database and checks every checksum that must hold for the
- * replica to be opened; what can be made anew (ids, indexes), or concerns a single answer (payloads), is left to the store.
+ * replica to be opened; what can be made anew (ids, indexes), or concerns a single answer (payloads), is left to the store;
+ * so are the files that records point at, which cannot harm who reads them and are named by the store.
  *
  * This file is both sides: `verifyReplicas` starts itself as the child.
  */

@@ -1,5 +1,5 @@
 /**
- * Reads a replica from its folder: appendable segments from LMDB's chunks, sealed ones from their files. What is damaged
+ * Reads a replica from its folder: appendable segments from the chunks that LMDB points at, sealed ones from their files. What is damaged
  * and can be made anew is left to a repair in the first transaction; everything else ends the opening by its name.
  */
 
@@ -7,6 +7,7 @@ import { TroupeError } from '../../protocols/errors.js';
 import type { FieldType } from '../../protocols/model/collection.js';
 import type { FieldCondition } from '../../protocols/model/filter.js';
 import { emptyBits, forEachBit, unite } from '../../query/filter/bits.js';
+import type { AppendFolder } from '../append-file.js';
 import type { ReplicaSpec } from '../engine/messages.js';
 import { afterPrefix, type Environment } from '../lmdb.js';
 import { openFieldIndex } from '../segment/index/open.js';
@@ -24,10 +25,10 @@ import {
   STATE_KEY,
   type StateRecord,
   segmentPrefix,
-  unseal,
   writeIdKey,
 } from './records.js';
 import { makeAppendable, SegmentRows } from './segment-rows.js';
+import { loadValue } from './stored-value.js';
 import type { ReplicaShape, Transaction } from './transaction.js';
 
 const EMPTY_MANIFEST: Manifest = { segments: [], fields: [], nextSegment: 1, nextField: 1, dropped: [] };
@@ -45,7 +46,12 @@ export interface LoadedReplica {
 }
 
 /** Reads a replica's segments and state. Errors: `storage`, naming the file or record. */
-export async function loadReplica(environment: Environment, spec: ReplicaSpec, warn: (message: string) => void): Promise<LoadedReplica> {
+export async function loadReplica(
+  environment: Environment,
+  rowFiles: AppendFolder,
+  spec: ReplicaSpec,
+  warn: (message: string) => void,
+): Promise<LoadedReplica> {
   const record = environment.get('meta', STATE_KEY);
   if (record === undefined) throw damagedRecord('meta/state');
   const state = decodeState(record);
@@ -54,8 +60,9 @@ export async function loadReplica(environment: Environment, spec: ReplicaSpec, w
   const repairs: ((transaction: Transaction) => void)[] = [];
   for (const described of manifest.segments) {
     if (described.kind === 'sealed') segments.push(await loadSealedSegment(environment, spec, described, manifest.fields, warn));
-    else segments.push(loadAppendable(environment, spec, described, state, manifest.fields, repairs, warn));
+    else segments.push(loadAppendable(environment, rowFiles, spec, described, state, manifest.fields, repairs, warn));
   }
+  rowFiles.settle();
   const { generation, commit, appliedOperation } = state;
   return {
     shape: { segments, manifest, generation, commit, appliedOperation },
@@ -88,6 +95,7 @@ async function loadSealedSegment(
 
 function loadAppendable(
   environment: Environment,
+  rowFiles: AppendFolder,
   spec: ReplicaSpec,
   described: ManifestSegment,
   state: StateRecord,
@@ -101,7 +109,7 @@ function loadAppendable(
   for (const { key, value } of environment.range('rows', prefix, afterPrefix(prefix))) {
     const name = `rows/${described.id}/${segment.rows}`;
     if (Buffer.compare(key, rowKey(described.id, segment.rows)) !== 0) throw damagedRecord(name);
-    const added = segment.loadChunk(unseal(value, name));
+    const added = segment.loadChunk(loadValue(rowFiles, value, name, `rows of segment ${described.id} from ${segment.rows} on`));
     if (added === null) throw damagedRecord(name);
     payloads += added;
   }

@@ -1,25 +1,46 @@
-/** The file that says a replica was made to the end. */
+/** The file that says a replica was made to the end, and of which format it is. */
 
-import { closeSync, existsSync, fsyncSync, openSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
 import path from 'node:path';
-import { syncFolder } from '../segment/file.js';
+import { TroupeError } from '../../protocols/errors.js';
+import { publishByRename } from '../segment/file.js';
 
 /** Says that the replica's LMDB file has been made, and of which format the replica is. */
 const MADE_FILE = 'format.json';
+
+/** 2: large values lie in files beside LMDB. */
+const FORMAT = 2;
 
 export function isMarkedMade(folder: string): boolean {
   return existsSync(path.join(folder, MADE_FILE));
 }
 
-/** Without this, an LMDB file that was lost or cut to nothing would be taken for one that was never made. */
+/** Refuses a replica of another format. Errors: `storage`. */
+export function checkFormat(folder: string): void {
+  if (!isMarkedMade(folder)) return;
+  const file = path.join(folder, MADE_FILE);
+  let format: unknown;
+  try {
+    ({ format } = JSON.parse(readFileSync(file, 'utf8')) as { format: unknown });
+  } catch (error) {
+    throw new TroupeError('storage', `${file} is damaged`, { cause: error });
+  }
+  if (format !== FORMAT) throw new TroupeError('storage', `${file}: unknown format ${String(format)}; this release reads format ${FORMAT}`);
+}
+
+/**
+ * Without this, an LMDB file that was lost or cut to nothing would be taken for one that was never made. The file comes
+ * into being by a rename, as an empty one would be taken for damaged.
+ */
 export function markMade(folder: string): void {
   if (isMarkedMade(folder)) return;
-  const fd = openSync(path.join(folder, MADE_FILE), 'w');
+  const file = path.join(folder, MADE_FILE);
+  const fd = openSync(`${file}.tmp`, 'w');
   try {
-    writeSync(fd, '{"format":1}\n');
+    writeSync(fd, `${JSON.stringify({ format: FORMAT })}\n`);
     fsyncSync(fd);
   } finally {
     closeSync(fd);
   }
-  syncFolder(folder);
+  publishByRename(`${file}.tmp`, file);
 }

@@ -7,19 +7,22 @@
  * |-----------|----------------------------------------------------------|-------|
  * | `meta`    | `state`                                                  | state record (below), then its xxHash64 |
  * | `meta`    | `manifest`                                               | sealed JSON: segments, fields, next numbers (`manifest.ts`) |
- * | `wal`     | operation number u64 BE                                  | sealed operation (`protocols/operation-codec.ts`) |
+ * | `wal`     | operation number u64 BE                                  | stored operation (`protocols/operation-codec.ts`), in file `wal/<an operation>` |
  * | `ids`     | segment u32 BE, kind u8, id 16 bytes BE                  | row u32 LE (appendable segments; live points only) |
- * | `rows`    | segment u32 BE, first row u32 BE                         | sealed chunk of rows (`chunk.ts`): ids, versions, vectors (appendable) |
+ * | `rows`    | segment u32 BE, first row u32 BE                         | stored chunk of rows (`segment-rows.ts`): ids, versions, vectors (appendable), in file `rows/<segment>` |
  * | `payload` | segment u32 BE, row u32 BE                               | checked JSON text (appendable; an empty payload has no record) |
  * | `index`   | segment u32 BE, field number u16 BE, term, block u32 BE  | checked row numbers within the block, u16 LE, ascending (appendable) |
  * | `deleted` | segment u32 BE, block u32 BE                             | checked 512 bytes: bits of 4096 rows |
  *
  * `sealed`: u64 LE xxHash64 of what follows, then that. `checked`: u32 LE xxHash32 of what follows, then that.
+ * `stored`: sealed u32 LE kind, u32 0, then the value (kind 0), or u64 LE each (kind 1): file number, offset, length and
+ * xxHash64 of the value, which lies in that file (`stored-value.ts` says which values do).
  * `ids` values need no checksum: the row they name holds the id again.
  */
 
 import { TroupeError } from '../../protocols/errors.js';
 import { idKind, type PointId, writeIdWords } from '../../protocols/model/point-id.js';
+import type { Place } from '../append-file.js';
 import { checksum32, checksum64 } from '../checksum.js';
 
 /** The state record: what a reader needs at the start of every query. */
@@ -129,6 +132,51 @@ export function unseal(record: Uint8Array, name: string): Uint8Array {
   if (new DataView(record.buffer, record.byteOffset, SEAL_BYTES).getBigUint64(0, true) !== checksum64(body)) throw damagedRecord(name);
   return body;
 }
+
+// ------------------------------------------------------------------ stored values
+
+/** Bytes that `inlineValue` needs in front of a value. */
+export const VALUE_HEAD_BYTES = SEAL_BYTES + 8;
+
+const INLINE = 0;
+const PLACED = 1;
+const PLACED_BYTES = 32;
+
+/** The record of a value that lies in it, behind `VALUE_HEAD_BYTES` free bytes. */
+export function inlineValue(reserved: Uint8Array): Uint8Array {
+  new DataView(reserved.buffer, reserved.byteOffset + SEAL_BYTES, 8).setUint32(0, INLINE, true);
+  return seal(reserved);
+}
+
+/** The record of a value that lies in a file. */
+export function placedValue({ file, offset, length, checksum }: Place): Uint8Array {
+  const record = new Uint8Array(VALUE_HEAD_BYTES + PLACED_BYTES);
+  const view = new DataView(record.buffer);
+  view.setUint32(SEAL_BYTES, PLACED, true);
+  view.setBigUint64(VALUE_HEAD_BYTES, BigInt(file), true);
+  view.setBigUint64(VALUE_HEAD_BYTES + 8, BigInt(offset), true);
+  view.setBigUint64(VALUE_HEAD_BYTES + 16, BigInt(length), true);
+  view.setBigUint64(VALUE_HEAD_BYTES + 24, checksum, true);
+  return seal(record);
+}
+
+/** The value of a record (a view on it), or where it lies. Errors: `storage`. */
+export function decodeValue(record: Uint8Array, name: string): Uint8Array | Place {
+  const body = unseal(record, name);
+  if (body.length < 8) throw damagedRecord(name);
+  const view = new DataView(body.buffer, body.byteOffset, body.length);
+  const kind = view.getUint32(0, true);
+  if (kind === INLINE) return body.subarray(8);
+  if (kind !== PLACED || body.length !== 8 + PLACED_BYTES) throw damagedRecord(name);
+  return {
+    file: Number(view.getBigUint64(8, true)),
+    offset: Number(view.getBigUint64(16, true)),
+    length: Number(view.getBigUint64(24, true)),
+    checksum: view.getBigUint64(32, true),
+  };
+}
+
+// ------------------------------------------------------------------ small checksums
 
 const CHECK_BYTES = 4;
 

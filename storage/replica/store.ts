@@ -13,6 +13,7 @@ import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import type { CollectionConfig, FieldSchema } from '../../protocols/model/collection.js';
 import type { LoggedOperation } from '../../protocols/operation-codec.js';
+import { AppendError, AppendFolder } from '../append-file.js';
 import { initChecksum } from '../checksum.js';
 import type { BuildResult, BuildSources, ReplicaSpec, ReplicaStats, SegmentStats } from '../engine/messages.js';
 import { afterPrefix, Environment, LmdbError } from '../lmdb.js';
@@ -23,7 +24,7 @@ import { cleanSegmentFolders } from '../segment/sealed.js';
 import { WriteAheadLog } from '../wal.js';
 import { applyOperation } from './apply.js';
 import { loadReplica, slotsOf, trackSealedFields, writeFirstRecords } from './load.js';
-import { isMarkedMade, markMade } from './made-file.js';
+import { checkFormat, isMarkedMade, markMade } from './made-file.js';
 import { encodeManifest, type Manifest, type ManifestField } from './manifest.js';
 import { MANIFEST_KEY, segmentPrefix } from './records.js';
 import { makeAppendable, SegmentRows } from './segment-rows.js';
@@ -63,6 +64,7 @@ interface RetiredSegment {
 
 export class ReplicaStore implements TransactionHost {
   readonly environment: Environment;
+  readonly rowFiles: AppendFolder;
   readonly openCommit: number;
   private spec: ReplicaSpec;
   private shape: ReplicaShape;
@@ -82,11 +84,13 @@ export class ReplicaStore implements TransactionHost {
     spec: ReplicaSpec,
     private readonly hooks: ReplicaHooks,
     environment: Environment,
+    rowFiles: AppendFolder,
     wal: WriteAheadLog,
     shape: ReplicaShape,
   ) {
     this.spec = spec;
     this.environment = environment;
+    this.rowFiles = rowFiles;
     this.wal = wal;
     this.shape = shape;
     this.openCommit = shape.commit;
@@ -102,13 +106,17 @@ export class ReplicaStore implements TransactionHost {
    */
   static async open(spec: ReplicaSpec, damaged: string | null, hooks: ReplicaHooks): Promise<ReplicaStore> {
     await initChecksum();
+    checkFormat(spec.folder);
     if (damaged !== null) throw new TroupeError('storage', damaged);
     const environment = Environment.open(path.join(spec.folder, 'lmdb'), writeFirstRecords);
     try {
       if (environment.isNew && isMarkedMade(spec.folder))
         throw new TroupeError('storage', `${path.join(spec.folder, 'lmdb', 'data.mdb')} is missing or empty`);
-      const loaded = await loadReplica(environment, spec, (message) => hooks.warn(message));
-      const store = new ReplicaStore(spec, hooks, environment, new WriteAheadLog(environment), loaded.shape);
+      const warn = (message: string): void => hooks.warn(message);
+      const rowFiles = new AppendFolder(path.join(spec.folder, 'rows'));
+      const loaded = await loadReplica(environment, rowFiles, spec, warn);
+      const wal = new WriteAheadLog(environment, new AppendFolder(path.join(spec.folder, 'wal')), warn);
+      const store = new ReplicaStore(spec, hooks, environment, rowFiles, wal, loaded.shape);
       cleanSegmentFolders(spec.folder, new Set(loaded.shape.segments.map((segment) => segment.id)));
       store.begin(loaded.repair);
       markMade(spec.folder);
@@ -151,16 +159,9 @@ export class ReplicaStore implements TransactionHost {
   /** Puts operations in the WAL, on disk on return, to be applied by the next `apply`. Returns their numbers. Errors: `storage`; nothing is logged then. */
   log(operations: readonly LoggedOperation[]): number[] {
     const numbered = this.number(operations);
-    try {
-      this.environment.write(() => {
-        for (const { operation, logged } of numbered) this.wal.append(operation, logged);
-      });
-    } catch (error) {
-      this.wal.forget();
-      throw error;
-    }
-    this.wal.keep();
-    this.commits++;
+    this.commit(() => {
+      for (const { operation, logged } of numbered) this.wal.append(operation, logged, this.walCapacity);
+    });
     this.lastOperation += numbered.length;
     this.backlog.push(...numbered);
     return numbered.map(({ operation }) => operation);
@@ -179,7 +180,7 @@ export class ReplicaStore implements TransactionHost {
       this.backlog = [];
       return outcomes.slice(outcomes.length - numbered.length);
     } catch (error) {
-      if (error instanceof LmdbError) return numbered.map(({ operation }) => ({ operation, error }));
+      if (isRefusal(error)) return numbered.map(({ operation }) => ({ operation, error }));
       return this.applyOneByOne(operations, error);
     }
   }
@@ -190,7 +191,7 @@ export class ReplicaStore implements TransactionHost {
 
   private applyTogether(logged: readonly NumberedOperation[], unlogged: readonly NumberedOperation[]): Outcome[] {
     const outcomes = this.transact((transaction) => {
-      for (const { operation, logged: operationToLog } of unlogged) this.wal.append(operation, operationToLog);
+      for (const { operation, logged: operationToLog } of unlogged) this.wal.append(operation, operationToLog, this.walCapacity);
       return applyAll(transaction, [...logged, ...unlogged]);
     });
     this.lastOperation += unlogged.length;
@@ -206,7 +207,7 @@ export class ReplicaStore implements TransactionHost {
       try {
         this.applyTogether([next], []);
       } catch (error) {
-        if (error instanceof LmdbError) return operations.map(() => ({ operation: 0, error }));
+        if (isRefusal(error)) return operations.map(() => ({ operation: 0, error }));
         this.hooks.warn(`operation ${next.operation} cannot be applied and is passed over: ${textOf(error)}`);
         this.transact((transaction) => {
           transaction.appliedOperation = next.operation;
@@ -238,22 +239,44 @@ export class ReplicaStore implements TransactionHost {
     const transaction = new Transaction(this, this.shape);
     let result: T;
     try {
-      result = this.environment.write(() => {
+      result = this.commit(() => {
         const changed = change(transaction);
-        this.wal.trim(transaction.appliedOperation, this.spec.config.wal_config.wal_capacity_mb * 2 ** 20);
+        this.wal.trim(transaction.appliedOperation, this.walCapacity);
         transaction.flush();
         return changed;
       });
     } catch (error) {
       transaction.undo();
+      throw error;
+    }
+    this.shape = transaction.shape;
+    if (transaction.hasNewGeneration) this.hooks.published(this.shape.generation);
+    return result;
+  }
+
+  /** Runs `action` in one LMDB transaction. The files it wrote are on disk before the commit, whose records point at them. */
+  private commit<T>(action: () => T): T {
+    let result: T;
+    try {
+      result = this.environment.write(() => {
+        const done = action();
+        this.wal.files.sync();
+        this.rowFiles.sync();
+        return done;
+      });
+    } catch (error) {
       this.wal.forget();
+      this.rowFiles.forget();
       throw error;
     }
     this.wal.keep();
-    this.shape = transaction.shape;
+    this.rowFiles.keep();
     this.commits++;
-    if (transaction.hasNewGeneration) this.hooks.published(this.shape.generation);
     return result;
+  }
+
+  private get walCapacity(): number {
+    return this.spec.config.wal_config.wal_capacity_mb * 2 ** 20;
   }
 
   // ---------------------------------------------------------------- host of transactions
@@ -358,6 +381,7 @@ export class ReplicaStore implements TransactionHost {
     this.retiring = kept;
     for (const { handle } of gone) {
       if (handle.kind === 'sealed') removeFolder(handle);
+      else this.rowFiles.remove(handle.id);
       this.purging.push(handle.id);
     }
   }
@@ -429,6 +453,8 @@ export class ReplicaStore implements TransactionHost {
   async close(): Promise<void> {
     for (const segment of this.shape.segments) if (!segment.isAppendable) closeSegmentFiles(segment.handle);
     for (const { handle } of this.retiring) if (handle.kind === 'sealed') closeSegmentFiles(handle);
+    this.rowFiles.close();
+    this.wal.files.close();
     await this.environment.close();
   }
 
@@ -499,6 +525,11 @@ function segmentStats(segment: SegmentRows, fields: readonly ManifestField[]): S
 
 function partition<T>(items: readonly T[], test: (item: T) => boolean): [T[], T[]] {
   return [items.filter(test), items.filter((item) => !test(item))];
+}
+
+/** The disk took nothing of the transaction; as opposed to a bug in an operation. */
+function isRefusal(error: unknown): error is LmdbError | AppendError {
+  return error instanceof LmdbError || error instanceof AppendError;
 }
 
 function textOf(error: unknown): string {

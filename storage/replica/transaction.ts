@@ -14,6 +14,7 @@ import type { PointId } from '../../protocols/model/point-id.js';
 import { forEachBit } from '../../query/filter/bits.js';
 import { evaluateFilter } from '../../query/filter/evaluate.js';
 import type { FieldIndex, FilterSource } from '../../query/filter/source.js';
+import type { AppendFolder } from '../append-file.js';
 import { afterPrefix, type Environment } from '../lmdb.js';
 import type { SegmentSet } from '../segment/handle.js';
 import { findRow } from '../segment/ids.js';
@@ -28,14 +29,14 @@ import {
   ID_KEY_BYTES,
   MANIFEST_KEY,
   rowKey,
-  SEAL_BYTES,
   STATE_KEY,
   type StateRecord,
-  seal,
   uncheck,
+  VALUE_HEAD_BYTES,
   writeIdKey,
 } from './records.js';
 import type { SegmentRows } from './segment-rows.js';
+import { storeValue } from './stored-value.js';
 
 /** Where a point is. */
 export interface Location {
@@ -55,6 +56,8 @@ export interface ReplicaShape {
 /** What a transaction needs of its replica. */
 export interface TransactionHost {
   readonly environment: Environment;
+  /** Rows of appendable segments, by segment id; the host sees to it that they are on disk before the commit. */
+  readonly rowFiles: AppendFolder;
   readonly openCommit: number;
   /** A number that no set before had, committed or not. */
   nextGeneration(): number;
@@ -277,8 +280,7 @@ export class Transaction {
   flush(): void {
     this.flushIndex();
     for (const [segment, { from, payloads }] of this.appended) {
-      if (segment.rows > from)
-        this.environment.put('rows', rowKey(segment.id, from), seal(segment.encodeChunk(from, segment.rows, payloads, SEAL_BYTES)));
+      if (segment.rows > from) this.storeRows(segment, from, payloads);
     }
     for (const [segment, blocks] of this.deletedBlocks) {
       for (const block of blocks) this.environment.put('deleted', rowKey(segment.id, block), segment.deletedBlock(block));
@@ -301,6 +303,11 @@ export class Transaction {
     for (const { segment, row } of this.marked) segment.unmarkDeleted(row);
     for (const [segment, { from }] of this.appended) segment.dropRows(from);
     for (const undo of this.undos.reverse()) undo();
+  }
+
+  private storeRows(segment: SegmentRows, from: number, payloads: number): void {
+    const chunk = segment.encodeChunk(from, segment.rows, payloads, VALUE_HEAD_BYTES);
+    this.environment.put('rows', rowKey(segment.id, from), storeValue(this.host.rowFiles, segment.id, chunk));
   }
 
   private stateRecord(): StateRecord {

@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { cp, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
-import { basename, join, relative, sep } from 'node:path';
+import { basename, dirname, join, relative, sep } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { seededRandom } from '../../ops/random.js';
 import type { Answer, RestClient } from '../../ops/rest-client.js';
@@ -48,8 +48,21 @@ test('damaged files', { concurrency: 2 }, async (t) => {
   const pristine = await temporaryFolder(t);
   await prepare(t, pristine);
   const files = await kindsOfFiles(join(pristine, 'storage'));
-  const kinds = files.map((file) => basename(file));
-  for (const wanted of ['config.json', 'data.mdb', 'segment', 'rows', 'payload', 'vectors.0', 'codes.0', 'graph.0', 'index.group']) {
+  const kinds = files.map(kindOf);
+  for (const wanted of [
+    'config.json',
+    'format.json',
+    'data.mdb',
+    'rows/<number>',
+    'wal/<number>',
+    'segment',
+    'rows',
+    'payload',
+    'vectors.0',
+    'codes.0',
+    'graph.0',
+    'index.group',
+  ]) {
     assert.ok(kinds.includes(wanted), `no ${wanted} among ${kinds.join(', ')}`);
   }
 
@@ -58,7 +71,7 @@ test('damaged files', { concurrency: 2 }, async (t) => {
     const damages = basename(file) === 'data.mdb' ? databaseDamages(await readFile(join(pristine, 'storage', file))) : DAMAGES;
     for (const damage of damages) {
       cases.push(
-        t.test(`${basename(file)}, ${damage.name}: never a wrong answer`, async (test) => {
+        t.test(`${kindOf(file)}, ${damage.name}: never a wrong answer`, async (test) => {
           const folder = await temporaryFolder(test);
           await cp(pristine, folder, { recursive: true });
           await damage.inflict(join(folder, 'storage', file));
@@ -95,8 +108,13 @@ async function kindsOfFiles(storage: string): Promise<string[]> {
   const entries = await readdir(storage, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map((entry) => relative(storage, join(entry.parentPath, entry.name)));
   const chosen = new Map<string, string>();
-  for (const file of files.sort()) if (!basename(file).startsWith('.') && basename(file) !== 'lock.mdb') chosen.set(basename(file), file);
+  for (const file of files.sort()) if (!basename(file).startsWith('.') && basename(file) !== 'lock.mdb') chosen.set(kindOf(file), file);
   return [...chosen.values()];
+}
+
+/** Files that are named by a number are of the kind of their folder. */
+function kindOf(file: string): string {
+  return /^\d+$/.test(basename(file)) ? `${basename(dirname(file))}/<number>` : basename(file);
 }
 
 /** The database trusts its pages, so each of the newest ones is damaged in turn: in its head, and in the records at its end. */
@@ -175,6 +193,8 @@ async function check(node: NodeUnderTest, file: string): Promise<void> {
 
 /** Whether a text names the file by its name, with a boundary on both sides, so that `rows` isn't found in «growsize». */
 function names(text: string, file: string): boolean {
+  // A mere number would be found anywhere.
+  if (/^\d+$/.test(basename(file))) return text.includes(file.split(sep).slice(-2).join('/'));
   const name = basename(file).replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   return new RegExp(`(^|[^\\w.])${name}($|[^\\w])`).test(text) || text.includes(file.split(sep).join('/'));
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { TroupeError } from '../../../protocols/errors.js';
@@ -390,4 +390,74 @@ test('an LMDB file that is gone or cut to nothing is not taken for a new one', a
 
 test('a replica that a check found damaged is not opened', async (t) => {
   await assert.rejects(Replica.open(specOf(temporaryFolder(t)), 'data.mdb is damaged'), { code: 'storage', detail: 'data.mdb is damaged' });
+});
+
+test('large operations and rows lie in files, which are cut to what counts and go with what they held', async (t) => {
+  const folder = temporaryFolder(t);
+  const spec = specOf(folder, configOf(undefined, 1));
+  const replica = await Replica.open(spec);
+  const many = (from: number): UpdateOperation =>
+    upsert(Array.from({ length: 1000 }, (_, at) => ({ id: from + at, seed: at, payload: { text: 'x'.repeat(500) } })));
+  for (let from = 0; from < 6000; from += 1000) replica.apply(many(from));
+  assert.deepEqual(readdirSync(path.join(folder, 'rows')), ['1']);
+  const logs = () => readdirSync(path.join(folder, 'wal')).map(Number);
+  const bytes = logs().reduce((sum, file) => sum + statSync(path.join(folder, 'wal', String(file))).size, 0);
+  assert.ok(!logs().includes(1), 'the first file is gone');
+  assert.ok(bytes < 3.5 * 2 ** 20, `${bytes} bytes for a capacity of 1 MB, with files of 1 MB and an operation each`);
+  replica.store.log([{ operation: many(6000), chained: false }]);
+  await replica.close();
+
+  const size = statSync(path.join(folder, 'rows', '1')).size;
+  appendFileSync(path.join(folder, 'rows', '1'), Buffer.alloc(1000, 1));
+  writeFileSync(path.join(folder, 'rows', '99'), 'of a commit that never was');
+  const again = await Replica.open(spec);
+  assert.equal(again.store.stats().points, 7000);
+  assert.deepEqual(readdirSync(path.join(folder, 'rows')), ['1']);
+  assert.ok(statSync(path.join(folder, 'rows', '1')).size > size);
+  again.apply(many(7000));
+  const points = again.points();
+  await again.close();
+  const last = await Replica.within(t, spec);
+  assert.deepEqual(last.points(), points);
+});
+
+test('damaged files of rows and operations are reported by their path', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await Replica.open(specOf(folder));
+  const many = upsert(Array.from({ length: 200 }, (_, id) => ({ id, seed: id })));
+  replica.apply(many);
+  await replica.close();
+  const rows = path.join(folder, 'rows', '1');
+  const log = path.join(folder, 'wal', '1');
+  const pristine = [readFileSync(rows), readFileSync(log)] as const;
+  truncateSync(rows, 1000);
+  await assert.rejects(Replica.open(specOf(folder)), {
+    code: 'storage',
+    detail: `${rows}: torn: does not hold rows of segment 1 from 0 on any more`,
+  });
+  writeFileSync(rows, pristine[0]);
+
+  // Applied operations are not needed; the file is not written any more.
+  truncateSync(log, 1000);
+  const warned = await Replica.open(specOf(folder));
+  assert.match(warned.warnings.join(), /wal\/1: torn: 1000 bytes of/);
+  warned.store.log([{ operation: many, chained: false }]);
+  await warned.close();
+  assert.deepEqual(readdirSync(path.join(folder, 'wal')), ['1', '2']);
+
+  const logged = path.join(folder, 'wal', '2');
+  const bytes = readFileSync(logged);
+  (bytes[500] as number) ^= 1;
+  writeFileSync(logged, bytes);
+  await assert.rejects(Replica.open(specOf(folder)), (error: TroupeError) => error.detail.startsWith(`${logged}: operation 2 `));
+});
+
+test('a replica of an unknown format is refused by its number', async (t) => {
+  const folder = temporaryFolder(t);
+  await (await Replica.open(specOf(folder))).close();
+  const file = path.join(folder, 'format.json');
+  writeFileSync(file, '{"format":1}\n');
+  await assert.rejects(Replica.open(specOf(folder)), { code: 'storage', detail: `${file}: unknown format 1; this release reads format 2` });
+  writeFileSync(file, '');
+  await assert.rejects(Replica.open(specOf(folder)), { code: 'storage', detail: `${file} is damaged` });
 });

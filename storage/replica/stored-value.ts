@@ -1,0 +1,28 @@
+/**
+ * Values of `rows` and `wal`: small ones lie in their record, large ones in a file that the record points at. A small
+ * one would cost a synchronisation of its own in a file; a large one in LMDB makes its file grow for good.
+ */
+
+import type { AppendFolder } from '../append-file.js';
+import { decodeValue, inlineValue, placedValue, VALUE_HEAD_BYTES } from './records.js';
+
+/** Larger values go to the file. LMDB puts what is larger than about half a page on pages of its own. */
+const INLINE_BYTES_MAX = 2048;
+
+/** The record of a value, which is written to `file` when it is large. reserved: the value behind `VALUE_HEAD_BYTES` free bytes. Errors: `storage`. */
+export function storeValue(folder: AppendFolder, file: number, reserved: Uint8Array): Uint8Array {
+  if (isInline(reserved)) return inlineValue(reserved);
+  return placedValue(folder.append(file, reserved.subarray(VALUE_HEAD_BYTES)));
+}
+
+export function isInline(reserved: Uint8Array): boolean {
+  return reserved.length - VALUE_HEAD_BYTES <= INLINE_BYTES_MAX;
+}
+
+/** The value of a record. name: what errors call the record; holds: what the file has of it. Errors: `storage`, naming the damaged one of the two. */
+export function loadValue(folder: AppendFolder, record: Uint8Array, name: string, holds: string): Uint8Array {
+  const value = decodeValue(record, name);
+  if (value instanceof Uint8Array) return value;
+  folder.claim(value);
+  return folder.read(value, holds);
+}
