@@ -424,7 +424,7 @@ test('large operations and rows lie in files, which are cut to what counts and g
 test('damaged files of rows and operations are reported by their path', async (t) => {
   const folder = temporaryFolder(t);
   const replica = await Replica.open(specOf(folder));
-  const many = upsert(Array.from({ length: 400 }, (_, id) => ({ id, seed: id })));
+  const many = upsert(Array.from({ length: 2000 }, (_, id) => ({ id, seed: id })));
   replica.apply(many);
   await replica.close();
   const rows = path.join(folder, 'rows', '1');
