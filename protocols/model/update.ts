@@ -43,3 +43,17 @@ export type UpdateOperation =
   | { readonly kind: 'clearPayload'; readonly selector: PointsSelector }
   | { readonly kind: 'createFieldIndex'; readonly field: string; readonly schema: FieldSchema }
   | { readonly kind: 'deleteFieldIndex'; readonly field: string };
+
+/** Write requests by the name of their operation. */
+export type WriteOperation =
+  | 'upsertPoints'
+  | 'deletePoints'
+  | 'updateVectors'
+  | 'deleteVectors'
+  | 'setPayload'
+  | 'overwritePayload'
+  | 'deletePayload'
+  | 'clearPayload'
+  | 'batchUpdate'
+  | 'createFieldIndex'
+  | 'deleteFieldIndex';

@@ -6,14 +6,15 @@
 
 import { parseJson } from '../json.js';
 import type { VectorsConfig } from '../model/collection.js';
+import type { WriteOperation } from '../model/update.js';
 import { scanPoints } from './point-scan.js';
-import { type DecodedUpdate, decodeUpdate, type UpdateRequestKind } from './updates.js';
+import { type DecodedUpdate, decodeUpdate } from './updates.js';
 
-const KINDS_WITH_VECTORS: ReadonlySet<UpdateRequestKind> = new Set<UpdateRequestKind>(['upsertPoints', 'updateVectors', 'batchUpdate']);
+const KINDS_WITH_VECTORS: ReadonlySet<WriteOperation> = new Set<WriteOperation>(['upsertPoints', 'updateVectors', 'batchUpdate']);
 
 /** The operations of a write request. path: parameters of the route. Errors: those of `parseJson` and `decodeUpdate`. */
 export function decodeUpdateBody(
-  kind: UpdateRequestKind,
+  kind: WriteOperation,
   body: Uint8Array,
   path: Readonly<Record<string, string>>,
   vectors: VectorsConfig,
@@ -25,7 +26,7 @@ export function decodeUpdateBody(
 
 /** Null: parse the whole body. */
 function decodeScanned(
-  kind: UpdateRequestKind,
+  kind: WriteOperation,
   body: Uint8Array,
   path: Readonly<Record<string, string>>,
   vectors: VectorsConfig,

@@ -14,24 +14,10 @@ import { type VectorParams, type VectorsConfig, vectorsByName } from '../model/c
 import type { Filter } from '../model/filter.js';
 import type { JsonValue, Payload } from '../model/payload.js';
 import { type PointId, pointIdFrom } from '../model/point-id.js';
-import type { PointBatch, PointsSelector, UpdateOperation, UpsertMode, VectorColumn } from '../model/update.js';
+import type { PointBatch, PointsSelector, UpdateOperation, UpsertMode, VectorColumn, WriteOperation } from '../model/update.js';
 import { decodeFieldSchema } from './field-schema.js';
 import { isObject, type JsonObject, wrongType } from './fields.js';
 import { decodeFilter, decodeKey } from './filter.js';
-
-/** Write requests by the name of their operation. */
-export type UpdateRequestKind =
-  | 'upsertPoints'
-  | 'deletePoints'
-  | 'updateVectors'
-  | 'deleteVectors'
-  | 'setPayload'
-  | 'overwritePayload'
-  | 'deletePayload'
-  | 'clearPayload'
-  | 'batchUpdate'
-  | 'createFieldIndex'
-  | 'deleteFieldIndex';
 
 /** What a request comes to. */
 export interface DecodedUpdate {
@@ -50,7 +36,7 @@ export interface DecodedUpdate {
  * Errors: `malformedBody`, `invalidValue`, `wrongInput` for what does not fit these vectors, `unsupported`.
  */
 export function decodeUpdate(
-  kind: UpdateRequestKind,
+  kind: WriteOperation,
   body: JsonValue | undefined,
   path: Readonly<Record<string, string>>,
   vectors: VectorsConfig,
@@ -74,7 +60,7 @@ interface Target {
 }
 
 /** Operations of `points/batch` by their name in the body. */
-const BATCH_OPERATIONS: Readonly<Record<string, UpdateRequestKind>> = {
+const BATCH_OPERATIONS: Readonly<Record<string, WriteOperation>> = {
   upsert: 'upsertPoints',
   delete: 'deletePoints',
   update_vectors: 'updateVectors',
@@ -112,10 +98,10 @@ function decodeBatchItem(item: JsonValue, target: Target): UpdateOperation[] {
       `data did not match any variant of untagged enum UpdateOperation, expected one of ${Object.keys(BATCH_OPERATIONS).join(', ')}`,
     );
   }
-  return decodeOperations(BATCH_OPERATIONS[name] as UpdateRequestKind, (item as JsonObject)[name], target);
+  return decodeOperations(BATCH_OPERATIONS[name] as WriteOperation, (item as JsonObject)[name], target);
 }
 
-function decodeOperations(kind: UpdateRequestKind, body: JsonValue | undefined, target: Target): UpdateOperation[] {
+function decodeOperations(kind: WriteOperation, body: JsonValue | undefined, target: Target): UpdateOperation[] {
   if (kind === 'deletePoints' || kind === 'clearPayload') {
     const selector = selectorOf(isObject(body) ? body : {}, 'data did not match any variant of untagged enum PointsSelector');
     return [{ kind, selector }];

@@ -5,6 +5,7 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig, FieldSchema } from '../../protocols/model/collection.js';
+import type { WriteOperation } from '../../protocols/model/update.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
 
 /** `<collection>/<shard id>`: names a local replica in this process. */
@@ -22,18 +23,7 @@ export interface ReplicaSpec {
 
 export type ReadOperation = 'retrieve' | 'getPoint' | 'scroll' | 'count' | 'query' | 'queryBatch' | 'search' | 'searchBatch';
 
-export type WriteOperation =
-  | 'upsertPoints'
-  | 'deletePoints'
-  | 'updateVectors'
-  | 'deleteVectors'
-  | 'setPayload'
-  | 'overwritePayload'
-  | 'deletePayload'
-  | 'clearPayload'
-  | 'batchUpdate'
-  | 'createFieldIndex'
-  | 'deleteFieldIndex';
+export type { WriteOperation };
 
 /** A request as the door took it. */
 export interface RawRequest {

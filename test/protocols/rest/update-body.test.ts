@@ -4,8 +4,9 @@ import fc from 'fast-check';
 import { errorFacts, TroupeError } from '../../../protocols/errors.js';
 import { parseJson } from '../../../protocols/json.js';
 import type { VectorsConfig } from '../../../protocols/model/collection.js';
+import type { WriteOperation } from '../../../protocols/model/update.js';
 import { decodeUpdateBody } from '../../../protocols/rest/update-body.js';
-import { type DecodedUpdate, decodeUpdate, type UpdateRequestKind } from '../../../protocols/rest/updates.js';
+import { type DecodedUpdate, decodeUpdate } from '../../../protocols/rest/updates.js';
 
 const SINGLE: VectorsConfig = { size: 2, distance: 'Dot' };
 const NAMED: VectorsConfig = { a: { size: 2, distance: 'Dot' }, b: { size: 3, distance: 'Euclid' } };
@@ -24,13 +25,13 @@ function outcome(decode: () => DecodedUpdate): unknown {
 }
 
 /** Asserts that bytes and parsed body are decoded to the same, to the sign of a zero and the digits of a bigint. */
-function same(kind: UpdateRequestKind, body: Uint8Array, vectors: VectorsConfig): void {
+function same(kind: WriteOperation, body: Uint8Array, vectors: VectorsConfig): void {
   const scanned = outcome(() => decodeUpdateBody(kind, body, {}, vectors));
   const parsed = outcome(() => decodeUpdate(kind, parseJson(body), {}, vectors));
   assert.deepStrictEqual(scanned, parsed);
 }
 
-function sameText(kind: UpdateRequestKind, text: string, vectors: VectorsConfig = SINGLE): void {
+function sameText(kind: WriteOperation, text: string, vectors: VectorsConfig = SINGLE): void {
   same(kind, bytesOf(text), vectors);
 }
 
@@ -112,7 +113,7 @@ const listForm = (vector: fc.Arbitrary<string>) =>
 const batchForm = (vectors: fc.Arbitrary<string>) => objectOf({ batch: objectOf({ ids: lists(id), vectors, payloads: lists(payload) }) });
 
 interface Case {
-  readonly kind: UpdateRequestKind;
+  readonly kind: WriteOperation;
   readonly text: string;
   readonly vectors: VectorsConfig;
 }
@@ -122,7 +123,7 @@ const upsertOf = (vectors: VectorsConfig): fc.Arbitrary<string> =>
     ? fc.oneof(listForm(vectorOf(2)), batchForm(lists(vectorOf(2))))
     : fc.oneof(listForm(named), batchForm(lists(named)), batchForm(objectOf({ a: lists(vectorOf(2)), b: lists(vectorOf(3)) })));
 
-function bodyOf(kind: UpdateRequestKind, vectors: VectorsConfig): fc.Arbitrary<string> {
+function bodyOf(kind: WriteOperation, vectors: VectorsConfig): fc.Arbitrary<string> {
   if (kind !== 'batchUpdate') return upsertOf(vectors);
   const operation = fc.oneof(
     objectOf({ upsert: upsertOf(vectors) }),
@@ -133,7 +134,7 @@ function bodyOf(kind: UpdateRequestKind, vectors: VectorsConfig): fc.Arbitrary<s
 }
 
 const cases: fc.Arbitrary<Case> = fc
-  .tuple(fc.constantFrom<UpdateRequestKind>('upsertPoints', 'updateVectors', 'batchUpdate'), fc.constantFrom(SINGLE, NAMED))
+  .tuple(fc.constantFrom<WriteOperation>('upsertPoints', 'updateVectors', 'batchUpdate'), fc.constantFrom(SINGLE, NAMED))
   .chain(([kind, vectors]) => bodyOf(kind, vectors).map((text) => ({ kind, text, vectors })));
 
 // ------------------------------------------------------------------ tests

@@ -3,13 +3,13 @@ import { test } from 'node:test';
 import { TroupeError } from '../../../protocols/errors.js';
 import { parseJson } from '../../../protocols/json.js';
 import type { VectorsConfig } from '../../../protocols/model/collection.js';
-import type { PointBatch, UpdateOperation } from '../../../protocols/model/update.js';
-import { decodeUpdate, type UpdateRequestKind } from '../../../protocols/rest/updates.js';
+import type { PointBatch, UpdateOperation, WriteOperation } from '../../../protocols/model/update.js';
+import { decodeUpdate } from '../../../protocols/rest/updates.js';
 
 const SINGLE: VectorsConfig = { size: 2, distance: 'Dot' };
 const NAMED: VectorsConfig = { a: { size: 2, distance: 'Dot' }, b: { size: 3, distance: 'Euclid' } };
 
-function decode(kind: UpdateRequestKind, body: string | object, vectors: VectorsConfig = SINGLE): readonly UpdateOperation[] {
+function decode(kind: WriteOperation, body: string | object, vectors: VectorsConfig = SINGLE): readonly UpdateOperation[] {
   return decodeUpdate(kind, parseJson(typeof body === 'string' ? body : JSON.stringify(body)), {}, vectors).operations;
 }
 
@@ -18,7 +18,7 @@ function batchOf(body: string | object, vectors: VectorsConfig = SINGLE): PointB
   return operation?.kind === 'upsert' ? operation.batch : assert.fail('no upsert');
 }
 
-function refused(kind: UpdateRequestKind, body: string | object, vectors: VectorsConfig = SINGLE): string {
+function refused(kind: WriteOperation, body: string | object, vectors: VectorsConfig = SINGLE): string {
   try {
     decode(kind, body, vectors);
   } catch (error) {
