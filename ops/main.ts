@@ -7,7 +7,6 @@ import { RequestStats } from '../http/request-stats.js';
 import { type RestDoor, startRestDoor } from '../http/rest/server.js';
 import type { Identity } from '../http/services.js';
 import { EnginePool } from '../storage/engine/pool.js';
-import { verifyReplicas } from '../storage/verify-lmdb.js';
 import { parseCommandLine } from './cli.js';
 import { unavailableSettings } from './config/available.js';
 import { collectionDefaults } from './config/collection-defaults.js';
@@ -93,7 +92,6 @@ async function run(settings: Settings, identity: Identity, logOf: (module: strin
     storagePath: storage.storage_path,
     pool,
     log: logOf('actors'),
-    verify: damagedReplicas,
     optimizerCpuBudget: storage.performance.optimizer_cpu_budget,
     onFatal: (error) => {
       log.error('the node cannot go on', { error: error.detail });
@@ -126,13 +124,6 @@ async function run(settings: Settings, identity: Identity, logOf: (module: strin
   endOnSignal(door, node, pool, log);
   const facts = { version: identity.version, storage: storage.storage_path, readers: pool.readers, writers: pool.writers };
   log.info('Troupe is listening', { rest: `http://${hostInUrl(service.host)}:${door.port}`, ...facts });
-}
-
-/** What is wrong with each damaged replica among `folders`. */
-async function damagedReplicas(folders: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  const damaged = new Map<string, string>();
-  for (const [folder, problem] of await verifyReplicas(folders)) if (problem !== null) damaged.set(folder, problem);
-  return damaged;
 }
 
 /** Whether every collection found at start is open. */
