@@ -13,6 +13,7 @@ import type { Payload } from '../../protocols/model/payload.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { forEachBit } from '../../query/filter/bits.js';
 import { evaluateFilter } from '../../query/filter/evaluate.js';
+import { matchesPayload } from '../../query/filter/predicate.js';
 import type { FieldIndex, FilterSource } from '../../query/filter/source.js';
 import type { AppendFolder } from '../append-file.js';
 import { afterPrefix, type Environment } from '../lmdb.js';
@@ -136,9 +137,14 @@ export class Transaction {
   }
 
   /** Whether a point passes a filter. */
-  matches(filter: Filter, { segment, row }: Location): boolean {
-    const bits = evaluateFilter(filter, new OneRow(this.filterSource(segment), row));
-    return ((bits[0] as number) & 1) === 1;
+  matches(filter: Filter, location: Location): boolean {
+    const { segment, row } = location;
+    const point = {
+      id: segment.idAt(row),
+      payload: this.payload(location),
+      hasVector: (name: string) => hasVectorNamed(segment, name, row),
+    };
+    return matchesPayload(filter, point, (key) => this.fieldSchema(key));
   }
 
   /** A new row for a point, without vectors and payload. `remove` its old one after. */
@@ -349,12 +355,13 @@ export class Transaction {
           const row = this.rowOf(segment, id);
           return row === undefined ? [] : [row];
         }),
-      hasVector: (name, row) => {
-        const vector = segment.vectorIndex(name);
-        return vector >= 0 && segment.hasVector(vector, row);
-      },
-      fieldSchema: (key) => this.manifest.fields.find((field) => field.name === key)?.schema,
+      hasVector: (name, row) => hasVectorNamed(segment, name, row),
+      fieldSchema: (key) => this.fieldSchema(key),
     };
+  }
+
+  private fieldSchema(key: string): FieldSchema | undefined {
+    return this.manifest.fields.find((field) => field.name === key)?.schema;
   }
 
   private fieldIndex(segment: SegmentRows, key: string): FieldIndex | undefined {
@@ -371,32 +378,7 @@ export function fieldsOf(manifest: Manifest): ReadonlyMap<string, FieldSchema> {
   return new Map(manifest.fields.map((field) => [field.name, field.schema]));
 }
 
-/** One row of a source as row 0 of a source of its own; its payload decides everything. */
-class OneRow implements FilterSource {
-  readonly rows = 1;
-
-  constructor(
-    private readonly source: FilterSource,
-    private readonly row: number,
-  ) {}
-
-  fieldIndex(): undefined {
-    return undefined;
-  }
-
-  fieldSchema(key: string): FieldSchema | undefined {
-    return this.source.fieldSchema?.(key);
-  }
-
-  payload(): Payload {
-    return this.source.payload(this.row);
-  }
-
-  rowsWithIds(ids: readonly PointId[]): number[] {
-    return this.source.rowsWithIds(ids).includes(this.row) ? [0] : [];
-  }
-
-  hasVector(name: string): boolean {
-    return this.source.hasVector(name, this.row);
-  }
+function hasVectorNamed(segment: SegmentRows, name: string, row: number): boolean {
+  const vector = segment.vectorIndex(name);
+  return vector >= 0 && segment.hasVector(vector, row);
 }
