@@ -77,6 +77,7 @@ export function decodeOperation(bytes: Uint8Array): LoggedOperation {
 
 function encodeBatch(batch: PointBatch, columns: Uint8Array[]): BatchHeader {
   const vectors = batch.vectors.map((column): ColumnHeader => {
+    if (column.kind !== 'dense') throw new Error(`columns of the kind ${column.kind} have no bytes yet`);
     if (column.points !== null) columns.push(bytesOf(column.points));
     columns.push(bytesOf(column.values));
     return { name: column.name, dim: column.dim, rows: column.values.length / column.dim, listed: column.points !== null };
@@ -105,7 +106,7 @@ function decodeBatch(header: BatchHeader, columns: Columns): PointBatch {
   const ids = header.ids.map(idOf);
   const vectors = header.vectors.map((column): VectorColumn => {
     const points = column.listed ? columns.uint32(column.rows) : null;
-    return { name: column.name, dim: column.dim, points, values: columns.float32(column.rows * column.dim) };
+    return { kind: 'dense', name: column.name, dim: column.dim, points, values: columns.float32(column.rows * column.dim) };
   });
   if (!header.payloads) return { ids, vectors, payloads: new Array(ids.length).fill(undefined) };
   const offsets = columns.uint32(ids.length + 1);

@@ -15,13 +15,38 @@ export interface HnswConfig {
   inline_storage?: boolean;
 }
 
+/** How stored components are kept. */
+export type Datatype = 'float32' | 'float16' | 'uint8' | 'turbo4';
+
 export interface VectorParams {
   size: number;
   distance: Distance;
   hnsw_config?: Partial<HnswConfig>;
+  /** Takes the place of the collection's. */
+  quantization_config?: QuantizationConfig;
   on_disk?: boolean;
-  datatype?: 'float32' | 'float16' | 'uint8';
+  datatype?: Datatype;
+  /** Points have a list of vectors here, compared by the sum over the query's of the best similarity (MaxSim). */
+  multivector_config?: { comparator: 'max_sim' };
 }
+
+export interface SparseVectorParams {
+  index?: { full_scan_threshold?: number | null; on_disk?: boolean | null; datatype?: Datatype | null };
+  /** `idf`: terms weigh by how rare they are among the collection's points. */
+  modifier?: 'none' | 'idf';
+}
+
+export type QuantizationConfig =
+  | { scalar: { type: 'int8'; quantile?: number | null; always_ram?: boolean | null } }
+  | { product: { compression: 'x4' | 'x8' | 'x16' | 'x32' | 'x64'; always_ram?: boolean | null } }
+  | {
+      binary: {
+        always_ram?: boolean | null;
+        encoding?: 'one_bit' | 'two_bits' | 'one_and_half_bits' | null;
+        query_encoding?: 'default' | 'binary' | 'scalar4bits' | 'scalar8bits' | null;
+      };
+    }
+  | { turbo: { always_ram?: boolean | null; bits?: 'bits1' | 'bits1_5' | 'bits2' | 'bits4' | null } };
 
 export interface OptimizersConfig {
   deleted_threshold: number;
@@ -50,6 +75,7 @@ export type VectorsConfig = VectorParams | { [name: string]: VectorParams };
 
 export interface CollectionParams {
   vectors: VectorsConfig;
+  sparse_vectors?: { [name: string]: SparseVectorParams };
   shard_number: number;
   sharding_method?: 'auto' | 'custom';
   replication_factor: number;
@@ -64,7 +90,7 @@ export interface CollectionConfig {
   hnsw_config: HnswConfig;
   optimizer_config: OptimizersConfig;
   wal_config: WalConfig;
-  quantization_config: null;
+  quantization_config: QuantizationConfig | null;
   strict_mode_config?: { [key: string]: unknown };
   metadata?: Payload;
 }
@@ -78,13 +104,18 @@ export function vectorsByName(vectors: VectorsConfig): Map<string, VectorParams>
   return new Map(Object.entries(vectors));
 }
 
+/** Sparse vector parameters by name, in the order of the configuration. */
+export function sparseByName(params: CollectionParams): Map<string, SparseVectorParams> {
+  return new Map(Object.entries(params.sparse_vectors ?? {}));
+}
+
 /** Whether the configuration is the single, unnamed form. */
 export function isSingleVector(vectors: VectorsConfig): vectors is VectorParams {
   return typeof (vectors as { size?: unknown }).size === 'number';
 }
 
-/** Payload index types of this release. */
-export type FieldType = 'keyword' | 'integer' | 'float' | 'bool' | 'datetime' | 'uuid';
+/** Payload index types. */
+export type FieldType = 'keyword' | 'integer' | 'float' | 'bool' | 'datetime' | 'uuid' | 'text' | 'geo';
 
 /** A payload index as created: its type and, where given, its parameters as shown in `payload_schema`. */
 export interface FieldSchema {

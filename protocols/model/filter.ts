@@ -25,6 +25,7 @@ export type FieldCondition =
   | { readonly kind: 'match'; readonly key: string; readonly match: Match }
   | { readonly kind: 'range'; readonly key: string; readonly range: Range }
   | { readonly kind: 'datetimeRange'; readonly key: string; readonly range: DatetimeRange }
+  | { readonly kind: 'geo'; readonly key: string; readonly area: GeoArea }
   | { readonly kind: 'valuesCount'; readonly key: string; readonly range: Range }
   | { readonly kind: 'fieldIsEmpty'; readonly key: string; readonly isEmpty: boolean }
   | { readonly kind: 'fieldIsNull'; readonly key: string; readonly isNull: boolean };
@@ -34,7 +35,24 @@ export type MatchValue = string | number | bigint | boolean;
 export type Match =
   | { readonly kind: 'value'; readonly value: MatchValue }
   | { readonly kind: 'any'; readonly values: readonly (string | number | bigint)[] }
-  | { readonly kind: 'except'; readonly values: readonly (string | number | bigint)[] };
+  | { readonly kind: 'except'; readonly values: readonly (string | number | bigint)[] }
+  /** Full text: every word, some word, or the words one after the other. */
+  | { readonly kind: 'text' | 'textAny' | 'phrase'; readonly text: string };
+
+/** Degrees: longitude -180..180, latitude -90..90. */
+export interface GeoPoint {
+  readonly lon: number;
+  readonly lat: number;
+}
+
+/** A part of the earth's surface. */
+export type GeoArea =
+  /** West of the antimeridian to east of it when `topLeft.lon > bottomRight.lon`. */
+  | { readonly kind: 'box'; readonly topLeft: GeoPoint; readonly bottomRight: GeoPoint }
+  /** radius: metres. */
+  | { readonly kind: 'circle'; readonly center: GeoPoint; readonly radius: number }
+  /** Closed rings (first point = last point); what lies in an interior is outside. */
+  | { readonly kind: 'polygon'; readonly exterior: readonly GeoPoint[]; readonly interiors: readonly (readonly GeoPoint[])[] };
 
 /** Bounds that are undefined do not bound. */
 export interface Range {

@@ -11,12 +11,37 @@ export type PointsSelector =
   | { readonly kind: 'filter'; readonly filter: Filter };
 
 /** One vector name's column of a batch. */
-export interface VectorColumn {
+export type VectorColumn = DenseColumn | MultiColumn | SparseColumn;
+
+interface Column {
   readonly name: string;
-  readonly dim: number;
   /** Indexes into the batch's points that have this vector, ascending; null: all of them. */
   readonly points: Uint32Array | null;
+}
+
+export interface DenseColumn extends Column {
+  readonly kind: 'dense';
+  readonly dim: number;
   /** Float32Array [points, dim], row after row; cosine vectors already normalized. */
+  readonly values: Float32Array;
+}
+
+export interface MultiColumn extends Column {
+  readonly kind: 'multi';
+  readonly dim: number;
+  /** Uint32Array [points]: how many vectors each point has, at least 1. */
+  readonly counts: Uint32Array;
+  /** Float32Array [sum of counts, dim]; cosine vectors already normalized. */
+  readonly values: Float32Array;
+}
+
+export interface SparseColumn extends Column {
+  readonly kind: 'sparse';
+  /** Uint32Array [points]: how many components each point has. */
+  readonly counts: Uint32Array;
+  /** Uint32Array [sum of counts]: ascending within a point. */
+  readonly indices: Uint32Array;
+  /** Float32Array [sum of counts]. */
   readonly values: Float32Array;
 }
 

@@ -19,6 +19,8 @@ const PARAMETERS: Record<FieldType, readonly string[]> = {
   bool: ['on_disk', 'enable_hnsw'],
   datetime: ['is_principal', 'on_disk', 'enable_hnsw'],
   uuid: ['is_tenant', 'on_disk', 'enable_hnsw'],
+  text: [],
+  geo: ['on_disk', 'enable_hnsw'],
 };
 /** Shown as null when they were not given. */
 const SHOWN_ALWAYS: Partial<Record<FieldType, readonly string[]>> = { integer: ['lookup', 'range', 'is_principal'] };

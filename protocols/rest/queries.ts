@@ -7,21 +7,30 @@
  */
 
 import { TroupeError } from '../errors.js';
-import { parseJson, writtenAsFloat } from '../json.js';
+import { writtenAsFloat } from '../json.js';
 import type { Filter, VectorSelector } from '../model/filter.js';
 import type { JsonValue } from '../model/payload.js';
 import { type PointId, pointIdFrom, pointIdFromText } from '../model/point-id.js';
-import type { CountQuery, ListQuery, NearestQuery, PointsQuery, RetrieveQuery, ScrollQuery, SearchParams } from '../model/query.js';
+import {
+  type CountQuery,
+  DEFAULT_SEARCH_PARAMS,
+  type QuantizationParams,
+  type QueryRequest,
+  type RetrieveQuery,
+  type ScrollQuery,
+  type SearchParams,
+} from '../model/query.js';
+import type { VectorInput } from '../model/vector.js';
 import { isObject, type JsonObject, wrongType } from './fields.js';
 import { decodeFilter } from './filter.js';
+import type { RequestValue } from './request-value.js';
 import { ALL, decodePayloadSelector, decodeVectorSelector, NONE } from './selectors.js';
-import { scanVectors } from './vector-scan.js';
 
 const LIMIT_DEFAULT = 10;
 const UINT64_MAX = 0xffff_ffff_ffff_ffffn;
 
 /** Body of `POST /points`. */
-export function decodeRetrieve(body: Uint8Array | null): RetrieveQuery {
+export function decodeRetrieve(body: RequestValue): RetrieveQuery {
   const object = bodyObject(body, 'PointRequest');
   refuseShardKey(object);
   const ids = object.ids;
@@ -42,12 +51,13 @@ export function decodeGetPoint(id: string): RetrieveQuery {
 }
 
 /** Body of `POST /points/scroll`. */
-export function decodeScroll(body: Uint8Array | null): ScrollQuery {
+export function decodeScroll(body: RequestValue): ScrollQuery {
   const object = bodyObject(body, 'ScrollRequest');
   refuseShardKey(object);
   if (isGiven(object.order_by)) throw unsupported('`order_by` in scroll');
   return {
     offset: isGiven(object.offset) ? offsetPoint(object) : null,
+    orderBy: null,
     limit: limitOf(object, 'scroll_request') ?? LIMIT_DEFAULT,
     filter: filterOf(object),
     withPayload: decodePayloadSelector(object.with_payload, ALL),
@@ -56,33 +66,29 @@ export function decodeScroll(body: Uint8Array | null): ScrollQuery {
 }
 
 /** Body of `POST /points/count`. */
-export function decodeCount(body: Uint8Array | null): CountQuery {
+export function decodeCount(body: RequestValue): CountQuery {
   const object = bodyObject(body, 'CountRequest');
   refuseShardKey(object);
   return { filter: filterOf(object), exact: flag(object, 'exact', true) };
 }
 
 /** Body of `POST /points/query`. */
-export function decodeQuery(body: Uint8Array | null): PointsQuery {
-  const { value, vectors } = scannedBody(body);
+export function decodeQuery({ value, vectors }: RequestValue): QueryRequest {
   return queryFrom(objectOf(value, 'QueryRequest'), vectors, 'internal');
 }
 
 /** Body of `POST /points/query/batch`. */
-export function decodeQueryBatch(body: Uint8Array | null): PointsQuery[] {
-  const { value, vectors } = scannedBody(body);
+export function decodeQueryBatch({ value, vectors }: RequestValue): QueryRequest[] {
   return searchesOf(value, 'QueryRequestBatch').map((search, i) => queryFrom(objectOf(search, 'QueryRequest'), vectors, `searches[${i}]`));
 }
 
 /** Body of `POST /points/search`. */
-export function decodeSearch(body: Uint8Array | null): NearestQuery {
-  const { value, vectors } = scannedBody(body);
+export function decodeSearch({ value, vectors }: RequestValue): QueryRequest {
   return searchFrom(objectOf(value, 'SearchRequest'), vectors, 'search_request');
 }
 
 /** Body of `POST /points/search/batch`. */
-export function decodeSearchBatch(body: Uint8Array | null): NearestQuery[] {
-  const { value, vectors } = scannedBody(body);
+export function decodeSearchBatch({ value, vectors }: RequestValue): QueryRequest[] {
   return searchesOf(value, 'SearchRequestBatch').map((search, i) =>
     searchFrom(objectOf(search, 'SearchRequest'), vectors, `searches[${i}]`),
   );
@@ -91,27 +97,29 @@ export function decodeSearchBatch(body: Uint8Array | null): NearestQuery[] {
 // ------------------------------------------------------------------ requests
 
 /** Vectors that were taken out of the body; null: none were, so arrays are what they are. */
-type Vectors = readonly Float32Array[] | null;
+type Vectors = RequestValue['vectors'];
 
-function searchFrom(object: JsonObject, vectors: Vectors, path: string): NearestQuery {
+function searchFrom(object: JsonObject, vectors: Vectors, path: string): QueryRequest {
   refuseShardKey(object);
   const limit = limitOf(object, path);
   if (limit === undefined) throw missingField('limit');
   const { using, values } = namedVector(object.vector, vectors);
   return {
-    target: { kind: 'vector', values },
+    prefetch: [],
+    query: { kind: 'nearest', target: { kind: 'dense', values }, mmr: null },
     using,
     filter: filterOf(object),
     params: paramsOf(object.params, path),
     limit,
     offset: usize(object, 'offset', path) ?? 0,
     scoreThreshold: thresholdOf(object),
+    lookupFrom: null,
     withPayload: decodePayloadSelector(object.with_payload, NONE),
     withVector: vectorSelector(object, true),
   };
 }
 
-function queryFrom(object: JsonObject, vectors: Vectors, path: string): PointsQuery {
+function queryFrom(object: JsonObject, vectors: Vectors, path: string): QueryRequest {
   refuseShardKey(object);
   const { prefetch } = object;
   if (isGiven(prefetch) && !(Array.isArray(prefetch) && prefetch.length === 0)) throw unsupported('`prefetch`');
@@ -119,17 +127,19 @@ function queryFrom(object: JsonObject, vectors: Vectors, path: string): PointsQu
   const target = isGiven(object.query) ? targetOf(object.query, vectors) : null;
   const using = object.using ?? '';
   if (typeof using !== 'string') throw wrongType('using', using, 'a string');
-  const params = paramsOf(object.params, path);
-  const scoreThreshold = thresholdOf(object);
-  const shared: ListQuery = {
+  return {
+    prefetch: [],
+    query: target === null ? null : { kind: 'nearest', target, mmr: null },
+    using,
     filter: filterOf(object),
+    params: paramsOf(object.params, path),
     limit: limitOf(object, path) ?? LIMIT_DEFAULT,
     offset: usize(object, 'offset', path) ?? 0,
+    scoreThreshold: thresholdOf(object),
+    lookupFrom: null,
     withPayload: decodePayloadSelector(object.with_payload, NONE),
     withVector: vectorSelector(object, true),
   };
-  if (target === null) return { kind: 'list', query: shared };
-  return { kind: 'nearest', query: { ...shared, target, using, params, scoreThreshold } };
 }
 
 /** Kinds of queries of the API that this release does not have. */
@@ -137,7 +147,7 @@ const OTHER_KINDS = ['recommend', 'discover', 'context', 'order_by', 'fusion', '
 /** Inputs that a model would have to turn into a vector. */
 const INFERENCE_KEYS = ['text', 'image', 'object', 'model'];
 
-function targetOf(query: JsonValue | undefined, vectors: Vectors): NearestQuery['target'] {
+function targetOf(query: JsonValue | undefined, vectors: Vectors): VectorInput {
   if (isObject(query)) {
     if (isGiven(query.nearest)) {
       if (isGiven(query.mmr)) throw unsupported('`mmr`');
@@ -150,11 +160,11 @@ function targetOf(query: JsonValue | undefined, vectors: Vectors): NearestQuery[
 }
 
 /** A vector or a point id. */
-function vectorInput(value: JsonValue | undefined, vectors: Vectors): NearestQuery['target'] {
+function vectorInput(value: JsonValue | undefined, vectors: Vectors): VectorInput {
   if (Array.isArray(value)) {
     if (value.some(Array.isArray)) throw new TroupeError('wrongInput', 'Conversion between multi and regular vectors failed');
     const values = denseVector(value, vectors);
-    if (values !== undefined) return { kind: 'vector', values };
+    if (values !== undefined) return { kind: 'dense', values };
   } else if (isObject(value)) {
     refuseSparse(value);
     if (INFERENCE_KEYS.some((key) => isGiven(value[key]))) throw unsupported('inference of vectors from documents, images or objects');
@@ -204,29 +214,26 @@ function refuseSparse(value: JsonObject): void {
   }
 }
 
-const DEFAULT_PARAMS: SearchParams = { hnswEf: null, exact: false, indexedOnly: false };
-
 function paramsOf(value: JsonValue | undefined, path: string): SearchParams {
-  if (!isGiven(value)) return DEFAULT_PARAMS;
+  if (!isGiven(value)) return DEFAULT_SEARCH_PARAMS;
   if (!isObject(value)) throw wrongType('params', value, 'struct SearchParams');
-  checkQuantization(value.quantization, `${path}.params.quantization`);
   checkAcorn(value.acorn, `${path}.params.acorn`);
   return {
     hnswEf: usize(value, 'hnsw_ef', path) ?? null,
     exact: flag(value, 'exact', false),
     indexedOnly: flag(value, 'indexed_only', false),
+    quantization: quantizationOf(value.quantization, `${path}.params.quantization`),
   };
 }
 
-/** Parameters of quantized search are checked, and have nothing to change where a collection is not quantized. */
-function checkQuantization(value: JsonValue | undefined, path: string): void {
-  if (!isGiven(value)) return;
+function quantizationOf(value: JsonValue | undefined, path: string): QuantizationParams {
+  if (!isGiven(value)) return DEFAULT_SEARCH_PARAMS.quantization;
   if (!isObject(value)) throw wrongType('quantization', value, 'struct QuantizationSearchParams');
-  flag(value, 'ignore', false);
-  if (isGiven(value.rescore)) flag(value, 'rescore', true);
-  if (!isGiven(value.oversampling)) return;
-  const oversampling = numberOf(value.oversampling, 'oversampling');
-  if (oversampling < 1) throw outOfRange(`${path}.oversampling`, oversampling, '1.0 or larger');
+  const ignore = flag(value, 'ignore', false);
+  const rescore = isGiven(value.rescore) ? flag(value, 'rescore', true) : null;
+  const oversampling = isGiven(value.oversampling) ? numberOf(value.oversampling, 'oversampling') : null;
+  if (oversampling !== null && oversampling < 1) throw outOfRange(`${path}.oversampling`, oversampling, '1.0 or larger');
+  return { ignore, rescore, oversampling };
 }
 
 /** Filtered walks take two hops where the filter is narrow, asked or not; the parameters are only checked. */
@@ -303,14 +310,8 @@ function refuseShardKey(object: JsonObject): void {
 
 // ------------------------------------------------------------------ bodies
 
-function scannedBody(body: Uint8Array | null): { value: JsonValue; vectors: Vectors } {
-  const scanned = body === null ? null : scanVectors(body);
-  if (scanned === null) return { value: parseJson(body ?? ''), vectors: null };
-  return { value: parseJson(scanned.text), vectors: scanned.vectors };
-}
-
-function bodyObject(body: Uint8Array | null, type: string): JsonObject {
-  return objectOf(parseJson(body ?? ''), type);
+function bodyObject({ value }: RequestValue, type: string): JsonObject {
+  return objectOf(value, type);
 }
 
 function objectOf(value: JsonValue, type: string): JsonObject {

@@ -244,6 +244,7 @@ function distinctIds(batch: PointBatch): PointBatch {
 
 /** newIndex: index within the smaller batch by index within the old one. */
 function keepPoints(column: VectorColumn, newIndex: ReadonlyMap<number, number>, points: number): VectorColumn {
+  if (column.kind !== 'dense') throw new Error(`columns of the kind ${column.kind} are not decoded yet`);
   const { name, dim, values } = column;
   const rows = column.points ?? Uint32Array.from({ length: points }, (_, index) => index);
   const keptRows = [...rows.keys()].filter((row) => newIndex.has(rows[row] as number));
@@ -252,7 +253,7 @@ function keepPoints(column: VectorColumn, newIndex: ReadonlyMap<number, number>,
     kept.set(values.subarray(row * dim, (row + 1) * dim), at * dim);
   });
   const keptPoints = Uint32Array.from(keptRows, (row) => newIndex.get(rows[row] as number) as number);
-  return { name, dim, points: keptPoints.length === newIndex.size ? null : keptPoints, values: kept };
+  return { kind: 'dense', name, dim, points: keptPoints.length === newIndex.size ? null : keptPoints, values: kept };
 }
 
 // ------------------------------------------------------------------ vectors
@@ -307,6 +308,7 @@ class ColumnBuilder {
     for (const [name, { params, values, points, count }] of this.columns) {
       const all = count === this.count;
       finished.push({
+        kind: 'dense',
         name,
         dim: params.size,
         points: all ? null : points.slice(0, count),

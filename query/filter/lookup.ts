@@ -66,6 +66,8 @@ export function lookupFor(schema: FieldSchema, condition: FieldCondition): Looku
       return matchLookup(schema, condition.match);
     case 'range':
       return rangeLookup(schema, condition.range);
+    case 'geo':
+      return null;
     case 'datetimeRange':
       if (schema.type === 'datetime') return exact({ kind: 'range', range: condition.range });
       return superset(mark(schema.type === 'keyword' ? 'indexed' : 'other'));
@@ -89,6 +91,9 @@ export function termOf(type: FieldType, value: JsonValue): TermValue | undefined
       return typeof value === 'string' ? parseDatetime(value) : undefined;
     case 'uuid':
       return typeof value === 'string' ? uuidFrom(value) : undefined;
+    case 'text':
+    case 'geo':
+      return undefined;
     default:
       return unreachable(type);
   }
@@ -159,8 +164,9 @@ function partTest(part: LookupPart): (row: RowTerms) => boolean {
 
 // ------------------------------------------------------------------ conditions by index type
 
-function matchLookup(schema: FieldSchema, match: Match): Lookup {
+function matchLookup(schema: FieldSchema, match: Match): Lookup | null {
   if (match.kind === 'except') return exceptLookup(schema, match.values);
+  if (match.kind !== 'value' && match.kind !== 'any') return null;
   const values = match.kind === 'value' ? [match.value] : match.values;
   const terms: TermValue[] = [];
   let others = false;

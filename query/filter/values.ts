@@ -41,6 +41,8 @@ export function fieldTest(condition: FieldCondition): (payload: JsonValue) => bo
       return somewhere(path, anyElement(numberTest(condition.range)));
     case 'datetimeRange':
       return somewhere(path, anyElement(timeTest(condition.range)));
+    case 'geo':
+      throw new Error('geo conditions are not evaluated yet');
     case 'valuesCount': {
       const { range } = condition;
       return somewhere(path, (value) => inRange(countOf(value), range));
@@ -112,6 +114,10 @@ function matchTest(match: Match): ValueTest {
       const listed = listTest(match.values);
       return (value) => value !== null && !listed(value);
     }
+    case 'text':
+    case 'textAny':
+    case 'phrase':
+      throw new Error('full-text conditions are not evaluated yet');
     default:
       return unreachable(match);
   }

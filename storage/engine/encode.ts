@@ -3,73 +3,17 @@
  * scores and vectors are float32 and printed as such.
  */
 
+import { stringifyJson } from '../../protocols/json.js';
 import type { VectorParams } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
+import type { VectorValue } from '../../protocols/model/vector.js';
 import { floatText, vectorText } from './float-text.js';
+import type { GroupView, PointView, ReadResult, VectorView } from './result.js';
 
-/** A point of an answer: what is undefined is left out. */
-export interface PointView {
-  readonly id: PointId;
-  readonly version?: number;
-  readonly score?: number;
-  /** JSON text, UTF-8. */
-  readonly payload?: Uint8Array;
-  readonly vector?: VectorView;
-}
-
-/** The unnamed vector, or vectors by name; a point without the unnamed vector has the empty object. */
-export type VectorView =
-  | { readonly kind: 'single'; readonly values: Float32Array }
-  | { readonly kind: 'named'; readonly vectors: readonly { readonly name: string; readonly values: Float32Array }[] };
-
-/** `[point, …]`: retrieve and search. */
-export function encodePoints(points: Iterable<PointView>): Uint8Array {
+/** The `result` of an answer as JSON bytes, in a buffer of their own that can be transferred. */
+export function encodeResult(result: ReadResult): Uint8Array {
   const writer = new JsonWriter();
-  writePoints(writer, points);
-  return writer.finish();
-}
-
-/** `{"points":[…]}`: query. */
-export function encodeQueryResult(points: Iterable<PointView>): Uint8Array {
-  const writer = new JsonWriter();
-  writeQueryResult(writer, points);
-  return writer.finish();
-}
-
-/** `[[point, …], …]`: search batch. */
-export function encodePointLists(lists: Iterable<Iterable<PointView>>): Uint8Array {
-  const writer = new JsonWriter();
-  writer.list(lists, (points) => writePoints(writer, points));
-  return writer.finish();
-}
-
-/** `[{"points":[…]}, …]`: query batch. */
-export function encodeQueryResults(lists: Iterable<Iterable<PointView>>): Uint8Array {
-  const writer = new JsonWriter();
-  writer.list(lists, (points) => writeQueryResult(writer, points));
-  return writer.finish();
-}
-
-/** A single point: get. */
-export function encodePoint(point: PointView): Uint8Array {
-  const writer = new JsonWriter();
-  writePoint(writer, point);
-  return writer.finish();
-}
-
-/** `{"points":[…],"next_page_offset":id or null}`: scroll. */
-export function encodeScroll(points: Iterable<PointView>, next: PointId | null): Uint8Array {
-  const writer = new JsonWriter();
-  writer.ascii('{"points":');
-  writePoints(writer, points);
-  writer.ascii(`,"next_page_offset":${next === null ? 'null' : idText(next)}}`);
-  return writer.finish();
-}
-
-/** `{"count":n}`. */
-export function encodeCount(count: number): Uint8Array {
-  const writer = new JsonWriter();
-  writer.ascii(`{"count":${count}}`);
+  writeResult(writer, result);
   return writer.finish();
 }
 
@@ -85,9 +29,70 @@ export function shownScore(distance: VectorParams['distance'], raw: number): num
   }
 }
 
-function writeQueryResult(writer: JsonWriter, points: Iterable<PointView>): void {
+function writeResult(writer: JsonWriter, result: ReadResult): void {
+  switch (result.kind) {
+    case 'points':
+      writePoints(writer, result.points);
+      return;
+    case 'queried':
+      writeQueried(writer, result.points);
+      return;
+    case 'pointLists':
+      writer.list(result.lists, (points) => writePoints(writer, points));
+      return;
+    case 'queriedLists':
+      writer.list(result.lists, (points) => writeQueried(writer, points));
+      return;
+    case 'point':
+      writePoint(writer, result.point);
+      return;
+    case 'scrolled':
+      writer.ascii('{"points":');
+      writePoints(writer, result.points);
+      writer.ascii(`,"next_page_offset":${result.next === null ? 'null' : idText(result.next)}}`);
+      return;
+    case 'count':
+      writer.ascii(`{"count":${result.count}}`);
+      return;
+    case 'groups':
+      writer.ascii('{"groups":');
+      writer.list(result.groups, (group) => writeGroup(writer, group));
+      writer.ascii('}');
+      return;
+    case 'facet':
+      writer.text(stringifyJson({ hits: result.hits }));
+      return;
+    case 'matrixPairs':
+      writer.ascii('{"pairs":');
+      writer.list(result.pairs, ({ a, b, score }) => writer.ascii(`{"a":${idText(a)},"b":${idText(b)},"score":${floatText(score)}}`));
+      writer.ascii('}');
+      return;
+    case 'matrixOffsets': {
+      const scores = result.scores.map(floatText).join();
+      writer.ascii(`{"offsets_row":[${result.rows.join()}],"offsets_col":[${result.columns.join()}],"scores":[${scores}],"ids":`);
+      writer.list(result.ids, (id) => writer.ascii(idText(id)));
+      writer.ascii('}');
+      return;
+    }
+    default:
+      result satisfies never;
+  }
+}
+
+function writeQueried(writer: JsonWriter, points: Iterable<PointView>): void {
   writer.ascii('{"points":');
   writePoints(writer, points);
+  writer.ascii('}');
+}
+
+function writeGroup(writer: JsonWriter, group: GroupView): void {
+  writer.text(`{"hits":`);
+  writePoints(writer, group.hits);
+  writer.text(`,"id":${stringifyJson(group.id)}`);
+  if (group.lookup !== undefined) {
+    writer.ascii(',"lookup":');
+    writePoint(writer, group.lookup);
+  }
   writer.ascii('}');
 }
 
@@ -105,22 +110,46 @@ function writePoint(writer: JsonWriter, point: PointView): void {
   }
   if (point.vector !== undefined) {
     writer.ascii(',"vector":');
-    writeVector(writer, point.vector);
+    writeVectors(writer, point.vector);
   }
+  if (point.orderValue !== undefined) writer.ascii(`,"order_value":${point.orderValue}`);
   writer.ascii('}');
 }
 
-function writeVector(writer: JsonWriter, vector: VectorView): void {
+function writeVectors(writer: JsonWriter, vector: VectorView): void {
   if (vector.kind === 'single') {
-    writer.ascii(vectorText(vector.values));
+    writeVector(writer, vector.value);
     return;
   }
   writer.ascii('{');
-  vector.vectors.forEach(({ name, values }, index) => {
+  vector.vectors.forEach(({ name, value }, index) => {
     writer.text(`${index === 0 ? '' : ','}${JSON.stringify(name)}:`);
-    writer.ascii(vectorText(values));
+    writeVector(writer, value);
   });
   writer.ascii('}');
+}
+
+function writeVector(writer: JsonWriter, vector: VectorValue): void {
+  switch (vector.kind) {
+    case 'dense':
+      writer.ascii(vectorText(vector.values));
+      return;
+    case 'sparse':
+      writer.ascii(`{"indices":[${vector.indices.join()}],"values":${vectorText(vector.values)}}`);
+      return;
+    case 'multi': {
+      const { dim, values } = vector;
+      let separator = '[';
+      for (let at = 0; at < values.length; at += dim) {
+        writer.ascii(separator + vectorText(values.subarray(at, at + dim)));
+        separator = ',';
+      }
+      writer.ascii(']');
+      return;
+    }
+    default:
+      vector satisfies never;
+  }
 }
 
 function idText(id: PointId): string {

@@ -11,7 +11,7 @@ export function normalizeUpdates(operations: readonly UpdateOperation[], vectors
     if (!('batch' in operation)) continue;
     for (const column of operation.batch.vectors) {
       const params = configured.get(column.name);
-      if (params?.distance === 'Cosine' && params.datatype !== 'uint8') normalizeRows(column.values, column.dim);
+      if (column.kind === 'dense' && params?.distance === 'Cosine' && params.datatype !== 'uint8') normalizeRows(column.values, column.dim);
     }
   }
 }

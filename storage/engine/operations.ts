@@ -1,7 +1,6 @@
 /** Carries out one read operation on snapshots: decode, run, encode. */
 
 import { TroupeError } from '../../protocols/errors.js';
-import type { PointsQuery } from '../../protocols/model/query.js';
 import {
   decodeCount,
   decodeGetPoint,
@@ -12,50 +11,49 @@ import {
   decodeSearch,
   decodeSearchBatch,
 } from '../../protocols/rest/queries.js';
-import {
-  encodeCount,
-  encodePoint,
-  encodePointLists,
-  encodePoints,
-  encodeQueryResult,
-  encodeQueryResults,
-  encodeScroll,
-  type PointView,
-} from './encode.js';
+import { plainBody, scannedBody } from '../../protocols/rest/request-value.js';
+import { encodeResult } from './encode.js';
 import type { RawRequest, ReadOperation } from './messages.js';
-import { count, list, retrieve, scroll } from './points.js';
-import { searchNearest } from './search.js';
+import { count, retrieve, scroll } from './points.js';
+import { runQuery } from './query.js';
+import type { PointView, ReadResult } from './result.js';
 import type { ReplicaSnapshot } from './snapshot-view.js';
 
-/** The `result` bytes. snapshots: one of each replica, at least one. Errors: what decoding and running throw. */
-export function runRead(operation: ReadOperation, request: RawRequest, snapshots: readonly ReplicaSnapshot[]): Uint8Array {
-  const { body } = request;
-  switch (operation) {
-    case 'query':
-      return encodeQueryResult(runQuery(snapshots, decodeQuery(body)));
-    case 'search':
-      return encodePoints(searchNearest(snapshots, decodeSearch(body)));
-    case 'queryBatch':
-      return encodeQueryResults(decodeQueryBatch(body).map((query) => runQuery(snapshots, query)));
-    case 'searchBatch':
-      return encodePointLists(decodeSearchBatch(body).map((query) => searchNearest(snapshots, query)));
-    case 'retrieve':
-      return encodePoints(retrieve(snapshots, decodeRetrieve(body)));
-    case 'getPoint':
-      return encodePoint(getPoint(snapshots, request.path.id ?? ''));
-    case 'scroll': {
-      const { points, next } = scroll(snapshots, decodeScroll(body));
-      return encodeScroll(points, next);
-    }
-    case 'count':
-      return encodeCount(count(snapshots, decodeCount(body)));
-    default:
-      return assertNever(operation);
-  }
+/** What a read works on. */
+export interface ReadContext {
+  /** One of each replica of the collection, at least one. */
+  readonly snapshots: readonly ReplicaSnapshot[];
+  /** The same of another collection or alias. Errors: `notFound`. */
+  readonly lookup: (collection: string) => readonly ReplicaSnapshot[];
 }
 
-function runQuery(snapshots: readonly ReplicaSnapshot[], query: PointsQuery): PointView[] {
-  return query.kind === 'list' ? list(snapshots, query.query) : searchNearest(snapshots, query.query);
+/** The `result` bytes. Errors: what decoding and running throw. */
+export function runRead(operation: ReadOperation, request: RawRequest, context: ReadContext): Uint8Array {
+  return encodeResult(resultOf(operation, request, context));
+}
+
+function resultOf(operation: ReadOperation, { body, path }: RawRequest, context: ReadContext): ReadResult {
+  const { snapshots } = context;
+  switch (operation) {
+    case 'query':
+      return { kind: 'queried', points: runQuery(context, decodeQuery(scannedBody(body))) };
+    case 'search':
+      return { kind: 'points', points: runQuery(context, decodeSearch(scannedBody(body))) };
+    case 'queryBatch':
+      return { kind: 'queriedLists', lists: decodeQueryBatch(scannedBody(body)).map((query) => runQuery(context, query)) };
+    case 'searchBatch':
+      return { kind: 'pointLists', lists: decodeSearchBatch(scannedBody(body)).map((query) => runQuery(context, query)) };
+    case 'retrieve':
+      return { kind: 'points', points: retrieve(snapshots, decodeRetrieve(plainBody(body))) };
+    case 'getPoint':
+      return { kind: 'point', point: getPoint(snapshots, path.id ?? '') };
+    case 'scroll':
+      return { kind: 'scrolled', ...scroll(snapshots, decodeScroll(plainBody(body))) };
+    case 'count':
+      return { kind: 'count', count: count(snapshots, decodeCount(plainBody(body))) };
+    default:
+      return operation satisfies never;
+  }
 }
 
 function getPoint(snapshots: readonly ReplicaSnapshot[], text: string): PointView {
@@ -63,8 +61,4 @@ function getPoint(snapshots: readonly ReplicaSnapshot[], text: string): PointVie
   const [point] = retrieve(snapshots, query);
   if (point === undefined) throw new TroupeError('notFound', `Point with id ${query.ids[0]} does not exists!`);
   return point;
-}
-
-function assertNever(value: never): never {
-  throw new Error(`unknown operation ${JSON.stringify(value)}`);
 }

@@ -4,9 +4,11 @@ import { TroupeError } from '../../protocols/errors.js';
 import { stringifyJson } from '../../protocols/json.js';
 import { type CollectionConfig, DEFAULT_VECTOR, isSingleVector, type VectorParams } from '../../protocols/model/collection.js';
 import type { PayloadSelector, VectorSelector } from '../../protocols/model/filter.js';
+import type { VectorValue } from '../../protocols/model/vector.js';
 import { payloadSelect } from '../../query/payload-edit.js';
-import type { PointView, VectorView } from './encode.js';
 import { payloadOf } from './filter-source.js';
+import type { Hit } from './hit.js';
+import type { PointView, VectorView } from './result.js';
 import type { SegmentView } from './snapshot-view.js';
 
 /** Shows rows of one collection as one request asks. */
@@ -31,9 +33,10 @@ export class PointViews {
     return { id: view.id(row), ...this.parts(view, row) };
   }
 
-  /** The row as a search found it. */
-  scored(view: SegmentView, row: number, id: PointView['id'], version: number, score: number): PointView {
-    return { id, version, score, ...this.parts(view, row) };
+  /** The row as a query found it. */
+  scored({ view, row, id, version, score, orderValue }: Hit): PointView {
+    const point = { id, version, score, ...this.parts(view, row) };
+    return orderValue === undefined ? point : { ...point, orderValue };
   }
 
   private parts(view: SegmentView, row: number): { payload?: Uint8Array; vector?: VectorView } {
@@ -53,13 +56,13 @@ export class PointViews {
   }
 
   private vector(view: SegmentView, row: number, names: readonly string[]): VectorView {
-    const vectors: { name: string; values: Float32Array }[] = [];
+    const vectors: { name: string; value: VectorValue }[] = [];
     for (const name of names) {
-      const values = view.vectorOf(name, row);
-      if (values !== undefined) vectors.push({ name, values });
+      const value = view.vectorOf(name, row);
+      if (value !== undefined) vectors.push({ name, value });
     }
     const only = vectors[0];
-    return this.single && only !== undefined ? { kind: 'single', values: only.values } : { kind: 'named', vectors };
+    return this.single && only !== undefined ? { kind: 'single', value: only.value } : { kind: 'named', vectors };
   }
 }
 

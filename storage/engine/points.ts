@@ -2,11 +2,12 @@
 
 import type { Filter } from '../../protocols/model/filter.js';
 import { compareIds, type PointId } from '../../protocols/model/point-id.js';
-import type { CountQuery, ListQuery, RetrieveQuery, ScrollQuery } from '../../protocols/model/query.js';
+import type { CountQuery, RetrieveQuery, ScrollQuery } from '../../protocols/model/query.js';
 import { hasBit } from '../../query/filter/bits.js';
-import type { PointView } from './encode.js';
 import { filterBits } from './filter-source.js';
+import type { Hit } from './hit.js';
 import { PointViews } from './point-view.js';
+import type { PointView } from './result.js';
 import type { ReplicaSnapshot, SegmentView } from './snapshot-view.js';
 
 /** Rows looked at between two looks at the clock. */
@@ -55,16 +56,15 @@ export function scroll(snapshots: readonly ReplicaSnapshot[], query: ScrollQuery
 }
 
 /** Points in id order for a query that names no way of scoring. The API gives them score 1 and version 0. */
-export function list(snapshots: readonly ReplicaSnapshot[], query: ListQuery): PointView[] {
-  const views = pointViews(snapshots, query);
-  const points: PointView[] = [];
+export function listHits(snapshots: readonly ReplicaSnapshot[], filter: Filter | null, page: { limit: number; offset: number }): Hit[] {
+  const hits: Hit[] = [];
   let position = 0;
-  for (const { view, row } of rowsInOrder(snapshots, null, query.filter)) {
-    if (position++ < query.offset) continue;
-    points.push(views.scored(view, row, view.id(row), 0, 1));
-    if (points.length === query.limit) break;
+  for (const { view, row } of rowsInOrder(snapshots, null, filter)) {
+    if (position++ < page.offset) continue;
+    hits.push({ id: view.id(row), score: 1, version: 0, view, row });
+    if (hits.length === page.limit) break;
   }
-  return points;
+  return hits;
 }
 
 /** How many points pass. Counted exactly in any case: bitsets are about as quick as estimates. */

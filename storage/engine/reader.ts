@@ -95,20 +95,39 @@ class Reader {
     const { clock } = this.context;
     clock.deadlineMs = read.request.deadlineMs;
     if (clock.expired()) throw timeLimit();
-    const snapshots: ReplicaSnapshot[] = [];
-    try {
-      for (const key of read.replicas) {
+    const taken: ReplicaSnapshot[] = [];
+    const take = (keys: readonly ReplicaKey[]): ReplicaSnapshot[] =>
+      keys.map((key) => {
         const replica = this.replicas.get(key);
         if (replica === undefined) throw new TroupeError('unavailable', `replica ${key} is not open here`, { retryAfterMs: 1000 });
         const snapshot = replica.snapshot();
-        if (snapshot === null) return null;
-        snapshots.push(snapshot);
-      }
+        if (snapshot === null) throw new SetOnItsWay();
+        taken.push(snapshot);
+        return snapshot;
+      });
+    try {
+      const snapshots = take(read.replicas);
       if (snapshots.length === 0) throw new TroupeError('unavailable', 'the collection has no replica here', { retryAfterMs: 1000 });
-      return runRead(read.operation, read.request, snapshots);
+      const lookups = new Map<string, ReplicaSnapshot[]>();
+      const lookup = (collection: string): ReplicaSnapshot[] => {
+        const known = lookups.get(collection) ?? take(this.keysOf(collection));
+        lookups.set(collection, known);
+        return known;
+      };
+      return runRead(read.operation, read.request, { snapshots, lookup });
+    } catch (error) {
+      if (error instanceof SetOnItsWay) return null;
+      throw error;
     } finally {
-      for (const snapshot of snapshots) snapshot.release();
+      for (const snapshot of taken) snapshot.release();
     }
+  }
+
+  /** Replicas of a collection that are here. Errors: `notFound` when there is none. */
+  private keysOf(collection: string): ReplicaKey[] {
+    const keys = [...this.replicas.keys()].filter((key) => key.slice(0, key.lastIndexOf('/')) === collection);
+    if (keys.length === 0) throw new TroupeError('notFound', `Collection \`${collection}\` doesn't exist!`);
+    return keys;
   }
 
   private wait(read: Read): void {
@@ -130,6 +149,9 @@ class Reader {
     this.timer = setTimeout(() => this.retryWaiting(), Math.min(0x7fff_ffff, Math.max(1, next - Date.now() + 1)));
   }
 }
+
+/** A snapshot names a set of segments that has not come yet. */
+class SetOnItsWay extends Error {}
 
 function assertNever(value: never): never {
   throw new Error(`unknown message ${JSON.stringify(value)}`);

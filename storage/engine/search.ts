@@ -4,11 +4,12 @@
  */
 
 import { TroupeError } from '../../protocols/errors.js';
-import type { VectorParams } from '../../protocols/model/collection.js';
-import type { PointId } from '../../protocols/model/point-id.js';
-import type { NearestQuery } from '../../protocols/model/query.js';
+import type { Distance, VectorParams } from '../../protocols/model/collection.js';
+import type { Filter } from '../../protocols/model/filter.js';
+import type { SearchParams } from '../../protocols/model/query.js';
+import type { VectorValue } from '../../protocols/model/vector.js';
 import { clearBehind, countBits, hasBit, intersect, wordsOf } from '../../query/filter/bits.js';
-import { mergeRanked, type RankedPoint } from '../../query/merge.js';
+import { mergeRanked, type Page } from '../../query/merge.js';
 import { planSegment, type SegmentFacts, type SegmentPlan } from '../../query/plan.js';
 import { fitsCodes } from '../../vectors/code-query.js';
 import { fromHalf, toHalf } from '../../vectors/half.js';
@@ -16,79 +17,68 @@ import { type Admission, KernelExpired, type Kernels, type Matrix, type Ranked }
 import { normalizeRows } from '../../vectors/normalize.js';
 import { residentOffset } from '../segment/layout.js';
 import { timeLimit } from './clock.js';
-import { type PointView, shownScore } from './encode.js';
+import { shownScore } from './encode.js';
 import { rankFiled, stagingMatrix } from './filed-originals.js';
 import { filterBits } from './filter-source.js';
 import { HALF_SCORE_DIM_MAX, halfScore } from './half-score.js';
-import { PointViews, vectorParams } from './point-view.js';
-import { type FoundRow, findPoint, putBits } from './points.js';
-import type { ReplicaSnapshot, SegmentView, VectorReader } from './snapshot-view.js';
+import { type Hit, hitOf } from './hit.js';
+import { vectorParams } from './point-view.js';
+import { type FoundRow, putBits } from './points.js';
+import { hasVector, type ReplicaSnapshot, type SegmentView, type VectorReader } from './snapshot-view.js';
+
+/** What nearest points are wanted. */
+export interface NearestSearch {
+  readonly using: string;
+  /** What stored vectors are compared with; may be changed in place. */
+  readonly value: VectorValue;
+  readonly filter: Filter | null;
+  readonly params: SearchParams;
+  /** The query's own point, which is left out of the answer. */
+  readonly own: FoundRow | null;
+}
 
 /**
  * The page of nearest points, best first.
- * Errors: `wrongInput` for an unknown vector name or a wrong dimension; `notFound` when the query's point is not there
- * or has no such vector; `timeout`.
+ * Errors: `wrongInput` for an unknown vector name, a wrong dimension or another kind of vector; `timeout`.
  */
-export function searchNearest(snapshots: readonly ReplicaSnapshot[], query: NearestQuery): PointView[] {
-  const { config, vectors } = snapshots[0] as ReplicaSnapshot;
-  const params = vectorParams(vectors, query.using);
-  const views = new PointViews(config, vectors, query.withPayload, query.withVector);
-  const target = targetOf(snapshots, query, params);
+export function nearestHits(snapshots: readonly ReplicaSnapshot[], search: NearestSearch, page: Omit<Page, 'better'>): Hit[] {
+  const params = vectorParams((snapshots[0] as ReplicaSnapshot).vectors, search.using);
   const task: Task = {
-    query,
+    search,
     params,
-    values: target.values,
+    values: asStored(denseValues(search.value, params), params),
     // One more, as the query's own point is found too.
-    k: query.limit + query.offset + (target.own === null ? 0 : 1),
-    own: target.own,
+    k: page.limit + page.offset + (search.own === null ? 0 : 1),
   };
   const lists: Hit[][] = [];
   for (const snapshot of snapshots) for (const view of snapshot.segments) lists.push(searchSegment(view, snapshot, task));
-  const page = mergeRanked(lists, {
-    limit: query.limit,
-    offset: query.offset,
-    scoreThreshold: query.scoreThreshold === null ? null : Math.fround(query.scoreThreshold),
-    better: params.distance === 'Euclid' || params.distance === 'Manhattan' ? 'smaller' : 'larger',
-  });
-  return page.map((hit) => views.scored(hit.view, hit.row, hit.id, hit.version, hit.score));
+  return mergeRanked(lists, { ...page, better: betterOf(params.distance) });
+}
+
+/** Which shown scores are better. */
+export function betterOf(distance: Distance): Page['better'] {
+  return distance === 'Euclid' || distance === 'Manhattan' ? 'smaller' : 'larger';
 }
 
 interface Task {
-  readonly query: NearestQuery;
+  readonly search: NearestSearch;
   readonly params: VectorParams;
   /** The query as it is compared: normalized, and rounded to the type of the stored vectors. */
   readonly values: Float32Array;
   readonly k: number;
-  /** Where the query's own point is; it is left out of the answer. */
-  readonly own: FoundRow | null;
 }
 
-interface Hit extends RankedPoint {
-  readonly view: SegmentView;
-  readonly row: number;
-}
-
-function targetOf(
-  snapshots: readonly ReplicaSnapshot[],
-  query: NearestQuery,
-  params: VectorParams,
-): { values: Float32Array; own: FoundRow | null } {
-  const { target } = query;
-  if (target.kind === 'vector') {
-    if (target.values.length !== params.size) {
-      throw new TroupeError('wrongInput', `Vector dimension error: expected dim: ${params.size}, got ${target.values.length}`);
-    }
-    return { values: asStored(target.values, params), own: null };
+function denseValues(value: VectorValue, params: VectorParams): Float32Array {
+  if (value.kind === 'sparse') throw new TroupeError('wrongInput', 'Conversion between sparse and regular vectors failed');
+  if (value.kind === 'multi') throw new TroupeError('wrongInput', 'Conversion between multi and regular vectors failed');
+  if (value.values.length !== params.size) {
+    throw new TroupeError('wrongInput', `Vector dimension error: expected dim: ${params.size}, got ${value.values.length}`);
   }
-  const own = findPoint(snapshots, target.id);
-  if (own === undefined) throw new TroupeError('notFound', `No point with id ${target.id} found`);
-  const values = own.view.vectorOf(query.using, own.row);
-  if (values === undefined) throw new TroupeError('notFound', `Vector with name ${JSON.stringify(query.using)} for point not found`);
-  return { values, own };
+  return value.values;
 }
 
 /** The query's vector as a stored one would be: it may be changed in place. */
-function asStored(values: Float32Array, params: VectorParams): Float32Array {
+export function asStored(values: Float32Array, params: VectorParams): Float32Array {
   switch (params.datatype) {
     case 'uint8':
       // Stored as they are given, also for cosine: see `scanUint8Cosine`.
@@ -103,7 +93,7 @@ function asStored(values: Float32Array, params: VectorParams): Float32Array {
 }
 
 function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task): Hit[] {
-  const vector = view.reader.vector(task.query.using);
+  const vector = view.reader.vector(task.search.using);
   if (vector === undefined || view.rows === 0) return [];
   view.reader.clock.check();
   const bits = admittedBits(view, vector, task);
@@ -122,7 +112,7 @@ function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task)
 
 /** Rows that pass the filter and have the vector, deleted ones included; null: all rows. */
 function admittedBits(view: SegmentView, vector: VectorReader, task: Task): Uint32Array | null {
-  const bits = task.query.filter === null ? null : filterBits(view, task.query.filter);
+  const bits = task.search.filter === null ? null : filterBits(view, task.search.filter);
   if (view.reader.allPresent(vector, view.rows)) return bits;
   const present = vector.presence.slice(0, wordsOf(view.rows));
   clearBehind(present, view.rows);
@@ -140,7 +130,7 @@ function factsOf(
 ): SegmentFacts {
   const { hnsw_config: hnsw, optimizer_config: optimizer } = snapshot.config;
   const own = task.params.hnsw_config;
-  const { params } = task.query;
+  const { params } = task.search;
   return {
     rows: view.rows,
     // Deleted rows are few (vacuum sees to it), and counting them for each query would cost more than it tells.
@@ -241,20 +231,15 @@ function hits(view: SegmentView, task: Task, ranked: Ranked): Hit[] {
     const row = ranked.rows[i] as number;
     if (isOwn(task, view, row)) continue;
     const score = rounded
-      ? halfScore(distance, task.values, view.vectorOf(task.query.using, row) as Float32Array)
+      ? halfScore(distance, task.values, view.denseOf(task.search.using, row) as Float32Array)
       : shownScore(distance, ranked.scores[i] as number);
     found.push(hitOf(view, row, score));
   }
   return found;
 }
 
-function hitOf(view: SegmentView, row: number, score: number): Hit {
-  const id: PointId = view.id(row);
-  return { id, score, version: view.version(row), view, row };
-}
-
-function isOwn(task: Task, view: SegmentView, row: number): boolean {
-  return task.own !== null && task.own.row === row && task.own.view === view;
+function isOwn({ search: { own } }: Task, view: SegmentView, row: number): boolean {
+  return own !== null && own.row === row && own.view === view;
 }
 
 /**
@@ -262,15 +247,22 @@ function isOwn(task: Task, view: SegmentView, row: number): boolean {
  * all rows that count. Originals of one byte are always in memory.
  */
 function scanUint8Cosine(view: SegmentView, vector: VectorReader, task: Task, bits: Uint32Array | null, k: number): Hit[] {
-  const { layout } = vector;
-  const { values } = task;
-  const bytes = new Uint8Array(view.handle.memory.buffer);
-  const start = residentOffset(layout);
-  const length = Math.hypot(...values);
+  const score = byteCosine(view, vector, task.values);
   const found: { row: number; score: number }[] = [];
   for (let row = 0; row < view.rows; row++) {
     if (row % 256 === 0) view.reader.clock.check();
     if (!view.isLive(row) || (bits !== null && !hasBit(bits, row)) || isOwn(task, view, row)) continue;
+    found.push({ row, score: score(row) });
+  }
+  found.sort((a, b) => b.score - a.score || a.row - b.row);
+  return found.slice(0, k).map(({ row, score }) => hitOf(view, row, score));
+}
+
+function byteCosine(view: SegmentView, { layout }: VectorReader, values: Float32Array): (row: number) => number {
+  const bytes = new Uint8Array(view.handle.memory.buffer);
+  const start = residentOffset(layout);
+  const length = Math.hypot(...values);
+  return (row) => {
     const at = start + row * layout.stride;
     let dot = 0;
     let squares = 0;
@@ -280,8 +272,52 @@ function scanUint8Cosine(view: SegmentView, vector: VectorReader, task: Task, bi
       squares += component * component;
     }
     const lengths = length * Math.sqrt(squares);
-    found.push({ row, score: lengths === 0 ? 0 : Math.fround(dot / lengths) });
-  }
-  found.sort((a, b) => b.score - a.score || a.row - b.row);
-  return found.slice(0, k).map(({ row, score }) => hitOf(view, row, score));
+    return lengths === 0 ? 0 : Math.fround(dot / lengths);
+  };
 }
+
+/**
+ * The exact score, as the API shows it, of each of these rows; NaN for rows without the vector. Deleted rows have one too.
+ * rows: distinct, in any order; kept as they are. value: as `nearestHits` takes it.
+ * Errors: as `nearestHits`, and `storage` where originals have to be read.
+ */
+export function scoreRows(view: SegmentView, using: string, params: VectorParams, value: VectorValue, rows: Uint32Array): Float32Array {
+  const scores = new Float32Array(rows.length).fill(Number.NaN);
+  const vector = view.reader.vector(using);
+  if (vector === undefined) return scores;
+  const values = asStored(denseValues(value, params).slice(), params);
+  const present = rows.filter((row) => hasVector(vector, row));
+  if (present.length === 0) return scores;
+  const { distance, datatype, size } = params;
+  const byRow = new Map<number, number>();
+  if (datatype === 'uint8' && distance === 'Cosine') {
+    const score = byteCosine(view, vector, values);
+    for (const row of present) byRow.set(row, score(row));
+  } else if (datatype === 'float16' && size <= HALF_SCORE_DIM_MAX) {
+    for (const row of present) byRow.set(row, halfScore(distance, values, view.denseOf(using, row) as Float32Array));
+  } else {
+    const ranked = rankRows(view, vector, values, present);
+    for (let i = 0; i < ranked.count; i++) byRow.set(ranked.rows[i] as number, shownScore(distance, ranked.scores[i] as number));
+  }
+  rows.forEach((row, at) => {
+    scores[at] = byRow.get(row) ?? Number.NaN;
+  });
+  return scores;
+}
+
+function rankRows(view: SegmentView, vector: VectorReader, values: Float32Array, rows: Uint32Array): Ranked {
+  const { kernels, slot } = view.reader;
+  try {
+    if (vector.original === null) {
+      kernels.setQuery(slot, stagingMatrix(view.reader, vector.layout), values);
+      return rankFiled(view.reader, vector.layout, rows.slice().sort(), rows.length);
+    }
+    kernels.setQuery(slot, vector.original, values);
+    return kernels.rescore(slot, vector.original, { count: rows.length, rows, scores: NO_SCORES }, rows.length);
+  } catch (error) {
+    if (error instanceof KernelExpired) throw timeLimit();
+    throw error;
+  }
+}
+
+const NO_SCORES = new Float32Array(0);

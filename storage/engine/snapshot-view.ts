@@ -10,6 +10,7 @@ import type { CollectionConfig, FieldSchema, VectorParams } from '../../protocol
 import { vectorsByName } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { readIdWords } from '../../protocols/model/point-id.js';
+import type { VectorValue } from '../../protocols/model/vector.js';
 import type { ConditionCache, FilterCache } from '../../query/filter/cache.js';
 import type { FieldIndex } from '../../query/filter/source.js';
 import { decodeHalf } from '../../vectors/half.js';
@@ -286,7 +287,13 @@ export class SegmentView {
   }
 
   /** A copy of the row's vector; undefined when it has none. Errors: `storage` where it has to be read from a file. */
-  vectorOf(name: string, row: number): Float32Array | undefined {
+  vectorOf(name: string, row: number): VectorValue | undefined {
+    const values = this.denseOf(name, row);
+    return values === undefined ? undefined : { kind: 'dense', values };
+  }
+
+  /** The components of the row's dense vector, a copy; undefined when it has none. Errors: as `vectorOf`. */
+  denseOf(name: string, row: number): Float32Array | undefined {
     const vector = this.reader.vector(name);
     if (vector === undefined || !hasVector(vector, row)) return undefined;
     const { layout } = vector;

@@ -155,6 +155,7 @@ function setVectors({ segment, row }: Location, batch: PointBatch, vectors: read
     const rows = vectors[at] as Int32Array | null;
     const from = rows === null ? point : (rows[point] as number);
     if (from < 0) return;
+    if (column.kind !== 'dense') throw new Error(`columns of the kind ${column.kind} are not stored yet`);
     const vector = segment.vectorIndex(column.name);
     if (vector < 0) throw new Error(`no vector \`${column.name}\` in segment ${segment.id}`);
     segment.setVector(vector, row, column.values, from * column.dim);

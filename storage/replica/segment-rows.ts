@@ -3,7 +3,7 @@
  * deleted. Rows never change once they are there; a changed point is a new row, and its old one is marked deleted.
  */
 
-import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { CollectionConfig, Datatype } from '../../protocols/model/collection.js';
 import { vectorsByName } from '../../protocols/model/collection.js';
 import { idKind, type PointId, readIdWords, writeIdWords } from '../../protocols/model/point-id.js';
 import { clearBit, emptyBits, hasBit, setBit } from '../../query/filter/bits.js';
@@ -332,7 +332,7 @@ export function makeAppendable(id: number, config: CollectionConfig, slots: numb
   );
 }
 
-export function elementOf(datatype: 'float32' | 'float16' | 'uint8' | undefined): ElementType {
+export function elementOf(datatype: Datatype | undefined): ElementType {
   if (datatype === 'float16') return 'f16';
   return datatype === 'uint8' ? 'u8' : 'f32';
 }

@@ -48,8 +48,8 @@ test('batches keep vectors bit by bit, also where points lack some, and payloads
     batch: {
       ids: [1, 2n ** 63n, '550e8400-e29b-41d4-a716-446655440000'],
       vectors: [
-        { name: '', dim: 2, points: null, values },
-        { name: 'b', dim: 3, points: Uint32Array.of(2), values: Float32Array.of(7, 8, 9) },
+        { kind: 'dense' as const, name: '', dim: 2, points: null, values },
+        { kind: 'dense' as const, name: 'b', dim: 3, points: Uint32Array.of(2), values: Float32Array.of(7, 8, 9) },
       ],
       payloads: [{ a: 1 }, undefined, { text: 'ü"\\' }],
     },
@@ -58,7 +58,11 @@ test('batches keep vectors bit by bit, also where points lack some, and payloads
 });
 
 test('vectors of an aligned record are views on it', () => {
-  const batch = { ids: [1], vectors: [{ name: '', dim: 3, points: null, values: Float32Array.of(1, 2, 3) }], payloads: [undefined] };
+  const batch = {
+    ids: [1],
+    vectors: [{ kind: 'dense' as const, name: '', dim: 3, points: null, values: Float32Array.of(1, 2, 3) }],
+    payloads: [undefined],
+  };
   const bytes = encodeOperation({ operation: { kind: 'upsert', batch }, chained: false });
   const { operation } = decodeOperation(bytes);
   assert.ok(operation.kind === 'upsert' && operation.batch.vectors[0]?.values.buffer === bytes.buffer);
@@ -88,7 +92,11 @@ test('bytes that are cut short or of another kind are refused', () => {
   const bytes = encodeOperation({
     operation: {
       kind: 'upsert',
-      batch: { ids: [1], vectors: [{ name: '', dim: 2, points: null, values: Float32Array.of(1, 2) }], payloads: [{ a: 1 }] },
+      batch: {
+        ids: [1],
+        vectors: [{ kind: 'dense' as const, name: '', dim: 2, points: null, values: Float32Array.of(1, 2) }],
+        payloads: [{ a: 1 }],
+      },
     },
     chained: false,
   });

@@ -21,7 +21,7 @@ export const INDEX_VERSION = 1;
 export const HEAD_WORDS = 16;
 
 /** Codes of the types in the head. */
-export const TYPE_CODES: Record<FieldType, number> = { keyword: 1, integer: 2, float: 3, bool: 4, datetime: 5, uuid: 6 };
+export const TYPE_CODES: Record<FieldType, number> = { keyword: 1, integer: 2, float: 3, bool: 4, datetime: 5, uuid: 6, text: 7, geo: 8 };
 
 /** Integers were rounded to doubles: equality at 2^53 and beyond is no proof. */
 export const FLAG_ROUNDED = 1;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TroupeError } from '../../../protocols/errors.js';
+import { DEFAULT_SEARCH_PARAMS } from '../../../protocols/model/query.js';
 import {
   decodeCount,
   decodeGetPoint,
@@ -11,8 +12,9 @@ import {
   decodeSearch,
   decodeSearchBatch,
 } from '../../../protocols/rest/queries.js';
+import { scannedBody } from '../../../protocols/rest/request-value.js';
 
-const body = (value: unknown): Uint8Array => new TextEncoder().encode(typeof value === 'string' ? value : JSON.stringify(value));
+const body = (value: unknown) => scannedBody(new TextEncoder().encode(typeof value === 'string' ? value : JSON.stringify(value)));
 
 function refuses(decode: () => unknown, code: string, detail?: RegExp): void {
   assert.throws(decode, (error: unknown) => {
@@ -25,23 +27,22 @@ function refuses(decode: () => unknown, code: string, detail?: RegExp): void {
 
 test('a query has the defaults of the API', () => {
   assert.deepEqual(decodeQuery(body({ query: [1, 0.5] })), {
-    kind: 'nearest',
-    query: {
-      target: { kind: 'vector', values: new Float32Array([1, 0.5]) },
-      using: '',
-      filter: null,
-      params: { hnswEf: null, exact: false, indexedOnly: false },
-      limit: 10,
-      offset: 0,
-      scoreThreshold: null,
-      withPayload: { kind: 'none' },
-      withVector: { kind: 'none' },
-    },
+    prefetch: [],
+    query: { kind: 'nearest', target: { kind: 'dense', values: new Float32Array([1, 0.5]) }, mmr: null },
+    using: '',
+    filter: null,
+    params: DEFAULT_SEARCH_PARAMS,
+    limit: 10,
+    offset: 0,
+    scoreThreshold: null,
+    lookupFrom: null,
+    withPayload: { kind: 'none' },
+    withVector: { kind: 'none' },
   });
 });
 
 test('every field of a query is taken', () => {
-  const decoded = decodeQuery(
+  const query = decodeQuery(
     body({
       query: { nearest: '550E8400E29B41D4A716446655440000' },
       using: 'a',
@@ -60,28 +61,29 @@ test('every field of a query is taken', () => {
       with_vector: ['a'],
     }),
   );
-  assert.equal(decoded.kind, 'nearest');
-  const { query } = decoded;
-  assert.ok('target' in query);
-  assert.deepEqual(query.target, { kind: 'point', id: '550e8400-e29b-41d4-a716-446655440000' });
+  assert.deepEqual(query.query, { kind: 'nearest', target: { kind: 'point', id: '550e8400-e29b-41d4-a716-446655440000' }, mmr: null });
   assert.equal(query.using, 'a');
   assert.equal(query.filter?.must.length, 1);
-  assert.deepEqual(query.params, { hnswEf: 32, exact: true, indexedOnly: true });
+  assert.deepEqual(query.params, {
+    hnswEf: 32,
+    exact: true,
+    indexedOnly: true,
+    quantization: { ignore: false, rescore: true, oversampling: 2 },
+  });
   assert.deepEqual([query.limit, query.offset, query.scoreThreshold], [3, 2, -0.5]);
   assert.deepEqual(query.withPayload, { kind: 'include', keys: ['x'] });
   assert.deepEqual(query.withVector, { kind: 'names', names: ['a'] });
 });
 
 test('a query without a vector lists points', () => {
-  for (const value of [{}, { query: null }]) assert.equal(decodeQuery(body(value)).kind, 'list');
-  const { query } = decodeQuery(body({ limit: 3, offset: 2 }));
+  for (const value of [{}, { query: null }]) assert.equal(decodeQuery(body(value)).query, null);
+  const query = decodeQuery(body({ limit: 3, offset: 2 }));
   assert.deepEqual([query.limit, query.offset], [3, 2]);
 });
 
 test('a point id may be an integer of 64 bits', () => {
-  const decoded = decodeQuery(body('{"query":18446744073709551615}'));
-  assert.ok('target' in decoded.query);
-  assert.deepEqual(decoded.query.target, { kind: 'point', id: 18446744073709551615n });
+  const { query } = decodeQuery(body('{"query":18446744073709551615}'));
+  assert.deepEqual(query, { kind: 'nearest', target: { kind: 'point', id: 18446744073709551615n }, mmr: null });
 });
 
 test('what is no query at all is malformed', () => {
@@ -89,7 +91,7 @@ test('what is no query at all is malformed', () => {
     refuses(() => decodeQuery(body({ query })), 'malformedBody');
   for (const text of ['', 'null', '[]', '"x"', '{', '{"query":[1}', '{"limit":1,"limit":2}'])
     refuses(() => decodeQuery(body(text)), 'malformedBody');
-  refuses(() => decodeQuery(null), 'malformedBody', /EOF/);
+  refuses(() => decodeQuery(scannedBody(null)), 'malformedBody', /EOF/);
 });
 
 test('vectors of other kinds do not fit dense ones', () => {
@@ -158,7 +160,7 @@ test('a search names its vector or not', () => {
   assert.equal(decodeSearch(body({ vector: [1, 2], limit: 1 })).using, '');
   const named = decodeSearch(body({ vector: { name: 'a', vector: [1, 2] }, limit: 1 }));
   assert.equal(named.using, 'a');
-  assert.deepEqual(named.target, { kind: 'vector', values: new Float32Array([1, 2]) });
+  assert.deepEqual(named.query, { kind: 'nearest', target: { kind: 'dense', values: new Float32Array([1, 2]) }, mmr: null });
   refuses(() => decodeSearch(body({ limit: 1 })), 'malformedBody', /missing field `vector`/);
   refuses(() => decodeSearch(body({ vector: [1] })), 'malformedBody', /missing field `limit`/);
   for (const vector of [null, 1, 'x', { name: 'a' }, { vector: [1] }, [[1]]])
@@ -175,15 +177,15 @@ test('a batch decodes each search, and one bad search spoils it', () => {
     }),
   );
   assert.deepEqual(
-    batch.map(({ target, limit }) => [target.kind === 'vector' ? [...target.values] : [], limit]),
+    batch.map(({ using, limit }) => [using, limit]),
     [
-      [[1, 2], 1],
-      [[3], 2],
+      ['', 1],
+      ['b', 2],
     ],
   );
   assert.deepEqual(
-    decodeQueryBatch(body({ searches: [{ query: [1] }, { query: 4 }, {}] })).map(({ kind }) => kind),
-    ['nearest', 'nearest', 'list'],
+    decodeQueryBatch(body({ searches: [{ query: [1] }, { query: 4 }, {}] })).map(({ query }) => query?.kind),
+    ['nearest', 'nearest', undefined],
   );
   assert.deepEqual(decodeSearchBatch(body({ searches: [] })), []);
   refuses(() => decodeSearchBatch(body({})), 'malformedBody', /missing field `searches`/);
@@ -216,6 +218,7 @@ test('a point id of a path is read in every spelling', () => {
 test('scroll shows payloads by default', () => {
   assert.deepEqual(decodeScroll(body({})), {
     offset: null,
+    orderBy: null,
     limit: 10,
     filter: null,
     withPayload: { kind: 'all' },

@@ -48,7 +48,7 @@ test('the list form and the batch form come to the same columns', () => {
   assert.deepEqual(listed, columns);
   assert.deepEqual(listed, {
     ids: [1, '936da01f-9abd-4d9d-80c7-02af85c822a8'],
-    vectors: [{ name: '', dim: 2, points: null, values: Float32Array.of(1, 0, 0, 1) }],
+    vectors: [{ kind: 'dense', name: '', dim: 2, points: null, values: Float32Array.of(1, 0, 0, 1) }],
     payloads: [{ a: 1 }, undefined],
   });
 });
@@ -65,8 +65,8 @@ test('points may lack vectors; the unnamed vector has the name of nothing', () =
     NAMED,
   );
   assert.deepEqual(batch.vectors, [
-    { name: 'a', dim: 2, points: Uint32Array.of(0, 2), values: Float32Array.of(1, 2, 3, 4) },
-    { name: 'b', dim: 3, points: Uint32Array.of(2), values: Float32Array.of(1, 2, 3) },
+    { kind: 'dense', name: 'a', dim: 2, points: Uint32Array.of(0, 2), values: Float32Array.of(1, 2, 3, 4) },
+    { kind: 'dense', name: 'b', dim: 3, points: Uint32Array.of(2), values: Float32Array.of(1, 2, 3) },
   ]);
   assert.deepEqual(batchOf({ points: [{ id: 20, vector: { '': [1, 2] } }] }).vectors[0]?.points, null);
   const many = batchOf({ points: Array.from({ length: 500 }, (_, id) => ({ id, vector: { a: [id, -id] } })) }, NAMED);
@@ -88,8 +88,8 @@ test('of points with one id the last one counts', () => {
     ids: [8, 7],
     payloads: [undefined, { v: 2 }],
     vectors: [
-      { name: 'a', dim: 2, points: Uint32Array.of(1), values: Float32Array.of(2, 2) },
-      { name: 'b', dim: 3, points: Uint32Array.of(0), values: Float32Array.of(1, 2, 3) },
+      { kind: 'dense', name: 'a', dim: 2, points: Uint32Array.of(1), values: Float32Array.of(2, 2) },
+      { kind: 'dense', name: 'b', dim: 3, points: Uint32Array.of(0), values: Float32Array.of(1, 2, 3) },
     ],
   });
 });

@@ -31,7 +31,7 @@ function upsert(ids: readonly number[], version: string): UpdateOperation {
     values.set(rows[id] as Float32Array, i * DIM);
   });
   const payloads = ids.map((id) => (id % 3 === 0 ? undefined : { id, version }));
-  return { kind: 'upsert', batch: { ids, vectors: [{ name: '', dim: DIM, points: null, values }], payloads } };
+  return { kind: 'upsert', batch: { ids, vectors: [{ kind: 'dense', name: '', dim: DIM, points: null, values }], payloads } };
 }
 
 function apply(store: ReplicaStore, ...operations: UpdateOperation[]): void {

@@ -3,6 +3,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { TroupeError } from '../../../protocols/errors.js';
 import { stringifyJson } from '../../../protocols/json.js';
 import { type CollectionConfig, type FieldSchema, type VectorsConfig, vectorsByName } from '../../../protocols/model/collection.js';
 import type { Payload } from '../../../protocols/model/payload.js';
@@ -12,6 +13,7 @@ import { buildSegment } from '../../../storage/build/build-segment.js';
 import { initChecksum } from '../../../storage/checksum.js';
 import { Clock } from '../../../storage/engine/clock.js';
 import type { BuildJob } from '../../../storage/engine/messages.js';
+import type { ReadContext } from '../../../storage/engine/operations.js';
 import { type ReplicaSnapshot, SegmentReader, SegmentView } from '../../../storage/engine/snapshot-view.js';
 import type { ReplicaView } from '../../../storage/replica/reader-view.js';
 import type { SegmentHandle } from '../../../storage/segment/handle.js';
@@ -183,5 +185,15 @@ export function randomOf(seed: number): () => number {
   return () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
     return state / 2 ** 32;
+  };
+}
+
+/** What a read works on: the fixture's one replica, and no other collection. */
+export function contextOf(fixture: CollectionFixture): ReadContext {
+  return {
+    snapshots: [fixture.snapshot()],
+    lookup: (collection) => {
+      throw new TroupeError('notFound', `Collection \`${collection}\` doesn't exist!`);
+    },
   };
 }

@@ -5,12 +5,12 @@ import { after, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { TroupeError } from '../../../protocols/errors.js';
 import type { VectorParams, VectorsConfig } from '../../../protocols/model/collection.js';
-import type { NearestQuery } from '../../../protocols/model/query.js';
 import { decodeQuery } from '../../../protocols/rest/queries.js';
+import { scannedBody } from '../../../protocols/rest/request-value.js';
 import { stagingBatches } from '../../../storage/engine/filed-originals.js';
 import { retrieve, scroll } from '../../../storage/engine/points.js';
-import { searchNearest } from '../../../storage/engine/search.js';
-import { CollectionFixture, configOf, randomOf, SEQ, type TestPoint } from './collection-fixture.js';
+import { runQuery } from '../../../storage/engine/query.js';
+import { CollectionFixture, configOf, contextOf, randomOf, SEQ, type TestPoint } from './collection-fixture.js';
 
 /** Wide enough for many batches of the staging area, and no multiple of a kernel's lanes. */
 const DIM = 203;
@@ -46,8 +46,7 @@ async function collectionOf(vectors: VectorsConfig): Promise<CollectionFixture> 
 const offsetsOf = (fixture: CollectionFixture) => fixture.snapshot().segments.map(({ handle }) => handle.layout.vectors[0]?.offset ?? null);
 
 function search(fixture: CollectionFixture, value: unknown): unknown {
-  const decoded = decodeQuery(new TextEncoder().encode(JSON.stringify(value)));
-  return searchNearest([fixture.snapshot()], decoded.query as NearestQuery);
+  return runQuery(contextOf(fixture), decodeQuery(scannedBody(Buffer.from(JSON.stringify(value)))));
 }
 
 const ALL = { withPayload: { kind: 'all' }, withVector: { kind: 'all' } } as const;
@@ -86,7 +85,7 @@ for (const kind of kinds) {
     assert.deepEqual(search(filed, { query: 11, params: { exact: true } }), search(resident, { query: 11, params: { exact: true } }));
     const ids = [1, 2, 49, 1600, 1950];
     assert.deepEqual(retrieve([filed.snapshot()], { ids, ...ALL }), retrieve([resident.snapshot()], { ids, ...ALL }));
-    const page = { limit: 2000, offset: null, filter: null, ...ALL };
+    const page = { limit: 2000, offset: null, orderBy: null, filter: null, ...ALL };
     assert.deepEqual(scroll([filed.snapshot()], page), scroll([resident.snapshot()], page));
   });
 }

@@ -5,7 +5,7 @@ import type { VectorsConfig } from '../../../protocols/model/collection.js';
 import type { PointId } from '../../../protocols/model/point-id.js';
 import type { RawRequest, ReadOperation } from '../../../storage/engine/messages.js';
 import { runRead } from '../../../storage/engine/operations.js';
-import { CollectionFixture, configOf, SEQ, type TestPoint } from './collection-fixture.js';
+import { CollectionFixture, configOf, contextOf, SEQ, type TestPoint } from './collection-fixture.js';
 
 const fixtures: CollectionFixture[] = [];
 after(() => {
@@ -15,7 +15,7 @@ after(() => {
 function read(fixture: CollectionFixture, operation: ReadOperation, body: unknown, path: RawRequest['path'] = {}): string {
   const bytes = body === undefined ? null : new TextEncoder().encode(JSON.stringify(body));
   const request: RawRequest = { path, query: {}, body: bytes, deadlineMs: 0 };
-  return new TextDecoder().decode(runRead(operation, request, [fixture.snapshot()]));
+  return new TextDecoder().decode(runRead(operation, request, contextOf(fixture)));
 }
 
 const value = (fixture: CollectionFixture, operation: ReadOperation, body: unknown) => JSON.parse(read(fixture, operation, body));

@@ -3,10 +3,10 @@ import { after, test } from 'node:test';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { Distance, VectorsConfig } from '../../../protocols/model/collection.js';
 import type { PointId } from '../../../protocols/model/point-id.js';
-import type { NearestQuery } from '../../../protocols/model/query.js';
 import { decodeQuery } from '../../../protocols/rest/queries.js';
-import { searchNearest } from '../../../storage/engine/search.js';
-import { CollectionFixture, configOf, randomOf, SEQ, type TestPoint } from './collection-fixture.js';
+import { scannedBody } from '../../../protocols/rest/request-value.js';
+import { runQuery } from '../../../storage/engine/query.js';
+import { CollectionFixture, configOf, contextOf, randomOf, SEQ, type TestPoint } from './collection-fixture.js';
 
 const DIM = 12;
 const fixtures: CollectionFixture[] = [];
@@ -14,13 +14,8 @@ after(() => {
   for (const fixture of fixtures) fixture.remove();
 });
 
-function query(value: unknown): NearestQuery {
-  const decoded = decodeQuery(new TextEncoder().encode(JSON.stringify(value)));
-  assert.equal(decoded.kind, 'nearest');
-  return decoded.query as NearestQuery;
-}
-
-const search = (fixture: CollectionFixture, value: unknown) => searchNearest([fixture.snapshot()], query(value));
+const decoded = (text: string) => decodeQuery(scannedBody(new TextEncoder().encode(text)));
+const search = (fixture: CollectionFixture, value: unknown) => runQuery(contextOf(fixture), decoded(JSON.stringify(value)));
 const idsOf = (fixture: CollectionFixture, value: unknown): PointId[] => search(fixture, value).map(({ id }) => id);
 
 function pointsOf(from: number, count: number, seed: number): TestPoint[] {
@@ -127,8 +122,8 @@ test('as many results as the limit asks for, whenever so many match', async () =
 test('a gigantic limit is every point', async () => {
   const { fixture, points } = await mixed('Dot');
   const all = bruteForce('Dot', points, new Array(DIM).fill(1), () => true).length;
-  const decoded = decodeQuery(new TextEncoder().encode(`{"query":[${new Array(DIM).fill(1)}],"limit":18446744073709551615}`));
-  assert.equal(searchNearest([fixture.snapshot()], decoded.query as NearestQuery).length, all);
+  const query = decoded(`{"query":[${new Array(DIM).fill(1)}],"limit":18446744073709551615}`);
+  assert.equal(runQuery(contextOf(fixture), query).length, all);
 });
 
 test('pages follow each other', async () => {

@@ -119,6 +119,7 @@ test('named vectors are set, replaced and deleted one by one', async (t) => {
     specOf(temporaryFolder(t), configOf({ a: { size: 2, distance: 'Dot' }, b: { size: 3, distance: 'Dot', datatype: 'uint8' } })),
   );
   const column = (name: string, dim: number, points: number[] | null, values: number[]) => ({
+    kind: 'dense' as const,
     name,
     dim,
     points: points && Uint32Array.from(points),
@@ -211,7 +212,11 @@ test('a bug in one operation of a group is that operation alone', async (t) => {
   const replica = await Replica.within(t, specOf(temporaryFolder(t)));
   const broken = {
     kind: 'upsert',
-    batch: { ids: [9], vectors: [{ name: 'none', dim: 1, points: null, values: Float32Array.of(1) }], payloads: [undefined] },
+    batch: {
+      ids: [9],
+      vectors: [{ kind: 'dense' as const, name: 'none', dim: 1, points: null, values: Float32Array.of(1) }],
+      payloads: [undefined],
+    },
   } as const;
   replica.store.log([
     { operation: upsert([{ id: 1, seed: 1 }]), chained: false },
@@ -255,7 +260,7 @@ test('a full appendable segment is followed by a new one, within one operation t
     kind: 'upsert',
     batch: {
       ids,
-      vectors: [{ name: '', dim, points: null, values: new Float32Array(ids.length * dim).fill(1) }],
+      vectors: [{ kind: 'dense', name: '', dim, points: null, values: new Float32Array(ids.length * dim).fill(1) }],
       payloads: ids.map((id) => ({ id })),
     },
   });

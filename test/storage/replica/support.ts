@@ -156,7 +156,7 @@ export function vectorOf(seed: number): number[] {
 export function upsert(points: readonly { id: PointId; seed: number; payload?: Payload }[]): UpdateOperation {
   const batch: PointBatch = {
     ids: points.map(({ id }) => id),
-    vectors: [{ name: '', dim: DIM, points: null, values: Float32Array.from(points.flatMap(({ seed }) => vectorOf(seed))) }],
+    vectors: [{ kind: 'dense', name: '', dim: DIM, points: null, values: Float32Array.from(points.flatMap(({ seed }) => vectorOf(seed))) }],
     payloads: points.map(({ payload }) => payload),
   };
   return { kind: 'upsert', batch };

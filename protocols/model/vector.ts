@@ -1,0 +1,52 @@
+/** Values of vectors: what a point has under a vector name, and what a query compares with. */
+
+import type { JsonValue } from './payload.js';
+import type { PointId } from './point-id.js';
+
+/** One vector's value. */
+export type VectorValue = DenseVector | SparseVector | MultiVector;
+
+export interface DenseVector {
+  readonly kind: 'dense';
+  /** Float32Array [dim]. */
+  readonly values: Float32Array;
+}
+
+/** All other components are 0. */
+export interface SparseVector {
+  readonly kind: 'sparse';
+  /** Uint32Array [count], ascending, distinct. */
+  readonly indices: Uint32Array;
+  /** Float32Array [count]. */
+  readonly values: Float32Array;
+}
+
+/** A list of vectors of one length: the tokens of a text, the patches of a picture. */
+export interface MultiVector {
+  readonly kind: 'multi';
+  readonly dim: number;
+  /** Float32Array [count, dim], vector after vector; count >= 1. */
+  readonly values: Float32Array;
+}
+
+/** What a model turns into a vector. */
+export type InferenceInput =
+  | { readonly kind: 'document'; readonly text: string; readonly model: string; readonly options: { readonly [key: string]: JsonValue } }
+  | { readonly kind: 'image'; readonly model: string }
+  | { readonly kind: 'object'; readonly model: string };
+
+/** What a query gives to compare with: a value, a stored point's vector, or something a model turns into a value. */
+export type VectorInput = VectorValue | { readonly kind: 'point'; readonly id: PointId } | InferenceInput;
+
+/**
+ * A sparse vector from pairs in any order: sorted by index.
+ * Returns undefined when an index repeats or the lists differ in length.
+ */
+export function sparseVector(indices: ArrayLike<number>, values: ArrayLike<number>): SparseVector | undefined {
+  const count = indices.length;
+  if (values.length !== count) return undefined;
+  const order = Uint32Array.from({ length: count }, (_, i) => i).sort((a, b) => (indices[a] as number) - (indices[b] as number));
+  const sorted = Uint32Array.from(order, (at) => indices[at] as number);
+  for (let i = 1; i < count; i++) if (sorted[i] === sorted[i - 1]) return undefined;
+  return { kind: 'sparse', indices: sorted, values: Float32Array.from(order, (at) => values[at] as number) };
+}

@@ -1,0 +1,23 @@
+/** A request body as decoders take it: a JSON value, with the vectors taken out where that was worth it. */
+
+import { parseJson } from '../json.js';
+import type { JsonValue } from '../model/payload.js';
+import { scanVectors } from './vector-scan.js';
+
+export interface RequestValue {
+  readonly value: JsonValue;
+  /** Not null: each list of numbers at the place of a vector is `[n]` and stands for `vectors[n]`. */
+  readonly vectors: readonly Float32Array[] | null;
+}
+
+/** The value of JSON bytes; vectors are read from the bytes where they stand. Errors: `malformedBody`. */
+export function scannedBody(body: Uint8Array | null): RequestValue {
+  const scanned = body === null ? null : scanVectors(body);
+  if (scanned === null) return plainBody(body);
+  return { value: parseJson(scanned.text), vectors: scanned.vectors };
+}
+
+/** The value of JSON bytes that hold no vectors. Errors: `malformedBody`. */
+export function plainBody(body: Uint8Array | null): RequestValue {
+  return { value: parseJson(body ?? ''), vectors: null };
+}
