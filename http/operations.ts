@@ -120,14 +120,14 @@ export const OPERATIONS: readonly Operation[] = [
   write('POST', `${COLLECTION}/points/vectors/delete`, 'delete_vectors', 'deleteVectors'),
   later('POST', `${COLLECTION}/points/query/groups`, 'query_points_groups', 'r'),
   later('POST', `${COLLECTION}/points/search/groups`, 'search_point_groups', 'r'),
-  later('POST', `${COLLECTION}/points/search/matrix/pairs`, 'search_matrix_pairs', 'r'),
-  later('POST', `${COLLECTION}/points/search/matrix/offsets`, 'search_matrix_offsets', 'r'),
+  read('POST', `${COLLECTION}/points/search/matrix/pairs`, 'search_matrix_pairs', 'matrixPairs'),
+  read('POST', `${COLLECTION}/points/search/matrix/offsets`, 'search_matrix_offsets', 'matrixOffsets'),
   later('POST', `${COLLECTION}/points/recommend`, 'recommend_points', 'r'),
   later('POST', `${COLLECTION}/points/recommend/batch`, 'recommend_batch_points', 'r'),
   later('POST', `${COLLECTION}/points/recommend/groups`, 'recommend_point_groups', 'r'),
   later('POST', `${COLLECTION}/points/discover`, 'discover_points', 'r'),
   later('POST', `${COLLECTION}/points/discover/batch`, 'discover_batch_points', 'r'),
-  later('POST', `${COLLECTION}/facet`, 'facet', 'r'),
+  read('POST', `${COLLECTION}/facet`, 'facet', 'facet'),
 
   // Cluster, as a node of its own answers
   node('GET', '/cluster', 'cluster_status', 'm', 'clusterStatus'),

@@ -4,6 +4,7 @@ import type { FieldSchema } from '../../protocols/model/collection.js';
 import type { FieldCondition } from '../../protocols/model/filter.js';
 import type { Payload } from '../../protocols/model/payload.js';
 import type { PointId } from '../../protocols/model/point-id.js';
+import type { TermValue } from './lookup.js';
 
 /** An index of one payload field within one segment. */
 export interface FieldIndex {
@@ -14,6 +15,11 @@ export interface FieldIndex {
   match(condition: FieldCondition, bits: Uint32Array): 'exact' | 'superset' | 'unable';
   /** Bounds on how many rows match, deleted ones included; null when the index cannot say. */
   cardinality(condition: FieldCondition): { readonly min: number; readonly max: number } | null;
+  /**
+   * Calls `add` with each value of the index and the number of its rows among `bits` (null: all rows), each row once for
+   * a value; false, before any call, when the index does not hold the values as they are.
+   */
+  countValues?(bits: Uint32Array | null, add: (value: TermValue, count: number) => void): boolean;
 }
 
 export interface FilterSource {

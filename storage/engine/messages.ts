@@ -21,7 +21,18 @@ export interface ReplicaSpec {
   readonly readers: number;
 }
 
-export type ReadOperation = 'retrieve' | 'getPoint' | 'scroll' | 'count' | 'query' | 'queryBatch' | 'search' | 'searchBatch';
+export type ReadOperation =
+  | 'retrieve'
+  | 'getPoint'
+  | 'scroll'
+  | 'count'
+  | 'query'
+  | 'queryBatch'
+  | 'search'
+  | 'searchBatch'
+  | 'facet'
+  | 'matrixPairs'
+  | 'matrixOffsets';
 
 export type { WriteOperation };
 

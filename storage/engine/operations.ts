@@ -1,6 +1,9 @@
 /** Carries out one read operation on snapshots: decode, run, encode. */
 
 import { TroupeError } from '../../protocols/errors.js';
+import type { PointId } from '../../protocols/model/point-id.js';
+import { decodeFacet } from '../../protocols/rest/facet.js';
+import { decodeMatrix } from '../../protocols/rest/matrix.js';
 import {
   decodeCount,
   decodeGetPoint,
@@ -13,6 +16,8 @@ import {
 } from '../../protocols/rest/queries.js';
 import { plainBody, scannedBody } from '../../protocols/rest/request-value.js';
 import { encodeResult } from './encode.js';
+import { facet } from './facet.js';
+import { type DistanceMatrix, distanceMatrix } from './matrix.js';
 import type { RawRequest, ReadOperation } from './messages.js';
 import { count, retrieve, scroll } from './points.js';
 import { runQuery } from './query.js';
@@ -51,6 +56,12 @@ function resultOf(operation: ReadOperation, { body, path }: RawRequest, context:
       return { kind: 'scrolled', ...scroll(snapshots, decodeScroll(plainBody(body))) };
     case 'count':
       return { kind: 'count', count: count(snapshots, decodeCount(plainBody(body))) };
+    case 'facet':
+      return { kind: 'facet', hits: facet(snapshots, decodeFacet(plainBody(body))) };
+    case 'matrixPairs':
+      return pairsOf(distanceMatrix(snapshots, decodeMatrix(plainBody(body)), Math.random));
+    case 'matrixOffsets':
+      return offsetsOf(distanceMatrix(snapshots, decodeMatrix(plainBody(body)), Math.random));
     default:
       return operation satisfies never;
   }
@@ -61,4 +72,17 @@ function getPoint(snapshots: readonly ReplicaSnapshot[], text: string): PointVie
   const [point] = retrieve(snapshots, query);
   if (point === undefined) throw new TroupeError('notFound', `Point with id ${query.ids[0]} does not exists!`);
   return point;
+}
+
+function pairsOf({ ids, neighbours }: DistanceMatrix): ReadResult {
+  const pairs = neighbours.flatMap((list, from) =>
+    list.map(({ at, score }) => ({ a: ids[from] as PointId, b: ids[at] as PointId, score })),
+  );
+  return { kind: 'matrixPairs', pairs };
+}
+
+function offsetsOf({ ids, neighbours }: DistanceMatrix): ReadResult {
+  const rows = neighbours.flatMap((list, from) => list.map(() => from));
+  const flat = neighbours.flat();
+  return { kind: 'matrixOffsets', rows, columns: flat.map(({ at }) => at), scores: flat.map(({ score }) => score), ids };
 }

@@ -6,12 +6,23 @@
  * that begins like another one does not come to lie between that one's blocks.
  */
 
-import type { FieldSchema } from '../../protocols/model/collection.js';
+import type { FieldSchema, FieldType } from '../../protocols/model/collection.js';
 import type { FieldCondition } from '../../protocols/model/filter.js';
 import type { Payload } from '../../protocols/model/payload.js';
+import { fullBits, hasBit } from '../../query/filter/bits.js';
+import type { TermValue } from '../../query/filter/lookup.js';
 import type { FieldIndex } from '../../query/filter/source.js';
 import { afterPrefix, type Environment, type Reading } from '../lmdb.js';
-import { conditionTerms, encodeTerm, fieldTerms, INDEXED_TERM, matchTerms, type TermRange } from '../segment/index/terms.js';
+import {
+  ALL_VALUES,
+  conditionTerms,
+  decodeValue,
+  encodeTerm,
+  fieldTerms,
+  INDEXED_TERM,
+  matchTerms,
+  type TermRange,
+} from '../segment/index/terms.js';
 import { check, DELETED_BLOCK_ROWS, uncheck } from './records.js';
 
 /** Rows of one record, as in `deleted`. */
@@ -77,6 +88,9 @@ export function appendableFieldIndex(
     cardinality(condition) {
       return estimate(reading, prefix, schema, condition, rows);
     },
+    countValues(bits, add) {
+      return countValues(reading, prefix, schema.type, bits ?? fullBits(rows), add);
+    },
   };
 }
 
@@ -105,12 +119,38 @@ export function fieldPrefix(segment: number, fieldNumber: number): Buffer {
 
 const NO_ROWS = new Uint16Array(0);
 
-function* postings(reading: Reading, prefix: Uint8Array, range: TermRange): Generator<{ first: number; offsets: Uint16Array }> {
+/** Rows under the keys of a range: `first + offset` for each offset. term: as `termKey` made it. */
+function* postings(
+  reading: Reading,
+  prefix: Uint8Array,
+  range: TermRange,
+): Generator<{ term: Uint8Array; first: number; offsets: Uint16Array }> {
   const from = Buffer.concat([prefix, termKey(range.from)]);
   const to = Buffer.concat([prefix, termKey(range.to)]);
   for (const { key, value } of reading.range('index', from, to)) {
-    yield { first: new DataView(key.buffer, key.byteOffset + key.length - 4, 4).getUint32(0) * BLOCK_ROWS, offsets: rowsOf(value, key) };
+    const block = new DataView(key.buffer, key.byteOffset + key.length - 4, 4).getUint32(0);
+    yield { term: key.subarray(prefix.length, key.length - 4), first: block * BLOCK_ROWS, offsets: rowsOf(value, key) };
   }
+}
+
+/** As `FieldIndex.countValues`; every value is decoded before the first is given away. */
+function countValues(
+  reading: Reading,
+  prefix: Uint8Array,
+  type: FieldType,
+  bits: Uint32Array,
+  add: (value: TermValue, count: number) => void,
+): boolean {
+  const found: { readonly value: TermValue; readonly count: number }[] = [];
+  for (const { term, first, offsets } of postings(reading, prefix, ALL_VALUES)) {
+    const value = decodeValue(type, plainTerm(term));
+    if (value === undefined) return false;
+    let count = 0;
+    for (const offset of offsets) if (hasBit(bits, first + offset)) count++;
+    if (count > 0) found.push({ value, count });
+  }
+  for (const { value, count } of found) add(value, count);
+  return true;
 }
 
 function estimate(
@@ -152,6 +192,17 @@ function termKey(term: Uint8Array): Uint8Array {
     if (byte === 0) key[at++] = 0xff;
   }
   return key;
+}
+
+/** The term of `termKey`'s bytes. */
+function plainTerm(key: Uint8Array): Uint8Array {
+  const term: number[] = [];
+  for (let at = 0; at < key.length - 2; at++) {
+    const byte = key[at] as number;
+    term.push(byte);
+    if (byte === 0) at++;
+  }
+  return Uint8Array.from(term);
 }
 
 function blockKey(block: number): Buffer {

@@ -3,7 +3,7 @@
 import { TroupeError } from '../../../protocols/errors.js';
 import type { FieldSchema, FieldType } from '../../../protocols/model/collection.js';
 import type { FieldCondition, Range } from '../../../protocols/model/filter.js';
-import { writeIdWords } from '../../../protocols/model/point-id.js';
+import { ID_KIND_UUID, readIdWords, writeIdWords } from '../../../protocols/model/point-id.js';
 import { countBits, invert, unite } from '../../../query/filter/bits.js';
 import { type LookupPart, lookupFor, MARKS, type Mark, type TermValue } from '../../../query/filter/lookup.js';
 import type { FieldIndex } from '../../../query/filter/source.js';
@@ -116,6 +116,63 @@ class SealedFieldIndex implements FieldIndex {
     );
     const least = lookup.exact ? bounds.reduce((most, bound) => Math.max(most, bound.min), 0) : 0;
     return lookup.complement ? { min: this.rows - max, max: this.rows - least } : { min: least, max };
+  }
+
+  countValues(bits: Uint32Array | null, add: (value: TermValue, count: number) => void): boolean {
+    const { type } = this.schema;
+    if (isNumeric(type)) {
+      const { numbers, entries } = this;
+      // Integers from here on may have been rounded.
+      if (type !== 'float' && entries > 0 && Math.max(-(numbers[0] as number), numbers[entries - 1] as number) >= EXACT_MAX) return false;
+      this.countNumbers(bits, add);
+    } else if (type === 'keyword' || type === 'uuid' || type === 'bool') this.countTerms(bits, add);
+    else return false;
+    return true;
+  }
+
+  private countNumbers(bits: Uint32Array | null, add: (value: TermValue, count: number) => void): void {
+    const { numbers, entries } = this;
+    for (let from = 0; from < entries; ) {
+      const number = numbers[from] as number;
+      let to = from + 1;
+      while (to < entries && numbers[to] === number) to++;
+      const count = this.countRun({ from, to }, bits);
+      if (count > 0) add(number, count);
+      from = to;
+    }
+  }
+
+  private countTerms(bits: Uint32Array | null, add: (value: TermValue, count: number) => void): void {
+    for (let term = 0; term < this.terms; term++) {
+      const count = this.countRun({ from: this.starts[term] as number, to: this.starts[term + 1] as number }, bits);
+      if (count > 0) add(this.termValue(term), count);
+    }
+  }
+
+  /** Postings of the run whose row is among `bits`. */
+  private countRun({ from, to }: Run, bits: Uint32Array | null): number {
+    if (bits === null) return to - from;
+    const { postings } = this;
+    let count = 0;
+    for (let at = from; at < to; at++) {
+      const row = postings[at] as number;
+      count += ((bits[row >>> 5] as number) >>> (row & 31)) & 1;
+    }
+    return count;
+  }
+
+  private termValue(term: number): TermValue {
+    switch (this.schema.type) {
+      case 'bool':
+        return term + this.firstBoolean === 1;
+      case 'uuid':
+        return readIdWords(ID_KIND_UUID, this.uuids, term * 4) as string;
+      default: {
+        // A copy: text decoders refuse shared memory.
+        const bytes = this.text.slice(this.textOffsets[term], this.textOffsets[term + 1]);
+        return Buffer.from(bytes.buffer, 0, bytes.length).toString('utf8');
+      }
+    }
   }
 
   private partCardinality(part: LookupPart): { min: number; max: number } {

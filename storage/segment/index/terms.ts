@@ -14,6 +14,7 @@ import type { FieldType } from '../../../protocols/model/collection.js';
 import type { FieldCondition, Range } from '../../../protocols/model/filter.js';
 import { pathOf } from '../../../protocols/model/json-path.js';
 import type { Payload } from '../../../protocols/model/payload.js';
+import { uuidFrom } from '../../../protocols/model/point-id.js';
 import { invert, setBit } from '../../../query/filter/bits.js';
 import { type Lookup, type LookupPart, lookupFor, MARKS, type Mark, rowTerms, type TermValue } from '../../../query/filter/lookup.js';
 
@@ -67,6 +68,30 @@ export function fieldTerms(type: FieldType, _params: TermParams, payload: Payloa
 export function encodeTerm(term: Term): Uint8Array {
   if (term.kind === 'mark') return Uint8Array.of(TAG_MARK, MARKS.indexOf(term.mark));
   return encodeValue(term.type, term.value);
+}
+
+/**
+ * The value whose bytes `encodeTerm` made; undefined where they do not tell it (marks, long keywords, integers that may
+ * have been rounded).
+ */
+export function decodeValue(type: FieldType, term: Uint8Array): TermValue | undefined {
+  if (term[0] !== TAG_VALUE) return undefined;
+  switch (type) {
+    case 'keyword':
+      return Buffer.from(term).toString('utf8', 1);
+    case 'uuid':
+      return uuidFrom(Buffer.from(term).toString('hex', 1));
+    case 'bool':
+      return term[1] === 1;
+    case 'integer':
+    case 'float':
+    case 'datetime': {
+      const number = decodeNumber(term);
+      return type !== 'float' && isLarge(number) ? undefined : number;
+    }
+    default:
+      return undefined;
+  }
 }
 
 /** The bytes of the mark that every row with a value in the index has: to count points. */
@@ -134,7 +159,8 @@ function partRanges(type: FieldType, part: LookupPart): TermRange[] {
   }
 }
 
-const ALL_VALUES: TermRange = { from: Uint8Array.of(TAG_VALUE), to: Uint8Array.of(TAG_END) };
+/** Every value, and no mark. */
+export const ALL_VALUES: TermRange = { from: Uint8Array.of(TAG_VALUE), to: Uint8Array.of(TAG_END) };
 
 function sorted(type: FieldType, values: readonly TermValue[]): Uint8Array[] {
   const keys = values.map((value) => encodeValue(type, value)).sort(Buffer.compare);
@@ -215,4 +241,18 @@ function encodeNumber(value: number): Uint8Array {
     view.setUint32(5, ~view.getUint32(5) >>> 0);
   }
   return bytes;
+}
+
+/** The number whose bytes `encodeNumber` made. */
+function decodeNumber(term: Uint8Array): number {
+  const view = new DataView(new ArrayBuffer(8));
+  for (let at = 0; at < 8; at++) view.setUint8(at, term[at + 1] as number);
+  const high = view.getUint32(0);
+  if (high >>> 31 === 1) {
+    view.setUint32(0, high & 0x7fff_ffff);
+  } else {
+    view.setUint32(0, ~high >>> 0);
+    view.setUint32(4, ~view.getUint32(4) >>> 0);
+  }
+  return view.getFloat64(0);
 }

@@ -328,6 +328,9 @@ test('field indexes of appendable rows answer as payloads do, count points, and 
       seen.view.fieldIndex(segment, 'n', rows)?.cardinality({ kind: 'match', key: 'n', match: { kind: 'value', value: 5 } }),
       { min: 80, max: 80 },
     );
+    const values = new Map<unknown, number>();
+    seen.view.fieldIndex(segment, 's', rows)?.countValues?.(null, (value, found) => values.set(value, found));
+    assert.deepEqual(Object.fromEntries(values), { 'k\0': 50, 'k\x000': 100, 'k\x001': 100, 'k\x002': 100 });
     seen.view.release();
   };
   check(replica);

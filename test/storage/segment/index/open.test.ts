@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { FieldSchema } from '../../../../protocols/model/collection.js';
+import { pathOf } from '../../../../protocols/model/json-path.js';
 import type { Payload } from '../../../../protocols/model/payload.js';
-import { countBits, emptyBits, hasBit } from '../../../../query/filter/bits.js';
+import { countBits, emptyBits, hasBit, setBit } from '../../../../query/filter/bits.js';
+import { rowTerms, type TermValue } from '../../../../query/filter/lookup.js';
 import { buildFieldIndex } from '../../../../storage/segment/index/build.js';
 import { openFieldIndex } from '../../../../storage/segment/index/open.js';
 import * as arbitrary from '../../../query/filter/arbitrary.js';
@@ -44,6 +46,47 @@ test('what an index calls a superset holds every row that passes', () => {
     seeded(1500),
   );
 });
+
+test('the values of an index are counted as the payloads have them, over all rows and over some', () => {
+  fc.assert(
+    fc.property(
+      arbitrary.rows,
+      fc.constantFrom(...arbitrary.KEYS),
+      fc.constantFrom(...SCHEMAS),
+      fc.array(fc.nat(40)),
+      (rows, key, schema, some) => {
+        const bits = emptyBits(rows.length);
+        for (const row of some) if (row < rows.length) setBit(bits, row);
+        for (const chosen of [null, bits]) {
+          const found = new Map<TermValue, number>();
+          const counted = sealedIndex(rows, key, schema).countValues?.(chosen, (value, count) => found.set(value, count));
+          const large = rows.some(({ payload }) => rowTerms(schema.type, payload, pathOf(key)).terms.some(isLarge));
+          assert.equal(counted, !(large && schema.type !== 'float'));
+          if (counted) assert.deepEqual(byText(found), byText(naiveCounts(rows, key, schema, chosen)));
+        }
+      },
+    ),
+    seeded(1000),
+  );
+});
+
+function naiveCounts(rows: readonly arbitrary.Row[], key: string, schema: FieldSchema, bits: Uint32Array | null): Map<TermValue, number> {
+  const counts = new Map<TermValue, number>();
+  rows.forEach(({ payload }, row) => {
+    if (bits !== null && !hasBit(bits, row)) return;
+    const values = rowTerms(schema.type, payload, pathOf(key)).terms.map((value) => (schema.type === 'float' ? Number(value) : value));
+    for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  });
+  return counts;
+}
+
+function isLarge(value: TermValue): boolean {
+  return (typeof value === 'number' || typeof value === 'bigint') && (value >= 2 ** 53 || value <= -(2 ** 53));
+}
+
+function byText(counts: ReadonlyMap<TermValue, number>): [string, number][] {
+  return [...counts].map(([value, count]): [string, number] => [`${typeof value} ${value}`, count]).sort(([a], [b]) => (a < b ? -1 : 1));
+}
 
 test('points are the rows with a value of the type', () => {
   const rows = rowsWith({ k: 'a' }, { k: ['a', 'b', 'a'] }, { k: 5 }, { k: null }, {}, { k: [] });

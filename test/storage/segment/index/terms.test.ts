@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { FieldType } from '../../../../protocols/model/collection.js';
-import { conditionTerms, encodeTerm, fieldTerms, KEYWORD_BYTES_MAX } from '../../../../storage/segment/index/terms.js';
+import { conditionTerms, decodeValue, encodeTerm, fieldTerms, KEYWORD_BYTES_MAX } from '../../../../storage/segment/index/terms.js';
 import { seeded } from '../../../query/property.js';
 
 function valueKey(type: FieldType, value: string | number | boolean): Buffer {
@@ -42,6 +42,26 @@ test('keys of keywords order as their UTF-8 does, and long ones stay apart', () 
   const keys = [long, `${long}y`, `${long}z`, 'x'.repeat(KEYWORD_BYTES_MAX)].map((text) => valueKey('keyword', text));
   assert.equal(new Set(keys.map((key) => key.toString('hex'))).size, 4);
   for (const key of keys) assert.ok(key.length <= KEYWORD_BYTES_MAX + 1);
+});
+
+test('bytes of a value tell it, but for long keywords and integers that may have been rounded', () => {
+  const keep: [FieldType, string | number | boolean][] = [
+    ['keyword', ''],
+    ['keyword', 'a\0b'],
+    ['keyword', 'é😀'],
+    ['integer', 0],
+    ['integer', -17],
+    ['integer', 2 ** 53 - 1],
+    ['float', -1.5],
+    ['float', 1e300],
+    ['bool', true],
+    ['bool', false],
+    ['uuid', '550e8400-e29b-41d4-a716-446655440000'],
+  ];
+  for (const [type, value] of keep) assert.equal(decodeValue(type, valueKey(type, value)), value);
+  assert.equal(decodeValue('keyword', valueKey('keyword', 'x'.repeat(KEYWORD_BYTES_MAX + 1))), undefined);
+  assert.equal(decodeValue('integer', valueKey('integer', 2 ** 53)), undefined);
+  assert.equal(decodeValue('integer', encodeTerm({ kind: 'mark', mark: 'other' })), undefined);
 });
 
 test('a row is filed under its marks and each of its values once', () => {

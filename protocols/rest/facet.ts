@@ -1,0 +1,23 @@
+/** Decodes `POST /collections/{c}/facet`. */
+
+import { TroupeError } from '../errors.js';
+import type { FacetQuery } from '../model/query.js';
+import { Fields } from './fields.js';
+import { decodeFilter, decodeKey } from './filter.js';
+import type { RequestValue } from './request-value.js';
+
+const LIMIT_DEFAULT = 10;
+
+/** Errors: `malformedBody`, `invalidValue` for a limit of 0, `unsupported` for `shard_key`. */
+export function decodeFacet({ value }: RequestValue): FacetQuery {
+  const fields = Fields.of(value, '');
+  if (fields.value('shard_key') !== undefined) throw new TroupeError('unsupported', '`shard_key`: this node keeps no shards by key');
+  const key = fields.value('key');
+  if (key === undefined) throw new TroupeError('malformedBody', 'missing field `key`');
+  return {
+    key: decodeKey(key, 'key'),
+    filter: decodeFilter(fields.value('filter'), 'filter'),
+    limit: fields.integer('limit', { min: 1 }) ?? LIMIT_DEFAULT,
+    exact: fields.boolean('exact') ?? false,
+  };
+}

@@ -1,0 +1,25 @@
+/** Decodes `POST /collections/{c}/points/search/matrix/pairs` and `…/offsets`. */
+
+import { TroupeError } from '../errors.js';
+import { DEFAULT_VECTOR } from '../model/collection.js';
+import type { MatrixQuery } from '../model/query.js';
+import { Fields, wrongType } from './fields.js';
+import { decodeFilter } from './filter.js';
+import type { RequestValue } from './request-value.js';
+
+const SAMPLE_DEFAULT = 10;
+const LIMIT_DEFAULT = 3;
+
+/** Errors: `malformedBody`, `invalidValue` for a sample below 2 or a limit of 0, `unsupported` for `shard_key`. */
+export function decodeMatrix({ value }: RequestValue): MatrixQuery {
+  const fields = Fields.of(value, '');
+  if (fields.value('shard_key') !== undefined) throw new TroupeError('unsupported', '`shard_key`: this node keeps no shards by key');
+  const using = fields.value('using') ?? DEFAULT_VECTOR;
+  if (typeof using !== 'string') throw wrongType('using', using, 'a string');
+  return {
+    filter: decodeFilter(fields.value('filter'), 'filter'),
+    sample: fields.integer('sample', { min: 2 }) ?? SAMPLE_DEFAULT,
+    limit: fields.integer('limit', { min: 1 }) ?? LIMIT_DEFAULT,
+    using,
+  };
+}

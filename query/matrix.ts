@@ -1,0 +1,26 @@
+/** Distance matrices: which points are in the sample, and which neighbours each of them gets. */
+
+/**
+ * `count` distinct numbers of 0..total-1 (all of them when there are fewer), ascending; every choice is equally likely.
+ * random: 0 <= n < 1. Source: Floyd's algorithm (Bentley and Floyd, «A sample of brilliance», 1987).
+ */
+export function samplePositions(total: number, count: number, random: () => number): number[] {
+  const chosen = new Set<number>();
+  for (let last = Math.max(0, total - count); last < total; last++) {
+    const position = Math.floor(random() * (last + 1));
+    chosen.add(chosen.has(position) ? last : position);
+  }
+  return [...chosen].sort((a, b) => a - b);
+}
+
+/**
+ * Positions of the `limit` best of `scores`, best first, smaller positions first among equals; `own` and NaN are left out.
+ * better: which scores are better.
+ */
+export function nearestPositions(scores: Float32Array, own: number, limit: number, better: 'larger' | 'smaller'): number[] {
+  const sign = better === 'larger' ? -1 : 1;
+  const positions: number[] = [];
+  for (let at = 0; at < scores.length; at++) if (at !== own && !Number.isNaN(scores[at] as number)) positions.push(at);
+  positions.sort((a, b) => sign * ((scores[a] as number) - (scores[b] as number)) || a - b);
+  return positions.slice(0, limit);
+}
