@@ -65,6 +65,16 @@ export class ByteScanner {
     return true;
   }
 
+  /** Takes out a list of numbers, or each of a list of such lists. */
+  inputList(): boolean {
+    const start = this.at;
+    if (this.vector()) return true;
+    this.at = start + 1;
+    if (this.peek() !== OPEN_LIST) return false;
+    this.at = start;
+    return this.items(() => this.vector());
+  }
+
   /** Steps over an object. value: called before the value of each key, steps over it. */
   members(value: (key: string) => boolean): boolean {
     if (this.peek() !== OPEN_OBJECT) return false;

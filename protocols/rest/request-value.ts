@@ -6,7 +6,7 @@ import { scanVectors } from './vector-scan.js';
 
 export interface RequestValue {
   readonly value: JsonValue;
-  /** Not null: each list of numbers at the place of a vector is `[n]` and stands for `vectors[n]`. */
+  /** Not null: each list of numbers at the place of a vector is `[n]` and stands for `vectors[n]`. Sparse vectors stay as they are. */
   readonly vectors: readonly Float32Array[] | null;
 }
 

@@ -1,5 +1,6 @@
 /** Reads that need no scoring: points by id, in id order, and how many there are. */
 
+import { TroupeError } from '../../protocols/errors.js';
 import type { Filter } from '../../protocols/model/filter.js';
 import { compareIds, type PointId } from '../../protocols/model/point-id.js';
 import type { CountQuery, RetrieveQuery, ScrollQuery } from '../../protocols/model/query.js';
@@ -48,6 +49,7 @@ export function retrieve(snapshots: readonly ReplicaSnapshot[], query: RetrieveQ
 export function scroll(snapshots: readonly ReplicaSnapshot[], query: ScrollQuery): { points: PointView[]; next: PointId | null } {
   const views = pointViews(snapshots, query);
   const points: PointView[] = [];
+  if (query.orderBy !== null) throw new TroupeError('unsupported', '`order_by` in scroll');
   for (const found of rowsInOrder(snapshots, query.offset, query.filter)) {
     if (points.length === query.limit) return { points, next: found.view.id(found.row) };
     points.push(views.record(found.view, found.row));

@@ -23,6 +23,9 @@ function hitsOf(context: ReadContext, request: QueryRequest): Hit[] {
   const { query, using, filter, params, limit, offset, scoreThreshold } = request;
   if (query === null) return listHits(snapshots, filter, { limit, offset });
   if (query.kind !== 'nearest') throw new TroupeError('unsupported', `queries of the kind ${query.kind}`);
+  if (request.prefetch.length > 0 || request.lookupFrom !== null || query.mmr !== null) {
+    throw new TroupeError('unsupported', '`prefetch`, `lookup_from` and `mmr`');
+  }
   vectorParams((snapshots[0] as ReplicaSnapshot).vectors, using);
   const { value, own } = resolveInput(context, query.target, using);
   return nearestHits(snapshots, { using, value, filter, params, own }, { limit, offset, scoreThreshold });

@@ -94,22 +94,45 @@ test('what is no query at all is malformed', () => {
   refuses(() => decodeQuery(scannedBody(null)), 'malformedBody', /EOF/);
 });
 
-test('vectors of other kinds do not fit dense ones', () => {
-  refuses(
-    () =>
-      decodeQuery(
-        body({
-          query: [
-            [1, 2],
-            [3, 4],
-          ],
-        }),
-      ),
-    'wrongInput',
-    /multi/,
-  );
-  refuses(() => decodeQuery(body({ query: { indices: [1], values: [1] } })), 'wrongInput', /sparse/);
-  refuses(() => decodeSearch(body({ vector: { name: 'a', vector: { indices: [2], values: [0.5] } }, limit: 5 })), 'wrongInput', /sparse/);
+test('a query may be a multivector or a sparse vector', () => {
+  const target = (query: unknown) => {
+    const scoring = decodeQuery(body({ query })).query;
+    assert.equal(scoring?.kind, 'nearest');
+    return scoring.target;
+  };
+  const multi = { kind: 'multi', dim: 2, values: new Float32Array([1, 2, 3, 4]) };
+  // The first is read from the bytes, the second by the parser.
+  assert.deepEqual(target([[1, 2], [3, 4]]), multi); // biome-ignore format: a matrix
+  assert.deepEqual(decodeQuery({ value: { query: [[1, 2], [3, 4]] }, vectors: null }).query, { kind: 'nearest', target: multi, mmr: null }); // biome-ignore format: a matrix
+  const sparse = { kind: 'sparse', indices: new Uint32Array([1, 5]), values: new Float32Array([2, 4]) };
+  assert.deepEqual(target({ indices: [5, 1], values: [4, 2] }), sparse);
+  const search = decodeSearch(body({ vector: { name: 'a', vector: { indices: [1, 5], values: [2, 4] } }, limit: 5 }));
+  assert.deepEqual(search.query, { kind: 'nearest', target: sparse, mmr: null });
+});
+
+test('parts of a sparse or multivector that do not fit together are refused', () => {
+  const query = (value: unknown) => () => decodeQuery(body({ query: value }));
+  refuses(query([[1.5, 2], [3]]), 'invalidValue', /all vectors must have the same dimension/);
+  refuses(query([[], []]), 'invalidValue', /non-empty/);
+  refuses(query([[1], 2]), 'malformedBody');
+  refuses(query([[[1]]]), 'malformedBody');
+  refuses(query({ indices: [3, 3], values: [1, 1] }), 'invalidValue', /internal\.query\.indices: .*unique/);
+  refuses(query({ indices: [3], values: [1, 1] }), 'invalidValue', /internal\.query\.values: .*same length/);
+  for (const indices of [[-3], [1.5], [4294967296], ['a'], 3]) refuses(query({ indices, values: [1] }), 'malformedBody');
+});
+
+test('what a model would turn into a vector is taken with its model', () => {
+  const target = (query: unknown) => (decodeQuery(body({ query })).query as { target: unknown }).target;
+  assert.deepEqual(target({ text: 'hello', model: 'm', options: { a: 1 } }), {
+    kind: 'document',
+    text: 'hello',
+    model: 'm',
+    options: { a: 1 },
+  });
+  assert.deepEqual(target({ image: 'x', model: 'm' }), { kind: 'image', model: 'm' });
+  assert.deepEqual(target({ object: null, model: 'm' }), { kind: 'object', model: 'm' });
+  refuses(() => target({ text: 'hello', model: '' }), 'invalidValue', /internal\.query\.model/);
+  for (const query of [{ text: 'hello' }, { text: 1, model: 'm' }, { model: 'm' }]) refuses(() => target(query), 'malformedBody');
 });
 
 test('values beyond a float32 are refused', () => {
@@ -118,21 +141,9 @@ test('values beyond a float32 are refused', () => {
   refuses(() => decodeQuery(body('{"query":[NaN]}')), 'malformedBody');
 });
 
-test('kinds of queries that this release does not have are refused by name', () => {
-  const bodies = [
-    { query: { recommend: { positive: [1] } } },
-    { query: { discover: {} } },
-    { query: { order_by: 'n' } },
-    { query: { fusion: 'rrf' } },
-    { query: { sample: 'random' } },
-    { query: { nearest: [1], mmr: {} } },
-    { query: { text: 'hello', model: 'm' } },
-    { query: [1], prefetch: { query: [1] } },
-    { query: 1, lookup_from: { collection: 'x' } },
-    { query: [1], shard_key: 'x' },
-  ];
-  for (const value of bodies) refuses(() => decodeQuery(body(value)), 'unsupported');
-  refuses(() => decodeScroll(body({ order_by: 'n' })), 'unsupported');
+test('shards cannot be named', () => {
+  refuses(() => decodeQuery(body({ query: [1], shard_key: 'x' })), 'unsupported');
+  refuses(() => decodeQuery(body({ query: 1, lookup_from: { collection: 'x', shard_key: 'x' } })), 'unsupported');
 });
 
 test('limits are unsigned integers of 64 bits, and not 0', () => {
@@ -163,7 +174,7 @@ test('a search names its vector or not', () => {
   assert.deepEqual(named.query, { kind: 'nearest', target: { kind: 'dense', values: new Float32Array([1, 2]) }, mmr: null });
   refuses(() => decodeSearch(body({ limit: 1 })), 'malformedBody', /missing field `vector`/);
   refuses(() => decodeSearch(body({ vector: [1] })), 'malformedBody', /missing field `limit`/);
-  for (const vector of [null, 1, 'x', { name: 'a' }, { vector: [1] }, [[1]]])
+  for (const vector of [null, 1, 'x', { name: 'a' }, { vector: [1] }, [[1]], ['x']])
     refuses(() => decodeSearch(body({ vector, limit: 1 })), 'malformedBody');
 });
 

@@ -21,6 +21,13 @@ test('vectors are found at every place the API has them', () => {
     '{"vector":[1]}',
     '{"vector":{"name":"a","vector":[1]}}',
     '{"searches":[{"query":[1]},{"query":7}]}',
+    '{"prefetch":{"prefetch":[{"query":{"nearest":[1]}}]},"query":2}',
+    '{"query":{"recommend":{"positive":[1,[1]],"negative":[2]}}}',
+    '{"query":{"discover":{"target":[1],"context":{"positive":1,"negative":2}}}}',
+    '{"query":{"context":[{"positive":1,"negative":[1]}]}}',
+    '{"query":{"relevance_feedback":{"target":1,"feedback":[{"example":[1],"score":1}]}}}',
+    '{"positive":[1,2],"negative":[[1]]}',
+    '{"target":7,"context":[{"positive":[1],"negative":2}]}',
   ];
   for (const text of places) assert.equal(scanVectors(bytesOf(text))?.vectors.length, 1, text);
 });
@@ -38,15 +45,38 @@ test('vectors of a batch come in their order', () => {
   });
 });
 
+test('the vectors of a multivector are taken one by one', () => {
+  const scanned = scanVectors(bytesOf('{"query":[[1,2], [3]],"prefetch":[{"query":[ [4] ]}]}'));
+  assert.deepEqual(
+    scanned?.vectors.map((vector) => [...vector]),
+    [[1, 2], [3], [4]],
+  );
+  assert.deepEqual(JSON.parse(scanned?.text ?? ''), { query: [[0], [1]], prefetch: [{ query: [[2]] }] });
+});
+
+test('a body whose prefetches go down forever is left to the parser', () => {
+  const depth = 100_000;
+  assert.equal(scanVectors(bytesOf(`${'{"prefetch":'.repeat(depth)}{"query":[1]}${'}'.repeat(depth)}`)), null);
+});
+
 test('number arrays elsewhere are left alone', () => {
-  for (const text of ['{"ids":[1,2]}', '{"filter":{"query":[1]}}', '{"query":{"indices":[1],"values":[2]}}', '{"query":3}']) {
+  const formula = '{"prefetch":{"query":3},"query":{"formula":{"mult":[1,2]}}}';
+  for (const text of [
+    formula,
+    '{"query":{"rrf":{"weights":[1,2]}}}',
+    '{"ids":[1,2]}',
+    '{"filter":{"query":[1]}}',
+    '{"query":{"indices":[1],"values":[2]}}',
+    '{"query":3}',
+  ]) {
     assert.equal(scanVectors(bytesOf(text)), null, text);
   }
 });
 
 test('whatever is no plain list of JSON numbers is left to the parser', () => {
   const lists = [
-    '[[1],[2]]',
+    '[[[1]]]',
+    '[[1],2]',
     '["1"]',
     '[1,]',
     '[,1]',

@@ -1,0 +1,98 @@
+/** Reads the fields of read requests by name and type; null counts as absent. Errors: `malformedBody`, `invalidValue`. */
+
+import { TroupeError } from '../errors.js';
+import { writtenAsFloat } from '../json.js';
+import type { Filter, VectorSelector } from '../model/filter.js';
+import type { JsonValue } from '../model/payload.js';
+import { type PointId, pointIdFrom } from '../model/point-id.js';
+import { isObject, type JsonObject, wrongType } from './fields.js';
+import { decodeFilter } from './filter.js';
+import { decodeVectorSelector, NONE } from './selectors.js';
+
+const UINT64_MAX = 0xffff_ffff_ffff_ffffn;
+
+export function isGiven(value: JsonValue | undefined): boolean {
+  return value !== undefined && value !== null;
+}
+
+export function objectOf(value: JsonValue, type: string): JsonObject {
+  if (!isObject(value)) throw wrongType('', value, `struct ${type}`);
+  return value;
+}
+
+/** The requests of a batch. */
+export function searchesOf(value: JsonValue, type: string): JsonValue[] {
+  const { searches } = objectOf(value, type);
+  if (searches === undefined) throw missingField('searches');
+  if (!Array.isArray(searches)) throw wrongType('searches', searches, 'a sequence');
+  return searches;
+}
+
+export function filterOf(object: JsonObject): Filter | null {
+  return isGiven(object.filter) ? decodeFilter(object.filter, 'filter') : null;
+}
+
+/** `with_vectors` is another spelling. nullable: null counts as absent. */
+export function vectorSelector(object: JsonObject, nullable: boolean): VectorSelector {
+  const value = object.with_vector !== undefined ? object.with_vector : object.with_vectors;
+  return nullable && value === null ? NONE : decodeVectorSelector(value, NONE);
+}
+
+/** `limit`, 1 or larger. path: how messages name the object. */
+export function limitOf(object: JsonObject, path: string): number | undefined {
+  return positive(object, 'limit', path);
+}
+
+/** An unsigned 64-bit integer that is not 0. */
+export function positive(object: JsonObject, key: string, path: string): number | undefined {
+  const value = usize(object, key, path);
+  if (value === 0) throw outOfRange(`${path}.${key}`, 0, '1 or larger');
+  return value;
+}
+
+/** An unsigned 64-bit integer; beyond 2^53 it comes as the next double, which is as good for a limit. */
+export function usize(object: JsonObject, key: string, path: string): number | undefined {
+  const value = object[key];
+  if (!isGiven(value)) return undefined;
+  if (typeof value === 'bigint' && value >= 0n && value <= UINT64_MAX) return Number(value);
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || writtenAsFloat(object, key))
+    throw wrongType(`${path}.${key}`, value, 'usize');
+  if (value < 0) throw new TroupeError('malformedBody', `\`${path}.${key}\`: invalid value: integer \`${value}\`, expected usize`);
+  return value;
+}
+
+export function flag(object: JsonObject, key: string, whenAbsent: boolean): boolean {
+  const value = object[key];
+  if (value === undefined) return whenAbsent;
+  if (typeof value !== 'boolean') throw wrongType(key, value, 'a boolean');
+  return value;
+}
+
+export function thresholdOf(object: JsonObject): number | null {
+  return isGiven(object.score_threshold) ? numberOf(object.score_threshold, 'score_threshold') : null;
+}
+
+export function numberOf(value: JsonValue | undefined, name: string): number {
+  if (typeof value !== 'number' && typeof value !== 'bigint') throw wrongType(name, value, 'a number');
+  return Number(value);
+}
+
+export function pointIdOf(value: JsonValue): PointId {
+  const id = pointIdFrom(value);
+  if (id !== undefined) return id;
+  const shown = typeof value === 'string' ? value : typeof value === 'bigint' ? value.toString() : JSON.stringify(value);
+  throw new TroupeError('malformedBody', `value ${shown} is not a valid point ID, valid values are either an unsigned integer or a UUID`);
+}
+
+/** Custom sharding is no part of this release: a request that names shards must not get an answer from all of them. */
+export function refuseShardKey(object: JsonObject): void {
+  if (isGiven(object.shard_key)) throw new TroupeError('unsupported', '`shard_key` is not part of this release');
+}
+
+export function missingField(name: string): TroupeError {
+  return new TroupeError('malformedBody', `missing field \`${name}\``);
+}
+
+export function outOfRange(path: string, value: number, wanted: string): TroupeError {
+  return new TroupeError('invalidValue', `[${path}: value ${value} invalid, must be ${wanted}]`);
+}

@@ -1,0 +1,137 @@
+/**
+ * Decodes `query`: how points are scored. An object of no known kind is an input of `nearest`, or nothing.
+ * Errors: `malformedBody`, `invalidValue`, `wrongInput`.
+ * Source: schemas QueryInterface and Query of the API; their scenarios query-*.
+ */
+
+import { TroupeError } from '../errors.js';
+import type { JsonValue } from '../model/payload.js';
+import type { ContextPair, Mmr, RecommendStrategy, Scoring } from '../model/query.js';
+import type { VectorInput } from '../model/vector.js';
+import { formulaOf } from './expressions.js';
+import { isObject, type JsonObject } from './fields.js';
+import { orderByOf } from './order-by.js';
+import { noQuery, type TakenVectors, vectorInput } from './query-input.js';
+import { isGiven, outOfRange, positive, usize } from './request-fields.js';
+
+const STRATEGIES = ['average_vector', 'best_score', 'sum_scores'] as const;
+const MMR_CANDIDATES_MAX = 16_384;
+
+/** The scoring of a `query` that is given. path: how messages name the value. */
+export function scoringOf(value: JsonValue | undefined, vectors: TakenVectors, path: string): Scoring {
+  return (isObject(value) ? kindOf(value, vectors, path) : undefined) ?? nearest(value, null, vectors, path);
+}
+
+/** undefined: the object is an input, or nothing. */
+function kindOf(query: JsonObject, vectors: TakenVectors, path: string): Scoring | undefined {
+  if (isGiven(query.nearest)) return nearest(query.nearest, query.mmr, vectors, path);
+  if (Object.hasOwn(query, 'recommend')) return recommendOf(query.recommend, vectors, `${path}.recommend`);
+  if (Object.hasOwn(query, 'discover')) return discoverOf(query.discover, vectors, `${path}.discover`);
+  if (Object.hasOwn(query, 'context')) {
+    return { kind: 'context', pairs: pairsOf(query.context, vectors, `${path}.context`) };
+  }
+  if (Object.hasOwn(query, 'order_by')) return { kind: 'orderBy', orderBy: orderByOf(query.order_by) };
+  if (Object.hasOwn(query, 'fusion')) return fusionOf(query.fusion);
+  if (Object.hasOwn(query, 'rrf')) return rrfOf(query.rrf, `${path}.rrf`);
+  if (Object.hasOwn(query, 'formula')) return formulaOf(query);
+  if (Object.hasOwn(query, 'sample')) {
+    if (query.sample !== 'random') throw noQuery();
+    return { kind: 'sample' };
+  }
+  if (Object.hasOwn(query, 'relevance_feedback')) return feedbackOf(query.relevance_feedback, vectors, `${path}.relevance_feedback`);
+  return undefined;
+}
+
+function nearest(value: JsonValue | undefined, mmr: JsonValue | undefined, vectors: TakenVectors, path: string): Scoring {
+  return { kind: 'nearest', target: vectorInput(value, vectors, path), mmr: mmrOf(mmr, `${path}.mmr`) };
+}
+
+function mmrOf(value: JsonValue | undefined, path: string): Mmr | null {
+  if (!isGiven(value)) return null;
+  if (!isObject(value)) throw noQuery();
+  const diversity = isGiven(value.diversity) ? float32(value.diversity) : null;
+  if (diversity !== null && (diversity < 0 || diversity > 1)) throw outOfRange(`${path}.diversity`, diversity, 'from 0.0 to 1.0');
+  const candidatesLimit = usize(value, 'candidates_limit', path) ?? null;
+  if (candidatesLimit !== null && candidatesLimit > MMR_CANDIDATES_MAX) {
+    throw outOfRange(`${path}.candidates_limit`, candidatesLimit, `${MMR_CANDIDATES_MAX} or smaller`);
+  }
+  return { diversity, candidatesLimit };
+}
+
+function recommendOf(value: JsonValue | undefined, vectors: TakenVectors, path: string): Scoring {
+  if (!isObject(value)) throw noQuery();
+  const positive = inputsOf(value.positive, vectors, path);
+  const negative = inputsOf(value.negative, vectors, path);
+  const strategy = strategyOf(value.strategy);
+  if (positive.length + negative.length === 0) {
+    const detail = `[${path}.positives, negatives: Validation error: At least one positive or negative vector/id must be provided [{}]]`;
+    throw new TroupeError('invalidValue', detail);
+  }
+  return { kind: 'recommend', positive, negative, strategy };
+}
+
+/** Null and absence are the average. */
+export function strategyOf(value: JsonValue | undefined): RecommendStrategy {
+  if (!isGiven(value)) return 'average_vector';
+  const strategy = STRATEGIES.find((word) => word === value);
+  if (strategy === undefined) throw noQuery();
+  return strategy;
+}
+
+/** A list of inputs; null and absence are none. */
+export function inputsOf(value: JsonValue | undefined, vectors: TakenVectors, path: string): VectorInput[] {
+  if (!isGiven(value)) return [];
+  if (!Array.isArray(value)) throw noQuery();
+  return value.map((input) => vectorInput(input, vectors, path));
+}
+
+function discoverOf(value: JsonValue | undefined, vectors: TakenVectors, path: string): Scoring {
+  // The context may be null, but has to be named: without it the query would be a nearest one.
+  if (!isObject(value) || !Object.hasOwn(value, 'context')) throw noQuery();
+  const target = vectorInput(value.target, vectors, `${path}.target`);
+  return { kind: 'discover', target, context: pairsOf(value.context, vectors, `${path}.context`) };
+}
+
+/** One pair or a list of pairs; null is none. */
+export function pairsOf(value: JsonValue | undefined, vectors: TakenVectors, path: string): ContextPair[] {
+  if (!isGiven(value)) return [];
+  return (Array.isArray(value) ? value : [value]).map((pair) => {
+    if (!isObject(pair as JsonValue)) throw noQuery();
+    const { positive, negative } = pair as JsonObject;
+    return { positive: vectorInput(positive, vectors, path), negative: vectorInput(negative, vectors, path) };
+  });
+}
+
+function fusionOf(value: JsonValue | undefined): Scoring {
+  if (value === 'rrf') return { kind: 'rrf', k: null, weights: null };
+  if (value === 'dbsf') return { kind: 'dbsf' };
+  throw noQuery();
+}
+
+function rrfOf(value: JsonValue | undefined, path: string): Scoring {
+  if (!isObject(value)) throw noQuery();
+  const { weights } = value;
+  if (isGiven(weights) && !Array.isArray(weights)) throw noQuery();
+  return { kind: 'rrf', k: positive(value, 'k', path) ?? null, weights: Array.isArray(weights) ? weights.map(float32) : null };
+}
+
+function feedbackOf(value: JsonValue | undefined, vectors: TakenVectors, path: string): Scoring {
+  if (!isObject(value) || !Array.isArray(value.feedback)) throw noQuery();
+  const target = vectorInput(value.target, vectors, `${path}.target`);
+  const feedback = value.feedback.map((item) => {
+    if (!isObject(item)) throw noQuery();
+    return { example: vectorInput(item.example, vectors, `${path}.feedback`), score: float32(item.score) };
+  });
+  const naive = isObject(value.strategy) ? value.strategy.naive : undefined;
+  if (!isObject(naive)) throw noQuery();
+  const strategy = { a: float32(naive.a), b: float32(naive.b), c: float32(naive.c) };
+  if (feedback.length === 0) throw new TroupeError('invalidValue', `[${path}.__all__: feedback elements must be non-empty]`);
+  if (strategy.b < 0) throw outOfRange(`${path}.strategy.naive.b`, strategy.b, '0.0 or larger');
+  return { kind: 'relevanceFeedback', target, feedback, strategy };
+}
+
+/** A number within a float32. */
+function float32(value: JsonValue | undefined): number {
+  if ((typeof value !== 'number' && typeof value !== 'bigint') || !Number.isFinite(Math.fround(Number(value)))) throw noQuery();
+  return Number(value);
+}
