@@ -7,7 +7,7 @@
  * | 0..4       | magic `TOP1` |
  * | 4..8       | bytes of the header, u32 LE |
  * | 8..        | header: JSON, padded with spaces to 8 bytes |
- * | then       | columns, each padded with zeros to 8 bytes: per vector the point numbers (u32; absent for all points) and the values (f32), then payload offsets (u32 [n + 1]) and payload texts |
+ * | then       | columns, each padded with zeros to 8 bytes: per vector the point numbers (u32; absent for all points), of multivectors and sparse vectors the items of each point (u32), of sparse vectors the indices (u32), the values (f32); then payload offsets (u32 [n + 1]) and payload texts |
  *
  * All numbers are little-endian.
  */
@@ -29,10 +29,15 @@ const MAGIC = 0x3150_4f54;
 
 interface ColumnHeader {
   readonly name: string;
+  /** Left out for dense vectors. */
+  readonly kind?: 'multi' | 'sparse';
+  /** 0 for sparse vectors. */
   readonly dim: number;
-  /** Rows of the column, and whether their point numbers are listed. */
+  /** Points of the column, and whether their numbers are listed. */
   readonly rows: number;
   readonly listed: boolean;
+  /** Of all points together: token vectors, components. Left out for dense vectors. */
+  readonly items?: number;
 }
 
 interface BatchHeader {
@@ -77,10 +82,18 @@ export function decodeOperation(bytes: Uint8Array): LoggedOperation {
 
 function encodeBatch(batch: PointBatch, columns: Uint8Array[]): BatchHeader {
   const vectors = batch.vectors.map((column): ColumnHeader => {
-    if (column.kind !== 'dense') throw new Error(`columns of the kind ${column.kind} have no bytes yet`);
-    if (column.points !== null) columns.push(bytesOf(column.points));
-    columns.push(bytesOf(column.values));
-    return { name: column.name, dim: column.dim, rows: column.values.length / column.dim, listed: column.points !== null };
+    const { kind, name, points, values } = column;
+    const listed = points !== null;
+    if (listed) columns.push(bytesOf(points));
+    if (kind === 'dense') {
+      columns.push(bytesOf(values));
+      return { name, dim: column.dim, rows: values.length / column.dim, listed };
+    }
+    columns.push(bytesOf(column.counts));
+    if (kind === 'sparse') columns.push(bytesOf(column.indices));
+    columns.push(bytesOf(values));
+    const dim = kind === 'multi' ? column.dim : 0;
+    return { name, kind, dim, rows: column.counts.length, listed, items: kind === 'multi' ? values.length / dim : values.length };
   });
   const payloads = batch.payloads.some((payload) => payload !== undefined);
   if (payloads) encodePayloads(batch.payloads, columns);
@@ -104,10 +117,7 @@ function encodePayloads(payloads: readonly (Payload | undefined)[], columns: Uin
 
 function decodeBatch(header: BatchHeader, columns: Columns): PointBatch {
   const ids = header.ids.map(idOf);
-  const vectors = header.vectors.map((column): VectorColumn => {
-    const points = column.listed ? columns.uint32(column.rows) : null;
-    return { kind: 'dense', name: column.name, dim: column.dim, points, values: columns.float32(column.rows * column.dim) };
-  });
+  const vectors = header.vectors.map((column) => decodeColumn(column, columns));
   if (!header.payloads) return { ids, vectors, payloads: new Array(ids.length).fill(undefined) };
   const offsets = columns.uint32(ids.length + 1);
   const text = columns.bytes(offsets[ids.length] as number);
@@ -117,6 +127,14 @@ function decodeBatch(header: BatchHeader, columns: Columns): PointBatch {
     return from === to ? undefined : (parseJson(text.subarray(from, to)) as Payload);
   });
   return { ids, vectors, payloads };
+}
+
+function decodeColumn({ kind, name, dim, rows, listed, items = 0 }: ColumnHeader, columns: Columns): VectorColumn {
+  const points = listed ? columns.uint32(rows) : null;
+  if (kind === undefined) return { kind: 'dense', name, dim, points, values: columns.float32(rows * dim) };
+  const counts = columns.uint32(rows);
+  if (kind === 'multi') return { kind, name, dim, points, counts, values: columns.float32(items * dim) };
+  return { kind, name, points, counts, indices: columns.uint32(items), values: columns.float32(items) };
 }
 
 /** Reads columns one after the other. */

@@ -163,11 +163,11 @@ function planReindex(world: World): OptimizationPlan | undefined {
   return outdated && buildOf('reindex', [outdated], world);
 }
 
-/** Whether every vector has its graph, or is configured to have none. */
+/** Whether every dense vector has its graph, or is configured to have none. Other vectors have no graphs. */
 function isIndexed(segment: SegmentStats, config: CollectionConfig): boolean {
   if (segment.kind === 'appendable') return false;
-  const names = [...vectorsByName(config.params.vectors).keys()];
-  return names.every((name) => segment.graphs.some((graph) => graph.name === name) || graphSettings(config, name).m === 0);
+  const dense = [...vectorsByName(config.params.vectors)].filter(([, { multivector_config }]) => multivector_config === undefined);
+  return dense.every(([name]) => segment.graphs.some((graph) => graph.name === name) || graphSettings(config, name).m === 0);
 }
 
 function hasOutdatedGraph(segment: SegmentStats, config: CollectionConfig): boolean {

@@ -17,11 +17,13 @@ import {
   type VectorPlan,
 } from '../segment/layout.js';
 import { closeSegmentFiles, payloadFile, writePayloadFile } from '../segment/payload-file.js';
+import { vectorPlans } from '../segment/plans.js';
 import { staysOnDisk } from '../segment/residence.js';
 import { beginSegmentFolder, loadSealed, publishSegmentFolder, segmentFolder, unfinishedFolder, writeSealed } from '../segment/sealed.js';
 import { buildFieldIndexes } from './build-fields.js';
 import { copyVector, type Draft, encodeVector, type GraphReport, linkVector, upperWordsMax } from './build-vectors.js';
 import type { BuildControl } from './control.js';
+import { copyRagged, countItems } from './copy-ragged.js';
 import { graphSettings } from './graph-settings.js';
 import { presentRows } from './matrix.js';
 import type { PayloadSource } from './payload-source.js';
@@ -48,12 +50,13 @@ export async function buildSegment(
   const unfinished = beginSegmentFolder(folder);
   try {
     const selected = selectRows(job.sources, job.rows, job.seq);
-    const draft = makeDraft(job, selected.rows);
+    const draft = makeDraft(job, selected);
     copyRows(draft, job.sources, selected);
     await control.checkpoint();
     const built = await buildVectors(job, draft, selected, unfinished, control);
     const { graphs } = built;
     const { vectors, selection } = alongGraph(draft, built.vectors, selected);
+    for (const vector of vectors) if (vector.kind !== 'dense') await copyRagged(draft, vector, job.sources, selection, control);
     await control.checkpoint();
     const payloadOffsets = await writePayloads(unfinished, job, selection, openPayloads, control);
     const bare: SegmentHandle = {
@@ -86,9 +89,13 @@ export async function buildSegment(
 }
 
 /** The new segment's memory, laid out with room for codes and graphs whose numbers are not known yet. */
-function makeDraft(job: BuildJob, rows: number): Draft {
-  const plans: VectorPlan[] = [];
-  for (const [name, params] of vectorsByName(job.spec.config.params.vectors)) plans.push(reservedPlan(job, name, params, rows));
+function makeDraft(job: BuildJob, selection: Selection): Draft {
+  const { rows } = selection;
+  const plans = vectorPlans(job.spec.config.params).map((plan): VectorPlan => {
+    const element = elementOf(job, plan);
+    if (plan.kind === 'dense') return reservedPlan(job, { ...plan, element }, rows);
+    return { ...plan, element, itemCapacity: countItems(plan.name, job.sources, selection) };
+  });
   const layout = segmentLayout(rows, plans, { ordered: true, slots: job.spec.readers + 2 });
   if (layout.bytes > MEMORY_BYTES_MAX) {
     throw new TroupeError(
@@ -99,29 +106,25 @@ function makeDraft(job: BuildJob, rows: number): Draft {
   return { memory: segmentMemory(layout), layout, rows };
 }
 
-function reservedPlan(job: BuildJob, name: string, params: VectorParams, rows: number): VectorPlan {
-  const element = elementOf(job, name, params);
-  const settings = graphSettings(job.spec.config, name);
+function reservedPlan(job: BuildJob, plan: VectorPlan, rows: number): VectorPlan {
+  const settings = graphSettings(job.spec.config, plan.name);
   const { m } = settings;
   const graph = { ...settings, m0: 2 * m, entryRow: 0, maxLevel: 0, upperWords: upperWordsMax(rows, m) };
   return {
-    name,
-    dim: params.size,
-    distance: params.distance,
-    element,
+    ...plan,
     // Components of one byte are their own codes.
-    codes: element === 'u8' ? null : { scale: 1, origin: 0, exact: false },
+    codes: plan.element === 'u8' ? null : { scale: 1, origin: 0, exact: false },
     graph: job.withGraph && m > 0 && rows > 0 ? graph : null,
   };
 }
 
 /** The element type rows are stored in: that of the sources, which were made from the same configuration. */
-function elementOf(job: BuildJob, name: string, params: VectorParams): ElementType {
+function elementOf(job: BuildJob, plan: VectorPlan): ElementType {
   for (const source of job.sources) {
-    const vector = source.layout.vectors.find((candidate) => candidate.name === name);
+    const vector = source.layout.vectors.find((candidate) => candidate.name === plan.name);
     if (vector !== undefined) return vector.element;
   }
-  return params.datatype === 'float16' ? 'f16' : params.datatype === 'uint8' ? 'u8' : 'f32';
+  return plan.element;
 }
 
 function copyRows(draft: Draft, sources: readonly SegmentHandle[], selection: Selection): void {
@@ -159,6 +162,11 @@ async function buildVectors(
   const paramsByName = vectorsByName(job.spec.config.params.vectors);
   for (const planned of draft.layout.vectors) {
     control.progress('copying vectors', vectors.length, draft.layout.vectors.length);
+    if (planned.kind !== 'dense') {
+      // Copied when all rows are in their places.
+      vectors.push(planned);
+      continue;
+    }
     await copyVector(draft, planned, job.sources, selection, control);
     const present = presentRows(draft.memory, planned, draft.rows);
     const coded = await encodeVector(draft, planned, present, control);
@@ -234,12 +242,14 @@ function readPayloadBytes(folder: string): SharedArrayBuffer {
 
 /** A finished layout as the segment's description keeps it. */
 function planOf(vector: VectorLayout, config: CollectionConfig): VectorPlan {
-  const { name, dim, element, codes, graph } = vector;
+  const { kind, name, dim, element, ragged, codes, graph } = vector;
   return {
+    kind,
     name,
     dim,
-    distance: (vectorsByName(config.params.vectors).get(name) as VectorParams).distance,
+    distance: vectorsByName(config.params.vectors).get(name)?.distance ?? 'Dot',
     element,
+    itemCapacity: ragged?.itemCapacity ?? 0,
     codes: codes && { scale: codes.scale, origin: codes.origin, exact: codes.exact },
     graph: graph && {
       m: graph.m,

@@ -84,6 +84,8 @@ function moveRowColumns(draft: Draft, layout: SegmentLayout, oldRowOf: Uint32Arr
 function moveVector(draft: Draft, vector: VectorLayout, oldRowOf: Uint32Array, newRowOf: Uint32Array): VectorLayout {
   const { buffer } = draft.memory;
   const { rows } = draft;
+  // The items of ragged vectors are copied later, in the order of the rows.
+  if (vector.kind !== 'dense') return vector;
   moveRecords(new Uint8Array(buffer, residentOffset(vector), rows * vector.stride), vector.stride, oldRowOf);
   moveBits(new Uint32Array(buffer, vector.presence, Math.ceil(rows / 32)), oldRowOf);
   if (vector.codes) moveRecords(new Uint8Array(buffer, vector.codes.offset, rows * vector.codes.stride), vector.codes.stride, oldRowOf);

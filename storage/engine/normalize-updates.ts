@@ -4,14 +4,15 @@ import { type VectorsConfig, vectorsByName } from '../../protocols/model/collect
 import type { UpdateOperation } from '../../protocols/model/update.js';
 import { normalizeRows } from '../../vectors/normalize.js';
 
-/** Normalizes, in place, the cosine vectors of operations. Those of bytes stay: their components are whole numbers. */
+/** Normalizes, in place, the cosine vectors of operations, each of a multivector for itself. Those of bytes stay: their components are whole numbers. */
 export function normalizeUpdates(operations: readonly UpdateOperation[], vectors: VectorsConfig): void {
   const configured = vectorsByName(vectors);
   for (const operation of operations) {
     if (!('batch' in operation)) continue;
     for (const column of operation.batch.vectors) {
       const params = configured.get(column.name);
-      if (column.kind === 'dense' && params?.distance === 'Cosine' && params.datatype !== 'uint8') normalizeRows(column.values, column.dim);
+      if (column.kind !== 'sparse' && params?.distance === 'Cosine' && params.datatype !== 'uint8')
+        normalizeRows(column.values, column.dim);
     }
   }
 }

@@ -2,7 +2,13 @@
 
 import { TroupeError } from '../../protocols/errors.js';
 import { stringifyJson } from '../../protocols/json.js';
-import { type CollectionConfig, DEFAULT_VECTOR, isSingleVector, type VectorParams } from '../../protocols/model/collection.js';
+import {
+  type CollectionConfig,
+  DEFAULT_VECTOR,
+  isSingleVector,
+  sparseByName,
+  type VectorParams,
+} from '../../protocols/model/collection.js';
 import type { PayloadSelector, VectorSelector } from '../../protocols/model/filter.js';
 import type { VectorValue } from '../../protocols/model/vector.js';
 import { payloadSelect } from '../../query/payload-edit.js';
@@ -25,7 +31,7 @@ export class PointViews {
     withVector: VectorSelector,
   ) {
     this.single = isSingleVector(config.params.vectors);
-    this.names = selectedNames(vectors, withVector);
+    this.names = selectedNames([...vectors.keys(), ...sparseByName(config.params).keys()], withVector);
   }
 
   /** The row without score or version. */
@@ -71,18 +77,22 @@ const NOTHING = {};
 /** The parameters of a vector. Errors: `wrongInput` when the collection has none of this name. */
 export function vectorParams(vectors: ReadonlyMap<string, VectorParams>, name: string): VectorParams {
   const params = vectors.get(name);
-  if (params === undefined) throw new TroupeError('wrongInput', `Not existing vector name error: ${name}`);
+  if (params === undefined) throw unknownVector(name);
   return params;
 }
 
-function selectedNames(vectors: ReadonlyMap<string, VectorParams>, selector: VectorSelector): readonly string[] | null {
+function unknownVector(name: string): TroupeError {
+  return new TroupeError('wrongInput', `Not existing vector name error: ${name}`);
+}
+
+function selectedNames(known: readonly string[], selector: VectorSelector): readonly string[] | null {
   switch (selector.kind) {
     case 'none':
       return null;
     case 'all':
-      return vectors.size === 0 ? [DEFAULT_VECTOR] : [...vectors.keys()];
+      return known.length === 0 ? [DEFAULT_VECTOR] : known;
     case 'names':
-      for (const name of selector.names) vectorParams(vectors, name);
+      for (const name of selector.names) if (!known.includes(name)) throw unknownVector(name);
       return [...new Set(selector.names)];
   }
 }

@@ -6,8 +6,8 @@
  * V2: everything kept per row (bitsets of filters, presence) stays right, as rows are never changed.
  */
 
-import type { CollectionConfig, FieldSchema, VectorParams } from '../../protocols/model/collection.js';
-import { vectorsByName } from '../../protocols/model/collection.js';
+import type { CollectionConfig, FieldSchema, SparseVectorParams, VectorParams } from '../../protocols/model/collection.js';
+import { sparseByName, vectorsByName } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { readIdWords } from '../../protocols/model/point-id.js';
 import type { VectorValue } from '../../protocols/model/vector.js';
@@ -20,8 +20,9 @@ import { openReplicaView, type ReplicaView } from '../replica/reader-view.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
 import { findRow, idColumns, lowerBound, rowAtPosition } from '../segment/ids.js';
 import { openFieldIndex } from '../segment/index/open.js';
-import type { VectorLayout } from '../segment/layout.js';
+import { residentOffset, type VectorLayout } from '../segment/layout.js';
 import { closeSegmentFiles, readPayloadText } from '../segment/payload-file.js';
+import { itemOffsets } from '../segment/ragged.js';
 import { readRows } from '../segment/vector-file.js';
 import type { Clock } from './clock.js';
 import type { ReplicaSpec, ToReader } from './messages.js';
@@ -37,12 +38,23 @@ export interface ReaderContext {
 /** One vector of a segment, as kernels and answers read it. */
 export interface VectorReader {
   readonly layout: VectorLayout;
-  /** Null: the originals stay in their file (see `filed-originals.ts`). */
+  /** Null: the originals stay in their file (see `filed-originals.ts`), or the vector is sparse. */
   readonly original: Matrix | null;
   readonly codes: Matrix | null;
   readonly graph: Graph | null;
   /** u32 words, one bit per row: the row has this vector. */
   readonly presence: Uint32Array;
+  /** Null for dense vectors. Of multivectors `original` holds the token vectors of all rows, item after item. */
+  readonly items: RaggedItems | null;
+}
+
+/** Items of the rows of a multivector or sparse vector. */
+export interface RaggedItems {
+  /** u32 [capacity + 1]: row r has the items from offsets[r] up to offsets[r + 1]. */
+  readonly offsets: Uint32Array;
+  /** Of sparse vectors, by item: u32 and f32 [itemCapacity]; of no length for multivectors. */
+  readonly indices: Uint32Array;
+  readonly values: Float32Array;
 }
 
 export class ReplicaReader {
@@ -50,6 +62,7 @@ export class ReplicaReader {
   private openCommit = -1;
   private fields: ReadonlyMap<string, FieldSchema> = new Map();
   private vectors: ReadonlyMap<string, VectorParams> = new Map();
+  private sparse: ReadonlyMap<string, SparseVectorParams> = new Map();
   private readonly sets = new Map<number, SegmentSet>();
   private readonly segments = new Map<number, SegmentReader>();
   private view: ReplicaView | null = null;
@@ -69,11 +82,12 @@ export class ReplicaReader {
     this.spec = message.spec;
     this.fields = message.fields;
     this.vectors = vectorsByName(message.spec.config.params.vectors);
+    this.sparse = sparseByName(message.spec.config.params);
     this.sets.set(message.set.generation, message.set);
     for (const handle of message.set.segments) {
       const known = this.segments.get(handle.id);
       if (known === undefined) this.segments.set(handle.id, new SegmentReader(handle, this.scopeOf(handle.id), this.context));
-      else known.refreshIndexes(handle);
+      else known.refresh(handle);
     }
   }
 
@@ -108,7 +122,7 @@ export class ReplicaReader {
       const rows = handle.kind === 'sealed' ? handle.rows : (state.appendable.get(handle.id) ?? 0);
       return new SegmentView(this.segments.get(handle.id) as SegmentReader, rows, seq, view, this.fields);
     });
-    return { config: this.spec.config, vectors: this.vectors, segments, release: () => view.release() };
+    return { config: this.spec.config, vectors: this.vectors, sparse: this.sparse, segments, release: () => view.release() };
   }
 
   private scopeOf(segment: number): string {
@@ -128,7 +142,9 @@ export class ReplicaReader {
 /** A replica at one moment. */
 export interface ReplicaSnapshot {
   readonly config: CollectionConfig;
+  /** Dense and multivectors by name. */
   readonly vectors: ReadonlyMap<string, VectorParams>;
+  readonly sparse: ReadonlyMap<string, SparseVectorParams>;
   readonly segments: readonly SegmentView[];
   release(): void;
 }
@@ -211,11 +227,18 @@ export class SegmentReader {
     return known >= rows;
   }
 
-  /** The same segment with other index files: only those can change. */
-  refreshIndexes(handle: SegmentHandle): void {
+  /** The same segment with other index files, or without a vector that the collection has lost: only those can change. */
+  refresh(handle: SegmentHandle): void {
+    const names = new Set(handle.layout.vectors.map(({ name }) => name));
+    const lost = [...this.vectors.keys()].filter((name) => !names.has(name));
+    for (const name of lost) {
+      this.vectors.delete(name);
+      this.present.delete(name);
+    }
     const fields = (of: SegmentHandle): string => of.fieldIndexes.map((index) => `${index.field} ${index.type}`).join('\n');
-    if (fields(handle) === fields(this.current)) return;
-    this.indexes.clear();
+    const sameFields = fields(handle) === fields(this.current);
+    if (sameFields && lost.length === 0) return;
+    if (!sameFields) this.indexes.clear();
     // The old memory object is kept: the kernels stand on it, and both are one memory.
     this.current = { ...handle, memory: this.current.memory };
   }
@@ -288,14 +311,19 @@ export class SegmentView {
 
   /** A copy of the row's vector; undefined when it has none. Errors: `storage` where it has to be read from a file. */
   vectorOf(name: string, row: number): VectorValue | undefined {
-    const values = this.denseOf(name, row);
-    return values === undefined ? undefined : { kind: 'dense', values };
+    const vector = this.reader.vector(name);
+    if (vector === undefined || !hasVector(vector, row)) return undefined;
+    if (vector.items === null) return { kind: 'dense', values: this.denseOf(name, row) as Float32Array };
+    const { offsets, indices, values } = vector.items;
+    const [from, to] = [offsets[row] as number, offsets[row + 1] as number];
+    if (vector.layout.kind === 'sparse') return { kind: 'sparse', indices: indices.slice(from, to), values: values.slice(from, to) };
+    return { kind: 'multi', dim: vector.layout.dim, values: tokensOf(this.handle.memory.buffer, vector.layout, from, to) };
   }
 
   /** The components of the row's dense vector, a copy; undefined when it has none. Errors: as `vectorOf`. */
   denseOf(name: string, row: number): Float32Array | undefined {
     const vector = this.reader.vector(name);
-    if (vector === undefined || !hasVector(vector, row)) return undefined;
+    if (vector === undefined || vector.items !== null || !hasVector(vector, row)) return undefined;
     const { layout } = vector;
     if (layout.offset !== null) return componentsOf(this.handle.memory.buffer, layout.offset + row * layout.stride, layout);
     const bytes = new Uint8Array(layout.stride);
@@ -316,6 +344,15 @@ function componentsOf(buffer: ArrayBufferLike, at: number, { element, dim }: Vec
   }
 }
 
+/** A copy of the token vectors from..to: Float32Array [to - from, dim]. */
+function tokensOf(buffer: ArrayBufferLike, layout: VectorLayout, from: number, to: number): Float32Array {
+  const { dim, stride } = layout;
+  const values = new Float32Array((to - from) * dim);
+  for (let item = from; item < to; item++)
+    values.set(componentsOf(buffer, residentOffset(layout) + item * stride, layout), (item - from) * dim);
+  return values;
+}
+
 function* sealedRows(handle: SegmentHandle, from: PointId | null): Generator<number> {
   for (let position = from === null ? 0 : lowerBound(handle, from); position < handle.rows; position++)
     yield rowAtPosition(handle, position);
@@ -326,15 +363,27 @@ export function hasVector(vector: VectorReader, row: number): boolean {
 }
 
 function vectorReader(memory: WebAssembly.Memory, capacity: number, layout: VectorLayout): VectorReader {
-  const { metric, dim, element, offset, stride, codes, graph } = layout;
+  const { kind, metric, dim, element, offset, stride, codes, graph } = layout;
   return {
     layout,
-    original: offset === null ? null : { element, metric, offset, stride, dim },
+    original: offset === null || kind === 'sparse' ? null : { element, metric, offset, stride, dim },
     codes:
       codes === null
         ? null
         : { element: 'code', metric, offset: codes.offset, stride: codes.stride, dim, scale: codes.scale, origin: codes.origin },
     graph,
     presence: new Uint32Array(memory.buffer, layout.presence, Math.ceil(capacity / 32)),
+    items: raggedItems(memory, capacity, layout),
+  };
+}
+
+function raggedItems(memory: WebAssembly.Memory, capacity: number, layout: VectorLayout): RaggedItems | null {
+  const { ragged, kind } = layout;
+  if (ragged === null) return null;
+  const components = kind === 'sparse' ? ragged.itemCapacity : 0;
+  return {
+    offsets: itemOffsets(memory, layout, capacity),
+    indices: new Uint32Array(memory.buffer, residentOffset(layout), components),
+    values: new Float32Array(memory.buffer, ragged.values, components),
   };
 }

@@ -10,6 +10,7 @@ import type { Payload } from '../../protocols/model/payload.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { PointBatch, PointsSelector, UpdateOperation } from '../../protocols/model/update.js';
 import { deleteAtPath, mergePayload, setAtPath } from '../../query/payload-edit.js';
+import type { RowItems } from './segment-rows.js';
 import type { Location, Transaction } from './transaction.js';
 
 /** Applies one operation. version: its number. Errors: `notFound` for ids that must be there; `storage`. */
@@ -60,12 +61,12 @@ export function applyOperation(transaction: Transaction, operation: UpdateOperat
 
 function upsert(transaction: Transaction, operation: UpdateOperation & { kind: 'upsert' }, version: number): void {
   const { batch, mode = 'upsert', filter = null } = operation;
-  const vectors = vectorRows(batch);
+  const vectors = columnPlaces(batch);
   batch.ids.forEach((id, point) => {
     const old = transaction.find(id);
     if (old === undefined ? mode === 'updateOnly' : mode === 'insertOnly') return;
     if (old !== undefined && filter !== null && !transaction.matches(filter, old)) return;
-    const added = transaction.append(id, version);
+    const added = transaction.append(id, version, itemsOf(batch, vectors, point));
     setVectors(added, batch, vectors, point);
     const payload = batch.payloads[point];
     if (payload !== undefined) transaction.setPayload(added, textOf(payload), payload);
@@ -76,11 +77,11 @@ function upsert(transaction: Transaction, operation: UpdateOperation & { kind: '
 function updateVectors(transaction: Transaction, operation: UpdateOperation & { kind: 'updateVectors' }, version: number): void {
   const { batch, filter = null } = operation;
   mustBeThere(transaction, batch.ids);
-  const vectors = vectorRows(batch);
+  const vectors = columnPlaces(batch);
   batch.ids.forEach((id, point) => {
     const old = transaction.find(id) as Location;
     if (filter !== null && !transaction.matches(filter, old)) return;
-    const added = copyPoint(transaction, old, version);
+    const added = copyPoint(transaction, old, version, itemsOf(batch, vectors, point));
     setVectors(added, batch, vectors, point);
     transaction.setPayload(added, transaction.payloadText(old));
     transaction.remove(old, added);
@@ -131,34 +132,65 @@ function mustBeThere(transaction: Transaction, ids: readonly PointId[]): Locatio
   });
 }
 
-/** A new row with the id and vectors of a point. */
-function copyPoint(transaction: Transaction, old: Location, version: number): Location {
-  const added = transaction.append(old.segment.idAt(old.row), version);
+/** A new row with the id and vectors of a point. items: what it needs room for besides, in place of what it has. */
+function copyPoint(transaction: Transaction, old: Location, version: number, items: RowItems = NO_ITEMS): Location {
+  const needed = new Map(old.segment.itemsOf(old.row));
+  for (const [name, count] of items) needed.set(name, Math.max(count, needed.get(name) ?? 0));
+  const added = transaction.append(old.segment.idAt(old.row), version, needed);
   added.segment.copyVectors(added.row, old.segment, old.row);
   return added;
 }
 
-/** For each column of a batch: the row that belongs to a point, -1 for none; null when they are the same. */
-function vectorRows(batch: PointBatch): (Int32Array | null)[] {
-  return batch.vectors.map(({ points }) => {
-    if (points === null) return null;
-    const rows = new Int32Array(batch.ids.length).fill(-1);
-    points.forEach((point, row) => {
-      rows[point] = row;
+const NO_ITEMS: RowItems = new Map();
+
+/** How the points of a batch are found in one of its columns. */
+interface ColumnPlaces {
+  /** Int32 [points]: the entry of a point, -1 for none; null when they are the same. */
+  readonly entries: Int32Array | null;
+  /** Uint32 [entries]: the first item of each; null where each has one. */
+  readonly starts: Uint32Array | null;
+}
+
+function columnPlaces(batch: PointBatch): ColumnPlaces[] {
+  return batch.vectors.map((column) => {
+    const { points } = column;
+    const starts = column.kind === 'dense' ? null : startsOf(column.counts);
+    if (points === null) return { entries: null, starts };
+    const entries = new Int32Array(batch.ids.length).fill(-1);
+    points.forEach((point, entry) => {
+      entries[point] = entry;
     });
-    return rows;
+    return { entries, starts };
   });
 }
 
-function setVectors({ segment, row }: Location, batch: PointBatch, vectors: readonly (Int32Array | null)[], point: number): void {
+function startsOf(counts: Uint32Array): Uint32Array {
+  const starts = new Uint32Array(counts.length);
+  for (let entry = 1; entry < counts.length; entry++) starts[entry] = (starts[entry - 1] as number) + (counts[entry - 1] as number);
+  return starts;
+}
+
+function entryOf({ entries }: ColumnPlaces, point: number): number {
+  return entries === null ? point : (entries[point] as number);
+}
+
+/** Items that a point of a batch brings, by name. */
+function itemsOf(batch: PointBatch, places: readonly ColumnPlaces[], point: number): RowItems {
+  let items: Map<string, number> | null = null;
   batch.vectors.forEach((column, at) => {
-    const rows = vectors[at] as Int32Array | null;
-    const from = rows === null ? point : (rows[point] as number);
-    if (from < 0) return;
-    if (column.kind !== 'dense') throw new Error(`columns of the kind ${column.kind} are not stored yet`);
-    const vector = segment.vectorIndex(column.name);
-    if (vector < 0) throw new Error(`no vector \`${column.name}\` in segment ${segment.id}`);
-    segment.setVector(vector, row, column.values, from * column.dim);
+    const entry = entryOf(places[at] as ColumnPlaces, point);
+    if (column.kind === 'dense' || entry < 0) return;
+    items ??= new Map();
+    items.set(column.name, column.counts[entry] as number);
+  });
+  return items ?? NO_ITEMS;
+}
+
+function setVectors({ segment, row }: Location, batch: PointBatch, places: readonly ColumnPlaces[], point: number): void {
+  batch.vectors.forEach((column, at) => {
+    const place = places[at] as ColumnPlaces;
+    const entry = entryOf(place, point);
+    if (entry >= 0) segment.setVector(row, column, entry, place.starts === null ? entry : (place.starts[entry] as number));
   });
 }
 

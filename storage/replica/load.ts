@@ -11,6 +11,7 @@ import type { AppendFolder } from '../append-file.js';
 import type { ReplicaSpec } from '../engine/messages.js';
 import { afterPrefix, type Environment } from '../lmdb.js';
 import { openFieldIndex } from '../segment/index/open.js';
+import { vectorPlans } from '../segment/plans.js';
 import { staysOnDisk } from '../segment/residence.js';
 import { loadSealed, segmentFolder } from '../segment/sealed.js';
 import { verifyFieldIndex, visitIndexedRows } from './appendable-index.js';
@@ -27,7 +28,7 @@ import {
   segmentPrefix,
   writeIdKey,
 } from './records.js';
-import { makeAppendable, SegmentRows } from './segment-rows.js';
+import { appendableOf, SegmentRows } from './segment-rows.js';
 import { loadValue } from './stored-value.js';
 import type { ReplicaShape, Transaction } from './transaction.js';
 
@@ -88,6 +89,7 @@ async function loadSealedSegment(
   for (const damage of damages) warn(`${damage}; it is built again`);
   const segment = new SegmentRows(handle, handle.rows);
   segment.damagedFiles = damagedFiles;
+  segment.dropVectors(described.dropped ?? []);
   loadDeletions(environment, segment);
   trackSealedFields(segment, fields);
   return segment;
@@ -103,7 +105,8 @@ function loadAppendable(
   repairs: ((transaction: Transaction) => void)[],
   warn: (message: string) => void,
 ): SegmentRows {
-  const segment = makeAppendable(described.id, spec.config, slotsOf(spec), described.capacity);
+  const plans = described.vectors ?? vectorPlans(spec.config.params);
+  const segment = appendableOf(described.id, plans, described.capacity, slotsOf(spec));
   const prefix = segmentPrefix(described.id);
   let payloads = 0;
   for (const { key, value } of environment.range('rows', prefix, afterPrefix(prefix))) {
@@ -115,6 +118,7 @@ function loadAppendable(
   }
   if (segment.rows !== state.appendable.get(described.id)) throw damagedRecord(`rows/${described.id}/${segment.rows}`);
   if (payloads !== countRecords(environment, prefix)) throw damagedRecord(`payload/${described.id}`);
+  segment.dropVectors(described.dropped ?? []);
   loadDeletions(environment, segment);
   if (!idsAgree(environment, segment)) {
     warn(`ids of segment ${segment.id} are damaged and made anew from its rows`);

@@ -2,6 +2,7 @@
 
 import { parseJson, stringifyJson } from '../../protocols/json.js';
 import type { FieldSchema } from '../../protocols/model/collection.js';
+import type { VectorPlan } from '../segment/layout.js';
 import { SEAL_BYTES, seal, unseal } from './records.js';
 
 export interface ManifestSegment {
@@ -9,6 +10,10 @@ export interface ManifestSegment {
   readonly kind: 'appendable' | 'sealed';
   /** Rows there is room for (appendable) or that there are (sealed). */
   readonly capacity: number;
+  /** Vectors an appendable segment was made with, in the order of its chunks. Missing in replicas of format 2: those of the collection. */
+  readonly vectors?: readonly VectorPlan[];
+  /** Vectors that it was made with and that count no more: the collection has lost them, and may have others of these names. */
+  readonly dropped?: readonly string[];
 }
 
 export interface ManifestField {

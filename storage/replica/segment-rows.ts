@@ -3,44 +3,32 @@
  * deleted. Rows never change once they are there; a changed point is a new row, and its old one is marked deleted.
  */
 
-import type { CollectionConfig, Datatype } from '../../protocols/model/collection.js';
-import { vectorsByName } from '../../protocols/model/collection.js';
+import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { idKind, type PointId, readIdWords, writeIdWords } from '../../protocols/model/point-id.js';
+import type { VectorColumn as VectorValues } from '../../protocols/model/update.js';
 import { clearBit, emptyBits, hasBit, setBit } from '../../query/filter/bits.js';
-import { encodeHalf } from '../../vectors/half.js';
 import type { SegmentHandle } from '../segment/handle.js';
-import {
-  ELEMENT_BYTES,
-  type ElementType,
-  LIVE,
-  type SegmentLayout,
-  segmentLayout,
-  segmentMemory,
-  type VectorLayout,
-  type VectorPlan,
-} from '../segment/layout.js';
-import { readRows } from '../segment/vector-file.js';
+import { itemBytes, LIVE, type SegmentLayout, segmentLayout, segmentMemory, strideOf, type VectorPlan } from '../segment/layout.js';
+import { isCurrent, vectorPlans } from '../segment/plans.js';
+import { align8, ChunkReader, ChunkWriter } from './chunk.js';
 import { check, DELETED_BLOCK_ROWS, uncheck } from './records.js';
+import { VectorColumn } from './vector-column.js';
 
 /** Vectors of an appendable segment take this much memory at most. */
 const APPENDABLE_BYTES = 64 * 2 ** 20;
+/** All items together. */
+const APPENDABLE_ITEM_BYTES = 2 ** 30;
 const APPENDABLE_ROWS_MIN = 256;
 const APPENDABLE_ROWS_MAX = 131_072;
 const BLOCK_BYTES = DELETED_BLOCK_ROWS / 8;
+
+/** Items that a row brings to vectors which have any number of them, by name. */
+export type RowItems = ReadonlyMap<string, number>;
 
 /** Which live rows have a value in a payload index. */
 export interface IndexedRows {
   readonly bits: Uint32Array;
   count: number;
-}
-
-interface VectorColumn {
-  readonly layout: VectorLayout;
-  readonly presence: Uint32Array;
-  /** [capacity × stride] in three types; of no length where the originals are not in memory. */
-  readonly bytes: Uint8Array;
-  readonly f32: Float32Array;
-  readonly u16: Uint16Array;
 }
 
 export class SegmentRows {
@@ -61,9 +49,21 @@ export class SegmentRows {
   private readonly deletedAt: Uint32Array;
   /** One bit per row, in whole blocks: what is stored of `deletedAt`. */
   private readonly deletedBits: Uint8Array;
+  /** Of all vectors it was made with. */
   private readonly columns: readonly VectorColumn[];
+  /** Names under which it has what the collection has no more, or what had the name before another vector got it. */
+  private dropped: ReadonlySet<string> = new Set();
+  /** Those that were dropped since the build began that it is a source of. */
+  private droppedInBuild: ReadonlySet<string> = new Set();
+  /** The collection's vectors are others than its own. */
+  private outdated = false;
 
-  constructor(handle: SegmentHandle, rows: number) {
+  /** plans: what an appendable segment was made with; none for a sealed one. */
+  constructor(
+    handle: SegmentHandle,
+    rows: number,
+    readonly plans: readonly VectorPlan[] = [],
+  ) {
     const { memory, layout } = handle;
     this.handle = handle;
     this.rows = rows;
@@ -73,7 +73,7 @@ export class SegmentRows {
     this.versions = new Float64Array(memory.buffer, layout.versions, layout.capacity);
     this.deletedAt = new Uint32Array(memory.buffer, layout.deletedAt, layout.capacity);
     this.deletedBits = new Uint8Array(Math.ceil(layout.capacity / DELETED_BLOCK_ROWS) * BLOCK_BYTES);
-    this.columns = layout.vectors.map((vector) => vectorColumn(memory, layout.capacity, vector));
+    this.columns = layout.vectors.map((vector) => new VectorColumn(memory, layout.capacity, vector));
   }
 
   get id(): number {
@@ -90,7 +90,12 @@ export class SegmentRows {
 
   /** Room for further rows. */
   get room(): number {
-    return this.frozen ? 0 : this.layout.capacity - this.rows;
+    return this.frozen || this.outdated ? 0 : this.layout.capacity - this.rows;
+  }
+
+  /** Whether there is room for a row with these items. */
+  fits(items: RowItems): boolean {
+    return this.room > 0 && this.columns.every((column) => (items.get(column.layout.name) ?? 0) <= column.room(this.rows));
   }
 
   get live(): number {
@@ -111,12 +116,12 @@ export class SegmentRows {
   }
 
   hasVector(vector: number, row: number): boolean {
-    return hasBit((this.columns[vector] as VectorColumn).presence, row);
+    return (this.columns[vector] as VectorColumn).has(row);
   }
 
   /** Index of a vector name among the segment's vectors, -1 for none. */
   vectorIndex(name: string): number {
-    return this.columns.findIndex((column) => column.layout.name === name);
+    return this.dropped.has(name) ? -1 : this.columns.findIndex((column) => column.layout.name === name);
   }
 
   // ---------------------------------------------------------------- rows
@@ -127,43 +132,56 @@ export class SegmentRows {
     this.kinds[row] = idKind(id);
     writeIdWords(id, this.words, row * 4);
     this.versions[row] = version;
+    for (const column of this.columns) column.begin(row);
     return row;
   }
 
-  /** values: Float32Array that holds the components from `start`. Stored as the column's element type. */
-  setVector(vector: number, row: number, values: Float32Array, start: number): void {
-    const { layout, presence, bytes, f32, u16 } = this.columns[vector] as VectorColumn;
-    const { dim, stride, element } = layout;
-    const components = values.subarray(start, start + dim);
-    if (element === 'f32') f32.set(components, (row * stride) / 4);
-    else if (element === 'f16') encodeHalf(components, u16, (row * stride) / 2);
-    else encodeBytes(components, bytes, row * stride);
-    setBit(presence, row);
+  /**
+   * Sets the vector of a point in the last row: point `from` of the column, whose values begin at item `start` of it.
+   * A vector that is no longer part of the collection, or another one now, is left out.
+   */
+  setVector(row: number, values: VectorValues, from: number, start: number): void {
+    const column = this.columns[this.vectorIndex(values.name)];
+    if (column === undefined || column.layout.kind !== values.kind) return;
+    if (values.kind === 'sparse') {
+      const end = start + (values.counts[from] as number);
+      column.setSparse(row, values.indices.subarray(start, end), values.values.subarray(start, end));
+      return;
+    }
+    const { dim } = values;
+    if (column.layout.dim !== dim) return;
+    const items = values.kind === 'dense' ? 1 : (values.counts[from] as number);
+    column.setRow(row, values.values.subarray(start * dim, (start + items) * dim));
   }
 
   /** Copies the vectors of a row of another segment of the same collection. Errors: `storage` where they have to be read from a file. */
   copyVectors(row: number, source: SegmentRows, sourceRow: number): void {
-    this.columns.forEach((target, vector) => {
-      const from = source.columns[vector] as VectorColumn;
-      if (!hasBit(from.presence, sourceRow)) return;
-      const { stride } = target.layout;
-      const to = target.bytes.subarray(row * stride, (row + 1) * stride);
-      if (from.layout.file === null) to.set(from.bytes.subarray(sourceRow * stride, (sourceRow + 1) * stride));
-      else readRows(source.handle, from.layout, sourceRow, to);
-      setBit(target.presence, row);
-    });
+    for (const column of this.columns) {
+      const from = source.columns[source.vectorIndex(column.layout.name)];
+      if (from !== undefined && !this.dropped.has(column.layout.name)) column.copy(row, from, source.handle, sourceRow);
+    }
   }
 
+  /** Items of a row's vectors, by name. */
+  itemsOf(row: number): RowItems {
+    return new Map(this.columns.flatMap((column) => (column.items(row) > 0 ? [[column.layout.name, column.items(row)]] : [])));
+  }
+
+  /** Takes a vector from the last row. */
   clearVector(vector: number, row: number): void {
-    const { layout, presence, bytes } = this.columns[vector] as VectorColumn;
-    bytes.fill(0, row * layout.stride, (row + 1) * layout.stride);
-    clearBit(presence, row);
+    (this.columns[vector] as VectorColumn).clear(row);
+  }
+
+  /** Bytes of the values of all rows. */
+  get vectorBytes(): number {
+    const shown = this.columns.filter(({ layout }) => !this.dropped.has(layout.name));
+    return shown.reduce((sum, column) => sum + column.itemsBefore(this.rows) * itemBytes(column.layout), 0);
   }
 
   /** Takes back the rows behind the first `rows`. */
   dropRows(rows: number): void {
     for (let row = rows; row < this.rows; row++) {
-      for (let vector = 0; vector < this.columns.length; vector++) this.clearVector(vector, row);
+      for (const column of this.columns) column.clear(row);
       for (const field of this.indexed.keys()) this.setIndexed(field, row, false);
     }
     this.rows = rows;
@@ -229,125 +247,132 @@ export class SegmentRows {
     if (this.isLive(row)) rows.count += indexed ? 1 : -1;
   }
 
-  // ---------------------------------------------------------------- chunks
+  // ---------------------------------------------------------------- names of vectors
 
-  /** Bytes of the stored form of `rows` rows. */
-  private chunkBytes(rows: number): number {
-    const vectors = this.columns.reduce((sum, { layout }) => sum + align8(rows) + rows * layout.stride, 0);
-    return CHUNK_HEAD_BYTES + align8(rows) + rows * 24 + vectors;
+  /**
+   * Compares the segment's vectors with those that the collection has now: what it has besides is dropped, and where it
+   * lacks one it takes no more rows. Returns how to take that back; null when nothing has changed.
+   */
+  keepVectors(plans: readonly VectorPlan[]): (() => void) | null {
+    const wanted = new Map(plans.map((plan) => [plan.name, plan]));
+    const gone = this.layout.vectors.flatMap((vector) => (isCurrent(vector, wanted.get(vector.name)) ? [] : [vector.name]));
+    const kept = this.layout.vectors.length - gone.length;
+    const outdated = this.isAppendable && (kept < this.columns.length || kept < plans.length);
+    if (gone.length === 0 && outdated === this.outdated) return null;
+    const { handle, dropped, droppedInBuild } = this;
+    const wasOutdated = this.outdated;
+    this.outdated = outdated;
+    this.dropVectors(gone);
+    return () => Object.assign(this, { handle, dropped, droppedInBuild, outdated: wasOutdated });
   }
+
+  /** Leaves vectors out from now on, though the rows keep their values. */
+  dropVectors(names: Iterable<string>): void {
+    const gone = new Set(names);
+    this.dropped = new Set([...this.dropped, ...gone]);
+    this.droppedInBuild = new Set([...this.droppedInBuild, ...gone]);
+    const vectors = this.layout.vectors.filter((vector) => !gone.has(vector.name));
+    if (vectors.length < this.layout.vectors.length) this.handle = { ...this.handle, layout: { ...this.layout, vectors } };
+  }
+
+  get droppedVectors(): readonly string[] {
+    return [...this.dropped];
+  }
+
+  /** Makes the segment a source of a build. */
+  beginBuild(): void {
+    this.frozen = true;
+    this.building = true;
+    this.droppedInBuild = new Set();
+  }
+
+  /** Names whose values a build takes that began before they were dropped. */
+  get droppedSinceBuild(): Iterable<string> {
+    return this.droppedInBuild;
+  }
+
+  // ---------------------------------------------------------------- chunks
 
   /** The stored form of the rows from..to, behind `reserve` free bytes. payloads: how many of them have one. */
   encodeChunk(from: number, to: number, payloads: number, reserve: number): Uint8Array {
     const rows = to - from;
-    const chunk = new Uint8Array(reserve + this.chunkBytes(rows));
-    new Uint32Array(chunk.buffer, reserve, 4).set([rows, payloads, this.columns.length, 0]);
-    for (const [target, source] of this.chunkParts(chunk, reserve, from, rows)) target.set(source);
-    this.columns.forEach(({ presence }, vector) => {
-      const flags = this.presenceFlags(chunk, reserve, rows, vector);
-      for (let row = 0; row < rows; row++) flags[row] = hasBit(presence, from + row) ? 1 : 0;
-    });
-    return chunk;
+    const vectors = this.columns.reduce((sum, column) => sum + column.chunkBytes(from, to, align8), 0);
+    const bytes = new Uint8Array(reserve + CHUNK_HEAD_BYTES + align8(rows) + rows * 24 + vectors);
+    new Uint32Array(bytes.buffer, reserve, 4).set([rows, payloads, this.columns.length, 0]);
+    const chunk = new ChunkWriter(bytes, reserve + CHUNK_HEAD_BYTES);
+    for (const part of this.rowParts(from, rows)) chunk.put(part);
+    for (const column of this.columns) column.write(chunk, from, to);
+    return bytes;
   }
 
   /** Appends the rows of a stored chunk. Returns how many have a payload; null when the chunk does not fit this segment. */
-  loadChunk(chunk: Uint8Array): number | null {
-    const copy = chunk.byteOffset % 8 === 0 ? chunk : new Uint8Array(chunk);
-    const [rows, payloads, vectors] = new Uint32Array(copy.buffer, copy.byteOffset, 4) as unknown as [number, number, number];
-    if (vectors !== this.columns.length || copy.length !== this.chunkBytes(rows) || this.rows + rows > this.layout.capacity) return null;
-    const from = this.rows;
-    for (const [source, target] of this.chunkParts(copy, 0, from, rows)) target.set(source);
-    this.columns.forEach(({ presence }, vector) => {
-      const flags = this.presenceFlags(copy, 0, rows, vector);
-      for (let row = 0; row < rows; row++) if (flags[row] === 1) setBit(presence, from + row);
-    });
+  loadChunk(bytes: Uint8Array): number | null {
+    if (bytes.length < CHUNK_HEAD_BYTES) return null;
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const rows = view.getUint32(0, true);
+    if (view.getUint32(8, true) !== this.columns.length || this.rows + rows > this.layout.capacity) return null;
+    const chunk = new ChunkReader(bytes, CHUNK_HEAD_BYTES);
+    for (const target of this.rowParts(this.rows, rows)) {
+      const part = chunk.take(target.length);
+      if (part === null) return null;
+      target.set(part);
+    }
+    if (!this.columns.every((column) => column.read(chunk, this.rows, rows)) || !chunk.ended) return null;
     this.rows += rows;
-    return payloads;
+    return view.getUint32(4, true);
   }
 
-  /** Pairs of (part of a chunk, part of the memory) for all arrays that are stored as they are. */
-  private chunkParts(chunk: Uint8Array, start: number, from: number, rows: number): [Uint8Array, Uint8Array][] {
-    const base = start + CHUNK_HEAD_BYTES;
-    const part = (at: number, bytes: number): Uint8Array => chunk.subarray(at, at + bytes);
+  /** Kinds, ids and versions of rows, as they lie in memory. */
+  private rowParts(from: number, rows: number): Uint8Array[] {
     const bytesOf = (array: Uint32Array | Float64Array): Uint8Array => new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
-    const ids = base + align8(rows);
-    const parts: [Uint8Array, Uint8Array][] = [
-      [part(base, rows), this.kinds.subarray(from, from + rows)],
-      [part(ids, rows * 16), bytesOf(this.words.subarray(from * 4, (from + rows) * 4))],
-      [part(ids + rows * 16, rows * 8), bytesOf(this.versions.subarray(from, from + rows))],
+    return [
+      this.kinds.subarray(from, from + rows),
+      bytesOf(this.words.subarray(from * 4, (from + rows) * 4)),
+      bytesOf(this.versions.subarray(from, from + rows)),
     ];
-    this.columns.forEach(({ layout, bytes }, vector) => {
-      const at = this.vectorStart(start, rows, vector) + align8(rows);
-      parts.push([part(at, rows * layout.stride), bytes.subarray(from * layout.stride, (from + rows) * layout.stride)]);
-    });
-    return parts;
   }
-
-  private presenceFlags(chunk: Uint8Array, start: number, rows: number, vector: number): Uint8Array {
-    const at = this.vectorStart(start, rows, vector);
-    return chunk.subarray(at, at + rows);
-  }
-
-  /** Where a vector's part of a chunk starts: a byte per row that says whether it has the vector, then the rows of the matrix. */
-  private vectorStart(start: number, rows: number, vector: number): number {
-    let at = start + CHUNK_HEAD_BYTES + align8(rows) + rows * 24;
-    for (let before = 0; before < vector; before++) at += align8(rows) + rows * (this.columns[before] as VectorColumn).layout.stride;
-    return at;
-  }
-}
-
-function vectorColumn(memory: WebAssembly.Memory, capacity: number, layout: VectorLayout): VectorColumn {
-  const { buffer } = memory;
-  const bytes = layout.offset === null ? 0 : capacity * layout.stride;
-  const offset = layout.offset ?? 0;
-  return {
-    layout,
-    presence: new Uint32Array(buffer, layout.presence, Math.ceil(capacity / 32)),
-    bytes: new Uint8Array(buffer, offset, bytes),
-    f32: new Float32Array(buffer, offset, bytes / 4),
-    u16: new Uint16Array(buffer, offset, bytes / 2),
-  };
 }
 
 const CHUNK_HEAD_BYTES = 16;
 
-/** A new empty appendable segment. capacity: of one that is loaded again. */
-export function makeAppendable(id: number, config: CollectionConfig, slots: number, capacity?: number): SegmentRows {
-  const plans = [...vectorsByName(config.params.vectors)].map(
-    ([name, vector]): VectorPlan => ({
-      name,
-      dim: vector.size,
-      distance: vector.distance,
-      element: elementOf(vector.datatype),
-      codes: null,
-      graph: null,
-    }),
-  );
-  const layout = segmentLayout(capacity ?? appendableCapacity(plans), plans, { ordered: false, slots });
+const NO_ITEMS: RowItems = new Map();
+
+/** A new empty appendable segment for the vectors of a configuration. items: what its first row needs room for. */
+export function makeAppendable(id: number, config: CollectionConfig, slots: number, items: RowItems = NO_ITEMS): SegmentRows {
+  const plans = vectorPlans(config.params);
+  const share = itemShare(plans);
+  const roomy = plans.map((plan): VectorPlan => {
+    if (plan.kind === 'dense') return plan;
+    return { ...plan, itemCapacity: Math.max(Math.floor(share / itemStride(plan)), items.get(plan.name) ?? 0) };
+  });
+  return appendableOf(id, roomy, appendableCapacity(plans), slots);
+}
+
+/** An empty appendable segment with these vectors and room for this many rows. */
+export function appendableOf(id: number, plans: readonly VectorPlan[], capacity: number, slots: number): SegmentRows {
+  const layout = segmentLayout(capacity, plans, { ordered: false, slots });
   const memory = segmentMemory(layout);
   new Uint32Array(memory.buffer, layout.deletedAt, layout.capacity).fill(LIVE);
   return new SegmentRows(
     { id, kind: 'appendable', layout, memory, rows: 0, folder: null, payloadOffsets: null, payloadBytes: null, fieldIndexes: [] },
     0,
+    plans,
   );
 }
 
-export function elementOf(datatype: Datatype | undefined): ElementType {
-  if (datatype === 'float16') return 'f16';
-  return datatype === 'uint8' ? 'u8' : 'f32';
-}
-
 /** Rows of an appendable segment with these vectors. */
-function appendableCapacity(plans: readonly VectorPlan[]): number {
-  const bytes = plans.reduce((sum, plan) => sum + Math.ceil((plan.dim * ELEMENT_BYTES[plan.element]) / 16) * 16, 0);
+export function appendableCapacity(plans: readonly VectorPlan[]): number {
+  const bytes = plans.reduce((sum, plan) => sum + (plan.kind === 'dense' ? strideOf(plan) : 0), 0);
   return Math.min(APPENDABLE_ROWS_MAX, Math.max(APPENDABLE_ROWS_MIN, Math.floor(APPENDABLE_BYTES / Math.max(1, bytes))));
 }
 
-/** Components as bytes, as the reference stores them: cut off, not rounded, and held within 0..255. */
-function encodeBytes(components: Float32Array, bytes: Uint8Array, start: number): void {
-  for (let i = 0; i < components.length; i++) bytes[start + i] = Math.min(255, Math.max(0, Math.trunc(components[i] as number))) || 0;
+/** Bytes for the items of each vector that has any number of them. Pages that are not used cost no memory, but addresses end. */
+function itemShare(plans: readonly VectorPlan[]): number {
+  const ragged = plans.filter((plan) => plan.kind !== 'dense').length;
+  return Math.min(APPENDABLE_BYTES, Math.floor(APPENDABLE_ITEM_BYTES / Math.max(1, ragged)));
 }
 
-function align8(bytes: number): number {
-  return Math.ceil(bytes / 8) * 8;
+/** Bytes that an item takes in memory. */
+function itemStride(plan: VectorPlan): number {
+  return plan.kind === 'sparse' ? 8 : strideOf(plan);
 }

@@ -18,8 +18,8 @@ import { initChecksum } from '../checksum.js';
 import type { BuildResult, BuildSources, ReplicaSpec, ReplicaStats, SegmentStats } from '../engine/messages.js';
 import { afterPrefix, Environment, LmdbError } from '../lmdb.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
-import { ELEMENT_BYTES } from '../segment/layout.js';
 import { closeSegmentFiles } from '../segment/payload-file.js';
+import { vectorPlans } from '../segment/plans.js';
 import { cleanSegmentFolders } from '../segment/sealed.js';
 import { WriteAheadLog } from '../wal.js';
 import { applyOperation } from './apply.js';
@@ -27,7 +27,7 @@ import { loadReplica, slotsOf, trackSealedFields, writeFirstRecords } from './lo
 import { checkFormat, isMarkedMade, markMade } from './made-file.js';
 import { encodeManifest, type Manifest, type ManifestField } from './manifest.js';
 import { MANIFEST_KEY, segmentPrefix } from './records.js';
-import { makeAppendable, SegmentRows } from './segment-rows.js';
+import { makeAppendable, type RowItems, SegmentRows } from './segment-rows.js';
 import { fieldsOf, type ReplicaShape, Transaction, type TransactionHost } from './transaction.js';
 
 export interface ReplicaHooks {
@@ -131,7 +131,7 @@ export class ReplicaStore implements TransactionHost {
   private begin(repair: (transaction: Transaction) => void): void {
     this.transact((transaction) => {
       repair(transaction);
-      transaction.reshape(transaction.segments);
+      transaction.keepVectors(vectorPlans(this.spec.config.params));
       if (!transaction.segments.some((segment) => segment.room > 0)) transaction.addSegment(this.makeSegment());
     });
     let group: NumberedOperation[] = [];
@@ -285,8 +285,8 @@ export class ReplicaStore implements TransactionHost {
     return ++this.lastGeneration;
   }
 
-  makeSegment(): SegmentRows {
-    return makeAppendable(++this.lastSegment, this.spec.config, slotsOf(this.spec));
+  makeSegment(items?: RowItems): SegmentRows {
+    return makeAppendable(++this.lastSegment, this.spec.config, slotsOf(this.spec), items);
   }
 
   publish(set: SegmentSet, fields: ReadonlyMap<string, FieldSchema>): void {
@@ -300,10 +300,7 @@ export class ReplicaStore implements TransactionHost {
     const sources = ids.map((id) => this.segment(id));
     for (const source of sources)
       if (source.building) throw new TroupeError('conflict', `segment ${source.id} is the source of another build`);
-    for (const source of sources) {
-      source.frozen = true;
-      source.building = true;
-    }
+    for (const source of sources) source.beginBuild();
     return {
       spec: this.spec,
       openCommit: this.openCommit,
@@ -361,6 +358,7 @@ export class ReplicaStore implements TransactionHost {
     const built = new SegmentRows(result.handle, result.handle.rows);
     sources.forEach((source, at) => {
       carryDeletions(source, new Uint32Array(result.rowMaps[at] as SharedArrayBuffer), result.seq, built);
+      built.dropVectors(source.droppedSinceBuild);
     });
     const ids = sources.map((source) => source.id);
     this.transact((transaction) => {
@@ -411,13 +409,18 @@ export class ReplicaStore implements TransactionHost {
 
   // ---------------------------------------------------------------- the rest
 
-  /** Takes a changed configuration over and publishes it. */
+  /**
+   * Takes a changed configuration over and publishes it. Operations that were logged before are applied before: what they
+   * say of a vector is not meant for another one that gets its name. Errors: `storage`.
+   */
   configure(config: CollectionConfig): void {
     const { spec } = this;
+    this.apply([]);
+    if (this.backlog.length > 0) throw new TroupeError('storage', 'there are operations that the disk has not taken yet');
     this.spec = { ...spec, config };
     try {
       this.transact((transaction) => {
-        transaction.reshape(transaction.segments);
+        transaction.keepVectors(vectorPlans(config.params));
       });
     } catch (error) {
       this.spec = spec;
@@ -511,7 +514,7 @@ function segmentStats(segment: SegmentRows, fields: readonly ManifestField[]): S
     kind: handle.kind,
     rows,
     deleted: segment.deleted,
-    vectorBytes: rows * vectors.reduce((sum, vector) => sum + vector.dim * ELEMENT_BYTES[vector.element], 0),
+    vectorBytes: segment.vectorBytes,
     frozen: segment.room === 0,
     building: segment.building,
     graphs,

@@ -20,9 +20,10 @@ import { afterPrefix, type Environment } from '../lmdb.js';
 import type { SegmentSet } from '../segment/handle.js';
 import { findRow } from '../segment/ids.js';
 import { openFieldIndex } from '../segment/index/open.js';
+import type { VectorPlan } from '../segment/layout.js';
 import { readPayloadText } from '../segment/payload-file.js';
 import { appendableFieldIndex, fieldPrefix, IndexWriter } from './appendable-index.js';
-import { encodeManifest, type Manifest, type ManifestField } from './manifest.js';
+import { encodeManifest, type Manifest, type ManifestField, type ManifestSegment } from './manifest.js';
 import {
   check,
   damagedRecord,
@@ -36,7 +37,7 @@ import {
   VALUE_HEAD_BYTES,
   writeIdKey,
 } from './records.js';
-import type { SegmentRows } from './segment-rows.js';
+import type { RowItems, SegmentRows } from './segment-rows.js';
 import { storeValue } from './stored-value.js';
 
 /** Where a point is. */
@@ -62,8 +63,8 @@ export interface TransactionHost {
   readonly openCommit: number;
   /** A number that no set before had, committed or not. */
   nextGeneration(): number;
-  /** An empty appendable segment with an id that was never used. */
-  makeSegment(): SegmentRows;
+  /** An empty appendable segment with an id that was never used, with room for a row with these items. */
+  makeSegment(items?: RowItems): SegmentRows;
   /** Called before the commit that makes the set current. */
   publish(set: SegmentSet, fields: ReadonlyMap<string, FieldSchema>): void;
 }
@@ -147,9 +148,9 @@ export class Transaction {
     return matchesPayload(filter, point, (key) => this.fieldSchema(key));
   }
 
-  /** A new row for a point, without vectors and payload. `remove` its old one after. */
-  append(id: PointId, version: number): Location {
-    const segment = this.writableSegment();
+  /** A new row for a point, without vectors and payload, in a segment with room for its items. `remove` its old one after. */
+  append(id: PointId, version: number, items: RowItems): Location {
+    const segment = this.writableSegment(items);
     if (!this.appended.has(segment)) this.appended.set(segment, { from: segment.rows, payloads: 0 });
     const row = segment.append(id, version);
     writeIdKey(segment.id, id, this.idKey);
@@ -212,6 +213,22 @@ export class Transaction {
     this.reshape(kept, { dropped: [...this.manifest.dropped, ...ids] });
   }
 
+  /**
+   * Publishes the segments with the vectors that the collection has now. Those that cannot take all of them take no more
+   * rows; of these, empty ones go.
+   */
+  keepVectors(plans: readonly VectorPlan[]): void {
+    for (const segment of this.segments) {
+      const undo = segment.keepVectors(plans);
+      if (undo !== null) this.onUndo(undo);
+    }
+    const useless = this.segments.filter(
+      (segment) => segment.isAppendable && segment.rows === 0 && segment.room === 0 && !segment.building,
+    );
+    if (useless.length === 0) this.reshape(this.segments);
+    else this.removeSegments(useless.map((segment) => segment.id));
+  }
+
   /** A segment's handle has changed, or something readers must be told of. */
   reshape(segments: readonly SegmentRows[], changes: Partial<Manifest> = {}): void {
     this.reshaped = true;
@@ -219,7 +236,7 @@ export class Transaction {
     this.manifest = {
       ...this.manifest,
       ...changes,
-      segments: segments.map(({ id, handle, layout }) => ({ id, kind: handle.kind, capacity: layout.capacity })),
+      segments: segments.map(describe),
     };
   }
 
@@ -335,12 +352,18 @@ export class Transaction {
     return row;
   }
 
-  private writableSegment(): SegmentRows {
+  /** A segment in which the items of a row do not fit takes no more rows at all: a smaller row would be its last but few. */
+  private writableSegment(items: RowItems): SegmentRows {
     for (let at = this.segments.length - 1; at >= 0; at--) {
       const segment = this.segments[at] as SegmentRows;
-      if (segment.room > 0) return segment;
+      if (segment.room === 0) continue;
+      if (segment.fits(items)) return segment;
+      segment.frozen = true;
+      this.onUndo(() => {
+        segment.frozen = false;
+      });
     }
-    const segment = this.host.makeSegment();
+    const segment = this.host.makeSegment(items);
     this.addSegment(segment);
     return segment;
   }
@@ -371,6 +394,11 @@ export class Transaction {
     const sealed = segment.handle.fieldIndexes.find((index) => index.field === key && index.type === field.schema.type);
     return sealed && openFieldIndex(sealed.type, sealed.field, sealed.buffer, segment.rows);
   }
+}
+
+function describe({ id, handle, layout, plans, isAppendable, droppedVectors }: SegmentRows): ManifestSegment {
+  const described = { id, kind: handle.kind, capacity: layout.capacity, dropped: droppedVectors };
+  return isAppendable ? { ...described, vectors: plans } : described;
 }
 
 /** Schemas by field name. */

@@ -48,14 +48,36 @@ export interface OriginalsFile {
   readonly start: number;
 }
 
+export type VectorKind = 'dense' | 'multi' | 'sparse';
+
+/**
+ * Vectors of which a row has any number of items: token vectors of a multivector, components of a sparse vector. They lie
+ * row after row, so that rows can be added at the end.
+ */
+export interface RaggedLayout {
+  /** u32 [capacity + 1]: row r has the items from offsets[r] up to offsets[r + 1]; none where the row lacks the vector. */
+  readonly offsets: number;
+  /** Items there is room for. */
+  readonly itemCapacity: number;
+  /** Sparse: f32 [itemCapacity], the components. 0 for multivectors. */
+  readonly values: number;
+}
+
 export interface VectorLayout {
+  readonly kind: VectorKind;
   readonly name: string;
+  /** Components of a row, or of each token vector; 0 for sparse vectors. */
   readonly dim: number;
   readonly metric: Metric;
   readonly element: ElementType;
-  /** Of the originals: [capacity, stride bytes], rows zero-padded to 16 bytes. Null: they are not in memory but in `file`. */
+  /**
+   * Of the originals. dense: [capacity, stride bytes], multi: [itemCapacity, stride bytes], rows zero-padded to 16 bytes;
+   * sparse: u32 [itemCapacity], the indices, ascending within a row. Null: they are not in memory but in `file`.
+   */
   readonly offset: number | null;
   readonly stride: number;
+  /** Null for dense vectors. */
+  readonly ragged: RaggedLayout | null;
   /** Null: the originals are in memory. */
   readonly file: OriginalsFile | null;
   /** u32 words, one bit per row: the row has this vector. */
@@ -89,10 +111,14 @@ export const LIVE = 0xffff_ffff;
 
 /** What a layout is made from. */
 export interface VectorPlan {
+  readonly kind: VectorKind;
   readonly name: string;
+  /** 0 for sparse vectors, whose distance is `Dot` and whose element is `f32`. */
   readonly dim: number;
   readonly distance: Distance;
   readonly element: ElementType;
+  /** Items there is room for; 0 for dense vectors, which have one a row. */
+  readonly itemCapacity: number;
   readonly codes: { readonly scale: number; readonly origin: number; readonly exact: boolean } | null;
   readonly graph: {
     readonly m: number;
@@ -111,9 +137,14 @@ export function metricOf(distance: Distance): Metric {
   return METRICS[distance];
 }
 
-/** Bytes from one row of originals to the next. */
-export function strideOf(plan: VectorPlan): number {
-  return align16(plan.dim * ELEMENT_BYTES[plan.element]);
+/** Bytes from one row (or token vector, or sparse index) of originals to the next. */
+export function strideOf(plan: Pick<VectorPlan, 'kind' | 'dim' | 'element'>): number {
+  return plan.kind === 'sparse' ? 4 : align16(plan.dim * ELEMENT_BYTES[plan.element]);
+}
+
+/** Bytes that the values of a row, or of each of its items, come to without padding. */
+export function itemBytes(vector: Pick<VectorPlan, 'kind' | 'dim' | 'element'>): number {
+  return vector.kind === 'sparse' ? 8 : vector.dim * ELEMENT_BYTES[vector.element];
 }
 
 /** Where the originals begin in memory; for code that never meets others, as builds and appendable segments do. */
@@ -151,7 +182,8 @@ export function segmentLayout(
     const stride = strideOf(plan);
     const file = files.get(plan.name) ?? null;
     const presence = take(Math.ceil(capacity / 32) * 4 + 16);
-    const offset = file === null ? take(capacity * stride) : null;
+    const offset = file === null ? take((plan.kind === 'dense' ? capacity : plan.itemCapacity) * stride) : null;
+    const ragged = plan.kind === 'dense' ? null : raggedLayout(plan, capacity, take);
     const codeStride = align16(plan.dim);
     const codes = plan.codes ? { offset: take(capacity * codeStride), stride: codeStride, ...plan.codes } : null;
     const graph = plan.graph
@@ -168,12 +200,14 @@ export function segmentLayout(
         }
       : null;
     return {
+      kind: plan.kind,
       name: plan.name,
       dim: plan.dim,
       metric: metricOf(plan.distance),
       element: plan.element,
       offset,
       stride,
+      ragged,
       file,
       presence,
       codes,
@@ -193,6 +227,10 @@ export function segmentLayout(
     vectors: laid,
     bytes: at,
   };
+}
+
+function raggedLayout({ kind, itemCapacity }: VectorPlan, capacity: number, take: (bytes: number) => number): RaggedLayout {
+  return { offsets: take((capacity + 1) * 4), itemCapacity, values: kind === 'sparse' ? take(itemCapacity * 4) : 0 };
 }
 
 /** A shared memory of the layout's size, or an error when it cannot be had. A memory of 32-bit addresses ends at 4 GiB. */

@@ -6,6 +6,8 @@
  * | `segment`          | none: its facts describe the segment | the segment cannot be read |
  * | `rows`             | kinds, ids, versions, order     | the segment cannot be read |
  * | `vectors.<n>`      | presence, vectors               | the segment cannot be read |
+ * |   multivector      | presence, offsets, vectors      |              |
+ * |   sparse           | presence, offsets, indices, values |           |
  * | `payload`          | data, offsets                   | the segment cannot be read |
  * | `codes.<n>`        | codes                           | loads without, built again from the vectors |
  * | `graph.<n>`        | level0, upperIndex, upper       | loads without, built again from the vectors |
@@ -32,6 +34,7 @@ import {
   type VectorLayout,
   type VectorPlan,
 } from './layout.js';
+import { itemArrays } from './ragged.js';
 import { vectorFile } from './vector-file.js';
 
 /** What `segment` says. */
@@ -221,10 +224,7 @@ function memorySections(memory: WebAssembly.Memory, layout: SegmentLayout, rows:
       order: part(layout.order, rows * 4),
     },
     vectors: layout.vectors.map((vector) => ({
-      vectors: {
-        presence: part(vector.presence, Math.ceil(rows / 32) * 4),
-        ...(vector.offset === null ? {} : { vectors: part(vector.offset, rows * vector.stride) }),
-      },
+      vectors: { presence: part(vector.presence, Math.ceil(rows / 32) * 4), ...originals(vector, rows, part) },
       codes: vector.codes && { codes: part(vector.codes.offset, rows * vector.codes.stride) },
       graph: vector.graph && {
         level0: part(vector.graph.level0, rows * (1 + vector.graph.m0) * 4),
@@ -235,12 +235,23 @@ function memorySections(memory: WebAssembly.Memory, layout: SegmentLayout, rows:
   };
 }
 
+/** Sections with the values of a vector: none where they stay on disk. */
+function originals(vector: VectorLayout, rows: number, part: (offset: number, bytes: number) => Uint8Array): Sections {
+  const { ragged, offset, stride } = vector;
+  if (offset === null) return {};
+  if (ragged === null) return { vectors: part(offset, rows * stride) };
+  const arrays = itemArrays(vector).map((array) => [array.name, part(array.offset, ragged.itemCapacity * array.stride)] as const);
+  return { offsets: part(ragged.offsets, (rows + 1) * 4), ...Object.fromEntries(arrays) };
+}
+
 function readDescription(folder: string): SegmentDescription {
   const file = path.join(folder, 'segment');
   return readSegmentFile(file, 'segment', (reader) => {
     const description = reader.facts as unknown as SegmentDescription;
     if (String(description.segment) !== path.basename(folder)) throw new DamagedFile(file, `describes segment ${description.segment}`);
-    return description;
+    // Segments of the first release have dense vectors only, and do not say so.
+    const vectors = description.vectors.map((plan) => ({ ...plan, kind: plan.kind ?? 'dense', itemCapacity: plan.itemCapacity ?? 0 }));
+    return { ...description, vectors };
   });
 }
 

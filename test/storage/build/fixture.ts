@@ -28,6 +28,8 @@ export interface SourceShape {
 /** An appendable segment with the rows given. */
 export function makeSource(shape: SourceShape): SegmentHandle {
   const plans = Object.entries(shape.vectors).map(([name, { params, element }]) => ({
+    kind: 'dense' as const,
+    itemCapacity: 0,
     name,
     dim: params.size,
     distance: params.distance,

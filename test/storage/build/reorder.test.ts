@@ -13,7 +13,18 @@ function draftOf(links: readonly (readonly number[])[], upper: ReadonlyMap<numbe
   const rows = links.length;
   const layout = segmentLayout(
     rows,
-    [{ name: '', dim: 3, distance: 'Euclid', element: 'f32', codes: { scale: 1, origin: 0, exact: false }, graph: GRAPH }],
+    [
+      {
+        kind: 'dense',
+        name: '',
+        dim: 3,
+        distance: 'Euclid',
+        element: 'f32',
+        itemCapacity: 0,
+        codes: { scale: 1, origin: 0, exact: false },
+        graph: GRAPH,
+      },
+    ],
     {
       ordered: true,
       slots: 1,

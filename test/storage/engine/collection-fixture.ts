@@ -69,7 +69,13 @@ export class CollectionFixture {
   ) {}
 
   snapshot(): ReplicaSnapshot {
-    return { config: this.config, vectors: vectorsByName(this.config.params.vectors), segments: this.segments, release: () => {} };
+    return {
+      config: this.config,
+      vectors: vectorsByName(this.config.params.vectors),
+      sparse: new Map(),
+      segments: this.segments,
+      release: () => {},
+    };
   }
 
   addAppendable(points: readonly TestPoint[]): void {
@@ -111,7 +117,7 @@ export class CollectionFixture {
   private appendable(points: readonly TestPoint[]): { handle: SegmentHandle; view: ReplicaView } {
     const vectors = [...vectorsByName(this.config.params.vectors)].map(([name, { size, distance, datatype }]) => {
       const element = datatype === 'float16' ? ('f16' as const) : datatype === 'uint8' ? ('u8' as const) : ('f32' as const);
-      return { name, dim: size, distance, element, codes: null, graph: null };
+      return { kind: 'dense' as const, itemCapacity: 0, name, dim: size, distance, element, codes: null, graph: null };
     });
     const layout = segmentLayout(points.length + 5, vectors, { ordered: false, slots: 3 });
     const memory = segmentMemory(layout);

@@ -210,14 +210,8 @@ test('a transaction that fails leaves memory and disk as they were, and the repl
 
 test('a bug in one operation of a group is that operation alone', async (t) => {
   const replica = await Replica.within(t, specOf(temporaryFolder(t)));
-  const broken = {
-    kind: 'upsert',
-    batch: {
-      ids: [9],
-      vectors: [{ kind: 'dense' as const, name: 'none', dim: 1, points: null, values: Float32Array.of(1) }],
-      payloads: [undefined],
-    },
-  } as const;
+  // No decoder makes such a filter.
+  const broken = { kind: 'deletePoints', selector: { kind: 'filter', filter: null as never } } as const;
   replica.store.log([
     { operation: upsert([{ id: 1, seed: 1 }]), chained: false },
     { operation: broken, chained: false },
@@ -465,7 +459,7 @@ test('a replica of an unknown format is refused by its number', async (t) => {
   await (await Replica.open(specOf(folder))).close();
   const file = path.join(folder, 'format.json');
   writeFileSync(file, '{"format":1}\n');
-  await assert.rejects(Replica.open(specOf(folder)), { code: 'storage', detail: `${file}: unknown format 1; this release reads format 2` });
+  await assert.rejects(Replica.open(specOf(folder)), { code: 'storage', detail: `${file}: unknown format 1; this release reads format 3` });
   writeFileSync(file, '');
   await assert.rejects(Replica.open(specOf(folder)), { code: 'storage', detail: `${file} is damaged` });
 });

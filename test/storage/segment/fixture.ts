@@ -14,6 +14,8 @@ import { beginSegmentFolder, publishSegmentFolder, segmentFolder, writeFieldInde
 
 export const PLANS: readonly VectorPlan[] = [
   {
+    kind: 'dense',
+    itemCapacity: 0,
     name: '',
     dim: 5,
     distance: 'Cosine',
@@ -21,7 +23,7 @@ export const PLANS: readonly VectorPlan[] = [
     codes: { scale: 0.1, origin: -1.25, exact: false },
     graph: { m: 4, m0: 8, efConstruct: 100, entryRow: 3, maxLevel: 1, upperWords: 10 },
   },
-  { name: 'a/../b ü', dim: 3, distance: 'Manhattan', element: 'u8', codes: null, graph: null },
+  { kind: 'dense', itemCapacity: 0, name: 'a/../b ü', dim: 3, distance: 'Manhattan', element: 'u8', codes: null, graph: null },
 ];
 
 export const CITY: FieldSchema = { type: 'keyword', params: { is_tenant: true } };

@@ -7,7 +7,16 @@ import { makeConfig } from '../build/fixture.js';
 
 const CODES = { scale: 1, origin: 0, exact: false };
 const GRAPH = { m: 4, m0: 8, efConstruct: 100, entryRow: 0, maxLevel: 0, upperWords: 0 };
-const PLAN: VectorPlan = { name: '', dim: 256, distance: 'Dot', element: 'f32', codes: CODES, graph: GRAPH };
+const PLAN: VectorPlan = {
+  kind: 'dense',
+  itemCapacity: 0,
+  name: '',
+  dim: 256,
+  distance: 'Dot',
+  element: 'f32',
+  codes: CODES,
+  graph: GRAPH,
+};
 
 /** 100 rows: 100 kB. */
 function decide(onDisk: VectorParams['on_disk'], memmapKb: number | null, more: Partial<VectorPlan> = {}): boolean {

@@ -1,0 +1,53 @@
+/** A stored chunk of rows, written and read part after part. Each part starts at a multiple of 8 bytes. */
+
+export class ChunkWriter {
+  private at: number;
+
+  /** start: where the first part goes, a multiple of 8. */
+  constructor(
+    private readonly bytes: Uint8Array,
+    start: number,
+  ) {
+    this.at = start;
+  }
+
+  /** The next part, of zeros. */
+  take(length: number): Uint8Array {
+    const part = this.bytes.subarray(this.at, this.at + length);
+    this.at += align8(length);
+    return part;
+  }
+
+  put(part: Uint8Array): void {
+    this.take(part.length).set(part);
+  }
+}
+
+export class ChunkReader {
+  private at: number;
+
+  constructor(
+    private readonly bytes: Uint8Array,
+    start: number,
+  ) {
+    this.at = start;
+  }
+
+  /** The next part, a view on the chunk; null where the chunk has ended. */
+  take(length: number): Uint8Array | null {
+    const end = this.at + length;
+    if (end > this.bytes.length) return null;
+    const part = this.bytes.subarray(this.at, end);
+    this.at += align8(length);
+    return part;
+  }
+
+  /** Whether all was read. */
+  get ended(): boolean {
+    return this.at === this.bytes.length;
+  }
+}
+
+export function align8(bytes: number): number {
+  return Math.ceil(bytes / 8) * 8;
+}
