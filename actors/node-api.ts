@@ -2,12 +2,14 @@
 
 import os from 'node:os';
 import { type ErrorFacts, errorFromFacts, TroupeError } from '../protocols/errors.js';
+import type { AliasAction } from '../protocols/model/alias.js';
 import type { CollectionConfig } from '../protocols/model/collection.js';
 import type { RawRequest, ReadOperation, ReplicaStats, WriteOperation } from '../storage/engine/messages.js';
 import type { PoolDepths } from '../storage/engine/pool.js';
 import { verifyReplicas } from '../storage/verify-lmdb.js';
 import { folderName } from './collection/folder-name.js';
 import { openCollectionStore } from './collection/store.js';
+import { AliasStore } from './node/alias-store.js';
 import { type CollectionView, collectionView, type OptimizationsView, optimizationsView, type ReplicaFacts } from './node/report.js';
 import type { NodeServices } from './node/services.js';
 import { nodeBehaviour } from './node/shell.js';
@@ -43,16 +45,26 @@ export interface NodeOptions {
   readonly ports?: RuntimePorts;
 }
 
+export interface AliasView {
+  readonly alias_name: string;
+  readonly collection_name: string;
+}
+
+/** Where a name of a collection is asked for, an alias serves as well, but to create or delete one. */
 export interface NodeApi {
   /** Names in the order of their code units. */
   listCollections(): string[];
   exists(name: string): boolean;
-  /** True when it is on disk and takes requests. Errors: `conflict` when there is one of this name. */
+  /** True when it is on disk and takes requests. Errors: `conflict` when there is one of this name, `wrongInput` when an alias has it. */
   createCollection(name: string, config: CollectionConfig): Promise<boolean>;
   /** True when the changed configuration is on disk. Errors: `notFound`; what `change` throws. */
   updateCollection(name: string, change: (config: CollectionConfig) => CollectionConfig): Promise<boolean>;
   /** True when it is gone for good, false when there was none. */
   deleteCollection(name: string): Promise<boolean>;
+  /** Aliases in the order of their code units; of one collection by its own name, or of all (null). */
+  aliases(collection: string | null): AliasView[];
+  /** True when all actions are done and on disk. Errors: `notFound`, `conflict`; nothing has changed then. */
+  changeAliases(actions: readonly AliasAction[]): Promise<boolean>;
   /** Errors: `notFound`; `storage` when its configuration cannot be read. */
   info(name: string): CollectionView;
   optimizations(name: string): OptimizationsView;
@@ -97,6 +109,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     files: new ReplicaFiles(pool, verified),
     signals: new EngineSignals(pool),
     store: await openCollectionStore(options.storagePath, (path, error) => log.warn(`${path} could not be removed: ${String(error)}`)),
+    aliases: new AliasStore(options.storagePath, (error) => log.error(error.detail)),
     verified,
     budget: new BuildBudget(buildThreadsMax(options.optimizerCpuBudget ?? 0, cpus)),
     cpus,
@@ -113,7 +126,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
 
   return {
     listCollections: () => [...view.collections.keys()].sort(),
-    exists: (name) => view.collections.has(name),
+    exists: (name) => view.find(name) !== undefined,
     createCollection: (name, config) =>
       node.ask((replyTo) => ({ kind: 'create', name, folder: folderName(name), config, replyTo }), ADMINISTRATION_MS),
     updateCollection: async (name, change) => {
@@ -124,6 +137,12 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
       const folder = view.collections.get(name)?.folder ?? folderName(name);
       return node.ask((replyTo) => ({ kind: 'delete', folder, replyTo }), ADMINISTRATION_MS);
     },
+    aliases: (collection) =>
+      [...view.aliases]
+        .map(([alias_name, collection_name]) => ({ alias_name, collection_name }))
+        .filter((alias) => collection === null || alias.collection_name === collection)
+        .sort((one, other) => (one.alias_name < other.alias_name ? -1 : 1)),
+    changeAliases: (actions) => node.ask((replyTo) => ({ kind: 'changeAliases', actions, replyTo }), ADMINISTRATION_MS),
     info: (name) => {
       const entry = entryOf(view, name);
       return collectionView(configOf(entry), replicaFacts(entry, pool), facts());
@@ -173,7 +192,7 @@ const STOPPED_TREE: ActorTelemetry = {
 };
 
 function entryOf(view: NodeView, name: string): CollectionEntry {
-  const entry = view.collections.get(name);
+  const entry = view.find(name);
   if (entry === undefined) throw new TroupeError('notFound', `Collection \`${name}\` doesn't exist!`);
   return entry;
 }

@@ -2,6 +2,7 @@
 
 import { TroupeError } from '../protocols/errors.js';
 import { parseJson } from '../protocols/json.js';
+import { decodeAliasActions } from '../protocols/rest/aliases.js';
 import { applyCollectionChange, decodeCreateCollection, decodeUpdateCollection } from '../protocols/rest/collections.js';
 import { checkNewCollectionName, collectionTimeout, flag, type QueryParameters, text, unsigned } from '../protocols/rest/parameters.js';
 import type { Answer } from './answer.js';
@@ -81,9 +82,12 @@ export const NODE_HANDLERS: Readonly<Record<NodeOperation, Handler>> = {
     return result({});
   },
   optimizations,
-  // No alias can be made in this release, so none are there.
-  collectionAliases: () => result({ aliases: [] }),
-  aliases: () => result({ aliases: [] }),
+  collectionAliases: ({ node }, { path }) => result({ aliases: node.aliases(collectionOf(path)) }),
+  aliases: ({ node }) => result({ aliases: node.aliases(null) }),
+  changeAliases: async ({ node }, { query, body }) => {
+    collectionTimeout(query);
+    return result(await node.changeAliases(decodeAliasActions(parseJson(body))));
+  },
 };
 
 async function createCollection(services: DoorServices, { path, query, body }: NodeRequest): Promise<Answer> {

@@ -68,7 +68,8 @@ export type NodeOperation =
   | 'listShardKeys'
   | 'optimizations'
   | 'collectionAliases'
-  | 'aliases';
+  | 'aliases'
+  | 'changeAliases';
 
 const COLLECTION = '/collections/{collection_name}';
 const SHARD = `${COLLECTION}/shards/{shard_id}`;
@@ -94,7 +95,7 @@ export const OPERATIONS: readonly Operation[] = [
   node('GET', `${COLLECTION}/optimizations`, 'get_optimizations', 'r', 'optimizations'),
   node('GET', `${COLLECTION}/aliases`, 'get_collection_aliases', 'r', 'collectionAliases'),
   node('GET', '/aliases', 'get_collections_aliases', 'r', 'aliases'),
-  later('POST', '/collections/aliases', 'update_aliases', 'm'),
+  node('POST', '/collections/aliases', 'update_aliases', 'm', 'changeAliases'),
   write('PUT', `${COLLECTION}/index`, 'create_field_index', 'createFieldIndex'),
   write('DELETE', `${COLLECTION}/index/{field_name}`, 'delete_field_index', 'deleteFieldIndex'),
   later('PUT', `${COLLECTION}/vectors/{vector_name}`, 'create_vector_name', 'w'),

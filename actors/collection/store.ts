@@ -6,10 +6,11 @@
 
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { access, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { access, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { initChecksum } from '../../storage/checksum.js';
+import { replaceFile, syncFolder } from '../checked-file.js';
 import { decodeConfigFile, encodeConfigFile, type StoredCollection } from './config-file.js';
 import { folderName } from './folder-name.js';
 
@@ -117,30 +118,6 @@ async function loadExisting(path: string, folder: string): Promise<StoredCollect
     throw error;
   });
   return names === null ? null : loadCollection(path, folder);
-}
-
-/** Writes beside the file, syncs, and renames: a reader sees the old bytes or the new ones. */
-async function replaceFile(path: string, bytes: Uint8Array): Promise<void> {
-  const temporary = `${path}.tmp`;
-  const file = await open(temporary, 'w');
-  try {
-    await file.writeFile(bytes);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(temporary, path);
-}
-
-/** Makes renames in a folder durable, where the system can sync folders. */
-async function syncFolder(path: string): Promise<void> {
-  if (process.platform === 'win32') return;
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }
 
 function isLeftover(name: string): boolean {

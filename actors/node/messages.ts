@@ -1,12 +1,13 @@
 /** What the node actor hears and what it causes. Collections go by their folder. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
+import type { AliasAction, AliasMap } from '../../protocols/model/alias.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 
 export type NodeMessage =
   /** Folders of the collections on disk; their databases have been looked at. */
-  | { readonly kind: 'scanned'; readonly folders: readonly string[] }
+  | { readonly kind: 'scanned'; readonly folders: readonly string[]; readonly aliases: AliasMap }
   | { readonly kind: 'scanFailed'; readonly error: ErrorFacts }
   /** Answered when every collection is open or known not to be. */
   | { readonly kind: 'awaitReady'; readonly replyTo: ReplyTo<boolean> }
@@ -18,6 +19,10 @@ export type NodeMessage =
       readonly replyTo: ReplyTo<boolean>;
     }
   | { readonly kind: 'delete'; readonly folder: string; readonly replyTo: ReplyTo<boolean> }
+  | { readonly kind: 'changeAliases'; readonly actions: readonly AliasAction[]; readonly replyTo: ReplyTo<boolean> }
+  /** What `saveAliases` asked for is on disk. */
+  | { readonly kind: 'aliasesSaved' }
+  | { readonly kind: 'aliasesNotSaved'; readonly error: ErrorFacts }
   | { readonly kind: 'collectionOpened'; readonly folder: string }
   | { readonly kind: 'collectionDied'; readonly folder: string; readonly error: ErrorFacts }
   | { readonly kind: 'createFailed'; readonly folder: string; readonly error: ErrorFacts }
@@ -35,6 +40,9 @@ export type NodeEffect =
   | { readonly kind: 'list'; readonly folder: string }
   /** Hide it from the doors and hand it the request, which it answers; null: nobody waits. */
   | { readonly kind: 'deleteCollection'; readonly folder: string; readonly replyTo: ReplyTo<boolean> | null }
+  | { readonly kind: 'saveAliases'; readonly aliases: AliasMap }
+  /** Let the doors and the engine know the aliases. */
+  | { readonly kind: 'announceAliases'; readonly aliases: AliasMap }
   | { readonly kind: 'closeCollection'; readonly folder: string }
   /** Its actor is gone: the engine lets its files go. */
   | { readonly kind: 'abandonCollection'; readonly folder: string; readonly error: ErrorFacts }

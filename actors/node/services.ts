@@ -5,6 +5,7 @@ import type { BuildBudget } from '../optimizer/budget.js';
 import type { ReplicaFiles } from '../replica/files.js';
 import type { EnginePort } from '../runtime/ports.js';
 import type { EngineSignals } from '../runtime/signals.js';
+import type { AliasStore } from './alias-store.js';
 import type { VerifiedReplicas } from './verified-replicas.js';
 
 export interface NodeServices {
@@ -12,6 +13,7 @@ export interface NodeServices {
   readonly files: ReplicaFiles;
   readonly signals: EngineSignals;
   readonly store: CollectionStore;
+  readonly aliases: AliasStore;
   readonly verified: VerifiedReplicas;
   readonly budget: BuildBudget;
   readonly cpus: number;

@@ -43,6 +43,17 @@ export function nodeBehaviour(): Behaviour<NodeProps, NodeState, NodeMessage, No
       case 'deleteCollection':
         deleteCollection(effect, context);
         break;
+      case 'saveAliases':
+        context.settle(
+          context.props.services.aliases.save(effect.aliases),
+          () => ({ kind: 'aliasesSaved' }),
+          (error) => ({ kind: 'aliasesNotSaved', error: { code: 'storage', detail: `the aliases could not be saved: ${error.detail}` } }),
+        );
+        break;
+      case 'announceAliases':
+        context.props.view.setAliases(effect.aliases);
+        context.props.services.engine.setAliases(effect.aliases);
+        break;
       case 'closeCollection':
         if (collections.get(effect.folder)?.report({ kind: 'close' }) !== 'sent')
           context.report({ kind: 'collectionClosed', folder: effect.folder });
@@ -111,17 +122,17 @@ export function nodeBehaviour(): Behaviour<NodeProps, NodeState, NodeMessage, No
 /** Nobody waits for this answer. */
 const NOBODY = 0;
 
-/** Collections on disk, with the databases of their replicas looked at all at once. */
+/** Collections on disk, with the databases of their replicas looked at all at once, and aliases. */
 function scan(context: NodeContext): void {
-  const { store, verified } = context.props.services;
+  const { aliases, store, verified } = context.props.services;
   const scanned = store.scan().then(async (folders) => {
     const replicas = folders.flatMap((folder) => LOCAL_SHARDS.map((shardId) => replicaFolder(store.path(folder), shardId)));
     await verified.prepare(replicas);
-    return folders;
+    return { folders, aliases: await aliases.load() };
   });
   context.settle(
     scanned,
-    (folders) => ({ kind: 'scanned', folders }),
+    (found) => ({ kind: 'scanned', ...found }),
     (error) => ({ kind: 'scanFailed', error }),
   );
 }

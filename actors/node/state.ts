@@ -4,12 +4,13 @@
  * - `Scanning`: looks what is on disk;
  * - `Starting`: opens what it found; serves what is open already;
  * - `Active`;
- * - `Stopping`: collections close; ends with none left;
+ * - `Stopping`: collections close, and aliases that are being saved are; ends with none left;
  * - `Failed`: the storage folder cannot be used.
  */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
+import { type Aliases, NO_ALIASES } from './aliases.js';
 
 export type NodeState = ScanningNode | StartingNode | ActiveNode | StoppingNode | FailedNode;
 
@@ -34,17 +35,20 @@ export interface ScanningNode {
 export interface StartingNode {
   readonly kind: 'Starting';
   readonly collections: Phases;
+  readonly aliases: Aliases;
   readonly waiting: readonly ReplyTo<boolean>[];
 }
 
 export interface ActiveNode {
   readonly kind: 'Active';
   readonly collections: Phases;
+  readonly aliases: Aliases;
 }
 
 export interface StoppingNode {
   readonly kind: 'Stopping';
   readonly collections: Phases;
+  readonly aliases: Aliases;
   readonly replyTo: ReplyTo<boolean>;
 }
 
@@ -57,16 +61,16 @@ export function scanning(waiting: readonly ReplyTo<boolean>[] = []): ScanningNod
   return { kind: 'Scanning', waiting };
 }
 
-export function starting(collections: Phases, waiting: readonly ReplyTo<boolean>[]): StartingNode {
-  return { kind: 'Starting', collections, waiting };
+export function starting(collections: Phases, waiting: readonly ReplyTo<boolean>[], aliases: Aliases = NO_ALIASES): StartingNode {
+  return { kind: 'Starting', collections, aliases, waiting };
 }
 
-export function active(collections: Phases): ActiveNode {
-  return { kind: 'Active', collections };
+export function active(collections: Phases, aliases: Aliases = NO_ALIASES): ActiveNode {
+  return { kind: 'Active', collections, aliases };
 }
 
-export function stopping(collections: Phases, replyTo: ReplyTo<boolean>): StoppingNode {
-  return { kind: 'Stopping', collections, replyTo };
+export function stopping(collections: Phases, replyTo: ReplyTo<boolean>, aliases: Aliases = NO_ALIASES): StoppingNode {
+  return { kind: 'Stopping', collections, aliases, replyTo };
 }
 
 export function failed(error: ErrorFacts): FailedNode {

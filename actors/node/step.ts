@@ -2,6 +2,7 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import { become, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
+import { type AliasChange, aliasesOf, changedAliases, NO_ALIASES } from './aliases.js';
 import type { NodeEffect, NodeMessage } from './messages.js';
 import {
   type ActiveNode,
@@ -32,6 +33,10 @@ export type NodeMove =
   | 'refuse'
   | 'create'
   | 'delete'
+  | 'changeAliases'
+  | 'takeAliases'
+  | 'dropAliasChange'
+  | 'endAliasChange'
   | 'noteOpened'
   | 'noteDied'
   | 'noteGone'
@@ -47,6 +52,9 @@ export const NODE_MOVES: Readonly<Record<NodeState['kind'], Readonly<Record<Node
     awaitReady: 'waitForReady',
     create: 'refuse',
     delete: 'refuse',
+    changeAliases: 'refuse',
+    aliasesSaved: 'ignore',
+    aliasesNotSaved: 'ignore',
     collectionOpened: 'ignore',
     collectionDied: 'ignore',
     createFailed: 'ignore',
@@ -61,6 +69,9 @@ export const NODE_MOVES: Readonly<Record<NodeState['kind'], Readonly<Record<Node
     awaitReady: 'waitForReady',
     create: 'create',
     delete: 'delete',
+    changeAliases: 'changeAliases',
+    aliasesSaved: 'takeAliases',
+    aliasesNotSaved: 'dropAliasChange',
     collectionOpened: 'noteOpened',
     collectionDied: 'noteDied',
     createFailed: 'noteGone',
@@ -75,6 +86,9 @@ export const NODE_MOVES: Readonly<Record<NodeState['kind'], Readonly<Record<Node
     awaitReady: 'answerReady',
     create: 'create',
     delete: 'delete',
+    changeAliases: 'changeAliases',
+    aliasesSaved: 'takeAliases',
+    aliasesNotSaved: 'dropAliasChange',
     collectionOpened: 'noteOpened',
     collectionDied: 'noteDied',
     createFailed: 'noteGone',
@@ -89,6 +103,9 @@ export const NODE_MOVES: Readonly<Record<NodeState['kind'], Readonly<Record<Node
     awaitReady: 'refuse',
     create: 'refuse',
     delete: 'refuse',
+    changeAliases: 'refuse',
+    aliasesSaved: 'endAliasChange',
+    aliasesNotSaved: 'endAliasChange',
     collectionOpened: 'noteOpened',
     collectionDied: 'ignore',
     createFailed: 'noteGone',
@@ -103,6 +120,9 @@ export const NODE_MOVES: Readonly<Record<NodeState['kind'], Readonly<Record<Node
     awaitReady: 'refuse',
     create: 'refuse',
     delete: 'refuse',
+    changeAliases: 'refuse',
+    aliasesSaved: 'ignore',
+    aliasesNotSaved: 'ignore',
     collectionOpened: 'ignore',
     collectionDied: 'ignore',
     createFailed: 'ignore',
@@ -124,7 +144,7 @@ export function stepNode(state: NodeState, message: NodeMessage): NodeStep {
     case 'ignore':
       return become(state);
     case 'openAll':
-      return openAll(state as ScanningNode, (message as MessageOf<'scanned'>).folders);
+      return openAll(state as ScanningNode, message as MessageOf<'scanned'>);
     case 'becomeFailed':
       return becomeFailed(state as ScanningNode, (message as MessageOf<'scanFailed'>).error);
     case 'waitForReady':
@@ -134,13 +154,23 @@ export function stepNode(state: NodeState, message: NodeMessage): NodeStep {
     case 'refuse':
       return become<NodeState, NodeEffect>(state, {
         kind: 'refuse',
-        replyTo: (message as MessageOf<'create' | 'delete' | 'awaitReady' | 'close'>).replyTo,
+        replyTo: (message as MessageOf<'create' | 'delete' | 'changeAliases' | 'awaitReady' | 'close'>).replyTo,
         error: refusal(state),
       });
     case 'create':
       return create(state as Serving, message as MessageOf<'create'>);
     case 'delete':
       return deleteCollection(state as Serving, message as MessageOf<'delete'>);
+    case 'changeAliases': {
+      const { actions, replyTo } = message as MessageOf<'changeAliases'>;
+      return changeAliases(state as Serving, { kind: 'actions', actions, replyTo });
+    }
+    case 'takeAliases':
+      return takeAliases(state as Serving);
+    case 'dropAliasChange':
+      return dropAliasChange(state as Serving, (message as MessageOf<'aliasesNotSaved'>).error);
+    case 'endAliasChange':
+      return endAliasChange(state as StoppingNode, message as MessageOf<'aliasesSaved' | 'aliasesNotSaved'>);
     case 'noteOpened':
       return noteOpened(state as WithCollections, (message as MessageOf<'collectionOpened'>).folder);
     case 'noteDied':
@@ -165,10 +195,10 @@ export function stepNode(state: NodeState, message: NodeMessage): NodeStep {
   }
 }
 
-function openAll(state: ScanningNode, folders: readonly string[]): NodeStep {
+function openAll(state: ScanningNode, { aliases, folders }: MessageOf<'scanned'>): NodeStep {
   const phases: Phases = new Map(folders.map((folder) => [folder, { kind: 'Opening' }]));
   const loads = folders.map((folder): NodeEffect => ({ kind: 'loadCollection', folder }));
-  return maybeReady(starting(phases, state.waiting), loads);
+  return maybeReady(starting(phases, state.waiting, { ...NO_ALIASES, known: aliases }), [{ kind: 'announceAliases', aliases }, ...loads]);
 }
 
 function becomeFailed(state: ScanningNode, error: ErrorFacts): NodeStep {
@@ -194,19 +224,92 @@ function create(state: Serving, message: MessageOf<'create'>): NodeStep {
       error: { code: 'conflict', detail: `Collection \`${name}\` already exists!` },
     });
   }
+  const { known, saving } = state.aliases;
+  if (known.has(name) || saving?.has(name) === true) {
+    const detail = `Can't create collection with name ${name}. Alias with the same name already exists`;
+    return become<NodeState, NodeEffect>(state, { kind: 'refuse', replyTo, error: { code: 'wrongInput', detail } });
+  }
   const next = withPhase(state, folder, { kind: 'Creating', replyTo });
   return become<NodeState, NodeEffect>(next, { kind: 'createCollection', name, folder, config });
 }
 
-function deleteCollection(state: Serving, message: MessageOf<'delete'>): NodeStep {
-  const { folder, replyTo } = message;
+/** Aliases of the collection go first, after the changes that came before. */
+function deleteCollection(state: Serving, { folder, replyTo }: MessageOf<'delete'>): NodeStep {
+  const { changes, known } = state.aliases;
+  if (changes.length > 0 || aliasesOf(known, folder).length > 0) return changeAliases(state, { kind: 'forget', folder, replyTo });
+  const begun = beginDeleting(state, folder, replyTo);
+  return maybeReady(begun.state, begun.effects);
+}
+
+function beginDeleting(state: Serving, folder: string, replyTo: ReplyTo<boolean>): { state: Serving; effects: NodeEffect[] } {
   const phase = state.collections.get(folder);
   // To its caller a collection that is being made or deleted is not there.
   if (phase === undefined || phase.kind === 'Deleting' || phase.kind === 'Creating') {
-    return become<NodeState, NodeEffect>(state, { kind: 'reply', replyTo, answer: false });
+    return { state, effects: [{ kind: 'reply', replyTo, answer: false }] };
   }
-  if (phase.kind === 'Abandoned') return maybeReady(withoutPhase(state, folder), [{ kind: 'removeFiles', folder, replyTo }]);
-  return maybeReady(withPhase(state, folder, { kind: 'Deleting' }), [{ kind: 'deleteCollection', folder, replyTo }]);
+  if (phase.kind === 'Abandoned') return { state: withoutPhase(state, folder), effects: [{ kind: 'removeFiles', folder, replyTo }] };
+  return { state: withPhase(state, folder, { kind: 'Deleting' }), effects: [{ kind: 'deleteCollection', folder, replyTo }] };
+}
+
+/** Changes are saved one after the other, each made from the one before. */
+function changeAliases(state: Serving, change: AliasChange): NodeStep {
+  const { changes } = state.aliases;
+  const next = { ...state, aliases: { ...state.aliases, changes: [...changes, change] } };
+  return changes.length > 0 ? become<NodeState, NodeEffect>(next) : saveNextAliases(next, []);
+}
+
+/** Saves the first change that changes something; the others get their answer. */
+function saveNextAliases(state: Serving, effects: readonly NodeEffect[]): NodeStep {
+  let next = state;
+  const all = [...effects];
+  for (const change of state.aliases.changes) {
+    const { known, changes } = next.aliases;
+    const made = changedAliases(known, change, next.collections);
+    if (!('error' in made) && made !== known) {
+      all.push({ kind: 'saveAliases', aliases: made });
+      return maybeReady({ ...next, aliases: { ...next.aliases, saving: made } }, all);
+    }
+    next = { ...next, aliases: { ...next.aliases, changes: changes.slice(1) } };
+    if ('error' in made) all.push({ kind: 'refuse', replyTo: change.replyTo, error: made.error });
+    else {
+      const finished = finishAliasChange(next, change);
+      next = finished.state;
+      all.push(...finished.effects);
+    }
+  }
+  return maybeReady(next, all);
+}
+
+function takeAliases(state: Serving): NodeStep {
+  const { changes, saving } = state.aliases;
+  const [change, ...rest] = changes;
+  if (change === undefined || saving === null) return become(state);
+  const finished = finishAliasChange({ ...state, aliases: { known: saving, saving: null, changes: rest } }, change);
+  return saveNextAliases(finished.state, [{ kind: 'announceAliases', aliases: saving }, ...finished.effects]);
+}
+
+function finishAliasChange(state: Serving, change: AliasChange): { state: Serving; effects: NodeEffect[] } {
+  if (change.kind === 'forget') return beginDeleting(state, change.folder, change.replyTo);
+  return { state, effects: [{ kind: 'reply', replyTo: change.replyTo, answer: true }] };
+}
+
+function dropAliasChange(state: Serving, error: ErrorFacts): NodeStep {
+  const [change, ...rest] = state.aliases.changes;
+  if (change === undefined) return become(state);
+  const next = { ...state, aliases: { ...state.aliases, saving: null, changes: rest } };
+  return saveNextAliases(next, [{ kind: 'refuse', replyTo: change.replyTo, error }]);
+}
+
+/** The last change of a node that stops: what waited behind it was refused. */
+function endAliasChange(state: StoppingNode, message: MessageOf<'aliasesSaved' | 'aliasesNotSaved'>): NodeStep {
+  const next = { ...state, aliases: NO_ALIASES };
+  return maybeReady(
+    next,
+    state.aliases.changes.map(({ kind, replyTo }): NodeEffect => {
+      if ('error' in message) return { kind: 'refuse', replyTo, error: message.error };
+      return kind === 'forget' ? { kind: 'refuse', replyTo, error: going() } : { kind: 'reply', replyTo, answer: true };
+    }),
+  );
 }
 
 function noteOpened(state: WithCollections, folder: string): NodeStep {
@@ -252,16 +355,19 @@ function close(state: Serving, replyTo: ReplyTo<boolean>): NodeStep {
     state.kind === 'Starting' ? state.waiting.map((waiting): NodeEffect => ({ kind: 'refuse', replyTo: waiting, error: going() })) : [];
   const withActor = [...state.collections].filter(([, phase]) => phase.kind !== 'Abandoned');
   const closes = withActor.map(([folder]): NodeEffect => ({ kind: 'closeCollection', folder }));
-  return maybeReady(stopping(new Map(withActor), replyTo), [...unserved, ...closes]);
+  const [saved, ...waiting] = state.aliases.changes;
+  const refused = waiting.map((change): NodeEffect => ({ kind: 'refuse', replyTo: change.replyTo, error: going() }));
+  const aliases = { ...state.aliases, changes: saved === undefined ? [] : [saved] };
+  return maybeReady(stopping(new Map(withActor), replyTo, aliases), [...unserved, ...refused, ...closes]);
 }
 
-/** A Starting node whose collections are all settled is Active; a Stopping node without collections has stopped. */
+/** A Starting node whose collections are all settled is Active; a Stopping node without collections has stopped once its aliases are saved. */
 function maybeReady(state: WithCollections, effects: readonly NodeEffect[]): NodeStep {
   if (state.kind === 'Starting' && ![...state.collections.values()].some((phase) => phase.kind === 'Opening')) {
     const answers = state.waiting.map((replyTo): NodeEffect => ({ kind: 'reply', replyTo, answer: true }));
-    return become<NodeState, NodeEffect>(active(state.collections), ...effects, ...answers);
+    return become<NodeState, NodeEffect>(active(state.collections, state.aliases), ...effects, ...answers);
   }
-  if (state.kind === 'Stopping' && state.collections.size === 0) {
+  if (state.kind === 'Stopping' && state.collections.size === 0 && state.aliases.changes.length === 0) {
     return become<NodeState, NodeEffect>(state, ...effects, { kind: 'reply', replyTo: state.replyTo, answer: true });
   }
   return become<NodeState, NodeEffect>(state, ...effects);

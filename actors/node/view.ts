@@ -4,6 +4,7 @@
  */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
+import type { AliasMap } from '../../protocols/model/alias.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ReplicaKey } from '../../storage/engine/messages.js';
 import type { CollectionMessage } from '../collection/messages.js';
@@ -46,10 +47,27 @@ export function showAbandoned(entry: CollectionEntry, shardId: number, error: Er
 
 export class NodeView {
   readonly #collections = new Map<string, CollectionEntry>();
+  #aliases: AliasMap = new Map();
 
   /** Listed collections by name: all but those that are being created or deleted. */
   get collections(): ReadonlyMap<string, CollectionEntry> {
     return this.#collections;
+  }
+
+  get aliases(): AliasMap {
+    return this.#aliases;
+  }
+
+  /** The collection of this name or alias. A collection goes before an alias of its name. */
+  find(name: string): CollectionEntry | undefined {
+    const found = this.#collections.get(name);
+    if (found !== undefined) return found;
+    const collection = this.#aliases.get(name);
+    return collection === undefined ? undefined : this.#collections.get(collection);
+  }
+
+  setAliases(aliases: AliasMap): void {
+    this.#aliases = aliases;
   }
 
   list(entry: CollectionEntry): void {

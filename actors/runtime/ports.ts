@@ -1,6 +1,7 @@
 /** What actors need of the world, as interfaces, so that tests and simulations can put their own in place. */
 
 import type { TroupeError } from '../../protocols/errors.js';
+import type { AliasMap } from '../../protocols/model/alias.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type {
   BuildReport,
@@ -60,6 +61,8 @@ export interface RuntimePorts {
 /** The engine's workers as the actors see them: what they use of `EnginePool`. */
 export interface EnginePort {
   read(operation: ReadOperation, replicas: readonly ReplicaKey[], request: RawRequest): Promise<Uint8Array>;
+  /** Reads that begin from now on find collections by these aliases, too. */
+  setAliases(aliases: AliasMap): void;
   write(operation: WriteOperation, key: ReplicaKey, wait: boolean, request: RawRequest): Promise<{ body: Uint8Array }>;
   openReplica(spec: Omit<ReplicaSpec, 'readers'>, damaged: string | null): Promise<ReplicaStats>;
   /** Nothing happens when it is not open. */

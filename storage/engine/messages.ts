@@ -4,6 +4,7 @@
  */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
+import type { AliasMap } from '../../protocols/model/alias.js';
 import type { CollectionConfig, FieldSchema } from '../../protocols/model/collection.js';
 import type { WriteOperation } from '../../protocols/model/update.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
@@ -62,6 +63,8 @@ export type ToReader =
   | { readonly kind: 'retire'; readonly key: ReplicaKey; readonly generation: number }
   /** Forget the replica and close its files; answered by `detached`. */
   | { readonly kind: 'detach'; readonly key: ReplicaKey }
+  /** Names beside those of the collections, for lookups in other ones. */
+  | { readonly kind: 'aliases'; readonly aliases: AliasMap }
   | {
       readonly kind: 'read';
       readonly id: number;

@@ -6,6 +6,7 @@
 
 import os from 'node:os';
 import type { TroupeError } from '../../protocols/errors.js';
+import type { AliasMap } from '../../protocols/model/alias.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { type BuildPlan, type BuildProgress, BuildRuns } from './build-run.js';
 import { DeadlineTimer } from './deadline-timer.js';
@@ -96,6 +97,11 @@ export class EnginePool {
    */
   read(operation: ReadOperation, replicas: readonly ReplicaKey[], request: RawRequest): Promise<Uint8Array> {
     return this.readerPool.read(operation, replicas, request);
+  }
+
+  /** Reads that begin from now on find collections by these aliases, too. */
+  setAliases(aliases: AliasMap): void {
+    this.readerPool.setAliases(aliases);
   }
 
   /** Opens a replica on the writer with the fewest. damaged: passed to the writer. Resolves when it takes reads and writes. */

@@ -5,6 +5,7 @@
  */
 
 import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import type { AliasMap } from '../../protocols/model/alias.js';
 import { collectGarbage } from './collect-garbage.js';
 import type { FromReader, RawRequest, ReadOperation, ReplicaKey, ToReader } from './messages.js';
 import {
@@ -79,6 +80,7 @@ export class ReaderPool {
   private readonly sets = new Map<ReplicaKey, ReplicaSets>();
   private readonly detaching = new Map<ReplicaKey, Detaching>();
   private readonly closing: AbortSignal;
+  private aliases: AliasMap = new Map();
   private nextId = 1;
   private collecting: NodeJS.Timeout | null = null;
   /** Mean time between two answers while reads wait, smoothed: for Retry-After. */
@@ -166,6 +168,12 @@ export class ReaderPool {
   }
 
   // ---------------------------------------------------------------- sets of segments
+
+  /** For every reader, now and as replacements start. */
+  setAliases(aliases: AliasMap): void {
+    this.aliases = aliases;
+    this.slots.postAll({ kind: 'aliases', aliases });
+  }
 
   /** From here on sets of the replica are handed round. */
   addReplica(key: ReplicaKey): void {
@@ -257,6 +265,7 @@ export class ReaderPool {
   // ---------------------------------------------------------------- threads
 
   private readerReady(index: number): void {
+    this.slots.post(index, { kind: 'aliases', aliases: this.aliases });
     for (const { attaches } of this.sets.values()) for (const attach of attaches) this.slots.post(index, attach);
     (this.reads.readers[index] as ReaderSlot<ReadWork>).up = true;
     this.pump();

@@ -7,6 +7,7 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { errorFacts, TroupeError } from '../../protocols/errors.js';
+import type { AliasMap } from '../../protocols/model/alias.js';
 import { FilterCache } from '../../query/filter/cache.js';
 import { initChecksum } from '../checksum.js';
 import { Clock, timeLimit } from './clock.js';
@@ -23,6 +24,7 @@ type Read = Extract<ToReader, { kind: 'read' }>;
 class Reader {
   private readonly replicas = new Map<ReplicaKey, ReplicaReader>();
   private readonly context: ReaderContext;
+  private aliases: AliasMap = new Map();
   /** Reads whose set of segments has not come. */
   private waiting: Read[] = [];
   private timer: NodeJS.Timeout | undefined;
@@ -41,6 +43,9 @@ class Reader {
         return;
       case 'attach':
         this.attach(message);
+        return;
+      case 'aliases':
+        this.aliases = message.aliases;
         return;
       case 'retire':
         this.replicas.get(message.key)?.retire(message.generation);
@@ -123,11 +128,17 @@ class Reader {
     }
   }
 
-  /** Replicas of a collection that are here. Errors: `notFound` when there is none. */
+  /** Replicas of a collection, by its name or an alias, that are here. Errors: `notFound` when there is none. */
   private keysOf(collection: string): ReplicaKey[] {
-    const keys = [...this.replicas.keys()].filter((key) => key.slice(0, key.lastIndexOf('/')) === collection);
+    const own = this.keysNamed(collection);
+    const alias = this.aliases.get(collection);
+    const keys = own.length > 0 || alias === undefined ? own : this.keysNamed(alias);
     if (keys.length === 0) throw new TroupeError('notFound', `Collection \`${collection}\` doesn't exist!`);
     return keys;
+  }
+
+  private keysNamed(collection: string): ReplicaKey[] {
+    return [...this.replicas.keys()].filter((key) => key.slice(0, key.lastIndexOf('/')) === collection);
   }
 
   private wait(read: Read): void {

@@ -27,6 +27,12 @@ export class FakeEngine implements EnginePort {
   readonly #stats = new Set<(stats: ReplicaStats) => void>();
   readonly #failed = new Set<(key: ReplicaKey, error: TroupeError) => void>();
 
+  aliases: ReadonlyMap<string, string> = new Map();
+
+  setAliases(aliases: ReadonlyMap<string, string>): void {
+    this.aliases = aliases;
+  }
+
   async read(operation: string, replicas: readonly ReplicaKey[]): Promise<Uint8Array> {
     return bytes(`${operation} of ${replicas.join()}`);
   }

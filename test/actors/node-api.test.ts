@@ -111,6 +111,35 @@ test('collections are there again after a restart, with their changed configurat
   assert.deepEqual(second.engine.open.get('Name/0')?.config.metadata, { changed: true });
 });
 
+test('a collection is used by its alias, also after a restart, until one of the two goes', async () => {
+  const first = await start();
+  await first.run(first.node.createCollection('pictures', sampleConfig()));
+  await first.run(first.node.changeAliases([{ kind: 'create', alias: 'a/б', collection: 'pictures' }]));
+  assert.deepEqual(first.engine.aliases, new Map([['a/б', 'pictures']]));
+  assert.equal(text(await first.node.read('a/б', 'scroll', request(first.world))), 'scroll of pictures/0');
+  assert.equal(text(await first.run(first.node.write('a/б', 'upsertPoints', true, request(first.world)))), 'upsertPoints');
+  await first.run(first.node.updateCollection('a/б', (config) => ({ ...config, metadata: { via: 'alias' } })));
+  await first.run(first.node.close());
+  const { engine, node, run } = await start({ storagePath: first.storagePath });
+  assert.deepEqual(node.info('a/б').config.metadata, { via: 'alias' });
+  assert.deepEqual(node.listCollections(), ['pictures']);
+  assert.deepEqual(node.aliases(null), [{ alias_name: 'a/б', collection_name: 'pictures' }]);
+  assert.deepEqual([node.exists('a/б'), await run(node.deleteCollection('a/б'))], [true, false]);
+  await run(node.deleteCollection('pictures'));
+  assert.deepEqual([node.exists('a/б'), node.aliases(null), engine.aliases.size], [false, [], 0]);
+});
+
+test('a torn alias file is reported and the node starts without aliases', async () => {
+  const first = await start();
+  await first.run(first.node.createCollection('pictures', sampleConfig()));
+  await first.run(first.node.changeAliases([{ kind: 'create', alias: 'x', collection: 'pictures' }]));
+  await first.run(first.node.close());
+  await truncate(join(first.storagePath, 'aliases.json'), 50);
+  const second = await start({ storagePath: first.storagePath });
+  assert.deepEqual([second.node.listCollections(), second.node.exists('x')], [['pictures'], false]);
+  assert.ok(second.world.logged.some((line) => line.includes('aliases.json is damaged')));
+});
+
 test('an update is refused with what its change throws, and changes nothing', async () => {
   const { node, run } = await start();
   await run(node.createCollection('pictures', sampleConfig()));

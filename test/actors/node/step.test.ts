@@ -34,8 +34,9 @@ test('a node scans, opens what it finds, and is ready when each collection is op
   const started = startNode();
   assert.deepEqual(started, { state: scanning(), effects: [{ kind: 'scan' }] });
   const waiting = stepNode(started.state, { kind: 'awaitReady', replyTo: 8 });
-  const opening = stepNode(waiting.state, { kind: 'scanned', folders: ['a', 'b'] });
+  const opening = stepNode(waiting.state, { kind: 'scanned', folders: ['a', 'b'], aliases: new Map() });
   assert.deepEqual(opening.effects, [
+    { kind: 'announceAliases', aliases: new Map() },
     { kind: 'loadCollection', folder: 'a' },
     { kind: 'loadCollection', folder: 'b' },
   ]);
@@ -50,9 +51,9 @@ test('a node scans, opens what it finds, and is ready when each collection is op
 });
 
 test('a node without collections is ready at once', () => {
-  const { state, effects } = stepNode(scanning([8]), { kind: 'scanned', folders: [] });
+  const { state, effects } = stepNode(scanning([8]), { kind: 'scanned', folders: [], aliases: new Map() });
   assert.deepEqual(state, active(new Map()));
-  assert.deepEqual(effects, [{ kind: 'reply', replyTo: 8, answer: true }]);
+  assert.equal(kinds(effects), 'announceAliases reply');
 });
 
 test('a storage folder that cannot be used fails the node, with the reason for whoever waits', () => {

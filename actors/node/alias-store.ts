@@ -1,0 +1,59 @@
+/** Aliases on disk: `<storage>/aliases.json`. */
+
+import { readFile, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { TroupeError } from '../../protocols/errors.js';
+import type { AliasMap } from '../../protocols/model/alias.js';
+import { decodeChecked, encodeChecked, replaceFile, syncFolder } from '../checked-file.js';
+
+const ALIAS_FILE = 'aliases.json';
+const DAMAGED_FILE = 'aliases.damaged.json';
+const KEY = 'aliases';
+
+export class AliasStore {
+  readonly #path: string;
+  /** Ends when the newest save has; saves and loads take turns. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  /** storagePath: an existing folder. `onDamage` hears why aliases are lost; the file is kept under another name. */
+  constructor(
+    private readonly storagePath: string,
+    private readonly onDamage: (error: TroupeError) => void,
+  ) {
+    this.#path = join(storagePath, ALIAS_FILE);
+  }
+
+  /** Empty when none were saved or the file is damaged. Errors: `storage` when it cannot be read. */
+  load(): Promise<AliasMap> {
+    return this.#inTurn(async () => {
+      const bytes = await readFile(this.#path).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') return null;
+        throw new TroupeError('storage', `${this.#path} cannot be read: ${error.message}`, { cause: error });
+      });
+      if (bytes === null) return new Map();
+      try {
+        return new Map(decodeChecked(bytes, KEY, this.#path, 'a list of aliases') as [string, string][]);
+      } catch (error) {
+        if (!(error instanceof TroupeError)) throw error;
+        const kept = join(this.storagePath, DAMAGED_FILE);
+        await rename(this.#path, kept);
+        this.onDamage(new TroupeError('storage', `${error.detail}; the node starts without aliases, the file is kept as ${kept}`));
+        return new Map();
+      }
+    });
+  }
+
+  /** On disk when it resolves. */
+  save(aliases: AliasMap): Promise<void> {
+    return this.#inTurn(async () => {
+      await replaceFile(this.#path, encodeChecked(KEY, [...aliases]));
+      await syncFolder(this.storagePath);
+    });
+  }
+
+  #inTurn<Value>(run: () => Promise<Value>): Promise<Value> {
+    const result = this.#turn.then(run);
+    this.#turn = result.catch(() => {});
+    return result;
+  }
+}
