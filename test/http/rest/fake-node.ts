@@ -32,6 +32,10 @@ export class FakeNode {
     return this.collections.has(name);
   }
 
+  aliases(): [] {
+    return [];
+  }
+
   async createCollection(name: string, config: CollectionConfig): Promise<boolean> {
     if (this.exists(name)) throw new TroupeError('conflict', `Collection \`${name}\` already exists!`);
     this.collections.set(name, config);
