@@ -1,8 +1,11 @@
 /** Operations on collections and on the node itself: from a decoded request to what is answered. */
 
+import type { Log } from '../actors/runtime/ports.js';
 import { TroupeError } from '../protocols/errors.js';
 import { parseJson } from '../protocols/json.js';
+import type { CollectionConfig } from '../protocols/model/collection.js';
 import { decodeAliasActions } from '../protocols/rest/aliases.js';
+import { optionsWithoutEffect } from '../protocols/rest/collection-hints.js';
 import { applyCollectionChange, decodeCreateCollection, decodeUpdateCollection } from '../protocols/rest/collections.js';
 import { checkNewCollectionName, collectionTimeout, flag, type QueryParameters, text, unsigned } from '../protocols/rest/parameters.js';
 import type { Answer } from './answer.js';
@@ -65,10 +68,11 @@ export const NODE_HANDLERS: Readonly<Record<NodeOperation, Handler>> = {
   listCollections: ({ node }) => result({ collections: node.listCollections().map((name) => ({ name })) }),
   collectionInfo: ({ node }, { path }) => result(node.info(collectionOf(path))),
   createCollection,
-  updateCollection: async ({ node }, { path, query, body }) => {
+  updateCollection: async ({ log, node }, { path, query, body }) => {
     collectionTimeout(query);
     const change = decodeUpdateCollection(parseJson(body));
     await node.updateCollection(collectionOf(path), (config) => applyCollectionChange(config, change));
+    warnOfHints(log, collectionOf(path), node.info(collectionOf(path)).config);
     return result(true);
   },
   deleteCollection: async ({ node }, { path, query }) => {
@@ -100,14 +104,20 @@ async function createCollection(services: DoorServices, { path, query, body }: N
     throw new TroupeError('wrongInput', `Can't create collection with name ${name}. Max collections limit reached: ${maxCollections}`);
   }
   await node.createCollection(name, config);
+  warnOfHints(services.log, name, config);
   return result(true);
+}
+
+function warnOfHints(log: Log, name: string, config: CollectionConfig): void {
+  for (const line of optionsWithoutEffect(config)) log.warn(`collection ${name}: an option has no effect in this release: ${line}`);
 }
 
 function collectionCluster({ node, identity }: DoorServices, { path }: NodeRequest): Answer {
   const info = node.info(collectionOf(path));
   const shards = Array.from({ length: info.config.params.shard_number }, (_, shard) => ({
     shard_id: shard,
-    points_count: info.points_count,
+    // One shard holds the points of all.
+    points_count: shard === 0 ? info.points_count : 0,
     state: 'Active',
   }));
   return result({ peer_id: identity.peerId, shard_count: shards.length, local_shards: shards, remote_shards: [], shard_transfers: [] });

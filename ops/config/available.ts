@@ -5,7 +5,6 @@ import type { Settings } from './settings.js';
 /** One line for each setting that is switched on but not available, starting with its key; empty when all is well. */
 export function unavailableSettings(settings: Settings): string[] {
   const { storage, service, cluster, audit } = settings;
-  const strictMode = storage.collection.strict_mode;
   const checks: readonly (readonly [boolean, string, string])[] = [
     [service.enable_tls, 'service.enable_tls', 'TLS'],
     [service.verify_https_client_certificate, 'service.verify_https_client_certificate', 'TLS'],
@@ -23,9 +22,6 @@ export function unavailableSettings(settings: Settings): string[] {
     [storage.node_type === 'Listener', 'storage.node_type', 'listener mode'],
     [storage.performance.update_rate_limit !== null, 'storage.performance.update_rate_limit', 'limiting the rate of updates'],
     [storage.collection.quantization !== null, 'storage.collection.quantization', 'quantization'],
-    [strictMode?.enabled === true, 'storage.collection.strict_mode.enabled', 'strict mode'],
-    [(storage.collection.shard_number_per_node ?? 1) > 1, 'storage.collection.shard_number_per_node', 'more than one shard'],
-    [(storage.hnsw_index.payload_m ?? 0) > 0, 'storage.hnsw_index.payload_m', 'links per payload value'],
   ];
   return checks.filter(([on]) => on).map(([, key, feature]) => `${key}: not available in this release (${feature})`);
 }

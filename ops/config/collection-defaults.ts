@@ -30,6 +30,7 @@ export function collectionDefaults(settings: Settings): CollectionDefaults {
       prevent_unoptimized: null,
     },
     wal: { wal_capacity_mb: wal.wal_capacity_mb, wal_segments_ahead: wal.wal_segments_ahead, wal_retain_closed: wal.wal_retain_closed },
+    shardNumber: storage.collection.shard_number_per_node ?? 1,
     replicationFactor: storage.collection.replication_factor,
     writeConsistencyFactor: storage.collection.write_consistency_factor,
     onDiskPayload: storage.on_disk_payload,

@@ -22,12 +22,13 @@ export interface CollectionDefaults {
   readonly hnsw: HnswConfig;
   readonly optimizers: OptimizersConfig;
   readonly wal: WalConfig;
+  readonly shardNumber: number;
   readonly replicationFactor: number;
   readonly writeConsistencyFactor: number;
   readonly onDiskPayload: boolean;
   /** `on_disk` of vectors that don't say; null leaves it open. */
   readonly vectorsOnDisk: boolean | null;
-  /** Strict mode limits (not enabled); null for none. */
+  /** Strict mode limits; null for none. */
   readonly strictMode: StrictMode | null;
 }
 
@@ -67,6 +68,7 @@ export const BUILT_IN_DEFAULTS: CollectionDefaults = {
     prevent_unoptimized: null,
   },
   wal: { wal_capacity_mb: 32, wal_segments_ahead: 0, wal_retain_closed: 1 },
+  shardNumber: 1,
   replicationFactor: 1,
   writeConsistencyFactor: 1,
   onDiskPayload: true,
@@ -115,7 +117,7 @@ export function decodeCreateCollection(body: JsonValue, defaults: CollectionDefa
   const metadata = decodeMetadata(fields);
   refuseQuantization(fields);
   refuseSparseVectors(fields);
-  refuseUnavailable(params, hnsw, optimizers, strictMode);
+  refuseUnavailable(params);
   return {
     params,
     hnsw_config: hnsw,
@@ -151,7 +153,7 @@ export function decodeUpdateCollection(body: JsonValue): CollectionChange {
 
 /**
  * The configuration after a change; `config` itself stays as it is.
- * Errors: wrongInput for a vector that isn't there, unsupported for options of later releases.
+ * Errors: wrongInput for a vector that isn't there.
  */
 export function applyCollectionChange(config: CollectionConfig, change: CollectionChange): CollectionConfig {
   const params = { ...config.params, ...change.params, vectors: changeVectors(config.params.vectors, change.vectors) };
@@ -160,7 +162,6 @@ export function applyCollectionChange(config: CollectionConfig, change: Collecti
   const strictMode = mergeStrictMode(config.strict_mode_config as StrictMode | undefined, change.strictMode);
   const unknownSparse = change.sparseVectors?.[0];
   if (unknownSparse !== undefined) throw unknownVector(unknownSparse);
-  refuseUnavailable(params, hnsw, optimizers, strictMode);
   const metadata = mergeMetadata(config.metadata, change.metadata);
   return {
     ...config,
@@ -203,10 +204,7 @@ function decodeVector(fields: Fields, onDiskDefault: boolean | null): VectorPara
   if (distance === undefined) throw missing(fields.pathOf('distance'));
   const vector: VectorParams = { size, distance };
   const hnsw = fields.nested('hnsw_config');
-  if (hnsw !== undefined) {
-    vector.hnsw_config = decodeHnsw(hnsw);
-    refuseHnsw(vector.hnsw_config, hnsw.pathOf(''));
-  }
+  if (hnsw !== undefined) vector.hnsw_config = decodeHnsw(hnsw);
   refuseQuantization(fields);
   if (fields.value('multivector_config') !== undefined) throw unavailable(fields.pathOf('multivector_config'), 'multivectors');
   const onDisk = fields.boolean('on_disk') ?? onDiskDefault;
@@ -258,10 +256,7 @@ function changeVectors(vectors: VectorsConfig, changes: CollectionChange['vector
 
 function changeVector(params: VectorParams, change: VectorChange): VectorParams {
   const changed = { ...params };
-  if (change.hnsw !== undefined) {
-    changed.hnsw_config = { ...params.hnsw_config, ...change.hnsw };
-    refuseHnsw(changed.hnsw_config, 'vectors.hnsw_config.');
-  }
+  if (change.hnsw !== undefined) changed.hnsw_config = { ...params.hnsw_config, ...change.hnsw };
   if (change.onDisk !== undefined) changed.on_disk = change.onDisk;
   return changed;
 }
@@ -269,7 +264,7 @@ function changeVector(params: VectorParams, change: VectorChange): VectorParams 
 // ------------------------------------------------------------------ parts
 
 function decodeCreateParams(fields: Fields, vectors: VectorsConfig, defaults: CollectionDefaults): CollectionParams {
-  const shardNumber = fields.integer('shard_number', { min: 1 }) ?? 1;
+  const shardNumber = fields.integer('shard_number', { min: 1 }) ?? defaults.shardNumber;
   const method = fields.word('sharding_method', SHARDING_METHODS);
   const replicationFactor = fields.integer('replication_factor', { min: 1 }) ?? defaults.replicationFactor;
   const writeConsistencyFactor = fields.integer('write_consistency_factor', { min: 1 }) ?? defaults.writeConsistencyFactor;
@@ -376,22 +371,8 @@ function mergeMetadata(current: Payload | undefined, change: Payload | undefined
 
 // ------------------------------------------------------------------ options of later releases
 
-function refuseUnavailable(
-  params: CollectionParams,
-  hnsw: HnswConfig,
-  optimizers: OptimizersConfig,
-  strictMode: StrictMode | undefined,
-): void {
-  if (params.shard_number > 1) throw unavailable('shard_number', 'more than one shard');
+function refuseUnavailable(params: CollectionParams): void {
   if (params.sharding_method === 'custom') throw unavailable('sharding_method', 'custom sharding');
-  refuseHnsw(hnsw, 'hnsw_config.');
-  if (optimizers.prevent_unoptimized === true) throw unavailable('optimizers_config.prevent_unoptimized', 'deferred points');
-  if (strictMode?.enabled === true) throw unavailable('strict_mode_config.enabled', 'strict mode');
-}
-
-function refuseHnsw(hnsw: Partial<HnswConfig>, prefix: string): void {
-  if ((hnsw.payload_m ?? 0) > 0) throw unavailable(`${prefix}payload_m`, 'links per payload value');
-  if (hnsw.inline_storage === true) throw unavailable(`${prefix}inline_storage`, 'vectors stored within the graph');
 }
 
 function refuseQuantization(fields: Fields): void {

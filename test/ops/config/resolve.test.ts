@@ -56,7 +56,6 @@ test('variables are read by the type of their key', () => {
       SERVICE__STORAGE__OPTIMIZERS__DELETED_THRESHOLD: '0.5',
       SERVICE__STORAGE__PERFORMANCE__OPTIMIZER_CPU_BUDGET: '-1',
       SERVICE__STORAGE__COLLECTION__STRICT_MODE__MAX_QUERY_LIMIT: '7',
-      SERVICE__STORAGE__COLLECTION__STRICT_MODE__ENABLED: 'false',
     }),
   ]);
   assert.deepEqual(warnings, []);
@@ -142,8 +141,6 @@ test('settings of later releases are refused by key when switched on', () => {
     ['SERVICE__STORAGE__SNAPSHOTS_CONFIG__SNAPSHOTS_STORAGE', 's3'],
     ['SERVICE__STORAGE__RECOVERY_MODE', 'too little memory'],
     ['SERVICE__STORAGE__NODE_TYPE', 'Listener'],
-    ['SERVICE__STORAGE__COLLECTION__STRICT_MODE__ENABLED', 'true'],
-    ['SERVICE__STORAGE__COLLECTION__SHARD_NUMBER_PER_NODE', '2'],
   ];
   for (const [name, value] of on) {
     const refused = unavailableSettings(resolveSettings([environment({ [name]: value })]).settings);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TroupeError } from '../../../protocols/errors.js';
 import { parseJson } from '../../../protocols/json.js';
+import { optionsWithoutEffect } from '../../../protocols/rest/collection-hints.js';
 import {
   applyCollectionChange,
   BUILT_IN_DEFAULTS,
@@ -157,12 +158,7 @@ test('options of later releases are refused by name', () => {
     [{ vectors: { ...VECTORS, quantization_config: { binary: {} } } }, /`vectors.quantization_config`/],
     [{ vectors: { ...VECTORS, multivector_config: { comparator: 'max_sim' } } }, /`vectors.multivector_config`/],
     [{ sparse_vectors: { words: {} } }, /`sparse_vectors`/],
-    [{ shard_number: 2 }, /`shard_number`/],
     [{ sharding_method: 'custom' }, /`sharding_method`/],
-    [{ hnsw_config: { payload_m: 8 } }, /`hnsw_config.payload_m`/],
-    [{ vectors: { a: { ...VECTORS, hnsw_config: { payload_m: 8 } } } }, /`vectors.a.hnsw_config.payload_m`/],
-    [{ optimizers_config: { prevent_unoptimized: true } }, /`optimizers_config.prevent_unoptimized`/],
-    [{ strict_mode_config: { enabled: true } }, /`strict_mode_config.enabled`/],
   ];
   for (const [body, message] of cases) {
     assert.throws(
@@ -171,6 +167,22 @@ test('options of later releases are refused by name', () => {
       JSON.stringify(body),
     );
   }
+});
+
+test('options without effect are kept and shown, and the log hears of each by name', () => {
+  assert.deepEqual(optionsWithoutEffect(create({ vectors: VECTORS })), []);
+  const config = create({
+    vectors: { a: { ...VECTORS, hnsw_config: { payload_m: 8 } } },
+    shard_number: 2,
+    hnsw_config: { inline_storage: true },
+    optimizers_config: { prevent_unoptimized: true },
+    strict_mode_config: { enabled: true },
+  });
+  assert.deepEqual([config.params.shard_number, config.strict_mode_config], [2, { enabled: true }]);
+  assert.deepEqual(
+    optionsWithoutEffect(config).map((line) => line.slice(0, line.indexOf(':'))),
+    ['shard_number', 'hnsw_config.payload_m', 'hnsw_config.inline_storage', 'optimizers_config.prevent_unoptimized', 'strict_mode_config'],
+  );
 });
 
 test('a change touches what it names and leaves the given configuration alone', () => {
@@ -230,9 +242,6 @@ test('a change is checked like a creation', () => {
     [{ vectors: { on_disk: true } }, 'malformedBody'],
     [{ quantization_config: 'disabled' }, 'malformedBody'],
     [{ quantization_config: { scalar: { type: 'int8' } } }, 'unsupported'],
-    [{ strict_mode_config: { enabled: true } }, 'unsupported'],
-    [{ hnsw_config: { payload_m: 4 } }, 'unsupported'],
-    [{ optimizers_config: { prevent_unoptimized: true } }, 'unsupported'],
   ];
   for (const [body, code] of cases) {
     assert.equal(
