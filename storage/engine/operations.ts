@@ -30,6 +30,8 @@ export interface ReadContext {
   readonly snapshots: readonly ReplicaSnapshot[];
   /** The same of another collection or alias. Errors: `notFound`. */
   readonly lookup: (collection: string) => readonly ReplicaSnapshot[];
+  /** 0 <= n < 1. */
+  readonly random: () => number;
 }
 
 /** The `result` bytes. Errors: what decoding and running throw. */
@@ -59,9 +61,9 @@ function resultOf(operation: ReadOperation, { body, path }: RawRequest, context:
     case 'facet':
       return { kind: 'facet', hits: facet(snapshots, decodeFacet(plainBody(body))) };
     case 'matrixPairs':
-      return pairsOf(distanceMatrix(snapshots, decodeMatrix(plainBody(body)), Math.random));
+      return pairsOf(distanceMatrix(snapshots, decodeMatrix(plainBody(body)), context.random));
     case 'matrixOffsets':
-      return offsetsOf(distanceMatrix(snapshots, decodeMatrix(plainBody(body)), Math.random));
+      return offsetsOf(distanceMatrix(snapshots, decodeMatrix(plainBody(body)), context.random));
     default:
       return operation satisfies never;
   }

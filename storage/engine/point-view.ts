@@ -39,6 +39,11 @@ export class PointViews {
     return { id: view.id(row), ...this.parts(view, row) };
   }
 
+  /** The row with the value it was ordered by. */
+  ordered(view: SegmentView, row: number, orderValue: number | bigint): PointView {
+    return { ...this.record(view, row), orderValue };
+  }
+
   /** The row as a query found it. */
   scored({ view, row, id, version, score, orderValue }: Hit): PointView {
     const point = { id, version, score, ...this.parts(view, row) };

@@ -1,12 +1,12 @@
 /** Reads that need no scoring: points by id, in id order, and how many there are. */
 
-import { TroupeError } from '../../protocols/errors.js';
 import type { Filter } from '../../protocols/model/filter.js';
 import { compareIds, type PointId } from '../../protocols/model/point-id.js';
 import type { CountQuery, RetrieveQuery, ScrollQuery } from '../../protocols/model/query.js';
 import { hasBit } from '../../query/filter/bits.js';
 import { filterBits } from './filter-source.js';
 import type { Hit } from './hit.js';
+import { rowsByValue } from './ordered.js';
 import { PointViews } from './point-view.js';
 import type { PointView } from './result.js';
 import type { ReplicaSnapshot, SegmentView } from './snapshot-view.js';
@@ -45,11 +45,14 @@ export function retrieve(snapshots: readonly ReplicaSnapshot[], query: RetrieveQ
   return points;
 }
 
-/** A page in id order, and the id that the next one starts with. */
+/** A page in id order and the id that the next one starts with, or the first points by a payload value. Errors: those of `rowsByValue`. */
 export function scroll(snapshots: readonly ReplicaSnapshot[], query: ScrollQuery): { points: PointView[]; next: PointId | null } {
   const views = pointViews(snapshots, query);
   const points: PointView[] = [];
-  if (query.orderBy !== null) throw new TroupeError('unsupported', '`order_by` in scroll');
+  if (query.orderBy !== null) {
+    const rows = rowsByValue(snapshots, query.orderBy, query.limit, query.filter, null);
+    return { points: rows.map(({ view, row, value }) => views.ordered(view, row, value)), next: null };
+  }
   for (const found of rowsInOrder(snapshots, query.offset, query.filter)) {
     if (points.length === query.limit) return { points, next: found.view.id(found.row) };
     points.push(views.record(found.view, found.row));

@@ -1,14 +1,22 @@
-/** Runs a query and shows the points it found. */
+/** Runs a query: its prefetches first, then its own way of scoring on what they found. */
 
 import { TroupeError } from '../../protocols/errors.js';
-import type { QueryRequest } from '../../protocols/model/query.js';
-import type { VectorInput, VectorValue } from '../../protocols/model/vector.js';
+import type { Filter } from '../../protocols/model/filter.js';
+import type { QueryNode, QueryRequest, Scoring } from '../../protocols/model/query.js';
+import { bothFilters, withoutPoints } from '../../query/filter/combine.js';
+import type { Page } from '../../query/merge.js';
+import { type Candidates, candidatesOf, type PagedNode, type Prefetched } from './candidates.js';
+import { formulaHits, fusedHits } from './fused.js';
 import type { Hit } from './hit.js';
+import { namedPoints, resolveInput } from './inputs.js';
 import type { ReadContext } from './operations.js';
+import { orderedHits, rowsByValue } from './ordered.js';
 import { PointViews, vectorParams } from './point-view.js';
-import { type FoundRow, findPoint, listHits } from './points.js';
+import { listHits } from './points.js';
+import { diverseHits, nearestCandidates } from './rescore.js';
 import type { PointView } from './result.js';
-import { nearestHits } from './search.js';
+import { randomRows } from './sample.js';
+import { betterOf, nearestHits } from './search.js';
 import type { ReplicaSnapshot } from './snapshot-view.js';
 
 /** The page of points that a query asks for. Errors: those of its parts. */
@@ -18,37 +26,81 @@ export function runQuery(context: ReadContext, request: QueryRequest): PointView
   return hitsOf(context, request).map((hit) => views.scored(hit));
 }
 
-function hitsOf(context: ReadContext, request: QueryRequest): Hit[] {
-  const { snapshots } = context;
-  const { query, using, filter, params, limit, offset, scoreThreshold } = request;
-  if (query === null) return listHits(snapshots, filter, { limit, offset });
-  if (query.kind !== 'nearest') throw new TroupeError('unsupported', `queries of the kind ${query.kind}`);
-  if (request.prefetch.length > 0 || request.lookupFrom !== null || query.mmr !== null) {
-    throw new TroupeError('unsupported', '`prefetch`, `lookup_from` and `mmr`');
-  }
-  vectorParams((snapshots[0] as ReplicaSnapshot).vectors, using);
-  const { value, own } = resolveInput(context, query.target, using);
-  return nearestHits(snapshots, { using, value, filter, params, own }, { limit, offset, scoreThreshold });
+/** The page of hits of one level of a query, best first. */
+export function hitsOf(context: ReadContext, node: PagedNode): Hit[] {
+  const { query } = node;
+  // The hot path: nothing but a search.
+  if (query?.kind === 'nearest' && query.mmr === null && node.prefetch.length === 0) return plainHits(context, node, query);
+  const filter = query === null ? node.filter : withoutPoints(node.filter, namedPoints(context, query, node));
+  // A level's filter holds for all that lead to it, so that they spend their limits on points that can be answers.
+  const lists = node.prefetch.map((prefetch) => prefetched(context, prefetch, filter));
+  return scoredHits(context, { ...node, filter }, lists, lists.length === 0 ? null : candidatesOf(lists));
+}
+
+function plainHits(context: ReadContext, node: PagedNode, query: Extract<Scoring, { kind: 'nearest' }>): Hit[] {
+  const { using, filter, params } = node;
+  vectorParams((context.snapshots[0] as ReplicaSnapshot).vectors, using);
+  const { value, own } = resolveInput(context, query.target, node);
+  return nearestHits(context.snapshots, { using, value, filter, params, own }, node);
+}
+
+function prefetched(context: ReadContext, node: QueryNode, above: Filter | null): Prefetched {
+  const hits = hitsOf(context, { ...node, filter: bothFilters(above, node.filter), offset: 0 });
+  return { hits, better: betterScores(context, node) };
 }
 
 /**
- * The value that a query's input stands for, and where it is stored when it is a point's.
- * Errors: `notFound` when the point is not there or has no such vector.
+ * node: its filter is the whole one: the node's own, those above it, and no point that the query names.
+ * candidates: the only points that may be found, which pass the filter; null: all that pass.
  */
-export function resolveInput(context: ReadContext, input: VectorInput, using: string): { value: VectorValue; own: FoundRow | null } {
-  switch (input.kind) {
-    case 'point': {
-      const own = findPoint(context.snapshots, input.id);
-      if (own === undefined) throw new TroupeError('notFound', `No point with id ${input.id} found`);
-      const value = own.view.vectorOf(using, own.row);
-      if (value === undefined) throw new TroupeError('notFound', `Vector with name ${JSON.stringify(using)} for point not found`);
-      return { value, own };
+function scoredHits(context: ReadContext, node: PagedNode, lists: readonly Prefetched[], candidates: Candidates | null): Hit[] {
+  const { snapshots } = context;
+  const { query, filter, limit, offset } = node;
+  if (query === null) return listHits(snapshots, filter, { limit, offset });
+  switch (query.kind) {
+    case 'nearest':
+      return nearestOrDiverse(context, node, query, candidates);
+    case 'rrf':
+    case 'dbsf':
+      return fusedHits(node, query, lists);
+    case 'formula':
+      return formulaHits(node, query, lists);
+    case 'orderBy':
+      return orderedHits(rowsByValue(snapshots, query.orderBy, offset + limit, filter, candidates).slice(offset));
+    case 'sample': {
+      const rows = randomRows(snapshots, offset + limit, filter, candidates, context.random).slice(offset);
+      return rows.map(({ view, row }) => ({ id: view.id(row), score: 1, version: 0, view, row }));
     }
-    case 'document':
-    case 'image':
-    case 'object':
-      throw new TroupeError('unsupported', 'inference of vectors from documents, images or objects');
+    case 'recommend':
+    case 'discover':
+    case 'context':
+    case 'relevanceFeedback':
+      throw new TroupeError('unsupported', `queries of the kind ${query.kind}`);
     default:
-      return { value: input, own: null };
+      return query satisfies never;
   }
+}
+
+function nearestOrDiverse(
+  context: ReadContext,
+  node: PagedNode,
+  { target, mmr }: Extract<Scoring, { kind: 'nearest' }>,
+  candidates: Candidates | null,
+): Hit[] {
+  const { snapshots } = context;
+  const { using, filter, params } = node;
+  vectorParams((snapshots[0] as ReplicaSnapshot).vectors, using);
+  const { value } = resolveInput(context, target, node);
+  const page = mmr === null ? node : { ...node, limit: mmr.candidatesLimit ?? node.limit, offset: 0 };
+  const nearest =
+    candidates === null
+      ? nearestHits(snapshots, { using, value, filter, params, own: null }, page)
+      : nearestCandidates(snapshots, page, value, candidates);
+  return mmr === null ? nearest : diverseHits(snapshots, node, mmr, nearest);
+}
+
+/** Which scores of a level's hits are better. */
+function betterScores({ snapshots }: ReadContext, { query, using }: QueryNode): Page['better'] {
+  const isDistance = query?.kind === 'nearest' || (query?.kind === 'recommend' && query.strategy === 'average_vector');
+  return isDistance ? betterOf(vectorParams((snapshots[0] as ReplicaSnapshot).vectors, using).distance) : 'larger';
 }

@@ -119,7 +119,7 @@ class Reader {
         lookups.set(collection, known);
         return known;
       };
-      return runRead(read.operation, read.request, { snapshots, lookup });
+      return runRead(read.operation, read.request, { snapshots, lookup, random: Math.random });
     } catch (error) {
       if (error instanceof SetOnItsWay) return null;
       throw error;

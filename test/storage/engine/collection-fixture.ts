@@ -201,5 +201,6 @@ export function contextOf(fixture: CollectionFixture): ReadContext {
     lookup: (collection) => {
       throw new TroupeError('notFound', `Collection \`${collection}\` doesn't exist!`);
     },
+    random: randomOf(1),
   };
 }

@@ -1,0 +1,77 @@
+/** What the inputs of queries stand for: the values of stored points, and what models make of documents. */
+
+import { TroupeError } from '../../protocols/errors.js';
+import type { PointId } from '../../protocols/model/point-id.js';
+import type { QueryNode, Scoring } from '../../protocols/model/query.js';
+import type { InferenceInput, VectorInput, VectorValue } from '../../protocols/model/vector.js';
+import type { ReadContext } from './operations.js';
+import { type FoundRow, findPoint } from './points.js';
+import type { ReplicaSnapshot } from './snapshot-view.js';
+
+/** What of a query says where its points are looked up. */
+export type InputPlace = Pick<QueryNode, 'using' | 'lookupFrom'>;
+
+/**
+ * The value that a query's input stands for (the caller may change it in place), and where it is stored when it is that
+ * of a point of the collection that is asked.
+ * Errors: `notFound` when the point, its vector or the lookup collection is not there; `wrongInput` for models that are not.
+ */
+export function resolveInput(context: ReadContext, input: VectorInput, place: InputPlace): { value: VectorValue; own: FoundRow | null } {
+  switch (input.kind) {
+    case 'point':
+      return storedValue(context, input.id, place);
+    case 'document':
+    case 'image':
+    case 'object':
+      return { value: embed(input), own: null };
+    default:
+      return { value: input, own: null };
+  }
+}
+
+/** Ids of this collection's points that a query names: they are no answers to it. */
+export function namedPoints(context: ReadContext, query: Scoring, { lookupFrom }: InputPlace): PointId[] {
+  const ids = new Set<PointId>();
+  for (const input of inputsOf(query)) if (input.kind === 'point') ids.add(input.id);
+  if (ids.size === 0 || lookupFrom === null) return [...ids];
+  return isSame(context.lookup(lookupFrom.collection), context.snapshots) ? [...ids] : [];
+}
+
+function storedValue(context: ReadContext, id: PointId, { using, lookupFrom }: InputPlace): { value: VectorValue; own: FoundRow | null } {
+  const snapshots = lookupFrom === null ? context.snapshots : context.lookup(lookupFrom.collection);
+  const name = lookupFrom?.vector ?? using;
+  const found = findPoint(snapshots, id);
+  if (found === undefined) throw new TroupeError('notFound', `No point with id ${id} found`);
+  const value = found.view.vectorOf(name, found.row);
+  if (value === undefined) throw new TroupeError('notFound', `Vector with name ${JSON.stringify(name)} for point not found`);
+  if (lookupFrom === null) return { value, own: found };
+  return { value, own: isSame(snapshots, context.snapshots) ? (findPoint(context.snapshots, id) ?? null) : null };
+}
+
+/** Whether both are the same collection, by whatever name it was called. */
+function isSame(a: readonly ReplicaSnapshot[], b: readonly ReplicaSnapshot[]): boolean {
+  const segment = a[0]?.segments[0]?.reader;
+  return segment !== undefined && b.some(({ segments }) => segments.some(({ reader }) => reader === segment));
+}
+
+function inputsOf(query: Scoring): readonly VectorInput[] {
+  switch (query.kind) {
+    case 'nearest':
+      return [query.target];
+    case 'recommend':
+      return [...query.positive, ...query.negative];
+    case 'discover':
+      return [query.target, ...query.context.flatMap(({ positive, negative }) => [positive, negative])];
+    case 'context':
+      return query.pairs.flatMap(({ positive, negative }) => [positive, negative]);
+    case 'relevanceFeedback':
+      return [query.target, ...query.feedback.map(({ example }) => example)];
+    default:
+      return [];
+  }
+}
+
+/** The vector that a model makes of an input. Errors: `wrongInput` for a model that this node does not have. */
+function embed({ model }: InferenceInput): VectorValue {
+  throw new TroupeError('wrongInput', `this node has no model ${JSON.stringify(model)}; give a vector in its place`);
+}

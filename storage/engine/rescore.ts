@@ -1,0 +1,65 @@
+/** Nearest points among candidates, and the ones of them that are unlike one another. */
+
+import type { Mmr } from '../../protocols/model/query.js';
+import type { VectorValue } from '../../protocols/model/vector.js';
+import { mergeRanked } from '../../query/merge.js';
+import { selectDiverse } from '../../query/mmr.js';
+import type { Candidates, PagedNode } from './candidates.js';
+import { type Hit, hitOf } from './hit.js';
+import { vectorParams } from './point-view.js';
+import { betterOf, scoreRows } from './search.js';
+import type { ReplicaSnapshot, SegmentView } from './snapshot-view.js';
+
+/** The page of candidates nearest to a value, by exact scores; those without the vector are left out. */
+export function nearestCandidates(
+  snapshots: readonly ReplicaSnapshot[],
+  node: PagedNode,
+  value: VectorValue,
+  candidates: Candidates,
+): Hit[] {
+  const params = vectorParams((snapshots[0] as ReplicaSnapshot).vectors, node.using);
+  const hits: Hit[] = [];
+  for (const [view, rows] of candidates) {
+    view.reader.clock.check();
+    const scores = scoreRows(view, node.using, params, value, rows);
+    rows.forEach((row, at) => {
+      const score = scores[at] as number;
+      if (!Number.isNaN(score)) hits.push(hitOf(view, row, score));
+    });
+  }
+  return mergeRanked([hits], { ...node, better: betterOf(params.distance) });
+}
+
+/** The page of an order in which each point adds something to those before it. nearest: the candidates, best first. */
+export function diverseHits(snapshots: readonly ReplicaSnapshot[], node: PagedNode, mmr: Mmr, nearest: readonly Hit[]): Hit[] {
+  const params = vectorParams((snapshots[0] as ReplicaSnapshot).vectors, node.using);
+  const sign = betterOf(params.distance) === 'larger' ? 1 : -1;
+  const relevance = Float32Array.from(nearest, ({ score }) => sign * score);
+  const parts = partsOf(nearest);
+  const similarTo = (position: number): Float32Array => {
+    const { view, row } = nearest[position] as Hit;
+    view.reader.clock.check();
+    const value = view.vectorOf(node.using, row) as VectorValue;
+    const similar = new Float32Array(nearest.length);
+    for (const part of parts) {
+      const scores = scoreRows(part.view, node.using, params, value, part.rows);
+      part.positions.forEach((at, i) => {
+        similar[at] = sign * (scores[i] as number);
+      });
+    }
+    return similar;
+  };
+  const chosen = selectDiverse(relevance, mmr.diversity, node.offset + node.limit, similarTo);
+  return chosen.slice(node.offset).map((at) => nearest[at] as Hit);
+}
+
+/** The hits by segment, each with its place in the list. */
+function partsOf(hits: readonly Hit[]): { view: SegmentView; rows: Uint32Array; positions: number[] }[] {
+  const positions = new Map<SegmentView, number[]>();
+  hits.forEach(({ view }, at) => {
+    const known = positions.get(view);
+    if (known === undefined) positions.set(view, [at]);
+    else known.push(at);
+  });
+  return [...positions].map(([view, at]) => ({ view, positions: at, rows: Uint32Array.from(at, (one) => (hits[one] as Hit).row) }));
+}
