@@ -77,6 +77,12 @@ export interface Kernels {
     admission: Admission,
     options: { ef: number; k: number; rows: number; narrow: boolean },
   ): Ranked;
+  /**
+   * MaxSim of the `count` rows at scratch `rows`, each with one vector at least: over the query's vectors the sum of the
+   * best score that one of the row's has. offsets: byte offset of u32; row r has the vectors offsets[r] up to offsets[r + 1]
+   * of the matrix. query: Float32Array [vectors, dim]. Float32Array [count], in the order of the rows; a view on scratch.
+   */
+  maxSim(slot: number, matrix: Matrix, offsets: number, count: number, query: Float32Array): Float32Array;
   /** Rows below `rows` that count. */
   countAdmitted(rows: number, admission: Admission): number;
   /** Writes the row numbers below `rows` that count to scratch `rows` (for `gather`); returns how many. */

@@ -26,6 +26,9 @@ const METRICS: Record<Metric, number> = { dot: 0, l2: 1, l1: 2 };
 /** Kind of the kernel for L2 on codes with a query far outside their range: see `kernels/score.ts`. */
 const CODE_L2_FAR = 18;
 
+/** Part of the second cache that a block of vectors may take while all of a query's vectors are compared with it. */
+const CACHED_BYTES = 1 << 18;
+
 interface Exports {
   setMatrix(
     kind: number,
@@ -44,6 +47,7 @@ interface Exports {
   gather(rows: number, count: number, k: number, chunk: number, heap: number, out: number): number;
   rescore(rows: number, count: number, k: number, chunk: number, heap: number, out: number): number;
   walk(rows: number, ef: number, k: number, narrow: number): number;
+  maxSim(rows: number, count: number, offsets: number, chunk: number, sums: number): number;
   countAdmitted(rows: number): number;
   listAdmitted(rows: number, out: number): number;
   takeScored(): number;
@@ -153,6 +157,35 @@ class MemoryKernels implements Kernels {
     this.#exports.setGraph(graph.level0, graph.m0, graph.upperIndex, graph.upper, graph.m, graph.entryRow, graph.maxLevel);
     this.#exports.setWalkScratch(slot + visited, slot + candidates, slot + results, slot + neighbours);
     return this.#ranked(slot, this.#exports.walk(rows, ef, k, options.narrow ? 1 : 0));
+  }
+
+  maxSim(slot: number, matrix: Matrix, offsets: number, count: number, query: Float32Array): Float32Array {
+    const { rows, candidates, neighbours } = this.#scratch;
+    const first = (slot + candidates) >>> 2;
+    const sums = this.#floats.subarray(first, first + count).fill(0);
+    for (let from = 0; from < count; ) {
+      const list = slot + rows + from * 4;
+      const block = this.#cachedRows(list, count - from, offsets, matrix.stride);
+      for (let vector = 0; vector < query.length; vector += matrix.dim) {
+        this.setQuery(slot, matrix, query.subarray(vector, vector + matrix.dim));
+        this.#setMatrix(slot, matrix);
+        if (this.#exports.maxSim(list, block, offsets, slot + neighbours, slot + candidates + from * 4) < 0) throw new KernelExpired();
+      }
+      from += block;
+    }
+    return sums;
+  }
+
+  /** How many of the `count` rows at `list` have vectors that fit in the cache together, so that all of the query's meet them there; 1 at least. */
+  #cachedRows(list: number, count: number, offsets: number, stride: number): number {
+    const words = this.#words;
+    let bytes = 0;
+    for (let index = 0; index < count; index++) {
+      const offset = (offsets >>> 2) + (words[(list >>> 2) + index] as number);
+      bytes += ((words[offset + 1] as number) - (words[offset] as number)) * stride;
+      if (bytes > CACHED_BYTES) return Math.max(1, index);
+    }
+    return count;
   }
 
   countAdmitted(rows: number, admission: Admission): number {

@@ -1,6 +1,7 @@
 /** What the compiled module exports. See `vectors/kernels.ts` for the caller. */
 
 export { countAdmitted, listAdmitted, setAdmission } from './admission';
+export { maxSim } from './maxsim';
 export { gather, rescore, scan } from './scan';
 export { lastTouched, setMatrix, takeScored } from './score';
 export { setGraph, setWalkScratch, walk } from './walk';

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type Element, KernelExpired, type Metric } from '../../vectors/kernel-api.js';
+import { referenceScore } from '../../vectors/reference.js';
+import { maxSimilarity, similarity } from '../../vectors/similarity.js';
+import { makeSegment, matrixBytes, randomOf, SEED, storeRows } from './segment.js';
+
+const DIMS = [1, 2, 5, 16, 31, 96, 128];
+const DISTANCES = { dot: 'Dot', l2: 'Euclid', l1: 'Manhattan' } as const;
+
+/** Rows with these numbers of vectors; MaxSim of those listed, by the kernel and by hand. */
+function scores(options: { element: Element; metric: Metric; dim: number; counts: readonly number[]; tokens: number; seed: number }) {
+  const { element, metric, dim, counts, tokens, seed } = options;
+  const random = randomOf(seed);
+  const vectors = counts.reduce((sum, count) => sum + count, 0);
+  const whole = element === 'u8';
+  const component = () => (whole ? Math.floor(random() * 256) : random() * 2 - 1);
+  const values = Float32Array.from({ length: vectors * dim }, component);
+  const segment = makeSegment(counts.length, dim, matrixBytes(element, vectors, dim) + counts.length * 4 + 256);
+  const { matrix, meaning } = storeRows(segment, element, metric, values, dim);
+  const at = segment.take((counts.length + 1) * 4);
+  const offsets = new Uint32Array(segment.memory.buffer, at, counts.length + 1);
+  counts.forEach((count, row) => {
+    offsets[row + 1] = (offsets[row] as number) + count;
+  });
+  const query = Float32Array.from({ length: tokens * dim }, component);
+  const listed = Uint32Array.from(counts.keys()).filter(() => random() < 0.8);
+  new Uint32Array(segment.memory.buffer, segment.slot + segment.scratch.rows, counts.length).set(listed);
+  const sums = segment.kernels.maxSim(segment.slot, matrix, at, listed.length, query);
+  const expected = [...listed].map((row) => {
+    let sum = 0;
+    for (let token = 0; token < tokens; token++) {
+      let best = Number.NEGATIVE_INFINITY;
+      for (let vector = offsets[row] as number; vector < (offsets[row + 1] as number); vector++) {
+        const stored = meaning.subarray(vector * dim, (vector + 1) * dim);
+        best = Math.max(best, referenceScore(metric, stored, query.subarray(token * dim, (token + 1) * dim)));
+      }
+      sum += best;
+    }
+    const stored = Float32Array.from(meaning.subarray((offsets[row] as number) * dim, (offsets[row + 1] as number) * dim));
+    return { sum, plain: maxSimilarity({ distance: DISTANCES[metric] }, query, stored, dim) };
+  });
+  return { sums: [...sums], expected };
+}
+
+test('MaxSim of listed rows is the sum over the query of the best score, for every element and metric', () => {
+  fc.assert(
+    fc.property(
+      fc.record({
+        element: fc.constantFrom<Element>('f32', 'f16', 'u8'),
+        metric: fc.constantFrom<Metric>('dot', 'l2', 'l1'),
+        dim: fc.constantFrom(...DIMS),
+        counts: fc.array(fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 1, max: 40 }) }, fc.integer({ min: 500, max: 1100 })), {
+          minLength: 1,
+          maxLength: 30,
+        }),
+        tokens: fc.integer({ min: 1, max: 6 }),
+        seed: fc.nat(),
+      }),
+      (options) => {
+        const { sums, expected } = scores(options);
+        assert.equal(sums.length, expected.length);
+        const largest = options.element === 'u8' ? 255 : 2;
+        const scale = options.metric === 'l1' ? largest : largest ** 2;
+        const tolerance = 1e-6 * scale * options.dim * options.tokens + 1e-30;
+        expected.forEach(({ sum, plain }, at) => {
+          assert.ok(Math.abs((sums[at] as number) - sum) <= tolerance, `row ${at}: ${sums[at]} instead of ${sum}`);
+          assert.ok(Math.abs(plain - sum) <= tolerance, `row ${at}: ${plain} instead of ${sum}`);
+        });
+      },
+    ),
+    { seed: SEED, numRuns: 150 },
+  );
+});
+
+test('MaxSim stops at the time limit', () => {
+  const segment = makeSegment(2, 4, 4096, () => true);
+  const { matrix } = storeRows(segment, 'f32', 'dot', new Float32Array(8), 4);
+  const at = segment.take(12);
+  new Uint32Array(segment.memory.buffer, at, 3).set([0, 1, 2]);
+  assert.throws(() => segment.kernels.maxSim(segment.slot, matrix, at, 1, new Float32Array(4)), KernelExpired);
+});
+
+test('similarity is higher for nearer values of every kind', () => {
+  const dense = (...values: number[]) => ({ kind: 'dense' as const, values: Float32Array.from(values) });
+  const multi = (dim: number, ...values: number[]) => ({ kind: 'multi' as const, dim, values: Float32Array.from(values) });
+  const sparse = (indices: number[], values: number[]) => ({
+    kind: 'sparse' as const,
+    indices: Uint32Array.from(indices),
+    values: Float32Array.from(values),
+  });
+  assert.equal(similarity({ distance: 'Dot' }, dense(1, 2), dense(3, 4)), 11);
+  assert.equal(similarity({ distance: 'Euclid' }, dense(1, 2), dense(4, 6)), -25);
+  assert.equal(similarity({ distance: 'Manhattan' }, dense(1, 2), dense(4, 6)), -7);
+  assert.equal(similarity({ distance: 'Cosine' }, dense(2, 0), dense(3, 0)), 1);
+  assert.equal(similarity({ distance: 'Cosine' }, dense(0, 0), dense(3, 0)), 0);
+  assert.equal(similarity({ distance: 'Dot' }, multi(2, 1.25, 0, 0, 1), multi(2, 0, 3, 1, 1, -1, 0)), 4.25);
+  assert.equal(similarity({ distance: 'Dot' }, dense(1, 2), multi(2, 0, 3, 1, 1)), 6);
+  assert.equal(similarity(null, sparse([1, 5, 9], [1, 2, 3]), sparse([5, 9, 11], [2, -1, 4])), 1);
+});
