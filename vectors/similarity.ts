@@ -32,7 +32,14 @@ export function maxSimilarity({ distance }: Pick<VectorParams, 'distance'>, a: F
   return sum;
 }
 
-function similarityAt(distance: VectorParams['distance'], a: Float32Array, from: number, b: Float32Array, other: number, dim: number): number {
+function similarityAt(
+  distance: VectorParams['distance'],
+  a: Float32Array,
+  from: number,
+  b: Float32Array,
+  other: number,
+  dim: number,
+): number {
   let sum = 0;
   let squaresA = 0;
   let squaresB = 0;

@@ -4,7 +4,7 @@
  * Every segment costs every query another walk (or, without a graph, a scan), and every build costs CPU, so the policy
  * collects first and builds once:
  *
- * 1. *repair*: a sealed segment whose graph or codes failed their checksum is built again from its vectors, at once.
+ * 1. *repair*: a sealed segment whose graph, codes or inverted index failed their checksum is built again from its vectors, at once.
  * 2. *fieldIndex*: a sealed segment that lacks the index of a field gets it, at once; the segment stays.
  * 3. *indexing*: due when the rows without a graph hold more than `indexing_threshold` KB of vectors (0: never).
  *    While an upload runs (a write within the last second) it waits, unless those rows reach 32 thresholds and half of
@@ -127,9 +127,9 @@ function planRepair(world: World): OptimizationPlan | undefined {
   return buildOf('repair', [damaged], world);
 }
 
-/** Index files are made again by `fieldIndex`; codes and graphs need a whole build. */
+/** Field indexes are made again by `fieldIndex`; what is built from vectors needs a whole build. */
 function needsRebuild(file: string): boolean {
-  return file.startsWith('graph.') || file.startsWith('codes.');
+  return file.startsWith('graph.') || file.startsWith('codes.') || file.startsWith('sparse.');
 }
 
 function planFieldIndex(world: World): OptimizationPlan | undefined {

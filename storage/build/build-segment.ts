@@ -21,6 +21,7 @@ import { vectorPlans } from '../segment/plans.js';
 import { staysOnDisk } from '../segment/residence.js';
 import { beginSegmentFolder, loadSealed, publishSegmentFolder, segmentFolder, unfinishedFolder, writeSealed } from '../segment/sealed.js';
 import { buildFieldIndexes } from './build-fields.js';
+import { buildSparseIndexes } from './build-sparse.js';
 import { copyVector, type Draft, encodeVector, type GraphReport, linkVector, upperWordsMax } from './build-vectors.js';
 import type { BuildControl } from './control.js';
 import { copyRagged, countItems } from './copy-ragged.js';
@@ -57,6 +58,7 @@ export async function buildSegment(
     const { graphs } = built;
     const { vectors, selection } = alongGraph(draft, built.vectors, selected);
     for (const vector of vectors) if (vector.kind !== 'dense') await copyRagged(draft, vector, job.sources, selection, control);
+    const sparseIndexes = await buildSparseIndexes(draft, vectors, { folder: unfinished, segment: job.segmentId }, control);
     await control.checkpoint();
     const payloadOffsets = await writePayloads(unfinished, job, selection, openPayloads, control);
     const bare: SegmentHandle = {
@@ -69,6 +71,7 @@ export async function buildSegment(
       payloadOffsets,
       payloadBytes: null,
       fieldIndexes: [],
+      sparseIndexes,
     };
     const fieldIndexes = await buildFieldIndexes(bare, job.fields, control);
     closeSegmentFiles(bare);

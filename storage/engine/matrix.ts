@@ -6,10 +6,10 @@ import type { VectorValue } from '../../protocols/model/vector.js';
 import { countBits, forEachBit } from '../../query/filter/bits.js';
 import { nearestPositions, samplePositions } from '../../query/matrix.js';
 import { liveBits, vectorBits } from './live-rows.js';
-import { vectorParams } from './point-view.js';
 import type { FoundRow } from './points.js';
 import { betterOf, scoreRows } from './search.js';
 import type { ReplicaSnapshot, SegmentView } from './snapshot-view.js';
+import { vectorSpace } from './vector-space.js';
 
 export interface DistanceMatrix {
   /** The sample in id order; empty when there are not two points. */
@@ -23,17 +23,17 @@ export interface DistanceMatrix {
  * Errors: `wrongInput` for an unknown vector name; `timeout`.
  */
 export function distanceMatrix(snapshots: readonly ReplicaSnapshot[], query: MatrixQuery, random: () => number): DistanceMatrix {
-  const params = vectorParams((snapshots[0] as ReplicaSnapshot).vectors, query.using);
+  const space = vectorSpace(snapshots, query.using);
   const sample = sampleRows(snapshots, query, random);
   if (sample.length < 2) return { ids: [], neighbours: [] };
-  const better = betterOf(params.distance);
+  const better = betterOf(space.distance);
   const parts = partsOf(sample);
   const neighbours = sample.map(({ view, row }, own) => {
     view.reader.clock.check();
     const value = view.vectorOf(query.using, row) as VectorValue;
     const scores = new Float32Array(sample.length);
     for (const part of parts) {
-      const found = scoreRows(part.view, query.using, params, value, part.rows);
+      const found = scoreRows(part.view, space, value, part.rows);
       part.positions.forEach((position, i) => {
         scores[position] = found[i] as number;
       });

@@ -145,11 +145,11 @@ export interface SegmentStats {
   readonly building: boolean;
   /** What each graph was built with, by the vector's name. */
   readonly graphs: readonly { readonly name: string; readonly m: number; readonly efConstruct: number }[];
-  /** Live rows × vectors with a graph. */
+  /** Live rows × vectors with a graph or an inverted index. */
   readonly indexedVectors: number;
   /** Payload fields that have a schema but no index file here yet. */
   readonly missingFields: readonly string[];
-  /** Files that failed their checksum and can be built again (graph, codes, field index). */
+  /** Files that failed their checksum and can be built again (graph, codes, inverted index, field index). */
   readonly damagedFiles: readonly string[];
 }
 

@@ -79,13 +79,6 @@ export class PointViews {
 
 const NOTHING = {};
 
-/** The parameters of a vector. Errors: `wrongInput` when the collection has none of this name. */
-export function vectorParams(vectors: ReadonlyMap<string, VectorParams>, name: string): VectorParams {
-  const params = vectors.get(name);
-  if (params === undefined) throw unknownVector(name);
-  return params;
-}
-
 function unknownVector(name: string): TroupeError {
   return new TroupeError('wrongInput', `Not existing vector name error: ${name}`);
 }

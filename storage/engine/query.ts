@@ -11,13 +11,14 @@ import type { Hit } from './hit.js';
 import { namedPoints, resolveInput } from './inputs.js';
 import type { ReadContext } from './operations.js';
 import { orderedHits, rowsByValue } from './ordered.js';
-import { PointViews, vectorParams } from './point-view.js';
+import { PointViews } from './point-view.js';
 import { listHits } from './points.js';
 import { diverseHits, nearestCandidates } from './rescore.js';
 import type { PointView } from './result.js';
 import { randomRows } from './sample.js';
 import { betterOf, nearestHits } from './search.js';
 import type { ReplicaSnapshot } from './snapshot-view.js';
+import { vectorSpace } from './vector-space.js';
 
 /** The page of points that a query asks for. Errors: those of its parts. */
 export function runQuery(context: ReadContext, request: QueryRequest): PointView[] {
@@ -39,7 +40,7 @@ export function hitsOf(context: ReadContext, node: PagedNode): Hit[] {
 
 function plainHits(context: ReadContext, node: PagedNode, query: Extract<Scoring, { kind: 'nearest' }>): Hit[] {
   const { using, filter, params } = node;
-  vectorParams((context.snapshots[0] as ReplicaSnapshot).vectors, using);
+  vectorSpace(context.snapshots, using);
   const { value, own } = resolveInput(context, query.target, node);
   return nearestHits(context.snapshots, { using, value, filter, params, own }, node);
 }
@@ -89,7 +90,7 @@ function nearestOrDiverse(
 ): Hit[] {
   const { snapshots } = context;
   const { using, filter, params } = node;
-  vectorParams((snapshots[0] as ReplicaSnapshot).vectors, using);
+  vectorSpace(snapshots, using);
   const { value } = resolveInput(context, target, node);
   const page = mmr === null ? node : { ...node, limit: mmr.candidatesLimit ?? node.limit, offset: 0 };
   const nearest =
@@ -102,5 +103,5 @@ function nearestOrDiverse(
 /** Which scores of a level's hits are better. */
 function betterScores({ snapshots }: ReadContext, { query, using }: QueryNode): Page['better'] {
   const isDistance = query?.kind === 'nearest' || (query?.kind === 'recommend' && query.strategy === 'average_vector');
-  return isDistance ? betterOf(vectorParams((snapshots[0] as ReplicaSnapshot).vectors, using).distance) : 'larger';
+  return isDistance ? betterOf(vectorSpace(snapshots, using).distance) : 'larger';
 }

@@ -6,9 +6,9 @@ import { mergeRanked } from '../../query/merge.js';
 import { selectDiverse } from '../../query/mmr.js';
 import type { Candidates, PagedNode } from './candidates.js';
 import { type Hit, hitOf } from './hit.js';
-import { vectorParams } from './point-view.js';
 import { betterOf, scoreRows } from './search.js';
 import type { ReplicaSnapshot, SegmentView } from './snapshot-view.js';
+import { vectorSpace } from './vector-space.js';
 
 /** The page of candidates nearest to a value, by exact scores; those without the vector are left out. */
 export function nearestCandidates(
@@ -17,23 +17,24 @@ export function nearestCandidates(
   value: VectorValue,
   candidates: Candidates,
 ): Hit[] {
-  const params = vectorParams((snapshots[0] as ReplicaSnapshot).vectors, node.using);
+  const space = vectorSpace(snapshots, node.using);
   const hits: Hit[] = [];
   for (const [view, rows] of candidates) {
     view.reader.clock.check();
-    const scores = scoreRows(view, node.using, params, value, rows);
+    const scores = scoreRows(view, space, value, rows);
     rows.forEach((row, at) => {
       const score = scores[at] as number;
-      if (!Number.isNaN(score)) hits.push(hitOf(view, row, score));
+      // Without a common index two sparse vectors have nothing to do with each other.
+      if (!Number.isNaN(score) && !(score === 0 && space.kind === 'sparse')) hits.push(hitOf(view, row, score));
     });
   }
-  return mergeRanked([hits], { ...node, better: betterOf(params.distance) });
+  return mergeRanked([hits], { ...node, better: betterOf(space.distance) });
 }
 
 /** The page of an order in which each point adds something to those before it. nearest: the candidates, best first. */
 export function diverseHits(snapshots: readonly ReplicaSnapshot[], node: PagedNode, mmr: Mmr, nearest: readonly Hit[]): Hit[] {
-  const params = vectorParams((snapshots[0] as ReplicaSnapshot).vectors, node.using);
-  const sign = betterOf(params.distance) === 'larger' ? 1 : -1;
+  const space = vectorSpace(snapshots, node.using);
+  const sign = betterOf(space.distance) === 'larger' ? 1 : -1;
   const relevance = Float32Array.from(nearest, ({ score }) => sign * score);
   const parts = partsOf(nearest);
   const similarTo = (position: number): Float32Array => {
@@ -42,7 +43,7 @@ export function diverseHits(snapshots: readonly ReplicaSnapshot[], node: PagedNo
     const value = view.vectorOf(node.using, row) as VectorValue;
     const similar = new Float32Array(nearest.length);
     for (const part of parts) {
-      const scores = scoreRows(part.view, node.using, params, value, part.rows);
+      const scores = scoreRows(part.view, space, value, part.rows);
       part.positions.forEach((at, i) => {
         similar[at] = sign * (scores[i] as number);
       });

@@ -3,28 +3,31 @@
  * found with the originals, merge.
  */
 
-import { TroupeError } from '../../protocols/errors.js';
 import type { Distance, VectorParams } from '../../protocols/model/collection.js';
 import type { Filter } from '../../protocols/model/filter.js';
 import type { SearchParams } from '../../protocols/model/query.js';
 import type { VectorValue } from '../../protocols/model/vector.js';
-import { clearBehind, countBits, hasBit, intersect, wordsOf } from '../../query/filter/bits.js';
+import { countBits, hasBit } from '../../query/filter/bits.js';
 import { mergeRanked, type Page } from '../../query/merge.js';
 import { planSegment, type SegmentFacts, type SegmentPlan } from '../../query/plan.js';
 import { fitsCodes } from '../../vectors/code-query.js';
-import { fromHalf, toHalf } from '../../vectors/half.js';
+
 import { type Admission, KernelExpired, type Kernels, type Matrix, type Ranked } from '../../vectors/kernel-api.js';
-import { normalizeRows } from '../../vectors/normalize.js';
+
 import { residentOffset } from '../segment/layout.js';
+import { admittedBits } from './admitted.js';
 import { timeLimit } from './clock.js';
 import { shownScore } from './encode.js';
 import { rankFiled, stagingMatrix } from './filed-originals.js';
-import { filterBits } from './filter-source.js';
+
 import { HALF_SCORE_DIM_MAX, halfScore } from './half-score.js';
 import { type Hit, hitOf } from './hit.js';
-import { vectorParams } from './point-view.js';
+
+import { nearestMulti, scoreMultiRows } from './multi-search.js';
 import { type FoundRow, putBits } from './points.js';
 import { hasVector, type ReplicaSnapshot, type SegmentView, type VectorReader } from './snapshot-view.js';
+import { nearestSparse, scoreSparseRows } from './sparse-search.js';
+import { comparedTerms, comparedValues, type DenseSpace, type VectorSpace, vectorSpace } from './vector-space.js';
 
 /** What nearest points are wanted. */
 export interface NearestSearch {
@@ -42,17 +45,31 @@ export interface NearestSearch {
  * Errors: `wrongInput` for an unknown vector name, a wrong dimension or another kind of vector; `timeout`.
  */
 export function nearestHits(snapshots: readonly ReplicaSnapshot[], search: NearestSearch, page: Omit<Page, 'better'>): Hit[] {
-  const params = vectorParams((snapshots[0] as ReplicaSnapshot).vectors, search.using);
-  const task: Task = {
-    search,
-    params,
-    values: asStored(denseValues(search.value, params), params),
-    // One more, as the query's own point is found too.
-    k: page.limit + page.offset + (search.own === null ? 0 : 1),
-  };
+  const space = vectorSpace(snapshots, search.using);
+  // One more, as the query's own point is found too.
+  const k = page.limit + page.offset + (search.own === null ? 0 : 1);
+  const searchView = viewSearch(space, search, k);
   const lists: Hit[][] = [];
-  for (const snapshot of snapshots) for (const view of snapshot.segments) lists.push(searchSegment(view, snapshot, task));
-  return mergeRanked(lists, { ...page, better: betterOf(params.distance) });
+  for (const snapshot of snapshots) for (const view of snapshot.segments) lists.push(searchView(view, snapshot));
+  return mergeRanked(lists, { ...page, better: betterOf(space.distance) });
+}
+
+/** How each segment is searched: prepared once, as the query may be changed in place. */
+function viewSearch(space: VectorSpace, search: NearestSearch, k: number): (view: SegmentView, snapshot: ReplicaSnapshot) => Hit[] {
+  switch (space.kind) {
+    case 'dense': {
+      const task: Task = { search, params: space.params, values: comparedValues(space, search.value), k };
+      return (view, snapshot) => searchSegment(view, snapshot, task);
+    }
+    case 'multi': {
+      const values = comparedValues(space, search.value);
+      return (view) => nearestMulti(view, space, search, values, k);
+    }
+    case 'sparse': {
+      const query = comparedTerms(space, search.value);
+      return (view) => nearestSparse(view, search, query, k);
+    }
+  }
 }
 
 /** Which shown scores are better. */
@@ -68,35 +85,11 @@ interface Task {
   readonly k: number;
 }
 
-function denseValues(value: VectorValue, params: VectorParams): Float32Array {
-  if (value.kind === 'sparse') throw new TroupeError('wrongInput', 'Conversion between sparse and regular vectors failed');
-  if (value.kind === 'multi') throw new TroupeError('wrongInput', 'Conversion between multi and regular vectors failed');
-  if (value.values.length !== params.size) {
-    throw new TroupeError('wrongInput', `Vector dimension error: expected dim: ${params.size}, got ${value.values.length}`);
-  }
-  return value.values;
-}
-
-/** The query's vector as a stored one would be: it may be changed in place. */
-export function asStored(values: Float32Array, params: VectorParams): Float32Array {
-  switch (params.datatype) {
-    case 'uint8':
-      // Stored as they are given, also for cosine: see `scanUint8Cosine`.
-      return values.map((value) => Math.min(255, Math.max(0, Math.trunc(value))));
-    case 'float16':
-      if (params.distance === 'Cosine') normalizeRows(values, values.length);
-      return values.map((value) => fromHalf(toHalf(value)));
-    default:
-      if (params.distance === 'Cosine') normalizeRows(values, values.length);
-      return values;
-  }
-}
-
 function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task): Hit[] {
   const vector = view.reader.vector(task.search.using);
   if (vector === undefined || view.rows === 0) return [];
   view.reader.clock.check();
-  const bits = admittedBits(view, vector, task);
+  const bits = admittedBits(view, vector, task.search.filter);
   const admitted = bits === null ? null : countBits(bits);
   const k = Math.min(task.k, admitted ?? view.rows);
   const plan = planSegment(factsOf(view, vector, snapshot, task, k, admitted));
@@ -108,16 +101,6 @@ function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task)
     if (error instanceof KernelExpired) throw timeLimit();
     throw error;
   }
-}
-
-/** Rows that pass the filter and have the vector, deleted ones included; null: all rows. */
-function admittedBits(view: SegmentView, vector: VectorReader, task: Task): Uint32Array | null {
-  const bits = task.search.filter === null ? null : filterBits(view, task.search.filter);
-  if (view.reader.allPresent(vector, view.rows)) return bits;
-  const present = vector.presence.slice(0, wordsOf(view.rows));
-  clearBehind(present, view.rows);
-  if (bits !== null) intersect(present, bits);
-  return present;
 }
 
 function factsOf(
@@ -278,14 +261,29 @@ function byteCosine(view: SegmentView, { layout }: VectorReader, values: Float32
 
 /**
  * The exact score, as the API shows it, of each of these rows; NaN for rows without the vector. Deleted rows have one too.
- * rows: distinct, in any order; kept as they are. value: as `nearestHits` takes it.
+ * A sparse vector without a common index has the score 0, which is no result of `nearestHits`.
+ * rows: distinct, in any order; kept as they are. value: as `nearestHits` takes it, but kept as it is.
  * Errors: as `nearestHits`, and `storage` where originals have to be read.
  */
-export function scoreRows(view: SegmentView, using: string, params: VectorParams, value: VectorValue, rows: Uint32Array): Float32Array {
+export function scoreRows(view: SegmentView, space: VectorSpace, value: VectorValue, rows: Uint32Array): Float32Array {
+  switch (space.kind) {
+    case 'dense':
+      return scoreDenseRows(view, space, comparedValues(space, copyOf(value)), rows);
+    case 'multi':
+      return scoreMultiRows(view, space, comparedValues(space, copyOf(value)), rows);
+    case 'sparse':
+      return scoreSparseRows(view, space, comparedTerms(space, value), rows);
+  }
+}
+
+function copyOf(value: VectorValue): VectorValue {
+  return value.kind === 'sparse' ? value : { ...value, values: value.values.slice() };
+}
+
+function scoreDenseRows(view: SegmentView, { name: using, params }: DenseSpace, values: Float32Array, rows: Uint32Array): Float32Array {
   const scores = new Float32Array(rows.length).fill(Number.NaN);
   const vector = view.reader.vector(using);
   if (vector === undefined) return scores;
-  const values = asStored(denseValues(value, params).slice(), params);
   const present = rows.filter((row) => hasVector(vector, row));
   if (present.length === 0) return scores;
   const { distance, datatype, size } = params;

@@ -16,6 +16,7 @@ import type { FieldIndex } from '../../query/filter/source.js';
 import { decodeHalf } from '../../vectors/half.js';
 import type { Admission, Graph, Kernels, Matrix } from '../../vectors/kernel-api.js';
 import { instantiateKernels } from '../../vectors/kernels.js';
+import { openSparseIndex, type SparseIndex } from '../../vectors/sparse/index.js';
 import { openReplicaView, type ReplicaView } from '../replica/reader-view.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
 import { findRow, idColumns, lowerBound, rowAtPosition } from '../segment/ids.js';
@@ -160,6 +161,7 @@ export class SegmentReader {
   readonly slot: number;
   private readonly vectors = new Map<string, VectorReader>();
   private readonly indexes = new Map<string, FieldIndex>();
+  private readonly postings = new Map<string, SparseIndex>();
   /** Rows from 0 that all have the vector, as far as was looked. */
   private readonly present = new Map<string, number>();
   private madeKernels: Kernels | null = null;
@@ -213,6 +215,17 @@ export class SegmentReader {
     return index;
   }
 
+  /** Inverted index of a sparse vector; null where the segment has none, and its rows are scored one by one. */
+  sparseIndex(name: string): SparseIndex | null {
+    const known = this.postings.get(name);
+    if (known !== undefined) return known;
+    const handle = this.vectors.has(name) && this.handle.sparseIndexes.find((index) => index.name === name);
+    if (!handle) return null;
+    const index = openSparseIndex(handle.buffer, name, this.handle.rows);
+    this.postings.set(name, index);
+    return index;
+  }
+
   /** Whether all of the first `rows` rows have the vector. Looked up once for each row (V2). */
   allPresent(vector: VectorReader, rows: number): boolean {
     const { name } = vector.layout;
@@ -234,6 +247,7 @@ export class SegmentReader {
     for (const name of lost) {
       this.vectors.delete(name);
       this.present.delete(name);
+      this.postings.delete(name);
     }
     const fields = (of: SegmentHandle): string => of.fieldIndexes.map((index) => `${index.field} ${index.type}`).join('\n');
     const sameFields = fields(handle) === fields(this.current);
@@ -247,6 +261,7 @@ export class SegmentReader {
     this.madeKernels = null;
     this.vectors.clear();
     this.indexes.clear();
+    this.postings.clear();
     if (this.handle.kind === 'sealed') closeSegmentFiles(this.handle);
   }
 }

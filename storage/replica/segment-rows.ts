@@ -354,7 +354,18 @@ export function appendableOf(id: number, plans: readonly VectorPlan[], capacity:
   const memory = segmentMemory(layout);
   new Uint32Array(memory.buffer, layout.deletedAt, layout.capacity).fill(LIVE);
   return new SegmentRows(
-    { id, kind: 'appendable', layout, memory, rows: 0, folder: null, payloadOffsets: null, payloadBytes: null, fieldIndexes: [] },
+    {
+      id,
+      kind: 'appendable',
+      layout,
+      memory,
+      rows: 0,
+      folder: null,
+      payloadOffsets: null,
+      payloadBytes: null,
+      fieldIndexes: [],
+      sparseIndexes: [],
+    },
     0,
     plans,
   );

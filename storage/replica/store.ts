@@ -518,7 +518,7 @@ function segmentStats(segment: SegmentRows, fields: readonly ManifestField[]): S
     frozen: segment.room === 0,
     building: segment.building,
     graphs,
-    indexedVectors: live * graphs.length,
+    indexedVectors: live * (graphs.length + handle.sparseIndexes.length),
     missingFields: isAppendable
       ? []
       : fields.filter(({ name }) => !handle.fieldIndexes.some((index) => index.field === name)).map(({ name }) => name),

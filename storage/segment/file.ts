@@ -24,7 +24,7 @@ import { type ChecksumStream, checksumStream } from '../checksum.js';
 
 export const FORMAT_VERSION = 1;
 
-export type FileKind = 'segment' | 'rows' | 'vectors' | 'codes' | 'graph' | 'payload' | 'index';
+export type FileKind = 'segment' | 'rows' | 'vectors' | 'codes' | 'graph' | 'payload' | 'index' | 'sparse';
 
 /** What a file says of itself besides its sections: a JSON object. */
 export type FileFacts = Readonly<Record<string, unknown>>;

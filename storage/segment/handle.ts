@@ -10,6 +10,13 @@ export interface FieldIndexHandle {
   readonly buffer: SharedArrayBuffer;
 }
 
+/** A sealed segment's inverted index of one sparse vector; its bytes are the file's (see `vectors/sparse/index.ts`). */
+export interface SparseIndexHandle {
+  /** The vector's name. */
+  readonly name: string;
+  readonly buffer: SharedArrayBuffer;
+}
+
 export interface SegmentHandle {
   /** Unique within the replica, never used again. */
   readonly id: number;
@@ -24,6 +31,8 @@ export interface SegmentHandle {
   readonly payloadOffsets: SharedArrayBuffer | null;
   readonly payloadBytes: SharedArrayBuffer | null;
   readonly fieldIndexes: readonly FieldIndexHandle[];
+  /** Sealed: of its sparse vectors, but for those whose file was damaged. */
+  readonly sparseIndexes: readonly SparseIndexHandle[];
 }
 
 /** The published set of segments: an immutable value, swapped whole. */

@@ -11,6 +11,7 @@
  * | `payload`          | data, offsets                   | the segment cannot be read |
  * | `codes.<n>`        | codes                           | loads without, built again from the vectors |
  * | `graph.<n>`        | level0, upperIndex, upper       | loads without, built again from the vectors |
+ * | `sparse.<n>`       | index                           | loads without, built again from the vectors |
  * | `index.<field>`    | index                           | loads without, built again from the payloads |
  *
  * `<n>` counts the vectors as `segment` lists them. Files hold sections and no memory images, as the number of scratch
@@ -24,7 +25,7 @@ import type { FieldSchema, FieldType } from '../../protocols/model/collection.js
 import { checksum64, initChecksum } from '../checksum.js';
 import type { BuildReport } from '../engine/messages.js';
 import { DamagedFile, publishByRename, readSegmentFile, type SegmentFileReader, syncFolder, writeSegmentFile } from './file.js';
-import type { FieldIndexHandle, SegmentHandle } from './handle.js';
+import type { FieldIndexHandle, SegmentHandle, SparseIndexHandle } from './handle.js';
 import {
   LIVE,
   type OriginalsFile,
@@ -35,6 +36,7 @@ import {
   type VectorPlan,
 } from './layout.js';
 import { itemArrays } from './ragged.js';
+import { readSparseIndex } from './sparse-file.js';
 import { vectorFile } from './vector-file.js';
 
 /** What `segment` says. */
@@ -184,6 +186,7 @@ export async function loadSealed(folder: string, options: LoadOptions): Promise<
     folder,
     ...payload,
     fieldIndexes,
+    sparseIndexes: readSparseIndexes(folder, description, damaged),
   };
   const damagedFiles = damaged.map((error) => path.basename(error.path));
   return { handle, damagedFiles, damages: damaged.map((error) => error.detail), description };
@@ -310,6 +313,14 @@ function readFieldIndexes(
   return found;
 }
 
+function readSparseIndexes(folder: string, { segment, vectors }: SegmentDescription, damaged: DamagedFile[]): SparseIndexHandle[] {
+  const found: SparseIndexHandle[] = [];
+  vectors.forEach(({ kind, name }, n) => {
+    if (kind === 'sparse') survives(damaged, () => found.push(readSparseIndex(folder, segment, n, name)));
+  });
+  return found;
+}
+
 /** Null for an index that was made for another schema of the field: it is built anew, as a missing one is. */
 function readFieldIndex(file: string, description: SegmentDescription, field: string, schema: FieldSchema): FieldIndexHandle | null {
   return readSegmentFile(file, 'index', (reader) => {
@@ -331,7 +342,7 @@ function checkOwner(reader: SegmentFileReader, description: SegmentDescription):
 }
 
 /** Runs `read`; damage is noted and survived, anything else is thrown. */
-function survives(damaged: DamagedFile[], read: () => void): boolean {
+function survives(damaged: DamagedFile[], read: () => unknown): boolean {
   try {
     read();
     return true;

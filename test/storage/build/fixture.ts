@@ -72,6 +72,7 @@ export function makeSource(shape: SourceShape): SegmentHandle {
     payloadOffsets: null,
     payloadBytes: null,
     fieldIndexes: [],
+    sparseIndexes: [],
   };
 }
 

@@ -151,6 +151,7 @@ export class CollectionFixture {
       payloadOffsets: null,
       payloadBytes: null,
       fieldIndexes: [],
+      sparseIndexes: [],
     };
     return { handle, view: viewOf(points) };
   }

@@ -68,7 +68,7 @@ export async function writeFixture(replica: string, id: number, rows: number): P
   writeFieldIndex(unfinished, id, index, CITY);
   writeSealed(unfinished, { segment: id, rows, vectors: PLANS, report: { rows, milliseconds: 5, graphs: [] } }, memory, layout);
   publishSegmentFolder(folder);
-  return { id, kind: 'sealed', layout, memory, rows, folder, payloadOffsets, payloadBytes: null, fieldIndexes: [index] };
+  return { id, kind: 'sealed', layout, memory, rows, folder, payloadOffsets, payloadBytes: null, fieldIndexes: [index], sparseIndexes: [] };
 }
 
 /** Ids of the fixture's rows, sorted as the model sorts them. */

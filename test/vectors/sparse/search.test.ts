@@ -7,10 +7,7 @@ import { postingsOf, scanSparse, scanSparseRows, searchPostings } from '../../..
 
 type Row = readonly (readonly [index: number, value: number])[];
 
-const value = fc.oneof(
-  fc.constantFrom(1, 2, 0.5, -1, -2, 0.25, 3),
-  fc.float({ min: Math.fround(-4), max: Math.fround(4), noNaN: true }),
-);
+const value = fc.oneof(fc.constantFrom(1, 2, 0.5, -1, -2, 0.25, 3), fc.float({ min: Math.fround(-4), max: Math.fround(4), noNaN: true }));
 const row = fc
   .uniqueArray(fc.tuple(fc.oneof(fc.nat(12), fc.nat(0xffff_ffff)), value), { selector: ([index]) => index, maxLength: 10 })
   .map((pairs) => [...pairs].sort(([a], [b]) => a - b));
@@ -25,7 +22,9 @@ test('postings answer as scoring every row does, for any weights, filters and li
       fc.integer({ min: 1, max: 300 }),
       (rows, query, k, counts, copies) => {
         // Copied rows with a little noise: enough of them for several windows and blocks.
-        const many = Array.from({ length: copies }, (_, copy) => rows.map((pairs) => pairs.map(([i, v]) => [i, v * (1 + copy * 0.01)] as const)));
+        const many = Array.from({ length: copies }, (_, copy) =>
+          rows.map((pairs) => pairs.map(([i, v]) => [i, v * (1 + copy * 0.01)] as const)),
+        );
         compare(many.flat(), query, k, (at) => at % 7 === 0 || counts(at % 50));
       },
     ),
@@ -44,7 +43,23 @@ test('rows of skewed terms, as texts have them, are found exactly', () => {
 });
 
 test('a row without a common index, or whose products add up to 0, is no result', () => {
-  const { found } = answers([[[1, 1]], [[2, 1]], [[1, 1], [2, -1]], []], [[1, 1], [2, 1]], 10, () => true);
+  const { found } = answers(
+    [
+      [[1, 1]],
+      [[2, 1]],
+      [
+        [1, 1],
+        [2, -1],
+      ],
+      [],
+    ],
+    [
+      [1, 1],
+      [2, 1],
+    ],
+    10,
+    () => true,
+  );
   assert.deepEqual(found, [
     [0, 1],
     [1, 1],
