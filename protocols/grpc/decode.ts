@@ -13,9 +13,8 @@ import { shortestFloat } from './float.js';
 import type { MessageFields } from './form.js';
 import { REST_FORMS } from './rest-forms.js';
 import type { Field, MessageType } from './schema.js';
-import { enumWord } from './words.js';
 import { BYTES, broken, FIXED32, FIXED64, VARINT, WireReader } from './wire-reader.js';
-
+import { enumWord } from './words.js';
 
 /** Deepest nesting of messages. */
 const DEPTH_MAX = 256;

@@ -4,7 +4,11 @@ import type { JsonValue } from '../model/payload.js';
 import { chosenMember, type MessageFields, object, type RestForm } from './form.js';
 
 /** Operations of a batch as REST names them. */
-const BATCH_OPERATIONS: Readonly<Record<string, string>> = { delete_points: 'delete', delete_deprecated: 'delete', clear_payload_deprecated: 'clear_payload' };
+const BATCH_OPERATIONS: Readonly<Record<string, string>> = {
+  delete_points: 'delete',
+  delete_deprecated: 'delete',
+  clear_payload_deprecated: 'clear_payload',
+};
 
 export const POINT_FORMS: Readonly<Record<string, RestForm>> = {
   PointStruct: ({ id, vectors, payload }) => ({ id, vector: vectors, payload }) as JsonValue,

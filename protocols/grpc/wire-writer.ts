@@ -30,7 +30,6 @@ export class WireWriter {
     this.tag(field, 2);
   }
 
-
   /** A signed or unsigned integer of 64 bits at most. */
   int(field: number, value: number | bigint): void {
     this.packedInt(value);

@@ -3,9 +3,9 @@
  * Fields are written last to first (see `WireWriter`).
  */
 
-import { parseJson } from '../../protocols/json.js';
-import { writeValueMap } from '../../protocols/grpc/write-value.js';
 import { type MessageEnd, WireWriter } from '../../protocols/grpc/wire-writer.js';
+import { writeValueMap } from '../../protocols/grpc/write-value.js';
+import { parseJson } from '../../protocols/json.js';
 import type { JsonValue } from '../../protocols/model/payload.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { VectorValue } from '../../protocols/model/vector.js';
@@ -142,7 +142,7 @@ function writeVectors(writer: WireWriter, field: number, view: VectorView): void
   writer.message(field, end);
 }
 
-/** A VectorOutput. Fields of old clients (1 to 3) are filled beside the ones that name the kind. */
+/** A VectorOutput: the field that names the kind, not the deprecated ones, which would double the bytes. */
 function writeVector(writer: WireWriter, field: number, vector: VectorValue): void {
   const end = writer.endOf();
   const kind = writer.endOf();
