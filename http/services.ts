@@ -3,7 +3,6 @@
 import type { NodeApi } from '../actors/node-api.js';
 import type { Log } from '../actors/runtime/ports.js';
 import type { CollectionDefaults } from '../protocols/rest/collections.js';
-import type { Operation } from './operations.js';
 import type { RequestStats } from './request-stats.js';
 
 /** Who this process is. */
@@ -24,9 +23,7 @@ export interface DoorServices {
   /** Null for no bound. */
   readonly maxCollections: number | null;
   readonly metricsPrefix: string;
-  readonly stats: RequestStats<Operation>;
-  /** By `service/method` of gRPC. */
-  readonly grpcStats: RequestStats<string>;
+  readonly stats: RequestStats;
   readonly log: Log;
   /** Every replica is open. */
   readonly isReady: () => boolean;

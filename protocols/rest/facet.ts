@@ -2,8 +2,9 @@
 
 import { TroupeError } from '../errors.js';
 import type { FacetQuery } from '../model/query.js';
-import { Fields } from './fields.js';
+import { Fields, type JsonObject } from './fields.js';
 import { decodeFilter, decodeKey } from './filter.js';
+import { refuseShardKey } from './request-fields.js';
 import type { RequestValue } from './request-value.js';
 
 const LIMIT_DEFAULT = 10;
@@ -11,7 +12,7 @@ const LIMIT_DEFAULT = 10;
 /** Errors: `malformedBody`, `invalidValue` for a limit of 0, `unsupported` for `shard_key`. */
 export function decodeFacet({ value }: RequestValue): FacetQuery {
   const fields = Fields.of(value, '');
-  if (fields.value('shard_key') !== undefined) throw new TroupeError('unsupported', '`shard_key`: this node keeps no shards by key');
+  refuseShardKey(value as JsonObject);
   const key = fields.value('key');
   if (key === undefined) throw new TroupeError('malformedBody', 'missing field `key`');
   return {

@@ -1,10 +1,10 @@
 /** Decodes `POST /collections/{c}/points/search/matrix/pairs` and `…/offsets`. */
 
-import { TroupeError } from '../errors.js';
 import { DEFAULT_VECTOR } from '../model/collection.js';
 import type { MatrixQuery } from '../model/query.js';
-import { Fields, wrongType } from './fields.js';
+import { Fields, type JsonObject, wrongType } from './fields.js';
 import { decodeFilter } from './filter.js';
+import { refuseShardKey } from './request-fields.js';
 import type { RequestValue } from './request-value.js';
 
 const SAMPLE_DEFAULT = 10;
@@ -13,7 +13,7 @@ const LIMIT_DEFAULT = 3;
 /** Errors: `malformedBody`, `invalidValue` for a sample below 2 or a limit of 0, `unsupported` for `shard_key`. */
 export function decodeMatrix({ value }: RequestValue): MatrixQuery {
   const fields = Fields.of(value, '');
-  if (fields.value('shard_key') !== undefined) throw new TroupeError('unsupported', '`shard_key`: this node keeps no shards by key');
+  refuseShardKey(value as JsonObject);
   const using = fields.value('using') ?? DEFAULT_VECTOR;
   if (typeof using !== 'string') throw wrongType('using', using, 'a string');
   return {

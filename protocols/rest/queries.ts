@@ -159,6 +159,16 @@ function queryFrom(object: JsonObject, vectors: TakenVectors, path: string): Que
 }
 
 function searchFrom(object: JsonObject, vectors: TakenVectors, path: string): QueryRequest {
+  return {
+    ...searchNode(object, vectors, path),
+    offset: usize(object, 'offset', path) ?? 0,
+    withPayload: decodePayloadSelector(object.with_payload, NONE),
+    withVector: vectorSelector(object, true),
+  };
+}
+
+/** What a search of old asks for, in groups or not. path: how messages name the object. */
+export function searchNode(object: JsonObject, vectors: TakenVectors, path: string): QueryNode {
   refuseShardKey(object);
   const limit = limitOf(object, path);
   if (limit === undefined) throw missingField('limit');
@@ -172,9 +182,6 @@ function searchFrom(object: JsonObject, vectors: TakenVectors, path: string): Qu
     limit,
     scoreThreshold: thresholdOf(object),
     lookupFrom: null,
-    offset: usize(object, 'offset', path) ?? 0,
-    withPayload: decodePayloadSelector(object.with_payload, NONE),
-    withVector: vectorSelector(object, true),
   };
 }
 

@@ -3,6 +3,7 @@
  * staging area of the reader's scratch slot, as many as it holds, scored there, and the best of all are kept.
  */
 
+import { BestRows } from '../../query/best-rows.js';
 import type { Kernels, Matrix, Ranked } from '../../vectors/kernel-api.js';
 import type { SegmentHandle } from '../segment/handle.js';
 import type { VectorLayout } from '../segment/layout.js';
@@ -52,7 +53,7 @@ export function rankFiled(place: StagingPlace, vector: VectorLayout, rows: Uint3
     });
     for (let i = 0; i < ranked.count; i++) best.add(rowAt[ranked.rows[i] as number] as number, ranked.scores[i] as number);
   }
-  return best.ranked();
+  return rankedOf(best);
 }
 
 const NO_SCORES = new Float32Array(0);
@@ -93,36 +94,11 @@ export function* stagingBatches(rows: Uint32Array, room: number, gap: number): G
   }
 }
 
-/** The best k of many scored rows: higher scores first, the smaller row of equal ones. */
-class BestRows {
-  private found: { row: number; score: number }[] = [];
-  /** Lower scores are not among the best. */
-  private bound = Number.NEGATIVE_INFINITY;
-  private readonly roomy: number;
-
-  constructor(private readonly k: number) {
-    this.roomy = 2 * k + 1024;
-  }
-
-  add(row: number, score: number): void {
-    if (score < this.bound) return;
-    this.found.push({ row, score });
-    if (this.found.length >= this.roomy) this.cut();
-  }
-
-  ranked(): Ranked {
-    this.cut();
-    return {
-      count: this.found.length,
-      rows: Uint32Array.from(this.found, ({ row }) => row),
-      scores: Float32Array.from(this.found, ({ score }) => score),
-    };
-  }
-
-  private cut(): void {
-    this.found.sort((a, b) => b.score - a.score || a.row - b.row);
-    if (this.found.length < this.k) return;
-    this.found.length = this.k;
-    this.bound = this.found[this.k - 1]?.score ?? this.bound;
-  }
+function rankedOf(best: BestRows): Ranked {
+  const found = best.inOrder();
+  return {
+    count: found.length,
+    rows: Uint32Array.from(found, ({ row }) => row),
+    scores: Float32Array.from(found, ({ score }) => score),
+  };
 }

@@ -7,6 +7,7 @@ import type { InferenceInput, VectorInput, VectorValue } from '../../protocols/m
 import type { ReadContext } from './operations.js';
 import { type FoundRow, findPoint } from './points.js';
 import type { ReplicaSnapshot } from './snapshot-view.js';
+import { vectorSpace } from './vector-space.js';
 
 /** What of a query says where its points are looked up. */
 export type InputPlace = Pick<QueryNode, 'using' | 'lookupFrom'>;
@@ -14,7 +15,7 @@ export type InputPlace = Pick<QueryNode, 'using' | 'lookupFrom'>;
 /**
  * The value that a query's input stands for (the caller may change it in place), and where it is stored when it is that
  * of a point of the collection that is asked.
- * Errors: `notFound` when the point, its vector or the lookup collection is not there; `wrongInput` for models that are not.
+ * Errors: `notFound` when the point, its vector or the lookup collection is not there; `wrongInput` for unknown vector names and for models that are not.
  */
 export function resolveInput(context: ReadContext, input: VectorInput, place: InputPlace): { value: VectorValue; own: FoundRow | null } {
   switch (input.kind) {
@@ -43,7 +44,11 @@ function storedValue(context: ReadContext, id: PointId, { using, lookupFrom }: I
   const found = findPoint(snapshots, id);
   if (found === undefined) throw new TroupeError('notFound', `No point with id ${id} found`);
   const value = found.view.vectorOf(name, found.row);
-  if (value === undefined) throw new TroupeError('notFound', `Vector with name ${JSON.stringify(name)} for point not found`);
+  if (value === undefined) {
+    // A name that no point can have is another mistake.
+    vectorSpace(snapshots, name);
+    throw new TroupeError('notFound', `Vector with name ${JSON.stringify(name)} for point not found`);
+  }
   if (lookupFrom === null) return { value, own: found };
   return { value, own: isSame(snapshots, context.snapshots) ? (findPoint(context.snapshots, id) ?? null) : null };
 }

@@ -29,8 +29,15 @@ export type ReadOperation =
   | 'count'
   | 'query'
   | 'queryBatch'
+  | 'queryGroups'
   | 'search'
   | 'searchBatch'
+  | 'searchGroups'
+  | 'recommend'
+  | 'recommendBatch'
+  | 'recommendGroups'
+  | 'discover'
+  | 'discoverBatch'
   | 'facet'
   | 'matrixPairs'
   | 'matrixOffsets';
@@ -44,8 +51,6 @@ export interface RawRequest {
   /** Query parameters: `wait`, `timeout`, `ordering`, `consistency`. */
   readonly query: Readonly<Record<string, string>>;
   readonly body: Uint8Array | null;
-  /** Full name of the gRPC message that the body is, and that is answered to. Absent: both are JSON. */
-  readonly message?: string;
   /** `Date.now()` at which the work stops with `timeout`. */
   readonly deadlineMs: number;
 }

@@ -1,10 +1,9 @@
 /** Carries out one read operation on snapshots: decode, run, encode. */
 
 import { TroupeError } from '../../protocols/errors.js';
-import { decodeMessage } from '../../protocols/grpc/decode.js';
-import { schema } from '../../protocols/grpc/schema.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { decodeFacet } from '../../protocols/rest/facet.js';
+import { decodeQueryGroups, decodeRecommendGroups, decodeSearchGroups } from '../../protocols/rest/groups.js';
 import { decodeMatrix } from '../../protocols/rest/matrix.js';
 import {
   decodeCount,
@@ -16,10 +15,11 @@ import {
   decodeSearch,
   decodeSearchBatch,
 } from '../../protocols/rest/queries.js';
-import { plainBody, type RequestValue, scannedBody } from '../../protocols/rest/request-value.js';
+import { decodeDiscover, decodeDiscoverBatch, decodeRecommend, decodeRecommendBatch } from '../../protocols/rest/recommend.js';
+import { plainBody, scannedBody } from '../../protocols/rest/request-value.js';
 import { encodeResult } from './encode.js';
-import { encodeGrpcResult } from './encode-grpc.js';
 import { facet } from './facet.js';
+import { queryGroups } from './groups.js';
 import { type DistanceMatrix, distanceMatrix } from './matrix.js';
 import type { RawRequest, ReadOperation } from './messages.js';
 import { count, retrieve, scroll } from './points.js';
@@ -37,21 +37,12 @@ export interface ReadContext {
   readonly random: () => number;
 }
 
-/** JSON of the `result`, or the message of the answer. Errors: what decoding and running throw. */
-export function runRead(operation: ReadOperation, { body, message, path }: RawRequest, context: ReadContext): Uint8Array {
-  if (message === undefined) return encodeResult(resultOf(operation, body, path, context));
-  const request = decodeMessage(schema().message(message), body ?? NO_BODY);
-  return encodeGrpcResult(resultOf(operation, request, path, context), operation === 'retrieve' || operation === 'scroll');
+/** The `result` bytes. Errors: what decoding and running throw. */
+export function runRead(operation: ReadOperation, request: RawRequest, context: ReadContext): Uint8Array {
+  return encodeResult(resultOf(operation, request, context));
 }
 
-const NO_BODY = new Uint8Array(0);
-
-function resultOf(
-  operation: ReadOperation,
-  body: Uint8Array | RequestValue | null,
-  path: RawRequest['path'],
-  context: ReadContext,
-): ReadResult {
+function resultOf(operation: ReadOperation, { body, path }: RawRequest, context: ReadContext): ReadResult {
   const { snapshots } = context;
   switch (operation) {
     case 'query':
@@ -62,6 +53,20 @@ function resultOf(
       return { kind: 'queriedLists', lists: decodeQueryBatch(scannedBody(body)).map((query) => runQuery(context, query)) };
     case 'searchBatch':
       return { kind: 'pointLists', lists: decodeSearchBatch(scannedBody(body)).map((query) => runQuery(context, query)) };
+    case 'recommend':
+      return { kind: 'points', points: runQuery(context, decodeRecommend(scannedBody(body))) };
+    case 'recommendBatch':
+      return { kind: 'pointLists', lists: decodeRecommendBatch(scannedBody(body)).map((query) => runQuery(context, query)) };
+    case 'discover':
+      return { kind: 'points', points: runQuery(context, decodeDiscover(scannedBody(body))) };
+    case 'discoverBatch':
+      return { kind: 'pointLists', lists: decodeDiscoverBatch(scannedBody(body)).map((query) => runQuery(context, query)) };
+    case 'queryGroups':
+      return { kind: 'groups', groups: queryGroups(context, decodeQueryGroups(scannedBody(body))) };
+    case 'searchGroups':
+      return { kind: 'groups', groups: queryGroups(context, decodeSearchGroups(scannedBody(body))) };
+    case 'recommendGroups':
+      return { kind: 'groups', groups: queryGroups(context, decodeRecommendGroups(scannedBody(body))) };
     case 'retrieve':
       return { kind: 'points', points: retrieve(snapshots, decodeRetrieve(plainBody(body))) };
     case 'getPoint':

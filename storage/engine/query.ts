@@ -1,11 +1,12 @@
 /** Runs a query: its prefetches first, then its own way of scoring on what they found. */
 
-import { TroupeError } from '../../protocols/errors.js';
 import type { Filter } from '../../protocols/model/filter.js';
 import type { QueryNode, QueryRequest, Scoring } from '../../protocols/model/query.js';
+import type { VectorValue } from '../../protocols/model/vector.js';
 import { bothFilters, withoutPoints } from '../../query/filter/combine.js';
 import type { Page } from '../../query/merge.js';
 import { type Candidates, candidatesOf, type PagedNode, type Prefetched } from './candidates.js';
+import { averageOf, exampleHits } from './examples.js';
 import { formulaHits, fusedHits } from './fused.js';
 import type { Hit } from './hit.js';
 import { namedPoints, resolveInput } from './inputs.js';
@@ -73,10 +74,12 @@ function scoredHits(context: ReadContext, node: PagedNode, lists: readonly Prefe
       return rows.map(({ view, row }) => ({ id: view.id(row), score: 1, version: 0, view, row }));
     }
     case 'recommend':
+      if (query.strategy === 'average_vector') return nearestTo(context, node, averageOf(context, node, query), candidates);
+      return exampleHits(context, node, query, candidates);
     case 'discover':
     case 'context':
     case 'relevanceFeedback':
-      throw new TroupeError('unsupported', `queries of the kind ${query.kind}`);
+      return exampleHits(context, node, query, candidates);
     default:
       return query satisfies never;
   }
@@ -88,16 +91,18 @@ function nearestOrDiverse(
   { target, mmr }: Extract<Scoring, { kind: 'nearest' }>,
   candidates: Candidates | null,
 ): Hit[] {
-  const { snapshots } = context;
-  const { using, filter, params } = node;
-  vectorSpace(snapshots, using);
+  vectorSpace(context.snapshots, node.using);
   const { value } = resolveInput(context, target, node);
-  const page = mmr === null ? node : { ...node, limit: mmr.candidatesLimit ?? node.limit, offset: 0 };
-  const nearest =
-    candidates === null
-      ? nearestHits(snapshots, { using, value, filter, params, own: null }, page)
-      : nearestCandidates(snapshots, page, value, candidates);
-  return mmr === null ? nearest : diverseHits(snapshots, node, mmr, nearest);
+  if (mmr === null) return nearestTo(context, node, value, candidates);
+  const nearest = nearestTo(context, { ...node, limit: mmr.candidatesLimit ?? node.limit, offset: 0 }, value, candidates);
+  return diverseHits(context.snapshots, node, mmr, nearest);
+}
+
+/** The page of points nearest to a value (which may be changed in place). */
+function nearestTo({ snapshots }: ReadContext, node: PagedNode, value: VectorValue, candidates: Candidates | null): Hit[] {
+  if (candidates !== null) return nearestCandidates(snapshots, node, value, candidates);
+  const { using, filter, params } = node;
+  return nearestHits(snapshots, { using, value, filter, params, own: null }, node);
 }
 
 /** Which scores of a level's hits are better. */

@@ -330,7 +330,7 @@ export class ReaderPool {
       id: read.id,
       operation,
       replicas,
-      request: { ...request, body },
+      request: { path: request.path, query: request.query, body, deadlineMs: request.deadlineMs },
     });
   }
 }

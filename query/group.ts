@@ -1,0 +1,134 @@
+/**
+ * Groups of hits by the values of a payload key: the groups with the best hits, and the best hits of each.
+ * A ranking is only seen through its first hits, so it is asked again, narrowed to what is missing.
+ */
+
+import { pathOf } from '../protocols/model/json-path.js';
+import type { JsonValue, Payload } from '../protocols/model/payload.js';
+import { someValue } from './filter/values.js';
+
+export type GroupValue = string | number | bigint;
+
+/** Which hits of the ranking are wanted. */
+export type Narrowing =
+  | { readonly kind: 'all' }
+  /** Hits with one of the values. */
+  | { readonly kind: 'any'; readonly values: readonly GroupValue[] }
+  /** At least all hits with a value that is none of these. */
+  | { readonly kind: 'except'; readonly values: readonly GroupValue[] };
+
+export interface GroupPlan {
+  /** Groups wanted. */
+  readonly limit: number;
+  /** Hits wanted of each. */
+  readonly size: number;
+  /** Whether narrowing is cheap; else the ranking is read further down. */
+  readonly canNarrow: boolean;
+}
+
+export interface Group<Hit> {
+  readonly value: GroupValue;
+  /** In the order of the ranking, at most `size`. */
+  readonly hits: readonly Hit[];
+}
+
+/** How much further down the ranking is read when what came was not enough. */
+const GROWTH = 4;
+
+/** The values a payload is grouped by: texts and integers at the path, also as elements of an array, each once. */
+export function groupValues(payload: Payload, key: string): GroupValue[] {
+  const values = new Set<GroupValue>();
+  const take = (value: JsonValue): void => {
+    if (typeof value === 'string' || typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value))) values.add(value);
+  };
+  someValue(payload, pathOf(key), (value) => {
+    if (Array.isArray(value)) value.forEach(take);
+    else take(value);
+    return false;
+  });
+  return [...values];
+}
+
+/**
+ * The groups in the order of their best hits: as many groups and hits as there are, up to those wanted.
+ * run: the first `count` hits of the ranking that are wanted, fewer only when there are no more.
+ * valuesOf: the values of a hit, each once.
+ */
+export function gatherGroups<Hit>(
+  plan: GroupPlan,
+  run: (narrowing: Narrowing, count: number) => readonly Hit[],
+  valuesOf: (hit: Hit) => readonly GroupValue[],
+): Group<Hit>[] {
+  const { limit, size } = plan;
+  for (let count = limit * size; ; count *= GROWTH) {
+    const hits = run({ kind: 'all' }, count);
+    const groups: Groups<Hit> = new Map();
+    collect(groups, hits, size, valuesOf);
+    if (hits.length < count || isComplete(groups, plan)) return firstGroups(groups, limit);
+    if (!plan.canNarrow) continue;
+    discover(groups, plan, run, valuesOf);
+    return fill(firstGroups(groups, limit), plan, run, valuesOf);
+  }
+}
+
+type Groups<Hit> = Map<GroupValue, Hit[]>;
+
+/** Finds groups behind those known, until there are enough. */
+function discover<Hit>(
+  groups: Groups<Hit>,
+  { limit, size }: GroupPlan,
+  run: (narrowing: Narrowing, count: number) => readonly Hit[],
+  valuesOf: (hit: Hit) => readonly GroupValue[],
+): void {
+  let count = limit * size;
+  while (groups.size < limit) {
+    const known = new Set(groups.keys());
+    const hits = run({ kind: 'except', values: [...known] }, count);
+    // Of groups already known only some hits are here.
+    collect(groups, hits, size, (hit) => valuesOf(hit).filter((value) => !known.has(value)));
+    if (hits.length < count) return;
+    if (groups.size === known.size) count *= GROWTH;
+  }
+}
+
+/** The groups with all their hits. Each run fills a group or shows that there is no more: n × size hits fill one of n. */
+function fill<Hit>(
+  groups: readonly Group<Hit>[],
+  { size }: GroupPlan,
+  run: (narrowing: Narrowing, count: number) => readonly Hit[],
+  valuesOf: (hit: Hit) => readonly GroupValue[],
+): Group<Hit>[] {
+  const filled = new Map(groups.map(({ value, hits }) => [value, hits]));
+  let open = groups.filter(({ hits }) => hits.length < size).map(({ value }) => value);
+  for (let factor = 1; open.length > 0; ) {
+    const count = open.length * size * factor;
+    const hits = run({ kind: 'any', values: open }, count);
+    const found: Groups<Hit> = new Map(open.map((value) => [value, []]));
+    collect(found, hits, size, (hit) => valuesOf(hit).filter((value) => found.has(value)));
+    for (const [value, list] of found) if (list.length > (filled.get(value)?.length ?? 0)) filled.set(value, list);
+    if (hits.length < count) break;
+    const left = open.filter((value) => (filled.get(value)?.length ?? 0) < size);
+    if (left.length === open.length) factor *= GROWTH;
+    open = left;
+  }
+  return groups.map(({ value }) => ({ value, hits: filled.get(value) ?? [] }));
+}
+
+function collect<Hit>(groups: Groups<Hit>, hits: readonly Hit[], size: number, valuesOf: (hit: Hit) => readonly GroupValue[]): void {
+  for (const hit of hits) {
+    for (const value of valuesOf(hit)) {
+      const group = groups.get(value);
+      if (group === undefined) groups.set(value, [hit]);
+      else if (group.length < size) group.push(hit);
+    }
+  }
+}
+
+function isComplete<Hit>(groups: Groups<Hit>, { limit, size }: GroupPlan): boolean {
+  const first = firstGroups(groups, limit);
+  return first.length === limit && first.every(({ hits }) => hits.length === size);
+}
+
+function firstGroups<Hit>(groups: Groups<Hit>, limit: number): Group<Hit>[] {
+  return [...groups].slice(0, limit).map(([value, hits]) => ({ value, hits }));
+}

@@ -1,0 +1,111 @@
+/**
+ * Queries that score points by their similarities to several examples: recommendation, discovery, context, relevance
+ * feedback. Every point that may be an answer is scored exactly, block of rows by block: kernels give the similarities to
+ * one example after the other, and pure functions (`query/recommend.ts`, `query/discover.ts`) combine them.
+ */
+
+import { TroupeError } from '../../protocols/errors.js';
+import type { Distance } from '../../protocols/model/collection.js';
+import type { Scoring } from '../../protocols/model/query.js';
+import type { VectorInput, VectorValue } from '../../protocols/model/vector.js';
+import { BestRows } from '../../query/best-rows.js';
+import { contextScores, discoverScores, feedbackScores } from '../../query/discover.js';
+import { countBits, forEachBit } from '../../query/filter/bits.js';
+import { mergeRanked } from '../../query/merge.js';
+import { averageTarget, bestScore, type ExampleScorer, sumScores } from '../../query/recommend.js';
+import type { Candidates, PagedNode } from './candidates.js';
+import { type Hit, hitOf } from './hit.js';
+import { resolveInput } from './inputs.js';
+import { liveBits, vectorBits } from './live-rows.js';
+import type { ReadContext } from './operations.js';
+import { scoreRows } from './search.js';
+import { hasVector, type SegmentView } from './snapshot-view.js';
+import { vectorSpace } from './vector-space.js';
+
+export type ExampleQuery = Extract<Scoring, { kind: 'recommend' | 'discover' | 'context' | 'relevanceFeedback' }>;
+
+/** Rows scored between two looks at the clock: their similarities to some examples stay in the processor's cache. */
+const BLOCK_ROWS = 4096;
+
+/**
+ * The page of points by a query with examples, best first; points without the vector are left out.
+ * node, candidates: as for every way of scoring (see `query.ts`).
+ * Errors: those of `resolveInput` and `scoreRows`.
+ */
+export function exampleHits(context: ReadContext, node: PagedNode, query: ExampleQuery, candidates: Candidates | null): Hit[] {
+  const space = vectorSpace(context.snapshots, node.using);
+  const { examples, scorer } = scoringOf(query);
+  const values = examples.map((input) => resolveInput(context, input, node).value);
+  const lists = context.snapshots.flatMap(({ segments }) =>
+    segments.map((view) => {
+      const rows = wantedRows(view, node, candidates);
+      const best = new BestRows(node.limit + node.offset);
+      for (let from = 0; from < rows.length; from += BLOCK_ROWS) {
+        view.reader.clock.check();
+        const block = rows.subarray(from, from + BLOCK_ROWS);
+        const similarities = values.map((value) => similar(space.distance, scoreRows(view, space, value, block)));
+        const scores = scorer(similarities, block.length);
+        for (let at = 0; at < block.length; at++) best.add(block[at] as number, scores[at] as number);
+      }
+      return best.inOrder().map(({ row, score }) => hitOf(view, row, score));
+    }),
+  );
+  return mergeRanked(lists, { ...node, better: 'larger' });
+}
+
+/** The examples in the order in which the scorer takes their similarities. */
+function scoringOf(query: ExampleQuery): { examples: readonly VectorInput[]; scorer: ExampleScorer } {
+  switch (query.kind) {
+    case 'recommend': {
+      const { positive, negative, strategy } = query;
+      const scorer = strategy === 'sum_scores' ? sumScores(positive.length) : bestScore(positive.length);
+      return { examples: [...positive, ...negative], scorer };
+    }
+    case 'discover':
+      return { examples: [query.target, ...pairsOf(query.context)], scorer: discoverScores };
+    case 'context':
+      return { examples: pairsOf(query.pairs), scorer: contextScores };
+    case 'relevanceFeedback': {
+      const { target, feedback, strategy } = query;
+      const ratings = feedback.map(({ score }) => score);
+      return { examples: [target, ...feedback.map(({ example }) => example)], scorer: feedbackScores(ratings, strategy) };
+    }
+    default:
+      return query satisfies never;
+  }
+}
+
+function pairsOf(pairs: readonly { readonly positive: VectorInput; readonly negative: VectorInput }[]): VectorInput[] {
+  return pairs.flatMap(({ positive, negative }) => [positive, negative]);
+}
+
+/** Rows that may be answers and have the vector, ascending. */
+function wantedRows(view: SegmentView, { using, filter }: PagedNode, candidates: Candidates | null): Uint32Array {
+  if (candidates !== null) {
+    const vector = view.reader.vector(using);
+    return candidates.get(view)?.filter((row) => vector !== undefined && hasVector(vector, row)) ?? NO_ROWS;
+  }
+  const bits = vectorBits(view, using, liveBits(view, filter));
+  const rows = new Uint32Array(countBits(bits));
+  let at = 0;
+  forEachBit(bits, (row) => {
+    rows[at++] = row;
+  });
+  return rows;
+}
+
+const NO_ROWS = new Uint32Array(0);
+
+/** Shown scores as similarities: higher is nearer, and Euclidean distances count squared. */
+function similar(distance: Distance, scores: Float32Array): Float32Array {
+  if (distance === 'Manhattan') return scores.map((score) => -score);
+  return distance === 'Euclid' ? scores.map((score) => -score * score) : scores;
+}
+
+/** The value that stands for all examples of a recommendation by their average. Errors: as `exampleHits`, `wrongInput` without positives. */
+export function averageOf(context: ReadContext, node: PagedNode, query: Extract<Scoring, { kind: 'recommend' }>): VectorValue {
+  const valuesOf = (inputs: readonly VectorInput[]): VectorValue[] => inputs.map((input) => resolveInput(context, input, node).value);
+  const positive = valuesOf(query.positive);
+  if (positive.length === 0) throw new TroupeError('wrongInput', 'Positive vectors should not be empty with `average` strategy');
+  return averageTarget(positive, valuesOf(query.negative));
+}

@@ -1,0 +1,103 @@
+/** Groups of a query's hits by the values of a payload key, with a point of another collection for each if asked. */
+
+import type { FieldSchema } from '../../protocols/model/collection.js';
+import type { Condition, Filter } from '../../protocols/model/filter.js';
+import { type PointId, pointIdFrom } from '../../protocols/model/point-id.js';
+import type { GroupsRequest, QueryNode, WithLookup } from '../../protocols/model/query.js';
+import { canFacet } from '../../query/facet.js';
+import { bothFilters } from '../../query/filter/combine.js';
+import { type GroupValue, gatherGroups, groupValues, type Narrowing } from '../../query/group.js';
+import { payloadOf } from './filter-source.js';
+import type { Hit } from './hit.js';
+import type { ReadContext } from './operations.js';
+import { PointViews } from './point-view.js';
+import { retrieve } from './points.js';
+import { hitsOf } from './query.js';
+import type { GroupView, PointView } from './result.js';
+import type { ReplicaSnapshot } from './snapshot-view.js';
+
+/** A hit and the groups that it stands in. */
+interface GroupedHit {
+  readonly hit: Hit;
+  readonly values: readonly GroupValue[];
+}
+
+/** The groups in the order of their best hits. Errors: those of the query; `notFound` for a lookup collection that is not there. */
+export function queryGroups(context: ReadContext, request: GroupsRequest): GroupView[] {
+  const { config, vectors, segments } = context.snapshots[0] as ReplicaSnapshot;
+  const { withLookup, groupBy, limit, groupSize } = request;
+  const lookup = withLookup === null ? null : context.lookup(withLookup.collection);
+  const views = new PointViews(config, vectors, request.withPayload, request.withVector);
+  const schema = segments[0]?.fields.get(groupBy);
+  const node = withPrefetches(request, groupSize);
+  const run = (narrowing: Narrowing, count: number): GroupedHit[] => {
+    const filter = bothFilters(node.filter, narrowingFilter(groupBy, schema, narrowing));
+    return grouped(hitsOf(context, { ...node, filter, limit: count, offset: 0 }), groupBy);
+  };
+  const groups = gatherGroups({ limit, size: groupSize, canNarrow: canNarrow(schema) }, run, ({ values }) => values);
+  const points = lookup === null || withLookup === null ? NO_POINTS : lookupPoints(lookup, withLookup, groups);
+  return groups.map(({ value, hits }) => {
+    const group = { id: value, hits: hits.map(({ hit }) => views.scored(hit)) };
+    const id = pointIdFrom(value);
+    const point = id === undefined ? undefined : points.get(id);
+    return point === undefined ? group : { ...group, lookup: point };
+  });
+}
+
+/** Prefetches find as many times more as a group has hits, so that the groups can be filled. Source: scenario query-groups, step prefetch. */
+function withPrefetches<Node extends QueryNode>(node: Node, factor: number): Node {
+  if (node.prefetch.length === 0) return node;
+  const prefetch = node.prefetch.map((one) => ({ ...withPrefetches(one, factor), limit: one.limit * factor }));
+  return { ...node, prefetch };
+}
+
+/** An order may repeat a point: it stands in its groups once. */
+function grouped(hits: readonly Hit[], groupBy: string): GroupedHit[] {
+  const seen = new Set<PointId>();
+  return hits.map((hit, at) => {
+    if (at % CHECK_HITS === 0) hit.view.reader.clock.check();
+    const values = seen.has(hit.id) ? [] : groupValues(payloadOf(hit.view, hit.row), groupBy);
+    seen.add(hit.id);
+    return { hit, values };
+  });
+}
+
+/** Payloads read between two looks at the clock. */
+const CHECK_HITS = 1024;
+
+/** Whether the index of the key answers which rows have some of its values, or others, without reading payloads. */
+function canNarrow(schema: FieldSchema | undefined): boolean {
+  return schema !== undefined && schema.type !== 'bool' && canFacet(schema);
+}
+
+function narrowingFilter(key: string, schema: FieldSchema | undefined, narrowing: Narrowing): Filter | null {
+  switch (narrowing.kind) {
+    case 'all':
+      return null;
+    case 'any':
+      return some({ kind: 'match', key, match: { kind: 'any', values: narrowing.values } });
+    case 'except': {
+      const others: Condition = { kind: 'match', key, match: { kind: 'except', values: narrowing.values } };
+      // Integers are no values of an index of texts, so it would not count them among the others.
+      return schema?.type === 'integer' ? some(others) : some(others, { kind: 'range', key, range: {} });
+    }
+    default:
+      return narrowing satisfies never;
+  }
+}
+
+function some(...should: Condition[]): Filter {
+  return { must: [], should, mustNot: [], minShould: null };
+}
+
+const NO_POINTS: ReadonlyMap<PointId, PointView> = new Map();
+
+/** The points whose ids the groups' values are. */
+function lookupPoints(
+  snapshots: readonly ReplicaSnapshot[],
+  { withPayload, withVector }: WithLookup,
+  groups: readonly { readonly value: GroupValue }[],
+): ReadonlyMap<PointId, PointView> {
+  const ids = groups.flatMap(({ value }) => pointIdFrom(value) ?? []);
+  return new Map(retrieve(snapshots, { ids, withPayload, withVector }).map((point) => [point.id, point]));
+}
