@@ -6,10 +6,12 @@
  * Ties go to the smaller row. Rows are zero-padded to 16 bytes, so kernels work on whole 128-bit lanes.
  */
 
+import type { LevelCoder } from './quantizers/levels.js';
+
 export type Metric = 'dot' | 'l2' | 'l1';
 
-/** Types of stored components. `code`: 8-bit codes, scored with the 16-bit query. */
-export type Element = 'f32' | 'f16' | 'bf16' | 'u8' | 'i8' | 'code';
+/** Types of stored components. `code`: 8-bit codes, scored with the 16-bit query; `levels`, `product`: see `quantizers/`. */
+export type Element = 'f32' | 'f16' | 'bf16' | 'u8' | 'i8' | 'code' | 'levels' | 'product';
 
 /** One matrix of rows in the memory. Offsets and strides in bytes. */
 export interface Matrix {
@@ -21,6 +23,16 @@ export interface Matrix {
   /** `element === 'code'`: component = scale * code + origin. */
   readonly scale?: number;
   readonly origin?: number;
+  /** `element === 'levels'`: what codes the query. */
+  readonly levels?: LevelCoder;
+  /** `element === 'product'`. */
+  readonly product?: ProductCodes;
+}
+
+/** Centroids of product quantization: f32 [parts, partDim, 256] at byte `codebook` of the memory. */
+export interface ProductCodes {
+  readonly codebook: number;
+  readonly partDim: number;
 }
 
 /** Adjacency of a graph: see `GraphLayout` in `storage/segment/layout.ts` (same fields). */
@@ -52,7 +64,7 @@ export interface Ranked {
 
 export interface Kernels {
   /**
-   * Writes the query into the slot, as f32 and, for a code matrix, as 16-bit codes.
+   * Writes the query into the slot, as f32 and, for a matrix of codes, as these are scored with it.
    * slot: byte offset of the scratch slot. query: Float32Array [dim] (normalized by the caller for cosine).
    */
   setQuery(slot: number, matrix: Matrix, query: Float32Array): void;

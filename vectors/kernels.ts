@@ -6,7 +6,7 @@
  */
 
 import { readFileSync } from 'node:fs';
-import { type CodeQuery, fitsCodes, paddedDim, writeCodeQuery } from './code-query.js';
+import { fitsCodes, paddedDim, writeCodeQuery } from './code-query.js';
 import {
   type Admission,
   type Element,
@@ -15,16 +15,28 @@ import {
   type Kernels,
   type Matrix,
   type Metric,
+  type ProductCodes,
   type Ranked,
 } from './kernel-api.js';
-import type { ScratchLayout } from './scratch.js';
+import type { LevelCoder } from './quantizers/levels.js';
+import { CENTROIDS, codeShape } from './quantizers/spec.js';
+import { align64, type ScratchLayout } from './scratch.js';
 
-const ELEMENTS: Record<Element, number> = { f32: 0, f16: 1, bf16: 2, u8: 3, i8: 4, code: 5 };
-const ELEMENT_BYTES: Record<Element, number> = { f32: 4, f16: 2, bf16: 2, u8: 1, i8: 1, code: 1 };
+type PlainElement = Exclude<Element, 'levels' | 'product'>;
+const ELEMENTS: Record<PlainElement, number> = { f32: 0, f16: 1, bf16: 2, u8: 3, i8: 4, code: 5 };
+const ELEMENT_BYTES: Record<PlainElement, number> = { f32: 4, f16: 2, bf16: 2, u8: 1, i8: 1, code: 1 };
+/** Elements that a query is coded for. */
+const CODED: Record<Element, boolean> = {
+  ...{ f32: false, f16: false, bf16: false },
+  ...{ u8: true, i8: true, code: true, levels: true, product: true },
+};
 const METRICS: Record<Metric, number> = { dot: 0, l2: 1, l1: 2 };
 
 /** Kind of the kernel for L2 on codes with a query far outside their range: see `kernels/score.ts`. */
 const CODE_L2_FAR = 18;
+/** Kinds of the kernels for quantized rows. */
+const LEVEL_KINDS = { bits2: 19, bits4: 20, bits8: 21, halfBytesDot: 22, halfBytesL1: 23 };
+const PRODUCT_KIND = 24;
 
 /** Part of the second cache that a block of vectors may take while all of a query's vectors are compared with it. */
 const CACHED_BYTES = 1 << 18;
@@ -51,6 +63,8 @@ interface Exports {
   countAdmitted(rows: number): number;
   listAdmitted(rows: number, out: number): number;
   takeScored(): number;
+  fillTables(codebook: number, query: number, parts: number, partDim: number, metric: number, out: number): void;
+  nearestCentroids(values: number, count: number, stride: number, codebook: number, partDim: number, out: number, outStride: number): void;
 }
 
 let compiled: WebAssembly.Module | undefined;
@@ -77,10 +91,21 @@ export function instantiateKernels(
   return new MemoryKernels(instance.exports as unknown as Exports, memory, scratch);
 }
 
-/** The 16-bit query that a slot holds, and the matrix it was made for. */
+/** How a matrix is scored with a coded query. */
+interface Scoring {
+  readonly kind: number;
+  /** Bytes of a row that are read. */
+  readonly bytes: number;
+  readonly factor: number;
+  readonly cross: number;
+  readonly constant: number;
+}
+
+/** The coded query that a slot holds, and the matrix it was made for. */
 interface SlotQuery {
   readonly matrix: Matrix;
-  readonly codeQuery: CodeQuery | null;
+  /** Null: the matrix is scored with the f32 query. */
+  readonly scoring: Scoring | null;
 }
 
 class MemoryKernels implements Kernels {
@@ -89,6 +114,7 @@ class MemoryKernels implements Kernels {
   readonly #floats: Float32Array;
   readonly #words: Uint32Array;
   readonly #shorts: Int16Array;
+  readonly #bytes: Uint8Array;
   readonly #queries = new Map<number, SlotQuery>();
 
   constructor(exports: Exports, memory: WebAssembly.Memory, scratch: ScratchLayout) {
@@ -97,6 +123,7 @@ class MemoryKernels implements Kernels {
     this.#floats = new Float32Array(memory.buffer);
     this.#words = new Uint32Array(memory.buffer);
     this.#shorts = new Int16Array(memory.buffer);
+    this.#bytes = new Uint8Array(memory.buffer);
   }
 
   setQuery(slot: number, matrix: Matrix, query: Float32Array): void {
@@ -107,7 +134,7 @@ class MemoryKernels implements Kernels {
       this.#floats.fill(0, start + matrix.dim, start + paddedDim(matrix.dim));
       this.#queries.delete(slot);
     }
-    if (ELEMENT_BYTES[matrix.element] === 1) this.#slotQuery(slot, matrix);
+    if (CODED[matrix.element]) this.#slotQuery(slot, matrix);
   }
 
   scan(slot: number, matrix: Matrix, from: number, to: number, admission: Admission, k: number): Ranked {
@@ -208,19 +235,19 @@ class MemoryKernels implements Kernels {
 
   #setMatrix(slot: number, matrix: Matrix): void {
     const { element, metric, offset, stride, dim } = matrix;
-    const bytes = (dim * ELEMENT_BYTES[element] + 15) & ~15;
-    const codeQuery = ELEMENT_BYTES[element] === 1 ? this.#slotQuery(slot, matrix).codeQuery : null;
-    if (codeQuery) {
-      const kind = codeQuery.far ? CODE_L2_FAR : ELEMENTS.code * 3 + METRICS[metric];
-      const { factor, cross, constant } = codeQuery;
+    const scoring = CODED[element] ? this.#slotQuery(slot, matrix).scoring : null;
+    if (scoring) {
+      const { kind, bytes, factor, cross, constant } = scoring;
       this.#exports.setMatrix(kind, offset, stride, bytes, slot + this.#scratch.codeQuery, factor, cross, constant);
     } else {
-      this.#exports.setMatrix(ELEMENTS[element] * 3 + METRICS[metric], offset, stride, bytes, slot + this.#scratch.query, 1, 0, 0);
+      const plain = element as PlainElement;
+      const bytes = (dim * ELEMENT_BYTES[plain] + 15) & ~15;
+      this.#exports.setMatrix(ELEMENTS[plain] * 3 + METRICS[metric], offset, stride, bytes, slot + this.#scratch.query, 1, 0, 0);
     }
   }
 
   /**
-   * The slot's query as one-byte components are scored with it. A slot has room for one 16-bit query, and the f32 query
+   * The slot's query as codes are scored with it. A slot has room for one coded query, and the f32 query
    * is still there: so it is made anew when another matrix comes in between.
    */
   #slotQuery(slot: number, matrix: Matrix): SlotQuery {
@@ -228,17 +255,35 @@ class MemoryKernels implements Kernels {
     if (known && sameCodes(known.matrix, matrix)) return known;
     const start = (slot + this.#scratch.query) >>> 2;
     const query = this.#floats.subarray(start, start + matrix.dim);
-    const made = { matrix, codeQuery: this.#codeQuery(slot, matrix, query) };
+    const made = { matrix, scoring: this.#scoring(slot, matrix, query) };
     this.#queries.set(slot, made);
     return made;
   }
 
-  #codeQuery(slot: number, matrix: Matrix, query: Float32Array): CodeQuery | null {
+  #scoring(slot: number, matrix: Matrix, query: Float32Array): Scoring | null {
+    if (matrix.levels !== undefined) return this.#levelScoring(slot, matrix, matrix.levels, query);
+    if (matrix.product !== undefined) return this.#productScoring(slot, matrix, matrix.product);
     const codes = { scale: matrix.scale ?? 1, origin: matrix.origin ?? 0 };
     const integers = matrix.element === 'code' || (matrix.element === 'u8' && fitsCodes(matrix.metric, codes, query));
     if (!integers) return null;
     const start = (slot + this.#scratch.codeQuery) >>> 1;
-    return writeCodeQuery(matrix.metric, codes, query, this.#shorts.subarray(start, start + paddedDim(matrix.dim)));
+    const bytes = paddedDim(matrix.dim);
+    const { far, ...scale } = writeCodeQuery(matrix.metric, codes, query, this.#shorts.subarray(start, start + bytes));
+    return { kind: far ? CODE_L2_FAR : ELEMENTS.code * 3 + METRICS[matrix.metric], bytes, ...scale };
+  }
+
+  #levelScoring(slot: number, { dim }: Matrix, levels: LevelCoder, query: Float32Array): Scoring {
+    const { codeBytes, queryBytes } = codeShape(levels.spec, dim);
+    const start = slot + this.#scratch.codeQuery;
+    const { kernel, ...scale } = levels.writeQuery(query, this.#bytes.subarray(start, start + queryBytes));
+    return { kind: LEVEL_KINDS[kernel], bytes: codeBytes, ...scale };
+  }
+
+  #productScoring(slot: number, { dim, metric }: Matrix, { codebook, partDim }: ProductCodes): Scoring {
+    const parts = Math.ceil(dim / partDim);
+    const { query, codeQuery } = this.#scratch;
+    this.#exports.fillTables(codebook, slot + query, parts, partDim, METRICS[metric], slot + codeQuery);
+    return { kind: PRODUCT_KIND, bytes: parts, factor: 1, cross: 0, constant: 0 };
   }
 
   /** Whether the words from `start` are already this query: with codes, a query is set twice, for them and for the originals. */
@@ -270,6 +315,38 @@ function sameCodes(one: Matrix, other: Matrix): boolean {
     one.metric === other.metric &&
     one.dim === other.dim &&
     one.scale === other.scale &&
-    one.origin === other.origin
+    one.origin === other.origin &&
+    one.levels === other.levels &&
+    one.product?.codebook === other.product?.codebook
   );
+}
+
+/** Nearest centroids, computed in a memory of its own. */
+export interface CentroidKernels {
+  /** f32 [rows, padded dim]: the rows to look at. */
+  readonly values: Float32Array;
+  /** centroids: Float32Array [partDim, 256]; copied. */
+  setCentroids(centroids: Float32Array): void;
+  /** Number of the centroid nearest to one part of each of the first `count` rows: a view, valid until the next call. */
+  nearest(part: number, count: number): Uint8Array;
+}
+
+/** rows, paddedDim: room for so many rows of so many components. */
+export function centroidKernels(rows: number, paddedDim: number, partDim: number): CentroidKernels {
+  const codebookAt = 1024;
+  const outAt = codebookAt + partDim * CENTROIDS * 4;
+  const valuesAt = outAt + align64(rows);
+  const pages = Math.ceil((valuesAt + rows * paddedDim * 4 + 64) / 65536);
+  const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+  const { exports } = new WebAssembly.Instance(kernelModule(), { env: { memory, expired: () => 0 } });
+  const { nearestCentroids } = exports as unknown as Exports;
+  const codebook = new Float32Array(memory.buffer, codebookAt, partDim * CENTROIDS);
+  return {
+    values: new Float32Array(memory.buffer, valuesAt, rows * paddedDim),
+    setCentroids: (centroids) => codebook.set(centroids),
+    nearest: (part, count) => {
+      nearestCentroids(valuesAt + part * partDim * 4, count, paddedDim * 4, codebookAt, partDim, outAt, 1);
+      return new Uint8Array(memory.buffer, outAt, count);
+    },
+  };
 }

@@ -9,7 +9,7 @@ const STAGING_BYTES = 1 << 18;
 export interface ScratchLayout {
   /** f32 [dimMax padded]: the query as the originals are scored with it. */
   readonly query: number;
-  /** i16 [dimMax padded]: the query as the codes are scored with it. */
+  /** The query as the codes are scored with it: i16 [dimMax padded], or what a quantizer asks for. */
   readonly codeQuery: number;
   /** u32 words, one bit per row: rows a filter lets through. */
   readonly bits: number;
@@ -34,8 +34,9 @@ export interface ScratchLayout {
 /**
  * Scratch of a segment with `capacity` rows whose widest vector has `dimMax` components.
  * stagedStride: bytes of the widest row that is read from a file to be scored; 0 for none.
+ * queryBytes: of the largest query that a quantizer makes.
  */
-export function scratchLayout(capacity: number, dimMax: number, stagedStride = 0): ScratchLayout {
+export function scratchLayout(capacity: number, dimMax: number, stagedStride = 0, queryBytes = 0): ScratchLayout {
   const words = Math.ceil(capacity / 32) * 4;
   let at = 0;
   const take = (bytes: number): number => {
@@ -44,7 +45,7 @@ export function scratchLayout(capacity: number, dimMax: number, stagedStride = 0
     return offset;
   };
   const query = take(dimMax * 4 + 64);
-  const codeQuery = take(dimMax * 2 + 64);
+  const codeQuery = take(Math.max(dimMax * 2 + 64, queryBytes));
   const bits = take(words + 16);
   const visited = take(words + 16);
   const rows = take(capacity * 4);

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { paddedDim, writeCodeQuery } from '../../vectors/code-query.js';
-import type { Element, Matrix, Metric } from '../../vectors/kernel-api.js';
+import type { Matrix, Metric } from '../../vectors/kernel-api.js';
 import { KernelExpired } from '../../vectors/kernel-api.js';
 import { referenceScore, referenceTop } from '../../vectors/reference.js';
-import { LIVE, makeSegment, matrixBytes, randomOf, SEED, storeRows } from './segment.js';
+import { LIVE, makeSegment, matrixBytes, type PlainElement, randomOf, SEED, storeRows } from './segment.js';
 
 const DIMS = [1, 3, 17, 127, 128, 129, 784, 1536];
 const METRICS: Metric[] = ['dot', 'l2', 'l1'];
-const ELEMENTS: Element[] = ['f32', 'f16', 'bf16', 'u8', 'i8', 'code'];
+const ELEMENTS: PlainElement[] = ['f32', 'f16', 'bf16', 'u8', 'i8', 'code'];
 const FLAVOURS = ['zeros', 'plain', 'whole', 'huge', 'tiny', 'sparse', 'mixed'] as const;
 type Flavour = (typeof FLAVOURS)[number];
 
@@ -38,7 +38,7 @@ function component(flavour: Flavour, random: () => number): number {
   }
 }
 
-function stored(element: Element, value: number, random: () => number): number {
+function stored(element: PlainElement, value: number, random: () => number): number {
   if (element === 'u8' || element === 'code') return Math.floor(random() * 256);
   if (element === 'i8') return Math.floor(random() * 256) - 128;
   if (element === 'f16') return Math.max(-60_000, Math.min(60_000, value));
@@ -83,7 +83,7 @@ interface Case {
 }
 
 /** Scores of every row against the reference. */
-function compareScores(element: Element, metric: Metric, { seed, dim, rows, flavour, queryFlavour }: Case): void {
+function compareScores(element: PlainElement, metric: Metric, { seed, dim, rows, flavour, queryFlavour }: Case): void {
   const random = randomOf(seed);
   const codes = { scale: 0.001 + random(), origin: random() * 20 - 10 };
   const values = Float32Array.from({ length: rows * dim }, () => stored(element, component(flavour, random), random));

@@ -7,6 +7,8 @@ import { align16, align64, type ScratchLayout, scratchLayout } from '../../vecto
 
 export const LIVE = 0xffff_ffff;
 
+export type { PlainElement };
+
 export interface Segment {
   readonly memory: WebAssembly.Memory;
   readonly kernels: Kernels;
@@ -22,8 +24,8 @@ export interface Segment {
 }
 
 /** A segment with `bytes` of room beside marks and scratch. */
-export function makeSegment(rows: number, dimMax: number, bytes: number, expired: () => boolean = () => false): Segment {
-  const scratch = scratchLayout(rows, dimMax);
+export function makeSegment(rows: number, dimMax: number, bytes: number, expired: () => boolean = () => false, queryBytes = 0): Segment {
+  const scratch = scratchLayout(rows, dimMax, 0, queryBytes);
   let at = 1024;
   const take = (size: number): number => {
     const offset = at;
@@ -48,9 +50,10 @@ export function makeSegment(rows: number, dimMax: number, bytes: number, expired
   return { memory, kernels, scratch, slot, rows, deletedAt, everything: { deletedAt: deletedAtOffset, seq: 1, bits: 0 }, admit, take };
 }
 
-const ELEMENT_BYTES: Record<Element, number> = { f32: 4, f16: 2, bf16: 2, u8: 1, i8: 1, code: 1 };
+type PlainElement = Exclude<Element, 'levels' | 'product'>;
+const ELEMENT_BYTES: Record<PlainElement, number> = { f32: 4, f16: 2, bf16: 2, u8: 1, i8: 1, code: 1 };
 
-export function matrixBytes(element: Element, rows: number, dim: number): number {
+export function matrixBytes(element: PlainElement, rows: number, dim: number): number {
   return align16(dim * ELEMENT_BYTES[element]) * rows + 64;
 }
 
@@ -60,7 +63,7 @@ export function matrixBytes(element: Element, rows: number, dim: number): number
  */
 export function storeRows(
   segment: Segment,
-  element: Element,
+  element: PlainElement,
   metric: Metric,
   values: Float32Array,
   dim: number,

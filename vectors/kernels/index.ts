@@ -2,6 +2,7 @@
 
 export { countAdmitted, listAdmitted, setAdmission } from './admission';
 export { maxSim } from './maxsim';
+export { fillTables, nearestCentroids } from './quantized';
 export { gather, rescore, scan } from './scan';
 export { lastTouched, setMatrix, takeScored } from './score';
 export { setGraph, setWalkScratch, walk } from './walk';

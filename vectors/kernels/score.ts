@@ -4,14 +4,21 @@
  */
 
 import { addCodes, addPart, decodePart, partsOf, sumsOf, tidyScores } from './lanes';
+import { scoreBits, scoreHalfBytes, scoreProduct } from './quantized';
 
-/** Kinds of kernels: 3 * element + metric, elements f32, f16, bf16, u8, i8, code; and `code` with a far query under L2. */
+/** Kinds of kernels: 3 * element + metric, elements f32, f16, bf16, u8, i8, code; `code` with a far query under L2; quantized rows. */
 const CODE_L2_FAR: i32 = 18;
+const BITS_2: i32 = 19;
+const BITS_4: i32 = 20;
+const BITS_8: i32 = 21;
+const HALF_BYTES_DOT: i32 = 22;
+const HALF_BYTES_L1: i32 = 23;
+const PRODUCT: i32 = 24;
 
 let kind: i32 = 0;
 let matrixOffset: usize = 0;
 let matrixStride: usize = 0;
-/** Bytes of a row that count: a multiple of 16. */
+/** Bytes of a row that count: a multiple of 16; of quantized rows: those of the codes. */
 let rowBytes: usize = 0;
 let query: usize = 0;
 /** Codes: score = factor * sum + constant; with a far query factor * sum of squares + cross * sum of products + constant. */
@@ -75,6 +82,12 @@ export function scoreRows(rows: usize, count: u32, out: usize): void {
     case 16: return scoreCodes<u16>(rows, end, out);
     case 17: return scoreCodes<u32>(rows, end, out);
     case CODE_L2_FAR: return scoreFarCodes(rows, end, out);
+    case BITS_2: return scoreBits<u8>(rows, end, out, matrixOffset, matrixStride, rowBytes, query, factor, cross, constant);
+    case BITS_4: return scoreBits<u16>(rows, end, out, matrixOffset, matrixStride, rowBytes, query, factor, cross, constant);
+    case BITS_8: return scoreBits<u32>(rows, end, out, matrixOffset, matrixStride, rowBytes, query, factor, cross, constant);
+    case HALF_BYTES_DOT: return scoreHalfBytes<u8>(rows, end, out, matrixOffset, matrixStride, rowBytes, query, factor, cross, constant);
+    case HALF_BYTES_L1: return scoreHalfBytes<u32>(rows, end, out, matrixOffset, matrixStride, rowBytes, query, factor, cross, constant);
+    case PRODUCT: return scoreProduct(rows, end, out, matrixOffset, matrixStride, rowBytes, query);
     default: unreachable();
   }
 }
