@@ -47,6 +47,20 @@ export function chooseCodes(values: Float32Array): Codes {
 }
 
 /**
+ * Scale and origin that code the middle `quantile` of components like these (0.5..1) and clip what lies beyond at either end.
+ * Null: as `chooseCodes`. Whole numbers within a range of 255 are never clipped. values: as in `chooseCodes`.
+ */
+export function quantileCodes(values: Float32Array, quantile: number | null): Codes {
+  const lossless = quantile === null ? null : losslessCodes(values);
+  if (quantile === null) return chooseCodes(values);
+  if (lossless) return lossless;
+  const sorted = sortedSample(values);
+  if (sorted.length === 0) return { scale: 1, origin: 0 };
+  const skip = Math.min((sorted.length - 1) >>> 1, Math.round((sorted.length * (1 - quantile)) / 2));
+  return codesOf(sorted[skip] as number, sorted[sorted.length - 1 - skip] as number);
+}
+
+/**
  * Writes the codes of rows to `out` from byte `outOffset`, each row padded with zeros to `strideBytes`.
  * values: Float32Array [n, dim]. Components outside the range get the nearest code; NaN gets code 0.
  * Returns whether every component is exactly what its code stands for.

@@ -12,8 +12,9 @@
  *    scans no more than that. A build takes all rows without a graph, and folds in sealed segments from the smallest
  *    up while each is at most twice what the build has gathered. So a point's segment grows by half or more
  *    each time the point is built again: O(log n) builds per point.
- * 4. *reindex*: a sealed segment with a graph that was built with other settings (`m`, `ef_construct`) than the collection
- *    has now is built again, at once and alone; not while indexing is off (threshold 0).
+ * 4. *reindex*: a sealed segment whose graph was built with other settings (`m`, `ef_construct`), or whose codes were made
+ *    by another quantization, than the collection has now is built again, at once and alone; not while indexing is off
+ *    (threshold 0).
  * 5. *vacuum*: a segment of `vacuum_min_vector_number` rows or more, `deleted_threshold` of them deleted.
  * 6. *seal*: full appendable segments that are not to be indexed (threshold 0, or not reached) become sealed
  *    segments without a graph, so that LMDB stays small.
@@ -29,6 +30,7 @@
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { vectorsByName } from '../../protocols/model/collection.js';
+import { quantizationSetting } from '../../storage/build/quantization-settings.js';
 import { graphSettings } from '../../storage/build/graph-settings.js';
 import type { ReplicaStats, SegmentStats } from '../../storage/engine/messages.js';
 
@@ -159,7 +161,7 @@ function planIndexing(world: World): OptimizationPlan | undefined {
 
 function planReindex(world: World): OptimizationPlan | undefined {
   if (world.building || world.threshold === 0) return undefined;
-  const outdated = world.free.find((segment) => hasOutdatedGraph(segment, world.config));
+  const outdated = world.free.find((segment) => hasOutdatedGraph(segment, world.config) || hasOutdatedCodes(segment, world.config));
   return outdated && buildOf('reindex', [outdated], world);
 }
 
@@ -174,6 +176,15 @@ function hasOutdatedGraph(segment: SegmentStats, config: CollectionConfig): bool
   return segment.graphs.some(({ name, m, efConstruct }) => {
     const wanted = graphSettings(config, name);
     return m !== wanted.m || efConstruct !== wanted.efConstruct;
+  });
+}
+
+function hasOutdatedCodes(segment: SegmentStats, config: CollectionConfig): boolean {
+  if (segment.kind === 'appendable') return false;
+  return [...vectorsByName(config.params.vectors).keys()].some((name) => {
+    const wanted = quantizationSetting(config, name);
+    const made = segment.quantized.find((vector) => vector.name === name)?.setting;
+    return made !== (wanted === null ? undefined : JSON.stringify(wanted));
   });
 }
 

@@ -27,6 +27,8 @@ import type { BuildControl } from './control.js';
 import { copyRagged, countItems } from './copy-ragged.js';
 import { graphSettings } from './graph-settings.js';
 import { presentRows } from './matrix.js';
+import { quantizationSetting, reservedCodes } from './quantization-settings.js';
+import { quantizeVector } from './quantize-vector.js';
 import type { PayloadSource } from './payload-source.js';
 import { reorderRows } from './reorder.js';
 import { type Selection, selectRows } from './select-rows.js';
@@ -112,11 +114,12 @@ function makeDraft(job: BuildJob, selection: Selection): Draft {
 function reservedPlan(job: BuildJob, plan: VectorPlan, rows: number): VectorPlan {
   const settings = graphSettings(job.spec.config, plan.name);
   const { m } = settings;
+  const quantization = quantizationSetting(job.spec.config, plan.name);
   const graph = { ...settings, m0: 2 * m, entryRow: 0, maxLevel: 0, upperWords: upperWordsMax(rows, m) };
   return {
     ...plan,
-    // Components of one byte are their own codes.
-    codes: plan.element === 'u8' ? null : { scale: 1, origin: 0, exact: false },
+    codes: reservedCodes(plan, quantization),
+    ...(quantization === null ? {} : { quantization }),
     graph: job.withGraph && m > 0 && rows > 0 ? graph : null,
   };
 }
@@ -172,7 +175,7 @@ async function buildVectors(
     }
     await copyVector(draft, planned, job.sources, selection, control);
     const present = presentRows(draft.memory, planned, draft.rows);
-    const coded = await encodeVector(draft, planned, present, control);
+    const coded = await codedVector(draft, planned, present, control);
     if (coded.graph === null) {
       vectors.push(coded);
       continue;
@@ -184,11 +187,21 @@ async function buildVectors(
       threads: job.threads,
       file: path.join(folder, `usearch.${vectors.length}`),
     };
-    const { vector, report } = await linkVector(draft, coded, isWalked(params) ? present : NO_ROWS, task, control);
-    vectors.push(vector);
+    const { vector, report } = await linkVector(draft, guideOf(coded), isWalked(params) ? present : NO_ROWS, task, control);
+    // Codes that were asked for stay, whatever a walk on them finds.
+    vectors.push(coded.quantization === null ? vector : { ...vector, codes: coded.codes });
     graphs.push(report);
   }
   return { vectors, graphs };
+}
+
+function codedVector(draft: Draft, vector: VectorLayout, present: Uint32Array, control: BuildControl): Promise<VectorLayout> {
+  return vector.quantization === null ? encodeVector(draft, vector, present, control) : quantizeVector(draft, vector, present, control);
+}
+
+/** What a graph is built and checked with: 8-bit codes, or, where codes are others, the originals. */
+function guideOf(coded: VectorLayout): VectorLayout {
+  return coded.codes?.spec ? { ...coded, codes: null } : coded;
 }
 
 /** Reorders the rows along the first graph that links most of them; without any they stay as they were taken. */
@@ -245,7 +258,7 @@ function readPayloadBytes(folder: string): SharedArrayBuffer {
 
 /** A finished layout as the segment's description keeps it. */
 function planOf(vector: VectorLayout, config: CollectionConfig): VectorPlan {
-  const { kind, name, dim, element, ragged, codes, graph } = vector;
+  const { kind, name, dim, element, ragged, codes, quantization, graph } = vector;
   return {
     kind,
     name,
@@ -253,7 +266,8 @@ function planOf(vector: VectorLayout, config: CollectionConfig): VectorPlan {
     distance: vectorsByName(config.params.vectors).get(name)?.distance ?? 'Dot',
     element,
     itemCapacity: ragged?.itemCapacity ?? 0,
-    codes: codes && { scale: codes.scale, origin: codes.origin, exact: codes.exact },
+    codes: codes && { scale: codes.scale, origin: codes.origin, exact: codes.exact, ...(codes.spec === null ? {} : { spec: codes.spec }) },
+    ...(quantization === null ? {} : { quantization }),
     graph: graph && {
       m: graph.m,
       m0: graph.m0,

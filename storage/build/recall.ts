@@ -1,6 +1,7 @@
 /** Recall of a finished graph on a sample of its own rows, measured as readers walk it: on codes, rescored with the originals. */
 
 import type { Kernels, Matrix } from '../../vectors/kernel-api.js';
+import { codeMatrix } from '../segment/code-matrix.js';
 import { instantiateKernels } from '../../vectors/kernels.js';
 import { residentOffset, type SegmentLayout, type VectorLayout } from '../segment/layout.js';
 import { readFloats, spreadRows } from './matrix.js';
@@ -52,9 +53,8 @@ export function originalsMatrix(vector: VectorLayout): Matrix {
 }
 
 /** The matrix a walk scores: codes where there are some. */
-export function walkMatrix(vector: VectorLayout): Matrix {
-  if (vector.codes === null) return originalsMatrix(vector);
-  return { element: 'code', metric: vector.metric, dim: vector.dim, ...vector.codes };
+export function walkMatrix(memory: WebAssembly.Memory, vector: VectorLayout): Matrix {
+  return vector.codes === null ? originalsMatrix(vector) : codeMatrix(memory, vector, vector.codes);
 }
 
 function countFound(kernels: Kernels, subject: RecallSubject, query: Float32Array, ef: number): { expected: number; found: number } {
@@ -70,7 +70,7 @@ function countFound(kernels: Kernels, subject: RecallSubject, query: Float32Arra
   const expected = exact.count;
   if (expected === 0) return { expected: 0, found: 0 };
   const bound = exact.scores[expected - 1] as number;
-  const matrix = walkMatrix(vector);
+  const matrix = walkMatrix(subject.memory, vector);
   kernels.setQuery(slot, matrix, query);
   const walked = kernels.walk(slot, matrix, vector.graph, admission, { ef, k: ef, rows, narrow: false });
   const { scores } = kernels.rescore(slot, originals, walked, k);

@@ -152,6 +152,8 @@ export interface SegmentStats {
   readonly building: boolean;
   /** What each graph was built with, by the vector's name. */
   readonly graphs: readonly { readonly name: string; readonly m: number; readonly efConstruct: number }[];
+  /** The quantization each vector's codes were made by, as text, by the vector's name; others have none. Empty for appendable segments. */
+  readonly quantized: readonly { readonly name: string; readonly setting: string }[];
   /** Live rows × vectors with a graph or an inverted index. */
   readonly indexedVectors: number;
   /** Payload fields that have a schema but no index file here yet. */

@@ -21,6 +21,7 @@ import { openReplicaView, type ReplicaView } from '../replica/reader-view.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
 import { findRow, idColumns, lowerBound, rowAtPosition } from '../segment/ids.js';
 import { openFieldIndex } from '../segment/index/open.js';
+import { codeMatrix } from '../segment/code-matrix.js';
 import { residentOffset, type VectorLayout } from '../segment/layout.js';
 import { closeSegmentFiles, readPayloadText } from '../segment/payload-file.js';
 import { itemOffsets } from '../segment/ragged.js';
@@ -382,10 +383,7 @@ function vectorReader(memory: WebAssembly.Memory, capacity: number, layout: Vect
   return {
     layout,
     original: offset === null || kind === 'sparse' ? null : { element, metric, offset, stride, dim },
-    codes:
-      codes === null
-        ? null
-        : { element: 'code', metric, offset: codes.offset, stride: codes.stride, dim, scale: codes.scale, origin: codes.origin },
+    codes: codes && codeMatrix(memory, layout, codes),
     graph,
     presence: new Uint32Array(memory.buffer, layout.presence, Math.ceil(capacity / 32)),
     items: raggedItems(memory, capacity, layout),

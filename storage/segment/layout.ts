@@ -4,18 +4,27 @@
  * so that views on it stay valid. The layout is a plain value that travels with the memory.
  */
 
-import type { Distance } from '../../protocols/model/collection.js';
+import type { Distance, QuantizationConfig } from '../../protocols/model/collection.js';
+import { type CodeSpec, codeShape } from '../../vectors/quantizers/spec.js';
 import { align16, align64, type ScratchLayout, scratchLayout } from '../../vectors/scratch.js';
 
 /** How rows are compared: cosine vectors are stored normalized and compared by dot. */
 export type Metric = 'dot' | 'l2' | 'l1';
 export type ElementType = 'f32' | 'f16' | 'u8';
 
-/** 8-bit codes: component = scale * code + origin. One scale for all components, so that the integer kernels serve every metric. */
+/**
+ * Codes of a vector's rows: what walks score. Without `spec` 8-bit ones, component = scale * code + origin: one scale for all
+ * components, so that the integer kernels serve every metric.
+ */
 export interface CodesLayout {
   readonly offset: number;
-  /** Bytes per row: dim padded to 16. */
+  /** Bytes per row; of 8-bit codes: dim padded to 16. */
   readonly stride: number;
+  /** Null: 8-bit codes. */
+  readonly spec: CodeSpec | null;
+  /** f32 numbers that all rows share, and how many bytes they take; none with 8-bit codes. */
+  readonly table: number;
+  readonly tableBytes: number;
   readonly scale: number;
   readonly origin: number;
   /** Every component is just what its code stands for (whole numbers within 255 of each other, say). */
@@ -83,6 +92,8 @@ export interface VectorLayout {
   /** u32 words, one bit per row: the row has this vector. */
   readonly presence: number;
   readonly codes: CodesLayout | null;
+  /** The quantization that the segment was built with; a collection with another one now has it built again. */
+  readonly quantization: QuantizationConfig | null;
   readonly graph: GraphLayout | null;
 }
 
@@ -119,7 +130,9 @@ export interface VectorPlan {
   readonly element: ElementType;
   /** Items there is room for; 0 for dense vectors, which have one a row. */
   readonly itemCapacity: number;
-  readonly codes: { readonly scale: number; readonly origin: number; readonly exact: boolean } | null;
+  readonly codes: { readonly scale: number; readonly origin: number; readonly exact: boolean; readonly spec?: CodeSpec } | null;
+  /** See `VectorLayout`; left out: null. */
+  readonly quantization?: QuantizationConfig;
   readonly graph: {
     readonly m: number;
     readonly m0: number;
@@ -171,7 +184,8 @@ export function segmentLayout(
   const dimMax = vectors.reduce((max, vector) => Math.max(max, vector.dim), 0);
   const files: ReadonlyMap<string, OriginalsFile> = options.files ?? new Map();
   const staged = vectors.reduce((max, vector) => (files.has(vector.name) ? Math.max(max, strideOf(vector)) : max), 0);
-  const scratch = scratchLayout(capacity, dimMax, staged);
+  const queryBytes = vectors.reduce((max, { codes, dim }) => (codes?.spec ? Math.max(max, codeShape(codes.spec, dim).queryBytes) : max), 0);
+  const scratch = scratchLayout(capacity, dimMax, staged, queryBytes);
   const scratchOffset = take(scratch.bytes * options.slots);
   const kinds = take(capacity);
   const ids = take(capacity * 16);
@@ -184,8 +198,7 @@ export function segmentLayout(
     const presence = take(Math.ceil(capacity / 32) * 4 + 16);
     const offset = file === null ? take((plan.kind === 'dense' ? capacity : plan.itemCapacity) * stride) : null;
     const ragged = plan.kind === 'dense' ? null : raggedLayout(plan, capacity, take);
-    const codeStride = align16(plan.dim);
-    const codes = plan.codes ? { offset: take(capacity * codeStride), stride: codeStride, ...plan.codes } : null;
+    const codes = plan.codes && codesLayout(plan, plan.codes, capacity, take);
     const graph = plan.graph
       ? {
           level0: take(capacity * (1 + plan.graph.m0) * 4),
@@ -211,6 +224,7 @@ export function segmentLayout(
       file,
       presence,
       codes,
+      quantization: plan.quantization ?? null,
       graph,
     };
   });
@@ -227,6 +241,19 @@ export function segmentLayout(
     vectors: laid,
     bytes: at,
   };
+}
+
+/** Kernels read codes in steps that may end behind the last row, but never 64 bytes behind it. */
+const CODE_SLACK_BYTES = 64;
+
+function codesLayout({ dim }: VectorPlan, codes: NonNullable<VectorPlan['codes']>, capacity: number, take: (bytes: number) => number): CodesLayout {
+  const { scale, origin, exact, spec } = codes;
+  if (spec === undefined) {
+    const stride = align16(dim);
+    return { offset: take(capacity * stride), stride, spec: null, table: 0, tableBytes: 0, scale, origin, exact };
+  }
+  const { stride, tableBytes } = codeShape(spec, dim);
+  return { offset: take(capacity * stride + CODE_SLACK_BYTES), stride, spec, table: take(tableBytes), tableBytes, scale, origin, exact };
 }
 
 function raggedLayout({ kind, itemCapacity }: VectorPlan, capacity: number, take: (bytes: number) => number): RaggedLayout {

@@ -9,7 +9,7 @@
  * |   multivector      | presence, offsets, vectors      |              |
  * |   sparse           | presence, offsets, indices, values |           |
  * | `payload`          | data, offsets                   | the segment cannot be read |
- * | `codes.<n>`        | codes                           | loads without, built again from the vectors |
+ * | `codes.<n>`        | codes; table, where quantized   | loads without, built again from the vectors |
  * | `graph.<n>`        | level0, upperIndex, upper       | loads without, built again from the vectors |
  * | `sparse.<n>`       | index                           | loads without, built again from the vectors |
  * | `index.<field>`    | index                           | loads without, built again from the payloads |
@@ -228,7 +228,10 @@ function memorySections(memory: WebAssembly.Memory, layout: SegmentLayout, rows:
     },
     vectors: layout.vectors.map((vector) => ({
       vectors: { presence: part(vector.presence, Math.ceil(rows / 32) * 4), ...originals(vector, rows, part) },
-      codes: vector.codes && { codes: part(vector.codes.offset, rows * vector.codes.stride) },
+      codes: vector.codes && {
+        codes: part(vector.codes.offset, rows * vector.codes.stride),
+        ...(vector.codes.spec === null ? {} : { table: part(vector.codes.table, vector.codes.tableBytes) }),
+      },
       graph: vector.graph && {
         level0: part(vector.graph.level0, rows * (1 + vector.graph.m0) * 4),
         upperIndex: part(vector.graph.upperIndex, rows * 4),

@@ -1,0 +1,96 @@
+/** Codes of a new segment's vector as its collection's quantization asks for them. */
+
+import { encodeCodes, quantileCodes } from '../../vectors/quantize.js';
+import { LevelCoder, type LevelSpec, trainLevels } from '../../vectors/quantizers/levels.js';
+import { ProductCoder, TRAINING_ROWS } from '../../vectors/quantizers/product.js';
+import { codeTable } from '../segment/code-matrix.js';
+import type { CodesLayout, VectorLayout } from '../segment/layout.js';
+import type { Draft } from './build-vectors.js';
+import type { BuildControl } from './control.js';
+import { readFloatRange, readFloats, spreadRows } from './matrix.js';
+
+/** Rows whose means, deviations and quantiles stand for those of all. */
+const SAMPLE_ROWS = 4096;
+/** Rows coded between two looks at whether the build goes on. */
+const BATCH_ROWS = 2048;
+
+/** Writes the codes; the layout with their scale and origin. present: rows with the vector. */
+export async function quantizeVector(
+  draft: Draft,
+  vector: VectorLayout,
+  present: Uint32Array,
+  control: BuildControl,
+): Promise<VectorLayout> {
+  const { codes } = vector;
+  if (codes === null || present.length === 0) return vector;
+  control.progress('quantizing', 0, draft.rows);
+  const { spec } = codes;
+  if (spec === null) return quantizeScalar(draft, vector, codes, present, control);
+  if (spec.kind === 'product') await quantizeProduct(draft, vector, codes, spec.partDim, present, control);
+  else await quantizeLevels(draft, vector, codes, spec, present, control);
+  return vector;
+}
+
+async function quantizeScalar(
+  draft: Draft,
+  vector: VectorLayout,
+  room: CodesLayout,
+  present: Uint32Array,
+  control: BuildControl,
+): Promise<VectorLayout> {
+  const setting = vector.quantization;
+  const quantile = setting !== null && 'scalar' in setting ? (setting.scalar.quantile ?? null) : null;
+  const codes = { ...room, ...quantileCodes(readFloats(draft.memory, vector, spreadRows(present, SAMPLE_ROWS)), quantile) };
+  const out = new Uint8Array(draft.memory.buffer);
+  let exact = true;
+  await eachBatch(draft, vector, control, (values, row) => {
+    exact = encodeCodes(values, vector.dim, codes.stride, codes, out, codes.offset + row * codes.stride) && exact;
+  });
+  return { ...vector, codes: { ...codes, exact } };
+}
+
+async function quantizeProduct(
+  draft: Draft,
+  vector: VectorLayout,
+  codes: CodesLayout,
+  partDim: number,
+  present: Uint32Array,
+  control: BuildControl,
+): Promise<void> {
+  const coder = new ProductCoder(partDim, vector.dim, codeTable(draft.memory, codes));
+  await coder.train(readFloats(draft.memory, vector, spreadRows(present, TRAINING_ROWS)), () => control.checkpoint());
+  const out = new Uint8Array(draft.memory.buffer);
+  await eachBatch(draft, vector, control, (values, row) => coder.encode(values, out, codes.offset + row * codes.stride, codes.stride));
+}
+
+async function quantizeLevels(
+  draft: Draft,
+  vector: VectorLayout,
+  codes: CodesLayout,
+  spec: LevelSpec,
+  present: Uint32Array,
+  control: BuildControl,
+): Promise<void> {
+  const { dim, metric } = vector;
+  const table = codeTable(draft.memory, codes);
+  trainLevels(spec, metric, readFloats(draft.memory, vector, spreadRows(present, SAMPLE_ROWS)), dim, table);
+  const coder = new LevelCoder(spec, metric, dim, table);
+  const out = new Uint8Array(draft.memory.buffer);
+  await eachBatch(draft, vector, control, (values, first) => {
+    for (let from = 0, at = codes.offset + first * codes.stride; from < values.length; from += dim, at += codes.stride)
+      coder.encode(values.subarray(from, from + dim), out.subarray(at, at + codes.stride));
+  });
+}
+
+async function eachBatch(
+  draft: Draft,
+  vector: VectorLayout,
+  control: BuildControl,
+  encode: (values: Float32Array, row: number) => void,
+): Promise<void> {
+  for (let row = 0; row < draft.rows; row += BATCH_ROWS) {
+    encode(readFloatRange(draft.memory, vector, row, Math.min(BATCH_ROWS, draft.rows - row)), row);
+    control.progress('quantizing', row, draft.rows);
+    await control.checkpoint();
+  }
+}

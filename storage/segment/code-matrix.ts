@@ -1,0 +1,19 @@
+/** The codes of a vector, as kernels see them. */
+
+import type { Matrix } from '../../vectors/kernel-api.js';
+import { LevelCoder } from '../../vectors/quantizers/levels.js';
+import type { CodesLayout, VectorLayout } from './layout.js';
+
+/** codes: of the layout, not null. What codes queries is made here: once for each thread. */
+export function codeMatrix(memory: WebAssembly.Memory, { metric, dim }: VectorLayout, codes: CodesLayout): Matrix {
+  const { spec, offset, stride } = codes;
+  const rows = { metric, dim, offset, stride };
+  if (spec === null) return { ...rows, element: 'code', scale: codes.scale, origin: codes.origin };
+  if (spec.kind === 'product') return { ...rows, element: 'product', product: { codebook: codes.table, partDim: spec.partDim } };
+  return { ...rows, element: 'levels', levels: new LevelCoder(spec, metric, dim, codeTable(memory, codes)) };
+}
+
+/** Numbers that all codes share: Float32Array [tableBytes / 4]. */
+export function codeTable(memory: WebAssembly.Memory, { table, tableBytes }: CodesLayout): Float32Array {
+  return new Float32Array(memory.buffer, table, tableBytes / 4);
+}
