@@ -21,7 +21,8 @@ export interface SegmentFacts {
   /** Live rows that pass the filter; null without a filter. */
   readonly admitted: number | null;
   readonly hasGraph: boolean;
-  readonly hasCodes: boolean;
+  /** Null: none, or they are to be left alone. */
+  readonly codes: CodeFacts | null;
   /** Asked for by the query: originals only, every row. */
   readonly exact: boolean;
   /** Asked for by the query: leave out large segments that have no graph. */
@@ -43,9 +44,23 @@ export interface SegmentFacts {
   readonly m0: number;
 }
 
+/** What planning needs to know of a segment's codes, and of how they are to be used. */
+export interface CodeFacts {
+  /** Of a row. */
+  readonly bytes: number;
+  /** Whether the best rows are scored anew with the originals. */
+  readonly rescore: boolean;
+  /** Candidates for each wanted result before that, as asked for; null: as many as suit the codes. */
+  readonly oversampling: number | null;
+  /** They misplace many rows, as codes of two bits or less do. */
+  readonly coarse: boolean;
+}
+
 interface Scored {
-  /** Score the 8-bit codes first, and the best `keep` rows anew with the originals. */
+  /** Score the codes first. */
   readonly useCodes: boolean;
+  /** Then score the best `keep` rows anew with the originals; false without codes. */
+  readonly rescore: boolean;
   /** Rows to keep of the first pass; k without codes. */
   readonly keep: number;
   readonly why: string;
@@ -87,8 +102,8 @@ export function planSegment(facts: SegmentFacts): SegmentPlan {
   if (facts.indexedOnly && !facts.hasGraph && isLarge(facts))
     return { kind: 'none', why: 'indexed_only, and the segment has no graph yet' };
   if (facts.exact) return exhaustive(facts, wanted, false, 'exact search asked for');
-  if (!facts.hasGraph) return exhaustive(facts, wanted, facts.hasCodes, 'no graph');
-  if (wanted <= facts.k * 2) return exhaustive(facts, wanted, facts.hasCodes, 'most of the rows are wanted');
+  if (!facts.hasGraph) return exhaustive(facts, wanted, facts.codes !== null, 'no graph');
+  if (wanted <= askedFor(facts) * 2) return exhaustive(facts, wanted, facts.codes !== null, 'most of the rows are wanted');
   return cheaper(facts, wanted);
 }
 
@@ -106,21 +121,26 @@ export function explain(plan: SegmentPlan): string {
 }
 
 function scoring(plan: Scored): string {
-  return plan.useCodes ? `on codes, best ${plan.keep} rescored` : `on originals, best ${plan.keep}`;
+  return `on ${plan.useCodes ? 'codes' : 'originals'}, best ${plan.keep}${plan.rescore ? ' rescored' : ''}`;
 }
 
 function exhaustive(facts: SegmentFacts, wanted: number, useCodes: boolean, why: string): SegmentPlan {
   // Codes don't pay when nearly every row would be scored anew.
-  const coded = useCodes && wanted > keepOf(facts.k) * 4;
+  const codes = useCodes && wanted > keepOf(facts, facts.codes) * 4 ? facts.codes : null;
   const kind = facts.admitted === null || wanted > facts.rows * SCAN_ABOVE ? 'scan' : 'gather';
-  return { kind, useCodes: coded, keep: coded ? keepOf(facts.k) : facts.k, why };
+  return { kind, ...scored(codes, keepOf(facts, codes)), why };
+}
+
+function scored(codes: CodeFacts | null, keep: number): Omit<Scored, 'why'> {
+  return { useCodes: codes !== null, rescore: codes?.rescore === true, keep };
 }
 
 function cheaper(facts: SegmentFacts, wanted: number): SegmentPlan {
   const selectivity = facts.admitted === null ? 1 : wanted / facts.live;
   const narrow = selectivity < NARROW_BELOW;
-  const ef = Math.max(facts.hnswEf ?? facts.efDefault, facts.k);
-  const plain = exhaustive(facts, wanted, facts.hasCodes, '');
+  const { codes } = facts;
+  const ef = Math.max(facts.hnswEf ?? facts.efDefault, askedFor(facts));
+  const plain = exhaustive(facts, wanted, codes !== null, '');
   const exhaustiveNs = exhaustiveCost(facts, wanted, plain);
   const walkNs = walkCost(facts, ef, selectivity, narrow);
   const size = kilobytes(wanted, facts);
@@ -129,26 +149,36 @@ function cheaper(facts: SegmentFacts, wanted: number): SegmentPlan {
   }
   const costs = `walk ${micros(walkNs)}, ${plain.kind} ${micros(exhaustiveNs)}, ${percent(selectivity)} of ${facts.live} rows admitted`;
   if (exhaustiveNs * WALK_ADVANTAGE <= walkNs) return { ...plain, why: costs };
-  const keep = facts.hasCodes ? Math.min(ef, keepOf(facts.k)) : facts.k;
-  return { kind: 'walk', ef, narrow, useCodes: facts.hasCodes, keep, fallback: plain.kind === 'scan' ? 'scan' : 'gather', why: costs };
+  const keep = Math.min(ef, keepOf(facts, codes));
+  return { kind: 'walk', ef, narrow, ...scored(codes, keep), fallback: plain.kind === 'scan' ? 'scan' : 'gather', why: costs };
 }
 
 function exhaustiveCost(facts: SegmentFacts, wanted: number, plan: SegmentPlan): number {
-  const bytes = plan.kind !== 'none' && plan.useCodes ? facts.dim : vectorBytes(facts);
+  const bytes = plan.kind !== 'none' && plan.useCodes && facts.codes ? facts.codes.bytes : vectorBytes(facts);
   return plan.kind === 'scan' ? facts.rows + wanted * (6 + 0.125 * bytes) : wanted * (20 + 0.14 * bytes);
 }
 
 function walkCost(facts: SegmentFacts, ef: number, selectivity: number, narrow: boolean): number {
-  const bytes = facts.hasCodes ? facts.dim : vectorBytes(facts);
+  const bytes = facts.codes?.bytes ?? vectorBytes(facts);
   const perRow = 110 + 0.12 * bytes;
   const scored = ef * facts.m0 * FRESH_NEIGHBOURS;
   if (!narrow) return Math.min(scored / selectivity, facts.live) * perRow;
   return Math.min(scored, facts.live * selectivity) * perRow + ef * facts.m0 * facts.m0 * TWO_HOP_TEST_NS;
 }
 
-/** Candidates that are scored anew for k results: codes misplace few, so twice as many and some are plenty. */
-function keepOf(k: number): number {
-  return k * 2 + 16;
+/**
+ * Candidates that are scored anew for k results. 8-bit codes misplace few, so twice as many and some are plenty; coarse ones
+ * need twice that. Without codes, or without rescoring: k.
+ */
+function keepOf({ k, rows }: SegmentFacts, codes: CodeFacts | null): number {
+  if (codes === null || !codes.rescore) return k;
+  if (codes.oversampling !== null) return Math.max(k, Math.min(rows, Math.ceil(k * codes.oversampling)));
+  return codes.coarse ? k * 4 + 32 : k * 2 + 16;
+}
+
+/** Rows a walk has to find: the results, or the candidates for them where the request says how many. */
+function askedFor(facts: SegmentFacts): number {
+  return facts.codes === null || facts.codes.oversampling === null ? facts.k : keepOf(facts, facts.codes);
 }
 
 /** Larger than a segment may be without a graph. */

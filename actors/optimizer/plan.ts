@@ -30,8 +30,8 @@
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { vectorsByName } from '../../protocols/model/collection.js';
-import { quantizationSetting } from '../../storage/build/quantization-settings.js';
 import { graphSettings } from '../../storage/build/graph-settings.js';
+import { quantizationSetting } from '../../storage/build/quantization-settings.js';
 import type { ReplicaStats, SegmentStats } from '../../storage/engine/messages.js';
 
 export type BuildReason = 'indexing' | 'merge' | 'reindex' | 'vacuum' | 'repair' | 'fieldIndex' | 'seal';

@@ -9,6 +9,7 @@ import {
   type HnswConfig,
   isSingleVector,
   type OptimizersConfig,
+  type QuantizationConfig,
   type VectorParams,
   type VectorsConfig,
   type WalConfig,
@@ -16,6 +17,7 @@ import {
 import type { JsonValue, Payload } from '../model/payload.js';
 import { Fields, isObject, type JsonObject, wrongType } from './fields.js';
 import { forbiddenCharacter } from './parameters.js';
+import { decodeQuantization, decodeQuantizationChange } from './quantization.js';
 
 /** What a new collection gets for the options its request leaves out; from the node's settings. */
 export interface CollectionDefaults {
@@ -43,6 +45,7 @@ export interface CollectionChange {
   readonly vectors?: ReadonlyMap<string, VectorChange>;
   /** Names of sparse vectors to change. */
   readonly sparseVectors?: readonly string[];
+  readonly quantization?: QuantizationConfig | 'Disabled';
   readonly strictMode?: StrictMode;
   /** Keys to set; null removes one. */
   readonly metadata?: Payload;
@@ -50,6 +53,7 @@ export interface CollectionChange {
 
 export interface VectorChange {
   readonly hnsw?: Partial<HnswConfig>;
+  readonly quantization?: QuantizationConfig | 'Disabled';
   readonly onDisk?: boolean;
 }
 
@@ -77,7 +81,7 @@ export const BUILT_IN_DEFAULTS: CollectionDefaults = {
 };
 
 const DISTANCES = ['Cosine', 'Euclid', 'Dot', 'Manhattan'] as const satisfies readonly Distance[];
-const DATATYPES = ['float32', 'float16', 'uint8'] as const;
+const DATATYPES = ['float32', 'float16', 'uint8', 'turbo4'] as const;
 const SHARDING_METHODS = ['auto', 'custom'] as const;
 const VECTOR_SIZE_MAX = 65536;
 const VECTOR_NAME_LENGTH_MAX = 255;
@@ -115,7 +119,6 @@ export function decodeCreateCollection(body: JsonValue, defaults: CollectionDefa
   const wal = { ...defaults.wal, ...decodeWal(fields.nested('wal_config')) };
   const strictMode = mergeStrictMode(defaults.strictMode ?? undefined, decodeStrictMode(fields.nested('strict_mode_config')));
   const metadata = decodeMetadata(fields);
-  refuseQuantization(fields);
   refuseSparseVectors(fields);
   refuseUnavailable(params);
   return {
@@ -123,7 +126,7 @@ export function decodeCreateCollection(body: JsonValue, defaults: CollectionDefa
     hnsw_config: hnsw,
     optimizer_config: optimizers,
     wal_config: wal,
-    quantization_config: null,
+    quantization_config: decodeQuantization(fields) ?? null,
     ...(strictMode === undefined ? {} : { strict_mode_config: strictMode }),
     ...(metadata === undefined ? {} : { metadata }),
   };
@@ -147,7 +150,8 @@ export function decodeUpdateCollection(body: JsonValue): CollectionChange {
   if (strictMode !== undefined) change.strictMode = strictMode;
   const metadata = decodeMetadata(fields);
   if (metadata !== undefined) change.metadata = metadata;
-  refuseQuantizationChange(fields);
+  const quantization = decodeQuantizationChange(fields);
+  if (quantization !== undefined) change.quantization = quantization;
   return change;
 }
 
@@ -168,6 +172,7 @@ export function applyCollectionChange(config: CollectionConfig, change: Collecti
     params,
     hnsw_config: hnsw,
     optimizer_config: optimizers,
+    quantization_config: change.quantization === 'Disabled' ? null : (change.quantization ?? config.quantization_config),
     ...(strictMode === undefined ? {} : { strict_mode_config: strictMode }),
     ...(metadata === undefined ? {} : { metadata }),
   };
@@ -205,11 +210,14 @@ function decodeVector(fields: Fields, onDiskDefault: boolean | null): VectorPara
   const vector: VectorParams = { size, distance };
   const hnsw = fields.nested('hnsw_config');
   if (hnsw !== undefined) vector.hnsw_config = decodeHnsw(hnsw);
-  refuseQuantization(fields);
+  const quantization = decodeQuantization(fields);
+  if (quantization !== undefined) vector.quantization_config = quantization;
   if (fields.value('multivector_config') !== undefined) throw unavailable(fields.pathOf('multivector_config'), 'multivectors');
   const onDisk = fields.boolean('on_disk') ?? onDiskDefault;
   if (onDisk !== null) vector.on_disk = onDisk;
   const datatype = fields.word('datatype', DATATYPES);
+  if (datatype === 'turbo4')
+    throw unavailable(fields.pathOf('datatype'), 'originals of four bits; `quantization_config` has them beside originals');
   if (datatype !== undefined) vector.datatype = datatype;
   return vector;
 }
@@ -231,9 +239,10 @@ function decodeVectorChanges(fields: Fields): Map<string, VectorChange> {
     if (params === undefined) throw wrongType(fields.pathOf(name), null, 'changes of vector parameters');
     const hnsw = params.nested('hnsw_config');
     const onDisk = params.boolean('on_disk');
-    refuseQuantizationChange(params);
+    const quantization = decodeQuantizationChange(params);
     changes.set(name, {
       ...(hnsw === undefined ? {} : { hnsw: decodeHnsw(hnsw) }),
+      ...(quantization === undefined ? {} : { quantization }),
       ...(onDisk === undefined ? {} : { onDisk }),
     });
   }
@@ -257,6 +266,8 @@ function changeVectors(vectors: VectorsConfig, changes: CollectionChange['vector
 function changeVector(params: VectorParams, change: VectorChange): VectorParams {
   const changed = { ...params };
   if (change.hnsw !== undefined) changed.hnsw_config = { ...params.hnsw_config, ...change.hnsw };
+  if (change.quantization === 'Disabled') delete changed.quantization_config;
+  else if (change.quantization !== undefined) changed.quantization_config = change.quantization;
   if (change.onDisk !== undefined) changed.on_disk = change.onDisk;
   return changed;
 }
@@ -373,16 +384,6 @@ function mergeMetadata(current: Payload | undefined, change: Payload | undefined
 
 function refuseUnavailable(params: CollectionParams): void {
   if (params.sharding_method === 'custom') throw unavailable('sharding_method', 'custom sharding');
-}
-
-function refuseQuantization(fields: Fields): void {
-  if (fields.nested('quantization_config') !== undefined) throw unavailable(fields.pathOf('quantization_config'), 'quantization');
-}
-
-function refuseQuantizationChange(fields: Fields): void {
-  const value = fields.value('quantization_config');
-  if (value === undefined || value === 'Disabled') return;
-  refuseQuantization(fields);
 }
 
 function refuseSparseVectors(fields: Fields): void {

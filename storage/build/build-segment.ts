@@ -27,9 +27,9 @@ import type { BuildControl } from './control.js';
 import { copyRagged, countItems } from './copy-ragged.js';
 import { graphSettings } from './graph-settings.js';
 import { presentRows } from './matrix.js';
+import type { PayloadSource } from './payload-source.js';
 import { quantizationSetting, reservedCodes } from './quantization-settings.js';
 import { quantizeVector } from './quantize-vector.js';
-import type { PayloadSource } from './payload-source.js';
 import { reorderRows } from './reorder.js';
 import { type Selection, selectRows } from './select-rows.js';
 

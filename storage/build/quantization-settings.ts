@@ -1,8 +1,8 @@
 /** What the codes of a vector are made by, as a configuration comes to it. */
 
 import { type CollectionConfig, type QuantizationConfig, vectorsByName } from '../../protocols/model/collection.js';
-import { metricOf, type VectorPlan } from '../segment/layout.js';
 import { codeSpec } from '../../vectors/quantizers/spec.js';
+import { metricOf, type VectorPlan } from '../segment/layout.js';
 
 /**
  * Setting of a dense vector: its own, else that of the collection; null: none. Only what codes depend on, in one order, so that

@@ -1,8 +1,8 @@
 /** Recall of a finished graph on a sample of its own rows, measured as readers walk it: on codes, rescored with the originals. */
 
 import type { Kernels, Matrix } from '../../vectors/kernel-api.js';
-import { codeMatrix } from '../segment/code-matrix.js';
 import { instantiateKernels } from '../../vectors/kernels.js';
+import { codeMatrix } from '../segment/code-matrix.js';
 import { residentOffset, type SegmentLayout, type VectorLayout } from '../segment/layout.js';
 import { readFloats, spreadRows } from './matrix.js';
 

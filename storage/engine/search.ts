@@ -25,6 +25,7 @@ import { type Hit, hitOf } from './hit.js';
 
 import { nearestMulti, scoreMultiRows } from './multi-search.js';
 import { type FoundRow, putBits } from './points.js';
+import { codeFacts } from './quantized.js';
 import { hasVector, type ReplicaSnapshot, type SegmentView, type VectorReader } from './snapshot-view.js';
 import { nearestSparse, scoreSparseRows } from './sparse-search.js';
 import { comparedTerms, comparedValues, type DenseSpace, type VectorSpace, vectorSpace } from './vector-space.js';
@@ -96,7 +97,7 @@ function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task)
   if (plan.kind === 'none') return [];
   try {
     if (task.params.datatype === 'uint8' && task.params.distance === 'Cosine') return scanUint8Cosine(view, vector, task, bits, k);
-    return hits(view, task, runPlan(view, vector, task.values, plan, bits, k));
+    return hits(view, task, runPlan(view, vector, task.values, plan, bits, k), plan.useCodes && !plan.rescore);
   } catch (error) {
     if (error instanceof KernelExpired) throw timeLimit();
     throw error;
@@ -120,7 +121,7 @@ function factsOf(
     live: view.rows,
     admitted,
     hasGraph: vector.graph !== null,
-    hasCodes: vector.codes !== null,
+    codes: codeFacts(vector, params.quantization),
     exact: params.exact,
     indexedOnly: params.indexedOnly,
     hnswEf: params.hnswEf === 0 ? null : params.hnswEf,
@@ -147,9 +148,9 @@ function runPlan(
   const { codes, original } = vector;
   if (plan.useCodes && codes !== null) {
     kernels.setQuery(slot, codes, values);
-    if (codesDecide(vector, values)) return firstPass(run, vector, codes, plan, k, k);
+    if (!plan.rescore || codesDecide(vector, values)) return firstPass(run, vector, codes, plan, k, k);
     const first = firstPass(run, vector, codes, plan, Math.max(k, plan.keep), k);
-    // The query was set as codes and as float32; originals beside codes are never bytes.
+    // The query was set as codes and as float32.
     if (original !== null) return kernels.rescore(slot, original, first, k);
     return rankFiled(view.reader, vector.layout, first.rows.slice().sort(), k);
   }
@@ -206,19 +207,25 @@ function scan({ view, kernels, slot, admission }: Run, matrix: Matrix, keep: num
   return kernels.scan(slot, matrix, 0, view.rows, admission, keep);
 }
 
-function hits(view: SegmentView, task: Task, ranked: Ranked): Hit[] {
+/** coded: scores are those of the codes. */
+function hits(view: SegmentView, task: Task, ranked: Ranked, coded: boolean): Hit[] {
   const found: Hit[] = [];
   const { distance, datatype, size } = task.params;
-  const rounded = datatype === 'float16' && size <= HALF_SCORE_DIM_MAX;
+  const rounded = !coded && datatype === 'float16' && size <= HALF_SCORE_DIM_MAX;
   for (let i = 0; i < ranked.count; i++) {
     const row = ranked.rows[i] as number;
     if (isOwn(task, view, row)) continue;
     const score = rounded
       ? halfScore(distance, task.values, view.denseOf(task.search.using, row) as Float32Array)
-      : shownScore(distance, ranked.scores[i] as number);
+      : shownScore(distance, coded ? possible(distance, ranked.scores[i] as number) : (ranked.scores[i] as number));
     found.push(hitOf(view, row, score));
   }
   return found;
+}
+
+/** A score of codes, which are never quite right, as a distance can be: not below 0. */
+function possible(distance: Distance, raw: number): number {
+  return betterOf(distance) === 'smaller' ? Math.min(raw, 0) : raw;
 }
 
 function isOwn({ search: { own } }: Task, view: SegmentView, row: number): boolean {

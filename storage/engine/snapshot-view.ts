@@ -18,10 +18,10 @@ import type { Admission, Graph, Kernels, Matrix } from '../../vectors/kernel-api
 import { instantiateKernels } from '../../vectors/kernels.js';
 import { openSparseIndex, type SparseIndex } from '../../vectors/sparse/index.js';
 import { openReplicaView, type ReplicaView } from '../replica/reader-view.js';
+import { codeMatrix } from '../segment/code-matrix.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
 import { findRow, idColumns, lowerBound, rowAtPosition } from '../segment/ids.js';
 import { openFieldIndex } from '../segment/index/open.js';
-import { codeMatrix } from '../segment/code-matrix.js';
 import { residentOffset, type VectorLayout } from '../segment/layout.js';
 import { closeSegmentFiles, readPayloadText } from '../segment/payload-file.js';
 import { itemOffsets } from '../segment/ragged.js';

@@ -518,7 +518,9 @@ function segmentStats(segment: SegmentRows, fields: readonly ManifestField[]): S
     frozen: segment.room === 0,
     building: segment.building,
     graphs,
-    quantized: vectors.flatMap(({ name, quantization }) => (quantization === null ? [] : [{ name, setting: JSON.stringify(quantization) }])),
+    quantized: vectors.flatMap(({ name, quantization }) =>
+      quantization === null ? [] : [{ name, setting: JSON.stringify(quantization) }],
+    ),
     indexedVectors: live * (graphs.length + handle.sparseIndexes.length),
     missingFields: isAppendable
       ? []

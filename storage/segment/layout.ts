@@ -246,7 +246,12 @@ export function segmentLayout(
 /** Kernels read codes in steps that may end behind the last row, but never 64 bytes behind it. */
 const CODE_SLACK_BYTES = 64;
 
-function codesLayout({ dim }: VectorPlan, codes: NonNullable<VectorPlan['codes']>, capacity: number, take: (bytes: number) => number): CodesLayout {
+function codesLayout(
+  { dim }: VectorPlan,
+  codes: NonNullable<VectorPlan['codes']>,
+  capacity: number,
+  take: (bytes: number) => number,
+): CodesLayout {
   const { scale, origin, exact, spec } = codes;
   if (spec === undefined) {
     const stride = align16(dim);

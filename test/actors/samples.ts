@@ -44,6 +44,7 @@ export function sampleSegment(segment: Partial<SegmentStats> = {}): SegmentStats
     indexedVectors: 0,
     missingFields: [],
     graphs: [],
+    quantized: [],
     damagedFiles: [],
     ...segment,
   };
@@ -57,6 +58,7 @@ export function indexedSegment(segment: Partial<SegmentStats> = {}): SegmentStat
     vectorBytes: 80_000,
     frozen: true,
     graphs: [GRAPH],
+    quantized: [],
     indexedVectors: 5000,
     ...segment,
   });

@@ -1,15 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { explain, planSegment, type SegmentFacts } from '../../query/plan.js';
+import { type CodeFacts, explain, planSegment, type SegmentFacts } from '../../query/plan.js';
 import { seeded } from './property.js';
+
+/** 8-bit codes, as every segment has them. */
+const CODES: CodeFacts = { bytes: 784, rescore: true, oversampling: null, coarse: false };
+/** Half a byte a component. */
+const TURBO: CodeFacts = { ...CODES, bytes: 408 };
 
 const MNIST: SegmentFacts = {
   rows: 60_000,
   live: 60_000,
   admitted: null,
   hasGraph: true,
-  hasCodes: true,
+  codes: CODES,
   exact: false,
   indexedOnly: false,
   hnswEf: 64,
@@ -21,7 +26,7 @@ const MNIST: SegmentFacts = {
   element: 'f32',
   m0: 32,
 };
-const SMALL_VECTORS: SegmentFacts = { ...MNIST, rows: 200_000, live: 200_000, dim: 128 };
+const SMALL_VECTORS: SegmentFacts = { ...MNIST, rows: 200_000, live: 200_000, dim: 128, codes: { ...CODES, bytes: 128 } };
 
 /** Facts that differ from MNIST's, and the plan as text. */
 const PLANS: readonly [string, SegmentFacts, string][] = [
@@ -38,8 +43,38 @@ const PLANS: readonly [string, SegmentFacts, string][] = [
   ],
   [
     'no codes',
-    { ...MNIST, hasCodes: false },
+    { ...MNIST, codes: null },
     'walk ef 64, on originals, best 10, else scan: walk 697 µs, scan 23940 µs, 100 % of 60000 rows admitted',
+  ],
+  [
+    'quantized',
+    { ...MNIST, codes: TURBO },
+    'walk ef 64, on codes, best 36 rescored, else scan: walk 228 µs, scan 3480 µs, 100 % of 60000 rows admitted',
+  ],
+  [
+    'coarse codes',
+    { ...MNIST, codes: { ...TURBO, bytes: 108, coarse: true } },
+    'walk ef 64, on codes, best 64 rescored, else scan: walk 176 µs, scan 1230 µs, 100 % of 60000 rows admitted',
+  ],
+  [
+    'oversampling',
+    { ...MNIST, codes: { ...TURBO, oversampling: 2.05 } },
+    'walk ef 64, on codes, best 21 rescored, else scan: walk 228 µs, scan 3480 µs, 100 % of 60000 rows admitted',
+  ],
+  [
+    'oversampling beyond ef',
+    { ...MNIST, codes: { ...TURBO, oversampling: 20 } },
+    'walk ef 200, on codes, best 200 rescored, else scan: walk 712 µs, scan 3480 µs, 100 % of 60000 rows admitted',
+  ],
+  [
+    'oversampling beyond all rows',
+    { ...MNIST, codes: { ...TURBO, oversampling: 1e12 } },
+    'scan on originals, best 10: most of the rows are wanted',
+  ],
+  [
+    'no rescoring',
+    { ...MNIST, codes: { ...TURBO, rescore: false, oversampling: 3 } },
+    'walk ef 64, on codes, best 10, else scan: walk 228 µs, scan 3480 µs, 100 % of 60000 rows admitted',
   ],
   ['exact', { ...MNIST, exact: true }, 'scan on originals, best 10: exact search asked for'],
   ['exact, filtered', { ...MNIST, exact: true, admitted: 6000 }, 'gather on originals, best 10: exact search asked for'],
@@ -97,7 +132,14 @@ test('every plan keeps at least min(k, admitted) rows, and a walk names its exac
       deleted: fc.double({ min: 0, max: 1, noNaN: true }),
       admitted: fc.option(fc.double({ min: 0, max: 1, noNaN: true })),
       hasGraph: fc.boolean(),
-      hasCodes: fc.boolean(),
+      codes: fc.option(
+        fc.record({
+          bytes: fc.integer({ min: 4, max: 4096 }),
+          rescore: fc.boolean(),
+          oversampling: fc.option(fc.double({ min: 1, max: 1e9, noNaN: true })),
+          coarse: fc.boolean(),
+        }),
+      ),
       exact: fc.boolean(),
       hnswEf: fc.option(fc.nat(1000)),
       k: fc.nat(20_000),
@@ -128,7 +170,8 @@ test('every plan keeps at least min(k, admitted) rows, and a walk names its exac
       }
       assert.ok(plan.keep >= wanted);
       assert.ok(!one.exact || (plan.kind !== 'walk' && !plan.useCodes));
-      assert.ok(one.hasCodes || !plan.useCodes);
+      assert.ok(one.codes !== null || !plan.useCodes);
+      assert.ok(plan.rescore === (plan.useCodes && one.codes?.rescore === true));
       if (plan.kind === 'walk') assert.ok(plan.ef >= plan.keep && one.hasGraph);
       assert.ok(explain(plan).length > 0);
     }),

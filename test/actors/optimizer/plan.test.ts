@@ -47,6 +47,7 @@ function segment(id: number, rows: number, facts: Partial<SegmentStats> = {}): S
     indexedVectors: rows,
     missingFields: [],
     graphs: [{ name: '', m: 16, efConstruct: 100 }],
+    quantized: [],
     damagedFiles: [],
     ...facts,
   };

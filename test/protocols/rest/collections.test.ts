@@ -154,8 +154,7 @@ test('a wrong type is malformed, a value out of its range is invalid', () => {
 
 test('options of later releases are refused by name', () => {
   const cases: [unknown, RegExp][] = [
-    [{ quantization_config: { scalar: { type: 'int8' } } }, /`quantization_config`/],
-    [{ vectors: { ...VECTORS, quantization_config: { binary: {} } } }, /`vectors.quantization_config`/],
+    [{ vectors: { ...VECTORS, datatype: 'turbo4' } }, /`vectors.datatype`/],
     [{ vectors: { ...VECTORS, multivector_config: { comparator: 'max_sim' } } }, /`vectors.multivector_config`/],
     [{ sparse_vectors: { words: {} } }, /`sparse_vectors`/],
     [{ sharding_method: 'custom' }, /`sharding_method`/],
@@ -241,7 +240,8 @@ test('a change is checked like a creation', () => {
     [{ optimizers_config: { indexing_threshold: 'x' } }, 'malformedBody'],
     [{ vectors: { on_disk: true } }, 'malformedBody'],
     [{ quantization_config: 'disabled' }, 'malformedBody'],
-    [{ quantization_config: { scalar: { type: 'int8' } } }, 'unsupported'],
+    [{ quantization_config: { scalar: { type: 'int4' } } }, 'malformedBody'],
+    [{ vectors: { '': { quantization_config: { scalar: { type: 'int8', quantile: 2 } } } } }, 'invalidValue'],
   ];
   for (const [body, code] of cases) {
     assert.equal(
