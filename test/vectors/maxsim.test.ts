@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Element, KernelExpired, type Metric } from '../../vectors/kernel-api.js';
+import { KernelExpired, type Metric } from '../../vectors/kernel-api.js';
 import { referenceScore } from '../../vectors/reference.js';
 import { maxSimilarity, similarity } from '../../vectors/similarity.js';
-import { makeSegment, matrixBytes, randomOf, SEED, storeRows } from './segment.js';
+import { makeSegment, matrixBytes, type PlainElement, randomOf, SEED, storeRows } from './segment.js';
 
 const DIMS = [1, 2, 5, 16, 31, 96, 128];
 const DISTANCES = { dot: 'Dot', l2: 'Euclid', l1: 'Manhattan' } as const;
 
 /** Rows with these numbers of vectors; MaxSim of those listed, by the kernel and by hand. */
-function scores(options: { element: Element; metric: Metric; dim: number; counts: readonly number[]; tokens: number; seed: number }) {
+function scores(options: { element: PlainElement; metric: Metric; dim: number; counts: readonly number[]; tokens: number; seed: number }) {
   const { element, metric, dim, counts, tokens, seed } = options;
   const random = randomOf(seed);
   const vectors = counts.reduce((sum, count) => sum + count, 0);
@@ -48,7 +48,7 @@ test('MaxSim of listed rows is the sum over the query of the best score, for eve
   fc.assert(
     fc.property(
       fc.record({
-        element: fc.constantFrom<Element>('f32', 'f16', 'u8'),
+        element: fc.constantFrom<PlainElement>('f32', 'f16', 'u8'),
         metric: fc.constantFrom<Metric>('dot', 'l2', 'l1'),
         dim: fc.constantFrom(...DIMS),
         counts: fc.array(fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 1, max: 40 }) }, fc.integer({ min: 500, max: 1100 })), {
