@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { ActorTelemetry } from '../actors/runtime/telemetry.js';
 import { DEFAULT_VECTOR, isSingleVector } from '../protocols/model/collection.js';
 import { MetricsWriter } from './prometheus.js';
-import { BUCKET_SECONDS } from './request-stats.js';
+import { BUCKET_SECONDS, type Durations } from './request-stats.js';
 import { API_VERSION, type DoorServices } from './services.js';
 import { hashedName } from './telemetry.js';
 
@@ -114,25 +114,41 @@ function writeCollections(writer: MetricsWriter, collections: readonly Collectio
   for (const { id } of collections) writer.sample('snapshot_created_total', { id }, 0);
 }
 
-function writeRequests(writer: MetricsWriter, { stats }: DoorServices): void {
-  const counts = stats.counts().map(({ operation, status, durations }) => ({
-    labels: { method: operation.method, endpoint: operation.path, status: String(status) },
+function writeRequests(writer: MetricsWriter, { stats, grpcStats }: DoorServices): void {
+  const rest = stats.counts().map(({ endpoint: { method, path }, status, durations }) => ({
+    labels: { method, endpoint: path, status: String(status) },
     durations,
   }));
-  writer.family('rest_responses_total', 'counter', 'answered requests');
-  for (const { labels, durations } of counts) writer.sample('rest_responses_total', labels, durations.count);
+  writeResponses(writer, 'rest', rest);
+  const grpc = grpcStats.counts().map(({ endpoint, status, durations }) => ({
+    labels: { endpoint: `/${endpoint}`, status: String(status) },
+    durations,
+  }));
+  writeResponses(writer, 'grpc', grpc);
+}
+
+interface LabelledDurations {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly durations: Durations;
+}
+
+function writeResponses(writer: MetricsWriter, door: 'rest' | 'grpc', counts: readonly LabelledDurations[]): void {
+  writer.family(`${door}_responses_total`, 'counter', 'answered requests');
+  for (const { labels, durations } of counts) writer.sample(`${door}_responses_total`, labels, durations.count);
   const gauges = [
-    ['avg', 'mean', (d: { totalMs: number; count: number }) => d.totalMs / d.count],
-    ['min', 'shortest', (d: { minMs: number }) => d.minMs],
-    ['max', 'longest', (d: { maxMs: number }) => d.maxMs],
+    ['avg', 'mean', (d: Durations) => d.totalMs / d.count],
+    ['min', 'shortest', (d: Durations) => d.minMs],
+    ['max', 'longest', (d: Durations) => d.maxMs],
   ] as const;
   for (const [name, word, value] of gauges) {
-    writer.family(`rest_responses_${name}_duration_seconds`, 'gauge', `${word} time to answer`);
-    for (const { labels, durations } of counts) writer.sample(`rest_responses_${name}_duration_seconds`, labels, value(durations) / 1000);
+    const family = `${door}_responses_${name}_duration_seconds`;
+    writer.family(family, 'gauge', `${word} time to answer`);
+    for (const { labels, durations } of counts) writer.sample(family, labels, value(durations) / 1000);
   }
-  writer.family('rest_responses_duration_seconds', 'histogram', 'time to answer');
+  const family = `${door}_responses_duration_seconds`;
+  writer.family(family, 'histogram', 'time to answer');
   for (const { labels, durations } of counts) {
-    writer.histogram('rest_responses_duration_seconds', labels, BUCKET_SECONDS, durations.buckets, durations.totalMs / 1000);
+    writer.histogram(family, labels, BUCKET_SECONDS, durations.buckets, durations.totalMs / 1000);
   }
 }
 

@@ -15,6 +15,8 @@ interface Row {
   readonly path: string;
   readonly name: string;
   readonly access: Access;
+  /** Service and method of gRPC that do the same (`qdrant.Points/Upsert`); null: there is none. */
+  readonly grpc: string | null;
 }
 
 /** Points of one collection, read by an engine worker. */
@@ -73,6 +75,64 @@ export type NodeOperation =
 
 const COLLECTION = '/collections/{collection_name}';
 const SHARD = `${COLLECTION}/shards/{shard_id}`;
+
+/** Methods of gRPC by the operation's name. */
+const GRPC_METHODS: Readonly<Record<string, string>> = {
+  root: 'qdrant.Qdrant/HealthCheck',
+
+  get_collections: 'qdrant.Collections/List',
+  get_collection: 'qdrant.Collections/Get',
+  create_collection: 'qdrant.Collections/Create',
+  update_collection: 'qdrant.Collections/Update',
+  delete_collection: 'qdrant.Collections/Delete',
+  collection_exists: 'qdrant.Collections/CollectionExists',
+  get_collection_aliases: 'qdrant.Collections/ListCollectionAliases',
+  get_collections_aliases: 'qdrant.Collections/ListAliases',
+  update_aliases: 'qdrant.Collections/UpdateAliases',
+  collection_cluster_info: 'qdrant.Collections/CollectionClusterInfo',
+  update_collection_cluster: 'qdrant.Collections/UpdateCollectionClusterSetup',
+  list_shard_keys: 'qdrant.Collections/ListShardKeys',
+  create_shard_key: 'qdrant.Collections/CreateShardKey',
+  delete_shard_key: 'qdrant.Collections/DeleteShardKey',
+
+  create_field_index: 'qdrant.Points/CreateFieldIndex',
+  delete_field_index: 'qdrant.Points/DeleteFieldIndex',
+  create_vector_name: 'qdrant.Points/CreateVectorName',
+  delete_vector_name: 'qdrant.Points/DeleteVectorName',
+  get_points: 'qdrant.Points/Get',
+  scroll_points: 'qdrant.Points/Scroll',
+  count_points: 'qdrant.Points/Count',
+  query_points: 'qdrant.Points/Query',
+  query_batch_points: 'qdrant.Points/QueryBatch',
+  query_points_groups: 'qdrant.Points/QueryGroups',
+  search_points: 'qdrant.Points/Search',
+  search_batch_points: 'qdrant.Points/SearchBatch',
+  search_point_groups: 'qdrant.Points/SearchGroups',
+  search_matrix_pairs: 'qdrant.Points/SearchMatrixPairs',
+  search_matrix_offsets: 'qdrant.Points/SearchMatrixOffsets',
+  recommend_points: 'qdrant.Points/Recommend',
+  recommend_batch_points: 'qdrant.Points/RecommendBatch',
+  recommend_point_groups: 'qdrant.Points/RecommendGroups',
+  discover_points: 'qdrant.Points/Discover',
+  discover_batch_points: 'qdrant.Points/DiscoverBatch',
+  facet: 'qdrant.Points/Facet',
+  upsert_points: 'qdrant.Points/Upsert',
+  delete_points: 'qdrant.Points/Delete',
+  set_payload: 'qdrant.Points/SetPayload',
+  overwrite_payload: 'qdrant.Points/OverwritePayload',
+  delete_payload: 'qdrant.Points/DeletePayload',
+  clear_payload: 'qdrant.Points/ClearPayload',
+  batch_update: 'qdrant.Points/UpdateBatch',
+  update_vectors: 'qdrant.Points/UpdateVectors',
+  delete_vectors: 'qdrant.Points/DeleteVectors',
+
+  create_snapshot: 'qdrant.Snapshots/Create',
+  list_snapshots: 'qdrant.Snapshots/List',
+  delete_snapshot: 'qdrant.Snapshots/Delete',
+  create_full_snapshot: 'qdrant.Snapshots/CreateFull',
+  list_full_snapshots: 'qdrant.Snapshots/ListFull',
+  delete_full_snapshot: 'qdrant.Snapshots/DeleteFull',
+};
 
 export const OPERATIONS: readonly Operation[] = [
   // Service
@@ -162,21 +222,25 @@ export const OPERATIONS: readonly Operation[] = [
 ];
 
 function read(method: Method, path: string, name: string, engine: ReadOperation): ReadRow {
-  return { kind: 'read', method, path, name, access: 'r', engine };
+  return { kind: 'read', method, path, name, access: 'r', grpc: grpcOf(name), engine };
 }
 
 function write(method: Method, path: string, name: string, engine: WriteOperation): WriteRow {
-  return { kind: 'write', method, path, name, access: 'w', engine };
+  return { kind: 'write', method, path, name, access: 'w', grpc: grpcOf(name), engine };
 }
 
 function node(method: Method, path: string, name: string, access: Access, run: NodeOperation): NodeRow {
-  return { kind: 'node', method, path, name, access, run };
+  return { kind: 'node', method, path, name, access, grpc: grpcOf(name), run };
 }
 
 function later(method: Method, path: string, name: string, access: Access): LaterRow {
-  return { kind: 'later', method, path, name, access };
+  return { kind: 'later', method, path, name, access, grpc: grpcOf(name) };
 }
 
 function cluster(method: Method, path: string, name: string): ClusterRow {
-  return { kind: 'cluster', method, path, name, access: 'm' };
+  return { kind: 'cluster', method, path, name, access: 'm', grpc: grpcOf(name) };
+}
+
+function grpcOf(name: string): string | null {
+  return GRPC_METHODS[name] ?? null;
 }

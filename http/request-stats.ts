@@ -1,6 +1,4 @@
-/** Counts and durations of answered requests, by operation and status. */
-
-import { OPERATIONS, type Operation } from './operations.js';
+/** Counts and durations of answered requests, by what was asked and status. */
 
 /** Upper bounds of the histogram's buckets in seconds; one more bucket takes the rest. */
 export const BUCKET_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -28,20 +26,24 @@ export class Durations {
   }
 }
 
-export interface RequestCounts {
-  readonly operation: Operation;
+export interface RequestCounts<Endpoint> {
+  readonly endpoint: Endpoint;
   readonly status: number;
   readonly durations: Durations;
 }
 
-/** Counters of one door. */
-export class RequestStats {
-  /** Per operation, by its place in the table: durations by status. */
-  private readonly byOperation: readonly Map<number, Durations>[] = OPERATIONS.map(() => new Map());
+/** Counters of one door. endpoints: all that can be asked of it. */
+export class RequestStats<Endpoint> {
+  /** By the endpoint's place: durations by status. */
+  private readonly byEndpoint: readonly Map<number, Durations>[];
 
-  /** operation: place in OPERATIONS. */
-  record(operation: number, status: number, milliseconds: number, nowMs: number): void {
-    const byStatus = this.byOperation[operation] as Map<number, Durations>;
+  constructor(private readonly endpoints: readonly Endpoint[]) {
+    this.byEndpoint = endpoints.map(() => new Map());
+  }
+
+  /** endpoint: its place among the endpoints. */
+  record(endpoint: number, status: number, milliseconds: number, nowMs: number): void {
+    const byStatus = this.byEndpoint[endpoint] as Map<number, Durations>;
     let durations = byStatus.get(status);
     if (durations === undefined) {
       durations = new Durations();
@@ -50,12 +52,12 @@ export class RequestStats {
     durations.add(milliseconds, nowMs);
   }
 
-  /** What was counted, in the order of the table, statuses ascending. */
-  counts(): RequestCounts[] {
-    return OPERATIONS.flatMap((operation, at) =>
-      [...(this.byOperation[at] as Map<number, Durations>)]
+  /** What was counted, in the order of the endpoints, statuses ascending. */
+  counts(): RequestCounts<Endpoint>[] {
+    return this.endpoints.flatMap((endpoint, at) =>
+      [...(this.byEndpoint[at] as Map<number, Durations>)]
         .sort(([a], [b]) => a - b)
-        .map(([status, durations]) => ({ operation, status, durations })),
+        .map(([status, durations]) => ({ endpoint, status, durations })),
     );
   }
 }

@@ -3,6 +3,7 @@
 import type { NodeApi } from '../actors/node-api.js';
 import type { Log } from '../actors/runtime/ports.js';
 import type { CollectionDefaults } from '../protocols/rest/collections.js';
+import type { Operation } from './operations.js';
 import type { RequestStats } from './request-stats.js';
 
 /** Who this process is. */
@@ -23,7 +24,9 @@ export interface DoorServices {
   /** Null for no bound. */
   readonly maxCollections: number | null;
   readonly metricsPrefix: string;
-  readonly stats: RequestStats;
+  readonly stats: RequestStats<Operation>;
+  /** By `service/method` of gRPC. */
+  readonly grpcStats: RequestStats<string>;
   readonly log: Log;
   /** Every replica is open. */
   readonly isReady: () => boolean;

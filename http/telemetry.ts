@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import os from 'node:os';
 import type { ActorTelemetry } from '../actors/runtime/telemetry.js';
-import type { Durations } from './request-stats.js';
+import type { Durations, RequestStats } from './request-stats.js';
 import { API_VERSION, type DoorServices } from './services.js';
 
 export interface TelemetryOptions {
@@ -30,7 +30,7 @@ export function telemetryReport(services: DoorServices, options: TelemetryOption
     app: appReport(services, detailed),
     collections,
     cluster: { enabled: false },
-    requests: { rest: { responses: responses(services) }, grpc: { responses: {} } },
+    requests: { rest: { responses: restResponses(services) }, grpc: { responses: grpcResponses(services) } },
   };
   if (detailed) {
     report.memory = memoryReport();
@@ -88,15 +88,23 @@ function collectionReport({ node }: DoorServices, name: string, { anonymize }: T
   }
 }
 
-function responses({ stats }: DoorServices): Json {
-  const byRoute: Record<string, Json> = {};
-  for (const { operation, status, durations } of stats.counts()) {
-    const route = `${operation.method} ${operation.path}`;
-    const byStatus = byRoute[route] ?? {};
+function restResponses({ stats }: DoorServices): Json {
+  return responses(stats, ({ method, path }) => `${method} ${path}`);
+}
+
+function grpcResponses({ grpcStats }: DoorServices): Json {
+  return responses(grpcStats, (method) => `/${method}`);
+}
+
+function responses<Endpoint>(stats: RequestStats<Endpoint>, nameOf: (endpoint: Endpoint) => string): Json {
+  const byName: Record<string, Json> = {};
+  for (const { endpoint, status, durations } of stats.counts()) {
+    const name = nameOf(endpoint);
+    const byStatus = byName[name] ?? {};
     byStatus[status] = durationReport(durations);
-    byRoute[route] = byStatus;
+    byName[name] = byStatus;
   }
-  return byRoute;
+  return byName;
 }
 
 function durationReport(durations: Durations): Json {

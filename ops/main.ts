@@ -3,9 +3,11 @@
 
 import { randomInt, randomUUID } from 'node:crypto';
 import { type NodeApi, startNode } from '../actors/node-api.js';
+import { GRPC_METHODS, GrpcBindError, type GrpcDoor, startGrpcDoor } from '../http/grpc/server.js';
+import { OPERATIONS } from '../http/operations.js';
 import { RequestStats } from '../http/request-stats.js';
 import { type RestDoor, startRestDoor } from '../http/rest/server.js';
-import type { Identity } from '../http/services.js';
+import type { DoorServices, Identity } from '../http/services.js';
 import { EnginePool } from '../storage/engine/pool.js';
 import { parseCommandLine } from './cli.js';
 import { unavailableSettings } from './config/available.js';
@@ -100,30 +102,37 @@ async function run(settings: Settings, identity: Identity, logOf: (module: strin
   });
   const ready = watchReadiness(node, log);
   const httpLog = logOf('http');
-  const door = await startRestDoor(
-    {
-      node,
-      identity,
-      defaults: collectionDefaults(settings),
-      maxCollections: storage.max_collections,
-      metricsPrefix: service.metrics_prefix,
-      stats: new RequestStats(),
-      log: httpLog,
-      isReady: () => ready.done,
-      nowMs: Date.now,
-      monotonicMs: () => performance.now(),
-    },
-    {
-      host: service.host,
-      port: service.http_port,
-      maxBodyBytes: service.max_request_size_mb * MEBIBYTE,
-      cors: service.enable_cors,
-      logRequests: httpLog.enabled('DEBUG'),
-    },
-  );
-  endOnSignal(door, node, pool, log);
+  const services: DoorServices = {
+    node,
+    identity,
+    defaults: collectionDefaults(settings),
+    maxCollections: storage.max_collections,
+    metricsPrefix: service.metrics_prefix,
+    stats: new RequestStats(OPERATIONS),
+    grpcStats: new RequestStats(GRPC_METHODS),
+    log: httpLog,
+    isReady: () => ready.done,
+    nowMs: Date.now,
+    monotonicMs: () => performance.now(),
+  };
+  const requestBytesMax = service.max_request_size_mb * MEBIBYTE;
+  const logRequests = httpLog.enabled('DEBUG');
+  const rest = await startRestDoor(services, {
+    host: service.host,
+    port: service.http_port,
+    maxBodyBytes: requestBytesMax,
+    cors: service.enable_cors,
+    logRequests,
+  });
+  const grpc =
+    service.grpc_port === null
+      ? null
+      : await startGrpcDoor(services, { host: service.host, port: service.grpc_port, maxMessageBytes: requestBytesMax, logRequests });
+  endOnSignal(grpc === null ? [rest] : [rest, grpc], node, pool, log);
+  const host = hostInUrl(service.host);
+  const doors = { rest: `http://${host}:${rest.port}`, ...(grpc === null ? {} : { grpc: `${host}:${grpc.port}` }) };
   const facts = { version: identity.version, storage: storage.storage_path, readers: pool.readers, writers: pool.writers };
-  log.info('Troupe is listening', { rest: `http://${hostInUrl(service.host)}:${door.port}`, ...facts });
+  log.info('Troupe is listening', { ...doors, ...facts });
 }
 
 /** Whether every collection found at start is open. */
@@ -140,7 +149,7 @@ function watchReadiness(node: NodeApi, log: ModuleLog): { readonly done: boolean
 }
 
 /** SIGTERM and SIGINT: running requests finish, collections close, exit code 0. A second signal ends at once. */
-function endOnSignal(door: RestDoor, node: NodeApi, pool: EnginePool, log: ModuleLog): void {
+function endOnSignal(doors: readonly (RestDoor | GrpcDoor)[], node: NodeApi, pool: EnginePool, log: ModuleLog): void {
   let ending = false;
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     if (ending) {
@@ -150,7 +159,7 @@ function endOnSignal(door: RestDoor, node: NodeApi, pool: EnginePool, log: Modul
     ending = true;
     log.info('ending', { signal });
     try {
-      await door.close(CLOSE_GRACE_MS);
+      await Promise.all(doors.map((door) => door.close(CLOSE_GRACE_MS)));
       await node.close();
       await pool.close();
       log.info('ended');
@@ -181,10 +190,12 @@ function fail(error: unknown): void {
 
 /** The failure in words that say what to change. */
 function describeStartFailure(error: unknown, settings: Settings): unknown {
-  const { host, http_port: port } = settings.service;
+  const { host, http_port: httpPort, grpc_port: grpcPort } = settings.service;
+  const grpc = error instanceof GrpcBindError;
+  const [port, key] = grpc ? [grpcPort, 'service.grpc_port'] : [httpPort, 'service.http_port'];
   switch ((error as NodeJS.ErrnoException | undefined)?.code) {
     case 'EADDRINUSE':
-      return new Error(`cannot listen on ${host}:${port}: another process uses this address (service.http_port)`);
+      return new Error(`cannot listen on ${host}:${port}: another process uses this address (${key})`);
     case 'EACCES':
       return new Error(`no permission: ${(error as Error).message}`);
     case 'EADDRNOTAVAIL':

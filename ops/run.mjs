@@ -97,6 +97,7 @@ async function build() {
   removeOrphans();
   await run(bin('typescript', 'bin/tsc'), ['-p', 'tsconfig.json']);
   await run(join(ROOT, 'ops', 'build-kernels.mjs'), []);
+  await run(join(ROOT, 'ops', 'build-protos.mjs'), []);
   writeFileSync(STAMP, '');
 }
 
@@ -154,7 +155,7 @@ async function dev(rest) {
   for (const folder of SOURCES) {
     watch(join(ROOT, folder), { recursive: true }, (_event, file) => {
       // The folder of sources named storage is also where a node keeps its data by default.
-      if (file !== null && !/\.(ts|mjs|wasm|ya?ml)$/.test(file)) return;
+      if (file !== null && !/\.(ts|mjs|proto|wasm|ya?ml)$/.test(file)) return;
       clearTimeout(timer);
       timer = setTimeout(restart, 200);
     });
@@ -202,7 +203,7 @@ function spawned(file, argv, options = {}) {
 }
 
 function sourceFiles() {
-  return SOURCES.flatMap((folder) => filesBelow(join(ROOT, folder))).filter((file) => /\.(ts|mjs)$/.test(file));
+  return SOURCES.flatMap((folder) => filesBelow(join(ROOT, folder))).filter((file) => /\.(ts|mjs|proto)$/.test(file));
 }
 
 /** Files under a folder, recursively; nothing when it is missing. The data of a node in `storage/collections` is left out. */

@@ -29,6 +29,9 @@ const IMPORTERS: Readonly<Record<string, string>> = {
   'xxhash-wasm': 'storage/checksum.ts',
   fastify: 'http/rest/',
   '@fastify/cors': 'http/rest/',
+  '@grpc/grpc-js': 'http/grpc/',
+  '@grpc/reflection': 'http/grpc/',
+  protobufjs: 'ops/build-protos.mjs',
   yaml: 'ops/config/',
   pino: 'ops/log.ts',
 };
@@ -40,13 +43,13 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
 };
 
 /** Programs and threads start here; whatever none of them leads to is dead. Tests are entries for test files only. */
-const ENTRIES = ['ops/main.ts', 'ops/run.mjs', 'ops/build-kernels.mjs', 'ops/bench/main.ts', 'ops/demo/main.ts'];
+const ENTRIES = ['ops/main.ts', 'ops/run.mjs', 'ops/build-kernels.mjs', 'ops/build-protos.mjs', 'ops/bench/main.ts', 'ops/demo/main.ts'];
 
 /** Files that only decide: synchronous functions of their arguments. */
 function decides(file: string): boolean {
   if (file.startsWith('test/') || file.startsWith('ops/')) return false;
   if (/\/(step|state|plan)\.ts$/.test(file)) return true;
-  if (file === 'vectors/kernels.ts') return false;
+  if (file === 'vectors/kernels.ts' || file === 'protocols/grpc/schema.ts') return false;
   return /^(protocols|query|vectors)\//.test(file);
 }
 

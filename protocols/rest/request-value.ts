@@ -10,14 +10,15 @@ export interface RequestValue {
   readonly vectors: readonly Float32Array[] | null;
 }
 
-/** The value of JSON bytes; vectors are read from the bytes where they stand. Errors: `malformedBody`. */
-export function scannedBody(body: Uint8Array | null): RequestValue {
-  const scanned = body === null ? null : scanVectors(body);
+/** The value of JSON bytes; vectors are read from the bytes where they stand. A value passes as it is. Errors: `malformedBody`. */
+export function scannedBody(body: Uint8Array | RequestValue | null): RequestValue {
+  const scanned = body instanceof Uint8Array ? scanVectors(body) : null;
   if (scanned === null) return plainBody(body);
   return { value: parseJson(scanned.text), vectors: scanned.vectors };
 }
 
-/** The value of JSON bytes that hold no vectors. Errors: `malformedBody`. */
-export function plainBody(body: Uint8Array | null): RequestValue {
+/** The value of JSON bytes that hold no vectors. A value passes as it is. Errors: `malformedBody`. */
+export function plainBody(body: Uint8Array | RequestValue | null): RequestValue {
+  if (body !== null && !(body instanceof Uint8Array)) return body;
   return { value: parseJson(body ?? ''), vectors: null };
 }

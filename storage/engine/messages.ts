@@ -51,6 +51,8 @@ export interface RawRequest {
   /** Query parameters: `wait`, `timeout`, `ordering`, `consistency`. */
   readonly query: Readonly<Record<string, string>>;
   readonly body: Uint8Array | null;
+  /** Full name of the gRPC message that the body is, and that is answered to. Absent: both are JSON. */
+  readonly message?: string;
   /** `Date.now()` at which the work stops with `timeout`. */
   readonly deadlineMs: number;
 }

@@ -1,6 +1,8 @@
 /** Carries out one read operation on snapshots: decode, run, encode. */
 
 import { TroupeError } from '../../protocols/errors.js';
+import { decodeMessage } from '../../protocols/grpc/decode.js';
+import { schema } from '../../protocols/grpc/schema.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { decodeFacet } from '../../protocols/rest/facet.js';
 import { decodeQueryGroups, decodeRecommendGroups, decodeSearchGroups } from '../../protocols/rest/groups.js';
@@ -16,8 +18,9 @@ import {
   decodeSearchBatch,
 } from '../../protocols/rest/queries.js';
 import { decodeDiscover, decodeDiscoverBatch, decodeRecommend, decodeRecommendBatch } from '../../protocols/rest/recommend.js';
-import { plainBody, scannedBody } from '../../protocols/rest/request-value.js';
+import { plainBody, type RequestValue, scannedBody } from '../../protocols/rest/request-value.js';
 import { encodeResult } from './encode.js';
+import { encodeGrpcResult } from './encode-grpc.js';
 import { facet } from './facet.js';
 import { queryGroups } from './groups.js';
 import { type DistanceMatrix, distanceMatrix } from './matrix.js';
@@ -37,12 +40,21 @@ export interface ReadContext {
   readonly random: () => number;
 }
 
-/** The `result` bytes. Errors: what decoding and running throw. */
-export function runRead(operation: ReadOperation, request: RawRequest, context: ReadContext): Uint8Array {
-  return encodeResult(resultOf(operation, request, context));
+/** JSON of the `result`, or the message of the answer. Errors: what decoding and running throw. */
+export function runRead(operation: ReadOperation, { body, message, path }: RawRequest, context: ReadContext): Uint8Array {
+  if (message === undefined) return encodeResult(resultOf(operation, body, path, context));
+  const request = decodeMessage(schema().message(message), body ?? NO_BODY);
+  return encodeGrpcResult(resultOf(operation, request, path, context), operation === 'retrieve' || operation === 'scroll');
 }
 
-function resultOf(operation: ReadOperation, { body, path }: RawRequest, context: ReadContext): ReadResult {
+const NO_BODY = new Uint8Array(0);
+
+function resultOf(
+  operation: ReadOperation,
+  body: Uint8Array | RequestValue | null,
+  path: RawRequest['path'],
+  context: ReadContext,
+): ReadResult {
   const { snapshots } = context;
   switch (operation) {
     case 'query':

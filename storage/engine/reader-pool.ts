@@ -330,7 +330,7 @@ export class ReaderPool {
       id: read.id,
       operation,
       replicas,
-      request: { path: request.path, query: request.query, body, deadlineMs: request.deadlineMs },
+      request: { ...request, body },
     });
   }
 }

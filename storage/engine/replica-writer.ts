@@ -4,14 +4,17 @@
  */
 
 import { type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
+import { decodeUpdateMessage } from '../../protocols/grpc/update-message.js';
 import { stringifyJson } from '../../protocols/json.js';
+import type { VectorsConfig } from '../../protocols/model/collection.js';
 import type { LoggedOperation } from '../../protocols/operation-codec.js';
 import { decodeUpdateBody } from '../../protocols/rest/update-body.js';
 import type { DecodedUpdate } from '../../protocols/rest/updates.js';
 import { LmdbError } from '../lmdb.js';
 import { type Outcome, type ReplicaHooks, ReplicaStore } from '../replica/store.js';
 import { collectGarbage } from './collect-garbage.js';
-import type { FromWriter, ReplicaStats, ToWriter } from './messages.js';
+import { encodeGrpcUpdates } from './encode-grpc.js';
+import type { FromWriter, RawRequest, ReplicaStats, ToWriter, WriteOperation } from './messages.js';
 import { normalizeUpdates } from './normalize-updates.js';
 
 /** Bytes of request bodies that are committed together. */
@@ -125,7 +128,7 @@ export class ReplicaWriter {
     try {
       if (request.deadlineMs <= this.port.now()) throw new TroupeError('timeout', 'the request waited for its turn until its time was up');
       const { vectors } = store.config.params;
-      const update = decodeUpdateBody(message.operation, request.body ?? NO_BODY, request.path, vectors);
+      const update = decodeRequest(message.operation, request, vectors);
       normalizeUpdates(update.operations, vectors);
       return { message, update, operations: update.operations.map((operation, index) => ({ operation, chained: index > 0 })) };
     } catch (error) {
@@ -142,7 +145,7 @@ export class ReplicaWriter {
       let at = 0;
       for (const { message, update, operations } of requests) {
         if (update.failure !== null) this.fail(message.id, update.failure);
-        else this.answer(message.id, answerBody(update, numbers.slice(at, at + operations.length), 'acknowledged'), null);
+        else this.answer(message.id, answerBody(message.request, update, numbers.slice(at, at + operations.length), 'acknowledged'), null);
         at += operations.length;
       }
       return true;
@@ -163,7 +166,7 @@ export class ReplicaWriter {
       const error = own.find((outcome) => outcome.error instanceof TroupeError)?.error ?? update.failure;
       if (error === null) {
         const numbers = own.map(({ operation }) => operation);
-        this.answer(message.id, answerBody(update, numbers, 'completed'), reported);
+        this.answer(message.id, answerBody(message.request, update, numbers, 'completed'), reported);
       } else {
         this.fail(message.id, error, reported);
         this.reportFatal(error);
@@ -263,13 +266,25 @@ export class ReplicaWriter {
   }
 }
 
-/** The `result` of an answer: one object, or a list of one per part. */
-function answerBody(update: DecodedUpdate, operations: readonly number[], status: 'acknowledged' | 'completed'): Uint8Array {
+function decodeRequest(kind: WriteOperation, { body, message, path }: RawRequest, vectors: VectorsConfig): DecodedUpdate {
+  if (message === undefined) return decodeUpdateBody(kind, body ?? NO_BODY, path, vectors);
+  return decodeUpdateMessage(kind, body ?? NO_BODY, message, path, vectors);
+}
+
+/** The `result` of an answer: one object, or a list of one per part; or the message of the answer. */
+function answerBody(
+  request: RawRequest,
+  update: DecodedUpdate,
+  operations: readonly number[],
+  status: 'acknowledged' | 'completed',
+): Uint8Array {
   let at = 0;
-  const results = update.parts.map((count) => {
+  const last = update.parts.map((count) => {
     at += count;
-    return { operation_id: operations[at - 1] ?? 0, status };
+    return operations[at - 1] ?? 0;
   });
+  if (request.message !== undefined) return encodeGrpcUpdates(last, status);
+  const results = last.map((operation) => ({ operation_id: operation, status }));
   return Buffer.from(stringifyJson(update.listed ? results : results[0]), 'utf8');
 }
 

@@ -2,6 +2,8 @@
 
 import { connect } from 'node:net';
 import type { CollectionView, NodeApi } from '../../../actors/node-api.js';
+import { GRPC_METHODS } from '../../../http/grpc/server.js';
+import { OPERATIONS } from '../../../http/operations.js';
 import { RequestStats } from '../../../http/request-stats.js';
 import { type RestDoor, type RestOptions, startRestDoor } from '../../../http/rest/server.js';
 import type { DoorServices } from '../../../http/services.js';
@@ -145,7 +147,8 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     defaults: BUILT_IN_DEFAULTS,
     maxCollections: options.maxCollections ?? null,
     metricsPrefix: options.metricsPrefix ?? '',
-    stats: new RequestStats(),
+    stats: new RequestStats(OPERATIONS),
+    grpcStats: new RequestStats(GRPC_METHODS),
     log: { debug: quiet, info: quiet, warn: quiet, error: (_message, facts) => errors.push(String(facts?.error)) },
     isReady: () => harness.ready,
     nowMs: Date.now,

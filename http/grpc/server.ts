@@ -1,0 +1,248 @@
+/**
+ * The gRPC door: one method per row of the operations table that has one. Messages pass by as bytes; of a request only
+ * what routes it is read here, and an answer gets its last field, the time it took.
+ */
+
+import {
+  Metadata,
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  type ServiceDefinition,
+  type sendUnaryData,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
+import { type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
+import { decodeMessage } from '../../protocols/grpc/decode.js';
+import { encodeMessage } from '../../protocols/grpc/encode.js';
+import { type Routing, RoutingReader } from '../../protocols/grpc/routing.js';
+import { type MessageType, type Method, schema } from '../../protocols/grpc/schema.js';
+import { stringifyJson } from '../../protocols/json.js';
+import { checkCollectionName } from '../../protocols/rest/parameters.js';
+import { retryAfter } from '../answer.js';
+import { NODE_HANDLERS } from '../node-operations.js';
+import { OPERATIONS, type Operation } from '../operations.js';
+import type { DoorServices } from '../services.js';
+import { addReflection } from './reflection.js';
+import { statusOf } from './status.js';
+
+export interface GrpcOptions {
+  readonly host: string;
+  /** 0 for any free one. */
+  readonly port: number;
+  readonly maxMessageBytes: number;
+  /** Write a debug line for each request. */
+  readonly logRequests: boolean;
+}
+
+export interface GrpcDoor {
+  readonly port: number;
+  /** Stops taking connections, lets running requests finish and cuts those that take longer than `graceMs`. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** Methods of the door as `service/method`, in the order that its counts are kept in. */
+export const GRPC_METHODS: readonly string[] = OPERATIONS.flatMap(({ grpc }) => grpc ?? []);
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+const HEALTH_CHECK = '/grpc.health.v1.Health/Check';
+const SERVING = 1;
+const NOT_SERVING = 2;
+/** Tag of field 1 as a number. */
+const HEALTH_STATUS_HEAD = 8;
+const FIXED64 = 1;
+
+type UnaryHandler = (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => void;
+
+/** Listens for gRPC requests. Errors: `GrpcBindError`. */
+export async function startGrpcDoor(services: DoorServices, options: GrpcOptions): Promise<GrpcDoor> {
+  const server = new Server({
+    'grpc.max_receive_message_length': options.maxMessageBytes,
+    'grpc.max_send_message_length': -1,
+  });
+  for (const [definition, implementation] of servicesOf(new Door(services, options))) server.addService(definition, implementation);
+  addReflection(server);
+  const port = await bind(server, options);
+  return { port, close: (graceMs) => closeServer(server, graceMs) };
+}
+
+/** Answers requests. One per server; its methods hold no state of a request. */
+class Door {
+  constructor(
+    private readonly services: DoorServices,
+    private readonly options: GrpcOptions,
+  ) {}
+
+  handler(method: Method): UnaryHandler {
+    if (method.path === HEALTH_CHECK) return this.healthCheck();
+    const name = method.path.slice(1);
+    const at = GRPC_METHODS.indexOf(name);
+    const operation = OPERATIONS.find(({ grpc }) => grpc === name);
+    if (operation === undefined) throw new Error(`no operation belongs to ${name}`);
+    const run = this.runner(operation, method);
+    const time = timeHead(method.response);
+    return (call, callback) => void this.answer(at, call, callback, run, time);
+  }
+
+  private async answer(at: number, call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>, run: Run, time: Buffer | null) {
+    const started = this.services.monotonicMs();
+    let status = 0;
+    try {
+      const answer = await run(call.request, this.deadlineOf(call));
+      callback(null, withTime(answer, time, this.services.monotonicMs() - started));
+    } catch (error) {
+      status = this.fail(call, callback, error);
+    }
+    const milliseconds = this.services.monotonicMs() - started;
+    this.services.grpcStats.record(at, status, milliseconds, this.services.nowMs());
+    if (this.options.logRequests) this.services.log.debug('answered', { method: call.getPath(), status, milliseconds });
+  }
+
+  private fail(call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>, error: unknown): number {
+    if (!(error instanceof TroupeError)) {
+      const stack = error instanceof Error ? error.stack : String(error);
+      this.services.log.error('a request met an unexpected error', { method: call.getPath(), error: stack });
+    }
+    const facts: ErrorFacts = errorFacts(error);
+    const metadata = new Metadata();
+    const after = retryAfter(facts);
+    if (after !== undefined) metadata.set('retry-after', after);
+    const status = statusOf(facts);
+    callback({ ...status, metadata });
+    return status.code;
+  }
+
+  private runner(operation: Operation, method: Method): Run {
+    const { node } = this.services;
+    const names = [...operation.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] as string);
+    const routing = new RoutingReader(method.request, names);
+    const message = `qdrant.${method.request.name}`;
+    switch (operation.kind) {
+      case 'read':
+        return (bytes, deadlineMs) => {
+          const route = routing.read(bytes);
+          return node.read(collectionOf(route), operation.engine, this.rawRequest(message, route, bytes, deadlineMs));
+        };
+      case 'write':
+        return (bytes, deadlineMs) => {
+          const route = routing.read(bytes);
+          return node.write(collectionOf(route), operation.engine, route.wait, this.rawRequest(message, route, bytes, deadlineMs));
+        };
+      case 'node':
+        return async (bytes) => {
+          const { path, timeoutSeconds } = routing.read(bytes);
+          if (path.collection_name !== undefined) checkCollectionName(path.collection_name);
+          const query = timeoutSeconds === undefined ? {} : { timeout: String(timeoutSeconds) };
+          const body = Buffer.from(stringifyJson(decodeMessage(method.request, bytes).value));
+          const answer = await NODE_HANDLERS[operation.run](this.services, { path, query, body });
+          if (answer.kind === 'text') throw new Error(`${operation.name} answers with a text`);
+          return encodeMessage(method.response, answer.value);
+        };
+      case 'later':
+        return () => Promise.reject(new TroupeError('unsupported', `${operation.name} is not available in this release`));
+      case 'cluster':
+        return () => Promise.reject(new TroupeError('wrongInput', 'Distributed mode disabled'));
+      default:
+        return operation satisfies never;
+    }
+  }
+
+  /** Whatever service it is asked for: they all run in this process. */
+  private healthCheck(): UnaryHandler {
+    return (_call, callback) => callback(null, Buffer.from([HEALTH_STATUS_HEAD, this.services.isReady() ? SERVING : NOT_SERVING]));
+  }
+
+  private rawRequest(message: string, { path, timeoutSeconds }: Routing, body: Uint8Array, deadlineMs: number) {
+    const ownMs = this.services.nowMs() + (timeoutSeconds === undefined ? DEFAULT_TIMEOUT_MS : timeoutSeconds * 1000);
+    return { path, query: {}, body, message, deadlineMs: Math.min(ownMs, deadlineMs) };
+  }
+
+  /** When the client stops waiting, in milliseconds since the epoch; infinite when it said nothing. */
+  private deadlineOf(call: ServerUnaryCall<Buffer, Buffer>): number {
+    return Number(call.getDeadline());
+  }
+}
+
+/** The answer's message without its time. */
+type Run = (bytes: Buffer, deadlineMs: number) => Promise<Uint8Array>;
+
+/** Errors: `invalidPath`. */
+function collectionOf({ path }: Routing): string {
+  const name = path.collection_name as string;
+  checkCollectionName(name);
+  return name;
+}
+
+/** The tag of the answer's `time`; null when it has none. */
+function timeHead(type: MessageType): Buffer | null {
+  const field = type.fields.find(({ name }) => name === 'time');
+  return field === undefined ? null : Buffer.from([(field.number << 3) | FIXED64]);
+}
+
+/** The answer with its time in seconds as the last field: fields may come in any order. */
+function withTime(answer: Uint8Array, head: Buffer | null, milliseconds: number): Buffer {
+  if (head === null) return Buffer.from(answer.buffer, answer.byteOffset, answer.length);
+  const bytes = Buffer.allocUnsafe(answer.length + head.length + 8);
+  bytes.set(answer, 0);
+  bytes.set(head, answer.length);
+  bytes.writeDoubleLE(milliseconds / 1000, answer.length + head.length);
+  return bytes;
+}
+
+/** Every method of the schema, by service, with its handler. Messages come and go as bytes. */
+function servicesOf(door: Door): [ServiceDefinition, UntypedServiceImplementation][] {
+  const services = new Map<string, [Record<string, ServiceDefinition[string]>, UntypedServiceImplementation]>();
+  for (const method of schema().methods.values()) {
+    const [, service, name] = method.path.split('/') as [string, string, string];
+    const [definition, implementation] = services.get(service) ?? [{}, {}];
+    services.set(service, [definition, implementation]);
+    definition[name] = {
+      path: method.path,
+      requestStream: false,
+      responseStream: false,
+      requestSerialize: asIs,
+      requestDeserialize: asIs,
+      responseSerialize: asIs,
+      responseDeserialize: asIs,
+      originalName: name,
+    };
+    implementation[name] = door.handler(method);
+  }
+  return [...services.values()];
+}
+
+function asIs(bytes: Buffer): Buffer {
+  return bytes;
+}
+
+/** The address cannot be taken. */
+export class GrpcBindError extends Error {
+  /** What the system said; undefined when it was something else. */
+  readonly code: string | undefined;
+
+  constructor(message: string) {
+    super(message);
+    this.code = /\b(EADDRINUSE|EACCES|EADDRNOTAVAIL|ENOTFOUND)\b/.exec(message)?.[1];
+  }
+}
+
+/** Errors: `GrpcBindError`. */
+function bind(server: Server, { host, port }: GrpcOptions): Promise<number> {
+  const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return new Promise((resolve, reject) => {
+    server.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) => {
+      if (error === null) resolve(bound);
+      else reject(new GrpcBindError(error.message));
+    });
+  });
+}
+
+function closeServer(server: Server, graceMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const cut = setTimeout(() => server.forceShutdown(), graceMs);
+    server.tryShutdown(() => {
+      clearTimeout(cut);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,209 @@
+/**
+ * Writes the answers of read operations as gRPC messages, without their last field: the door adds how long they took.
+ * Fields are written last to first (see `WireWriter`).
+ */
+
+import { type MessageEnd, WireWriter } from '../../protocols/grpc/wire-writer.js';
+import { writeValueMap } from '../../protocols/grpc/write-value.js';
+import { parseJson } from '../../protocols/json.js';
+import type { JsonValue } from '../../protocols/model/payload.js';
+import type { PointId } from '../../protocols/model/point-id.js';
+import type { VectorValue } from '../../protocols/model/vector.js';
+import type { GroupView, PointView, ReadResult, VectorView } from './result.js';
+
+type FacetHit = Extract<ReadResult, { kind: 'facet' }>['hits'][number];
+type WritePoint = (writer: WireWriter, field: number, point: PointView) => void;
+
+/** The message of an answer, in a buffer of its own. records: its points are RetrievedPoints, else ScoredPoints. */
+export function encodeGrpcResult(result: ReadResult, records: boolean): Uint8Array {
+  const writer = new WireWriter();
+  writeResult(writer, result, records ? writeRecord : writeScored);
+  return writer.finish();
+}
+
+/** Message of a write's answer: PointsOperationResponse, or UpdateBatchResponse with one result for each part. */
+export function encodeGrpcUpdates(operations: readonly number[], status: 'acknowledged' | 'completed'): Uint8Array {
+  const writer = new WireWriter();
+  eachBackwards(operations, (operation) => {
+    const end = writer.endOf();
+    writer.int(2, status === 'acknowledged' ? 1 : 2);
+    writer.int(1, operation);
+    writer.message(1, end);
+  });
+  return writer.finish();
+}
+
+function writeResult(writer: WireWriter, result: ReadResult, writePoint: WritePoint): void {
+  switch (result.kind) {
+    case 'points':
+    case 'queried':
+      eachBackwards(result.points, (point) => writePoint(writer, 1, point));
+      return;
+    case 'pointLists':
+    case 'queriedLists':
+      eachBackwards(result.lists, (points) => {
+        const end = writer.endOf();
+        eachBackwards(points, (point) => writePoint(writer, 1, point));
+        writer.message(1, end);
+      });
+      return;
+    case 'point':
+      writePoint(writer, 1, result.point);
+      return;
+    case 'scrolled':
+      eachBackwards(result.points, (point) => writePoint(writer, 2, point));
+      if (result.next !== null) writeId(writer, 1, result.next);
+      return;
+    case 'count':
+      within(writer, 1, () => writer.int(1, result.count));
+      return;
+    case 'groups':
+      within(writer, 1, () => eachBackwards(result.groups, (group) => writeGroup(writer, group)));
+      return;
+    case 'facet':
+      eachBackwards(result.hits, (hit) => writeFacet(writer, hit));
+      return;
+    case 'matrixPairs':
+      within(writer, 1, () =>
+        eachBackwards(result.pairs, ({ a, b, score }) => {
+          const end = writer.endOf();
+          writer.float(3, score);
+          writeId(writer, 2, b);
+          writeId(writer, 1, a);
+          writer.message(1, end);
+        }),
+      );
+      return;
+    case 'matrixOffsets':
+      within(writer, 1, () => {
+        eachBackwards(result.ids, (id) => writeId(writer, 4, id));
+        writer.floats(3, Float32Array.from(result.scores));
+        writer.uints(2, result.columns);
+        writer.uints(1, result.rows);
+      });
+      return;
+    default:
+      result satisfies never;
+  }
+}
+
+function writeScored(writer: WireWriter, field: number, point: PointView): void {
+  const end = writer.endOf();
+  if (point.orderValue !== undefined) writeOrderValue(writer, 8, point.orderValue);
+  if (point.vector !== undefined) writeVectors(writer, 6, point.vector);
+  writer.int(5, point.version ?? 0);
+  writer.float(3, point.score ?? 0);
+  writePayload(writer, point);
+  writeId(writer, 1, point.id);
+  writer.message(field, end);
+}
+
+function writeRecord(writer: WireWriter, field: number, point: PointView): void {
+  const end = writer.endOf();
+  if (point.orderValue !== undefined) writeOrderValue(writer, 6, point.orderValue);
+  if (point.vector !== undefined) writeVectors(writer, 4, point.vector);
+  writePayload(writer, point);
+  writeId(writer, 1, point.id);
+  writer.message(field, end);
+}
+
+function writePayload(writer: WireWriter, { payload }: PointView): void {
+  if (payload === undefined || payload.length <= 2) return;
+  writeValueMap(writer, 2, parseJson(payload) as { [key: string]: JsonValue });
+}
+
+function writeId(writer: WireWriter, field: number, id: PointId): void {
+  const end = writer.endOf();
+  if (typeof id === 'string') writer.string(2, id);
+  else writer.int(1, id);
+  writer.message(field, end);
+}
+
+function writeOrderValue(writer: WireWriter, field: number, value: number | bigint): void {
+  const end = writer.endOf();
+  if (typeof value === 'bigint' || Number.isSafeInteger(value)) writer.int(1, value);
+  else writer.double(2, value);
+  writer.message(field, end);
+}
+
+function writeVectors(writer: WireWriter, field: number, view: VectorView): void {
+  const end = writer.endOf();
+  if (view.kind === 'single') writeVector(writer, 1, view.value);
+  else {
+    const named = writer.endOf();
+    eachBackwards(view.vectors, ({ name, value }) => {
+      const entry = writer.endOf();
+      writeVector(writer, 2, value);
+      writer.string(1, name);
+      writer.message(1, entry);
+    });
+    writer.message(2, named);
+  }
+  writer.message(field, end);
+}
+
+/** A VectorOutput: the field that names the kind, not the deprecated ones, which would double the bytes. */
+function writeVector(writer: WireWriter, field: number, vector: VectorValue): void {
+  const end = writer.endOf();
+  const kind = writer.endOf();
+  switch (vector.kind) {
+    case 'dense':
+      writer.floats(1, vector.values);
+      writer.message(101, kind);
+      break;
+    case 'sparse':
+      writer.uints(2, vector.indices);
+      writer.floats(1, vector.values);
+      writer.message(102, kind);
+      break;
+    case 'multi':
+      writeMulti(writer, vector.values, vector.dim);
+      writer.message(103, kind);
+      break;
+    default:
+      vector satisfies never;
+  }
+  writer.message(field, end);
+}
+
+function writeMulti(writer: WireWriter, values: Float32Array, dim: number): void {
+  for (let at = values.length - dim; at >= 0; at -= dim) {
+    const end = writer.endOf();
+    writer.floats(1, values.subarray(at, at + dim));
+    writer.message(1, end);
+  }
+}
+
+function writeGroup(writer: WireWriter, group: GroupView): void {
+  const end = writer.endOf();
+  if (group.lookup !== undefined) writeRecord(writer, 3, group.lookup);
+  eachBackwards(group.hits, (point) => writeScored(writer, 2, point));
+  within(writer, 1, () => {
+    const { id } = group;
+    if (typeof id === 'string') writer.string(3, id);
+    else writer.int(id < 0 ? 2 : 1, id);
+  });
+  writer.message(1, end);
+}
+
+function writeFacet(writer: WireWriter, { value, count }: FacetHit): void {
+  const end = writer.endOf();
+  writer.int(2, count);
+  within(writer, 1, () => {
+    if (typeof value === 'string') writer.string(1, value);
+    else if (typeof value === 'boolean') writer.bool(3, value);
+    else writer.int(2, value);
+  });
+  writer.message(1, end);
+}
+
+/** A message of the fields that `write` writes. */
+function within(writer: WireWriter, field: number, write: () => void): void {
+  const end: MessageEnd = writer.endOf();
+  write();
+  writer.message(field, end);
+}
+
+function eachBackwards<Item>(items: readonly Item[], act: (item: Item) => void): void {
+  for (let i = items.length - 1; i >= 0; i--) act(items[i] as Item);
+}
