@@ -1,7 +1,7 @@
 /** Decodes write requests from gRPC messages: the counterpart of `decodeUpdateBody`. */
 
-import type { VectorsConfig } from '../model/collection.js';
 import type { WriteOperation } from '../model/update.js';
+import type { Embed, VectorNames } from '../rest/point-vectors.js';
 import { type DecodedUpdate, decodeUpdate } from '../rest/updates.js';
 import { decodeMessage } from './decode.js';
 import { schema } from './schema.js';
@@ -12,8 +12,9 @@ export function decodeUpdateMessage(
   body: Uint8Array,
   message: string,
   path: Readonly<Record<string, string>>,
-  vectors: VectorsConfig,
+  vectors: VectorNames,
+  embed?: Embed,
 ): DecodedUpdate {
   const request = decodeMessage(schema().message(message), body);
-  return decodeUpdate(kind, request.value, path, vectors, request.vectors);
+  return decodeUpdate(kind, request.value, path, vectors, request.vectors, embed);
 }

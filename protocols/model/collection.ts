@@ -105,7 +105,7 @@ export function vectorsByName(vectors: VectorsConfig): Map<string, VectorParams>
 }
 
 /** Sparse vector parameters by name, in the order of the configuration. */
-export function sparseByName(params: CollectionParams): Map<string, SparseVectorParams> {
+export function sparseByName(params: Pick<CollectionParams, 'sparse_vectors'>): Map<string, SparseVectorParams> {
   return new Map(Object.entries(params.sparse_vectors ?? {}));
 }
 

@@ -45,8 +45,14 @@ export type VectorInput = VectorValue | { readonly kind: 'point'; readonly id: P
 export function sparseVector(indices: ArrayLike<number>, values: ArrayLike<number>): SparseVector | undefined {
   const count = indices.length;
   if (values.length !== count) return undefined;
+  if (isAscending(indices)) return { kind: 'sparse', indices: Uint32Array.from(indices), values: Float32Array.from(values) };
   const order = Uint32Array.from({ length: count }, (_, i) => i).sort((a, b) => (indices[a] as number) - (indices[b] as number));
   const sorted = Uint32Array.from(order, (at) => indices[at] as number);
   for (let i = 1; i < count; i++) if (sorted[i] === sorted[i - 1]) return undefined;
   return { kind: 'sparse', indices: sorted, values: Float32Array.from(order, (at) => values[at] as number) };
+}
+
+function isAscending(indices: ArrayLike<number>): boolean {
+  for (let i = 1; i < indices.length; i++) if ((indices[i] as number) <= (indices[i - 1] as number)) return false;
+  return true;
 }

@@ -10,8 +10,10 @@ import {
   isSingleVector,
   type OptimizersConfig,
   type QuantizationConfig,
+  type SparseVectorParams,
   type VectorParams,
   type VectorsConfig,
+  vectorsByName,
   type WalConfig,
 } from '../model/collection.js';
 import type { JsonValue, Payload } from '../model/payload.js';
@@ -82,6 +84,9 @@ export const BUILT_IN_DEFAULTS: CollectionDefaults = {
 
 const DISTANCES = ['Cosine', 'Euclid', 'Dot', 'Manhattan'] as const satisfies readonly Distance[];
 const DATATYPES = ['float32', 'float16', 'uint8', 'turbo4'] as const;
+const SPARSE_DATATYPES = ['float32', 'uint8', 'float16', 'turbo4'] as const;
+const COMPARATORS = ['max_sim'] as const;
+const MODIFIERS = ['none', 'idf'] as const;
 const SHARDING_METHODS = ['auto', 'custom'] as const;
 const VECTOR_SIZE_MAX = 65536;
 const VECTOR_NAME_LENGTH_MAX = 255;
@@ -119,7 +124,6 @@ export function decodeCreateCollection(body: JsonValue, defaults: CollectionDefa
   const wal = { ...defaults.wal, ...decodeWal(fields.nested('wal_config')) };
   const strictMode = mergeStrictMode(defaults.strictMode ?? undefined, decodeStrictMode(fields.nested('strict_mode_config')));
   const metadata = decodeMetadata(fields);
-  refuseSparseVectors(fields);
   refuseUnavailable(params);
   return {
     params,
@@ -212,23 +216,60 @@ function decodeVector(fields: Fields, onDiskDefault: boolean | null): VectorPara
   if (hnsw !== undefined) vector.hnsw_config = decodeHnsw(hnsw);
   const quantization = decodeQuantization(fields);
   if (quantization !== undefined) vector.quantization_config = quantization;
-  if (fields.value('multivector_config') !== undefined) throw unavailable(fields.pathOf('multivector_config'), 'multivectors');
   const onDisk = fields.boolean('on_disk') ?? onDiskDefault;
   if (onDisk !== null) vector.on_disk = onDisk;
   const datatype = fields.word('datatype', DATATYPES);
   if (datatype === 'turbo4')
     throw unavailable(fields.pathOf('datatype'), 'originals of four bits; `quantization_config` has them beside originals');
   if (datatype !== undefined) vector.datatype = datatype;
+  const multi = fields.nested('multivector_config');
+  if (multi !== undefined) vector.multivector_config = { comparator: comparatorOf(multi) };
   return vector;
 }
 
-function checkVectorName(name: string): void {
+function comparatorOf(fields: Fields): 'max_sim' {
+  const comparator = fields.word('comparator', COMPARATORS);
+  if (comparator === undefined) throw missing(fields.pathOf('comparator'));
+  return comparator;
+}
+
+/** Sparse vectors by name; undefined when the request has none. vectors: the others, whose names they cannot have. */
+function decodeSparseVectors(fields: Fields | undefined, vectors: VectorsConfig): CollectionParams['sparse_vectors'] {
+  if (fields === undefined) return undefined;
+  const dense = vectorsByName(vectors);
+  const named = fields.names().map((name): [string, SparseVectorParams] => {
+    const params = fields.nested(name);
+    if (params === undefined) throw wrongType(fields.pathOf(name), null, 'sparse vector parameters');
+    checkVectorName(name, 'sparse');
+    if (dense.has(name)) {
+      throw new TroupeError('wrongInput', `Dense and sparse vector names must be unique - duplicate found with '${name}'`);
+    }
+    return [name, decodeSparseVector(params)];
+  });
+  return named.length === 0 ? undefined : Object.fromEntries(named);
+}
+
+function decodeSparseVector(fields: Fields): SparseVectorParams {
+  const index = fields.nested('index');
+  return defined({
+    index:
+      index &&
+      defined({
+        full_scan_threshold: index.integer('full_scan_threshold'),
+        on_disk: index.boolean('on_disk'),
+        datatype: index.word('datatype', SPARSE_DATATYPES),
+      }),
+    modifier: fields.word('modifier', MODIFIERS),
+  });
+}
+
+function checkVectorName(name: string, kind: 'dense' | 'sparse' = 'dense'): void {
   const forbidden = forbiddenCharacter(name);
   if (forbidden !== undefined) {
-    throw new TroupeError('wrongInput', `Invalid dense vector name \`${name}\`: vector name cannot contain "${forbidden}" char`);
+    throw new TroupeError('wrongInput', `Invalid ${kind} vector name \`${name}\`: vector name cannot contain "${forbidden}" char`);
   }
   if (name.length > VECTOR_NAME_LENGTH_MAX) {
-    throw new TroupeError('wrongInput', `Invalid dense vector name \`${name}\`: must be at most ${VECTOR_NAME_LENGTH_MAX} characters`);
+    throw new TroupeError('wrongInput', `Invalid ${kind} vector name \`${name}\`: must be at most ${VECTOR_NAME_LENGTH_MAX} characters`);
   }
 }
 
@@ -287,6 +328,7 @@ function decodeCreateParams(fields: Fields, vectors: VectorsConfig, defaults: Co
     replication_factor: replicationFactor,
     write_consistency_factor: writeConsistencyFactor,
     on_disk_payload: onDiskPayload,
+    ...defined({ sparse_vectors: decodeSparseVectors(fields.nested('sparse_vectors'), vectors) }),
   };
 }
 
@@ -384,11 +426,6 @@ function mergeMetadata(current: Payload | undefined, change: Payload | undefined
 
 function refuseUnavailable(params: CollectionParams): void {
   if (params.sharding_method === 'custom') throw unavailable('sharding_method', 'custom sharding');
-}
-
-function refuseSparseVectors(fields: Fields): void {
-  const sparse = fields.nested('sparse_vectors');
-  if (sparse !== undefined && sparse.names().length > 0) throw unavailable('sparse_vectors', 'sparse vectors');
 }
 
 function unavailable(option: string, feature: string): TroupeError {

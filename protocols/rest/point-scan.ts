@@ -10,8 +10,9 @@ import { ByteScanner, OPEN_LIST, OPEN_OBJECT, type ScannedBody } from './byte-sc
 const POINT_OPERATIONS: ReadonlySet<string> = new Set(['upsert', 'update_vectors']);
 
 /**
- * The body without the vectors of its points, or null when there is none, or anything but flat arrays of numbers stands
- * where a vector should. Wherever a body that comes back has a list at the place of a vector, it was taken out.
+ * The body without the dense and multivectors of its points, or null when there is none, or anything but lists of numbers,
+ * lists of these and objects stands where a vector should. Wherever a body that comes back has a list of one number at the
+ * place of a vector, it was taken out. Sparse vectors are left to the parser: a float32 could not hold their indices.
  * listed: the body is a list of operations.
  */
 export function scanPoints(bytes: Uint8Array, listed: boolean): ScannedBody | null {
@@ -41,16 +42,18 @@ function scanColumns(scanner: ByteScanner): boolean {
   return scanner.members((key) => {
     if (key !== 'vectors') return scanner.skipValue();
     if (scanner.peek() === OPEN_LIST) return scanner.items(() => scanVectors(scanner));
-    return scanner.members(() => scanner.items(() => scanNumbers(scanner)));
+    return scanner.members(() => scanner.items(() => scanVector(scanner)));
   });
 }
 
-/** What a point has for its vector: a list, or lists by name. */
+/** What a point has for its vector: a list, or vectors by name. */
 function scanVectors(scanner: ByteScanner): boolean {
-  return scanner.peek() === OPEN_OBJECT ? scanner.members(() => scanNumbers(scanner)) : scanNumbers(scanner);
+  return scanner.peek() === OPEN_OBJECT ? scanner.members(() => scanVector(scanner)) : scanVector(scanner);
 }
 
-function scanNumbers(scanner: ByteScanner): boolean {
+/** A list of numbers or of such lists, of which something must be taken out; sparse vectors and texts stay as they are. */
+function scanVector(scanner: ByteScanner): boolean {
+  if (scanner.peek() === OPEN_OBJECT) return scanner.skipValue();
   const before = scanner.vectors.length;
-  return scanner.vector() && scanner.vectors.length > before;
+  return scanner.inputList() && scanner.vectors.length > before;
 }

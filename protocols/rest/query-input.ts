@@ -9,6 +9,7 @@ import type { JsonValue } from '../model/payload.js';
 import { pointIdFrom } from '../model/point-id.js';
 import {
   type DenseVector,
+  type InferenceInput,
   type MultiVector,
   type SparseVector,
   sparseVector,
@@ -110,7 +111,8 @@ function sparseOf({ indices, values }: JsonObject, path: string): SparseVector {
   return vector;
 }
 
-function inferenceInput(object: JsonObject, path: string): VectorInput {
+/** What a model turns into a vector; an object that has a model. */
+export function inferenceInput(object: JsonObject, path: string): InferenceInput {
   const { text, model, options } = object;
   if (typeof model !== 'string' || (isGiven(options) && !isObject(options))) throw noQuery();
   const kind = typeof text === 'string' ? 'document' : Object.hasOwn(object, 'image') ? 'image' : 'object';

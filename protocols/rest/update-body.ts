@@ -5,23 +5,24 @@
  */
 
 import { parseJson } from '../json.js';
-import type { VectorsConfig } from '../model/collection.js';
 import type { WriteOperation } from '../model/update.js';
 import { scanPoints } from './point-scan.js';
+import type { Embed, VectorNames } from './point-vectors.js';
 import { type DecodedUpdate, decodeUpdate } from './updates.js';
 
 const KINDS_WITH_VECTORS: ReadonlySet<WriteOperation> = new Set<WriteOperation>(['upsertPoints', 'updateVectors', 'batchUpdate']);
 
-/** The operations of a write request. path: parameters of the route. Errors: those of `parseJson` and `decodeUpdate`. */
+/** The operations of a write request. path: parameters of the route; embed: as `decodeUpdate` takes it. Errors: those of `parseJson` and `decodeUpdate`. */
 export function decodeUpdateBody(
   kind: WriteOperation,
   body: Uint8Array,
   path: Readonly<Record<string, string>>,
-  vectors: VectorsConfig,
+  vectors: VectorNames,
+  embed?: Embed,
 ): DecodedUpdate {
   if (kind === 'deleteFieldIndex') return decodeUpdate(kind, undefined, path, vectors);
-  const scanned = KINDS_WITH_VECTORS.has(kind) ? decodeScanned(kind, body, path, vectors) : null;
-  return scanned ?? decodeUpdate(kind, parseJson(body), path, vectors);
+  const scanned = KINDS_WITH_VECTORS.has(kind) ? decodeScanned(kind, body, path, vectors, embed) : null;
+  return scanned ?? decodeUpdate(kind, parseJson(body), path, vectors, null, embed);
 }
 
 /** Null: parse the whole body. */
@@ -29,12 +30,13 @@ function decodeScanned(
   kind: WriteOperation,
   body: Uint8Array,
   path: Readonly<Record<string, string>>,
-  vectors: VectorsConfig,
+  vectors: VectorNames,
+  embed: Embed | undefined,
 ): DecodedUpdate | null {
   const scanned = scanPoints(body, kind === 'batchUpdate');
   if (scanned === null) return null;
   try {
-    const update = decodeUpdate(kind, parseJson(scanned.text, scanned.characters), path, vectors, scanned.vectors);
+    const update = decodeUpdate(kind, parseJson(scanned.text, scanned.characters), path, vectors, scanned.vectors, embed);
     return update.failure === null ? update : null;
   } catch {
     // The whole body fails as well, with the error that its sender is to see.

@@ -2,13 +2,7 @@
 
 import { TroupeError } from '../../protocols/errors.js';
 import { stringifyJson } from '../../protocols/json.js';
-import {
-  type CollectionConfig,
-  DEFAULT_VECTOR,
-  isSingleVector,
-  sparseByName,
-  type VectorParams,
-} from '../../protocols/model/collection.js';
+import { type CollectionConfig, DEFAULT_VECTOR, sparseByName, type VectorParams } from '../../protocols/model/collection.js';
 import type { PayloadSelector, VectorSelector } from '../../protocols/model/filter.js';
 import type { VectorValue } from '../../protocols/model/vector.js';
 import { payloadSelect } from '../../query/payload-edit.js';
@@ -19,7 +13,6 @@ import type { SegmentView } from './snapshot-view.js';
 
 /** Shows rows of one collection as one request asks. */
 export class PointViews {
-  private readonly single: boolean;
   /** Names of the vectors to show; null: none, and no `vector` either. */
   private readonly names: readonly string[] | null;
 
@@ -30,7 +23,6 @@ export class PointViews {
     private readonly withPayload: PayloadSelector,
     withVector: VectorSelector,
   ) {
-    this.single = isSingleVector(config.params.vectors);
     this.names = selectedNames([...vectors.keys(), ...sparseByName(config.params).keys()], withVector);
   }
 
@@ -73,7 +65,8 @@ export class PointViews {
       if (value !== undefined) vectors.push({ name, value });
     }
     const only = vectors[0];
-    return this.single && only !== undefined ? { kind: 'single', value: only.value } : { kind: 'named', vectors };
+    const unnamed = only !== undefined && vectors.length === 1 && only.name === DEFAULT_VECTOR;
+    return unnamed ? { kind: 'single', value: only.value } : { kind: 'named', vectors };
   }
 }
 

@@ -6,8 +6,8 @@
 import { type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
 import { decodeUpdateMessage } from '../../protocols/grpc/update-message.js';
 import { stringifyJson } from '../../protocols/json.js';
-import type { VectorsConfig } from '../../protocols/model/collection.js';
 import type { LoggedOperation } from '../../protocols/operation-codec.js';
+import type { VectorNames } from '../../protocols/rest/point-vectors.js';
 import { decodeUpdateBody } from '../../protocols/rest/update-body.js';
 import type { DecodedUpdate } from '../../protocols/rest/updates.js';
 import { LmdbError } from '../lmdb.js';
@@ -127,9 +127,9 @@ export class ReplicaWriter {
     const { request } = message;
     try {
       if (request.deadlineMs <= this.port.now()) throw new TroupeError('timeout', 'the request waited for its turn until its time was up');
-      const { vectors } = store.config.params;
-      const update = decodeRequest(message.operation, request, vectors);
-      normalizeUpdates(update.operations, vectors);
+      const { params } = store.config;
+      const update = decodeRequest(message.operation, request, params);
+      normalizeUpdates(update.operations, params.vectors);
       return { message, update, operations: update.operations.map((operation, index) => ({ operation, chained: index > 0 })) };
     } catch (error) {
       this.fail(message.id, error);
@@ -266,7 +266,7 @@ export class ReplicaWriter {
   }
 }
 
-function decodeRequest(kind: WriteOperation, { body, message, path }: RawRequest, vectors: VectorsConfig): DecodedUpdate {
+function decodeRequest(kind: WriteOperation, { body, message, path }: RawRequest, vectors: VectorNames): DecodedUpdate {
   if (message === undefined) return decodeUpdateBody(kind, body ?? NO_BODY, path, vectors);
   return decodeUpdateMessage(kind, body ?? NO_BODY, message, path, vectors);
 }

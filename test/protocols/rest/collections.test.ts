@@ -155,8 +155,6 @@ test('a wrong type is malformed, a value out of its range is invalid', () => {
 test('options of later releases are refused by name', () => {
   const cases: [unknown, RegExp][] = [
     [{ vectors: { ...VECTORS, datatype: 'turbo4' } }, /`vectors.datatype`/],
-    [{ vectors: { ...VECTORS, multivector_config: { comparator: 'max_sim' } } }, /`vectors.multivector_config`/],
-    [{ sparse_vectors: { words: {} } }, /`sparse_vectors`/],
     [{ sharding_method: 'custom' }, /`sharding_method`/],
   ];
   for (const [body, message] of cases) {
@@ -256,4 +254,27 @@ test('metadata keeps integers beyond 2^53 and odd keys', () => {
   const config = decodeCreateCollection(parseJson('{"metadata":{"n":18446744073709551615,"__proto__":1}}'), BUILT_IN_DEFAULTS);
   assert.equal(config.metadata?.n, 18446744073709551615n);
   assert.deepEqual(Object.keys(config.metadata ?? {}), ['n', '__proto__']);
+});
+
+test('a collection has dense, multi and sparse vectors', () => {
+  const vectors = { a: { size: 4, distance: 'Dot' }, m: { size: 2, distance: 'Cosine', multivector_config: { comparator: 'max_sim' } } };
+  const sparse = { words: { modifier: 'idf', index: { on_disk: true, datatype: 'float16', full_scan_threshold: 10 } }, plain: {} };
+  const { params } = create({ vectors, sparse_vectors: sparse });
+  assert.deepEqual([params.vectors, params.sparse_vectors], [vectors, sparse]);
+  assert.deepEqual([create({}).params.vectors, create({}).params.sparse_vectors], [{}, undefined]);
+  const refusals: [object, string][] = [
+    [{ vectors: { ...VECTORS, multivector_config: {} } }, 'malformedBody'],
+    [{ vectors: { ...VECTORS, multivector_config: { comparator: 'avg' } } }, 'malformedBody'],
+    [{ vectors, sparse_vectors: { a: {} } }, 'wrongInput'],
+    [{ sparse_vectors: { 'a/b': {} } }, 'wrongInput'],
+    [{ sparse_vectors: { words: { modifier: 'bm25' } } }, 'malformedBody'],
+    [{ sparse_vectors: { words: { index: { datatype: 'int4' } } } }, 'malformedBody'],
+    [{ sparse_vectors: { words: 4 } }, 'malformedBody'],
+  ];
+  for (const [body, code] of refusals)
+    assert.equal(
+      codeOf(() => create(body)),
+      code,
+      JSON.stringify(body),
+    );
 });

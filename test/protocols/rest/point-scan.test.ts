@@ -30,19 +30,15 @@ test('payloads and everything beside points stay as they are', () => {
   assert.equal(scanned?.text, '{"x":{"vector":[1]},"points":[{"payload":{"vector":[1],"\\"":"]}"},"vector":[0]}],"ü":"é"}');
 });
 
+test('multivectors are taken out vector by vector; sparse vectors and texts stay as they are', () => {
+  const rest = (vector: string) => scan(`{"points":[{"vector":[9]},{"vector":${vector}}]}`)?.text.slice(36, -3);
+  assert.equal(rest('[[1,2],[3,4]]'), '[[1],[2]]');
+  assert.equal(rest('{"a":[[1,2]],"b":{"indices":[1],"values":[2]}}'), '{"a":[[1]],"b":{"indices":[1],"values":[2]}}');
+  assert.equal(rest('{"a":{"text":"[1]","model":"m"}}'), '{"a":{"text":"[1]","model":"m"}}');
+});
+
 test('a body with anything else for a vector is left to the parser', () => {
-  const vectors = [
-    '[]',
-    'null',
-    '7',
-    '"a"',
-    '[[1]]',
-    '{"a":{"indices":[1],"values":[1]}}',
-    '{"a":[]}',
-    '[1,"a"]',
-    '[1e300]',
-    '[1234567890123456]',
-  ];
+  const vectors = ['[]', 'null', '7', '"a"', '[[]]', '[[[1]]]', '{"a":[]}', '[1,"a"]', '[1e300]', '[1234567890123456]'];
   for (const vector of vectors) assert.equal(scan(`{"points":[{"vector":[1]},{"vector":${vector}}]}`), null, vector);
   for (const body of ['', '[]', '{}', '{"points":7}', '{"points":[1]}', '{"points":[]}', '{"points":[{"vector":[1]', '{"p\\u006fints":[]}'])
     assert.equal(scan(body), null, body);

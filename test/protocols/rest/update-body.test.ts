@@ -3,13 +3,20 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { errorFacts, TroupeError } from '../../../protocols/errors.js';
 import { parseJson } from '../../../protocols/json.js';
-import type { VectorsConfig } from '../../../protocols/model/collection.js';
 import type { WriteOperation } from '../../../protocols/model/update.js';
+import type { VectorNames } from '../../../protocols/rest/point-vectors.js';
 import { decodeUpdateBody } from '../../../protocols/rest/update-body.js';
 import { type DecodedUpdate, decodeUpdate } from '../../../protocols/rest/updates.js';
 
-const SINGLE: VectorsConfig = { size: 2, distance: 'Dot' };
-const NAMED: VectorsConfig = { a: { size: 2, distance: 'Dot' }, b: { size: 3, distance: 'Euclid' } };
+const SINGLE: VectorNames = { vectors: { size: 2, distance: 'Dot' } };
+const NAMED: VectorNames = {
+  vectors: {
+    a: { size: 2, distance: 'Dot' },
+    b: { size: 3, distance: 'Euclid' },
+    m: { size: 2, distance: 'Cosine', multivector_config: { comparator: 'max_sim' } },
+  },
+  sparse_vectors: { s: {} },
+};
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -25,13 +32,13 @@ function outcome(decode: () => DecodedUpdate): unknown {
 }
 
 /** Asserts that bytes and parsed body are decoded to the same, to the sign of a zero and the digits of a bigint. */
-function same(kind: WriteOperation, body: Uint8Array, vectors: VectorsConfig): void {
+function same(kind: WriteOperation, body: Uint8Array, vectors: VectorNames): void {
   const scanned = outcome(() => decodeUpdateBody(kind, body, {}, vectors));
   const parsed = outcome(() => decodeUpdate(kind, parseJson(body), {}, vectors));
   assert.deepStrictEqual(scanned, parsed);
 }
 
-function sameText(kind: WriteOperation, text: string, vectors: VectorsConfig = SINGLE): void {
+function sameText(kind: WriteOperation, text: string, vectors: VectorNames = SINGLE): void {
   same(kind, bytesOf(text), vectors);
 }
 
@@ -66,6 +73,33 @@ const vectorOf = (size: number) =>
     { weight: 1, arbitrary: fc.constantFrom('null', '{"indices":[1],"values":[2]}', '{"text":"a","model":"m"}', '[[1,2],[3,4]]', '7') },
   );
 
+const multi = fc.oneof(
+  { weight: 10, arbitrary: fc.array(vectorOf(2), { minLength: 1, maxLength: 3 }).map(list) },
+  { weight: 3, arbitrary: vectorOf(2) },
+  { weight: 1, arbitrary: fc.constantFrom('[[]]', '[[],[1,2]]', '[[1,2],[3]]', '[[1,[2]]]', '[[1,2],3]', '[1,[2]]') },
+);
+const sparse = fc.oneof(
+  {
+    weight: 10,
+    arbitrary: fc
+      .uniqueArray(fc.nat(0xffff_ffff), { maxLength: 4 })
+      .chain((indices) =>
+        fc.array(component, { minLength: indices.length, maxLength: indices.length }).map((values) => [indices, values] as const),
+      )
+      .map(([indices, values]) => `{"indices":${list(indices.map(String))},"values":${list(values)}}`),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom(
+      '{"indices":[1,1],"values":[1,2]}',
+      '{"indices":[1],"values":[]}',
+      '{"indices":[-1],"values":[1]}',
+      '{"values":[1]}',
+    ),
+  },
+  { weight: 1, arbitrary: vectorOf(2) },
+);
+
 /** Members in any order, some of them missing, some given twice. */
 function objectOf(members: Record<string, fc.Arbitrary<string>>): fc.Arbitrary<string> {
   const each = Object.entries(members).map(([key, value]) =>
@@ -94,7 +128,7 @@ const payload = fc.oneof(
     '[1]',
   ),
 );
-const named = objectOf({ a: vectorOf(2), b: vectorOf(3) });
+const named = objectOf({ a: vectorOf(2), b: vectorOf(3), m: multi, s: sparse });
 const filter = fc.constantFrom(
   'null',
   '{"must":[{"key":"a[]","match":{"value":3.0}}]}',
@@ -115,15 +149,15 @@ const batchForm = (vectors: fc.Arbitrary<string>) => objectOf({ batch: objectOf(
 interface Case {
   readonly kind: WriteOperation;
   readonly text: string;
-  readonly vectors: VectorsConfig;
+  readonly vectors: VectorNames;
 }
 
-const upsertOf = (vectors: VectorsConfig): fc.Arbitrary<string> =>
+const upsertOf = (vectors: VectorNames): fc.Arbitrary<string> =>
   vectors === SINGLE
     ? fc.oneof(listForm(vectorOf(2)), batchForm(lists(vectorOf(2))))
-    : fc.oneof(listForm(named), batchForm(lists(named)), batchForm(objectOf({ a: lists(vectorOf(2)), b: lists(vectorOf(3)) })));
+    : fc.oneof(listForm(named), batchForm(lists(named)), batchForm(objectOf({ a: lists(vectorOf(2)), m: lists(multi), s: lists(sparse) })));
 
-function bodyOf(kind: WriteOperation, vectors: VectorsConfig): fc.Arbitrary<string> {
+function bodyOf(kind: WriteOperation, vectors: VectorNames): fc.Arbitrary<string> {
   if (kind !== 'batchUpdate') return upsertOf(vectors);
   const operation = fc.oneof(
     objectOf({ upsert: upsertOf(vectors) }),

@@ -2,23 +2,23 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TroupeError } from '../../../protocols/errors.js';
 import { parseJson } from '../../../protocols/json.js';
-import type { VectorsConfig } from '../../../protocols/model/collection.js';
 import type { PointBatch, UpdateOperation, WriteOperation } from '../../../protocols/model/update.js';
+import type { Embed, VectorNames } from '../../../protocols/rest/point-vectors.js';
 import { decodeUpdate } from '../../../protocols/rest/updates.js';
 
-const SINGLE: VectorsConfig = { size: 2, distance: 'Dot' };
-const NAMED: VectorsConfig = { a: { size: 2, distance: 'Dot' }, b: { size: 3, distance: 'Euclid' } };
+const SINGLE: VectorNames = { vectors: { size: 2, distance: 'Dot' } };
+const NAMED: VectorNames = { vectors: { a: { size: 2, distance: 'Dot' }, b: { size: 3, distance: 'Euclid' } } };
 
-function decode(kind: WriteOperation, body: string | object, vectors: VectorsConfig = SINGLE): readonly UpdateOperation[] {
+function decode(kind: WriteOperation, body: string | object, vectors: VectorNames = SINGLE): readonly UpdateOperation[] {
   return decodeUpdate(kind, parseJson(typeof body === 'string' ? body : JSON.stringify(body)), {}, vectors).operations;
 }
 
-function batchOf(body: string | object, vectors: VectorsConfig = SINGLE): PointBatch {
+function batchOf(body: string | object, vectors: VectorNames = SINGLE): PointBatch {
   const [operation] = decode('upsertPoints', body, vectors);
   return operation?.kind === 'upsert' ? operation.batch : assert.fail('no upsert');
 }
 
-function refused(kind: WriteOperation, body: string | object, vectors: VectorsConfig = SINGLE): string {
+function refused(kind: WriteOperation, body: string | object, vectors: VectorNames = SINGLE): string {
   try {
     decode(kind, body, vectors);
   } catch (error) {
@@ -232,4 +232,80 @@ test('vectors of points are updated and deleted by name', () => {
   assert.equal(refused('deleteVectors', { points: [1], vector: [] }, NAMED), 'invalidValue');
   assert.equal(refused('deleteVectors', { points: [1], vector: ['zzz'] }, NAMED), 'wrongInput');
   assert.equal(refused('deleteVectors', { vector: ['a'] }, NAMED), 'wrongInput');
+});
+
+const ALL_KINDS: VectorNames = {
+  vectors: { a: { size: 2, distance: 'Dot' }, m: { size: 2, distance: 'Dot', multivector_config: { comparator: 'max_sim' } } },
+  sparse_vectors: { s: {} },
+};
+
+test('points have vectors of every kind, each kind in a column of its own', () => {
+  const points = [
+    { id: 1, vector: { m: [[1, 2]], s: { indices: [9, 3], values: [0.5, 0.25], more: true } } },
+    { id: 2, vector: { a: [1, 2], m: [3, 4] } },
+    { id: 3, vector: { s: { indices: [], values: [] } } },
+    { id: 4, vector: { m: [[5, 6], [7, 8]], a: [3, 4] } }, // biome-ignore format: one point a line
+  ];
+  const columns = [
+    { kind: 'multi', name: 'm', dim: 2, points: [0, 1, 3], counts: [1, 1, 2], values: [1, 2, 3, 4, 5, 6, 7, 8] },
+    { kind: 'sparse', name: 's', points: [0, 2], counts: [2, 0], indices: [3, 9], values: [0.25, 0.5] },
+    { kind: 'dense', name: 'a', dim: 2, points: [1, 3], values: [1, 2, 3, 4] },
+  ];
+  assert.deepEqual(JSON.parse(JSON.stringify(batchOf({ points }, ALL_KINDS).vectors, plain)), columns);
+});
+
+/** Typed arrays as lists. */
+function plain(_: string, value: unknown): unknown {
+  return value instanceof Uint32Array || value instanceof Float32Array ? [...value] : value;
+}
+
+test('a multivector of whole numbers is no sparse vector', () => {
+  const [column] = batchOf({ points: [{ id: 1, vector: { m: [[1, 0], [0, 1]] } }] }, ALL_KINDS).vectors; // biome-ignore format: one point
+  assert.deepEqual([column?.kind, column?.values], ['multi', Float32Array.of(1, 0, 0, 1)]);
+});
+
+test('what is no vector of any kind is told apart from one of another kind', () => {
+  const codeOf = (vector: unknown): string => refused('upsertPoints', { points: [{ id: 1, vector }] }, ALL_KINDS);
+  for (const vector of [{ s: [1, 2] }, { s: [[1, 2]] }, { a: [[1, 2]] }, { m: { indices: [1], values: [1] } }, { m: [[1, 2, 3]] }])
+    assert.equal(codeOf(vector), 'wrongInput');
+  for (const vector of [
+    { m: [] },
+    { m: [[]] },
+    { m: [[1, 2], [3]] },
+    { s: { indices: [1, 1], values: [1, 2] } },
+    { s: { indices: [1], values: [] } },
+  ])
+    assert.equal(codeOf(vector), 'invalidValue');
+  for (const vector of [
+    { s: { indices: [-1], values: [1] } },
+    { s: { indices: [2 ** 32], values: [1] } },
+    { s: { values: [1] } },
+    { m: [[1, '2']] },
+    { m: [[1], 2] },
+  ])
+    assert.equal(codeOf(vector), 'malformedBody');
+  assert.equal(codeOf({ a: { text: 'a text', model: 'some/model' } }), 'unsupported');
+  assert.equal(codeOf({ a: { text: 'a text', model: '' } }), 'invalidValue');
+});
+
+test('a model that is there makes the vectors of documents', () => {
+  const embed: Embed = (input) => ({
+    kind: 'sparse',
+    indices: Uint32Array.of(input.kind === 'document' ? input.text.length : 0),
+    values: Float32Array.of(1),
+  });
+  const body = { points: [{ id: 1, vector: { s: { text: 'seven..', model: 'some/model' } } }] };
+  const [operation] = decodeUpdate('upsertPoints', body, {}, ALL_KINDS, null, embed).operations;
+  const [column] = operation?.kind === 'upsert' ? operation.batch.vectors : [];
+  assert.deepEqual(column?.kind === 'sparse' && [...column.indices], [7]);
+});
+
+test('of points given twice the last one counts, with vectors of every kind', () => {
+  const points = [
+    { id: 1, vector: { m: [[1, 2], [3, 4]], s: { indices: [1], values: [1] } } }, // biome-ignore format: one point a line
+    { id: 2, vector: { m: [5, 6], s: { indices: [2, 3], values: [2, 3] } } },
+    { id: 1, vector: { m: [[7, 8]], a: [1, 1] } },
+  ];
+  const twice = batchOf({ points }, ALL_KINDS);
+  assert.deepEqual(twice, batchOf({ points: points.slice(1) }, ALL_KINDS));
 });
