@@ -9,6 +9,8 @@ export type Answer =
   | { readonly kind: 'result'; readonly value: unknown }
   /** JSON without an envelope. */
   | { readonly kind: 'json'; readonly value: unknown }
+  /** For browsers, with its content security policy. */
+  | { readonly kind: 'page'; readonly html: string; readonly policy: string }
   | { readonly kind: 'text'; readonly status: number; readonly text: string };
 
 const HEAD = Buffer.from('{"result":');

@@ -4,13 +4,15 @@ import type { Log } from '../actors/runtime/ports.js';
 import { TroupeError } from '../protocols/errors.js';
 import { parseJson } from '../protocols/json.js';
 import type { CollectionConfig } from '../protocols/model/collection.js';
+import { openApiDocument } from '../protocols/openapi/document.js';
 import { decodeAliasActions } from '../protocols/rest/aliases.js';
 import { optionsWithoutEffect } from '../protocols/rest/collection-hints.js';
 import { applyCollectionChange, decodeCreateCollection, decodeUpdateCollection } from '../protocols/rest/collections.js';
 import { checkNewCollectionName, collectionTimeout, flag, type QueryParameters, text, unsigned } from '../protocols/rest/parameters.js';
 import type { Answer } from './answer.js';
+import { DOCS_PAGE, DOCS_POLICY } from './docs-page.js';
 import { metricsText } from './metrics.js';
-import type { NodeOperation } from './operations.js';
+import { type NodeOperation, OPERATIONS } from './operations.js';
 import { API_VERSION, type DoorServices } from './services.js';
 import { telemetryReport } from './telemetry.js';
 
@@ -52,6 +54,8 @@ export const NODE_HANDLERS: Readonly<Record<NodeOperation, Handler>> = {
     flag(query, 'per_collection');
     return { kind: 'text', status: 200, text: metricsText(services, options) };
   },
+  openapi: ({ identity }) => ({ kind: 'json', value: openApiDocument(OPERATIONS, identity.version) }),
+  docs: () => ({ kind: 'page', html: DOCS_PAGE, policy: DOCS_POLICY }),
   // Nothing reports issues yet: they are about missing indexes under strict mode.
   issues: () => result({ issues: [] }),
   clearIssues: () => result(true),

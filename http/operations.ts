@@ -55,6 +55,8 @@ export type NodeOperation =
   | 'ready'
   | 'telemetry'
   | 'metrics'
+  | 'openapi'
+  | 'docs'
   | 'issues'
   | 'clearIssues'
   | 'clusterStatus'
@@ -142,6 +144,8 @@ export const OPERATIONS: readonly Operation[] = [
   node('GET', '/readyz', 'readyz', 'open', 'ready'),
   node('GET', '/telemetry', 'telemetry', 'r', 'telemetry'),
   node('GET', '/metrics', 'metrics', 'r', 'metrics'),
+  node('GET', '/openapi.json', 'openapi', 'open', 'openapi'),
+  node('GET', '/docs', 'docs', 'open', 'docs'),
   node('GET', '/issues', 'get_issues', 'm', 'issues'),
   node('DELETE', '/issues', 'clear_issues', 'm', 'clearIssues'),
 

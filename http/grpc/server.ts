@@ -135,7 +135,7 @@ class Door {
           const query = timeoutSeconds === undefined ? {} : { timeout: String(timeoutSeconds) };
           const body = Buffer.from(stringifyJson(decodeMessage(method.request, bytes).value));
           const answer = await NODE_HANDLERS[operation.run](this.services, { path, query, body });
-          if (answer.kind === 'text') throw new Error(`${operation.name} answers with a text`);
+          if (answer.kind === 'text' || answer.kind === 'page') throw new Error(`${operation.name} answers with a text`);
           return encodeMessage(method.response, answer.value);
         };
       case 'later':

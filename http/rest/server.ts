@@ -40,6 +40,7 @@ const CLOSE_IDLE_EVERY_MS = 50;
 /** A path segment may be as long as Node lets a request's head be. */
 const PATH_SEGMENT_MAX = 65_536;
 const JSON_TYPE = 'application/json';
+const HTML_TYPE = 'text/html; charset=utf-8';
 const TEXT_TYPE = 'text/plain; charset=utf-8';
 /** Node copies texts up to this length to the socket without allocating. */
 const ONE_WRITE_BYTES_MAX = 15_000;
@@ -217,6 +218,12 @@ class Door {
       case 'json':
         this.answer(at, request, response, started, Buffer.from(stringifyJson(answer.value)));
         return;
+      case 'page': {
+        const guarded = ['content-security-policy', answer.policy, 'x-content-type-options', 'nosniff'];
+        this.send(request.raw, response, 200, HTML_TYPE, Buffer.from(answer.html), guarded);
+        this.count(at, request, 200, started);
+        return;
+      }
       case 'text':
         this.send(request.raw, response, answer.status, TEXT_TYPE, Buffer.from(answer.text));
         this.count(at, request, answer.status, started);

@@ -313,6 +313,16 @@ test('the root tells a version that clients take for compatible, and its own', a
   assert.equal(json.result, undefined);
 });
 
+test('the API is described as a document and as a page that loads nothing from elsewhere', async () => {
+  const document = await call('GET', '/openapi.json');
+  assert.equal(document.json.openapi, '3.0.3');
+  assert.ok(document.json.paths['/collections/{collection_name}'].put);
+  const page = await call('GET', '/docs');
+  assert.equal(page.headers.get('content-type'), 'text/html; charset=utf-8');
+  assert.match(page.headers.get('content-security-policy') ?? '', /default-src 'none'; script-src 'sha256-/);
+  assert.doesNotMatch(page.text, /https?:|innerHTML|insertAdjacentHTML/);
+});
+
 test('a node of its own answers for the cluster', async () => {
   assert.deepEqual((await call('GET', '/cluster')).json.result, { status: 'disabled' });
   assert.equal((await call('DELETE', '/cluster/peer/5')).status, 400);

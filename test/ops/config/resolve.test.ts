@@ -56,6 +56,7 @@ test('variables are read by the type of their key', () => {
       SERVICE__STORAGE__OPTIMIZERS__DELETED_THRESHOLD: '0.5',
       SERVICE__STORAGE__PERFORMANCE__OPTIMIZER_CPU_BUDGET: '-1',
       SERVICE__STORAGE__COLLECTION__STRICT_MODE__MAX_QUERY_LIMIT: '7',
+      SERVICE__STORAGE__COLLECTION__STRICT_MODE__ENABLED: 'false',
     }),
   ]);
   assert.deepEqual(warnings, []);

@@ -1,0 +1,270 @@
+/** Schemas of collections, their settings, aliases and payload indexes. */
+
+import {
+  ANYTHING,
+  any,
+  COUNT,
+  described,
+  FLAG,
+  fields,
+  integer,
+  leaf,
+  list,
+  map,
+  NUMBER,
+  numberWithin,
+  ref,
+  TEXT,
+  words,
+} from './schema.js';
+
+const DISTANCE = words('Cosine', 'Euclid', 'Dot', 'Manhattan');
+const DATATYPE = words('float32', 'float16', 'uint8', 'turbo4');
+const MULTIVECTOR = fields({ comparator: words('max_sim') });
+const SIZE = integer(1, 65536);
+/** `Disabled` takes a quantization away. */
+const QUANTIZATION_CHANGE = any(ref('Quantization'), words('Disabled'));
+const SPARSE_VECTORS = map(ref('SparseVectorParams'));
+
+const INDEX_TYPES = ['keyword', 'integer', 'float', 'bool', 'geo', 'datetime', 'uuid', 'text'] as const;
+const LANGUAGE = TEXT;
+
+export const COLLECTION_SCHEMAS = {
+  HnswChange: described(
+    'The graph of neighbours that searches walk.',
+    fields(
+      {},
+      {
+        m: described('Links per point; 0 for no graph.', COUNT),
+        ef_construct: described('Candidates looked at while building.', integer(4)),
+        full_scan_threshold: described('Kilobytes of vectors below which a filtered search scans.', integer(10)),
+        max_indexing_threads: described('0: chosen by the node.', COUNT),
+        on_disk: FLAG,
+        payload_m: described('Links per point among those of one tenant.', COUNT),
+        inline_storage: FLAG,
+      },
+    ),
+  ),
+  Quantization: described(
+    'A smaller form of vectors to search with.',
+    any(
+      fields({ scalar: fields({ type: words('int8') }, { quantile: numberWithin(0.5, 1), always_ram: FLAG }) }),
+      fields({ product: fields({ compression: words('x4', 'x8', 'x16', 'x32', 'x64') }, { always_ram: FLAG }) }),
+      fields({
+        binary: fields(
+          {},
+          {
+            always_ram: FLAG,
+            encoding: words('one_bit', 'two_bits', 'one_and_half_bits'),
+            query_encoding: words('default', 'binary', 'scalar4bits', 'scalar8bits'),
+          },
+        ),
+      }),
+      fields({ turbo: fields({}, { always_ram: FLAG, bits: words('bits1', 'bits1_5', 'bits2', 'bits4') }) }),
+    ),
+  ),
+  VectorParams: fields(
+    { size: SIZE, distance: DISTANCE },
+    {
+      hnsw_config: ref('HnswChange'),
+      quantization_config: ref('Quantization'),
+      on_disk: FLAG,
+      datatype: DATATYPE,
+      multivector_config: MULTIVECTOR,
+    },
+  ),
+  SparseVectorParams: fields(
+    {},
+    {
+      index: fields({}, { full_scan_threshold: COUNT, on_disk: FLAG, datatype: words('float32', 'float16', 'uint8') }),
+      modifier: words('none', 'idf'),
+    },
+  ),
+  VectorsConfig: described('One unnamed vector, or vectors by name.', any(ref('VectorParams'), map(ref('VectorParams')))),
+  OptimizersChange: fields(
+    {},
+    {
+      deleted_threshold: described('Share of deleted points from which a segment is cleaned.', numberWithin(0, 1)),
+      vacuum_min_vector_number: integer(100),
+      default_segment_number: described('0: the number of CPUs.', COUNT),
+      max_segment_size: described('Kilobytes.', integer(1)),
+      memmap_threshold: described('Kilobytes; 0 for never.', COUNT),
+      indexing_threshold: described('Kilobytes of vectors above which a segment gets an index; 0 for never.', COUNT),
+      flush_interval_sec: COUNT,
+      max_optimization_threads: any(words('auto'), COUNT),
+      prevent_unoptimized: FLAG,
+    },
+  ),
+  WalChange: fields({}, { wal_capacity_mb: integer(1), wal_segments_ahead: COUNT, wal_retain_closed: COUNT }),
+  StrictMode: described(
+    'Limits on what requests may ask for.',
+    fields(
+      {},
+      {
+        enabled: FLAG,
+        max_query_limit: integer(1),
+        max_timeout: integer(1),
+        unindexed_filtering_retrieve: FLAG,
+        unindexed_filtering_update: FLAG,
+        search_max_hnsw_ef: COUNT,
+        search_allow_exact: FLAG,
+        search_max_oversampling: NUMBER,
+        upsert_max_batchsize: COUNT,
+        search_max_batchsize: COUNT,
+        max_collection_vector_size_bytes: COUNT,
+        max_collection_payload_size_bytes: COUNT,
+        read_rate_limit: integer(1),
+        write_rate_limit: integer(1),
+        max_points_count: integer(1),
+        filter_max_conditions: COUNT,
+        condition_max_size: COUNT,
+        multivector_config: map(fields({}, { max_vectors: integer(1) })),
+        sparse_config: map(fields({}, { max_length: integer(1) })),
+        max_payload_index_count: COUNT,
+        max_resident_memory_percent: integer(1, 100),
+        max_disk_usage_percent: integer(1, 100),
+      },
+    ),
+  ),
+  CreateCollection: fields(
+    {},
+    {
+      vectors: ref('VectorsConfig'),
+      sparse_vectors: SPARSE_VECTORS,
+      shard_number: integer(1, 0xffff_ffff),
+      sharding_method: words('auto', 'custom'),
+      replication_factor: integer(1),
+      write_consistency_factor: integer(1),
+      on_disk_payload: FLAG,
+      hnsw_config: ref('HnswChange'),
+      wal_config: ref('WalChange'),
+      optimizers_config: ref('OptimizersChange'),
+      quantization_config: ref('Quantization'),
+      strict_mode_config: ref('StrictMode'),
+      metadata: ref('Payload'),
+    },
+  ),
+  UpdateCollection: fields(
+    {},
+    {
+      vectors: map(fields({}, { hnsw_config: ref('HnswChange'), quantization_config: QUANTIZATION_CHANGE, on_disk: FLAG })),
+      sparse_vectors: SPARSE_VECTORS,
+      optimizers_config: ref('OptimizersChange'),
+      params: fields(
+        {},
+        {
+          replication_factor: integer(1),
+          write_consistency_factor: integer(1),
+          read_fan_out_factor: COUNT,
+          read_fan_out_delay_ms: COUNT,
+          on_disk_payload: FLAG,
+        },
+      ),
+      hnsw_config: ref('HnswChange'),
+      quantization_config: QUANTIZATION_CHANGE,
+      strict_mode_config: ref('StrictMode'),
+      metadata: described('Keys to set; null removes one.', ref('Payload')),
+    },
+  ),
+  CreateVectorName: any(
+    fields({
+      dense: fields(
+        { size: SIZE, distance: DISTANCE },
+        { multivector_config: MULTIVECTOR, datatype: words('float32', 'float16', 'uint8') },
+      ),
+    }),
+    fields({ sparse: fields({}, { modifier: words('none', 'idf'), datatype: words('float32', 'float16', 'uint8') }) }),
+  ),
+  ChangeAliases: described(
+    'All actions together, or none.',
+    fields({
+      actions: list(
+        any(
+          fields({ create_alias: fields({ alias_name: TEXT, collection_name: TEXT }) }),
+          fields({ delete_alias: fields({ alias_name: TEXT }) }),
+          fields({ rename_alias: fields({ old_alias_name: TEXT, new_alias_name: TEXT }) }),
+        ),
+      ),
+    }),
+  ),
+  CreateFieldIndex: fields({ field_name: ref('Key'), field_schema: any(words(...INDEX_TYPES), ref('IndexParams')) }),
+  IndexParams: described(
+    'A type of payload index with its parameters.',
+    any(
+      fields({ type: words('keyword', 'uuid') }, { is_tenant: FLAG, on_disk: FLAG, enable_hnsw: FLAG }),
+      fields({ type: words('integer') }, { lookup: FLAG, range: FLAG, is_principal: FLAG, on_disk: FLAG, enable_hnsw: FLAG }),
+      fields({ type: words('float', 'datetime') }, { is_principal: FLAG, on_disk: FLAG, enable_hnsw: FLAG }),
+      fields({ type: words('bool', 'geo') }, { on_disk: FLAG, enable_hnsw: FLAG }),
+      fields(
+        { type: words('text') },
+        {
+          tokenizer: words('prefix', 'whitespace', 'word', 'multilingual'),
+          min_token_len: COUNT,
+          max_token_len: COUNT,
+          lowercase: FLAG,
+          ascii_folding: FLAG,
+          phrase_matching: FLAG,
+          stopwords: any(words('english', 'german'), fields({}, { languages: list(words('english', 'german')), custom: list(LANGUAGE) })),
+          stemmer: fields({ type: words('snowball'), language: words('english', 'german') }),
+          on_disk: FLAG,
+          enable_hnsw: FLAG,
+        },
+      ),
+    ),
+  ),
+
+  Collections: fields({ collections: list(fields({ name: TEXT })) }),
+  Existence: fields({ exists: FLAG }),
+  Aliases: fields({ aliases: list(fields({ alias_name: TEXT, collection_name: TEXT })) }),
+  CollectionInfo: fields({
+    status: words('green', 'yellow', 'grey', 'red'),
+    optimizer_status: any(words('ok'), fields({ error: TEXT })),
+    indexed_vectors_count: COUNT,
+    points_count: COUNT,
+    segments_count: COUNT,
+    config: ref('CollectionConfig'),
+    payload_schema: map(fields({ data_type: words(...INDEX_TYPES), points: COUNT }, { params: leaf<object>({ type: 'object' }) })),
+    update_queue: fields({ length: COUNT }),
+  }),
+  CollectionConfig: fields(
+    {
+      params: fields(
+        {
+          vectors: ref('VectorsConfig'),
+          shard_number: COUNT,
+          replication_factor: COUNT,
+          write_consistency_factor: COUNT,
+          on_disk_payload: FLAG,
+        },
+        {
+          sparse_vectors: SPARSE_VECTORS,
+          sharding_method: words('auto', 'custom'),
+          read_fan_out_factor: COUNT,
+          read_fan_out_delay_ms: COUNT,
+        },
+      ),
+      hnsw_config: ref('HnswChange'),
+      optimizer_config: ref('OptimizersChange'),
+      wal_config: ref('WalChange'),
+    },
+    { quantization_config: ref('Quantization'), strict_mode_config: ref('StrictMode'), metadata: ref('Payload') },
+  ),
+  Optimizations: fields(
+    {
+      summary: fields({ queued_optimizations: COUNT, queued_segments: COUNT, queued_points: COUNT, idle_segments: COUNT }),
+      running: list(leaf<object>({ type: 'object' })),
+    },
+    {
+      queued: list(leaf<object>({ type: 'object' })),
+      completed: list(leaf<object>({ type: 'object' })),
+      idle_segments: list(fields({ uuid: TEXT, points_count: COUNT })),
+    },
+  ),
+  CollectionCluster: fields({
+    peer_id: COUNT,
+    shard_count: COUNT,
+    local_shards: list(fields({ shard_id: COUNT, points_count: COUNT, state: TEXT })),
+    remote_shards: list(ANYTHING),
+    shard_transfers: list(ANYTHING),
+  }),
+};

@@ -1,0 +1,101 @@
+/** What each operation takes and answers, by the name it has in the operations table. */
+
+import { any, FLAG, fields, leaf, list, ref, type Schema, TEXT, type ValueOf } from './schema.js';
+
+export interface OperationSchema {
+  readonly summary: string;
+  readonly body?: Schema;
+  /** `result` of the answer. */
+  readonly result: Schema;
+  /** The answer is this text or JSON itself, without an envelope. */
+  readonly bare?: 'text/plain' | 'text/html' | 'application/json';
+}
+
+const WRITTEN = ref('UpdateResult');
+const SCORED = list(ref('ScoredPoint'));
+const DONE = FLAG;
+const OBJECT = leaf<{ [key: string]: unknown }>({ type: 'object' });
+
+export const OPERATION_SCHEMAS = {
+  root: { summary: 'Name and versions', result: OBJECT, bare: 'application/json' },
+  healthz: { summary: 'Whether the process answers', result: TEXT, bare: 'text/plain' },
+  livez: { summary: 'Whether the process answers', result: TEXT, bare: 'text/plain' },
+  readyz: { summary: 'Whether every collection is open', result: TEXT, bare: 'text/plain' },
+  telemetry: { summary: 'Actors, collections, requests and memory', result: OBJECT },
+  metrics: { summary: 'Figures for Prometheus', result: TEXT, bare: 'text/plain' },
+  openapi: { summary: 'This description', result: OBJECT, bare: 'application/json' },
+  docs: { summary: 'This description as a page', result: TEXT, bare: 'text/html' },
+  get_issues: { summary: 'Hints on how collections could be used better', result: OBJECT },
+  clear_issues: { summary: 'Forget those hints', result: DONE },
+
+  get_collections: { summary: 'Names of all collections', result: ref('Collections') },
+  get_collection: { summary: 'Settings and state of a collection', result: ref('CollectionInfo') },
+  create_collection: { summary: 'Create a collection', body: ref('CreateCollection'), result: DONE },
+  update_collection: { summary: 'Change settings of a collection', body: ref('UpdateCollection'), result: DONE },
+  delete_collection: { summary: 'Delete a collection with all of its points', result: DONE },
+  collection_exists: { summary: 'Whether a collection is there', result: ref('Existence') },
+  get_optimizations: { summary: 'What the optimizers of a collection do', result: ref('Optimizations') },
+  get_collection_aliases: { summary: 'Aliases of a collection', result: ref('Aliases') },
+  get_collections_aliases: { summary: 'All aliases', result: ref('Aliases') },
+  update_aliases: { summary: 'Create, delete and rename aliases', body: ref('ChangeAliases'), result: DONE },
+  create_field_index: { summary: 'Index a payload key', body: ref('CreateFieldIndex'), result: WRITTEN },
+  delete_field_index: { summary: 'Delete the index of a payload key', result: WRITTEN },
+  create_vector_name: { summary: 'Add a vector name to a collection', body: ref('CreateVectorName'), result: WRITTEN },
+  delete_vector_name: { summary: 'Take a vector name from a collection with its vectors', result: WRITTEN },
+
+  get_point: { summary: 'One point', result: ref('Record') },
+  get_points: { summary: 'Points by id', body: ref('Retrieve'), result: list(ref('Record')) },
+  scroll_points: { summary: 'Points in the order of their ids or of a payload key', body: ref('Scroll'), result: ref('ScrollResult') },
+  count_points: { summary: 'How many points fit a filter', body: ref('Count'), result: ref('CountResult') },
+  query_points: { summary: 'Find points', body: ref('QueryRequest'), result: ref('QueryResult') },
+  query_batch_points: { summary: 'Several queries at once', body: ref('QueryBatch'), result: list(ref('QueryResult')) },
+  query_points_groups: { summary: 'Find points in groups by a payload key', body: ref('QueryGroups'), result: ref('Groups') },
+  search_points: { summary: 'Points nearest to a vector', body: ref('Search'), result: SCORED },
+  search_batch_points: { summary: 'Several searches at once', body: ref('SearchBatch'), result: list(SCORED) },
+  search_point_groups: { summary: 'Nearest points in groups by a payload key', body: ref('SearchGroups'), result: ref('Groups') },
+  search_matrix_pairs: { summary: 'Nearest neighbours among a sample, as pairs', body: ref('Matrix'), result: ref('MatrixPairs') },
+  search_matrix_offsets: {
+    summary: 'Nearest neighbours among a sample, as a sparse matrix',
+    body: ref('Matrix'),
+    result: ref('MatrixOffsets'),
+  },
+  recommend_points: { summary: 'Points like some and unlike others', body: ref('Recommend'), result: SCORED },
+  recommend_batch_points: { summary: 'Several recommendations at once', body: ref('RecommendBatch'), result: list(SCORED) },
+  recommend_point_groups: { summary: 'Recommended points in groups by a payload key', body: ref('RecommendGroups'), result: ref('Groups') },
+  discover_points: { summary: 'Points near a target on the side of positive examples', body: ref('Discover'), result: SCORED },
+  discover_batch_points: { summary: 'Several discoveries at once', body: ref('DiscoverBatch'), result: list(SCORED) },
+  facet: { summary: 'Values of a payload key with their counts', body: ref('Facet'), result: ref('FacetResult') },
+
+  upsert_points: { summary: 'Insert points, or replace those of the same ids', body: ref('Upsert'), result: WRITTEN },
+  delete_points: { summary: 'Delete points', body: ref('PointsSelector'), result: WRITTEN },
+  set_payload: { summary: 'Set payload keys of points', body: ref('SetPayload'), result: WRITTEN },
+  overwrite_payload: { summary: 'Replace the payload of points', body: ref('SetPayload'), result: WRITTEN },
+  delete_payload: { summary: 'Delete payload keys of points', body: ref('DeletePayload'), result: WRITTEN },
+  clear_payload: { summary: 'Delete the payload of points', body: ref('PointsSelector'), result: WRITTEN },
+  batch_update: { summary: 'Several writes in their order', body: ref('UpdateBatch'), result: list(WRITTEN) },
+  update_vectors: { summary: 'Replace named vectors of points', body: ref('UpdateVectors'), result: WRITTEN },
+  delete_vectors: { summary: 'Delete named vectors of points', body: ref('DeleteVectors'), result: WRITTEN },
+
+  cluster_status: { summary: 'State of the cluster', result: OBJECT },
+  cluster_telemetry: { summary: 'State of all nodes of the cluster', result: OBJECT },
+  remove_peer: { summary: 'Remove a node from the cluster', result: DONE },
+  collection_cluster_info: { summary: 'Where the shards of a collection are', result: ref('CollectionCluster') },
+  list_shard_keys: {
+    summary: 'Keys of a collection’s shards',
+    result: fields({}, { shard_keys: list(fields({ key: any(TEXT, leaf<number>({ type: 'integer' })) })) }),
+  },
+} as const satisfies { readonly [name: string]: OperationSchema };
+
+export type OperationName = keyof typeof OPERATION_SCHEMAS;
+
+type Row<Name extends OperationName> = (typeof OPERATION_SCHEMAS)[Name];
+
+/** The body that an operation takes. */
+export type BodyOf<Name extends OperationName> = Row<Name> extends { readonly body: infer Body } ? ValueOf<Body> : never;
+/** The result that it answers. */
+export type ResultOf<Name extends OperationName> = ValueOf<Row<Name>['result']>;
+
+/** The row of an operation, undefined when it is not described (later releases). */
+export function operationSchema(name: string): OperationSchema | undefined {
+  return Object.hasOwn(OPERATION_SCHEMAS, name) ? OPERATION_SCHEMAS[name as OperationName] : undefined;
+}
