@@ -5,7 +5,15 @@ import os from 'node:os';
 import path from 'node:path';
 import { TroupeError } from '../../../protocols/errors.js';
 import { stringifyJson } from '../../../protocols/json.js';
-import { type CollectionConfig, type FieldSchema, type VectorsConfig, vectorsByName } from '../../../protocols/model/collection.js';
+import {
+  type CollectionConfig,
+  type CollectionParams,
+  type Distance,
+  type FieldSchema,
+  sparseByName,
+  type VectorsConfig,
+  vectorsByName,
+} from '../../../protocols/model/collection.js';
 import type { Payload } from '../../../protocols/model/payload.js';
 import { compareIds, idKind, type PointId, writeIdWords } from '../../../protocols/model/point-id.js';
 import { FilterCache } from '../../../query/filter/cache.js';
@@ -17,14 +25,22 @@ import type { ReadContext } from '../../../storage/engine/operations.js';
 import { type ReplicaSnapshot, SegmentReader, SegmentView } from '../../../storage/engine/snapshot-view.js';
 import type { ReplicaView } from '../../../storage/replica/reader-view.js';
 import type { SegmentHandle } from '../../../storage/segment/handle.js';
-import { LIVE, residentOffset, segmentLayout, segmentMemory } from '../../../storage/segment/layout.js';
+import { LIVE, residentOffset, segmentLayout, segmentMemory, type VectorLayout, type VectorPlan } from '../../../storage/segment/layout.js';
+import { vectorPlans } from '../../../storage/segment/plans.js';
+import { itemOffsets, raggedOf } from '../../../storage/segment/ragged.js';
 import { encodeHalf } from '../../../vectors/half.js';
 import { normalizeRows } from '../../../vectors/normalize.js';
+
+/** Dense, multivector or sparse, as in a request. */
+export type TestVector =
+  | readonly number[]
+  | readonly (readonly number[])[]
+  | { readonly indices: readonly number[]; readonly values: readonly number[] };
 
 export interface TestPoint {
   readonly id: PointId;
   /** By name; a missing one is left out. */
-  readonly vectors: { readonly [name: string]: readonly number[] };
+  readonly vectors: { readonly [name: string]: TestVector };
   readonly payload?: Payload;
   readonly version?: number;
   /** Commit that deleted it. */
@@ -35,10 +51,17 @@ export const SEQ = 10;
 
 export function configOf(
   vectors: VectorsConfig,
-  more: { fullScanThresholdKb?: number; indexingThresholdKb?: number } = {},
+  more: { fullScanThresholdKb?: number; indexingThresholdKb?: number; sparse?: CollectionParams['sparse_vectors'] } = {},
 ): CollectionConfig {
   return {
-    params: { vectors, shard_number: 1, replication_factor: 1, write_consistency_factor: 1, on_disk_payload: true },
+    params: {
+      vectors,
+      ...(more.sparse === undefined ? {} : { sparse_vectors: more.sparse }),
+      shard_number: 1,
+      replication_factor: 1,
+      write_consistency_factor: 1,
+      on_disk_payload: true,
+    },
     hnsw_config: { m: 16, ef_construct: 100, full_scan_threshold: more.fullScanThresholdKb ?? 0 },
     optimizer_config: {
       deleted_threshold: 0.2,
@@ -72,7 +95,7 @@ export class CollectionFixture {
     return {
       config: this.config,
       vectors: vectorsByName(this.config.params.vectors),
-      sparse: new Map(),
+      sparse: sparseByName(this.config.params),
       segments: this.segments,
       release: () => {},
     };
@@ -115,11 +138,11 @@ export class CollectionFixture {
   }
 
   private appendable(points: readonly TestPoint[]): { handle: SegmentHandle; view: ReplicaView } {
-    const vectors = [...vectorsByName(this.config.params.vectors)].map(([name, { size, distance, datatype }]) => {
-      const element = datatype === 'float16' ? ('f16' as const) : datatype === 'uint8' ? ('u8' as const) : ('f32' as const);
-      return { kind: 'dense' as const, itemCapacity: 0, name, dim: size, distance, element, codes: null, graph: null };
-    });
-    const layout = segmentLayout(points.length + 5, vectors, { ordered: false, slots: 3 });
+    const plans = vectorPlans(this.config.params).map((plan) => ({
+      ...plan,
+      itemCapacity: plan.kind === 'dense' ? 0 : points.reduce((sum, point) => sum + itemsOf(point.vectors[plan.name]), 3),
+    }));
+    const layout = segmentLayout(points.length + 5, plans, { ordered: false, slots: 3 });
     const memory = segmentMemory(layout);
     const { buffer } = memory;
     const ids = new Uint32Array(buffer, layout.ids, layout.capacity * 4);
@@ -128,18 +151,16 @@ export class CollectionFixture {
       writeIdWords(point.id, ids, row * 4);
       new Float64Array(buffer, layout.versions, layout.capacity)[row] = point.version ?? 1;
       new Uint32Array(buffer, layout.deletedAt, layout.capacity)[row] = point.deletedAt ?? LIVE;
-      for (const vector of layout.vectors) {
+      layout.vectors.forEach((vector, at) => {
         const given = point.vectors[vector.name];
-        if (given === undefined) continue;
+        if (vector.kind !== 'dense') {
+          const offsets = itemOffsets(memory, vector, row + 1);
+          offsets[row + 1] = (offsets[row] as number) + itemsOf(given);
+        }
+        if (given === undefined) return;
         (new Uint32Array(buffer, vector.presence, Math.ceil(layout.capacity / 32))[row >>> 5] as number) |= 1 << (row & 31);
-        const values = Float32Array.from(given);
-        const { distance } = vectors.find(({ name }) => name === vector.name) as (typeof vectors)[number];
-        if (distance === 'Cosine' && vector.element !== 'u8') normalizeRows(values, values.length);
-        const at = residentOffset(vector) + row * vector.stride;
-        if (vector.element === 'f32') new Float32Array(buffer, at, vector.dim).set(values);
-        else if (vector.element === 'f16') encodeHalf(values, new Uint16Array(buffer, at, vector.dim));
-        else new Uint8Array(buffer, at, vector.dim).set(values);
-      }
+        storeVector(memory, vector, (plans[at] as VectorPlan).distance, row, given);
+      });
     });
     const handle: SegmentHandle = {
       id: this.nextSegment++,
@@ -155,6 +176,31 @@ export class CollectionFixture {
     };
     return { handle, view: viewOf(points) };
   }
+}
+
+function itemsOf(vector: TestVector | undefined): number {
+  if (vector === undefined) return 0;
+  return 'indices' in vector ? vector.indices.length : vector.length;
+}
+
+function storeVector(memory: WebAssembly.Memory, vector: VectorLayout, distance: Distance, row: number, given: TestVector): void {
+  const { buffer } = memory;
+  const start = residentOffset(vector);
+  const first = vector.kind === 'dense' ? row : (itemOffsets(memory, vector, row)[row] as number);
+  if ('indices' in given) {
+    new Uint32Array(buffer, start, first + given.indices.length).set(given.indices, first);
+    new Float32Array(buffer, raggedOf(vector).values, first + given.values.length).set(given.values, first);
+    return;
+  }
+  const lists = vector.kind === 'multi' ? (given as readonly (readonly number[])[]) : [given as readonly number[]];
+  lists.forEach((list, i) => {
+    const values = Float32Array.from(list);
+    if (distance === 'Cosine' && vector.element !== 'u8') normalizeRows(values, values.length);
+    const at = start + (first + i) * vector.stride;
+    if (vector.element === 'f32') new Float32Array(buffer, at, vector.dim).set(values);
+    else if (vector.element === 'f16') encodeHalf(values, new Uint16Array(buffer, at, vector.dim));
+    else new Uint8Array(buffer, at, vector.dim).set(values);
+  });
 }
 
 /** What LMDB would hold of an appendable segment. */
