@@ -7,7 +7,7 @@ import { pathOf } from '../protocols/model/json-path.js';
 import type { Payload } from '../protocols/model/payload.js';
 import { compareIds, type PointId } from '../protocols/model/point-id.js';
 import type { OrderBy } from '../protocols/model/query.js';
-import { rowTerms } from './filter/lookup.js';
+import { scalarTerms } from './filter/lookup.js';
 
 /** Value a point is ordered by: an integer, a number, or microseconds since the epoch. */
 export type OrderValue = number | bigint;
@@ -35,7 +35,7 @@ export function orderCondition({ key, direction, startFrom }: OrderBy, type: Fie
 
 /** The distinct values within the order that an index of this type holds of a payload. */
 export function orderValues({ key, direction, startFrom }: OrderBy, type: FieldType, payload: Payload): OrderValue[] {
-  const values = rowTerms(type, payload, pathOf(key)).terms as OrderValue[];
+  const values = scalarTerms(type, payload, pathOf(key)) as OrderValue[];
   if (startFrom === null) return values;
   return values.filter((value) => (direction === 'asc' ? value >= startFrom.value : value <= startFrom.value));
 }

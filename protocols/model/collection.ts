@@ -123,3 +123,8 @@ export interface FieldSchema {
   /** `params` of the request as it is shown back, undefined when the short form was used. */
   readonly params?: { readonly [key: string]: unknown };
 }
+
+/** Whether two schemas make the same index. */
+export function sameSchema(a: FieldSchema, b: FieldSchema): boolean {
+  return a.type === b.type && JSON.stringify(a.params) === JSON.stringify(b.params);
+}

@@ -12,12 +12,14 @@ import { parsePath, printPath } from '../model/json-path.js';
 import type { JsonValue } from '../model/payload.js';
 import { type PointId, pointIdFrom } from '../model/point-id.js';
 import { isObject, type JsonObject, wrongType } from './fields.js';
+import { geoAreasOf } from './geo.js';
 
 const CLAUSES = ['should', 'min_should', 'must', 'must_not'] as const;
 /** Fields that make an object a condition of their own kind. */
 const KINDS = ['is_empty', 'is_null', 'has_id', 'has_vector', 'nested'] as const;
-const UNSUPPORTED_MATCHES = ['text', 'text_any', 'phrase'] as const;
-const UNSUPPORTED_CONDITIONS = ['geo_bounding_box', 'geo_radius', 'geo_polygon'] as const;
+/** Full-text matches by their name in the API. */
+const TEXT_MATCHES = { text: 'text', text_any: 'textAny', phrase: 'phrase' } as const;
+const MATCHES = ['value', 'text', 'text_any', 'phrase', 'any', 'except'] as const;
 const BOUNDS = ['lt', 'lte', 'gt', 'gte'] as const;
 
 const INT64_MIN = -0x8000_0000_0000_0000n;
@@ -26,7 +28,7 @@ const INT64_MAX = 0x7fff_ffff_ffff_ffffn;
 /**
  * The filter of a decoded JSON value; null when the value is null or absent (no filter).
  * path: how messages name the value: `filter`. Keys come out in canonical spelling.
- * Errors: `malformedBody`, `invalidValue` for a condition without any test, `unsupported` for geo and full-text conditions.
+ * Errors: `malformedBody`, `invalidValue` for a condition without any test.
  */
 export function decodeFilter(value: unknown, path: string): Filter | null {
   if (value === undefined || value === null) return null;
@@ -145,12 +147,10 @@ function nestedOf(value: JsonValue | undefined, path: string): Condition {
 function fieldConditionOf(value: JsonObject, path: string): Condition {
   refuseMixture(value, [...CLAUSES, 'has_id', 'has_vector', 'nested'], path);
   const key = decodeKey(value.key, `${path}.key`);
-  for (const name of UNSUPPORTED_CONDITIONS) {
-    if (given(value, name)) throw new TroupeError('unsupported', `\`${path}.${name}\`: geo conditions are not part of this release`);
-  }
   const tests: FieldCondition[] = [];
   if (given(value, 'match')) tests.push({ kind: 'match', key, match: matchOf(value.match, `${path}.match`) });
   if (given(value, 'range')) tests.push(rangeConditionOf(key, value.range, `${path}.range`));
+  for (const area of geoAreasOf(value, path)) tests.push({ kind: 'geo', key, area });
   if (given(value, 'values_count'))
     tests.push({ kind: 'valuesCount', key, range: countRangeOf(value.values_count, `${path}.values_count`) });
   const isEmpty = flagOf(value, 'is_empty', path);
@@ -165,6 +165,8 @@ function fieldConditionOf(value: JsonObject, path: string): Condition {
   return { kind: 'filter', filter: { must: tests, should: [], mustNot: [], minShould: null } };
 }
 
+const MATCH_NAMES = MATCHES.map((name) => `\`${name}\``).join(', ');
+
 function given(value: JsonObject, name: string): boolean {
   return Object.hasOwn(value, name) && value[name] !== null;
 }
@@ -177,15 +179,17 @@ function flagOf(value: JsonObject, name: string, path: string): boolean | undefi
 }
 
 function matchOf(value: JsonValue | undefined, path: string): Match {
-  if (!isObject(value)) throw wrongType(path, value, 'an object with one of `value`, `any`, `except`');
+  if (!isObject(value)) throw wrongType(path, value, `an object with one of ${MATCH_NAMES}`);
   if (Object.hasOwn(value, 'value')) return { kind: 'value', value: matchValueOf(value, path) };
-  for (const name of UNSUPPORTED_MATCHES) {
-    if (Object.hasOwn(value, name))
-      throw new TroupeError('unsupported', `\`${path}.${name}\`: full-text conditions are not part of this release`);
+  for (const [name, kind] of Object.entries(TEXT_MATCHES)) {
+    if (!Object.hasOwn(value, name)) continue;
+    const text = value[name];
+    if (typeof text !== 'string') throw wrongType(`${path}.${name}`, text, 'a string');
+    return { kind, text };
   }
   if (Object.hasOwn(value, 'any')) return { kind: 'any', values: matchListOf(value.any, `${path}.any`) };
   if (Object.hasOwn(value, 'except')) return { kind: 'except', values: matchListOf(value.except, `${path}.except`) };
-  throw new TroupeError('malformedBody', `\`${path}\`: expected one of \`value\`, \`any\`, \`except\``);
+  throw new TroupeError('malformedBody', `\`${path}\`: expected one of ${MATCH_NAMES}`);
 }
 
 function matchValueOf(match: JsonObject, path: string): MatchValue {

@@ -419,6 +419,7 @@ function collectFilterKeys(filter: Filter, within: string, keys: Set<string>): v
 /** Answers may change with an index: see `lookup.ts`. */
 function schemaKey(key: string, source: FilterSource): string {
   const schema = source.fieldSchema?.(key);
+  if (schema?.type === 'text') return JSON.stringify(schema);
   if (schema !== undefined) return JSON.stringify([schema.type, schema.params?.lookup, schema.params?.range]);
   return source.fieldIndex(key) === undefined ? '' : 'index';
 }

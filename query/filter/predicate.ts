@@ -5,7 +5,7 @@ import type { Condition, Filter } from '../../protocols/model/filter.js';
 import { arrayPath, nestedPath, pathOf } from '../../protocols/model/json-path.js';
 import type { JsonValue, Payload } from '../../protocols/model/payload.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import { lookupFor, lookupTest } from './lookup.js';
+import { comparesTokens, ruledTest } from './lookup.js';
 import { bareNullTest, fieldTest, someValue } from './values.js';
 
 /** Whether a row passes. `subject`: its payload, or an element of it within a nested condition; `payload`: all of it. */
@@ -64,9 +64,8 @@ export function compileCondition(condition: Condition, context: PredicateContext
       if (schema !== undefined) return onSubject(fieldTest({ kind: 'fieldIsNull', key: condition.key, isNull: true }));
       return onSubject(bareNullTest(condition.key));
     default: {
-      const lookup = schema === undefined ? null : lookupFor(schema, condition);
-      if (schema !== undefined && lookup?.exact) return onSubject(lookupTest(schema, condition.key, lookup));
-      return onSubject(fieldTest(condition));
+      const ruled = schema === undefined ? null : ruledTest(schema, condition);
+      return onSubject(ruled ?? fieldTest(condition));
     }
   }
 }
@@ -113,8 +112,12 @@ function compileNested(condition: Condition, elements: string, context: Predicat
     }
     case 'isNull':
       return onSubject(bareNullTest(condition.key));
-    default:
-      return onSubject(fieldTest(condition));
+    default: {
+      const schema = comparesTokens(condition) ? context.fieldSchema?.(nestedPath(elements, condition.key)) : undefined;
+      // The words of an element are compared as those of the field are.
+      const ruled = schema?.type === 'text' ? ruledTest(schema, condition) : null;
+      return onSubject(ruled ?? fieldTest(condition));
+    }
   }
 }
 

@@ -3,13 +3,17 @@
  * be quicker at the same (exceptions: `lookup.ts`). Keys are own keys: `__proto__` is data like any other.
  *
  * A path yields values; a value that is an array counts element by element, one level deep (`values_count` and the
- * presence tests look at the array as it is). Source: scenarios filter-match, filter-range, filter-presence, filter-nested.
+ * presence tests look at the array as it is). Source: scenarios filter-match, filter-range, filter-presence, filter-nested,
+ * filter-geo, filter-text (without an index `text` and `phrase` are parts of the value, to the letter; `text_any` is one of the words).
  */
 
 import { parseDatetime } from '../../protocols/datetime.js';
-import type { FieldCondition, Match, Range } from '../../protocols/model/filter.js';
+import type { FieldCondition, GeoArea, Match, Range } from '../../protocols/model/filter.js';
 import { type JsonPath, pathOf } from '../../protocols/model/json-path.js';
 import type { JsonValue } from '../../protocols/model/payload.js';
+import { areaTest, geoPointOf } from '../geo/area.js';
+
+const NOT_SPACE = /\P{White_Space}+/gu;
 
 export type ValueTest = (value: JsonValue) => boolean;
 
@@ -42,7 +46,7 @@ export function fieldTest(condition: FieldCondition): (payload: JsonValue) => bo
     case 'datetimeRange':
       return somewhere(path, anyElement(timeTest(condition.range)));
     case 'geo':
-      throw new Error('geo conditions are not evaluated yet');
+      return somewhere(path, anyElement(placeTest(condition.area)));
     case 'valuesCount': {
       const { range } = condition;
       return somewhere(path, (value) => inRange(countOf(value), range));
@@ -115,12 +119,23 @@ function matchTest(match: Match): ValueTest {
       return (value) => value !== null && !listed(value);
     }
     case 'text':
-    case 'textAny':
     case 'phrase':
-      throw new Error('full-text conditions are not evaluated yet');
+      return (value) => typeof value === 'string' && value.includes(match.text);
+    case 'textAny': {
+      const words = match.text.match(NOT_SPACE) ?? [];
+      return (value) => typeof value === 'string' && words.some((word) => value.includes(word));
+    }
     default:
       return unreachable(match);
   }
+}
+
+function placeTest(area: GeoArea): ValueTest {
+  const isWithin = areaTest(area);
+  return (value) => {
+    const point = geoPointOf(value);
+    return point !== undefined && isWithin(point.lon, point.lat);
+  };
 }
 
 function numberTest(range: Range): ValueTest {

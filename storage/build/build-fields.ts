@@ -24,9 +24,9 @@ export async function buildFieldIndexes(
   for (const [field, schema] of fields) {
     await control.checkpoint();
     control.progress(`indexing ${field}`, indexes.length, fields.size);
-    const buffer = buildFieldIndex(schema.type, schema.params, segment.rows, payloadOf, field);
-    const index: FieldIndexHandle = { field, type: schema.type, buffer };
-    writeFieldIndex(segment.folder as string, segment.id, index, schema);
+    const buffer = buildFieldIndex(schema, segment.rows, payloadOf, field);
+    const index: FieldIndexHandle = { ...schema, field, buffer };
+    writeFieldIndex(segment.folder as string, segment.id, index);
     indexes.push(index);
   }
   return indexes;

@@ -6,7 +6,7 @@ import { pathOf } from '../../protocols/model/json-path.js';
 import type { FacetQuery } from '../../protocols/model/query.js';
 import { canFacet, type FacetHit, topValues } from '../../query/facet.js';
 import { countBits, forEachBit } from '../../query/filter/bits.js';
-import { rowTerms, type TermValue } from '../../query/filter/lookup.js';
+import { scalarTerms, type TermValue } from '../../query/filter/lookup.js';
 import { payloadOf } from './filter-source.js';
 import { liveBits } from './live-rows.js';
 import type { ReplicaSnapshot, SegmentView } from './snapshot-view.js';
@@ -58,6 +58,6 @@ function countSegment(
   let read = 0;
   forEachBit(bits, (row) => {
     if (++read % CHECK_ROWS === 0) view.reader.clock.check();
-    for (const value of rowTerms(type, payloadOf(view, row), path).terms) add(value, 1);
+    for (const value of scalarTerms(type, payloadOf(view, row), path)) add(value, 1);
   });
 }

@@ -211,7 +211,7 @@ export class SegmentReader {
     if (known !== undefined) return known;
     const handle = this.handle.fieldIndexes.find((index) => index.field === field);
     if (handle === undefined) return undefined;
-    const index = openFieldIndex(handle.type, field, handle.buffer, this.handle.rows);
+    const index = openFieldIndex(handle, field, handle.buffer, this.handle.rows);
     this.indexes.set(field, index);
     return index;
   }
@@ -250,7 +250,8 @@ export class SegmentReader {
       this.present.delete(name);
       this.postings.delete(name);
     }
-    const fields = (of: SegmentHandle): string => of.fieldIndexes.map((index) => `${index.field} ${index.type}`).join('\n');
+    const fields = (of: SegmentHandle): string =>
+      of.fieldIndexes.map((index) => `${index.field} ${index.type} ${JSON.stringify(index.params)}`).join('\n');
     const sameFields = fields(handle) === fields(this.current);
     if (sameFields && lost.length === 0) return;
     if (!sameFields) this.indexes.clear();

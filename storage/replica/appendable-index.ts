@@ -42,11 +42,11 @@ export class IndexWriter {
     row: number,
     payload: Payload | undefined,
   ): boolean {
-    const terms = fieldTerms(field.schema.type, field.schema.params, payload, field.name);
+    const terms = fieldTerms(field.schema, payload, field.name);
     const prefix = fieldPrefix(segment, field.number);
     let indexed = false;
     for (const term of terms) {
-      if (term.kind === 'value') indexed = true;
+      if (term.kind === 'mark' && term.mark === 'indexed') indexed = true;
       const key = Buffer.concat([prefix, termKey(encodeTerm(term)), blockKey(Math.floor(row / BLOCK_ROWS))]).toString('latin1');
       const rows = this.pending.get(key);
       if (rows === undefined) this.pending.set(key, [row % BLOCK_ROWS]);
@@ -81,7 +81,7 @@ export function appendableFieldIndex(
   const prefix = fieldPrefix(segment, fieldNumber);
   return {
     match(condition, bits) {
-      return matchTerms(schema.type, schema.params, condition, bits, rows, (range, visit) => {
+      return matchTerms(schema, condition, bits, rows, (range, visit) => {
         for (const { first, offsets } of postings(reading, prefix, range)) for (const offset of offsets) visit(first + offset);
       });
     },
@@ -128,8 +128,10 @@ function* postings(
   const from = Buffer.concat([prefix, termKey(range.from)]);
   const to = Buffer.concat([prefix, termKey(range.to)]);
   for (const { key, value } of reading.range('index', from, to)) {
+    const term = key.subarray(prefix.length, key.length - 4);
+    if (range.accepts !== undefined && !range.accepts(plainTerm(term))) continue;
     const block = new DataView(key.buffer, key.byteOffset + key.length - 4, 4).getUint32(0);
-    yield { term: key.subarray(prefix.length, key.length - 4), first: block * BLOCK_ROWS, offsets: rowsOf(value, key) };
+    yield { term, first: block * BLOCK_ROWS, offsets: rowsOf(value, key) };
   }
 }
 
@@ -160,7 +162,7 @@ function estimate(
   condition: FieldCondition,
   rows: number,
 ): { min: number; max: number } | null {
-  const plan = conditionTerms(schema.type, condition, schema.params);
+  const plan = conditionTerms(schema, condition);
   if (plan === null) return null;
   let keys = 0;
   let sum = 0;
@@ -174,6 +176,18 @@ function estimate(
       sum += offsets.length;
     }
     largest = Math.max(largest, inRange);
+  }
+  for (const ranges of plan.every) {
+    let fewest = rows;
+    for (const range of ranges) {
+      let here = 0;
+      for (const { offsets } of postings(reading, prefix, range)) {
+        if (++keys > ESTIMATE_KEYS_MAX) return null;
+        here += offsets.length;
+      }
+      fewest = Math.min(fewest, here);
+    }
+    sum += fewest;
   }
   const max = Math.min(sum, rows);
   const min = Math.min(largest, max);

@@ -4,9 +4,7 @@
  */
 
 import { TroupeError } from '../../protocols/errors.js';
-import type { FieldType } from '../../protocols/model/collection.js';
-import type { FieldCondition } from '../../protocols/model/filter.js';
-import { emptyBits, forEachBit, unite } from '../../query/filter/bits.js';
+import { forEachBit } from '../../query/filter/bits.js';
 import type { AppendFolder } from '../append-file.js';
 import type { ReplicaSpec } from '../engine/messages.js';
 import { afterPrefix, type Environment } from '../lmdb.js';
@@ -191,35 +189,11 @@ function loadFieldIndex(
 
 /** Counts the live rows with a value in each index that the segment has. */
 export function trackSealedFields(segment: SegmentRows, fields: readonly ManifestField[]): void {
-  for (const { field, type, buffer } of segment.handle.fieldIndexes) {
+  for (const handle of segment.handle.fieldIndexes) {
+    const { field, buffer } = handle;
     if (segment.indexed.has(field) || !fields.some((known) => known.name === field)) continue;
-    const index = openFieldIndex(type, field, buffer, segment.rows);
-    const bits = emptyBits(segment.rows);
-    for (const condition of allTerms(type, field)) {
-      const some = emptyBits(segment.rows);
-      index.match(condition, some);
-      unite(bits, some);
-    }
     segment.trackField(field);
-    forEachBit(bits, (row) => segment.setIndexed(field, row, true));
-  }
-}
-
-/** Conditions that together match every row with a value in an index of this type. */
-function allTerms(type: FieldType, key: string): FieldCondition[] {
-  const either = (value: string | number): FieldCondition[] => [
-    { kind: 'match', key, match: { kind: 'value', value } },
-    { kind: 'match', key, match: { kind: 'except', values: [value] } },
-  ];
-  switch (type) {
-    case 'keyword':
-      return either('');
-    case 'uuid':
-      return either('00000000-0000-0000-0000-000000000000');
-    case 'bool':
-      return [true, false].map((value) => ({ kind: 'match', key, match: { kind: 'value', value } }));
-    default:
-      return [{ kind: 'range', key, range: {} }];
+    forEachBit(openFieldIndex(handle, field, buffer, segment.rows).indexedRows(), (row) => segment.setIndexed(field, row, true));
   }
 }
 

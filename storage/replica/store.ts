@@ -11,13 +11,13 @@
 import { rmSync } from 'node:fs';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
-import type { CollectionConfig, FieldSchema } from '../../protocols/model/collection.js';
+import { type CollectionConfig, type FieldSchema, sameSchema } from '../../protocols/model/collection.js';
 import type { LoggedOperation } from '../../protocols/operation-codec.js';
 import { AppendError, AppendFolder } from '../append-file.js';
 import { initChecksum } from '../checksum.js';
 import type { BuildResult, BuildSources, ReplicaSpec, ReplicaStats, SegmentStats } from '../engine/messages.js';
 import { afterPrefix, Environment, LmdbError } from '../lmdb.js';
-import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
+import type { FieldIndexHandle, SegmentHandle, SegmentSet } from '../segment/handle.js';
 import { closeSegmentFiles } from '../segment/payload-file.js';
 import { vectorPlans } from '../segment/plans.js';
 import { cleanSegmentFolders } from '../segment/sealed.js';
@@ -339,9 +339,7 @@ export class ReplicaStore implements TransactionHost {
     const { fields } = this.shape.manifest;
     const current = segment.handle;
     const currentDamage = segment.damagedFiles;
-    const wanted = handle.fieldIndexes.filter((index) =>
-      fields.some((field) => field.name === index.field && field.schema.type === index.type),
-    );
+    const wanted = wantedIndexes(handle, fields);
     this.transact((transaction) => {
       segment.handle = { ...current, fieldIndexes: wanted };
       transaction.onUndo(() => {
@@ -355,7 +353,7 @@ export class ReplicaStore implements TransactionHost {
 
   private replaceSources(sources: readonly SegmentRows[], result: BuildResult): void {
     const { fields } = this.shape.manifest;
-    const built = new SegmentRows(result.handle, result.handle.rows);
+    const built = new SegmentRows({ ...result.handle, fieldIndexes: wantedIndexes(result.handle, fields) }, result.handle.rows);
     sources.forEach((source, at) => {
       carryDeletions(source, new Uint32Array(result.rowMaps[at] as SharedArrayBuffer), result.seq, built);
       built.dropVectors(source.droppedSinceBuild);
@@ -540,4 +538,9 @@ function isRefusal(error: unknown): error is LmdbError | AppendError {
 
 function textOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+/** Indexes of a built segment whose fields still have the schema that they were built with. */
+function wantedIndexes(handle: SegmentHandle, fields: readonly ManifestField[]): FieldIndexHandle[] {
+  return handle.fieldIndexes.filter((index) => fields.some((field) => field.name === index.field && sameSchema(field.schema, index)));
 }

@@ -7,7 +7,7 @@
  */
 
 import { parseJson } from '../../protocols/json.js';
-import type { FieldSchema } from '../../protocols/model/collection.js';
+import { type FieldSchema, sameSchema } from '../../protocols/model/collection.js';
 import type { Filter } from '../../protocols/model/filter.js';
 import type { Payload } from '../../protocols/model/payload.js';
 import type { PointId } from '../../protocols/model/point-id.js';
@@ -391,8 +391,8 @@ export class Transaction {
     const field = this.manifest.fields.find((known) => known.name === key);
     if (field === undefined) return undefined;
     if (segment.isAppendable) return appendableFieldIndex(this.environment, segment.id, field.number, field.schema, segment.rows);
-    const sealed = segment.handle.fieldIndexes.find((index) => index.field === key && index.type === field.schema.type);
-    return sealed && openFieldIndex(sealed.type, sealed.field, sealed.buffer, segment.rows);
+    const sealed = segment.handle.fieldIndexes.find((index) => index.field === key && sameSchema(index, field.schema));
+    return sealed && openFieldIndex(sealed, sealed.field, sealed.buffer, segment.rows);
   }
 }
 

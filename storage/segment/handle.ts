@@ -1,12 +1,11 @@
 /** What the threads of a node pass around when they speak of a segment. */
 
-import type { FieldType } from '../../protocols/model/collection.js';
+import type { FieldSchema } from '../../protocols/model/collection.js';
 import type { SegmentLayout } from './layout.js';
 
 /** A sealed segment's index of one payload field; its bytes are the file's (see `index/`). */
-export interface FieldIndexHandle {
+export interface FieldIndexHandle extends FieldSchema {
   readonly field: string;
-  readonly type: FieldType;
   readonly buffer: SharedArrayBuffer;
 }
 

@@ -21,7 +21,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
-import type { FieldSchema, FieldType } from '../../protocols/model/collection.js';
+import type { FieldSchema } from '../../protocols/model/collection.js';
 import { checksum64, initChecksum } from '../checksum.js';
 import type { BuildReport } from '../engine/messages.js';
 import { DamagedFile, publishByRename, readSegmentFile, type SegmentFileReader, syncFolder, writeSegmentFile } from './file.js';
@@ -127,9 +127,9 @@ export function writeSealed(
 }
 
 /** Writes (or replaces) the index file of one field and publishes it by rename within `folder`. */
-export function writeFieldIndex(folder: string, segment: number, index: FieldIndexHandle, schema: FieldSchema): void {
+export function writeFieldIndex(folder: string, segment: number, index: FieldIndexHandle): void {
   const name = fieldIndexFile(index.field);
-  const facts = { segment, field: index.field, ...indexSchema(schema) };
+  const facts = { segment, field: index.field, ...indexSchema(index) };
   writeSegmentFile(path.join(folder, `${name}.tmp`), 'index', facts, { index: new Uint8Array(index.buffer) });
   publishByRename(path.join(folder, `${name}.tmp`), path.join(folder, name));
 }
@@ -330,7 +330,7 @@ function readFieldIndex(file: string, description: SegmentDescription, field: st
     checkOwner(reader, description);
     const { type, params } = indexSchema(schema);
     if (reader.facts.field !== field || reader.facts.type !== type || reader.facts.params !== params) return null;
-    return { field, type: type as FieldType, buffer: reader.readShared('index') };
+    return { ...schema, field, buffer: reader.readShared('index') };
   });
 }
 

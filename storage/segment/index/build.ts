@@ -1,20 +1,22 @@
 /** Builds the index of one payload field of a sealed segment. */
 
-import type { FieldType } from '../../../protocols/model/collection.js';
+import type { FieldSchema, FieldType } from '../../../protocols/model/collection.js';
 import { pathOf } from '../../../protocols/model/json-path.js';
 import type { Payload } from '../../../protocols/model/payload.js';
 import { countBits, setBit } from '../../../query/filter/bits.js';
-import { MARKS, rowTerms, type TermValue } from '../../../query/filter/lookup.js';
-import { FLAG_NO_LOOKUP, FLAG_NO_RANGE, FLAG_ROUNDED, HEAD_WORDS, INDEX_VERSION, indexLayout, isNumeric, TYPE_CODES } from './layout.js';
-import type { TermParams } from './terms.js';
+import { type IndexTerm, MARKS, rowTerms } from '../../../query/filter/lookup.js';
+import { cellOf } from '../../../query/geo/cells.js';
+import { FLAG_ROUNDED, HEAD_WORDS, hasText, INDEX_VERSION, indexLayout, isNumeric, TYPE_CODES } from './layout.js';
 
 /** Terms and rows in the order they were met. */
 interface Entries {
-  /** Numeric types: the value of each entry; others: the number of its term. */
+  /** Numeric types: the value of each entry (its cell); others: the number of its term. */
   readonly values: GrowingList;
   readonly rows: GrowingList;
+  /** Longitude and latitude of each entry of a geo index. */
+  readonly places: GrowingList;
   /** Distinct terms of dictionary types, by their number. */
-  readonly terms: TermValue[];
+  readonly terms: IndexTerm[];
   rounded: boolean;
 }
 
@@ -42,30 +44,34 @@ class GrowingList {
  * payloadOf: payload of a row, undefined or {} for none; called once per row, ascending.
  */
 export function buildFieldIndex(
-  type: FieldType,
-  params: TermParams,
+  schema: FieldSchema,
   rows: number,
   payloadOf: (row: number) => Payload | undefined,
   key: string,
 ): SharedArrayBuffer {
+  const { type } = schema;
   const path = pathOf(key);
   const marks = MARKS.map(() => new Uint32Array((rows + 31) >>> 5));
-  const entries: Entries = { values: new GrowingList(), rows: new GrowingList(), terms: [], rounded: false };
+  const entries: Entries = { values: new GrowingList(), rows: new GrowingList(), places: new GrowingList(), terms: [], rounded: false };
   const add = isNumeric(type) ? numberAdder(entries) : termAdder(entries);
   for (let row = 0; row < rows; row++) {
-    const found = rowTerms(type, payloadOf(row), path);
+    const found = rowTerms(schema, payloadOf(row), path);
     if (found.present) setBit(marks[0] as Uint32Array, row);
     if (found.null) setBit(marks[1] as Uint32Array, row);
     if (found.other) setBit(marks[2] as Uint32Array, row);
-    if (found.terms.length > 0) setBit(marks[3] as Uint32Array, row);
+    if (found.indexed) setBit(marks[3] as Uint32Array, row);
     for (const term of found.terms) add(row, term);
   }
-  return isNumeric(type) ? packNumbers(type, params, rows, marks, entries) : packTerms(type, params, rows, marks, entries);
+  return isNumeric(type) ? packNumbers(type, rows, marks, entries) : packTerms(type, rows, marks, entries);
 }
 
-function numberAdder(entries: Entries): (row: number, term: TermValue) => void {
+function numberAdder(entries: Entries): (row: number, term: IndexTerm) => void {
   return (row, term) => {
-    const value = Number(term);
+    const value = typeof term === 'object' ? cellOf(term) : Number(term);
+    if (typeof term === 'object') {
+      entries.places.push(term.lon);
+      entries.places.push(term.lat);
+    }
     if (typeof term === 'bigint' && BigInt(value) !== term) entries.rounded = true;
     // Minus zero is zero.
     entries.values.push(value === 0 ? 0 : value);
@@ -73,8 +79,8 @@ function numberAdder(entries: Entries): (row: number, term: TermValue) => void {
   };
 }
 
-function termAdder(entries: Entries): (row: number, term: TermValue) => void {
-  const numbers = new Map<TermValue, number>();
+function termAdder(entries: Entries): (row: number, term: IndexTerm) => void {
+  const numbers = new Map<IndexTerm, number>();
   return (row, term) => {
     let number = numbers.get(term);
     if (number === undefined) {
@@ -87,18 +93,12 @@ function termAdder(entries: Entries): (row: number, term: TermValue) => void {
   };
 }
 
-function packNumbers(
-  type: FieldType,
-  params: TermParams,
-  rows: number,
-  marks: readonly Uint32Array[],
-  entries: Entries,
-): SharedArrayBuffer {
+function packNumbers(type: FieldType, rows: number, marks: readonly Uint32Array[], entries: Entries): SharedArrayBuffer {
   const values = entries.values.view();
   const rowOf = entries.rows.view();
   const order = Uint32Array.from(values, (_, at) => at).sort((a, b) => (values[a] as number) - (values[b] as number) || a - b);
   const sizes = { type, rows, entries: values.length, terms: 0, textBytes: 0 };
-  const { buffer, layout } = start(sizes, params, marks, entries.rounded);
+  const { buffer, layout } = start(sizes, marks, entries.rounded);
   const postings = new Uint32Array(buffer, layout.postings, values.length);
   const numbers = new Float64Array(buffer, layout.numbers, values.length);
   for (let at = 0; at < order.length; at++) {
@@ -106,15 +106,23 @@ function packNumbers(
     postings[at] = rowOf[entry] as number;
     numbers[at] = values[entry] as number;
   }
+  if (type === 'geo') {
+    const from = entries.places.view();
+    const places = new Float64Array(buffer, layout.places, values.length * 2);
+    order.forEach((entry, at) => {
+      places[at * 2] = from[entry * 2] as number;
+      places[at * 2 + 1] = from[entry * 2 + 1] as number;
+    });
+  }
   return buffer;
 }
 
-function packTerms(type: FieldType, params: TermParams, rows: number, marks: readonly Uint32Array[], entries: Entries): SharedArrayBuffer {
+function packTerms(type: FieldType, rows: number, marks: readonly Uint32Array[], entries: Entries): SharedArrayBuffer {
   const keys = entries.terms.map((term) => termBytes(type, term));
   const order = keys.map((_, at) => at).sort((a, b) => Buffer.compare(keys[a] as Uint8Array, keys[b] as Uint8Array));
-  const textBytes = type === 'keyword' ? keys.reduce((sum, key) => sum + key.length, 0) : 0;
+  const textBytes = hasText(type) ? keys.reduce((sum, key) => sum + key.length, 0) : 0;
   const sizes = { type, rows, entries: entries.values.length, terms: keys.length, textBytes };
-  const { buffer, layout } = start(sizes, params, marks, false);
+  const { buffer, layout } = start(sizes, marks, false);
   const place = new Uint32Array(keys.length);
   order.forEach((term, at) => {
     place[term] = at;
@@ -147,7 +155,7 @@ function writeDictionary(
   layout: ReturnType<typeof indexLayout>,
 ): void {
   const bytes = new Uint8Array(buffer);
-  if (type === 'keyword') {
+  if (hasText(type)) {
     const offsets = new Uint32Array(buffer, layout.textOffsets, keys.length + 1);
     let at = 0;
     keys.forEach((key, term) => {
@@ -169,21 +177,19 @@ function writeDictionary(
 }
 
 /** Bytes that sort as the terms do. */
-function termBytes(type: FieldType, term: TermValue): Uint8Array {
+function termBytes(type: FieldType, term: IndexTerm): Uint8Array {
   if (type === 'bool') return Uint8Array.of(term === true ? 1 : 0);
   return type === 'uuid' ? Buffer.from(String(term).replaceAll('-', ''), 'hex') : Buffer.from(String(term), 'utf8');
 }
 
 function start(
   sizes: Parameters<typeof indexLayout>[0],
-  params: TermParams,
   marks: readonly Uint32Array[],
   rounded: boolean,
 ): { buffer: SharedArrayBuffer; layout: ReturnType<typeof indexLayout> } {
   const layout = indexLayout(sizes);
   const buffer = new SharedArrayBuffer(layout.bytes);
-  const flags =
-    (rounded ? FLAG_ROUNDED : 0) | (params?.lookup === false ? FLAG_NO_LOOKUP : 0) | (params?.range === false ? FLAG_NO_RANGE : 0);
+  const flags = rounded ? FLAG_ROUNDED : 0;
   const points = countBits(marks[3] as Uint32Array);
   const head = new Uint32Array(buffer, 0, HEAD_WORDS);
   head.set([INDEX_VERSION, TYPE_CODES[sizes.type], flags, sizes.rows, points, sizes.entries, sizes.terms, sizes.textBytes]);

@@ -6,11 +6,12 @@
  * | head        | u32 [16]              | version, type, flags, rows, points, entries, terms, text bytes |
  * | marks       | u32 words [4, rows/32]| bitsets of the marks of `query/filter/lookup.ts`, in their order |
  * | postings    | u32 [entries]         | rows, term after term in term order, ascending within a term |
- * | starts      | u32 [terms + 1]       | first posting of each term (keyword, uuid, bool)            |
- * | textOffsets | u32 [terms + 1]       | first byte of each keyword                                  |
- * | text        | u8                    | keywords as UTF-8, sorted by bytes                          |
+ * | starts      | u32 [terms + 1]       | first posting of each term (keyword, text, uuid, bool)      |
+ * | textOffsets | u32 [terms + 1]       | first byte of each keyword or token                         |
+ * | text        | u8                    | keywords or tokens as UTF-8, sorted by bytes                |
  * | uuids       | u32 [terms, 4]        | words of each UUID, most significant first, sorted          |
- * | numbers     | f64 [entries]         | value of each posting, ascending (integer, float, datetime) |
+ * | numbers     | f64 [entries]         | value of each posting, ascending (integer, float, datetime); of geo ones the cell (`query/geo/cells.ts`) |
+ * | places      | f64 [entries, 2]      | longitude and latitude of each posting (geo)                |
  */
 
 import type { FieldType } from '../../../protocols/model/collection.js';
@@ -25,9 +26,6 @@ export const TYPE_CODES: Record<FieldType, number> = { keyword: 1, integer: 2, f
 
 /** Integers were rounded to doubles: equality at 2^53 and beyond is no proof. */
 export const FLAG_ROUNDED = 1;
-/** The index was created with `lookup: false`, with `range: false`. */
-export const FLAG_NO_LOOKUP = 2;
-export const FLAG_NO_RANGE = 4;
 
 export interface IndexSizes {
   readonly type: FieldType;
@@ -46,6 +44,7 @@ export interface IndexLayout {
   readonly text: number;
   readonly uuids: number;
   readonly numbers: number;
+  readonly places: number;
   readonly bytes: number;
 }
 
@@ -63,14 +62,20 @@ export function indexLayout(sizes: IndexSizes): IndexLayout {
   const marks = take(markWords * 4 * MARKS.length);
   const postings = take(sizes.entries * 4);
   const starts = take(byTerm);
-  const textOffsets = take(type === 'keyword' ? byTerm : 0);
-  const text = take(type === 'keyword' ? sizes.textBytes : 0);
+  const textOffsets = take(hasText(type) ? byTerm : 0);
+  const text = take(hasText(type) ? sizes.textBytes : 0);
   const uuids = take(type === 'uuid' ? terms * 16 : 0);
   const numbers = take(isNumeric(type) ? sizes.entries * 8 : 0);
-  return { marks, markWords, postings, starts, textOffsets, text, uuids, numbers, bytes: at };
+  const places = take(type === 'geo' ? sizes.entries * 16 : 0);
+  return { marks, markWords, postings, starts, textOffsets, text, uuids, numbers, places, bytes: at };
 }
 
 /** Whether terms are numbers, one per posting, instead of a dictionary. */
 export function isNumeric(type: FieldType): boolean {
-  return type === 'integer' || type === 'float' || type === 'datetime';
+  return type === 'integer' || type === 'float' || type === 'datetime' || type === 'geo';
+}
+
+/** Whether terms are texts. */
+export function hasText(type: FieldType): boolean {
+  return type === 'keyword' || type === 'text';
 }

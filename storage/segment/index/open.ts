@@ -1,23 +1,15 @@
 /** Answers conditions from a sealed field index, straight from its bytes. */
 
 import { TroupeError } from '../../../protocols/errors.js';
-import type { FieldSchema, FieldType } from '../../../protocols/model/collection.js';
-import type { FieldCondition, Range } from '../../../protocols/model/filter.js';
+import type { FieldSchema } from '../../../protocols/model/collection.js';
+import type { FieldCondition, GeoArea, Range } from '../../../protocols/model/filter.js';
 import { ID_KIND_UUID, readIdWords, writeIdWords } from '../../../protocols/model/point-id.js';
-import { countBits, invert, unite } from '../../../query/filter/bits.js';
+import { countBits, emptyBits, intersect, invert, setBit, unite } from '../../../query/filter/bits.js';
 import { type LookupPart, lookupFor, MARKS, type Mark, type TermValue } from '../../../query/filter/lookup.js';
 import type { FieldIndex } from '../../../query/filter/source.js';
-import {
-  FLAG_NO_LOOKUP,
-  FLAG_NO_RANGE,
-  FLAG_ROUNDED,
-  HEAD_WORDS,
-  INDEX_VERSION,
-  type IndexLayout,
-  indexLayout,
-  isNumeric,
-  TYPE_CODES,
-} from './layout.js';
+import { areaTest } from '../../../query/geo/area.js';
+import { areaCells } from '../../../query/geo/cells.js';
+import { FLAG_ROUNDED, HEAD_WORDS, hasText, INDEX_VERSION, type IndexLayout, indexLayout, isNumeric, TYPE_CODES } from './layout.js';
 
 /** Postings from <= position < to. */
 interface Run {
@@ -32,19 +24,26 @@ interface Runs {
 }
 
 const EXACT_MAX = 2 ** 53;
+const NO_RUN: Run = { from: 0, to: 0 };
 
-/**
- * The index in `buffer` (bytes made by `buildFieldIndex`), without copying it.
- * points: rows with a value of the index's type.
- * Errors: `storage` when the bytes are of another version, type, or size.
- */
-export function openFieldIndex(type: FieldType, key: string, buffer: SharedArrayBuffer, rows: number): FieldIndex & { points: number } {
-  return new SealedFieldIndex(type, key, buffer, rows);
+/** An index of a sealed segment. */
+export interface SealedIndex extends FieldIndex {
+  /** Rows with a value of the index's type. */
+  readonly points: number;
+  /** Bits of those rows, u32 words; to be read only. */
+  indexedRows(): Uint32Array;
 }
 
-class SealedFieldIndex implements FieldIndex {
+/**
+ * The index in `buffer` (bytes made by `buildFieldIndex` with this schema), without copying it.
+ * Errors: `storage` when the bytes are of another version, type, or size.
+ */
+export function openFieldIndex(schema: FieldSchema, key: string, buffer: SharedArrayBuffer, rows: number): SealedIndex {
+  return new SealedFieldIndex(schema, key, buffer, rows);
+}
+
+class SealedFieldIndex implements SealedIndex {
   readonly points: number;
-  private readonly schema: FieldSchema;
   private readonly layout: IndexLayout;
   private readonly flags: number;
   private readonly entries: number;
@@ -55,16 +54,20 @@ class SealedFieldIndex implements FieldIndex {
   private readonly textOffsets: Uint32Array;
   private readonly text: Uint8Array;
   private readonly uuids: Uint32Array;
+  private readonly places: Float64Array;
+  /** Each indexed row has one posting. */
+  private readonly isSingle: boolean;
   /** Booleans: the value of the first term. */
   private readonly firstBoolean: number;
   private readonly markCounts = new Map<Mark, number>();
 
   constructor(
-    type: FieldType,
+    private readonly schema: FieldSchema,
     readonly key: string,
     private readonly buffer: SharedArrayBuffer,
     private readonly rows: number,
   ) {
+    const { type } = schema;
     if (buffer.byteLength < HEAD_WORDS * 4) throw damaged(key, 'too short');
     const head = new Uint32Array(buffer, 0, HEAD_WORDS);
     if (head[0] !== INDEX_VERSION) throw damaged(key, `version ${head[0]} is not ${INDEX_VERSION}`);
@@ -74,6 +77,8 @@ class SealedFieldIndex implements FieldIndex {
     this.entries = head[5] as number;
     this.terms = head[6] as number;
     this.firstBoolean = head[8] as number;
+    // A text may have no token, and others two.
+    this.isSingle = type !== 'text' && this.entries === this.points;
     const textBytes = head[7] as number;
     this.layout = indexLayout({ type, rows, entries: this.entries, terms: this.terms, textBytes });
     if (this.layout.bytes !== buffer.byteLength) throw damaged(key, `${buffer.byteLength} bytes instead of ${this.layout.bytes}`);
@@ -82,11 +87,14 @@ class SealedFieldIndex implements FieldIndex {
     this.postings = new Uint32Array(buffer, layout.postings, this.entries);
     this.starts = new Uint32Array(buffer, layout.starts, numeric ? 0 : this.terms + 1);
     this.numbers = new Float64Array(buffer, layout.numbers, numeric ? this.entries : 0);
-    this.textOffsets = new Uint32Array(buffer, layout.textOffsets, type === 'keyword' ? this.terms + 1 : 0);
-    this.text = new Uint8Array(buffer, layout.text, type === 'keyword' ? textBytes : 0);
+    this.textOffsets = new Uint32Array(buffer, layout.textOffsets, hasText(type) ? this.terms + 1 : 0);
+    this.text = new Uint8Array(buffer, layout.text, hasText(type) ? textBytes : 0);
     this.uuids = new Uint32Array(buffer, layout.uuids, type === 'uuid' ? this.terms * 4 : 0);
-    const params = { lookup: (this.flags & FLAG_NO_LOOKUP) === 0, range: (this.flags & FLAG_NO_RANGE) === 0 };
-    this.schema = { type, params };
+    this.places = new Float64Array(buffer, layout.places, type === 'geo' ? this.entries * 2 : 0);
+  }
+
+  indexedRows(): Uint32Array {
+    return this.mark('indexed');
   }
 
   match(condition: FieldCondition, bits: Uint32Array): 'exact' | 'superset' | 'unable' {
@@ -96,6 +104,14 @@ class SealedFieldIndex implements FieldIndex {
     for (const part of lookup.parts) {
       if (part.kind === 'mark') {
         unite(bits, this.mark(part.mark));
+        continue;
+      }
+      if (part.kind === 'every') {
+        this.setEvery(part.values, bits);
+        continue;
+      }
+      if (part.kind === 'area') {
+        this.setPlaces(part.area, bits);
         continue;
       }
       const found = this.runsOf(part);
@@ -120,6 +136,7 @@ class SealedFieldIndex implements FieldIndex {
 
   countValues(bits: Uint32Array | null, add: (value: TermValue, count: number) => void): boolean {
     const { type } = this.schema;
+    if (type === 'geo') return false;
     if (isNumeric(type)) {
       const { numbers, entries } = this;
       // Integers from here on may have been rounded.
@@ -180,19 +197,61 @@ class SealedFieldIndex implements FieldIndex {
       const count = this.markCount(part.mark);
       return { min: count, max: count };
     }
+    if (part.kind === 'every') {
+      const counts = part.values.map((value) => this.countOf(value));
+      return { min: counts.length === 1 ? (counts[0] as number) : 0, max: Math.min(...counts) };
+    }
+    if (part.kind === 'area') {
+      const max = this.cellRuns(part.area).reduce((sum, run) => sum + run.to - run.from, 0);
+      return { min: 0, max: Math.min(max, this.points) };
+    }
     const { runs, rounded } = this.runsOf(part);
     const total = runs.reduce((sum, run) => sum + run.to - run.from, 0);
     if (rounded) return { min: 0, max: total };
     // With one value per row each posting is another row.
-    if (this.entries === this.points) return { min: total, max: total };
+    if (this.isSingle) return { min: total, max: total };
     return { min: total > 0 ? 1 : 0, max: Math.min(total, this.points) };
+  }
+
+  /** Sets the rows that have every one of the values: the rarest first, and none looked at once no row is left. */
+  private setEvery(values: readonly TermValue[], bits: Uint32Array): void {
+    const runs = values.map((value) => this.termRun(value).run ?? NO_RUN).sort((a, b) => a.to - a.from - (b.to - b.from));
+    let left: Uint32Array | undefined;
+    for (const run of runs) {
+      if (run.from === run.to) return;
+      const rows = emptyBits(this.rows);
+      for (let at = run.from; at < run.to; at++) setBit(rows, this.postings[at] as number);
+      if (left === undefined) left = rows;
+      else intersect(left, rows);
+    }
+    if (left !== undefined) unite(bits, left);
+  }
+
+  private countOf(value: TermValue): number {
+    const { run } = this.termRun(value);
+    return run === undefined ? 0 : run.to - run.from;
+  }
+
+  /** Sets the rows with a place in the area. */
+  private setPlaces(area: GeoArea, bits: Uint32Array): void {
+    const isWithin = areaTest(area);
+    const { places, postings } = this;
+    for (const run of this.cellRuns(area)) {
+      for (let at = run.from; at < run.to; at++) {
+        if (isWithin(places[at * 2] as number, places[at * 2 + 1] as number)) setBit(bits, postings[at] as number);
+      }
+    }
+  }
+
+  private cellRuns(area: GeoArea): Run[] {
+    return areaCells(area).flatMap((range) => this.numberRuns(range).runs);
   }
 
   /** Sets the rows of the runs. Where most rows are meant and each has one value, the others are cleared instead. */
   private setRuns(runs: readonly Run[], bits: Uint32Array): void {
     const total = runs.reduce((sum, run) => sum + run.to - run.from, 0);
     const { postings } = this;
-    if (this.entries !== this.points || total * 2 <= this.entries) {
+    if (!this.isSingle || total * 2 <= this.entries) {
       for (const run of runs) {
         for (let at = run.from; at < run.to; at++) {
           const row = postings[at] as number;
@@ -211,7 +270,7 @@ class SealedFieldIndex implements FieldIndex {
     unite(bits, most);
   }
 
-  private runsOf(part: Exclude<LookupPart, { kind: 'mark' }>): Runs {
+  private runsOf(part: Extract<LookupPart, { kind: 'values' | 'except' | 'range' }>): Runs {
     if (part.kind === 'range') return this.numberRuns(part.range);
     const found = this.valueRuns(part.values);
     if (part.kind === 'values') return found;

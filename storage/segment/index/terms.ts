@@ -5,40 +5,50 @@
  * | first byte | then                                                              |
  * |------------|-------------------------------------------------------------------|
  * | 0          | code of a mark                                                    |
- * | 1          | a value: number as sortable f64 (8 bytes BE), keyword as UTF-8, UUID as 16 bytes, boolean as one byte |
- * | 2          | a keyword longer than `KEYWORD_BYTES_MAX`: its first bytes and its SHA-256 |
+ * | 1          | a value: number as sortable f64 (8 bytes BE), keyword or token as UTF-8, UUID as 16 bytes, boolean as one byte; a place as its cell (a number) and two f64 (BE) |
+ * | 2          | a keyword or token longer than `KEYWORD_BYTES_MAX`: its first bytes and its SHA-256 |
  */
 
 import { createHash } from 'node:crypto';
-import type { FieldType } from '../../../protocols/model/collection.js';
-import type { FieldCondition, Range } from '../../../protocols/model/filter.js';
+import type { FieldSchema, FieldType } from '../../../protocols/model/collection.js';
+import type { FieldCondition, GeoArea, GeoPoint, Range } from '../../../protocols/model/filter.js';
 import { pathOf } from '../../../protocols/model/json-path.js';
 import type { Payload } from '../../../protocols/model/payload.js';
 import { uuidFrom } from '../../../protocols/model/point-id.js';
-import { invert, setBit } from '../../../query/filter/bits.js';
-import { type Lookup, type LookupPart, lookupFor, MARKS, type Mark, rowTerms, type TermValue } from '../../../query/filter/lookup.js';
+import { emptyBits, intersect, invert, setBit, unite } from '../../../query/filter/bits.js';
+import {
+  type IndexTerm,
+  type Lookup,
+  type LookupPart,
+  lookupFor,
+  MARKS,
+  type Mark,
+  rowTerms,
+  type TermValue,
+} from '../../../query/filter/lookup.js';
+import { areaTest } from '../../../query/geo/area.js';
+import { areaCells, cellOf } from '../../../query/geo/cells.js';
 
 /** What a row is filed under. UUIDs are text in canonical form, times microseconds. */
 export type Term =
   | { readonly kind: 'mark'; readonly mark: Mark }
-  | { readonly kind: 'value'; readonly type: FieldType; readonly value: TermValue };
+  | { readonly kind: 'value'; readonly type: FieldType; readonly value: IndexTerm };
 
-/** Keys from <= key < to. */
+/** Keys from <= key < to; of those, where `accepts` is given, the ones that it accepts. */
 export interface TermRange {
   readonly from: Uint8Array;
   readonly to: Uint8Array;
+  readonly accepts?: (key: Uint8Array) => boolean;
 }
 
-/** Rows under any of the ranges; all rows but those where `complement`. */
+/** Rows under any of the ranges, and those under every key of a list of `every`; all rows but those where `complement`. */
 export interface TermPlan {
   readonly ranges: readonly TermRange[];
+  readonly every: readonly (readonly TermRange[])[];
   readonly complement: boolean;
   /** These rows match, and no others; else they are a superset whose payloads decide. */
   readonly exact: boolean;
 }
-
-/** Parameters of an index that rule its answers (`lookup`, `range`). */
-export type TermParams = { readonly [key: string]: unknown } | undefined;
 
 /** Longest keyword that is a key as it is. LMDB's keys have room for it beside segment and field. */
 export const KEYWORD_BYTES_MAX = 400;
@@ -49,17 +59,21 @@ const TAG_VALUE = 1;
 const TAG_LONG_KEYWORD = 2;
 const TAG_END = 3;
 
+/** Tag, cell, longitude, latitude. */
+const PLACE_BYTES = 25;
+
 /** From here on two integers may have one double. */
 const EXACT_MAX = 2 ** 53;
 
 /** The terms of a row. Rows without the field have none. */
-export function fieldTerms(type: FieldType, _params: TermParams, payload: Payload | undefined, key: string): Term[] {
-  const row = rowTerms(type, payload, pathOf(key));
+export function fieldTerms(schema: FieldSchema, payload: Payload | undefined, key: string): Term[] {
+  const { type } = schema;
+  const row = rowTerms(schema, payload, pathOf(key));
   const terms: Term[] = [];
   if (row.present) terms.push({ kind: 'mark', mark: 'present' });
   if (row.null) terms.push({ kind: 'mark', mark: 'null' });
   if (row.other) terms.push({ kind: 'mark', mark: 'other' });
-  if (row.terms.length > 0) terms.push({ kind: 'mark', mark: 'indexed' });
+  if (row.indexed) terms.push({ kind: 'mark', mark: 'indexed' });
   for (const value of row.terms) terms.push({ kind: 'value', type, value });
   return terms;
 }
@@ -98,9 +112,9 @@ export function decodeValue(type: FieldType, term: Uint8Array): TermValue | unde
 export const INDEXED_TERM: Uint8Array = encodeTerm({ kind: 'mark', mark: 'indexed' });
 
 /** The keys that answer a condition; null when the index cannot narrow it down. */
-export function conditionTerms(type: FieldType, condition: FieldCondition, params?: TermParams): TermPlan | null {
-  const lookup = lookupFor({ type, params }, condition);
-  return lookup === null ? null : planOf(type, lookup);
+export function conditionTerms(schema: FieldSchema, condition: FieldCondition): TermPlan | null {
+  const lookup = lookupFor(schema, condition);
+  return lookup === null ? null : planOf(schema.type, lookup);
 }
 
 /**
@@ -108,19 +122,27 @@ export function conditionTerms(type: FieldType, condition: FieldCondition, param
  * bits: u32 words for `rows` rows, zero before; rows behind them are left out.
  */
 export function matchTerms(
-  type: FieldType,
-  params: TermParams,
+  schema: FieldSchema,
   condition: FieldCondition,
   bits: Uint32Array,
   rows: number,
   scan: (range: TermRange, visit: (row: number) => void) => void,
 ): 'exact' | 'superset' | 'unable' {
-  const plan = conditionTerms(type, condition, params);
+  const plan = conditionTerms(schema, condition);
   if (plan === null) return 'unable';
-  const visit = (row: number): void => {
-    if (row < rows) setBit(bits, row);
+  const collect = (range: TermRange, target: Uint32Array): Uint32Array => {
+    scan(range, (row) => {
+      if (row < rows) setBit(target, row);
+    });
+    return target;
   };
-  for (const range of plan.ranges) scan(range, visit);
+  for (const range of plan.ranges) collect(range, bits);
+  for (const keys of plan.every) {
+    const sets = keys.map((range) => collect(range, emptyBits(rows)));
+    const left = sets[0] as Uint32Array;
+    for (const set of sets) intersect(left, set);
+    unite(bits, left);
+  }
   if (plan.complement) invert(bits, rows);
   return plan.exact ? 'exact' : 'superset';
 }
@@ -128,16 +150,23 @@ export function matchTerms(
 function planOf(type: FieldType, lookup: Lookup): TermPlan {
   let rounds = false;
   const ranges: TermRange[] = [];
+  const every: TermRange[][] = [];
   for (const part of lookup.parts) {
+    if (part.kind === 'every') {
+      every.push(sorted(type, part.values).map(only));
+      continue;
+    }
     rounds ||= partRounds(part);
     ranges.push(...partRanges(type, part));
   }
-  return { ranges, complement: lookup.complement, exact: lookup.exact && !rounds };
+  return { ranges, every, complement: lookup.complement, exact: lookup.exact && !rounds };
 }
 
+type RangesPart = Exclude<LookupPart, { kind: 'every' }>;
+
 /** Whether the part names a number that an integer in the index may have been rounded to. */
-function partRounds(part: LookupPart): boolean {
-  if (part.kind === 'mark') return false;
+function partRounds(part: RangesPart): boolean {
+  if (part.kind === 'mark' || part.kind === 'area') return false;
   if (part.kind === 'range') return [part.range.lt, part.range.lte, part.range.gt, part.range.gte].some(isLarge);
   return part.values.some((value) => (typeof value === 'number' || typeof value === 'bigint') && isLarge(value));
 }
@@ -146,7 +175,7 @@ function isLarge(value: number | bigint | undefined): boolean {
   return value !== undefined && (value >= EXACT_MAX || value <= -EXACT_MAX);
 }
 
-function partRanges(type: FieldType, part: LookupPart): TermRange[] {
+function partRanges(type: FieldType, part: RangesPart): TermRange[] {
   switch (part.kind) {
     case 'mark':
       return [only(encodeTerm({ kind: 'mark', mark: part.mark }))];
@@ -156,7 +185,19 @@ function partRanges(type: FieldType, part: LookupPart): TermRange[] {
       return partRounds(part) ? [ALL_VALUES] : gaps(sorted(type, part.values));
     case 'range':
       return numberRange(type, part.range, partRounds(part));
+    case 'area':
+      return areaRanges(part.area);
   }
+}
+
+function areaRanges(area: GeoArea): TermRange[] {
+  const isWithin = areaTest(area);
+  const accepts = (key: Uint8Array): boolean => {
+    const view = new DataView(key.buffer, key.byteOffset, PLACE_BYTES);
+    return isWithin(view.getFloat64(9), view.getFloat64(17));
+  };
+  // The bytes of a number begin those of the places in its cell.
+  return areaCells(area).map(({ gte, lt }) => ({ from: encodeNumber(gte as number), to: encodeNumber(lt as number), accepts }));
 }
 
 /** Every value, and no mark. */
@@ -206,9 +247,11 @@ function after(key: Uint8Array): Uint8Array {
   return next;
 }
 
-function encodeValue(type: FieldType, value: TermValue): Uint8Array {
+function encodeValue(type: FieldType, value: IndexTerm): Uint8Array {
+  if (typeof value === 'object') return encodePlace(value);
   switch (type) {
     case 'keyword':
+    case 'text':
       return encodeKeyword(String(value));
     case 'uuid':
       return Buffer.concat([Uint8Array.of(TAG_VALUE), Buffer.from(String(value).replaceAll('-', ''), 'hex')]);
@@ -224,6 +267,15 @@ function encodeKeyword(value: string): Uint8Array {
   if (text.length <= KEYWORD_BYTES_MAX) return Buffer.concat([Uint8Array.of(TAG_VALUE), text]);
   const digest = createHash('sha256').update(text).digest();
   return Buffer.concat([Uint8Array.of(TAG_LONG_KEYWORD), text.subarray(0, KEYWORD_PREFIX_BYTES), digest]);
+}
+
+function encodePlace(place: GeoPoint): Uint8Array {
+  const bytes = new Uint8Array(PLACE_BYTES);
+  bytes.set(encodeNumber(cellOf(place)));
+  const view = new DataView(bytes.buffer);
+  view.setFloat64(9, place.lon);
+  view.setFloat64(17, place.lat);
+  return bytes;
 }
 
 /** IEEE 754 orders like sign and magnitude: flip the sign of positive numbers, and all bits of negative ones. */

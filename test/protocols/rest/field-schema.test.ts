@@ -4,7 +4,8 @@ import { type ErrorCode, TroupeError } from '../../../protocols/errors.js';
 import { decodeFieldSchema } from '../../../protocols/rest/field-schema.js';
 
 test('a bare type has no parameters to show', () => {
-  for (const type of ['keyword', 'integer', 'float', 'bool', 'datetime', 'uuid']) assert.deepEqual(decodeFieldSchema(type), { type });
+  for (const type of ['keyword', 'integer', 'float', 'geo', 'text', 'bool', 'datetime', 'uuid'])
+    assert.deepEqual(decodeFieldSchema(type), { type });
 });
 
 test('parameters are shown as given, those of an integer index also when they were not', () => {
@@ -36,9 +37,39 @@ const REFUSED: readonly [unknown, ErrorCode][] = [
   [{ type: 'decimal' }, 'malformedBody'],
   [{ type: 'keyword', is_tenant: 'yes' }, 'malformedBody'],
   [{ type: 'integer', lookup: false, range: false }, 'invalidValue'],
-  ['text', 'unsupported'],
-  [{ type: 'geo' }, 'unsupported'],
+  [{ type: 'text', tokenizer: 'magic' }, 'malformedBody'],
+  [{ type: 'text', min_token_len: -1 }, 'malformedBody'],
+  [{ type: 'text', stopwords: 'klingon' }, 'malformedBody'],
+  [{ type: 'text', stopwords: { languages: ['klingon'] } }, 'malformedBody'],
+  [{ type: 'text', stopwords: { custom: [5] } }, 'malformedBody'],
+  [{ type: 'text', stemmer: { type: 'snowball', language: 'klingon' } }, 'malformedBody'],
+  [{ type: 'text', stemmer: { language: 'english' } }, 'malformedBody'],
+  [{ type: 'text', stemmer: { type: 'snowball' } }, 'malformedBody'],
+  [{ type: 'text', phrase_matching: 'yes' }, 'malformedBody'],
 ];
+
+test('a text index shows its parameters, with the tokenizer always', () => {
+  assert.deepEqual(decodeFieldSchema({ type: 'text' }).params, { type: 'text', tokenizer: 'word' });
+  const all = {
+    type: 'text',
+    tokenizer: 'prefix',
+    min_token_len: 10,
+    max_token_len: 5,
+    lowercase: false,
+    ascii_folding: true,
+    stopwords: { languages: ['english', 'german'], custom: ['foo'] },
+    stemmer: { type: 'snowball', language: 'english' },
+    phrase_matching: true,
+    on_disk: true,
+    enable_hnsw: false,
+  };
+  assert.deepEqual(decodeFieldSchema(all).params, all);
+  assert.deepEqual(decodeFieldSchema({ type: 'text', stopwords: 'english', unknown: 5 }).params, {
+    type: 'text',
+    tokenizer: 'word',
+    stopwords: 'english',
+  });
+});
 
 for (const [value, code] of REFUSED) {
   test(`${JSON.stringify(value)} is refused with ${code}`, () => {

@@ -4,6 +4,14 @@ import { type ErrorCode, TroupeError } from '../../../protocols/errors.js';
 import { parseJson } from '../../../protocols/json.js';
 import { decodeFilter, decodeKey } from '../../../protocols/rest/filter.js';
 
+const RING = [
+  { lon: 0, lat: 0 },
+  { lon: 9, lat: 0 },
+  { lon: 9, lat: 9 },
+  { lon: 0, lat: 0 },
+];
+const OPEN_RING = [...RING.slice(0, 3), { lon: 0, lat: 9 }];
+
 const EMPTY = { must: [], should: [], mustNot: [], minShould: null };
 
 test('no filter is null, an empty one lets everything through', () => {
@@ -82,9 +90,27 @@ const REFUSED: readonly [string, ErrorCode, string][] = [
   ['{"must":[{"key":"n","match":{"any":[1,"a"]}}]}', 'malformedBody', 'match.any'],
   ['{"must":[{"key":"n","match":{"any":[true]}}]}', 'malformedBody', 'match.any'],
   ['{"must":[{"key":"n","match":{"any":1}}]}', 'malformedBody', 'match.any'],
-  ['{"must":[{"key":"n","match":{"text":"a"}}]}', 'unsupported', 'full-text'],
-  ['{"must":[{"key":"n","match":{"phrase":"a"}}]}', 'unsupported', 'full-text'],
-  ['{"must":[{"key":"n","geo_radius":{}}]}', 'unsupported', 'geo'],
+  ['{"must":[{"key":"n","match":{"text":5}}]}', 'malformedBody', 'match.text'],
+  ['{"must":[{"key":"n","match":{"text_any":["a"]}}]}', 'malformedBody', 'match.text_any'],
+  ['{"must":[{"key":"n","match":{"phrase":null}}]}', 'malformedBody', 'match.phrase'],
+  ['{"must":[{"key":"n","geo_radius":5}]}', 'malformedBody', 'geo_radius'],
+  ['{"must":[{"key":"n","geo_radius":{}}]}', 'malformedBody', 'geo_radius.center'],
+  ['{"must":[{"key":"n","geo_radius":{"center":{"lon":0,"lat":0}}}]}', 'malformedBody', 'geo_radius.radius'],
+  ['{"must":[{"key":"n","geo_radius":{"center":{"lon":0,"lat":90.1},"radius":1}}]}', 'malformedBody', '[-90;90]'],
+  ['{"must":[{"key":"n","geo_bounding_box":{"top_left":{"lon":0,"lat":1}}}]}', 'malformedBody', 'bottom_right'],
+  [
+    '{"must":[{"key":"n","geo_bounding_box":{"top_left":{"lon":"0","lat":1},"bottom_right":{"lon":1,"lat":0}}}]}',
+    'malformedBody',
+    'top_left.lon',
+  ],
+  ['{"must":[{"key":"n","geo_polygon":{}}]}', 'malformedBody', 'exterior'],
+  ['{"must":[{"key":"n","geo_polygon":{"exterior":{"points":[]}}}]}', 'malformedBody', 'at least 4, got 0'],
+  [`{"must":[{"key":"n","geo_polygon":{"exterior":{"points":${JSON.stringify(OPEN_RING)}}}}]}`, 'malformedBody', 'closed line'],
+  [
+    `{"must":[{"key":"n","geo_polygon":{"exterior":{"points":${JSON.stringify(RING)}},"interiors":[{"points":[]}]}}]}`,
+    'malformedBody',
+    'interiors[0]',
+  ],
   ['{"must":[{"key":"n","range":[1]}]}', 'malformedBody', 'range'],
   ['{"must":[{"key":"n","range":{"gt":true}}]}', 'malformedBody', 'range.gt'],
   ['{"must":[{"key":"n","range":{"gt":"abc"}}]}', 'malformedBody', 'RFC3339'],
@@ -118,4 +144,30 @@ for (const [text, code, part] of REFUSED) {
 test('a key comes out in canonical spelling, and a broken one is refused by name', () => {
   assert.equal(decodeKey('"a"[]."b.c"', 'key'), 'a[]."b.c"');
   assert.throws(() => decodeKey('a..b', 'key'), /Invalid json path: 'a\.\.b'/);
+});
+
+test('areas are decoded to the model, several of one condition as a filter of all', () => {
+  const point = { lon: 1, lat: 2 };
+  const condition = {
+    key: 'n',
+    geo_bounding_box: { top_left: point, bottom_right: { lon: 3, lat: 0 } },
+    geo_radius: { center: point, radius: 5 },
+    geo_polygon: { exterior: { points: RING }, interiors: [{ points: RING }] },
+  };
+  const filter = decodeFilter({ must: [condition] }, 'filter');
+  const all = filter?.must[0];
+  assert.equal(all?.kind, 'filter');
+  assert.deepEqual(all?.kind === 'filter' && all.filter.must, [
+    { kind: 'geo', key: 'n', area: { kind: 'box', topLeft: point, bottomRight: { lon: 3, lat: 0 } } },
+    { kind: 'geo', key: 'n', area: { kind: 'circle', center: point, radius: 5 } },
+    { kind: 'geo', key: 'n', area: { kind: 'polygon', exterior: RING, interiors: [RING] } },
+  ]);
+});
+
+test('full-text matches are decoded to the model', () => {
+  const kinds = { text: 'text', text_any: 'textAny', phrase: 'phrase' };
+  for (const [name, kind] of Object.entries(kinds)) {
+    const filter = decodeFilter({ must: { key: 'n', match: { [name]: 'a b' } } }, 'filter');
+    assert.deepEqual(filter?.must, [{ kind: 'match', key: 'n', match: { kind, text: 'a b' } }]);
+  }
 });

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import type { FieldSchema, FieldType } from '../../../protocols/model/collection.js';
-import type { Condition, FieldCondition, Filter, Match, Range } from '../../../protocols/model/filter.js';
+import type { Condition, FieldCondition, Filter, GeoArea, GeoPoint, Match, Range } from '../../../protocols/model/filter.js';
 import type { JsonValue, Payload } from '../../../protocols/model/payload.js';
 import type { PointId } from '../../../protocols/model/point-id.js';
 
@@ -28,13 +28,26 @@ const SCALARS: readonly JsonValue[] = [
   '2024-01-01',
   '2024-01-01T00:00:00Z',
   '2024-06-01 10:00:00',
+  'The quick fox',
+  'quick, fox',
+  'fox QUICK',
+  '!',
   UUID,
   UUID.replaceAll('-', '').toUpperCase(),
 ];
 
 export const KEYS = ['k', 'k.j', 'k[]', 'k[].j', 'k[0]', 'm', '__proto__', '"d.t"'] as const;
 
-const scalar = fc.constantFrom(...SCALARS);
+/** Places that meet: poles, the antimeridian from both sides, corners of the areas below; and objects that are no places. */
+const LONS = [-180, -179.5, -170, -10, 0, 5, 10, 90, 170, 179.9, 180];
+const LATS = [-90, -89, -45, 0, 5, 10, 60, 89.5, 90];
+const place = fc.record({ lon: fc.constantFrom(...LONS), lat: fc.constantFrom(...LATS) });
+const placeLike: fc.Arbitrary<JsonValue> = fc.oneof(
+  { weight: 6, arbitrary: place },
+  { weight: 1, arbitrary: fc.constantFrom<JsonValue>({ lon: 5 }, { lon: '5', lat: 5 }, { lon: 5n, lat: 5, name: 'x' }) },
+);
+
+const scalar = fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...SCALARS) }, { weight: 1, arbitrary: placeLike });
 const inner: fc.Arbitrary<JsonValue> = fc.oneof(
   { weight: 5, arbitrary: scalar },
   { weight: 2, arbitrary: fc.array(scalar, { maxLength: 3 }) },
@@ -72,7 +85,10 @@ const word = fc.constantFrom('a', 'b', 'é', '\ud800', '2024-01-01', UUID, UUID.
 const integer = fc.constantFrom<number | bigint>(0, 1, 2, -3, 9007199254740993n, -9007199254740993n, 9007199254740994n);
 const list = fc.oneof(fc.array(word, { maxLength: 3 }), fc.array(integer, { maxLength: 3 }));
 
+const text = fc.constantFrom('quick', 'qui', 'FOX', 'fox quick', 'quick fox', 'the quick', 'The', '', '!', 'a', '\ud800', 'zebra fox');
+
 const match: fc.Arbitrary<Match> = fc.oneof(
+  fc.record({ kind: fc.constantFrom('text' as const, 'textAny' as const, 'phrase' as const), text }),
   fc.oneof(word, integer, fc.boolean()).map((value): Match => ({ kind: 'value', value })),
   list.map((values): Match => ({ kind: 'any', values })),
   list.map((values): Match => ({ kind: 'except', values })),
@@ -84,6 +100,18 @@ function range(bounds: readonly number[]): fc.Arbitrary<Range> {
   return fc.record({ lt: bound, lte: bound, gt: bound, gte: bound });
 }
 
+const ring: fc.Arbitrary<GeoPoint[]> = fc.array(place, { minLength: 3, maxLength: 5 }).map((points) => [...points, points[0] as GeoPoint]);
+
+export const area: fc.Arbitrary<GeoArea> = fc.oneof(
+  fc.record({ kind: fc.constant('box' as const), topLeft: place, bottomRight: place }),
+  fc.record({
+    kind: fc.constant('circle' as const),
+    center: place,
+    radius: fc.constantFrom(-5, 0, 1000, 60_000, 1_200_000, 5_000_000, 1e8),
+  }),
+  fc.record({ kind: fc.constant('polygon' as const), exterior: ring, interiors: fc.array(ring, { maxLength: 1 }) }),
+);
+
 const DAY = Date.UTC(2024, 0, 1) * 1000;
 
 export const fieldCondition: fc.Arbitrary<FieldCondition> = fc.oneof(
@@ -93,6 +121,7 @@ export const fieldCondition: fc.Arbitrary<FieldCondition> = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant('range' as const), key, range: range([-4, -3, 0, 1, 1.25, 2, 2 ** 53, 1e300, DAY]) }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('datetimeRange' as const), key, range: range([0, DAY, DAY + 1, 4e15]) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('geo' as const), key, area }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('valuesCount' as const), key, range: range([0, 1, 2]) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('fieldIsEmpty' as const), key, isEmpty: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('fieldIsNull' as const), key, isNull: fc.boolean() }) },
@@ -126,8 +155,13 @@ export const filter: fc.Arbitrary<Filter> = fc.letrec<{ filter: Filter; conditio
   ),
 })).filter;
 
-const schema: fc.Arbitrary<FieldSchema> = fc.constantFrom<FieldSchema>(
-  ...(['keyword', 'integer', 'float', 'bool', 'datetime', 'uuid'] as FieldType[]).map((type) => ({ type })),
+export const schema: fc.Arbitrary<FieldSchema> = fc.constantFrom<FieldSchema>(
+  ...(['keyword', 'integer', 'float', 'bool', 'datetime', 'uuid', 'geo', 'text', 'text'] as FieldType[]).map((type) => ({ type })),
+  { type: 'text', params: { tokenizer: 'prefix', min_token_len: 2, phrase_matching: true } },
+  {
+    type: 'text',
+    params: { tokenizer: 'word', stopwords: 'english', stemmer: { type: 'snowball', language: 'english' }, phrase_matching: true },
+  },
   { type: 'integer', params: { lookup: false, range: true } },
   { type: 'integer', params: { lookup: true, range: false } },
 );

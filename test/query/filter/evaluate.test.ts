@@ -252,3 +252,56 @@ test('integers beyond 2^53 are told apart, with and without index', () => {
     }
   }
 });
+
+test('a geo index changes no answer about places', () => {
+  const one = fc.record({ kind: fc.constant('geo' as const), key: fc.constantFrom('k', 'k[]', 'm'), area: arbitrary.area });
+  fc.assert(
+    fc.property(arbitrary.rows, one, (rows, condition) => {
+      const filter = { must: [condition], should: [], mustNot: [], minShould: null };
+      const schemas = new Map<string, FieldSchema>([[condition.key, { type: 'geo' }]]);
+      for (const kind of ['none', 'sealed', 'terms'] as IndexKind[]) {
+        const source = sourceOf(rows, schemas, kind);
+        assert.deepEqual(evaluate(filter, source), naiveRows(filter, rows));
+        assert.ok(kind === 'none' || source.read.length === 0);
+      }
+    }),
+    seeded(1500),
+  );
+});
+
+test('a text index finds the words of a plain model', () => {
+  const tokens = (text: string): string[] => text.toLowerCase().match(/[a-z]+/g) ?? [];
+  const word = fc.constantFrom('fox', 'FOX', 'dog', 'a', 'The', 'quick');
+  const sentence = fc.array(fc.tuple(word, fc.constantFrom(' ', ', ', '-')), { maxLength: 5 }).map((words) => words.flat().join(''));
+  const texts = fc.array(fc.oneof(sentence, fc.array(sentence, { maxLength: 2 })), { maxLength: 20 });
+  const kinds = fc.constantFrom('text' as const, 'textAny' as const, 'phrase' as const);
+  fc.assert(
+    fc.property(texts, sentence, kinds, fc.boolean(), (values, text, kind, hasPhrases) => {
+      const rows = rowsWith(...values.map((t) => ({ t })));
+      const asked = tokens(text);
+      const expected = values.flatMap((value, row) => {
+        const documents = [value].flat().map(tokens);
+        const has = (token: string): boolean => documents.some((document) => document.includes(token));
+        const holds = {
+          text: asked.every(has),
+          textAny: asked.some(has),
+          phrase: hasPhrases && documents.some((one) => ` ${one.join(' ')} `.includes(` ${asked.join(' ')} `)),
+        };
+        return asked.length > 0 && holds[kind] ? [row] : [];
+      });
+      const filter = { must: [{ kind: 'match' as const, key: 't', match: { kind, text } }], should: [], mustNot: [], minShould: null };
+      const schemas = new Map<string, FieldSchema>([['t', { type: 'text', params: { phrase_matching: hasPhrases } }]]);
+      for (const index of ['none', 'sealed', 'terms'] as IndexKind[])
+        assert.deepEqual(evaluate(filter, sourceOf(rows, schemas, index)), expected);
+    }),
+    seeded(1500),
+  );
+});
+
+test('words of a nested element are compared as the text index of the field compares them', () => {
+  const rows = rowsWith({ a: [{ t: 'The Fox' }, { t: 'dog' }] }, { a: [{ t: 'the' }, { t: 'fox' }] });
+  const filter = wire({ must: [{ nested: { key: 'a', filter: { must: [{ key: 't', match: { text: 'fox the' } }] } } }] });
+  const schemas = new Map<string, FieldSchema>([['a[].t', { type: 'text' }]]);
+  assert.deepEqual(evaluate(filter, sourceOf(rows)), []);
+  for (const kind of ['none', 'sealed', 'terms'] as IndexKind[]) assert.deepEqual(evaluate(filter, sourceOf(rows, schemas, kind)), [0]);
+});

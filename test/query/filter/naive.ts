@@ -1,8 +1,9 @@
 /** The filter rules once more, as plainly as they can be written: lists of values, no short cuts, no indexes. */
 
 import { parseDatetime } from '../../../protocols/datetime.js';
-import type { Condition, Filter, Match, Range } from '../../../protocols/model/filter.js';
+import type { Condition, Filter, GeoArea, Match, Range } from '../../../protocols/model/filter.js';
 import type { JsonValue } from '../../../protocols/model/payload.js';
+import { naiveInside } from '../geo/naive.js';
 import type { Row } from './arbitrary.js';
 
 export function naiveRows(filter: Filter, rows: readonly Row[]): number[] {
@@ -53,7 +54,7 @@ function holds(condition: Condition, subject: JsonValue, row: Row | undefined): 
     case 'range':
       return elementsAt(subject, condition.key).some((value) => isNumber(value) && within(value, condition.range));
     case 'geo':
-      throw new Error('no naive test of geo conditions');
+      return elementsAt(subject, condition.key).some((value) => isPlaceIn(value, condition.area));
     case 'datetimeRange':
       return elementsAt(subject, condition.key).some((value) => {
         const time = typeof value === 'string' ? parseDatetime(value) : undefined;
@@ -66,8 +67,10 @@ function matches(value: JsonValue, match: Match): boolean {
   const among = (values: readonly JsonValue[]): boolean =>
     values.some((one) => (isNumber(one) && isNumber(value) ? !(one < value) && !(one > value) : one === value));
   if (match.kind === 'value') return among([match.value]);
-  if (match.kind !== 'any' && match.kind !== 'except') throw new Error(`no naive test of ${match.kind}`);
-  return match.kind === 'any' ? among(match.values) : value !== null && !among(match.values);
+  if (match.kind === 'any') return among(match.values);
+  if (match.kind === 'except') return value !== null && !among(match.values);
+  const parts = match.kind === 'textAny' ? match.text.split(/\s/).filter((word) => word !== '') : [match.text];
+  return typeof value === 'string' && parts.some((part) => value.includes(part));
 }
 
 function within(value: number | bigint, range: Range): boolean {
@@ -85,6 +88,13 @@ function isNumber(value: JsonValue): value is number | bigint {
 
 function isNothing(value: JsonValue): boolean {
   return value === null || (Array.isArray(value) && value.length === 0);
+}
+
+function isPlaceIn(value: JsonValue, area: GeoArea): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const { lon, lat } = value as { lon: unknown; lat: unknown };
+  if (!isNumber(lon as JsonValue) || !isNumber(lat as JsonValue)) return false;
+  return naiveInside({ lon: Number(lon), lat: Number(lat) }, area);
 }
 
 /** Values at the path, array values taken apart. */

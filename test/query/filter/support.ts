@@ -44,19 +44,23 @@ export function sourceOf(rows: readonly Row[], schemas: Schemas = new Map(), kin
 
 export function sealedIndex(rows: readonly Row[], key: string, schema: FieldSchema): FieldIndex {
   const payloads = (row: number): Payload => (rows[row] as Row).payload;
-  return openFieldIndex(schema.type, key, buildFieldIndex(schema.type, schema.params, rows.length, payloads, key), rows.length);
+  return openFieldIndex(schema, key, buildFieldIndex(schema, rows.length, payloads, key), rows.length);
 }
 
 /** As the appendable segment's index: rows filed under the bytes of their terms. */
 export function termIndex(rows: readonly Row[], key: string, schema: FieldSchema): FieldIndex {
-  const filed = rows.flatMap((row, at) =>
-    fieldTerms(schema.type, schema.params, row.payload, key).map((term) => ({ key: encodeTerm(term), row: at })),
-  );
+  const filed = rows.flatMap((row, at) => fieldTerms(schema, row.payload, key).map((term) => ({ key: encodeTerm(term), row: at })));
   return {
     match: (condition, bits) =>
-      matchTerms(schema.type, schema.params, condition, bits, rows.length, (range, visit) => {
+      matchTerms(schema, condition, bits, rows.length, (range, visit) => {
         for (const entry of filed)
-          if (Buffer.compare(entry.key, range.from) >= 0 && Buffer.compare(entry.key, range.to) < 0) visit(entry.row);
+          if (
+            Buffer.compare(entry.key, range.from) >= 0 &&
+            Buffer.compare(entry.key, range.to) < 0 &&
+            range.accepts?.(entry.key) !== false
+          ) {
+            visit(entry.row);
+          }
       }),
     cardinality: () => null,
   };

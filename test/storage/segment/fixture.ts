@@ -63,9 +63,9 @@ export async function writeFixture(replica: string, id: number, rows: number): P
   const folder = segmentFolder(replica, id);
   const unfinished = beginSegmentFolder(folder);
   const payloadOffsets = writePayloadFile(unfinished, id, rows, (row) => new TextEncoder().encode(textOf(row)));
-  const index = { field: 'city/..', type: 'keyword' as const, buffer: new SharedArrayBuffer(100) };
+  const index = { ...CITY, field: 'city/..', buffer: new SharedArrayBuffer(100) };
   new Uint8Array(index.buffer).fill(7);
-  writeFieldIndex(unfinished, id, index, CITY);
+  writeFieldIndex(unfinished, id, index);
   writeSealed(unfinished, { segment: id, rows, vectors: PLANS, report: { rows, milliseconds: 5, graphs: [] } }, memory, layout);
   publishSegmentFolder(folder);
   return { id, kind: 'sealed', layout, memory, rows, folder, payloadOffsets, payloadBytes: null, fieldIndexes: [index], sparseIndexes: [] };

@@ -65,14 +65,14 @@ test('bytes of a value tell it, but for long keywords and integers that may have
 });
 
 test('a row is filed under its marks and each of its values once', () => {
-  const terms = fieldTerms('keyword', undefined, { k: ['b', 'a', 'b', null, 5] }, 'k');
+  const terms = fieldTerms({ type: 'keyword' }, { k: ['b', 'a', 'b', null, 5] }, 'k');
   assert.deepEqual(
     terms.map((term) => (term.kind === 'mark' ? term.mark : term.value)),
     ['present', 'null', 'other', 'indexed', 'b', 'a'],
   );
-  assert.deepEqual(fieldTerms('keyword', undefined, {}, 'k'), []);
-  assert.deepEqual(fieldTerms('keyword', undefined, undefined, 'k'), []);
-  assert.deepEqual(fieldTerms('uuid', undefined, { k: '550E8400E29B41D4A716446655440000' }, 'k').at(-1), {
+  assert.deepEqual(fieldTerms({ type: 'keyword' }, {}, 'k'), []);
+  assert.deepEqual(fieldTerms({ type: 'keyword' }, undefined, 'k'), []);
+  assert.deepEqual(fieldTerms({ type: 'uuid' }, { k: '550E8400E29B41D4A716446655440000' }, 'k').at(-1), {
     kind: 'value',
     type: 'uuid',
     value: '550e8400-e29b-41d4-a716-446655440000',
@@ -80,16 +80,16 @@ test('a row is filed under its marks and each of its values once', () => {
 });
 
 test('values that no term can be leave the question to the payloads of rows with other values', () => {
-  const plan = conditionTerms('integer', { kind: 'match', key: 'k', match: { kind: 'value', value: 'a' } });
+  const plan = conditionTerms({ type: 'integer' }, { kind: 'match', key: 'k', match: { kind: 'value', value: 'a' } });
   assert.equal(plan?.exact, false);
   assert.deepEqual(
     plan?.ranges.map((range) => [...range.from]),
     [[0, 2]],
   );
-  assert.equal(conditionTerms('keyword', { kind: 'valuesCount', key: 'k', range: { lt: 5 } }), null);
+  assert.equal(conditionTerms({ type: 'keyword' }, { kind: 'valuesCount', key: 'k', range: { lt: 5 } }), null);
 });
 
 test('a range that holds nothing has no keys', () => {
-  assert.deepEqual(conditionTerms('float', { kind: 'range', key: 'k', range: { gt: 2, lt: 1 } })?.ranges, []);
-  assert.deepEqual(conditionTerms('float', { kind: 'range', key: 'k', range: { gt: 1, lt: 1 } })?.ranges, []);
+  assert.deepEqual(conditionTerms({ type: 'float' }, { kind: 'range', key: 'k', range: { gt: 2, lt: 1 } })?.ranges, []);
+  assert.deepEqual(conditionTerms({ type: 'float' }, { kind: 'range', key: 'k', range: { gt: 1, lt: 1 } })?.ranges, []);
 });

@@ -1,0 +1,31 @@
+/** Texts cut into words, in order, before anything is done to the words. */
+
+import type { Tokenizer } from '../../protocols/model/text.js';
+
+const NOT_SPACE = /\P{White_Space}+/gu;
+const WORDS = /[\p{Alphabetic}\p{N}]+/gu;
+/** A letter of a script without spaces between words, with its marks. */
+const UNSPACED =
+  '(?=[\\p{Alphabetic}\\p{N}])[\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Myanmar}]\\p{M}*';
+const HAS_UNSPACED = new RegExp(UNSPACED, 'u');
+/** Runs of such letters (in group 1), and words of all others. */
+const RUNS = new RegExp(`((?:${UNSPACED})+)|(?:(?!${UNSPACED})[\\p{Alphabetic}\\p{N}])+`, 'gu');
+
+const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
+
+/** The words of a text. Those of `prefix`, of which the beginnings are taken, are those of `word`. */
+export function wordsOf(tokenizer: Tokenizer, text: string): readonly string[] {
+  if (tokenizer === 'whitespace') return text.match(NOT_SPACE) ?? [];
+  if (tokenizer === 'multilingual' && HAS_UNSPACED.test(text)) return multilingualWords(text);
+  return text.match(WORDS) ?? [];
+}
+
+/** Runs of scripts without spaces are cut where the dictionaries of ICU find words. */
+function multilingualWords(text: string): string[] {
+  const words: string[] = [];
+  for (const [run, unspaced] of text.matchAll(RUNS)) {
+    if (unspaced === undefined) words.push(run);
+    else for (const { segment, isWordLike } of segmenter.segment(run)) if (isWordLike) words.push(segment);
+  }
+  return words;
+}
