@@ -1,5 +1,7 @@
 /** Distance matrices: which points are in the sample, and which neighbours each of them gets. */
 
+import { TopRows } from '../vectors/top-rows.js';
+
 /**
  * `count` distinct numbers of 0..total-1 (all of them when there are fewer), ascending; every choice is equally likely.
  * random: 0 <= n < 1. Source: Floyd's algorithm (Bentley and Floyd, «A sample of brilliance», 1987).
@@ -18,9 +20,11 @@ export function samplePositions(total: number, count: number, random: () => numb
  * better: which scores are better.
  */
 export function nearestPositions(scores: Float32Array, own: number, limit: number, better: 'larger' | 'smaller'): number[] {
-  const sign = better === 'larger' ? -1 : 1;
-  const positions: number[] = [];
-  for (let at = 0; at < scores.length; at++) if (at !== own && !Number.isNaN(scores[at] as number)) positions.push(at);
-  positions.sort((a, b) => sign * ((scores[a] as number) - (scores[b] as number)) || a - b);
-  return positions.slice(0, limit);
+  const sign = better === 'larger' ? 1 : -1;
+  const top = new TopRows(Math.min(limit, scores.length));
+  for (let at = 0; at < scores.length; at++) {
+    const score = scores[at] as number;
+    if (at !== own && !Number.isNaN(score)) top.add(at, sign * score);
+  }
+  return [...top.ranked().rows];
 }

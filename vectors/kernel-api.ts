@@ -78,6 +78,11 @@ export interface Kernels {
    */
   rescore(slot: number, matrix: Matrix, ranked: Ranked, k: number): Ranked;
   /**
+   * The score of each of `rows`, in their order, whether they count or not. The query must have been set for this matrix.
+   * Float32Array [rows.length]; a view on scratch.
+   */
+  scoreEach(slot: number, matrix: Matrix, rows: Uint32Array): Float32Array;
+  /**
    * HNSW search: greedy descent, then the ef best of level 0 (ef >= 1, any size), best k of them.
    * Rows that don't count are walked through but not returned. `narrow`: the filter lets few rows through, so the
    * walk scores only rows that count and reaches them over two hops (ACORN-1).

@@ -59,6 +59,7 @@ interface Exports {
   gather(rows: number, count: number, k: number, chunk: number, heap: number, out: number): number;
   rescore(rows: number, count: number, k: number, chunk: number, heap: number, out: number): number;
   walk(rows: number, ef: number, k: number, narrow: number): number;
+  scoreEach(rows: number, count: number, chunk: number, out: number): number;
   maxSim(rows: number, count: number, offsets: number, chunk: number, sums: number): number;
   countAdmitted(rows: number): number;
   listAdmitted(rows: number, out: number): number;
@@ -184,6 +185,15 @@ class MemoryKernels implements Kernels {
     this.#exports.setGraph(graph.level0, graph.m0, graph.upperIndex, graph.upper, graph.m, graph.entryRow, graph.maxLevel);
     this.#exports.setWalkScratch(slot + visited, slot + candidates, slot + results, slot + neighbours);
     return this.#ranked(slot, this.#exports.walk(rows, ef, k, options.narrow ? 1 : 0));
+  }
+
+  scoreEach(slot: number, matrix: Matrix, rows: Uint32Array): Float32Array {
+    const { rows: list, candidates, neighbours } = this.#scratch;
+    this.#words.set(rows, (slot + list) >>> 2);
+    this.#setMatrix(slot, matrix);
+    if (this.#exports.scoreEach(slot + list, rows.length, slot + neighbours, slot + candidates) < 0) throw new KernelExpired();
+    const first = (slot + candidates) >>> 2;
+    return this.#floats.subarray(first, first + rows.length);
   }
 
   maxSim(slot: number, matrix: Matrix, offsets: number, count: number, query: Float32Array): Float32Array {

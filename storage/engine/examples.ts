@@ -8,11 +8,11 @@ import { TroupeError } from '../../protocols/errors.js';
 import type { Distance } from '../../protocols/model/collection.js';
 import type { Scoring } from '../../protocols/model/query.js';
 import type { VectorInput, VectorValue } from '../../protocols/model/vector.js';
-import { BestRows } from '../../query/best-rows.js';
 import { contextScores, discoverScores, feedbackScores } from '../../query/discover.js';
 import { countBits, forEachBit } from '../../query/filter/bits.js';
 import { mergeRanked } from '../../query/merge.js';
 import { averageTarget, bestScore, type ExampleScorer, sumScores } from '../../query/recommend.js';
+import { TopRows } from '../../vectors/top-rows.js';
 import type { Candidates, PagedNode } from './candidates.js';
 import { type Hit, hitOf } from './hit.js';
 import { resolveInput } from './inputs.js';
@@ -39,7 +39,7 @@ export function exampleHits(context: ReadContext, node: PagedNode, query: Exampl
   const lists = context.snapshots.flatMap(({ segments }) =>
     segments.map((view) => {
       const rows = wantedRows(view, node, candidates);
-      const best = new BestRows(node.limit + node.offset);
+      const best = new TopRows(Math.min(node.limit + node.offset, rows.length));
       for (let from = 0; from < rows.length; from += BLOCK_ROWS) {
         view.reader.clock.check();
         const block = rows.subarray(from, from + BLOCK_ROWS);
@@ -47,7 +47,8 @@ export function exampleHits(context: ReadContext, node: PagedNode, query: Exampl
         const scores = scorer(similarities, block.length);
         for (let at = 0; at < block.length; at++) best.add(block[at] as number, scores[at] as number);
       }
-      return best.inOrder().map(({ row, score }) => hitOf(view, row, score));
+      const ranked = best.ranked();
+      return Array.from(ranked.rows, (row, at) => hitOf(view, row, ranked.scores[at] as number));
     }),
   );
   return mergeRanked(lists, { ...node, better: 'larger' });

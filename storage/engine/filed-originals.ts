@@ -3,8 +3,8 @@
  * staging area of the reader's scratch slot, as many as it holds, scored there, and the best of all are kept.
  */
 
-import { BestRows } from '../../query/best-rows.js';
 import type { Kernels, Matrix, Ranked } from '../../vectors/kernel-api.js';
+import { TopRows } from '../../vectors/top-rows.js';
 import type { SegmentHandle } from '../segment/handle.js';
 import type { VectorLayout } from '../segment/layout.js';
 import { readRows } from '../segment/vector-file.js';
@@ -37,7 +37,7 @@ export function rankFiled(place: StagingPlace, vector: VectorLayout, rows: Uint3
   const { scratch } = handle.layout;
   const { stride } = vector;
   const matrix = stagingMatrix(place, vector);
-  const best = new BestRows(k);
+  const best = new TopRows(Math.min(k, rows.length));
   const room = Math.floor(scratch.stagingBytes / stride);
   /** Which row lies at a place of the staging area. */
   const rowAt = new Uint32Array(room);
@@ -53,7 +53,7 @@ export function rankFiled(place: StagingPlace, vector: VectorLayout, rows: Uint3
     });
     for (let i = 0; i < ranked.count; i++) best.add(rowAt[ranked.rows[i] as number] as number, ranked.scores[i] as number);
   }
-  return rankedOf(best);
+  return best.ranked();
 }
 
 const NO_SCORES = new Float32Array(0);
@@ -92,13 +92,4 @@ export function* stagingBatches(rows: Uint32Array, room: number, gap: number): G
     yield { from, places, reads };
     from += places.length;
   }
-}
-
-function rankedOf(best: BestRows): Ranked {
-  const found = best.inOrder();
-  return {
-    count: found.length,
-    rows: Uint32Array.from(found, ({ row }) => row),
-    scores: Float32Array.from(found, ({ score }) => score),
-  };
 }

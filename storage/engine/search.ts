@@ -293,36 +293,47 @@ function scoreDenseRows(view: SegmentView, { name: using, params }: DenseSpace, 
   if (vector === undefined) return scores;
   const present = rows.filter((row) => hasVector(vector, row));
   if (present.length === 0) return scores;
-  const { distance, datatype, size } = params;
-  const byRow = new Map<number, number>();
-  if (datatype === 'uint8' && distance === 'Cosine') {
-    const score = byteCosine(view, vector, values);
-    for (const row of present) byRow.set(row, score(row));
-  } else if (datatype === 'float16' && size <= HALF_SCORE_DIM_MAX) {
-    for (const row of present) byRow.set(row, halfScore(distance, values, view.denseOf(using, row) as Float32Array));
-  } else {
-    const ranked = rankRows(view, vector, values, present);
-    for (let i = 0; i < ranked.count; i++) byRow.set(ranked.rows[i] as number, shownScore(distance, ranked.scores[i] as number));
-  }
-  rows.forEach((row, at) => {
-    scores[at] = byRow.get(row) ?? Number.NaN;
-  });
+  const found = presentScores(view, vector, params, values, present);
+  let next = 0;
+  for (let at = 0; next < present.length; at++) if (rows[at] === present[next]) scores[at] = found[next++] as number;
   return scores;
 }
 
-function rankRows(view: SegmentView, vector: VectorReader, values: Float32Array, rows: Uint32Array): Ranked {
+/** The shown score of each row; all of them have the vector. Float32Array [rows.length]. */
+function presentScores(
+  view: SegmentView,
+  vector: VectorReader,
+  params: VectorParams,
+  values: Float32Array,
+  rows: Uint32Array,
+): Float32Array {
+  const { distance, datatype, size } = params;
+  const { name } = vector.layout;
+  if (datatype === 'uint8' && distance === 'Cosine') return Float32Array.from(rows, byteCosine(view, vector, values));
+  if (datatype === 'float16' && size <= HALF_SCORE_DIM_MAX)
+    return Float32Array.from(rows, (row) => halfScore(distance, values, view.denseOf(name, row) as Float32Array));
   const { kernels, slot } = view.reader;
+  const { original } = vector;
   try {
-    if (vector.original === null) {
-      kernels.setQuery(slot, stagingMatrix(view.reader, vector.layout), values);
-      return rankFiled(view.reader, vector.layout, rows.slice().sort(), rows.length);
-    }
-    kernels.setQuery(slot, vector.original, values);
-    return kernels.rescore(slot, vector.original, { count: rows.length, rows, scores: NO_SCORES }, rows.length);
+    if (original === null) return filedScores(view, vector, distance, values, rows);
+    kernels.setQuery(slot, original, values);
+    return kernels.scoreEach(slot, original, rows).map((raw) => shownScore(distance, raw));
   } catch (error) {
     if (error instanceof KernelExpired) throw timeLimit();
     throw error;
   }
 }
 
-const NO_SCORES = new Float32Array(0);
+function filedScores(
+  view: SegmentView,
+  { layout }: VectorReader,
+  distance: Distance,
+  values: Float32Array,
+  rows: Uint32Array,
+): Float32Array {
+  view.reader.kernels.setQuery(view.reader.slot, stagingMatrix(view.reader, layout), values);
+  const ranked = rankFiled(view.reader, layout, rows.slice().sort(), rows.length);
+  const byRow = new Map<number, number>();
+  for (let i = 0; i < ranked.count; i++) byRow.set(ranked.rows[i] as number, shownScore(distance, ranked.scores[i] as number));
+  return Float32Array.from(rows, (row) => byRow.get(row) as number);
+}

@@ -209,6 +209,14 @@ test(`scan, gather, rescore, list and count keep the best rows that count, ties 
     );
     assert.deepEqual(pairs(kernels.gather(slot, matrix, listed, admission, k)), referenceTop(expectedRows, k));
 
+    const byRow = new Map(referenceTop(all, rows).map(({ row, score }) => [row, score]));
+    const mixed = Uint32Array.from({ length: rows }, (_, at) => (at % 2 === 0 ? at : rows - 1 - (at - (rows % 2 === 0 ? 0 : 1))));
+    const some = [...new Set(mixed)].filter((row) => row < rows);
+    assert.deepEqual(
+      [...kernels.scoreEach(slot, matrix, Uint32Array.from(some))],
+      some.map((row) => byRow.get(row)),
+    );
+
     for (let row = 0; row < rows; row++) list[row] = rows - 1 - row;
     const gathered = kernels.gather(slot, matrix, rows, admission, rows);
     assert.deepEqual(pairs(gathered), referenceTop(expectedRows, rows));

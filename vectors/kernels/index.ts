@@ -3,6 +3,6 @@
 export { countAdmitted, listAdmitted, setAdmission } from './admission';
 export { maxSim } from './maxsim';
 export { fillTables, nearestCentroids } from './quantized';
-export { gather, rescore, scan } from './scan';
+export { gather, rescore, scan, scoreEach } from './scan';
 export { lastTouched, setMatrix, takeScored } from './score';
 export { setGraph, setWalkScratch, walk } from './walk';

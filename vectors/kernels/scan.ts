@@ -70,6 +70,21 @@ export function rescore(rows: usize, total: u32, k: u32, chunk: usize, heap: usi
   return drain(heap, size, k, out);
 }
 
+/** Writes to `out` (f32 [total]) the score of each of the `total` rows at `rows`, whether they count or not. -1: the time limit has passed. */
+export function scoreEach(rows: usize, total: u32, chunk: usize, out: usize): i32 {
+  const scores = chunk + ((<usize>CHUNK) << 2);
+  chunks = 0;
+  for (let index: u32 = 0; index < total; index += CHUNK) {
+    if (timeIsUp()) return -1;
+    const count = min(CHUNK, total - index);
+    const at = (<usize>index) << 2;
+    memory.copy(chunk, rows + at, (<usize>count) << 2);
+    scoreScattered(chunk, count, scores);
+    memory.copy(out + at, scores, (<usize>count) << 2);
+  }
+  return 0;
+}
+
 function timeIsUp(): bool {
   chunks++;
   return chunks % CHUNKS_PER_CHECK == 0 && expired();
