@@ -35,7 +35,9 @@ export function orderCondition({ key, direction, startFrom }: OrderBy, type: Fie
 
 /** The distinct values within the order that an index of this type holds of a payload. */
 export function orderValues({ key, direction, startFrom }: OrderBy, type: FieldType, payload: Payload): OrderValue[] {
-  const values = scalarTerms(type, payload, pathOf(key)) as OrderValue[];
+  const terms = scalarTerms(type, payload, pathOf(key)) as OrderValue[];
+  // An index of floats holds doubles, whatever the payload holds.
+  const values = type === 'float' ? terms.map(Number) : terms;
   if (startFrom === null) return values;
   return values.filter((value) => (direction === 'asc' ? value >= startFrom.value : value <= startFrom.value));
 }

@@ -20,6 +20,11 @@ export interface FieldIndex {
    * a value; false, before any call, when the index does not hold the values as they are.
    */
   countValues?(bits: Uint32Array | null, add: (value: TermValue, count: number) => void): boolean;
+  /**
+   * Calls `visit` with numbers (times: microseconds) and their rows in the order of the numbers, from `start` on (null:
+   * all of them), until it answers false; false, before any call, when the index does not hold the numbers as they are.
+   */
+  visitInOrder?(direction: 'asc' | 'desc', start: number | null, visit: (value: number, row: number) => boolean): boolean;
 }
 
 export interface FilterSource {

@@ -91,6 +91,9 @@ export function appendableFieldIndex(
     countValues(bits, add) {
       return countValues(reading, prefix, schema.type, bits ?? fullBits(rows), add);
     },
+    visitInOrder(direction, start, visit) {
+      return visitInOrder(reading, prefix, schema.type, direction, start, visit);
+    },
   };
 }
 
@@ -152,6 +155,27 @@ function countValues(
     if (count > 0) found.push({ value, count });
   }
   for (const { value, count } of found) add(value, count);
+  return true;
+}
+
+/** As `FieldIndex.visitInOrder`; the whole field is read before the first visit. */
+function visitInOrder(
+  reading: Reading,
+  prefix: Uint8Array,
+  type: FieldType,
+  direction: 'asc' | 'desc',
+  start: number | null,
+  visit: (value: number, row: number) => boolean,
+): boolean {
+  const found: { readonly value: number; readonly row: number }[] = [];
+  for (const { term, first, offsets } of postings(reading, prefix, ALL_VALUES)) {
+    const value = decodeValue(type, plainTerm(term));
+    if (typeof value !== 'number') return false;
+    if (start !== null && (direction === 'asc' ? value < start : value > start)) continue;
+    for (const offset of offsets) found.push({ value, row: first + offset });
+  }
+  if (direction === 'desc') found.reverse();
+  for (const { value, row } of found) if (!visit(value, row)) break;
   return true;
 }
 

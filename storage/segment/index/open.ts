@@ -138,13 +138,33 @@ class SealedFieldIndex implements SealedIndex {
     const { type } = this.schema;
     if (type === 'geo') return false;
     if (isNumeric(type)) {
-      const { numbers, entries } = this;
-      // Integers from here on may have been rounded.
-      if (type !== 'float' && entries > 0 && Math.max(-(numbers[0] as number), numbers[entries - 1] as number) >= EXACT_MAX) return false;
+      if (!this.hasExactNumbers()) return false;
       this.countNumbers(bits, add);
     } else if (type === 'keyword' || type === 'uuid' || type === 'bool') this.countTerms(bits, add);
     else return false;
     return true;
+  }
+
+  visitInOrder(direction: 'asc' | 'desc', start: number | null, visit: (value: number, row: number) => boolean): boolean {
+    if (!isNumeric(this.schema.type) || !this.hasExactNumbers()) return false;
+    const { numbers, postings, entries } = this;
+    if (direction === 'asc') {
+      for (let at = start === null ? 0 : this.firstNumber(start, false); at < entries; at++) {
+        if (!visit(numbers[at] as number, postings[at] as number)) break;
+      }
+    } else {
+      for (let at = (start === null ? entries : this.firstNumber(start, true)) - 1; at >= 0; at--) {
+        if (!visit(numbers[at] as number, postings[at] as number)) break;
+      }
+    }
+    return true;
+  }
+
+  /** Whether no integer was rounded to one of the numbers. */
+  private hasExactNumbers(): boolean {
+    const { numbers, entries } = this;
+    if (this.schema.type === 'float' || entries === 0) return true;
+    return Math.max(-(numbers[0] as number), numbers[entries - 1] as number) < EXACT_MAX;
   }
 
   private countNumbers(bits: Uint32Array | null, add: (value: TermValue, count: number) => void): void {

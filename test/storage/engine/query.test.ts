@@ -19,6 +19,7 @@ after(() => {
 const FIELDS = new Map<string, FieldSchema>([
   ['n', { type: 'integer' }],
   ['f', { type: 'float' }],
+  ['m', { type: 'integer' }],
 ]);
 
 function fixtureOf(fields: ReadonlyMap<string, FieldSchema> = new Map()): CollectionFixture {
@@ -232,7 +233,7 @@ test('orders of sealed and appendable segments, with an index and without, agree
   const points: TestPoint[] = Array.from({ length: 300 }, (_, id) => ({
     id,
     vectors: { a: [1, 1] },
-    payload: { n: value() as never, f: value() as never },
+    payload: { n: value() as never, f: value() as never, m: [id % 7, (id * 13) % 50], even: id % 2 === 0, rare: id % 100 === 0 },
     ...(random() < 0.1 ? { deletedAt: SEQ - 1 } : {}),
   }));
   const fixture = fixtureOf(FIELDS);
@@ -240,26 +241,28 @@ test('orders of sealed and appendable segments, with an index and without, agree
   fixture.addAppendable(points.slice(200));
   const context = contextOf(fixture);
   const valuesOf = (key: string, stored: unknown): (number | bigint)[] =>
-    [...new Set(Array.isArray(stored) ? stored : [stored])].filter(
-      (one) => typeof one === 'bigint' || (typeof one === 'number' && (key === 'f' || Number.isInteger(one))),
-    );
+    [...new Set(Array.isArray(stored) ? stored : [stored])]
+      .filter((one) => typeof one === 'bigint' || (typeof one === 'number' && (key === 'f' || Number.isInteger(one))))
+      .map((one) => (key === 'f' ? Number(one) : one));
   const start = fc.option(fc.integer({ min: -10, max: 20 }));
   fc.assert(
     fc.property(
-      fc.constantFrom('n', 'f'),
+      fc.constantFrom('n', 'f', 'm'),
+      fc.constantFrom(null, 'even', 'rare'),
       fc.constantFrom('asc', 'desc'),
       start,
       fc.integer({ min: 1, max: 400 }),
-      (key, direction, from, limit) => {
+      (key, only, direction, from, limit) => {
         const sign = direction === 'asc' ? 1 : -1;
         const expected = points
-          .filter(({ deletedAt }) => deletedAt === undefined)
+          .filter(({ deletedAt, payload }) => deletedAt === undefined && (only === null || payload?.[only] === true))
           .flatMap(({ id, payload }) => valuesOf(key, payload?.[key]).map((one) => ({ id, value: one })))
           .filter(({ value: one }) => from === null || (sign > 0 ? one >= from : one <= from))
           .sort((a, b) => sign * (a.value < b.value ? -1 : a.value > b.value ? 1 : (a.id as number) - (b.id as number)))
           .slice(0, limit)
           .map(({ id, value: one }): [PointId, number | bigint] => [id, one]);
-        const body = { order_by: { key, direction, start_from: from }, limit } as never;
+        const filter = only === null ? null : { must: [{ key: only, match: { value: true } }] };
+        const body = { order_by: { key, direction, start_from: from }, limit, filter } as never;
         const page = scroll(context.snapshots, decodeScroll({ value: body, vectors: null }));
         assert.equal(page.next, null);
         assert.deepEqual(

@@ -325,6 +325,17 @@ test('field indexes of appendable rows answer as payloads do, count points, and 
     const values = new Map<unknown, number>();
     seen.view.fieldIndex(segment, 's', rows)?.countValues?.(null, (value, found) => values.set(value, found));
     assert.deepEqual(Object.fromEntries(values), { 'k\0': 50, 'k\x000': 100, 'k\x001': 100, 'k\x002': 100 });
+    for (const direction of ['asc', 'desc'] as const) {
+      const seenValues: number[] = [];
+      const visited = seen.view.fieldIndex(segment, 'f', rows)?.visitInOrder?.(direction, 3, (value) => seenValues.push(value) < 7);
+      assert.equal(visited, true);
+      const sign = direction === 'asc' ? 1 : -1;
+      assert.ok(
+        seenValues.every((value, at) => sign * (value - 3) >= 0 && (at === 0 || sign * (value - (seenValues[at - 1] as number)) >= 0)),
+      );
+      assert.equal(seenValues.length, 7);
+      assert.equal(seenValues[0], 3);
+    }
     seen.view.release();
   };
   check(replica);

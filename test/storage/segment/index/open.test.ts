@@ -73,6 +73,40 @@ test('the values of an index are counted as the payloads have them, over all row
   );
 });
 
+test('numbers of an index are visited in either order from any number on, as long as is asked', () => {
+  const schemas = SCHEMAS.filter(({ type }) => type === 'integer' || type === 'float' || type === 'datetime');
+  const starts = fc.option(fc.oneof(fc.integer({ min: -5, max: 5 }), fc.double({ noNaN: true })));
+  const keys = fc.constantFrom(...arbitrary.KEYS);
+  const directions = fc.constantFrom('asc' as const, 'desc' as const);
+  fc.assert(
+    fc.property(
+      arbitrary.rows,
+      keys,
+      fc.constantFrom(...schemas),
+      directions,
+      starts,
+      fc.nat(20),
+      (rows, key, schema, direction, start, most) => {
+        const sign = direction === 'asc' ? 1 : -1;
+        const terms = rows.flatMap(({ payload }, row) =>
+          scalarTerms(schema.type, payload, pathOf(key)).map((value) => ({ value: value as number | bigint, row })),
+        );
+        const visited: { value: number; row: number }[] = [];
+        const told = sealedIndex(rows, key, schema).visitInOrder?.(direction, start, (value, row) => visited.push({ value, row }) < most);
+        assert.equal(told, schema.type === 'float' || !terms.some(({ value }) => isLarge(value)));
+        const wanted = terms
+          .map(({ value, row }) => ({ value: Number(value), row }))
+          .filter(({ value }) => start === null || sign * (value - start) >= 0)
+          .sort((a, b) => sign * (a.value - b.value));
+        const values = (of: readonly { value: number }[]) => of.map(({ value }) => value);
+        if (told) assert.deepEqual(values(visited), values(wanted).slice(0, Math.max(1, most)));
+        for (const { value, row } of visited) assert.ok(wanted.some((one) => one.value === value && one.row === row));
+      },
+    ),
+    seeded(500),
+  );
+});
+
 function naiveCounts(rows: readonly arbitrary.Row[], key: string, schema: FieldSchema, bits: Uint32Array | null): Map<TermValue, number> {
   const counts = new Map<TermValue, number>();
   rows.forEach(({ payload }, row) => {
