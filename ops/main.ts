@@ -2,16 +2,14 @@
 /** The `troupe` executable: from settings to a serving node, and from a signal to an orderly end. */
 
 import { randomInt, randomUUID } from 'node:crypto';
-import { type NodeApi, startNode } from '../actors/node-api.js';
-import { GRPC_METHODS, GrpcBindError, type GrpcDoor, startGrpcDoor } from '../http/grpc/server.js';
-import { OPERATIONS } from '../http/operations.js';
-import { RequestStats } from '../http/request-stats.js';
+import type { NodeApi } from '../actors/node-api.js';
+import { GrpcBindError, type GrpcDoor, startGrpcDoor } from '../http/grpc/server.js';
 import { type RestDoor, startRestDoor } from '../http/rest/server.js';
-import type { DoorServices, Identity } from '../http/services.js';
-import { EnginePool } from '../storage/engine/pool.js';
+import type { Identity } from '../http/services.js';
+import type { EnginePool } from '../storage/engine/pool.js';
 import { parseCommandLine } from './cli.js';
+import { compose } from './compose.js';
 import { unavailableSettings } from './config/available.js';
-import { collectionDefaults } from './config/collection-defaults.js';
 import { loadSettings } from './config/load.js';
 import { type Resolved, SettingsError } from './config/resolve.js';
 import type { Settings } from './config/settings.js';
@@ -81,42 +79,10 @@ async function serve(configPath: string | undefined, version: string): Promise<v
 /** Starts everything; resolves when requests are taken. What was started before a failure is not stopped: the process ends. */
 async function run(settings: Settings, identity: Identity, logOf: (module: string) => ModuleLog): Promise<void> {
   const log = logOf('main');
-  const { storage, service } = settings;
-  const pool = await EnginePool.start({
-    ...(storage.performance.max_search_threads > 0 ? { readers: storage.performance.max_search_threads } : {}),
-    ...(storage.update_concurrency === null ? {} : { writers: storage.update_concurrency }),
-  });
-  pool.onWorker(({ name, event, error }) => {
-    if (event === 'lost') log.error('an engine worker was lost and is replaced', { worker: name, error });
-    else log.debug('an engine worker started', { worker: name });
-  });
-  const node = await startNode({
-    storagePath: storage.storage_path,
-    pool,
-    log: logOf('actors'),
-    optimizerCpuBudget: storage.performance.optimizer_cpu_budget,
-    onFatal: (error) => {
-      log.error('the node cannot go on', { error: error.detail });
-      process.exit(EXIT_FAILED);
-    },
-  });
-  const ready = watchReadiness(node, log);
-  const httpLog = logOf('http');
-  const services: DoorServices = {
-    node,
-    identity,
-    defaults: collectionDefaults(settings),
-    maxCollections: storage.max_collections,
-    metricsPrefix: service.metrics_prefix,
-    stats: new RequestStats(OPERATIONS),
-    grpcStats: new RequestStats(GRPC_METHODS),
-    log: httpLog,
-    isReady: () => ready.done,
-    nowMs: Date.now,
-    monotonicMs: () => performance.now(),
-  };
+  const { service, storage } = settings;
+  const { node, pool, services } = await compose(settings, identity, logOf, () => process.exit(EXIT_FAILED));
   const requestBytesMax = service.max_request_size_mb * MEBIBYTE;
-  const logRequests = httpLog.enabled('DEBUG');
+  const logRequests = logOf('http').enabled('DEBUG');
   const rest = await startRestDoor(services, {
     host: service.host,
     port: service.http_port,
@@ -133,19 +99,6 @@ async function run(settings: Settings, identity: Identity, logOf: (module: strin
   const doors = { rest: `http://${host}:${rest.port}`, ...(grpc === null ? {} : { grpc: `${host}:${grpc.port}` }) };
   const facts = { version: identity.version, storage: storage.storage_path, readers: pool.readers, writers: pool.writers };
   log.info('Troupe is listening', { ...doors, ...facts });
-}
-
-/** Whether every collection found at start is open. */
-function watchReadiness(node: NodeApi, log: ModuleLog): { readonly done: boolean } {
-  const ready = { done: false };
-  node.whenReady().then(
-    () => {
-      ready.done = true;
-      log.info('every collection is open', { collections: node.listCollections().length, milliseconds: Date.now() - startedMs });
-    },
-    (error: unknown) => log.error('the node does not become ready', { error }),
-  );
-  return ready;
 }
 
 /** SIGTERM and SIGINT: running requests finish, collections close, exit code 0. A second signal ends at once. */

@@ -3,7 +3,7 @@
 import { Worker } from 'node:worker_threads';
 import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { BuildJob, BuildReport, BuildResult, BuildSources, FromBuilder, ReplicaKey } from './messages.js';
-import type { WorkerDepth, WorkerEvent } from './worker-slots.js';
+import { WORKER_ARGUMENTS, type WorkerDepth, type WorkerEvent } from './worker-slots.js';
 import type { WriterPool } from './writer-pool.js';
 
 /** What to build: see `BuildJob`. */
@@ -82,7 +82,7 @@ export class BuildRuns {
   private runBuilder(job: BuildJob, onProgress: (progress: BuildProgress) => void, signal: AbortSignal): Promise<BuildResult> {
     if (signal.aborted) return Promise.reject(cancelled());
     const name = `builder-${this.nextBuilder++}`;
-    const worker = new Worker(this.entry, { name });
+    const worker = new Worker(this.entry, { name, execArgv: WORKER_ARGUMENTS });
     this.builders.set(name, Date.now());
     this.tellWorker({ name, kind: 'builder', event: 'started', error: null });
     let grace: NodeJS.Timeout | undefined;

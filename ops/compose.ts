@@ -1,0 +1,80 @@
+/** A node from its settings: engine, actors and what the doors work with. For the server and for `Troupe.open`. */
+
+import { type NodeApi, startNode } from '../actors/node-api.js';
+import { GRPC_METHODS } from '../http/grpc/server.js';
+import { OPERATIONS } from '../http/operations.js';
+import { RequestStats } from '../http/request-stats.js';
+import type { DoorServices, Identity } from '../http/services.js';
+import { EnginePool } from '../storage/engine/pool.js';
+import { collectionDefaults } from './config/collection-defaults.js';
+import type { Settings } from './config/settings.js';
+import type { ModuleLog } from './log.js';
+
+export interface Composition {
+  readonly services: DoorServices;
+  readonly node: NodeApi;
+  readonly pool: EnginePool;
+}
+
+/**
+ * Starts everything but doors; collections are being opened when it resolves. The storage folder must be locked.
+ * onFatal: the node's actor crashed too often.
+ */
+export async function compose(
+  settings: Settings,
+  identity: Identity,
+  logOf: (module: string) => ModuleLog,
+  onFatal: () => void,
+): Promise<Composition> {
+  const log = logOf('main');
+  const { service, storage } = settings;
+  const pool = await EnginePool.start({
+    ...(storage.performance.max_search_threads > 0 ? { readers: storage.performance.max_search_threads } : {}),
+    ...(storage.update_concurrency === null ? {} : { writers: storage.update_concurrency }),
+  });
+  pool.onWorker(({ name, event, error }) => {
+    if (event === 'lost') log.error('an engine worker was lost and is replaced', { worker: name, error });
+    else log.debug('an engine worker started', { worker: name });
+  });
+  const node = await startNode({
+    storagePath: storage.storage_path,
+    pool,
+    log: logOf('actors'),
+    optimizerCpuBudget: storage.performance.optimizer_cpu_budget,
+    onFatal: (error) => {
+      log.error('the node cannot go on', { error: error.detail });
+      onFatal();
+    },
+  }).catch(async (error: unknown) => {
+    await pool.close();
+    throw error;
+  });
+  const ready = watchReadiness(node, log, identity.startedMs);
+  const services: DoorServices = {
+    node,
+    identity,
+    defaults: collectionDefaults(settings),
+    maxCollections: storage.max_collections,
+    metricsPrefix: service.metrics_prefix,
+    stats: new RequestStats(OPERATIONS),
+    grpcStats: new RequestStats(GRPC_METHODS),
+    log: logOf('http'),
+    isReady: () => ready.done,
+    nowMs: Date.now,
+    monotonicMs: () => performance.now(),
+  };
+  return { services, node, pool };
+}
+
+/** Whether every collection found at start is open. */
+function watchReadiness(node: NodeApi, log: ModuleLog, startedMs: number): { readonly done: boolean } {
+  const ready = { done: false };
+  node.whenReady().then(
+    () => {
+      ready.done = true;
+      log.info('every collection is open', { collections: node.listCollections().length, milliseconds: Date.now() - startedMs });
+    },
+    (error: unknown) => log.error('the node does not become ready', { error }),
+  );
+  return ready;
+}

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { StorageInUse, Troupe, TroupeError } from 'troupe';
+
+let base: string;
+
+before(async () => {
+  base = await mkdtemp(join(tmpdir(), 'troupe-in-process-'));
+});
+after(() => rm(base, { recursive: true, force: true }));
+
+const SETTINGS = { storage: { performance: { max_search_threads: 1 }, update_concurrency: 1 } };
+const VECTORS = { vectors: { size: 2, distance: 'Dot' } } as const;
+
+async function open(name: string): Promise<Troupe> {
+  return Troupe.open({ path: join(base, name), settings: SETTINGS, logLine: () => {} });
+}
+
+test('what is written is there, for queries, under an alias and after the folder is opened again', async () => {
+  const first = await open('again');
+  assert.equal(await first.createCollection('c', { ...VECTORS, metadata: { from: 'here' } }), true);
+  assert.equal(await first.updateAliases({ actions: [{ create_alias: { alias_name: 'a', collection_name: 'c' } }] }), true);
+  const written = await first.upsert('a', {
+    points: [
+      { id: 1, vector: [1, 0.5], payload: { n: 1, ['__proto__']: 'data' } },
+      { id: 2n ** 64n - 1n, vector: new Float32Array([2, 1]), payload: { n: 2 } },
+    ],
+  });
+  assert.equal(written.status, 'completed');
+  assert.equal((await first.createFieldIndex('c', { field_name: 'n', field_schema: 'integer' })).status, 'completed');
+  const found = await first.query('a', { query: new Float32Array([1, 1]), filter: { must: { key: 'n', range: { gt: 1 } } } });
+  assert.deepEqual(
+    found.points.map(({ id, score }) => [id, score]),
+    [[2n ** 64n - 1n, 3]],
+  );
+  await first.close();
+
+  const second = await open('again');
+  assert.deepEqual(await second.getCollections(), { collections: [{ name: 'c' }] });
+  assert.deepEqual(await second.getAliases(), { aliases: [{ alias_name: 'a', collection_name: 'c' }] });
+  assert.deepEqual((await second.getCollection('a')).config.metadata, { from: 'here' });
+  assert.equal((await second.count('c')).count, 2);
+  const point = await second.getPoint('c', 1);
+  assert.deepEqual([point.vector, Object.entries(point.payload ?? {})], [[1, 0.5], Object.entries({ n: 1, ['__proto__']: 'data' })]);
+  assert.equal((await second.delete('c', { points: [1] }, { wait: false })).status, 'acknowledged');
+  assert.equal(await second.deleteCollection('c'), true);
+  await second.close();
+});
+
+test('errors are those of the REST API', async () => {
+  const troupe = await open('errors');
+  const code = async (run: Promise<unknown>) =>
+    run.then(
+      () => 'none',
+      (error: unknown) => (error instanceof TroupeError ? error.code : String(error)),
+    );
+  assert.equal(await code(troupe.getCollection('nope')), 'notFound');
+  assert.equal(await code(troupe.query('nope', { query: [1] })), 'notFound');
+  assert.equal(await code(troupe.createCollection('a/b', VECTORS)), 'invalidPath');
+  await troupe.createCollection('c', VECTORS);
+  assert.equal(await code(troupe.createCollection('c', VECTORS)), 'conflict');
+  assert.equal(await code(troupe.upsert('c', { points: [{ id: 1, vector: [1, 2, 3] }] })), 'wrongInput');
+  assert.equal(await code(troupe.upsert('c', { points: [{ id: -1, vector: [1, 2] }] })), 'malformedBody');
+  assert.equal(await code(troupe.count('c', {}, { timeout: 0 })), 'malformedParameter');
+  await troupe.close();
+  assert.equal(await code(troupe.count('c')), 'unavailable');
+});
+
+test('an open folder is not opened a second time, and a closed one is', async () => {
+  const first = await open('twice');
+  await assert.rejects(open('twice'), StorageInUse);
+  await first.close();
+  await (await open('twice')).close();
+});
+
+test('settings that cannot be used are refused by name and leave the folder free', async () => {
+  const path = join(base, 'settings');
+  await assert.rejects(Troupe.open({ path, settings: { storage: { max_collections: 'x' } } }), /storage\.max_collections/);
+  await assert.rejects(Troupe.open({ path, settings: { cluster: { enabled: true } } }), /cluster\.enabled/);
+  await (await Troupe.open({ path, settings: SETTINGS })).close();
+});
+
+test('the example of the README runs as it stands there', async () => {
+  const readme = await readFile('README.md', 'utf8');
+  const code = /```js\n(import \{ Troupe \}[^`]*)```/.exec(readme)?.[1] ?? '';
+  const program = code.replace("'./storage'", JSON.stringify(join(base, 'example')));
+  assert.notEqual(program, code);
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program]);
+  assert.equal(stdout, 'Berlin\n');
+});
