@@ -32,6 +32,8 @@ export interface Group<Hit> {
   readonly hits: readonly Hit[];
 }
 
+/** How often prefetched points are asked for: each round searches anew. */
+const ROUNDS_MAX = 5;
 /** How much further down the ranking is read when what came was not enough. */
 const GROWTH = 4;
 
@@ -68,6 +70,34 @@ export function gatherGroups<Hit>(
     if (!plan.canNarrow) continue;
     discover(groups, plan, run, valuesOf);
     return fill(firstGroups(groups, limit), plan, run, valuesOf);
+  }
+}
+
+/**
+ * Groups of points that prefetches find. Their limits bound what one round brings, and scores of a fusion depend on
+ * what else was found, so further rounds leave out what was seen, and what they bring counts with the scores it has there.
+ * run: the best `count` hits beside those seen. compare: the better hit first.
+ * Source: scenario query-fusion, step groups-fusion.
+ */
+export function gatherRounds<Hit>(
+  plan: Omit<GroupPlan, 'canNarrow'>,
+  run: (seen: readonly Hit[], count: number) => readonly Hit[],
+  valuesOf: (hit: Hit) => readonly GroupValue[],
+  compare: (a: Hit, b: Hit) => number,
+): Group<Hit>[] {
+  const { limit, size } = plan;
+  const all: Groups<Hit> = new Map();
+  const seen: Hit[] = [];
+  for (let round = 1; ; round++) {
+    const hits = run(seen, limit * size);
+    for (const hit of hits) seen.push(hit);
+    collect(all, hits, Number.POSITIVE_INFINITY, valuesOf);
+    const best: Groups<Hit> = new Map(
+      [...all]
+        .map(([value, list]): [GroupValue, Hit[]] => [value, list.sort(compare).slice(0, size)])
+        .sort(([, [a]], [, [b]]) => compare(a as Hit, b as Hit)),
+    );
+    if (hits.length === 0 || round === ROUNDS_MAX || isComplete(best, plan)) return firstGroups(best, limit);
   }
 }
 
@@ -124,7 +154,7 @@ function collect<Hit>(groups: Groups<Hit>, hits: readonly Hit[], size: number, v
   }
 }
 
-function isComplete<Hit>(groups: Groups<Hit>, { limit, size }: GroupPlan): boolean {
+function isComplete<Hit>(groups: Groups<Hit>, { limit, size }: Pick<GroupPlan, 'limit' | 'size'>): boolean {
   const first = firstGroups(groups, limit);
   return first.length === limit && first.every(({ hits }) => hits.length === size);
 }

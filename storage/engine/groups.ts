@@ -5,14 +5,14 @@ import type { Condition, Filter } from '../../protocols/model/filter.js';
 import { type PointId, pointIdFrom } from '../../protocols/model/point-id.js';
 import type { GroupsRequest, QueryNode, WithLookup } from '../../protocols/model/query.js';
 import { canFacet } from '../../query/facet.js';
-import { bothFilters } from '../../query/filter/combine.js';
-import { type GroupValue, gatherGroups, groupValues, type Narrowing } from '../../query/group.js';
+import { bothFilters, withoutPoints } from '../../query/filter/combine.js';
+import { type Group, type GroupValue, gatherGroups, gatherRounds, groupValues, type Narrowing } from '../../query/group.js';
 import { payloadOf } from './filter-source.js';
 import type { Hit } from './hit.js';
 import type { ReadContext } from './operations.js';
 import { PointViews } from './point-view.js';
 import { retrieve } from './points.js';
-import { hitsOf } from './query.js';
+import { betterScores, hitsOf } from './query.js';
 import type { GroupView, PointView } from './result.js';
 import type { ReplicaSnapshot } from './snapshot-view.js';
 
@@ -25,23 +25,46 @@ interface GroupedHit {
 /** The groups in the order of their best hits. Errors: those of the query; `notFound` for a lookup collection that is not there. */
 export function queryGroups(context: ReadContext, request: GroupsRequest): GroupView[] {
   const { config, vectors, segments } = context.snapshots[0] as ReplicaSnapshot;
-  const { withLookup, groupBy, limit, groupSize } = request;
+  const { withLookup } = request;
   const lookup = withLookup === null ? null : context.lookup(withLookup.collection);
   const views = new PointViews(config, vectors, request.withPayload, request.withVector);
-  const schema = segments[0]?.fields.get(groupBy);
-  const node = withPrefetches(request, groupSize);
-  const run = (narrowing: Narrowing, count: number): GroupedHit[] => {
-    const filter = bothFilters(node.filter, narrowingFilter(groupBy, schema, narrowing));
-    return grouped(hitsOf(context, { ...node, filter, limit: count, offset: 0 }), groupBy);
-  };
-  const groups = gatherGroups({ limit, size: groupSize, canNarrow: canNarrow(schema) }, run, ({ values }) => values);
-  const points = lookup === null || withLookup === null ? NO_POINTS : lookupPoints(lookup, withLookup, groups);
-  return groups.map(({ value, hits }) => {
+  const schema = segments[0]?.fields.get(request.groupBy);
+  const found = request.prefetch.length > 0 ? prefetchedGroups(context, request) : rankedGroups(context, request, schema);
+  const points = lookup === null || withLookup === null ? NO_POINTS : lookupPoints(lookup, withLookup, found);
+  return found.map(({ value, hits }) => {
     const group = { id: value, hits: hits.map(({ hit }) => views.scored(hit)) };
     const id = pointIdFrom(value);
     const point = id === undefined ? undefined : points.get(id);
     return point === undefined ? group : { ...group, lookup: point };
   });
+}
+
+function rankedGroups(context: ReadContext, request: GroupsRequest, schema: FieldSchema | undefined): Group<GroupedHit>[] {
+  const { groupBy, limit, groupSize } = request;
+  const run = (narrowing: Narrowing, count: number): GroupedHit[] => {
+    const filter = bothFilters(request.filter, narrowingFilter(groupBy, schema, narrowing));
+    return grouped(hitsOf(context, { ...request, filter, limit: count, offset: 0 }), groupBy);
+  };
+  return gatherGroups({ limit, size: groupSize, canNarrow: canNarrow(schema) }, run, ({ values }) => values);
+}
+
+function prefetchedGroups(context: ReadContext, request: GroupsRequest): Group<GroupedHit>[] {
+  const { groupBy, limit, groupSize } = request;
+  const node = withPrefetches(request, groupSize);
+  const sign = betterScores(context, node) === 'larger' ? -1 : 1;
+  const run = (seen: readonly GroupedHit[], count: number): GroupedHit[] => {
+    const filter = withoutPoints(
+      node.filter,
+      seen.map(({ hit }) => hit.id),
+    );
+    return grouped(hitsOf(context, { ...node, filter, limit: count, offset: 0 }), groupBy);
+  };
+  return gatherRounds(
+    { limit, size: groupSize },
+    run,
+    ({ values }) => values,
+    (a, b) => sign * (a.hit.score - b.hit.score),
+  );
 }
 
 /** Prefetches find as many times more as a group has hits, so that the groups can be filled. Source: scenario query-groups, step prefetch. */

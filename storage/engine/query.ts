@@ -106,7 +106,7 @@ function nearestTo({ snapshots }: ReadContext, node: PagedNode, value: VectorVal
 }
 
 /** Which scores of a level's hits are better. */
-function betterScores({ snapshots }: ReadContext, { query, using }: QueryNode): Page['better'] {
+export function betterScores({ snapshots }: ReadContext, { query, using }: QueryNode): Page['better'] {
   const isDistance = query?.kind === 'nearest' || (query?.kind === 'recommend' && query.strategy === 'average_vector');
   return isDistance ? betterOf(vectorSpace(snapshots, using).distance) : 'larger';
 }

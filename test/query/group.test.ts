@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Group, type GroupValue, gatherGroups, groupValues, type Narrowing } from '../../query/group.js';
+import { type Group, type GroupValue, gatherGroups, gatherRounds, groupValues, type Narrowing } from '../../query/group.js';
 import { seeded } from './property.js';
 
 type Point = readonly GroupValue[];
@@ -64,6 +64,54 @@ test('a group that hides all others is asked around, not read through', () => {
     ],
   );
   assert.ok(asked < 50, `${asked} hits read`);
+});
+
+test('prefetched points come in rounds, and the best of all rounds make the groups', () => {
+  const rounds: [string, GroupValue, number][][] = [
+    [
+      ['six', 'c', 0.83],
+      ['eight', 7, 0.75],
+      ['three', 'b', 0.5],
+      ['two', 'a', 0.36],
+    ],
+    [
+      ['five', 'c', 0.7],
+      ['seven', 7, 0.58],
+      ['nine', 'b', 0.9],
+    ],
+    [['ten', 'b', 0.1]],
+  ];
+  const asked: number[] = [];
+  const run = (seen: readonly unknown[], count: number) => {
+    asked.push(count);
+    return rounds.find((_, at) => rounds.slice(0, at).flat().length === seen.length) ?? [];
+  };
+  const gather = (limit: number, size: number) =>
+    gatherRounds(
+      { limit, size },
+      run,
+      ([, value]) => [value],
+      ([, , a], [, , b]) => b - a,
+    ).map(({ value, hits }) => [value, hits.map(([name]) => name).join(' ')]);
+  assert.deepEqual(gather(2, 2), [
+    ['b', 'nine three'],
+    ['c', 'six five'],
+  ]);
+  assert.deepEqual(asked, [4, 4]);
+  assert.deepEqual(gather(1, 3), [['b', 'nine three ten']]);
+  assert.deepEqual(
+    gather(9, 1).map(([value]) => value),
+    ['b', 'c', 7, 'a'],
+  );
+  let rounded = 0;
+  const endless = (): string[] => [String(rounded++)];
+  gatherRounds(
+    { limit: 1, size: 9 },
+    endless,
+    () => [],
+    () => 0,
+  );
+  assert.equal(rounded, 5, 'not for ever');
 });
 
 test('texts and integers make groups, also within arrays, each once; other values make none', () => {
