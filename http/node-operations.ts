@@ -8,7 +8,16 @@ import { openApiDocument } from '../protocols/openapi/document.js';
 import { decodeAliasActions } from '../protocols/rest/aliases.js';
 import { optionsWithoutEffect } from '../protocols/rest/collection-hints.js';
 import { applyCollectionChange, decodeCreateCollection, decodeUpdateCollection } from '../protocols/rest/collections.js';
-import { checkNewCollectionName, collectionTimeout, flag, type QueryParameters, text, unsigned } from '../protocols/rest/parameters.js';
+import {
+  checkNewCollectionName,
+  collectionTimeout,
+  flag,
+  type QueryParameters,
+  text,
+  unsigned,
+  updateParameters,
+} from '../protocols/rest/parameters.js';
+import { addVector, decodeNewVector, removeVector } from '../protocols/rest/vector-names.js';
 import type { Answer } from './answer.js';
 import { DOCS_PAGE, DOCS_POLICY } from './docs-page.js';
 import { metricsText } from './metrics.js';
@@ -79,6 +88,12 @@ export const NODE_HANDLERS: Readonly<Record<NodeOperation, Handler>> = {
     warnOfHints(log, collectionOf(path), node.info(collectionOf(path)).config);
     return result(true);
   },
+  createVectorName: async (services, { path, query, body }) => {
+    const vector = decodeNewVector(path.vector_name as string, parseJson(body));
+    return changeVectors(services, path, query, (config) => addVector(config, vector));
+  },
+  deleteVectorName: (services, { path, query }) =>
+    changeVectors(services, path, query, (config) => removeVector(config, path.vector_name as string)),
   deleteCollection: async ({ node }, { path, query }) => {
     collectionTimeout(query);
     return result(await node.deleteCollection(collectionOf(path)));
@@ -97,6 +112,19 @@ export const NODE_HANDLERS: Readonly<Record<NodeOperation, Handler>> = {
     return result(await node.changeAliases(decodeAliasActions(parseJson(body))));
   },
 };
+
+/** Answers as an update of points does, with the number of the last one. */
+async function changeVectors(
+  { node }: DoorServices,
+  path: NodeRequest['path'],
+  query: QueryParameters,
+  change: (config: CollectionConfig) => CollectionConfig,
+): Promise<Answer> {
+  updateParameters(query);
+  const name = collectionOf(path);
+  await node.updateCollection(name, change);
+  return result({ operation_id: node.stats(name)[0]?.appliedOperation ?? 0, status: 'completed' });
+}
 
 async function createCollection(services: DoorServices, { path, query, body }: NodeRequest): Promise<Answer> {
   const name = collectionOf(path);

@@ -66,6 +66,8 @@ export type NodeOperation =
   | 'collectionInfo'
   | 'createCollection'
   | 'updateCollection'
+  | 'createVectorName'
+  | 'deleteVectorName'
   | 'deleteCollection'
   | 'collectionExists'
   | 'collectionCluster'
@@ -162,8 +164,8 @@ export const OPERATIONS: readonly Operation[] = [
   node('POST', '/collections/aliases', 'update_aliases', 'm', 'changeAliases'),
   write('PUT', `${COLLECTION}/index`, 'create_field_index', 'createFieldIndex'),
   write('DELETE', `${COLLECTION}/index/{field_name}`, 'delete_field_index', 'deleteFieldIndex'),
-  later('PUT', `${COLLECTION}/vectors/{vector_name}`, 'create_vector_name', 'w'),
-  later('DELETE', `${COLLECTION}/vectors/{vector_name}`, 'delete_vector_name', 'w'),
+  node('PUT', `${COLLECTION}/vectors/{vector_name}`, 'create_vector_name', 'w', 'createVectorName'),
+  node('DELETE', `${COLLECTION}/vectors/{vector_name}`, 'delete_vector_name', 'w', 'deleteVectorName'),
 
   // Points
   read('GET', `${COLLECTION}/points/{id}`, 'get_point', 'getPoint'),

@@ -39,7 +39,8 @@ export type CollectionEffect =
   /** Let the doors know the configuration, or why there is none that works. */
   | { readonly kind: 'announce'; readonly config: CollectionConfig | null; readonly error: ErrorFacts | null }
   | { readonly kind: 'startShards'; readonly shardIds: readonly number[] }
-  | { readonly kind: 'configureShards'; readonly config: CollectionConfig }
+  /** The caller gets its answer from the replicas. */
+  | { readonly kind: 'configureShards'; readonly config: CollectionConfig; readonly replyTo: ReplyTo<boolean> }
   | { readonly kind: 'closeShards' }
   | { readonly kind: 'reply'; readonly replyTo: ReplyTo<boolean>; readonly answer: boolean }
   | { readonly kind: 'refuse'; readonly replyTo: ReplyTo<boolean>; readonly error: ErrorFacts }

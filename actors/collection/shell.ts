@@ -59,7 +59,7 @@ export function collectionBehaviour(): Behaviour<CollectionProps, CollectionStat
         for (const shardId of effect.shardIds) shards.set(shardId, startShard(shardId, entry as CollectionEntry, context));
         break;
       case 'configureShards':
-        for (const shard of shards.values()) shard.report({ kind: 'configure', config: effect.config });
+        configureShards([...shards.values()], effect, context);
         break;
       case 'closeShards':
         for (const [shardId, shard] of shards)
@@ -108,6 +108,17 @@ export function collectionBehaviour(): Behaviour<CollectionProps, CollectionStat
     summarize,
     childFailed: (actor, error) => ({ kind: 'shardGaveUp', shardId: shardIdOf(actor), error }),
   };
+}
+
+/** The one local shard answers. */
+function configureShards(
+  shards: readonly ActorRef<ShardMessage>[],
+  { config, replyTo }: Extract<CollectionEffect, { kind: 'configureShards' }>,
+  context: CollectionContext,
+): void {
+  const [shard] = shards;
+  if (shard === undefined) context.reply(replyTo, true);
+  else context.forward(shard, { kind: 'configure', config, replyTo }, replyTo);
 }
 
 function load(context: CollectionContext, onName: (name: string) => void): void {

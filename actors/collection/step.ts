@@ -322,8 +322,7 @@ function takeSaved(state: WithShards, message: MessageOf<'saved'>): CollectionSt
   return become<CollectionState, CollectionEffect>(
     next.state,
     { kind: 'announce', config: message.config, error },
-    { kind: 'configureShards', config: message.config },
-    { kind: 'reply', replyTo: message.replyTo, answer: true },
+    { kind: 'configureShards', config: message.config, replyTo: message.replyTo },
     ...next.effects,
   );
 }

@@ -13,7 +13,8 @@ export type ReplicaMessage =
   /** Time to try opening again. */
   | { readonly kind: 'retry' }
   | { readonly kind: 'stats'; readonly stats: ReplicaStats }
-  | { readonly kind: 'configure'; readonly config: CollectionConfig }
+  /** Answered when the engine has taken the configuration over, or will when the replica opens. */
+  | { readonly kind: 'configure'; readonly config: CollectionConfig; readonly replyTo: ReplyTo<boolean> }
   | WriteMessage
   /** An index that its caller waits for is created; `stats` are the figures after it. */
   | { readonly kind: 'indexCreated'; readonly replyTo: ReplyTo<Uint8Array>; readonly body: Uint8Array; readonly stats: ReplicaStats | null }
@@ -40,10 +41,12 @@ export type ReplicaEffect =
   | { readonly kind: 'optimizerGaveUp'; readonly error: ErrorFacts }
   /** Hand figures to the optimizer and take the next ones. */
   | { readonly kind: 'considerStats'; readonly stats: ReplicaStats }
-  | { readonly kind: 'configure'; readonly config: CollectionConfig }
+  /** replyTo: null for a configuration that waited until the replica was open. */
+  | { readonly kind: 'configure'; readonly config: CollectionConfig; readonly replyTo: ReplyTo<boolean> | null }
+  | { readonly kind: 'configured'; readonly replyTo: ReplyTo<boolean> }
   | { readonly kind: 'write'; readonly write: WriteMessage }
   | { readonly kind: 'answer'; readonly replyTo: ReplyTo<Uint8Array>; readonly body: Uint8Array }
-  | { readonly kind: 'refuse'; readonly replyTo: ReplyTo<Uint8Array>; readonly error: ErrorFacts }
+  | { readonly kind: 'refuse'; readonly replyTo: ReplyTo<never>; readonly error: ErrorFacts }
   | { readonly kind: 'tellOpened' }
   | { readonly kind: 'tellDied'; readonly error: ErrorFacts }
   | { readonly kind: 'close' }

@@ -72,7 +72,10 @@ export function replicaBehaviour(): Behaviour<ReplicaProps, ReplicaState, Replic
         break;
       case 'configure':
         optimizer?.report({ kind: 'configure', config: effect.config, nowMs: context.clock.nowMs() });
-        configure(effect.config, context);
+        configure(effect, context);
+        break;
+      case 'configured':
+        context.reply(effect.replyTo, true);
         break;
       case 'write':
         write(effect.write, context);
@@ -179,12 +182,17 @@ function announceStoppedOptimizer(error: ErrorFacts, context: ReplicaContext): v
   entry.optimizers.set(key, { state: 'Stopped', builds: [], wanted: null, error, finished });
 }
 
-function configure(config: ReplicaProps['entry']['config'], context: ReplicaContext): void {
-  if (config === null) return;
+function configure({ config, replyTo }: Extract<ReplicaEffect, { kind: 'configure' }>, context: ReplicaContext): void {
   const { key, services } = context.props;
-  services.engine.configure(key, config).catch((error: unknown) => {
-    context.log.warn(`${context.path} goes on with its earlier configuration: ${String(error)}`);
-  });
+  services.engine.configure(key, config).then(
+    () => {
+      if (replyTo !== null) context.reply(replyTo, true);
+    },
+    (error: unknown) => {
+      context.log.warn(`${context.path} goes on with its earlier configuration: ${String(error)}`);
+      if (replyTo !== null) context.fail(replyTo, error);
+    },
+  );
 }
 
 /** Hands the write to the engine and returns: its answer goes straight to the caller. */

@@ -114,7 +114,7 @@ export const REPLICA_MOVES: Readonly<Record<ReplicaState['kind'], Readonly<Recor
     failed: 'ignore',
     retry: 'ignore',
     stats: 'ignore',
-    configure: 'ignore',
+    configure: 'refuse',
     write: 'refuse',
     indexCreated: 'answerNow',
     optimizerGaveUp: 'ignore',
@@ -142,15 +142,15 @@ export function stepReplica(state: ReplicaState, message: ReplicaMessage): Repli
     case 'considerStats':
       return considerStats(state, (message as MessageOf<'stats'>).stats);
     case 'keepConfig':
-      return keepConfig(state as InitializingReplica | DeadReplica, (message as MessageOf<'configure'>).config);
+      return keepConfig(state as InitializingReplica | DeadReplica, message as MessageOf<'configure'>);
     case 'configure':
-      return configure(state as Writable, (message as MessageOf<'configure'>).config);
+      return configure(state as Writable, message as MessageOf<'configure'>);
     case 'write':
       return become<ReplicaState, ReplicaEffect>(state, { kind: 'write', write: message as WriteMessage });
     case 'refuse':
       return become<ReplicaState, ReplicaEffect>(state, {
         kind: 'refuse',
-        replyTo: (message as WriteMessage).replyTo,
+        replyTo: (message as WriteMessage | MessageOf<'configure'>).replyTo,
         error: refusal(state),
       });
     case 'answerWhenIndexed':
@@ -172,7 +172,7 @@ export function stepReplica(state: ReplicaState, message: ReplicaMessage): Repli
 }
 
 function becomeActive(state: InitializingReplica, stats: ReplicaStats): ReplicaStep {
-  const configured: ReplicaEffect[] = state.configChanged ? [{ kind: 'configure', config: state.config }] : [];
+  const configured: ReplicaEffect[] = state.configChanged ? [{ kind: 'configure', config: state.config, replyTo: null }] : [];
   return become<ReplicaState, ReplicaEffect>(
     active(state.config),
     { kind: 'announce', reason: null },
@@ -210,12 +210,13 @@ function considerStats(state: ReplicaState, stats: ReplicaStats): ReplicaStep {
   return become<ReplicaState, ReplicaEffect>({ ...state, heldAnswers: waiting }, ...answers, consider);
 }
 
-function keepConfig(state: InitializingReplica | DeadReplica, config: CollectionConfig): ReplicaStep {
-  return become<ReplicaState, ReplicaEffect>(state.kind === 'Dead' ? { ...state, config } : { ...state, config, configChanged: true });
+function keepConfig(state: InitializingReplica | DeadReplica, { config, replyTo }: MessageOf<'configure'>): ReplicaStep {
+  const kept = state.kind === 'Dead' ? { ...state, config } : { ...state, config, configChanged: true };
+  return become<ReplicaState, ReplicaEffect>(kept, { kind: 'configured', replyTo });
 }
 
-function configure(state: Writable, config: CollectionConfig): ReplicaStep {
-  return become<ReplicaState, ReplicaEffect>({ ...state, config }, { kind: 'configure', config });
+function configure(state: Writable, { config, replyTo }: MessageOf<'configure'>): ReplicaStep {
+  return become<ReplicaState, ReplicaEffect>({ ...state, config }, { kind: 'configure', config, replyTo });
 }
 
 function answerWhenIndexed(state: Writable, message: MessageOf<'indexCreated'>): ReplicaStep {

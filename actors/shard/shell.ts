@@ -33,7 +33,11 @@ export function shardBehaviour(): Behaviour<ShardProps, ShardState, ShardMessage
         replica = startReplica(context);
         break;
       case 'configureReplica':
-        replica?.report({ kind: 'configure', config: effect.config });
+        if (replica === null) context.reply(effect.replyTo, true);
+        else context.forward(replica, { kind: 'configure', config: effect.config, replyTo: effect.replyTo }, effect.replyTo);
+        break;
+      case 'reply':
+        context.reply(effect.replyTo, true);
         break;
       case 'closeReplica':
         if (replica?.report({ kind: 'close' }) !== 'sent') context.report({ kind: 'replicaClosed' });

@@ -7,7 +7,7 @@ import { abandoned, active, closing, dead, opening, type ShardState } from './st
 type ShardStep = Step<ShardState, ShardEffect>;
 type MessageOf<Kind extends ShardMessage['kind']> = Extract<ShardMessage, { kind: Kind }>;
 
-export type ShardMove = 'ignore' | 'becomeActive' | 'becomeDead' | 'becomeAbandoned' | 'configure' | 'close' | 'finish';
+export type ShardMove = 'ignore' | 'becomeActive' | 'becomeDead' | 'becomeAbandoned' | 'configure' | 'answer' | 'close' | 'finish';
 
 /** States × messages. */
 export const SHARD_MOVES: Readonly<Record<ShardState['kind'], Readonly<Record<ShardMessage['kind'], ShardMove>>>> = {
@@ -39,7 +39,7 @@ export const SHARD_MOVES: Readonly<Record<ShardState['kind'], Readonly<Record<Sh
     replicaOpened: 'ignore',
     replicaDied: 'ignore',
     replicaGaveUp: 'ignore',
-    configure: 'ignore',
+    configure: 'answer',
     close: 'finish',
     replicaClosed: 'ignore',
   },
@@ -48,7 +48,7 @@ export const SHARD_MOVES: Readonly<Record<ShardState['kind'], Readonly<Record<Sh
     replicaDied: 'ignore',
     // It cannot close any more; its files are let go of.
     replicaGaveUp: 'finish',
-    configure: 'ignore',
+    configure: 'answer',
     close: 'ignore',
     replicaClosed: 'finish',
   },
@@ -73,8 +73,12 @@ export function stepShard(state: ShardState, message: ShardMessage): ShardStep {
       const { error } = message as MessageOf<'replicaGaveUp'>;
       return become<ShardState, ShardEffect>(abandoned(error), { kind: 'abandonReplica', error }, { kind: 'tellDied', error });
     }
-    case 'configure':
-      return become<ShardState, ShardEffect>(state, { kind: 'configureReplica', config: (message as MessageOf<'configure'>).config });
+    case 'configure': {
+      const { config, replyTo } = message as MessageOf<'configure'>;
+      return become<ShardState, ShardEffect>(state, { kind: 'configureReplica', config, replyTo });
+    }
+    case 'answer':
+      return become<ShardState, ShardEffect>(state, { kind: 'reply', replyTo: (message as MessageOf<'configure'>).replyTo });
     case 'close':
       return become<ShardState, ShardEffect>(closing(), { kind: 'closeReplica' });
     case 'finish':

@@ -5,21 +5,19 @@ import {
   type CollectionConfig,
   type CollectionParams,
   DEFAULT_VECTOR,
-  type Distance,
   type HnswConfig,
   isSingleVector,
   type OptimizersConfig,
   type QuantizationConfig,
-  type SparseVectorParams,
   type VectorParams,
   type VectorsConfig,
-  vectorsByName,
   type WalConfig,
 } from '../model/collection.js';
 import type { JsonValue, Payload } from '../model/payload.js';
-import { Fields, isObject, type JsonObject, wrongType } from './fields.js';
-import { forbiddenCharacter } from './parameters.js';
+import { defined, Fields, isObject, type JsonObject, wrongType } from './fields.js';
 import { decodeQuantization, decodeQuantizationChange } from './quantization.js';
+
+import { checkVectorName, decodeSparseVectors, decodeVectorShape } from './vector-params.js';
 
 /** What a new collection gets for the options its request leaves out; from the node's settings. */
 export interface CollectionDefaults {
@@ -82,14 +80,7 @@ export const BUILT_IN_DEFAULTS: CollectionDefaults = {
   strictMode: null,
 };
 
-const DISTANCES = ['Cosine', 'Euclid', 'Dot', 'Manhattan'] as const satisfies readonly Distance[];
-const DATATYPES = ['float32', 'float16', 'uint8', 'turbo4'] as const;
-const SPARSE_DATATYPES = ['float32', 'uint8', 'float16', 'turbo4'] as const;
-const COMPARATORS = ['max_sim'] as const;
-const MODIFIERS = ['none', 'idf'] as const;
 const SHARDING_METHODS = ['auto', 'custom'] as const;
-const VECTOR_SIZE_MAX = 65536;
-const VECTOR_NAME_LENGTH_MAX = 255;
 
 /** Strict mode limits and the smallest and largest value of each. Source: API reference, StrictModeConfig. */
 const STRICT_INTEGERS: ReadonlyMap<string, readonly [number, number]> = new Map([
@@ -207,70 +198,14 @@ function looksSingle(fields: Fields): boolean {
 
 function decodeVector(fields: Fields, onDiskDefault: boolean | null): VectorParams {
   if (fields.value('size') === 0) throw wrongType(fields.pathOf('size'), 0, 'an integer of at least 1');
-  const size = fields.integer('size', { min: 1, max: VECTOR_SIZE_MAX });
-  if (size === undefined) throw missing(fields.pathOf('size'));
-  const distance = fields.word('distance', DISTANCES);
-  if (distance === undefined) throw missing(fields.pathOf('distance'));
-  const vector: VectorParams = { size, distance };
+  const vector = decodeVectorShape(fields);
   const hnsw = fields.nested('hnsw_config');
   if (hnsw !== undefined) vector.hnsw_config = decodeHnsw(hnsw);
   const quantization = decodeQuantization(fields);
   if (quantization !== undefined) vector.quantization_config = quantization;
   const onDisk = fields.boolean('on_disk') ?? onDiskDefault;
   if (onDisk !== null) vector.on_disk = onDisk;
-  const datatype = fields.word('datatype', DATATYPES);
-  if (datatype === 'turbo4')
-    throw unavailable(fields.pathOf('datatype'), 'originals of four bits; `quantization_config` has them beside originals');
-  if (datatype !== undefined) vector.datatype = datatype;
-  const multi = fields.nested('multivector_config');
-  if (multi !== undefined) vector.multivector_config = { comparator: comparatorOf(multi) };
   return vector;
-}
-
-function comparatorOf(fields: Fields): 'max_sim' {
-  const comparator = fields.word('comparator', COMPARATORS);
-  if (comparator === undefined) throw missing(fields.pathOf('comparator'));
-  return comparator;
-}
-
-/** Sparse vectors by name; undefined when the request has none. vectors: the others, whose names they cannot have. */
-function decodeSparseVectors(fields: Fields | undefined, vectors: VectorsConfig): CollectionParams['sparse_vectors'] {
-  if (fields === undefined) return undefined;
-  const dense = vectorsByName(vectors);
-  const named = fields.names().map((name): [string, SparseVectorParams] => {
-    const params = fields.nested(name);
-    if (params === undefined) throw wrongType(fields.pathOf(name), null, 'sparse vector parameters');
-    checkVectorName(name, 'sparse');
-    if (dense.has(name)) {
-      throw new TroupeError('wrongInput', `Dense and sparse vector names must be unique - duplicate found with '${name}'`);
-    }
-    return [name, decodeSparseVector(params)];
-  });
-  return named.length === 0 ? undefined : Object.fromEntries(named);
-}
-
-function decodeSparseVector(fields: Fields): SparseVectorParams {
-  const index = fields.nested('index');
-  return defined({
-    index:
-      index &&
-      defined({
-        full_scan_threshold: index.integer('full_scan_threshold'),
-        on_disk: index.boolean('on_disk'),
-        datatype: index.word('datatype', SPARSE_DATATYPES),
-      }),
-    modifier: fields.word('modifier', MODIFIERS),
-  });
-}
-
-function checkVectorName(name: string, kind: 'dense' | 'sparse' = 'dense'): void {
-  const forbidden = forbiddenCharacter(name);
-  if (forbidden !== undefined) {
-    throw new TroupeError('wrongInput', `Invalid ${kind} vector name \`${name}\`: vector name cannot contain "${forbidden}" char`);
-  }
-  if (name.length > VECTOR_NAME_LENGTH_MAX) {
-    throw new TroupeError('wrongInput', `Invalid ${kind} vector name \`${name}\`: must be at most ${VECTOR_NAME_LENGTH_MAX} characters`);
-  }
 }
 
 function decodeVectorChanges(fields: Fields): Map<string, VectorChange> {
@@ -436,11 +371,4 @@ function unknownVector(name: string): TroupeError {
   return new TroupeError('wrongInput', `Not existing vector name error: ${name}`);
 }
 
-function missing(path: string): TroupeError {
-  return new TroupeError('malformedBody', `missing field \`${path}\``);
-}
-
 /** The given fields without the undefined ones, so that merging keeps what was there. */
-function defined<Shape extends object>(fields: { [Key in keyof Shape]: Shape[Key] | undefined }): { [Key in keyof Shape]?: Shape[Key] } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as { [Key in keyof Shape]?: Shape[Key] };
-}

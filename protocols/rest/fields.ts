@@ -115,3 +115,12 @@ function describe(value: JsonValue | undefined): string {
       return `number \`${value}\``;
   }
 }
+
+/** The fields that are given. */
+export function defined<Shape extends object>(
+  fields: { [Key in keyof Shape]: Shape[Key] | undefined },
+): {
+  [Key in keyof Shape]?: Shape[Key];
+} {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as { [Key in keyof Shape]?: Shape[Key] };
+}

@@ -85,7 +85,7 @@ test('a collection with a Dead shard is Dead until the shard is open again', () 
   assert.deepEqual(opened.state, activeCollection());
 });
 
-test('an update is saved first, then taken, then answered', () => {
+test('an update is saved first, then taken; its replicas answer', () => {
   const saving = stepCollection(activeCollection(), threshold(5, 1));
   assert.equal(kinds(saving.effects), 'save');
   const changed = sampleConfig({ indexing_threshold: 5 });
@@ -93,8 +93,7 @@ test('an update is saved first, then taken, then answered', () => {
   assert.deepEqual(saved.state, active({ config: changed, open: new Set([0]), updates: [] }));
   assert.deepEqual(saved.effects, [
     { kind: 'announce', config: changed, error: null },
-    { kind: 'configureShards', config: changed },
-    { kind: 'reply', replyTo: 1, answer: true },
+    { kind: 'configureShards', config: changed, replyTo: 1 },
   ]);
 });
 
@@ -125,7 +124,7 @@ test('an update whose change is refused is answered, and the next one goes on', 
   assert.deepEqual(alone.effects, [{ kind: 'refuse', replyTo: 2, error: { code: 'wrongInput', detail: 'no such vector' } }]);
   const queue = play(activeCollection(), threshold(5, 1), refusing, threshold(6, 3));
   const { effects } = stepCollection(queue.state, { kind: 'saved', config: sampleConfig({ indexing_threshold: 5 }), replyTo: 1 });
-  assert.equal(kinds(effects), 'announce configureShards reply refuse save');
+  assert.equal(kinds(effects), 'announce configureShards refuse save');
 });
 
 test('an update that cannot be saved changes nothing', () => {

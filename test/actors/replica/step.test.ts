@@ -38,7 +38,7 @@ test('every state has an answer to every message', () => {
       'Partial: failed becomeDead, stats considerStats, configure configure, write write, indexCreated answerWhenIndexed, optimizerGaveUp noteOptimizer, close close',
       'Listener: failed becomeDead, stats considerStats, configure configure, write write, indexCreated answerWhenIndexed, optimizerGaveUp noteOptimizer, close close',
       'Dead: retry openAgain, stats considerStats, configure keepConfig, write refuse, indexCreated answerNow, close close',
-      'Closing: write refuse, indexCreated answerNow, closed finish',
+      'Closing: configure refuse, write refuse, indexCreated answerNow, closed finish',
     ].join('\n'),
   );
 });
@@ -71,8 +71,8 @@ test('an opened replica becomes Active, starts its optimizer and tells its shard
 
 test('a configuration that changed during opening is given to the engine afterwards', () => {
   const changed = sampleConfig({ indexing_threshold: 77 });
-  const kept = stepReplica(initializing(CONFIG, 0, null), { kind: 'configure', config: changed });
-  assert.deepEqual(kept.effects, []);
+  const kept = stepReplica(initializing(CONFIG, 0, null), { kind: 'configure', config: changed, replyTo: 1 });
+  assert.deepEqual(kept.effects, [{ kind: 'configured', replyTo: 1 }]);
   const { state, effects } = stepReplica(kept.state, { kind: 'opened', stats: sampleStats() });
   assert.deepEqual(state, active(changed));
   assert.equal(kinds(effects), 'announce startOptimizer configure considerStats tellOpened');

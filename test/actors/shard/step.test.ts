@@ -15,8 +15,8 @@ test('every state has an answer to every message', () => {
       'Opening: replicaOpened becomeActive, replicaDied becomeDead, replicaGaveUp becomeAbandoned, configure configure, close close',
       'Active: replicaDied becomeDead, replicaGaveUp becomeAbandoned, configure configure, close close',
       'Dead: replicaOpened becomeActive, replicaDied becomeDead, replicaGaveUp becomeAbandoned, configure configure, close close',
-      'Abandoned: close finish',
-      'Closing: replicaGaveUp finish, replicaClosed finish',
+      'Abandoned: configure answer, close finish',
+      'Closing: replicaGaveUp finish, configure answer, replicaClosed finish',
     ].join('\n'),
   );
 });
