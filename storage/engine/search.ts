@@ -11,18 +11,14 @@ import { countBits, hasBit } from '../../query/filter/bits.js';
 import { mergeRanked, type Page } from '../../query/merge.js';
 import { planSegment, type SegmentFacts, type SegmentPlan } from '../../query/plan.js';
 import { fitsCodes } from '../../vectors/code-query.js';
-
 import { type Admission, KernelExpired, type Kernels, type Matrix, type Ranked } from '../../vectors/kernel-api.js';
-
 import { residentOffset } from '../segment/layout.js';
 import { admittedBits } from './admitted.js';
 import { timeLimit } from './clock.js';
 import { shownScore } from './encode.js';
 import { rankFiled, stagingMatrix } from './filed-originals.js';
-
 import { HALF_SCORE_DIM_MAX, halfScore } from './half-score.js';
 import { type Hit, hitOf } from './hit.js';
-
 import { nearestMulti, scoreMultiRows } from './multi-search.js';
 import { type FoundRow, putBits } from './points.js';
 import { codeFacts } from './quantized.js';
