@@ -8,7 +8,7 @@
  * - dot: <q, x> = <q, m> + <R q, r>
  * - L2: -|x - q|² = 2 <R (q - m), r> - |r|² - |q - m|², with -|r|² as the row's bias
  * - L1: not kept by a rotation and no product: rows are coded unturned, |x_i - q_i| with the level in the place of x_i;
- *   with bits, as the plane through the four levels that fits best.
+ *   with two bits, which then are side of the mean and far or near, as the plane through the four levels that fits best.
  *
  * A level of bits is a sum, ±a for one bit and ±a ±b for two: so <p, r̂> = Σ w_j (2 bit_j - 1), and the kernel needs
  * nothing but Σ u_j bit_j with w cut to whole numbers u.
@@ -161,8 +161,9 @@ export class LevelCoder {
       const i = second[j] as number;
       const value = residual[i] as number;
       const far = Math.abs(value) > OUTER * length * (deviation[i] as number);
-      // Far out both bits pull one way, near the mean against each other.
-      if (value > 0 === far) setBit(out, dim + j);
+      // Far out both bits pull one way, near the mean against each other. Differences ask for far or near itself: a query
+      // near the mean is about as far from one end as from the other.
+      if (this.metric === 'l1' ? far : value > 0 === far) setBit(out, dim + j);
       product += (far ? 1 : -1) * Math.abs(value) * (deviation[i] as number) * INNER;
     }
     return product;
@@ -206,9 +207,10 @@ export class LevelCoder {
     for (let j = 0; j < second.length; j++) {
       const i = second[j] as number;
       const [q, scale] = [residual[i] as number, deviation[i] as number];
-      // Levels by first and second bit; the plane of least squares through the four.
-      const of = (first: number, other: number) => -Math.abs(scale * (first * OUTER + other * INNER) - q);
-      const [none, one, two, both] = [of(-1, -1), of(1, -1), of(-1, 1), of(1, 1)];
+      // By side and far or near; the plane of least squares through the four.
+      const of = (side: number, size: number) => -Math.abs(scale * side * size - q);
+      const [near, far] = [OUTER - INNER, OUTER + INNER];
+      const [none, one, two, both] = [of(-1, near), of(1, near), of(-1, far), of(1, far)];
       weights[i] = (one + both - none - two) / 4;
       weights[dim + j] = (two + both - none - one) / 4;
       average += (none + one + two + both) / 4;
@@ -231,16 +233,21 @@ export class LevelCoder {
     const inverse = unit > 0 ? 1 / unit : 0;
     out.fill(0);
     let sum = 0;
-    for (let j = 0; j < weights.length; j++) {
-      const weight = weights[j] as number;
-      const whole = queryBits === 1 ? Math.sign(weight) : Math.round(weight * inverse);
-      sum += whole;
-      // Byte j / 8 of a row meets byte (j / 8) % 16 of each layer of its 16 bytes.
-      const at = (j >>> 7) * 16 * layers + ((j >>> 3) & 15);
-      for (let layer = 0; layer < layers; layer++) {
-        const place = at + layer * 16;
-        out[place] = (out[place] as number) | (((whole >> layer) & 1) << (j & 7));
+    for (let first = 0; first < weights.length; first += 8) {
+      // The bits of eight numbers, a byte for each layer: of the lower four layers, and of the upper four.
+      let low = 0;
+      let high = 0;
+      const end = Math.min(8, weights.length - first);
+      for (let bit = 0; bit < end; bit++) {
+        const weight = weights[first + bit] as number;
+        const whole = queryBits === 1 ? Math.sign(weight) : Math.floor(weight * inverse + 0.5);
+        sum += whole;
+        low |= spread(whole) << bit;
+        high |= spread(whole >> 4) << bit;
       }
+      // Byte j / 8 of a row meets byte (j / 8) % 16 of each layer of its 16 bytes.
+      const at = (first >>> 7) * 16 * layers + ((first >>> 3) & 15);
+      for (let layer = 0; layer < layers; layer++) out[at + layer * 16] = (layer < 4 ? low : high) >>> ((layer & 3) * 8);
     }
     return { kernel: `bits${layers}`, factor: 2 * unit * times, cross: -unit * sum * times, constant };
   }
@@ -276,6 +283,11 @@ function halfByteOf(value: number): number {
   let above = 0;
   while (above < 7 && size > (BOUNDS[above] as number)) above++;
   return value < 0 ? 7 - above : 8 + above;
+}
+
+/** The four lowest bits of a number as the lowest bits of four bytes. */
+function spread(whole: number): number {
+  return (whole & 1) | ((whole & 2) << 7) | ((whole & 4) << 14) | ((whole & 8) << 21);
 }
 
 function setBit(bytes: Uint8Array, bit: number): void {

@@ -1,12 +1,12 @@
 /**
- * A random rotation that is cheap to carry out: three times random signs and Walsh-Hadamard transforms, with a random
+ * A random rotation that is cheap to carry out: twice random signs and Walsh-Hadamard transforms, with a random
  * permutation in between. It spreads what a vector has over all components, which then are as good as normally
  * distributed, whatever the data. Source: TurboQuant (Zandieh et al., 2025); fast rotations: Ailon and Chazelle, 2006.
  *
  * A transform needs a power of two: a vector is cut into such blocks, largest first, and the permutations mix them.
  */
 
-const ROUNDS = 3;
+const ROUNDS = 2;
 
 /** Codes on disk were made with this seed: another one would need another format. */
 const SEED = 0x7f4a_7c15;
@@ -50,7 +50,8 @@ function transform(values: Float32Array, from: number, size: number): void {
   for (let half = 1; half < size; half *= 2) {
     for (let start = from; start < from + size; start += 2 * half) {
       for (let i = start; i < start + half; i++) {
-        const [a, b] = [values[i] as number, values[i + half] as number];
+        const a = values[i] as number;
+        const b = values[i + half] as number;
         values[i] = a + b;
         values[i + half] = a - b;
       }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { describePlan, type PlanFacts, planOptimization } from '../../../actors/optimizer/plan.js';
-import type { CollectionConfig, OptimizersConfig } from '../../../protocols/model/collection.js';
+import type { CollectionConfig, OptimizersConfig, QuantizationConfig } from '../../../protocols/model/collection.js';
 import type { ReplicaStats, SegmentStats } from '../../../storage/engine/messages.js';
 
 const DIM = 256;
@@ -63,6 +63,7 @@ interface Scene {
   quietMs?: number;
   optimizers?: Partial<OptimizersConfig>;
   running?: number[];
+  quantization?: QuantizationConfig;
 }
 
 function plan(segments: SegmentStats[], scene: Scene = {}): string {
@@ -79,7 +80,7 @@ function plan(segments: SegmentStats[], scene: Scene = {}): string {
     lastWriteMs: NOW_MS - (scene.quietMs ?? 60_000),
   };
   const facts: PlanFacts = { nowMs: NOW_MS, cpus: 2, runningSources: new Set(scene.running ?? []) };
-  return describePlan(planOptimization(stats, config(scene.optimizers), facts));
+  return describePlan(planOptimization(stats, { ...config(scene.optimizers), quantization_config: scene.quantization ?? null }, facts));
 }
 
 test('an empty replica and one below the threshold have nothing to do', () => {
@@ -186,6 +187,17 @@ test('a graph that was built with other settings is built again, smallest segmen
   assert.equal(plan([segment(1, 30_000, made(16, 99)), segment(2, 20_000, made(0, 100))]), 'reindex: 2 to one segment with a graph');
   assert.equal(plan([segment(1, 20_000, made(8, 100)), segment(2, 90_000)], { running: [2] }), 'nothing to do');
   assert.equal(plan([segment(1, 20_000, made(8, 100))], { optimizers: { indexing_threshold: 0 } }), 'nothing to do');
+});
+
+test('codes that another quantization made are made again, also when there is none any more, unless indexing is off', () => {
+  const made = (setting: QuantizationConfig) => ({ quantized: [{ name: '', setting: JSON.stringify(setting) }] });
+  const turbo: QuantizationConfig = { turbo: { bits: 'bits4' } };
+  assert.equal(plan([segment(1, 20_000, made(turbo))], { quantization: { turbo: { always_ram: true } } }), 'nothing to do');
+  assert.equal(plan([segment(1, 20_000)], { quantization: turbo }), 'reindex: 1 to one segment with a graph');
+  assert.equal(plan([segment(1, 20_000, made(turbo))], { quantization: { binary: {} } }), 'reindex: 1 to one segment with a graph');
+  assert.equal(plan([segment(1, 20_000, made(turbo))]), 'reindex: 1 to one segment with a graph');
+  assert.equal(plan([active(1, 5000)], { quantization: turbo }), 'nothing to do');
+  assert.equal(plan([segment(1, 20_000)], { quantization: turbo, optimizers: { indexing_threshold: 0 } }), 'nothing to do');
 });
 
 test('a damaged graph or codes are built again, a damaged field index counts as missing', () => {
