@@ -10,7 +10,7 @@ import { setMember } from '../json.js';
 import type { JsonValue } from '../model/payload.js';
 import type { RequestValue } from '../rest/request-value.js';
 import { shortestFloat } from './float.js';
-import type { MessageFields } from './form.js';
+import type { MessageFields, RestForms } from './form.js';
 import { REST_FORMS } from './rest-forms.js';
 import type { Field, MessageType } from './schema.js';
 import { BYTES, broken, FIXED32, FIXED64, VARINT, WireReader } from './wire-reader.js';
@@ -21,14 +21,14 @@ const DEPTH_MAX = 256;
 /** Deepest nesting of JSON values: stored payloads are read again by a parser that ends at 512. */
 const VALUE_DEPTH_MAX = 500;
 
-/** The REST-shaped value of a message's bytes. */
-export function decodeMessage(type: MessageType, bytes: Uint8Array): RequestValue {
-  const decoder = new MessageDecoder(bytes);
+/** The REST-shaped value of a message's bytes. forms: what stands in the place of messages; those without one come as they are. */
+export function decodeMessage(type: MessageType, bytes: Uint8Array, forms: RestForms = REST_FORMS): RequestValue {
+  const decoder = new MessageDecoder(bytes, forms);
   const value = decoder.message(type, 0) ?? null;
   return { value, vectors: decoder.vectors };
 }
 
-export class MessageDecoder {
+class MessageDecoder {
   /** Lists of floats in the order they came. */
   readonly vectors: Float32Array[] = [];
   private readonly reader: WireReader;
@@ -38,7 +38,10 @@ export class MessageDecoder {
   /** Room of the lists that came in parts, by index. */
   private readonly partial = new Map<number, Float32Array>();
 
-  constructor(bytes: Uint8Array) {
+  constructor(
+    bytes: Uint8Array,
+    private readonly forms: RestForms,
+  ) {
     this.reader = new WireReader(bytes);
   }
 
@@ -54,7 +57,7 @@ export class MessageDecoder {
       else this.field(field, tag & 7, fields, depth);
     }
     for (const { name, kind, enumName } of type.plain) if (fields[name] === undefined) fields[name] = zeroOf(kind, enumName);
-    const form = REST_FORMS[type.name];
+    const form = this.forms[type.name];
     return form === undefined ? (fields as JsonValue) : form(fields, this.vectors);
   }
 

@@ -12,6 +12,9 @@ export type MessageFields = { [name: string]: JsonValue | undefined };
  */
 export type RestForm = (fields: MessageFields, vectors: Float32Array[]) => JsonValue | undefined;
 
+/** By the message's name without package. */
+export type RestForms = Readonly<Record<string, RestForm>>;
+
 /** An object of the given members without those that are undefined. */
 export function object(members: MessageFields): JsonValue {
   for (const name in members) if (members[name] === undefined) delete members[name];

@@ -1,9 +1,9 @@
 /** REST forms of requests about collections and of their settings. */
 
 import type { JsonValue } from '../model/payload.js';
-import { chosen, type MessageFields, object, only, type RestForm, tagged } from './form.js';
+import { chosen, type MessageFields, object, only, type RestForms, tagged } from './form.js';
 
-export const COLLECTION_FORMS: Readonly<Record<string, RestForm>> = {
+export const COLLECTION_FORMS: RestForms = {
   CreateCollection: settingsForm,
   UpdateCollection: settingsForm,
   VectorsConfig: (fields) => chosen(fields, 'the value of `vectors_config`'),

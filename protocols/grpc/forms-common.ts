@@ -2,7 +2,7 @@
 
 import { TroupeError } from '../errors.js';
 import type { JsonValue } from '../model/payload.js';
-import { chosen, chosenMember, listOf, type MessageFields, missing, object, only, type RestForm } from './form.js';
+import { chosen, chosenMember, listOf, type MessageFields, missing, object, only, type RestForms } from './form.js';
 
 /** `match` of REST for each kind of the message `Match`. */
 const MATCH_KEYS: Readonly<Record<string, string>> = {
@@ -21,7 +21,7 @@ const MATCH_KEYS: Readonly<Record<string, string>> = {
 const SECONDS_MIN = -62_135_596_800;
 const SECONDS_MAX = 253_402_300_799;
 
-export const COMMON_FORMS: Readonly<Record<string, RestForm>> = {
+export const COMMON_FORMS: RestForms = {
   PointId: (fields) => chosen(fields, 'the value of a point id'),
   PointsIdsList: listOf('ids'),
   Timestamp: ({ seconds, nanos }) => datetimeText(seconds as number | bigint, nanos as number),

@@ -1,7 +1,7 @@
 /** REST forms of writing requests. */
 
 import type { JsonValue } from '../model/payload.js';
-import { chosenMember, type MessageFields, object, type RestForm } from './form.js';
+import { chosenMember, type MessageFields, object, type RestForms } from './form.js';
 
 /** Operations of a batch as REST names them. */
 const BATCH_OPERATIONS: Readonly<Record<string, string>> = {
@@ -10,7 +10,7 @@ const BATCH_OPERATIONS: Readonly<Record<string, string>> = {
   clear_payload_deprecated: 'clear_payload',
 };
 
-export const POINT_FORMS: Readonly<Record<string, RestForm>> = {
+export const POINT_FORMS: RestForms = {
   PointStruct: ({ id, vectors, payload }) => ({ id, vector: vectors, payload }) as JsonValue,
   PointVectors: ({ id, vectors }) => object({ id, vector: vectors }),
   PointsSelector: (fields) => object({ points: fields.points, filter: fields.filter }),

@@ -3,10 +3,10 @@
 import { TroupeError } from '../errors.js';
 import type { JsonValue } from '../model/payload.js';
 import { shortestFloat } from './float.js';
-import { chosen, chosenMember, listOf, type MessageFields, object, type RestForm, tagged } from './form.js';
+import { chosen, chosenMember, listOf, type MessageFields, object, type RestForm, type RestForms, tagged } from './form.js';
 import { floatsOf, sparseForm } from './forms-common.js';
 
-export const QUERY_FORMS: Readonly<Record<string, RestForm>> = {
+export const QUERY_FORMS: RestForms = {
   GetPoints: (fields) => object({ ...pageOf(fields), ids: fields.ids ?? [] }),
   ScrollPoints: (fields) => object(pageOf(fields)),
   CountPoints: (fields) => object(pageOf(fields)),
