@@ -30,6 +30,7 @@ export interface Exit {
 export interface RunningNode {
   readonly url: string;
   readonly port: number;
+  readonly grpcPort: number;
   readonly pid: number;
   /** Milliseconds from the start of the process to the first 200 of `GET /readyz`. */
   readonly readyMs: number;
@@ -83,6 +84,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
   return {
     url: `http://127.0.0.1:${port}`,
     port: port as number,
+    grpcPort: grpcPort as number,
     pid: child.pid as number,
     readyMs: performance.now() - started,
     exited,

@@ -24,7 +24,7 @@ import { NODE_HANDLERS } from '../node-operations.js';
 import { OPERATIONS, type Operation } from '../operations.js';
 import type { DoorServices } from '../services.js';
 import { addReflection } from './reflection.js';
-import { statusOf } from './status.js';
+import { FAILED_PRECONDITION, statusOf } from './status.js';
 
 export interface GrpcOptions {
   readonly host: string;
@@ -80,25 +80,25 @@ class Door {
     const operation = OPERATIONS.find(({ grpc }) => grpc === name);
     if (operation === undefined) throw new Error(`no operation belongs to ${name}`);
     const run = this.runner(operation, method);
-    const time = timeHead(method.response);
-    return (call, callback) => void this.answer(at, call, callback, run, time);
+    const served: Served = { at, run, time: timeHead(method.response), forClusters: operation.kind === 'cluster' };
+    return (call, callback) => void this.answer(served, call, callback);
   }
 
-  private async answer(at: number, call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>, run: Run, time: Buffer | null) {
+  private async answer({ at, run, time, forClusters }: Served, call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) {
     const started = this.services.monotonicMs();
     let status = 0;
     try {
       const answer = await run(call.request, this.deadlineOf(call));
       callback(null, withTime(answer, time, this.services.monotonicMs() - started));
     } catch (error) {
-      status = this.fail(call, callback, error);
+      status = this.fail(call, callback, error, forClusters);
     }
     const milliseconds = this.services.monotonicMs() - started;
     this.services.grpcStats.record(at, status, milliseconds, this.services.nowMs());
     if (this.options.logRequests) this.services.log.debug('answered', { method: call.getPath(), status, milliseconds });
   }
 
-  private fail(call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>, error: unknown): number {
+  private fail(call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>, error: unknown, forClusters: boolean): number {
     if (!(error instanceof TroupeError)) {
       const stack = error instanceof Error ? error.stack : String(error);
       this.services.log.error('a request met an unexpected error', { method: call.getPath(), error: stack });
@@ -107,9 +107,10 @@ class Door {
     const metadata = new Metadata();
     const after = retryAfter(facts);
     if (after !== undefined) metadata.set('retry-after', after);
-    const status = statusOf(facts);
-    callback({ ...status, metadata });
-    return status.code;
+    const { code, details } = statusOf(facts);
+    const status = forClusters ? FAILED_PRECONDITION : code;
+    callback({ code: status, details, metadata });
+    return status;
   }
 
   private runner(operation: Operation, method: Method): Run {
@@ -161,6 +162,17 @@ class Door {
   private deadlineOf(call: ServerUnaryCall<Buffer, Buffer>): number {
     return Number(call.getDeadline());
   }
+}
+
+/** A method as it is served. */
+interface Served {
+  /** Its place in GRPC_METHODS. */
+  readonly at: number;
+  readonly run: Run;
+  /** Tag of the answer's time; null when it has none. */
+  readonly time: Buffer | null;
+  /** Only a cluster could carry it out. */
+  readonly forClusters: boolean;
 }
 
 /** The answer's message without its time. */
