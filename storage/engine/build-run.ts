@@ -82,7 +82,7 @@ export class BuildRuns {
   private runBuilder(job: BuildJob, onProgress: (progress: BuildProgress) => void, signal: AbortSignal): Promise<BuildResult> {
     if (signal.aborted) return Promise.reject(cancelled());
     const name = `builder-${this.nextBuilder++}`;
-    const worker = new Worker(this.entry, { name, execArgv: WORKER_ARGUMENTS });
+    const worker = new Worker(this.entry, { name, ...(WORKER_ARGUMENTS === undefined ? {} : { execArgv: WORKER_ARGUMENTS }) });
     this.builders.set(name, Date.now());
     this.tellWorker({ name, kind: 'builder', event: 'started', error: null });
     let grace: NodeJS.Timeout | undefined;

@@ -48,8 +48,13 @@ export interface SlotEvents<Incoming> {
   tellWorker(event: WorkerEvent): void;
 }
 
-/** Options of Node for worker threads: the process's, but for the one that concerns a program given as text. */
-export const WORKER_ARGUMENTS: string[] = process.execArgv.filter((argument) => !argument.startsWith('--input-type'));
+/**
+ * Options of Node for worker threads; undefined: those of the process. Only those of a program given as text have to be
+ * left out, since workers would run files as such; others cannot be repeated (V8's are for the whole process).
+ */
+export const WORKER_ARGUMENTS: string[] | undefined = process.execArgv.some((argument) => argument.startsWith('--input-type'))
+  ? []
+  : undefined;
 
 /**
  * Young garbage of readers and writers is small and short-lived; V8's default of 48 MB a thread only fills memory
@@ -149,7 +154,7 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
     const worker = new Worker(entry, {
       workerData: { index },
       name,
-      execArgv: WORKER_ARGUMENTS,
+      ...(WORKER_ARGUMENTS === undefined ? {} : { execArgv: WORKER_ARGUMENTS }),
       resourceLimits: SMALL_YOUNG_GENERATION,
     });
     slot.worker = worker;

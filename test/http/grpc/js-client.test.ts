@@ -42,7 +42,11 @@ test('the JavaScript client for gRPC works unmodified, with its compression', as
   assert.deepEqual(found.result[1]?.payload.large?.kind, { case: 'integerValue', value: 9_007_199_254_740_993n });
   assert.equal(found.result[1]?.payload.year?.kind.value, 1992n);
 
-  const filter = { must: [{ conditionOneOf: { case: 'field', value: { key: 'year', range: { lt: 1992 } } } } as const] };
+  const filter = {
+    must: [
+      { conditionOneOf: { case: 'field', value: { key: 'year', match: { matchValue: { case: 'integer', value: 1991n } } } } } as const,
+    ],
+  };
   assert.equal((await points.count({ collectionName, filter })).result?.count, 1n);
   const page = await points.scroll({ collectionName, limit: 1, withVectors: { selectorOptions: { case: 'enable', value: true } } });
   assert.equal(page.nextPageOffset?.pointIdOptions.value, 2n);

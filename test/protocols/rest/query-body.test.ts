@@ -52,7 +52,10 @@ const { node } = fc.letrec<{ node: object; prefetch: unknown }>((tie) => ({
   ),
   prefetch: fc.oneof({ maxDepth: 3 }, odd, tie('node'), fc.array(tie('node'), { maxLength: 3 })),
 }));
-const search = fc.record({ vector: fc.oneof(input, fc.record({ name: fc.constant('a'), vector: input })), limit: fc.integer({ min: 1, max: 3 }) });
+const search = fc.record({
+  vector: fc.oneof(input, fc.record({ name: fc.constant('a'), vector: input })),
+  limit: fc.integer({ min: 1, max: 3 }),
+});
 
 test('a query decodes to the same whether its vectors are read from the bytes or by the parser', () => {
   const cases = fc.oneof(
