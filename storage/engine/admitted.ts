@@ -1,4 +1,4 @@
-/** Which rows of a segment a nearest-points search may find. */
+/** Which rows of a segment a search may find, and how kernels get to know them. */
 
 import type { Filter } from '../../protocols/model/filter.js';
 import { clearBehind, intersect, wordsOf } from '../../query/filter/bits.js';
@@ -13,4 +13,10 @@ export function admittedBits(view: SegmentView, vector: VectorReader, filter: Fi
   clearBehind(present, view.rows);
   if (bits !== null) intersect(present, bits);
   return present;
+}
+
+/** Writes the bits to this thread's scratch, where kernels read them; returns their byte offset. */
+export function putBits(view: SegmentView, bits: Uint32Array): number {
+  view.reader.scratchBits(bits.length).set(bits);
+  return view.reader.slot + view.handle.layout.scratch.bits;
 }

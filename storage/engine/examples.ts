@@ -9,16 +9,16 @@ import type { Distance } from '../../protocols/model/collection.js';
 import type { Scoring } from '../../protocols/model/query.js';
 import type { VectorInput, VectorValue } from '../../protocols/model/vector.js';
 import { contextScores, discoverScores, feedbackScores } from '../../query/discover.js';
-import { countBits, forEachBit } from '../../query/filter/bits.js';
 import { mergeRanked } from '../../query/merge.js';
 import { averageTarget, bestScore, type ExampleScorer, sumScores } from '../../query/recommend.js';
 import { TopRows } from '../../vectors/top-rows.js';
+import { admittedBits } from './admitted.js';
 import type { Candidates, PagedNode } from './candidates.js';
 import { type Hit, hitOf } from './hit.js';
 import { resolveInput } from './inputs.js';
-import { liveBits, vectorBits } from './live-rows.js';
+import { liveRows } from './live-rows.js';
 import type { ReadContext } from './operations.js';
-import { scoreRows } from './search.js';
+import { leavesOut, scoreRows } from './search.js';
 import { hasVector, type SegmentView } from './snapshot-view.js';
 import { vectorSpace } from './vector-space.js';
 
@@ -36,22 +36,36 @@ export function exampleHits(context: ReadContext, node: PagedNode, query: Exampl
   const space = vectorSpace(context.snapshots, node.using);
   const { examples, scorer } = scoringOf(query);
   const values = examples.map((input) => resolveInput(context, input, node).value);
-  const lists = context.snapshots.flatMap(({ segments }) =>
-    segments.map((view) => {
-      const rows = wantedRows(view, node, candidates);
-      const best = new TopRows(Math.min(node.limit + node.offset, rows.length));
-      for (let from = 0; from < rows.length; from += BLOCK_ROWS) {
-        view.reader.clock.check();
-        const block = rows.subarray(from, from + BLOCK_ROWS);
+  const lists = context.snapshots.flatMap((snapshot) =>
+    snapshot.segments.map((view) => {
+      // A value that does not fit is refused, also where there is no row to compare it with.
+      for (const value of values) scoreRows(view, space, value, NO_ROWS);
+      const rows = leavesOut(view, snapshot, space, node.params) ? NO_ROWS : wantedRows(view, node, candidates);
+      const score = (block: Uint32Array): Float32Array => {
         const similarities = values.map((value) => similar(space.distance, scoreRows(view, space, value, block)));
-        const scores = scorer(similarities, block.length);
-        for (let at = 0; at < block.length; at++) best.add(block[at] as number, scores[at] as number);
-      }
-      const ranked = best.ranked();
-      return Array.from(ranked.rows, (row, at) => hitOf(view, row, ranked.scores[at] as number));
+        return scorer(similarities, block.length);
+      };
+      return bestHits(view, rows, node.limit + node.offset, score);
     }),
   );
   return mergeRanked(lists, { ...node, better: 'larger' });
+}
+
+/** The best k of the rows. */
+function bestHits(view: SegmentView, rows: Uint32Array, k: number, score: (block: Uint32Array) => Float32Array): Hit[] {
+  const best = new TopRows(Math.min(k, rows.length));
+  for (let from = 0; from < rows.length; from += BLOCK_ROWS) {
+    view.reader.clock.check();
+    const block = rows.subarray(from, from + BLOCK_ROWS);
+    const scores = score(block);
+    for (let at = 0; at < block.length; at++) {
+      const one = scores[at] as number;
+      // Similarities beyond a float32 leave no score.
+      best.add(block[at] as number, Number.isNaN(one) ? Number.NEGATIVE_INFINITY : one);
+    }
+  }
+  const ranked = best.ranked();
+  return Array.from(ranked.rows, (row, at) => hitOf(view, row, ranked.scores[at] as number));
 }
 
 /** The examples in the order in which the scorer takes their similarities. */
@@ -82,17 +96,10 @@ function pairsOf(pairs: readonly { readonly positive: VectorInput; readonly nega
 
 /** Rows that may be answers and have the vector, ascending. */
 function wantedRows(view: SegmentView, { using, filter }: PagedNode, candidates: Candidates | null): Uint32Array {
-  if (candidates !== null) {
-    const vector = view.reader.vector(using);
-    return candidates.get(view)?.filter((row) => vector !== undefined && hasVector(vector, row)) ?? NO_ROWS;
-  }
-  const bits = vectorBits(view, using, liveBits(view, filter));
-  const rows = new Uint32Array(countBits(bits));
-  let at = 0;
-  forEachBit(bits, (row) => {
-    rows[at++] = row;
-  });
-  return rows;
+  const vector = view.reader.vector(using);
+  if (vector === undefined || view.rows === 0) return NO_ROWS;
+  if (candidates === null) return liveRows(view, admittedBits(view, vector, filter));
+  return candidates.get(view)?.filter((row) => hasVector(vector, row)) ?? NO_ROWS;
 }
 
 const NO_ROWS = new Uint32Array(0);

@@ -8,7 +8,7 @@ import { admittedBits } from './admitted.js';
 import { timeLimit } from './clock.js';
 import { shownScore } from './encode.js';
 import { type Hit, hitOf } from './hit.js';
-import { putBits } from './points.js';
+import { liveRows } from './live-rows.js';
 import type { NearestSearch } from './search.js';
 import { hasVector, type SegmentView, type VectorReader } from './snapshot-view.js';
 import type { DenseSpace } from './vector-space.js';
@@ -19,7 +19,7 @@ export function nearestMulti(view: SegmentView, space: DenseSpace, search: Neare
   if (vector === undefined || view.rows === 0) return [];
   view.reader.clock.check();
   const bits = admittedBits(view, vector, search.filter);
-  const rows = listRows(view, bits);
+  const rows = liveRows(view, bits);
   if (rows.length === 0) return [];
   const scores = scoreRows(view, vector, space, query, rows);
   const { own } = search;
@@ -46,13 +46,6 @@ export function scoreMultiRows(view: SegmentView, space: DenseSpace, query: Floa
     if (hasVector(vector, row)) shown[at] = shownScore(space.distance, scores[next++] as number);
   });
   return shown;
-}
-
-/** Live rows that pass, ascending. A copy. */
-function listRows(view: SegmentView, bits: Uint32Array | null): Uint32Array {
-  const { kernels, slot, handle } = view.reader;
-  const count = kernels.listAdmitted(slot, view.rows, view.admission(bits === null ? 0 : putBits(view, bits)));
-  return new Uint32Array(handle.memory.buffer, slot + handle.layout.scratch.rows, count).slice();
 }
 
 /** MaxSim of each row, higher is better. rows: each has the vector. The scores may be a view on scratch. */

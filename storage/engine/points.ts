@@ -4,6 +4,7 @@ import type { Filter } from '../../protocols/model/filter.js';
 import { compareIds, type PointId } from '../../protocols/model/point-id.js';
 import type { CountQuery, RetrieveQuery, ScrollQuery } from '../../protocols/model/query.js';
 import { hasBit } from '../../query/filter/bits.js';
+import { putBits } from './admitted.js';
 import { filterBits } from './filter-source.js';
 import type { Hit } from './hit.js';
 import { rowsByValue } from './ordered.js';
@@ -83,12 +84,6 @@ function countRows(view: SegmentView, filter: Filter | null): number {
   if (view.rows === 0) return 0;
   const bits = filter === null ? null : filterBits(view, filter);
   return view.reader.kernels.countAdmitted(view.rows, view.admission(bits === null ? 0 : putBits(view, bits)));
-}
-
-/** Writes the bits to this thread's scratch, where kernels read them; returns their byte offset. */
-export function putBits(view: SegmentView, bits: Uint32Array): number {
-  view.reader.scratchBits(bits.length).set(bits);
-  return view.reader.slot + view.handle.layout.scratch.bits;
 }
 
 /** Live rows that pass, over all segments in id order, from the id `from` on (null: the first). */

@@ -13,14 +13,14 @@ import { planSegment, type SegmentFacts, type SegmentPlan } from '../../query/pl
 import { fitsCodes } from '../../vectors/code-query.js';
 import { type Admission, KernelExpired, type Kernels, type Matrix, type Ranked } from '../../vectors/kernel-api.js';
 import { residentOffset } from '../segment/layout.js';
-import { admittedBits } from './admitted.js';
+import { admittedBits, putBits } from './admitted.js';
 import { timeLimit } from './clock.js';
 import { shownScore } from './encode.js';
 import { rankFiled, stagingMatrix } from './filed-originals.js';
 import { HALF_SCORE_DIM_MAX, halfScore } from './half-score.js';
 import { type Hit, hitOf } from './hit.js';
 import { nearestMulti, scoreMultiRows } from './multi-search.js';
-import { type FoundRow, putBits } from './points.js';
+import type { FoundRow } from './points.js';
 import { codeFacts } from './quantized.js';
 import { hasVector, type ReplicaSnapshot, type SegmentView, type VectorReader } from './snapshot-view.js';
 import { nearestSparse, scoreSparseRows } from './sparse-search.js';
@@ -100,11 +100,18 @@ function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task)
   }
 }
 
+/** Whether the query leaves out the segment, as `indexed_only` asks of large ones without a graph. Sparse and multivectors have none. */
+export function leavesOut(view: SegmentView, snapshot: ReplicaSnapshot, space: VectorSpace, params: SearchParams): boolean {
+  const vector = view.reader.vector(space.name);
+  if (!params.indexedOnly || space.kind !== 'dense' || vector === undefined || view.rows === 0) return false;
+  return planSegment(factsOf(view, vector, snapshot, { params: space.params, search: { params } }, 1, null)).kind === 'none';
+}
+
 function factsOf(
   view: SegmentView,
   vector: VectorReader,
   snapshot: ReplicaSnapshot,
-  task: Task,
+  task: { readonly params: VectorParams; readonly search: Pick<NearestSearch, 'params'> },
   k: number,
   admitted: number | null,
 ): SegmentFacts {

@@ -173,3 +173,37 @@ for (const distance of ['Dot', 'Cosine', 'Euclid', 'Manhattan'] as const) {
     );
   });
 }
+
+test('large segments without a graph are left out where only indexed ones are asked for', async () => {
+  const fixture = new CollectionFixture(configOf({ size: DIM, distance: 'Dot' }, { indexingThresholdKb: 1 }));
+  fixtures.push(fixture);
+  const pointsFrom = (from: number, count: number): TestPoint[] =>
+    Array.from({ length: count }, (_, i) => ({ id: from + i, vectors: { '': [i + 1, 0, 0, 0] } }));
+  await fixture.addSealed(pointsFrom(0, 200), true);
+  await fixture.addSealed(pointsFrom(1000, 200), false);
+  fixture.addAppendable(pointsFrom(2000, 3));
+  const ids = (indexedOnly: boolean): PointId[] =>
+    query(fixture, { query: { context: [] }, limit: 1000, params: { indexed_only: indexedOnly } }).map(({ id }) => id);
+  assert.equal(ids(false).length, 403);
+  assert.ok(ids(true).every((id) => !((id as number) >= 1000 && (id as number) < 2000)));
+  assert.equal(ids(true).length, 203);
+});
+
+test('scores beyond a float32 come last and spoil no order', async () => {
+  const fixture = await contract();
+  const far = [3e38, 3e38, 0, 0];
+  const hits = query(fixture, { query: { recommend: { positive: [far], negative: [far], strategy: 'sum_scores' } }, limit: 20 });
+  assert.deepEqual(
+    hits.map(({ id, score }) => [id, score]),
+    [
+      [1, 0],
+      [2, 0],
+      [3, 0],
+      [4, 0],
+      [5, 0],
+      [6, Number.NEGATIVE_INFINITY],
+      [7, Number.NEGATIVE_INFINITY],
+      [8, Number.NEGATIVE_INFINITY],
+    ],
+  );
+});
