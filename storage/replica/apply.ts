@@ -90,10 +90,13 @@ function updateVectors(transaction: Transaction, operation: UpdateOperation & { 
 
 function deleteVectors(transaction: Transaction, old: Location, names: readonly string[], version: number): void {
   const { segment } = old;
-  const vectors = names.map((name) => segment.vectorIndex(name)).filter((vector) => vector >= 0 && segment.hasVector(vector, old.row));
-  if (vectors.length === 0) return;
+  const present = names.filter((name) => {
+    const vector = segment.vectorIndex(name);
+    return vector >= 0 && segment.hasVector(vector, old.row);
+  });
+  if (present.length === 0) return;
   const added = copyPoint(transaction, old, version);
-  for (const vector of vectors) added.segment.clearVector(vector, added.row);
+  for (const name of present) added.segment.clearVector(name, added.row);
   transaction.setPayload(added, transaction.payloadText(old));
   transaction.remove(old, added);
 }

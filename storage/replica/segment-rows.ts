@@ -168,8 +168,8 @@ export class SegmentRows {
   }
 
   /** Takes a vector from the last row. */
-  clearVector(vector: number, row: number): void {
-    (this.columns[vector] as VectorColumn).clear(row);
+  clearVector(name: string, row: number): void {
+    this.columns[this.vectorIndex(name)]?.clear(row);
   }
 
   /** Bytes of the values of all rows. */
