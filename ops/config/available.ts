@@ -1,5 +1,7 @@
 /** Settings that ask for what this release does not have. */
 
+import { TroupeError } from '../../protocols/errors.js';
+import { defaultQuantization } from './collection-defaults.js';
 import type { Settings } from './settings.js';
 
 /** One line for each setting that is switched on but not available, starting with its key; empty when all is well. */
@@ -21,9 +23,19 @@ export function unavailableSettings(settings: Settings): string[] {
     [isSet(storage.recovery_mode), 'storage.recovery_mode', 'recovery mode'],
     [storage.node_type === 'Listener', 'storage.node_type', 'listener mode'],
     [storage.performance.update_rate_limit !== null, 'storage.performance.update_rate_limit', 'limiting the rate of updates'],
-    [storage.collection.quantization !== null, 'storage.collection.quantization', 'quantization'],
+    [!isQuantization(settings), 'storage.collection.quantization', 'no quantization that collections could have'],
   ];
   return checks.filter(([on]) => on).map(([, key, feature]) => `${key}: not available in this release (${feature})`);
+}
+
+function isQuantization(settings: Settings): boolean {
+  try {
+    defaultQuantization(settings);
+    return true;
+  } catch (error) {
+    if (error instanceof TroupeError) return false;
+    throw error;
+  }
 }
 
 function isSet(value: string | null): boolean {

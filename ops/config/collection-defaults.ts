@@ -1,7 +1,10 @@
 /** What new collections get from the node's settings. */
 
+import type { QuantizationConfig } from '../../protocols/model/collection.js';
 import type { JsonValue } from '../../protocols/model/payload.js';
 import type { CollectionDefaults } from '../../protocols/rest/collections.js';
+import { Fields } from '../../protocols/rest/fields.js';
+import { decodeQuantization } from '../../protocols/rest/quantization.js';
 import type { Settings } from './settings.js';
 
 /** Defaults of new collections. */
@@ -34,7 +37,16 @@ export function collectionDefaults(settings: Settings): CollectionDefaults {
     replicationFactor: storage.collection.replication_factor,
     writeConsistencyFactor: storage.collection.write_consistency_factor,
     onDiskPayload: storage.on_disk_payload,
+    quantization: defaultQuantization(settings),
     vectorsOnDisk: storage.collection.vectors.on_disk,
     strictMode: storage.collection.strict_mode as Readonly<Record<string, JsonValue>> | null,
   };
+}
+
+/** Quantization of new collections that name none; null: none. Errors: malformedBody, invalidValue. */
+export function defaultQuantization({ storage }: Settings): QuantizationConfig | null {
+  const { quantization } = storage.collection;
+  if (quantization === null) return null;
+  const setting = { quantization_config: quantization as Readonly<Record<string, JsonValue>> };
+  return decodeQuantization(Fields.of(setting, 'storage.collection')) ?? null;
 }

@@ -28,6 +28,7 @@ export interface CollectionDefaults {
   readonly replicationFactor: number;
   readonly writeConsistencyFactor: number;
   readonly onDiskPayload: boolean;
+  readonly quantization: QuantizationConfig | null;
   /** `on_disk` of vectors that don't say; null leaves it open. */
   readonly vectorsOnDisk: boolean | null;
   /** Strict mode limits; null for none. */
@@ -76,6 +77,7 @@ export const BUILT_IN_DEFAULTS: CollectionDefaults = {
   replicationFactor: 1,
   writeConsistencyFactor: 1,
   onDiskPayload: true,
+  quantization: null,
   vectorsOnDisk: null,
   strictMode: null,
 };
@@ -121,7 +123,7 @@ export function decodeCreateCollection(body: JsonValue, defaults: CollectionDefa
     hnsw_config: hnsw,
     optimizer_config: optimizers,
     wal_config: wal,
-    quantization_config: decodeQuantization(fields) ?? null,
+    quantization_config: decodeQuantization(fields) ?? defaults.quantization,
     ...(strictMode === undefined ? {} : { strict_mode_config: strictMode }),
     ...(metadata === undefined ? {} : { metadata }),
   };

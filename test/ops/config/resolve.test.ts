@@ -35,6 +35,19 @@ test('nothing given: the built-in defaults, and collections get the defaults of 
   assert.deepEqual(collectionDefaults(settings), BUILT_IN_DEFAULTS);
 });
 
+test('a default quantization is one that a request could ask for', () => {
+  const scalar = resolveSettings([
+    environment({
+      SERVICE__STORAGE__COLLECTION__QUANTIZATION__SCALAR__TYPE: 'int8',
+      SERVICE__STORAGE__COLLECTION__QUANTIZATION__SCALAR__QUANTILE: '0.9',
+    }),
+  ]).settings;
+  assert.deepEqual(unavailableSettings(scalar), []);
+  assert.deepEqual(collectionDefaults(scalar).quantization, { scalar: { type: 'int8', quantile: 0.9 } });
+  const { settings } = resolveSettings([tree({ storage: { collection: { quantization: { magic: {} } } } })]);
+  assert.match(unavailableSettings(settings)[0] as string, /^storage\.collection\.quantization: /);
+});
+
 test('the later source wins, key by key', () => {
   const { settings } = resolveSettings([
     tree({ service: { http_port: 1, host: 'a' }, log_level: 'WARN' }),
