@@ -5,9 +5,12 @@ import { TroupeError } from '../../../protocols/errors.js';
 import type { FieldSchema } from '../../../protocols/model/collection.js';
 import type { PointId } from '../../../protocols/model/point-id.js';
 import { decodeQuery, decodeScroll } from '../../../protocols/rest/queries.js';
+import { scannedBody } from '../../../protocols/rest/request-value.js';
 import type { ReadContext } from '../../../storage/engine/operations.js';
 import { scroll } from '../../../storage/engine/points.js';
 import { runQuery } from '../../../storage/engine/query.js';
+import type { PointView } from '../../../storage/engine/result.js';
+import { queryBody } from '../../protocols/rest/query-arbitrary.js';
 import { seeded } from '../../query/property.js';
 import { CollectionFixture, configOf, contextOf, randomOf, SEQ, type TestPoint } from './collection-fixture.js';
 
@@ -273,4 +276,29 @@ test('orders of sealed and appendable segments, with an index and without, agree
     ),
     seeded(200),
   );
+});
+
+test('whatever is asked is answered or refused, and an answer is a page of distinct points in order', async () => {
+  const context = contextOf(await small(FIELDS));
+  let answered = 0;
+  fc.assert(
+    fc.property(queryBody, (body) => {
+      const bytes = new TextEncoder().encode(JSON.stringify(body));
+      let points: PointView[];
+      try {
+        points = runQuery(context, decodeQuery(scannedBody(bytes)));
+      } catch (error) {
+        assert.ok(error instanceof TroupeError, error instanceof Error ? error.stack : String(error));
+        return;
+      }
+      answered++;
+      const { limit, query } = body as { limit?: number; query?: { order_by?: unknown } };
+      assert.ok(points.length <= (limit ?? 10));
+      const orders = typeof query === 'object' && query !== null && 'order_by' in query;
+      if (!orders) assert.equal(new Set(points.map(({ id }) => id)).size, points.length);
+      for (const { score } of points) assert.ok(Number.isFinite(score));
+    }),
+    seeded(3000),
+  );
+  assert.ok(answered > 300, `${answered} answered`);
 });
