@@ -1,7 +1,7 @@
 /** Nearest points by multivectors: MaxSim of all rows that count, exactly. */
 
 import { KernelExpired } from '../../vectors/kernel-api.js';
-import { maxSimilarity } from '../../vectors/similarity.js';
+import { maxSimilarity } from '../../vectors/max-similarity.js';
 import { TopRows } from '../../vectors/top-rows.js';
 import { raggedOf } from '../segment/ragged.js';
 import { admittedBits } from './admitted.js';
@@ -70,6 +70,6 @@ function byteCosines(view: SegmentView, { name, params }: DenseSpace, query: Flo
     if (at % 64 === 0) view.reader.clock.check();
     const value = view.vectorOf(name, row);
     if (value?.kind !== 'multi') return Number.NEGATIVE_INFINITY;
-    return maxSimilarity(params, query, value.values, params.size);
+    return maxSimilarity(params.distance, query, value.values, params.size);
   });
 }

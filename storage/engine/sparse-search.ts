@@ -51,13 +51,14 @@ function countedRows(bits: Uint32Array, listed: number, run: SparseRun): Uint32A
   return rows.subarray(0, count);
 }
 
-/** The score of each of these rows; 0 without a common index, NaN for rows without the vector. */
+/** The score of each of these rows; 0 without a common index, NaN for rows without the vector. Errors: `timeout`. */
 export function scoreSparseRows(view: SegmentView, space: SparseSpace, query: SparseQuery, rows: Uint32Array): Float32Array {
   const scores = new Float32Array(rows.length).fill(Number.NaN);
   const vector = view.reader.vector(space.name);
   if (!vector?.items) return scores;
   const scorer = new RowScorer(query, vector.items);
   rows.forEach((row, at) => {
+    if (at % 512 === 0) view.reader.clock.check();
     if (hasVector(vector, row)) scores[at] = scorer.score(row);
   });
   return scores;

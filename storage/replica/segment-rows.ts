@@ -272,7 +272,9 @@ export class SegmentRows {
     this.dropped = new Set([...this.dropped, ...gone]);
     this.droppedInBuild = new Set([...this.droppedInBuild, ...gone]);
     const vectors = this.layout.vectors.filter((vector) => !gone.has(vector.name));
-    if (vectors.length < this.layout.vectors.length) this.handle = { ...this.handle, layout: { ...this.layout, vectors } };
+    if (vectors.length === this.layout.vectors.length) return;
+    const sparseIndexes = this.handle.sparseIndexes.filter(({ name }) => !gone.has(name));
+    this.handle = { ...this.handle, layout: { ...this.layout, vectors }, sparseIndexes };
   }
 
   get droppedVectors(): readonly string[] {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { KernelExpired, type Metric } from '../../vectors/kernel-api.js';
+import { maxSimilarity } from '../../vectors/max-similarity.js';
 import { referenceScore } from '../../vectors/reference.js';
-import { maxSimilarity, similarity } from '../../vectors/similarity.js';
 import { makeSegment, matrixBytes, type PlainElement, randomOf, SEED, storeRows } from './segment.js';
 
 const DIMS = [1, 2, 5, 16, 31, 96, 128];
@@ -39,7 +39,7 @@ function scores(options: { element: PlainElement; metric: Metric; dim: number; c
       sum += best;
     }
     const stored = Float32Array.from(meaning.subarray((offsets[row] as number) * dim, (offsets[row + 1] as number) * dim));
-    return { sum, plain: maxSimilarity({ distance: DISTANCES[metric] }, query, stored, dim) };
+    return { sum, plain: maxSimilarity(DISTANCES[metric], query, stored, dim) };
   });
   return { sums: [...sums], expected };
 }
@@ -82,20 +82,7 @@ test('MaxSim stops at the time limit', () => {
   assert.throws(() => segment.kernels.maxSim(segment.slot, matrix, at, 1, new Float32Array(4)), KernelExpired);
 });
 
-test('similarity is higher for nearer values of every kind', () => {
-  const dense = (...values: number[]) => ({ kind: 'dense' as const, values: Float32Array.from(values) });
-  const multi = (dim: number, ...values: number[]) => ({ kind: 'multi' as const, dim, values: Float32Array.from(values) });
-  const sparse = (indices: number[], values: number[]) => ({
-    kind: 'sparse' as const,
-    indices: Uint32Array.from(indices),
-    values: Float32Array.from(values),
-  });
-  assert.equal(similarity({ distance: 'Dot' }, dense(1, 2), dense(3, 4)), 11);
-  assert.equal(similarity({ distance: 'Euclid' }, dense(1, 2), dense(4, 6)), -25);
-  assert.equal(similarity({ distance: 'Manhattan' }, dense(1, 2), dense(4, 6)), -7);
-  assert.equal(similarity({ distance: 'Cosine' }, dense(2, 0), dense(3, 0)), 1);
-  assert.equal(similarity({ distance: 'Cosine' }, dense(0, 0), dense(3, 0)), 0);
-  assert.equal(similarity({ distance: 'Dot' }, multi(2, 1.25, 0, 0, 1), multi(2, 0, 3, 1, 1, -1, 0)), 4.25);
-  assert.equal(similarity({ distance: 'Dot' }, dense(1, 2), multi(2, 0, 3, 1, 1)), 6);
-  assert.equal(similarity(null, sparse([1, 5, 9], [1, 2, 3]), sparse([5, 9, 11], [2, -1, 4])), 1);
+test('cosine MaxSim divides lengths out, and is 0 for a vector without one', () => {
+  assert.equal(maxSimilarity('Cosine', Float32Array.of(2, 0), Float32Array.of(0, 5, 3, 0), 2), 1);
+  assert.equal(maxSimilarity('Cosine', Float32Array.of(0, 0), Float32Array.of(3, 0), 2), 0);
 });

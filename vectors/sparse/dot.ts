@@ -42,18 +42,6 @@ export function inverseFrequency(all: number, points: number): number {
   return Math.log(1 + (Math.max(all, points) - points + 0.5) / (points + 0.5));
 }
 
-/** Dot product of two vectors, as a single float. */
-export function sparseDot(a: SparseVector, b: SparseVector): number {
-  let sum = 0;
-  let at = 0;
-  for (let i = 0; i < a.indices.length; i++) {
-    const index = a.indices[i] as number;
-    while (at < b.indices.length && (b.indices[at] as number) < index) at++;
-    if (at < b.indices.length && b.indices[at] === index) sum += (a.values[i] as number) * (b.values[at] as number);
-  }
-  return Math.fround(sum);
-}
-
 /**
  * Scores rows with one query. Products are summed in doubles in the order of the indices, everywhere: so a row has the
  * same score, to the bit, with an index and without.
