@@ -9,6 +9,7 @@ import {
   isSingleVector,
   type OptimizersConfig,
   type QuantizationConfig,
+  type SparseVectorParams,
   type VectorParams,
   type VectorsConfig,
   type WalConfig,
@@ -17,7 +18,7 @@ import type { JsonValue, Payload } from '../model/payload.js';
 import { defined, Fields, isObject, type JsonObject, wrongType } from './fields.js';
 import { decodeQuantization, decodeQuantizationChange } from './quantization.js';
 
-import { checkVectorName, decodeSparseVectors, decodeVectorShape } from './vector-params.js';
+import { checkVectorName, decodeSparseVectors, decodeVectorShape, namedSparseVectors } from './vector-params.js';
 
 /** What a new collection gets for the options its request leaves out; from the node's settings. */
 export interface CollectionDefaults {
@@ -44,8 +45,8 @@ export interface CollectionChange {
   readonly params?: Partial<Omit<CollectionParams, 'vectors'>>;
   /** By vector name; '' is the unnamed vector. */
   readonly vectors?: ReadonlyMap<string, VectorChange>;
-  /** Names of sparse vectors to change. */
-  readonly sparseVectors?: readonly string[];
+  /** By vector name. */
+  readonly sparseVectors?: ReadonlyMap<string, SparseVectorParams>;
   readonly quantization?: QuantizationConfig | 'Disabled';
   readonly strictMode?: StrictMode;
   /** Keys to set; null removes one. */
@@ -142,7 +143,7 @@ export function decodeUpdateCollection(body: JsonValue): CollectionChange {
   const vectors = fields.nested('vectors');
   if (vectors !== undefined) change.vectors = decodeVectorChanges(vectors);
   const sparse = fields.nested('sparse_vectors');
-  if (sparse !== undefined) change.sparseVectors = sparse.names();
+  if (sparse !== undefined) change.sparseVectors = new Map(namedSparseVectors(sparse));
   const strictMode = decodeStrictMode(fields.nested('strict_mode_config'));
   if (strictMode !== undefined) change.strictMode = strictMode;
   const metadata = decodeMetadata(fields);
@@ -157,12 +158,15 @@ export function decodeUpdateCollection(body: JsonValue): CollectionChange {
  * Errors: wrongInput for a vector that isn't there.
  */
 export function applyCollectionChange(config: CollectionConfig, change: CollectionChange): CollectionConfig {
-  const params = { ...config.params, ...change.params, vectors: changeVectors(config.params.vectors, change.vectors) };
+  const params = {
+    ...config.params,
+    ...change.params,
+    vectors: changeVectors(config.params.vectors, change.vectors),
+    ...defined({ sparse_vectors: changeSparseVectors(config.params.sparse_vectors, change.sparseVectors) }),
+  };
   const hnsw = { ...config.hnsw_config, ...change.hnsw };
   const optimizers = { ...config.optimizer_config, ...change.optimizers };
   const strictMode = mergeStrictMode(config.strict_mode_config as StrictMode | undefined, change.strictMode);
-  const unknownSparse = change.sparseVectors?.[0];
-  if (unknownSparse !== undefined) throw unknownVector(unknownSparse);
   const metadata = mergeMetadata(config.metadata, change.metadata);
   return {
     ...config,
@@ -248,6 +252,20 @@ function changeVector(params: VectorParams, change: VectorChange): VectorParams 
   else if (change.quantization !== undefined) changed.quantization_config = change.quantization;
   if (change.onDisk !== undefined) changed.on_disk = change.onDisk;
   return changed;
+}
+
+function changeSparseVectors(
+  vectors: CollectionParams['sparse_vectors'],
+  changes: CollectionChange['sparseVectors'],
+): CollectionParams['sparse_vectors'] {
+  const changed = new Map(Object.entries(vectors ?? {}));
+  for (const [name, change] of changes ?? []) {
+    const params = changed.get(name);
+    if (params === undefined) throw unknownVector(name);
+    const index = change.index === undefined ? params.index : { ...params.index, ...change.index };
+    changed.set(name, { ...params, ...change, ...defined({ index }) });
+  }
+  return vectors === undefined ? undefined : Object.fromEntries(changed);
 }
 
 // ------------------------------------------------------------------ parts

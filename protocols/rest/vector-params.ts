@@ -49,16 +49,23 @@ function comparatorOf(fields: Fields): 'max_sim' {
 export function decodeSparseVectors(fields: Fields | undefined, vectors: VectorsConfig): CollectionParams['sparse_vectors'] {
   if (fields === undefined) return undefined;
   const dense = vectorsByName(vectors);
-  const named = fields.names().map((name): [string, SparseVectorParams] => {
-    const params = fields.nested(name);
-    if (params === undefined) throw wrongType(fields.pathOf(name), null, 'sparse vector parameters');
+  const named = namedSparseVectors(fields);
+  for (const [name] of named) {
     checkVectorName(name, 'sparse');
     if (dense.has(name)) {
       throw new TroupeError('wrongInput', `Dense and sparse vector names must be unique - duplicate found with '${name}'`);
     }
+  }
+  return named.length === 0 ? undefined : Object.fromEntries(named);
+}
+
+/** Sparse vector parameters by name, as far as they are given. */
+export function namedSparseVectors(fields: Fields): [string, SparseVectorParams][] {
+  return fields.names().map((name) => {
+    const params = fields.nested(name);
+    if (params === undefined) throw wrongType(fields.pathOf(name), null, 'sparse vector parameters');
     return [name, decodeSparseVector(params)];
   });
-  return named.length === 0 ? undefined : Object.fromEntries(named);
 }
 
 function decodeSparseVector(fields: Fields): SparseVectorParams {

@@ -229,6 +229,14 @@ test('the unnamed vector is changed by the empty name, and only where it is', ()
   );
 });
 
+test('a sparse vector is changed part by part', () => {
+  const before = create({ vectors: VECTORS, sparse_vectors: { words: { index: { on_disk: false } }, other: {} } });
+  const once = patch(before, { sparse_vectors: { words: { index: { full_scan_threshold: 7 } } } });
+  assert.deepEqual(once.params.sparse_vectors, { words: { index: { on_disk: false, full_scan_threshold: 7 } }, other: {} });
+  const twice = patch(once, { sparse_vectors: { words: { modifier: 'idf' } } });
+  assert.deepEqual(twice.params.sparse_vectors?.words, { index: { on_disk: false, full_scan_threshold: 7 }, modifier: 'idf' });
+});
+
 test('a change is checked like a creation', () => {
   const config = create({ vectors: VECTORS });
   const cases: [unknown, string][] = [
