@@ -2,7 +2,7 @@
 
 import { encodeCodes, quantileCodes } from '../../vectors/quantize.js';
 import { LevelCoder, type LevelSpec, trainLevels } from '../../vectors/quantizers/levels.js';
-import { ProductCoder, TRAINING_ROWS } from '../../vectors/quantizers/product.js';
+import { ProductCoder, trainingRows } from '../../vectors/quantizers/product.js';
 import { codeTable } from '../segment/code-matrix.js';
 import type { CodesLayout, VectorLayout } from '../segment/layout.js';
 import type { Draft } from './build-vectors.js';
@@ -11,8 +11,9 @@ import { readFloatRange, readFloats, spreadRows } from './matrix.js';
 
 /** Rows whose means, deviations and quantiles stand for those of all. */
 const SAMPLE_ROWS = 4096;
-/** Rows coded between two looks at whether the build goes on. */
-const BATCH_ROWS = 2048;
+const SAMPLE_COMPONENTS = 1 << 24;
+/** Components coded between two looks at whether the build goes on. */
+const BATCH_COMPONENTS = 1 << 20;
 
 /** Writes the codes; the layout with their scale and origin. present: rows with the vector. */
 export async function quantizeVector(
@@ -40,7 +41,7 @@ async function quantizeScalar(
 ): Promise<VectorLayout> {
   const setting = vector.quantization;
   const quantile = setting !== null && 'scalar' in setting ? (setting.scalar.quantile ?? null) : null;
-  const codes = { ...room, ...quantileCodes(readFloats(draft.memory, vector, spreadRows(present, SAMPLE_ROWS)), quantile) };
+  const codes = { ...room, ...quantileCodes(readFloats(draft.memory, vector, spreadRows(present, sampleRows(vector.dim))), quantile) };
   const out = new Uint8Array(draft.memory.buffer);
   let exact = true;
   await eachBatch(draft, vector, control, (values, row) => {
@@ -58,7 +59,7 @@ async function quantizeProduct(
   control: BuildControl,
 ): Promise<void> {
   const coder = new ProductCoder(partDim, vector.dim, codeTable(draft.memory, codes));
-  await coder.train(readFloats(draft.memory, vector, spreadRows(present, TRAINING_ROWS)), () => control.checkpoint());
+  await coder.train(readFloats(draft.memory, vector, spreadRows(present, trainingRows(vector.dim))), () => control.checkpoint());
   const out = new Uint8Array(draft.memory.buffer);
   await eachBatch(draft, vector, control, (values, row) => coder.encode(values, out, codes.offset + row * codes.stride, codes.stride));
 }
@@ -73,7 +74,7 @@ async function quantizeLevels(
 ): Promise<void> {
   const { dim, metric } = vector;
   const table = codeTable(draft.memory, codes);
-  trainLevels(spec, metric, readFloats(draft.memory, vector, spreadRows(present, SAMPLE_ROWS)), dim, table);
+  trainLevels(spec, metric, readFloats(draft.memory, vector, spreadRows(present, sampleRows(vector.dim))), dim, table);
   const coder = new LevelCoder(spec, metric, dim, table);
   const out = new Uint8Array(draft.memory.buffer);
   await eachBatch(draft, vector, control, (values, first) => {
@@ -88,9 +89,14 @@ async function eachBatch(
   control: BuildControl,
   encode: (values: Float32Array, row: number) => void,
 ): Promise<void> {
-  for (let row = 0; row < draft.rows; row += BATCH_ROWS) {
-    encode(readFloatRange(draft.memory, vector, row, Math.min(BATCH_ROWS, draft.rows - row)), row);
+  const batch = Math.ceil(BATCH_COMPONENTS / vector.dim);
+  for (let row = 0; row < draft.rows; row += batch) {
+    encode(readFloatRange(draft.memory, vector, row, Math.min(batch, draft.rows - row)), row);
     control.progress('quantizing', row, draft.rows);
     await control.checkpoint();
   }
+}
+
+function sampleRows(dim: number): number {
+  return Math.min(SAMPLE_ROWS, Math.ceil(SAMPLE_COMPONENTS / dim));
 }

@@ -8,18 +8,26 @@
 import { type CentroidKernels, centroidKernels } from '../kernels.js';
 import { CENTROIDS, partsOf } from './spec.js';
 
-/** Rows of a sample that centroids are found from: some 20 for each. */
-export const TRAINING_ROWS = 5120;
+/** Rows of a sample that centroids are found from: some 20 for each, fewer of very long vectors. */
+const TRAINING_ROWS = 5120;
+const TRAINING_COMPONENTS = 1 << 24;
 /** Lloyd's iterations; further ones change little. */
 const ITERATIONS = 8;
 /** Rows coded at a time. */
 const BATCH_ROWS = 2048;
+
+/** Rows of `dim` components that `train` takes at most. */
+export function trainingRows(dim: number): number {
+  return Math.max(CENTROIDS, Math.min(TRAINING_ROWS, Math.floor(TRAINING_COMPONENTS / dim)));
+}
 
 /** Finds centroids and codes rows with them. */
 export class ProductCoder {
   private readonly parts: number;
   private readonly kernels: CentroidKernels;
   private readonly padded: number;
+  /** Rows there is room for. */
+  private readonly capacity: number;
 
   /** codebook: Float32Array [parts, partDim, 256]; stays in use. */
   constructor(
@@ -29,12 +37,13 @@ export class ProductCoder {
   ) {
     this.parts = partsOf({ partDim }, dim);
     this.padded = this.parts * partDim;
-    this.kernels = centroidKernels(Math.max(BATCH_ROWS, TRAINING_ROWS), this.padded, partDim);
+    this.capacity = trainingRows(dim);
+    this.kernels = centroidKernels(this.capacity, this.padded, partDim);
   }
 
   /**
    * Fills the codebook: k-means for each part.
-   * sample: Float32Array [n, dim], n <= TRAINING_ROWS. progress: called between parts; may throw.
+   * sample: Float32Array [n, dim], n <= trainingRows(dim). progress: called between parts; may throw.
    */
   async train(sample: Float32Array, progress: () => Promise<void>): Promise<void> {
     const rows = sample.length / this.dim;
@@ -53,8 +62,9 @@ export class ProductCoder {
   /** Writes the codes of rows to `out` from byte `offset`, `stride` bytes apart. values: Float32Array [n, dim], any n. */
   encode(values: Float32Array, out: Uint8Array, offset: number, stride: number): void {
     const rows = values.length / this.dim;
-    for (let from = 0; from < rows; from += BATCH_ROWS) {
-      const count = Math.min(BATCH_ROWS, rows - from);
+    const batch = Math.min(BATCH_ROWS, this.capacity);
+    for (let from = 0; from < rows; from += batch) {
+      const count = Math.min(batch, rows - from);
       this.load(values.subarray(from * this.dim, (from + count) * this.dim), count);
       for (let part = 0; part < this.parts; part++) {
         const size = this.partDim * CENTROIDS;
