@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, test } from 'node:test';
+import { SegmentRows } from '../../../storage/replica/segment-rows.js';
 import { loadSealed } from '../../../storage/segment/sealed.js';
 import { readSparseIndex, sparseFile } from '../../../storage/segment/sparse-file.js';
 import { CollectionFixture, configOf, type TestPoint } from '../engine/collection-fixture.js';
@@ -58,4 +59,13 @@ test('a damaged, missing or foreign inverted index is survived and listed, so th
     fs.writeFileSync(file, bytes);
   }
   assert.throws(() => readSparseIndex(folder, handle.id + 1, 1, 'a'), /belongs to another vector/);
+});
+
+test('a sparse vector that the collection has lost takes its inverted index with it', () => {
+  const segment = new SegmentRows(handle, handle.rows);
+  segment.dropVectors(['a', 'd']);
+  assert.deepEqual(
+    segment.handle.sparseIndexes.map(({ name }) => name),
+    ['b'],
+  );
 });
