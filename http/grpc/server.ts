@@ -131,9 +131,9 @@ class Door {
         };
       case 'node':
         return async (bytes) => {
-          const { path, timeoutSeconds } = routing.read(bytes);
+          const { path, wait, timeoutSeconds } = routing.read(bytes);
           if (path.collection_name !== undefined) checkCollectionName(path.collection_name);
-          const query = timeoutSeconds === undefined ? {} : { timeout: String(timeoutSeconds) };
+          const query = { ...(wait ? { wait: 'true' } : {}), ...(timeoutSeconds === undefined ? {} : { timeout: String(timeoutSeconds) }) };
           const body = Buffer.from(stringifyJson(decodeMessage(method.request, bytes).value));
           const answer = await NODE_HANDLERS[operation.run](this.services, { path, query, body });
           if (answer.kind === 'text' || answer.kind === 'page') throw new Error(`${operation.name} answers with a text`);

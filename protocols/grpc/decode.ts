@@ -21,9 +21,16 @@ const DEPTH_MAX = 256;
 /** Deepest nesting of JSON values: stored payloads are read again by a parser that ends at 512. */
 const VALUE_DEPTH_MAX = 500;
 
-/** The REST-shaped value of a message's bytes. forms: what stands in the place of messages; those without one come as they are. */
-export function decodeMessage(type: MessageType, bytes: Uint8Array, forms: RestForms = REST_FORMS): RequestValue {
-  const decoder = new MessageDecoder(bytes, forms);
+export interface DecodeOptions {
+  /** What stands in the place of messages; those without one come as they are. */
+  readonly forms?: RestForms;
+  /** Where the floats are put, as long as they fit; they are the caller's until it decodes with this room again. */
+  readonly room?: Float32Array;
+}
+
+/** The REST-shaped value of a message's bytes. */
+export function decodeMessage(type: MessageType, bytes: Uint8Array, options: DecodeOptions = {}): RequestValue {
+  const decoder = new MessageDecoder(bytes, options.forms ?? REST_FORMS, options.room ?? null);
   const value = decoder.message(type, 0) ?? null;
   return { value, vectors: decoder.vectors };
 }
@@ -32,8 +39,6 @@ class MessageDecoder {
   /** Lists of floats in the order they came. */
   readonly vectors: Float32Array[] = [];
   private readonly reader: WireReader;
-  /** Room for the floats of the whole message: one allocation instead of one for each vector. */
-  private floats: Float32Array | null = null;
   private floatsUsed = 0;
   /** Room of the lists that came in parts, by index. */
   private readonly partial = new Map<number, Float32Array>();
@@ -41,6 +46,8 @@ class MessageDecoder {
   constructor(
     bytes: Uint8Array,
     private readonly forms: RestForms,
+    /** Room for the floats of the whole message: one allocation instead of one for each vector. */
+    private floats: Float32Array | null,
   ) {
     this.reader = new WireReader(bytes);
   }
@@ -130,7 +137,10 @@ class MessageDecoder {
   }
 
   private room(count: number): Float32Array {
-    if (this.floats === null) this.floats = new Float32Array(this.reader.bytes.length >>> 2);
+    if (this.floats === null || this.floats.length < this.floatsUsed + count) {
+      this.floats = new Float32Array(this.reader.bytes.length >>> 2);
+      this.floatsUsed = 0;
+    }
     const from = this.floatsUsed;
     this.floatsUsed = from + count;
     return this.floats.subarray(from, from + count);

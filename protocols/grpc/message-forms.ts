@@ -10,6 +10,7 @@ export const MESSAGE_FORMS: Readonly<Record<string, MessageForm>> = {
   GetCollectionInfoResponse: result,
   CollectionExistsResponse: result,
   CollectionOperationResponse: result,
+  PointsOperationResponse: result,
   UpdateCollectionClusterSetupResponse: result,
   CreateShardKeyResponse: result,
   DeleteShardKeyResponse: result,

@@ -124,8 +124,9 @@ export class ColumnBuilder {
   }
 }
 
-/** Points a column has room for at first. */
+/** Points a column has room for at first, or more where their values are few. */
 const FIRST_POINTS = 64;
+const FIRST_VALUES = 1 << 18;
 
 /** The vectors of one name. Few points of a long list may have it, so all lists grow with what they hold. */
 class Column {
@@ -141,7 +142,7 @@ class Column {
     points: number,
   ) {
     this.dim = named.kind === 'sparse' ? 0 : named.dim;
-    const first = Math.min(points, FIRST_POINTS);
+    const first = Math.min(points, Math.max(FIRST_POINTS, Math.floor(FIRST_VALUES / Math.max(1, this.dim))));
     this.points = new Growing(new Uint32Array(first), points);
     this.counts = new Growing(new Uint32Array(named.kind === 'dense' ? 0 : first), points);
     this.indices = new Growing(new Uint32Array(0));

@@ -157,6 +157,19 @@ test('the gRPC door', async (context) => {
     );
   });
 
+  await context.test('gives a living collection vectors, and takes them away', async () => {
+    const named = { collection_name: 'c', vector_name: 'late', wait: true };
+    const made = await call('Points/CreateVectorName', { ...named, dense_config: { size: 3, distance: 'Cosine' } });
+    assert.equal((made.result as { status: string }).status, 'Completed');
+    const vectorNames = async () => {
+      const { config } = await rest.result<{ config: { params: { vectors: object } } }>('GET', '/collections/c');
+      return Object.keys(config.params.vectors);
+    };
+    assert.deepEqual(await vectorNames(), ['d', 'late']);
+    await call('Points/DeleteVectorName', named);
+    assert.deepEqual(await vectorNames(), ['d']);
+  });
+
   await context.test('carries out batches of operations with one result for each', async () => {
     const operations = [
       { set_payload: { payload: { y: { double_value: 1.5 } }, points_selector: ids(1, 2) } },

@@ -27,7 +27,7 @@ test('messages decode to what protobufjs reads from the same bytes', () => {
     const bytes = encode(method, message);
     const type = root.lookupType(`qdrant.${method.request.name}`);
     const expected = expectedOf(type, type.decode(bytes));
-    const { value, vectors } = decodeMessage(method.request, bytes, {});
+    const { value, vectors } = decodeMessage(method.request, bytes, { forms: {} });
     assert.deepEqual(withVectors(value, vectors as readonly Float32Array[], type), expected);
   });
   fc.assert(property, seeded(1500));
