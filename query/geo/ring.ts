@@ -20,32 +20,35 @@ export interface Ring {
   /** Corners one after the other, f64 [corners, 2] (lon, lat); the last one is the first again. Longitudes go on beyond ±180. */
   readonly corners: Float64Array;
   readonly box: GeoBox;
+  /** Latitude of the pole that the ring goes round; null for none. */
+  readonly pole: number | null;
 }
 
 export type Side = 'inside' | 'edge' | 'outside';
 
 /** A closed ring (first point = last point, four or more) ready for tests. */
 export function ringOf(points: readonly GeoPoint[]): Ring {
-  const unrolled: number[] = [];
-  let lon = (points[0] as GeoPoint).lon;
-  let before = lon;
-  for (const point of points) {
-    lon += eastward(point.lon - before);
-    before = point.lon;
-    unrolled.push(lon, point.lat);
-  }
-  const first = unrolled[0] as number;
-  if (Math.abs(lon - first) > 180) {
-    const pole = points.reduce((sum, point) => sum + point.lat, 0) < 0 ? -90 : 90;
-    unrolled.push(lon, pole, first, pole, first, unrolled[1] as number);
-  }
-  const corners = Float64Array.from(unrolled);
-  return { corners, box: boxOf(corners) };
+  const corners = new Float64Array(points.length * 2);
+  let turn = 0;
+  let before = snapped((points[0] as GeoPoint).lon);
+  points.forEach((point, at) => {
+    const lon = snapped(point.lon);
+    turn += turnAfter(lon - before);
+    before = lon;
+    corners.set([lon + turn, point.lat], at * 2);
+  });
+  const box = boxOf(corners);
+  if (turn === 0) return { corners, box, pole: null };
+  const pole = points.reduce((sum, point) => sum + point.lat, 0) < 0 ? -90 : 90;
+  const cap = { west: -180, east: 180, south: pole < 0 ? -90 : box.south, north: pole < 0 ? box.north : 90 };
+  return { corners, box: cap, pole };
 }
 
-/** Where a point lies, lon in -180..180; it counts in each of its turns round the earth. */
-export function sideOf(ring: Ring, lon: number, lat: number): Side {
+/** Where a point lies, longitude in -180..180; it counts in each of its turns round the earth. */
+export function sideOf(ring: Ring, longitude: number, lat: number): Side {
+  const lon = snapped(longitude);
   const { box } = ring;
+  if (ring.pole !== null) return polarSide(ring.corners, ring.pole, lon, lat);
   if (!(lat >= box.south && lat <= box.north)) return 'outside';
   let side: Side = 'outside';
   for (let turn = lon + 360 * Math.ceil((box.west - lon) / 360); turn <= box.east; turn += 360) {
@@ -72,13 +75,38 @@ function planarSide(corners: Float64Array, lon: number, lat: number): Side {
   return inside ? 'inside' : 'outside';
 }
 
+/** By the parity of the edges between the point and the other pole, which is outside. */
+function polarSide(corners: Float64Array, pole: number, lon: number, lat: number): Side {
+  let inside = false;
+  for (let at = 0; at + 3 < corners.length; at += 2) {
+    const fromLon = corners[at] as number;
+    const fromLat = corners[at + 1] as number;
+    const toLon = corners[at + 2] as number;
+    const toLat = corners[at + 3] as number;
+    const west = Math.min(fromLon, toLon);
+    for (let turn = lon + 360 * Math.ceil((west - lon) / 360); turn <= Math.max(fromLon, toLon); turn += 360) {
+      const left = (toLon - fromLon) * (lat - fromLat) - (toLat - fromLat) * (turn - fromLon);
+      if (left === 0 && between(lat, fromLat, toLat)) return 'edge';
+      const isNorthOfEdge = left > 0 === toLon > fromLon;
+      if (fromLon > turn !== toLon > turn && isNorthOfEdge === pole > 0) inside = !inside;
+    }
+  }
+  return inside ? 'inside' : 'outside';
+}
+
 function between(value: number, a: number, b: number): boolean {
   return a <= b ? value >= a && value <= b : value >= b && value <= a;
 }
 
-function eastward(degrees: number): number {
-  if (degrees > 180 && degrees < 360) return degrees - 360;
-  return degrees < -180 && degrees > -360 ? degrees + 360 : degrees;
+/** Degrees to add to all longitudes behind an edge of so many, so that the edge goes the short way. */
+function turnAfter(degrees: number): number {
+  if (degrees > 180 && degrees < 360) return -360;
+  return degrees < -180 && degrees > -360 ? 360 : 0;
+}
+
+/** A longitude to 2^-43 degrees, 1e-8 m: so that whole turns can be added to it without rounding. */
+function snapped(lon: number): number {
+  return lon + 1024 - 1024;
 }
 
 function boxOf(corners: Float64Array): GeoBox {

@@ -7,7 +7,7 @@ import type { BuildJob, BuildResult } from '../engine/messages.js';
 import type { FieldIndexHandle, SegmentHandle } from '../segment/handle.js';
 import { buildFieldIndex } from '../segment/index/build.js';
 import { closeSegmentFiles, readPayloadText } from '../segment/payload-file.js';
-import { writeFieldIndex } from '../segment/sealed.js';
+import { fieldIndexHandle, writeFieldIndex } from '../segment/sealed.js';
 import type { BuildControl } from './control.js';
 
 /** Payload texts up to this size are parsed once for all fields; larger ones again for each field, to keep memory low. */
@@ -26,8 +26,9 @@ export async function buildFieldIndexes(
     control.progress(`indexing ${field}`, indexes.length, fields.size);
     const buffer = buildFieldIndex(schema, segment.rows, payloadOf, field);
     const index: FieldIndexHandle = { ...schema, field, buffer };
-    writeFieldIndex(segment.folder as string, segment.id, index);
-    indexes.push(index);
+    const folder = segment.folder as string;
+    writeFieldIndex(folder, segment.id, index);
+    indexes.push(fieldIndexHandle(folder, index));
   }
   return indexes;
 }

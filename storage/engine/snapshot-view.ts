@@ -21,7 +21,7 @@ import { openReplicaView, type ReplicaView } from '../replica/reader-view.js';
 import { codeMatrix } from '../segment/code-matrix.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
 import { findRow, idColumns, lowerBound, rowAtPosition } from '../segment/ids.js';
-import { openFieldIndex } from '../segment/index/open.js';
+import { openIndexOf } from '../segment/index/open.js';
 import { residentOffset, type VectorLayout } from '../segment/layout.js';
 import { closeSegmentFiles, readPayloadText } from '../segment/payload-file.js';
 import { itemOffsets } from '../segment/ragged.js';
@@ -211,7 +211,7 @@ export class SegmentReader {
     if (known !== undefined) return known;
     const handle = this.handle.fieldIndexes.find((index) => index.field === field);
     if (handle === undefined) return undefined;
-    const index = openFieldIndex(handle, field, handle.buffer, this.handle.rows);
+    const index = openIndexOf(this.handle, handle);
     this.indexes.set(field, index);
     return index;
   }
@@ -251,7 +251,7 @@ export class SegmentReader {
       this.postings.delete(name);
     }
     const fields = (of: SegmentHandle): string =>
-      of.fieldIndexes.map((index) => `${index.field} ${index.type} ${JSON.stringify(index.params)}`).join('\n');
+      of.fieldIndexes.map((index) => `${index.field} ${index.type} ${JSON.stringify(index.params)} ${index.file?.inode}`).join('\n');
     const sameFields = fields(handle) === fields(this.current);
     if (sameFields && lost.length === 0) return;
     if (!sameFields) this.indexes.clear();

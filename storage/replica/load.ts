@@ -8,7 +8,7 @@ import { forEachBit } from '../../query/filter/bits.js';
 import type { AppendFolder } from '../append-file.js';
 import type { ReplicaSpec } from '../engine/messages.js';
 import { afterPrefix, type Environment } from '../lmdb.js';
-import { openFieldIndex } from '../segment/index/open.js';
+import { openIndexOf } from '../segment/index/open.js';
 import { vectorPlans } from '../segment/plans.js';
 import { staysOnDisk } from '../segment/residence.js';
 import { loadSealed, segmentFolder } from '../segment/sealed.js';
@@ -190,10 +190,10 @@ function loadFieldIndex(
 /** Counts the live rows with a value in each index that the segment has. */
 export function trackSealedFields(segment: SegmentRows, fields: readonly ManifestField[]): void {
   for (const handle of segment.handle.fieldIndexes) {
-    const { field, buffer } = handle;
+    const { field } = handle;
     if (segment.indexed.has(field) || !fields.some((known) => known.name === field)) continue;
     segment.trackField(field);
-    forEachBit(openFieldIndex(handle, field, buffer, segment.rows).indexedRows(), (row) => segment.setIndexed(field, row, true));
+    forEachBit(openIndexOf(segment.handle, handle).indexedRows(), (row) => segment.setIndexed(field, row, true));
   }
 }
 

@@ -19,7 +19,7 @@ import type { AppendFolder } from '../append-file.js';
 import { afterPrefix, type Environment } from '../lmdb.js';
 import type { SegmentSet } from '../segment/handle.js';
 import { findRow } from '../segment/ids.js';
-import { openFieldIndex } from '../segment/index/open.js';
+import { openIndexOf } from '../segment/index/open.js';
 import type { VectorPlan } from '../segment/layout.js';
 import { readPayloadText } from '../segment/payload-file.js';
 import { appendableFieldIndex, fieldPrefix, IndexWriter } from './appendable-index.js';
@@ -392,7 +392,7 @@ export class Transaction {
     if (field === undefined) return undefined;
     if (segment.isAppendable) return appendableFieldIndex(this.environment, segment.id, field.number, field.schema, segment.rows);
     const sealed = segment.handle.fieldIndexes.find((index) => index.field === key && sameSchema(index, field.schema));
-    return sealed && openFieldIndex(sealed, sealed.field, sealed.buffer, segment.rows);
+    return sealed && openIndexOf(segment.handle, sealed);
   }
 }
 

@@ -6,7 +6,10 @@ import type { SegmentLayout } from './layout.js';
 /** A sealed segment's index of one payload field; its bytes are the file's (see `index/`). */
 export interface FieldIndexHandle extends FieldSchema {
   readonly field: string;
+  /** All bytes, or just the resident ones (`index/layout.ts`) where `file` says where the others are. */
   readonly buffer: SharedArrayBuffer;
+  /** `on_disk` indexes. start: place of the index's first byte. inode: an index file may be replaced under its name. */
+  readonly file?: { readonly name: string; readonly start: number; readonly inode: number };
 }
 
 /** A sealed segment's inverted index of one sparse vector; its bytes are the file's (see `vectors/sparse/index.ts`). */

@@ -26,6 +26,7 @@ import { checksum64, initChecksum } from '../checksum.js';
 import type { BuildReport } from '../engine/messages.js';
 import { DamagedFile, publishByRename, readSegmentFile, type SegmentFileReader, syncFolder, writeSegmentFile } from './file.js';
 import type { FieldIndexHandle, SegmentHandle, SparseIndexHandle } from './handle.js';
+import { residentBytes } from './index/layout.js';
 import {
   LIVE,
   type OriginalsFile,
@@ -330,8 +331,25 @@ function readFieldIndex(file: string, description: SegmentDescription, field: st
     checkOwner(reader, description);
     const { type, params } = indexSchema(schema);
     if (reader.facts.field !== field || reader.facts.type !== type || reader.facts.params !== params) return null;
-    return { ...schema, field, buffer: reader.readShared('index') };
+    const buffer = reader.readShared('index');
+    return schema.params?.on_disk === true ? residentPart(file, { ...schema, field, buffer }) : { ...schema, field, buffer };
   });
+}
+
+/**
+ * The handle of an index that is in its file under `folder`, with all bytes in memory or, where the schema says `on_disk`, just the
+ * resident ones.
+ */
+export function fieldIndexHandle(folder: string, index: FieldIndexHandle): FieldIndexHandle {
+  return index.params?.on_disk === true ? residentPart(path.join(folder, fieldIndexFile(index.field)), index) : index;
+}
+
+function residentPart(file: string, index: FieldIndexHandle): FieldIndexHandle {
+  const start = readSegmentFile(file, 'index', (reader) => reader.section('index').offset);
+  const resident = residentBytes(index.buffer);
+  const buffer = new SharedArrayBuffer(resident);
+  new Uint8Array(buffer).set(new Uint8Array(index.buffer, 0, resident));
+  return { ...index, buffer, file: { name: path.basename(file), start, inode: fs.statSync(file).ino } };
 }
 
 /** A schema as index files hold it; the parameters as text, so that equal ones compare equal. */

@@ -1,13 +1,13 @@
 /**
- * Originals that are not in memory, read from their file by position. The whole file was verified when the segment was
- * loaded, so rows carry no checksums of their own; a file that ends early since then is reported by its name.
+ * What of a sealed segment is not in memory, originals and field indexes, read from its files by position. The whole file was
+ * verified when the segment was loaded, so parts carry no checksums of their own; a file that ends early since then is reported by its name.
  */
 
 import fs from 'node:fs';
 import path from 'node:path';
-import { openPlainFile, readFully } from './file.js';
+import { DamagedFile, openPlainFile, readFully } from './file.js';
 import type { SegmentHandle } from './handle.js';
-import type { OriginalsFile, VectorLayout } from './layout.js';
+import type { VectorLayout } from './layout.js';
 
 /** The file of the `n`th vector of a segment. */
 export function vectorFile(n: number): string {
@@ -21,11 +21,19 @@ export function vectorFile(n: number): string {
 export function readRows(handle: SegmentHandle, vector: VectorLayout, row: number, target: Uint8Array): void {
   const { file, stride } = vector;
   if (file === null) throw new Error(`the originals of '${vector.name}' are in memory`);
-  const open = openFile(handle, file);
-  readFully(open.descriptor, target, file.start + row * stride, open.path);
+  readPart(handle, file.name, null, file.start + row * stride, target);
 }
 
-/** Closes the vector files that this thread has open of the segment. */
+/**
+ * Fills `target` with the bytes of a file from `position` on. inode: of the file that is meant, where another one may take its
+ * place under its name. Errors: `storage`, with the file's path.
+ */
+export function readPart(handle: SegmentHandle, name: string, inode: number | null, position: number, target: Uint8Array): void {
+  const open = openFile(handle, name, inode);
+  readFully(open.descriptor, target, position, open.path);
+}
+
+/** Closes the files of vectors and field indexes that this thread has open of the segment. */
 export function closeVectorFiles(handle: SegmentHandle): void {
   for (const { descriptor } of openFiles.get(handle.memory)?.values() ?? []) fs.closeSync(descriptor);
   openFiles.delete(handle.memory);
@@ -36,19 +44,24 @@ interface OpenFile {
   readonly descriptor: number;
 }
 
-/** What this thread has open, by file name within the segment; a segment is known by its memory, as handles of it come and go. */
+/** What this thread has open, by file name (and inode) within the segment; a segment is known by its memory, as handles of it come and go. */
 const openFiles = new WeakMap<WebAssembly.Memory, Map<string, OpenFile>>();
 
-function openFile({ folder, memory }: SegmentHandle, { name }: OriginalsFile): OpenFile {
+function openFile({ folder, memory }: SegmentHandle, name: string, inode: number | null): OpenFile {
   let files = openFiles.get(memory);
   if (files === undefined) {
     files = new Map();
     openFiles.set(memory, files);
   }
-  const known = files.get(name);
+  const key = inode === null ? name : `${name} ${inode}`;
+  const known = files.get(key);
   if (known !== undefined) return known;
   const file = path.join(folder as string, name);
   const opened = { path: file, descriptor: openPlainFile(file) };
-  files.set(name, opened);
+  if (inode !== null && fs.fstatSync(opened.descriptor).ino !== inode) {
+    fs.closeSync(opened.descriptor);
+    throw new DamagedFile(file, 'another file has taken its place');
+  }
+  files.set(key, opened);
   return opened;
 }

@@ -48,6 +48,14 @@ export interface IndexLayout {
   readonly bytes: number;
 }
 
+/** Bytes that are in memory whatever `on_disk` says: head and marks, the first ones. buffer: a whole index. */
+export function residentBytes(buffer: SharedArrayBuffer): number {
+  if (buffer.byteLength < HEAD_WORDS * 4) return buffer.byteLength;
+  const rows = new Uint32Array(buffer, 0, HEAD_WORDS)[3] as number;
+  // Where they end depends on the number of rows alone.
+  return Math.min(buffer.byteLength, indexLayout({ type: 'bool', rows, entries: 0, terms: 0, textBytes: 0 }).postings);
+}
+
 /** Offsets in bytes; parts that a type does not have are empty. */
 export function indexLayout(sizes: IndexSizes): IndexLayout {
   let at = HEAD_WORDS * 4;

@@ -22,7 +22,7 @@ test('a sealed index, an index of terms and no index file give the same rows onc
   fc.assert(
     fc.property(arbitrary.rows, arbitrary.filter, arbitrary.schemas, (rows, filter, schemas) => {
       const expected = oneByOne(filter, rows, schemas);
-      for (const kind of ['none', 'sealed', 'terms'] as IndexKind[])
+      for (const kind of ['none', 'sealed', 'onDisk', 'terms'] as IndexKind[])
         assert.deepEqual(evaluate(filter, sourceOf(rows, schemas, kind)), expected, kind);
     }),
     seeded(2500),
@@ -37,7 +37,7 @@ test('a cache changes no answer while a segment grows, also for a reader that is
     fc.array(fc.nat(70), { maxLength: 6 }),
   );
   fc.assert(
-    fc.property(growing, fc.constantFrom<IndexKind>('none', 'sealed', 'terms'), ([rows, filters, schemas, counts], kind) => {
+    fc.property(growing, fc.constantFrom<IndexKind>('none', 'sealed', 'onDisk', 'terms'), ([rows, filters, schemas, counts], kind) => {
       const cache = new FilterCache(1e6).scope('segment');
       for (const count of [...counts, rows.length]) {
         const first = rows.slice(0, count);
@@ -236,7 +236,7 @@ for (const [rows, schemas, condition, plain, indexed] of CASES) {
     const filter = wire({ must: [condition] });
     const fields = new Map(Object.entries(schemas));
     assert.deepEqual(evaluate(filter, sourceOf(rows)), plain);
-    for (const kind of ['none', 'sealed', 'terms'] as IndexKind[])
+    for (const kind of ['none', 'sealed', 'onDisk', 'terms'] as IndexKind[])
       assert.deepEqual(evaluate(filter, sourceOf(rows, fields, kind)), indexed ?? plain, kind);
   });
 }
@@ -244,7 +244,7 @@ for (const [rows, schemas, condition, plain, indexed] of CASES) {
 test('integers beyond 2^53 are told apart, with and without index', () => {
   const rows = rowsWith({ n: 9007199254740993n }, { n: 9007199254740994n }, { n: 2 ** 53 }, { n: [9007199254740995n] });
   for (const type of ['integer', 'float'] as const) {
-    for (const kind of ['none', 'sealed', 'terms'] as IndexKind[]) {
+    for (const kind of ['none', 'sealed', 'onDisk', 'terms'] as IndexKind[]) {
       const source = sourceOf(rows, new Map([['n', { type }]]), kind);
       assert.deepEqual(evaluate(wire({ must: [{ key: 'n', match: { value: 9007199254740993n } }] }), source), [0]);
       assert.deepEqual(evaluate(wire({ must: [{ key: 'n', range: { gt: 2 ** 53 } }] }), source), [0, 1, 3]);
@@ -259,7 +259,7 @@ test('a geo index changes no answer about places', () => {
     fc.property(arbitrary.rows, one, (rows, condition) => {
       const filter = { must: [condition], should: [], mustNot: [], minShould: null };
       const schemas = new Map<string, FieldSchema>([[condition.key, { type: 'geo' }]]);
-      for (const kind of ['none', 'sealed', 'terms'] as IndexKind[]) {
+      for (const kind of ['none', 'sealed', 'onDisk', 'terms'] as IndexKind[]) {
         const source = sourceOf(rows, schemas, kind);
         assert.deepEqual(evaluate(filter, source), naiveRows(filter, rows));
         assert.ok(kind === 'none' || source.read.length === 0);
@@ -291,7 +291,7 @@ test('a text index finds the words of a plain model', () => {
       });
       const filter = { must: [{ kind: 'match' as const, key: 't', match: { kind, text } }], should: [], mustNot: [], minShould: null };
       const schemas = new Map<string, FieldSchema>([['t', { type: 'text', params: { phrase_matching: hasPhrases } }]]);
-      for (const index of ['none', 'sealed', 'terms'] as IndexKind[])
+      for (const index of ['none', 'sealed', 'onDisk', 'terms'] as IndexKind[])
         assert.deepEqual(evaluate(filter, sourceOf(rows, schemas, index)), expected);
     }),
     seeded(1500),
@@ -303,5 +303,6 @@ test('words of a nested element are compared as the text index of the field comp
   const filter = wire({ must: [{ nested: { key: 'a', filter: { must: [{ key: 't', match: { text: 'fox the' } }] } } }] });
   const schemas = new Map<string, FieldSchema>([['a[].t', { type: 'text' }]]);
   assert.deepEqual(evaluate(filter, sourceOf(rows)), []);
-  for (const kind of ['none', 'sealed', 'terms'] as IndexKind[]) assert.deepEqual(evaluate(filter, sourceOf(rows, schemas, kind)), [0]);
+  for (const kind of ['none', 'sealed', 'onDisk', 'terms'] as IndexKind[])
+    assert.deepEqual(evaluate(filter, sourceOf(rows, schemas, kind)), [0]);
 });

@@ -1,5 +1,6 @@
 /** Segments for filter tests: rows in memory, with sealed indexes, with indexes of sorted terms, or with none. */
 
+import assert from 'node:assert/strict';
 import type { FieldSchema } from '../../../protocols/model/collection.js';
 import type { Filter } from '../../../protocols/model/filter.js';
 import type { Payload } from '../../../protocols/model/payload.js';
@@ -10,11 +11,14 @@ import { evaluateFilter } from '../../../query/filter/evaluate.js';
 import { matchesPayload } from '../../../query/filter/predicate.js';
 import type { FieldIndex, FilterSource } from '../../../query/filter/source.js';
 import { buildFieldIndex } from '../../../storage/segment/index/build.js';
+import { residentBytes } from '../../../storage/segment/index/layout.js';
 import { openFieldIndex } from '../../../storage/segment/index/open.js';
 import { encodeTerm, fieldTerms, matchTerms } from '../../../storage/segment/index/terms.js';
 import type { Row } from './arbitrary.js';
 
-export type IndexKind = 'none' | 'sealed' | 'terms';
+export type IndexKind = 'none' | 'sealed' | 'onDisk' | 'terms';
+
+const MAKERS = { sealed: sealedIndex, onDisk: onDiskIndex, terms: termIndex };
 
 export type Schemas = ReadonlyMap<string, FieldSchema>;
 
@@ -26,8 +30,7 @@ export interface TestSource extends FilterSource {
 export function sourceOf(rows: readonly Row[], schemas: Schemas = new Map(), kind: IndexKind = 'none'): TestSource {
   const read: number[] = [];
   const indexes = new Map<string, FieldIndex>();
-  if (kind !== 'none')
-    for (const [key, schema] of schemas) indexes.set(key, (kind === 'sealed' ? sealedIndex : termIndex)(rows, key, schema));
+  if (kind !== 'none') for (const [key, schema] of schemas) indexes.set(key, MAKERS[kind](rows, key, schema));
   return {
     read,
     rows: rows.length,
@@ -45,6 +48,18 @@ export function sourceOf(rows: readonly Row[], schemas: Schemas = new Map(), kin
 export function sealedIndex(rows: readonly Row[], key: string, schema: FieldSchema): FieldIndex {
   const payloads = (row: number): Payload => (rows[row] as Row).payload;
   return openFieldIndex(schema, key, buildFieldIndex(schema, rows.length, payloads, key), rows.length);
+}
+
+/** As a sealed one whose postings and terms are in its file. */
+export function onDiskIndex(rows: readonly Row[], key: string, schema: FieldSchema): FieldIndex {
+  const whole = buildFieldIndex(schema, rows.length, (row) => (rows[row] as Row).payload, key);
+  const resident = residentBytes(whole);
+  const buffer = new SharedArrayBuffer(resident);
+  new Uint8Array(buffer).set(new Uint8Array(whole, 0, resident));
+  return openFieldIndex(schema, key, buffer, rows.length, (position, target) => {
+    assert.ok(position >= resident && position + target.length <= whole.byteLength);
+    target.set(new Uint8Array(whole, position, target.length));
+  });
 }
 
 /** As the appendable segment's index: rows filed under the bytes of their terms. */

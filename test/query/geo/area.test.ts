@@ -88,13 +88,18 @@ test('boxes and polygons hold the places of the naive model', () => {
     lon: fc.integer({ min: -18, max: 18 }).map((n) => n * 10),
     lat: fc.integer({ min: -9, max: 9 }).map((n) => n * 10),
   });
+  // Exact in binary, so that no formula rounds a place over an edge.
+  const eighths = fc.record({
+    lon: fc.integer({ min: -1440, max: 1440 }).map((n) => n / 8),
+    lat: fc.integer({ min: -720, max: 720 }).map((n) => n / 8),
+  });
   const gridRing = fc.array(grid, { minLength: 3, maxLength: 6 }).map((points) => [...points, points[0] as GeoPoint]);
   const gridArea: fc.Arbitrary<GeoArea> = fc.oneof(
     fc.record({ kind: fc.constant('box' as const), topLeft: grid, bottomRight: grid }),
     fc.record({ kind: fc.constant('polygon' as const), exterior: gridRing, interiors: fc.array(gridRing, { maxLength: 1 }) }),
   );
   fc.assert(
-    fc.property(gridArea, fc.oneof(grid, place), (one, point) => {
+    fc.property(gridArea, fc.oneof(grid, eighths), (one, point) => {
       assert.equal(areaTest(one)(point.lon, point.lat), naiveInside(point, one));
     }),
     seeded(5000),
@@ -128,7 +133,9 @@ test('a polygon across the antimeridian goes the short way, its interiors too', 
 
 test('a ring round a pole holds the pole it is nearer to, and edges of 360 degrees go once round', () => {
   const antarctic = areaTest({ kind: 'polygon', exterior: ringOf([-120, -60], [0, -60], [120, -60]), interiors: [] });
-  assert.ok(antarctic(55, -80) && antarctic(-180, -61) && !antarctic(0, -59) && !antarctic(0, 80));
+  assert.ok(
+    antarctic(55, -80) && antarctic(-180, -61) && antarctic(-120, -70) && !antarctic(-120, -60) && !antarctic(0, -59) && !antarctic(0, 80),
+  );
   const world = areaTest({ kind: 'polygon', exterior: ringOf([-180, -90], [180, -90], [180, 90], [-180, 90]), interiors: [] });
   assert.ok(world(0, 0) && world(179, 89) && world(-100, -45));
 });

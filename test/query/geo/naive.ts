@@ -30,6 +30,7 @@ function direction({ lon, lat }: GeoPoint): [number, number, number] {
 
 function side(ring: readonly GeoPoint[], point: GeoPoint): 'inside' | 'edge' | 'outside' {
   const flat = unroll(ring);
+  if (Math.abs((flat.at(-1) as GeoPoint).lon - (flat[0] as GeoPoint).lon) > 180) return polarSide(flat, point);
   const sides = [-1080, -720, -360, 0, 360, 720, 1080].map((turn) => flatSide(flat, point.lon + turn, point.lat));
   if (sides.includes('inside')) return 'inside';
   return sides.includes('edge') ? 'edge' : 'outside';
@@ -37,15 +38,29 @@ function side(ring: readonly GeoPoint[], point: GeoPoint): 'inside' | 'edge' | '
 
 function unroll(ring: readonly GeoPoint[]): GeoPoint[] {
   let turn = 0;
-  const flat = ring.map((point, at) => {
+  return ring.map((point, at) => {
     const step = at === 0 ? 0 : point.lon - (ring[at - 1] as GeoPoint).lon;
     if (Math.abs(step) > 180 && Math.abs(step) < 360) turn -= Math.sign(step) * 360;
     return { lon: point.lon + turn, lat: point.lat };
   });
-  const [first, last] = [flat[0] as GeoPoint, flat.at(-1) as GeoPoint];
-  if (first.lon === last.lon) return flat;
-  const lat = ring.reduce((sum, point) => sum + point.lat, 0) < 0 ? -90 : 90;
-  return [...flat, { lon: last.lon, lat }, { lon: first.lon, lat }, first];
+}
+
+/** Latitudes at which the ring meets the point's meridian, between the point and the pole that is outside. */
+function polarSide(ring: readonly GeoPoint[], point: GeoPoint): 'inside' | 'edge' | 'outside' {
+  const south = ring.slice(0, -1).reduce((sum, { lat }) => sum + lat, (ring.at(-1) as GeoPoint).lat) < 0;
+  let crossings = 0;
+  for (let at = 1; at < ring.length; at++) {
+    const [a, b] = [ring[at - 1] as GeoPoint, ring[at] as GeoPoint];
+    for (const lon of [-1080, -720, -360, 0, 360, 720, 1080].map((turn) => point.lon + turn)) {
+      const isBetween = lon >= Math.min(a.lon, b.lon) && lon <= Math.max(a.lon, b.lon);
+      const latBetween = point.lat >= Math.min(a.lat, b.lat) && point.lat <= Math.max(a.lat, b.lat);
+      if (isBetween && latBetween && (lon - a.lon) * (b.lat - a.lat) === (point.lat - a.lat) * (b.lon - a.lon)) return 'edge';
+      if (a.lon <= lon === b.lon <= lon) continue;
+      const lat = a.lat + ((lon - a.lon) / (b.lon - a.lon)) * (b.lat - a.lat);
+      if (south ? lat > point.lat : lat < point.lat) crossings++;
+    }
+  }
+  return crossings % 2 === 1 ? 'inside' : 'outside';
 }
 
 function flatSide(ring: readonly GeoPoint[], lon: number, lat: number): 'inside' | 'edge' | 'outside' {
