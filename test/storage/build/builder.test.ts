@@ -4,11 +4,13 @@ import path from 'node:path';
 import test from 'node:test';
 import { Worker } from 'node:worker_threads';
 import type { FieldSchema } from '../../../protocols/model/collection.js';
+import { emptyBits, hasBit } from '../../../query/filter/bits.js';
 import { buildSegment } from '../../../storage/build/build-segment.js';
 import { initChecksum } from '../../../storage/checksum.js';
 import type { BuildJob, FromBuilder, ToBuilder } from '../../../storage/engine/messages.js';
 import type { SegmentHandle } from '../../../storage/segment/handle.js';
 import { findRow } from '../../../storage/segment/ids.js';
+import { openIndexOf } from '../../../storage/segment/index/open.js';
 import { closeSegmentFiles, readPayloadText } from '../../../storage/segment/payload-file.js';
 import { loadSealed } from '../../../storage/segment/sealed.js';
 import { replicaFolder } from '../segment/fixture.js';
@@ -127,4 +129,31 @@ test('a disk that refuses ends the build with a storage error that names the pat
   assert.ok(last?.kind === 'error');
   assert.equal(last.error.code, 'storage');
   assert.match(last.error.detail, /ENOTDIR.*no-folder/);
+});
+
+test('an on_disk index keeps its postings in its file, answers the same, and so it does when the segment is loaded again', async () => {
+  const onDisk: FieldSchema = { type: 'integer', params: { type: 'integer', on_disk: true } };
+  const fields = new Map([['n', onDisk]]);
+  const last = (await runBuilder(sealedJob({ segmentId: 24, fields }))).at(-1);
+  assert.ok(last?.kind === 'result', JSON.stringify(last));
+  const { handle } = last.result;
+  const loaded = await loadSealed(handle.folder as string, { slots: 3, onDiskPayload: true, fields });
+  const inMemory = (await runBuilder(sealedJob({ segmentId: 25, fields: new Map([['n', { type: 'integer' }]]) }))).at(-1);
+  assert.ok(inMemory?.kind === 'result');
+  const whole = inMemory.result.handle.fieldIndexes[0]?.buffer.byteLength as number;
+  for (const segment of [handle, loaded.handle]) {
+    const [index] = segment.fieldIndexes;
+    assert.ok(index?.file !== undefined && index.buffer.byteLength < whole / 4);
+    const opened = openIndexOf(segment, index);
+    const bits = emptyBits(segment.rows);
+    assert.equal(opened.match({ kind: 'range', key: 'n', range: { gte: 5, lt: 25 } }, bits), 'exact');
+    const values = Array.from({ length: segment.rows }, (_, row) => row)
+      .filter((row) => hasBit(bits, row))
+      .map((row) => (JSON.parse(Buffer.from(readPayloadText(segment, row)).toString()) as { n: number }).n);
+    assert.deepEqual(
+      values.sort((a, b) => a - b),
+      Array.from({ length: 20 }, (_, at) => at + 5),
+    );
+    closeSegmentFiles(segment);
+  }
 });
