@@ -188,11 +188,15 @@ export const COLLECTION_SCHEMAS = {
     }),
   ),
   CreateFieldIndex: fields({ field_name: ref('Key'), field_schema: any(words(...INDEX_TYPES), ref('IndexParams')) }),
+  IntegerIndexParams: described(
+    'At least one of `lookup` and `range` is on, as both are by default.',
+    fields({ type: words('integer') }, { lookup: FLAG, range: FLAG, is_principal: FLAG, on_disk: FLAG, enable_hnsw: FLAG }),
+  ),
   IndexParams: described(
     'A type of payload index with its parameters.',
     any(
       fields({ type: words('keyword', 'uuid') }, { is_tenant: FLAG, on_disk: FLAG, enable_hnsw: FLAG }),
-      fields({ type: words('integer') }, { lookup: FLAG, range: FLAG, is_principal: FLAG, on_disk: FLAG, enable_hnsw: FLAG }),
+      ref('IntegerIndexParams'),
       fields({ type: words('float', 'datetime') }, { is_principal: FLAG, on_disk: FLAG, enable_hnsw: FLAG }),
       fields({ type: words('bool', 'geo') }, { on_disk: FLAG, enable_hnsw: FLAG }),
       fields(

@@ -19,8 +19,10 @@ import {
 } from './schema.js';
 
 /** Numbers of one vector; in memory a Float32Array does as well. */
-const COMPONENTS = leaf<number[] | Float32Array>({ type: 'array', items: { type: 'number', format: 'float' }, minItems: 1 });
+const COMPONENTS = leaf<number[] | Float32Array>({ type: 'array', items: { type: 'number', format: 'float' } });
 const TEXTS = list(TEXT);
+const KEYS = list(ref('Key'));
+const KEY = { key: ref('Key') };
 const POINT = ref('GeoPoint');
 const CONDITIONS = any(ref('Condition'), list(ref('Condition')));
 const INFERENCE_OPTIONS = map(ANYTHING);
@@ -66,7 +68,7 @@ export const COMMON_SCHEMAS = {
   ),
   PayloadSelection: described(
     'Which payload keys to show: all or none, those listed, or all but some.',
-    any(FLAG, TEXTS, fields({ include: TEXTS }), fields({ exclude: TEXTS })),
+    any(FLAG, KEYS, fields({ include: KEYS }), fields({ exclude: KEYS })),
   ),
   VectorSelection: described('Which vectors to show: all or none, or those listed.', any(FLAG, TEXTS)),
 
@@ -99,18 +101,15 @@ export const COMMON_SCHEMAS = {
   ),
   FieldCondition: described(
     'What must hold for a payload key.',
-    fields(
-      { key: ref('Key') },
-      {
-        match: ref('Match'),
-        range: any(ref('Range'), ref('DatetimeRange')),
-        geo_bounding_box: fields({ top_left: POINT, bottom_right: POINT }),
-        geo_radius: described('Metres.', fields({ center: POINT, radius: numberWithin(0) })),
-        geo_polygon: fields({ exterior: ref('GeoRing') }, { interiors: list(ref('GeoRing')) }),
-        values_count: fields({}, { lt: COUNT, lte: COUNT, gt: COUNT, gte: COUNT }),
-        is_empty: FLAG,
-        is_null: FLAG,
-      },
+    any(
+      fields({ ...KEY, match: ref('Match') }),
+      fields({ ...KEY, range: any(ref('Range'), ref('DatetimeRange')) }),
+      fields({ ...KEY, geo_bounding_box: fields({ top_left: POINT, bottom_right: POINT }) }),
+      fields({ ...KEY, geo_radius: described('Metres.', fields({ center: POINT, radius: numberWithin(0) })) }),
+      fields({ ...KEY, geo_polygon: fields({ exterior: ref('GeoRing') }, { interiors: list(ref('GeoRing')) }) }),
+      fields({ ...KEY, values_count: fields({}, { lt: COUNT, lte: COUNT, gt: COUNT, gte: COUNT }) }),
+      fields({ ...KEY, is_empty: FLAG }),
+      fields({ ...KEY, is_null: FLAG }),
     ),
   ),
   Match: any(

@@ -4,7 +4,10 @@ import { any, COUNT, described, FLAG, fields, integer, leaf, list, map, NUMBER, 
 
 const SHARD = { shard_key: ref('ShardKeySelector') };
 const UPSERT_OPTIONS = { ...SHARD, update_filter: ref('Filter'), update_mode: words('upsert', 'insert_only', 'update_only') };
-const TARGETS = { points: list(ref('PointId')), filter: ref('Filter'), ...SHARD };
+const POINTS = { points: list(ref('PointId')) };
+const FILTER = { filter: ref('Filter') };
+const SET = { payload: ref('Payload') };
+const KEYED = { ...SHARD, key: ref('Key') };
 const SHOWN = { with_payload: ref('PayloadSelection'), with_vector: ref('VectorSelection') };
 const FACET_VALUE = leaf<string | number | boolean>({ anyOf: [{ type: 'string' }, { type: 'integer' }, { type: 'boolean' }] });
 const DIRECTION = words('asc', 'desc');
@@ -15,18 +18,24 @@ export const POINT_SCHEMAS = {
   PointBatch: described(
     'Points by columns: lists of one length.',
     fields(
-      { ids: list(ref('PointId'), 1), vectors: any(list(ref('DenseVector')), list(ref('MultiVector')), map(list(ref('Vector')))) },
+      { ids: list(ref('PointId'), 1), vectors: any(list(ref('Vectors')), map(list(ref('Vector')))) },
       { payloads: list(leaf<{ [key: string]: unknown } | null>({ type: 'object', additionalProperties: {}, nullable: true })) },
     ),
   ),
-  PointsSelector: any(fields({ points: list(ref('PointId')) }, SHARD), fields({ filter: ref('Filter') }, SHARD)),
+  PointsSelector: any(fields(POINTS, SHARD), fields(FILTER, SHARD)),
   UpdateVectors: fields(
     { points: list(fields({ id: ref('PointId'), vector: ref('Vectors') }), 1) },
     { ...SHARD, update_filter: ref('Filter') },
   ),
-  DeleteVectors: described('Names of vectors, and of which points.', fields({ vector: list(TEXT, 1) }, TARGETS)),
-  SetPayload: described('With `key` the payload goes to that place.', fields({ payload: ref('Payload') }, { ...TARGETS, key: ref('Key') })),
-  DeletePayload: fields({ keys: list(ref('Key')) }, TARGETS),
+  DeleteVectors: described(
+    'Names of vectors, and of which points.',
+    any(fields({ vector: list(TEXT, 1), ...POINTS }, SHARD), fields({ vector: list(TEXT, 1), ...FILTER }, SHARD)),
+  ),
+  SetPayload: described(
+    'With `key` the payload goes to that place.',
+    any(fields({ ...SET, ...POINTS }, KEYED), fields({ ...SET, ...FILTER }, KEYED)),
+  ),
+  DeletePayload: any(fields({ keys: list(ref('Key')), ...POINTS }, SHARD), fields({ keys: list(ref('Key')), ...FILTER }, SHARD)),
   UpdateBatch: fields({
     operations: list(
       any(

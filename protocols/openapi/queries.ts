@@ -51,12 +51,19 @@ export const QUERY_SCHEMAS = {
     any(ref('DenseVector'), ref('SparseVector'), ref('MultiVector'), ref('PointId'), ref('Document'), ref('Image'), ref('InferenceObject')),
   ),
   RecommendStrategy: words('average_vector', 'best_score', 'sum_scores'),
+  RecommendInput: described(
+    'At least one example.',
+    any(
+      fields({ positive: list(ref('VectorInput'), 1) }, { negative: list(ref('VectorInput')), strategy: ref('RecommendStrategy') }),
+      fields({ negative: list(ref('VectorInput'), 1) }, { positive: list(ref('VectorInput')), strategy: ref('RecommendStrategy') }),
+    ),
+  ),
   ContextPair: fields({ positive: ref('VectorInput'), negative: ref('VectorInput') }),
   Query: any(
     ref('VectorInput'),
     fields({ nearest: ref('VectorInput') }, { mmr: fields({}, { diversity: numberWithin(0, 1), candidates_limit: integer(0, 16384) }) }),
     fields({
-      recommend: fields({}, { positive: list(ref('VectorInput')), negative: list(ref('VectorInput')), strategy: ref('RecommendStrategy') }),
+      recommend: ref('RecommendInput'),
     }),
     fields({ discover: fields({ target: ref('VectorInput'), context: PAIRS }) }),
     fields({ context: PAIRS }),
@@ -68,7 +75,7 @@ export const QUERY_SCHEMAS = {
     fields({
       relevance_feedback: fields({
         target: ref('VectorInput'),
-        feedback: list(fields({ example: ref('VectorInput'), score: NUMBER })),
+        feedback: list(fields({ example: ref('VectorInput'), score: NUMBER }), 1),
         strategy: fields({ naive: fields({ a: NUMBER, b: numberWithin(0), c: NUMBER }) }),
       }),
     }),

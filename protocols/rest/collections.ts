@@ -351,10 +351,23 @@ function decodeStrictMode(fields: Fields | undefined): StrictMode | undefined {
     if (range !== undefined) value = fields.integer(name, { min: range[0], max: range[1] });
     else if (STRICT_FLAGS.includes(name)) value = fields.boolean(name);
     else if (name === 'search_max_oversampling') value = fields.number(name, Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY);
-    else if (name === 'multivector_config' || name === 'sparse_config') value = fields.nested(name) && fields.value(name);
+    else if (name === 'multivector_config') value = perVectorLimits(fields.nested(name), 'max_vectors');
+    else if (name === 'sparse_config') value = perVectorLimits(fields.nested(name), 'max_length');
     if (value !== undefined) limits[name] = value;
   }
   return limits;
+}
+
+/** One limit for each of some vectors, by their names. */
+function perVectorLimits(fields: Fields | undefined, limit: string): JsonObject | undefined {
+  if (fields === undefined) return undefined;
+  const limits = fields.names().map((name): [string, JsonObject] => {
+    const vector = fields.nested(name);
+    if (vector === undefined) throw wrongType(fields.pathOf(name), null, 'limits of a vector');
+    const value = vector.integer(limit, { min: 1 });
+    return [name, value === undefined ? {} : { [limit]: value }];
+  });
+  return Object.fromEntries(limits);
 }
 
 function mergeStrictMode(current: StrictMode | undefined, change: StrictMode | undefined): StrictMode | undefined {

@@ -47,6 +47,8 @@ test('what is written is there, for queries, under an alias and after the folder
   assert.equal((await second.count('c')).count, 2);
   const point = await second.getPoint('c', 1);
   assert.deepEqual([point.vector, Object.entries(point.payload ?? {})], [[1, 0.5], Object.entries({ n: 1, ['__proto__']: 'data' })]);
+  assert.equal((await second.createVectorName('c', 'words', { sparse: { modifier: 'idf' } })).status, 'completed');
+  assert.deepEqual(Object.keys((await second.getCollection('c')).config.params.sparse_vectors ?? {}), ['words']);
   assert.equal((await second.delete('c', { points: [1] }, { wait: false })).status, 'acknowledged');
   assert.equal(await second.deleteCollection('c'), true);
   await second.close();
