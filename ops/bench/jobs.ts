@@ -6,6 +6,8 @@
 export interface LoadJob {
   readonly kind: 'load';
   readonly port: number;
+  /** What the requests of the file are: HTTP/1.1 as it goes over the wire, or calls that `grpcRequest` made. */
+  readonly protocol: 'rest' | 'grpc';
   readonly requestsFile: string;
   readonly connections: number;
   /** Ends after this many requests; Infinity: at `stop`, or after `seconds`. */
@@ -30,7 +32,7 @@ export interface LoadResult {
   readonly p95: number;
   readonly p99: number;
   readonly max: number;
-  /** Body per request of the file, where kept. */
+  /** JSON body per request of the file, where kept; none over gRPC. */
   readonly bodies: readonly (string | undefined)[];
 }
 

@@ -1,9 +1,10 @@
 /**
- * Load client, a process of its own so that its CPU is not the server's: raw keep-alive sockets, requests prepared
+ * Load client, a process of its own so that its CPU is not the server's: raw keep-alive connections, requests prepared
  * beforehand, and no more reading of an answer than finding its end.
  */
 
 import { readFileSync } from 'node:fs';
+import { type ClientHttp2Session, connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import type { LoadJob, LoadResult, ToLoad } from './jobs.js';
 import { readRequests } from './requests.js';
@@ -37,7 +38,8 @@ interface Run {
 
 async function run(job: LoadJob): Promise<LoadResult> {
   const requests = readRequests(readFileSync(job.requestsFile));
-  const sockets = await Promise.all(Array.from({ length: job.connections }, () => open(job.port)));
+  const connections = Array.from({ length: job.connections }, () => (job.protocol === 'grpc' ? openGrpc(job.port) : open(job.port)));
+  const lanes = await Promise.all(connections);
   const state: Run = {
     job,
     requests,
@@ -49,9 +51,9 @@ async function run(job: LoadJob): Promise<LoadResult> {
     latencies: [],
     bodies: new Array(requests.length),
   };
-  await Promise.all(sockets.map((socket) => drive(socket, state)));
+  await Promise.all(lanes.map((lane) => drive(lane, state)));
   const seconds = (performance.now() - state.startedMs) / 1000;
-  for (const socket of sockets) socket.destroy();
+  for (const lane of lanes) lane.close();
   const sorted = Float64Array.from(state.latencies).sort();
   return {
     requests: state.done,
@@ -66,9 +68,16 @@ async function run(job: LoadJob): Promise<LoadResult> {
   };
 }
 
-function open(port: number): Promise<Socket> {
-  return new Promise((done, refuse) => {
-    const socket = connect(port, '127.0.0.1', () => done(socket));
+/** A connection that carries one request at a time. */
+interface Lane {
+  /** Sends a request; calls back when its answer is there. */
+  send(request: Buffer, done: (answer: { good: boolean; bytes: Buffer; bodyAt: number }) => void, fail: (error: Error) => void): void;
+  close(): void;
+}
+
+function open(port: number): Promise<Lane> {
+  return new Promise((opened, refuse) => {
+    const socket = connect(port, '127.0.0.1', () => opened(restLane(socket)));
     socket.setNoDelay(true);
     socket.once('error', refuse);
   });
@@ -80,47 +89,110 @@ function goesOn(state: Run): boolean {
   return state.next < state.job.requestsMin || performance.now() - state.startedMs < state.job.seconds * 1000;
 }
 
-/** Sends one request after the other over a socket until the job is done. */
-function drive(socket: Socket, state: Run): Promise<void> {
+/** Sends one request after the other until the job is done. */
+function drive(lane: Lane, state: Run): Promise<void> {
   return new Promise((done, refuse) => {
-    let index = 0;
-    let sentMs = 0;
-    let pending: Buffer | null = null;
-
-    const send = () => {
+    const send = (): void => {
       if (!goesOn(state)) {
         done();
         return;
       }
-      index = state.next++ % state.requests.length;
-      sentMs = performance.now();
-      socket.write(state.requests[index] as Buffer);
+      const index = state.next++ % state.requests.length;
+      const sentMs = performance.now();
+      lane.send(
+        state.requests[index] as Buffer,
+        ({ good, bytes, bodyAt }) => {
+          state.latencies.push(performance.now() - sentMs);
+          state.done++;
+          if (!good) {
+            state.errors++;
+            if (state.firstError === '') state.firstError = bytes.toString('utf8').slice(0, 1000);
+          }
+          if (state.job.keepBodies && good && state.bodies[index] === undefined) state.bodies[index] = bytes.toString('utf8', bodyAt);
+          send();
+        },
+        refuse,
+      );
     };
-
-    socket.on('data', (chunk: Buffer) => {
-      const bytes: Buffer = pending === null ? chunk : Buffer.concat([pending, chunk]);
-      const head = bytes.indexOf('\r\n\r\n');
-      const size = head < 0 ? -1 : contentLength(bytes.toString('latin1', 0, head));
-      if (size < 0 || bytes.length < head + 4 + size) {
-        pending = bytes;
-        return;
-      }
-      pending = null;
-      state.latencies.push(performance.now() - sentMs);
-      state.done++;
-      // "HTTP/1.1 200": the status is all that is read of most answers.
-      const good = bytes[9] === 0x32 && bytes[10] === 0x30 && bytes[11] === 0x30;
-      if (!good) {
-        state.errors++;
-        if (state.firstError === '') state.firstError = bytes.toString('utf8').slice(0, 1000);
-      }
-      if (state.job.keepBodies && good && state.bodies[index] === undefined) state.bodies[index] = bytes.toString('utf8', head + 4);
-      send();
-    });
-    socket.on('error', refuse);
-    socket.on('close', () => refuse(new Error('the server closed a connection')));
     send();
   });
+}
+
+function restLane(socket: Socket): Lane {
+  let pending: Buffer | null = null;
+  let answered: Parameters<Lane['send']>[1] = () => {};
+  let failed: (error: Error) => void = () => {};
+  let closed = false;
+  socket.on('data', (chunk: Buffer) => {
+    const bytes: Buffer = pending === null ? chunk : Buffer.concat([pending, chunk]);
+    const head = bytes.indexOf('\r\n\r\n');
+    const size = head < 0 ? -1 : contentLength(bytes.toString('latin1', 0, head));
+    if (size < 0 || bytes.length < head + 4 + size) {
+      pending = bytes;
+      return;
+    }
+    pending = null;
+    // "HTTP/1.1 200": the status is all that is read of most answers.
+    const good = bytes[9] === 0x32 && bytes[10] === 0x30 && bytes[11] === 0x30;
+    answered({ good, bytes, bodyAt: head + 4 });
+  });
+  socket.on('error', (error) => failed(error));
+  socket.on('close', () => {
+    if (!closed) failed(new Error('the server closed a connection'));
+  });
+  return {
+    send(request, done, fail) {
+      answered = done;
+      failed = fail;
+      socket.write(request);
+    },
+    close() {
+      closed = true;
+      socket.destroy();
+    },
+  };
+}
+
+/** A gRPC client as thin as the other one: an HTTP/2 session, one call at a time. */
+function openGrpc(port: number): Promise<Lane> {
+  return new Promise((opened, refuse) => {
+    const session = connectHttp2(`http://127.0.0.1:${port}`);
+    session.once('error', refuse);
+    session.once('connect', () => opened(grpcLane(session)));
+  });
+}
+
+function grpcLane(session: ClientHttp2Session): Lane {
+  return {
+    send(request, done, fail) {
+      const end = request.indexOf(0);
+      const call = session.request({
+        ':method': 'POST',
+        ':path': request.toString('latin1', 0, end),
+        'content-type': 'application/grpc',
+        te: 'trailers',
+      });
+      const chunks: Buffer[] = [];
+      let status = '';
+      let message = '';
+      const take = (headers: IncomingHttpHeaders): void => {
+        status = String(headers['grpc-status'] ?? status);
+        message = String(headers['grpc-message'] ?? message);
+      };
+      call.on('response', take);
+      call.on('trailers', take);
+      call.on('data', (chunk: Buffer) => chunks.push(chunk));
+      call.on('error', fail);
+      call.on('end', () => {
+        const good = status === '0';
+        done({ good, bytes: good ? Buffer.concat(chunks) : Buffer.from(`grpc-status ${status}: ${message}`), bodyAt: 0 });
+      });
+      call.end(request.subarray(end + 1));
+    },
+    close() {
+      session.close();
+    },
+  };
 }
 
 function contentLength(head: string): number {

@@ -12,10 +12,13 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { freePorts } from '../node-process.js';
+import { type ApiReport, apiMarkdown } from './api/report.js';
+import { measureApi } from './api/run.js';
 import { type Dataset, loadMnist, loadSample, makeSynthetic } from './dataset.js';
 import { machine } from './measure.js';
 import { profileSummary } from './profile.js';
-import { markdown, writeTables } from './report.js';
+import { markdown, writeChapter } from './report.js';
 import { measure, type Settings } from './run.js';
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
@@ -29,6 +32,7 @@ const HELP = `npm run bench -- [options]
   --efs LIST         values of hnsw_ef, default 16,32,64,128,256
   --connections LIST default 1,4,16
   --seconds S        length of each measurement, default 3
+  --api              the other parts of the API instead: gRPC, quantization, sparse, multivectors, hybrid, facet, scroll, groups
   --quick            fewer rows, two values of ef, short measurements; tables are printed, not kept
   --seed N           of payloads and synthetic vectors, default ${SEED_DEFAULT}
   --profile FOLDER   CPU profiles of the node's threads, with a summary
@@ -43,6 +47,7 @@ const { values: options } = parseArgs({
     connections: { type: 'string' },
     seconds: { type: 'string' },
     quick: { type: 'boolean', default: false },
+    api: { type: 'boolean', default: false },
     seed: { type: 'string', default: String(SEED_DEFAULT) },
     profile: { type: 'string' },
     out: { type: 'string' },
@@ -65,6 +70,11 @@ const settings: Settings = {
 };
 const command = `npm run bench -- ${process.argv.slice(2).join(' ')}`.trim();
 
+if (options.api) {
+  await benchApi();
+  process.exit(0);
+}
+
 for (const dataset of datasets()) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
   try {
@@ -77,12 +87,36 @@ for (const dataset of datasets()) {
       console.log(`results: ${out}`);
     }
     if (settings.profileFolder !== null) console.log(profileSummary(settings.profileFolder));
-    if (!options.quick) writeTables(join(ROOT, 'ops', 'bench', 'README.md'), report);
+    if (!options.quick) writeChapter(join(ROOT, 'ops', 'bench', 'README.md'), report.dataset, markdown(report));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 process.exit(0);
+
+async function benchApi(): Promise<void> {
+  const rows = options.count === undefined ? (options.quick ? 10_000 : 60_000) : Number(options.count);
+  const dataset = loadMnist(options.data, seed, rows) ?? sample(rows);
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
+  try {
+    const [grpcPort] = await freePorts(1);
+    const apiSettings = {
+      seconds: settings.seconds,
+      seed,
+      texts: options.quick ? 10_000 : 100_000,
+      multis: options.quick ? 2_000 : 10_000,
+    };
+    const measured = await measureApi(dataset, apiSettings, folder, grpcPort as number);
+    const facts = { command, machine: machine(), date: new Date().toISOString().slice(0, 10), seed };
+    const report: ApiReport = { dataset: 'api', description: dataset.description, ...facts, rows: measured };
+    console.log(`\n${apiMarkdown(report)}`);
+    if (options.quick) return;
+    writeFileSync(options.out ?? join(ROOT, 'ops', 'bench', 'results', 'api.json'), `${JSON.stringify(report, null, 2)}\n`);
+    writeChapter(join(ROOT, 'ops', 'bench', 'README.md'), report.dataset, apiMarkdown(report));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
 
 function* datasets(): Generator<Dataset> {
   const wanted = options.dataset;

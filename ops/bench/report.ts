@@ -80,15 +80,16 @@ export function markdown(report: Report): string {
   ].join('\n');
 }
 
-/** Puts the chapter of a data set between its markers in the README; a new one goes to the end. */
-export function writeTables(file: string, report: Report): void {
-  const begin = `<!-- ${report.dataset}: begin -->`;
-  const end = `<!-- ${report.dataset}: end -->`;
-  const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
-  const chapter = `${begin}\n${markdown(report)}\n${end}`;
-  const from = text.indexOf(begin);
-  const to = text.indexOf(end);
-  const next = from < 0 || to < from ? `${text.trimEnd()}\n\n${chapter}\n` : text.slice(0, from) + chapter + text.slice(to + end.length);
+/** Puts a chapter between its markers in the README; a new one goes to the end. */
+export function writeChapter(file: string, name: string, text: string): void {
+  const begin = `<!-- ${name}: begin -->`;
+  const end = `<!-- ${name}: end -->`;
+  const before = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  const chapter = `${begin}\n${text}\n${end}`;
+  const from = before.indexOf(begin);
+  const to = before.indexOf(end);
+  const next =
+    from < 0 || to < from ? `${before.trimEnd()}\n\n${chapter}\n` : before.slice(0, from) + chapter + before.slice(to + end.length);
   writeFileSync(file, next);
 }
 

@@ -1,12 +1,18 @@
-/** HTTP requests prepared in a file, so that sending them costs the load client next to nothing. */
+/** Requests prepared in a file, so that sending them costs the load client next to nothing. */
 
 import { closeSync, openSync, writeSync } from 'node:fs';
+import { framed } from './api/protobuf.js';
 
 /** A complete HTTP request with a JSON body. */
 export function jsonRequest(method: string, path: string, body: string): Buffer {
   const bytes = Buffer.from(body, 'utf8');
   const head = `${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: ${bytes.length}\r\n\r\n`;
   return Buffer.concat([Buffer.from(head, 'latin1'), bytes]);
+}
+
+/** A gRPC call: the path of its method, a zero byte, the framed message. */
+export function grpcRequest(method: string, message: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`/qdrant.Points/${method}\0`, 'latin1'), framed(message)]);
 }
 
 /** Writes requests one after the other, each after its length (u32 little endian). */

@@ -356,6 +356,7 @@ async function runLoad(
   const result = await context.load.run<LoadResult>({
     kind: 'load',
     port: node.port,
+    protocol: 'rest',
     requestsFile,
     connections: options.connections,
     requests: options.requests ?? Number.POSITIVE_INFINITY,
