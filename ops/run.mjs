@@ -42,6 +42,18 @@ const commands = {
     await buildIfNeeded();
     await runHere('ops/bench/main.js', rest);
   },
+  async fuzz(rest) {
+    await install();
+    await buildIfNeeded();
+    process.env.TROUPE_CASES ??= '100000';
+    await spawned(process.execPath, [
+      '--enable-source-maps',
+      '--test',
+      '--test-reporter=spec',
+      join(DIST, 'test', 'process', 'fuzz.test.js'),
+      ...rest,
+    ]);
+  },
   async demo(rest) {
     await install();
     await buildIfNeeded();

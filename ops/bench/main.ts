@@ -12,7 +12,6 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { freePorts } from '../node-process.js';
 import { type ApiReport, apiMarkdown } from './api/report.js';
 import { measureApi } from './api/run.js';
 import { type Dataset, loadMnist, loadSample, makeSynthetic } from './dataset.js';
@@ -99,14 +98,13 @@ async function benchApi(): Promise<void> {
   const dataset = loadMnist(options.data, seed, rows) ?? sample(rows);
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
   try {
-    const [grpcPort] = await freePorts(1);
     const apiSettings = {
       seconds: settings.seconds,
       seed,
       texts: options.quick ? 10_000 : 100_000,
       multis: options.quick ? 2_000 : 10_000,
     };
-    const measured = await measureApi(dataset, apiSettings, folder, grpcPort as number);
+    const measured = await measureApi(dataset, apiSettings, folder);
     const facts = { command, machine: machine(), date: new Date().toISOString().slice(0, 10), seed };
     const report: ApiReport = { dataset: 'api', description: dataset.description, ...facts, rows: measured };
     console.log(`\n${apiMarkdown(report)}`);

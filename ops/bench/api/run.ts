@@ -58,10 +58,9 @@ const BATCH = 256;
 const CONNECTIONS = 4;
 const LIMIT = 10;
 const EF = 64;
-const GRPC_PORT_VARIABLE = 'SERVICE__SERVICE__GRPC_PORT';
 
-export async function measureApi(dataset: Dataset, settings: ApiSettings, folder: string, grpcPort: number): Promise<ApiRow[]> {
-  const node = await startNode({ folder, environment: { [GRPC_PORT_VARIABLE]: String(grpcPort) } });
+export async function measureApi(dataset: Dataset, settings: ApiSettings, folder: string): Promise<ApiRow[]> {
+  const node = await startNode({ folder });
   const context: Context = {
     node,
     client: new RestClient(node.port),
@@ -72,8 +71,8 @@ export async function measureApi(dataset: Dataset, settings: ApiSettings, folder
     rows: [],
   };
   try {
-    await measureUploads(context, grpcPort);
-    await measureDoors(context, grpcPort);
+    await measureUploads(context);
+    await measureDoors(context);
     await measureReads(context);
     await measureQuantization(context);
     await measureTexts(context);
@@ -91,7 +90,7 @@ export async function measureApi(dataset: Dataset, settings: ApiSettings, folder
 
 // ------------------------------------------------------------------ the two doors
 
-async function measureUploads(context: Context, grpcPort: number): Promise<void> {
+async function measureUploads(context: Context): Promise<void> {
   const { dataset } = context;
   const batches = Math.ceil(dataset.count / BATCH);
   // The first upload warms the node's compiler; the second of each kind counts.
@@ -101,7 +100,7 @@ async function measureUploads(context: Context, grpcPort: number): Promise<void>
       const name = `${protocol}_${round}`;
       await createDigits(context, name, 0);
       const requests = protocol === 'rest' ? restUpload(dataset, name) : grpcUpload(dataset, name);
-      const timed = await run(context, requests, { protocol, port: protocol === 'rest' ? context.node.port : grpcPort, requests: batches });
+      const timed = await run(context, requests, { protocol, requests: batches });
       (figures[protocol] as Timed[]).push(timed);
       await context.client.result('DELETE', `/collections/${name}`);
     }
@@ -127,7 +126,7 @@ async function measureUploads(context: Context, grpcPort: number): Promise<void>
   }
 }
 
-async function measureDoors(context: Context, grpcPort: number): Promise<void> {
+async function measureDoors(context: Context): Promise<void> {
   const { dataset } = context;
   await createDigits(context, 'digits', 10_000);
   await run(context, restUpload(dataset, 'digits'), { requests: Math.ceil(dataset.count / BATCH) });
@@ -136,8 +135,8 @@ async function measureDoors(context: Context, grpcPort: number): Promise<void> {
   const calls = Array.from({ length: dataset.queryCount }, (_, row) =>
     grpcRequest('Query', queryMessage('digits', dataset.queries.subarray(row * dataset.dim, (row + 1) * dataset.dim), LIMIT, EF)),
   );
-  await run(context, calls, { protocol: 'grpc', port: grpcPort, requests: calls.length });
-  const timed = await run(context, calls, { protocol: 'grpc', port: grpcPort });
+  await run(context, calls, { protocol: 'grpc', requests: calls.length });
+  const timed = await run(context, calls, { protocol: 'grpc' });
   addTimed(context, 'search', 'gRPC, ef 64', timed, null, { name: 'REST', cpuMs: rest.cpuMs });
 }
 
@@ -439,14 +438,14 @@ async function idsOf(context: Context, requests: readonly Buffer[]): Promise<num
 async function run(
   { load, node, folder, settings }: Context,
   requests: Iterable<Buffer>,
-  options: { protocol?: 'rest' | 'grpc'; port?: number; requests?: number; keepBodies?: boolean },
+  options: { protocol?: 'rest' | 'grpc'; requests?: number; keepBodies?: boolean },
 ): Promise<Timed> {
   const requestsFile = join(folder, 'api.requests');
   writeRequests(requestsFile, requests);
   const before = cpuSeconds(node.pid);
   const result = await load.run<LoadResult>({
     kind: 'load',
-    port: options.port ?? node.port,
+    port: options.protocol === 'grpc' ? node.grpcPort : node.port,
     protocol: options.protocol ?? 'rest',
     requestsFile,
     connections: CONNECTIONS,
