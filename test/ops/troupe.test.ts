@@ -54,6 +54,22 @@ test('what is written is there, for queries, under an alias and after the folder
   await second.close();
 });
 
+test('a lookup finds its collection by an alias with any characters, for readers that were there before it', async () => {
+  const troupe = await open('lookup');
+  await troupe.createCollection('c', VECTORS);
+  await troupe.createCollection('other', VECTORS);
+  await troupe.upsert('c', { points: [1, 2].map((id) => ({ id, vector: [id, 1] })) });
+  await troupe.upsert('other', { points: [{ id: 9, vector: [1, 0] }] });
+  const lookup = { query: 9, lookup_from: { collection: 'o/б 1' }, limit: 1 };
+  await assert.rejects(troupe.query('c', lookup), { code: 'notFound' });
+  await troupe.updateAliases({ actions: [{ create_alias: { alias_name: 'o/б 1', collection_name: 'other' } }] });
+  assert.deepEqual(
+    (await troupe.query('c', lookup)).points.map(({ id }) => id),
+    [2],
+  );
+  await troupe.close();
+});
+
 test('errors are those of the REST API', async () => {
   const troupe = await open('errors');
   const code = async (run: Promise<unknown>) =>
