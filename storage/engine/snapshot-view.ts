@@ -89,7 +89,8 @@ export class ReplicaReader {
     for (const handle of message.set.segments) {
       const known = this.segments.get(handle.id);
       if (known === undefined) this.segments.set(handle.id, new SegmentReader(handle, this.scopeOf(handle.id), this.context));
-      else known.refresh(handle);
+      // What filters found of a vector that is lost is not true of another one that gets its name.
+      else if (known.refresh(handle)) this.context.filters.drop(this.scopeOf(handle.id));
     }
   }
 
@@ -241,8 +242,11 @@ export class SegmentReader {
     return known >= rows;
   }
 
-  /** The same segment with other index files, or without a vector that the collection has lost: only those can change. */
-  refresh(handle: SegmentHandle): void {
+  /**
+   * The same segment with other index files, or without a vector that the collection has lost: only those can change.
+   * Whether it has lost one.
+   */
+  refresh(handle: SegmentHandle): boolean {
     const names = new Set(handle.layout.vectors.map(({ name }) => name));
     const lost = [...this.vectors.keys()].filter((name) => !names.has(name));
     for (const name of lost) {
@@ -253,10 +257,11 @@ export class SegmentReader {
     const fields = (of: SegmentHandle): string =>
       of.fieldIndexes.map((index) => `${index.field} ${index.type} ${JSON.stringify(index.params)} ${index.file?.inode}`).join('\n');
     const sameFields = fields(handle) === fields(this.current);
-    if (sameFields && lost.length === 0) return;
+    if (sameFields && lost.length === 0) return false;
     if (!sameFields) this.indexes.clear();
     // The old memory object is kept: the kernels stand on it, and both are one memory.
     this.current = { ...handle, memory: this.current.memory };
+    return lost.length > 0;
   }
 
   close(): void {

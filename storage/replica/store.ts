@@ -358,6 +358,8 @@ export class ReplicaStore implements TransactionHost {
       carryDeletions(source, new Uint32Array(result.rowMaps[at] as SharedArrayBuffer), result.seq, built);
       built.dropVectors(source.droppedSinceBuild);
     });
+    // A vector that came and went while no source had it.
+    built.keepVectors(vectorPlans(this.spec.config.params));
     const ids = sources.map((source) => source.id);
     this.transact((transaction) => {
       transaction.removeSegments(ids);

@@ -57,6 +57,44 @@ test('batches keep vectors bit by bit, also where points lack some, and payloads
   roundTrip({ kind: 'upsert', batch: { ids: [5], vectors: [], payloads: [undefined] } });
 });
 
+test('batches keep vectors of every kind', () => {
+  roundTrip({
+    kind: 'updateVectors',
+    filter: null,
+    batch: {
+      ids: [1, 2, 3],
+      vectors: [
+        {
+          kind: 'multi',
+          name: 'm',
+          dim: 2,
+          points: Uint32Array.of(0, 2),
+          counts: Uint32Array.of(1, 2),
+          values: Float32Array.of(1, 2, 3, 4, 5, 6),
+        },
+        {
+          kind: 'sparse',
+          name: 's',
+          points: null,
+          counts: Uint32Array.of(1, 0, 2),
+          indices: Uint32Array.of(7, 0, 0xffff_ffff),
+          values: Float32Array.of(0.5, -1, 1e-40),
+        },
+        {
+          kind: 'sparse',
+          name: 'empty',
+          points: Uint32Array.of(1),
+          counts: Uint32Array.of(0),
+          indices: new Uint32Array(0),
+          values: new Float32Array(0),
+        },
+        { kind: 'dense', name: 'd', dim: 1, points: Uint32Array.of(1), values: Float32Array.of(9) },
+      ],
+      payloads: [undefined, undefined, undefined],
+    },
+  });
+});
+
 test('vectors of an aligned record are views on it', () => {
   const batch = {
     ids: [1],
