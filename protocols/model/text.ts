@@ -95,3 +95,13 @@ export interface TextParams extends TextOptions {
   /** Whether `phrase` finds anything. false. */
   readonly phrase_matching?: boolean | null;
 }
+
+/** How BM25 makes the vector of a text. */
+export interface Bm25Options extends TextOptions {
+  /** How soon more occurrences of a token stop to count for more; 0: at once. */
+  readonly k: number;
+  /** How much the length of a document counts: 0 not at all, 1 in full. */
+  readonly b: number;
+  /** Tokens of a document of usual length, > 0. */
+  readonly avgLen: number;
+}

@@ -2,6 +2,7 @@
 
 import type { JsonValue } from './payload.js';
 import type { PointId } from './point-id.js';
+import type { Bm25Options } from './text.js';
 
 /** One vector's value. */
 export type VectorValue = DenseVector | SparseVector | MultiVector;
@@ -31,6 +32,7 @@ export interface MultiVector {
 
 /** What a model turns into a vector. */
 export type InferenceInput =
+  | { readonly kind: 'bm25'; readonly text: string; readonly model: string; readonly options: Bm25Options }
   | { readonly kind: 'document'; readonly text: string; readonly model: string; readonly options: { readonly [key: string]: JsonValue } }
   | { readonly kind: 'image'; readonly model: string }
   | { readonly kind: 'object'; readonly model: string };

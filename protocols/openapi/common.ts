@@ -47,7 +47,7 @@ export const COMMON_SCHEMAS = {
     fields({ indices: list(integer(0, 0xffff_ffff)), values: list(NUMBER) }),
   ),
   Document: described(
-    'A text that the node turns into a vector; the model at hand is `bm25`.',
+    'A text that the node turns into a vector; the model at hand is `bm25`, for sparse vectors. `options`: `language`, `k`, `b`, `avg_len`, and those of text indexes.',
     fields({ text: TEXT, model: TEXT }, { options: INFERENCE_OPTIONS }),
   ),
   Image: described(

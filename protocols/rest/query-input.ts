@@ -16,6 +16,7 @@ import {
   type VectorInput,
   type VectorValue,
 } from '../model/vector.js';
+import { decodeBm25Options, isBm25 } from './bm25.js';
 import { isObject, type JsonObject } from './fields.js';
 import { isGiven, missingField } from './request-fields.js';
 import type { RequestValue } from './request-value.js';
@@ -119,6 +120,10 @@ export function inferenceInput(object: JsonObject, path: string): InferenceInput
   if (kind === 'object' && !Object.hasOwn(object, 'object')) throw noQuery();
   if (model === '') throw new TroupeError('invalidValue', `[${path}.model: value "" invalid, must be at least 1 characters]`);
   if (kind !== 'document') return { kind, model };
+  if (isBm25(model)) {
+    const given = isObject(options) ? options : {};
+    return { kind: 'bm25', text: text as string, model, options: decodeBm25Options(given, `${path}.options`) };
+  }
   return { kind, text: text as string, model, options: isObject(options) ? options : {} };
 }
 

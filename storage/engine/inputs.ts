@@ -3,7 +3,8 @@
 import { TroupeError } from '../../protocols/errors.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { QueryNode, Scoring } from '../../protocols/model/query.js';
-import type { InferenceInput, VectorInput, VectorValue } from '../../protocols/model/vector.js';
+import type { VectorInput, VectorValue } from '../../protocols/model/vector.js';
+import { embedQueried } from './embed.js';
 import type { ReadContext } from './operations.js';
 import { type FoundRow, findPoint } from './points.js';
 import type { ReplicaSnapshot } from './snapshot-view.js';
@@ -15,16 +16,18 @@ export type InputPlace = Pick<QueryNode, 'using' | 'lookupFrom'>;
 /**
  * The value that a query's input stands for (the caller may change it in place), and where it is stored when it is that
  * of a point of the collection that is asked.
- * Errors: `notFound` when the point, its vector or the lookup collection is not there; `wrongInput` for unknown vector names and for models that are not.
+ * Errors: `notFound` when the point, its vector or the lookup collection is not there; `wrongInput` for unknown vector names;
+ * `unsupported` for models that are not.
  */
 export function resolveInput(context: ReadContext, input: VectorInput, place: InputPlace): { value: VectorValue; own: FoundRow | null } {
   switch (input.kind) {
     case 'point':
       return storedValue(context, input.id, place);
+    case 'bm25':
     case 'document':
     case 'image':
     case 'object':
-      return { value: embed(input), own: null };
+      return { value: embedQueried(input), own: null };
     default:
       return { value: input, own: null };
   }
@@ -74,9 +77,4 @@ function inputsOf(query: Scoring): readonly VectorInput[] {
     default:
       return [];
   }
-}
-
-/** The vector that a model makes of an input. Errors: `wrongInput` for a model that this node does not have. */
-function embed({ model }: InferenceInput): VectorValue {
-  throw new TroupeError('wrongInput', `this node has no model ${JSON.stringify(model)}; give a vector in its place`);
 }

@@ -13,6 +13,7 @@ import type { DecodedUpdate } from '../../protocols/rest/updates.js';
 import { LmdbError } from '../lmdb.js';
 import { type Outcome, type ReplicaHooks, ReplicaStore } from '../replica/store.js';
 import { collectGarbage } from './collect-garbage.js';
+import { embedStored } from './embed.js';
 import { encodeGrpcUpdates } from './encode-grpc.js';
 import type { FromWriter, RawRequest, ReplicaStats, ToWriter, WriteOperation } from './messages.js';
 import { normalizeUpdates } from './normalize-updates.js';
@@ -267,8 +268,8 @@ export class ReplicaWriter {
 }
 
 function decodeRequest(kind: WriteOperation, { body, message, path }: RawRequest, vectors: VectorNames): DecodedUpdate {
-  if (message === undefined) return decodeUpdateBody(kind, body ?? NO_BODY, path, vectors);
-  return decodeUpdateMessage(kind, body ?? NO_BODY, message, path, vectors);
+  if (message === undefined) return decodeUpdateBody(kind, body ?? NO_BODY, path, vectors, embedStored);
+  return decodeUpdateMessage(kind, body ?? NO_BODY, message, path, vectors, embedStored);
 }
 
 /** The `result` of an answer: one object, or a list of one per part; or the message of the answer. */

@@ -121,7 +121,7 @@ test('models are refused by name', async () => {
   const context = contextOf(await small());
   assert.throws(
     () => ids(context, { query: { text: 'x', model: 'some/model' }, using: 'a' }),
-    (error) => error instanceof TroupeError && error.code === 'wrongInput' && /some\/model/.test(error.detail),
+    (error) => error instanceof TroupeError && error.code === 'unsupported' && /some\/model/.test(error.detail),
   );
 });
 
