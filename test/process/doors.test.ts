@@ -2,14 +2,18 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Args, Doors } from './clients/doors.js';
-import { FILM_INDEXES, FILMS, FILMS_SETTINGS } from './clients/films.js';
+import { OPERATIONS } from '../../http/operations.js';
 import { CHANGES, CREATIONS } from './clients/collection-cases.js';
+import { type Args, Doors } from './clients/doors.js';
 import { ERRORS } from './clients/error-cases.js';
+import { FILM_INDEXES, FILMS, FILMS_SETTINGS } from './clients/films.js';
 import { READS } from './clients/read-cases.js';
-import { WRITES } from './clients/write-cases.js';
 import type { Json } from './clients/values.js';
-import { nodeFor, temporaryFolder } from './support.js';
+import { WRITES } from './clients/write-cases.js';
+import { nodeFor, temporaryFolder, until } from './support.js';
+
+/** Operations that may answer before they have been carried out. */
+const WAITING = /^(upsert|update|delete|set|overwrite|clear|batch|create)_(points|payload|vectors|update|field_index|vector_name)$/;
 
 test('REST and gRPC', async (context) => {
   const node = await nodeFor(context, { folder: await temporaryFolder(context) });
@@ -18,8 +22,8 @@ test('REST and gRPC', async (context) => {
   await context.test('reads of every kind answer the same through both doors', async (t) => {
     await uploadFilms(doors);
     let empty = 0;
-    const differences = await differencesOf(READS, async ([operation, args]) => {
-      const outcome = await doors.both(operation, 'films', args);
+    const differences = await differencesOf(READS, async ([operation, args, collection]) => {
+      const outcome = await doors.both(operation, collection ?? 'films', args);
       assert.ok('result' in outcome, `${operation} ${JSON.stringify(args)} failed: ${JSON.stringify(outcome)}`);
       if (/"points":\[\]|^\[\]$/.test(JSON.stringify(outcome.result))) empty++;
     });
@@ -29,7 +33,7 @@ test('REST and gRPC', async (context) => {
 
   await context.test('requests that cannot be carried out fail through both doors for the same reason', async (t) => {
     const differences = await differencesOf(ERRORS, async ([operation, args, collection]) => {
-      const outcome = await doors.both(operation, collection ?? 'films', args);
+      const outcome = await doors.both(operation, collection ?? 'films', WAITING.test(operation) ? { wait: true, ...args } : args);
       assert.ok('failed' in outcome, `${operation} ${JSON.stringify(args)} was carried out: ${JSON.stringify(outcome)}`);
     });
     t.diagnostic(`${ERRORS.length} errors`);
@@ -60,6 +64,7 @@ test('REST and gRPC', async (context) => {
     const differences = await differencesOf(WRITES, async ([operation, args]) => {
       const outcome = await doors.both(operation, 'grpc', args, 'rest');
       assert.ok('result' in outcome, `${operation} ${JSON.stringify(args)} failed: ${JSON.stringify(outcome)}`);
+      if (args.wait === false) return;
       const all = { limit: 1000, with_payload: true, with_vector: true };
       const [rest, grpc] = [await doors.rest('scroll_points', 'rest', all), await doors.rest('scroll_points', 'grpc', all)];
       assert.deepEqual(grpc, rest, `${operation} ${JSON.stringify(args)}`);
@@ -68,7 +73,53 @@ test('REST and gRPC', async (context) => {
     assert.deepEqual(differences, []);
     await sameInfo(doors, 'rest', 'grpc');
   });
+
+  await context.test('aliases, names and what the node is are the same through both doors', async () => {
+    const create = (collection_name: string, alias_name: string) => ({ create_alias: { collection_name, alias_name } });
+    const changes: Json[][] = [
+      [create('films', 'now'), create('films', 'later'), create('more-films', 'then')],
+      [{ rename_alias: { old_alias_name: 'later', new_alias_name: 'soon' } }, { delete_alias: { alias_name: 'then' } }],
+      [{ delete_alias: { alias_name: 'soon' } }, create('more-films', 'soon')],
+    ];
+    for (const actions of changes) {
+      // An action carried out twice in a row is an error or changes nothing: the doors take turns with a start from nothing.
+      assert.equal(await doors.rest('update_aliases', '', { actions, timeout: 5 }), true);
+      const byRest = await doors.both('get_collections_aliases', '');
+      await forgetAliases(doors);
+      for (const earlier of changes.slice(0, changes.indexOf(actions) + 1)) await doors.grpc('update_aliases', '', { actions: earlier });
+      assert.deepEqual(aliasesIn(await doors.both('get_collections_aliases', '')), aliasesIn(byRest));
+      for (const name of ['films', 'more-films', 'rest']) await doors.both('get_collection_aliases', name);
+    }
+    await doors.both('count_points', 'now', { exact: true });
+    await doors.both('query_points', 'now', { query: 3, using: 'plot' });
+
+    await doors.both('root', '');
+    await doors.both('get_collections', '');
+    for (const name of ['films', 'none', 'now']) await doors.both('collection_exists', name);
+    await doors.both('collection_cluster_info', 'films');
+    await doors.both('list_shard_keys', 'films');
+    await doors.both('delete_collection', 'grpc', { timeout: 5 }, 'rest');
+    await doors.both('delete_collection', 'none');
+    await doors.both('get_collections', '');
+  });
+
+  await context.test('every operation that has a method of gRPC was asked for through both doors', (t) => {
+    const shared = OPERATIONS.filter(({ grpc, kind }) => grpc !== null && kind !== 'later').map(({ name }) => name);
+    const missing = shared.filter((name) => !doors.asked.has(name));
+    t.diagnostic(`${shared.length} operations, ${doors.count} requests through both doors`);
+    assert.deepEqual(missing, []);
+  });
 });
+
+async function forgetAliases(doors: Doors): Promise<void> {
+  const { aliases } = (await doors.rest('get_collections_aliases', '')) as { aliases: { alias_name: string }[] };
+  await doors.rest('update_aliases', '', { actions: aliases.map(({ alias_name }) => ({ delete_alias: { alias_name } })) });
+}
+
+function aliasesIn(outcome: unknown): unknown[] {
+  const { aliases } = (outcome as { result: { aliases: { alias_name: string }[] } }).result;
+  return aliases.toSorted((a, b) => a.alias_name.localeCompare(b.alias_name));
+}
 
 /** What was wrong with each of the cases that went wrong. */
 async function differencesOf<T>(cases: readonly T[], check: (one: T) => Promise<void>): Promise<string[]> {
@@ -77,12 +128,19 @@ async function differencesOf<T>(cases: readonly T[], check: (one: T) => Promise<
   return wrong;
 }
 
-/** Asks for both collections through both doors. */
+/** Both collections are shown the same, through both doors. */
 async function sameInfo(doors: Doors, ...collections: [string, string]): Promise<void> {
   const infos: unknown[] = [];
   for (const collection of collections) {
+    // What is shown of a collection at rest does not change between two requests.
+    await until(
+      () => doors.rest('get_collection', collection) as Promise<{ status: string }>,
+      ({ status }) => status === 'green',
+    );
     const outcome = await doors.both('get_collection', collection);
-    infos.push('result' in outcome ? outcome.result : outcome);
+    assert.ok('result' in outcome, JSON.stringify(outcome));
+    const { config, payload_schema, points_count } = outcome.result as { [member: string]: unknown };
+    infos.push({ config, payload_schema, points_count });
   }
   assert.deepEqual(infos[1], infos[0]);
 }
@@ -93,6 +151,9 @@ async function uploadFilms(doors: Doors): Promise<void> {
     await doors.rest('create_field_index', 'films', { field_name, field_schema, wait: true });
   }
   await doors.rest('upsert_points', 'films', { points: FILMS as Json, wait: true });
+  await doors.rest('create_collection', 'unnamed', { vectors: { size: 3, distance: 'Manhattan' } });
+  const unnamed = FILMS.map(({ id, payload, vector }) => ({ id, payload, vector: (vector as Args).sound }) as Json);
+  await doors.rest('upsert_points', 'unnamed', { points: unnamed, wait: true });
   // Points to look up: by ids of films, by values of `length` and by those of `reference`.
   const ids = [1, 2, 3, 61, 62, 63, 64, '11111111-1111-4111-8111-000000000003', '11111111-1111-4111-8111-000000000004'];
   const more = ids.map((id, at) => ({ ...(FILMS[at + 20] as Args), id }));

@@ -74,13 +74,11 @@ export const CREATIONS: readonly Args[] = [
         quantization_config: { binary: { always_ram: true, encoding: 'one_and_half_bits', query_encoding: 'scalar4bits' } },
       },
       e: { size: 4, distance: 'Cosine', quantization_config: { turbo: { always_ram: true, bits: 'bits1_5' } } },
-      f: { size: 4, distance: 'Cosine', datatype: 'turbo4' },
     },
     quantization_config: { binary: { encoding: 'two_bits', query_encoding: 'default' } },
     optimizers_config: { max_optimization_threads: 'auto' },
     strict_mode_config: { enabled: false, multivector_config: { m: { max_vectors: 7 } }, sparse_config: { s: { max_length: 9 } } },
     sparse_vectors: {},
-    metadata: {},
   },
   { vectors: { size: 4, distance: 'Cosine' }, quantization_config: { turbo: { bits: 'bits4' } } },
 ];
@@ -89,7 +87,18 @@ export const CREATIONS: readonly Args[] = [
 export const CHANGES: readonly (readonly [creation: number, change: Args])[] = [
   [0, {}],
   [0, { optimizers_config: { indexing_threshold: 50, deleted_threshold: 0.5, max_optimization_threads: 'auto' } }],
-  [0, { params: { replication_factor: 1, write_consistency_factor: 1, on_disk_payload: false, read_fan_out_factor: 1, read_fan_out_delay_ms: 5 } }],
+  [
+    0,
+    {
+      params: {
+        replication_factor: 1,
+        write_consistency_factor: 1,
+        on_disk_payload: false,
+        read_fan_out_factor: 1,
+        read_fan_out_delay_ms: 5,
+      },
+    },
+  ],
   [0, { hnsw_config: { m: 24, ef_construct: 80 }, metadata: { owner: 'you' } }],
   [0, { vectors: { '': { on_disk: true, hnsw_config: { m: 10 }, quantization_config: { scalar: { type: 'int8' } } } } }],
   [0, { vectors: { '': { quantization_config: 'Disabled' } }, timeout: 5 }],
@@ -97,5 +106,8 @@ export const CHANGES: readonly (readonly [creation: number, change: Args])[] = [
   [0, { quantization_config: 'Disabled', strict_mode_config: { enabled: false, max_query_limit: 5 } }],
   [3, { metadata: { owner: null, more: 1 }, strict_mode_config: { max_timeout: 10 } }],
   [3, { sparse_vectors: { words: { index: { on_disk: false, full_scan_threshold: 10 } } } }],
-  [4, { vectors: { a: { on_disk: true, quantization_config: { turbo: { bits: 'bits2' } } }, b: { hnsw_config: { m: 8, on_disk: true } } } }],
+  [
+    4,
+    { vectors: { a: { on_disk: true, quantization_config: { turbo: { bits: 'bits2' } } }, b: { hnsw_config: { m: 8, on_disk: true } } } },
+  ],
 ];

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { type DescMessage, fromJson, type Message, toJson } from '@bufbuild/protobuf';
 import * as proto from '@qdrant/js-client-grpc';
 import { QdrantClient as RestClient } from '@qdrant/js-client-rest';
-import { ERROR_KINDS } from '../../../protocols/errors.js';
-import type { RunningNode } from '../../../ops/node-process.js';
 import { OPERATIONS } from '../../../http/operations.js';
+import type { RunningNode } from '../../../ops/node-process.js';
+import { ERROR_KINDS } from '../../../protocols/errors.js';
 import { batchOf, compared, facetOf, groupsOf, offsetsOf, pairsOf, pointsOf, scrollOf, updateOf } from './answers.js';
 import { discoverMessage, orderMessage, queryPointsMessage, readMessage, recommendMessage, searchMessage } from './query-message.js';
 import { fieldIndexMessage, infoOf, numbersOf, settingsMessage, vectorNameMessage } from './settings.js';
@@ -29,11 +29,25 @@ export type OperationName = keyof typeof PAIRS;
 
 /** By the operation's name in `http/operations.ts`. */
 const PAIRS = {
-  root: pair((client) => client.versionInfo(), 'HealthCheckRequest', same, ({ title, version }) => ({ title, version })),
+  // REST tells besides which release of this project it is.
+  root: pair(
+    async (client) => ({ ...(await client.versionInfo()), troupe: undefined }),
+    'HealthCheckRequest',
+    same,
+    ({ title, version, commit }) => ({ title, version, commit }),
+  ),
 
-  get_collections: pair((client) => client.getCollections(), 'ListCollectionsRequest', same, ({ collections }) => ({ collections })),
-  get_collection: pair((client, name) => client.getCollection(name), 'GetCollectionInfoRequest', same, ({ result }) =>
-    infoOf(result as Members),
+  get_collections: pair(
+    (client) => client.getCollections(),
+    'ListCollectionsRequest',
+    same,
+    ({ collections }) => ({ collections }),
+  ),
+  get_collection: pair(
+    (client, name) => client.getCollection(name),
+    'GetCollectionInfoRequest',
+    same,
+    ({ result }) => infoOf(result as Members),
   ),
   // The method of the client leaves out `metadata`.
   create_collection: pair(
@@ -54,6 +68,15 @@ const PAIRS = {
     'ListShardKeysRequest',
     same,
     ({ shard_keys }) => ({ shard_keys }) as Json,
+  ),
+
+  create_shard_key: pair((client, name, args) => client.createShardKey(name, args), 'CreateShardKeyRequest', shardKeyMessage, same0),
+  delete_shard_key: pair((client, name, args) => client.deleteShardKey(name, args), 'DeleteShardKeyRequest', shardKeyMessage, same0),
+  update_collection_cluster: pair(
+    (client, name, args) => client.updateCollectionCluster(name, args),
+    'UpdateCollectionClusterSetupRequest',
+    same,
+    same0,
   ),
 
   create_field_index: pair(
@@ -85,7 +108,7 @@ const PAIRS = {
   get_points: pair(
     (client, name, args) => client.retrieve(name, args),
     'GetPoints',
-    ({ ids, ...args }) => ({ ...readMessage(args), ids: (ids as Json[]).map(idMessage) }),
+    withPayload(({ ids, ...args }) => ({ ...readMessage(args), ids: (ids as Json[]).map(idMessage) })),
     ({ result }) => pointsOf(result),
   ),
   scroll_points: pair(
@@ -95,8 +118,11 @@ const PAIRS = {
       sent({ ...readMessage(args), offset: maybe(offset, idMessage), order_by: maybe(order_by, orderMessage) }),
     scrollOf,
   ),
-  count_points: pair((client, name, args) => client.count(name, args), 'CountPoints', readMessage, ({ result }) =>
-    numbersOf(result as Members),
+  count_points: pair(
+    (client, name, args) => client.count(name, args),
+    'CountPoints',
+    readMessage,
+    ({ result }) => numbersOf(result as Members),
   ),
   query_points: pair(
     (client, name, args) => client.query(name, args),
@@ -162,8 +188,9 @@ const PAIRS = {
     recommendMessage,
     groups,
   ),
+  // The method of the client leaves out `filter`.
   discover_points: pair(
-    (client, name, args) => client.discoverPoints(name, args),
+    async (client, collection_name, args: object) => (await client.api().discoverPoints({ collection_name, ...args } as never)).data.result,
     'DiscoverPoints',
     discoverMessage,
     ({ result }) => pointsOf(result),
@@ -196,7 +223,12 @@ const PAIRS = {
     writing(writeMessage('points_selector')),
     update,
   ),
-  clear_payload: pair((client, name, args) => client.clearPayload(name, args), 'ClearPayloadPoints', writing(writeMessage('points')), update),
+  clear_payload: pair(
+    (client, name, args) => client.clearPayload(name, args),
+    'ClearPayloadPoints',
+    writing(writeMessage('points')),
+    update,
+  ),
   batch_update: pair(
     (client, name, args) => client.batchUpdate(name, args),
     'UpdateBatchPoints',
@@ -234,6 +266,10 @@ function same(args: Args): Args {
 /** The only member of an answer. */
 function same0({ result }: { [key: string]: Json }): unknown {
   return result;
+}
+
+function shardKeyMessage({ shard_key, ...args }: Args): Args {
+  return { request: { ...args, shard_key: typeof shard_key === 'number' ? { number: shard_key } : { keyword: shard_key as Json } } };
 }
 
 function aliases({ aliases: list }: { [key: string]: Json }): unknown {
@@ -276,6 +312,9 @@ function searches(field: string, message: (args: Members) => Args): DoorPair['me
 /** What an operation answered: its result, or how it failed. */
 export type Outcome = { readonly result: unknown } | { readonly failed: number; readonly message: string };
 
+/** A node of its own refuses with `FAILED_PRECONDITION`. */
+const FOR_CLUSTERS = { restStatus: 400, grpcStatus: 9 };
+
 const ROWS = new Map(OPERATIONS.map((row) => [row.name, row]));
 
 export class Doors {
@@ -309,7 +348,9 @@ export class Doors {
     const call = api[(method as string).charAt(0).toLowerCase() + (method as string).slice(1)];
     const answer = await call?.(fromJson(schema, json));
     const answerSchema = schemaOf((answer as Message).$typeName.replace('qdrant.', ''));
-    return result(toJson(answerSchema, answer as Message, { useProtoFieldName: true, alwaysEmitImplicit: true }) as { [key: string]: Json });
+    return result(
+      toJson(answerSchema, answer as Message, { useProtoFieldName: true, alwaysEmitImplicit: true }) as { [key: string]: Json },
+    );
   }
 
   /**
@@ -323,8 +364,9 @@ export class Doors {
     const what = `${operation} ${JSON.stringify(args).slice(0, 500)}`;
     if ('failed' in rest || 'failed' in grpc) {
       assert.ok('failed' in rest && 'failed' in grpc, `${what}\nREST ${JSON.stringify(rest)}\ngRPC ${JSON.stringify(grpc)}`);
-      const same = Object.values(ERROR_KINDS).some((kind) => kind.restStatus === rest.failed && kind.grpcStatus === grpc.failed);
-      assert.ok(same && rest.failed < 500, `${what}\nREST ${JSON.stringify(rest)}\ngRPC ${JSON.stringify(grpc)}`);
+      const kinds = ROWS.get(operation)?.kind === 'cluster' ? [FOR_CLUSTERS] : Object.values(ERROR_KINDS);
+      const alike = kinds.some(({ restStatus, grpcStatus }) => restStatus === rest.failed && grpcStatus === grpc.failed);
+      assert.ok(alike && rest.failed < 500, `${what}\nREST ${JSON.stringify(rest)}\ngRPC ${JSON.stringify(grpc)}`);
       return rest;
     }
     assert.deepEqual(compared(grpc.result), compared(rest.result), what);

@@ -12,7 +12,7 @@ export const FILMS_SETTINGS: Args = {
     sound: { size: 3, distance: 'Euclid', datatype: 'float16' },
     scenes: { size: 2, distance: 'Dot', multivector_config: { comparator: 'max_sim' } },
   },
-  sparse_vectors: { words: { modifier: 'idf' }, tags: { index: { on_disk: true } } },
+  sparse_vectors: { words: { modifier: 'idf' }, tags: { index: { on_disk: true } }, spoken: { modifier: 'idf' } },
 };
 
 /** Indexes of payload fields by their schema; `length`, `draft` and `rooms` stay without. */
@@ -57,6 +57,7 @@ function films(): Args[] {
   return Array.from({ length: FILM_COUNT }, (_, index) => {
     const at = index + 1;
     const vector: Args = { plot: numbers(4), sound: numbers(3), scenes: Array.from({ length: 1 + (at % 3) }, () => numbers(2)) };
+    vector.spoken = { text: WORDS[at % 6] as string, model: 'qdrant/bm25' };
     // Not every point has every vector.
     if (at % 5 !== 0) vector.words = { indices: [at % 7, 7 + (at % 3), 20], values: numbers(3).map((value) => Math.abs(value) + 0.1) };
     if (at % 4 === 0) vector.tags = { indices: [1, 3_000_000_000], values: numbers(2) };
@@ -80,7 +81,7 @@ function payloadOf(at: number, random: () => number): Args {
       { name: 'hall', seats: at * 10, open: at % 2 === 0 },
       { name: 'cellar', seats: 500 - at * 5, open: true },
     ],
-    '__proto__x': at,
+    __proto__x: at,
   };
   if (at % 7 === 0) payload.draft = null;
   if (at % 7 === 1) payload.draft = [];

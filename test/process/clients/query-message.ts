@@ -1,7 +1,7 @@
 /** Queries of every kind of REST as messages of gRPC, in the JSON form of Protocol Buffers. */
 
 import { conditionMessage, filterMessage } from './filter-message.js';
-import { idMessage, inputMessage, type Json, type Members, maybe, mapOf, sent, valueMap, vectorMessage, word } from './values.js';
+import { idMessage, inputMessage, type Json, type Members, mapOf, maybe, sent, valueMap, vectorMessage, word } from './values.js';
 
 /** Members that requests of every kind share; the rest stays as it is. */
 export function readMessage({ with_payload, with_vector, with_lookup, lookup_from, filter, consistency, ...members }: Members): {

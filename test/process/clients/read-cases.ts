@@ -1,10 +1,11 @@
 /** Reading requests of every kind about the films. */
 
-import { filmId } from './films.js';
 import type { Args, OperationName } from './doors.js';
+import { filmId } from './films.js';
 import type { Json } from './values.js';
 
-export type Case = readonly [OperationName, Args];
+/** With the name of the collection where it is not the films. */
+export type Case = readonly [OperationName, Args, string?];
 
 const UUID = filmId(45);
 const PLOT = [0.3, -0.5, 0.2, 0.7];
@@ -84,7 +85,14 @@ export const FILTERS: readonly Json[] = [
   {
     must: [{ should: [{ must_not: [{ key: 'colour', match: { value: true } }] }, { key: 'year', match: { value: 1962 } }] }],
     should: [{ has_vector: 'tags' }, { key: 'rating', range: { lt: 4 } }],
-    must_not: [{ must: [{ key: 'studio', match: { value: 'North' } }, { key: 'genres', match: { value: 'comedy' } }] }],
+    must_not: [
+      {
+        must: [
+          { key: 'studio', match: { value: 'North' } },
+          { key: 'genres', match: { value: 'comedy' } },
+        ],
+      },
+    ],
   },
 ];
 
@@ -97,6 +105,7 @@ const QUERIES: readonly Args[] = [
   { query: SCENES, using: 'scenes' },
   { query: WORDS, using: 'words' },
   { query: { indices: [3_000_000_000], values: [1] }, using: 'tags' },
+  { query: { text: 'mountains at night', model: 'qdrant/bm25', options: { language: 'english' } }, using: 'spoken' },
   { query: 7, using: 'plot' },
   { query: UUID, using: 'scenes' },
   { query: { nearest: 8 }, using: 'tags' },
@@ -111,7 +120,15 @@ const QUERIES: readonly Args[] = [
   { query: { discover: { target: PLOT, context: [{ positive: 1, negative: 2 }] } }, using: 'plot' },
   { query: { discover: { target: 5, context: { positive: SOUND, negative: 2 } } }, using: 'sound' },
   { query: { discover: { target: 5, context: [] } }, using: 'plot' },
-  { query: { context: [{ positive: 1, negative: PLOT }, { positive: UUID, negative: 6 }] }, using: 'plot' },
+  {
+    query: {
+      context: [
+        { positive: 1, negative: PLOT },
+        { positive: UUID, negative: 6 },
+      ],
+    },
+    using: 'plot',
+  },
   { query: { order_by: 'year' } },
   { query: { order_by: { key: 'rating', direction: 'desc', start_from: 7.5 } } },
   { query: { order_by: { key: 'released', direction: 'asc', start_from: '1966-02-03T04:05:06.789Z' } } },
@@ -142,8 +159,16 @@ const QUERIES: readonly Args[] = [
     ],
     query: { fusion: 'dbsf' },
   },
-  { prefetch: { query: 3, using: 'plot', lookup_from: { collection: 'more-films', vector: 'plot' }, limit: 9 }, query: { order_by: 'year' } },
-  ...formulas().map((formula): Args => ({ prefetch: { query: PLOT, using: 'plot', limit: 30 }, query: { formula, defaults: { length: 90, rating: 5, nothing: 0 } } })),
+  {
+    prefetch: { query: 3, using: 'plot', lookup_from: { collection: 'more-films', vector: 'plot' }, limit: 9 },
+    query: { order_by: 'year' },
+  },
+  ...formulas().map(
+    (formula): Args => ({
+      prefetch: { query: PLOT, using: 'plot', limit: 30 },
+      query: { formula, defaults: { length: 90, rating: 5, nothing: 0 } },
+    }),
+  ),
 ];
 
 const PARAMS: readonly Args[] = [
@@ -201,7 +226,10 @@ export const READS: readonly Case[] = [
   ['query_points_groups', { query: { recommend: { positive: [1] } }, using: 'sound', group_by: 'year', limit: 4, score_threshold: 2 }],
 
   ['search_points', { vector: { name: 'plot', vector: PLOT }, limit: 6 }],
-  ['search_points', { vector: { name: 'sound', vector: SOUND }, limit: 6, offset: 2, filter: FILTER, with_payload: true, with_vector: true }],
+  [
+    'search_points',
+    { vector: { name: 'sound', vector: SOUND }, limit: 6, offset: 2, filter: FILTER, with_payload: true, with_vector: true },
+  ],
   ['search_points', { vector: { name: 'words', vector: WORDS }, limit: 6, score_threshold: 0.5, params: { exact: true } }],
   [
     'search_batch_points',
@@ -241,6 +269,21 @@ export const READS: readonly Case[] = [
     },
   ],
 
+  ...(
+    [
+      ['get_points', { ids: [1], with_vector: true }],
+      ['scroll_points', { limit: 3, with_vector: true }],
+      ['query_points', { query: SOUND }],
+      ['query_points', { query: { recommend: { positive: [1], negative: [[1, 2, 3]] } }, with_vector: true }],
+      ['search_points', { vector: SOUND, limit: 3, with_vector: true }],
+      ['search_batch_points', { searches: [{ vector: SOUND, limit: 3 }] }],
+      ['search_point_groups', { vector: SOUND, group_by: 'year', limit: 3, group_size: 1 }],
+      ['recommend_points', { positive: [1, SOUND], limit: 3 }],
+      ['discover_points', { target: 1, context: [{ positive: SOUND, negative: 2 }], limit: 3 }],
+      ['search_matrix_pairs', { sample: 100, limit: 2 }],
+    ] as [OperationName, Args][]
+  ).map(([operation, args]): Case => [operation, args, 'unnamed']),
+
   ['facet', { key: 'studio' }],
   ['facet', { key: 'year', limit: 5, exact: true }],
   ['facet', { key: 'colour', filter: FILTER }],
@@ -259,7 +302,12 @@ function groupRequests(): Args[] {
     { group_by: 'year', limit: 5, group_size: 1, with_payload: ['year'], with_vector: ['plot'] },
     { group_by: 'genres', limit: 4, group_size: 3 },
     { group_by: 'reference', limit: 4, group_size: 2, with_lookup: 'more-films' },
-    { group_by: 'length', limit: 4, group_size: 3, with_lookup: { collection: 'more-films', with_payload: ['studio'], with_vectors: ['sound'] } },
+    {
+      group_by: 'length',
+      limit: 4,
+      group_size: 3,
+      with_lookup: { collection: 'more-films', with_payload: ['studio'], with_vectors: ['sound'] },
+    },
   ];
 }
 

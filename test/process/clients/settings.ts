@@ -126,7 +126,7 @@ function configOf({ params, quantization_config, strict_mode_config, metadata, h
   const threads = max_optimization_threads as { value?: string; setting?: string } | undefined;
   return sent({
     params: sent({
-      ...members,
+      ...numbersOf(members),
       sharding_method: maybe(sharding_method, text),
       vectors: vectorsConfigOf(vectors_config as Members | undefined),
       sparse_vectors: maybe(sparse_vectors_config, ({ map }: { map: Members }) => mapOf(map, sparseOf)),

@@ -54,7 +54,7 @@ export function valueMap(members: Members): Json {
   return mapOf(members, valueMessage);
 }
 
-export function valueOf(message: Json): Json {
+export function payloadValueOf(message: Json): Json {
   const [[kind, value]] = Object.entries(message as object) as [[string, Json]];
   switch (kind) {
     case 'null_value':
@@ -62,7 +62,7 @@ export function valueOf(message: Json): Json {
     case 'integer_value':
       return Number(value);
     case 'list_value':
-      return (value as { values: Json[] }).values.map(valueOf);
+      return (value as { values: Json[] }).values.map(payloadValueOf);
     case 'struct_value':
       return membersOf((value as { fields: Members }).fields);
     default:
@@ -71,7 +71,7 @@ export function valueOf(message: Json): Json {
 }
 
 export function membersOf(map: Members): { [key: string]: Json } {
-  return mapOf(map, valueOf);
+  return mapOf(map, payloadValueOf);
 }
 
 /** An object with the same keys, also those such as `__proto__`. */

@@ -153,7 +153,7 @@ function indexes(): [string, Json][] {
         enable_hnsw: false,
       },
     ],
-    ['studio', { type: 'text', tokenizer: 'prefix', stopwords: 'french' }],
+    ['studio', { type: 'text', tokenizer: 'prefix', stopwords: { languages: ['french'] } }],
     ['genres[]', { type: 'text', tokenizer: 'whitespace' }],
   ];
 }
