@@ -1,11 +1,12 @@
 /**
- * Nearest points by sparse vectors, exactly: with the inverted index of a sealed segment, or by scoring rows where there is
- * none or few rows pass the filter.
+ * Nearest points by sparse vectors, exactly: with the inverted index of a sealed segment or the one that this thread makes
+ * of other segments, or by scoring rows where few pass the filter.
  */
 
 import { countBits, forEachBit, hasBit } from '../../query/filter/bits.js';
 import { RowScorer, type SparseQuery, type SparseRows } from '../../vectors/sparse/dot.js';
-import { postingsOf, type SparseRun, scanSparse, scanSparseRows, searchPostings } from '../../vectors/sparse/search.js';
+import { GrowingIndex } from '../../vectors/sparse/growing.js';
+import { type IndexedRows, postingsOf, type SparseRun, scanSparse, scanSparseRows, searchPostings } from '../../vectors/sparse/search.js';
 import { filterBits } from './filter-source.js';
 import { type Hit, hitOf } from './hit.js';
 import type { NearestSearch } from './search.js';
@@ -34,12 +35,40 @@ export function nearestSparse(view: SegmentView, search: NearestSearch, query: S
 }
 
 function rank(view: SegmentView, using: string, query: SparseQuery, items: SparseRows, bits: Uint32Array | null, run: SparseRun) {
-  const index = view.reader.sparseIndex(using);
   const scorer = new RowScorer(query, items);
   const listed = bits === null ? view.rows : countBits(bits);
-  if (index !== null && postingsOf(index, query) < listed * ROW_COST) return searchPostings(index, query, scorer, run);
+  const indexed = indexedRows(view, using, items);
+  if (searchCost(indexed, query, view.rows) < listed * ROW_COST) return searchPostings(indexed, query, scorer, run);
   if (bits === null || listed > view.rows / 2) return scanSparse(scorer, run);
   return scanSparseRows(scorer, countedRows(bits, listed, run), run);
+}
+
+/** In postings. */
+function searchCost(indexed: readonly IndexedRows[], query: SparseQuery, rows: number): number {
+  let first = 0;
+  let cost = 0;
+  for (const { from, index } of indexed) {
+    cost += postingsOf(index, query);
+    first = from + index.rowCount;
+  }
+  return cost + Math.max(0, rows - first) * ROW_COST;
+}
+
+/**
+ * Indexes of segments that have none of their own, for as long as a thread has the vector's rows. Rows never change (V2),
+ * so those indexed stay right; 8 bytes a posting, and up to 36 where an index occurs in a single row.
+ */
+const growing = new WeakMap<SparseRows, GrowingIndex>();
+
+function indexedRows(view: SegmentView, using: string, items: SparseRows): readonly IndexedRows[] {
+  const index = view.reader.sparseIndex(using);
+  if (index !== null) return [{ from: 0, index }];
+  let own = growing.get(items);
+  if (own === undefined) {
+    own = new GrowingIndex(items);
+    growing.set(items, own);
+  }
+  return own.upTo(view.rows);
 }
 
 function countedRows(bits: Uint32Array, listed: number, run: SparseRun): Uint32Array {

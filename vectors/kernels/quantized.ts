@@ -16,7 +16,7 @@ const CENTROIDS: u32 = 256;
  * Σ u b over the bits b of a row, with the query's u in two's complement, cut into layers of bits: for each 16 bytes of a
  * row the query has one 16 bytes per layer, lowest first. Bits of the query behind the row's last are 0, so whatever
  * follows a row in memory may be read with it.
- * L, layers: u8 = 2, u16 = 4, u32 = 8. bytes: codes of a row, a multiple of 4.
+ * L, layers: u8 = 2, u16 = 4. bytes: codes of a row, a multiple of 4.
  */
 export function scoreBits<L>(
   rows: usize,
@@ -51,48 +51,17 @@ export function scoreBits<L>(
       let highB = i8x16.neg(i8x16.popcnt(v128.and(rowB, layer)));
       let highC = i8x16.neg(i8x16.popcnt(v128.and(rowC, layer)));
       let highD = i8x16.neg(i8x16.popcnt(v128.and(rowD, layer)));
-      if (layersOf<L>() > 2) {
-        for (let step: usize = 2; step <= (layersOf<L>() == 8 ? 4 : layersOf<L>()); step++) {
-          layer = v128.load(q + (layersOf<L>() - step) * 16);
-          highA = addLayer(highA, rowA, layer);
-          highB = addLayer(highB, rowB, layer);
-          highC = addLayer(highC, rowC, layer);
-          highD = addLayer(highD, rowD, layer);
-        }
-      } else {
-        layer = v128.load(q);
+      for (let step: usize = 2; step <= layersOf<L>(); step++) {
+        layer = v128.load(q + (layersOf<L>() - step) * 16);
         highA = addLayer(highA, rowA, layer);
         highB = addLayer(highB, rowB, layer);
         highC = addLayer(highC, rowC, layer);
         highD = addLayer(highD, rowD, layer);
       }
-      let wideA = i16x8.extadd_pairwise_i8x16_s(highA);
-      let wideB = i16x8.extadd_pairwise_i8x16_s(highB);
-      let wideC = i16x8.extadd_pairwise_i8x16_s(highC);
-      let wideD = i16x8.extadd_pairwise_i8x16_s(highD);
-      if (layersOf<L>() == 8) {
-        // Eight layers would leave a byte: the lower four are summed apart.
-        layer = v128.load(q, 48);
-        let lowA = i8x16.popcnt(v128.and(rowA, layer));
-        let lowB = i8x16.popcnt(v128.and(rowB, layer));
-        let lowC = i8x16.popcnt(v128.and(rowC, layer));
-        let lowD = i8x16.popcnt(v128.and(rowD, layer));
-        for (let step: usize = 1; step <= 3; step++) {
-          layer = v128.load(q + (3 - step) * 16);
-          lowA = addLayer(lowA, rowA, layer);
-          lowB = addLayer(lowB, rowB, layer);
-          lowC = addLayer(lowC, rowC, layer);
-          lowD = addLayer(lowD, rowD, layer);
-        }
-        wideA = i16x8.add(i16x8.shl(wideA, 4), i16x8.extadd_pairwise_i8x16_u(lowA));
-        wideB = i16x8.add(i16x8.shl(wideB, 4), i16x8.extadd_pairwise_i8x16_u(lowB));
-        wideC = i16x8.add(i16x8.shl(wideC, 4), i16x8.extadd_pairwise_i8x16_u(lowC));
-        wideD = i16x8.add(i16x8.shl(wideD, 4), i16x8.extadd_pairwise_i8x16_u(lowD));
-      }
-      sumA = i32x4.add(sumA, i32x4.extadd_pairwise_i16x8_s(wideA));
-      sumB = i32x4.add(sumB, i32x4.extadd_pairwise_i16x8_s(wideB));
-      sumC = i32x4.add(sumC, i32x4.extadd_pairwise_i16x8_s(wideC));
-      sumD = i32x4.add(sumD, i32x4.extadd_pairwise_i16x8_s(wideD));
+      sumA = i32x4.add(sumA, i32x4.extadd_pairwise_i16x8_s(i16x8.extadd_pairwise_i8x16_s(highA)));
+      sumB = i32x4.add(sumB, i32x4.extadd_pairwise_i16x8_s(i16x8.extadd_pairwise_i8x16_s(highB)));
+      sumC = i32x4.add(sumC, i32x4.extadd_pairwise_i16x8_s(i16x8.extadd_pairwise_i8x16_s(highC)));
+      sumD = i32x4.add(sumD, i32x4.extadd_pairwise_i16x8_s(i16x8.extadd_pairwise_i8x16_s(highD)));
       q += layersOf<L>() * 16;
     }
     const sums = floatSums(sumA, sumB, sumC, sumD);
@@ -103,7 +72,7 @@ export function scoreBits<L>(
 // @ts-ignore: decorator
 @inline
 function layersOf<L>(): usize {
-  return sizeof<L>() == 1 ? 2 : sizeof<L>() == 2 ? 4 : 8;
+  return sizeof<L>() == 1 ? 2 : 4;
 }
 
 /** The next lower layer joins: what was summed counts twice. */
@@ -111,6 +80,75 @@ function layersOf<L>(): usize {
 @inline
 function addLayer(sum: v128, row: v128, layer: v128): v128 {
   return i8x16.add(i8x16.add(sum, sum), i8x16.popcnt(v128.and(row, layer)));
+}
+
+/** Bytes of a row whose sums of numbers of 8 bits stay within 16: 16 times 16 numbers a lane. */
+const NARROW_BYTES: usize = 256;
+
+/**
+ * As `scoreBits` with numbers of 8 bits, whole: for each 16 bytes of a row the query has eight times 16 numbers, those
+ * that the highest bits of the bytes count first. Eight layers would take twice as long: counting bits takes many steps.
+ */
+export function scoreBitsByNumbers(
+  rows: usize,
+  end: usize,
+  out: usize,
+  base: usize,
+  stride: usize,
+  bytes: usize,
+  query: usize,
+  factor: f32,
+  cross: f32,
+  constant: f32,
+): void {
+  for (; rows < end; rows += 16, out += 16) {
+    const a = base + <usize>load<u32>(rows) * stride;
+    const b = base + <usize>load<u32>(rows, 4) * stride;
+    const c = base + <usize>load<u32>(rows, 8) * stride;
+    const d = base + <usize>load<u32>(rows, 12) * stride;
+    let q = query;
+    let sumA = i32x4.splat(0);
+    let sumB = i32x4.splat(0);
+    let sumC = i32x4.splat(0);
+    let sumD = i32x4.splat(0);
+    for (let from: usize = 0; from < bytes; from += NARROW_BYTES) {
+      const to = min(bytes, from + NARROW_BYTES);
+      let narrowA = i16x8.splat(0);
+      let narrowB = i16x8.splat(0);
+      let narrowC = i16x8.splat(0);
+      let narrowD = i16x8.splat(0);
+      for (let at = from; at < to; at += 16) {
+        let rowA = v128.load(a + at);
+        let rowB = v128.load(b + at);
+        let rowC = v128.load(c + at);
+        let rowD = v128.load(d + at);
+        for (const next = q + 128; q < next; q += 16) {
+          const numbers = v128.load(q);
+          narrowA = addNumbers(narrowA, rowA, numbers);
+          narrowB = addNumbers(narrowB, rowB, numbers);
+          narrowC = addNumbers(narrowC, rowC, numbers);
+          narrowD = addNumbers(narrowD, rowD, numbers);
+          rowA = i8x16.add(rowA, rowA);
+          rowB = i8x16.add(rowB, rowB);
+          rowC = i8x16.add(rowC, rowC);
+          rowD = i8x16.add(rowD, rowD);
+        }
+      }
+      sumA = i32x4.add(sumA, i32x4.extadd_pairwise_i16x8_s(narrowA));
+      sumB = i32x4.add(sumB, i32x4.extadd_pairwise_i16x8_s(narrowB));
+      sumC = i32x4.add(sumC, i32x4.extadd_pairwise_i16x8_s(narrowC));
+      sumD = i32x4.add(sumD, i32x4.extadd_pairwise_i16x8_s(narrowD));
+    }
+    const sums = floatSums(sumA, sumB, sumC, sumD);
+    v128.store(out, rowScores(sums, a + bytes, b + bytes, c + bytes, d + bytes, factor, cross, constant));
+  }
+}
+
+/** The numbers of the bytes whose highest bit is set. */
+// @ts-ignore: decorator
+@inline
+function addNumbers(sum: v128, row: v128, numbers: v128): v128 {
+  return i16x8.add(sum, i16x8.extadd_pairwise_i8x16_s(v128.and(i8x16.lt_s(row, i8x16.splat(0)), numbers)));
 }
 
 /**

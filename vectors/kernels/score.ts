@@ -4,7 +4,7 @@
  */
 
 import { addCodes, addPart, decodePart, partsOf, sumsOf, tidyScores } from './lanes';
-import { scoreBits, scoreHalfBytes, scoreProduct } from './quantized';
+import { scoreBits, scoreBitsByNumbers, scoreHalfBytes, scoreProduct } from './quantized';
 
 /** Kinds of kernels: 3 * element + metric, elements f32, f16, bf16, u8, i8, code; `code` with a far query under L2; quantized rows. */
 const CODE_L2_FAR: i32 = 18;
@@ -84,7 +84,7 @@ export function scoreRows(rows: usize, count: u32, out: usize): void {
     case CODE_L2_FAR: return scoreFarCodes(rows, end, out);
     case BITS_2: return scoreBits<u8>(rows, end, out, matrixOffset, matrixStride, rowBytes, query, factor, cross, constant);
     case BITS_4: return scoreBits<u16>(rows, end, out, matrixOffset, matrixStride, rowBytes, query, factor, cross, constant);
-    case BITS_8: return scoreBits<u32>(rows, end, out, matrixOffset, matrixStride, rowBytes, query, factor, cross, constant);
+    case BITS_8: return scoreBitsByNumbers(rows, end, out, matrixOffset, matrixStride, rowBytes, query, factor, cross, constant);
     case HALF_BYTES_DOT: return scoreHalfBytes<u8>(rows, end, out, matrixOffset, matrixStride, rowBytes, query, factor, cross, constant);
     case HALF_BYTES_L1: return scoreHalfBytes<u32>(rows, end, out, matrixOffset, matrixStride, rowBytes, query, factor, cross, constant);
     case PRODUCT: return scoreProduct(rows, end, out, matrixOffset, matrixStride, rowBytes, query);

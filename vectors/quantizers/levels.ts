@@ -124,10 +124,13 @@ export class LevelCoder {
     const { residual, mean, dim, metric } = this;
     let constant = 0;
     for (let i = 0; i < dim; i++) {
-      const [q, m] = [finite(query[i] as number), mean[i] as number];
-      residual[i] = metric === 'dot' ? q : q - m;
+      const q = finite(query[i] as number);
+      const m = mean[i] as number;
+      const difference = q - m;
+      residual[i] = metric === 'dot' ? q : difference;
       if (metric === 'dot') constant += q * m;
-      else if (metric === 'l2') constant -= (q - m) ** 2;
+      // A power would be a call out of the loop.
+      else if (metric === 'l2') constant -= difference * difference;
     }
     this.rotation?.apply(residual);
     const times = metric === 'l2' ? 2 : 1;
@@ -218,7 +221,7 @@ export class LevelCoder {
     return average;
   }
 
-  /** Cuts the weights to whole numbers, in layers. Σ w (2 b - 1) = unit * (2 Σ u b - Σ u). */
+  /** Cuts the weights to whole numbers, those of fewer than 8 bits in layers. Σ w (2 b - 1) = unit * (2 Σ u b - Σ u). */
   private writeBitQuery(times: number, constant: number, out: Uint8Array): CodedQuery {
     const { weights, spec } = this;
     const { queryBits } = spec;
@@ -232,22 +235,24 @@ export class LevelCoder {
     const unit = queryBits === 1 ? total / weights.length : largest / (2 ** (queryBits - 1) - 1);
     const inverse = unit > 0 ? 1 / unit : 0;
     out.fill(0);
+    if (queryBits === 8) {
+      const sum = writeNumbers(weights, inverse, out);
+      return { kernel: 'bits8', factor: 2 * unit * times, cross: -unit * sum * times, constant };
+    }
     let sum = 0;
     for (let first = 0; first < weights.length; first += 8) {
-      // The bits of eight numbers, a byte for each layer: of the lower four layers, and of the upper four.
-      let low = 0;
-      let high = 0;
+      // The bits of eight numbers, a byte for each layer.
+      let bits = 0;
       const end = Math.min(8, weights.length - first);
       for (let bit = 0; bit < end; bit++) {
         const weight = weights[first + bit] as number;
         const whole = queryBits === 1 ? Math.sign(weight) : Math.floor(weight * inverse + 0.5);
         sum += whole;
-        low |= spread(whole) << bit;
-        high |= spread(whole >> 4) << bit;
+        bits |= spread(whole) << bit;
       }
       // Byte j / 8 of a row meets byte (j / 8) % 16 of each layer of its 16 bytes.
       const at = (first >>> 7) * 16 * layers + ((first >>> 3) & 15);
-      for (let layer = 0; layer < layers; layer++) out[at + layer * 16] = (layer < 4 ? low : high) >>> ((layer & 3) * 8);
+      for (let layer = 0; layer < layers; layer++) out[at + layer * 16] = bits >>> (layer * 8);
     }
     return { kernel: `bits${layers}`, factor: 2 * unit * times, cross: -unit * sum * times, constant };
   }
@@ -283,6 +288,18 @@ function halfByteOf(value: number): number {
   let above = 0;
   while (above < 7 && size > (BOUNDS[above] as number)) above++;
   return value < 0 ? 7 - above : 8 + above;
+}
+
+/** Writes whole numbers of 8 bits in the order in which the kernel meets them; their sum. */
+function writeNumbers(weights: Float64Array, inverse: number, out: Uint8Array): number {
+  let sum = 0;
+  for (let bit = 0; bit < weights.length; bit++) {
+    const whole = Math.floor((weights[bit] as number) * inverse + 0.5);
+    sum += whole;
+    // Of 16 bytes of a row the highest bits come first.
+    out[(bit >>> 7) * 128 + (7 - (bit & 7)) * 16 + ((bit >>> 3) & 15)] = whole;
+  }
+  return sum;
 }
 
 /** The four lowest bits of a number as the lowest bits of four bytes. */

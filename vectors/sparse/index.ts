@@ -49,21 +49,24 @@ interface Sizes {
 
 /** The index of the first `rowCount` rows. */
 export function buildSparseIndex(source: SparseRows, rowCount: number): SharedArrayBuffer {
-  const counts = countTerms(source, rowCount);
-  const terms = Uint32Array.from(counts.byTerm.keys()).sort();
+  const found = new TermNumbers(source, rowCount);
+  const terms = found.terms.slice().sort();
   let blocks = 0;
-  for (const count of counts.byTerm.values()) blocks += Math.ceil(count / BLOCK_POSTINGS);
-  const sizes = { rowCount, filled: counts.filled, terms: terms.length, postings: counts.postings, blocks };
+  for (const count of found.counts) blocks += Math.ceil(count / BLOCK_POSTINGS);
+  const sizes = { rowCount, filled: found.filled, terms: terms.length, postings: found.numbers.length, blocks };
   const buffer = new SharedArrayBuffer(bytesOf(sizes));
-  new Uint32Array(buffer, 0, HEAD_WORDS).set([VERSION, rowCount, sizes.terms, sizes.postings, blocks, counts.filled]);
+  new Uint32Array(buffer, 0, HEAD_WORDS).set([VERSION, rowCount, sizes.terms, sizes.postings, blocks, sizes.filled]);
   const index = partsOf(buffer, sizes);
   index.terms.set(terms);
+  const places = new Uint32Array(terms.length);
   terms.forEach((term, at) => {
-    const count = counts.byTerm.get(term) as number;
+    const number = found.numberOf(term);
+    const count = found.counts[number] as number;
+    places[number] = at;
     index.starts[at + 1] = (index.starts[at] as number) + count;
     index.blockStarts[at + 1] = (index.blockStarts[at] as number) + Math.ceil(count / BLOCK_POSTINGS);
   });
-  fillPostings(index, source, rowCount);
+  fillPostings(index, source, rowCount, found.numbers, places);
   fillBounds(index);
   return buffer;
 }
@@ -126,33 +129,94 @@ function partsOf(buffer: SharedArrayBuffer, { rowCount, filled, terms, postings,
   };
 }
 
-function countTerms({ offsets, indices }: SparseRows, rowCount: number): { byTerm: Map<number, number>; postings: number; filled: number } {
-  const byTerm = new Map<number, number>();
-  let postings = 0;
-  let filled = 0;
-  for (let row = 0; row < rowCount; row++) {
-    const end = offsets[row + 1] as number;
-    const start = offsets[row] as number;
-    if (end > start) filled++;
-    postings += end - start;
-    for (let item = start; item < end; item++) {
-      const index = indices[item] as number;
-      byTerm.set(index, (byTerm.get(index) ?? 0) + 1);
+/** Numbers the indices of rows in the order in which they first occur. A hash table of its own: a Map takes ten times as long. */
+class TermNumbers {
+  /** Number of each item's index. */
+  readonly numbers: Uint32Array;
+  /** Rows that are not empty. */
+  filled = 0;
+  private found = 0;
+  /** By number: the index, and how many rows have it. */
+  private indices = new Uint32Array(1024);
+  private rowsWith = new Uint32Array(1024);
+  /** Open addressing: number of an index plus one, 0 for none. Half full at most. */
+  private slots = new Uint32Array(4096);
+
+  constructor({ offsets, indices }: SparseRows, rowCount: number) {
+    for (let row = 0; row < rowCount; row++) if ((offsets[row + 1] as number) > (offsets[row] as number)) this.filled++;
+    const first = offsets[0] as number;
+    this.numbers = new Uint32Array((offsets[rowCount] as number) - first);
+    for (let item = 0; item < this.numbers.length; item++) {
+      const number = this.add(indices[first + item] as number);
+      this.numbers[item] = number;
+      this.rowsWith[number] = (this.rowsWith[number] as number) + 1;
     }
   }
-  return { byTerm, postings, filled };
+
+  get terms(): Uint32Array {
+    return this.indices.subarray(0, this.found);
+  }
+
+  get counts(): Uint32Array {
+    return this.rowsWith.subarray(0, this.found);
+  }
+
+  /** Of an index that occurs. */
+  numberOf(index: number): number {
+    return (this.slots[this.slotOf(index)] as number) - 1;
+  }
+
+  private add(index: number): number {
+    let slot = this.slotOf(index);
+    const known = this.slots[slot] as number;
+    if (known !== 0) return known - 1;
+    if (this.found === this.indices.length) {
+      this.grow();
+      slot = this.slotOf(index);
+    }
+    const number = this.found++;
+    this.indices[number] = index;
+    this.slots[slot] = number + 1;
+    return number;
+  }
+
+  private slotOf(index: number): number {
+    const { slots, indices } = this;
+    const mask = slots.length - 1;
+    const mixed = Math.imul(index, 0x9e37_79b1);
+    let slot = (mixed ^ (mixed >>> 15)) & mask;
+    for (let number = slots[slot] as number; number !== 0 && indices[number - 1] !== index; number = slots[slot] as number)
+      slot = (slot + 1) & mask;
+    return slot;
+  }
+
+  private grow(): void {
+    const { terms, counts } = this;
+    this.indices = new Uint32Array(terms.length * 2);
+    this.indices.set(terms);
+    this.rowsWith = new Uint32Array(terms.length * 2);
+    this.rowsWith.set(counts);
+    this.slots = new Uint32Array(this.slots.length * 2);
+    terms.forEach((term, number) => {
+      this.slots[this.slotOf(term)] = number + 1;
+    });
+  }
 }
 
-function fillPostings(index: SparseIndex, { offsets, indices, values }: SparseRows, rowCount: number): void {
+/** numbers: of the items of the rows; places: of each number among the terms. */
+function fillPostings(
+  index: SparseIndex,
+  { offsets, values }: SparseRows,
+  rowCount: number,
+  numbers: Uint32Array,
+  places: Uint32Array,
+): void {
   const next = index.starts.slice();
-  const places = new Map<number, number>();
-  index.terms.forEach((term, at) => {
-    places.set(term, at);
-  });
+  const first = offsets[0] as number;
   for (let row = 0; row < rowCount; row++) {
     const end = offsets[row + 1] as number;
     for (let item = offsets[row] as number; item < end; item++) {
-      const term = places.get(indices[item] as number) as number;
+      const term = places[numbers[item - first] as number] as number;
       const posting = next[term] as number;
       next[term] = posting + 1;
       index.rows[posting] = row;

@@ -14,6 +14,12 @@ import { TopRows } from '../top-rows.js';
 import type { RowScorer, SparseQuery } from './dot.js';
 import { BLOCK_POSTINGS, findTerm, type SparseIndex } from './index.js';
 
+/** The index of some of the rows, one after the other: row 0 of the index is row `from`. */
+export interface IndexedRows {
+  readonly from: number;
+  readonly index: SparseIndex;
+}
+
 /** Which rows count, and when to stop. */
 export interface SparseRun {
   /** Rows that may count. */
@@ -35,13 +41,17 @@ const CANDIDATE_COST = 150;
 /** Scores all rows that count, one by one. */
 export function scanSparse(scorer: RowScorer, run: SparseRun): Ranked {
   const top = new TopRows(run.k);
-  for (let row = 0; row < run.rows; row++) {
+  scanFrom(0, scorer, run, top);
+  return top.ranked();
+}
+
+function scanFrom(first: number, scorer: RowScorer, run: SparseRun, top: TopRows): void {
+  for (let row = first; row < run.rows; row++) {
     if (row % ROWS_PER_CHECK === 0) run.check();
     if (!run.counts(row)) continue;
     const score = scorer.score(row);
     if (isResult(score)) top.add(row, Math.fround(score));
   }
-  return top.ranked();
 }
 
 /** As `scanSparse` over the rows listed, each of which counts. */
@@ -71,9 +81,20 @@ export function postingsOf(index: SparseIndex, query: SparseQuery): number {
   return count;
 }
 
-/** As `scanSparse`, with the help of the segment's index. scorer: of the same query, on the same rows. */
-export function searchPostings(index: SparseIndex, query: SparseQuery, scorer: RowScorer, run: SparseRun): Ranked {
-  return new PostingSearch(index, query, scorer, run).ranked();
+/**
+ * As `scanSparse`, with the help of indexes. indexed: of rows from 0 on without a gap; those behind are scored one by one.
+ * scorer: of the same query, on the same rows.
+ */
+export function searchPostings(indexed: readonly IndexedRows[], query: SparseQuery, scorer: RowScorer, run: SparseRun): Ranked {
+  const room = new WindowRoom();
+  const top = new TopRows(run.k);
+  let rows = 0;
+  for (const { from, index } of indexed) {
+    new PostingSearch(index, from, query, scorer, run, top, room).search();
+    rows = from + index.rowCount;
+  }
+  scanFrom(rows, scorer, run, top);
+  return top.ranked();
 }
 
 /** A term of the query, on its way through its postings. */
@@ -94,49 +115,55 @@ interface List {
   windowMost: number;
 }
 
+/** What a query works in, window after window. */
+class WindowRoom {
+  /** Of the rows of the window. All 0 between windows. */
+  readonly sums = new Float64Array(WINDOW_ROWS);
+  /** Rows of the window that are scored in full, from its first row. */
+  readonly candidates = new Uint32Array(WINDOW_ROWS);
+  /** The last window in which a place was noted as a candidate. */
+  readonly notedIn = new Uint32Array(WINDOW_ROWS);
+  windows = 0;
+}
+
+/** Adds the best rows of one index to `top`. Rows are those of the index until they are asked about or found. */
 class PostingSearch {
   /** In the order of the indices. */
   private readonly lists: List[] = [];
   /** Largest product last. */
   private readonly byProduct: readonly List[];
-  private readonly top: TopRows;
-  /** Of the rows of the window. All 0 between windows. */
-  private readonly sums = new Float64Array(WINDOW_ROWS);
-  /** Rows of the window that are scored in full, from its first row. */
-  private readonly candidates = new Uint32Array(WINDOW_ROWS);
-  /** The last window in which a place was noted as a candidate. */
-  private readonly notedIn = new Uint32Array(WINDOW_ROWS);
-  private windows = 0;
   /** More than the sums in another order may be off. */
   private readonly rounding: number;
 
   constructor(
     private readonly index: SparseIndex,
+    private readonly from: number,
     query: SparseQuery,
     private readonly scorer: RowScorer,
     private readonly run: SparseRun,
+    private readonly top: TopRows,
+    private readonly room: WindowRoom,
   ) {
     query.indices.forEach((wanted, i) => {
       const term = findTerm(index, wanted);
       if (term !== undefined) this.lists.push(listOf(index, term, query.weights[i] as number));
     });
     this.byProduct = [...this.lists].sort((a, b) => a.most - b.most);
-    this.top = new TopRows(run.k);
     this.rounding = 1e-12 * this.lists.reduce((sum, { most, least }) => sum + most - least, 0);
   }
 
-  ranked(): Ranked {
+  search(): void {
     const { run, top } = this;
-    for (let base = this.nextRow(); base < run.rows; base = this.nextRow()) {
+    const rows = run.rows - this.from;
+    for (let base = this.nextRow(); base < rows; base = this.nextRow()) {
       run.check();
       if (top.bound > 0 && this.mostLeft() < this.needed()) break;
-      this.windows++;
-      for (const list of this.lists) this.enter(list, Math.min(run.rows, base + WINDOW_ROWS));
+      this.room.windows++;
+      for (const list of this.lists) this.enter(list, Math.min(rows, base + WINDOW_ROWS));
       if (top.bound > 0) this.prunedWindow(base);
       else this.wholeWindow(base);
       for (const list of this.lists) list.at = list.end;
     }
-    return top.ranked();
   }
 
   /** A row with a smaller sum is not among the best. */
@@ -179,7 +206,8 @@ class PostingSearch {
   /** Every row with one of the terms. Terms are added in the order of their indices, so the sums are the scores. */
   private wholeWindow(base: number): void {
     for (const list of this.lists) this.accumulate(list, base);
-    const { sums, run, top } = this;
+    const { from, run, top } = this;
+    const { sums } = this.room;
     const { rows } = this.index;
     for (const { at, end } of this.lists) {
       for (let posting = at; posting < end; posting++) {
@@ -188,7 +216,7 @@ class PostingSearch {
         if (score === 0) continue;
         sums[row - base] = 0;
         const rounded = Math.fround(score);
-        if (rounded >= top.bound && run.counts(row)) top.add(row, rounded);
+        if (rounded >= top.bound && run.counts(from + row)) top.add(from + row, rounded);
       }
     }
   }
@@ -220,7 +248,7 @@ class PostingSearch {
 
   /** Notes each row of these lists whose sum is large enough; how many there are. */
   private noteCandidates(lists: readonly List[], base: number, least: number): number {
-    const { sums, candidates, notedIn, windows } = this;
+    const { sums, candidates, notedIn, windows } = this.room;
     const { rows } = this.index;
     let count = 0;
     for (const { at, end } of lists) {
@@ -236,7 +264,7 @@ class PostingSearch {
 
   /** Of the first `count` candidates those whose sum is large enough; how many there are. */
   private keepCandidates(count: number, least: number): number {
-    const { sums, candidates } = this;
+    const { sums, candidates } = this.room;
     let kept = 0;
     for (let i = 0; i < count; i++) {
       const place = candidates[i] as number;
@@ -246,9 +274,10 @@ class PostingSearch {
   }
 
   private scoreCandidates(count: number, base: number): void {
-    const { candidates, run, scorer, top } = this;
+    const { from, run, scorer, top } = this;
+    const { candidates } = this.room;
     for (let i = 0; i < count; i++) {
-      const row = base + (candidates[i] as number);
+      const row = from + base + (candidates[i] as number);
       if (!run.counts(row)) continue;
       const score = scorer.score(row);
       if (isResult(score)) top.add(row, Math.fround(score));
@@ -256,7 +285,7 @@ class PostingSearch {
   }
 
   private accumulate({ weight, at, end }: List, base: number): void {
-    const { sums } = this;
+    const { sums } = this.room;
     const { rows, values } = this.index;
     for (let posting = at; posting < end; posting++) {
       const place = (rows[posting] as number) - base;
@@ -265,7 +294,7 @@ class PostingSearch {
   }
 
   private clear({ at, end }: List, base: number): void {
-    const { sums } = this;
+    const { sums } = this.room;
     const { rows } = this.index;
     for (let posting = at; posting < end; posting++) sums[(rows[posting] as number) - base] = 0;
   }

@@ -89,7 +89,7 @@ function answers(rows: readonly Row[], queryRow: Row, k: number, counts: (row: n
   const list = Uint32Array.from(rows.keys()).filter(counts);
   assert.ok(postingsOf(index, query) <= index.rows.length);
   return {
-    found: pairs(searchPostings(index, query, scorer, run)),
+    found: pairs(searchPostings([{ from: 0, index }], query, scorer, run)),
     scanned: pairs(scanSparse(scorer, run)),
     listed: pairs(scanSparseRows(scorer, list, run)),
     naive: naive(rows, query, k, counts),
