@@ -1,5 +1,5 @@
 /**
- * The commands behind `npm start`, `npm test`, `npm run dev`, `check`, `bench` and `demo`: each brings the packages and
+ * The commands behind `npm start`, `npm test`, `npm run dev`, `check`, `bench`, `fuzz` and `demo`: each brings the packages and
  * the build up to date first, so that all of them work as the first command in a fresh clone. Runs before anything is
  * installed: Node's own modules only.
  */
