@@ -1,6 +1,7 @@
 /**
  * Decides how one segment is searched: not at all, by scoring the admitted rows one by one (gather), by scoring all
- * rows in order (scan), or by walking the graph. Pure; every plan says why.
+ * rows in order (scan), or by walking a graph: that of all rows, or that of the rows of one payload value which the filter
+ * demands. Pure; every plan says why.
  *
  * Invariant Q1: as many results as asked for, whenever so many rows match. Gather and scan see every row; a walk may
  * miss some, so its plan names the exact way to take when it comes back with fewer than min(k, admitted).
@@ -42,6 +43,8 @@ export interface SegmentFacts {
   readonly element: PlanElement;
   /** Links of a row on level 0. */
   readonly m0: number;
+  /** The graph over the rows of a payload value that every match has; null without one. */
+  readonly valueGraph: { readonly rows: number; readonly m0: number; readonly of: string } | null;
 }
 
 /** What planning needs to know of a segment's codes, and of how they are to be used. */
@@ -73,10 +76,17 @@ export type SegmentPlan =
   /** Score all rows in order, leaving out those that are not admitted. */
   | ({ readonly kind: 'scan' } & Scored)
   /**
-   * ef: size of the candidate list. narrow: score admitted rows only, reached over two hops.
+   * graph: over all rows, or over those of a payload value. ef: size of the candidate list. narrow: score admitted rows only,
+   * reached over two hops.
    * fallback: what to do when fewer than min(k, admitted) rows come back.
    */
-  | ({ readonly kind: 'walk'; readonly ef: number; readonly narrow: boolean; readonly fallback: 'gather' | 'scan' } & Scored);
+  | ({
+      readonly kind: 'walk';
+      readonly graph: 'whole' | 'value';
+      readonly ef: number;
+      readonly narrow: boolean;
+      readonly fallback: 'gather' | 'scan';
+    } & Scored);
 
 const ELEMENT_BYTES: Record<PlanElement, number> = { f32: 4, f16: 2, u8: 1 };
 
@@ -84,6 +94,8 @@ const ELEMENT_BYTES: Record<PlanElement, number> = { f32: 4, f16: 2, u8: 1 };
 const FRESH_NEIGHBOURS = 0.7;
 /** Share of admitted rows below which a walk over all rows wastes too many scorings. */
 const NARROW_BELOW = 0.25;
+/** The same for the graph of a value, which otherwise would lose to two hops through the whole graph. */
+const NARROW_VALUE_BELOW = 0.5;
 /** A gather is exact; a walk has to be this much cheaper to be chosen. */
 const WALK_ADVANTAGE = 0.85;
 /** Share of admitted rows above which reading all rows in order beats listing them. */
@@ -102,7 +114,7 @@ export function planSegment(facts: SegmentFacts): SegmentPlan {
   if (facts.indexedOnly && !facts.hasGraph && isLarge(facts))
     return { kind: 'none', why: 'indexed_only, and the segment has no graph yet' };
   if (facts.exact) return exhaustive(facts, wanted, false, 'exact search asked for');
-  if (!facts.hasGraph) return exhaustive(facts, wanted, facts.codes !== null, 'no graph');
+  if (!facts.hasGraph && facts.valueGraph === null) return exhaustive(facts, wanted, facts.codes !== null, 'no graph');
   if (wanted <= askedFor(facts) * 2) return exhaustive(facts, wanted, facts.codes !== null, 'most of the rows are wanted');
   return cheaper(facts, wanted);
 }
@@ -116,7 +128,7 @@ export function explain(plan: SegmentPlan): string {
     case 'scan':
       return `${plan.kind} ${scoring(plan)}: ${plan.why}`;
     case 'walk':
-      return `walk ef ${plan.ef}${plan.narrow ? ', two hops through the filter' : ''}, ${scoring(plan)}, else ${plan.fallback}: ${plan.why}`;
+      return `walk${plan.graph === 'value' ? ' of sub-graph' : ''} ef ${plan.ef}${plan.narrow ? ', two hops through the filter' : ''}, ${scoring(plan)}, else ${plan.fallback}: ${plan.why}`;
   }
 }
 
@@ -136,21 +148,49 @@ function scored(codes: CodeFacts | null, keep: number): Omit<Scored, 'why'> {
 }
 
 function cheaper(facts: SegmentFacts, wanted: number): SegmentPlan {
-  const selectivity = facts.admitted === null ? 1 : wanted / facts.live;
-  const narrow = selectivity < NARROW_BELOW;
   const { codes } = facts;
   const ef = Math.max(facts.hnswEf ?? facts.efDefault, askedFor(facts));
   const plain = exhaustive(facts, wanted, codes !== null, '');
   const exhaustiveNs = exhaustiveCost(facts, wanted, plain);
-  const walkNs = walkCost(facts, ef, selectivity, narrow);
+  const { ns: walkNs, what, ...walk } = cheapestWalk(facts, ef, wanted);
   const size = kilobytes(wanted, facts);
   if (size < facts.fullScanThresholdKb && exhaustiveNs <= walkNs * THRESHOLD_PATIENCE) {
     return { ...plain, why: `${Math.round(size)} kB are below full_scan_threshold` };
   }
-  const costs = `walk ${micros(walkNs)}, ${plain.kind} ${micros(exhaustiveNs)}, ${percent(selectivity)} of ${facts.live} rows admitted`;
+  const costs = `walk ${micros(walkNs)}, ${plain.kind} ${micros(exhaustiveNs)}, ${what}`;
   if (exhaustiveNs * WALK_ADVANTAGE <= walkNs) return { ...plain, why: costs };
   const keep = Math.min(ef, keepOf(facts, codes));
-  return { kind: 'walk', ef, narrow, ...scored(codes, keep), fallback: plain.kind === 'scan' ? 'scan' : 'gather', why: costs };
+  return { kind: 'walk', ...walk, ef, ...scored(codes, keep), fallback: plain.kind === 'scan' ? 'scan' : 'gather', why: costs };
+}
+
+interface Walk {
+  readonly graph: 'whole' | 'value';
+  readonly narrow: boolean;
+  readonly ns: number;
+  readonly what: string;
+}
+
+/** There is a graph. Of walks that cost the same the one among fewer rows finds more. */
+function cheapestWalk(facts: SegmentFacts, ef: number, wanted: number): Walk {
+  const walks: Walk[] = [];
+  if (facts.hasGraph) {
+    const selectivity = facts.admitted === null ? 1 : wanted / facts.live;
+    const what = `${percent(selectivity)} of ${facts.live} rows admitted`;
+    walks.push(walkOf('whole', facts, ef, selectivity, selectivity < NARROW_BELOW, what));
+  }
+  if (facts.valueGraph !== null) {
+    const { rows, m0, of } = facts.valueGraph;
+    const among = { ...facts, live: rows, m0 };
+    const selectivity = Math.min(1, wanted / rows);
+    const what = `${percent(selectivity)} of ${rows} rows of ${of} admitted`;
+    if (selectivity >= NARROW_BELOW) walks.push(walkOf('value', among, ef, selectivity, false, what));
+    if (selectivity < NARROW_VALUE_BELOW) walks.push(walkOf('value', among, ef, selectivity, true, what));
+  }
+  return walks.reduce((best, walk) => (walk.ns <= best.ns ? walk : best));
+}
+
+function walkOf(graph: Walk['graph'], facts: SegmentFacts, ef: number, selectivity: number, narrow: boolean, what: string): Walk {
+  return { graph, narrow, ns: walkCost(facts, ef, selectivity, narrow), what };
 }
 
 function exhaustiveCost(facts: SegmentFacts, wanted: number, plan: SegmentPlan): number {

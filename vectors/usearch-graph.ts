@@ -101,17 +101,49 @@ export function writeGraph(
   const upperIndex = new Uint32Array(memory.buffer, layout.upperIndex, rows).fill(NONE);
   const { upperWords } = graphPlan(graph, rowOf);
   const upper = new Uint32Array(memory.buffer, layout.upper, upperWords).fill(0);
-  let upperNext = 0;
+  writeNodes(graph, rowOf, { level0, upperIndex, upper, m0: layout.m0, m: layout.m }, rows, 0);
+}
+
+/**
+ * Writes the adjacency of a graph over some of `rows` rows, its keys, beside that of other rows, which stays.
+ * from: word of the upper levels where there is room. Returns the first word behind what it took.
+ */
+export function writeSubgraph(
+  graph: UsearchGraph,
+  memory: WebAssembly.Memory,
+  layout: Omit<Graph, 'entryRow' | 'maxLevel'>,
+  rows: number,
+  from: number,
+): number {
+  const level0 = new Uint32Array(memory.buffer, layout.level0, rows * (1 + layout.m0));
+  const upperIndex = new Uint32Array(memory.buffer, layout.upperIndex, rows);
+  const end = from + graphPlan(graph).upperWords;
+  const upper = new Uint32Array(memory.buffer, layout.upper, end).fill(0, from);
+  for (const row of graph.keys) upperIndex[row] = NONE;
+  writeNodes(graph, graph.keys, { level0, upperIndex, upper, m0: layout.m0, m: layout.m }, rows, from);
+  return end;
+}
+
+interface Lists {
+  readonly level0: Uint32Array;
+  readonly upperIndex: Uint32Array;
+  readonly upper: Uint32Array;
+  readonly m0: number;
+  readonly m: number;
+}
+
+function writeNodes(graph: UsearchGraph, rowOf: Uint32Array, lists: Lists, rows: number, from: number): void {
+  let upperNext = from;
   for (let slot = 0; slot < graph.size; slot++) {
     const row = rowOf[slot] as number;
     if (!(row < rows)) throw new RangeError(`usearch graph: slot ${slot} has row ${row} of ${rows}`);
-    writeList(level0, row * (1 + layout.m0), graph.neighbours(slot, 0), rowOf);
+    writeList(lists.level0, row * (1 + lists.m0), graph.neighbours(slot, 0), rowOf);
     const levels = graph.levels[slot] as number;
     if (levels === 0) continue;
-    upperIndex[row] = upperNext;
+    lists.upperIndex[row] = upperNext;
     for (let level = 1; level <= levels; level++) {
-      writeList(upper, upperNext, graph.neighbours(slot, level), rowOf);
-      upperNext += 1 + layout.m;
+      writeList(lists.upper, upperNext, graph.neighbours(slot, level), rowOf);
+      upperNext += 1 + lists.m;
     }
   }
 }

@@ -12,9 +12,9 @@
  *    scans no more than that. A build takes all rows without a graph, and folds in sealed segments from the smallest
  *    up while each is at most twice what the build has gathered. So a point's segment grows by half or more
  *    each time the point is built again: O(log n) builds per point.
- * 4. *reindex*: a sealed segment whose graph was built with other settings (`m`, `ef_construct`), or whose codes were made
- *    by another quantization, than the collection has now is built again, at once and alone; not while indexing is off
- *    (threshold 0).
+ * 4. *reindex*: a sealed segment whose graphs were built with other settings (`m`, `ef_construct`, `payload_m` and the fields
+ *    it is for), or whose codes were made by another quantization, than the collection has now is built again, at once and
+ *    alone; not while indexing is off (threshold 0).
  * 5. *vacuum*: a segment of `vacuum_min_vector_number` rows or more, `deleted_threshold` of them deleted.
  * 6. *seal*: full appendable segments that are not to be indexed (threshold 0, or not reached) become sealed
  *    segments without a graph, so that LMDB stays small.
@@ -30,7 +30,7 @@
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { vectorsByName } from '../../protocols/model/collection.js';
-import { graphSettings } from '../../storage/build/graph-settings.js';
+import { graphSettings, isMadeFor, subgraphSetting } from '../../storage/build/graph-settings.js';
 import { quantizationSetting } from '../../storage/build/quantization-settings.js';
 import type { ReplicaStats, SegmentStats } from '../../storage/engine/messages.js';
 
@@ -100,6 +100,8 @@ interface World {
   /** Segments with rows that no running build takes, smallest first. */
   readonly free: readonly SegmentStats[];
   readonly config: CollectionConfig;
+  /** Indexed payload fields. */
+  readonly fields: ReplicaStats['fields'];
   readonly facts: PlanFacts;
   readonly building: boolean;
   /** Milliseconds since the last write. */
@@ -115,11 +117,12 @@ function survey(stats: ReplicaStats, config: CollectionConfig, facts: PlanFacts)
   return {
     free: free.sort((a, b) => a.vectorBytes - b.vectorBytes || a.id - b.id),
     config,
+    fields: stats.fields,
     facts,
     building: facts.runningSources.size > 0 || stats.segments.some(isRunning),
     quietMs: Math.max(0, facts.nowMs - stats.lastWriteMs),
     threshold: (config.optimizer_config.indexing_threshold ?? INDEXING_THRESHOLD_KB) * 1024,
-    indexedBytes: sum(stats.segments.filter((segment) => isIndexed(segment, config))),
+    indexedBytes: sum(stats.segments.filter((segment) => isIndexed(segment, { config, fields: stats.fields }))),
   };
 }
 
@@ -148,7 +151,7 @@ function planFieldIndex(world: World): OptimizationPlan | undefined {
 }
 
 function planIndexing(world: World): OptimizationPlan | undefined {
-  const unindexed = world.free.filter((segment) => !isIndexed(segment, world.config));
+  const unindexed = world.free.filter((segment) => !isIndexed(segment, world));
   const bytes = sum(unindexed);
   if (world.threshold === 0 || bytes <= world.threshold) return undefined;
   const outgrown = bytes >= Math.max(BUSY_THRESHOLDS * world.threshold, world.indexedBytes / 2);
@@ -161,21 +164,22 @@ function planIndexing(world: World): OptimizationPlan | undefined {
 
 function planReindex(world: World): OptimizationPlan | undefined {
   if (world.building || world.threshold === 0) return undefined;
-  const outdated = world.free.find((segment) => hasOutdatedGraph(segment, world.config) || hasOutdatedCodes(segment, world.config));
+  const outdated = world.free.find((segment) => hasOutdatedGraph(segment, world) || hasOutdatedCodes(segment, world.config));
   return outdated && buildOf('reindex', [outdated], world);
 }
 
 /** Whether every dense vector has its graph, or is configured to have none. Other vectors have no graphs. */
-function isIndexed(segment: SegmentStats, config: CollectionConfig): boolean {
+function isIndexed(segment: SegmentStats, { config, fields }: Pick<World, 'config' | 'fields'>): boolean {
   if (segment.kind === 'appendable') return false;
   const dense = [...vectorsByName(config.params.vectors)].filter(([, { multivector_config }]) => multivector_config === undefined);
-  return dense.every(([name]) => segment.graphs.some((graph) => graph.name === name) || graphSettings(config, name).m === 0);
+  const hasNone = (name: string) => graphSettings(config, name).m === 0 && subgraphSetting(config, name, fields) === null;
+  return dense.every(([name]) => segment.graphs.some((graph) => graph.name === name) || hasNone(name));
 }
 
-function hasOutdatedGraph(segment: SegmentStats, config: CollectionConfig): boolean {
-  return segment.graphs.some(({ name, m, efConstruct }) => {
+function hasOutdatedGraph(segment: SegmentStats, { config, fields }: World): boolean {
+  return segment.graphs.some(({ name, m, efConstruct, subgraphs }) => {
     const wanted = graphSettings(config, name);
-    return m !== wanted.m || efConstruct !== wanted.efConstruct;
+    return m !== wanted.m || efConstruct !== wanted.efConstruct || !isMadeFor(subgraphs, subgraphSetting(config, name, fields));
   });
 }
 
@@ -203,10 +207,7 @@ function planVacuum(world: World): OptimizationPlan | undefined {
 function planSeal(world: World): OptimizationPlan | undefined {
   if (world.building) return undefined;
   const full = world.free.filter((segment) => segment.kind === 'appendable' && segment.frozen);
-  if (
-    full.length === 0 ||
-    (world.threshold > 0 && sum(world.free.filter((segment) => !isIndexed(segment, world.config))) > world.threshold)
-  )
+  if (full.length === 0 || (world.threshold > 0 && sum(world.free.filter((segment) => !isIndexed(segment, world))) > world.threshold))
     return undefined;
   if (full.length < BUSY_SEALS && world.quietMs < QUIET_MS)
     return { kind: 'none', wakeAfterMs: QUIET_MS - world.quietMs, waitingFor: 'seal' };
@@ -271,6 +272,11 @@ function rowOverheadBytes(world: World): number {
   for (const vector of vectorsByName(params.vectors).values()) {
     const m = vector.hnsw_config?.m ?? hnsw_config.m;
     adjacency += 4 * (2 + 2 * m) + 8 + 32;
+  }
+  for (const name of vectorsByName(params.vectors).keys()) {
+    const values = subgraphSetting(world.config, name, world.fields);
+    // Fields whose rows have one value each need one layer each.
+    if (values !== null) adjacency += values.fields.length * (4 * (2 + 2 * values.m) + 8);
   }
   return 40 + 22 * scratchSlots + adjacency;
 }

@@ -8,7 +8,6 @@ export function optionsWithoutEffect(config: CollectionConfig): string[] {
   const graphs = [hnsw, ...[...vectorsByName(params.vectors).values()].map((vector) => vector.hnsw_config ?? {})];
   const checks: readonly (readonly [boolean, string])[] = [
     [params.shard_number > 1, 'shard_number: this node keeps all points in one shard'],
-    [graphs.some((graph) => (graph.payload_m ?? 0) > 0), 'hnsw_config.payload_m: filtered searches scan the points that match instead'],
     [graphs.some((graph) => graph.inline_storage === true), 'hnsw_config.inline_storage: vectors are kept beside the graph'],
     [optimizers.prevent_unoptimized === true, 'optimizers_config.prevent_unoptimized: new points are found at once, by a scan'],
     [strictMode?.enabled === true, 'strict_mode_config: its limits are not checked'],

@@ -26,16 +26,26 @@ import { copyVector, type Draft, encodeVector, type GraphReport, linkVector, upp
 import type { BuildControl } from './control.js';
 import { copyRagged, countItems } from './copy-ragged.js';
 import { graphSettings } from './graph-settings.js';
+import { type Grouping, groupRows, isWalked, withSubgraphs } from './group-rows.js';
+import { linkSubgraphs } from './link-subgraphs.js';
 import { presentRows } from './matrix.js';
 import type { PayloadSource } from './payload-source.js';
 import { quantizationSetting, reservedCodes } from './quantization-settings.js';
 import { quantizeVector } from './quantize-vector.js';
-import { reorderRows } from './reorder.js';
+import { groupedOrder, neighbourOrder, reorderRows } from './reorder.js';
 import { type Selection, selectRows } from './select-rows.js';
+import type { PlacedValue } from './value-rows.js';
 
 /** Addresses in a memory are 32 bits wide. */
 const MEMORY_BYTES_MAX = 2 ** 32;
 const NO_ROWS = new Uint32Array(0);
+/** Graphs of values that share rows lie in different layers. More than these would be much memory for values that are asked for least. */
+const LAYERS_MAX = 8;
+
+interface PlannedDraft extends Draft {
+  /** Values that get graphs, by vector. */
+  readonly placed: ReadonlyMap<string, readonly PlacedValue[]>;
+}
 
 /**
  * Builds and publishes the segment of a `segment` job. Only its new memory is held besides the sources: vectors are
@@ -53,12 +63,13 @@ export async function buildSegment(
   const unfinished = beginSegmentFolder(folder);
   try {
     const selected = selectRows(job.sources, job.rows, job.seq);
-    const draft = makeDraft(job, selected);
+    const grouping = await groupRows(job, selected, openPayloads, control);
+    const draft = makeDraft(job, selected, grouping);
     copyRows(draft, job.sources, selected);
     await control.checkpoint();
     const built = await buildVectors(job, draft, selected, unfinished, control);
     const { graphs } = built;
-    const { vectors, selection } = alongGraph(draft, built.vectors, selected);
+    const { vectors, selection } = ordered(draft, built.vectors, grouping.tenants, selected);
     for (const vector of vectors) if (vector.kind !== 'dense') await copyRagged(draft, vector, job.sources, selection, control);
     const sparseIndexes = await buildSparseIndexes(draft, vectors, { folder: unfinished, segment: job.segmentId }, control);
     await control.checkpoint();
@@ -93,22 +104,27 @@ export async function buildSegment(
   }
 }
 
-/** The new segment's memory, laid out with room for codes and graphs whose numbers are not known yet. */
-function makeDraft(job: BuildJob, selection: Selection): Draft {
+/**
+ * The new segment's memory, laid out with room for codes and graphs whose numbers are not known yet. Where it is too small, the
+ * sub-graphs of the least important values are left out.
+ */
+function makeDraft(job: BuildJob, selection: Selection, grouping: Grouping): PlannedDraft {
   const { rows } = selection;
   const plans = vectorPlans(job.spec.config.params).map((plan): VectorPlan => {
     const element = elementOf(job, plan);
     if (plan.kind === 'dense') return reservedPlan(job, { ...plan, element }, rows);
     return { ...plan, element, itemCapacity: countItems(plan.name, job.sources, selection) };
   });
-  const layout = segmentLayout(rows, plans, { ordered: true, slots: job.spec.readers + 2 });
-  if (layout.bytes > MEMORY_BYTES_MAX) {
+  for (let layersMax = LAYERS_MAX; ; layersMax--) {
+    const { plans: planned, placed } = withSubgraphs(plans, grouping, rows, layersMax);
+    const layout = segmentLayout(rows, planned, { ordered: true, slots: job.spec.readers + 2 });
+    if (layout.bytes <= MEMORY_BYTES_MAX) return { memory: segmentMemory(layout), layout, rows, placed };
+    if (layersMax > 0 && placed.size > 0) continue;
     throw new TroupeError(
       'storage',
       `a segment of ${rows} rows needs ${layout.bytes} bytes of memory, and one holds 4 GiB; lower max_segment_size`,
     );
   }
-  return { memory: segmentMemory(layout), layout, rows };
 }
 
 function reservedPlan(job: BuildJob, plan: VectorPlan, rows: number): VectorPlan {
@@ -158,7 +174,7 @@ function rowColumns(memory: WebAssembly.Memory, layout: SegmentLayout) {
 
 async function buildVectors(
   job: BuildJob,
-  draft: Draft,
+  draft: PlannedDraft,
   selection: Selection,
   folder: string,
   control: BuildControl,
@@ -176,21 +192,29 @@ async function buildVectors(
     await copyVector(draft, planned, job.sources, selection, control);
     const present = presentRows(draft.memory, planned, draft.rows);
     const coded = await codedVector(draft, planned, present, control);
-    if (coded.graph === null) {
-      vectors.push(coded);
-      continue;
+    const { distance } = paramsByName.get(planned.name) as VectorParams;
+    const task = { distance, threads: job.threads, file: path.join(folder, `usearch.${vectors.length}`) };
+    let linked = guideOf(coded);
+    if (coded.graph !== null) {
+      const rows = isWalked(job.spec.config, planned.name) ? present : NO_ROWS;
+      const { vector, report } = await linkVector(
+        draft,
+        linked,
+        rows,
+        { ...task, ...graphSettings(job.spec.config, planned.name) },
+        control,
+      );
+      linked = vector;
+      graphs.push(report);
     }
-    const params = paramsByName.get(planned.name) as VectorParams;
-    const task = {
-      distance: params.distance,
-      ...graphSettings(job.spec.config, planned.name),
-      threads: job.threads,
-      file: path.join(folder, `usearch.${vectors.length}`),
-    };
-    const { vector, report } = await linkVector(draft, guideOf(coded), isWalked(params) ? present : NO_ROWS, task, control);
+    if (coded.subgraphs !== null) {
+      const values = draft.placed.get(planned.name) ?? [];
+      const { vector, report } = await linkSubgraphs(draft, linked, present, values, { ...task, ...coded.subgraphs.setting }, control);
+      linked = vector;
+      graphs.push(report);
+    }
     // Codes that were asked for stay, whatever a walk on them finds.
-    vectors.push(coded.quantization === null ? vector : { ...vector, codes: coded.codes });
-    graphs.push(report);
+    vectors.push(coded.quantization === null ? linked : { ...linked, codes: coded.codes });
   }
   return { vectors, graphs };
 }
@@ -204,17 +228,36 @@ function guideOf(coded: VectorLayout): VectorLayout {
   return coded.codes?.spec ? { ...coded, codes: null } : coded;
 }
 
-/** Reorders the rows along the first graph that links most of them; without any they stay as they were taken. */
-function alongGraph(draft: Draft, vectors: VectorLayout[], selection: Selection): { vectors: VectorLayout[]; selection: Selection } {
-  const guide = vectors.findIndex(
-    (vector) => vector.graph !== null && presentRows(draft.memory, vector, draft.rows).length > draft.rows / 2,
-  );
-  return guide < 0 ? { vectors, selection } : reorderRows(draft, vectors, guide, selection);
+/**
+ * Moves the rows of each tenant together, and along a graph that links most of them: the tenants' own, else the first over all
+ * rows. Without either they stay as they were taken.
+ */
+function ordered(
+  draft: Draft,
+  vectors: VectorLayout[],
+  tenants: Uint32Array | null,
+  selection: Selection,
+): { vectors: VectorLayout[]; selection: Selection } {
+  const guide = guideGraph(draft, vectors, tenants !== null);
+  if (guide === undefined && tenants === null) return { vectors, selection };
+  const order =
+    guide === undefined ? Uint32Array.from({ length: draft.rows }, (_, row) => row) : neighbourOrder(draft.memory, guide, draft.rows);
+  return reorderRows(draft, vectors, tenants === null ? order : groupedOrder(order, tenants), selection);
 }
 
-/** Cosine of bytes divides lengths out while it scans all rows: such a vector gets an empty graph, so that it counts as indexed. */
-function isWalked(params: VectorParams): boolean {
-  return !(params.datatype === 'uint8' && params.distance === 'Cosine');
+function guideGraph(
+  draft: Draft,
+  vectors: readonly VectorLayout[],
+  withTenants: boolean,
+): Parameters<typeof neighbourOrder>[1] | undefined {
+  for (const { graph, subgraphs, ...vector } of vectors) {
+    // Tenants come first among the fields, so the first value's layer is theirs.
+    const first = subgraphs?.values[0];
+    const layer = first && (withTenants || graph === null) ? subgraphs?.layers[first.layer] : undefined;
+    const guide = layer && first ? { ...layer, entryRow: first.entryRow } : graph;
+    if (guide && presentRows(draft.memory, { ...vector, graph, subgraphs }, draft.rows).length > draft.rows / 2) return guide;
+  }
+  return undefined;
 }
 
 async function writePayloads(
@@ -258,7 +301,7 @@ function readPayloadBytes(folder: string): SharedArrayBuffer {
 
 /** A finished layout as the segment's description keeps it. */
 function planOf(vector: VectorLayout, config: CollectionConfig): VectorPlan {
-  const { kind, name, dim, element, ragged, codes, quantization, graph } = vector;
+  const { kind, name, dim, element, ragged, codes, quantization, graph, subgraphs } = vector;
   return {
     kind,
     name,
@@ -276,5 +319,8 @@ function planOf(vector: VectorLayout, config: CollectionConfig): VectorPlan {
       maxLevel: graph.maxLevel,
       upperWords: graph.upperWords,
     },
+    ...(subgraphs && {
+      subgraphs: { ...subgraphs, layers: subgraphs.layers.map(({ m, m0, upperWords }) => ({ m, m0, upperWords })) },
+    }),
   };
 }

@@ -3,7 +3,7 @@
 import type { Distance } from '../../protocols/model/collection.js';
 import { decodeHalf, encodeHalf } from '../../vectors/half.js';
 import { chooseCodes, decodeCodes, encodeCodes } from '../../vectors/quantize.js';
-import { graphPlan, writeGraph } from '../../vectors/usearch-graph.js';
+import { graphPlan, type UsearchGraph, writeGraph } from '../../vectors/usearch-graph.js';
 import type { BuildReport } from '../engine/messages.js';
 import type { SegmentHandle } from '../segment/handle.js';
 import { residentOffset, type SegmentLayout, type VectorLayout } from '../segment/layout.js';
@@ -22,7 +22,7 @@ import {
 } from './element.js';
 import { GraphBuilder } from './graph.js';
 import { readFloatRange, readFloats, readSignedCodes, spreadRows } from './matrix.js';
-import { measureRecall } from './recall.js';
+import { measureRecall, type RecallSubject } from './recall.js';
 import type { Selection } from './select-rows.js';
 
 export type GraphReport = BuildReport['graphs'][number];
@@ -120,30 +120,50 @@ export async function linkVector(
   task: GraphTask,
   control: BuildControl,
 ): Promise<{ vector: VectorLayout; report: GraphReport }> {
-  const sample = readFloats(draft.memory, vector, spreadRows(present, SAMPLE_ROWS));
-  const metric: BuildMetric = task.distance === 'Dot' && !haveEqualNorms(sample, vector.dim) ? 'ip' : 'l2sq';
+  const { ladder, ...settings } = chooseTypes(draft, vector, present, task.distance);
   const started = control.now();
   let linked = vector;
   let recall = 0;
   let used: GraphElement = 'f32';
-  for (const element of buildLadder(fidelities(sample, vector, metric))) {
+  for (const element of ladder) {
     const stepStarted = control.now();
-    linked = await buildGraph(draft, vector, present, { ...task, metric, element, scale: signedScale(sample) }, control);
+    linked = await buildGraph(draft, vector, present, { ...task, ...settings, element }, control);
     used = element;
     control.progress(`checking ${element} graph`, present.length, present.length);
-    const budgetMs = RECALL_BUDGET * (control.now() - stepStarted) * task.threads;
-    ({ vector: linked, recall } = withRecall(draft, linked, present, task.efConstruct, budgetMs, control));
+    const budgetMs = recallBudget(control.now() - stepStarted, task);
+    ({ vector: linked, recall } = withRecall({ ...draft, vector: linked, present }, task.efConstruct, budgetMs, control));
     if (recall >= RECALL_MIN) break;
     await control.checkpoint();
   }
   return { vector: linked, report: { name: vector.name, element: used, recall, milliseconds: Math.round(control.now() - started) } };
 }
 
-interface BuildTask extends GraphTask {
+/** Milliseconds for the recall check of a graph whose build took `milliseconds`. */
+export function recallBudget(milliseconds: number, { threads }: GraphTask): number {
+  return RECALL_BUDGET * milliseconds * threads;
+}
+
+/** How graphs over a vector's rows are built. */
+export interface BuildSettings {
   readonly metric: BuildMetric;
-  readonly element: GraphElement;
   /** Scale of signed 8-bit components for dot products. */
   readonly scale: number;
+}
+
+/** Those settings, and the types to try one after the other. */
+export function chooseTypes(
+  draft: Draft,
+  vector: VectorLayout,
+  present: Uint32Array,
+  distance: Distance,
+): BuildSettings & { readonly ladder: readonly GraphElement[] } {
+  const sample = readFloats(draft.memory, vector, spreadRows(present, SAMPLE_ROWS));
+  const metric: BuildMetric = distance === 'Dot' && !haveEqualNorms(sample, vector.dim) ? 'ip' : 'l2sq';
+  return { metric, scale: signedScale(sample), ladder: buildLadder(fidelities(sample, vector, metric)) };
+}
+
+export interface BuildTask extends GraphTask, BuildSettings {
+  readonly element: GraphElement;
 }
 
 async function buildGraph(
@@ -155,6 +175,24 @@ async function buildGraph(
 ): Promise<VectorLayout> {
   const reserved = vector.graph;
   if (reserved === null) throw new Error(`no room reserved for the graph of '${vector.name}'`);
+  const graph = await linkRows(draft, vector, present, task, control);
+  const plan = present.length === 0 ? { ...graphPlan(graph), m: reserved.m, m0: reserved.m0 } : graphPlan(graph);
+  if (plan.m !== reserved.m || plan.m0 !== reserved.m0 || plan.upperWords > reserved.upperWords) {
+    throw new Error(`graph of '${vector.name}' does not fit: ${JSON.stringify(plan)} in ${JSON.stringify(reserved)}`);
+  }
+  const linked = { ...reserved, ...plan };
+  writeGraph(graph, undefined, draft.memory, linked, draft.rows);
+  return { ...vector, graph: linked };
+}
+
+/** The graph of some rows, their numbers as keys. */
+export async function linkRows(
+  draft: Draft,
+  vector: VectorLayout,
+  present: Uint32Array,
+  task: BuildTask,
+  control: BuildControl,
+): Promise<UsearchGraph> {
   const builder = new GraphBuilder({ ...task, dim: vector.dim });
   for (let at = 0; at < present.length; at += SLICE_ROWS) {
     await control.checkpoint();
@@ -163,14 +201,7 @@ async function buildGraph(
     builder.add(rows, sliceOf(draft, vector, rows, task));
   }
   await control.checkpoint();
-  const graph = builder.finish(task.file);
-  const plan = present.length === 0 ? { ...graphPlan(graph), m: reserved.m, m0: reserved.m0 } : graphPlan(graph);
-  if (plan.m !== reserved.m || plan.m0 !== reserved.m0 || plan.upperWords > reserved.upperWords) {
-    throw new Error(`graph of '${vector.name}' does not fit: ${JSON.stringify(plan)} in ${JSON.stringify(reserved)}`);
-  }
-  const linked = { ...reserved, ...plan };
-  writeGraph(graph, undefined, draft.memory, linked, draft.rows);
-  return { ...vector, graph: linked };
+  return builder.finish(task.file);
 }
 
 /** Rows in the type usearch takes them in: 8-bit codes as they are, everything else from the originals. */
@@ -222,15 +253,14 @@ function codeFidelity(sample: Float32Array, vector: VectorLayout, codes: { scale
 }
 
 /** Recall on codes; where it is low and the originals do better, the layout goes on without codes. */
-function withRecall(
-  draft: Draft,
-  vector: VectorLayout,
-  present: Uint32Array,
+export function withRecall(
+  subject: RecallSubject,
   ef: number,
   budgetMs: number,
   control: BuildControl,
 ): { vector: VectorLayout; recall: number } {
-  const measure = (measured: VectorLayout) => measureRecall({ ...draft, vector: measured, present }, ef, budgetMs, control.now);
+  const { vector } = subject;
+  const measure = (measured: VectorLayout) => measureRecall({ ...subject, vector: measured }, ef, budgetMs, control.now);
   const recall = measure(vector);
   if (recall >= RECALL_MIN || vector.codes === null) return { vector, recall };
   const uncoded = { ...vector, codes: null };

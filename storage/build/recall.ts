@@ -19,8 +19,10 @@ export interface RecallSubject {
   /** With its graph. Without codes the walk scores the originals. */
   readonly vector: VectorLayout;
   readonly rows: number;
-  /** Rows that have the vector. */
+  /** Rows that have the vector, or, of the graph of one payload value, those in the graph. */
   readonly present: Uint32Array;
+  /** The graph is over `present` only, and not over all rows that have the vector. */
+  readonly partial?: boolean;
 }
 
 /**
@@ -33,6 +35,7 @@ export function measureRecall(subject: RecallSubject, ef: number, budgetMs: numb
   const kernels = instantiateKernels(memory, () => false, layout.scratch);
   const queries = readFloats(memory, vector, spreadRows(subject.present, QUERIES_MAX));
   const count = queries.length / vector.dim;
+  const bits = subject.partial ? putRows(subject) : vector.presence;
   // Queries are taken in strides, so that the first few are spread over the segment too.
   const stride = 37;
   const started = now();
@@ -40,7 +43,7 @@ export function measureRecall(subject: RecallSubject, ef: number, budgetMs: numb
   let found = 0;
   for (let i = 0; i < count && (i < QUERIES_MIN || now() - started < budgetMs); i++) {
     const at = ((i * stride) % count) * vector.dim;
-    const result = countFound(kernels, subject, queries.slice(at, at + vector.dim), Math.max(EF_MIN, ef));
+    const result = countFound(kernels, subject, bits, queries.slice(at, at + vector.dim), Math.max(EF_MIN, ef));
     expected += result.expected;
     found += result.found;
   }
@@ -57,11 +60,30 @@ export function walkMatrix(memory: WebAssembly.Memory, vector: VectorLayout): Ma
   return vector.codes === null ? originalsMatrix(vector) : codeMatrix(memory, vector, vector.codes);
 }
 
-function countFound(kernels: Kernels, subject: RecallSubject, query: Float32Array, ef: number): { expected: number; found: number } {
+/** Writes the rows that count to the builder's scratch; returns the byte offset of the bits. */
+function putRows({ layout, memory, present }: RecallSubject): number {
+  const offset = builderSlot(layout) + layout.scratch.bits;
+  const bits = new Uint32Array(memory.buffer, offset, Math.ceil(layout.capacity / 32)).fill(0);
+  for (const row of present) bits[row >>> 5] = (bits[row >>> 5] as number) | (1 << (row & 31));
+  return offset;
+}
+
+function builderSlot(layout: SegmentLayout): number {
+  return layout.scratchOffset + (layout.scratchSlots - 1) * layout.scratch.bytes;
+}
+
+/** bits: byte offset of the rows that count. */
+function countFound(
+  kernels: Kernels,
+  subject: RecallSubject,
+  bits: number,
+  query: Float32Array,
+  ef: number,
+): { expected: number; found: number } {
   const { layout, vector, rows } = subject;
   if (vector.graph === null) throw new Error('recall of a vector without a graph');
-  const slot = layout.scratchOffset + (layout.scratchSlots - 1) * layout.scratch.bytes;
-  const admission = { deletedAt: layout.deletedAt, seq: 0, bits: vector.presence };
+  const slot = builderSlot(layout);
+  const admission = { deletedAt: layout.deletedAt, seq: 0, bits };
   // The query's own row is always the best for a distance: one more neighbour makes up for it.
   const k = Math.min(NEIGHBOURS + 1, rows);
   const originals = originalsMatrix(vector);

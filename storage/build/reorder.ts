@@ -5,23 +5,20 @@
  */
 
 import { idColumns } from '../segment/ids.js';
-import { type GraphLayout, residentOffset, type SegmentLayout, type VectorLayout } from '../segment/layout.js';
+import { type Adjacency, type GraphLayout, residentOffset, type SegmentLayout, type VectorLayout } from '../segment/layout.js';
 import type { Draft } from './build-vectors.js';
 import { NOT_TAKEN, type Selection } from './select-rows.js';
 
 /**
- * Reorders all rows along the graph of `vectors[guide]`, in place.
+ * Moves all rows, in place. oldRowOf: u32 [rows], each row once.
  * vectors: the finished layouts of `draft`. Returns them (their graphs begin at other rows now) and the selection in the new order.
  */
 export function reorderRows(
   draft: Draft,
   vectors: readonly VectorLayout[],
-  guide: number,
+  oldRowOf: Uint32Array,
   selection: Selection,
 ): { vectors: VectorLayout[]; selection: Selection } {
-  const graph = vectors[guide]?.graph;
-  if (!graph) throw new Error('rows are reordered along a graph');
-  const oldRowOf = neighbourOrder(draft.memory, graph, draft.rows);
   const newRowOf = new Uint32Array(draft.rows);
   for (let row = 0; row < draft.rows; row++) newRowOf[oldRowOf[row] as number] = row;
   moveRowColumns(draft, draft.layout, oldRowOf, newRowOf);
@@ -30,7 +27,11 @@ export function reorderRows(
 }
 
 /** Rows depth first through level 0, from the entry on, nearest neighbours first; rows that are not linked come last. u32 [rows]. */
-export function neighbourOrder(memory: WebAssembly.Memory, graph: GraphLayout, rows: number): Uint32Array {
+export function neighbourOrder(
+  memory: WebAssembly.Memory,
+  graph: Pick<GraphLayout, 'level0' | 'm0' | 'entryRow'>,
+  rows: number,
+): Uint32Array {
   const words = 1 + graph.m0;
   const lists = new Uint32Array(memory.buffer, graph.level0, rows * words);
   const order = new Uint32Array(rows);
@@ -58,6 +59,21 @@ export function neighbourOrder(memory: WebAssembly.Memory, graph: GraphLayout, r
     }
   }
   return order;
+}
+
+/** The same rows, those of a group together, the lowest group first. groupOf: u32 [rows]. */
+export function groupedOrder(order: Uint32Array, groupOf: Uint32Array): Uint32Array {
+  const starts = new Uint32Array(groupOf.reduce((max, group) => Math.max(max, group), 0) + 2);
+  for (const group of groupOf) starts[group + 1] = (starts[group + 1] as number) + 1;
+  for (let group = 1; group < starts.length; group++) starts[group] = (starts[group] as number) + (starts[group - 1] as number);
+  const grouped = new Uint32Array(order.length);
+  for (const row of order) {
+    const group = groupOf[row] as number;
+    const at = starts[group] as number;
+    grouped[at] = row;
+    starts[group] = at + 1;
+  }
+  return grouped;
 }
 
 /** The next neighbour of `row` that was not seen yet, -1 for none. cursors: how many of each row's neighbours were looked at. */
@@ -89,22 +105,31 @@ function moveVector(draft: Draft, vector: VectorLayout, oldRowOf: Uint32Array, n
   moveRecords(new Uint8Array(buffer, residentOffset(vector), rows * vector.stride), vector.stride, oldRowOf);
   moveBits(new Uint32Array(buffer, vector.presence, Math.ceil(rows / 32)), oldRowOf);
   if (vector.codes) moveRecords(new Uint8Array(buffer, vector.codes.offset, rows * vector.codes.stride), vector.codes.stride, oldRowOf);
-  return vector.graph ? { ...vector, graph: moveGraph(buffer, vector.graph, rows, oldRowOf, newRowOf) } : vector;
+  const { graph, subgraphs } = vector;
+  for (const adjacency of [...(graph ? [graph] : []), ...(subgraphs?.layers ?? [])]) moveLists(buffer, adjacency, rows, oldRowOf, newRowOf);
+  return {
+    ...vector,
+    graph: graph && entryMoved(graph, newRowOf),
+    subgraphs: subgraphs && { ...subgraphs, values: subgraphs.values.map((value) => entryMoved(value, newRowOf)) },
+  };
 }
 
-function moveGraph(
+function entryMoved<T extends { readonly entryRow: number }>(graph: T, newRowOf: Uint32Array): T {
+  return graph.entryRow < newRowOf.length ? { ...graph, entryRow: newRowOf[graph.entryRow] as number } : graph;
+}
+
+function moveLists(
   buffer: ArrayBuffer | SharedArrayBuffer,
-  graph: GraphLayout,
+  graph: Adjacency,
   rows: number,
   oldRowOf: Uint32Array,
   newRowOf: Uint32Array,
-): GraphLayout {
+): void {
   const listBytes = (1 + graph.m0) * 4;
   moveRecords(new Uint8Array(buffer, graph.level0, rows * listBytes), listBytes, oldRowOf);
   moveRecords(new Uint8Array(buffer, graph.upperIndex, rows * 4), 4, oldRowOf);
   renumberLists(new Uint32Array(buffer, graph.level0, rows * (1 + graph.m0)), 1 + graph.m0, newRowOf);
   renumberLists(new Uint32Array(buffer, graph.upper, graph.upperWords), 1 + graph.m, newRowOf);
-  return graph.entryRow < rows ? { ...graph, entryRow: newRowOf[graph.entryRow] as number } : graph;
 }
 
 function moveSelection(selection: Selection, oldRowOf: Uint32Array, newRowOf: Uint32Array): Selection {

@@ -8,6 +8,7 @@ import type { AliasMap } from '../../protocols/model/alias.js';
 import type { CollectionConfig, FieldSchema } from '../../protocols/model/collection.js';
 import type { WriteOperation } from '../../protocols/model/update.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
+import type { SubgraphSetting } from '../segment/layout.js';
 
 /** `<collection>/<shard id>`: names a local replica in this process. */
 export type ReplicaKey = string;
@@ -141,6 +142,15 @@ export type FromWriter =
   /** The replica cannot go on (its files are damaged, its disk refuses): its actor becomes Dead. */
   | { readonly kind: 'failed'; readonly key: ReplicaKey; readonly error: ErrorFacts };
 
+export interface GraphStats {
+  /** The vector's name. */
+  readonly name: string;
+  readonly m: number;
+  readonly efConstruct: number;
+  /** Left out: none were asked for. */
+  readonly subgraphs?: SubgraphSetting;
+}
+
 export interface SegmentStats {
   readonly id: number;
   readonly kind: 'appendable' | 'sealed';
@@ -152,8 +162,8 @@ export interface SegmentStats {
   readonly frozen: boolean;
   /** Source of a build that runs. */
   readonly building: boolean;
-  /** What each graph was built with, by the vector's name. */
-  readonly graphs: readonly { readonly name: string; readonly m: number; readonly efConstruct: number }[];
+  /** What the graphs of each vector that has some were built with. m: 0 where it has sub-graphs only. */
+  readonly graphs: readonly GraphStats[];
   /** The quantization each vector's codes were made by, as text, by the vector's name; others have none. Empty for appendable segments. */
   readonly quantized: readonly { readonly name: string; readonly setting: string }[];
   /** Live rows × vectors with a graph or an inverted index. */
@@ -230,6 +240,8 @@ export interface BuildReport {
     readonly element: 'i8' | 'f16' | 'f32';
     readonly recall: number;
     readonly milliseconds: number;
+    /** Of sub-graphs: how many; the element is that of the last, the recall the lowest. Left out: one graph over all rows. */
+    readonly values?: number;
   }[];
 }
 

@@ -24,6 +24,7 @@ import type { FoundRow } from './points.js';
 import { codeFacts } from './quantized.js';
 import { hasVector, type ReplicaSnapshot, type SegmentView, type VectorReader } from './snapshot-view.js';
 import { nearestSparse, scoreSparseRows } from './sparse-search.js';
+import { type ValueWalk, valueWalkFor } from './value-graphs.js';
 import { comparedTerms, comparedValues, type DenseSpace, type VectorSpace, vectorSpace } from './vector-space.js';
 
 /** What nearest points are wanted. */
@@ -89,11 +90,13 @@ function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task)
   const bits = admittedBits(view, vector, task.search.filter);
   const admitted = bits === null ? null : countBits(bits);
   const k = Math.min(task.k, admitted ?? view.rows);
-  const plan = planSegment(factsOf(view, vector, snapshot, task, k, admitted));
+  const values = valueWalkFor(view, vector, task.search.filter);
+  const plan = planSegment({ ...factsOf(view, vector, snapshot, task, k, admitted), valueGraph: valueFacts(values) });
   if (plan.kind === 'none') return [];
+  const walked = plan.kind === 'walk' && plan.graph === 'value' && values !== null ? { ...vector, graph: values.graph } : vector;
   try {
     if (task.params.datatype === 'uint8' && task.params.distance === 'Cosine') return scanUint8Cosine(view, vector, task, bits, k);
-    return hits(view, task, runPlan(view, vector, task.values, plan, bits, k), plan.useCodes && !plan.rescore);
+    return hits(view, task, runPlan(view, walked, task.values, plan, bits, k), plan.useCodes && !plan.rescore);
   } catch (error) {
     if (error instanceof KernelExpired) throw timeLimit();
     throw error;
@@ -126,7 +129,8 @@ function factsOf(
     hasGraph: vector.graph !== null,
     codes: codeFacts(vector, params.quantization),
     exact: params.exact,
-    indexedOnly: params.indexedOnly,
+    // Without a graph over all rows, those of its values are what was asked for.
+    indexedOnly: params.indexedOnly && vector.valueWalks === null,
     hnswEf: params.hnswEf === 0 ? null : params.hnswEf,
     efDefault: own?.ef_construct ?? hnsw.ef_construct,
     k,
@@ -135,7 +139,12 @@ function factsOf(
     dim: vector.layout.dim,
     element: vector.layout.element,
     m0: vector.graph?.m0 ?? 0,
+    valueGraph: null,
   };
+}
+
+function valueFacts(walk: ValueWalk | null): SegmentFacts['valueGraph'] {
+  return walk && { rows: walk.rows, m0: walk.graph.m0, of: walk.of };
 }
 
 function runPlan(

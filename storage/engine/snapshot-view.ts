@@ -28,6 +28,7 @@ import { itemOffsets } from '../segment/ragged.js';
 import { readRows } from '../segment/vector-file.js';
 import type { Clock } from './clock.js';
 import type { ReplicaSpec, ToReader } from './messages.js';
+import { openValueWalks, type ValueWalks } from './value-graphs.js';
 
 /** What all replicas of a reader share. */
 export interface ReaderContext {
@@ -44,6 +45,8 @@ export interface VectorReader {
   readonly original: Matrix | null;
   readonly codes: Matrix | null;
   readonly graph: Graph | null;
+  /** Graphs over the rows of single payload values; null where none were asked for. */
+  readonly valueWalks: ValueWalks | null;
   /** u32 words, one bit per row: the row has this vector. */
   readonly presence: Uint32Array;
   /** Null for dense vectors. Of multivectors `original` holds the token vectors of all rows, item after item. */
@@ -385,12 +388,13 @@ export function hasVector(vector: VectorReader, row: number): boolean {
 }
 
 function vectorReader(memory: WebAssembly.Memory, capacity: number, layout: VectorLayout): VectorReader {
-  const { kind, metric, dim, element, offset, stride, codes, graph } = layout;
+  const { kind, metric, dim, element, offset, stride, codes, graph, subgraphs } = layout;
   return {
     layout,
     original: offset === null || kind === 'sparse' ? null : { element, metric, offset, stride, dim },
     codes: codes && codeMatrix(memory, layout, codes),
     graph,
+    valueWalks: subgraphs && openValueWalks(subgraphs),
     presence: new Uint32Array(memory.buffer, layout.presence, Math.ceil(capacity / 32)),
     items: raggedItems(memory, capacity, layout),
   };

@@ -15,9 +15,10 @@ import { type CollectionConfig, type FieldSchema, sameSchema } from '../../proto
 import type { LoggedOperation } from '../../protocols/operation-codec.js';
 import { AppendError, AppendFolder } from '../append-file.js';
 import { initChecksum } from '../checksum.js';
-import type { BuildResult, BuildSources, ReplicaSpec, ReplicaStats, SegmentStats } from '../engine/messages.js';
+import type { BuildResult, BuildSources, GraphStats, ReplicaSpec, ReplicaStats, SegmentStats } from '../engine/messages.js';
 import { afterPrefix, Environment, LmdbError } from '../lmdb.js';
 import type { FieldIndexHandle, SegmentHandle, SegmentSet } from '../segment/handle.js';
+import type { VectorLayout } from '../segment/layout.js';
 import { closeSegmentFiles } from '../segment/payload-file.js';
 import { vectorPlans } from '../segment/plans.js';
 import { cleanSegmentFolders } from '../segment/sealed.js';
@@ -508,7 +509,7 @@ function carryDeletions(source: SegmentRows, rowMap: Uint32Array, seq: number, b
 function segmentStats(segment: SegmentRows, fields: readonly ManifestField[]): SegmentStats {
   const { handle, isAppendable, rows, live, damagedFiles } = segment;
   const vectors = handle.layout.vectors;
-  const graphs = vectors.flatMap(({ name, graph }) => (graph === null ? [] : [{ name, m: graph.m, efConstruct: graph.efConstruct }]));
+  const graphs = vectors.flatMap(graphStats);
   return {
     id: handle.id,
     kind: handle.kind,
@@ -527,6 +528,12 @@ function segmentStats(segment: SegmentRows, fields: readonly ManifestField[]): S
       : fields.filter(({ name }) => !handle.fieldIndexes.some((index) => index.field === name)).map(({ name }) => name),
     damagedFiles,
   };
+}
+
+function graphStats({ name, graph, subgraphs }: VectorLayout): GraphStats[] {
+  if (graph === null && subgraphs === null) return [];
+  const made = subgraphs === null ? {} : { subgraphs: subgraphs.setting };
+  return [{ name, m: graph?.m ?? 0, efConstruct: graph?.efConstruct ?? subgraphs?.setting.efConstruct ?? 0, ...made }];
 }
 
 function partition<T>(items: readonly T[], test: (item: T) => boolean): [T[], T[]] {

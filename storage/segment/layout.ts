@@ -31,8 +31,8 @@ export interface CodesLayout {
   readonly exact: boolean;
 }
 
-/** Adjacency of an HNSW graph over rows. Unused neighbour slots lie behind the count. */
-export interface GraphLayout {
+/** Adjacency of HNSW graphs over rows. Unused neighbour slots lie behind the count. */
+export interface Adjacency {
   /** u32 [rows, 1 + m0]: count, then neighbours, level 0. */
   readonly level0: number;
   readonly m0: number;
@@ -43,10 +43,44 @@ export interface GraphLayout {
   /** Words in `upper`. */
   readonly upperWords: number;
   readonly m: number;
+}
+
+/** One graph over all rows. */
+export interface GraphLayout extends Adjacency {
   /** What it was built with: a collection with another setting now has it built again. */
   readonly efConstruct: number;
   readonly entryRow: number;
   readonly maxLevel: number;
+}
+
+/** What the sub-graphs of a vector are built with. */
+export interface SubgraphSetting {
+  readonly m: number;
+  readonly efConstruct: number;
+  /** Rows that a value has at least to get a graph. */
+  readonly rowsMin: number;
+  /** Indexed fields whose values get graphs, tenants first: type, whether it is the tenant, and key, as text. */
+  readonly fields: readonly string[];
+}
+
+/** The graph over the rows of one payload value. */
+export interface ValueGraph {
+  readonly field: string;
+  /** The value as text. */
+  readonly value: string;
+  readonly rows: number;
+  /** Which layer has its links. */
+  readonly layer: number;
+  readonly entryRow: number;
+  readonly maxLevel: number;
+}
+
+/** Graphs over the rows of single payload values (`payload_m`). */
+export interface SubgraphsLayout {
+  readonly setting: SubgraphSetting;
+  /** Each is shared by graphs that have no row in common, so that a walk from an entry stays within its value. */
+  readonly layers: readonly Adjacency[];
+  readonly values: readonly ValueGraph[];
 }
 
 /** Where the originals lie that are not in memory. */
@@ -95,6 +129,8 @@ export interface VectorLayout {
   /** The quantization that the segment was built with; a collection with another one now has it built again. */
   readonly quantization: QuantizationConfig | null;
   readonly graph: GraphLayout | null;
+  /** Null: the segment was built without any being asked for. */
+  readonly subgraphs: SubgraphsLayout | null;
 }
 
 export interface SegmentLayout {
@@ -141,6 +177,12 @@ export interface VectorPlan {
     readonly maxLevel: number;
     readonly upperWords: number;
   } | null;
+  /** Left out: null. */
+  readonly subgraphs?: {
+    readonly setting: SubgraphSetting;
+    readonly layers: readonly Pick<Adjacency, 'm' | 'm0' | 'upperWords'>[];
+    readonly values: readonly ValueGraph[];
+  };
 }
 
 export const ELEMENT_BYTES: Readonly<Record<ElementType, number>> = { f32: 4, f16: 2, u8: 1 };
@@ -201,16 +243,14 @@ export function segmentLayout(
     const codes = plan.codes && codesLayout(plan, plan.codes, capacity, take);
     const graph = plan.graph
       ? {
-          level0: take(capacity * (1 + plan.graph.m0) * 4),
-          m0: plan.graph.m0,
-          upperIndex: take(capacity * 4),
-          upper: take(plan.graph.upperWords * 4),
-          upperWords: plan.graph.upperWords,
-          m: plan.graph.m,
+          ...adjacency(plan.graph, capacity, take),
           efConstruct: plan.graph.efConstruct,
           entryRow: plan.graph.entryRow,
           maxLevel: plan.graph.maxLevel,
         }
+      : null;
+    const subgraphs = plan.subgraphs
+      ? { ...plan.subgraphs, layers: plan.subgraphs.layers.map((layer) => adjacency(layer, capacity, take)) }
       : null;
     return {
       kind: plan.kind,
@@ -226,6 +266,7 @@ export function segmentLayout(
       codes,
       quantization: plan.quantization ?? null,
       graph,
+      subgraphs,
     };
   });
   return {
@@ -259,6 +300,14 @@ function codesLayout(
   }
   const { stride, tableBytes } = codeShape(spec, dim);
   return { offset: take(capacity * stride + CODE_SLACK_BYTES), stride, spec, table: take(tableBytes), tableBytes, scale, origin, exact };
+}
+
+function adjacency(
+  { m, m0, upperWords }: Pick<Adjacency, 'm' | 'm0' | 'upperWords'>,
+  capacity: number,
+  take: (bytes: number) => number,
+): Adjacency {
+  return { level0: take(capacity * (1 + m0) * 4), m0, upperIndex: take(capacity * 4), upper: take(upperWords * 4), upperWords, m };
 }
 
 function raggedLayout({ kind, itemCapacity }: VectorPlan, capacity: number, take: (bytes: number) => number): RaggedLayout {

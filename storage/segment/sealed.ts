@@ -10,7 +10,7 @@
  * |   sparse           | presence, offsets, indices, values |           |
  * | `payload`          | data, offsets                   | the segment cannot be read |
  * | `codes.<n>`        | codes; table, where quantized   | loads without, built again from the vectors |
- * | `graph.<n>`        | level0, upperIndex, upper       | loads without, built again from the vectors |
+ * | `graph.<n>`        | level0, upperIndex, upper; those of sub-graphs as level0.<layer>, ... | loads without, built again from the vectors |
  * | `sparse.<n>`       | index                           | loads without, built again from the vectors |
  * | `index.<field>`    | index                           | loads without, built again from the payloads |
  *
@@ -28,6 +28,7 @@ import { DamagedFile, publishByRename, readSegmentFile, type SegmentFileReader, 
 import type { FieldIndexHandle, SegmentHandle, SparseIndexHandle } from './handle.js';
 import { residentBytes } from './index/layout.js';
 import {
+  type Adjacency,
   LIVE,
   type OriginalsFile,
   type SegmentLayout,
@@ -172,7 +173,12 @@ export async function loadSealed(folder: string, options: LoadOptions): Promise<
       parts.graph !== null && survives(damaged, () => readSections(folder, `graph.${n}`, 'graph', description, parts.graph as Sections));
     // Walks score what is in memory: without its codes, a graph over originals on disk is of no use either.
     const walkable = graph && (codes || vector.file === null);
-    return { ...vector, codes: codes ? vector.codes : null, graph: walkable ? vector.graph : null };
+    return {
+      ...vector,
+      codes: codes ? vector.codes : null,
+      graph: walkable ? vector.graph : null,
+      subgraphs: walkable || parts.graph === null ? vector.subgraphs : null,
+    };
   });
   const layout: SegmentLayout = { ...planned, vectors };
   new Uint32Array(memory.buffer, layout.deletedAt, layout.capacity).fill(LIVE);
@@ -233,13 +239,27 @@ function memorySections(memory: WebAssembly.Memory, layout: SegmentLayout, rows:
         codes: part(vector.codes.offset, rows * vector.codes.stride),
         ...(vector.codes.spec === null ? {} : { table: part(vector.codes.table, vector.codes.tableBytes) }),
       },
-      graph: vector.graph && {
-        level0: part(vector.graph.level0, rows * (1 + vector.graph.m0) * 4),
-        upperIndex: part(vector.graph.upperIndex, rows * 4),
-        upper: part(vector.graph.upper, vector.graph.upperWords * 4),
-      },
+      graph: graphSections(vector, rows, part),
     })),
   };
+}
+
+/** Null for a vector without any graph. */
+function graphSections(
+  { graph, subgraphs }: VectorLayout,
+  rows: number,
+  part: (offset: number, bytes: number) => Uint8Array,
+): Sections | null {
+  const adjacencies: [string, Adjacency][] = (subgraphs?.layers ?? []).map((layer, n) => [`.${n}`, layer]);
+  if (graph !== null) adjacencies.unshift(['', graph]);
+  if (adjacencies.length === 0) return null;
+  const sections: Record<string, Uint8Array> = {};
+  for (const [suffix, { level0, m0, upperIndex, upper, upperWords }] of adjacencies) {
+    sections[`level0${suffix}`] = part(level0, rows * (1 + m0) * 4);
+    sections[`upperIndex${suffix}`] = part(upperIndex, rows * 4);
+    sections[`upper${suffix}`] = part(upper, upperWords * 4);
+  }
+  return sections;
 }
 
 /** Sections with the values of a vector: none where they stay on disk. */

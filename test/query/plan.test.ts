@@ -25,8 +25,12 @@ const MNIST: SegmentFacts = {
   dim: 784,
   element: 'f32',
   m0: 32,
+  valueGraph: null,
 };
 const SMALL_VECTORS: SegmentFacts = { ...MNIST, rows: 200_000, live: 200_000, dim: 128, codes: { ...CODES, bytes: 128 } };
+
+/** A third of MNIST. */
+const TENANT = { rows: 20_000, m0: 32, of: 'tenant = a' };
 
 /** Facts that differ from MNIST's, and the plan as text. */
 const PLANS: readonly [string, SegmentFacts, string][] = [
@@ -117,6 +121,31 @@ const PLANS: readonly [string, SegmentFacts, string][] = [
     { ...SMALL_VECTORS, admitted: 2000, fullScanThresholdKb: 10 },
     'gather on codes, best 36 rescored: walk 258 µs, gather 76 µs, 1 % of 200000 rows admitted',
   ],
+  [
+    'a value with a graph',
+    { ...MNIST, admitted: 20_000, valueGraph: TENANT },
+    'walk of sub-graph ef 64, on codes, best 36 rescored, else gather: walk 293 µs, gather 2595 µs, 100 % of 20000 rows of tenant = a admitted',
+  ],
+  [
+    'a value with a graph, another condition',
+    { ...MNIST, admitted: 6000, valueGraph: TENANT },
+    'walk of sub-graph ef 64, two hops through the filter, on codes, best 36 rescored, else gather: walk 371 µs, gather 779 µs, 30 % of 20000 rows of tenant = a admitted',
+  ],
+  [
+    'a value with a graph, most rows filtered out',
+    { ...MNIST, admitted: 600, valueGraph: TENANT },
+    'gather on codes, best 36 rescored: 1838 kB are below full_scan_threshold',
+  ],
+  [
+    'a value with a graph, and none over all rows',
+    { ...MNIST, hasGraph: false, m0: 0, admitted: 20_000, valueGraph: TENANT },
+    'walk of sub-graph ef 64, on codes, best 36 rescored, else gather: walk 293 µs, gather 2595 µs, 100 % of 20000 rows of tenant = a admitted',
+  ],
+  [
+    'a value with a graph of more links than the whole one',
+    { ...MNIST, admitted: 20_000, valueGraph: { ...TENANT, m0: 128 } },
+    'walk ef 64, on codes, best 36 rescored, else gather: walk 878 µs, gather 2595 µs, 33 % of 60000 rows admitted',
+  ],
 ];
 
 for (const [name, facts, text] of PLANS) {
@@ -147,8 +176,9 @@ test('every plan keeps at least min(k, admitted) rows, and a walk names its exac
       dim: fc.integer({ min: 1, max: 4096 }),
       element: fc.constantFrom('f32' as const, 'f16' as const, 'u8' as const),
       m0: fc.integer({ min: 2, max: 128 }),
+      valueRows: fc.option(fc.double({ min: 0, max: 1, noNaN: true })),
     })
-    .map(({ rows, deleted, admitted, ...rest }): SegmentFacts => {
+    .map(({ rows, deleted, admitted, valueRows, ...rest }): SegmentFacts => {
       const live = Math.round(rows * (1 - deleted));
       return {
         ...rest,
@@ -158,6 +188,8 @@ test('every plan keeps at least min(k, admitted) rows, and a walk names its exac
         indexedOnly: false,
         efDefault: 100,
         indexingThresholdKb: 10_000,
+        valueGraph:
+          valueRows === null || admitted === null ? null : { rows: Math.round(live * Math.max(valueRows, admitted)), m0: 32, of: 'x' },
       };
     });
   fc.assert(
@@ -172,7 +204,7 @@ test('every plan keeps at least min(k, admitted) rows, and a walk names its exac
       assert.ok(!one.exact || (plan.kind !== 'walk' && !plan.useCodes));
       assert.ok(one.codes !== null || !plan.useCodes);
       assert.ok(plan.rescore === (plan.useCodes && one.codes?.rescore === true));
-      if (plan.kind === 'walk') assert.ok(plan.ef >= plan.keep && one.hasGraph);
+      if (plan.kind === 'walk') assert.ok(plan.ef >= plan.keep && (plan.graph === 'whole' ? one.hasGraph : one.valueGraph !== null));
       assert.ok(explain(plan).length > 0);
     }),
     seeded(3000),

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { describePlan, type PlanFacts, planOptimization } from '../../../actors/optimizer/plan.js';
-import type { CollectionConfig, OptimizersConfig, QuantizationConfig } from '../../../protocols/model/collection.js';
+import type { CollectionConfig, HnswConfig, OptimizersConfig, QuantizationConfig } from '../../../protocols/model/collection.js';
 import type { ReplicaStats, SegmentStats } from '../../../storage/engine/messages.js';
+import type { SubgraphSetting } from '../../../storage/segment/layout.js';
 
 const DIM = 256;
 /** Bytes of a row's vector: 1 KB, so that rows and kilobytes are the same number. */
@@ -64,6 +65,8 @@ interface Scene {
   optimizers?: Partial<OptimizersConfig>;
   running?: number[];
   quantization?: QuantizationConfig;
+  hnsw?: Partial<HnswConfig>;
+  fields?: ReplicaStats['fields'];
 }
 
 function plan(segments: SegmentStats[], scene: Scene = {}): string {
@@ -71,7 +74,7 @@ function plan(segments: SegmentStats[], scene: Scene = {}): string {
     key: 'c/0',
     points: segments.reduce((total, { rows, deleted }) => total + rows - deleted, 0),
     segments,
-    fields: new Map(),
+    fields: scene.fields ?? new Map(),
     fieldPoints: new Map(),
     appliedOperation: 1,
     queuedOperations: 0,
@@ -80,7 +83,9 @@ function plan(segments: SegmentStats[], scene: Scene = {}): string {
     lastWriteMs: NOW_MS - (scene.quietMs ?? 60_000),
   };
   const facts: PlanFacts = { nowMs: NOW_MS, cpus: 2, runningSources: new Set(scene.running ?? []) };
-  return describePlan(planOptimization(stats, { ...config(scene.optimizers), quantization_config: scene.quantization ?? null }, facts));
+  const { hnsw_config, ...others } = config(scene.optimizers);
+  const changed = { ...others, hnsw_config: { ...hnsw_config, ...scene.hnsw }, quantization_config: scene.quantization ?? null };
+  return describePlan(planOptimization(stats, changed, facts));
 }
 
 test('an empty replica and one below the threshold have nothing to do', () => {
@@ -187,6 +192,31 @@ test('a graph that was built with other settings is built again, smallest segmen
   assert.equal(plan([segment(1, 30_000, made(16, 99)), segment(2, 20_000, made(0, 100))]), 'reindex: 2 to one segment with a graph');
   assert.equal(plan([segment(1, 20_000, made(8, 100)), segment(2, 90_000)], { running: [2] }), 'nothing to do');
   assert.equal(plan([segment(1, 20_000, made(8, 100))], { optimizers: { indexing_threshold: 0 } }), 'nothing to do');
+});
+
+test('sub-graphs are built again when their setting changes or a field is indexed, and not when an index goes', () => {
+  const fields: ReplicaStats['fields'] = new Map([
+    ['n', { type: 'integer' }],
+    ['off', { type: 'uuid', params: { enable_hnsw: false } }],
+    ['price', { type: 'float' }],
+    ['who', { type: 'keyword', params: { is_tenant: true } }],
+  ]);
+  const setting: SubgraphSetting = { m: 8, efConstruct: 100, rowsMin: 10_000, fields: ['keyword tenant who', 'integer n'] };
+  const made = (subgraphs?: SubgraphSetting, m = 16) => segment(1, 20_000, { graphs: [{ name: '', m, efConstruct: 100, subgraphs }] });
+  const reindex = 'reindex: 1 to one segment with a graph';
+  const hnsw = { payload_m: 8 };
+  assert.equal(plan([made(setting)], { hnsw, fields }), 'nothing to do');
+  assert.equal(plan([made(undefined)], { hnsw, fields }), reindex);
+  assert.equal(plan([made(setting)], { fields }), reindex);
+  assert.equal(plan([made(setting)], { hnsw: { payload_m: 0 }, fields }), reindex);
+  assert.equal(plan([made(setting)], { hnsw: { payload_m: 9 }, fields }), reindex);
+  assert.equal(plan([made(setting)], { hnsw: { payload_m: 8, full_scan_threshold: 20_000 }, fields }), reindex);
+  assert.equal(plan([made(setting)], { hnsw, fields: new Map([...fields, ['b', { type: 'bool' }]]) }), reindex);
+  assert.equal(plan([made(setting)], { hnsw, fields: new Map([...fields, ['who', { type: 'keyword' }]]) }), reindex);
+  assert.equal(plan([made(setting)], { hnsw, fields: new Map([...fields].slice(0, 1)) }), 'nothing to do');
+  assert.equal(plan([made(setting, 0)], { hnsw: { m: 0, payload_m: 8 }, fields }), 'nothing to do');
+  assert.equal(plan([plain(1, 30_000)], { hnsw: { m: 0 }, fields }), 'nothing to do');
+  assert.equal(plan([plain(1, 30_000)], { hnsw: { m: 0, payload_m: 8 }, fields }), 'indexing: 1 to one segment with a graph');
 });
 
 test('codes that another quantization made are made again, also when there is none any more, unless indexing is off', () => {

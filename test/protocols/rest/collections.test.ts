@@ -178,7 +178,7 @@ test('options without effect are kept and shown, and the log hears of each by na
   assert.deepEqual([config.params.shard_number, config.strict_mode_config], [2, { enabled: true }]);
   assert.deepEqual(
     optionsWithoutEffect(config).map((line) => line.slice(0, line.indexOf(':'))),
-    ['shard_number', 'hnsw_config.payload_m', 'hnsw_config.inline_storage', 'optimizers_config.prevent_unoptimized', 'strict_mode_config'],
+    ['shard_number', 'hnsw_config.inline_storage', 'optimizers_config.prevent_unoptimized', 'strict_mode_config'],
   );
 });
 

@@ -79,7 +79,8 @@ test('everything of a row moves with it, and all that names rows names the new o
     ]),
   );
   const source = makeSource({ id: 1, rows, vectors: {}, idOf: (row) => row });
-  const { vectors, selection } = reorderRows(draft, draft.layout.vectors, 0, selectRows([source], [rows], 5));
+  const order = neighbourOrder(draft.memory, draft.vector.graph as GraphLayout, rows);
+  const { vectors, selection } = reorderRows(draft, draft.layout.vectors, order, selectRows([source], [rows], 5));
   const idOf = (row: number) => draft.columns.words[row * 4 + 3] as number;
   assert.notDeepEqual(
     Array.from({ length: rows }, (_, row) => idOf(row)),
