@@ -4,6 +4,7 @@ import os from 'node:os';
 import { type ErrorFacts, errorFromFacts, TroupeError } from '../protocols/errors.js';
 import type { AliasAction } from '../protocols/model/alias.js';
 import type { CollectionConfig } from '../protocols/model/collection.js';
+import type { HardwareUsage } from '../protocols/model/usage.js';
 import type { RawRequest, ReadOperation, ReplicaStats, WriteOperation } from '../storage/engine/messages.js';
 import type { PoolDepths } from '../storage/engine/pool.js';
 import { verifyReplicas } from '../storage/verify-lmdb.js';
@@ -13,6 +14,7 @@ import { AliasStore } from './node/alias-store.js';
 import { type CollectionView, collectionView, type OptimizationsView, optimizationsView, type ReplicaFacts } from './node/report.js';
 import type { NodeServices } from './node/services.js';
 import { nodeBehaviour } from './node/shell.js';
+import { CollectionUsages } from './node/usages.js';
 import { VerifiedReplicas, type VerifyReplicas } from './node/verified-replicas.js';
 import { type CollectionEntry, NodeView } from './node/view.js';
 import { BuildBudget } from './optimizer/budget.js';
@@ -77,6 +79,8 @@ export interface NodeApi {
    * it is safe on disk. The body is given away. Errors: as `read`.
    */
   write(name: string, operation: WriteOperation, wait: boolean, request: RawRequest): Promise<Uint8Array>;
+  /** What measured requests (`RawRequest.usage`) have cost since the start, by collection; others are left out. */
+  hardware(): ReadonlyMap<string, HardwareUsage>;
   /** The tree of actors, from the node's. */
   telemetry(): ActorTelemetry;
   depths(): PoolDepths;
@@ -122,6 +126,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
   // Whoever calls `whenReady` hears of a failure; nobody has to.
   ready.catch(() => {});
   const facts = () => ({ nowMs: clock.nowMs(), cpus });
+  const usages = new CollectionUsages();
   let closed = false;
 
   return {
@@ -154,13 +159,19 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     stats: (name) => replicaFacts(entryOf(view, name), pool).flatMap(({ stats }) => (stats === null ? [] : [stats])),
     read: async (name, operation, request) => {
       const entry = entryOf(view, name);
-      return pool.read(operation, readableKeys(entry), request);
+      const body = await pool.read(operation, readableKeys(entry), request);
+      usages.add(entry, request);
+      return body;
     },
     write: async (name, operation, wait, request) => {
-      const replica = writableReplica(entryOf(view, name));
+      const entry = entryOf(view, name);
+      const replica = writableReplica(entry);
       const timeoutMs = Math.max(1, request.deadlineMs - clock.nowMs()) + DEADLINE_GRACE_MS;
-      return replica.actor.ask((replyTo) => ({ kind: 'write', operation, wait, request, replyTo }), timeoutMs);
+      const body = await replica.actor.ask<Uint8Array>((replyTo) => ({ kind: 'write', operation, wait, request, replyTo }), timeoutMs);
+      usages.add(entry, request);
+      return body;
     },
+    hardware: () => usages.byName(view.collections, pool),
     telemetry: () => system.tree()[0] ?? STOPPED_TREE,
     depths: () => pool.depths(),
     buildBudget: () => services.budget.usage(),

@@ -16,9 +16,12 @@ export type Answer =
 const HEAD = Buffer.from('{"result":');
 const TAIL_START = ',"status":"ok","time":';
 
-/** `{"result":<result>,"status":"ok","time":<seconds>}`; result is JSON already and is copied unread. */
-export function envelope(result: Uint8Array, milliseconds: number): Buffer {
-  const tail = `${TAIL_START}${seconds(milliseconds)}}`;
+/**
+ * `{"result":<result>,"status":"ok","time":<seconds>}`; result is JSON already and is copied unread.
+ * more: further members, each with a comma before it.
+ */
+export function envelope(result: Uint8Array, milliseconds: number, more = ''): Buffer {
+  const tail = `${TAIL_START}${seconds(milliseconds)}${more}}`;
   const bytes = Buffer.allocUnsafe(HEAD.length + result.length + tail.length);
   bytes.set(HEAD, 0);
   bytes.set(result, HEAD.length);

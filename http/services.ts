@@ -24,6 +24,8 @@ export interface DoorServices {
   /** Null for no bound. */
   readonly maxCollections: number | null;
   readonly metricsPrefix: string;
+  /** `service.hardware_reporting`: answers about points say what they cost. */
+  readonly hardwareReporting: boolean;
   readonly stats: RequestStats<Operation>;
   /** By `service/method` of gRPC. */
   readonly grpcStats: RequestStats<string>;

@@ -34,7 +34,7 @@ export function telemetryReport(services: DoorServices, options: TelemetryOption
   };
   if (detailed) {
     report.memory = memoryReport();
-    report.hardware = { collection_data: {} };
+    report.hardware = { collection_data: hardwareReport(services, options) };
   }
   report.engine = engineReport(services, options);
   report.actors = actorReport(services.node.telemetry(), options);
@@ -86,6 +86,11 @@ function collectionReport({ node }: DoorServices, name: string, { anonymize }: T
     // A collection that cannot be read, or was deleted since, must not hide the others.
     return { id, status: 'red', ...(anonymize ? {} : { error: error instanceof Error ? error.message : String(error) }) };
   }
+}
+
+/** Sums since the start; of no collection unless requests are measured. */
+function hardwareReport({ node }: DoorServices, { anonymize }: TelemetryOptions): Json {
+  return Object.fromEntries([...node.hardware()].map(([name, usage]) => [anonymize ? hashedName(name) : name, usage]));
 }
 
 function restResponses({ stats }: DoorServices): Json {

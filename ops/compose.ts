@@ -56,6 +56,7 @@ export async function compose(
     defaults: collectionDefaults(settings),
     maxCollections: storage.max_collections,
     metricsPrefix: service.metrics_prefix,
+    hardwareReporting: service.hardware_reporting,
     stats: new RequestStats(OPERATIONS),
     grpcStats: new RequestStats(GRPC_METHODS),
     log: logOf('http'),

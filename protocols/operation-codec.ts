@@ -17,12 +17,15 @@ import { parseJson, stringifyJson } from './json.js';
 import type { JsonValue, Payload } from './model/payload.js';
 import { type PointId, pointIdFrom } from './model/point-id.js';
 import type { PointBatch, UpdateOperation, VectorColumn } from './model/update.js';
+import type { HardwareUsage } from './model/usage.js';
 
 /** An operation and how it hangs together with its neighbours in the log. */
 export interface LoggedOperation {
   readonly operation: UpdateOperation;
   /** Part of a request with the operation before it: not applied when that one failed or was not applied itself. */
   readonly chained: boolean;
+  /** Not logged: what applying it costs is added to this. */
+  readonly usage?: HardwareUsage;
 }
 
 const MAGIC = 0x3150_4f54;

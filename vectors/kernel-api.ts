@@ -106,6 +106,8 @@ export interface Kernels {
   listAdmitted(slot: number, rows: number, admission: Admission): number;
   /** Rows that kernels scored since the last call: for reports of cost. */
   takeScored(): number;
+  /** Bytes of these rows since the last call of this one, each row in whole lanes of 16 bytes. */
+  takeScoredBytes(): number;
 }
 
 /** Thrown out of a kernel call when `expired()` answered true: the time limit stops the work. */

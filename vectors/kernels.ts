@@ -64,6 +64,7 @@ interface Exports {
   countAdmitted(rows: number): number;
   listAdmitted(rows: number, out: number): number;
   takeScored(): number;
+  takeScoredBytes(): number;
   fillTables(codebook: number, query: number, parts: number, partDim: number, metric: number, out: number): void;
   nearestCentroids(values: number, count: number, stride: number, codebook: number, partDim: number, out: number, outStride: number): void;
 }
@@ -237,6 +238,10 @@ class MemoryKernels implements Kernels {
 
   takeScored(): number {
     return this.#exports.takeScored() >>> 0;
+  }
+
+  takeScoredBytes(): number {
+    return this.#exports.takeScoredBytes();
   }
 
   #setAdmission({ deletedAt, seq, bits }: Admission): void {

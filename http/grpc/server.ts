@@ -18,8 +18,11 @@ import { encodeMessage } from '../../protocols/grpc/encode.js';
 import { type Routing, RoutingReader } from '../../protocols/grpc/routing.js';
 import { type MessageType, type Method, schema } from '../../protocols/grpc/schema.js';
 import { stringifyJson } from '../../protocols/json.js';
+import { noUsage } from '../../protocols/model/usage.js';
 import { checkCollectionName } from '../../protocols/rest/parameters.js';
+import type { RawRequest } from '../../storage/engine/messages.js';
 import { retryAfter } from '../answer.js';
+import { usageField } from '../hardware.js';
 import { NODE_HANDLERS } from '../node-operations.js';
 import { OPERATIONS, type Operation } from '../operations.js';
 import type { DoorServices } from '../services.js';
@@ -120,14 +123,16 @@ class Door {
     const message = `qdrant.${method.request.name}`;
     switch (operation.kind) {
       case 'read':
-        return (bytes, deadlineMs) => {
+        return async (bytes, deadlineMs) => {
           const route = routing.read(bytes);
-          return node.read(collectionOf(route), operation.engine, this.rawRequest(message, route, bytes, deadlineMs));
+          const request = this.rawRequest(message, route, bytes, deadlineMs);
+          return withUsage(await node.read(collectionOf(route), operation.engine, request), method.response, request);
         };
       case 'write':
-        return (bytes, deadlineMs) => {
+        return async (bytes, deadlineMs) => {
           const route = routing.read(bytes);
-          return node.write(collectionOf(route), operation.engine, route.wait, this.rawRequest(message, route, bytes, deadlineMs));
+          const request = this.rawRequest(message, route, bytes, deadlineMs);
+          return withUsage(await node.write(collectionOf(route), operation.engine, route.wait, request), method.response, request);
         };
       case 'node':
         return async (bytes) => {
@@ -153,9 +158,10 @@ class Door {
     return (_call, callback) => callback(null, Buffer.from([HEALTH_STATUS_HEAD, this.services.isReady() ? SERVING : NOT_SERVING]));
   }
 
-  private rawRequest(message: string, { path, timeoutSeconds }: Routing, body: Uint8Array, deadlineMs: number) {
+  private rawRequest(message: string, { path, timeoutSeconds }: Routing, body: Uint8Array, deadlineMs: number): RawRequest {
     const ownMs = this.services.nowMs() + (timeoutSeconds === undefined ? DEFAULT_TIMEOUT_MS : timeoutSeconds * 1000);
-    return { path, query: {}, body, message, deadlineMs: Math.min(ownMs, deadlineMs) };
+    const measuring = this.services.hardwareReporting ? { usage: noUsage() } : {};
+    return { path, query: {}, body, message, deadlineMs: Math.min(ownMs, deadlineMs), ...measuring };
   }
 
   /** When the client stops waiting, in milliseconds since the epoch; infinite when it said nothing. */
@@ -183,6 +189,11 @@ function collectionOf({ path }: Routing): string {
   const name = path.collection_name as string;
   checkCollectionName(name);
   return name;
+}
+
+/** The answer with what a measured request has cost. */
+function withUsage(answer: Uint8Array, type: MessageType, { usage }: RawRequest): Uint8Array {
+  return usage === undefined ? answer : Buffer.concat([answer, usageField(type, usage)]);
 }
 
 /** The tag of the answer's `time`; null when it has none. */

@@ -9,9 +9,11 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { ERROR_KINDS, type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
 import { stringifyJson } from '../../protocols/json.js';
 import { pointIdFromText } from '../../protocols/model/point-id.js';
+import { noUsage } from '../../protocols/model/usage.js';
 import { checkCollectionName, type QueryParameters, readParameters, updateParameters } from '../../protocols/rest/parameters.js';
 import type { RawRequest } from '../../storage/engine/messages.js';
 import { type Answer, envelope, errorBody, retryAfter, valueEnvelope } from '../answer.js';
+import { usageMember } from '../hardware.js';
 import { NODE_HANDLERS } from '../node-operations.js';
 import { type ClusterRow, type LaterRow, type NodeRow, OPERATIONS, type Operation, type ReadRow, type WriteRow } from '../operations.js';
 import type { DoorServices } from '../services.js';
@@ -131,7 +133,7 @@ class Door {
       if (operation.engine === 'getPoint') checkPointId(path.id as string);
       const raw = await this.rawRequest(request, path, query, timeout);
       const result = await this.services.node.read(path.collection_name as string, operation.engine, raw);
-      this.answer(at, request, response, started, envelope(result, this.services.monotonicMs() - started));
+      this.answer(at, request, response, started, envelope(result, this.services.monotonicMs() - started, usageOf(raw)));
     } catch (error) {
       this.fail(at, request, response, started, error);
     }
@@ -145,7 +147,7 @@ class Door {
       const { wait, timeoutSeconds } = updateParameters(query);
       const raw = await this.rawRequest(request, path, query, timeoutSeconds);
       const result = await this.services.node.write(path.collection_name as string, operation.engine, wait, raw);
-      this.answer(at, request, response, started, envelope(result, this.services.monotonicMs() - started));
+      this.answer(at, request, response, started, envelope(result, this.services.monotonicMs() - started, usageOf(raw)));
     } catch (error) {
       this.fail(at, request, response, started, error);
     }
@@ -207,7 +209,8 @@ class Door {
     const method = request.method;
     const body = method === 'GET' || method === 'DELETE' ? null : await readBody(request.raw, this.options.maxBodyBytes);
     const deadlineMs = this.services.nowMs() + (timeoutSeconds === undefined ? DEFAULT_TIMEOUT_MS : timeoutSeconds * 1000);
-    return { path, query: query as Record<string, string>, body, deadlineMs };
+    const measuring = this.services.hardwareReporting ? { usage: noUsage() } : {};
+    return { path, query: query as Record<string, string>, body, deadlineMs, ...measuring };
   }
 
   private answerNode(at: number, request: FastifyRequest, response: ServerResponse, started: number, answer: Answer): void {
@@ -310,4 +313,9 @@ async function closeServer(app: FastifyInstance, server: Server, graceMs: number
     clearInterval(idle);
     clearTimeout(cut);
   }
+}
+
+/** Member of the envelope that says what a measured request has cost. */
+function usageOf({ usage }: RawRequest): string {
+  return usage === undefined ? '' : usageMember(usage);
 }

@@ -15,7 +15,6 @@ export function unavailableSettings(settings: Settings): string[] {
     [isSet(service.read_only_api_key), 'service.read_only_api_key', 'access control'],
     [service.jwt_rbac, 'service.jwt_rbac', 'access control'],
     [service.enforce_internal_auth, 'service.enforce_internal_auth', 'access control'],
-    [service.hardware_reporting, 'service.hardware_reporting', 'hardware reporting'],
     [cluster.enabled, 'cluster.enabled', 'distributed mode'],
     [cluster.p2p.enable_tls, 'cluster.p2p.enable_tls', 'distributed mode'],
     [audit.enabled, 'audit.enabled', 'the audit log'],

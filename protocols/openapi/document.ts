@@ -58,6 +58,15 @@ const ERROR: SchemaObject = {
   },
 };
 
+const USAGE = {
+  type: 'object',
+  description: 'What the answer cost, in bytes; only with `service.hardware_reporting`.',
+  properties: {
+    hardware: { type: 'object', additionalProperties: { type: 'integer' } },
+    inference: { type: 'object', nullable: true },
+  },
+};
+
 /** OpenAPI 3.0. Rows without a description and those of later releases are left out. */
 export function openApiDocument(rows: readonly DescribedRow[], version: string): object {
   const paths: Record<string, Record<string, object>> = {};
@@ -87,18 +96,24 @@ function operationObject(row: DescribedRow, schema: OperationSchema): object {
     parameters: [...pathParameters(row.path), ...(QUERY_PARAMETERS[row.kind] ?? NODE_PARAMETERS[row.name] ?? [])],
     ...(schema.body === undefined ? {} : { requestBody: { required: true, content: { 'application/json': { schema: schema.body } } } }),
     responses: {
-      200: { description: 'Done', content: answerContent(schema) },
+      200: { description: 'Done', content: answerContent(schema, row.kind === 'read' || row.kind === 'write') },
       default: { description: 'Refused', content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } },
     },
   };
 }
 
-function answerContent(schema: OperationSchema): object {
+/** measured: the answer may say what it cost. */
+function answerContent(schema: OperationSchema, measured: boolean): object {
   if (schema.bare !== undefined) return { [schema.bare]: { schema: schema.result } };
   const envelope = {
     type: 'object',
     required: ['result', 'status', 'time'],
-    properties: { result: schema.result, status: { type: 'string', enum: ['ok'] }, time: { type: 'number', description: 'Seconds.' } },
+    properties: {
+      result: schema.result,
+      status: { type: 'string', enum: ['ok'] },
+      time: { type: 'number', description: 'Seconds.' },
+      ...(measured ? { usage: USAGE } : {}),
+    },
   };
   return { 'application/json': { schema: envelope } };
 }

@@ -7,6 +7,7 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { CollectionConfig, FieldSchema } from '../../protocols/model/collection.js';
 import type { WriteOperation } from '../../protocols/model/update.js';
+import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
 import type { SubgraphSetting } from '../segment/layout.js';
 
@@ -56,6 +57,8 @@ export interface RawRequest {
   readonly message?: string;
   /** `Date.now()` at which the work stops with `timeout`. */
   readonly deadlineMs: number;
+  /** Present: the work is measured, and what it cost stands here when it is answered. */
+  readonly usage?: HardwareUsage;
 }
 
 // ------------------------------------------------------------------ readers
@@ -85,7 +88,7 @@ export type ToReader =
 
 export type FromReader =
   | { readonly kind: 'ready' }
-  | { readonly kind: 'answer'; readonly id: number; readonly body: Uint8Array }
+  | { readonly kind: 'answer'; readonly id: number; readonly body: Uint8Array; readonly usage: HardwareUsage | null }
   | { readonly kind: 'error'; readonly id: number; readonly error: ErrorFacts }
   | { readonly kind: 'retired'; readonly key: ReplicaKey; readonly generation: number }
   | { readonly kind: 'detached'; readonly key: ReplicaKey };
@@ -124,6 +127,7 @@ export type FromWriter =
       readonly id: number;
       readonly body: Uint8Array | null;
       readonly value?: unknown;
+      readonly usage?: HardwareUsage | null;
       readonly stats: ReplicaStats | null;
     }
   | { readonly kind: 'error'; readonly id: number; readonly error: ErrorFacts; readonly stats: ReplicaStats | null }
@@ -188,6 +192,8 @@ export interface ReplicaStats {
   readonly walBytes: number;
   /** `Date.now()` of the last applied write, 0 for none. */
   readonly lastWriteMs: number;
+  /** Cost of measured writes that were applied after their answer. */
+  readonly unansweredUsage?: HardwareUsage;
 }
 
 // ------------------------------------------------------------------ builders

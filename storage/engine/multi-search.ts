@@ -3,6 +3,7 @@
 import { KernelExpired } from '../../vectors/kernel-api.js';
 import { maxSimilarity } from '../../vectors/max-similarity.js';
 import { TopRows } from '../../vectors/top-rows.js';
+import { spend } from '../meter.js';
 import { raggedOf } from '../segment/ragged.js';
 import { admittedBits } from './admitted.js';
 import { timeLimit } from './clock.js';
@@ -70,6 +71,7 @@ function byteCosines(view: SegmentView, { name, params }: DenseSpace, query: Flo
     if (at % 64 === 0) view.reader.clock.check();
     const value = view.vectorOf(name, row);
     if (value?.kind !== 'multi') return Number.NEGATIVE_INFINITY;
+    spend('cpu', (query.length / params.size) * value.values.length);
     return maxSimilarity(params.distance, query, value.values, params.size);
   });
 }

@@ -6,6 +6,7 @@
 
 import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
+import { addUsage } from '../../protocols/model/usage.js';
 import { collectGarbage } from './collect-garbage.js';
 import type { FromReader, RawRequest, ReadOperation, ReplicaKey, ToReader } from './messages.js';
 import {
@@ -285,7 +286,10 @@ export class ReaderPool {
     switch (message.kind) {
       case 'answer': {
         const read = this.finishRead(index, message.id);
-        read?.work.resolve(message.body);
+        if (read === undefined) return;
+        const { request, resolve } = read.work;
+        if (message.usage !== null && request.usage !== undefined) addUsage(request.usage, message.usage);
+        resolve(message.body);
         return;
       }
       case 'error': {

@@ -8,8 +8,10 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { errorFacts, TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
+import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import { FilterCache } from '../../query/filter/cache.js';
 import { initChecksum } from '../checksum.js';
+import { measured } from '../meter.js';
 import { Clock, timeLimit } from './clock.js';
 import { collectGarbage } from './collect-garbage.js';
 import type { FromReader, ReaderData, ReplicaKey, ToReader } from './messages.js';
@@ -84,9 +86,10 @@ class Reader {
 
   private read(read: Read): void {
     try {
-      const body = this.answer(read);
+      const usage = read.request.usage === undefined ? null : noUsage();
+      const body = this.answer(read, usage);
       if (body === null) this.wait(read);
-      else this.post({ kind: 'answer', id: read.id, body }, [body.buffer as ArrayBuffer]);
+      else this.post({ kind: 'answer', id: read.id, body, usage }, [body.buffer as ArrayBuffer]);
     } catch (error) {
       // A bug: the caller gets its message, standard error the place.
       if (!(error instanceof TroupeError))
@@ -95,8 +98,8 @@ class Reader {
     }
   }
 
-  /** The result bytes; null when a set of segments has not come yet. */
-  private answer(read: Read): Uint8Array | null {
+  /** The result bytes; null when a set of segments has not come yet. usage: what it costs is added to it. */
+  private answer(read: Read, usage: HardwareUsage | null): Uint8Array | null {
     const { clock } = this.context;
     clock.deadlineMs = read.request.deadlineMs;
     if (clock.expired()) throw timeLimit();
@@ -119,12 +122,15 @@ class Reader {
         lookups.set(collection, known);
         return known;
       };
-      return runRead(read.operation, read.request, { snapshots, lookup, random: Math.random });
+      return measured(usage, () => runRead(read.operation, read.request, { snapshots, lookup, random: Math.random }));
     } catch (error) {
       if (error instanceof SetOnItsWay) return null;
       throw error;
     } finally {
-      for (const snapshot of taken) snapshot.release();
+      for (const snapshot of taken) {
+        if (usage !== null) usage.cpu += scoredBytes(snapshot);
+        snapshot.release();
+      }
     }
   }
 
@@ -159,6 +165,11 @@ class Reader {
     const next = Math.min(...this.waiting.map((read) => read.request.deadlineMs));
     this.timer = setTimeout(() => this.retryWaiting(), Math.min(0x7fff_ffff, Math.max(1, next - Date.now() + 1)));
   }
+}
+
+/** Bytes that kernels scored of its segments since the last call; also of reads that failed. */
+function scoredBytes({ segments }: ReplicaSnapshot): number {
+  return segments.reduce((sum, { reader }) => sum + reader.takeScoredBytes(), 0);
 }
 
 /** A snapshot names a set of segments that has not come yet. */

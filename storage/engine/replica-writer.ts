@@ -6,6 +6,7 @@
 import { type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
 import { decodeUpdateMessage } from '../../protocols/grpc/update-message.js';
 import { stringifyJson } from '../../protocols/json.js';
+import { addUsage, type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import type { LoggedOperation } from '../../protocols/operation-codec.js';
 import type { VectorNames } from '../../protocols/rest/point-vectors.js';
 import { decodeUpdateBody } from '../../protocols/rest/update-body.js';
@@ -38,6 +39,8 @@ interface PendingWrite {
   readonly message: WriteMessage;
   readonly update: DecodedUpdate;
   readonly operations: readonly LoggedOperation[];
+  /** What it costs, once it is applied; null: nobody asks. */
+  readonly usage: HardwareUsage | null;
 }
 
 export class ReplicaWriter {
@@ -47,6 +50,9 @@ export class ReplicaWriter {
   /** The main thread has been told that nothing can be written any more. */
   private fatalReported = false;
   private purgeNeeded = false;
+  /** What measured writes that were answered before they are applied come to, and came to since the replica was opened here. */
+  private unanswered: HardwareUsage[] = [];
+  private unansweredUsage: HardwareUsage | null = null;
 
   constructor(
     private readonly key: string,
@@ -131,7 +137,10 @@ export class ReplicaWriter {
       const { params } = store.config;
       const update = decodeRequest(message.operation, request, params);
       normalizeUpdates(update.operations, params.vectors);
-      return { message, update, operations: update.operations.map((operation, index) => ({ operation, chained: index > 0 })) };
+      const usage = request.usage === undefined ? null : noUsage();
+      const measuring = usage === null ? {} : { usage };
+      const operations = update.operations.map((operation, index) => ({ operation, chained: index > 0, ...measuring }));
+      return { message, update, operations, usage };
     } catch (error) {
       this.fail(message.id, error);
       return null;
@@ -144,9 +153,11 @@ export class ReplicaWriter {
     try {
       const numbers = store.log(requests.flatMap(({ operations }) => operations));
       let at = 0;
-      for (const { message, update, operations } of requests) {
+      for (const request of requests) {
+        const { message, update, operations, usage } = request;
+        if (usage !== null) this.unanswered.push(usage);
         if (update.failure !== null) this.fail(message.id, update.failure);
-        else this.answer(message.id, answerBody(message.request, update, numbers.slice(at, at + operations.length), 'acknowledged'), null);
+        else this.acknowledged(request, numbers.slice(at, at + operations.length));
         at += operations.length;
       }
       return true;
@@ -157,17 +168,22 @@ export class ReplicaWriter {
     }
   }
 
+  /** It costs nothing yet. */
+  private acknowledged({ message, update, usage }: PendingWrite, numbers: readonly number[]): void {
+    this.answer(message.id, answerBody(message.request, update, numbers, 'acknowledged'), null, usage === null ? null : noUsage());
+  }
+
   private complete(store: ReplicaStore, requests: readonly PendingWrite[], outcomes: readonly Outcome[]): void {
-    const stats = store.stats();
+    const stats = this.statsOf(store);
     let at = 0;
-    requests.forEach(({ message, update, operations }, index) => {
+    requests.forEach(({ message, update, operations, usage }, index) => {
       const own = outcomes.slice(at, at + operations.length);
       at += operations.length;
       const reported = index === requests.length - 1 ? stats : null;
       const error = own.find((outcome) => outcome.error instanceof TroupeError)?.error ?? update.failure;
       if (error === null) {
         const numbers = own.map(({ operation }) => operation);
-        this.answer(message.id, answerBody(message.request, update, numbers, 'completed'), reported);
+        this.answer(message.id, answerBody(message.request, update, numbers, 'completed'), reported, usage);
       } else {
         this.fail(message.id, error, reported);
         this.reportFatal(error);
@@ -188,9 +204,9 @@ export class ReplicaWriter {
     }
     try {
       const value = await this.perform(message);
-      this.port.post({ kind: 'answer', id: message.id, body: null, value, stats: this.store?.stats() ?? null });
+      this.port.post({ kind: 'answer', id: message.id, body: null, value, stats: this.statsOf(this.store) });
     } catch (error) {
-      this.fail(message.id, error, this.store?.stats() ?? null);
+      this.fail(message.id, error, this.statsOf(this.store));
       this.reportFatal(error);
     }
   }
@@ -249,8 +265,23 @@ export class ReplicaWriter {
     };
   }
 
-  private answer(id: number, body: Uint8Array, stats: ReplicaStats | null): void {
-    this.port.post({ kind: 'answer', id, body, stats });
+  private answer(id: number, body: Uint8Array, stats: ReplicaStats | null, usage: HardwareUsage | null): void {
+    this.port.post({ kind: 'answer', id, body, stats, usage });
+  }
+
+  private statsOf(store: ReplicaStore): ReplicaStats;
+  private statsOf(store: ReplicaStore | null): ReplicaStats | null;
+  private statsOf(store: ReplicaStore | null): ReplicaStats | null {
+    if (store === null) return null;
+    const stats = store.stats();
+    if (stats.queuedOperations === 0) {
+      for (const usage of this.unanswered) {
+        this.unansweredUsage ??= noUsage();
+        addUsage(this.unansweredUsage, usage);
+      }
+      this.unanswered = [];
+    }
+    return this.unansweredUsage === null ? stats : { ...stats, unansweredUsage: this.unansweredUsage };
   }
 
   private fail(id: number, error: unknown, stats: ReplicaStats | null = null): void {

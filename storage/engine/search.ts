@@ -12,7 +12,8 @@ import { mergeRanked, type Page } from '../../query/merge.js';
 import { planSegment, type SegmentFacts, type SegmentPlan } from '../../query/plan.js';
 import { fitsCodes } from '../../vectors/code-query.js';
 import { type Admission, KernelExpired, type Kernels, type Matrix, type Ranked } from '../../vectors/kernel-api.js';
-import { residentOffset } from '../segment/layout.js';
+import { spend } from '../meter.js';
+import { itemBytes, residentOffset } from '../segment/layout.js';
 import { admittedBits, putBits } from './admitted.js';
 import { timeLimit } from './clock.js';
 import { shownScore } from './encode.js';
@@ -250,6 +251,7 @@ function isOwn({ search: { own } }: Task, view: SegmentView, row: number): boole
  */
 function scanUint8Cosine(view: SegmentView, vector: VectorReader, task: Task, bits: Uint32Array | null, k: number): Hit[] {
   const score = byteCosine(view, vector, task.values);
+  spend('cpu', view.rows * itemBytes(vector.layout));
   const found: { row: number; score: number }[] = [];
   for (let row = 0; row < view.rows; row++) {
     if (row % 256 === 0) view.reader.clock.check();
@@ -321,6 +323,8 @@ function presentScores(
 ): Float32Array {
   const { distance, datatype, size } = params;
   const { name } = vector.layout;
+  const plain = (datatype === 'uint8' && distance === 'Cosine') || (datatype === 'float16' && size <= HALF_SCORE_DIM_MAX);
+  if (plain) spend('cpu', rows.length * itemBytes(vector.layout));
   if (datatype === 'uint8' && distance === 'Cosine') return Float32Array.from(rows, byteCosine(view, vector, values));
   if (datatype === 'float16' && size <= HALF_SCORE_DIM_MAX)
     return Float32Array.from(rows, (row) => halfScore(distance, values, view.denseOf(name, row) as Float32Array));

@@ -17,6 +17,7 @@ import { decodeHalf } from '../../vectors/half.js';
 import type { Admission, Graph, Kernels, Matrix } from '../../vectors/kernel-api.js';
 import { instantiateKernels } from '../../vectors/kernels.js';
 import { openSparseIndex, type SparseIndex } from '../../vectors/sparse/index.js';
+import { spend } from '../meter.js';
 import { openReplicaView, type ReplicaView } from '../replica/reader-view.js';
 import { codeMatrix } from '../segment/code-matrix.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
@@ -29,6 +30,9 @@ import { readRows } from '../segment/vector-file.js';
 import type { Clock } from './clock.js';
 import type { ReplicaSpec, ToReader } from './messages.js';
 import { openValueWalks, type ValueWalks } from './value-graphs.js';
+
+/** `{}`, which is not stored. */
+const EMPTY_OBJECT_BYTES = 2;
 
 /** What all replicas of a reader share. */
 export interface ReaderContext {
@@ -200,6 +204,11 @@ export class SegmentReader {
     return this.madeKernels;
   }
 
+  /** As the kernels' own. */
+  takeScoredBytes(): number {
+    return this.madeKernels?.takeScoredBytes() ?? 0;
+  }
+
   vector(name: string): VectorReader | undefined {
     return this.vectors.get(name);
   }
@@ -327,7 +336,9 @@ export class SegmentView {
 
   /** JSON text of the row's payload, UTF-8; `{}` when it is empty. */
   payloadText(row: number): Uint8Array {
-    return this.handle.kind === 'sealed' ? readPayloadText(this.handle, row) : this.view.payloadText(this.handle.id, row);
+    const text = this.handle.kind === 'sealed' ? readPayloadText(this.handle, row) : this.view.payloadText(this.handle.id, row);
+    if (text.length > EMPTY_OBJECT_BYTES) spend('payload_io_read', text.length);
+    return text;
   }
 
   fieldIndex(field: string): FieldIndex | undefined {

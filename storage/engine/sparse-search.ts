@@ -7,6 +7,7 @@ import { countBits, forEachBit, hasBit } from '../../query/filter/bits.js';
 import { RowScorer, type SparseQuery, type SparseRows } from '../../vectors/sparse/dot.js';
 import { GrowingIndex } from '../../vectors/sparse/growing.js';
 import { type IndexedRows, postingsOf, type SparseRun, scanSparse, scanSparseRows, searchPostings } from '../../vectors/sparse/search.js';
+import { isMeasured, spend } from '../meter.js';
 import { filterBits } from './filter-source.js';
 import { type Hit, hitOf } from './hit.js';
 import type { NearestSearch } from './search.js';
@@ -15,6 +16,8 @@ import type { SparseSpace } from './vector-space.js';
 
 /** A row's vector is scored as fast as this many postings are added up. */
 const ROW_COST = 100;
+/** An index and a value. */
+const ITEM_BYTES = 8;
 
 /** The k best of a segment; points without a common index, or with a score of 0, are none. */
 export function nearestSparse(view: SegmentView, search: NearestSearch, query: SparseQuery, k: number): Hit[] {
@@ -38,9 +41,32 @@ function rank(view: SegmentView, using: string, query: SparseQuery, items: Spars
   const scorer = new RowScorer(query, items);
   const listed = bits === null ? view.rows : countBits(bits);
   const indexed = indexedRows(view, using, items);
-  if (searchCost(indexed, query, view.rows) < listed * ROW_COST) return searchPostings(indexed, query, scorer, run);
-  if (bits === null || listed > view.rows / 2) return scanSparse(scorer, run);
-  return scanSparseRows(scorer, countedRows(bits, listed, run), run);
+  if (searchCost(indexed, query, view.rows) < listed * ROW_COST) {
+    if (isMeasured()) spendPostings(indexed, query, items, view.rows);
+    return searchPostings(indexed, query, scorer, run);
+  }
+  if (bits === null || listed > view.rows / 2) {
+    spendItems(items, 0, view.rows);
+    return scanSparse(scorer, run);
+  }
+  const rows = countedRows(bits, listed, run);
+  if (isMeasured()) for (const row of rows) spendItems(items, row, row + 1);
+  return scanSparseRows(scorer, rows, run);
+}
+
+/** All items of some rows are looked at. */
+function spendItems({ offsets }: SparseRows, from: number, to: number): void {
+  spend('cpu', ((offsets[to] as number) - (offsets[from] as number)) * ITEM_BYTES);
+}
+
+/** The query's postings may be looked at, and the items of the rows behind those indexed. */
+function spendPostings(indexed: readonly IndexedRows[], query: SparseQuery, items: SparseRows, rows: number): void {
+  let first = 0;
+  for (const { from, index } of indexed) {
+    spend('cpu', postingsOf(index, query) * ITEM_BYTES);
+    first = from + index.rowCount;
+  }
+  if (first < rows) spendItems(items, first, rows);
 }
 
 /** In postings. */
@@ -86,6 +112,8 @@ export function scoreSparseRows(view: SegmentView, space: SparseSpace, query: Sp
   const vector = view.reader.vector(space.name);
   if (!vector?.items) return scores;
   const scorer = new RowScorer(query, vector.items);
+  const { items } = vector;
+  if (isMeasured()) for (const row of rows) spendItems(items, row, row + 1);
   rows.forEach((row, at) => {
     if (at % 512 === 0) view.reader.clock.check();
     if (hasVector(vector, row)) scores[at] = scorer.score(row);

@@ -6,6 +6,7 @@
 import type { TransferListItem } from 'node:worker_threads';
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
+import { addUsage, type HardwareUsage } from '../../protocols/model/usage.js';
 import type { FromWriter, RawRequest, ReplicaKey, ReplicaSpec, ReplicaStats, ToWriter, WriteOperation } from './messages.js';
 import { acceptsWrite, chooseWriter } from './pool-state.js';
 import type { ReaderPool } from './reader-pool.js';
@@ -47,6 +48,8 @@ export interface CallAnswer {
   readonly body: Uint8Array | null;
   readonly value: unknown;
   readonly stats: ReplicaStats | null;
+  /** What a measured write has cost. */
+  readonly usage: HardwareUsage | null;
 }
 
 const QUEUED_WRITES_MAX = 1024;
@@ -172,11 +175,12 @@ export class WriterPool {
     }
     const body = request.body === null ? null : ownBytes(request.body);
     const message: ToWriter = { kind: 'write', id: 0, operation, key, wait, request: { ...request, body } };
-    const { body: answer } = await this.call(replica, message, {
+    const { body: answer, usage } = await this.call(replica, message, {
       bytes,
       deadlineMs: request.deadlineMs,
       transfer: body === null ? [] : [body.buffer as ArrayBuffer],
     });
+    if (usage !== null && request.usage !== undefined) addUsage(request.usage, usage);
     return { body: answer as Uint8Array };
   }
 
@@ -292,7 +296,7 @@ export class WriterPool {
       case 'answer': {
         if (message.stats !== null) this.takeStats(message.stats);
         const call = this.finishCall(index, message.id);
-        call?.resolve({ body: message.body, value: message.value, stats: message.stats });
+        call?.resolve({ body: message.body, value: message.value, stats: message.stats, usage: message.usage ?? null });
         return;
       }
       case 'error': {

@@ -13,6 +13,7 @@ import { fullBits, hasBit } from '../../query/filter/bits.js';
 import type { TermValue } from '../../query/filter/lookup.js';
 import type { FieldIndex } from '../../query/filter/source.js';
 import { afterPrefix, type Environment, type Reading } from '../lmdb.js';
+import { spend } from '../meter.js';
 import {
   ALL_VALUES,
   conditionTerms,
@@ -64,7 +65,9 @@ export class IndexWriter {
       const all = new Uint16Array(known.length + rows.length);
       all.set(known);
       all.set(rows, known.length);
-      environment.put('index', key, check(new Uint8Array(all.buffer)));
+      const written = check(new Uint8Array(all.buffer));
+      environment.put('index', key, written);
+      spend('payload_index_io_write', key.length + written.length);
     }
     this.pending.clear();
   }
@@ -250,6 +253,7 @@ function blockKey(block: number): Buffer {
 }
 
 function rowsOf(record: Uint8Array, key: Uint8Array): Uint16Array {
+  spend('payload_index_io_read', record.length);
   const body = uncheck(record, `index/${Buffer.from(key).toString('hex')}`);
   // A copy: the body may lie at an odd place, and `slice` of a Buffer is none.
   return new Uint16Array(new Uint8Array(body).buffer);

@@ -7,6 +7,7 @@ import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { idKind, type PointId, readIdWords, writeIdWords } from '../../protocols/model/point-id.js';
 import type { VectorColumn as VectorValues } from '../../protocols/model/update.js';
 import { clearBit, emptyBits, hasBit, setBit } from '../../query/filter/bits.js';
+import { spend } from '../meter.js';
 import type { SegmentHandle } from '../segment/handle.js';
 import { itemBytes, LIVE, type SegmentLayout, segmentLayout, segmentMemory, strideOf, type VectorPlan } from '../segment/layout.js';
 import { isCurrent, vectorPlans } from '../segment/plans.js';
@@ -146,12 +147,14 @@ export class SegmentRows {
     if (values.kind === 'sparse') {
       const end = start + (values.counts[from] as number);
       column.setSparse(row, values.indices.subarray(start, end), values.values.subarray(start, end));
+      spend('vector_io_write', (end - start) * itemBytes(column.layout));
       return;
     }
     const { dim } = values;
     if (column.layout.dim !== dim) return;
     const items = values.kind === 'dense' ? 1 : (values.counts[from] as number);
     column.setRow(row, values.values.subarray(start * dim, (start + items) * dim));
+    spend('vector_io_write', items * itemBytes(column.layout));
   }
 
   /** Copies the vectors of a row of another segment of the same collection. Errors: `storage` where they have to be read from a file. */

@@ -17,6 +17,7 @@ import { AppendError, AppendFolder } from '../append-file.js';
 import { initChecksum } from '../checksum.js';
 import type { BuildResult, BuildSources, GraphStats, ReplicaSpec, ReplicaStats, SegmentStats } from '../engine/messages.js';
 import { afterPrefix, Environment, LmdbError } from '../lmdb.js';
+import { measured } from '../meter.js';
 import type { FieldIndexHandle, SegmentHandle, SegmentSet } from '../segment/handle.js';
 import type { VectorLayout } from '../segment/layout.js';
 import { closeSegmentFiles } from '../segment/payload-file.js';
@@ -477,7 +478,7 @@ function applyAll(transaction: Transaction, operations: readonly NumberedOperati
     transaction.appliedOperation = operation;
     if (logged.chained && failed) return { operation, error: 'skipped' };
     try {
-      applyOperation(transaction, logged.operation, operation);
+      measured(logged.usage ?? null, () => applyOperation(transaction, logged.operation, operation));
       failed = false;
       return { operation, error: null };
     } catch (error) {

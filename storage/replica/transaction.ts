@@ -17,6 +17,7 @@ import { matchesPayload } from '../../query/filter/predicate.js';
 import type { FieldIndex, FilterSource } from '../../query/filter/source.js';
 import type { AppendFolder } from '../append-file.js';
 import { afterPrefix, type Environment } from '../lmdb.js';
+import { spend } from '../meter.js';
 import type { SegmentSet } from '../segment/handle.js';
 import { findRow } from '../segment/ids.js';
 import { openIndexOf } from '../segment/index/open.js';
@@ -173,7 +174,13 @@ export class Transaction {
   }
 
   /** JSON text of a row's payload, `{}` for an empty one. */
-  payloadText({ segment, row }: Location): Uint8Array {
+  payloadText(location: Location): Uint8Array {
+    const text = this.storedPayload(location);
+    if (text.length > EMPTY_PAYLOAD.length) spend('payload_io_read', text.length);
+    return text;
+  }
+
+  private storedPayload({ segment, row }: Location): Uint8Array {
     if (!segment.isAppendable) return readPayloadText(segment.handle, row);
     const record = this.environment.get('payload', rowKey(segment.id, row));
     return record === undefined ? EMPTY_PAYLOAD : uncheck(record, `payload/${segment.id}/${row}`);
@@ -188,6 +195,7 @@ export class Transaction {
   setPayload({ segment, row }: Location, text: Uint8Array, payload?: Payload): void {
     if (text.length <= 2) return;
     this.environment.put('payload', rowKey(segment.id, row), check(text));
+    spend('payload_io_write', text.length);
     const added = this.appended.get(segment);
     if (added === undefined) throw new Error('payload of a row that is not new');
     added.payloads++;

@@ -5,6 +5,7 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
+import { spend } from '../meter.js';
 import { DamagedFile, openPlainFile, readFully } from './file.js';
 import type { SegmentHandle } from './handle.js';
 import type { VectorLayout } from './layout.js';
@@ -22,6 +23,7 @@ export function readRows(handle: SegmentHandle, vector: VectorLayout, row: numbe
   const { file, stride } = vector;
   if (file === null) throw new Error(`the originals of '${vector.name}' are in memory`);
   readPart(handle, file.name, null, file.start + row * stride, target);
+  spend('vector_io_read', target.length);
 }
 
 /**

@@ -261,6 +261,22 @@ test('a kernel stops when the time limit has passed, and works again after', () 
   assert.equal(kernels.takeScored(), 0);
 });
 
+test('scored bytes are those of the matrix that rows were scored with, in whole lanes', () => {
+  const rows = 100;
+  const segment = makeSegment(rows, 5, matrixBytes('f32', rows, 5));
+  const { matrix } = storeRows(segment, 'f32', 'dot', new Float32Array(rows * 5), 5);
+  const { kernels, slot, everything } = segment;
+  kernels.setQuery(slot, matrix, new Float32Array(5));
+  assert.equal(kernels.takeScoredBytes(), 0);
+  kernels.scan(slot, matrix, 0, rows, everything, 1);
+  assert.equal(kernels.takeScoredBytes(), rows * 32);
+  kernels.scoreEach(slot, matrix, Uint32Array.of(3, 1, 4));
+  kernels.scan(slot, { ...matrix, dim: 4 }, 0, rows, everything, 1);
+  assert.equal(kernels.takeScored(), 3 + 2 * rows);
+  assert.equal(kernels.takeScoredBytes(), 3 * 32 + rows * 16);
+  assert.equal(kernels.takeScoredBytes(), 0);
+});
+
 test('a memory beyond 2 GiB is addressed right', () => {
   const segment = makeSegment(40, 4, 2 ** 31 + 2 ** 20);
   segment.take(2 ** 31);

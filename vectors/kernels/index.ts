@@ -4,5 +4,5 @@ export { countAdmitted, listAdmitted, setAdmission } from './admission';
 export { maxSim } from './maxsim';
 export { fillTables, nearestCentroids } from './quantized';
 export { gather, rescore, scan, scoreEach } from './scan';
-export { lastTouched, setMatrix, takeScored } from './score';
+export { lastTouched, setMatrix, takeScored, takeScoredBytes } from './score';
 export { setGraph, setWalkScratch, walk } from './walk';

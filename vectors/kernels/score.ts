@@ -27,6 +27,9 @@ let cross: f32 = 0;
 let constant: f32 = 0;
 
 let scored: u32 = 0;
+/** Bytes of the rows that were scored under earlier matrices, and how many of `scored` they are. */
+let scoredBytes: f64 = 0;
+let weighed: u32 = 0;
 
 export function setMatrix(
   newKind: i32,
@@ -38,6 +41,7 @@ export function setMatrix(
   newCross: f32,
   newConstant: f32,
 ): void {
+  weigh();
   kind = newKind;
   matrixOffset = offset;
   matrixStride = stride;
@@ -49,9 +53,24 @@ export function setMatrix(
 }
 
 export function takeScored(): u32 {
+  weigh();
   const count = scored;
   scored = 0;
+  weighed = 0;
   return count;
+}
+
+/** Bytes of the rows scored since the last call, in whole lanes. */
+export function takeScoredBytes(): f64 {
+  weigh();
+  const bytes = scoredBytes;
+  scoredBytes = 0;
+  return bytes;
+}
+
+function weigh(): void {
+  scoredBytes += <f64>(scored - weighed) * <f64>rowBytes;
+  weighed = scored;
 }
 
 /** Writes to `out` (f32 [count]) the scores of the rows at `rows` (u32 [count]). Both must have room for a multiple of four. */

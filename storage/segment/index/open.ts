@@ -7,6 +7,7 @@ import { emptyBits, intersect, invert, setBit, unite } from '../../../query/filt
 import { type LookupPart, lookupFor, type TermValue } from '../../../query/filter/lookup.js';
 import type { FieldIndex } from '../../../query/filter/source.js';
 import { areaTest } from '../../../query/geo/area.js';
+import { spend } from '../../meter.js';
 import type { FieldIndexHandle, SegmentHandle } from '../handle.js';
 import { readPart } from '../vector-file.js';
 import type { ReadIndex } from './column.js';
@@ -41,7 +42,12 @@ export function openFieldIndex(
 export function openIndexOf(segment: SegmentHandle, index: FieldIndexHandle): SealedIndex {
   const { file } = index;
   const read: ReadIndex | null =
-    file === undefined ? null : (position, target) => readPart(segment, file.name, file.inode, file.start + position, target);
+    file === undefined
+      ? null
+      : (position, target) => {
+          readPart(segment, file.name, file.inode, file.start + position, target);
+          spend('payload_index_io_read', target.length);
+        };
   return openFieldIndex(index, index.field, index.buffer, segment.rows, read);
 }
 

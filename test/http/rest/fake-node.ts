@@ -9,6 +9,7 @@ import { type RestDoor, type RestOptions, startRestDoor } from '../../../http/re
 import type { DoorServices } from '../../../http/services.js';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { CollectionConfig } from '../../../protocols/model/collection.js';
+import { type HardwareUsage, noUsage } from '../../../protocols/model/usage.js';
 import { BUILT_IN_DEFAULTS } from '../../../protocols/rest/collections.js';
 import type { RawRequest } from '../../../storage/engine/messages.js';
 import type { PoolDepths } from '../../../storage/engine/pool.js';
@@ -102,6 +103,10 @@ export class FakeNode {
     return this.answer();
   }
 
+  hardware(): Map<string, HardwareUsage> {
+    return new Map([['secret', { ...noUsage(), cpu: 7 }]]);
+  }
+
   depths(): PoolDepths {
     const reader = { up: true, depth: 1, queuedBytes: 5, processed: 7, restarts: 0, uptimeMs: 1, lastError: 'about secret' };
     return { waitingReads: 2, waitingReadsMax: 9, workers: [{ name: 'reader-0', kind: 'reader', ...reader }] };
@@ -133,6 +138,7 @@ export interface Harness {
 export interface HarnessOptions extends Partial<RestOptions> {
   readonly maxCollections?: number;
   readonly metricsPrefix?: string;
+  readonly hardwareReporting?: boolean;
 }
 
 /** A door on a free port. */
@@ -147,6 +153,7 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     defaults: BUILT_IN_DEFAULTS,
     maxCollections: options.maxCollections ?? null,
     metricsPrefix: options.metricsPrefix ?? '',
+    hardwareReporting: options.hardwareReporting ?? false,
     stats: new RequestStats(OPERATIONS),
     grpcStats: new RequestStats(GRPC_METHODS),
     log: { debug: quiet, info: quiet, warn: quiet, error: (_message, facts) => errors.push(String(facts?.error)) },

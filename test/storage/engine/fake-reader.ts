@@ -31,7 +31,7 @@ function read(id: number, what: string, body: Uint8Array | null): void {
   }
   if (what === 'pause') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150);
   const text = what === 'log' ? attached.join('; ') : what === 'size' ? `${body?.buffer.byteLength}` : `${what} from ${index}`;
-  post({ kind: 'answer', id, body: new TextEncoder().encode(text) });
+  post({ kind: 'answer', id, body: new TextEncoder().encode(text), usage: null });
 }
 
 post({ kind: 'ready' });
