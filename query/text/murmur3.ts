@@ -3,9 +3,8 @@
 const C1 = 0xcc9e2d51;
 const C2 = 0x1b873593;
 
-/** The hash of these bytes as an int32. */
-export function murmur3(bytes: Uint8Array): number {
-  const { length } = bytes;
+/** The hash of the first `length` bytes as an int32. */
+export function murmur3(bytes: Uint8Array, length: number): number {
   const whole = length & ~3;
   let hash = 0;
   for (let i = 0; i < whole; i += 4) {

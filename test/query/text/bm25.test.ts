@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SparseVector } from '../../../protocols/model/vector.js';
 import { bm25Document, bm25Query, tokenIndex } from '../../../query/text/bm25.js';
+import { murmur3 } from '../../../query/text/murmur3.js';
 
 const ENGLISH = { k: 1.2, b: 0.75, avgLen: 256, stopwords: 'english', stemmer: { type: 'snowball', language: 'english' } } as const;
 const PLAIN = { k: 1.2, b: 0.75, avgLen: 256 };
@@ -16,6 +17,9 @@ test('a token stands for the absolute value of its MurmurHash3', () => {
   // 0x3c2569b2; 0xb3dd93fa as an int32 is negative.
   assert.deepEqual(['', 'a', 'abc', 'hello'].map(tokenIndex), [0, 0x3c2569b2, 2 ** 32 - 0xb3dd93fa, 0x248bfa47]);
   assert.equal(tokenIndex('The quick brown fox jumps over the lazy dog'), 0x2e4ff723);
+  // Longer than most, and of letters beyond ASCII: the hashes of their UTF-8.
+  assert.equal(tokenIndex('x'.repeat(65)), Math.abs(murmur3(Buffer.alloc(65, 'x'), 65)));
+  assert.equal(tokenIndex('größe'), Math.abs(murmur3(Buffer.from('größe'), 7)));
   assert.ok([...'abcdefghijk'].every((_, at, all) => tokenIndex(all.slice(0, at).join('')) <= 2 ** 31));
 });
 
