@@ -1,7 +1,8 @@
 /**
- * A node against a plain model: random writes of every kind, and searches, scrolls, counts and retrievals that must
- * answer what the model does, while segments are built and merged behind them and the process is killed now and then.
- * Everything written is acknowledged before the kill (`kill.test.ts` kills in the midst of writes).
+ * A node against a plain model (`model/`): random writes of every kind, and reads of every kind that must answer what the
+ * model does, while segments are built and merged behind them, indexes and vectors come and go, settings change and the
+ * process is ended or killed now and then. Everything written is acknowledged before the kill (`kill.test.ts` kills in
+ * the midst of writes).
  *
  * Repeat a run with TROUPE_SEED=<seed>; more rounds with TROUPE_ROUNDS=<number>.
  */
@@ -10,329 +11,186 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Random, seededRandom } from '../../ops/random.js';
 import type { RestClient } from '../../ops/rest-client.js';
-import { compareIds } from '../../protocols/model/point-id.js';
-import { type CollectionInfo, nodeFor, temporaryFolder, until, untilIndexed } from './support.js';
+import { ALL } from './model/filters.js';
+import { chance, fleetingSpace, many, one } from './model/points.js';
+import { ask, COLLECTION, compareScroll, type Tally } from './model/reads.js';
+import { FLEETING, IDF, type Index, Model, SPACES, SPARSE_SPACE, wireSpace } from './model/state.js';
+import { change, ROUTES, without } from './model/writes.js';
+import { type CollectionInfo, nodeFor, temporaryFolder, until } from './support.js';
 
-const ROUNDS = Number(process.env.TROUPE_ROUNDS ?? 120);
-/** Rounds between two kills. */
+const ROUNDS = Number(process.env.TROUPE_ROUNDS ?? 90);
+/** Rounds between two ends of the process. */
 const LIFE = 30;
-const IDS = 900;
-const DIM = 12;
-const TAGS = ['red', 'green', 'blue'];
-/** Scores are float32 sums. */
-const SCORE_ERROR = 1e-3;
+/** Reads after each write, under way at the same time. */
+const READS = 30;
+const RECALL_MIN = 0.9;
 
-type Id = number | string;
-type Payload = Record<string, unknown>;
-
-interface ModelPoint {
-  readonly vectors: { readonly [name: string]: readonly number[] };
-  readonly payload: Payload;
-}
-
-type Model = Map<Id, ModelPoint>;
-
-interface Point {
-  readonly id: Id;
-  readonly payload: Payload;
-  readonly vector: { readonly [name: string]: readonly number[] };
-  readonly score?: number;
-}
-
-/** A filter as requests write it, and what it means. */
-interface Condition {
-  readonly wire: object;
-  readonly passes: (id: Id, point: ModelPoint) => boolean;
-}
-
-/** A write: one operation of `points/batch`. */
-interface Write {
-  readonly name: string;
-  readonly body: object;
-}
-
-/** Requests of single operations. */
-const ROUTES: Readonly<Record<string, readonly [method: string, path: string]>> = {
-  upsert: ['PUT', 'points'],
-  delete: ['POST', 'points/delete'],
-  set_payload: ['POST', 'points/payload'],
-  overwrite_payload: ['PUT', 'points/payload'],
-  delete_payload: ['POST', 'points/payload/delete'],
-  clear_payload: ['POST', 'points/payload/clear'],
-  update_vectors: ['PUT', 'points/vectors'],
-  delete_vectors: ['POST', 'points/vectors/delete'],
-};
-
-test('a node answers as a plain model does, through builds and kills', { timeout: 120_000 }, async (t) => {
+test('a node answers as a plain model does, through builds, changes of settings and kills', {
+  timeout: 180_000 + ROUNDS * 2000,
+}, async (t) => {
   const seed = Number(process.env.TROUPE_SEED ?? Date.now() % 1_000_000);
   t.diagnostic(`TROUPE_SEED=${seed}`);
   const random = seededRandom(seed);
   const folder = await temporaryFolder(t);
-  const model: Model = new Map();
+  const model = new Model();
+  const tally: Tally = { cases: new Map(), hits: 0, of: 0 };
   let round = 0;
   try {
     let node = await nodeFor(t, { folder });
-    await createCollection(node.client);
+    await createCollections(node.client, model, random);
     for (; round < ROUNDS; round++) {
+      if (chance(random, 6)) await changeCollection(node.client, model, random);
       await write(node.client, model, random);
-      for (let i = 0; i < 4; i++) await ask(node.client, model, random);
+      await Promise.all(many(READS, () => ask({ client: node.client, model, random, tally })));
       if (round % LIFE === LIFE / 2) await untilBuilt(node.client);
       if (round % LIFE !== LIFE - 1) continue;
-      await node.end('SIGKILL');
+      await node.end(chance(random, 3) ? 'SIGTERM' : 'SIGKILL');
       node.client.close();
       node = await nodeFor(t, { folder });
-      await compareAll(node.client, model);
+      await compareScroll({ client: node.client, model, random, tally }, ALL, 250);
     }
-    await untilIndexed(node.client, 'c', 1);
-    await compareAll(node.client, model);
+    await untilBuilt(node.client);
+    await compareScroll({ client: node.client, model, random, tally }, ALL, 250);
   } catch (error) {
     throw new Error(`TROUPE_SEED=${seed}, round ${round}`, { cause: error });
   }
+  const cases = [...tally.cases.values()].reduce((sum, count) => sum + count, 0);
+  const recall = tally.hits / tally.of;
+  t.diagnostic(
+    `${cases} answers compared: ${[...tally.cases].map(([name, count]) => `${name} ${count}`).join(', ')}; recall ${recall.toFixed(4)}`,
+  );
+  assert.ok(recall >= RECALL_MIN, `TROUPE_SEED=${seed}: recall ${recall}`);
 });
 
 /** Builds go on behind the writes; this waits for one, so that none of them is missed where the machine is slow. */
 async function untilBuilt(client: RestClient): Promise<void> {
   await until(
-    () => client.result<CollectionInfo>('GET', '/collections/c'),
-    (info) => info.indexed_vectors_count > 0,
+    () => client.result<CollectionInfo>('GET', `/collections/${COLLECTION}`),
+    (info) => info.indexed_vectors_count > 0 || info.points_count < 100,
   );
 }
 
-/** Thresholds so low that builds run all the time. */
-async function createCollection(client: RestClient): Promise<void> {
-  await client.result('PUT', '/collections/c', {
-    vectors: { a: { size: DIM, distance: 'Euclid' }, b: { size: DIM, distance: 'Dot' } },
+/** The collection, with thresholds so low that builds run all the time, and another one for its alias to point to. */
+async function createCollections(client: RestClient, model: Model, random: Random): Promise<void> {
+  for (const [name, space] of Object.entries(SPACES)) model.spaces.set(name, space);
+  model.spaces.set(IDF, { ...SPARSE_SPACE, precise: false });
+  const dense = [...model.spaces].filter(([, { kind }]) => kind !== 'sparse');
+  const body = {
+    vectors: Object.fromEntries(dense.map(([name, space]) => [name, { ...wireSpace(space), on_disk: chance(random, 4) }])),
+    sparse_vectors: { s: {}, [IDF]: { modifier: 'idf' } },
     hnsw_config: { full_scan_threshold: 10 },
-    optimizers_config: { indexing_threshold: 1, deleted_threshold: 0.1, vacuum_min_vector_number: 100, default_segment_number: 1 },
-  });
-  await client.result('PUT', '/collections/c/index?wait=true', { field_name: 'n', field_schema: 'integer' });
-  await client.result('PUT', '/collections/c/index?wait=true', { field_name: 'tags', field_schema: 'keyword' });
+    optimizers_config: {
+      indexing_threshold: 1,
+      deleted_threshold: 0.1,
+      vacuum_min_vector_number: 100,
+      default_segment_number: 1 + random.integer(2),
+    },
+    on_disk_payload: chance(random, 2),
+  };
+  await client.result('PUT', '/collections/c', body);
+  await client.result('PUT', '/collections/other', { vectors: { size: 2, distance: 'Dot' } });
+  await pointAlias(client, 'c');
+}
+
+async function pointAlias(client: RestClient, collection: string): Promise<void> {
+  const actions = [{ delete_alias: { alias_name: COLLECTION } }, { create_alias: { collection_name: collection, alias_name: COLLECTION } }];
+  const { aliases } = await client.result<{ aliases: object[] }>('GET', '/aliases');
+  await client.result('POST', '/collections/aliases', { actions: aliases.length === 0 ? actions.slice(1) : actions });
 }
 
 // ------------------------------------------------------------------ writes
 
 /** One request of one write or several. The model is changed first, so that each write of a batch starts from the one before. */
 async function write(client: RestClient, model: Model, random: Random): Promise<void> {
-  const writes = Array.from({ length: random.integer(4) === 0 ? 3 : 1 }, () => change(model, random));
+  const writes = many(chance(random, 4) ? 3 : 1, () => change(model, random));
   // What is not waited for is applied before the next request that waits, so that one follows.
   const wait = random.integer(3) > 0;
   if (writes.length > 1) {
     const operations = writes.map(({ name, body }) => ({ [name]: body }));
-    await client.result('POST', `/collections/c/points/batch?wait=${wait}`, { operations });
+    await client.result('POST', `/collections/${COLLECTION}/points/batch?wait=${wait}`, { operations });
   } else {
     for (const { name, body } of writes) {
       const [method, path] = ROUTES[name] as readonly [string, string];
-      await client.result(method, `/collections/c/${path}?wait=${wait}`, body);
+      await client.result(method, `/collections/${COLLECTION}/${path}?wait=${wait}`, body);
     }
   }
-  if (!wait) await client.result('POST', '/collections/c/points/payload/clear?wait=true', { filter: { must: [{ has_id: [IDS + 1] }] } });
+  if (!wait)
+    await client.result('POST', `/collections/${COLLECTION}/points/payload/clear?wait=true`, { filter: { must: [{ has_id: [1e9] }] } });
 }
 
-/** Changes the model; the write that does the same to a node. */
-function change(model: Model, random: Random): Write {
-  if (model.size === 0) return upsert(model, random);
-  const { wire, ids } = selection(model, random);
-  const edit = (edited: (point: ModelPoint) => ModelPoint) => {
-    for (const id of ids) model.set(id, edited(model.get(id) as ModelPoint));
-  };
-  switch (random.integer(10)) {
-    case 4:
-      for (const id of ids) model.delete(id);
-      return { name: 'delete', body: wire };
-    case 5: {
-      const payload = payloadOf(random);
-      edit((point) => ({ ...point, payload: { ...point.payload, ...payload } }));
-      return { name: 'set_payload', body: { payload, ...wire } };
-    }
-    case 6: {
-      const payload = payloadOf(random);
-      edit((point) => ({ ...point, payload }));
-      return { name: 'overwrite_payload', body: { payload, ...wire } };
-    }
-    case 7:
-      edit(({ vectors, payload: { tags: _, ...payload } }) => ({ vectors, payload }));
-      return { name: 'delete_payload', body: { keys: ['tags'], ...wire } };
-    case 8:
-      edit(({ payload, vectors: { b: _, ...vectors } }) => ({ payload, vectors }));
-      return { name: 'delete_vectors', body: { vector: ['b'], ...wire } };
-    case 9: {
-      if (ids.length === 0) return upsert(model, random);
-      const vectors = new Map(ids.map((id) => [id, { b: vectorOf(random) }]));
-      for (const [id, vector] of vectors) {
-        const { payload, vectors: old } = model.get(id) as ModelPoint;
-        model.set(id, { payload, vectors: { ...old, ...vector } });
-      }
-      return { name: 'update_vectors', body: { points: [...vectors].map(([id, vector]) => ({ id, vector })) } };
-    }
-    default:
-      return upsert(model, random);
-  }
-}
+/** Types of indexes by key: the type of its values, and now and then another one. */
+const FITTING: Readonly<Record<string, readonly Index[]>> = {
+  m: [{ type: 'integer' }, { type: 'float' }],
+  n: [{ type: 'integer' }, { type: 'integer' }, { type: 'float' }, { type: 'keyword' }],
+  f: [{ type: 'float' }],
+  tag: [{ type: 'keyword' }, { type: 'keyword' }, { type: 'integer' }],
+  ok: [{ type: 'bool' }],
+  at: [{ type: 'geo' }],
+  when: [{ type: 'datetime' }, { type: 'keyword' }],
+  u: [{ type: 'uuid' }, { type: 'keyword' }],
+  text: [{ type: 'text' }, { type: 'text', phrase_matching: true }],
+  'items[].price': [{ type: 'integer' }],
+  'items[].name': [{ type: 'keyword' }],
+  'deep.a': [{ type: 'integer' }],
+};
 
-function upsert(model: Model, random: Random): Write {
-  const ids = [...new Set(Array.from({ length: 1 + random.integer(120) }, () => idOf(random.integer(IDS))))];
-  const points = ids.map((id) => {
-    const vectors: ModelPoint['vectors'] = { a: vectorOf(random), ...(random.integer(4) === 0 ? {} : { b: vectorOf(random) }) };
-    const payload = payloadOf(random);
-    model.set(id, { vectors, payload });
-    return { id, vector: vectors, payload };
-  });
-  return { name: 'upsert', body: { points } };
-}
-
-/** Points to change: by their ids, or those among them that pass a filter. */
-function selection(model: Model, random: Random): { wire: object; ids: readonly Id[] } {
-  const all = [...model.keys()];
-  const ids = [...new Set(Array.from({ length: Math.min(all.length, 15) }, () => all[random.integer(all.length)] as Id))];
-  if (random.integer(2) === 0) return { wire: { points: ids }, ids };
-  const { wire, passes } = conditionOf(random);
-  return { wire: { filter: { must: [wire, { has_id: ids }] } }, ids: ids.filter((id) => passes(id, model.get(id) as ModelPoint)) };
-}
-
-/** Integer ids, and some UUIDs. */
-function idOf(number: number): Id {
-  return number % 5 === 0 ? `${String(number).padStart(8, '0')}-0000-4000-8000-000000000000` : number;
-}
-
-function vectorOf(random: Random): number[] {
-  return Array.from({ length: DIM }, () => random.integer(2048) / 64 - 16);
-}
-
-function payloadOf(random: Random): Payload {
-  const payload: Payload = { m: random.integer(100) };
-  if (random.integer(5) > 0) payload.n = random.integer(100);
-  if (random.integer(3) > 0) payload.tags = TAGS.filter(() => random.integer(2) === 0);
-  return payload;
-}
-
-// ------------------------------------------------------------------ questions
-
-function conditionOf(random: Random): Condition {
-  const value = random.integer(100);
-  const tag = TAGS[random.integer(TAGS.length)] as string;
-  const tagsOf = (point: ModelPoint) => (point.payload.tags ?? []) as string[];
-  const below = (key: string): Condition => ({
-    wire: { key, range: { lt: value } },
-    passes: (_, { payload }) => typeof payload[key] === 'number' && payload[key] < value,
-  });
-  switch (random.integer(7)) {
+/** An index, a vector, a setting or an alias is made, changed or taken away. */
+async function changeCollection(client: RestClient, model: Model, random: Random): Promise<void> {
+  switch (random.integer(5)) {
     case 0:
-      return below('n');
-    case 1:
-      return below('m');
-    case 2:
-      return { wire: { key: 'n', match: { value } }, passes: (_, { payload }) => payload.n === value };
-    case 3:
-      return { wire: { key: 'tags', match: { any: [tag] } }, passes: (_, point) => tagsOf(point).includes(tag) };
-    case 4:
-      return { wire: { is_empty: { key: 'tags' } }, passes: (_, point) => tagsOf(point).length === 0 };
-    case 5:
-      return { wire: { has_vector: 'b' }, passes: (_, { vectors }) => vectors.b !== undefined };
-    default: {
-      const inner = [conditionOf(random), conditionOf(random)] as const;
-      const kind = (['must', 'should', 'must_not'] as const)[random.integer(3)] as 'must' | 'should' | 'must_not';
-      return {
-        wire: { [kind]: inner.map(({ wire }) => wire) },
-        passes: (id, point) => {
-          const passed = inner.filter((condition) => condition.passes(id, point)).length;
-          return kind === 'must' ? passed === 2 : kind === 'should' ? passed > 0 : passed === 0;
-        },
-      };
+      return changeVector(client, model, random);
+    case 1: {
+      await client.result('PATCH', '/collections/c', settings(random));
+      return;
     }
-  }
-}
-
-function matching(model: Model, { passes }: Pick<Condition, 'passes'>): Id[] {
-  return [...model].filter(([id, point]) => passes(id, point)).map(([id]) => id);
-}
-
-async function ask(client: RestClient, model: Model, random: Random): Promise<void> {
-  const condition = random.integer(5) === 0 ? { wire: {}, passes: () => true } : conditionOf(random);
-  const filter =
-    Object.hasOwn(condition.wire, 'key') || Object.keys(condition.wire).some((key) => /^(is|has)_/.test(key))
-      ? { must: [condition.wire] }
-      : condition.wire;
-  const ids = matching(model, condition).sort(compareIds);
-  switch (random.integer(4)) {
-    case 0: {
-      const { count } = await client.result<{ count: number }>('POST', '/collections/c/points/count', { filter, exact: true });
-      assert.equal(count, ids.length, JSON.stringify(filter));
-      break;
+    case 2: {
+      if (chance(random, 2)) return;
+      await pointAlias(client, 'other');
+      assert.equal((await client.result<CollectionInfo>('GET', `/collections/${COLLECTION}`)).points_count, 0);
+      return pointAlias(client, 'c');
     }
-    case 1:
-      await compareScroll(client, model, { filter, ids }, 1 + random.integer(200));
-      break;
     default:
-      await compareSearch(client, model, { filter, ids }, random);
+      return changeIndex(client, model, random);
   }
 }
 
-interface Wanted {
-  readonly filter: object;
-  /** In order. */
-  readonly ids: readonly Id[];
+async function changeIndex(client: RestClient, model: Model, random: Random): Promise<void> {
+  const key = one(random, Object.keys(FITTING));
+  const path = `/collections/${COLLECTION}/index`;
+  if (model.indexes.delete(key)) {
+    await client.result('DELETE', `${path}/${encodeURIComponent(key)}?wait=true`);
+    return;
+  }
+  const index = one(random, FITTING[key] as readonly Index[]);
+  model.indexes.set(key, index);
+  const schema = chance(random, 2) && Object.keys(index).length === 1 ? index.type : { ...index, on_disk: chance(random, 3) };
+  await client.result('PUT', `${path}?wait=true`, { field_name: key, field_schema: schema });
 }
 
-async function compareScroll(client: RestClient, model: Model, { filter, ids }: Wanted, limit: number): Promise<void> {
-  const found: Point[] = [];
-  let offset: Id | null | undefined;
-  do {
-    const page = await client.result<{ points: Point[]; next_page_offset: Id | null }>('POST', '/collections/c/points/scroll', {
-      filter,
-      limit,
-      offset,
-      with_payload: true,
-      with_vector: true,
-    });
-    found.push(...page.points);
-    offset = page.next_page_offset;
-  } while (offset !== null);
-  const wanted = ids.map((id) => ({ id, payload: model.get(id)?.payload, vector: model.get(id)?.vectors }));
-  assert.deepEqual(found, wanted, JSON.stringify(filter));
+async function changeVector(client: RestClient, model: Model, random: Random): Promise<void> {
+  const path = `/collections/${COLLECTION}/vectors/${FLEETING}?wait=true`;
+  if (model.spaces.delete(FLEETING)) {
+    for (const [id, { vectors, payload }] of model.points) model.points.set(id, { payload, vectors: without(vectors, [FLEETING]) });
+    await client.result('DELETE', path);
+    // As another one right away, so that nothing of the old one may linger.
+    if (chance(random, 2)) return;
+  }
+  const space = fleetingSpace(random);
+  model.spaces.set(FLEETING, space);
+  await client.result('PUT', path, { [space.kind === 'sparse' ? 'sparse' : 'dense']: wireSpace(space) });
 }
 
-/** An exact search gives the best points; any other gives as many, of those that match, with their true scores. */
-async function compareSearch(client: RestClient, model: Model, { filter, ids }: Wanted, random: Random): Promise<void> {
-  const using = random.integer(2) === 0 ? 'a' : 'b';
-  const query = vectorOf(random);
-  const limit = 1 + random.integer(60);
-  const exact = random.integer(2) === 0;
-  const { points } = await client.result<{ points: Point[] }>('POST', '/collections/c/points/query', {
-    query,
-    using,
-    filter,
-    limit,
-    params: { exact, hnsw_ef: 8 },
-  });
-  const scored = ids.flatMap((id): [Id, number][] => {
-    const vector = model.get(id)?.vectors[using];
-    return vector === undefined ? [] : [[id, scoreOf(using, query, vector)]];
-  });
-  const scores = new Map(scored);
-  const shown = `${using}, limit ${limit}, exact ${exact}, ${JSON.stringify(filter)}`;
-  assert.equal(points.length, Math.min(limit, scored.length), shown);
-  assert.equal(new Set(points.map(({ id }) => id)).size, points.length, `${shown}: a point came twice`);
-  const best = scored.map(([, score]) => score).sort((x, y) => (using === 'a' ? x - y : y - x));
-  points.forEach(({ id, score = Number.NaN }, at) => {
-    const own = scores.get(id);
-    assert.ok(own !== undefined, `${shown}: ${id} does not match`);
-    assert.ok(Math.abs(score - own) < SCORE_ERROR, `${shown}: ${id} has score ${own}, not ${score}`);
-    if (exact) assert.ok(Math.abs(score - (best[at] as number)) < SCORE_ERROR, `${shown}: ${score} at ${at}, not ${best[at]}`);
-  });
-}
-
-function scoreOf(vector: 'a' | 'b', query: readonly number[], other: readonly number[]): number {
-  const sum = (term: (x: number, y: number) => number) => query.reduce((total, x, at) => total + term(x, other[at] as number), 0);
-  return vector === 'a' ? Math.sqrt(sum((x, y) => (x - y) ** 2)) : sum((x, y) => x * y);
-}
-
-async function compareAll(client: RestClient, model: Model): Promise<void> {
-  const ids = [...model.keys()].sort(compareIds);
-  await compareScroll(client, model, { filter: {}, ids }, 250);
-  const points = await client.result<Point[]>('POST', '/collections/c/points', { ids, with_payload: true, with_vector: ['a'] });
-  const wanted = ids.map((id) => ({ id, payload: model.get(id)?.payload, vector: { a: model.get(id)?.vectors.a } }));
-  assert.deepEqual(
-    points.sort((x, y) => compareIds(x.id, y.id)),
-    wanted,
-  );
+/** Settings that make the optimizer build segments anew. */
+function settings(random: Random): object {
+  return one(random, [
+    { hnsw_config: { m: 8 + random.integer(8), ef_construct: 50 + random.integer(50) } },
+    { quantization_config: { scalar: { type: 'int8', always_ram: true } } },
+    { quantization_config: { product: { compression: 'x4' } } },
+    { quantization_config: { binary: {} } },
+    { quantization_config: 'Disabled' },
+    { optimizers_config: { indexing_threshold: 1 + random.integer(5), default_segment_number: 1 + random.integer(3) } },
+    { optimizers_config: { deleted_threshold: 0.05 + random.unit() / 5, max_segment_size: one(random, [20, 100, 1000]) } },
+    { vectors: { e: { on_disk: chance(random, 2), quantization_config: { turbo: { bits: 'bits4' } } } } },
+    { vectors: { c: { hnsw_config: { m: 6 } } }, sparse_vectors: { s: { index: { on_disk: chance(random, 2) } } } },
+  ]);
 }
