@@ -1,8 +1,7 @@
 /**
  * A node against a plain model (`model/`): random writes of every kind, and reads of every kind that must answer what the
  * model does, while segments are built and merged behind them, indexes and vectors come and go, settings change and the
- * process is ended or killed now and then. Everything written is acknowledged before the kill (`kill.test.ts` kills in
- * the midst of writes).
+ * process is ended or killed now and then, also in the midst of a change: then it is there as a whole or not at all.
  *
  * Repeat a run with TROUPE_SEED=<seed>; more rounds with TROUPE_ROUNDS=<number>.
  */
@@ -11,16 +10,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Random, seededRandom } from '../../ops/random.js';
 import type { RestClient } from '../../ops/rest-client.js';
+import { indexChange, settingsChange, vectorChange } from './model/changes.js';
 import { ALL } from './model/filters.js';
-import { chance, fleetingSpace, many, one } from './model/points.js';
+import { changeUntilKilled, send, stateOf } from './model/interrupt.js';
+import { chance, many, one } from './model/points.js';
 import { ask, COLLECTION, compareScroll, type Tally } from './model/reads.js';
-import { FLEETING, IDF, type Index, Model, SPACES, SPARSE_SPACE, wireSpace } from './model/state.js';
-import { change, ROUTES, without } from './model/writes.js';
-import { type CollectionInfo, nodeFor, temporaryFolder, until } from './support.js';
+import { IDF, Model, SPACES, SPARSE_SPACE, wireSpace } from './model/state.js';
+import { change, ROUTES } from './model/writes.js';
+import { type CollectionInfo, type NodeUnderTest, nodeFor, temporaryFolder, until } from './support.js';
 
 const ROUNDS = Number(process.env.TROUPE_ROUNDS ?? 90);
 /** Rounds between two ends of the process. */
-const LIFE = 30;
+const LIFE = 15;
 /** Reads after each write, under way at the same time. */
 const READS = 30;
 const RECALL_MIN = 0.9;
@@ -32,7 +33,7 @@ test('a node answers as a plain model does, through builds, changes of settings 
   t.diagnostic(`TROUPE_SEED=${seed}`);
   const random = seededRandom(seed);
   const folder = await temporaryFolder(t);
-  const model = new Model();
+  let model = new Model();
   const tally: Tally = { cases: new Map(), hits: 0, of: 0 };
   let round = 0;
   try {
@@ -44,10 +45,10 @@ test('a node answers as a plain model does, through builds, changes of settings 
       await Promise.all(many(READS, () => ask({ client: node.client, model, random, tally })));
       if (round % LIFE === LIFE / 2) await untilBuilt(node.client);
       if (round % LIFE !== LIFE - 1) continue;
-      await node.end(chance(random, 3) ? 'SIGTERM' : 'SIGKILL');
+      const states = await ended(node, model, random);
       node.client.close();
       node = await nodeFor(t, { folder });
-      await compareScroll({ client: node.client, model, random, tally }, ALL, 250);
+      model = await stateOf(node.client, states, random, tally);
     }
     await untilBuilt(node.client);
     await compareScroll({ client: node.client, model, random, tally }, ALL, 250);
@@ -61,6 +62,13 @@ test('a node answers as a plain model does, through builds, changes of settings 
   );
   assert.ok(recall >= RECALL_MIN, `TROUPE_SEED=${seed}: recall ${recall}`);
 });
+
+/** Ends the process, in the midst of a change or at rest. Gives the states that may be found then. */
+async function ended(node: NodeUnderTest, model: Model, random: Random): Promise<Model[]> {
+  if (random.integer(4) > 0) return changeUntilKilled(node, model, random);
+  await node.end(chance(random, 2) ? 'SIGTERM' : 'SIGKILL');
+  return [model];
+}
 
 /** Builds go on behind the writes; this waits for one, so that none of them is missed where the machine is slow. */
 async function untilBuilt(client: RestClient): Promise<void> {
@@ -118,79 +126,16 @@ async function write(client: RestClient, model: Model, random: Random): Promise<
     await client.result('POST', `/collections/${COLLECTION}/points/payload/clear?wait=true`, { filter: { must: [{ has_id: [1e9] }] } });
 }
 
-/** Types of indexes by key: the type of its values, and now and then another one. */
-const FITTING: Readonly<Record<string, readonly Index[]>> = {
-  m: [{ type: 'integer' }, { type: 'float' }],
-  n: [{ type: 'integer' }, { type: 'integer' }, { type: 'float' }, { type: 'keyword' }],
-  f: [{ type: 'float' }],
-  tag: [{ type: 'keyword' }, { type: 'keyword' }, { type: 'integer' }],
-  ok: [{ type: 'bool' }],
-  at: [{ type: 'geo' }],
-  when: [{ type: 'datetime' }, { type: 'keyword' }],
-  u: [{ type: 'uuid' }, { type: 'keyword' }],
-  text: [{ type: 'text' }, { type: 'text', phrase_matching: true }],
-  'items[].price': [{ type: 'integer' }],
-  'items[].name': [{ type: 'keyword' }],
-  'deep.a': [{ type: 'integer' }],
-};
-
-/** An index, a vector, a setting or an alias is made, changed or taken away. */
+/** An index, a vector, a setting or the alias is made, changed or taken away. */
 async function changeCollection(client: RestClient, model: Model, random: Random): Promise<void> {
-  switch (random.integer(5)) {
-    case 0:
-      return changeVector(client, model, random);
-    case 1: {
-      await client.result('PATCH', '/collections/c', settings(random));
-      return;
-    }
-    case 2: {
-      if (chance(random, 2)) return;
-      await pointAlias(client, 'other');
-      assert.equal((await client.result<CollectionInfo>('GET', `/collections/${COLLECTION}`)).points_count, 0);
-      return pointAlias(client, 'c');
-    }
-    default:
-      return changeIndex(client, model, random);
+  if (chance(random, 8)) {
+    await pointAlias(client, 'other');
+    assert.equal((await client.result<CollectionInfo>('GET', `/collections/${COLLECTION}`)).points_count, 0);
+    return pointAlias(client, 'c');
   }
-}
-
-async function changeIndex(client: RestClient, model: Model, random: Random): Promise<void> {
-  const key = one(random, Object.keys(FITTING));
-  const path = `/collections/${COLLECTION}/index`;
-  if (model.indexes.delete(key)) {
-    await client.result('DELETE', `${path}/${encodeURIComponent(key)}?wait=true`);
-    return;
+  const steps = [indexChange, indexChange, vectorChange, () => settingsChange(random)];
+  for (const step of one(random, steps)(model, random)) {
+    step.apply(model);
+    await send(client, step);
   }
-  const index = one(random, FITTING[key] as readonly Index[]);
-  model.indexes.set(key, index);
-  const schema = chance(random, 2) && Object.keys(index).length === 1 ? index.type : { ...index, on_disk: chance(random, 3) };
-  await client.result('PUT', `${path}?wait=true`, { field_name: key, field_schema: schema });
-}
-
-async function changeVector(client: RestClient, model: Model, random: Random): Promise<void> {
-  const path = `/collections/${COLLECTION}/vectors/${FLEETING}?wait=true`;
-  if (model.spaces.delete(FLEETING)) {
-    for (const [id, { vectors, payload }] of model.points) model.points.set(id, { payload, vectors: without(vectors, [FLEETING]) });
-    await client.result('DELETE', path);
-    // As another one right away, so that nothing of the old one may linger.
-    if (chance(random, 2)) return;
-  }
-  const space = fleetingSpace(random);
-  model.spaces.set(FLEETING, space);
-  await client.result('PUT', path, { [space.kind === 'sparse' ? 'sparse' : 'dense']: wireSpace(space) });
-}
-
-/** Settings that make the optimizer build segments anew. */
-function settings(random: Random): object {
-  return one(random, [
-    { hnsw_config: { m: 8 + random.integer(8), ef_construct: 50 + random.integer(50) } },
-    { quantization_config: { scalar: { type: 'int8', always_ram: true } } },
-    { quantization_config: { product: { compression: 'x4' } } },
-    { quantization_config: { binary: {} } },
-    { quantization_config: 'Disabled' },
-    { optimizers_config: { indexing_threshold: 1 + random.integer(5), default_segment_number: 1 + random.integer(3) } },
-    { optimizers_config: { deleted_threshold: 0.05 + random.unit() / 5, max_segment_size: one(random, [20, 100, 1000]) } },
-    { vectors: { e: { on_disk: chance(random, 2), quantization_config: { turbo: { bits: 'bits4' } } } } },
-    { vectors: { c: { hnsw_config: { m: 6 } } }, sparse_vectors: { s: { index: { on_disk: chance(random, 2) } } } },
-  ]);
 }

@@ -9,7 +9,7 @@ import { ALL, elementsAt, type Filter, filterOf } from './filters.js';
 import { chance, IDS, idOf, many, one } from './points.js';
 import { flatQuery, pageOf, preciseNames, treeQuery, wantedOf } from './queries.js';
 import { groupValues, nearestScoring } from './scorings.js';
-import { IDF, type Id, isDistance, type Json, type Model, type Payload, type Sparse, scoreOf, type Value } from './state.js';
+import { IDF, type Id, type Index, isDistance, type Json, type Model, type Payload, type Sparse, scoreOf, type Value } from './state.js';
 import { without } from './writes.js';
 
 /** What a run has compared. */
@@ -268,10 +268,11 @@ async function idf(asked: Asked): Promise<void> {
 async function groups(asked: Asked): Promise<void> {
   const { model, random } = asked;
   const keys = ['tag', 'm', 'deep.a', 'u', 'items[].name', 'n'];
-  // An integer index makes no groups of texts (see the README of `query`).
+  // An index of integers or UUIDs makes no groups of other texts (see the README of `query`).
+  const mixed = ({ type }: Index): boolean => type === 'integer' || type === 'uuid';
   const key = one(
     random,
-    keys.filter((name) => model.indexes.get(name)?.type !== 'integer' || name === 'm'),
+    keys.filter((name) => name === 'm' || !mixed(model.indexes.get(name) ?? { type: 'none' })),
   );
   const level = { ...flatQuery(model, random, true), limit: 1 + random.integer(8), offset: 0 };
   const size = 1 + random.integer(4);

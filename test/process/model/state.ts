@@ -39,9 +39,16 @@ export interface Index {
 }
 
 export class Model {
-  readonly points = new Map<Id, ModelPoint>();
-  readonly spaces = new Map<string, Space>();
-  readonly indexes = new Map<string, Index>();
+  readonly points: Map<Id, ModelPoint>;
+  readonly spaces: Map<string, Space>;
+  readonly indexes: Map<string, Index>;
+
+  /** An empty one, or a copy. */
+  constructor(from?: Model) {
+    this.points = new Map(from?.points);
+    this.spaces = new Map(from?.spaces);
+    this.indexes = new Map(from?.indexes);
+  }
 
   /** All points in the order of their ids. */
   inOrder(): [Id, ModelPoint][] {
