@@ -53,10 +53,11 @@ export class TroupeError extends Error {
   readonly retryAfterMs: number | undefined;
 
   constructor(code: ErrorCode, detail: string, options: { cause?: unknown; retryAfterMs?: number } = {}) {
-    super(ERROR_KINDS[code].prefix + detail, options.cause === undefined ? undefined : { cause: options.cause });
+    const shown = shortened(detail);
+    super(ERROR_KINDS[code].prefix + shown, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'TroupeError';
     this.code = code;
-    this.detail = detail;
+    this.detail = shown;
     this.retryAfterMs = options.retryAfterMs;
   }
 }
@@ -68,7 +69,17 @@ export function errorFacts(error: unknown): ErrorFacts {
       ? { code: error.code, detail: error.detail }
       : { code: error.code, detail: error.detail, retryAfterMs: error.retryAfterMs };
   }
-  return { code: 'internal', detail: error instanceof Error ? error.message : String(error) };
+  return { code: 'internal', detail: shortened(error instanceof Error ? error.message : String(error)) };
+}
+
+/** Messages quote what was sent, which may be megabytes; gRPC carries them in a header. */
+const DETAIL_LENGTH_MAX = 800;
+
+function shortened(detail: string): string {
+  if (detail.length <= DETAIL_LENGTH_MAX) return detail;
+  // Not between the halves of a surrogate pair.
+  const tail = detail.slice(-DETAIL_LENGTH_MAX / 2).replace(/^[\udc00-\udfff]/, '');
+  return `${detail.slice(0, DETAIL_LENGTH_MAX / 2).replace(/[\ud800-\udbff]$/, '')} … ${tail}`;
 }
 
 /** The error whose facts crossed a boundary. */

@@ -67,14 +67,19 @@ export function feedbackPairs(ratings: readonly number[]): FeedbackPair[] {
  * the target + c × the sum over pairs of confidence^b × (similarity to the better − to the worse one).
  */
 export function feedbackScores(ratings: readonly number[], { a, b, c }: { a: number; b: number; c: number }): ExampleScorer {
-  const pairs = feedbackPairs(ratings).map((pair) => ({ ...pair, weight: c * pair.confidence ** b }));
+  // What an example weighs in all of its pairs together: there are many more pairs than examples.
+  const weights = new Float64Array(ratings.length);
+  for (const { better, worse, confidence } of feedbackPairs(ratings)) {
+    const weight = c * confidence ** b;
+    (weights[better] as number) += weight;
+    (weights[worse] as number) -= weight;
+  }
   return ([target, ...examples], rows) => {
     const scores = Float64Array.from(target as Float32Array, (similarity) => a * similarity);
-    for (const { better, worse, weight } of pairs) {
-      const near = examples[better] as Float32Array;
-      const far = examples[worse] as Float32Array;
-      for (let row = 0; row < rows; row++) (scores[row] as number) += weight * ((near[row] as number) - (far[row] as number));
-    }
+    examples.forEach((similarities, example) => {
+      const weight = weights[example] as number;
+      for (let row = 0; row < rows; row++) (scores[row] as number) += weight * (similarities[row] as number);
+    });
     return Float32Array.from(scores);
   };
 }

@@ -19,8 +19,9 @@ export class TopRows {
     return this.size < this.k ? Number.NEGATIVE_INFINITY : (this.scores[0] as number);
   }
 
-  /** score: as a single float, not NaN. */
-  add(row: number, score: number): void {
+  /** score: as a single float; NaN, which infinite terms leave that cancel each other, is the lowest. */
+  add(row: number, given: number): void {
+    const score = Number.isNaN(given) ? Number.NEGATIVE_INFINITY : given;
     if (this.size < this.k) {
       this.rise(this.size++, row, score);
     } else if (isWorse(this.scores[0] as number, this.rows[0] as number, score, row)) {

@@ -16,6 +16,8 @@ import { isGiven, outOfRange, positive, usize } from './request-fields.js';
 
 const STRATEGIES = ['average_vector', 'best_score', 'sum_scores'] as const;
 const MMR_CANDIDATES_MAX = 16_384;
+/** Each rated example is compared with all others. */
+const FEEDBACK_MAX = 2048;
 
 /** The scoring of a `query` that is given. path: how messages name the value. */
 export function scoringOf(value: JsonValue | undefined, vectors: TakenVectors, path: string): Scoring {
@@ -122,6 +124,9 @@ function feedbackOf(value: JsonValue | undefined, vectors: TakenVectors, path: s
     if (!isObject(item)) throw noQuery();
     return { example: vectorInput(item.example, vectors, `${path}.feedback`), score: float32(item.score) };
   });
+  if (feedback.length > FEEDBACK_MAX) {
+    throw new TroupeError('invalidValue', `[${path}.feedback: ${feedback.length} elements, must be ${FEEDBACK_MAX} or fewer]`);
+  }
   const naive = isObject(value.strategy) ? value.strategy.naive : undefined;
   if (!isObject(naive)) throw noQuery();
   const strategy = { a: float32(naive.a), b: float32(naive.b), c: float32(naive.c) };

@@ -15,6 +15,11 @@ export class Clock {
   }
 }
 
+/** Looks at the clock of a read's snapshots. Errors: `timeout`. */
+export function checkTime(snapshots: readonly { readonly segments: readonly { readonly reader: { readonly clock: Clock } }[] }[]): void {
+  snapshots.find(({ segments }) => segments.length > 0)?.segments[0]?.reader.clock.check();
+}
+
 export function timeLimit(): TroupeError {
   return new TroupeError('timeout', 'the read reached its time limit');
 }

@@ -4,7 +4,6 @@
  */
 
 import { stringifyJson } from '../../protocols/json.js';
-import type { VectorParams } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { VectorValue } from '../../protocols/model/vector.js';
 import { floatText, vectorText } from './float-text.js';
@@ -15,18 +14,6 @@ export function encodeResult(result: ReadResult): Uint8Array {
   const writer = new JsonWriter();
   writeResult(writer, result);
   return writer.finish();
-}
-
-/** Score as the API shows it: the distance itself where less is better. raw: higher is better (see `kernel-api.ts`). */
-export function shownScore(distance: VectorParams['distance'], raw: number): number {
-  switch (distance) {
-    case 'Euclid':
-      return Math.fround(Math.sqrt(-raw));
-    case 'Manhattan':
-      return -raw;
-    default:
-      return raw;
-  }
 }
 
 function writeResult(writer: JsonWriter, result: ReadResult): void {

@@ -14,6 +14,7 @@ import { averageTarget, bestScore, type ExampleScorer, sumScores } from '../../q
 import { TopRows } from '../../vectors/top-rows.js';
 import { admittedBits } from './admitted.js';
 import type { Candidates, PagedNode } from './candidates.js';
+import { checkTime } from './clock.js';
 import { type Hit, hitOf } from './hit.js';
 import { resolveInput } from './inputs.js';
 import { liveRows } from './live-rows.js';
@@ -24,8 +25,10 @@ import { vectorSpace } from './vector-space.js';
 
 export type ExampleQuery = Extract<Scoring, { kind: 'recommend' | 'discover' | 'context' | 'relevanceFeedback' }>;
 
-/** Rows scored between two looks at the clock: their similarities to some examples stay in the processor's cache. */
+/** Rows scored at once: their similarities to some examples stay in the processor's cache. */
 const BLOCK_ROWS = 4096;
+/** Similarities held at once: thousands of examples make the blocks of rows smaller. */
+const BLOCK_SCORES = 1 << 20;
 
 /**
  * The page of points by a query with examples, best first; points without the vector are left out.
@@ -35,34 +38,42 @@ const BLOCK_ROWS = 4096;
 export function exampleHits(context: ReadContext, node: PagedNode, query: ExampleQuery, candidates: Candidates | null): Hit[] {
   const space = vectorSpace(context.snapshots, node.using);
   const { examples, scorer } = scoringOf(query);
-  const values = examples.map((input) => resolveInput(context, input, node).value);
+  const values = examples.map((input) => {
+    checkTime(context.snapshots);
+    return resolveInput(context, input, node).value;
+  });
+  const blockRows = Math.max(1, Math.min(BLOCK_ROWS, Math.floor(BLOCK_SCORES / Math.max(1, values.length))));
   const lists = context.snapshots.flatMap((snapshot) =>
     snapshot.segments.map((view) => {
       // A value that does not fit is refused, also where there is no row to compare it with.
       for (const value of values) scoreRows(view, space, value, NO_ROWS);
       const rows = leavesOut(view, snapshot, space, node.params) ? NO_ROWS : wantedRows(view, node, candidates);
       const score = (block: Uint32Array): Float32Array => {
-        const similarities = values.map((value) => similar(space.distance, scoreRows(view, space, value, block)));
+        const similarities = values.map((value) => {
+          view.reader.clock.check();
+          return similar(space.distance, scoreRows(view, space, value, block));
+        });
         return scorer(similarities, block.length);
       };
-      return bestHits(view, rows, node.limit + node.offset, score);
+      return bestHits(view, rows, { k: node.limit + node.offset, blockRows }, score);
     }),
   );
   return mergeRanked(lists, { ...node, better: 'larger' });
 }
 
-/** The best k of the rows. */
-function bestHits(view: SegmentView, rows: Uint32Array, k: number, score: (block: Uint32Array) => Float32Array): Hit[] {
+/** The best k of the rows, which are scored block by block. */
+function bestHits(
+  view: SegmentView,
+  rows: Uint32Array,
+  { k, blockRows }: { readonly k: number; readonly blockRows: number },
+  score: (block: Uint32Array) => Float32Array,
+): Hit[] {
   const best = new TopRows(Math.min(k, rows.length));
-  for (let from = 0; from < rows.length; from += BLOCK_ROWS) {
+  for (let from = 0; from < rows.length; from += blockRows) {
     view.reader.clock.check();
-    const block = rows.subarray(from, from + BLOCK_ROWS);
+    const block = rows.subarray(from, from + blockRows);
     const scores = score(block);
-    for (let at = 0; at < block.length; at++) {
-      const one = scores[at] as number;
-      // Similarities beyond a float32 leave no score.
-      best.add(block[at] as number, Number.isNaN(one) ? Number.NEGATIVE_INFINITY : one);
-    }
+    for (let at = 0; at < block.length; at++) best.add(block[at] as number, scores[at] as number);
   }
   const ranked = best.ranked();
   return Array.from(ranked.rows, (row, at) => hitOf(view, row, ranked.scores[at] as number));
@@ -112,7 +123,11 @@ function similar(distance: Distance, scores: Float32Array): Float32Array {
 
 /** The value that stands for all examples of a recommendation by their average. Errors: as `exampleHits`, `wrongInput` without positives. */
 export function averageOf(context: ReadContext, node: PagedNode, query: Extract<Scoring, { kind: 'recommend' }>): VectorValue {
-  const valuesOf = (inputs: readonly VectorInput[]): VectorValue[] => inputs.map((input) => resolveInput(context, input, node).value);
+  const valuesOf = (inputs: readonly VectorInput[]): VectorValue[] =>
+    inputs.map((input) => {
+      checkTime(context.snapshots);
+      return resolveInput(context, input, node).value;
+    });
   const positive = valuesOf(query.positive);
   if (positive.length === 0) throw new TroupeError('wrongInput', 'Positive vectors should not be empty with `average` strategy');
   return averageTarget(positive, valuesOf(query.negative));

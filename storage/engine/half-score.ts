@@ -6,6 +6,7 @@
 
 import type { Distance } from '../../protocols/model/collection.js';
 import { fromHalf, toHalf } from '../../vectors/half.js';
+import { shownScore } from './shown-score.js';
 
 /** Longer vectors are scored by the kernels alone. */
 export const HALF_SCORE_DIM_MAX = 31;
@@ -14,7 +15,8 @@ export const HALF_SCORE_DIM_MAX = 31;
 export function halfScore(distance: Distance, a: Float32Array, b: Float32Array): number {
   let sum = 0;
   for (let i = 0; i < a.length; i++) sum = Math.fround(sum + term(distance, a[i] as number, b[i] as number));
-  return distance === 'Euclid' ? Math.fround(Math.sqrt(sum)) : sum;
+  const isDistance = distance === 'Euclid' || distance === 'Manhattan';
+  return shownScore(distance, isDistance ? -sum : sum);
 }
 
 function term(distance: Distance, a: number, b: number): number {

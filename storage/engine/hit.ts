@@ -1,6 +1,7 @@
 /** A row that a query found. */
 
 import type { RankedPoint } from '../../query/merge.js';
+import { finiteScore } from './shown-score.js';
 import type { SegmentView } from './snapshot-view.js';
 
 /** Score as the API shows it: distances themselves where less is better. */
@@ -13,5 +14,5 @@ export interface Hit extends RankedPoint {
 
 /** The hit of a row with its id and version. */
 export function hitOf(view: SegmentView, row: number, score: number): Hit {
-  return { id: view.id(row), score, version: view.version(row), view, row };
+  return { id: view.id(row), score: finiteScore(score), version: view.version(row), view, row };
 }

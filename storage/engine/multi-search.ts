@@ -7,10 +7,10 @@ import { spend } from '../meter.js';
 import { raggedOf } from '../segment/ragged.js';
 import { admittedBits } from './admitted.js';
 import { timeLimit } from './clock.js';
-import { shownScore } from './encode.js';
 import { type Hit, hitOf } from './hit.js';
 import { liveRows } from './live-rows.js';
 import type { NearestSearch } from './search.js';
+import { shownScore } from './shown-score.js';
 import { hasVector, type SegmentView, type VectorReader } from './snapshot-view.js';
 import type { DenseSpace } from './vector-space.js';
 
@@ -67,8 +67,9 @@ function scoreRows(view: SegmentView, vector: VectorReader, space: DenseSpace, q
 
 /** Bytes are stored as given, so their lengths have to be divided out: a plain loop, as it is rare. */
 function byteCosines(view: SegmentView, { name, params }: DenseSpace, query: Float32Array, rows: Uint32Array): Float32Array {
-  return Float32Array.from(rows, (row, at) => {
-    if (at % 64 === 0) view.reader.clock.check();
+  return Float32Array.from(rows, (row) => {
+    // A query may have thousands of vectors, and so may a row.
+    view.reader.clock.check();
     const value = view.vectorOf(name, row);
     if (value?.kind !== 'multi') return Number.NEGATIVE_INFINITY;
     spend('cpu', (query.length / params.size) * value.values.length);

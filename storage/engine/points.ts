@@ -5,6 +5,7 @@ import { compareIds, type PointId } from '../../protocols/model/point-id.js';
 import type { CountQuery, RetrieveQuery, ScrollQuery } from '../../protocols/model/query.js';
 import { hasBit } from '../../query/filter/bits.js';
 import { putBits } from './admitted.js';
+import { checkTime } from './clock.js';
 import { filterBits } from './filter-source.js';
 import type { Hit } from './hit.js';
 import { rowsByValue } from './ordered.js';
@@ -38,10 +39,9 @@ export function retrieve(snapshots: readonly ReplicaSnapshot[], query: RetrieveQ
   const points: PointView[] = [];
   let looked = 0;
   for (const id of new Set(query.ids)) {
+    if (++looked % CHECK_ROWS === 0) checkTime(snapshots);
     const found = findPoint(snapshots, id);
-    if (found === undefined) continue;
-    points.push(views.record(found.view, found.row));
-    if (++looked % CHECK_ROWS === 0) found.view.reader.clock.check();
+    if (found !== undefined) points.push(views.record(found.view, found.row));
   }
   return points;
 }

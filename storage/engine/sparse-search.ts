@@ -11,6 +11,7 @@ import { isMeasured, spend } from '../meter.js';
 import { filterBits } from './filter-source.js';
 import { type Hit, hitOf } from './hit.js';
 import type { NearestSearch } from './search.js';
+import { finiteScore } from './shown-score.js';
 import { hasVector, type SegmentView } from './snapshot-view.js';
 import type { SparseSpace } from './vector-space.js';
 
@@ -116,7 +117,7 @@ export function scoreSparseRows(view: SegmentView, space: SparseSpace, query: Sp
   if (isMeasured()) for (const row of rows) spendItems(items, row, row + 1);
   rows.forEach((row, at) => {
     if (at % 512 === 0) view.reader.clock.check();
-    if (hasVector(vector, row)) scores[at] = scorer.score(row);
+    if (hasVector(vector, row)) scores[at] = finiteScore(scorer.score(row));
   });
   return scores;
 }

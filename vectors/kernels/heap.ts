@@ -6,11 +6,11 @@
  * worst one (the k best found so far).
  */
 
-/** Key of a row with a score that is not NaN. */
+/** Key of a row. NaN, which infinite terms leave that cancel each other, is the lowest score. */
 // @ts-ignore: decorator
 @inline
 export function keyOf(score: f32, row: u32): i64 {
-  const bits = reinterpret<i32>(score);
+  const bits = reinterpret<i32>(score == score ? score : f32.NEGATIVE_INFINITY);
   return ((<i64>(bits ^ ((bits >> 31) & 0x7fff_ffff))) << 32) | <i64>(<u32>~row);
 }
 

@@ -60,6 +60,8 @@ test('feedback needs examples and a strategy', () => {
   refuses(asked({ target: 1, feedback, strategy: { naive: { a: 1, b: -1, c: 1 } } }), 'invalidValue', /naive\.b/);
   refuses(asked({ target: 1, feedback }), 'malformedBody');
   refuses(asked({ target: 1, feedback, strategy: { smart: {} } }), 'malformedBody');
+  // Each is compared with all others: a limit keeps that short.
+  refuses(asked({ target: 1, feedback: Array(2049).fill(feedback[0]), strategy }), 'invalidValue', /must be 2048 or fewer/);
 });
 
 test('fusion has two spellings of rrf, weights for every prefetch and k from 1', () => {

@@ -189,7 +189,7 @@ test('large segments without a graph are left out where only indexed ones are as
   assert.equal(ids(true).length, 203);
 });
 
-test('scores beyond a float32 come last and spoil no order', async () => {
+test('similarities beyond a float32 count as its largest and spoil no order', async () => {
   const fixture = await contract();
   const far = [3e38, 3e38, 0, 0];
   const hits = query(fixture, { query: { recommend: { positive: [far], negative: [far], strategy: 'sum_scores' } }, limit: 20 });
@@ -201,9 +201,20 @@ test('scores beyond a float32 come last and spoil no order', async () => {
       [3, 0],
       [4, 0],
       [5, 0],
-      [6, Number.NEGATIVE_INFINITY],
-      [7, Number.NEGATIVE_INFINITY],
-      [8, Number.NEGATIVE_INFINITY],
+      [6, 0],
+      [7, 0],
+      [8, 0],
     ],
   );
+});
+
+test('thousands of examples are scored as one is, in smaller blocks of rows', async () => {
+  const fixture = fixtureOf('Dot');
+  const random = randomOf(5);
+  const vector = (): number[] => Array.from({ length: DIM }, random);
+  fixture.addAppendable(Array.from({ length: 700 }, (_, i) => ({ id: i + 1, vectors: { '': vector() } })));
+  const example = vector();
+  const hits = (count: number) =>
+    query(fixture, { query: { recommend: { positive: Array(count).fill(example), strategy: 'best_score' } }, limit: 700 });
+  assert.deepEqual(hits(3000), hits(1));
 });
