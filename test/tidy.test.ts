@@ -51,6 +51,7 @@ const ENTRIES = [
   'ops/build-protos.mjs',
   'ops/bench/main.ts',
   'ops/demo/main.ts',
+  'ops/python-clients.ts',
 ];
 
 /** Files that only decide: synchronous functions of their arguments. */
