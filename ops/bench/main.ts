@@ -103,6 +103,7 @@ async function benchApi(): Promise<void> {
       seed,
       texts: options.quick ? 10_000 : 100_000,
       multis: options.quick ? 2_000 : 10_000,
+      floats: options.quick ? 5_000 : 20_000,
     };
     const measured = await measureApi(dataset, apiSettings, folder);
     const facts = { command, machine: machine(), date: new Date().toISOString().slice(0, 10), seed };

@@ -202,9 +202,14 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
   }
 }
 
-/** Bytes whose buffer holds nothing else: posting a view would copy the whole buffer behind it. */
+/** Bytes around a view that may go along with it, such as the head of a gRPC message: posting a view takes its whole buffer. */
+const SPARE_BYTES_MAX = 64;
+
+/** Bytes whose buffer holds nothing else that matters, so that it may be given away. Large ones are only copied out of larger buffers. */
 export function ownBytes(bytes: Uint8Array): Uint8Array {
-  return bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes);
+  const spare = bytes.buffer.byteLength - bytes.byteLength;
+  // Small buffers come out of a pool that others share.
+  return spare === 0 || (spare <= SPARE_BYTES_MAX && bytes.byteLength > Buffer.poolSize) ? bytes : new Uint8Array(bytes);
 }
 
 /** What a request gets that comes, or still waits, when the pool closes. */

@@ -10,7 +10,7 @@ import type { FieldSchema, FieldType } from '../../protocols/model/collection.js
 import type { FieldCondition } from '../../protocols/model/filter.js';
 import type { Payload } from '../../protocols/model/payload.js';
 import { fullBits, hasBit } from '../../query/filter/bits.js';
-import type { TermValue } from '../../query/filter/lookup.js';
+import type { Mark, TermValue } from '../../query/filter/lookup.js';
 import type { FieldIndex } from '../../query/filter/source.js';
 import { afterPrefix, type Environment, type Reading } from '../lmdb.js';
 import { spend } from '../meter.js';
@@ -22,6 +22,7 @@ import {
   fieldTerms,
   INDEXED_TERM,
   matchTerms,
+  type Term,
   type TermRange,
 } from '../segment/index/terms.js';
 import { check, DELETED_BLOCK_ROWS, uncheck } from './records.js';
@@ -31,10 +32,45 @@ const BLOCK_ROWS = DELETED_BLOCK_ROWS;
 /** Keys an estimate looks at before it gives up. */
 const ESTIMATE_KEYS_MAX = 256;
 
+/** Rows of a block that are to be filed under a term, as numbers within the block. */
+interface Filing {
+  readonly term: Term;
+  readonly rows: number[];
+}
+
+/** Filings of a field in a segment, by block and term. */
+type FieldFilings = Map<number, Map<TermKey, Filing>>;
+
+/** Terms of a field with the same bytes have the same key, so that their bytes are only made once. */
+type TermKey = string | number | boolean | symbol;
+
+const MARK_KEYS: Readonly<Record<Mark, symbol>> = {
+  present: Symbol('present'),
+  null: Symbol('null'),
+  other: Symbol('other'),
+  indexed: Symbol('indexed'),
+};
+
+function keyOf(term: Term): TermKey {
+  if (term.kind === 'mark') return MARK_KEYS[term.mark];
+  const { type, value } = term;
+  if (typeof value === 'object') return Buffer.from(encodeTerm(term)).toString('latin1');
+  switch (type) {
+    case 'keyword':
+    case 'text':
+    case 'uuid':
+      return String(value);
+    case 'bool':
+      return value === true;
+    default:
+      return Number(value);
+  }
+}
+
 /** Collects what a transaction adds to the index and writes each record once. */
 export class IndexWriter {
-  /** Row numbers within their block, by key (its bytes as latin1). */
-  private readonly pending = new Map<string, number[]>();
+  /** By segment, then by number of the field. */
+  private readonly pending = new Map<number, Map<number, FieldFilings>>();
 
   /** Adds a row under the terms of its payload. Returns whether it has a value in the index. */
   add(
@@ -44,33 +80,56 @@ export class IndexWriter {
     payload: Payload | undefined,
   ): boolean {
     const terms = fieldTerms(field.schema, payload, field.name);
-    const prefix = fieldPrefix(segment, field.number);
+    if (terms.length === 0) return false;
+    const block = Math.floor(row / BLOCK_ROWS);
+    const filings = madeIn(madeIn(madeIn(this.pending, segment), field.number), block);
     let indexed = false;
     for (const term of terms) {
       if (term.kind === 'mark' && term.mark === 'indexed') indexed = true;
-      const key = Buffer.concat([prefix, termKey(encodeTerm(term)), blockKey(Math.floor(row / BLOCK_ROWS))]).toString('latin1');
-      const rows = this.pending.get(key);
-      if (rows === undefined) this.pending.set(key, [row % BLOCK_ROWS]);
-      else rows.push(row % BLOCK_ROWS);
+      const key = keyOf(term);
+      const known = filings.get(key);
+      if (known === undefined) filings.set(key, { term, rows: [row % BLOCK_ROWS] });
+      else known.rows.push(row % BLOCK_ROWS);
     }
     return indexed;
   }
 
   /** Writes what was added; within a transaction. */
   flush(environment: Environment): void {
-    for (const [text, rows] of this.pending) {
-      const key = Buffer.from(text, 'latin1');
-      const record = environment.get('index', key);
-      const known = record === undefined ? NO_ROWS : rowsOf(record, key);
-      const all = new Uint16Array(known.length + rows.length);
-      all.set(known);
-      all.set(rows, known.length);
-      const written = check(new Uint8Array(all.buffer));
-      environment.put('index', key, written);
-      spend('payload_index_io_write', key.length + written.length);
+    for (const [segment, fields] of this.pending) {
+      for (const [field, blocks] of fields) {
+        const prefix = fieldPrefix(segment, field);
+        for (const [block, filings] of blocks) {
+          const end = blockKey(block);
+          for (const { term, rows } of filings.values())
+            fileRows(environment, Buffer.concat([prefix, termKey(encodeTerm(term)), end]), rows);
+        }
+      }
     }
     this.pending.clear();
   }
+}
+
+/** Adds rows to a record. */
+function fileRows(environment: Environment, key: Uint8Array, rows: readonly number[]): void {
+  const record = environment.get('index', key);
+  const known = record === undefined ? NO_ROWS : rowsOf(record, key);
+  const all = new Uint16Array(known.length + rows.length);
+  all.set(known);
+  all.set(rows, known.length);
+  const written = check(new Uint8Array(all.buffer));
+  environment.put('index', key, written);
+  spend('payload_index_io_write', key.length + written.length);
+}
+
+/** The inner map of a key, made where there is none. */
+function madeIn<Key, Value>(map: Map<number, Map<Key, Value>>, key: number): Map<Key, Value> {
+  let inner = map.get(key);
+  if (inner === undefined) {
+    inner = new Map();
+    map.set(key, inner);
+  }
+  return inner;
 }
 
 /** The index of a field over the first `rows` rows of a segment, as `reading` sees it. */
@@ -254,7 +313,7 @@ function blockKey(block: number): Buffer {
 
 function rowsOf(record: Uint8Array, key: Uint8Array): Uint16Array {
   spend('payload_index_io_read', record.length);
-  const body = uncheck(record, `index/${Buffer.from(key).toString('hex')}`);
+  const body = uncheck(record, () => `index/${Buffer.from(key).toString('hex')}`);
   // A copy: the body may lie at an odd place, and `slice` of a Buffer is none.
   return new Uint16Array(new Uint8Array(body).buffer);
 }

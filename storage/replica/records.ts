@@ -189,10 +189,10 @@ export function check(body: Uint8Array): Uint8Array {
 }
 
 /** The body of a checked record, a view on it. Errors: `storage`. */
-export function uncheck(record: Uint8Array, name: string): Uint8Array {
-  if (record.length < CHECK_BYTES) throw damagedRecord(name);
+export function uncheck(record: Uint8Array, name: string | (() => string)): Uint8Array {
+  if (record.length < CHECK_BYTES) throw damagedRecord(typeof name === 'string' ? name : name());
   const body = record.subarray(CHECK_BYTES);
-  if (new DataView(record.buffer, record.byteOffset, CHECK_BYTES).getUint32(0, true) !== checksum32(body)) throw damagedRecord(name);
+  if (new DataView(record.buffer, record.byteOffset, CHECK_BYTES).getUint32(0, true) !== checksum32(body)) throw damagedRecord(typeof name === 'string' ? name : name());
   return body;
 }
 
