@@ -121,6 +121,14 @@ function discover<Hit>(
   }
 }
 
+/**
+ * Hits asked for to fill a group. If hits fall on the groups by chance, this many for each (mean plus three times its
+ * root) leave few groups open, and a further run costs more than some hits that are not needed.
+ */
+function hitsToFill(size: number): number {
+  return Math.ceil(size + 3 * Math.sqrt(size));
+}
+
 /** The groups with all their hits. Each run fills a group or shows that there is no more: n × size hits fill one of n. */
 function fill<Hit>(
   groups: readonly Group<Hit>[],
@@ -131,7 +139,7 @@ function fill<Hit>(
   const filled = new Map(groups.map(({ value, hits }) => [value, hits]));
   let open = groups.filter(({ hits }) => hits.length < size).map(({ value }) => value);
   for (let factor = 1; open.length > 0; ) {
-    const count = open.length * size * factor;
+    const count = open.length * hitsToFill(size) * factor;
     const hits = run({ kind: 'any', values: open }, count);
     const found: Groups<Hit> = new Map(open.map((value) => [value, []]));
     collect(found, hits, size, (hit) => valuesOf(hit).filter((value) => found.has(value)));
