@@ -188,15 +188,15 @@ export function check(body: Uint8Array): Uint8Array {
   return record;
 }
 
-/** The body of a checked record, a view on it. Errors: `storage`. */
+/** The body of a checked record, a view on it. name: a function where making it would cost more than the rest. Errors: `storage`. */
 export function uncheck(record: Uint8Array, name: string | (() => string)): Uint8Array {
-  if (record.length < CHECK_BYTES) throw damagedRecord(typeof name === 'string' ? name : name());
+  if (record.length < CHECK_BYTES) throw damagedRecord(name);
   const body = record.subarray(CHECK_BYTES);
-  if (new DataView(record.buffer, record.byteOffset, CHECK_BYTES).getUint32(0, true) !== checksum32(body)) throw damagedRecord(typeof name === 'string' ? name : name());
+  if (new DataView(record.buffer, record.byteOffset, CHECK_BYTES).getUint32(0, true) !== checksum32(body)) throw damagedRecord(name);
   return body;
 }
 
 /** name: `rows/3/256`, or any other words that lead to the record. */
-export function damagedRecord(name: string): TroupeError {
-  return new TroupeError('storage', `lmdb/data.mdb: record \`${name}\` is damaged`);
+export function damagedRecord(name: string | (() => string)): TroupeError {
+  return new TroupeError('storage', `lmdb/data.mdb: record \`${typeof name === 'string' ? name : name()}\` is damaged`);
 }
