@@ -89,10 +89,21 @@ function candidates(model: Model, passes: Passes, lists: readonly Level[] | null
   return all.filter(([id]) => found.has(id));
 }
 
-/** What one level leaves to the one above: best first, ties by id. */
-export function pageOf({ scored, better, limit, offset }: Level, above: Passes): Scored {
+/** Where a limit cuts through points of one score, any of them may stay. */
+export class TiedCut extends Error {}
+
+/** What one level leaves to the one above: best first, ties by id. Errors: `TiedCut`. */
+function pageOf(level: Level, above: Passes): Scored {
+  const ranked = rankedOf(level, above);
+  const { limit } = level;
+  if (ranked.length > limit && ranked[limit - 1]?.[1] === ranked[limit]?.[1]) throw new TiedCut();
+  return ranked.slice(0, limit);
+}
+
+/** All points that may be answers: best first, ties by id. */
+export function rankedOf({ scored, better }: Level, above: Passes): Scored {
   const sign = better === 'larger' ? -1 : 1;
-  return [...scored(above)].sort(([a, x], [b, y]) => sign * (x - y) || compareIds(a, b)).slice(offset, offset + limit);
+  return [...scored(above)].sort(([a, x], [b, y]) => sign * (x - y) || compareIds(a, b));
 }
 
 function frameOf(model: Model, random: Random, withOffset: boolean): Frame {

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import type { Random } from '../../../ops/random.js';
 import type { RestClient } from '../../../ops/rest-client.js';
 import { compareIds } from '../../../protocols/model/point-id.js';
-import { compareApproximate, comparePoint, compareRanked, type FoundPoint } from './compare.js';
+import { compareApproximate, comparePoint, compareRanked, type FoundPoint, type Wanted } from './compare.js';
 import { ALL, elementsAt, type Filter, filterOf } from './filters.js';
 import { chance, IDS, idOf, many, one } from './points.js';
-import { flatQuery, pageOf, preciseNames, treeQuery, wantedOf } from './queries.js';
+import { flatQuery, type Level, preciseNames, rankedOf, TiedCut, treeQuery, wantedOf } from './queries.js';
 import { groupValues, nearestScoring } from './scorings.js';
 import { IDF, type Id, type Index, isDistance, type Json, type Model, type Payload, type Sparse, scoreOf, type Value } from './state.js';
 import { without } from './writes.js';
@@ -221,9 +221,21 @@ async function flat(asked: Asked): Promise<void> {
 }
 
 async function tree(asked: Asked): Promise<void> {
-  const level = treeQuery(asked.model, asked.random);
+  const { level, wanted } = untied(asked);
   const { points } = await post<{ points: FoundPoint[] }>(asked, 'points/query', level.wire);
-  compareRanked(points, wantedOf(level), JSON.stringify(level.wire));
+  compareRanked(points, wanted, JSON.stringify(level.wire));
+}
+
+/** A tree of which the model can tell what its limits cut. */
+function untied(asked: Asked): { level: Level; wanted: Wanted } {
+  for (;;) {
+    const level = treeQuery(asked.model, asked.random);
+    try {
+      return { level, wanted: wantedOf(level) };
+    } catch (error) {
+      if (!(error instanceof TiedCut)) throw error;
+    }
+  }
 }
 
 /** A search as the node likes to do it: as many points as there are, with true scores, most of them the best. */
@@ -279,20 +291,33 @@ async function groups(asked: Asked): Promise<void> {
   const { offset: _, ...wire } = level.wire as { offset?: number };
   const body = { ...wire, limit: level.limit, group_by: key, group_size: size };
   const found = await post<{ groups: { id: Json; hits: FoundPoint[] }[] }>(asked, 'points/query/groups', body);
-  const wanted = new Map<Json, Id[]>();
-  for (const [id] of pageOf({ ...level, limit: Number.POSITIVE_INFINITY }, () => true)) {
+  const ranked = rankedOf(level, () => true);
+  const scores = new Map(ranked);
+  const wanted = new Map<Json, number[]>();
+  for (const [id, score] of ranked) {
     for (const value of groupValues(model.points.get(id)?.payload as Payload, key)) {
-      const ids = wanted.get(value) ?? [];
-      if (ids.length < size) ids.push(id);
-      wanted.set(value, ids);
+      wanted.set(value, [...(wanted.get(value) ?? []), score]);
     }
   }
-  const shown = found.groups.map(({ id, hits }) => [id, hits.map((hit) => hit.id)]);
+  const what = `groups: ${JSON.stringify(body)}, index ${JSON.stringify(model.indexes.get(key))}`;
+  // Of groups and points with one score any may come first.
+  const best = [...wanted.values()].map((list) => list[0]).slice(0, level.limit);
   assert.deepEqual(
-    shown,
-    [...wanted].slice(0, level.limit),
-    `groups: ${JSON.stringify(body)}, index ${JSON.stringify(model.indexes.get(key))}`,
+    found.groups.map(({ hits }) => scores.get((hits[0] as FoundPoint).id)),
+    best,
+    what,
   );
+  assert.equal(new Set(found.groups.map(({ id }) => id)).size, best.length, what);
+  for (const { id, hits } of found.groups) {
+    const ids = hits.map((hit) => hit.id);
+    assert.deepEqual(
+      ids.map((one) => scores.get(one)),
+      wanted.get(id)?.slice(0, size),
+      `${what}, group ${id}`,
+    );
+    assert.equal(new Set(ids).size, ids.length, what);
+    for (const one of ids) assert.ok(groupValues(model.points.get(one)?.payload as Payload, key).includes(id as string), what);
+  }
 }
 
 async function matrix(asked: Asked): Promise<void> {
