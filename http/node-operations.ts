@@ -4,6 +4,7 @@ import type { Log } from '../actors/runtime/ports.js';
 import { TroupeError } from '../protocols/errors.js';
 import { parseJson } from '../protocols/json.js';
 import type { CollectionConfig } from '../protocols/model/collection.js';
+import type { JsonValue } from '../protocols/model/payload.js';
 import { openApiDocument } from '../protocols/openapi/document.js';
 import { decodeAliasActions } from '../protocols/rest/aliases.js';
 import { optionsWithoutEffect } from '../protocols/rest/collection-hints.js';
@@ -36,6 +37,8 @@ type Handler = (services: DoorServices, request: NodeRequest) => Answer | Promis
 
 const OPTIMIZATION_PARTS = ['queued', 'completed', 'idle_segments'] as const;
 const COMPLETED_DEFAULT = 16;
+/** Vectors, aliases and metadata of a collection; points and queries have the door's limit. */
+const SETTINGS_BYTES_MAX = 1 << 20;
 const PEER_ID_MAX = 0xffff_ffff_ffff_ffffn;
 
 /** One handler per node operation. Each throws errors of the catalogue. */
@@ -83,13 +86,13 @@ export const NODE_HANDLERS: Readonly<Record<NodeOperation, Handler>> = {
   createCollection,
   updateCollection: async ({ log, node }, { path, query, body }) => {
     collectionTimeout(query);
-    const change = decodeUpdateCollection(parseJson(body));
+    const change = decodeUpdateCollection(settingsOf(body));
     await node.updateCollection(collectionOf(path), (config) => applyCollectionChange(config, change));
     warnOfHints(log, collectionOf(path), node.info(collectionOf(path)).config);
     return result(true);
   },
   createVectorName: async (services, { path, query, body }) => {
-    const vector = decodeNewVector(path.vector_name as string, parseJson(body));
+    const vector = decodeNewVector(path.vector_name as string, settingsOf(body));
     return changeVectors(services, path, query, (config) => addVector(config, vector));
   },
   deleteVectorName: (services, { path, query }) =>
@@ -109,9 +112,21 @@ export const NODE_HANDLERS: Readonly<Record<NodeOperation, Handler>> = {
   aliases: ({ node }) => result({ aliases: node.aliases(null) }),
   changeAliases: async ({ node }, { query, body }) => {
     collectionTimeout(query);
-    return result(await node.changeAliases(decodeAliasActions(parseJson(body))));
+    return result(await node.changeAliases(decodeAliasActions(settingsOf(body))));
   },
 };
+
+/** The value of a body that says how things are set. It is read on the thread that serves all requests, so it may not take long. */
+function settingsOf(body: Uint8Array): JsonValue {
+  checkSettingsSize(body);
+  return parseJson(body);
+}
+
+/** Errors: `bodyTooLarge`. */
+export function checkSettingsSize({ length }: Uint8Array): void {
+  if (length <= SETTINGS_BYTES_MAX) return;
+  throw new TroupeError('bodyTooLarge', `settings (${length} bytes) are larger than allowed (limit: ${SETTINGS_BYTES_MAX} bytes).`);
+}
 
 /** Answers as an update of points does, with the number of the last one. */
 async function changeVectors(
@@ -130,7 +145,7 @@ async function createCollection(services: DoorServices, { path, query, body }: N
   const name = collectionOf(path);
   collectionTimeout(query);
   checkNewCollectionName(name);
-  const config = decodeCreateCollection(parseJson(body), services.defaults);
+  const config = decodeCreateCollection(settingsOf(body), services.defaults);
   const { node, maxCollections } = services;
   if (maxCollections !== null && !node.exists(name) && node.listCollections().length >= maxCollections) {
     throw new TroupeError('wrongInput', `Can't create collection with name ${name}. Max collections limit reached: ${maxCollections}`);

@@ -23,7 +23,7 @@ import { checkCollectionName } from '../../protocols/rest/parameters.js';
 import type { RawRequest } from '../../storage/engine/messages.js';
 import { retryAfter } from '../answer.js';
 import { usageField } from '../hardware.js';
-import { NODE_HANDLERS } from '../node-operations.js';
+import { checkSettingsSize, NODE_HANDLERS } from '../node-operations.js';
 import { OPERATIONS, type Operation } from '../operations.js';
 import type { DoorServices } from '../services.js';
 import { addReflection } from './reflection.js';
@@ -136,6 +136,7 @@ class Door {
         };
       case 'node':
         return async (bytes) => {
+          checkSettingsSize(bytes);
           const { path, wait, timeoutSeconds } = routing.read(bytes);
           if (path.collection_name !== undefined) checkCollectionName(path.collection_name);
           const query = { ...(wait ? { wait: 'true' } : {}), ...(timeoutSeconds === undefined ? {} : { timeout: String(timeoutSeconds) }) };

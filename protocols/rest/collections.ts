@@ -16,6 +16,7 @@ import {
 } from '../model/collection.js';
 import type { JsonValue, Payload } from '../model/payload.js';
 import { defined, Fields, isObject, type JsonObject, wrongType } from './fields.js';
+import { decodeMetadata, mergeMetadata } from './metadata.js';
 import { decodeQuantization, decodeQuantizationChange } from './quantization.js';
 
 import { checkVectorName, decodeSparseVectors, decodeVectorShape, namedSparseVectors } from './vector-params.js';
@@ -372,22 +373,6 @@ function perVectorLimits(fields: Fields | undefined, limit: string): JsonObject 
 
 function mergeStrictMode(current: StrictMode | undefined, change: StrictMode | undefined): StrictMode | undefined {
   return change === undefined ? current : { ...current, ...change };
-}
-
-function decodeMetadata(fields: Fields): Payload | undefined {
-  const value = fields.value('metadata');
-  if (value === undefined || isObject(value)) return value;
-  throw wrongType('metadata', value, 'a map');
-}
-
-function mergeMetadata(current: Payload | undefined, change: Payload | undefined): Payload | undefined {
-  if (change === undefined) return current;
-  const merged = new Map(Object.entries(current ?? {}));
-  for (const [key, value] of Object.entries(change)) {
-    if (value === null) merged.delete(key);
-    else merged.set(key, value);
-  }
-  return Object.fromEntries(merged);
 }
 
 // ------------------------------------------------------------------ options of later releases

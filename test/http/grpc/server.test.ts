@@ -65,6 +65,17 @@ test('the gRPC door', async (context) => {
     assert.equal((info as { config: { hnsw_config: { ef_construct: number } } }).config.hnsw_config.ef_construct, 50);
   });
 
+  await context.test('tells what went wrong in short, whatever the request holds', async () => {
+    const using = `\u0007\n%41é\u{1f600}${'\u{1f600}'.repeat(100_000)}`;
+    const query = { collection_name: 'c', query: { nearest: { dense: { data: [1, 2] } } }, using };
+    const { code, details } = await failure(call('Points/Query', query));
+    assert.equal(code, INVALID_ARGUMENT);
+    assert.ok(
+      details.startsWith('Wrong input: Not existing vector name error: \u0007\n%41é\u{1f600}') && details.length < 900,
+      details.slice(0, 100),
+    );
+  });
+
   await context.test('writes points and answers with the number of the operation', async () => {
     const upserted = await call('Points/Upsert', { collection_name: 'c', wait: true, points: POINTS });
     const { result, time } = upserted as { result: Record<string, unknown>; time: number };

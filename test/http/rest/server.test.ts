@@ -215,6 +215,24 @@ test('parameters are checked before the collection is looked for', async () => {
   }
 });
 
+test('settings that would keep the main thread busy are refused by their size, on every operation that has some', async () => {
+  const large = JSON.stringify({ metadata: { text: 'x'.repeat(1 << 20) } });
+  const wide = await openDoor({ maxBodyBytes: 1 << 22 });
+  after(() => wide.door.close(0));
+  await wide.node.createCollection('c', { params: {} } as never);
+  for (const [method, path] of [
+    ['PUT', '/collections/large'],
+    ['PATCH', '/collections/c'],
+    ['PUT', '/collections/c/vectors/v'],
+    ['POST', '/collections/aliases'],
+  ] as const) {
+    const response = await fetch(`${wide.url}${path}`, { method, body: large });
+    assert.equal(response.status, 400, path);
+    const { status } = (await response.json()) as { status: { error: string } };
+    assert.match(status.error, /^settings \(\d+ bytes\) are larger than allowed/);
+  }
+});
+
 test('a body above the limit is refused with its size, and the connection lives on', async () => {
   const small = await openDoor({ maxBodyBytes: 1000 });
   try {

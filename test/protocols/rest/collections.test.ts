@@ -258,6 +258,13 @@ test('a change is checked like a creation', () => {
   }
 });
 
+test('metadata does not grow without end by changes', () => {
+  const half = (key: string) => ({ metadata: { [key]: 'x'.repeat(600_000) } });
+  const one = patch(create({ vectors: VECTORS }), half('a'));
+  assert.throws(() => patch(one, half('b')), /^TroupeError: Wrong input: metadata would have 1200\d\d\d characters/);
+  assert.deepEqual(patch(one, { metadata: { a: null, ...half('b').metadata } }).metadata, half('b').metadata);
+});
+
 test('metadata keeps integers beyond 2^53 and odd keys', () => {
   const config = decodeCreateCollection(parseJson('{"metadata":{"n":18446744073709551615,"__proto__":1}}'), BUILT_IN_DEFAULTS);
   assert.equal(config.metadata?.n, 18446744073709551615n);
