@@ -21,6 +21,7 @@ interface CollectionFigures {
   readonly indexedVectors: number;
   readonly vectorNames: readonly string[];
   readonly queueLength: number;
+  readonly deferredPoints: number;
   readonly runningOptimizations: number;
   readonly alive: boolean;
 }
@@ -53,6 +54,7 @@ function collectionFigures({ node }: DoorServices, { anonymize }: MetricsOptions
         indexedVectors: info.indexed_vectors_count,
         vectorNames: isSingleVector(vectors) ? [DEFAULT_VECTOR] : Object.keys(vectors),
         queueLength: info.update_queue.length,
+        deferredPoints: info.update_queue.deferred_points ?? 0,
         runningOptimizations: optimizations.running.length,
         alive: info.status !== 'red',
       });
@@ -65,6 +67,7 @@ function collectionFigures({ node }: DoorServices, { anonymize }: MetricsOptions
         indexedVectors: 0,
         vectorNames: [],
         queueLength: 0,
+        deferredPoints: 0,
         runningOptimizations: 0,
         alive: false,
       });
@@ -110,6 +113,15 @@ function writeCollections(writer: MetricsWriter, collections: readonly Collectio
     'updates that wait to be applied',
     (collection) => collection.queueLength,
   );
+  const deferring = collections.filter((collection) => collection.deferredPoints > 0);
+  if (deferring.length > 0)
+    perCollection(
+      writer,
+      deferring,
+      'collection_deferred_points',
+      'points that reads see once they are indexed',
+      (collection) => collection.deferredPoints,
+    );
   writer.family('snapshot_created_total', 'counter', 'snapshots made');
   for (const { id } of collections) writer.sample('snapshot_created_total', { id }, 0);
 }

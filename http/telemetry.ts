@@ -80,6 +80,7 @@ function collectionReport({ node }: DoorServices, name: string, { anonymize }: T
       points_count: info.points_count,
       indexed_vectors_count: info.indexed_vectors_count,
       segments_count: info.segments_count,
+      ...(info.update_queue.deferred_points === undefined ? {} : { update_queue: info.update_queue }),
       ...(anonymize ? {} : { config: info.config }),
     };
   } catch (error) {

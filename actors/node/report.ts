@@ -30,7 +30,8 @@ export interface CollectionView {
   readonly segments_count: number;
   readonly config: CollectionConfig;
   readonly payload_schema: { readonly [field: string]: { readonly data_type: string; readonly params?: object; readonly points: number } };
-  readonly update_queue: { readonly length: number };
+  /** `deferred_points`: where the collection defers points. */
+  readonly update_queue: { readonly length: number; readonly deferred_points?: number };
 }
 
 /** `OptimizationSegmentInfo` of the API. */
@@ -82,7 +83,10 @@ export function collectionView(config: CollectionConfig, replicas: readonly Repl
     segments_count: segments.length,
     config,
     payload_schema: payloadSchema(all),
-    update_queue: { length: sum(all.map((stats) => stats.queuedOperations)) },
+    update_queue: {
+      length: sum(all.map((stats) => stats.queuedOperations)),
+      ...(config.optimizer_config.prevent_unoptimized === true ? { deferred_points: sum(all.map((stats) => stats.deferredPoints)) } : {}),
+    },
   };
 }
 

@@ -11,7 +11,8 @@
  *    what is indexed already: a bulk upload then ends in one build instead of many, and a stream that never pauses
  *    scans no more than that. A build takes all rows without a graph, and folds in sealed segments from the smallest
  *    up while each is at most twice what the build has gathered. So a point's segment grows by half or more
- *    each time the point is built again: O(log n) builds per point.
+ *    each time the point is built again: O(log n) builds per point. Deferred rows, which nobody sees before they are built,
+ *    wait for no pause: what arrives during a build is the next one.
  * 4. *reindex*: a sealed segment whose graphs were built with other settings (`m`, `ef_construct`, `payload_m` and the fields
  *    it is for), or whose codes were made by another quantization, than the collection has now is built again, at once and
  *    alone; not while indexing is off (threshold 0).
@@ -30,7 +31,7 @@
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { vectorsByName } from '../../protocols/model/collection.js';
-import { graphSettings, isMadeFor, subgraphSetting } from '../../storage/build/graph-settings.js';
+import { graphSettings, indexingThresholdBytes, isIndexed, isMadeFor, subgraphSetting } from '../../storage/build/graph-settings.js';
 import { quantizationSetting } from '../../storage/build/quantization-settings.js';
 import type { ReplicaStats, SegmentStats } from '../../storage/engine/messages.js';
 
@@ -63,7 +64,6 @@ export const MERGE_QUIET_MS = 5000;
 /** Unindexed bytes, in thresholds, beyond which indexing waits for no pause. */
 export const BUSY_THRESHOLDS = 32;
 
-const INDEXING_THRESHOLD_KB = 10_000;
 const SEGMENT_BYTES_MAX = 1.5e9;
 const MEMORY_BYTES_MAX = 3.75 * 2 ** 30;
 const FOLD_RATIO = 2;
@@ -121,8 +121,8 @@ function survey(stats: ReplicaStats, config: CollectionConfig, facts: PlanFacts)
     facts,
     building: facts.runningSources.size > 0 || stats.segments.some(isRunning),
     quietMs: Math.max(0, facts.nowMs - stats.lastWriteMs),
-    threshold: (config.optimizer_config.indexing_threshold ?? INDEXING_THRESHOLD_KB) * 1024,
-    indexedBytes: sum(stats.segments.filter((segment) => isIndexed(segment, { config, fields: stats.fields }))),
+    threshold: indexingThresholdBytes(config),
+    indexedBytes: sum(stats.segments.filter((segment) => isIndexed(segment, config, stats.fields))),
   };
 }
 
@@ -151,14 +151,15 @@ function planFieldIndex(world: World): OptimizationPlan | undefined {
 }
 
 function planIndexing(world: World): OptimizationPlan | undefined {
-  const unindexed = world.free.filter((segment) => !isIndexed(segment, world));
+  const unindexed = world.free.filter((segment) => !isIndexed(segment, world.config, world.fields));
   const bytes = sum(unindexed);
   if (world.threshold === 0 || bytes <= world.threshold) return undefined;
   const outgrown = bytes >= Math.max(BUSY_THRESHOLDS * world.threshold, world.indexedBytes / 2);
   if (outgrown && (world.building || world.quietMs < QUIET_MS))
     return buildOf('indexing', withinLimits(settled(unindexed, world.threshold), world), world);
   if (world.building) return undefined;
-  if (world.quietMs < QUIET_MS) return { kind: 'none', wakeAfterMs: QUIET_MS - world.quietMs, waitingFor: 'indexing' };
+  const hidden = unindexed.some((segment) => segment.deferred);
+  if (world.quietMs < QUIET_MS && !hidden) return { kind: 'none', wakeAfterMs: QUIET_MS - world.quietMs, waitingFor: 'indexing' };
   return buildOf('indexing', folded(unindexed, world), world);
 }
 
@@ -166,14 +167,6 @@ function planReindex(world: World): OptimizationPlan | undefined {
   if (world.building || world.threshold === 0) return undefined;
   const outdated = world.free.find((segment) => hasOutdatedGraph(segment, world) || hasOutdatedCodes(segment, world.config));
   return outdated && buildOf('reindex', [outdated], world);
-}
-
-/** Whether every dense vector has its graph, or is configured to have none. Other vectors have no graphs. */
-function isIndexed(segment: SegmentStats, { config, fields }: Pick<World, 'config' | 'fields'>): boolean {
-  if (segment.kind === 'appendable') return false;
-  const dense = [...vectorsByName(config.params.vectors)].filter(([, { multivector_config }]) => multivector_config === undefined);
-  const hasNone = (name: string) => graphSettings(config, name).m === 0 && subgraphSetting(config, name, fields) === null;
-  return dense.every(([name]) => segment.graphs.some((graph) => graph.name === name) || hasNone(name));
 }
 
 function hasOutdatedGraph(segment: SegmentStats, { config, fields }: World): boolean {
@@ -207,7 +200,10 @@ function planVacuum(world: World): OptimizationPlan | undefined {
 function planSeal(world: World): OptimizationPlan | undefined {
   if (world.building) return undefined;
   const full = world.free.filter((segment) => segment.kind === 'appendable' && segment.frozen);
-  if (full.length === 0 || (world.threshold > 0 && sum(world.free.filter((segment) => !isIndexed(segment, world))) > world.threshold))
+  if (
+    full.length === 0 ||
+    (world.threshold > 0 && sum(world.free.filter((segment) => !isIndexed(segment, world.config, world.fields))) > world.threshold)
+  )
     return undefined;
   if (full.length < BUSY_SEALS && world.quietMs < QUIET_MS)
     return { kind: 'none', wakeAfterMs: QUIET_MS - world.quietMs, waitingFor: 'seal' };

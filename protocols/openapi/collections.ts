@@ -228,7 +228,7 @@ export const COLLECTION_SCHEMAS = {
     segments_count: COUNT,
     config: ref('CollectionConfig'),
     payload_schema: map(fields({ data_type: words(...INDEX_TYPES), points: COUNT }, { params: leaf<object>({ type: 'object' }) })),
-    update_queue: fields({ length: COUNT }),
+    update_queue: fields({ length: COUNT }, { deferred_points: COUNT }),
   }),
   CollectionConfig: fields(
     {

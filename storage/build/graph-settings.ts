@@ -1,4 +1,4 @@
-/** What the graphs of a vector are built with, as a configuration comes to it. */
+/** What the graphs of a vector are built with, as a configuration comes to it, and which segments have all of theirs. */
 
 import {
   type CollectionConfig,
@@ -79,4 +79,23 @@ function fieldText(field: string, type: FieldType, isTenant: boolean): string {
 
 function hnswOf(config: CollectionConfig, vector: string): HnswConfig {
   return { ...config.hnsw_config, ...vectorsByName(config.params.vectors).get(vector)?.hnsw_config };
+}
+
+const INDEXING_THRESHOLD_KB = 10_000;
+
+/** Bytes of vectors above which rows without a graph get one; 0: never. */
+export function indexingThresholdBytes(config: CollectionConfig): number {
+  return (config.optimizer_config.indexing_threshold ?? INDEXING_THRESHOLD_KB) * 1024;
+}
+
+/** Whether every dense vector of a segment has its graph, or is configured to have none. Other vectors have no graphs. */
+export function isIndexed(
+  segment: { readonly kind: 'appendable' | 'sealed'; readonly graphs: readonly { readonly name: string }[] },
+  config: CollectionConfig,
+  fields: ReadonlyMap<string, FieldSchema>,
+): boolean {
+  if (segment.kind === 'appendable') return false;
+  const dense = [...vectorsByName(config.params.vectors)].filter(([, { multivector_config }]) => multivector_config === undefined);
+  const hasNone = (name: string): boolean => graphSettings(config, name).m === 0 && subgraphSetting(config, name, fields) === null;
+  return dense.every(([name]) => segment.graphs.some((graph) => graph.name === name) || hasNone(name));
 }

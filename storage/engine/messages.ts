@@ -164,6 +164,8 @@ export interface SegmentStats {
   readonly vectorBytes: number;
   /** Takes no more rows: source of a build, or full. */
   readonly frozen: boolean;
+  /** Its rows are seen by no read before a build has taken them (`prevent_unoptimized`). */
+  readonly deferred: boolean;
   /** Source of a build that runs. */
   readonly building: boolean;
   /** What the graphs of each vector that has some were built with. m: 0 where it has sub-graphs only. */
@@ -180,10 +182,13 @@ export interface SegmentStats {
 
 export interface ReplicaStats {
   readonly key: ReplicaKey;
+  /** That reads see. */
   readonly points: number;
+  /** Points whose newest row reads do not see yet. */
+  readonly deferredPoints: number;
   readonly segments: readonly SegmentStats[];
   readonly fields: ReadonlyMap<string, FieldSchema>;
-  /** Points with a value in each indexed field. */
+  /** Points that reads see with a value in each indexed field. */
   readonly fieldPoints: ReadonlyMap<string, number>;
   readonly appliedOperation: number;
   /** Operations in the WAL that are not applied yet. */

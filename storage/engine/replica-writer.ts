@@ -45,6 +45,8 @@ interface PendingWrite {
 
 export class ReplicaWriter {
   private queue: ToWriter[] = [];
+  /** Answers of applied writes that wait until no point is deferred. */
+  private held: ((status: 'acknowledged' | 'completed') => void)[] = [];
   private store: ReplicaStore | null = null;
   private scheduled = false;
   /** The main thread has been told that nothing can be written any more. */
@@ -183,13 +185,23 @@ export class ReplicaWriter {
       const error = own.find((outcome) => outcome.error instanceof TroupeError)?.error ?? update.failure;
       if (error === null) {
         const numbers = own.map(({ operation }) => operation);
-        this.answer(message.id, answerBody(message.request, update, numbers, 'completed'), reported, usage);
+        const answer = (status: 'acknowledged' | 'completed', last: ReplicaStats | null): void =>
+          this.answer(message.id, answerBody(message.request, update, numbers, status), last, usage);
+        if (store.deferredPoints === 0) answer('completed', reported);
+        else this.held.push((status) => answer(status, null));
       } else {
         this.fail(message.id, error, reported);
         this.reportFatal(error);
       }
     });
-    if (requests.length === 0) this.port.post({ kind: 'stats', stats });
+    if (requests.length === 0 || this.held.length > 0) this.port.post({ kind: 'stats', stats });
+    this.releaseHeld();
+  }
+
+  /** Answers what waited for deferred points, if there are none left. */
+  private releaseHeld(): void {
+    if (this.store?.deferredPoints !== 0) return;
+    for (const answer of this.held.splice(0)) answer('completed');
   }
 
   // ---------------------------------------------------------------- everything else
@@ -205,6 +217,7 @@ export class ReplicaWriter {
     try {
       const value = await this.perform(message);
       this.port.post({ kind: 'answer', id: message.id, body: null, value, stats: this.statsOf(this.store) });
+      this.releaseHeld();
     } catch (error) {
       this.fail(message.id, error, this.statsOf(this.store));
       this.reportFatal(error);
@@ -223,6 +236,8 @@ export class ReplicaWriter {
     const { store } = this;
     if (message.kind === 'close') {
       this.store = null;
+      // What they wrote is kept; its points are shown after the next opening.
+      for (const answer of this.held.splice(0)) answer('acknowledged');
       await store?.close();
       return undefined;
     }

@@ -105,6 +105,7 @@ function loadAppendable(
 ): SegmentRows {
   const plans = described.vectors ?? vectorPlans(spec.config.params);
   const segment = appendableOf(described.id, plans, described.capacity, slotsOf(spec));
+  segment.deferred = described.deferred ?? false;
   const prefix = segmentPrefix(described.id);
   let payloads = 0;
   for (const { key, value } of environment.range('rows', prefix, afterPrefix(prefix))) {

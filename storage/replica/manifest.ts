@@ -14,6 +14,8 @@ export interface ManifestSegment {
   readonly vectors?: readonly VectorPlan[];
   /** Vectors that it was made with and that count no more: the collection has lost them, and may have others of these names. */
   readonly dropped?: readonly string[];
+  /** Appendable: no read sees its rows (`deferral.ts`). */
+  readonly deferred?: boolean;
 }
 
 export interface ManifestField {

@@ -9,7 +9,7 @@ import type { VectorColumn as VectorValues } from '../../protocols/model/update.
 import { clearBit, emptyBits, hasBit, setBit } from '../../query/filter/bits.js';
 import { spend } from '../meter.js';
 import type { SegmentHandle } from '../segment/handle.js';
-import { itemBytes, LIVE, type SegmentLayout, segmentLayout, segmentMemory, strideOf, type VectorPlan } from '../segment/layout.js';
+import { HELD, itemBytes, LIVE, type SegmentLayout, segmentLayout, segmentMemory, strideOf, type VectorPlan } from '../segment/layout.js';
 import { isCurrent, vectorPlans } from '../segment/plans.js';
 import { align8, ChunkReader, ChunkWriter } from './chunk.js';
 import { check, DELETED_BLOCK_ROWS, uncheck } from './records.js';
@@ -40,6 +40,12 @@ export class SegmentRows {
   frozen: boolean;
   /** Source of a build that runs. */
   building = false;
+  /** Readers do not get it yet (`deferral.ts`). */
+  deferred = false;
+  /** Rows that readers see though their points have newer, deferred ones, by id. */
+  readonly held = new Map<PointId, number>();
+  /** Rows of a deferred source that have been replaced by deferred ones since the build began, of points not deleted since, by id. */
+  readonly outrun = new Map<PointId, number>();
   /** Files it was loaded without. */
   damagedFiles: readonly string[] = [];
   /** By field name; fields whose index is not there yet are missing. */
@@ -99,6 +105,7 @@ export class SegmentRows {
     return this.room > 0 && this.columns.every((column) => (items.get(column.layout.name) ?? 0) <= column.room(this.rows));
   }
 
+  /** Rows that are not marked deleted, held ones included. */
   get live(): number {
     return this.rows - this.deleted;
   }
@@ -107,8 +114,14 @@ export class SegmentRows {
     return readIdWords(this.kinds[row] as number, this.words, row * 4);
   }
 
+  /** Whether the row is its point's newest. */
   isLive(row: number): boolean {
     return this.deletedAt[row] === LIVE;
+  }
+
+  /** Whether the row counts where the segment does: it is live or held. */
+  counts(row: number): boolean {
+    return (this.deletedAt[row] as number) >= HELD;
   }
 
   /** Commit sequence that deleted the row; `LIVE` for none. */
@@ -192,8 +205,21 @@ export class SegmentRows {
 
   // ---------------------------------------------------------------- deletions
 
-  /** Marks a live row deleted as of `seq`. Returns its block of deleted bits. */
+  /** Keeps a live row for readers while its point's newest row is deferred. Stored nowhere: opening finds it out again. */
+  hold(row: number): void {
+    this.deletedAt[row] = HELD;
+    this.held.set(this.idAt(row), row);
+  }
+
+  /** Takes `hold` back. */
+  unhold(row: number): void {
+    this.deletedAt[row] = LIVE;
+    this.held.delete(this.idAt(row));
+  }
+
+  /** Marks a live or held row deleted as of `seq`. Returns its block of deleted bits. */
   markDeleted(row: number, seq: number): number {
+    if (this.deletedAt[row] === HELD) this.held.delete(this.idAt(row));
     this.deletedAt[row] = seq;
     (this.deletedBits[row >>> 3] as number) |= 1 << (row & 7);
     this.deleted++;
@@ -201,7 +227,7 @@ export class SegmentRows {
     return Math.floor(row / DELETED_BLOCK_ROWS);
   }
 
-  /** Takes `markDeleted` back. */
+  /** Takes `markDeleted` of a live row back. */
   unmarkDeleted(row: number): void {
     this.deletedAt[row] = LIVE;
     (this.deletedBits[row >>> 3] as number) &= ~(1 << (row & 7));
@@ -247,7 +273,7 @@ export class SegmentRows {
     if (rows === undefined || hasBit(rows.bits, row) === indexed) return;
     if (indexed) setBit(rows.bits, row);
     else clearBit(rows.bits, row);
-    if (this.isLive(row)) rows.count += indexed ? 1 : -1;
+    if (this.counts(row)) rows.count += indexed ? 1 : -1;
   }
 
   // ---------------------------------------------------------------- names of vectors
@@ -288,6 +314,7 @@ export class SegmentRows {
   beginBuild(): void {
     this.frozen = true;
     this.building = true;
+    this.outrun.clear();
     this.droppedInBuild = new Set();
   }
 

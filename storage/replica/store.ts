@@ -25,6 +25,7 @@ import { vectorPlans } from '../segment/plans.js';
 import { cleanSegmentFolders } from '../segment/sealed.js';
 import { WriteAheadLog } from '../wal.js';
 import { applyOperation } from './apply.js';
+import { carryDeletions, defersRows, holdReplaced, settleDeferred } from './deferral.js';
 import { loadReplica, slotsOf, trackSealedFields, writeFirstRecords } from './load.js';
 import { checkFormat, isMarkedMade, markMade } from './made-file.js';
 import { encodeManifest, type Manifest, type ManifestField } from './manifest.js';
@@ -56,7 +57,6 @@ const REPLAY_BYTES_MAX = 16 * 2 ** 20;
 /** Records of a dropped segment that are removed in one transaction. */
 const PURGE_RECORDS = 4096;
 const PURGED_DATABASES = ['rows', 'ids', 'payload', 'index', 'deleted'] as const;
-const NOT_TAKEN = 0xffff_ffff;
 
 /** A segment that left the set and may go when no reader is before `generation` any more. */
 interface RetiredSegment {
@@ -133,6 +133,8 @@ export class ReplicaStore implements TransactionHost {
   private begin(repair: (transaction: Transaction) => void): void {
     this.transact((transaction) => {
       repair(transaction);
+      holdReplaced(transaction);
+      settleDeferred(transaction, this.spec.config);
       transaction.keepVectors(vectorPlans(this.spec.config.params));
       if (!transaction.segments.some((segment) => segment.room > 0)) transaction.addSegment(this.makeSegment());
     });
@@ -291,6 +293,10 @@ export class ReplicaStore implements TransactionHost {
     return makeAppendable(++this.lastSegment, this.spec.config, slotsOf(this.spec), items);
   }
 
+  defers(segments: readonly SegmentRows[], manifest: Manifest): boolean {
+    return defersRows(segments, manifest, this.spec.config);
+  }
+
   publish(set: SegmentSet, fields: ReadonlyMap<string, FieldSchema>): void {
     this.hooks.publish(this.spec, this.openCommit, fields, set);
   }
@@ -356,19 +362,23 @@ export class ReplicaStore implements TransactionHost {
   private replaceSources(sources: readonly SegmentRows[], result: BuildResult): void {
     const { fields } = this.shape.manifest;
     const built = new SegmentRows({ ...result.handle, fieldIndexes: wantedIndexes(result.handle, fields) }, result.handle.rows);
-    sources.forEach((source, at) => {
-      carryDeletions(source, new Uint32Array(result.rowMaps[at] as SharedArrayBuffer), result.seq, built);
-      built.dropVectors(source.droppedSinceBuild);
-    });
+    for (const source of sources) built.dropVectors(source.droppedSinceBuild);
     // A vector that came and went while no source had it.
     built.keepVectors(vectorPlans(this.spec.config.params));
     const ids = sources.map((source) => source.id);
+    const staying = this.shape.segments.filter((segment) => !sources.includes(segment));
     this.transact((transaction) => {
+      sources.forEach((source, at) => {
+        const rowMap = new Uint32Array(result.rowMaps[at] as SharedArrayBuffer);
+        carryDeletions(source, rowMap, result.seq, built, staying);
+      });
       transaction.removeSegments(ids);
-      if (built.rows === 0) return;
-      trackSealedFields(built, fields);
-      transaction.addSegment(built);
-      transaction.storeDeletions(built);
+      if (built.rows > 0) {
+        trackSealedFields(built, fields);
+        transaction.addSegment(built);
+        transaction.storeDeletions(built);
+      }
+      settleDeferred(transaction, this.spec.config);
     });
     const generation = this.shape.generation;
     this.retiring.push(...sources.map((source) => ({ generation, handle: source.handle })));
@@ -423,6 +433,7 @@ export class ReplicaStore implements TransactionHost {
     try {
       this.transact((transaction) => {
         transaction.keepVectors(vectorPlans(config.params));
+        settleDeferred(transaction, config);
       });
     } catch (error) {
       this.spec = spec;
@@ -437,13 +448,15 @@ export class ReplicaStore implements TransactionHost {
   stats(): ReplicaStats {
     const { segments, manifest, appliedOperation } = this.shape;
     const stats = segments.map((segment) => segmentStats(segment, manifest.fields));
+    const shown = segments.filter((segment) => !segment.deferred);
     const fieldPoints = manifest.fields.map(({ name }): [string, number] => [
       name,
-      segments.reduce((sum, segment) => sum + (segment.indexed.get(name)?.count ?? 0), 0),
+      shown.reduce((sum, segment) => sum + (segment.indexed.get(name)?.count ?? 0), 0),
     ]);
     return {
       key: this.spec.key,
-      points: segments.reduce((sum, segment) => sum + segment.live, 0),
+      points: sumLive(shown),
+      deferredPoints: this.deferredPoints,
       segments: stats,
       fields: fieldsOf(manifest),
       fieldPoints: new Map(fieldPoints),
@@ -453,6 +466,11 @@ export class ReplicaStore implements TransactionHost {
       walBytes: this.wal.bytes,
       lastWriteMs: this.lastWriteMs,
     };
+  }
+
+  /** Points whose newest row readers do not see yet. */
+  get deferredPoints(): number {
+    return sumLive(this.shape.segments.filter((segment) => segment.deferred));
   }
 
   async close(): Promise<void> {
@@ -497,14 +515,8 @@ function removeFolder(handle: SegmentHandle): void {
   if (handle.folder !== null) rmSync(handle.folder, { recursive: true, force: true });
 }
 
-/** Marks the rows of a built segment whose source row was deleted after `seq`. rowMap: new row by source row. */
-function carryDeletions(source: SegmentRows, rowMap: Uint32Array, seq: number, built: SegmentRows): void {
-  for (let row = 0; row < rowMap.length; row++) {
-    const newRow = rowMap[row] as number;
-    if (newRow === NOT_TAKEN || source.isLive(row)) continue;
-    const deletedSeq = source.deletedSeq(row);
-    if (deletedSeq > seq) built.markDeleted(newRow, deletedSeq);
-  }
+function sumLive(segments: readonly SegmentRows[]): number {
+  return segments.reduce((sum, segment) => sum + segment.live, 0);
 }
 
 function segmentStats(segment: SegmentRows, fields: readonly ManifestField[]): SegmentStats {
@@ -518,6 +530,7 @@ function segmentStats(segment: SegmentRows, fields: readonly ManifestField[]): S
     deleted: segment.deleted,
     vectorBytes: segment.vectorBytes,
     frozen: segment.room === 0,
+    deferred: segment.deferred,
     building: segment.building,
     graphs,
     quantized: vectors.flatMap(({ name, quantization }) =>

@@ -66,6 +66,8 @@ export interface TransactionHost {
   nextGeneration(): number;
   /** An empty appendable segment with an id that was never used, with room for a row with these items. */
   makeSegment(items?: RowItems): SegmentRows;
+  /** Whether rows that come to these segments now are deferred. */
+  defers(segments: readonly SegmentRows[], manifest: Manifest): boolean;
   /** Called before the commit that makes the set current. */
   publish(set: SegmentSet, fields: ReadonlyMap<string, FieldSchema>): void;
 }
@@ -87,7 +89,6 @@ export class Transaction {
   private readonly index = new IndexWriter();
   /** Rows of each segment before this transaction added to it, and payloads it added. */
   private readonly appended = new Map<SegmentRows, { from: number; payloads: number }>();
-  private readonly marked: Location[] = [];
   private readonly deletedBlocks = new Map<SegmentRows, Set<number>>();
   private readonly undos: (() => void)[] = [];
   private readonly idKey = Buffer.alloc(ID_KEY_BYTES);
@@ -115,11 +116,11 @@ export class Transaction {
 
   // ---------------------------------------------------------------- points
 
-  /** The live row of a point. */
-  find(id: PointId): Location | undefined {
+  /** The newest row of a point. */
+  find(id: PointId, among: (segment: SegmentRows) => boolean = () => true): Location | undefined {
     for (let at = this.segments.length - 1; at >= 0; at--) {
       const segment = this.segments[at] as SegmentRows;
-      if (segment.live === 0) continue;
+      if (segment.live === 0 || !among(segment)) continue;
       const row = this.rowOf(segment, id);
       if (row !== undefined && segment.isLive(row)) return { segment, row };
     }
@@ -161,10 +162,52 @@ export class Transaction {
     return { segment, row };
   }
 
-  /** Marks a row deleted. `replaced`: its point has a newer row. */
-  remove({ segment, row }: Location, replacement?: Location): void {
+  /**
+   * Removes a point's newest row. replacement: its point's new row. Where that one is deferred, readers keep what they
+   * see; where the removed row is a deferred one itself and the new one is not, what they see goes with it (D2).
+   */
+  remove(location: Location, replacement?: Location): void {
+    const { segment, row } = location;
+    const staysDeferred = replacement?.segment.deferred === true;
+    if (!segment.deferred && staysDeferred) {
+      this.hold(location);
+      return;
+    }
+    this.markDeleted(location, replacement);
+    if (!segment.deferred) return;
+    const id = segment.idAt(row);
+    if (staysDeferred) {
+      if (segment.building) this.setOutrun(segment, id, row);
+      return;
+    }
+    for (const known of this.segments) {
+      const older = known.held.get(id);
+      if (older !== undefined) this.markDeleted({ segment: known, row: older }, replacement);
+      if (known.outrun.has(id)) this.setOutrun(known, id, undefined);
+    }
+  }
+
+  private setOutrun(segment: SegmentRows, id: PointId, row: number | undefined): void {
+    const before = segment.outrun.get(id);
+    const put = (value: number | undefined): unknown => (value === undefined ? segment.outrun.delete(id) : segment.outrun.set(id, value));
+    put(row);
+    this.onUndo(() => put(before));
+  }
+
+  /** Keeps a live row for readers only. */
+  hold({ segment, row }: Location): void {
+    segment.hold(row);
+    this.onUndo(() => segment.unhold(row));
+  }
+
+  /** Marks a row deleted, whatever other rows its point has. */
+  markDeleted({ segment, row }: Location, replacement?: Location): void {
+    const wasHeld = !segment.isLive(row);
     const block = segment.markDeleted(row, this.seq);
-    this.marked.push({ segment, row });
+    this.onUndo(() => {
+      segment.unmarkDeleted(row);
+      if (wasHeld) segment.hold(row);
+    });
     const blocks = this.deletedBlocks.get(segment);
     if (blocks === undefined) this.deletedBlocks.set(segment, new Set([block]));
     else blocks.add(block);
@@ -279,7 +322,7 @@ export class Transaction {
     segment.trackField(field.name);
     this.onUndo(() => segment.indexed.delete(field.name));
     for (let row = 0; row < segment.rows; row++) {
-      if (!segment.isLive(row)) continue;
+      if (!segment.counts(row)) continue;
       if (this.index.add(segment.id, field, row, this.payload({ segment, row }))) segment.setIndexed(field.name, row, true);
       if (row % INDEX_FLUSH_ROWS === INDEX_FLUSH_ROWS - 1) this.flushIndex();
     }
@@ -331,9 +374,8 @@ export class Transaction {
   /** Takes back what was done to the memory. */
   undo(): void {
     // A row may have been added and deleted by this very transaction, so marks go first.
-    for (const { segment, row } of this.marked) segment.unmarkDeleted(row);
-    for (const [segment, { from }] of this.appended) segment.dropRows(from);
     for (const undo of this.undos.reverse()) undo();
+    for (const [segment, { from }] of this.appended) segment.dropRows(from);
   }
 
   private storeRows(segment: SegmentRows, from: number, payloads: number): void {
@@ -348,7 +390,7 @@ export class Transaction {
   }
 
   private segmentSet(): SegmentSet {
-    return { generation: this.generation, segments: this.segments.map((segment) => segment.handle) };
+    return { generation: this.generation, segments: this.segments.filter((segment) => !segment.deferred).map((segment) => segment.handle) };
   }
 
   private rowOf(segment: SegmentRows, id: PointId): number | undefined {
@@ -362,16 +404,19 @@ export class Transaction {
 
   /** A segment in which the items of a row do not fit takes no more rows at all: a smaller row would be its last but few. */
   private writableSegment(items: RowItems): SegmentRows {
+    const defers = this.host.defers(this.segments, this.manifest);
     for (let at = this.segments.length - 1; at >= 0; at--) {
       const segment = this.segments[at] as SegmentRows;
       if (segment.room === 0) continue;
-      if (segment.fits(items)) return segment;
+      // Where rows are deferred, those that readers see get no more neighbours.
+      if (segment.fits(items) && (segment.deferred || !defers)) return segment;
       segment.frozen = true;
       this.onUndo(() => {
         segment.frozen = false;
       });
     }
     const segment = this.host.makeSegment(items);
+    segment.deferred = defers;
     this.addSegment(segment);
     return segment;
   }
@@ -404,9 +449,9 @@ export class Transaction {
   }
 }
 
-function describe({ id, handle, layout, plans, isAppendable, droppedVectors }: SegmentRows): ManifestSegment {
+function describe({ id, handle, layout, plans, isAppendable, droppedVectors, deferred }: SegmentRows): ManifestSegment {
   const described = { id, kind: handle.kind, capacity: layout.capacity, dropped: droppedVectors };
-  return isAppendable ? { ...described, vectors: plans } : described;
+  return isAppendable ? { ...described, vectors: plans, ...(deferred ? { deferred } : {}) } : described;
 }
 
 /** Schemas by field name. */

@@ -145,7 +145,7 @@ export interface SegmentLayout {
   readonly ids: number;
   /** f64 [capacity]: operation number of the row's last change. */
   readonly versions: number;
-  /** u32 [capacity]: commit sequence that deleted the row (visible to a reader at `seq` while deletedAt > seq); 0xffffffff: live, 0: deleted before this process started. */
+  /** u32 [capacity]: commit sequence that deleted the row (visible to a reader at `seq` while deletedAt > seq); 0xffffffff: live, 0xfffffffe: held, 0: deleted before this process started. */
   readonly deletedAt: number;
   /** u32 [capacity]: rows in id order; 0 for an appendable segment. */
   readonly order: number;
@@ -155,6 +155,8 @@ export interface SegmentLayout {
 }
 
 export const LIVE = 0xffff_ffff;
+/** A mark of rows that readers see while a newer row of their point is still deferred. The writer's own; readers only see that no commit reaches it. */
+export const HELD = 0xffff_fffe;
 
 /** What a layout is made from. */
 export interface VectorPlan {

@@ -40,6 +40,7 @@ export function sampleSegment(segment: Partial<SegmentStats> = {}): SegmentStats
     deleted: 0,
     vectorBytes: 0,
     frozen: false,
+    deferred: false,
     building: false,
     indexedVectors: 0,
     missingFields: [],
@@ -57,6 +58,7 @@ export function indexedSegment(segment: Partial<SegmentStats> = {}): SegmentStat
     rows: 5000,
     vectorBytes: 80_000,
     frozen: true,
+    deferred: false,
     graphs: [GRAPH],
     quantized: [],
     indexedVectors: 5000,
@@ -72,6 +74,7 @@ export function dueSegment(segment: Partial<SegmentStats> = {}): SegmentStats {
 export function sampleStats(segments: readonly SegmentStats[] = [sampleSegment()], stats: Partial<ReplicaStats> = {}): ReplicaStats {
   return {
     key: 'pictures/0',
+    deferredPoints: 0,
     points: segments.reduce((total, segment) => total + segment.rows - segment.deleted, 0),
     segments,
     fields: new Map(),

@@ -44,6 +44,7 @@ function segment(id: number, rows: number, facts: Partial<SegmentStats> = {}): S
     deleted: 0,
     vectorBytes: rows * ROW_BYTES,
     frozen: true,
+    deferred: false,
     building: false,
     indexedVectors: rows,
     missingFields: [],
@@ -72,6 +73,7 @@ interface Scene {
 function plan(segments: SegmentStats[], scene: Scene = {}): string {
   const stats: ReplicaStats = {
     key: 'c/0',
+    deferredPoints: 0,
     points: segments.reduce((total, { rows, deleted }) => total + rows - deleted, 0),
     segments,
     fields: scene.fields ?? new Map(),

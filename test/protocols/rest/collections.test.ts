@@ -172,13 +172,12 @@ test('options without effect are kept and shown, and the log hears of each by na
     vectors: { a: { ...VECTORS, hnsw_config: { payload_m: 8 } } },
     shard_number: 2,
     hnsw_config: { inline_storage: true },
-    optimizers_config: { prevent_unoptimized: true },
     strict_mode_config: { enabled: true },
   });
   assert.deepEqual([config.params.shard_number, config.strict_mode_config], [2, { enabled: true }]);
   assert.deepEqual(
     optionsWithoutEffect(config).map((line) => line.slice(0, line.indexOf(':'))),
-    ['shard_number', 'hnsw_config.inline_storage', 'optimizers_config.prevent_unoptimized', 'strict_mode_config'],
+    ['shard_number', 'hnsw_config.inline_storage', 'strict_mode_config'],
   );
 });
 

@@ -11,6 +11,7 @@ let generation = 0;
 const statsOf = (key: string): ReplicaStats => ({
   key,
   points: generation,
+  deferredPoints: 0,
   segments: [],
   fields: new Map(),
   fieldPoints: new Map(),

@@ -68,6 +68,7 @@ class Home {
   }
 }
 
+const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 const point = (id: number, payload?: object) => ({ id, vector: [1, 2, 3, id], payload });
 
 test('writes are answered with their operation and whether they are applied', async (t) => {
@@ -157,4 +158,27 @@ test('cosine vectors are stored with length 1', async (t) => {
     [...stored].map((component) => Math.round(component * 1e6) / 1e6),
     [0.6, 0, 0.8, 0],
   );
+});
+
+test('writes that wait are answered when no point is deferred, those of a replica that closes as acknowledged', async (t) => {
+  const home = await Home.start(t);
+  const config = configOf();
+  const deferring = { ...config, optimizer_config: { ...config.optimizer_config, indexing_threshold: 1, prevent_unoptimized: true } };
+  await home.open(temporaryFolder(t), deferring);
+  const batch = (from: number) => ({ points: Array.from({ length: 70 }, (_, at) => ({ id: from + at, vector: [at, 0, 0, 0] })) });
+  const statusOf = (answer: unknown) => (answer as { status: string }).status;
+  const first = home.write('upsertPoints', batch(0));
+  assert.equal(statusOf(await home.write('upsertPoints', batch(70), { wait: false })), 'acknowledged');
+  // Answered after the writes before it.
+  await home.ask({ kind: 'configure', key: KEY, config: deferring });
+  assert.ok(
+    home.messages.every((message) => message.kind !== 'answer' || message.body === null || !textOf(message.body).includes('completed')),
+  );
+  const configured = await home.ask({ kind: 'configure', key: KEY, config });
+  assert.equal((configured as { stats: ReplicaStats }).stats.deferredPoints, 0);
+  assert.equal(statusOf(await first), 'completed');
+  await home.ask({ kind: 'configure', key: KEY, config: deferring });
+  const last = home.write('upsertPoints', batch(140));
+  await home.ask({ kind: 'close', key: KEY });
+  assert.equal(statusOf(await last), 'acknowledged');
 });

@@ -1,0 +1,106 @@
+/**
+ * Deferred points (`optimizers_config.prevent_unoptimized`): rows that come when the segments which reads have to scan hold
+ * `indexing_threshold` kB of vectors already go to *deferred* segments. These are kept, logged and opened as all others,
+ * but left out of the sets that readers get, so that counts, filters, scrolling and searches agree without knowing of them.
+ *
+ * D1: a point has one live row: its newest. Operations go by that, deferred or not.
+ * D2: readers see one row of a point: the live one, or, while that is deferred, the older one that they saw before. It is
+ *     *held*: not marked deleted, neither in memory nor on disk. A commit that shows the live row to readers or deletes
+ *     the point marks the held one deleted.
+ * D3: as no mark of a held row is stored, opening finds them: live on disk, with the id of a live deferred row.
+ * D4: a deferred segment is shown when a build has taken it, or when it fits beneath the threshold beside the others. So where
+ *     there is one, the rows without a graph exceed the threshold, and the optimizer has a build to make.
+ *
+ * Source: service specification, «Deferred points».
+ */
+
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import { indexingThresholdBytes, isIndexed } from '../build/graph-settings.js';
+import type { Manifest } from './manifest.js';
+import type { SegmentRows } from './segment-rows.js';
+import { fieldsOf, type Transaction } from './transaction.js';
+
+const NOT_TAKEN = 0xffff_ffff;
+
+/** Bytes of vectors without a graph that readers see before rows are deferred; infinite where none are: without the option, and where nothing would ever build. */
+export function deferralBytes(config: CollectionConfig): number {
+  const { prevent_unoptimized, max_optimization_threads } = config.optimizer_config;
+  const threshold = indexingThresholdBytes(config);
+  return prevent_unoptimized === true && threshold > 0 && max_optimization_threads !== 0 ? threshold : Number.POSITIVE_INFINITY;
+}
+
+/** Whether rows that come to these segments now are deferred. */
+export function defersRows(segments: readonly SegmentRows[], manifest: Manifest, config: CollectionConfig): boolean {
+  const limit = deferralBytes(config);
+  return limit !== Number.POSITIVE_INFINITY && scannedBytes(segments, manifest, config) >= limit;
+}
+
+/** After opening: readers keep the rows that deferred ones are to replace (D3). */
+export function holdReplaced(transaction: Transaction): void {
+  for (const segment of transaction.segments) {
+    if (!segment.deferred) continue;
+    for (let row = 0; row < segment.rows; row++) {
+      if (!segment.isLive(row)) continue;
+      const shown = transaction.find(segment.idAt(row), (other) => !other.deferred);
+      if (shown !== undefined) transaction.hold(shown);
+    }
+  }
+}
+
+/** Shows the deferred segments that are to be shown (D4), and marks the rows deleted that readers then need no more (D2). */
+export function settleDeferred(transaction: Transaction, config: CollectionConfig): void {
+  const limit = deferralBytes(config);
+  let scanned = scannedBytes(transaction.segments, transaction.manifest, config);
+  for (const segment of transaction.segments) {
+    if (!segment.deferred) continue;
+    if (scanned + segment.vectorBytes > limit) continue;
+    scanned += segment.vectorBytes;
+    segment.deferred = false;
+    transaction.onUndo(() => {
+      segment.deferred = true;
+    });
+    transaction.reshape(transaction.segments);
+  }
+  for (const segment of transaction.segments) {
+    for (const [id, row] of [...segment.held]) {
+      const newest = transaction.find(id);
+      if (newest?.segment.deferred !== true) transaction.markDeleted({ segment, row }, newest);
+    }
+  }
+}
+
+/**
+ * Takes what happened to a source's rows after `seq` over to the segment built from it. rowMap: new row by source row.
+ * staying: the segments that are no sources. A taken row whose point got a deferred row meanwhile is held, unless readers
+ * keep another one of it.
+ */
+export function carryDeletions(
+  source: SegmentRows,
+  rowMap: Uint32Array,
+  seq: number,
+  built: SegmentRows,
+  staying: readonly SegmentRows[],
+): void {
+  for (let row = 0; row < rowMap.length; row++) {
+    const newRow = rowMap[row] as number;
+    if (newRow === NOT_TAKEN || source.isLive(row)) continue;
+    const deletedSeq = source.deletedSeq(row);
+    const id = source.idAt(row);
+    const isOutrun = source.outrun.get(id) === row && !staying.some((segment) => segment.held.has(id));
+    if (source.counts(row) || isOutrun) built.hold(newRow);
+    else if (deletedSeq > seq) built.markDeleted(newRow, deletedSeq);
+  }
+}
+
+/** Bytes of the vectors that readers have to scan. */
+function scannedBytes(segments: readonly SegmentRows[], manifest: Manifest, config: CollectionConfig): number {
+  const fields = fieldsOf(manifest);
+  let bytes = 0;
+  for (const segment of segments) {
+    if (segment.deferred) continue;
+    const { handle } = segment;
+    const graphs = handle.layout.vectors.filter((vector) => vector.graph !== null);
+    if (!isIndexed({ kind: handle.kind, graphs }, config, fields)) bytes += segment.vectorBytes;
+  }
+  return bytes;
+}
