@@ -14,7 +14,7 @@ import { PointViews } from './point-view.js';
 import { retrieve } from './points.js';
 import { betterScores, hitsOf } from './query.js';
 import type { GroupView, PointView } from './result.js';
-import type { ReplicaSnapshot } from './snapshot-view.js';
+import type { ReplicaSnapshot, SegmentReader, SegmentView } from './snapshot-view.js';
 
 /** A hit and the groups that it stands in. */
 interface GroupedHit {
@@ -79,7 +79,7 @@ function grouped(hits: readonly Hit[], groupBy: string): GroupedHit[] {
   const seen = new Set<PointId>();
   return hits.map((hit, at) => {
     if (at % CHECK_HITS === 0) hit.view.reader.clock.check();
-    const values = seen.has(hit.id) ? [] : groupValues(payloadOf(hit.view, hit.row), groupBy);
+    const values = seen.has(hit.id) ? [] : valuesOfRow(hit.view, hit.row, groupBy);
     seen.add(hit.id);
     return { hit, values };
   });
@@ -87,6 +87,37 @@ function grouped(hits: readonly Hit[], groupBy: string): GroupedHit[] {
 
 /** Payloads read between two looks at the clock. */
 const CHECK_HITS = 1024;
+/** Rows of a segment whose values are kept for a key (about 100 bytes each), and keys. */
+const KEPT_ROWS_MAX = 65_536;
+const KEPT_KEYS_MAX = 4;
+
+/** Values by key and row, as long as a thread has the segment: rows never change (V2), and reading a payload takes longer than finding its row. */
+const kept = new WeakMap<SegmentReader, Map<string, Map<number, readonly GroupValue[]>>>();
+
+function valuesOfRow(view: SegmentView, row: number, groupBy: string): readonly GroupValue[] {
+  const byRow = keptValues(view.reader, groupBy);
+  const known = byRow.get(row);
+  if (known !== undefined) return known;
+  const values = groupValues(payloadOf(view, row), groupBy);
+  if (byRow.size >= KEPT_ROWS_MAX) byRow.clear();
+  byRow.set(row, values);
+  return values;
+}
+
+function keptValues(reader: SegmentReader, groupBy: string): Map<number, readonly GroupValue[]> {
+  let byKey = kept.get(reader);
+  if (byKey === undefined) {
+    byKey = new Map();
+    kept.set(reader, byKey);
+  }
+  let byRow = byKey.get(groupBy);
+  if (byRow === undefined) {
+    if (byKey.size >= KEPT_KEYS_MAX) byKey.clear();
+    byRow = new Map();
+    byKey.set(groupBy, byRow);
+  }
+  return byRow;
+}
 
 /** Whether the index of the key answers which rows have some of its values, or others, without reading payloads. */
 function canNarrow(schema: FieldSchema | undefined): boolean {

@@ -116,3 +116,22 @@ test('points of another collection come with the groups whose values are their i
   );
   assert.throws(() => groupsIn(context, { ...body, with_lookup: 'nowhere' }), { code: 'notFound' });
 });
+
+test('groups by one key after another are those of that key, also when rows were looked at before', async () => {
+  const fixture = fixtureOf();
+  const keys = ['a', 'b', 'c', 'd', 'e', 'f'];
+  const points = Array.from({ length: 30 }, (_, id) => ({
+    id,
+    vectors: { '': [30 - id, 0] },
+    payload: Object.fromEntries(keys.map((key, at) => [key, `${key}${Math.floor(id / (at + 1)) % 3}`])),
+  }));
+  await fixture.addSealed(points.slice(0, 15), false);
+  fixture.addAppendable(points.slice(15));
+  for (let round = 0; round < 3; round++) {
+    for (const key of keys) {
+      const found = groupsIn(contextOf(fixture), { query: [1, 0], group_by: key, limit: 3, group_size: 4 });
+      const renamed = points.map((point) => ({ ...point, payload: { g: point.payload[key] as string } }));
+      assert.deepEqual(found, naive(renamed, 3, 4), key);
+    }
+  }
+});
