@@ -5,7 +5,6 @@
  */
 
 import { TroupeError } from '../../protocols/errors.js';
-import type { Distance } from '../../protocols/model/collection.js';
 import type { Scoring } from '../../protocols/model/query.js';
 import type { VectorInput, VectorValue } from '../../protocols/model/vector.js';
 import { contextScores, discoverScores, feedbackScores } from '../../query/discover.js';
@@ -20,6 +19,7 @@ import { resolveInput } from './inputs.js';
 import { liveRows } from './live-rows.js';
 import type { ReadContext } from './operations.js';
 import { leavesOut, scoreRows } from './search.js';
+import { similarScores } from './shown-score.js';
 import { hasVector, type SegmentView } from './snapshot-view.js';
 import { vectorSpace } from './vector-space.js';
 
@@ -51,7 +51,7 @@ export function exampleHits(context: ReadContext, node: PagedNode, query: Exampl
       const score = (block: Uint32Array): Float32Array => {
         const similarities = values.map((value) => {
           view.reader.clock.check();
-          return similar(space.distance, scoreRows(view, space, value, block));
+          return similarScores(space.distance, scoreRows(view, space, value, block));
         });
         return scorer(similarities, block.length);
       };
@@ -114,12 +114,6 @@ function wantedRows(view: SegmentView, { using, filter }: PagedNode, candidates:
 }
 
 const NO_ROWS = new Uint32Array(0);
-
-/** Shown scores as similarities: higher is nearer, and Euclidean distances count squared. */
-function similar(distance: Distance, scores: Float32Array): Float32Array {
-  if (distance === 'Manhattan') return scores.map((score) => -score);
-  return distance === 'Euclid' ? scores.map((score) => -score * score) : scores;
-}
 
 /** The value that stands for all examples of a recommendation by their average. Errors: as `exampleHits`, `wrongInput` without positives. */
 export function averageOf(context: ReadContext, node: PagedNode, query: Extract<Scoring, { kind: 'recommend' }>): VectorValue {

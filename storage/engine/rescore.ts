@@ -7,6 +7,7 @@ import { selectDiverse } from '../../query/mmr.js';
 import type { Candidates, PagedNode } from './candidates.js';
 import { type Hit, hitOf } from './hit.js';
 import { betterOf, scoreRows } from './search.js';
+import { similarScores } from './shown-score.js';
 import type { ReplicaSnapshot, SegmentView } from './snapshot-view.js';
 import { vectorSpace } from './vector-space.js';
 
@@ -34,8 +35,10 @@ export function nearestCandidates(
 /** The page of an order in which each point adds something to those before it. nearest: the candidates, best first. */
 export function diverseHits(snapshots: readonly ReplicaSnapshot[], node: PagedNode, mmr: Mmr, nearest: readonly Hit[]): Hit[] {
   const space = vectorSpace(snapshots, node.using);
-  const sign = betterOf(space.distance) === 'larger' ? 1 : -1;
-  const relevance = Float32Array.from(nearest, ({ score }) => sign * score);
+  const relevance = similarScores(
+    space.distance,
+    Float32Array.from(nearest, ({ score }) => score),
+  );
   const parts = partsOf(nearest);
   const similarTo = (position: number): Float32Array => {
     const { view, row } = nearest[position] as Hit;
@@ -43,9 +46,9 @@ export function diverseHits(snapshots: readonly ReplicaSnapshot[], node: PagedNo
     const value = view.vectorOf(node.using, row) as VectorValue;
     const similar = new Float32Array(nearest.length);
     for (const part of parts) {
-      const scores = scoreRows(part.view, space, value, part.rows);
+      const scores = similarScores(space.distance, scoreRows(part.view, space, value, part.rows));
       part.positions.forEach((at, i) => {
-        similar[at] = sign * (scores[i] as number);
+        similar[at] = scores[i] as number;
       });
     }
     return similar;

@@ -16,6 +16,12 @@ export function shownScore(distance: Distance, raw: number): number {
   }
 }
 
+/** Shown scores as similarities: higher is nearer, and Euclidean distances count squared. */
+export function similarScores(distance: Distance, scores: Float32Array): Float32Array {
+  if (distance === 'Manhattan') return scores.map((score) => -score);
+  return distance === 'Euclid' ? scores.map((score) => Math.max(-score * score, -FLOAT32_MAX)) : scores;
+}
+
 /**
  * A score that JSON has a number for: beyond a float32 it is the largest one. NaN, which infinite terms leave that cancel
  * each other, is the worst: the lowest, if nothing else is given.

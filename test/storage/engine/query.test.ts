@@ -227,6 +227,18 @@ test('MMR chooses among as many candidates as the limit unless told otherwise', 
   assert.deepEqual(diverse({ diversity: 0.5, candidates_limit: 3 }, { prefetch }), [1, 3]);
 });
 
+test('MMR weighs Euclidean distances by their squares, as recommendations do', async () => {
+  const fixture = fixtureOf();
+  fixture.addAppendable([
+    { id: 1, vectors: { e: [1, 0] } },
+    // With plain distances this one would be next: 1.72 from the first and 1.08 from the query, instead of 10.11 and 10.01.
+    { id: 2, vectors: { e: [-0.4, 1] } },
+    { id: 3, vectors: { e: [-0.5, 10] } },
+  ]);
+  const query = { nearest: [0, 0], mmr: { diversity: 0.5, candidates_limit: 3 } };
+  assert.deepEqual(ids(contextOf(fixture), { query, using: 'e', limit: 2 }), [1, 3]);
+});
+
 test('orders of sealed and appendable segments, with an index and without, agree with a plain sort', async () => {
   const random = randomOf(5);
   const value = (): unknown => {
