@@ -43,7 +43,8 @@ def difference(left, right, path="answer"):
 
 def loose_difference(left, right, path="answer"):
     """As `difference`, with another implementation: numbers may differ as those of 32 bits do after some arithmetic,
-    points of one score may come in any order, and which of them are the last ones is open. Versions don't count.
+    points of one score and groups may come in any order, and which points of the last score are there is open. Versions
+    don't count.
     """
     if isinstance(left, dict) and isinstance(right, dict):
         for key in [*left, *(key for key in right if key not in left)]:
@@ -56,6 +57,9 @@ def loose_difference(left, right, path="answer"):
     if isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
         if _is_scored(left) and _is_scored(right):
             return _scored_difference(left, right, path)
+        if _is_grouped(left) and _is_grouped(right):
+            # Groups with the same best point may come in any order.
+            return loose_difference({group["id"]: group for group in left}, {group["id"]: group for group in right}, path)
         items = (loose_difference(one, other, f"{path}[{at}]") for at, (one, other) in enumerate(zip(left, right)))
         return next((found for found in items if found is not None), None)
     if _is_number(left) and _is_number(right):
@@ -81,6 +85,10 @@ def _scored_difference(left, right, path):
 
 def _is_scored(items):
     return len(items) > 0 and all(isinstance(item, dict) and "id" in item and "score" in item for item in items)
+
+
+def _is_grouped(items):
+    return len(items) > 0 and all(isinstance(item, dict) and "id" in item and "hits" in item for item in items)
 
 
 def _is_number(value):

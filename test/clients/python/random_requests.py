@@ -66,7 +66,7 @@ def random_vector(rng, name):
 
 
 def random_query(rng):
-    kind = rng.randrange(7)
+    kind = rng.randrange(10)
     name = rng.choice(list(DENSE))
     if kind == 0:
         name = rng.choice(["words", "rare"])
@@ -92,4 +92,14 @@ def random_query(rng):
         using = rng.choice([*DENSE, "words"])
         prefetch = m.Prefetch(query=random_vector(rng, using), using=using, limit=rng.randint(1, 60), filter=random_filter(rng, 1))
         return dict(prefetch=prefetch, query=numbers(rng, DENSE[name]), using=name)
+    if kind == 6:
+        mmr = m.Mmr(diversity=rng.random(), candidates_limit=rng.randint(1, 60))
+        return dict(query=m.NearestQuery(nearest=numbers(rng, DENSE[name]), mmr=mmr), using=name)
+    if kind == 7:
+        start = rng.choice([None, rng.randint(1960, 1980)])
+        order = m.OrderBy(key="year", direction=rng.choice(list(m.Direction)), start_from=start)
+        return dict(query=m.OrderByQuery(order_by=order))
+    if kind == 8:
+        pairs = [m.ContextPair(positive=numbers(rng, DENSE[name]), negative=numbers(rng, DENSE[name])) for _ in range(3)]
+        return dict(query=m.ContextQuery(context=pairs), using=name)
     return dict(query=numbers(rng, DENSE[name]), using=name)
