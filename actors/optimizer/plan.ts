@@ -31,7 +31,14 @@
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { vectorsByName } from '../../protocols/model/collection.js';
-import { graphSettings, indexingThresholdBytes, isIndexed, isMadeFor, subgraphSetting } from '../../storage/build/graph-settings.js';
+import {
+  graphSettings,
+  indexingThresholdBytes,
+  isIndexed,
+  isMadeFor,
+  LAYERS_MAX,
+  subgraphSetting,
+} from '../../storage/build/graph-settings.js';
 import { quantizationSetting } from '../../storage/build/quantization-settings.js';
 import type { ReplicaStats, SegmentStats } from '../../storage/engine/messages.js';
 
@@ -272,7 +279,7 @@ function rowOverheadBytes(world: World): number {
   for (const name of vectorsByName(params.vectors).keys()) {
     const values = subgraphSetting(world.config, name, world.fields);
     // Fields whose rows have one value each need one layer each.
-    if (values !== null) adjacency += values.fields.length * (4 * (2 + 2 * values.m) + 8);
+    if (values !== null) adjacency += Math.min(values.fields.length, LAYERS_MAX) * (4 * (2 + 2 * values.m) + 8);
   }
   return 40 + 22 * scratchSlots + adjacency;
 }

@@ -25,7 +25,7 @@ import { buildSparseIndexes } from './build-sparse.js';
 import { copyVector, type Draft, encodeVector, type GraphReport, linkVector, upperWordsMax } from './build-vectors.js';
 import type { BuildControl } from './control.js';
 import { copyRagged, countItems } from './copy-ragged.js';
-import { graphSettings } from './graph-settings.js';
+import { graphSettings, LAYERS_MAX } from './graph-settings.js';
 import { type Grouping, groupRows, isWalked, withSubgraphs } from './group-rows.js';
 import { linkSubgraphs } from './link-subgraphs.js';
 import { presentRows } from './matrix.js';
@@ -39,8 +39,6 @@ import type { PlacedValue } from './value-rows.js';
 /** Addresses in a memory are 32 bits wide. */
 const MEMORY_BYTES_MAX = 2 ** 32;
 const NO_ROWS = new Uint32Array(0);
-/** Graphs of values that share rows lie in different layers. More than these would be much memory for values that are asked for least. */
-const LAYERS_MAX = 8;
 
 interface PlannedDraft extends Draft {
   /** Values that get graphs, by vector. */

@@ -25,6 +25,9 @@ const VALUE_ROWS_MIN = 1000;
 /** Types whose values are compared as wholes. */
 const VALUE_TYPES: ReadonlySet<FieldType> = new Set(['keyword', 'uuid', 'integer', 'bool']);
 
+/** Graphs of values that share rows lie in different layers. More than these would be much memory for the values that matter least. */
+export const LAYERS_MAX = 8;
+
 /** Links per row of the upper levels that a graph is really built with. */
 export function connectivity(m: number): number {
   return Math.min(M_MAX, Math.max(M_MIN, m));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { neighbourOrder, reorderRows } from '../../../storage/build/reorder.js';
+import { groupedOrder, neighbourOrder, reorderRows } from '../../../storage/build/reorder.js';
 import { selectRows } from '../../../storage/build/select-rows.js';
 import { idColumns, sortOrder } from '../../../storage/segment/ids.js';
 import { type GraphLayout, LIVE, residentOffset, segmentLayout, segmentMemory } from '../../../storage/segment/layout.js';
@@ -58,6 +58,11 @@ function draftOf(links: readonly (readonly number[])[], upper: ReadonlyMap<numbe
 test('rows come depth first from the entry, nearest neighbours first, and rows without links at the end', () => {
   const { memory, vector, rows } = draftOf([[], [4], [3, 1], [2, 5], [1], [3]]);
   assert.deepEqual([...neighbourOrder(memory, vector.graph as never, rows)], [2, 3, 5, 1, 4, 0]);
+});
+
+test('rows of a group come together, in the order they had among themselves', () => {
+  assert.deepEqual(groupedOrder(Uint32Array.of(4, 0, 3, 1, 2), Uint32Array.of(2, 0, 0, 2, 0)), Uint32Array.of(4, 1, 2, 0, 3));
+  assert.deepEqual(groupedOrder(new Uint32Array(0), new Uint32Array(0)), new Uint32Array(0));
 });
 
 test('a graph of no rows keeps the order', () => {

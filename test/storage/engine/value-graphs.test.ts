@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { CollectionConfig, FieldSchema, HnswConfig, VectorParams } from '../../../protocols/model/collection.js';
 import type { Condition, Filter } from '../../../protocols/model/filter.js';
+import { EnginePool } from '../../../storage/engine/pool.js';
 import { nearestHits } from '../../../storage/engine/search.js';
 import { idAt } from '../../../storage/segment/ids.js';
 import { loadSealed } from '../../../storage/segment/sealed.js';
@@ -233,4 +235,46 @@ test('graphs are in the file, load again, and are left out where it is damaged',
     assert.deepEqual([graph, subgraphs], [null, null]);
     fs.writeFileSync(file, whole);
   }
+});
+
+test('writes, a build and a restart leave the same answers, with originals in memory and on disk', async (t) => {
+  const base = fs.mkdtempSync(path.join(os.tmpdir(), 'troupe-values-'));
+  t.after(() => fs.rmSync(base, { recursive: true, force: true }));
+  const pool = await EnginePool.start({ readers: 1, writers: 1 });
+  t.after(() => pool.close());
+  const body = (value: unknown) => ({ path: {}, query: {}, body: Buffer.from(JSON.stringify(value)), deadlineMs: Date.now() + 60_000 });
+  const search = { filter: { must: [{ key: 'tenant', match: { value: 'ann' } }] }, limit: 20, params: { hnsw_ef: 64 } };
+  const seen: unknown[] = [];
+  for (const onDisk of [false, true]) {
+    const key = `c${onDisk}/0`;
+    const plain = configOf({ size: DIM, distance: 'Cosine', on_disk: onDisk });
+    const config = { ...plain, hnsw_config: { ...plain.hnsw_config, m: 0, payload_m: 16 } };
+    const open = () => pool.openReplica({ key, folder: path.join(base, key), config }, null);
+    const answers = async () => {
+      for (const query of QUERIES.slice(0, 5))
+        seen.push(JSON.parse(Buffer.from(await pool.read('query', [key], body({ ...search, query }))).toString()));
+    };
+    await open();
+    await pool.write('createFieldIndex', key, true, body({ field_name: 'tenant', field_schema: 'keyword' }));
+    const rows = points.filter(({ payload }) => payload?.tenant === 'ann');
+    await pool.write(
+      'upsertPoints',
+      key,
+      true,
+      body({ points: rows.map(({ id, vectors, payload }) => ({ id, vector: vectors[''], payload })) }),
+    );
+    const segments = (pool.stats(key)?.segments ?? []).filter((segment) => segment.rows > 0).map(({ id }) => id);
+    const plan = { plan: 'segment' as const, segments, missingFields: [], withGraph: true, threads: 1, niceness: 0 };
+    await pool.build(key, plan, () => {}, new AbortController().signal);
+    await pool.write('deletePoints', key, true, body({ points: [0, 3] }));
+    const graphs = () => pool.stats(key)?.segments.flatMap((segment) => segment.graphs);
+    const setting = { m: 16, efConstruct: 100, rowsMin: 1000, fields: ['keyword tenant'] };
+    assert.deepEqual(graphs(), [{ name: '', m: 0, efConstruct: 100, subgraphs: setting }]);
+    await answers();
+    await pool.closeReplica(key);
+    await open();
+    assert.deepEqual(graphs(), [{ name: '', m: 0, efConstruct: 100, subgraphs: setting }]);
+    await answers();
+  }
+  for (let i = 5; i < seen.length; i++) assert.deepEqual(seen[i], seen[i % 5]);
 });
