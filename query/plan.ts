@@ -94,8 +94,6 @@ const ELEMENT_BYTES: Record<PlanElement, number> = { f32: 4, f16: 2, u8: 1 };
 const FRESH_NEIGHBOURS = 0.7;
 /** Share of admitted rows below which a walk over all rows wastes too many scorings. */
 const NARROW_BELOW = 0.25;
-/** The same for the graph of a value, which otherwise would lose to two hops through the whole graph. */
-const NARROW_VALUE_BELOW = 0.5;
 /** A gather is exact; a walk has to be this much cheaper to be chosen. */
 const WALK_ADVANTAGE = 0.85;
 /** Share of admitted rows above which reading all rows in order beats listing them. */
@@ -176,20 +174,20 @@ function cheapestWalk(facts: SegmentFacts, ef: number, wanted: number): Walk {
   if (facts.hasGraph) {
     const selectivity = facts.admitted === null ? 1 : wanted / facts.live;
     const what = `${percent(selectivity)} of ${facts.live} rows admitted`;
-    walks.push(walkOf('whole', facts, ef, selectivity, selectivity < NARROW_BELOW, what));
+    walks.push(walkOf('whole', facts, ef, selectivity, what));
   }
   if (facts.valueGraph !== null) {
     const { rows, m0, of } = facts.valueGraph;
     const among = { ...facts, live: rows, m0 };
     const selectivity = Math.min(1, wanted / rows);
     const what = `${percent(selectivity)} of ${rows} rows of ${of} admitted`;
-    if (selectivity >= NARROW_BELOW) walks.push(walkOf('value', among, ef, selectivity, false, what));
-    if (selectivity < NARROW_VALUE_BELOW) walks.push(walkOf('value', among, ef, selectivity, true, what));
+    walks.push(walkOf('value', among, ef, selectivity, what));
   }
   return walks.reduce((best, walk) => (walk.ns <= best.ns ? walk : best));
 }
 
-function walkOf(graph: Walk['graph'], facts: SegmentFacts, ef: number, selectivity: number, narrow: boolean, what: string): Walk {
+function walkOf(graph: Walk['graph'], facts: SegmentFacts, ef: number, selectivity: number, what: string): Walk {
+  const narrow = selectivity < NARROW_BELOW;
   return { graph, narrow, ns: walkCost(facts, ef, selectivity, narrow), what };
 }
 
