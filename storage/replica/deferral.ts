@@ -99,7 +99,7 @@ function scannedBytes(segments: readonly SegmentRows[], manifest: Manifest, conf
   for (const segment of segments) {
     if (segment.deferred) continue;
     const { handle } = segment;
-    const graphs = handle.layout.vectors.filter((vector) => vector.graph !== null);
+    const graphs = handle.layout.vectors.filter(({ graph, subgraphs }) => graph !== null || subgraphs !== null);
     if (!isIndexed({ kind: handle.kind, graphs }, config, fields)) bytes += segment.vectorBytes;
   }
   return bytes;
