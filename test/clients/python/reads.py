@@ -207,9 +207,10 @@ def reads():
         yield "retrieve, selected", lambda c, s=only: c.retrieve(FILMS, ids=[1, 999, UUID, 2], **s), True
         yield "scroll, selected", lambda c, s=only: c.scroll(FILMS, limit=6, **s), True
 
+    # As many groups as there are: which ones with the same best point are left out is open.
     for group_by in ("studio", "year", "genres"):
         yield f"groups: {group_by}", lambda c, g=group_by: c.query_points_groups(
-            FILMS, group_by=g, query=PLOT, using="plot", limit=3, group_size=2, query_filter=FILTER
+            FILMS, group_by=g, query=PLOT, using="plot", limit=25, group_size=2, query_filter=FILTER
         ), True
     yield "groups of a fusion", lambda c: c.query_points_groups(
         FILMS, group_by="studio", prefetch=PREFETCHES, query=m.FusionQuery(fusion=m.Fusion.RRF), limit=4, group_size=2
