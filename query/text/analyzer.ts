@@ -14,6 +14,8 @@ import { wordsOf } from './tokenize.js';
 
 /** Longest beginning of a word that is a token, in characters. Longer words begin alike. */
 const PREFIX_LENGTH_MAX = 255;
+/** Longer ones are no words of a language: stemmers take seconds for a megabyte without a space. */
+const STEMMED_LENGTH_MAX = 255;
 const LONE_SURROGATE = /\p{Surrogate}/gu;
 
 export interface Analyzer {
@@ -77,7 +79,7 @@ function wordStep(options: TextOptions): (word: string) => string | undefined {
   return (word) => {
     const token = normal(word);
     if (stops?.has(token)) return undefined;
-    return stem === null ? token : stem(token);
+    return stem === null || token.length > STEMMED_LENGTH_MAX ? token : stem(token);
   };
 }
 

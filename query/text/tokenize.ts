@@ -25,7 +25,23 @@ function multilingualWords(text: string): string[] {
   const words: string[] = [];
   for (const [run, unspaced] of text.matchAll(RUNS)) {
     if (unspaced === undefined) words.push(run);
-    else for (const { segment, isWordLike } of segmenter.segment(run)) if (isWordLike) words.push(segment);
+    else addSegments(run, words);
   }
   return words;
+}
+
+/** Segmenting takes time with the square of the length: a run of 150,000 letters half a minute. */
+const PIECE_LENGTH = 256;
+
+/** Adds the words of a run, piece by piece; the last word of a piece may go on, so the next piece begins with it. */
+function addSegments(run: string, words: string[]): void {
+  for (let from = 0; from < run.length; ) {
+    const isLast = from + PIECE_LENGTH >= run.length;
+    const segments = [...segmenter.segment(run.slice(from, from + PIECE_LENGTH))];
+    if (!isLast && segments.length > 1) segments.pop();
+    for (const { segment, isWordLike } of segments) {
+      if (isWordLike) words.push(segment);
+      from += segment.length;
+    }
+  }
 }

@@ -104,3 +104,23 @@ test('every language has stop words and a stemmer', () => {
   } as const;
   for (const [language, [word, stem]] of Object.entries(stems)) assert.equal(stemmerOf(language as 'english')(word), stem, language);
 });
+
+test('a text without spaces is no word to stem', () => {
+  for (const language of ['english', 'turkish', 'finnish'] as const) {
+    const { document } = analyzerFor({ tokenizer: 'whitespace', stemmer: { type: 'snowball', language } });
+    const word = 'ingational'.repeat(100_000);
+    assert.deepEqual(document(`${word}ings`), [`${word}ings`]);
+  }
+  const { document } = analyzerFor({ tokenizer: 'word', stemmer: { type: 'snowball', language: 'english' } });
+  assert.deepEqual(document('swimming'), ['swim']);
+});
+
+test('a long text without spaces is cut into words as a short one is, and as fast', () => {
+  const { document } = analyzerFor({ tokenizer: 'multilingual' });
+  const started = performance.now();
+  const words = document('日本語'.repeat(50_000));
+  assert.deepEqual([...new Set(words)], document('日本語'));
+  assert.equal(words.length, 50_000);
+  // Half a minute where each word took longer than the one before it.
+  assert.ok(performance.now() - started < 10_000);
+});
