@@ -1,5 +1,6 @@
 /** Schemas of collections, their settings, aliases and payload indexes. */
 
+import { STEMMER_LANGUAGES, STOPWORD_LANGUAGES } from '../model/text.js';
 import {
   ANYTHING,
   any,
@@ -27,7 +28,7 @@ const QUANTIZATION_CHANGE = any(ref('Quantization'), words('Disabled'));
 const SPARSE_VECTORS = map(ref('SparseVectorParams'));
 
 const INDEX_TYPES = ['keyword', 'integer', 'float', 'bool', 'geo', 'datetime', 'uuid', 'text'] as const;
-const LANGUAGE = TEXT;
+const STOPWORDS = words(...STOPWORD_LANGUAGES);
 
 export const COLLECTION_SCHEMAS = {
   HnswChange: described(
@@ -208,8 +209,8 @@ export const COLLECTION_SCHEMAS = {
           lowercase: FLAG,
           ascii_folding: FLAG,
           phrase_matching: FLAG,
-          stopwords: any(words('english', 'german'), fields({}, { languages: list(words('english', 'german')), custom: list(LANGUAGE) })),
-          stemmer: fields({ type: words('snowball'), language: words('english', 'german') }),
+          stopwords: any(STOPWORDS, fields({}, { languages: list(STOPWORDS), custom: list(TEXT) })),
+          stemmer: fields({ type: words('snowball'), language: words(...STEMMER_LANGUAGES) }),
           on_disk: FLAG,
           enable_hnsw: FLAG,
         },

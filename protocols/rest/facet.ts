@@ -9,7 +9,7 @@ import type { RequestValue } from './request-value.js';
 
 const LIMIT_DEFAULT = 10;
 
-/** Errors: `malformedBody`, `invalidValue` for a limit of 0, `unsupported` for `shard_key`. */
+/** Errors: `malformedBody`, `invalidValue` for a limit of 0, `wrongInput` for `shard_key`. */
 export function decodeFacet({ value }: RequestValue): FacetQuery {
   const fields = Fields.of(value, '');
   refuseShardKey(value as JsonObject);

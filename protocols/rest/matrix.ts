@@ -10,7 +10,7 @@ import type { RequestValue } from './request-value.js';
 const SAMPLE_DEFAULT = 10;
 const LIMIT_DEFAULT = 3;
 
-/** Errors: `malformedBody`, `invalidValue` for a sample below 2 or a limit of 0, `unsupported` for `shard_key`. */
+/** Errors: `malformedBody`, `invalidValue` for a sample below 2 or a limit of 0, `wrongInput` for `shard_key`. */
 export function decodeMatrix({ value }: RequestValue): MatrixQuery {
   const fields = Fields.of(value, '');
   refuseShardKey(value as JsonObject);

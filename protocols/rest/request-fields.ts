@@ -84,9 +84,20 @@ export function pointIdOf(value: JsonValue): PointId {
   throw new TroupeError('malformedBody', `value ${shown} is not a valid point ID, valid values are either an unsigned integer or a UUID`);
 }
 
-/** Custom sharding is no part of this release: a request that names shards must not get an answer from all of them. */
+/**
+ * No collection of this release has shards of its own keys: a request that names some must not get an answer from all of
+ * them, nor write to them. Errors: `wrongInput`; `malformedBody` for what is no selector of shards.
+ */
 export function refuseShardKey(object: JsonObject): void {
-  if (isGiven(object.shard_key)) throw new TroupeError('unsupported', '`shard_key` is not part of this release');
+  const { shard_key: value } = object;
+  if (!isGiven(value)) return;
+  const isKey = (key: JsonValue | undefined): boolean =>
+    typeof key === 'string' || (typeof key === 'number' && Number.isInteger(key) && key >= 0) || (typeof key === 'bigint' && key >= 0n);
+  const keys = Array.isArray(value) ? value : isObject(value) ? [value.target, value.fallback] : [value];
+  if (!keys.every(isKey))
+    throw wrongType('shard_key', value, 'a shard key (a string or a whole number), a list of them, or a target with a fallback');
+  const shown = typeof keys[0] === 'string' ? JSON.stringify(keys[0]) : String(keys[0]);
+  if (keys.length > 0) throw new TroupeError('wrongInput', `Shard key ${shown} not found`);
 }
 
 export function missingField(name: string): TroupeError {

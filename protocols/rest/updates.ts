@@ -29,6 +29,7 @@ import {
   vectorTarget,
 } from './point-vectors.js';
 import type { TakenVectors } from './query-input.js';
+import { refuseShardKey } from './request-fields.js';
 
 /** What a request comes to. */
 export interface DecodedUpdate {
@@ -301,10 +302,6 @@ function payloadOf(value: JsonValue | undefined, path: string): Payload | undefi
   if (!isGiven(value)) return undefined;
   if (!isObject(value)) throw wrongType(path, value, 'a map');
   return value;
-}
-
-function refuseShardKey(fields: JsonObject): void {
-  if (isGiven(fields.shard_key)) throw new TroupeError('unsupported', '`shard_key`: custom sharding is not part of this release');
 }
 
 function malformed(detail: string): TroupeError {

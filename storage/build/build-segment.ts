@@ -5,7 +5,6 @@ import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { type CollectionConfig, type VectorParams, vectorsByName } from '../../protocols/model/collection.js';
 import type { BuildJob, BuildReport, BuildResult } from '../engine/messages.js';
-import { readSegmentFile } from '../segment/file.js';
 import type { SegmentHandle } from '../segment/handle.js';
 import {
   type ElementType,
@@ -16,7 +15,7 @@ import {
   type VectorLayout,
   type VectorPlan,
 } from '../segment/layout.js';
-import { closeSegmentFiles, payloadFile, writePayloadFile } from '../segment/payload-file.js';
+import { closeSegmentFiles, readPayloadBytes, writePayloadFile } from '../segment/payload-file.js';
 import { vectorPlans } from '../segment/plans.js';
 import { staysOnDisk } from '../segment/residence.js';
 import { beginSegmentFolder, loadSealed, publishSegmentFolder, segmentFolder, unfinishedFolder, writeSealed } from '../segment/sealed.js';
@@ -291,10 +290,6 @@ async function finishedHandle(job: BuildJob, plans: readonly VectorPlan[], built
   const { handle, damages } = await loadSealed(folder, { slots: readers + 2, onDiskPayload, onDisk, fields: job.fields });
   if (damages.length > 0) throw new TroupeError('storage', damages.join('; '));
   return handle;
-}
-
-function readPayloadBytes(folder: string): SharedArrayBuffer {
-  return readSegmentFile(payloadFile(folder), 'payload', (reader) => reader.readShared('data'));
 }
 
 /** A finished layout as the segment's description keeps it. */

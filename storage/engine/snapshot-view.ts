@@ -269,7 +269,8 @@ export class SegmentReader {
     const fields = (of: SegmentHandle): string =>
       of.fieldIndexes.map((index) => `${index.field} ${index.type} ${JSON.stringify(index.params)} ${index.file?.inode}`).join('\n');
     const sameFields = fields(handle) === fields(this.current);
-    if (sameFields && lost.length === 0) return false;
+    const samePayloads = (handle.payloadBytes === null) === (this.current.payloadBytes === null);
+    if (sameFields && samePayloads && lost.length === 0) return false;
     if (!sameFields) this.indexes.clear();
     // The old memory object is kept: the kernels stand on it, and both are one memory.
     this.current = { ...handle, memory: this.current.memory };

@@ -20,7 +20,7 @@ import { afterPrefix, Environment, LmdbError } from '../lmdb.js';
 import { measured } from '../meter.js';
 import type { FieldIndexHandle, SegmentHandle, SegmentSet } from '../segment/handle.js';
 import type { VectorLayout } from '../segment/layout.js';
-import { closeSegmentFiles } from '../segment/payload-file.js';
+import { closeSegmentFiles, readPayloadBytes } from '../segment/payload-file.js';
 import { vectorPlans } from '../segment/plans.js';
 import { cleanSegmentFolders } from '../segment/sealed.js';
 import { WriteAheadLog } from '../wal.js';
@@ -363,6 +363,8 @@ export class ReplicaStore implements TransactionHost {
     const { fields } = this.shape.manifest;
     const built = new SegmentRows({ ...result.handle, fieldIndexes: wantedIndexes(result.handle, fields) }, result.handle.rows);
     for (const source of sources) built.dropVectors(source.droppedSinceBuild);
+    // What the configuration says may have changed during the build.
+    this.placePayloads(built);
     // A vector that came and went while no source had it.
     built.keepVectors(vectorPlans(this.spec.config.params));
     const ids = sources.map((source) => source.id);
@@ -432,6 +434,7 @@ export class ReplicaStore implements TransactionHost {
     this.spec = { ...spec, config };
     try {
       this.transact((transaction) => {
+        for (const segment of transaction.segments) this.placePayloads(segment, transaction);
         transaction.keepVectors(vectorPlans(config.params));
         settleDeferred(transaction, config);
       });
@@ -439,6 +442,17 @@ export class ReplicaStore implements TransactionHost {
       this.spec = spec;
       throw error;
     }
+  }
+
+  /** Takes the payloads of a sealed segment into memory or leaves them on disk, as `on_disk_payload` says now. */
+  private placePayloads(segment: SegmentRows, transaction?: Transaction): void {
+    const { handle } = segment;
+    const onDisk = this.spec.config.params.on_disk_payload;
+    if (segment.isAppendable || handle.folder === null || (handle.payloadBytes === null) === onDisk) return;
+    segment.handle = { ...handle, payloadBytes: onDisk ? null : readPayloadBytes(handle.folder) };
+    transaction?.onUndo(() => {
+      segment.handle = handle;
+    });
   }
 
   get config(): CollectionConfig {

@@ -7,7 +7,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { checksum32 } from '../checksum.js';
-import { DamagedFile, openPlainFile, readFully, SegmentFileWriter } from './file.js';
+import { DamagedFile, openPlainFile, readFully, readSegmentFile, SegmentFileWriter } from './file.js';
 import type { SegmentHandle } from './handle.js';
 import { closeVectorFiles } from './vector-file.js';
 
@@ -62,6 +62,11 @@ export function readPayloadText(handle: SegmentHandle, row: number): Uint8Array 
   if (checksum32(text) !== stored)
     throw new DamagedFile(payloadFile(handle.folder as string), `checksum of the payload of row ${row} does not match`);
   return text;
+}
+
+/** The payloads of a sealed segment, for `SegmentHandle.payloadBytes`. folder: the segment's. Errors: `storage`. */
+export function readPayloadBytes(folder: string): SharedArrayBuffer {
+  return readSegmentFile(payloadFile(folder), 'payload', (reader) => reader.readShared('data'));
 }
 
 /** Closes what this thread has open of the segment; its files can go afterwards. */

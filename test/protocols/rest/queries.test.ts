@@ -142,8 +142,8 @@ test('values beyond a float32 are refused', () => {
 });
 
 test('shards cannot be named', () => {
-  refuses(() => decodeQuery(body({ query: [1], shard_key: 'x' })), 'unsupported');
-  refuses(() => decodeQuery(body({ query: 1, lookup_from: { collection: 'x', shard_key: 'x' } })), 'unsupported');
+  refuses(() => decodeQuery(body({ query: [1], shard_key: 'x' })), 'wrongInput');
+  refuses(() => decodeQuery(body({ query: 1, lookup_from: { collection: 'x', shard_key: 'x' } })), 'wrongInput');
 });
 
 test('limits are unsigned integers of 64 bits, and not 0', () => {

@@ -137,3 +137,21 @@ test('a field index made after sealing is missing until its build is published',
   assert.deepEqual([replica.store.stats().segments[0]?.missingFields, replica.fields.size], [[], 0]);
   assert.equal(replica.sets.get(replica.published.at(-1) as number)?.segments[0]?.fieldIndexes.length, 0);
 });
+
+test('payloads of sealed segments follow on_disk_payload at once, also those of a build that runs meanwhile', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await filled(folder);
+  t.after(() => replica.close());
+  const running = await build(replica, [1]);
+  const before = replica.points();
+  const { config } = replica.spec;
+  const inMemory = (): boolean[] =>
+    [...(replica.sets.get(Math.max(...replica.published))?.segments ?? [])].flatMap(({ kind, payloadBytes }) =>
+      kind === 'sealed' ? [payloadBytes !== null] : [],
+    );
+  replica.store.configure({ ...config, params: { ...config.params, on_disk_payload: false } });
+  replica.store.publishBuild(running);
+  assert.deepEqual([inMemory(), replica.points()], [[true], before]);
+  replica.store.configure(config);
+  assert.deepEqual([inMemory(), replica.points()], [[false], before]);
+});
