@@ -49,14 +49,21 @@ interface BatchHeader {
   readonly payloads: boolean;
 }
 
-/** The bytes of an operation, in a buffer of their own with `reserve` bytes free in front (a multiple of 8). */
-export function encodeOperation({ operation, chained }: LoggedOperation, reserve = 0): Uint8Array {
+/**
+ * The bytes of an operation, with `reserve` bytes free in front (a multiple of 8).
+ * room: gives the buffer they go to, which starts at offset 0 of its memory and may hold anything; by default one of their own.
+ */
+export function encodeOperation(
+  { operation, chained }: LoggedOperation,
+  reserve = 0,
+  room: (bytes: number) => Uint8Array = (bytes) => new Uint8Array(bytes),
+): Uint8Array {
   const columns: Uint8Array[] = [];
   const body = 'batch' in operation ? { ...operation, batch: encodeBatch(operation.batch, columns) } : operation;
   const header = Buffer.from(stringifyJson({ chained, operation: body }), 'utf8');
   const headerBytes = align8(header.length);
   const total = columns.reduce((sum, column) => sum + align8(column.byteLength), 8 + headerBytes);
-  const bytes = new Uint8Array(reserve + total);
+  const bytes = room(reserve + total);
   const view = new DataView(bytes.buffer);
   view.setUint32(reserve, MAGIC, true);
   view.setUint32(reserve + 4, headerBytes, true);
@@ -65,6 +72,7 @@ export function encodeOperation({ operation, chained }: LoggedOperation, reserve
   let at = reserve + 8 + headerBytes;
   for (const column of columns) {
     bytes.set(column, at);
+    bytes.fill(0, at + column.byteLength, at + align8(column.byteLength));
     at += align8(column.byteLength);
   }
   return bytes;

@@ -11,7 +11,7 @@ import { decodeOperation, encodeOperation, type LoggedOperation } from '../proto
 import type { AppendFolder } from './append-file.js';
 import type { Environment } from './lmdb.js';
 import { decodeValue, operationKey, operationOfKey, VALUE_HEAD_BYTES } from './replica/records.js';
-import { isInline, loadValue, storeValue } from './replica/stored-value.js';
+import { isInline, loadValue, storeValue, valueRoom } from './replica/stored-value.js';
 
 const FIRST_KEY = operationKey(0);
 const LAST_KEY = Buffer.alloc(9, 0xff);
@@ -68,7 +68,7 @@ export class WriteAheadLog {
 
   /** Writes an operation; within a transaction. capacity: bytes the log is to have. */
   append(operation: number, logged: LoggedOperation, capacity: number): void {
-    const value = encodeOperation(logged, VALUE_HEAD_BYTES);
+    const value = encodeOperation(logged, VALUE_HEAD_BYTES, valueRoom);
     const file = isInline(value) ? null : this.fileFor(operation, capacity);
     this.environment.put('wal', operationKey(operation), storeValue(this.files, file ?? 0, value));
     this.appended.push({ operation, bytes: value.length, file });

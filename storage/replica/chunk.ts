@@ -11,10 +11,12 @@ export class ChunkWriter {
     this.at = start;
   }
 
-  /** The next part, of zeros. */
+  /** The next part, for the caller to fill. */
   take(length: number): Uint8Array {
-    const part = this.bytes.subarray(this.at, this.at + length);
+    const end = this.at + length;
+    const part = this.bytes.subarray(this.at, end);
     this.at += align8(length);
+    this.bytes.fill(0, end, this.at);
     return part;
   }
 

@@ -326,10 +326,10 @@ export class SegmentRows {
   // ---------------------------------------------------------------- chunks
 
   /** The stored form of the rows from..to, behind `reserve` free bytes. payloads: how many of them have one. */
-  encodeChunk(from: number, to: number, payloads: number, reserve: number): Uint8Array {
+  encodeChunk(from: number, to: number, payloads: number, reserve: number, room: (bytes: number) => Uint8Array): Uint8Array {
     const rows = to - from;
     const vectors = this.columns.reduce((sum, column) => sum + column.chunkBytes(from, to, align8), 0);
-    const bytes = new Uint8Array(reserve + CHUNK_HEAD_BYTES + align8(rows) + rows * 24 + vectors);
+    const bytes = room(reserve + CHUNK_HEAD_BYTES + align8(rows) + rows * 24 + vectors);
     new Uint32Array(bytes.buffer, reserve, 4).set([rows, payloads, this.columns.length, 0]);
     const chunk = new ChunkWriter(bytes, reserve + CHUNK_HEAD_BYTES);
     for (const part of this.rowParts(from, rows)) chunk.put(part);

@@ -12,6 +12,20 @@ import { decodeValue, inlineValue, placedValue, VALUE_HEAD_BYTES } from './recor
  */
 const INLINE_BYTES_MAX = 8192;
 
+/** Larger values get memory of their own. */
+const ROOM_BYTES_MAX = 8 * 2 ** 20;
+let room = new Uint8Array(0);
+
+/**
+ * A buffer for a value of so many bytes, head included; it may hold anything. Those of large values are one and the same,
+ * as each is in its file when `storeValue` returns: fresh memory for each would cost more than filling it.
+ */
+export function valueRoom(bytes: number): Uint8Array {
+  if (bytes - VALUE_HEAD_BYTES <= INLINE_BYTES_MAX || bytes > ROOM_BYTES_MAX) return new Uint8Array(bytes);
+  if (bytes > room.length) room = new Uint8Array(Math.min(ROOM_BYTES_MAX, bytes * 2));
+  return room.subarray(0, bytes);
+}
+
 /** The record of a value, which is written to `file` when it is large. reserved: the value behind `VALUE_HEAD_BYTES` free bytes. Errors: `storage`. */
 export function storeValue(folder: AppendFolder, file: number, reserved: Uint8Array): Uint8Array {
   if (isInline(reserved)) return inlineValue(reserved);

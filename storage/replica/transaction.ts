@@ -39,7 +39,7 @@ import {
   writeIdKey,
 } from './records.js';
 import type { RowItems, SegmentRows } from './segment-rows.js';
-import { storeValue } from './stored-value.js';
+import { storeValue, valueRoom } from './stored-value.js';
 
 /** Where a point is. */
 export interface Location {
@@ -379,7 +379,7 @@ export class Transaction {
   }
 
   private storeRows(segment: SegmentRows, from: number, payloads: number): void {
-    const chunk = segment.encodeChunk(from, segment.rows, payloads, VALUE_HEAD_BYTES);
+    const chunk = segment.encodeChunk(from, segment.rows, payloads, VALUE_HEAD_BYTES, valueRoom);
     this.environment.put('rows', rowKey(segment.id, from), storeValue(this.host.rowFiles, segment.id, chunk));
   }
 
