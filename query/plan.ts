@@ -57,6 +57,8 @@ export interface CodeFacts {
   readonly oversampling: number | null;
   /** They misplace many rows, as codes of two bits or less do. */
   readonly coarse: boolean;
+  /** Whether a walk's whole candidate list is scored anew, as costs little where the originals are in memory. */
+  readonly rescoreFound: boolean;
 }
 
 interface Scored {
@@ -157,7 +159,7 @@ function cheaper(facts: SegmentFacts, wanted: number): SegmentPlan {
   }
   const costs = `walk ${micros(walkNs)}, ${plain.kind} ${micros(exhaustiveNs)}, ${what}`;
   if (exhaustiveNs * WALK_ADVANTAGE <= walkNs) return { ...plain, why: costs };
-  const keep = Math.min(ef, keepOf(facts, codes));
+  const keep = codes?.rescore && codes.rescoreFound ? ef : Math.min(ef, keepOf(facts, codes));
   return { kind: 'walk', ...walk, ef, ...scored(codes, keep), fallback: plain.kind === 'scan' ? 'scan' : 'gather', why: costs };
 }
 

@@ -15,7 +15,7 @@ const FINE_BITS = 4;
 export function codeFacts({ layout, original }: Pick<VectorReader, 'layout' | 'original'>, params: QuantizationParams): CodeFacts | null {
   const { codes, quantization, dim } = layout;
   if (codes === null) return null;
-  if (quantization === null) return { bytes: dim, rescore: true, oversampling: null, coarse: false };
+  if (quantization === null) return { bytes: dim, rescore: true, oversampling: null, coarse: false, rescoreFound: false };
   if (params.ignore && original !== null) return null;
   return {
     bytes: codes.stride,
@@ -23,5 +23,6 @@ export function codeFacts({ layout, original }: Pick<VectorReader, 'layout' | 'o
     rescore: params.ignore || (params.rescore ?? true),
     oversampling: params.oversampling,
     coarse: codes.spec !== null && (codes.stride * 8) / dim < FINE_BITS,
+    rescoreFound: original !== null,
   };
 }

@@ -5,7 +5,7 @@ import { type CodeFacts, explain, planSegment, type SegmentFacts } from '../../q
 import { seeded } from './property.js';
 
 /** 8-bit codes, as every segment has them. */
-const CODES: CodeFacts = { bytes: 784, rescore: true, oversampling: null, coarse: false };
+const CODES: CodeFacts = { bytes: 784, rescore: true, oversampling: null, coarse: false, rescoreFound: false };
 /** Half a byte a component. */
 const TURBO: CodeFacts = { ...CODES, bytes: 408 };
 
@@ -64,6 +64,11 @@ const PLANS: readonly [string, SegmentFacts, string][] = [
     'oversampling',
     { ...MNIST, codes: { ...TURBO, oversampling: 2.05 } },
     'walk ef 64, on codes, best 21 rescored, else scan: walk 228 µs, scan 3480 µs, 100 % of 60000 rows admitted',
+  ],
+  [
+    'oversampling, with the originals in memory',
+    { ...MNIST, codes: { ...TURBO, oversampling: 2.05, rescoreFound: true } },
+    'walk ef 64, on codes, best 64 rescored, else scan: walk 228 µs, scan 3480 µs, 100 % of 60000 rows admitted',
   ],
   [
     'oversampling beyond ef',
@@ -172,6 +177,7 @@ test('every plan keeps at least min(k, admitted) rows, and a walk names its exac
           rescore: fc.boolean(),
           oversampling: fc.option(fc.double({ min: 1, max: 1e9, noNaN: true })),
           coarse: fc.boolean(),
+          rescoreFound: fc.boolean(),
         }),
       ),
       exact: fc.boolean(),

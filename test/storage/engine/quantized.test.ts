@@ -141,7 +141,7 @@ test('parameters of a search change nothing about codes that no quantization ask
   const fixture = await collectionOf(null, { distance: 'Euclid' });
   const vector = fixture.snapshot().segments[0]?.reader.vector('') as Parameters<typeof codeFacts>[0];
   const params = { ignore: true, rescore: false, oversampling: 7 };
-  assert.deepEqual(codeFacts(vector, params), { bytes: DIM, rescore: true, oversampling: null, coarse: false });
+  assert.deepEqual(codeFacts(vector, params), { bytes: DIM, rescore: true, oversampling: null, coarse: false, rescoreFound: false });
   const plain = search(fixture, { query: QUERIES[0], limit: LIMIT });
   assert.deepEqual(search(fixture, { query: QUERIES[0], limit: LIMIT, params: { quantization: params } }), plain);
 });
