@@ -1,0 +1,92 @@
+/** What the doors call of a node that is part of a cluster. */
+
+import type { PeerDetails } from '../cluster/peer-messages.js';
+import type { PeerConnection, PeerTransport } from '../cluster/ports.js';
+import type { RaftState } from '../cluster/raft/state.js';
+import type { ClusterState } from '../cluster/state.js';
+import type { PeerId, ReplicaState, ShardId, ShardKey, TransferMethod } from '../protocols/model/cluster.js';
+import type { ConsensusStore } from '../protocols/model/consensus.js';
+
+export interface ClusterOptions {
+  readonly store: ConsensusStore;
+  readonly transport: PeerTransport;
+  /** `--uri`; null: derived by the member that is asked to let this node in. */
+  readonly uri: string | null;
+  /** `--bootstrap`; null: found a cluster, unless this node is part of one. */
+  readonly bootstrap: string | null;
+  /** Of the internal door. */
+  readonly port: number;
+  /** Troupe's version. */
+  readonly version: string;
+  readonly tickMs: number;
+  /** `cluster.consensus.compact_wal_entries`; 0: the log is never compacted. */
+  readonly compactEntries: number;
+}
+
+export interface ClusterApi {
+  /** As of now, on this node. */
+  status(): ClusterStatus;
+  /** Null until this node is part of a cluster. */
+  state(): ClusterState | null;
+  /** Once everything that was committed anywhere before the call is applied here. Errors: `unavailable` without a leader, `timeout`. */
+  barrier(timeoutMs: number): Promise<void>;
+  /** True when the cluster has agreed. Errors: `notFound`; `wrongInput` while it holds shards, unless forced; `unavailable`, `timeout`. */
+  removePeer(peerId: PeerId, force: boolean, timeoutMs: number): Promise<boolean>;
+  /** True when the leader's state is installed here. Errors: `wrongInput` on the leader; `unavailable`, `timeout`. */
+  recover(timeoutMs: number): Promise<boolean>;
+  /** Errors: `notFound`, `wrongInput`, `conflict`, `unsupported`, `unavailable`, `timeout`. */
+  setUp(collection: string, operation: ClusterSetup, timeoutMs: number): Promise<boolean>;
+  /** What each peer says of itself; null for one that does not answer in time. */
+  describePeers(timeoutMs: number): Promise<ReadonlyMap<PeerId, PeerDetails | null>>;
+}
+
+export interface ClusterStatus {
+  readonly peerId: PeerId;
+  readonly phase: 'Starting' | 'Joining' | 'Member' | 'Removed' | 'Broken';
+  /** Why it is not a member, or what is wrong; null when all is well. */
+  readonly error: string | null;
+  /** Null until its log is loaded. */
+  readonly raft: RaftState | null;
+  /** Committed and not yet applied, or proposed here and not yet answered. */
+  readonly pendingOperations: number;
+  /** When it last took a step. */
+  readonly lastUpdateMs: number;
+  readonly connections: ReadonlyMap<PeerId, PeerConnection>;
+}
+
+/** `POST /collections/{name}/cluster` and the routes of shard keys. Source: contract, `ClusterOperations`. */
+export type ClusterSetup =
+  | {
+      readonly kind: 'moveShard' | 'replicateShard';
+      readonly shardId: ShardId;
+      readonly toShardId: ShardId | null;
+      readonly from: PeerId;
+      readonly to: PeerId;
+      readonly method: TransferMethod | null;
+    }
+  | {
+      readonly kind: 'abortTransfer';
+      readonly shardId: ShardId;
+      readonly toShardId: ShardId | null;
+      readonly from: PeerId;
+      readonly to: PeerId;
+    }
+  | {
+      readonly kind: 'restartTransfer';
+      readonly shardId: ShardId;
+      readonly toShardId: ShardId | null;
+      readonly from: PeerId;
+      readonly to: PeerId;
+      readonly method: TransferMethod;
+    }
+  | { readonly kind: 'dropReplica'; readonly shardId: ShardId; readonly peerId: PeerId }
+  | {
+      readonly kind: 'createShardKey';
+      readonly key: ShardKey;
+      readonly shardsNumber: number | null;
+      readonly replicationFactor: number | null;
+      /** Peers that may hold replicas; null: all. */
+      readonly placement: readonly PeerId[] | null;
+      readonly initialState: ReplicaState | null;
+    }
+  | { readonly kind: 'dropShardKey'; readonly key: ShardKey };

@@ -1,0 +1,76 @@
+/** Operations on the cluster's state, as they stand in the log. They carry decisions (a placement, a time), never ask for them. */
+
+import type { ErrorFacts } from '../protocols/errors.js';
+import type { AliasAction } from '../protocols/model/alias.js';
+import type { PeerId, ReplicaState, ShardId, ShardKey, TransferMethod } from '../protocols/model/cluster.js';
+import type { CollectionConfig } from '../protocols/model/collection.js';
+
+/** Peers that hold a replica of each of the new shards. */
+export type Placement = readonly (readonly PeerId[])[];
+
+/** Names a transfer within its collection. `toShardId` is another shard when points are resharded. */
+export interface TransferKey {
+  readonly shardId: ShardId;
+  readonly from: PeerId;
+  readonly to: PeerId;
+  readonly toShardId: ShardId | null;
+}
+
+export interface ReplicaChange {
+  readonly collection: string;
+  /** The change is dropped when the collection of this name is another one by now. */
+  readonly uid: number;
+  readonly shardId: ShardId;
+  readonly peerId: PeerId;
+  /** Refused when it is in another state by now; null: whatever it is in. */
+  readonly from: ReplicaState | null;
+  readonly to: ReplicaState;
+}
+
+export type ClusterOperation =
+  | { readonly kind: 'createCollection'; readonly name: string; readonly config: CollectionConfig; readonly placement: Placement }
+  /** `config` was made from revision `basedOn`: refused as `conflict` when there is a newer one. */
+  | { readonly kind: 'updateCollection'; readonly name: string; readonly config: CollectionConfig; readonly basedOn: number }
+  | { readonly kind: 'deleteCollection'; readonly name: string }
+  | { readonly kind: 'changeAliases'; readonly actions: readonly AliasAction[] }
+  | {
+      readonly kind: 'createShardKey';
+      readonly collection: string;
+      readonly key: ShardKey;
+      readonly placement: Placement;
+      readonly initialState: ReplicaState | null;
+    }
+  | { readonly kind: 'dropShardKey'; readonly collection: string; readonly key: ShardKey }
+  | { readonly kind: 'setReplicaStates'; readonly changes: readonly ReplicaChange[] }
+  | { readonly kind: 'dropReplica'; readonly collection: string; readonly shardId: ShardId; readonly peerId: PeerId }
+  /** sync: the source stays (`replicate_shard`); else the replica moves (`move_shard`). */
+  | {
+      readonly kind: 'startTransfer';
+      readonly collection: string;
+      readonly transfer: TransferKey;
+      readonly method: TransferMethod;
+      readonly sync: boolean;
+    }
+  /** The same transfer with another method, from its beginning. */
+  | { readonly kind: 'restartTransfer'; readonly collection: string; readonly transfer: TransferKey; readonly method: TransferMethod }
+  | { readonly kind: 'finishTransfer'; readonly collection: string; readonly transfer: TransferKey }
+  | { readonly kind: 'abortTransfer'; readonly collection: string; readonly transfer: TransferKey; readonly reason: string }
+  /** Nothing but an index everyone agrees on. */
+  | { readonly kind: 'noop' };
+
+/**
+ * An operation with the name of its proposal, by which one that was proposed twice is applied once. Source: dissertation,
+ * section 6.3; a session is a start of the origin's process.
+ */
+export interface ProposedOperation {
+  readonly origin: PeerId;
+  readonly session: number;
+  /** From 1, ascending within a session. */
+  readonly sequence: number;
+  /** The origin has the outcomes of everything below: they may be forgotten. */
+  readonly doneBelow: number;
+  readonly operation: ClusterOperation;
+}
+
+/** What applying an operation came to, the same on every node. changed: false where it asked for nothing new. */
+export type Outcome = { readonly kind: 'done'; readonly changed: boolean } | { readonly kind: 'refused'; readonly error: ErrorFacts };

@@ -1,0 +1,40 @@
+/** What consensus needs of the network, as an interface, so that a simulation can put its own in place. */
+
+import type { PeerId } from '../protocols/model/cluster.js';
+import type { PeerMessage, PeerReply, PeerRequest } from './peer-messages.js';
+
+/** A peer's connection as `GET /cluster` and telemetry show it. */
+export interface PeerConnection {
+  readonly connected: boolean;
+  /** Messages that were dropped, and why the last one was. */
+  readonly failures: number;
+  readonly lastError: string | null;
+  readonly lastErrorMs: number | null;
+  /** Version of the peer-to-peer protocol that both speak; null before the first connection. */
+  readonly protocolVersion: number | null;
+  readonly queued: number;
+}
+
+export interface TransportListener {
+  /** Messages of one peer, in order. The cluster and the peer are those of the handshake. */
+  received(from: PeerId, messages: readonly PeerMessage[]): void;
+  /** Its stream came up or broke. */
+  connectionChanged(peer: PeerId, connected: boolean): void;
+  /** Messages to it were dropped. */
+  unreachable(peer: PeerId): void;
+  /** A request to this node; the errors of the promise are the caller's. `address`: the caller's host as seen here. */
+  requested(request: PeerRequest, address: string): Promise<PeerReply>;
+}
+
+export interface PeerTransport {
+  /** From now on, messages and requests reach `listener`. Before it everything is refused. Errors: the port cannot be used. */
+  start(self: { readonly peerId: PeerId; readonly clusterId: () => string | null }, listener: TransportListener): Promise<void>;
+  /** Peers to be connected with, by address; those left out are cut off. */
+  setPeers(uris: ReadonlyMap<PeerId, string>): void;
+  /** Returns at once; what cannot be delivered is dropped and told by `unreachable`. */
+  send(to: PeerId, messages: readonly PeerMessage[]): void;
+  /** Errors: `unavailable` when nobody answers there, `timeout`, and what the other side answers. */
+  request(uri: string, request: PeerRequest, timeoutMs: number): Promise<PeerReply>;
+  connections(): ReadonlyMap<PeerId, PeerConnection>;
+  close(): Promise<void>;
+}

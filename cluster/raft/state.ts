@@ -1,0 +1,107 @@
+/** What the Raft of one peer knows. Values are never changed in place. */
+
+import type { Membership, PeerId } from '../../protocols/model/cluster.js';
+import type { Entry, Snapshot } from '../../protocols/model/consensus.js';
+import type { RaftConfig } from './config.js';
+import type { RequestId } from './messages.js';
+
+export interface RaftState {
+  readonly config: RaftConfig;
+  readonly term: number;
+  readonly votedFor: PeerId | null;
+  readonly leader: PeerId | null;
+  readonly role: Role;
+  readonly log: RaftLog;
+  readonly commitIndex: number;
+  /** Handed out by `apply` or `restore`. */
+  readonly appliedIndex: number;
+  /** The newest membership in the log or snapshot, committed or not, and the index of its entry. */
+  readonly membership: Membership;
+  readonly membershipIndex: number;
+  /** Ticks since the leader was heard (leader: since its last check for a quorum). */
+  readonly elapsedTicks: number;
+  /** Drawn anew at each new term or role. */
+  readonly electionAfterTicks: number;
+  /** State of the generator that draws it. */
+  readonly randomState: number;
+  /** Number of the last `persist`. */
+  readonly writes: number;
+  /** Number of the last write that is on disk. */
+  readonly persistedWrites: number;
+  /** Last entry of this log as of each write that is under way, oldest first: what the leader may count for itself. */
+  readonly writesUnderWay: readonly { readonly number: number; readonly lastIndex: number }[];
+  /** Last entry of this log that is on disk. */
+  readonly persistedIndex: number;
+  /** Parts of a snapshot that is coming in. */
+  readonly incoming: IncomingSnapshot | null;
+  /** Reads and proposals that went to the leader, with the tick at which they are given up. */
+  readonly forwarded: ReadonlyMap<RequestId, { readonly kind: 'propose' | 'readIndex'; readonly ticksLeft: number }>;
+}
+
+export interface RaftLog {
+  /** Null: the log begins with entry 1. */
+  readonly snapshot: Snapshot | null;
+  /** Consecutive. They begin at most one behind the snapshot, or before its end: entries kept for late followers. */
+  readonly entries: readonly Entry[];
+  /** Term of the entry before the first of `entries` (0 before entry 1). */
+  readonly termBefore: number;
+}
+
+export type Role = FollowerRole | PreCandidateRole | CandidateRole | LeaderRole;
+
+/** Also a learner, and a peer that is in no cluster yet. */
+export interface FollowerRole {
+  readonly kind: 'Follower';
+}
+
+export interface PreCandidateRole {
+  readonly kind: 'PreCandidate';
+  readonly votes: ReadonlyMap<PeerId, boolean>;
+}
+
+export interface CandidateRole {
+  readonly kind: 'Candidate';
+  readonly votes: ReadonlyMap<PeerId, boolean>;
+  readonly transfer: boolean;
+}
+
+export interface LeaderRole {
+  readonly kind: 'Leader';
+  readonly progress: ReadonlyMap<PeerId, Progress>;
+  /** Number of the last heartbeat. */
+  readonly round: number;
+  readonly heartbeatElapsed: number;
+  /** Reads that wait for a quorum to answer heartbeat `round`; `from` null: this peer's own. */
+  readonly reads: readonly { readonly id: RequestId; readonly from: PeerId | null; readonly index: number; readonly round: number }[];
+  readonly transfer: { readonly to: PeerId; readonly ticksLeft: number } | null;
+}
+
+/** What the leader knows of a follower. Source: the modes are the dissertation's sections 10.2 and 5; flow control as `appendsInFlightMax`. */
+export interface Progress {
+  /** Its log agrees with the leader's up to here. */
+  readonly matchIndex: number;
+  readonly nextIndex: number;
+  readonly mode: /** One `append` at a time, until it is known where the logs agree. `waiting`: one is under way. */
+    | { readonly kind: 'Probe'; readonly waiting: boolean }
+    /** Entries are sent as they come; last index of each `append` under way. */
+    | { readonly kind: 'Replicate'; readonly inFlight: readonly number[] }
+    | {
+        readonly kind: 'Snapshot';
+        readonly snapshot: Snapshot;
+        readonly offset: number;
+        readonly forced: boolean;
+        readonly ticksWaiting: number;
+      };
+  /** Newest heartbeat that it answered. */
+  readonly round: number;
+  /** Heard of since the last check for a quorum. */
+  readonly recentlyActive: boolean;
+}
+
+export interface IncomingSnapshot {
+  readonly from: PeerId;
+  readonly term: number;
+  readonly index: number;
+  readonly chunks: readonly Uint8Array[];
+  readonly bytes: number;
+}

@@ -1,0 +1,55 @@
+/** What the nodes of a cluster agree on: the state that the log's entries lead to, the same on every node. */
+
+import type { AliasMap } from '../protocols/model/alias.js';
+import type { Membership, PeerId, ReplicaState, ShardId, ShardKey, TransferMethod } from '../protocols/model/cluster.js';
+import type { CollectionConfig } from '../protocols/model/collection.js';
+import type { Outcome, TransferKey } from './operations.js';
+
+export interface ClusterState {
+  /** Random, chosen by the founder. */
+  readonly clusterId: string;
+  /** Index of the last entry that led to it. */
+  readonly appliedIndex: number;
+  /** As committed. */
+  readonly membership: Membership;
+  readonly collections: ReadonlyMap<string, CollectionRecord>;
+  readonly aliases: AliasMap;
+  /** Proposals that were applied, by their origin. */
+  readonly sessions: ReadonlyMap<PeerId, Session>;
+}
+
+export interface CollectionRecord {
+  /** Index of the entry that made it: a later collection of the same name has another one. */
+  readonly uid: number;
+  /** Index of the entry that last changed its configuration. */
+  readonly revision: number;
+  readonly config: CollectionConfig;
+  readonly shards: ReadonlyMap<ShardId, ShardRecord>;
+  /** Ids are not given twice. */
+  readonly nextShardId: ShardId;
+  readonly transfers: readonly TransferRecord[];
+}
+
+export interface ShardRecord {
+  /** Null with automatic sharding. */
+  readonly key: ShardKey | null;
+  readonly replicas: ReadonlyMap<PeerId, ReplicaState>;
+}
+
+export interface TransferRecord extends TransferKey {
+  readonly method: TransferMethod;
+  readonly sync: boolean;
+  /** Index of the entry that started it, or restarted it last. */
+  readonly startedAt: number;
+}
+
+export interface Session {
+  readonly session: number;
+  readonly doneBelow: number;
+  readonly outcomes: ReadonlyMap<number, Outcome>;
+}
+
+/** The state before the first entry. */
+export function emptyState(clusterId: string): ClusterState {
+  return { clusterId, appliedIndex: 0, membership: [], collections: new Map(), aliases: new Map(), sessions: new Map() };
+}

@@ -1,0 +1,46 @@
+/** What nodes of a cluster agree on, in the words of the API: peers, shards, replicas and transfers. */
+
+/** A node in its cluster: 1 to 2^47, chosen at random when it founds or joins one. */
+export type PeerId = number;
+
+/** Within its collection, from 0. */
+export type ShardId = number;
+
+/** Label of shards that users name. An integer is unsigned with 64 bits, a bigint beyond 2^53. */
+export type ShardKey = string | number | bigint;
+
+/** Source: contract, `ReplicaState`. */
+export const REPLICA_STATES = [
+  'Active',
+  'Dead',
+  'Partial',
+  'Initializing',
+  'Listener',
+  'PartialSnapshot',
+  'Recovery',
+  'Resharding',
+  'ReshardingScaleDown',
+  'ActiveRead',
+  'ManualRecovery',
+] as const;
+
+export type ReplicaState = (typeof REPLICA_STATES)[number];
+
+/** Source: contract, `ShardTransferMethod`. */
+export const TRANSFER_METHODS = ['stream_records', 'snapshot', 'wal_delta', 'resharding_stream_records'] as const;
+
+export type TransferMethod = (typeof TRANSFER_METHODS)[number];
+
+/** A peer as the cluster's membership has it. */
+export interface Member {
+  readonly peerId: PeerId;
+  /** Address of its internal port: `http://host:port`. */
+  readonly uri: string;
+  /** Troupe's version that it ran when it last said so. */
+  readonly version: string;
+  /** A learner (false) gets the log and has no vote. */
+  readonly voter: boolean;
+}
+
+/** All peers of a cluster, by ascending peer id. */
+export type Membership = readonly Member[];
