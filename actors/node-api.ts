@@ -8,9 +8,10 @@ import type { HardwareUsage } from '../protocols/model/usage.js';
 import type { RawRequest, ReadOperation, ReplicaStats, WriteOperation } from '../storage/engine/messages.js';
 import type { PoolDepths } from '../storage/engine/pool.js';
 import { verifyReplicas } from '../storage/verify-lmdb.js';
+import type { ClusterOptions } from './cluster-api.js';
 import { folderName } from './collection/folder-name.js';
-import { openCollectionStore } from './collection/store.js';
-import { AliasStore } from './node/alias-store.js';
+import { type CollectionStore, openCollectionStore } from './collection/store.js';
+import { AliasFile, type AliasStore } from './node/alias-store.js';
 import { type CollectionView, collectionView, type OptimizationsView, optimizationsView, type ReplicaFacts } from './node/report.js';
 import type { NodeServices } from './node/services.js';
 import { nodeBehaviour } from './node/shell.js';
@@ -35,6 +36,11 @@ export interface NodeOptions {
   /** The engine's workers. The caller started them and closes them, after the node. */
   readonly pool: EnginePort;
   readonly log: Log;
+  /** Null or left out: a node of its own. */
+  readonly cluster?: ClusterOptions | null;
+  /** Where collections and aliases are kept. Default: below `storagePath`. */
+  readonly store?: CollectionStore;
+  readonly aliases?: AliasStore;
   /** Looks for databases that would take the process down (tests). */
   readonly verify?: VerifyReplicas;
   /** `storage.performance.optimizer_cpu_budget`. Default 0: half the CPUs. */
@@ -112,13 +118,15 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     engine: pool,
     files: new ReplicaFiles(pool, verified),
     signals: new EngineSignals(pool),
-    store: await openCollectionStore(options.storagePath, (path, error) => log.warn(`${path} could not be removed: ${String(error)}`)),
-    aliases: new AliasStore(options.storagePath, (error) => log.error(error.detail)),
+    store:
+      options.store ??
+      (await openCollectionStore(options.storagePath, (path, error) => log.warn(`${path} could not be removed: ${String(error)}`))),
+    aliases: options.aliases ?? new AliasFile(options.storagePath, (error) => log.error(error.detail)),
     verified,
     budget: new BuildBudget(buildThreadsMax(options.optimizerCpuBudget ?? 0, cpus)),
     cpus,
   };
-  const node = system.spawn(nodeBehaviour(), 'node', { services, view }, (error) => {
+  const node = system.spawn(nodeBehaviour(), 'node', { services, view, startConsensus: null }, (error) => {
     log.error(`the node cannot go on: ${error.detail}`);
     options.onFatal?.(error);
   });

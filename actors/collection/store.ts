@@ -1,5 +1,6 @@
 /**
- * Collections on disk: `<storage>/collections/<folder>/config.json` beside the folders of their shards.
+ * Collections on disk: `<storage>/collections/<folder>/config.json` beside the folders of their shards, which are called by
+ * their numbers.
  * A collection appears by one rename and goes by one rename, so a crash leaves it whole or not there; what is left over
  * under another name is swept at the next start.
  */
@@ -15,6 +16,7 @@ import { decodeConfigFile, encodeConfigFile, type StoredCollection } from './con
 import { folderName } from './folder-name.js';
 
 const CONFIG_FILE = 'config.json';
+const SET_ASIDE = 'set-aside';
 const UNFINISHED = '.creating-';
 const DELETED = '.deleted-';
 
@@ -30,8 +32,12 @@ export interface CollectionStore {
   create(collection: StoredCollection): Promise<StoredCollection>;
   /** Replaces the configuration. On disk when it resolves. */
   save(collection: StoredCollection): Promise<void>;
-  /** The collection is gone for good when it resolves; its files go later. */
+  /** The collection is gone for good when it resolves; its files go later. Nothing happens when it is not there. */
   remove(folder: string): Promise<void>;
+  /** The same for the files of one of its shards, closed before. */
+  removeShard(folder: string, shardId: number): Promise<void>;
+  /** Moves the collection, closed before, where no start looks for it. Result: where to; null when it was not there. */
+  setAside(folder: string): Promise<string | null>;
 }
 
 /**
@@ -74,14 +80,25 @@ export async function openCollectionStore(
     },
     remove: async (folder) => {
       const deleted = join(root, DELETED + randomUUID());
-      try {
-        await rename(path(folder), deleted);
-      } catch (error) {
-        if (errorCode(error) !== 'ENOENT') throw error;
-        return;
-      }
+      if (!(await moveIfThere(path(folder), deleted))) return;
       await syncFolder(root);
       discard(deleted, onLeftover);
+    },
+    removeShard: async (folder, shardId) => {
+      const deleted = join(root, DELETED + randomUUID());
+      if (!(await moveIfThere(join(path(folder), String(shardId)), deleted))) return;
+      await syncFolder(root);
+      await syncFolder(path(folder));
+      discard(deleted, onLeftover);
+    },
+    setAside: async (folder) => {
+      const aside = join(storagePath, SET_ASIDE);
+      await prepareFolder(aside);
+      const kept = join(aside, `${folder}.${randomUUID().slice(0, 8)}`);
+      if (!(await moveIfThere(path(folder), kept))) return null;
+      await syncFolder(aside);
+      await syncFolder(root);
+      return kept;
     },
   };
 }
@@ -118,6 +135,17 @@ async function loadExisting(path: string, folder: string): Promise<StoredCollect
     throw error;
   });
   return names === null ? null : loadCollection(path, folder);
+}
+
+/** False when there is nothing at `from`. */
+async function moveIfThere(from: string, to: string): Promise<boolean> {
+  try {
+    await rename(from, to);
+    return true;
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT') throw error;
+    return false;
+  }
 }
 
 function isLeftover(name: string): boolean {

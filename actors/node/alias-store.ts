@@ -10,7 +10,15 @@ const ALIAS_FILE = 'aliases.json';
 const DAMAGED_FILE = 'aliases.damaged.json';
 const KEY = 'aliases';
 
-export class AliasStore {
+/** Where aliases are kept. Saves and loads happen in the order of the calls. */
+export interface AliasStore {
+  /** Empty when none were saved. Errors: `storage` when they cannot be read. */
+  load(): Promise<AliasMap>;
+  /** On disk when it resolves. */
+  save(aliases: AliasMap): Promise<void>;
+}
+
+export class AliasFile implements AliasStore {
   readonly #path: string;
   /** Ends when the newest save has; saves and loads take turns. */
   #turn: Promise<unknown> = Promise.resolve();
@@ -23,7 +31,7 @@ export class AliasStore {
     this.#path = join(storagePath, ALIAS_FILE);
   }
 
-  /** Empty when none were saved or the file is damaged. Errors: `storage` when it cannot be read. */
+  /** Empty also when the file is damaged. */
   load(): Promise<AliasMap> {
     return this.#inTurn(async () => {
       const bytes = await readFile(this.#path).catch((error: NodeJS.ErrnoException) => {
@@ -43,7 +51,6 @@ export class AliasStore {
     });
   }
 
-  /** On disk when it resolves. */
   save(aliases: AliasMap): Promise<void> {
     return this.#inTurn(async () => {
       await replaceFile(this.#path, encodeChecked(KEY, [...aliases]));

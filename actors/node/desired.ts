@@ -29,6 +29,26 @@ export interface Belonging {
   readonly shards: readonly ShardId[];
 }
 
+/** What this node has when consensus starts: a founder takes it into the cluster. */
+export interface LocalData {
+  /** Those whose `config.json` can be read. */
+  readonly collections: readonly LocalCollection[];
+  readonly aliases: AliasMap;
+}
+
+export interface LocalCollection {
+  readonly name: string;
+  readonly config: CollectionConfig;
+  /** Null: of a node of its own, with shard 0. */
+  readonly belonging: Belonging | null;
+}
+
+/** Collections of this node, by name, that become those of a cluster which it founds. */
+export type Adoption = ReadonlyMap<string, Belonging>;
+
+/** What the node tells consensus. */
+export type NodeNews = { readonly kind: 'carriedOut' } & CarriedOut;
+
 /** Everything desired at `index` is there, but for these. */
 export interface CarriedOut {
   readonly index: number;

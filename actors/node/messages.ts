@@ -4,6 +4,7 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { AliasAction, AliasMap } from '../../protocols/model/alias.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
+import type { Adoption, Desired } from './desired.js';
 
 export type NodeMessage =
   /** Folders of the collections on disk; their databases have been looked at. */
@@ -28,6 +29,15 @@ export type NodeMessage =
   | { readonly kind: 'createFailed'; readonly folder: string; readonly error: ErrorFacts }
   | { readonly kind: 'collectionDeleted'; readonly folder: string }
   | { readonly kind: 'collectionClosed'; readonly folder: string }
+  /** Consensus: what this node should have from now on, in the place of what was desired before. */
+  | { readonly kind: 'desire'; readonly desired: Desired }
+  /**
+   * Consensus, which founds a cluster: these collections are its. Answered when that is on disk, so before the cluster's
+   * first state is written: a crash in between leaves a node that founds anew.
+   */
+  | { readonly kind: 'adopt'; readonly adoption: Adoption; readonly replyTo: ReplyTo<boolean> }
+  /** Consensus crashed too often and is stopped. */
+  | { readonly kind: 'consensusGaveUp'; readonly error: ErrorFacts }
   /** The collection crashed too often and is stopped. */
   | { readonly kind: 'collectionGaveUp'; readonly folder: string; readonly error: ErrorFacts }
   | { readonly kind: 'close'; readonly replyTo: ReplyTo<boolean> };

@@ -8,6 +8,7 @@ import { collectionBehaviour } from '../collection/shell.js';
 import { LOCAL_SHARDS } from '../collection/state.js';
 import { type ActorContext, type ActorRef, type Behaviour, unreachable } from '../runtime/behaviour.js';
 import { replicaFolder } from '../shard/shell.js';
+import type { LocalData, NodeNews } from './desired.js';
 import type { NodeEffect, NodeMessage } from './messages.js';
 import type { NodeServices } from './services.js';
 import type { NodeState } from './state.js';
@@ -17,7 +18,11 @@ import { type CollectionEntry, type NodeView, showAbandoned } from './view.js';
 export interface NodeProps {
   readonly services: NodeServices;
   readonly view: NodeView;
+  /** Starts consensus as a child of the node actor, once it is known what is on disk. Null: a node of its own. */
+  readonly startConsensus: StartConsensus | null;
 }
+
+export type StartConsensus = (context: ActorContext<unknown, NodeMessage>, local: LocalData) => ActorRef<NodeNews>;
 
 type NodeContext = ActorContext<NodeProps, NodeMessage>;
 

@@ -43,3 +43,9 @@ test('a file of a later format is not read', () => {
   const later = Buffer.from(Buffer.from(encodeConfigFile(STORED)).toString('latin1').replace('"format":1', '"format":2'), 'latin1');
   assert.throws(() => decodeConfigFile(later, 'config.json'), { detail: 'config.json has format 2, this version reads 1' });
 });
+
+test('a collection of a cluster says which one it is, and one of a node of its own is written as before there were clusters', () => {
+  const belonging = { clusterId: 'c1', uid: 7, revision: 9, shards: [1, 4] };
+  assert.deepEqual(decodeConfigFile(encodeConfigFile({ ...STORED, belonging }), 'config.json'), { ...STORED, belonging });
+  assert.doesNotMatch(Buffer.from(encodeConfigFile(STORED)).toString(), /belonging/);
+});

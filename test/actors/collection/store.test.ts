@@ -76,6 +76,26 @@ test('a removed collection is gone for good, and removing it again does no harm'
   await assert.rejects(readFile(store.path('a')), { code: 'ENOENT' });
 });
 
+test("a removed shard's files are gone, and removing them again does no harm", async () => {
+  await store.create(collection('a'));
+  for (const shard of ['1', '2']) await mkdir(join(store.path('a'), shard));
+  await store.removeShard('a', 1);
+  await store.removeShard('a', 1);
+  assert.deepEqual((await readdir(store.path('a'))).sort(), ['2', 'config.json']);
+});
+
+test('a collection that is set aside is kept whole where no start looks, each time in a place of its own', async () => {
+  for (let time = 0; time < 2; time++) {
+    await store.create(collection('a'));
+    await writeFile(join(store.path('a'), 'data'), 'points');
+    const kept = await store.setAside('a');
+    assert.equal(await readFile(join(kept as string, 'data'), 'utf8'), 'points');
+    assert.deepEqual(await store.scan(), []);
+  }
+  assert.equal((await readdir(join(storage, 'set-aside'))).length, 2);
+  assert.equal(await store.setAside('a'), null);
+});
+
 test('what a crash left of creations and deletions is swept at the next start', async () => {
   const root = join(storage, 'collections');
   await mkdir(join(root, '.deleted-1', '0'), { recursive: true });

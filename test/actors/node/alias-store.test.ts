@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/pro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
-import { AliasStore } from '../../../actors/node/alias-store.js';
+import { AliasFile } from '../../../actors/node/alias-store.js';
 import { initChecksum } from '../../../storage/checksum.js';
 
 const ALIASES = new Map([
@@ -26,8 +26,8 @@ beforeEach(async () => {
   damages = [];
 });
 
-function openStore(): AliasStore {
-  return new AliasStore(folder, (error) => damages.push(error.detail));
+function openStore(): AliasFile {
+  return new AliasFile(folder, (error) => damages.push(error.detail));
 }
 
 test('saved aliases are there for the next process, whatever their names, and no other file is', async () => {
