@@ -2,6 +2,7 @@
 
 import type { PeerDetails } from '../cluster/peer-messages.js';
 import type { PeerConnection, PeerTransport } from '../cluster/ports.js';
+import type { RaftEffect, RaftInput } from '../cluster/raft/messages.js';
 import type { RaftState } from '../cluster/raft/state.js';
 import type { ClusterState } from '../cluster/state.js';
 import type { PeerId, ReplicaState, ShardId, ShardKey, TransferMethod } from '../protocols/model/cluster.js';
@@ -21,7 +22,11 @@ export interface ClusterOptions {
   readonly tickMs: number;
   /** `cluster.consensus.compact_wal_entries`; 0: the log is never compacted. */
   readonly compactEntries: number;
+  /** Takes Raft's steps in the place of `cluster/raft/step.ts`: simulations break a rule on purpose. */
+  readonly raftStep?: RaftStep;
 }
+
+export type RaftStep = (state: RaftState, input: RaftInput) => { readonly state: RaftState; readonly effects: readonly RaftEffect[] };
 
 export interface ClusterApi {
   /** As of now, on this node. */

@@ -8,7 +8,7 @@ import type { HardwareUsage } from '../protocols/model/usage.js';
 import type { RawRequest, ReadOperation, ReplicaStats, WriteOperation } from '../storage/engine/messages.js';
 import type { PoolDepths } from '../storage/engine/pool.js';
 import { verifyReplicas } from '../storage/verify-lmdb.js';
-import type { ClusterOptions } from './cluster-api.js';
+import type { ClusterApi, ClusterOptions } from './cluster-api.js';
 import { folderName } from './collection/folder-name.js';
 import { type CollectionStore, openCollectionStore } from './collection/store.js';
 import { AliasFile, type AliasStore } from './node/alias-store.js';
@@ -58,21 +58,27 @@ export interface AliasView {
   readonly collection_name: string;
 }
 
-/** Where a name of a collection is asked for, an alias serves as well, but to create or delete one. */
+/**
+ * Where a name of a collection is asked for, an alias serves as well, but to create or delete one. In a cluster, collections and
+ * aliases are changed by agreement: answered when this node, and up to `timeoutMs` every peer that can be reached, has carried it
+ * out. Errors then also: `unavailable` without a leader, `timeout`, after which it may still be carried out.
+ */
 export interface NodeApi {
+  /** Null: a node of its own. */
+  readonly cluster: ClusterApi | null;
   /** Names in the order of their code units. */
   listCollections(): string[];
   exists(name: string): boolean;
   /** True when it is on disk and takes requests. Errors: `conflict` when there is one of this name, `wrongInput` when an alias has it. */
-  createCollection(name: string, config: CollectionConfig): Promise<boolean>;
+  createCollection(name: string, config: CollectionConfig, timeoutMs?: number): Promise<boolean>;
   /** True when the changed configuration is on disk. Errors: `notFound`; what `change` throws. */
-  updateCollection(name: string, change: (config: CollectionConfig) => CollectionConfig): Promise<boolean>;
+  updateCollection(name: string, change: (config: CollectionConfig) => CollectionConfig, timeoutMs?: number): Promise<boolean>;
   /** True when it is gone for good, false when there was none. */
-  deleteCollection(name: string): Promise<boolean>;
+  deleteCollection(name: string, timeoutMs?: number): Promise<boolean>;
   /** Aliases in the order of their code units; of one collection by its own name, or of all (null). */
   aliases(collection: string | null): AliasView[];
   /** True when all actions are done and on disk. Errors: `notFound`, `conflict`; nothing has changed then. */
-  changeAliases(actions: readonly AliasAction[]): Promise<boolean>;
+  changeAliases(actions: readonly AliasAction[], timeoutMs?: number): Promise<boolean>;
   /** Errors: `notFound`; `storage` when its configuration cannot be read. */
   info(name: string): CollectionView;
   optimizations(name: string): OptimizationsView;
@@ -138,6 +144,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
   let closed = false;
 
   return {
+    cluster: null,
     listCollections: () => [...view.collections.keys()].sort(),
     exists: (name) => view.find(name) !== undefined,
     createCollection: (name, config) =>

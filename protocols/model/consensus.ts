@@ -46,6 +46,8 @@ export interface PeerIdentity {
 
 /** What one write to the log changes; null and an empty list change nothing. All of it is on disk together or not at all. */
 export interface ConsensusWrite {
+  /** Everything that was stored goes first: this node becomes a new peer. */
+  readonly reset: boolean;
   readonly hardState: HardState | null;
   /** Consecutive. They replace whatever stands from the first one's index on. */
   readonly entries: readonly Entry[];
@@ -83,6 +85,7 @@ export interface ConsensusStore {
 
 /** A write that changes nothing, to build others from. */
 export const NO_WRITE: ConsensusWrite = {
+  reset: false,
   hardState: null,
   entries: [],
   snapshot: null,
