@@ -58,7 +58,7 @@ export type RaftMessage = FromTo &
     /** index: null when the receiver is not (any more) the leader. */
     | { readonly kind: 'readIndexReply'; readonly id: RequestId; readonly index: number | null }
     | { readonly kind: 'requestSnapshot' }
-    /** The leader, which has committed in its term, does not know the receiver as a peer: it was removed. */
+    /** The receiver was removed: the leader has committed a membership without it, and a quorum confirmed that leader after it was asked. Of whatever term. */
     | { readonly kind: 'notMember' }
   );
 
@@ -104,7 +104,7 @@ export type RaftInput =
   | { readonly kind: 'campaign' }
   /** Ask the leader for its state. */
   | { readonly kind: 'requestSnapshot' }
-  /** `data` is the state after `index`, which is applied: entries before it may go, but for some that late followers may need. */
+  /** `data` is the state after `index`, which is applied: entries before it may go, but for some that late followers may need. Also the answer to `snapshotWanted`. */
   | { readonly kind: 'compact'; readonly index: number; readonly data: Uint8Array }
   /** The transport could not deliver to this peer. */
   | { readonly kind: 'unreachable'; readonly peer: PeerId };
@@ -116,16 +116,18 @@ export type RaftEffect =
   | { readonly kind: 'send'; readonly messages: readonly RaftMessage[] }
   /** At once: a leader's entries may travel while it writes them itself (section 10.2.1). */
   | { readonly kind: 'sendEarly'; readonly messages: readonly RaftMessage[] }
-  /** Committed entries, in order, each one once. */
+  /** Committed entries that are on this peer's disk, in order, each one once. */
   | { readonly kind: 'apply'; readonly entries: readonly Entry[] }
-  /** The state becomes that of the snapshot; `apply` goes on behind it. */
+  /** The state becomes that of the snapshot; `apply` goes on behind it, with entries once more if it goes back. */
   | { readonly kind: 'restore'; readonly snapshot: Snapshot }
   | { readonly kind: 'proposed'; readonly id: RequestId; readonly outcome: ProposalOutcome }
   /** A state with everything up to `index` applied may answer the read; null: no leader confirmed it. */
   | { readonly kind: 'readReady'; readonly id: RequestId; readonly index: number | null }
   /** Role, leader or term is another one. */
   | { readonly kind: 'roleChanged' }
-  /** The leader says that this peer was removed. */
+  /** A peer asks for this leader's state: give it by `compact`, as new as it is. */
+  | { readonly kind: 'snapshotWanted' }
+  /** This peer was removed: the leader says so, or it applied its own removal. */
   | { readonly kind: 'removed' };
 
 export type EntryOf<Kind extends EntryPayload['kind']> = Entry & { readonly payload: Extract<EntryPayload, { kind: Kind }> };

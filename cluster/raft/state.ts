@@ -32,6 +32,10 @@ export interface RaftState {
   readonly writesUnderWay: readonly { readonly number: number; readonly lastIndex: number }[];
   /** Last entry of this log that is on disk. */
   readonly persistedIndex: number;
+  /** A snapshot in the log that is not handed out yet, and the write that brings it to disk. */
+  readonly pendingRestore: { readonly snapshot: Snapshot; readonly write: number } | null;
+  /** The applied membership had this peer: one without it means that it was removed. */
+  readonly belonged: boolean;
   /** Parts of a snapshot that is coming in. */
   readonly incoming: IncomingSnapshot | null;
   /** Reads and proposals that went to the leader, with the tick at which they are given up. */
@@ -62,6 +66,8 @@ export interface PreCandidateRole {
 export interface CandidateRole {
   readonly kind: 'Candidate';
   readonly votes: ReadonlyMap<PeerId, boolean>;
+  /** The write of its own vote: only on disk does it count. */
+  readonly voteWrite: number;
   readonly transfer: boolean;
 }
 
@@ -71,10 +77,19 @@ export interface LeaderRole {
   /** Number of the last heartbeat. */
   readonly round: number;
   readonly heartbeatElapsed: number;
-  /** Reads that wait for a quorum to answer heartbeat `round`; `from` null: this peer's own. */
-  readonly reads: readonly { readonly id: RequestId; readonly from: PeerId | null; readonly index: number; readonly round: number }[];
+  /** What waits for a quorum to answer heartbeat `round`, by ascending round. */
+  readonly reads: readonly PendingRead[];
+  /** Bytes of the entries behind the commit index. */
+  readonly uncommittedBytes: number;
   readonly transfer: { readonly to: PeerId; readonly ticksLeft: number } | null;
 }
+
+/** Wants to know that this peer was still the leader after the question. */
+export type PendingRead =
+  /** from: whose read it is. index: what must be applied for it; null until this leader has committed in its term. */
+  | { readonly kind: 'read'; readonly id: RequestId; readonly from: PeerId; readonly index: number | null; readonly round: number }
+  /** Whether `peer`, which is not in the membership, was removed. */
+  | { readonly kind: 'verdict'; readonly peer: PeerId; readonly round: number };
 
 /** What the leader knows of a follower. Source: the modes are the dissertation's sections 10.2 and 5; flow control as `appendsInFlightMax`. */
 export interface Progress {
@@ -96,6 +111,8 @@ export interface Progress {
   readonly round: number;
   /** Heard of since the last check for a quorum. */
   readonly recentlyActive: boolean;
+  /** It asked for this leader's state, which is not there yet. */
+  readonly snapshotWanted: boolean;
 }
 
 export interface IncomingSnapshot {

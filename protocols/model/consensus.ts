@@ -3,7 +3,7 @@
 import type { Membership, PeerId } from './cluster.js';
 
 export type EntryPayload =
-  /** The first entry of each term. */
+  /** The first entry of each term, and of a change of the membership that is already so. */
   | { readonly kind: 'empty' }
   /** The whole membership from this entry on, committed or not (section 4.1). */
   | { readonly kind: 'membership'; readonly membership: Membership }

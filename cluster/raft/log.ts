@@ -1,0 +1,94 @@
+/** The log of one peer as a value: a snapshot and the entries behind it, with a few kept before its end. */
+
+import type { Membership } from '../../protocols/model/cluster.js';
+import type { Entry, Snapshot } from '../../protocols/model/consensus.js';
+import type { RaftLog } from './state.js';
+
+/** The first entry that is there, or would be. */
+export function firstIndex(log: RaftLog): number {
+  const first = log.entries[0];
+  return first === undefined ? (log.snapshot?.index ?? 0) + 1 : first.index;
+}
+
+export function lastIndex(log: RaftLog): number {
+  return firstIndex(log) + log.entries.length - 1;
+}
+
+export function lastTerm(log: RaftLog): number {
+  return log.entries.at(-1)?.term ?? log.termBefore;
+}
+
+/** Null where the log has no entry, and no more knows its term. */
+export function termAt(log: RaftLog, index: number): number | null {
+  const place = index - firstIndex(log);
+  if (place === -1) return log.termBefore;
+  return log.entries[place]?.term ?? null;
+}
+
+/** Entries `from` to `to`, both inclusive. */
+export function between(log: RaftLog, from: number, to: number): readonly Entry[] {
+  const first = firstIndex(log);
+  return log.entries.slice(from - first, to - first + 1);
+}
+
+/** Entries from `from` on with at most `bytesMax` of payload, and at least one if there is one. */
+export function batchFrom(log: RaftLog, from: number, bytesMax: number): readonly Entry[] {
+  const start = from - firstIndex(log);
+  let end = start;
+  let bytes = 0;
+  for (; end < log.entries.length; end++) {
+    bytes += entryBytes(log.entries[end] as Entry);
+    if (bytes > bytesMax && end > start) break;
+  }
+  return log.entries.slice(start, end);
+}
+
+/** `entries` take the place of all from the first one's index on. */
+export function withEntries(log: RaftLog, entries: readonly Entry[]): RaftLog {
+  const begin = (entries[0] as Entry).index - firstIndex(log);
+  const kept = begin === log.entries.length ? log.entries : log.entries.slice(0, begin);
+  return { ...log, entries: kept.concat(entries) };
+}
+
+/** Entries up to the snapshot's end go, and all of them if the log has another entry there or none (R8). */
+export function withSnapshot(log: RaftLog, snapshot: Snapshot): { readonly log: RaftLog; readonly contradicts: boolean } {
+  const contradicts = termAt(log, snapshot.index) !== snapshot.term;
+  const entries = contradicts ? [] : between(log, snapshot.index + 1, lastIndex(log));
+  return { log: { snapshot, entries, termBefore: snapshot.term }, contradicts };
+}
+
+/** `snapshot` describes entries that are there; `kept` of them stay. */
+export function compacted(log: RaftLog, snapshot: Snapshot, kept: number): RaftLog {
+  const from = Math.max(firstIndex(log), snapshot.index + 1 - kept);
+  return { snapshot, entries: between(log, from, lastIndex(log)), termBefore: termAt(log, from - 1) as number };
+}
+
+/** The newest membership as of `index`, and where it stands; in the snapshot, that is the snapshot's index. */
+export function membershipAt(log: RaftLog, index: number): { readonly membership: Membership; readonly index: number } {
+  const floor = log.snapshot?.index ?? 0;
+  for (let place = index - firstIndex(log); place >= 0; place--) {
+    const entry = log.entries[place];
+    if (entry === undefined || entry.index <= floor) break;
+    if (entry.payload.kind === 'membership') return { membership: entry.payload.membership, index: entry.index };
+  }
+  return { membership: log.snapshot?.membership ?? [], index: floor };
+}
+
+/** The last index up to `from` with a term of at most `term`: where another log may agree at best. */
+export function lastOfTerm(log: RaftLog, from: number, term: number): number {
+  let index = Math.min(from, lastIndex(log));
+  for (let at = termAt(log, index); at !== null && at > term; at = termAt(log, index)) index--;
+  return Math.max(index, 0);
+}
+
+/** About what an entry takes on the wire. */
+export function entryBytes(entry: Entry): number {
+  switch (entry.payload.kind) {
+    case 'empty':
+      return 16;
+    case 'membership':
+      return 16 + 64 * entry.payload.membership.length;
+    case 'operation':
+      return 16 + entry.payload.bytes.length;
+  }
+}
