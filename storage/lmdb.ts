@@ -42,33 +42,39 @@ export interface Entry {
 }
 
 /** What can be read at one moment: within the write transaction, or in a snapshot. */
-export interface Reading {
+export interface Reading<Name extends string = DatabaseName> {
   /** A copy of the value; undefined when there is none. */
-  get(database: DatabaseName, key: Uint8Array): Uint8Array | undefined;
+  get(database: Name, key: Uint8Array): Uint8Array | undefined;
   /** As `get` without copying: valid until the next call on any environment of this thread. */
-  peek(database: DatabaseName, key: Uint8Array): Uint8Array | undefined;
+  peek(database: Name, key: Uint8Array): Uint8Array | undefined;
   /** The value, a u32 (little-endian). */
-  getUint32(database: DatabaseName, key: Uint8Array): number | undefined;
+  getUint32(database: Name, key: Uint8Array): number | undefined;
   /** Entries with `from <= key < to` in key order, copied. Go through all of them or leave by `break`: a walk left open holds its snapshot. */
-  range(database: DatabaseName, from: Uint8Array, to: Uint8Array): Iterable<Entry>;
+  range(database: Name, from: Uint8Array, to: Uint8Array): Iterable<Entry>;
 }
 
 type Table = Database<Uint8Array, Uint8Array>;
+type Tables<Name extends string> = Record<Name, Table>;
 
-/** One environment in the thread that writes it. */
-export class Environment implements Reading {
+/** One environment in the thread that writes it. Name: its databases. */
+export class Environment<Name extends string = DatabaseName> implements Reading<Name> {
   readonly folder: string;
   /** Nothing was ever committed to it before. */
   readonly isNew: boolean;
   private readonly root: RootDatabase<Uint8Array, Uint8Array>;
-  private tables!: Record<DatabaseName, Table>;
+  private tables!: Tables<Name>;
 
-  private constructor(folder: string, root: RootDatabase<Uint8Array, Uint8Array>, initialize: (environment: Environment) => void) {
+  private constructor(
+    folder: string,
+    root: RootDatabase<Uint8Array, Uint8Array>,
+    initialize: (environment: Environment<Name>) => void,
+    databases: readonly Name[],
+  ) {
     this.folder = folder;
     this.root = root;
     this.isNew = root.transactionSync(() => {
       const first = root.getWriteTxnId() === 1;
-      this.tables = openTables(root);
+      this.tables = openTables(root, databases);
       if (first) initialize(this);
       return first;
     });
@@ -76,12 +82,16 @@ export class Environment implements Reading {
 
   /**
    * Opens or makes the environment. `initialize` writes the first records of a new one, in the transaction that makes
-   * the databases: an environment that has databases has these records. Errors: `storage`.
+   * the databases: an environment that has databases has these records. databases: a replica's unless given. Errors: `storage`.
    */
-  static open(folder: string, initialize: (environment: Environment) => void): Environment {
+  static open<Name extends string = DatabaseName>(
+    folder: string,
+    initialize: (environment: Environment<Name>) => void,
+    databases: readonly Name[] = ofReplica(),
+  ): Environment<Name> {
     try {
       mkdirSync(folder, { recursive: true });
-      return new Environment(folder, openRoot(folder, false), initialize);
+      return new Environment(folder, openRoot(folder, false, databases.length), initialize, databases);
     } catch (error) {
       throw storageError(`cannot open ${folder}`, error);
     }
@@ -107,7 +117,7 @@ export class Environment implements Reading {
   }
 
   /** Within `write` only. */
-  put(database: DatabaseName, key: Uint8Array, value: Uint8Array): void {
+  put(database: Name, key: Uint8Array, value: Uint8Array): void {
     try {
       this.tables[database].putSync(key, value);
     } catch (error) {
@@ -116,7 +126,7 @@ export class Environment implements Reading {
   }
 
   /** Within `write` only. Whether there was something to remove. */
-  remove(database: DatabaseName, key: Uint8Array): boolean {
+  remove(database: Name, key: Uint8Array): boolean {
     try {
       return this.tables[database].removeSync(key);
     } catch (error) {
@@ -128,31 +138,31 @@ export class Environment implements Reading {
    * Removes up to `countMax` entries with `from <= key < to`; within `write` only.
    * Returns how many were removed: fewer than `countMax` says that none is left.
    */
-  removeRange(database: DatabaseName, from: Uint8Array, to: Uint8Array, countMax: number): number {
+  removeRange(database: Name, from: Uint8Array, to: Uint8Array, countMax: number): number {
     const keys: Uint8Array[] = [];
     for (const key of this.tables[database].getKeys({ start: from, end: to, limit: countMax })) keys.push(key);
     for (const key of keys) this.remove(database, key);
     return keys.length;
   }
 
-  get(database: DatabaseName, key: Uint8Array): Uint8Array | undefined {
+  get(database: Name, key: Uint8Array): Uint8Array | undefined {
     return copyOf(this.tables[database].getBinaryFast(key));
   }
 
-  peek(database: DatabaseName, key: Uint8Array): Uint8Array | undefined {
+  peek(database: Name, key: Uint8Array): Uint8Array | undefined {
     return viewOf(this.tables[database].getBinaryFast(key));
   }
 
-  getUint32(database: DatabaseName, key: Uint8Array): number | undefined {
+  getUint32(database: Name, key: Uint8Array): number | undefined {
     return this.tables[database].getBinaryFast(key)?.readUInt32LE(0);
   }
 
-  range(database: DatabaseName, from: Uint8Array, to: Uint8Array): Iterable<Entry> {
+  range(database: Name, from: Uint8Array, to: Uint8Array): Iterable<Entry> {
     return this.tables[database].getRange({ start: from, end: to });
   }
 
   /** Entries with `from <= key < to`. */
-  count(database: DatabaseName, from: Uint8Array, to: Uint8Array): number {
+  count(database: Name, from: Uint8Array, to: Uint8Array): number {
     return this.tables[database].getCount({ start: from, end: to });
   }
 
@@ -162,22 +172,22 @@ export class Environment implements Reading {
 }
 
 /** One environment in a thread that reads it: everything between `refresh` and `release` is one snapshot. */
-export class SnapshotReader implements Reading {
+export class SnapshotReader<Name extends string = DatabaseName> implements Reading<Name> {
   private readonly folder: string;
   private readonly root: RootDatabase<Uint8Array, Uint8Array>;
-  private readonly tables: Record<DatabaseName, Table>;
+  private readonly tables: Tables<Name>;
   private transaction: Transaction | null = null;
 
-  private constructor(folder: string, root: RootDatabase<Uint8Array, Uint8Array>) {
+  private constructor(folder: string, root: RootDatabase<Uint8Array, Uint8Array>, databases: readonly Name[]) {
     this.folder = folder;
     this.root = root;
-    this.tables = openTables(root);
+    this.tables = openTables(root, databases);
   }
 
   /** Errors: `storage`, also when the environment is not there. */
-  static openReadOnly(folder: string): SnapshotReader {
+  static openReadOnly<Name extends string = DatabaseName>(folder: string, databases: readonly Name[] = ofReplica()): SnapshotReader<Name> {
     try {
-      return new SnapshotReader(folder, openRoot(folder, true));
+      return new SnapshotReader(folder, openRoot(folder, true, databases.length), databases);
     } catch (error) {
       throw storageError(`cannot open ${folder}`, error);
     }
@@ -196,19 +206,19 @@ export class SnapshotReader implements Reading {
     this.transaction = null;
   }
 
-  get(database: DatabaseName, key: Uint8Array): Uint8Array | undefined {
+  get(database: Name, key: Uint8Array): Uint8Array | undefined {
     return copyOf(this.find(database, key));
   }
 
-  peek(database: DatabaseName, key: Uint8Array): Uint8Array | undefined {
+  peek(database: Name, key: Uint8Array): Uint8Array | undefined {
     return viewOf(this.find(database, key));
   }
 
-  getUint32(database: DatabaseName, key: Uint8Array): number | undefined {
+  getUint32(database: Name, key: Uint8Array): number | undefined {
     return this.find(database, key)?.readUInt32LE(0);
   }
 
-  *range(database: DatabaseName, from: Uint8Array, to: Uint8Array): Iterable<Entry> {
+  *range(database: Name, from: Uint8Array, to: Uint8Array): Iterable<Entry> {
     try {
       yield* this.tables[database].getRange({ start: from, end: to, transaction: this.snapshot() });
     } catch (error) {
@@ -217,7 +227,7 @@ export class SnapshotReader implements Reading {
   }
 
   /** The first `limit` entries of a range at once. */
-  page(database: DatabaseName, from: Uint8Array, to: Uint8Array, limit: number): Entry[] {
+  page(database: Name, from: Uint8Array, to: Uint8Array, limit: number): Entry[] {
     try {
       return [...this.tables[database].getRange({ start: from, end: to, limit, transaction: this.snapshot() })];
     } catch (error) {
@@ -226,7 +236,7 @@ export class SnapshotReader implements Reading {
   }
 
   /** Entries the database says it has: a walk finds fewer when a damaged page hides some. */
-  entryCount(database: DatabaseName): number {
+  entryCount(database: Name): number {
     return (this.tables[database].getStats() as { entryCount: number }).entryCount;
   }
 
@@ -235,7 +245,7 @@ export class SnapshotReader implements Reading {
     await this.root.close();
   }
 
-  private find(database: DatabaseName, key: Uint8Array): Buffer | undefined {
+  private find(database: Name, key: Uint8Array): Buffer | undefined {
     const table = this.tables[database] as unknown as {
       getBinaryFast(key: Uint8Array, options: { transaction: Transaction }): Buffer | undefined;
     };
@@ -272,7 +282,7 @@ function dataFile(folder: string): string {
   return path.join(folder, 'data.mdb');
 }
 
-function openRoot(folder: string, readOnly: boolean): RootDatabase<Uint8Array, Uint8Array> {
+function openRoot(folder: string, readOnly: boolean, databases: number): RootDatabase<Uint8Array, Uint8Array> {
   return open<Uint8Array, Uint8Array>({
     path: folder,
     noSubdir: false,
@@ -281,20 +291,24 @@ function openRoot(folder: string, readOnly: boolean): RootDatabase<Uint8Array, U
     noSync: false,
     noMetaSync: false,
     mapSize: MAP_BYTES,
-    maxDbs: DATABASES.length + 1,
+    maxDbs: databases + 1,
     encoding: 'binary',
     keyEncoding: 'binary',
   });
 }
 
-function openTables(root: RootDatabase<Uint8Array, Uint8Array>): Record<DatabaseName, Table> {
-  const tables: Partial<Record<DatabaseName, Table>> = {};
-  for (const name of DATABASES) {
+function ofReplica<Name extends string>(): readonly Name[] {
+  return DATABASES as readonly string[] as readonly Name[];
+}
+
+function openTables<Name extends string>(root: RootDatabase<Uint8Array, Uint8Array>, databases: readonly Name[]): Tables<Name> {
+  const tables: Partial<Tables<Name>> = {};
+  for (const name of databases) {
     const table = root.openDB<Uint8Array, Uint8Array>(name, { encoding: 'binary', keyEncoding: 'binary' });
     if (table === undefined) throw new Error(`database \`${name}\` is missing`);
     tables[name] = table;
   }
-  return tables as Record<DatabaseName, Table>;
+  return tables as Tables<Name>;
 }
 
 /** What lmdb hands out is one large buffer whose `length` says how much of it counts. */

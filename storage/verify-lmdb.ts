@@ -1,10 +1,10 @@
 /**
- * Checks replicas' LMDB files before the node opens them, in a child process: LMDB trusts its file, and a damaged one
- * can end the process that reads it. The child walks every database and checks every checksum that must hold for the
- * replica to be opened; what can be made anew (ids, indexes), or concerns a single answer (payloads), is left to the store;
- * so are the files that records point at, which cannot harm who reads them and are named by the store.
+ * Checks LMDB files before the node opens them, in a child process: LMDB trusts its file, and a damaged one can end the
+ * process that reads it. The child walks every database and checks every checksum that must hold for the replica or the
+ * consensus log to be opened; what can be made anew (a replica's ids, indexes), or concerns a single answer (payloads), is
+ * left to the store; so are the files that records point at, which cannot harm who reads them and are named by the store.
  *
- * This file is both sides: `verifyReplicas` starts itself as the child.
+ * This file is both sides: `verifyReplicas` and `verifyConsensus` start it as the child.
  */
 
 import { type ChildProcess, fork } from 'node:child_process';
@@ -13,12 +13,18 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { errorFacts } from '../protocols/errors.js';
 import { initChecksum } from './checksum.js';
+import { readConsensus } from './consensus/environment.js';
+import { CONSENSUS_DATABASES } from './consensus/records.js';
 import { DATABASES, type DatabaseName, SnapshotReader } from './lmdb.js';
-import { isMarkedMade } from './replica/made-file.js';
+import { isMarkedMade } from './made-file.js';
 import { decodeManifest } from './replica/manifest.js';
 import { damagedRecord, decodeState, MANIFEST_KEY, operationOfKey, STATE_KEY, uncheck, unseal } from './replica/records.js';
 
-const CHILD_ARGUMENT = 'verify-lmdb';
+/** The child's argument says what the folders hold. */
+const CHILD_ARGUMENTS = { replica: 'verify-lmdb', consensus: 'verify-consensus' } as const;
+
+type Kind = keyof typeof CHILD_ARGUMENTS;
+
 /** A walk that takes longer than this and a second for each 10 MB goes in circles. */
 const PATIENCE_MS = 60_000;
 const BYTES_PER_MS = 10_000;
@@ -29,7 +35,16 @@ interface Verdict {
 }
 
 /** What is damaged in the LMDB file of each replica folder; null for nothing (or for one that has no file yet). */
-export async function verifyReplicas(folders: readonly string[]): Promise<Map<string, string | null>> {
+export function verifyReplicas(folders: readonly string[]): Promise<Map<string, string | null>> {
+  return verifyFolders('replica', folders);
+}
+
+/** What is damaged in the LMDB file of a consensus log; null for nothing (or for one that has no file yet). */
+export async function verifyConsensus(folder: string): Promise<string | null> {
+  return (await verifyFolders('consensus', [folder])).get(folder) ?? null;
+}
+
+async function verifyFolders(kind: Kind, folders: readonly string[]): Promise<Map<string, string | null>> {
   const verdicts = new Map<string, string | null>();
   let rest = folders.filter((folder) => {
     // One that was never made to the end holds nothing that was acknowledged; one whose file is gone is found out at opening.
@@ -38,7 +53,7 @@ export async function verifyReplicas(folders: readonly string[]): Promise<Map<st
     return present;
   });
   while (rest.length > 0) {
-    const end = await runChild(rest, ({ folder, damaged }) => verdicts.set(folder, damaged));
+    const end = await runChild(kind, rest, ({ folder, damaged }) => verdicts.set(folder, damaged));
     rest = rest.filter((folder) => !verdicts.has(folder));
     const crashed = rest.shift();
     if (crashed !== undefined) verdicts.set(crashed, `${dataFile(crashed)} is damaged: reading it ${end}`);
@@ -47,9 +62,12 @@ export async function verifyReplicas(folders: readonly string[]): Promise<Map<st
 }
 
 /** Runs one child until it is done or dies. Resolves to how it ended. */
-function runChild(folders: readonly string[], onVerdict: (verdict: Verdict) => void): Promise<string> {
+function runChild(kind: Kind, folders: readonly string[], onVerdict: (verdict: Verdict) => void): Promise<string> {
   return new Promise((resolve) => {
-    const child = fork(fileURLToPath(import.meta.url), [CHILD_ARGUMENT], { execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+    const child = fork(fileURLToPath(import.meta.url), [CHILD_ARGUMENTS[kind]], {
+      execArgv: [],
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
     let left = folders;
     let timer = watch(child, left[0]);
     let reason: string | null = null;
@@ -89,27 +107,40 @@ function watch(child: ChildProcess, folder: string | undefined): NodeJS.Timeout 
 
 // ------------------------------------------------------------------ child
 
-if (process.argv[2] === CHILD_ARGUMENT && process.send !== undefined && process.argv[1] === fileURLToPath(import.meta.url)) {
+if (process.send !== undefined && process.argv[1] === fileURLToPath(import.meta.url)) {
+  const verify = process.argv[2] === CHILD_ARGUMENTS.consensus ? verifyLog : verifyReplica;
   process.once('message', (folders: string[]) => {
-    void verifyAll(folders);
+    void verifyAll(folders, verify);
   });
 }
 
-async function verifyAll(folders: readonly string[]): Promise<void> {
+async function verifyAll(folders: readonly string[], verify: (folder: string) => Promise<string | null>): Promise<void> {
   await initChecksum();
   for (const folder of folders) {
-    const verdict: Verdict = { folder, damaged: await verifyReplica(folder) };
+    const verdict: Verdict = { folder, damaged: await verify(folder) };
     await new Promise((resolve) => process.send?.(verdict, resolve));
   }
 }
 
-/** Checks one replica in this process. */
-export async function verifyReplica(folder: string): Promise<string | null> {
-  let reader: SnapshotReader | null = null;
+function verifyReplica(folder: string): Promise<string | null> {
+  return complaintOf(folder, DATABASES, walk);
+}
+
+function verifyLog(folder: string): Promise<string | null> {
+  return complaintOf(folder, CONSENSUS_DATABASES, (reader) => void readConsensus(reader));
+}
+
+/** What keeps the folder's LMDB file from being read, null for nothing. */
+async function complaintOf<Name extends string>(
+  folder: string,
+  databases: readonly Name[],
+  read: (reader: SnapshotReader<Name>) => void,
+): Promise<string | null> {
+  let reader: SnapshotReader<Name> | null = null;
   try {
-    reader = SnapshotReader.openReadOnly(lmdbFolder(folder));
+    reader = SnapshotReader.openReadOnly(lmdbFolder(folder), databases);
     reader.refresh();
-    walk(reader);
+    read(reader);
     return null;
   } catch (error) {
     const { detail } = errorFacts(error);

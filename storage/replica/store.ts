@@ -17,6 +17,7 @@ import { AppendError, AppendFolder } from '../append-file.js';
 import { initChecksum } from '../checksum.js';
 import type { BuildResult, BuildSources, GraphStats, ReplicaSpec, ReplicaStats, SegmentStats } from '../engine/messages.js';
 import { afterPrefix, Environment, LmdbError } from '../lmdb.js';
+import { checkFormat, isMarkedMade, markMade } from '../made-file.js';
 import { measured } from '../meter.js';
 import type { FieldIndexHandle, SegmentHandle, SegmentSet } from '../segment/handle.js';
 import type { VectorLayout } from '../segment/layout.js';
@@ -27,7 +28,6 @@ import { WriteAheadLog } from '../wal.js';
 import { applyOperation } from './apply.js';
 import { carryDeletions, defersRows, holdReplaced, settleDeferred } from './deferral.js';
 import { loadReplica, slotsOf, trackSealedFields, writeFirstRecords } from './load.js';
-import { checkFormat, isMarkedMade, markMade } from './made-file.js';
 import { encodeManifest, type Manifest, type ManifestField } from './manifest.js';
 import { MANIFEST_KEY, segmentPrefix } from './records.js';
 import { makeAppendable, type RowItems, SegmentRows } from './segment-rows.js';
@@ -51,6 +51,13 @@ interface NumberedOperation {
 
 /** How an operation went. `skipped`: the one it hangs on failed. */
 export type Outcome = { readonly operation: number; readonly error: TroupeError | 'skipped' | null };
+
+/**
+ * 2: large values lie in files beside LMDB. 3: the manifest says which vectors an appendable segment has, and these may be
+ * of any kind; a replica of format 2 becomes one of format 3 when it is opened.
+ */
+const FORMAT = 3;
+const READABLE = [2, FORMAT];
 
 /** Bytes of operations that are replayed in one transaction. */
 const REPLAY_BYTES_MAX = 16 * 2 ** 20;
@@ -108,7 +115,7 @@ export class ReplicaStore implements TransactionHost {
    */
   static async open(spec: ReplicaSpec, damaged: string | null, hooks: ReplicaHooks): Promise<ReplicaStore> {
     await initChecksum();
-    checkFormat(spec.folder);
+    checkFormat(spec.folder, READABLE);
     if (damaged !== null) throw new TroupeError('storage', damaged);
     const environment = Environment.open(path.join(spec.folder, 'lmdb'), writeFirstRecords);
     try {
@@ -121,7 +128,7 @@ export class ReplicaStore implements TransactionHost {
       const store = new ReplicaStore(spec, hooks, environment, rowFiles, wal, loaded.shape);
       cleanSegmentFolders(spec.folder, new Set(loaded.shape.segments.map((segment) => segment.id)));
       store.begin(loaded.repair);
-      markMade(spec.folder);
+      markMade(spec.folder, FORMAT);
       return store;
     } catch (error) {
       await environment.close();

@@ -1,31 +1,23 @@
-/** The file that says a replica was made to the end, and of which format it is. */
+/** The file that says a folder with an LMDB file was made to the end, and of which format it is. */
 
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
 import path from 'node:path';
-import { TroupeError } from '../../protocols/errors.js';
-import { publishByRename } from '../segment/file.js';
+import { TroupeError } from '../protocols/errors.js';
+import { publishByRename } from './segment/file.js';
 
-/** Says that the replica's LMDB file has been made, and of which format the replica is. */
 const MADE_FILE = 'format.json';
-
-/**
- * 2: large values lie in files beside LMDB. 3: the manifest says which vectors an appendable segment has, and these may be
- * of any kind; a replica of format 2 becomes one of format 3 when it is opened.
- */
-const FORMAT = 3;
-const READABLE: readonly unknown[] = [2, FORMAT];
 
 export function isMarkedMade(folder: string): boolean {
   return existsSync(path.join(folder, MADE_FILE));
 }
 
-/** Refuses a replica of another format. Errors: `storage`. */
-export function checkFormat(folder: string): void {
+/** Refuses a folder of another format than the `readable` ones, of which the last is this release's. Errors: `storage`. */
+export function checkFormat(folder: string, readable: readonly number[]): void {
   if (!isMarkedMade(folder)) return;
   const file = path.join(folder, MADE_FILE);
   const format = readFormat(file);
-  if (!READABLE.includes(format))
-    throw new TroupeError('storage', `${file}: unknown format ${String(format)}; this release reads format ${FORMAT}`);
+  if (!(readable as readonly unknown[]).includes(format))
+    throw new TroupeError('storage', `${file}: unknown format ${String(format)}; this release reads format ${readable.at(-1)}`);
 }
 
 function readFormat(file: string): unknown {
@@ -40,12 +32,12 @@ function readFormat(file: string): unknown {
  * Without this, an LMDB file that was lost or cut to nothing would be taken for one that was never made. The file comes
  * into being by a rename, as an empty one would be taken for damaged.
  */
-export function markMade(folder: string): void {
+export function markMade(folder: string, format: number): void {
   const file = path.join(folder, MADE_FILE);
-  if (isMarkedMade(folder) && readFormat(file) === FORMAT) return;
+  if (isMarkedMade(folder) && readFormat(file) === format) return;
   const fd = openSync(`${file}.tmp`, 'w');
   try {
-    writeSync(fd, `${JSON.stringify({ format: FORMAT })}\n`);
+    writeSync(fd, `${JSON.stringify({ format })}\n`);
     fsyncSync(fd);
   } finally {
     closeSync(fd);

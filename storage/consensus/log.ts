@@ -1,0 +1,230 @@
+/**
+ * The consensus log on disk, kept by a thread of its own.
+ *
+ * C1: a write is told only when LMDB's commit is on disk. Writes are carried out in the order of the calls, each as a
+ *     whole; those that wait while the disk works become one transaction.
+ * C2: after a write that failed, all that wait and all later ones fail too, until `load` has read what there is: what
+ *     follows a write that is missing must not be there.
+ * C3: what is damaged is found before LMDB trusts it, by a process of its own; the error says how to recover.
+ */
+
+import { existsSync, renameSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import type { ConsensusStore, ConsensusWrite, StoredConsensus } from '../../protocols/model/consensus.js';
+import { initChecksum } from '../checksum.js';
+import { WORKER_ARGUMENTS } from '../engine/worker-slots.js';
+import { syncFolder } from '../segment/file.js';
+import { verifyConsensus } from '../verify-lmdb.js';
+import { changesOf, type Held, packChanges } from './changes.js';
+import type { FromKeeper, ToKeeper } from './messages.js';
+import { NO_ENTRIES } from './records.js';
+
+/** Bytes of waiting writes that become one transaction; one that is larger goes alone. */
+const GROUP_BYTES_MAX = 16 << 20;
+const SMALL_YOUNG_GENERATION = { maxYoungGenerationSizeMb: 2 };
+
+interface Waiting {
+  readonly changes: Uint8Array;
+  readonly settle: Settle<void>;
+}
+
+interface Settle<T> {
+  resolve(value: T): void;
+  reject(error: Error): void;
+}
+
+/** Folder of the log within a node's storage. */
+export function consensusFolder(storagePath: string): string {
+  return path.join(storagePath, 'consensus');
+}
+
+/** Forgets the log and with it who this node was. A crash on the way leaves either all of it or nothing. Errors: `storage`. */
+export function forgetConsensus(storagePath: string): void {
+  const folder = consensusFolder(storagePath);
+  const condemned = `${folder}.old`;
+  try {
+    rmSync(condemned, { recursive: true, force: true });
+    if (!existsSync(folder)) return;
+    renameSync(folder, condemned);
+    syncFolder(storagePath);
+    rmSync(condemned, { recursive: true, force: true });
+  } catch (error) {
+    throw new TroupeError('storage', `${folder}: cannot be removed (${error instanceof Error ? error.message : String(error)})`, {
+      cause: error,
+    });
+  }
+}
+
+export class ConsensusLog implements ConsensusStore {
+  private keeper: Keeper | null = null;
+  private held: Held = { range: NO_ENTRIES, snapshotIndex: 0 };
+  private waiting: Waiting[] = [];
+  /** A transaction is under way; settles when it has ended, either way. */
+  private working: Promise<void> | null = null;
+  /** Why nothing is written until `load`. */
+  private broken: TroupeError | null = new TroupeError('storage', 'the consensus log is not loaded');
+
+  /** storagePath: the node's; the log lies in its folder `consensus`, which is made where there is none. */
+  constructor(private readonly storagePath: string) {}
+
+  /** Reads again what a log holds that works; opens it anew when it does not. */
+  async load(): Promise<StoredConsensus> {
+    while (this.working !== null) await this.working;
+    if (this.broken === null && this.keeper !== null) return this.read(this.keeper);
+    await this.stop(new TroupeError('storage', 'the consensus log is loaded anew'));
+    const folder = consensusFolder(this.storagePath);
+    await initChecksum();
+    const damaged = await verifyConsensus(folder);
+    if (damaged !== null) throw withRecovery(damaged, folder);
+    this.keeper = new Keeper(folder);
+    return this.read(this.keeper);
+  }
+
+  async write(write: ConsensusWrite): Promise<void> {
+    if (this.broken !== null) throw this.broken;
+    let changes: Uint8Array;
+    try {
+      const made = changesOf(write, this.held);
+      if (made.changes.length === 0) return this.settled();
+      changes = packChanges(made.changes);
+      this.held = made.held;
+    } catch (error) {
+      // A rule is broken, and whatever follows would be built on it.
+      this.broken = new TroupeError('internal', `consensus log: ${errorFacts(error).detail}`, { cause: error });
+      throw this.broken;
+    }
+    await new Promise<void>((resolve, reject) => {
+      this.waiting.push({ changes, settle: { resolve, reject } });
+      this.working ??= this.work();
+    });
+  }
+
+  async close(): Promise<void> {
+    while (this.working !== null) await this.working;
+    await this.stop(new TroupeError('storage', 'the consensus log is closed'));
+  }
+
+  private async read(keeper: Keeper): Promise<StoredConsensus> {
+    try {
+      const reply = await keeper.ask({ kind: 'load' });
+      if (reply.kind !== 'loaded') throw new Error(`\`${reply.kind}\` instead of what is stored`);
+      const { stored } = reply;
+      const [first, last] = [stored.entries[0], stored.entries.at(-1)];
+      this.held = {
+        range: first === undefined || last === undefined ? NO_ENTRIES : { first: first.index, last: last.index },
+        snapshotIndex: stored.snapshot?.index ?? 0,
+      };
+      this.broken = null;
+      return stored;
+    } catch (error) {
+      throw withRecovery(errorFacts(error).detail, consensusFolder(this.storagePath));
+    }
+  }
+
+  /** Once all writes before it are on disk. */
+  private async settled(): Promise<void> {
+    while (this.working !== null) await this.working;
+    if (this.broken !== null) throw this.broken;
+  }
+
+  private async work(): Promise<void> {
+    while (this.waiting.length > 0) {
+      const group = this.takeGroup();
+      try {
+        const changes = group.map((waiting) => waiting.changes);
+        await (this.keeper as Keeper).ask(
+          { kind: 'write', changes },
+          changes.map((bytes) => bytes.buffer as ArrayBuffer),
+        );
+        for (const { settle } of group) settle.resolve();
+      } catch (error) {
+        this.refuseAll(errorFromFacts(errorFacts(error)), group);
+      }
+    }
+    this.working = null;
+  }
+
+  private takeGroup(): Waiting[] {
+    let bytes = 0;
+    let count = 0;
+    for (const { changes } of this.waiting) {
+      bytes += changes.length;
+      if (count > 0 && bytes > GROUP_BYTES_MAX) break;
+      count++;
+    }
+    return this.waiting.splice(0, count);
+  }
+
+  private refuseAll(error: TroupeError, group: readonly Waiting[]): void {
+    this.broken = error;
+    const refused = [...group, ...this.waiting];
+    this.waiting = [];
+    for (const { settle } of refused) settle.reject(error);
+  }
+
+  private async stop(reason: TroupeError): Promise<void> {
+    this.broken = reason;
+    const { keeper } = this;
+    this.keeper = null;
+    this.refuseAll(reason, []);
+    await keeper?.end();
+  }
+}
+
+/** The thread, and who waits for its answers: they come in the order of the questions. */
+class Keeper {
+  private readonly worker: Worker;
+  private readonly asked: Settle<FromKeeper>[] = [];
+  private readonly gone: Promise<void>;
+  private lost: TroupeError | null = null;
+
+  constructor(folder: string) {
+    this.worker = new Worker(new URL('./keeper.js', import.meta.url), {
+      name: 'consensus-log',
+      workerData: { folder },
+      resourceLimits: SMALL_YOUNG_GENERATION,
+      ...(WORKER_ARGUMENTS === undefined ? {} : { execArgv: WORKER_ARGUMENTS }),
+    });
+    this.worker.on('message', (reply: FromKeeper) => {
+      const settle = this.asked.shift();
+      if (reply.kind === 'failed') settle?.reject(errorFromFacts(reply.error));
+      else settle?.resolve(reply);
+    });
+    this.worker.on('error', (error) => this.lose(error.message));
+    this.gone = new Promise((resolve) => {
+      this.worker.on('exit', (code) => {
+        this.lose(`it ended with ${code}`);
+        resolve();
+      });
+    });
+  }
+
+  ask(message: ToKeeper, transfer: ArrayBuffer[] = []): Promise<FromKeeper> {
+    if (this.lost !== null) return Promise.reject(this.lost);
+    return new Promise((resolve, reject) => {
+      this.asked.push({ resolve, reject });
+      this.worker.postMessage(message, transfer);
+    });
+  }
+
+  /** Resolves when the thread is gone. */
+  async end(): Promise<void> {
+    await this.ask({ kind: 'close' }).catch(() => this.worker.terminate());
+    await this.gone;
+  }
+
+  private lose(reason: string): void {
+    this.lost ??= new TroupeError('storage', `the thread that keeps the consensus log is gone: ${reason}`);
+    for (const settle of this.asked.splice(0)) settle.reject(this.lost);
+  }
+}
+
+function withRecovery(detail: string, folder: string): TroupeError {
+  const where = detail.includes(folder) ? detail : `${folder}: ${detail}`;
+  return new TroupeError(
+    'storage',
+    `${where}. The consensus log cannot be used. To recover: stop this node; remove its peer at another peer (\`DELETE /cluster/peer/{peer_id}?force=true\`); delete ${folder}, or start with \`--reinit\`; let the node join again with \`--bootstrap\` and the address of a peer. Collections stay`,
+  );
+}

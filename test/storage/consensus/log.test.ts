@@ -1,0 +1,272 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { type TestContext, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { seededRandom } from '../../../ops/random.js';
+import { TroupeError } from '../../../protocols/errors.js';
+import type { StoredConsensus } from '../../../protocols/model/consensus.js';
+import { ConsensusLog, consensusFolder, forgetConsensus } from '../../../storage/consensus/log.js';
+import { temporaryFolder } from '../replica/support.js';
+import { MEMBERSHIP, operations, writeOf } from './support.js';
+
+const PAGE_BYTES = 4096;
+const META_PAGES = 2;
+const IDENTITY = { peerId: 7, clusterId: 'c-1', starts: 3, removed: false };
+
+function openLog(t: TestContext, folder: string): ConsensusLog {
+  const log = new ConsensusLog(folder);
+  t.after(() => log.close());
+  return log;
+}
+
+/** What another log finds in the folder. */
+async function loaded(folder: string): Promise<StoredConsensus> {
+  const log = new ConsensusLog(folder);
+  try {
+    return await log.load();
+  } finally {
+    await log.close();
+  }
+}
+
+function dataFile(folder: string): string {
+  return path.join(consensusFolder(folder), 'lmdb', 'data.mdb');
+}
+
+test('a new log holds nothing, and everything that was written is there after opening it again', async (t) => {
+  const folder = temporaryFolder(t);
+  const log = openLog(t, folder);
+  assert.deepEqual(await log.load(), {
+    identity: null,
+    hardState: { term: 0, votedFor: null, commit: 0 },
+    snapshot: null,
+    entries: [],
+    applied: 0,
+  });
+  const entries = [
+    { index: 1, term: 1, payload: { kind: 'empty' as const } },
+    { index: 2, term: 1, payload: { kind: 'membership' as const, membership: MEMBERSHIP } },
+    ...operations(3, 6),
+  ];
+  await log.write(writeOf({ identity: IDENTITY, hardState: { term: 1, votedFor: 7, commit: 0 }, entries }));
+  await log.write(writeOf({ applied: 4, hardState: { term: 2, votedFor: null, commit: 5 } }));
+  const expected = { identity: IDENTITY, hardState: { term: 2, votedFor: null, commit: 5 }, snapshot: null, entries, applied: 4 };
+  assert.deepEqual(await log.load(), expected);
+  await log.close();
+  assert.deepEqual(await loaded(folder), expected);
+});
+
+test('entries replace those from the first one’s index on, and go with a compaction or when a snapshot contradicts them', async (t) => {
+  const folder = temporaryFolder(t);
+  const log = openLog(t, folder);
+  await log.load();
+  await log.write(writeOf({ entries: operations(1, 10) }));
+  await log.write(writeOf({ entries: operations(6, 7, 2) }));
+  assert.deepEqual((await log.load()).entries, [...operations(1, 5), ...operations(6, 7, 2)]);
+
+  const snapshot = { index: 4, term: 1, membership: MEMBERSHIP, data: Uint8Array.of(1, 2, 3) };
+  await log.write(writeOf({ snapshot, firstIndex: 3, applied: 4 }));
+  const compacted = await log.load();
+  assert.deepEqual([compacted.snapshot, compacted.entries[0]?.index, compacted.entries.at(-1)?.index], [snapshot, 3, 7]);
+
+  const newer = { index: 50, term: 4, membership: [], data: new Uint8Array(3_000_000).fill(5) };
+  await log.write(writeOf({ snapshot: newer, clearEntries: true, applied: 50 }));
+  await log.write(writeOf({ entries: operations(51, 52, 4) }));
+  await log.close();
+  const last = await loaded(folder);
+  assert.deepEqual([last.snapshot, last.entries, last.applied], [newer, operations(51, 52, 4), 50]);
+});
+
+test('a write that would leave a gap is refused, and so is what follows it until the log is loaded again', async (t) => {
+  const log = openLog(t, temporaryFolder(t));
+  await assert.rejects(log.write(writeOf({ applied: 1 })), /not loaded/);
+  await log.load();
+  await log.write(writeOf({ entries: operations(1, 3) }));
+  await assert.rejects(log.write(writeOf({ entries: operations(5, 6) })), /entry 5 does not follow: the next one is 4/);
+  await assert.rejects(log.write(writeOf({ entries: operations(4, 4) })), /entry 5 does not follow/);
+  assert.deepEqual((await log.load()).entries, operations(1, 3));
+  await log.write(writeOf({ entries: operations(4, 4) }));
+  const beyond = { index: 9, term: 1, membership: [], data: new Uint8Array() };
+  await assert.rejects(log.write(writeOf({ snapshot: beyond })), /leave a gap beside the snapshot at 9/);
+});
+
+test('writes are told in the order of the calls, and neither they nor those that wait together hold up the thread that asks', async (t) => {
+  const log = openLog(t, temporaryFolder(t));
+  await log.load();
+  const told: number[] = [];
+  let turns = 0;
+  let done = false;
+  const writes = Promise.all(
+    operations(1, 200, 1, 20_000).map((entry) => log.write(writeOf({ entries: [entry] })).then(() => told.push(entry.index))),
+  ).then(() => {
+    done = true;
+  });
+  while (!done) {
+    await turn();
+    turns++;
+  }
+  await writes;
+  assert.deepEqual(
+    told,
+    [...told].sort((one, other) => one - other),
+  );
+  assert.equal(told.length, 200);
+  assert.ok(turns > 20, `the event loop turned ${turns} times only`);
+});
+
+test('a write that was torn on its way to the disk is as if it had not been', async (t) => {
+  const folder = temporaryFolder(t);
+  const log = openLog(t, folder);
+  await log.load();
+  await log.write(writeOf({ identity: IDENTITY, entries: operations(1, 300, 1, 200) }));
+  await log.write(writeOf({ entries: operations(301, 310, 2, 200) }));
+  const before = readFileSync(dataFile(folder));
+  const expected = await log.load();
+  await log.write(writeOf({ entries: operations(250, 400, 3, 300), hardState: { term: 3, votedFor: 1, commit: 240 } }));
+  const after = readFileSync(dataFile(folder));
+  await log.close();
+
+  // LMDB writes and synchronises pages before the meta page that makes them count; the disk may have written any of them.
+  const random = seededRandom(1);
+  for (let round = 0; round < 6; round++) {
+    const torn = Buffer.alloc(Math.max(before.length, after.length));
+    before.copy(torn);
+    for (let page = META_PAGES; page * PAGE_BYTES < after.length; page++) {
+      const written = random.integer(3);
+      if (written === 0) continue;
+      const bytes = written === 1 ? PAGE_BYTES : random.integer(PAGE_BYTES);
+      after.copy(torn, page * PAGE_BYTES, page * PAGE_BYTES, page * PAGE_BYTES + bytes);
+    }
+    writeFileSync(dataFile(folder), round === 0 ? torn.subarray(0, before.length) : torn);
+    assert.deepEqual(await loaded(folder), expected, `round ${round}`);
+  }
+});
+
+test('whatever else is damaged is named together with the way to recover, and never read as data', async (t) => {
+  const folder = temporaryFolder(t);
+  const log = openLog(t, folder);
+  await log.load();
+  const snapshot = { index: 20, term: 1, membership: MEMBERSHIP, data: Buffer.from('a snapshot of the state '.repeat(400)) };
+  await log.write(writeOf({ identity: IDENTITY, entries: operations(1, 60, 1, 64) }));
+  await log.write(writeOf({ snapshot, firstIndex: 10, applied: 20 }));
+  await log.close();
+  const sound = readFileSync(dataFile(folder));
+  const expected = await loaded(folder);
+  const refuses = async (what: RegExp) => {
+    const error = await loaded(folder).then(
+      () => assert.fail('it was read'),
+      (error: TroupeError) => error,
+    );
+    assert.ok(error instanceof TroupeError && error.code === 'storage', String(error));
+    assert.match(error.detail, what);
+    assert.ok(error.detail.includes(consensusFolder(folder)), error.detail);
+    assert.match(error.detail, /stop this node; remove its peer .* `--reinit`; .* `--bootstrap`/);
+  };
+  const flipped = (needle: Uint8Array): Buffer => {
+    const bytes = Buffer.from(sound);
+    let found = 0;
+    for (let at = bytes.indexOf(needle); at >= 0; at = bytes.indexOf(needle, at + needle.length)) {
+      (bytes[at + 3] as number) ^= 4;
+      found++;
+    }
+    assert.ok(found > 0);
+    return bytes;
+  };
+
+  writeFileSync(dataFile(folder), flipped(new Uint8Array(64).fill(33)));
+  await refuses(/record `entries\/33` is damaged/);
+  writeFileSync(dataFile(folder), flipped(Buffer.from('snapshot of the state a snapshot')));
+  await refuses(/record `snapshot\/snapshot` is damaged/);
+  writeFileSync(dataFile(folder), sound);
+  truncateSync(dataFile(folder), 5 * PAGE_BYTES);
+  await refuses(/data\.mdb/);
+  truncateSync(dataFile(folder), 0);
+  await refuses(/data\.mdb is damaged/);
+  rmSync(dataFile(folder));
+  await refuses(/missing or empty/);
+  writeFileSync(path.join(consensusFolder(folder), 'format.json'), '{"format":9}');
+  await refuses(/unknown format 9/);
+
+  writeFileSync(path.join(consensusFolder(folder), 'format.json'), '{"format":1}');
+  const random = seededRandom(7);
+  for (let round = 0; round < 12; round++) {
+    const bytes = Buffer.from(sound);
+    const page = META_PAGES + random.integer(bytes.length / PAGE_BYTES - META_PAGES);
+    for (let at = 0; at < PAGE_BYTES; at++) bytes[page * PAGE_BYTES + at] = random.integer(256);
+    writeFileSync(dataFile(folder), bytes);
+    // A page may be free.
+    const found = await loaded(folder).catch((error: unknown) => error);
+    if (!(found instanceof TroupeError)) assert.deepEqual(found, expected, `page ${page}`);
+  }
+});
+
+test('an entry that is whole and stands where another one belongs is damage', async (t) => {
+  const folder = temporaryFolder(t);
+  const log = openLog(t, folder);
+  await log.load();
+  await log.write(writeOf({ entries: operations(1, 30, 1, 64) }));
+  await log.close();
+  const bytes = readFileSync(dataFile(folder));
+  const record = (index: number): number => bytes.indexOf(new Uint8Array(64).fill(index));
+  const [source, target] = [record(20), record(30)];
+  // Seal, format, index, term and kind stand in front of the payload.
+  bytes.copy(bytes, target - 12, source - 12, source + 64);
+  writeFileSync(dataFile(folder), bytes);
+  await assert.rejects(loaded(folder), /record `entries\/30 \(it is another entry\)` is damaged/);
+});
+
+test('a log that is forgotten is gone, and a new one takes its place', async (t) => {
+  const folder = temporaryFolder(t);
+  const log = openLog(t, folder);
+  await log.load();
+  await log.write(writeOf({ identity: IDENTITY, entries: operations(1, 3) }));
+  await log.close();
+  forgetConsensus(folder);
+  assert.ok(!existsSync(consensusFolder(folder)));
+  forgetConsensus(folder);
+  assert.equal((await loaded(folder)).identity, null);
+});
+
+test('after each of many kills, all that was told as written is there, whole and in order', async (t) => {
+  const folder = temporaryFolder(t);
+  const random = seededRandom(Date.now() % 1_000_000);
+  let acknowledged = 0;
+  for (let round = 0; round < 8; round++) {
+    const { lines, child } = writingProcess(folder, 1000);
+    let wanted = 1 + random.integer(40);
+    for await (const line of lines) {
+      acknowledged = Number(line);
+      if (--wanted === 0) child.kill('SIGKILL');
+    }
+    const { entries, hardState } = await loaded(folder);
+    assert.ok(entries.length >= acknowledged, `${entries.length} entries, ${acknowledged} acknowledged`);
+    assert.deepEqual(entries, operations(1, entries.length, 1, 1000));
+    assert.equal(hardState.commit, entries.length);
+  }
+});
+
+test('when the disk is full, writes are refused until the log is loaded again, and what was told as written is there', async (t) => {
+  if (process.platform === 'win32') return t.skip('needs ulimit');
+  const folder = temporaryFolder(t);
+  const { lines } = writingProcess(folder, 20_000, ['bash', '-c', 'ulimit -f 600 && exec "$@"', 'bash']);
+  let acknowledged = 0;
+  const last: string[] = [];
+  for await (const line of lines) {
+    if (/^\d+$/.test(line)) acknowledged = Number(line);
+    else last.push(line);
+  }
+  assert.ok(acknowledged > 5, `only ${acknowledged} were written`);
+  assert.deepEqual(last, ['refused 5', `loaded ${acknowledged}`]);
+  assert.equal((await loaded(folder)).entries.length, acknowledged);
+});
+
+function writingProcess(folder: string, bytes: number, wrapper: readonly string[] = []) {
+  const file = fileURLToPath(new URL('./writing-process.js', import.meta.url));
+  const [command = '', ...args] = [...wrapper, process.execPath, file, folder, String(bytes)];
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  return { child, lines: createInterface(child.stdout) };
+}
