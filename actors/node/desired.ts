@@ -1,13 +1,15 @@
 /** What the cluster wants of this node's collections: where it differs from what is there, the node makes it so. */
 
 import type { AliasMap } from '../../protocols/model/alias.js';
-import type { ShardId } from '../../protocols/model/cluster.js';
+import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 
 export interface Desired {
   /** Index of the log's entry that this is the state after. */
   readonly index: number;
   readonly clusterId: string;
+  /** Of this node. */
+  readonly peerId: PeerId;
   readonly collections: ReadonlyMap<string, DesiredCollection>;
   readonly aliases: AliasMap;
 }
@@ -24,9 +26,13 @@ export interface DesiredCollection {
 /** What a collection's `config.json` says of the cluster that it belongs to. */
 export interface Belonging {
   readonly clusterId: string;
+  /** Of the node that holds it: one that was removed and joins afresh is another peer, and its old data are foreign to it. */
+  readonly peerId: PeerId;
   readonly uid: number;
   readonly revision: number;
   readonly shards: readonly ShardId[];
+  /** Index of the `Desired` that made it so: an earlier one, from before a crash, does not turn it back. */
+  readonly index: number;
 }
 
 /** What this node has when consensus starts: a founder takes it into the cluster. */

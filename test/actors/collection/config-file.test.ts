@@ -45,7 +45,7 @@ test('a file of a later format is not read', () => {
 });
 
 test('a collection of a cluster says which one it is, and one of a node of its own is written as before there were clusters', () => {
-  const belonging = { clusterId: 'c1', uid: 7, revision: 9, shards: [1, 4] };
+  const belonging = { clusterId: 'c1', peerId: 3, uid: 7, revision: 9, shards: [1, 4], index: 9 };
   assert.deepEqual(decodeConfigFile(encodeConfigFile({ ...STORED, belonging }), 'config.json'), { ...STORED, belonging });
   assert.doesNotMatch(Buffer.from(encodeConfigFile(STORED)).toString(), /belonging/);
 });
