@@ -39,6 +39,8 @@ export interface ShardRecord {
 export interface TransferRecord extends TransferKey {
   readonly method: TransferMethod;
   readonly sync: boolean;
+  /** The target had no replica of the shard before: without success it has none after. */
+  readonly targetIsNew: boolean;
   /** Index of the entry that started it, or restarted it last. */
   readonly startedAt: number;
 }

@@ -1,5 +1,6 @@
 /** What the node does about each message in each state. */
 
+import { aliasExists, collectionExists } from '../../cluster/aliases.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
 import { become, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
 import { type AliasChange, aliasesOf, changedAliases, NO_ALIASES } from './aliases.js';
@@ -236,13 +237,12 @@ function create(state: Serving, message: MessageOf<'create'>): NodeStep {
     return become<NodeState, NodeEffect>(state, {
       kind: 'refuse',
       replyTo,
-      error: { code: 'conflict', detail: `Collection \`${name}\` already exists!` },
+      error: collectionExists(name),
     });
   }
   const { known, saving } = state.aliases;
   if (known.has(name) || saving?.has(name) === true) {
-    const detail = `Can't create collection with name ${name}. Alias with the same name already exists`;
-    return become<NodeState, NodeEffect>(state, { kind: 'refuse', replyTo, error: { code: 'wrongInput', detail } });
+    return become<NodeState, NodeEffect>(state, { kind: 'refuse', replyTo, error: aliasExists(name) });
   }
   const next = withPhase(state, folder, { kind: 'Creating', replyTo });
   return become<NodeState, NodeEffect>(next, { kind: 'createCollection', name, folder, config });

@@ -1,0 +1,203 @@
+/** Operations on replicas and their transfers. Replica states change by `REPLICA_MOVES` alone (S6). */
+
+import type { ErrorFacts } from '../protocols/errors.js';
+import type { PeerId, ReplicaState, ShardId } from '../protocols/model/cluster.js';
+import { type Change, done, onCollection, refused, unchanged, withCollection, wrongInput } from './change.js';
+import type { ClusterOperation, ReplicaChange, TransferKey } from './operations.js';
+import { afterEvent, EVENT_TO, type ReplicaEvent, TRANSFER_STARTS } from './replica-state.js';
+import type { ClusterState, CollectionRecord, ShardRecord, TransferRecord } from './state.js';
+
+type OperationOf<Kind extends ClusterOperation['kind']> = Extract<ClusterOperation, { kind: Kind }>;
+type Replicas = ShardRecord['replicas'];
+
+/** All changes or, when one is refused, none. Those of a collection or replica that is gone are left out. */
+export function setReplicaStates(state: ClusterState, { changes }: OperationOf<'setReplicaStates'>): Change {
+  let next = state;
+  for (const change of changes) {
+    const record = next.collections.get(change.collection);
+    if (record === undefined || record.uid !== change.uid) continue;
+    const made = setReplicaState(record, change);
+    if ('error' in made) return refused(state, made.error);
+    if (made !== record) next = withCollection(next, change.collection, settled(made));
+  }
+  return next === state ? unchanged(state) : done(next);
+}
+
+function setReplicaState(record: CollectionRecord, change: ReplicaChange): CollectionRecord | { readonly error: ErrorFacts } {
+  const { from, peerId, shardId, to } = change;
+  const replicas = record.shards.get(shardId)?.replicas;
+  const current = replicas?.get(peerId);
+  if (replicas === undefined || current === undefined || current === to) return record;
+  const where = `the replica of shard ${shardId} of \`${change.collection}\` on peer ${peerId}`;
+  if (from !== null && from !== current) return { error: { code: 'conflict', detail: `${where} is ${current}, not ${from}` } };
+  const event = to === 'Active' && !hasOtherActive(replicas, peerId) ? 'activateAlone' : EVENT_TO[to];
+  const next = event === null ? null : afterEvent(current, event);
+  if (next !== to) return { error: wrongInput(`${where} is ${current} and cannot become ${to}`) };
+  return withReplica(record, shardId, peerId, next);
+}
+
+export function dropReplica(state: ClusterState, { collection, peerId, shardId }: OperationOf<'dropReplica'>): Change {
+  return onCollection(state, collection, (record) => {
+    const shard = record.shards.get(shardId);
+    if (shard === undefined) return refused(state, shardMissing(collection, shardId));
+    if (!shard.replicas.has(peerId)) return refused(state, replicaMissing(shardId, peerId));
+    if (!hasOtherActive(shard.replicas, peerId)) {
+      const detail = `shard ${shardId} has no other active replica than the one on peer ${peerId}: dropping it would lose its points`;
+      return refused(state, wrongInput(detail));
+    }
+    return done(withCollection(state, collection, settled(withReplica(record, shardId, peerId, null))));
+  });
+}
+
+export function startTransfer(state: ClusterState, operation: OperationOf<'startTransfer'>): Change {
+  const { collection, method, sync, transfer } = operation;
+  return onCollection(state, collection, (record) => {
+    const error = refusedTransfer(state, record, operation);
+    if (error !== null) return refused(state, error);
+    const { shardId, to } = transfer;
+    const current = record.shards.get(shardId)?.replicas.get(to);
+    const start = TRANSFER_STARTS[method];
+    const next = current === undefined ? start.fresh : afterEvent(current, start.event);
+    if (next === null) {
+      const detail =
+        current === undefined
+          ? `\`${method}\` needs a replica of shard ${shardId} on peer ${to}, and there is none`
+          : `the replica of shard ${shardId} on peer ${to} is ${current}: nothing can be transferred to it`;
+      return refused(state, wrongInput(detail));
+    }
+    const started: TransferRecord = { ...transfer, method, sync, targetIsNew: current === undefined, startedAt: state.appliedIndex };
+    return done(
+      withCollection(state, collection, withReplica({ ...record, transfers: [...record.transfers, started] }, shardId, to, next)),
+    );
+  });
+}
+
+function refusedTransfer(
+  { membership }: ClusterState,
+  { shards, transfers }: CollectionRecord,
+  { collection, method, transfer }: OperationOf<'startTransfer'>,
+): ErrorFacts | null {
+  const { from, shardId, to, toShardId } = transfer;
+  if (toShardId !== null || method === 'resharding_stream_records')
+    return { code: 'unsupported', detail: 'transfers between shards: the number of shards cannot be changed' };
+  const shard = shards.get(shardId);
+  if (shard === undefined) return shardMissing(collection, shardId);
+  if (!membership.some(({ peerId }) => peerId === to)) return wrongInput(`peer ${to} is not part of the cluster`);
+  const source = shard.replicas.get(from);
+  if (source === undefined) return replicaMissing(shardId, from);
+  if (from === to) return wrongInput(`shard ${shardId} cannot be transferred from peer ${from} to itself`);
+  // S5
+  if (source !== 'Active')
+    return wrongInput(`the replica of shard ${shardId} on peer ${from} is ${source}, only an Active one can be transferred`);
+  if (transfers.some((other) => other.shardId === shardId && other.to === to))
+    return { code: 'conflict', detail: `shard ${shardId} is being transferred to peer ${to} already` };
+  return null;
+}
+
+export function restartTransfer(state: ClusterState, { collection, method, transfer }: OperationOf<'restartTransfer'>): Change {
+  return onTransfer(state, collection, transfer, (record, known) => {
+    const { shardId, to } = known;
+    const current = record.shards.get(shardId)?.replicas.get(to);
+    const next = current === undefined ? null : afterEvent(current, TRANSFER_STARTS[method].event);
+    if (next === null || method === 'resharding_stream_records')
+      return refused(state, wrongInput(`the transfer of shard ${shardId} to peer ${to} cannot go on with \`${method}\``));
+    if (known.targetIsNew && TRANSFER_STARTS[method].fresh === null)
+      return refused(
+        state,
+        wrongInput(`\`${method}\` needs a replica of shard ${shardId} on peer ${to} that was there before the transfer`),
+      );
+    const transfers = record.transfers.map((other) => (other === known ? { ...known, method, startedAt: state.appliedIndex } : other));
+    return done(withCollection(state, collection, withReplica({ ...record, transfers }, shardId, to, next)));
+  });
+}
+
+/** The target becomes Active; unless it is a copy, the source is dropped. */
+export function finishTransfer(state: ClusterState, { collection, transfer }: OperationOf<'finishTransfer'>): Change {
+  return onTransfer(state, collection, transfer, (record, known) => {
+    const { from, shardId, sync, to } = known;
+    const finished = withEvent(without(record, known), shardId, to, 'finish');
+    return done(withCollection(state, collection, sync ? finished : settled(withReplica(finished, shardId, from, null))));
+  });
+}
+
+export function abortTransfer(state: ClusterState, { collection, transfer }: OperationOf<'abortTransfer'>): Change {
+  return onTransfer(state, collection, transfer, (record, known) => done(withCollection(state, collection, aborted(record, known))));
+}
+
+/** Collections without the replicas of a peer that left the cluster. */
+export function withoutPeer(collections: ClusterState['collections'], peerId: PeerId): ClusterState['collections'] {
+  const next = new Map(collections);
+  for (const [name, record] of collections) {
+    let left = record;
+    for (const [shardId, { replicas }] of record.shards) if (replicas.has(peerId)) left = withReplica(left, shardId, peerId, null);
+    if (left !== record) next.set(name, settled(left));
+  }
+  return next;
+}
+
+/** S5: transfers end whose source is not Active any more or whose target is gone or waits for nothing. */
+function settled(record: CollectionRecord): CollectionRecord {
+  let next = record;
+  for (const transfer of record.transfers) {
+    const replicas = record.shards.get(transfer.shardId)?.replicas;
+    const target = replicas?.get(transfer.to);
+    if (target === undefined || target === 'Dead' || target === 'Active') next = without(next, transfer);
+    else if (replicas?.get(transfer.from) !== 'Active') next = aborted(next, transfer);
+  }
+  return next;
+}
+
+/** A target that was made for the transfer goes with it; one that was there before has missed writes. */
+function aborted(record: CollectionRecord, transfer: TransferRecord): CollectionRecord {
+  const { shardId, targetIsNew, to } = transfer;
+  const left = without(record, transfer);
+  return targetIsNew ? withReplica(left, shardId, to, null) : withEvent(left, shardId, to, 'abort');
+}
+
+function without(record: CollectionRecord, transfer: TransferRecord): CollectionRecord {
+  return { ...record, transfers: record.transfers.filter((other) => other !== transfer) };
+}
+
+function onTransfer(
+  state: ClusterState,
+  collection: string,
+  { from, shardId, to, toShardId }: TransferKey,
+  change: (record: CollectionRecord, transfer: TransferRecord) => Change,
+): Change {
+  return onCollection(state, collection, (record) => {
+    const known = record.transfers.find(
+      (other) => other.shardId === shardId && other.from === from && other.to === to && other.toShardId === toShardId,
+    );
+    if (known !== undefined) return change(record, known);
+    return refused(state, { code: 'notFound', detail: `there is no transfer of shard ${shardId} from peer ${from} to peer ${to}` });
+  });
+}
+
+/** The replica after an event that the table does not refuse. */
+function withEvent(record: CollectionRecord, shardId: ShardId, peerId: PeerId, event: ReplicaEvent): CollectionRecord {
+  const current = record.shards.get(shardId)?.replicas.get(peerId);
+  const next = current === undefined ? null : afterEvent(current, event);
+  return next === null ? record : withReplica(record, shardId, peerId, next);
+}
+
+/** next: null to drop the replica. */
+function withReplica(record: CollectionRecord, shardId: ShardId, peerId: PeerId, next: ReplicaState | null): CollectionRecord {
+  const shard = record.shards.get(shardId);
+  if (shard === undefined) return record;
+  const replicas = new Map(shard.replicas);
+  if (next === null) replicas.delete(peerId);
+  else replicas.set(peerId, next);
+  return { ...record, shards: new Map(record.shards).set(shardId, { ...shard, replicas }) };
+}
+
+function hasOtherActive(replicas: Replicas, peerId: PeerId): boolean {
+  return [...replicas].some(([peer, state]) => peer !== peerId && state === 'Active');
+}
+
+function shardMissing(collection: string, shardId: ShardId): ErrorFacts {
+  return { code: 'notFound', detail: `Collection \`${collection}\` has no shard ${shardId}` };
+}
+
+function replicaMissing(shardId: ShardId, peerId: PeerId): ErrorFacts {
+  return { code: 'notFound', detail: `Shard ${shardId} has no replica on peer ${peerId}` };
+}

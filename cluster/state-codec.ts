@@ -1,0 +1,147 @@
+/**
+ * The cluster's state as bytes, as snapshots carry it: JSON with a version, maps by ascending key and fields in a fixed order, so
+ * that equal states have equal bytes. A release reads what earlier ones wrote; what a later one wrote stops it.
+ */
+
+import { ERROR_KINDS, type ErrorCode } from '../protocols/errors.js';
+import { stringifyJson } from '../protocols/json.js';
+import { type Member, type PeerId, type ReplicaState, type ShardId, TRANSFER_METHODS } from '../protocols/model/cluster.js';
+import type { CollectionConfig } from '../protocols/model/collection.js';
+import type { Outcome } from './operations.js';
+import type { ClusterState, CollectionRecord, Session, ShardRecord, TransferRecord } from './state.js';
+import { parseObject, readAll, type StrictFields } from './strict-fields.js';
+
+/** Raised when a field changes its meaning. */
+const VERSION = 1;
+
+export function encodeState(state: ClusterState): Uint8Array {
+  const { aliases, appliedIndex, clusterId, collections, membership, sessions } = state;
+  const text = stringifyJson({
+    version: VERSION,
+    clusterId,
+    appliedIndex,
+    membership: membership.map(memberInOrder),
+    collections: sortedByName(collections).map(([name, record]) => ({ name, ...collectionForm(record) })),
+    aliases: sortedByName(aliases).map(([alias, collection]) => ({ alias, collection })),
+    sessions: sortedById(sessions).map(([peerId, session]) => ({ peerId, ...sessionForm(session) })),
+  });
+  return Buffer.from(text, 'utf8');
+}
+
+/** What `encodeState` made these bytes of. Errors: `storage`, naming what cannot be read. */
+export function decodeState(bytes: Uint8Array): ClusterState {
+  return readAll(parseObject(bytes, "the cluster's state"), (fields) => {
+    fields.version(VERSION);
+    return {
+      clusterId: fields.string('clusterId'),
+      appliedIndex: fields.integer('appliedIndex'),
+      membership: fields.list('membership', readMember),
+      collections: new Map(fields.list('collections', (item) => [item.string('name'), readCollection(item)])),
+      aliases: new Map(fields.list('aliases', (item) => [item.string('alias'), item.string('collection')])),
+      sessions: new Map(fields.list('sessions', (item) => [item.integer('peerId'), readSession(item)])),
+    };
+  });
+}
+
+function memberInOrder({ peerId, uri, version, voter }: Member): Member {
+  return { peerId, uri, version, voter };
+}
+
+function readMember(fields: StrictFields): Member {
+  return {
+    peerId: fields.integer('peerId'),
+    uri: fields.string('uri'),
+    version: fields.string('version'),
+    voter: fields.boolean('voter'),
+  };
+}
+
+function collectionForm({ config, nextShardId, revision, shards, transfers, uid }: CollectionRecord): object {
+  return {
+    uid,
+    revision,
+    config,
+    nextShardId,
+    shards: sortedById(shards).map(([shardId, { key, replicas }]) => ({
+      shardId,
+      key,
+      replicas: sortedById(replicas).map(([peerId, state]) => ({ peerId, state })),
+    })),
+    transfers: transfers.map(transferInOrder),
+  };
+}
+
+function readCollection(fields: StrictFields): CollectionRecord {
+  return {
+    uid: fields.integer('uid'),
+    revision: fields.integer('revision'),
+    config: fields.object<CollectionConfig>('config'),
+    nextShardId: fields.integer('nextShardId'),
+    shards: new Map(fields.list('shards', (item): [ShardId, ShardRecord] => [item.integer('shardId'), readShard(item)])),
+    transfers: fields.list('transfers', readTransfer),
+  };
+}
+
+function readShard(fields: StrictFields): ShardRecord {
+  return {
+    key: fields.value('key') === null ? null : fields.shardKey('key'),
+    replicas: new Map(fields.list('replicas', (item): [PeerId, ReplicaState] => [item.integer('peerId'), item.replicaState('state')])),
+  };
+}
+
+function transferInOrder({ from, method, shardId, startedAt, sync, targetIsNew, to, toShardId }: TransferRecord): TransferRecord {
+  return { shardId, from, to, toShardId, method, sync, targetIsNew, startedAt };
+}
+
+function readTransfer(fields: StrictFields): TransferRecord {
+  return {
+    shardId: fields.integer('shardId'),
+    from: fields.integer('from'),
+    to: fields.integer('to'),
+    toShardId: fields.integerOrNull('toShardId'),
+    method: fields.word('method', TRANSFER_METHODS),
+    sync: fields.boolean('sync'),
+    targetIsNew: fields.boolean('targetIsNew'),
+    startedAt: fields.integer('startedAt'),
+  };
+}
+
+function sessionForm({ doneBelow, outcomes, session }: Session): object {
+  return {
+    session,
+    doneBelow,
+    outcomes: sortedById(outcomes).map(([sequence, outcome]) => ({ sequence, ...outcomeForm(outcome) })),
+  };
+}
+
+function readSession(fields: StrictFields): Session {
+  return {
+    session: fields.integer('session'),
+    doneBelow: fields.integer('doneBelow'),
+    outcomes: new Map(fields.list('outcomes', (item): [number, Outcome] => [item.integer('sequence'), readOutcome(item)])),
+  };
+}
+
+function outcomeForm(outcome: Outcome): object {
+  if (outcome.kind === 'done') return { kind: outcome.kind, changed: outcome.changed };
+  const { code, detail, retryAfterMs } = outcome.error;
+  return { kind: outcome.kind, code, detail, retryAfterMs: retryAfterMs ?? null };
+}
+
+const CODES = Object.keys(ERROR_KINDS) as ErrorCode[];
+
+function readOutcome(fields: StrictFields): Outcome {
+  const kind = fields.word('kind', ['done', 'refused']);
+  if (kind === 'done') return { kind, changed: fields.boolean('changed') };
+  const facts = { code: fields.word('code', CODES), detail: fields.string('detail') };
+  const retryAfterMs = fields.integerOrNull('retryAfterMs');
+  return { kind, error: retryAfterMs === null ? facts : { ...facts, retryAfterMs } };
+}
+
+function sortedByName<Value>(map: ReadonlyMap<string, Value>): [string, Value][] {
+  return [...map].sort(([one], [other]) => (one < other ? -1 : 1));
+}
+
+function sortedById<Value>(map: ReadonlyMap<number, Value>): [number, Value][] {
+  return [...map].sort(([one], [other]) => one - other);
+}

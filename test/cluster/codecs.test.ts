@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { decodeOperation, encodeOperation } from '../../cluster/operation-codec.js';
+import { emptyState } from '../../cluster/state.js';
+import { decodeState, encodeState } from '../../cluster/state-codec.js';
+import { membersOf } from './samples.js';
+
+const NOOP = encodeOperation({ origin: 1, session: 1, sequence: 1, doneBelow: 1, operation: { kind: 'noop' } });
+
+/** The operation with a part of its text replaced. */
+function changed(from: string, to: string): Uint8Array {
+  const text = Buffer.from(NOOP).toString('utf8');
+  assert.ok(text.includes(from));
+  return Buffer.from(text.replace(from, to), 'utf8');
+}
+
+test('an operation is JSON with a version', () => {
+  assert.equal(
+    Buffer.from(NOOP).toString('utf8'),
+    '{"version":1,"origin":1,"session":1,"sequence":1,"doneBelow":1,"operation":{"kind":"noop"}}',
+  );
+});
+
+test('fields have their place whatever order the proposal had', () => {
+  const operation = { placement: [[1]], kind: 'createShardKey', initialState: null, key: 'k', collection: 'a' } as const;
+  const bytes = encodeOperation({ operation, doneBelow: 1, sequence: 2, session: 3, origin: 4 });
+  assert.match(Buffer.from(bytes).toString(), /"origin":4.*"kind":"createShardKey","collection":"a","key":"k","placement":\[\[1\]\]/);
+});
+
+test('what a later release wrote stops this one with a message that says so', () => {
+  const refused = (bytes: Uint8Array, message: RegExp) => assert.throws(() => decodeOperation(bytes), { code: 'storage', message });
+  refused(
+    changed('"version":1', '"version":2'),
+    /an operation of the cluster has version 2, this release reads 1: run the release that wrote it/,
+  );
+  refused(changed('"noop"', '"explode"'), /operation\.kind is unknown to this release: it is damaged or was written by a later release/);
+  refused(changed('"kind":"noop"', '"kind":"noop","loud":true'), /operation\.loud is unknown to this release/);
+  refused(changed('"origin":1', '"origin":"1"'), /origin is no unsigned integer/);
+  refused(changed('"origin":1,', ''), /origin is missing/);
+  refused(NOOP.subarray(0, 20), /it is no JSON/);
+});
+
+test('a state of a later release is refused, and damage is named', () => {
+  const state = { ...emptyState('c1'), membership: membersOf([1]) };
+  const text = Buffer.from(encodeState(state)).toString('utf8');
+  assert.deepEqual(decodeState(Buffer.from(text)), state);
+  assert.throws(() => decodeState(Buffer.from(text.replace('"version":1', '"version":9'))), /the cluster's state has version 9/);
+  assert.throws(
+    () => decodeState(Buffer.from(text.replace('"voter":true', '"voter":1'))),
+    /membership\[0\]\.voter is neither true nor false/,
+  );
+});
