@@ -99,7 +99,7 @@ function refusedAsGone(detail: string): Outcome {
 }
 
 /** What an operation makes of a state whose `appliedIndex` is its own entry's. */
-export function applyOperation(state: ClusterState, operation: ClusterOperation): Change {
+function applyOperation(state: ClusterState, operation: ClusterOperation): Change {
   switch (operation.kind) {
     case 'createCollection':
       return createCollection(state, operation);

@@ -59,7 +59,7 @@ function decides(file: string): boolean {
   if (file.startsWith('test/') || file.startsWith('ops/')) return false;
   if (/\/(step|state|plan)\.ts$/.test(file)) return true;
   if (file === 'vectors/kernels.ts' || file === 'protocols/grpc/schema.ts') return false;
-  return /^(protocols|query|vectors)\//.test(file);
+  return /^(protocols|query|vectors|cluster(?!\/transport))\//.test(file);
 }
 
 const ACTS: readonly { readonly what: string; readonly pattern: RegExp }[] = [
@@ -73,7 +73,7 @@ const ACTS: readonly { readonly what: string; readonly pattern: RegExp }[] = [
   },
 ];
 
-const SPECIFIER = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\s*\(\s*)['"]([^'"\n]+)['"]/g;
+const SPECIFIER = /(?:\bfrom\s+|\bimport\s*\(?\s*|\brequire\s*\(\s*)['"]([^'"\n]+)['"]/g;
 const FILE_NAME = /['"`]([\w./-]+\.(?:js|mjs|ts))['"`]/g;
 
 const files = [...sourceFiles()];
