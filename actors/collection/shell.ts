@@ -1,13 +1,15 @@
 /** The collection actor: keeps the configuration on disk and supervises the shards. */
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { Belonging } from '../node/desired.js';
 import type { NodeMessage } from '../node/messages.js';
 import type { NodeServices } from '../node/services.js';
 import type { CollectionEntry } from '../node/view.js';
-import { type ActorContext, type ActorRef, type Behaviour, type ReplyTo, unreachable } from '../runtime/behaviour.js';
+import { type ActorContext, type ActorRef, type Behaviour, unreachable } from '../runtime/behaviour.js';
 import type { ShardMessage } from '../shard/messages.js';
 import { shardBehaviour } from '../shard/shell.js';
-import type { CollectionEffect, CollectionMessage } from './messages.js';
+import type { StoredCollection } from './config-file.js';
+import type { CollectionEffect, CollectionMessage, NewCollection } from './messages.js';
 import type { CollectionState } from './state.js';
 import { startCollection, stepCollection } from './step.js';
 
@@ -16,13 +18,16 @@ export interface CollectionProps {
   readonly name: string;
   /** Name of its folder and of its actor. */
   readonly folder: string;
-  /** Configuration of a new collection; null to load an existing one. */
-  readonly create: CollectionConfig | null;
+  /** A new collection; null to load an existing one. */
+  readonly create: NewCollection | null;
   readonly services: NodeServices;
   readonly parent: ActorRef<NodeMessage>;
   /** Takes what the doors will see of the collection; its parent decides when they do. */
   readonly present: (entry: CollectionEntry) => void;
 }
+
+/** Longest time replicas may take to take a configuration over. */
+const CONFIGURE_MS = 600_000;
 
 type CollectionContext = ActorContext<CollectionProps, CollectionMessage>;
 
@@ -40,17 +45,21 @@ export function collectionBehaviour(): Behaviour<CollectionProps, CollectionStat
         });
         break;
       case 'create':
-        create(effect.config, context);
+        create(effect.create, context);
         break;
       case 'save':
-        save(effect.config, effect.replyTo, name, context);
+        save(effect, name, context);
+        break;
+      case 'saveReshape':
+        saveReshape(effect, name, context);
         break;
       case 'remove':
         remove(context);
         break;
       case 'announce':
-        entry ??= { name, folder, actor: context.self, config: null, error: null, replicas: new Map(), optimizers: new Map() };
+        entry ??= newEntry(name, folder, context.self);
         entry.config = effect.config;
+        entry.belonging = effect.belonging;
         entry.error = effect.error;
         context.props.present(entry);
         if (effect.config === null && effect.error !== null) context.log.error(`collection ${name} is not usable: ${effect.error.detail}`);
@@ -62,8 +71,15 @@ export function collectionBehaviour(): Behaviour<CollectionProps, CollectionStat
         configureShards([...shards.values()], effect, context);
         break;
       case 'closeShards':
-        for (const [shardId, shard] of shards)
-          if (shard.report({ kind: 'close' }) !== 'sent') context.report({ kind: 'shardClosed', shardId });
+        for (const shardId of effect.shardIds)
+          if (shards.get(shardId)?.report({ kind: 'close' }) !== 'sent') context.report({ kind: 'shardClosed', shardId });
+        break;
+      case 'removeShards':
+        for (const shardId of effect.shardIds) {
+          shards.delete(shardId);
+          forgetReplica(entry as CollectionEntry, shardId);
+        }
+        removeShards(effect.shardIds, context);
         break;
       case 'reply':
         context.reply(effect.replyTo, effect.answer);
@@ -110,43 +126,83 @@ export function collectionBehaviour(): Behaviour<CollectionProps, CollectionStat
   };
 }
 
-/** The one local shard answers. */
+/** The caller has its answer when every shard has taken the configuration over. */
 function configureShards(
   shards: readonly ActorRef<ShardMessage>[],
   { config, replyTo }: Extract<CollectionEffect, { kind: 'configureShards' }>,
   context: CollectionContext,
 ): void {
-  const [shard] = shards;
-  if (shard === undefined) context.reply(replyTo, true);
-  else context.forward(shard, { kind: 'configure', config, replyTo }, replyTo);
+  const configured = shards.map((shard) =>
+    shard.ask<boolean>((answerTo) => ({ kind: 'configure', config, replyTo: answerTo }), CONFIGURE_MS),
+  );
+  Promise.all(configured).then(
+    () => replyTo !== null && context.reply(replyTo, true),
+    (error: unknown) => {
+      if (replyTo !== null) context.fail(replyTo, error);
+      else context.log.warn(`${context.path}: a shard goes on with its earlier configuration: ${String(error)}`);
+    },
+  );
+}
+
+function newEntry(name: string, folder: string, actor: ActorRef<CollectionMessage>): CollectionEntry {
+  return { name, folder, actor, config: null, belonging: null, error: null, replicas: new Map(), optimizers: new Map() };
+}
+
+function forgetReplica(entry: CollectionEntry, shardId: number): void {
+  const replica = entry.replicas.get(shardId);
+  if (replica !== undefined) entry.optimizers.delete(replica.key);
+  entry.replicas.delete(shardId);
+}
+
+function removeShards(shardIds: readonly number[], context: CollectionContext): void {
+  const { folder, services } = context.props;
+  context.settle(
+    Promise.all(shardIds.map((shardId) => services.store.removeShard(folder, shardId))),
+    () => ({ kind: 'shardsRemoved' }),
+    (error) => ({ kind: 'reshapeFailed', error }),
+  );
 }
 
 function load(context: CollectionContext, onName: (name: string) => void): void {
   const { folder, services } = context.props;
   context.settle(
     services.store.load(folder),
-    ({ name, config }) => {
+    ({ name, config, belonging }) => {
       onName(name);
-      return { kind: 'loaded', config };
+      return { kind: 'loaded', config, belonging: belonging ?? null };
     },
     (error) => ({ kind: 'loadFailed', error }),
   );
 }
 
 /** A collection that exists is loaded: this may be a restart after a crash. */
-function create(config: CollectionConfig, context: CollectionContext): void {
+function create({ config, belonging }: NewCollection, context: CollectionContext): void {
   const { name, services } = context.props;
   context.settle(
-    services.store.create({ name, config }),
-    (stored) => ({ kind: 'loaded', config: stored.config }),
+    services.store.create(storedAs(name, config, belonging)),
+    (stored) => ({ kind: 'loaded', config: stored.config, belonging: stored.belonging ?? null }),
     (error) => ({ kind: 'createFailed', error }),
   );
 }
 
-function save(config: CollectionConfig, replyTo: ReplyTo<boolean>, name: string, context: CollectionContext): void {
+function storedAs(name: string, config: CollectionConfig, belonging: Belonging | null): StoredCollection {
+  return belonging === null ? { name, config } : { name, config, belonging };
+}
+
+function saveReshape(effect: Extract<CollectionEffect, { kind: 'saveReshape' }>, name: string, context: CollectionContext): void {
   const { services } = context.props;
   context.settle(
-    services.store.save({ name, config }),
+    services.store.save(storedAs(name, effect.config, effect.belonging)),
+    () => ({ kind: 'reshapeSaved' }),
+    (error) => ({ kind: 'reshapeFailed', error }),
+  );
+}
+
+function save(effect: Extract<CollectionEffect, { kind: 'save' }>, name: string, context: CollectionContext): void {
+  const { config, belonging, replyTo } = effect;
+  const { services } = context.props;
+  context.settle(
+    services.store.save(storedAs(name, config, belonging)),
     () => ({ kind: 'saved', config, replyTo }),
     (error) => ({ kind: 'saveFailed', error, replyTo }),
   );

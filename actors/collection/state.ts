@@ -4,7 +4,7 @@
  * - `Loading`: its configuration is being read;
  * - `Creating`: its configuration is being written for the first time;
  * - `Opening`: its shards are being opened;
- * - `Active`: every shard serves;
+ * - `Active`: every shard serves; none is on this node, perhaps;
  * - `Dead`: a shard does not serve, and tries again by itself;
  * - `Damaged`: its configuration cannot be read, or its files could not be removed: it can only be deleted;
  * - `Deleting`: its shards close, then its files go;
@@ -13,8 +13,9 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { Belonging } from '../node/desired.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
-import type { UpdateMessage } from './messages.js';
+import type { ReshapeMessage, UpdateMessage } from './messages.js';
 
 export type CollectionState =
   | LoadingCollection
@@ -37,10 +38,26 @@ export interface CreatingCollection {
 /** What a collection with shards knows. */
 export interface Running {
   readonly config: CollectionConfig;
+  /** Null outside of a cluster. */
+  readonly belonging: Belonging | null;
   /** Shards that serve. */
   readonly open: ReadonlySet<number>;
   /** Changes of the configuration: the first is being saved, the others wait for it. */
   readonly updates: readonly UpdateMessage[];
+  /** A change to what the cluster wants, null when none is being made. */
+  readonly reshaping: Reshaping | null;
+}
+
+/**
+ * A change to what the cluster wants: shards that are not wanted close, their files go, then `config.json` says so, then new
+ * shards are opened. A crash in between leaves a collection that says what it was, without some shards' points: they are
+ * not wanted, or it would say so.
+ */
+export interface Reshaping {
+  readonly stage: 'closing' | 'removing' | 'saving' | 'opening';
+  readonly wanted: ReshapeMessage;
+  /** Shards that this stage waits for. */
+  readonly left: ReadonlySet<number>;
 }
 
 export interface OpeningCollection {
@@ -76,14 +93,16 @@ export interface ClosingCollection {
   readonly closing: ReadonlySet<number>;
 }
 
-/**
- * Shards of a collection on this node. One, whatever `shard_number` says: points are spread over several shards once there
- * are several nodes to hold them.
- */
-export const LOCAL_SHARDS: readonly number[] = [0];
+/** Shards of a node of its own. One, whatever `shard_number` says: there are no other nodes to spread points over. */
+const ONLY_SHARD: readonly number[] = [0];
 
-export function opening(config: CollectionConfig): OpeningCollection {
-  return { kind: 'Opening', running: { config, open: new Set(), updates: [] } };
+/** Shards of a collection on this node. */
+export function localShards(belonging: Belonging | null): readonly number[] {
+  return belonging?.shards ?? ONLY_SHARD;
+}
+
+export function opening(config: CollectionConfig, belonging: Belonging | null = null): OpeningCollection {
+  return { kind: 'Opening', running: { config, belonging, open: new Set(), updates: [], reshaping: null } };
 }
 
 export function active(running: Running): ActiveCollection {

@@ -3,186 +3,41 @@
 import { type ErrorFacts, errorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { become, type Step, unreachable } from '../runtime/behaviour.js';
-import type { CollectionEffect, CollectionMessage, UpdateMessage } from './messages.js';
+import type { CollectionEffect, CollectionMessage, NewCollection, ReshapeMessage, UpdateMessage } from './messages.js';
+import { COLLECTION_MOVES } from './moves.js';
 import {
-  type ActiveCollection,
+  allShards,
+  failReshape,
+  neededShards,
+  noteDropped,
+  noteNewShard,
+  reshape,
+  saveReshape,
+  takeReshape,
+  type WithShards,
+  withRunning,
+} from './reshape.js';
+import {
   active,
   type ClosingCollection,
   type CollectionState,
   closing,
   type DamagedCollection,
-  type DeadCollection,
   type DeletingCollection,
   damaged,
   dead,
   deleting,
-  LOCAL_SHARDS,
-  type OpeningCollection,
+  localShards,
   opening,
-  type Running,
 } from './state.js';
 
 type CollectionStep = Step<CollectionState, CollectionEffect>;
-type WithShards = OpeningCollection | ActiveCollection | DeadCollection;
 type MessageOf<Kind extends CollectionMessage['kind']> = Extract<CollectionMessage, { kind: Kind }>;
 
-export type CollectionMove =
-  | 'ignore'
-  | 'open'
-  | 'becomeDamaged'
-  | 'giveUpCreating'
-  | 'noteOpened'
-  | 'becomeDead'
-  | 'noteClosed'
-  | 'update'
-  | 'takeSaved'
-  | 'failSaved'
-  | 'answerSaved'
-  | 'refuse'
-  | 'delete'
-  | 'deleteFiles'
-  | 'close'
-  | 'closeNow'
-  | 'finishDeleting';
-
-/** States × messages. */
-export const COLLECTION_MOVES: Readonly<Record<CollectionState['kind'], Readonly<Record<CollectionMessage['kind'], CollectionMove>>>> = {
-  Loading: {
-    loaded: 'open',
-    loadFailed: 'becomeDamaged',
-    createFailed: 'ignore',
-    shardOpened: 'ignore',
-    shardDied: 'ignore',
-    shardClosed: 'ignore',
-    shardGaveUp: 'ignore',
-    update: 'refuse',
-    saved: 'answerSaved',
-    saveFailed: 'failSaved',
-    delete: 'deleteFiles',
-    removed: 'ignore',
-    removeFailed: 'ignore',
-    close: 'closeNow',
-  },
-  Creating: {
-    loaded: 'open',
-    loadFailed: 'giveUpCreating',
-    createFailed: 'giveUpCreating',
-    shardOpened: 'ignore',
-    shardDied: 'ignore',
-    shardClosed: 'ignore',
-    shardGaveUp: 'ignore',
-    update: 'refuse',
-    saved: 'answerSaved',
-    saveFailed: 'failSaved',
-    // Its files are being made at this moment.
-    delete: 'refuse',
-    removed: 'ignore',
-    removeFailed: 'ignore',
-    close: 'closeNow',
-  },
-  Opening: {
-    loaded: 'ignore',
-    loadFailed: 'ignore',
-    createFailed: 'ignore',
-    shardOpened: 'noteOpened',
-    shardDied: 'becomeDead',
-    shardClosed: 'ignore',
-    shardGaveUp: 'becomeDead',
-    update: 'update',
-    saved: 'takeSaved',
-    saveFailed: 'failSaved',
-    delete: 'delete',
-    removed: 'ignore',
-    removeFailed: 'ignore',
-    close: 'close',
-  },
-  Active: {
-    loaded: 'ignore',
-    loadFailed: 'ignore',
-    createFailed: 'ignore',
-    shardOpened: 'noteOpened',
-    shardDied: 'becomeDead',
-    shardClosed: 'ignore',
-    shardGaveUp: 'becomeDead',
-    update: 'update',
-    saved: 'takeSaved',
-    saveFailed: 'failSaved',
-    delete: 'delete',
-    removed: 'ignore',
-    removeFailed: 'ignore',
-    close: 'close',
-  },
-  Dead: {
-    loaded: 'ignore',
-    loadFailed: 'ignore',
-    createFailed: 'ignore',
-    shardOpened: 'noteOpened',
-    shardDied: 'becomeDead',
-    shardClosed: 'ignore',
-    shardGaveUp: 'becomeDead',
-    update: 'update',
-    saved: 'takeSaved',
-    saveFailed: 'failSaved',
-    delete: 'delete',
-    removed: 'ignore',
-    removeFailed: 'ignore',
-    close: 'close',
-  },
-  Damaged: {
-    loaded: 'ignore',
-    loadFailed: 'ignore',
-    createFailed: 'ignore',
-    shardOpened: 'ignore',
-    shardDied: 'ignore',
-    shardClosed: 'ignore',
-    shardGaveUp: 'ignore',
-    update: 'refuse',
-    saved: 'answerSaved',
-    saveFailed: 'failSaved',
-    delete: 'deleteFiles',
-    removed: 'ignore',
-    removeFailed: 'ignore',
-    close: 'closeNow',
-  },
-  Deleting: {
-    loaded: 'ignore',
-    loadFailed: 'ignore',
-    createFailed: 'ignore',
-    shardOpened: 'ignore',
-    shardDied: 'ignore',
-    shardClosed: 'noteClosed',
-    shardGaveUp: 'noteClosed',
-    update: 'refuse',
-    saved: 'answerSaved',
-    saveFailed: 'failSaved',
-    delete: 'refuse',
-    removed: 'finishDeleting',
-    removeFailed: 'becomeDamaged',
-    // The node waits for the end of the deletion.
-    close: 'ignore',
-  },
-  Closing: {
-    loaded: 'ignore',
-    loadFailed: 'ignore',
-    createFailed: 'ignore',
-    shardOpened: 'ignore',
-    shardDied: 'ignore',
-    shardClosed: 'noteClosed',
-    shardGaveUp: 'noteClosed',
-    update: 'refuse',
-    saved: 'answerSaved',
-    saveFailed: 'failSaved',
-    delete: 'refuse',
-    removed: 'ignore',
-    removeFailed: 'ignore',
-    close: 'ignore',
-  },
-};
-
-/** create: the configuration of a new collection, null to load an existing one. */
-export function startCollection(create: CollectionConfig | null): CollectionStep {
+/** create: a new collection, null to load an existing one. */
+export function startCollection(create: NewCollection | null): CollectionStep {
   if (create === null) return become<CollectionState, CollectionEffect>({ kind: 'Loading' }, { kind: 'load' });
-  return become<CollectionState, CollectionEffect>({ kind: 'Creating' }, { kind: 'create', config: create });
+  return become<CollectionState, CollectionEffect>({ kind: 'Creating' }, { kind: 'create', create });
 }
 
 export function stepCollection(state: CollectionState, message: CollectionMessage): CollectionStep {
@@ -192,7 +47,7 @@ export function stepCollection(state: CollectionState, message: CollectionMessag
     case 'ignore':
       return become(state);
     case 'open':
-      return open((message as MessageOf<'loaded'>).config);
+      return open(message as MessageOf<'loaded'>);
     case 'becomeDamaged':
       return becomeDamaged(state, (message as MessageOf<'loadFailed' | 'removeFailed'>).error);
     case 'giveUpCreating':
@@ -204,6 +59,20 @@ export function stepCollection(state: CollectionState, message: CollectionMessag
       return noteOpened(state as WithShards, (message as MessageOf<'shardOpened'>).shardId);
     case 'becomeDead':
       return becomeDead(state as WithShards, message as MessageOf<'shardDied' | 'shardGaveUp'>);
+    case 'noteGivenUp': {
+      const givenUp = message as MessageOf<'shardGaveUp'>;
+      return closingShard(state as WithShards, givenUp.shardId) ?? becomeDead(state as WithShards, givenUp);
+    }
+    case 'noteDropped':
+      return closingShard(state as WithShards, (message as MessageOf<'shardClosed'>).shardId) ?? become(state);
+    case 'reshape':
+      return reshape(state as WithShards, message as ReshapeMessage);
+    case 'saveReshape':
+      return saveReshape(state as WithShards);
+    case 'takeReshape':
+      return takeReshape(state as WithShards);
+    case 'failReshape':
+      return failReshape(state as WithShards, (message as MessageOf<'reshapeFailed'>).error);
     case 'noteClosed':
       return noteClosed(state as DeletingCollection | ClosingCollection, (message as MessageOf<'shardClosed' | 'shardGaveUp'>).shardId);
     case 'update':
@@ -221,7 +90,7 @@ export function stepCollection(state: CollectionState, message: CollectionMessag
     case 'refuse':
       return become<CollectionState, CollectionEffect>(state, {
         kind: 'refuse',
-        replyTo: (message as MessageOf<'update' | 'delete'>).replyTo,
+        replyTo: (message as MessageOf<'update' | 'reshape' | 'delete'>).replyTo,
         error: refusal(state),
       });
     case 'delete':
@@ -244,40 +113,51 @@ export function stepCollection(state: CollectionState, message: CollectionMessag
   }
 }
 
-function open(config: CollectionConfig): CollectionStep {
-  return become<CollectionState, CollectionEffect>(
-    opening(config),
-    { kind: 'announce', config, error: null },
-    { kind: 'startShards', shardIds: LOCAL_SHARDS },
-  );
+function open({ config, belonging }: MessageOf<'loaded'>): CollectionStep {
+  const shardIds = localShards(belonging);
+  const state = opening(config, belonging);
+  const announce: CollectionEffect = { kind: 'announce', config, belonging, error: null };
+  if (shardIds.length > 0) return become<CollectionState, CollectionEffect>(state, announce, { kind: 'startShards', shardIds });
+  return become<CollectionState, CollectionEffect>(active(state.running), announce, { kind: 'tellOpened' });
+}
+
+/** What the end of a shard that a change drops leads to; null when it is not one. */
+function closingShard(state: WithShards, shardId: number): CollectionStep | null {
+  const { reshaping } = state.running;
+  return reshaping?.stage === 'closing' && reshaping.left.has(shardId) ? noteDropped(state, reshaping, shardId) : null;
 }
 
 function becomeDamaged(state: CollectionState, error: ErrorFacts): CollectionStep {
   const refused: CollectionEffect[] = state.kind === 'Deleting' ? [{ kind: 'refuse', replyTo: state.replyTo, error }] : [];
   return become<CollectionState, CollectionEffect>(
     damaged(error),
-    { kind: 'announce', config: null, error },
+    { kind: 'announce', config: null, belonging: null, error },
     { kind: 'tellDied', error },
     ...refused,
   );
 }
 
 function noteOpened(state: WithShards, shardId: number): CollectionStep {
-  const running: Running = { ...state.running, open: new Set([...state.running.open, shardId]) };
-  if (!LOCAL_SHARDS.every((id) => running.open.has(id))) return become<CollectionState, CollectionEffect>({ ...state, running });
+  const needed = neededShards(state.running);
+  if (!needed.includes(shardId)) return become(state);
+  const { running, effects } = noteNewShard({ ...state.running, open: new Set([...state.running.open, shardId]) }, shardId, null);
+  if (!needed.every((id) => running.open.has(id))) return become<CollectionState, CollectionEffect>({ ...state, running }, ...effects);
   return become<CollectionState, CollectionEffect>(
     active(running),
-    { kind: 'announce', config: running.config, error: null },
+    { kind: 'announce', config: running.config, belonging: running.belonging, error: null },
     { kind: 'tellOpened' },
+    ...effects,
   );
 }
 
 function becomeDead(state: WithShards, message: MessageOf<'shardDied' | 'shardGaveUp'>): CollectionStep {
-  const running: Running = { ...state.running, open: new Set([...state.running.open].filter((id) => id !== message.shardId)) };
+  const open = new Set([...state.running.open].filter((id) => id !== message.shardId));
+  const { running, effects } = noteNewShard({ ...state.running, open }, message.shardId, message.error);
   return become<CollectionState, CollectionEffect>(
     dead(running, message.error),
-    { kind: 'announce', config: running.config, error: message.error },
+    { kind: 'announce', config: running.config, belonging: running.belonging, error: message.error },
     { kind: 'tellDied', error: message.error },
+    ...effects,
   );
 }
 
@@ -290,6 +170,10 @@ function noteClosed(state: DeletingCollection | ClosingCollection, shardId: numb
 
 /** Changes are saved one after the other, each made from the one before. */
 function update(state: WithShards, message: UpdateMessage): CollectionStep {
+  if (state.running.reshaping !== null) {
+    const error: ErrorFacts = { code: 'busy', detail: 'the collection is being changed', retryAfterMs: 1000 };
+    return become<CollectionState, CollectionEffect>(state, { kind: 'refuse', replyTo: message.replyTo, error });
+  }
   const waits = state.running.updates.length > 0;
   const next = withRunning(state, { ...state.running, updates: [...state.running.updates, message] });
   return waits ? become(next) : saveNext(next);
@@ -306,6 +190,7 @@ function saveNext(state: WithShards): CollectionStep {
       return become<CollectionState, CollectionEffect>(next, ...refused, {
         kind: 'save',
         config: changed.config,
+        belonging: state.running.belonging,
         replyTo: message.replyTo,
       });
     }
@@ -321,7 +206,7 @@ function takeSaved(state: WithShards, message: MessageOf<'saved'>): CollectionSt
   const error = state.kind === 'Dead' ? state.error : null;
   return become<CollectionState, CollectionEffect>(
     next.state,
-    { kind: 'announce', config: message.config, error },
+    { kind: 'announce', config: message.config, belonging: state.running.belonging, error },
     { kind: 'configureShards', config: message.config, replyTo: message.replyTo },
     ...next.effects,
   );
@@ -335,16 +220,31 @@ function failSaved(state: CollectionState, message: MessageOf<'saveFailed'>): Co
 }
 
 function beginDeleting(state: WithShards, replyTo: MessageOf<'delete'>['replyTo']): CollectionStep {
-  return become<CollectionState, CollectionEffect>(deleting(replyTo, LOCAL_SHARDS), ...refuseWaiting(state), { kind: 'closeShards' });
+  const shardIds = allShards(state.running);
+  return become<CollectionState, CollectionEffect>(
+    deleting(replyTo, shardIds),
+    ...refuseWaiting(state),
+    ...closeAll(shardIds, { kind: 'remove' }),
+  );
 }
 
 function beginClosing(state: WithShards): CollectionStep {
-  return become<CollectionState, CollectionEffect>(closing(LOCAL_SHARDS), ...refuseWaiting(state), { kind: 'closeShards' });
+  const shardIds = allShards(state.running);
+  return become<CollectionState, CollectionEffect>(
+    closing(shardIds),
+    ...refuseWaiting(state),
+    ...closeAll(shardIds, { kind: 'tellClosedAndStop' }),
+  );
+}
+
+function closeAll(shardIds: readonly number[], whenNone: CollectionEffect): CollectionEffect[] {
+  return [shardIds.length === 0 ? whenNone : { kind: 'closeShards', shardIds }];
 }
 
 /** Changes behind the one that is being saved will not be made. */
-function refuseWaiting(state: WithShards): CollectionEffect[] {
-  return state.running.updates.slice(1).map((message) => ({ kind: 'refuse', replyTo: message.replyTo, error: going() }));
+function refuseWaiting({ running }: WithShards): CollectionEffect[] {
+  const waiting = [...running.updates.slice(1), ...(running.reshaping === null ? [] : [running.reshaping.wanted])];
+  return waiting.map((message) => ({ kind: 'refuse', replyTo: message.replyTo, error: going() }));
 }
 
 function changedConfig(
@@ -383,8 +283,4 @@ function going(): ErrorFacts {
 
 function hasShards(state: CollectionState): state is WithShards {
   return state.kind === 'Opening' || state.kind === 'Active' || state.kind === 'Dead';
-}
-
-function withRunning<State extends WithShards>(state: State, running: Running): State {
-  return { ...state, running };
 }

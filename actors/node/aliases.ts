@@ -11,7 +11,9 @@ export type AliasChange =
   /** All of them or none. */
   | { readonly kind: 'actions'; readonly actions: readonly AliasAction[]; readonly replyTo: ReplyTo<boolean> }
   /** A collection is about to be deleted: its aliases go first, so that no crash leaves one that names nothing. */
-  | { readonly kind: 'forget'; readonly folder: string; readonly replyTo: ReplyTo<boolean> };
+  | { readonly kind: 'forget'; readonly folder: string; readonly replyTo: ReplyTo<boolean> }
+  /** What the cluster has agreed on. */
+  | { readonly kind: 'replace'; readonly aliases: AliasMap; readonly replyTo: ReplyTo<boolean> };
 
 export interface Aliases {
   /** What is on disk and serves. */
@@ -32,6 +34,7 @@ export function changedAliases(known: AliasMap, change: AliasChange, collections
       isTaken: (name) => collections.has(folderName(name)),
     });
   }
+  if (change.kind === 'replace') return change.aliases;
   const next = new Map(known);
   for (const alias of aliasesOf(known, change.folder)) next.delete(alias);
   return next.size === known.size ? known : next;

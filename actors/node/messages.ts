@@ -3,12 +3,20 @@
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { AliasAction, AliasMap } from '../../protocols/model/alias.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { NewCollection } from '../collection/messages.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
-import type { Adoption, Desired } from './desired.js';
+import type { Adoption, Belonging, CarriedOut, Desired, LocalData } from './desired.js';
+import type { Holding } from './reconcile.js';
 
 export type NodeMessage =
   /** Folders of the collections on disk; their databases have been looked at. */
-  | { readonly kind: 'scanned'; readonly folders: readonly string[]; readonly aliases: AliasMap }
+  | {
+      readonly kind: 'scanned';
+      readonly folders: readonly string[];
+      /** Configurations that can be read, by folder; null outside of a cluster. */
+      readonly holdings: ReadonlyMap<string, Holding> | null;
+      readonly aliases: AliasMap;
+    }
   | { readonly kind: 'scanFailed'; readonly error: ErrorFacts }
   /** Answered when every collection is open or known not to be. */
   | { readonly kind: 'awaitReady'; readonly replyTo: ReplyTo<boolean> }
@@ -36,6 +44,14 @@ export type NodeMessage =
    * first state is written: a crash in between leaves a node that founds anew.
    */
   | { readonly kind: 'adopt'; readonly adoption: Adoption; readonly replyTo: ReplyTo<boolean> }
+  /** The change that `reshapeCollection` asked for is made, or not. */
+  | { readonly kind: 'reshaped'; readonly folder: string }
+  | { readonly kind: 'reshapeFailed'; readonly folder: string; readonly error: ErrorFacts }
+  /** The files that `takeAway` was about are gone, or still there. */
+  | { readonly kind: 'takenAway'; readonly folder: string }
+  | { readonly kind: 'takeAwayFailed'; readonly folder: string; readonly error: ErrorFacts }
+  /** Time to try again what failed. */
+  | { readonly kind: 'retry'; readonly folder: string }
   /** Consensus crashed too often and is stopped. */
   | { readonly kind: 'consensusGaveUp'; readonly error: ErrorFacts }
   /** The collection crashed too often and is stopped. */
@@ -45,11 +61,22 @@ export type NodeMessage =
 export type NodeEffect =
   | { readonly kind: 'scan' }
   | { readonly kind: 'loadCollection'; readonly folder: string }
-  | { readonly kind: 'createCollection'; readonly name: string; readonly folder: string; readonly config: CollectionConfig }
+  | { readonly kind: 'createCollection'; readonly name: string; readonly folder: string; readonly create: NewCollection }
   /** Let the doors find it. */
   | { readonly kind: 'list'; readonly folder: string }
   /** Hide it from the doors and hand it the request, which it answers; null: nobody waits. */
   | { readonly kind: 'deleteCollection'; readonly folder: string; readonly replyTo: ReplyTo<boolean> | null }
+  /** Asks for a change towards what the cluster wants. */
+  | { readonly kind: 'reshapeCollection'; readonly folder: string; readonly config: CollectionConfig; readonly belonging: Belonging }
+  /** Hide it from the doors and close it. */
+  | { readonly kind: 'retireCollection'; readonly folder: string }
+  /** Its actor is gone, and its files follow: for good, or where no start finds them (`keep`). */
+  | { readonly kind: 'takeAway'; readonly folder: string; readonly keep: boolean; readonly reason: string }
+  | { readonly kind: 'retryLater'; readonly folder: string; readonly attempt: number }
+  | { readonly kind: 'startConsensus'; readonly local: LocalData }
+  | { readonly kind: 'tellCarriedOut'; readonly carriedOut: CarriedOut }
+  /** The node goes on without consensus. */
+  | { readonly kind: 'loseConsensus'; readonly error: ErrorFacts }
   | { readonly kind: 'saveAliases'; readonly aliases: AliasMap }
   /** Let the doors and the engine know the aliases. */
   | { readonly kind: 'announceAliases'; readonly aliases: AliasMap }

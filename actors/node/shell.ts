@@ -1,17 +1,19 @@
 /** The node actor: finds the collections on disk at start and supervises them. */
 
-import type { ErrorFacts } from '../../protocols/errors.js';
-import type { CollectionConfig } from '../../protocols/model/collection.js';
+import { type ErrorFacts, TroupeError } from '../../protocols/errors.js';
 import { collectionNameOf } from '../collection/folder-name.js';
-import type { CollectionMessage } from '../collection/messages.js';
+import type { CollectionMessage, NewCollection } from '../collection/messages.js';
 import { collectionBehaviour } from '../collection/shell.js';
-import { LOCAL_SHARDS } from '../collection/state.js';
+import { localShards } from '../collection/state.js';
+import type { CollectionStore } from '../collection/store.js';
 import { type ActorContext, type ActorRef, type Behaviour, unreachable } from '../runtime/behaviour.js';
+import { jittered, restartDelayMs } from '../runtime/restart.js';
 import { replicaFolder } from '../shard/shell.js';
 import type { LocalData, NodeNews } from './desired.js';
 import type { NodeEffect, NodeMessage } from './messages.js';
+import type { Holding } from './reconcile.js';
 import type { NodeServices } from './services.js';
-import type { NodeState } from './state.js';
+import { NOBODY, type NodeState } from './state.js';
 import { startNode, stepNode } from './step.js';
 import { type CollectionEntry, type NodeView, showAbandoned } from './view.js';
 
@@ -24,12 +26,23 @@ export interface NodeProps {
 
 export type StartConsensus = (context: ActorContext<unknown, NodeMessage>, local: LocalData) => ActorRef<NodeNews>;
 
+/** Name of the actor that `startConsensus` starts. No folder has a `$`, so no collection's actor is called so. */
+export const CONSENSUS = '$consensus';
+
+/** Tries of what failed come further and further apart. */
+const RETRY = { delayMinMs: 1000, delayMaxMs: 60_000 };
+/** Longest time a change of a collection may take: its new shards are opened within it. */
+const RESHAPE_MS = 600_000;
+/** Configurations that are read at the same time. */
+const LOADED_AT_ONCE = 64;
+
 type NodeContext = ActorContext<NodeProps, NodeMessage>;
 
 export function nodeBehaviour(): Behaviour<NodeProps, NodeState, NodeMessage, NodeEffect> {
   const collections = new Map<string, ActorRef<CollectionMessage>>();
   /** What each collection shows of itself. */
   const entries = new Map<string, CollectionEntry>();
+  let consensus: ActorRef<NodeNews> | null = null;
 
   function perform(effect: NodeEffect, context: NodeContext): void {
     switch (effect.kind) {
@@ -40,13 +53,38 @@ export function nodeBehaviour(): Behaviour<NodeProps, NodeState, NodeMessage, No
         startCollection(collectionNameOf(effect.folder), effect.folder, null, context);
         break;
       case 'createCollection':
-        startCollection(effect.name, effect.folder, effect.config, context);
+        startCollection(effect.name, effect.folder, effect.create, context);
         break;
       case 'list':
         list(effect.folder, context);
         break;
       case 'deleteCollection':
         deleteCollection(effect, context);
+        break;
+      case 'reshapeCollection':
+        reshapeCollection(effect, collections.get(effect.folder), context);
+        break;
+      case 'retireCollection':
+        unlist(effect.folder, context);
+        closeCollection(effect.folder, context);
+        break;
+      case 'takeAway':
+        collections.delete(effect.folder);
+        unlist(effect.folder, context);
+        takeAway(effect, context);
+        break;
+      case 'retryLater':
+        context.after(jittered(restartDelayMs(effect.attempt, RETRY), context.random.next()), { kind: 'retry', folder: effect.folder });
+        break;
+      case 'startConsensus':
+        consensus = context.props.startConsensus?.(context, effect.local) ?? null;
+        break;
+      case 'tellCarriedOut':
+        consensus?.report({ kind: 'carriedOut', ...effect.carriedOut });
+        break;
+      case 'loseConsensus':
+        consensus = null;
+        context.log.error(`the node goes on without consensus, until it starts again: ${effect.error.detail}`);
         break;
       case 'saveAliases':
         context.settle(
@@ -60,8 +98,7 @@ export function nodeBehaviour(): Behaviour<NodeProps, NodeState, NodeMessage, No
         context.props.services.engine.setAliases(effect.aliases);
         break;
       case 'closeCollection':
-        if (collections.get(effect.folder)?.report({ kind: 'close' }) !== 'sent')
-          context.report({ kind: 'collectionClosed', folder: effect.folder });
+        closeCollection(effect.folder, context);
         break;
       case 'abandonCollection':
         collections.delete(effect.folder);
@@ -82,13 +119,17 @@ export function nodeBehaviour(): Behaviour<NodeProps, NodeState, NodeMessage, No
     }
   }
 
-  function startCollection(name: string, folder: string, create: CollectionConfig | null, context: NodeContext): void {
+  function startCollection(name: string, folder: string, create: NewCollection | null, context: NodeContext): void {
     const { services } = context.props;
     const present = (entry: CollectionEntry) => entries.set(folder, entry);
     collections.set(
       folder,
       context.spawn(collectionBehaviour(), folder, { name, folder, create, services, parent: context.self, present }),
     );
+  }
+
+  function closeCollection(folder: string, context: NodeContext): void {
+    if (collections.get(folder)?.report({ kind: 'close' }) !== 'sent') context.report({ kind: 'collectionClosed', folder });
   }
 
   function list(folder: string, context: NodeContext): void {
@@ -113,6 +154,7 @@ export function nodeBehaviour(): Behaviour<NodeProps, NodeState, NodeMessage, No
   return {
     kind: 'node',
     start: () => {
+      consensus = null;
       collections.clear();
       entries.clear();
       return startNode();
@@ -120,25 +162,69 @@ export function nodeBehaviour(): Behaviour<NodeProps, NodeState, NodeMessage, No
     step: stepNode,
     perform,
     summarize: (message) => ('error' in message ? message.error.detail : 'folder' in message ? message.folder : ''),
-    childFailed: (folder, error) => ({ kind: 'collectionGaveUp', folder, error }),
+    childFailed: (name, error) =>
+      name === CONSENSUS ? { kind: 'consensusGaveUp', error } : { kind: 'collectionGaveUp', folder: name, error },
   };
 }
 
-/** Nobody waits for this answer. */
-const NOBODY = 0;
-
 /** Collections on disk, with the databases of their replicas looked at all at once, and aliases. */
 function scan(context: NodeContext): void {
-  const { aliases, store, verified } = context.props.services;
+  const { services, startConsensus } = context.props;
+  const { aliases, store, verified } = services;
   const scanned = store.scan().then(async (folders) => {
-    const replicas = folders.flatMap((folder) => LOCAL_SHARDS.map((shardId) => replicaFolder(store.path(folder), shardId)));
+    const holdings = await loadHoldings(folders, store);
+    const replicas = [...holdings].flatMap(([folder, { belonging }]) =>
+      localShards(belonging).map((shardId) => replicaFolder(store.path(folder), shardId)),
+    );
     await verified.prepare(replicas);
-    return { folders, aliases: await aliases.load() };
+    return { folders, holdings: startConsensus === null ? null : holdings, aliases: await aliases.load() };
   });
   context.settle(
     scanned,
     (found) => ({ kind: 'scanned', ...found }),
     (error) => ({ kind: 'scanFailed', error }),
+  );
+}
+
+/** Configurations that can be read; each collection tells what is wrong with its own. */
+async function loadHoldings(folders: readonly string[], store: CollectionStore): Promise<Map<string, Holding>> {
+  const holdings = new Map<string, Holding>();
+  for (let at = 0; at < folders.length; at += LOADED_AT_ONCE) {
+    await Promise.all(
+      folders.slice(at, at + LOADED_AT_ONCE).map(async (folder) => {
+        const stored = await store.load(folder).catch(() => null);
+        if (stored !== null) holdings.set(folder, { name: stored.name, config: stored.config, belonging: stored.belonging ?? null });
+      }),
+    );
+  }
+  return holdings;
+}
+
+function reshapeCollection(
+  { belonging, config, folder }: Extract<NodeEffect, { kind: 'reshapeCollection' }>,
+  actor: ActorRef<CollectionMessage> | undefined,
+  context: NodeContext,
+): void {
+  const gone = Promise.reject(new TroupeError('unavailable', 'the collection is stopped'));
+  gone.catch(() => {});
+  context.settle(
+    actor?.ask<boolean>((replyTo) => ({ kind: 'reshape', config, belonging, replyTo }), RESHAPE_MS) ?? gone,
+    () => ({ kind: 'reshaped', folder }),
+    (error) => ({ kind: 'reshapeFailed', folder, error }),
+  );
+}
+
+function takeAway({ folder, keep, reason }: Extract<NodeEffect, { kind: 'takeAway' }>, context: NodeContext): void {
+  const { store } = context.props.services;
+  const taken = keep
+    ? store
+        .setAside(folder)
+        .then((kept) => context.log.warn(`the collection in ${folder} is not used: ${reason}; its files are kept as ${kept}`))
+    : store.remove(folder);
+  context.settle(
+    taken,
+    () => ({ kind: 'takenAway', folder }),
+    (error) => ({ kind: 'takeAwayFailed', folder, error }),
   );
 }
 

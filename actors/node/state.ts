@@ -11,6 +11,10 @@
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 import { type Aliases, NO_ALIASES } from './aliases.js';
+import type { ClusterWork } from './cluster-work.js';
+
+/** Nobody waits for this answer. */
+export const NOBODY: ReplyTo<boolean> = 0;
 
 export type NodeState = ScanningNode | StartingNode | ActiveNode | StoppingNode | FailedNode;
 
@@ -19,7 +23,7 @@ export type CollectionPhase =
   | { readonly kind: 'Opening' }
   | { readonly kind: 'Creating'; readonly replyTo: ReplyTo<boolean> }
   | { readonly kind: 'Active' }
-  | { readonly kind: 'Dead' }
+  | { readonly kind: 'Dead'; readonly error: ErrorFacts }
   | { readonly kind: 'Deleting' }
   /** Its actor is stopped for good; its files are there. */
   | { readonly kind: 'Abandoned' };
@@ -36,6 +40,8 @@ export interface StartingNode {
   readonly kind: 'Starting';
   readonly collections: Phases;
   readonly aliases: Aliases;
+  /** Null outside of a cluster. */
+  readonly cluster: ClusterWork | null;
   readonly waiting: readonly ReplyTo<boolean>[];
 }
 
@@ -43,6 +49,7 @@ export interface ActiveNode {
   readonly kind: 'Active';
   readonly collections: Phases;
   readonly aliases: Aliases;
+  readonly cluster: ClusterWork | null;
 }
 
 export interface StoppingNode {
@@ -61,12 +68,17 @@ export function scanning(waiting: readonly ReplyTo<boolean>[] = []): ScanningNod
   return { kind: 'Scanning', waiting };
 }
 
-export function starting(collections: Phases, waiting: readonly ReplyTo<boolean>[], aliases: Aliases = NO_ALIASES): StartingNode {
-  return { kind: 'Starting', collections, aliases, waiting };
+export function starting(
+  collections: Phases,
+  waiting: readonly ReplyTo<boolean>[],
+  aliases: Aliases = NO_ALIASES,
+  cluster: ClusterWork | null = null,
+): StartingNode {
+  return { kind: 'Starting', collections, aliases, cluster, waiting };
 }
 
-export function active(collections: Phases, aliases: Aliases = NO_ALIASES): ActiveNode {
-  return { kind: 'Active', collections, aliases };
+export function active(collections: Phases, aliases: Aliases = NO_ALIASES, cluster: ClusterWork | null = null): ActiveNode {
+  return { kind: 'Active', collections, aliases, cluster };
 }
 
 export function stopping(collections: Phases, replyTo: ReplyTo<boolean>, aliases: Aliases = NO_ALIASES): StoppingNode {
@@ -75,4 +87,14 @@ export function stopping(collections: Phases, replyTo: ReplyTo<boolean>, aliases
 
 export function failed(error: ErrorFacts): FailedNode {
   return { kind: 'Failed', error };
+}
+
+export function withPhase<State extends { readonly collections: Phases }>(state: State, folder: string, phase: CollectionPhase): State {
+  return { ...state, collections: new Map(state.collections).set(folder, phase) };
+}
+
+export function withoutPhase<State extends { readonly collections: Phases }>(state: State, folder: string): State {
+  const collections = new Map(state.collections);
+  collections.delete(folder);
+  return { ...state, collections };
 }

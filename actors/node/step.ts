@@ -2,22 +2,27 @@
 
 import { aliasExists, collectionExists } from '../../cluster/aliases.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
+import { folderName } from '../collection/folder-name.js';
 import { become, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
 import { type AliasChange, aliasesOf, changedAliases, NO_ALIASES } from './aliases.js';
+import { carryOn, desire, type InCluster, inCluster, retry } from './carry-out.js';
+import { clusterWork } from './cluster-work.js';
 import type { NodeEffect, NodeMessage } from './messages.js';
+import { NODE_MOVES } from './moves.js';
 import {
   type ActiveNode,
   active,
   type CollectionPhase,
   failed,
   type NodeState,
-  type Phases,
   type ScanningNode,
   type StartingNode,
   type StoppingNode,
   scanning,
   starting,
   stopping,
+  withoutPhase,
+  withPhase,
 } from './state.js';
 
 type NodeStep = Step<NodeState, NodeEffect>;
@@ -25,139 +30,21 @@ type WithCollections = StartingNode | ActiveNode | StoppingNode;
 type Serving = StartingNode | ActiveNode;
 type MessageOf<Kind extends NodeMessage['kind']> = Extract<NodeMessage, { kind: Kind }>;
 
-export type NodeMove =
-  | 'ignore'
-  | 'openAll'
-  | 'becomeFailed'
-  | 'waitForReady'
-  | 'answerReady'
-  | 'refuse'
-  | 'create'
-  | 'delete'
-  | 'changeAliases'
-  | 'takeAliases'
-  | 'dropAliasChange'
-  | 'endAliasChange'
-  | 'noteOpened'
-  | 'noteDied'
-  | 'noteGone'
-  | 'noteAbandoned'
-  | 'close'
-  | 'closeNow';
-
-/** States × messages. */
-export const NODE_MOVES: Readonly<Record<NodeState['kind'], Readonly<Record<NodeMessage['kind'], NodeMove>>>> = {
-  Scanning: {
-    scanned: 'openAll',
-    scanFailed: 'becomeFailed',
-    awaitReady: 'waitForReady',
-    create: 'refuse',
-    delete: 'refuse',
-    changeAliases: 'refuse',
-    aliasesSaved: 'ignore',
-    aliasesNotSaved: 'ignore',
-    collectionOpened: 'ignore',
-    collectionDied: 'ignore',
-    createFailed: 'ignore',
-    collectionDeleted: 'ignore',
-    collectionClosed: 'ignore',
-    desire: 'ignore',
-    adopt: 'refuse',
-    consensusGaveUp: 'ignore',
-    collectionGaveUp: 'ignore',
-    close: 'closeNow',
-  },
-  Starting: {
-    scanned: 'ignore',
-    scanFailed: 'ignore',
-    awaitReady: 'waitForReady',
-    create: 'create',
-    delete: 'delete',
-    changeAliases: 'changeAliases',
-    aliasesSaved: 'takeAliases',
-    aliasesNotSaved: 'dropAliasChange',
-    collectionOpened: 'noteOpened',
-    collectionDied: 'noteDied',
-    createFailed: 'noteGone',
-    collectionDeleted: 'noteGone',
-    collectionClosed: 'noteGone',
-    desire: 'ignore',
-    adopt: 'refuse',
-    consensusGaveUp: 'ignore',
-    collectionGaveUp: 'noteAbandoned',
-    close: 'close',
-  },
-  Active: {
-    scanned: 'ignore',
-    scanFailed: 'ignore',
-    awaitReady: 'answerReady',
-    create: 'create',
-    delete: 'delete',
-    changeAliases: 'changeAliases',
-    aliasesSaved: 'takeAliases',
-    aliasesNotSaved: 'dropAliasChange',
-    collectionOpened: 'noteOpened',
-    collectionDied: 'noteDied',
-    createFailed: 'noteGone',
-    collectionDeleted: 'noteGone',
-    collectionClosed: 'noteGone',
-    desire: 'ignore',
-    adopt: 'refuse',
-    consensusGaveUp: 'ignore',
-    collectionGaveUp: 'noteAbandoned',
-    close: 'close',
-  },
-  Stopping: {
-    scanned: 'ignore',
-    scanFailed: 'ignore',
-    awaitReady: 'refuse',
-    create: 'refuse',
-    delete: 'refuse',
-    changeAliases: 'refuse',
-    aliasesSaved: 'endAliasChange',
-    aliasesNotSaved: 'endAliasChange',
-    collectionOpened: 'noteOpened',
-    collectionDied: 'ignore',
-    createFailed: 'noteGone',
-    collectionDeleted: 'noteGone',
-    collectionClosed: 'noteGone',
-    desire: 'ignore',
-    adopt: 'refuse',
-    consensusGaveUp: 'ignore',
-    collectionGaveUp: 'noteGone',
-    close: 'refuse',
-  },
-  Failed: {
-    scanned: 'ignore',
-    scanFailed: 'ignore',
-    awaitReady: 'refuse',
-    create: 'refuse',
-    delete: 'refuse',
-    changeAliases: 'refuse',
-    aliasesSaved: 'ignore',
-    aliasesNotSaved: 'ignore',
-    collectionOpened: 'ignore',
-    collectionDied: 'ignore',
-    createFailed: 'ignore',
-    collectionDeleted: 'ignore',
-    collectionClosed: 'ignore',
-    desire: 'ignore',
-    adopt: 'refuse',
-    consensusGaveUp: 'ignore',
-    collectionGaveUp: 'ignore',
-    close: 'closeNow',
-  },
-};
-
 export function startNode(): NodeStep {
   return become<NodeState, NodeEffect>(scanning(), { kind: 'scan' });
 }
 
 export function stepNode(state: NodeState, message: NodeMessage): NodeStep {
-  const move = NODE_MOVES[state.kind][message.kind];
+  const step = move(state, message);
+  return inCluster(step.state) ? carryOn(step, message) : step;
+}
+
+function move(state: NodeState, message: NodeMessage): NodeStep {
+  const chosen = NODE_MOVES[state.kind][message.kind];
   // The table says which states and messages reach a move, so the casts below only repeat it.
-  switch (move) {
+  switch (chosen) {
     case 'ignore':
+    case 'look':
       return become(state);
     case 'openAll':
       return openAll(state as ScanningNode, message as MessageOf<'scanned'>);
@@ -194,12 +81,26 @@ export function stepNode(state: NodeState, message: NodeMessage): NodeStep {
     case 'noteGone':
       return noteGone(
         state as WithCollections,
-        message as MessageOf<'createFailed' | 'collectionDeleted' | 'collectionClosed' | 'collectionGaveUp'>,
+        message as MessageOf<
+          'createFailed' | 'collectionDeleted' | 'collectionClosed' | 'collectionGaveUp' | 'takenAway' | 'takeAwayFailed'
+        >,
       );
     case 'noteAbandoned':
       return noteAbandoned(state as Serving, message as MessageOf<'collectionGaveUp'>);
     case 'close':
       return close(state as Serving, (message as MessageOf<'close'>).replyTo);
+    case 'desire':
+      return inCluster(state) ? desire(state, (message as MessageOf<'desire'>).desired) : become(state);
+    case 'adopt':
+      return adopt(state as Serving, message as MessageOf<'adopt'>);
+    case 'noteTakenAway':
+      return maybeReady(withoutPhase(state as Serving, (message as MessageOf<'takenAway'>).folder), []);
+    case 'noteStill':
+      return maybeReady(withPhase(state as Serving, (message as MessageOf<'takeAwayFailed'>).folder, { kind: 'Abandoned' }), []);
+    case 'retry':
+      return become(inCluster(state) ? retry(state, (message as MessageOf<'retry'>).folder) : state);
+    case 'loseConsensus':
+      return become<NodeState, NodeEffect>(state, { kind: 'loseConsensus', error: (message as MessageOf<'consensusGaveUp'>).error });
     case 'closeNow':
       return become<NodeState, NodeEffect>(stopping(new Map(), (message as MessageOf<'close'>).replyTo), {
         kind: 'reply',
@@ -207,14 +108,32 @@ export function stepNode(state: NodeState, message: NodeMessage): NodeStep {
         answer: true,
       });
     default:
-      return unreachable(move);
+      return unreachable(chosen);
   }
 }
 
-function openAll(state: ScanningNode, { aliases, folders }: MessageOf<'scanned'>): NodeStep {
-  const phases: Phases = new Map(folders.map((folder) => [folder, { kind: 'Opening' }]));
+function openAll(state: ScanningNode, { aliases, folders, holdings }: MessageOf<'scanned'>): NodeStep {
+  const phases = new Map(folders.map((folder): [string, CollectionPhase] => [folder, { kind: 'Opening' }]));
   const loads = folders.map((folder): NodeEffect => ({ kind: 'loadCollection', folder }));
-  return maybeReady(starting(phases, state.waiting, { ...NO_ALIASES, known: aliases }), [{ kind: 'announceAliases', aliases }, ...loads]);
+  const cluster = holdings === null ? null : clusterWork(holdings);
+  const local = { collections: [...(holdings?.values() ?? [])], aliases };
+  const consensus: NodeEffect[] = holdings === null ? [] : [{ kind: 'startConsensus', local }];
+  return maybeReady(starting(phases, state.waiting, { ...NO_ALIASES, known: aliases }, cluster), [
+    { kind: 'announceAliases', aliases },
+    ...loads,
+    ...consensus,
+  ]);
+}
+
+/** One adoption at a time: consensus asks again. */
+function adopt(state: Serving, { adoption, replyTo }: MessageOf<'adopt'>): NodeStep {
+  if (!inCluster(state) || state.cluster.adopting !== null) {
+    const error: ErrorFacts = { code: 'unavailable', detail: 'collections are being taken into a cluster', retryAfterMs: 1000 };
+    return become<NodeState, NodeEffect>(state, { kind: 'refuse', replyTo, error });
+  }
+  const byFolder = new Map([...adoption].map(([name, belonging]) => [folderName(name), belonging]));
+  const next: InCluster = { ...state, cluster: { ...state.cluster, adopting: { adoption: byFolder, replyTo, left: null } } };
+  return become(next);
 }
 
 function becomeFailed(state: ScanningNode, error: ErrorFacts): NodeStep {
@@ -245,7 +164,7 @@ function create(state: Serving, message: MessageOf<'create'>): NodeStep {
     return become<NodeState, NodeEffect>(state, { kind: 'refuse', replyTo, error: aliasExists(name) });
   }
   const next = withPhase(state, folder, { kind: 'Creating', replyTo });
-  return become<NodeState, NodeEffect>(next, { kind: 'createCollection', name, folder, config });
+  return become<NodeState, NodeEffect>(next, { kind: 'createCollection', name, folder, create: { config, belonging: null } });
 }
 
 /** Aliases of the collection go first, after the changes that came before. */
@@ -345,12 +264,12 @@ function noteDied(state: Serving, message: MessageOf<'collectionDied'>): NodeSte
       { kind: 'deleteCollection', folder: message.folder, replyTo: null },
     );
   }
-  return maybeReady(withPhase(state, message.folder, { kind: 'Dead' }), [{ kind: 'list', folder: message.folder }]);
+  return maybeReady(withPhase(state, message.folder, { kind: 'Dead', error: message.error }), [{ kind: 'list', folder: message.folder }]);
 }
 
 function noteGone(
   state: WithCollections,
-  message: MessageOf<'createFailed' | 'collectionDeleted' | 'collectionClosed' | 'collectionGaveUp'>,
+  message: MessageOf<'createFailed' | 'collectionDeleted' | 'collectionClosed' | 'collectionGaveUp' | 'takenAway' | 'takeAwayFailed'>,
 ): NodeStep {
   const phase = state.collections.get(message.folder);
   const error: ErrorFacts = 'error' in message ? message.error : refusal(state);
@@ -380,22 +299,12 @@ function close(state: Serving, replyTo: ReplyTo<boolean>): NodeStep {
 function maybeReady(state: WithCollections, effects: readonly NodeEffect[]): NodeStep {
   if (state.kind === 'Starting' && ![...state.collections.values()].some((phase) => phase.kind === 'Opening')) {
     const answers = state.waiting.map((replyTo): NodeEffect => ({ kind: 'reply', replyTo, answer: true }));
-    return become<NodeState, NodeEffect>(active(state.collections, state.aliases), ...effects, ...answers);
+    return become<NodeState, NodeEffect>(active(state.collections, state.aliases, state.cluster), ...effects, ...answers);
   }
   if (state.kind === 'Stopping' && state.collections.size === 0 && state.aliases.changes.length === 0) {
     return become<NodeState, NodeEffect>(state, ...effects, { kind: 'reply', replyTo: state.replyTo, answer: true });
   }
   return become<NodeState, NodeEffect>(state, ...effects);
-}
-
-function withPhase<State extends WithCollections>(state: State, folder: string, phase: CollectionPhase): State {
-  return { ...state, collections: new Map(state.collections).set(folder, phase) };
-}
-
-function withoutPhase<State extends WithCollections>(state: State, folder: string): State {
-  const collections = new Map(state.collections);
-  collections.delete(folder);
-  return { ...state, collections };
 }
 
 function refusal(state: NodeState): ErrorFacts {

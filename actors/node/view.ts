@@ -11,6 +11,7 @@ import type { CollectionMessage } from '../collection/messages.js';
 import type { OptimizerStatus } from '../optimizer/status.js';
 import type { ReplicaMessage } from '../replica/messages.js';
 import type { ActorRef } from '../runtime/behaviour.js';
+import type { Belonging } from './desired.js';
 
 export interface ReplicaEntry {
   readonly key: ReplicaKey;
@@ -28,6 +29,8 @@ export interface CollectionEntry {
   readonly actor: ActorRef<CollectionMessage>;
   /** Null: the configuration could not be read. */
   config: CollectionConfig | null;
+  /** The cluster's collection that it is, and its shards on this node; null outside of a cluster. */
+  belonging: Belonging | null;
   /** Why the collection is not usable, null when it is. */
   error: ErrorFacts | null;
   /** By shard id. */

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CollectionEffect, CollectionMessage, UpdateMessage } from '../../../actors/collection/messages.js';
+import { COLLECTION_MOVES } from '../../../actors/collection/moves.js';
 import { active, type CollectionState, closing, damaged, dead, deleting, opening } from '../../../actors/collection/state.js';
-import { COLLECTION_MOVES, startCollection, stepCollection } from '../../../actors/collection/step.js';
+import { startCollection, stepCollection } from '../../../actors/collection/step.js';
 import { type ErrorFacts, TroupeError } from '../../../protocols/errors.js';
 import { incompleteRows } from '../move-table.js';
 import { sampleConfig } from '../samples.js';
@@ -27,7 +28,7 @@ function play(state: CollectionState, ...messages: CollectionMessage[]): { state
 }
 
 function activeCollection() {
-  return active({ config: CONFIG, open: new Set([0]), updates: [] });
+  return active({ config: CONFIG, belonging: null, open: new Set([0]), updates: [], reshaping: null });
 }
 
 function threshold(value: number, replyTo: number): UpdateMessage {
@@ -44,12 +45,14 @@ test('every state has an answer to every message', () => {
 
 test('an existing collection is loaded, a new one created, then its shards are opened', () => {
   assert.deepEqual(startCollection(null).effects, [{ kind: 'load' }]);
-  assert.deepEqual(startCollection(CONFIG).effects, [{ kind: 'create', config: CONFIG }]);
-  for (const create of [null, CONFIG]) {
-    const { state, effects } = stepCollection(startCollection(create).state, { kind: 'loaded', config: CONFIG });
+  assert.deepEqual(startCollection({ config: CONFIG, belonging: null }).effects, [
+    { kind: 'create', create: { config: CONFIG, belonging: null } },
+  ]);
+  for (const create of [null, { config: CONFIG, belonging: null }]) {
+    const { state, effects } = stepCollection(startCollection(create).state, { kind: 'loaded', config: CONFIG, belonging: null });
     assert.deepEqual(state, opening(CONFIG));
     assert.deepEqual(effects, [
-      { kind: 'announce', config: CONFIG, error: null },
+      { kind: 'announce', config: CONFIG, belonging: null, error: null },
       { kind: 'startShards', shardIds: [0] },
     ]);
   }
@@ -65,7 +68,7 @@ test('a damaged configuration makes the collection Damaged: listed with its erro
   const { state, effects } = stepCollection({ kind: 'Loading' }, { kind: 'loadFailed', error: BROKEN });
   assert.deepEqual(state, damaged(BROKEN));
   assert.deepEqual(effects, [
-    { kind: 'announce', config: null, error: BROKEN },
+    { kind: 'announce', config: null, belonging: null, error: BROKEN },
     { kind: 'tellDied', error: BROKEN },
   ]);
   assert.deepEqual(stepCollection(state, threshold(1, 5)).effects, [{ kind: 'refuse', replyTo: 5, error: BROKEN }]);
@@ -73,13 +76,13 @@ test('a damaged configuration makes the collection Damaged: listed with its erro
 });
 
 test('a collection that cannot be created tells its parent and stops', () => {
-  const { effects } = stepCollection(startCollection(CONFIG).state, { kind: 'createFailed', error: BROKEN });
+  const { effects } = stepCollection(startCollection({ config: CONFIG, belonging: null }).state, { kind: 'createFailed', error: BROKEN });
   assert.deepEqual(effects, [{ kind: 'tellCreateFailedAndStop', error: BROKEN }]);
 });
 
 test('a collection with a Dead shard is Dead until the shard is open again', () => {
   const died = stepCollection(activeCollection(), { kind: 'shardDied', shardId: 0, error: BROKEN });
-  assert.deepEqual(died.state, dead({ config: CONFIG, open: new Set(), updates: [] }, BROKEN));
+  assert.deepEqual(died.state, dead({ config: CONFIG, belonging: null, open: new Set(), updates: [], reshaping: null }, BROKEN));
   assert.equal(kinds(died.effects), 'announce tellDied');
   const opened = stepCollection(died.state, { kind: 'shardOpened', shardId: 0 });
   assert.deepEqual(opened.state, activeCollection());
@@ -90,9 +93,9 @@ test('an update is saved first, then taken; its replicas answer', () => {
   assert.equal(kinds(saving.effects), 'save');
   const changed = sampleConfig({ indexing_threshold: 5 });
   const saved = stepCollection(saving.state, { kind: 'saved', config: changed, replyTo: 1 });
-  assert.deepEqual(saved.state, active({ config: changed, open: new Set([0]), updates: [] }));
+  assert.deepEqual(saved.state, active({ config: changed, belonging: null, open: new Set([0]), updates: [], reshaping: null }));
   assert.deepEqual(saved.effects, [
-    { kind: 'announce', config: changed, error: null },
+    { kind: 'announce', config: changed, belonging: null, error: null },
     { kind: 'configureShards', config: changed, replyTo: 1 },
   ]);
 });
@@ -108,7 +111,7 @@ test('updates are saved one after the other, each on top of the one before', () 
   const waiting = play(activeCollection(), threshold(5, 1), deletedThreshold);
   assert.equal(kinds(waiting.effects), 'save');
   const { effects } = stepCollection(waiting.state, { kind: 'saved', config: first, replyTo: 1 });
-  assert.deepEqual(effects.at(-1), { kind: 'save', config: second, replyTo: 2 });
+  assert.deepEqual(effects.at(-1), { kind: 'save', config: second, belonging: null, replyTo: 2 });
 });
 
 test('an update whose change is refused is answered, and the next one goes on', () => {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { NodeEffect, NodeMessage } from '../../../actors/node/messages.js';
+import { NODE_MOVES } from '../../../actors/node/moves.js';
 import { active, type CollectionPhase, type NodeState, scanning, starting, stopping } from '../../../actors/node/state.js';
-import { NODE_MOVES, startNode, stepNode } from '../../../actors/node/step.js';
+import { startNode, stepNode } from '../../../actors/node/step.js';
 import type { ErrorFacts } from '../../../protocols/errors.js';
 import { incompleteRows } from '../move-table.js';
 import { sampleConfig } from '../samples.js';
@@ -11,7 +12,11 @@ const CONFIG = sampleConfig();
 const BROKEN: ErrorFacts = { code: 'storage', detail: 'config.json is damaged' };
 
 function phases(entries: Record<string, CollectionPhase['kind']>): Map<string, CollectionPhase> {
-  return new Map(Object.entries(entries).map(([folder, kind]) => [folder, kind === 'Creating' ? { kind, replyTo: 1 } : { kind }]));
+  const phaseOf = (kind: CollectionPhase['kind']): CollectionPhase => {
+    if (kind === 'Creating') return { kind, replyTo: 1 };
+    return kind === 'Dead' ? { kind, error: BROKEN } : { kind };
+  };
+  return new Map(Object.entries(entries).map(([folder, kind]) => [folder, phaseOf(kind)]));
 }
 
 function kinds(effects: readonly NodeEffect[]): string {
@@ -34,7 +39,7 @@ test('a node scans, opens what it finds, and is ready when each collection is op
   const started = startNode();
   assert.deepEqual(started, { state: scanning(), effects: [{ kind: 'scan' }] });
   const waiting = stepNode(started.state, { kind: 'awaitReady', replyTo: 8 });
-  const opening = stepNode(waiting.state, { kind: 'scanned', folders: ['a', 'b'], aliases: new Map() });
+  const opening = stepNode(waiting.state, { kind: 'scanned', folders: ['a', 'b'], holdings: null, aliases: new Map() });
   assert.deepEqual(opening.effects, [
     { kind: 'announceAliases', aliases: new Map() },
     { kind: 'loadCollection', folder: 'a' },
@@ -51,7 +56,7 @@ test('a node scans, opens what it finds, and is ready when each collection is op
 });
 
 test('a node without collections is ready at once', () => {
-  const { state, effects } = stepNode(scanning([8]), { kind: 'scanned', folders: [], aliases: new Map() });
+  const { state, effects } = stepNode(scanning([8]), { kind: 'scanned', folders: [], holdings: null, aliases: new Map() });
   assert.deepEqual(state, active(new Map()));
   assert.equal(kinds(effects), 'announceAliases reply');
 });
@@ -66,7 +71,7 @@ test('a storage folder that cannot be used fails the node, with the reason for w
 test('a creation is answered when the collection is open', () => {
   const begun = stepNode(active(new Map()), create(1));
   assert.equal(phaseOf(begun.state, 'a'), 'Creating');
-  assert.deepEqual(begun.effects, [{ kind: 'createCollection', name: 'a', folder: 'a', config: CONFIG }]);
+  assert.deepEqual(begun.effects, [{ kind: 'createCollection', name: 'a', folder: 'a', create: { config: CONFIG, belonging: null } }]);
   const opened = stepNode(begun.state, { kind: 'collectionOpened', folder: 'a' });
   assert.deepEqual(opened.effects, [
     { kind: 'list', folder: 'a' },

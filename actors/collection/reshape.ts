@@ -1,0 +1,142 @@
+/** How a collection becomes what the cluster wants: see `Reshaping`. */
+
+import type { ErrorFacts } from '../../protocols/errors.js';
+import { become, type Step } from '../runtime/behaviour.js';
+import type { CollectionEffect, ReshapeMessage } from './messages.js';
+import {
+  type ActiveCollection,
+  active,
+  type CollectionState,
+  type DeadCollection,
+  localShards,
+  type OpeningCollection,
+  type Reshaping,
+  type Running,
+} from './state.js';
+
+export type WithShards = OpeningCollection | ActiveCollection | DeadCollection;
+type CollectionStep = Step<CollectionState, CollectionEffect>;
+
+/** Begins a change; one that comes while another one is being made, or an update, is refused and can be tried again. */
+export function reshape(state: WithShards, wanted: ReshapeMessage): CollectionStep {
+  if (state.running.reshaping !== null || state.running.updates.length > 0) {
+    const error: ErrorFacts = { code: 'busy', detail: 'the collection is being changed', retryAfterMs: 1000 };
+    return become<CollectionState, CollectionEffect>(state, { kind: 'refuse', replyTo: wanted.replyTo, error });
+  }
+  const dropped = droppedShards(state.running, wanted);
+  if (dropped.length === 0) return save(state, wanted);
+  const open = new Set([...state.running.open].filter((id) => !dropped.includes(id)));
+  return become<CollectionState, CollectionEffect>(
+    withRunning(state, { ...state.running, open, reshaping: { stage: 'closing', wanted, left: new Set(dropped) } }),
+    { kind: 'closeShards', shardIds: dropped },
+  );
+}
+
+/** A shard has closed, or cannot any more. */
+export function noteDropped(state: WithShards, reshaping: Reshaping, shardId: number): CollectionStep {
+  const left = without(reshaping.left, shardId);
+  const next = withRunning(state, { ...state.running, reshaping: { ...reshaping, stage: left.size > 0 ? 'closing' : 'removing', left } });
+  if (left.size > 0) return become<CollectionState, CollectionEffect>(next);
+  return become<CollectionState, CollectionEffect>(next, {
+    kind: 'removeShards',
+    shardIds: droppedShards(state.running, reshaping.wanted),
+  });
+}
+
+/** The dropped shards' files are gone. */
+export function saveReshape(state: WithShards): CollectionStep {
+  const { reshaping } = state.running;
+  return reshaping === null ? become(state) : save(state, reshaping.wanted);
+}
+
+/** It is on disk: from now on the collection is what was wanted. */
+export function takeReshape(state: WithShards): CollectionStep {
+  const { reshaping } = state.running;
+  if (reshaping === null) return become(state);
+  const { wanted } = reshaping;
+  const before = localShards(state.running.belonging);
+  const added = wanted.belonging.shards.filter((id) => !before.includes(id));
+  const running: Running = {
+    ...state.running,
+    config: wanted.config,
+    belonging: wanted.belonging,
+    reshaping: added.length === 0 ? null : { stage: 'opening', wanted, left: new Set(added) },
+  };
+  const settled = settle(withRunning(state, running));
+  const error = settled.kind === 'Dead' ? settled.error : null;
+  // New shards find the configuration in the announcement; whoever asked waits for them instead.
+  const started: CollectionEffect[] = added.length === 0 ? [] : [{ kind: 'startShards', shardIds: added }];
+  const isOpen = settled.kind === 'Active' && state.kind !== 'Active';
+  return become<CollectionState, CollectionEffect>(
+    settled,
+    { kind: 'announce', config: wanted.config, belonging: wanted.belonging, error },
+    { kind: 'configureShards', config: wanted.config, replyTo: added.length === 0 ? wanted.replyTo : null },
+    ...started,
+    ...(isOpen ? [{ kind: 'tellOpened' } as const] : []),
+  );
+}
+
+/** Nothing has changed but that shards which are not wanted were closed: they are opened again until the next try. */
+export function failReshape(state: WithShards, error: ErrorFacts): CollectionStep {
+  const { reshaping, belonging } = state.running;
+  if (reshaping === null) return become(state);
+  const closed = droppedShards(state.running, reshaping.wanted);
+  const next: WithShards = { kind: 'Opening', running: { ...state.running, belonging, reshaping: null } };
+  return become<CollectionState, CollectionEffect>(
+    closed.length === 0 ? withRunning(state, next.running) : next,
+    { kind: 'refuse', replyTo: reshaping.wanted.replyTo, error },
+    ...(closed.length === 0 ? [] : [{ kind: 'startShards', shardIds: closed } as const]),
+  );
+}
+
+/** Takes a new shard off the list of those that a change waits for; its caller is answered after the last one, or by the first that died. */
+export function noteNewShard(
+  running: Running,
+  shardId: number,
+  error: ErrorFacts | null,
+): { running: Running; effects: CollectionEffect[] } {
+  const { reshaping } = running;
+  if (reshaping?.stage !== 'opening' || !reshaping.left.has(shardId)) return { running, effects: [] };
+  const { replyTo } = reshaping.wanted;
+  if (error !== null) return { running: { ...running, reshaping: null }, effects: [{ kind: 'refuse', replyTo, error }] };
+  const left = without(reshaping.left, shardId);
+  if (left.size > 0) return { running: { ...running, reshaping: { ...reshaping, left } }, effects: [] };
+  return { running: { ...running, reshaping: null }, effects: [{ kind: 'reply', replyTo, answer: true }] };
+}
+
+/** Shards of this node that a collection which closes has to close: also those that are on their way in or out. */
+export function allShards({ belonging, reshaping }: Running): number[] {
+  return [...new Set([...localShards(belonging), ...(reshaping?.wanted.belonging.shards ?? [])])];
+}
+
+/** Shards that have to be open for the collection to be Active. */
+export function neededShards(running: Running): readonly number[] {
+  const { belonging, reshaping } = running;
+  if (reshaping === null || reshaping.stage === 'opening') return localShards(belonging);
+  return localShards(belonging).filter((id) => reshaping.wanted.belonging.shards.includes(id));
+}
+
+/** Active once all that is needed is open; a shard that is Dead keeps the collection Dead. */
+function settle(state: WithShards): WithShards {
+  if (neededShards(state.running).every((id) => state.running.open.has(id))) return active(state.running);
+  return state.kind === 'Dead' ? state : { kind: 'Opening', running: state.running };
+}
+
+function save(state: WithShards, wanted: ReshapeMessage): CollectionStep {
+  return become<CollectionState, CollectionEffect>(
+    withRunning(state, { ...state.running, reshaping: { stage: 'saving', wanted, left: new Set() } }),
+    { kind: 'saveReshape', config: wanted.config, belonging: wanted.belonging },
+  );
+}
+
+function droppedShards(running: Running, { belonging }: ReshapeMessage): number[] {
+  return localShards(running.belonging).filter((id) => !belonging.shards.includes(id));
+}
+
+function without(ids: ReadonlySet<number>, gone: number): ReadonlySet<number> {
+  return new Set([...ids].filter((id) => id !== gone));
+}
+
+export function withRunning<State extends WithShards>(state: State, running: Running): State {
+  return { ...state, running };
+}

@@ -1,0 +1,116 @@
+/** What has to be done so that this node has what its cluster wants: what is there × what is desired. */
+
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import { folderName } from '../collection/folder-name.js';
+import type { NewCollection } from '../collection/messages.js';
+import type { Belonging, Desired, DesiredCollection } from './desired.js';
+import type { CollectionPhase } from './state.js';
+
+/** A collection's `config.json`. */
+export interface Holding {
+  readonly name: string;
+  readonly config: CollectionConfig;
+  /** Null: it was made outside of a cluster. */
+  readonly belonging: Belonging | null;
+}
+
+/** What this node has in a folder. */
+export interface There {
+  readonly phase: CollectionPhase;
+  /** Null: its `config.json` cannot be read. */
+  readonly holding: Holding | null;
+}
+
+export interface Wanted extends DesiredCollection {
+  readonly name: string;
+}
+
+/** Makes one folder what is desired, or brings it nearer: the next look finds what is left. */
+export type Move =
+  | { readonly kind: 'create'; readonly name: string; readonly create: NewCollection }
+  | { readonly kind: 'reshape'; readonly config: CollectionConfig; readonly belonging: Belonging }
+  /** The cluster has deleted it. */
+  | { readonly kind: 'delete' }
+  /** It is not this cluster's to delete. */
+  | { readonly kind: 'setAside'; readonly reason: string };
+
+export type Finding =
+  /** What is desired is there. */
+  | { readonly kind: 'done' }
+  | { readonly kind: 'move'; readonly move: Move }
+  /** It is between two states and will be looked at again. */
+  | { readonly kind: 'wait' }
+  /** No move helps. */
+  | { readonly kind: 'fault'; readonly detail: string };
+
+const DONE: Finding = { kind: 'done' };
+const WAIT: Finding = { kind: 'wait' };
+
+/** What is desired, by folder. */
+export function wantedByFolder(desired: Desired): Map<string, Wanted> {
+  const entries = [...desired.collections].map(([name, wanted]): [string, Wanted] => [folderName(name), { ...wanted, name }]);
+  return new Map(entries);
+}
+
+/** there, wanted: null for nothing. */
+export function reconcile(there: There | null, wanted: Wanted | null, desired: Desired): Finding {
+  if (there === null) return wanted === null ? DONE : { kind: 'move', move: creation(wanted, desired) };
+  const { holding, phase } = there;
+  if (phase.kind === 'Creating' || phase.kind === 'Deleting') return WAIT;
+  if (holding === null) {
+    if (wanted === null) return setAside('its configuration cannot be read');
+    return {
+      kind: 'fault',
+      detail: `the configuration of this node's copy cannot be read: move its folder away and start the node again for an empty one`,
+    };
+  }
+  const { belonging } = holding;
+  if (belonging === null) return setAside('it was made outside of this cluster');
+  if (belonging.clusterId !== desired.clusterId) return setAside('it belongs to another cluster');
+  if (belonging.peerId !== desired.peerId) return setAside('this node held it as another peer, which was removed');
+  // It was made by an entry that is not known again after a crash: it was committed, so it will be.
+  if (belonging.uid > desired.index) return DONE;
+  if (wanted === null || wanted.uid !== belonging.uid) return { kind: 'move', move: { kind: 'delete' } };
+  if (belonging.index <= desired.index && !isMet(belonging, wanted)) return change(phase, wanted, desired);
+  return standing(phase);
+}
+
+/** Whether a collection's `config.json` says what is desired. */
+function isMet(belonging: Belonging, wanted: Wanted): boolean {
+  const { revision, shards } = belonging;
+  return revision === wanted.revision && shards.length === wanted.shards.length && shards.every((id, at) => id === wanted.shards[at]);
+}
+
+function change(phase: CollectionPhase, wanted: Wanted, desired: Desired): Finding {
+  // Nobody is there who could make it; a start of the node brings it back.
+  if (phase.kind === 'Abandoned') return standing(phase);
+  return { kind: 'move', move: { kind: 'reshape', config: wanted.config, belonging: belongingOf(wanted, desired) } };
+}
+
+/** How a collection does that is what is desired. */
+function standing(phase: CollectionPhase): Finding {
+  switch (phase.kind) {
+    case 'Active':
+      return DONE;
+    case 'Opening':
+      return { kind: 'fault', detail: 'it is being opened' };
+    case 'Dead':
+      return { kind: 'fault', detail: phase.error.detail };
+    case 'Abandoned':
+      return { kind: 'fault', detail: 'it crashed too often and is stopped until the node starts again' };
+    default:
+      return WAIT;
+  }
+}
+
+function creation(wanted: Wanted, desired: Desired): Move {
+  return { kind: 'create', name: wanted.name, create: { config: wanted.config, belonging: belongingOf(wanted, desired) } };
+}
+
+function belongingOf({ uid, revision, shards }: Wanted, { clusterId, peerId, index }: Desired): Belonging {
+  return { clusterId, peerId, uid, revision, shards, index };
+}
+
+function setAside(reason: string): Finding {
+  return { kind: 'move', move: { kind: 'setAside', reason } };
+}
