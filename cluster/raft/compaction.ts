@@ -1,0 +1,16 @@
+/** The log's beginning in the form of a snapshot. Source: dissertation, chapter 5. */
+
+import type { Snapshot } from '../../protocols/model/consensus.js';
+import type { Draft } from './draft.js';
+import { compacted, firstIndex, membershipAt, termAt } from './log.js';
+
+/** data: the state after `index`. Not of a state that this peer's log is ahead of or behind. */
+export function compact(draft: Draft, index: number, data: Uint8Array): void {
+  const state = draft.state;
+  if (state.pendingRestore !== null || index <= (state.log.snapshot?.index ?? 0) || index > state.appliedIndex) return;
+  const { membership } = membershipAt(state.log, index);
+  const snapshot: Snapshot = { index, term: termAt(state.log, index) as number, membership, data };
+  state.log = compacted(state.log, snapshot, state.config.entriesKept);
+  draft.snapshot = snapshot;
+  draft.firstIndex = firstIndex(state.log);
+}

@@ -1,0 +1,194 @@
+/**
+ * A step in the making: the next state, which this step alone may still change, and what is to be caused.
+ *
+ * All changes of one step that must last are one write, which comes first among its effects (R1).
+ */
+
+import type { PeerId } from '../../protocols/model/cluster.js';
+import type { Entry, Snapshot } from '../../protocols/model/consensus.js';
+import { NO_WRITE } from '../../protocols/model/consensus.js';
+import { between, lastIndex, membershipAt, withEntries } from './log.js';
+import { memberOf } from './membership.js';
+import type { RaftEffect, RaftMessage } from './messages.js';
+import type { LeaderRole, Progress, RaftState } from './state.js';
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+type WithoutHead<Message> = Message extends RaftMessage ? Omit<Message, 'from' | 'to' | 'term'> : never;
+/** A message without sender, receiver and term. */
+export type MessageBody = WithoutHead<RaftMessage>;
+export type MessageOf<Kind extends RaftMessage['kind']> = Extract<RaftMessage, { kind: Kind }>;
+
+export interface Draft {
+  readonly before: RaftState;
+  readonly state: Mutable<RaftState>;
+  /** First entry that this step wrote. */
+  writtenFrom: number | null;
+  snapshot: Snapshot | null;
+  firstIndex: number | null;
+  clearEntries: boolean;
+  readonly early: RaftMessage[];
+  readonly late: RaftMessage[];
+  /** What follows writes and messages. */
+  readonly effects: RaftEffect[];
+  /** The leader's map of progress is this step's own copy. */
+  ownsProgress: boolean;
+}
+
+export interface RaftStep {
+  readonly state: RaftState;
+  readonly effects: readonly RaftEffect[];
+}
+
+export function begin(before: RaftState): Draft {
+  return {
+    before,
+    state: { ...before },
+    writtenFrom: null,
+    snapshot: null,
+    firstIndex: null,
+    clearEntries: false,
+    early: [],
+    late: [],
+    effects: [],
+    ownsProgress: false,
+  };
+}
+
+/** A message that promises nothing which this peer could forget. */
+export function sendEarly(draft: Draft, to: PeerId, body: MessageBody, term = draft.state.term): void {
+  draft.early.push({ from: draft.state.config.peerId, to, term, ...body } as RaftMessage);
+}
+
+/** A message that holds only if what was written before it lasts (R1). */
+export function sendLate(draft: Draft, to: PeerId, body: MessageBody): void {
+  draft.late.push({ from: draft.state.config.peerId, to, term: draft.state.term, ...body } as RaftMessage);
+}
+
+/** The number of the write that this step makes, once something is to be written. */
+export function writeNumber(draft: Draft): number {
+  return draft.before.writes + 1;
+}
+
+/** The leader's figures of its followers, to be changed in this step. */
+export function progressOf(draft: Draft): Map<PeerId, Progress> {
+  const role = draft.state.role as LeaderRole;
+  if (!draft.ownsProgress) {
+    draft.state.role = { ...role, progress: new Map(role.progress) };
+    draft.ownsProgress = true;
+  }
+  return (draft.state.role as LeaderRole).progress as Map<PeerId, Progress>;
+}
+
+export function changeLeader(draft: Draft, change: Partial<LeaderRole>): void {
+  draft.state.role = { ...(draft.state.role as LeaderRole), ...change };
+}
+
+/** Entries into the log, in the place of those from the first one's index on. The newest membership in the log counts, committed or not (R9). */
+export function writeEntries(draft: Draft, entries: readonly Entry[]): void {
+  const state = draft.state;
+  const first = (entries[0] as Entry).index;
+  const truncates = first <= lastIndex(state.log);
+  state.log = withEntries(state.log, entries);
+  draft.writtenFrom = Math.min(draft.writtenFrom ?? first, first);
+  if (truncates) forgetPersisted(draft, first - 1);
+  if (first <= state.membershipIndex) rereadMembership(draft);
+  else {
+    for (const entry of entries) {
+      if (entry.payload.kind !== 'membership') continue;
+      state.membership = entry.payload.membership;
+      state.membershipIndex = entry.index;
+    }
+  }
+}
+
+export function rereadMembership(draft: Draft): void {
+  const { membership, index } = membershipAt(draft.state.log, lastIndex(draft.state.log));
+  draft.state.membership = membership;
+  draft.state.membershipIndex = index;
+}
+
+/** Entries behind `last` are not those on disk any more, nor those that are on their way to it. */
+export function forgetPersisted(draft: Draft, last: number): void {
+  const state = draft.state;
+  state.persistedIndex = Math.min(state.persistedIndex, last);
+  state.writesUnderWay = state.writesUnderWay.map((write) => ({ ...write, lastIndex: Math.min(write.lastIndex, last) }));
+}
+
+export function finish(draft: Draft): RaftStep {
+  const { before, state } = draft;
+  const effects: RaftEffect[] = [];
+  if (mustWrite(draft)) effects.push(writeOf(draft));
+  if (draft.early.length > 0) effects.push({ kind: 'sendEarly', messages: draft.early });
+  if (draft.late.length > 0) effects.push({ kind: 'send', messages: draft.late });
+  if (state.commitIndex > state.appliedIndex || state.pendingRestore !== null) handOut(draft, effects);
+  for (const effect of draft.effects) effects.push(effect);
+  if (state.role.kind !== before.role.kind || state.leader !== before.leader || state.term !== before.term) {
+    effects.push({ kind: 'roleChanged' });
+  }
+  return { state: effects.length === 0 && same(before, state) ? before : state, effects };
+}
+
+function mustWrite(draft: Draft): boolean {
+  const { before, state } = draft;
+  return (
+    draft.writtenFrom !== null ||
+    state.term !== before.term ||
+    state.votedFor !== before.votedFor ||
+    draft.snapshot !== null ||
+    draft.firstIndex !== null ||
+    draft.clearEntries
+  );
+}
+
+/** The commit index goes along: it is no promise, but saves time after a restart. */
+function writeOf(draft: Draft): RaftEffect {
+  const state = draft.state;
+  const last = lastIndex(state.log);
+  const number = writeNumber(draft);
+  state.writes = number;
+  state.writesUnderWay = [...state.writesUnderWay, { number, lastIndex: last }];
+  return {
+    kind: 'persist',
+    number,
+    write: {
+      ...NO_WRITE,
+      hardState: { term: state.term, votedFor: state.votedFor, commit: state.commitIndex },
+      entries: draft.writtenFrom === null ? [] : between(state.log, draft.writtenFrom, last),
+      snapshot: draft.snapshot,
+      firstIndex: draft.firstIndex,
+      clearEntries: draft.clearEntries,
+    },
+  };
+}
+
+/** Hands out what is committed and on this peer's own disk (R5), a snapshot before the entries behind it. */
+function handOut(draft: Draft, effects: RaftEffect[]): void {
+  const state = draft.state;
+  const restore = state.pendingRestore;
+  if (restore !== null) {
+    if (state.persistedWrites < restore.write) return;
+    effects.push({ kind: 'restore', snapshot: restore.snapshot });
+    state.pendingRestore = null;
+    state.appliedIndex = restore.snapshot.index;
+    noteMembership(draft, memberOf(restore.snapshot.membership, state.config.peerId) !== undefined);
+  }
+  const end = Math.min(state.commitIndex, state.persistedIndex);
+  if (end <= state.appliedIndex) return;
+  const entries = between(state.log, state.appliedIndex + 1, end);
+  effects.push({ kind: 'apply', entries });
+  state.appliedIndex = end;
+  for (const { payload } of entries) {
+    if (payload.kind === 'membership') noteMembership(draft, memberOf(payload.membership, state.config.peerId) !== undefined);
+  }
+}
+
+/** A peer that catches up meets memberships from before it came: only one that follows a membership with it says that it was removed. */
+function noteMembership(draft: Draft, belongs: boolean): void {
+  if (draft.state.belonged && !belongs) draft.effects.push({ kind: 'removed' });
+  draft.state.belonged = belongs;
+}
+
+function same(before: RaftState, state: RaftState): boolean {
+  for (const key of Object.keys(before) as (keyof RaftState)[]) if (before[key] !== state[key]) return false;
+  return true;
+}

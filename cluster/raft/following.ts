@@ -1,0 +1,106 @@
+/** What a follower does with a leader's entries and snapshots. Source: dissertation, sections 3.5 and 5. */
+
+import type { PeerId } from '../../protocols/model/cluster.js';
+import type { Snapshot } from '../../protocols/model/consensus.js';
+import { type Draft, forgetPersisted, type MessageOf, rereadMembership, sendLate, writeEntries, writeNumber } from './draft.js';
+import { lastOfTerm, termAt, withSnapshot } from './log.js';
+import { becomeFollower } from './roles.js';
+
+/** A message of this term's leader: there is no other one (R2). False if this peer is it itself, which cannot be. */
+export function hearLeader(draft: Draft, leader: PeerId): boolean {
+  const state = draft.state;
+  if (state.role.kind === 'Leader') return false;
+  if (state.role.kind !== 'Follower' || state.leader !== leader) becomeFollower(draft, state.term, leader);
+  state.elapsedTicks = 0;
+  return true;
+}
+
+/** Its log agrees up to the entry before the new ones, or the answer says where it may agree. */
+export function receiveAppend(draft: Draft, message: MessageOf<'append'>): void {
+  if (!hearLeader(draft, message.from)) return;
+  const state = draft.state;
+  const { prevIndex, round } = message;
+  // What is committed agrees with every later leader, so nothing before the commit index is looked at (R4).
+  if (prevIndex >= state.commitIndex && termAt(state.log, prevIndex) !== message.prevTerm) {
+    const index = lastOfTerm(state.log, prevIndex, message.prevTerm);
+    sendLate(draft, message.from, { kind: 'appendReply', matched: false, index, logTerm: termAt(state.log, index) ?? 0, round });
+    return;
+  }
+  const last = prevIndex + message.entries.length;
+  takeEntries(draft, message);
+  state.commitIndex = Math.max(state.commitIndex, Math.min(message.commit, last));
+  sendLate(draft, message.from, { kind: 'appendReply', matched: true, index: Math.max(last, draft.before.commitIndex), logTerm: 0, round });
+}
+
+/** Entries that are there stay, even behind those of the message, which may be late; from the first that differs on, all go. */
+function takeEntries(draft: Draft, message: MessageOf<'append'>): void {
+  const { log, commitIndex } = draft.state;
+  const known = message.entries.findIndex((entry) => entry.index > commitIndex && termAt(log, entry.index) !== entry.term);
+  if (known !== -1) writeEntries(draft, known === 0 ? message.entries : message.entries.slice(known));
+}
+
+/** Parts come in order; a reply says how much is there. */
+export function receiveInstallSnapshot(draft: Draft, message: MessageOf<'installSnapshot'>): void {
+  if (!hearLeader(draft, message.from)) return;
+  const state = draft.state;
+  const { index } = message.snapshot;
+  const reply = (nextOffset: number, done: boolean) =>
+    sendLate(draft, message.from, { kind: 'installSnapshotReply', index, nextOffset, done, round: message.round });
+  if (!isUseful(draft, message)) {
+    state.incoming = null;
+    reply(message.totalBytes, true);
+    return;
+  }
+  const { from, term } = message;
+  const same = state.incoming?.from === from && state.incoming.term === term && state.incoming.index === index;
+  const incoming = same && state.incoming !== null ? state.incoming : { from, term, index, chunks: [], bytes: 0 };
+  if (message.offset !== incoming.bytes) {
+    reply(incoming.bytes, false);
+    return;
+  }
+  const chunks = [...incoming.chunks, message.chunk];
+  const bytes = incoming.bytes + message.chunk.length;
+  if (bytes < message.totalBytes) {
+    state.incoming = { ...incoming, chunks, bytes };
+    reply(bytes, false);
+    return;
+  }
+  state.incoming = null;
+  install(draft, { ...message.snapshot, data: joined(chunks, bytes) });
+  reply(bytes, true);
+}
+
+/**
+ * What is committed here already is of no use, unless this peer asked for it. Even then no committed entry
+ * behind the snapshot may go (R8): they must all be there.
+ */
+function isUseful(draft: Draft, message: MessageOf<'installSnapshot'>): boolean {
+  const { commitIndex, log } = draft.state;
+  const { index, term } = message.snapshot;
+  if (index > commitIndex) return true;
+  return message.forced && termAt(log, index) === term;
+}
+
+function install(draft: Draft, snapshot: Snapshot): void {
+  const state = draft.state;
+  const { log, contradicts } = withSnapshot(state.log, snapshot);
+  state.log = log;
+  if (contradicts) forgetPersisted(draft, 0);
+  state.commitIndex = Math.max(state.commitIndex, snapshot.index);
+  state.pendingRestore = { snapshot, write: writeNumber(draft) };
+  draft.snapshot = snapshot;
+  draft.clearEntries = contradicts;
+  draft.firstIndex = contradicts ? null : snapshot.index + 1;
+  rereadMembership(draft);
+}
+
+function joined(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
+  if (chunks.length === 1) return chunks[0] as Uint8Array;
+  const data = new Uint8Array(bytes);
+  let offset = 0;
+  for (const chunk of chunks) {
+    data.set(chunk, offset);
+    offset += chunk.length;
+  }
+  return data;
+}

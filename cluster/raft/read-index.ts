@@ -1,0 +1,72 @@
+/** Reads that see all that was committed before them, and verdicts on strangers: both need to know that this peer is the leader still. Source: dissertation, section 6.4. */
+
+import type { PeerId } from '../../protocols/model/cluster.js';
+import { changeLeader, type Draft, sendEarly } from './draft.js';
+import { memberOf } from './membership.js';
+import type { RequestId } from './messages.js';
+import { reachedByMajority } from './quorum.js';
+import { hasCommittedInTerm } from './replication.js';
+import { heartbeat } from './sending.js';
+import type { LeaderRole, PendingRead } from './state.js';
+
+/** from: whose read it is. */
+export function addRead(draft: Draft, id: RequestId, from: PeerId): void {
+  const index = hasCommittedInTerm(draft) ? draft.state.commitIndex : null;
+  add(draft, (round) => ({ kind: 'read', id, from, index, round }));
+}
+
+/** A stranger speaks to this leader as if it were a peer. */
+export function addVerdict(draft: Draft, peer: PeerId): void {
+  const { reads } = draft.state.role as LeaderRole;
+  if (!reads.some((read) => read.kind === 'verdict' && read.peer === peer)) add(draft, (round) => ({ kind: 'verdict', peer, round }));
+}
+
+/** An answer counts if its heartbeat went after the question. While a round is under way, questions gather for the next one. */
+function add(draft: Draft, read: (round: number) => PendingRead): void {
+  const role = draft.state.role as LeaderRole;
+  const underWay = role.reads.some(({ round }) => round === role.round);
+  changeLeader(draft, { reads: [...role.reads, read(role.round + 1)] });
+  if (!underWay) heartbeat(draft);
+}
+
+/** Answers what a majority has confirmed (R7). */
+export function settleReads(draft: Draft): void {
+  const { reads, round } = draft.state.role as LeaderRole;
+  if (reads.length === 0) return;
+  const confirmed = confirmedRound(draft);
+  const left = reads.filter((read) => read.round > confirmed || !settle(draft, read));
+  if (left.length < reads.length) changeLeader(draft, { reads: left });
+  if (confirmed >= round && left.some((read) => read.round > round)) {
+    heartbeat(draft);
+    // A lone voter confirms itself.
+    if (confirmedRound(draft) > round) settleReads(draft);
+  }
+}
+
+/** False while it has to wait for a commit. */
+function settle(draft: Draft, read: PendingRead): boolean {
+  const { config, membership, membershipIndex, commitIndex } = draft.state;
+  const committed = hasCommittedInTerm(draft);
+  if (read.kind === 'verdict') {
+    if (memberOf(membership, read.peer) !== undefined) return true;
+    if (!committed || membershipIndex > commitIndex) return false;
+    sendEarly(draft, read.peer, { kind: 'notMember' });
+    return true;
+  }
+  const index = read.index ?? (committed ? commitIndex : null);
+  if (index === null) return false;
+  if (read.from === config.peerId) draft.effects.push({ kind: 'readReady', id: read.id, index });
+  else sendEarly(draft, read.from, { kind: 'readIndexReply', id: read.id, index });
+  return true;
+}
+
+/** The newest heartbeat that a majority has answered; this peer answers its own. */
+function confirmedRound(draft: Draft): number {
+  const { membership, config, role } = draft.state;
+  const { progress, round } = role as LeaderRole;
+  const rounds: number[] = [];
+  for (const { peerId, voter } of membership) {
+    if (voter) rounds.push(peerId === config.peerId ? round : (progress.get(peerId)?.round ?? 0));
+  }
+  return reachedByMajority(rounds);
+}

@@ -1,0 +1,119 @@
+/** The leader's side of replication: what answers tell, and when an entry is committed. Source: dissertation, sections 3.5, 3.6 and 10.2. */
+
+import type { PeerId } from '../../protocols/model/cluster.js';
+import type { Entry, EntryPayload } from '../../protocols/model/consensus.js';
+import { changeLeader, type Draft, type MessageOf, progressOf, sendEarly, writeEntries } from './draft.js';
+import { between, entryBytes, lastIndex, lastOfTerm, membershipAt, termAt } from './log.js';
+import { isVoter, memberOf } from './membership.js';
+import { matched, probing, unknownProgress } from './progress.js';
+import { reachedByMajority } from './quorum.js';
+import { becomeFollower, restartElectionTimer } from './roles.js';
+import { heartbeat, sendAppend, sendEntries } from './sending.js';
+import type { LeaderRole, Progress } from './state.js';
+
+export function becomeLeader(draft: Draft): void {
+  const state = draft.state;
+  const next = lastIndex(state.log) + 1;
+  const progress = new Map<PeerId, Progress>();
+  for (const { peerId } of state.membership) if (peerId !== state.config.peerId) progress.set(peerId, unknownProgress(next));
+  let uncommittedBytes = 0;
+  for (const entry of between(state.log, state.commitIndex + 1, next - 1)) uncommittedBytes += entryBytes(entry);
+  state.role = { kind: 'Leader', progress, round: 0, heartbeatElapsed: 0, reads: [], uncommittedBytes, transfer: null };
+  draft.ownsProgress = true;
+  state.leader = state.config.peerId;
+  restartElectionTimer(draft);
+  // Entries of earlier terms are committed with this one (R3).
+  appendOwn(draft, { kind: 'empty' });
+  heartbeat(draft);
+}
+
+/** A new entry at the end of the leader's log, on its way to all. */
+export function appendOwn(draft: Draft, payload: EntryPayload): Entry {
+  const state = draft.state;
+  const entry: Entry = { index: lastIndex(state.log) + 1, term: state.term, payload };
+  writeEntries(draft, [entry]);
+  changeLeader(draft, { uncommittedBytes: (state.role as LeaderRole).uncommittedBytes + entryBytes(entry) });
+  if (payload.kind === 'membership') followMembership(draft);
+  for (const peer of progressOf(draft).keys()) sendEntries(draft, peer);
+  return entry;
+}
+
+/** Peers that are new in the membership are written to; those that left it not any more. */
+function followMembership(draft: Draft): void {
+  const { membership, config, log } = draft.state;
+  const progress = progressOf(draft);
+  for (const { peerId } of membership) {
+    if (peerId !== config.peerId && !progress.has(peerId)) progress.set(peerId, unknownProgress(lastIndex(log)));
+  }
+  for (const peerId of progress.keys()) if (memberOf(membership, peerId) === undefined) progress.delete(peerId);
+}
+
+export function receiveAppendReply(draft: Draft, message: MessageOf<'appendReply'>): void {
+  const { role, log } = draft.state;
+  if (role.kind !== 'Leader') return;
+  const before = role.progress.get(message.from);
+  if (before === undefined) return;
+  const heard = before.round >= message.round ? before : { ...before, round: message.round };
+  const after = message.matched ? matched(heard, Math.min(message.index, lastIndex(log))) : rejected(draft, heard, message);
+  if (after !== before) progressOf(draft).set(message.from, after);
+  sendEntries(draft, message.from);
+}
+
+/** Probes further back, where the logs may agree by the follower's hint and by this log: a term at a time at most (section 3.5). */
+function rejected(draft: Draft, progress: Progress, hint: MessageOf<'appendReply'>): Progress {
+  if (progress.mode.kind === 'Snapshot') return progress;
+  const at = lastOfTerm(draft.state.log, Math.min(hint.index, progress.nextIndex - 2), hint.logTerm);
+  return probing(progress, at + 1);
+}
+
+/**
+ * An entry of the leader's term that a majority has on disk is committed, and all before it (R3, R4). Followers
+ * are told at once; a leader whose own removal is committed steps down.
+ */
+export function advanceCommit(draft: Draft): void {
+  const state = draft.state;
+  const index = majorityIndex(draft);
+  if (index <= state.commitIndex || termAt(state.log, index) !== state.term) return;
+  const before = state.commitIndex;
+  let bytes = (state.role as LeaderRole).uncommittedBytes;
+  for (const entry of between(state.log, before + 1, index)) bytes -= entryBytes(entry);
+  state.commitIndex = index;
+  changeLeader(draft, { uncommittedBytes: bytes });
+  for (const [peer, progress] of progressOf(draft)) if (progress.mode.kind === 'Replicate') sendAppend(draft, peer, progress, []);
+  if (state.membershipIndex > before && state.membershipIndex <= index) membershipCommitted(draft);
+}
+
+/** Who was removed is told; the verdict needs no further question, as this very entry is committed. */
+function membershipCommitted(draft: Draft): void {
+  const { log, membership, membershipIndex, config, term, role } = draft.state;
+  for (const { peerId } of membershipAt(log, membershipIndex - 1).membership) {
+    if (peerId !== config.peerId && memberOf(membership, peerId) === undefined) sendEarly(draft, peerId, { kind: 'notMember' });
+  }
+  if (isVoter(membership, config.peerId)) return;
+  // The one that knows most may be elected at once.
+  let best: PeerId | null = null;
+  let match = -1;
+  for (const [peer, progress] of (role as LeaderRole).progress) {
+    if (!isVoter(membership, peer) || progress.matchIndex <= match) continue;
+    best = peer;
+    match = progress.matchIndex;
+  }
+  if (best !== null) sendEarly(draft, best, { kind: 'timeoutNow' });
+  becomeFollower(draft, term, null);
+}
+
+function majorityIndex(draft: Draft): number {
+  const { membership, config, persistedIndex, role } = draft.state;
+  const { progress } = role as LeaderRole;
+  const indexes: number[] = [];
+  for (const { peerId, voter } of membership) {
+    if (voter) indexes.push(peerId === config.peerId ? persistedIndex : (progress.get(peerId)?.matchIndex ?? 0));
+  }
+  return reachedByMajority(indexes);
+}
+
+/** The leader has committed in its term: what it knows to be committed is all that is (R6, R7). */
+export function hasCommittedInTerm(draft: Draft): boolean {
+  const { log, commitIndex, term } = draft.state;
+  return termAt(log, commitIndex) === term;
+}

@@ -1,0 +1,55 @@
+/** How a peer becomes a follower again, and what its requests come to. */
+
+import type { PeerId } from '../../protocols/model/cluster.js';
+import { type Draft, sendEarly } from './draft.js';
+import { draw } from './random.js';
+import type { FollowerRole } from './state.js';
+
+export const FOLLOWER: FollowerRole = { kind: 'Follower' };
+
+/** term: the own one or a later one. leader: of that term; null when it is not known. */
+export function becomeFollower(draft: Draft, term: number, leader: PeerId | null): void {
+  const state = draft.state;
+  if (state.role.kind === 'Leader') failReads(draft);
+  if (leader !== state.leader || term !== state.term) failForwarded(draft);
+  if (term !== state.term) {
+    state.term = term;
+    state.votedFor = null;
+  }
+  // A later term alone is no sign of a leader: the wait for one goes on.
+  if (state.role.kind !== 'Follower' || state.leader !== null || leader !== null) restartElectionTimer(draft);
+  state.role = FOLLOWER;
+  state.leader = leader;
+}
+
+export function restartElectionTimer(draft: Draft): void {
+  const state = draft.state;
+  const { electionTicks, electionTicksSpread } = state.config;
+  const { value, next } = draw(state.randomState, electionTicksSpread + 1);
+  state.randomState = next;
+  state.elapsedTicks = 0;
+  state.electionAfterTicks = electionTicks + value;
+}
+
+/** No answer is to be expected any more from the leader that was asked. */
+export function failForwarded(draft: Draft): void {
+  const state = draft.state;
+  if (state.forwarded.size === 0) return;
+  for (const [id, request] of state.forwarded) giveUp(draft, id, request.kind);
+  state.forwarded = new Map();
+}
+
+export function giveUp(draft: Draft, id: number, kind: 'propose' | 'readIndex'): void {
+  if (kind === 'propose') draft.effects.push({ kind: 'proposed', id, outcome: { kind: 'refused', reason: 'noLeader' } });
+  else draft.effects.push({ kind: 'readReady', id, index: null });
+}
+
+function failReads(draft: Draft): void {
+  const state = draft.state;
+  if (state.role.kind !== 'Leader') return;
+  for (const read of state.role.reads) {
+    if (read.kind === 'verdict') continue;
+    if (read.from === state.config.peerId) draft.effects.push({ kind: 'readReady', id: read.id, index: null });
+    else sendEarly(draft, read.from, { kind: 'readIndexReply', id: read.id, index: null });
+  }
+}

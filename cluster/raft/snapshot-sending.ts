@@ -1,0 +1,58 @@
+/** The leader's side of snapshots: one part at a time, to followers that need entries which are gone, or ask for the state. */
+
+import { type Draft, type MessageOf, progressOf } from './draft.js';
+import { replicating } from './progress.js';
+import { beginSnapshot, sendChunk, sendEntries } from './sending.js';
+import type { LeaderRole } from './state.js';
+
+export function receiveInstallSnapshotReply(draft: Draft, message: MessageOf<'installSnapshotReply'>): void {
+  const { role } = draft.state;
+  if (role.kind !== 'Leader') return;
+  const progress = role.progress.get(message.from);
+  if (progress === undefined || progress.mode.kind !== 'Snapshot' || progress.mode.snapshot.index !== message.index) return;
+  const round = Math.max(progress.round, message.round);
+  if (message.done) {
+    const matchIndex = Math.max(progress.matchIndex, message.index);
+    progressOf(draft).set(message.from, replicating({ ...progress, round, matchIndex }));
+    sendEntries(draft, message.from);
+    return;
+  }
+  // The same offset again answers a part that came twice.
+  const moved = message.nextOffset !== progress.mode.offset && message.nextOffset <= progress.mode.snapshot.data.length;
+  const mode = moved ? { ...progress.mode, offset: message.nextOffset, ticksWaiting: 0 } : progress.mode;
+  progressOf(draft).set(message.from, { ...progress, round, mode });
+  if (moved) sendChunk(draft, message.from);
+}
+
+/** Parts get lost: one without an answer goes again. */
+export function tickSnapshots(draft: Draft): void {
+  const { role, config } = draft.state;
+  for (const [peer, progress] of (role as LeaderRole).progress) {
+    if (progress.mode.kind !== 'Snapshot') continue;
+    const ticksWaiting = progress.mode.ticksWaiting + 1;
+    const again = ticksWaiting >= config.electionTicks;
+    progressOf(draft).set(peer, { ...progress, mode: { ...progress.mode, ticksWaiting: again ? 0 : ticksWaiting } });
+    if (again) sendChunk(draft, peer);
+  }
+}
+
+/** A follower wants the state as it is now (`POST /cluster/recover`). The actor that applies entries is asked for it, unless the log has it. */
+export function receiveRequestSnapshot(draft: Draft, message: MessageOf<'requestSnapshot'>): void {
+  const { role, log, appliedIndex } = draft.state;
+  if (role.kind !== 'Leader') return;
+  const progress = role.progress.get(message.from);
+  if (progress === undefined || (progress.mode.kind === 'Snapshot' && progress.mode.forced)) return;
+  if (log.snapshot !== null && log.snapshot.index === appliedIndex) {
+    beginSnapshot(draft, message.from, true);
+    return;
+  }
+  progressOf(draft).set(message.from, { ...progress, snapshotWanted: true });
+  draft.effects.push({ kind: 'snapshotWanted' });
+}
+
+/** The state is there. */
+export function sendWantedSnapshots(draft: Draft): void {
+  const { role } = draft.state;
+  if (role.kind !== 'Leader') return;
+  for (const [peer, progress] of role.progress) if (progress.snapshotWanted) beginSnapshot(draft, peer, true);
+}

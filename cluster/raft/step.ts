@@ -1,0 +1,261 @@
+/** What a peer's Raft does about each input. The rules have numbers (R1 ...), which `cluster/README.md` lists. */
+
+import { compact } from './compaction.js';
+import { begin, type Draft, finish, progressOf, type RaftStep, sendEarly, sendLate } from './draft.js';
+import {
+  considerVotes,
+  mayCampaign,
+  preCampaign,
+  receivePreVote,
+  receivePreVoteReply,
+  receiveVote,
+  receiveVoteReply,
+  tickElection,
+} from './election.js';
+import { receiveAppend, receiveInstallSnapshot } from './following.js';
+import type { RaftInput, RaftMessage } from './messages.js';
+import { probing } from './progress.js';
+import { addVerdict, settleReads } from './read-index.js';
+import { advanceCommit, receiveAppendReply } from './replication.js';
+import {
+  propose,
+  readIndex,
+  receivePropose,
+  receiveProposeReply,
+  receiveReadIndex,
+  receiveReadIndexReply,
+  tickForwarded,
+} from './requests.js';
+import { becomeFollower } from './roles.js';
+import { heartbeat } from './sending.js';
+import { receiveInstallSnapshotReply, receiveRequestSnapshot, sendWantedSnapshots, tickSnapshots } from './snapshot-sending.js';
+import type { RaftState } from './state.js';
+import { handOver, receiveTimeoutNow, tickTransfer, transferLeadership } from './transfer.js';
+
+type MessageInTerm = Exclude<RaftMessage, { kind: 'vote' | 'preVote' | 'notMember' }>;
+
+/** The state after `input`, the very same one if nothing changed, and what it causes, in order. */
+export function step(state: RaftState, input: RaftInput): RaftStep {
+  const draft = begin(state);
+  handle(draft, input);
+  if (draft.state.role.kind === 'Leader') advanceCommit(draft);
+  if (draft.state.role.kind === 'Leader') settleReads(draft);
+  return finish(draft);
+}
+
+function handle(draft: Draft, input: RaftInput): void {
+  switch (input.kind) {
+    case 'tick':
+      if (draft.state.role.kind === 'Leader') tickLeader(draft);
+      else {
+        tickForwarded(draft);
+        tickElection(draft);
+      }
+      return;
+    case 'receive':
+      receive(draft, input.message);
+      return;
+    case 'persisted':
+      persisted(draft, input.write);
+      return;
+    case 'propose':
+      propose(draft, input.id, input.proposal);
+      return;
+    case 'readIndex':
+      readIndex(draft, input.id);
+      return;
+    case 'transferLeadership':
+      transferLeadership(draft, input.to);
+      return;
+    case 'campaign':
+      if (draft.state.role.kind !== 'Leader' && mayCampaign(draft.state)) preCampaign(draft);
+      return;
+    case 'requestSnapshot': {
+      const { leader, config } = draft.state;
+      if (leader !== null && leader !== config.peerId) sendEarly(draft, leader, { kind: 'requestSnapshot' });
+      return;
+    }
+    case 'compact':
+      compact(draft, input.index, input.data);
+      sendWantedSnapshots(draft);
+      return;
+    case 'unreachable':
+      unreachable(draft, input.peer);
+      return;
+  }
+}
+
+/** Heartbeats; and without a quorum heard of within an election timeout, a leader steps down (section 6.2). */
+function tickLeader(draft: Draft): void {
+  const state = draft.state;
+  if (state.role.kind !== 'Leader') return;
+  state.elapsedTicks++;
+  if (state.elapsedTicks >= state.config.electionTicks) {
+    state.elapsedTicks = 0;
+    if (!heardOfQuorum(draft)) {
+      becomeFollower(draft, state.term, null);
+      return;
+    }
+  }
+  tickTransfer(draft);
+  tickSnapshots(draft);
+  const heartbeatElapsed = state.role.heartbeatElapsed + 1;
+  if (heartbeatElapsed >= state.config.heartbeatTicks) heartbeat(draft);
+  else state.role = { ...state.role, heartbeatElapsed };
+}
+
+/** And forgets whom it heard of, for the next time. */
+function heardOfQuorum(draft: Draft): boolean {
+  const { membership, config } = draft.state;
+  const progress = progressOf(draft);
+  let voters = 0;
+  let active = 0;
+  for (const { peerId, voter } of membership) {
+    if (!voter) continue;
+    voters++;
+    if (peerId === config.peerId || progress.get(peerId)?.recentlyActive === true) active++;
+  }
+  for (const [peer, figures] of progress) if (figures.recentlyActive) progress.set(peer, { ...figures, recentlyActive: false });
+  return active > voters >> 1;
+}
+
+/** What is on disk counts: for the own vote, for commits, and for what may be applied. */
+function persisted(draft: Draft, write: number): void {
+  const state = draft.state;
+  if (write <= state.persistedWrites) return;
+  state.persistedWrites = write;
+  let done = 0;
+  for (const { number, lastIndex } of state.writesUnderWay) {
+    if (number > write) break;
+    state.persistedIndex = lastIndex;
+    done++;
+  }
+  state.writesUnderWay = state.writesUnderWay.slice(done);
+  considerVotes(draft);
+}
+
+function receive(draft: Draft, message: RaftMessage): void {
+  const state = draft.state;
+  if (message.to !== state.config.peerId) return;
+  if (state.role.kind === 'Leader' && !hearPeer(draft, message)) return;
+  switch (message.kind) {
+    // Candidates speak of terms that may never be, and are not always listened to.
+    case 'vote':
+      receiveVote(draft, message);
+      return;
+    case 'preVote':
+      receivePreVote(draft, message);
+      return;
+    case 'notMember':
+      draft.effects.push({ kind: 'removed' });
+      return;
+    default:
+      receiveInTerm(draft, message);
+  }
+}
+
+/** Messages of lower terms are late, or from a peer that must hear of this term; those of higher terms end this one. */
+function receiveInTerm(draft: Draft, message: MessageInTerm): void {
+  const { term } = draft.state;
+  if (message.term < term) {
+    receiveLate(draft, message);
+    return;
+  }
+  // Who grants a pre-vote speaks of a term that may never be.
+  if (message.term > term && !(message.kind === 'preVoteReply' && message.granted)) {
+    becomeFollower(draft, message.term, message.kind === 'append' || message.kind === 'installSnapshot' ? message.from : null);
+  }
+  receiveTimely(draft, message);
+}
+
+/** False for a stranger, which only asks because it was removed, or will be a peer of the next leader. */
+function hearPeer(draft: Draft, message: RaftMessage): boolean {
+  const { role } = draft.state;
+  if (role.kind !== 'Leader') return true;
+  const progress = role.progress.get(message.from);
+  if (progress !== undefined) {
+    if (!progress.recentlyActive) progressOf(draft).set(message.from, { ...progress, recentlyActive: true });
+    return true;
+  }
+  switch (message.kind) {
+    case 'append':
+    case 'installSnapshot':
+    case 'notMember':
+      return true;
+    case 'preVote':
+    case 'vote':
+    case 'propose':
+    case 'readIndex':
+    case 'requestSnapshot':
+      addVerdict(draft, message.from);
+      return false;
+    default:
+      return false;
+  }
+}
+
+function receiveLate(draft: Draft, message: MessageInTerm): void {
+  switch (message.kind) {
+    // A leader of the past learns from the answer's term that it is none.
+    case 'append':
+    case 'installSnapshot':
+      sendLate(draft, message.from, { kind: 'appendReply', matched: false, index: 0, logTerm: 0, round: 0 });
+      return;
+    case 'propose':
+      receivePropose(draft, message);
+      return;
+    case 'readIndex':
+      receiveReadIndex(draft, message);
+      return;
+  }
+}
+
+function receiveTimely(draft: Draft, message: MessageInTerm): void {
+  switch (message.kind) {
+    case 'append':
+      receiveAppend(draft, message);
+      return;
+    case 'appendReply':
+      receiveAppendReply(draft, message);
+      handOver(draft);
+      return;
+    case 'preVoteReply':
+      receivePreVoteReply(draft, message);
+      return;
+    case 'voteReply':
+      receiveVoteReply(draft, message);
+      return;
+    case 'installSnapshot':
+      receiveInstallSnapshot(draft, message);
+      return;
+    case 'installSnapshotReply':
+      receiveInstallSnapshotReply(draft, message);
+      return;
+    case 'timeoutNow':
+      receiveTimeoutNow(draft);
+      return;
+    case 'propose':
+      receivePropose(draft, message);
+      return;
+    case 'proposeReply':
+      receiveProposeReply(draft, message);
+      return;
+    case 'readIndex':
+      receiveReadIndex(draft, message);
+      return;
+    case 'readIndexReply':
+      receiveReadIndexReply(draft, message);
+      return;
+    case 'requestSnapshot':
+      receiveRequestSnapshot(draft, message);
+      return;
+  }
+}
+
+/** What went there may be lost: probing finds out. */
+function unreachable(draft: Draft, peer: number): void {
+  const { role } = draft.state;
+  if (role.kind !== 'Leader') return;
+  const progress = role.progress.get(peer);
+  if (progress?.mode.kind === 'Replicate') progressOf(draft).set(peer, probing(progress, progress.matchIndex + 1));
+}
