@@ -13,6 +13,7 @@ import {
   encodeRange,
   encodeSnapshot,
   entryKey,
+  FIRST_HARD_STATE,
   HARD_STATE_KEY,
   IDENTITY_KEY,
   NO_ENTRIES,
@@ -30,7 +31,8 @@ export interface Held {
 export type Change =
   | { readonly kind: 'put'; readonly database: ConsensusDatabase; readonly key: Uint8Array; readonly value: Uint8Array }
   /** Entries with `from <= index < to`. */
-  | { readonly kind: 'removeEntries'; readonly from: number; readonly to: number };
+  | { readonly kind: 'removeEntries'; readonly from: number; readonly to: number }
+  | { readonly kind: 'removeSnapshot' };
 
 /**
  * The changes that carry out a write, in order, and what is held after it.
@@ -38,20 +40,29 @@ export type Change =
  */
 export function changesOf(write: ConsensusWrite, held: Held): { readonly changes: readonly Change[]; readonly held: Held } {
   const changes: Change[] = [];
-  const snapshotIndex = write.snapshot?.index ?? held.snapshotIndex;
-  let range = held.range;
+  const before = write.reset ? forget(changes, held) : held;
+  const snapshotIndex = write.snapshot?.index ?? before.snapshotIndex;
+  let range = before.range;
   if (write.clearEntries) range = cut(changes, range, 0, range.last + 1);
   range = append(changes, range, write, snapshotIndex);
   if (write.firstIndex !== null) range = cut(changes, range, 0, write.firstIndex);
   if (range !== NO_ENTRIES && (range.first > snapshotIndex + 1 || range.last < snapshotIndex))
     throw new Error(`entries ${range.first} to ${range.last} leave a gap beside the snapshot at ${snapshotIndex}`);
   const put = (database: ConsensusDatabase, key: Uint8Array, value: Uint8Array) => changes.push({ kind: 'put', database, key, value });
+  const hardState = write.hardState ?? (write.reset ? FIRST_HARD_STATE : null);
+  const applied = write.applied ?? (write.reset ? 0 : null);
   if (write.snapshot !== null) put('snapshot', SNAPSHOT_KEY, encodeSnapshot(write.snapshot));
-  if (write.hardState !== null) put('meta', HARD_STATE_KEY, encodeHardState(write.hardState));
-  if (write.applied !== null) put('meta', APPLIED_KEY, encodeApplied(write.applied));
-  if (write.identity !== null) put('meta', IDENTITY_KEY, encodeIdentity(write.identity));
+  if (hardState !== null) put('meta', HARD_STATE_KEY, encodeHardState(hardState));
+  if (applied !== null) put('meta', APPLIED_KEY, encodeApplied(applied));
+  if (write.identity !== null || write.reset) put('meta', IDENTITY_KEY, encodeIdentity(write.identity));
   if (range.first !== held.range.first || range.last !== held.range.last) put('meta', RANGE_KEY, encodeRange(range));
   return { changes, held: { range, snapshotIndex } };
+}
+
+function forget(changes: Change[], { range }: Held): Held {
+  cut(changes, range, 0, range.last + 1);
+  changes.push({ kind: 'removeSnapshot' });
+  return { range: NO_ENTRIES, snapshotIndex: 0 };
 }
 
 function append(changes: Change[], range: EntryRange, { entries }: ConsensusWrite, snapshotIndex: number): EntryRange {
@@ -81,6 +92,7 @@ function cut(changes: Change[], range: EntryRange, from: number, to: number): En
 
 const PUT = 1;
 const REMOVE_ENTRIES = 2;
+const REMOVE_SNAPSHOT = 3;
 const PUT_HEAD_BYTES = 8;
 const REMOVE_BYTES = 24;
 
@@ -98,6 +110,8 @@ export function packChanges(changes: readonly Change[]): Uint8Array {
       view.setUint32(at + 4, change.value.length, true);
       bytes.set(change.key, at + PUT_HEAD_BYTES);
       bytes.set(change.value, at + PUT_HEAD_BYTES + change.key.length);
+    } else if (change.kind === 'removeSnapshot') {
+      view.setUint8(at, REMOVE_SNAPSHOT);
     } else {
       view.setUint8(at, REMOVE_ENTRIES);
       view.setFloat64(at + 8, change.from, true);
@@ -112,8 +126,10 @@ export function packChanges(changes: readonly Change[]): Uint8Array {
 export function* unpackChanges(bytes: Uint8Array): Generator<Change> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   for (let at = 0; at < bytes.length; ) {
-    if (view.getUint8(at) === REMOVE_ENTRIES) {
-      yield { kind: 'removeEntries', from: view.getFloat64(at + 8, true), to: view.getFloat64(at + 16, true) };
+    const kind = view.getUint8(at);
+    if (kind !== PUT) {
+      if (kind === REMOVE_SNAPSHOT) yield { kind: 'removeSnapshot' };
+      else yield { kind: 'removeEntries', from: view.getFloat64(at + 8, true), to: view.getFloat64(at + 16, true) };
       at += REMOVE_BYTES;
       continue;
     }

@@ -25,6 +25,7 @@ import {
   encodeRange,
   entryKey,
   entryName,
+  FIRST_HARD_STATE,
   HARD_STATE_KEY,
   IDENTITY_KEY,
   indexOfKey,
@@ -64,7 +65,7 @@ export function openConsensus(folder: string): Environment<ConsensusDatabase> {
 /** All of them are there from the first commit on, so that one which is missing is damage. */
 function writeFirstRecords(environment: Environment<ConsensusDatabase>): void {
   environment.put('meta', IDENTITY_KEY, encodeIdentity(null));
-  environment.put('meta', HARD_STATE_KEY, encodeHardState({ term: 0, votedFor: null, commit: 0 }));
+  environment.put('meta', HARD_STATE_KEY, encodeHardState(FIRST_HARD_STATE));
   environment.put('meta', APPLIED_KEY, encodeApplied(0));
   environment.put('meta', RANGE_KEY, encodeRange(NO_ENTRIES));
 }
@@ -108,6 +109,7 @@ export function commitChanges(environment: Environment<ConsensusDatabase>, packe
     for (const changes of packed) {
       for (const change of unpackChanges(changes)) {
         if (change.kind === 'put') environment.put(change.database, change.key, change.value);
+        else if (change.kind === 'removeSnapshot') environment.remove('snapshot', SNAPSHOT_KEY);
         else removeEntries(environment, change.from, change.to);
       }
     }

@@ -219,6 +219,22 @@ test('an entry that is whole and stands where another one belongs is damage', as
   await assert.rejects(loaded(folder), /record `entries\/30 \(it is another entry\)` is damaged/);
 });
 
+test('a reset leaves nothing of what was, and what comes with it takes its place in the same commit', async (t) => {
+  const folder = temporaryFolder(t);
+  const log = openLog(t, folder);
+  await log.load();
+  const snapshot = { index: 2, term: 1, membership: MEMBERSHIP, data: Uint8Array.of(1) };
+  await log.write(
+    writeOf({ identity: IDENTITY, entries: operations(1, 9), snapshot, applied: 5, hardState: { term: 4, votedFor: 7, commit: 8 } }),
+  );
+  const fresh = { peerId: 8, clusterId: null, starts: 1, removed: false };
+  await log.write(writeOf({ reset: true, identity: fresh, entries: operations(1, 2) }));
+  await log.write(writeOf({ entries: operations(3, 3) }));
+  await log.close();
+  const hardState = { term: 0, votedFor: null, commit: 0 };
+  assert.deepEqual(await loaded(folder), { identity: fresh, hardState, snapshot: null, entries: operations(1, 3), applied: 0 });
+});
+
 test('a log that is forgotten is gone, and a new one takes its place', async (t) => {
   const folder = temporaryFolder(t);
   const log = openLog(t, folder);
