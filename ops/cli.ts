@@ -1,9 +1,18 @@
 /** The command line of `troupe`. */
 
 import { parseArgs } from 'node:util';
+import { peerUri } from './peer-uri.js';
+
+/** How a node of a cluster is started. */
+export interface ClusterStart {
+  /** `http://host:port`; null where the option was left out. */
+  readonly uri: string | null;
+  readonly bootstrap: string | null;
+  readonly reinit: boolean;
+}
 
 export type Command =
-  | { readonly kind: 'serve'; readonly configPath: string | undefined }
+  | { readonly kind: 'serve'; readonly configPath: string | undefined; readonly cluster: ClusterStart }
   /** Print `text` and end well. */
   | { readonly kind: 'print'; readonly text: string }
   /** Print `message` and end with exit code 2. */
@@ -13,18 +22,27 @@ export const USAGE = `Usage: troupe [options]
 
 Options:
   --config-path <file>   settings in YAML, read after config/*.yaml
+  --uri <address>        in a cluster: where other peers reach this one, http://host:port of its internal port; founds a
+                         cluster, or with --bootstrap joins one (or the variable SERVICE_URI)
+  --bootstrap <address>  in a cluster: internal address of any peer of the one to join (or the variable SERVICE_BOOTSTRAP)
+  --reinit               in a cluster: forget what consensus has stored, and who this peer was; keep the collections
   --disable-telemetry    accepted for compatibility: nothing is ever sent anywhere
   --version              print the version
   --help                 print this text
 
+A cluster needs the setting cluster.enabled (SERVICE__CLUSTER__ENABLED=true); without it a node is on its own.
 Settings also come from variables such as SERVICE__SERVICE__HTTP_PORT=6333; see ops/README.md.
 `;
 
 /** Options of later releases. */
-const LATER = ['uri', 'bootstrap', 'snapshot', 'force_snapshot', 'force-snapshot', 'storage-snapshot', 'reinit'];
+const LATER = ['snapshot', 'force_snapshot', 'force-snapshot', 'storage-snapshot'];
 
-/** What the arguments after the program's name ask for. */
-export function parseCommandLine(args: readonly string[], version: string): Command {
+/** What the arguments after the program's name ask for. environment: variables that stand for options which were left out. */
+export function parseCommandLine(
+  args: readonly string[],
+  version: string,
+  environment: Readonly<Record<string, string | undefined>> = {},
+): Command {
   let values: Record<string, unknown>;
   try {
     values = parseArgs({
@@ -52,5 +70,28 @@ export function parseCommandLine(args: readonly string[], version: string): Comm
   if (values.version === true) return { kind: 'print', text: `troupe ${version}\n` };
   const later = LATER.find((name) => values[name] !== undefined);
   if (later !== undefined) return { kind: 'refuse', message: `--${later} is not available in this release\n` };
-  return { kind: 'serve', configPath: values['config-path'] as string | undefined };
+  const uri = address(values.uri, '--uri', environment, 'SERVICE_URI');
+  const bootstrap = address(values.bootstrap, '--bootstrap', environment, 'SERVICE_BOOTSTRAP');
+  for (const one of [uri, bootstrap]) if (one.problem !== null) return { kind: 'refuse', message: `${one.problem}\n` };
+  if (uri.value !== null && uri.value === bootstrap.value) {
+    const message = `${bootstrap.source}: ${bootstrap.value} is this peer's own address (${uri.source}); name another peer, or leave it out to found a cluster\n`;
+    return { kind: 'refuse', message };
+  }
+  const cluster = { uri: uri.value, bootstrap: bootstrap.value, reinit: values.reinit === true };
+  return { kind: 'serve', configPath: values['config-path'] as string | undefined, cluster };
+}
+
+interface Address {
+  readonly source: string;
+  readonly value: string | null;
+  readonly problem: string | null;
+}
+
+/** An address from an option or, without it, from a variable; an empty variable is as good as none. */
+function address(option: unknown, name: string, environment: Readonly<Record<string, string | undefined>>, variable: string): Address {
+  const source = option === undefined ? variable : name;
+  const text = option === undefined ? (environment[variable] ?? '') : String(option);
+  if (text === '' && option === undefined) return { source, value: null, problem: null };
+  const { uri, problem } = peerUri(text);
+  return { source, value: uri, problem: problem === null ? null : `${source}: ${problem}` };
 }

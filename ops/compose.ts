@@ -1,5 +1,6 @@
 /** A node from its settings: engine, actors and what the doors work with. For the server and for `Troupe.open`. */
 
+import type { ClusterApi, ClusterOptions } from '../actors/cluster-api.js';
 import { type NodeApi, startNode } from '../actors/node-api.js';
 import { GRPC_METHODS } from '../http/grpc/server.js';
 import { OPERATIONS } from '../http/operations.js';
@@ -18,10 +19,11 @@ export interface Composition {
 
 /**
  * Starts everything but doors; collections are being opened when it resolves. The storage folder must be locked.
- * onFatal: the node's actor crashed too often.
+ * cluster: null for a node of its own. onFatal: the node's actor crashed too often.
  */
 export async function compose(
   settings: Settings,
+  cluster: ClusterOptions | null,
   identity: Identity,
   logOf: (module: string) => ModuleLog,
   onFatal: () => void,
@@ -40,6 +42,7 @@ export async function compose(
     storagePath: storage.storage_path,
     pool,
     log: logOf('actors'),
+    cluster,
     optimizerCpuBudget: storage.performance.optimizer_cpu_budget,
     onFatal: (error) => {
       log.error('the node cannot go on', { error: error.detail });
@@ -50,9 +53,10 @@ export async function compose(
     throw error;
   });
   const ready = watchReadiness(node, log, identity.startedMs);
+  const joined = watchMembership(node.cluster);
   const services: DoorServices = {
     node,
-    identity,
+    identity: identityOf(node, identity),
     defaults: collectionDefaults(settings),
     maxCollections: storage.max_collections,
     metricsPrefix: service.metrics_prefix,
@@ -60,11 +64,37 @@ export async function compose(
     stats: new RequestStats(OPERATIONS),
     grpcStats: new RequestStats(GRPC_METHODS),
     log: logOf('http'),
-    isReady: () => ready.done,
+    isReady: () => ready.done && joined(),
     nowMs: Date.now,
     monotonicMs: () => performance.now(),
   };
   return { services, node, pool };
+}
+
+/** In a cluster, this process is the peer that consensus has made of it. */
+function identityOf({ cluster }: NodeApi, identity: Identity): Identity {
+  if (cluster === null) return identity;
+  return {
+    ...identity,
+    get peerId() {
+      return cluster.status().peerId;
+    },
+  };
+}
+
+/**
+ * Whether this node is a member of its cluster and once had all that it knew to be agreed. What is agreed from then on is on
+ * its way, and no reason to take requests from it.
+ */
+function watchMembership(cluster: ClusterApi | null): () => boolean {
+  let caughtUp = cluster === null;
+  return () => {
+    if (cluster === null) return true;
+    const { phase, raft, pendingOperations } = cluster.status();
+    if (phase !== 'Member') return false;
+    caughtUp ||= raft !== null && pendingOperations === 0;
+    return caughtUp;
+  };
 }
 
 /** Whether every collection found at start is open. */

@@ -7,7 +7,8 @@ import { GrpcBindError, type GrpcDoor, startGrpcDoor } from '../http/grpc/server
 import { type RestDoor, startRestDoor } from '../http/rest/server.js';
 import type { Identity } from '../http/services.js';
 import type { EnginePool } from '../storage/engine/pool.js';
-import { parseCommandLine } from './cli.js';
+import { type ClusterStart, parseCommandLine } from './cli.js';
+import { misplacedOptions } from './cluster-start.js';
 import { compose } from './compose.js';
 import { unavailableSettings } from './config/available.js';
 import { loadSettings } from './config/load.js';
@@ -32,7 +33,7 @@ void main();
 
 async function main(): Promise<void> {
   const version = ownVersion();
-  const command = parseCommandLine(process.argv.slice(2), version);
+  const command = parseCommandLine(process.argv.slice(2), version, process.env);
   switch (command.kind) {
     case 'print':
       process.stdout.write(command.text);
@@ -42,21 +43,21 @@ async function main(): Promise<void> {
       process.exitCode = EXIT_WRONG_COMMAND_LINE;
       return;
     case 'serve':
-      await serve(command.configPath, version);
+      await serve(command.configPath, command.cluster, version);
       return;
     default:
       command satisfies never;
   }
 }
 
-async function serve(configPath: string | undefined, version: string): Promise<void> {
+async function serve(configPath: string | undefined, start: ClusterStart, version: string): Promise<void> {
   let resolved: Resolved;
   let outputs: LogOutput[];
   let release: () => void;
   try {
     resolved = loadSettings({ folder: process.cwd(), configPath, environment: process.env });
-    const unavailable = unavailableSettings(resolved.settings);
-    if (unavailable.length > 0) throw new SettingsError(unavailable);
+    const problems = [...unavailableSettings(resolved.settings), ...misplacedOptions(start, resolved.settings)];
+    if (problems.length > 0) throw new SettingsError(problems);
     outputs = openOutputs(resolved.settings);
     release = await lockStorageSoon(resolved.settings.storage.storage_path, LOCK_PATIENCE_MS);
   } catch (error) {
@@ -80,7 +81,7 @@ async function serve(configPath: string | undefined, version: string): Promise<v
 async function run(settings: Settings, identity: Identity, logOf: (module: string) => ModuleLog): Promise<void> {
   const log = logOf('main');
   const { service, storage } = settings;
-  const { node, pool, services } = await compose(settings, identity, logOf, () => process.exit(EXIT_FAILED));
+  const { node, pool, services } = await compose(settings, null, identity, logOf, () => process.exit(EXIT_FAILED));
   const requestBytesMax = service.max_request_size_mb * MEBIBYTE;
   const logRequests = logOf('http').enabled('DEBUG');
   const rest = await startRestDoor(services, {

@@ -1,7 +1,7 @@
 /** A node as a child process of the demo, the benchmark and the process tests: started on free ports, watched, killed. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -10,8 +10,8 @@ import { fileURLToPath } from 'node:url';
 export interface NodeOptions {
   /** Folder for storage and snapshots; kept when the node ends, so that another one can be started on it. */
   readonly folder: string;
-  /** Further settings, as environment variables (`SERVICE__…`). */
-  readonly environment?: Readonly<Record<string, string>>;
+  /** Further variables (`SERVICE__…`); undefined takes one away. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
   /** Options of Node itself, such as `--cpu-prof`. */
   readonly nodeArguments?: readonly string[];
   /** Command that runs the node, for example one that limits file sizes; it must replace itself by the node (`exec`). */
@@ -53,42 +53,66 @@ const LAUNCH = launchOptions(readFileSync(SERVER_MAIN, 'utf8').split('\n', 1)[0]
 
 /** Starts a node and waits until it is ready. Rejects with what it printed when it ends or stays silent before that. */
 export async function startNode(options: NodeOptions): Promise<RunningNode> {
-  const [port, grpcPort] = await freePorts(2);
+  const [port, grpcPort] = (await freePorts(2)) as [number, number];
+  const started = performance.now();
+  const { pid, exited, log, end } = launchNode({ ...options, port, grpcPort });
+  await untilReady(port, exited, log, options.readyTimeoutMs ?? READY_TIMEOUT_MS);
+  return { url: `http://127.0.0.1:${port}`, port, grpcPort, pid, readyMs: performance.now() - started, exited, log, end };
+}
+
+export interface LaunchOptions extends NodeOptions {
+  readonly port: number;
+  readonly grpcPort: number;
+  /** Options of the `troupe` command. */
+  readonly options?: readonly string[];
+  /** Where what it prints is appended; without it, memory. */
+  readonly logFile?: string;
+  /** Keeps signals of the terminal (Ctrl-C) from it: whoever launched it ends it. */
+  readonly ownGroup?: boolean;
+  /** Another program in the server's place (tests). */
+  readonly program?: string;
+}
+
+export type LaunchedNode = Pick<RunningNode, 'pid' | 'exited' | 'log' | 'end'> & {
+  /** Sends a signal. */
+  readonly signal: (signal: NodeJS.Signals) => void;
+};
+
+/** Starts a node's process and does not wait for it. */
+export function launchNode(options: LaunchOptions): LaunchedNode {
   const environment = {
     ...LAUNCH.environment,
     ...process.env,
     SERVICE__SERVICE__HOST: '127.0.0.1',
-    SERVICE__SERVICE__HTTP_PORT: String(port),
-    SERVICE__SERVICE__GRPC_PORT: String(grpcPort),
+    SERVICE__SERVICE__HTTP_PORT: String(options.port),
+    SERVICE__SERVICE__GRPC_PORT: String(options.grpcPort),
     SERVICE__STORAGE__STORAGE_PATH: join(options.folder, 'storage'),
     SERVICE__STORAGE__SNAPSHOTS_PATH: join(options.folder, 'snapshots'),
     ...options.environment,
   };
-  const command = [...(options.wrapper ?? []), process.execPath, ...LAUNCH.arguments, ...(options.nodeArguments ?? []), SERVER_MAIN];
-  const started = performance.now();
+  const program = [...LAUNCH.arguments, ...(options.nodeArguments ?? []), options.program ?? SERVER_MAIN, ...(options.options ?? [])];
+  const command = [...(options.wrapper ?? []), process.execPath, ...program];
+  const file = options.logFile === undefined ? null : openSync(options.logFile, 'a');
+  const output = file ?? 'pipe';
   const child = spawn(command[0] as string, command.slice(1), {
     cwd: options.folder,
     env: environment,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', output, output],
+    detached: options.ownGroup === true,
   });
-  const output: Buffer[] = [];
-  child.stdout.on('data', (chunk: Buffer) => output.push(chunk));
-  child.stderr.on('data', (chunk: Buffer) => output.push(chunk));
-  const log = () => Buffer.concat(output).toString('utf8');
+  if (file !== null) closeSync(file);
+  const printed: Buffer[] = [];
+  child.stdout?.on('data', (chunk: Buffer) => printed.push(chunk));
+  child.stderr?.on('data', (chunk: Buffer) => printed.push(chunk));
   const exited = exitOf(child);
   liveChildren.add(child);
   options.onSpawn?.((signal) => child.kill(signal));
   void exited.then(() => liveChildren.delete(child));
-
-  await ready(port as number, exited, log, options.readyTimeoutMs ?? READY_TIMEOUT_MS);
   return {
-    url: `http://127.0.0.1:${port}`,
-    port: port as number,
-    grpcPort: grpcPort as number,
     pid: child.pid as number,
-    readyMs: performance.now() - started,
     exited,
-    log,
+    log: () => (options.logFile === undefined ? Buffer.concat(printed).toString('utf8') : readFileSync(options.logFile, 'utf8')),
+    signal: (signal) => child.kill(signal),
     end(signal) {
       child.kill(signal);
       return exited;
@@ -109,7 +133,8 @@ function exitOf(child: ChildProcess): Promise<Exit> {
   });
 }
 
-async function ready(port: number, exited: Promise<Exit>, log: () => string, timeoutMs: number): Promise<void> {
+/** Waits until `GET /readyz` answers 200. Rejects with what the node printed when it ends before that, or after `timeoutMs`. */
+export async function untilReady(port: number, exited: Promise<Exit>, log: () => string, timeoutMs: number): Promise<void> {
   let ended: Exit | null = null;
   void exited.then(
     (exit) => {

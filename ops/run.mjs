@@ -1,5 +1,5 @@
 /**
- * The commands behind `npm start`, `npm test`, `npm run dev`, `check`, `bench`, `fuzz`, `demo` and `clients:python`: each
+ * The commands behind `npm start`, `npm test`, `npm run dev`, `check`, `bench`, `fuzz`, `demo`, `cluster` and `clients:python`: each
  * brings the packages and the build up to date first, so that all of them work as the first command in a fresh clone.
  * Runs before anything is installed: Node's own modules only.
  */
@@ -58,6 +58,11 @@ const commands = {
     await install();
     await buildIfNeeded();
     await runHere('ops/demo/main.js', rest);
+  },
+  async cluster(rest) {
+    await install();
+    await buildIfNeeded();
+    await runHere('ops/cluster/main.js', rest);
   },
   async 'clients:python'(rest) {
     await install();

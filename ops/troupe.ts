@@ -54,7 +54,13 @@ export class Troupe {
       { kind: 'tree', name: 'path', tree: { storage: { storage_path: options.path } } },
     ]);
     const levels = parseLevels(options.logLevel ?? 'WARN');
-    const problems = [...unavailableSettings(settings), ...(levels === undefined ? ['logLevel: not a level'] : [])];
+    const problems = [
+      ...unavailableSettings(settings),
+      ...(settings.cluster.enabled
+        ? ['cluster.enabled: a storage folder within another program is a node of its own; run the server']
+        : []),
+      ...(levels === undefined ? ['logLevel: not a level'] : []),
+    ];
     if (levels === undefined || problems.length > 0) throw new SettingsError(problems);
     const write = options.logLine ?? ((line: string) => process.stderr.write(line));
     const output: LogOutput = { format: 'text', filter: levels, write };
@@ -63,7 +69,7 @@ export class Troupe {
     const release = lockStorage(settings.storage.storage_path);
     try {
       const identity = { id: randomUUID(), peerId: randomInt(1, 2 ** 47), version: ownVersion(), startedMs: Date.now() };
-      const composition = await compose(settings, identity, logOf, () => {});
+      const composition = await compose(settings, null, identity, logOf, () => {});
       const troupe = new Troupe(composition, release);
       await composition.node.whenReady().catch(async (error: unknown) => {
         await troupe.close();

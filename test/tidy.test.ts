@@ -51,6 +51,7 @@ const ENTRIES = [
   'ops/build-protos.mjs',
   'ops/bench/main.ts',
   'ops/demo/main.ts',
+  'ops/cluster/main.ts',
   'ops/python-clients.ts',
 ];
 

@@ -2,14 +2,54 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseCommandLine } from '../../ops/cli.js';
 
+const ALONE = { uri: null, bootstrap: null, reinit: false };
+
 test('no arguments: serve', () => {
-  assert.deepEqual(parseCommandLine([], '1.2.3'), { kind: 'serve', configPath: undefined });
-  assert.deepEqual(parseCommandLine(['--disable-telemetry'], '1.2.3'), { kind: 'serve', configPath: undefined });
+  assert.deepEqual(parseCommandLine([], '1.2.3'), { kind: 'serve', configPath: undefined, cluster: ALONE });
+  assert.deepEqual(parseCommandLine(['--disable-telemetry'], '1.2.3'), { kind: 'serve', configPath: undefined, cluster: ALONE });
+});
+
+test('options of a cluster go before their variables, and empty variables are none', () => {
+  const cluster = (args: readonly string[], environment = {}) => {
+    const command = parseCommandLine(args, '1.2.3', environment);
+    return command.kind === 'serve' ? command.cluster : command;
+  };
+  const variables = { SERVICE_URI: 'http://one:1', SERVICE_BOOTSTRAP: 'http://two:2/' };
+  assert.deepEqual(cluster([], variables), { uri: 'http://one:1', bootstrap: 'http://two:2', reinit: false });
+  assert.deepEqual(cluster(['--uri', 'http://[::1]:6335', '--bootstrap=http://b.c:4', '--reinit'], variables), {
+    uri: 'http://[::1]:6335',
+    bootstrap: 'http://b.c:4',
+    reinit: true,
+  });
+  assert.deepEqual(cluster([], { SERVICE_URI: '', SERVICE_BOOTSTRAP: '' }), ALONE);
+});
+
+test('an address that no peer can have is refused with the name of its option and an example', () => {
+  const wrong = [
+    '',
+    'a',
+    'a:6335',
+    'http://a',
+    'http://a:0',
+    'http://a:70000',
+    'http://a:b',
+    'http://a:1/x',
+    'http://u@a:1',
+    'https://a:1',
+  ];
+  for (const uri of wrong) {
+    const command = parseCommandLine(['--uri', uri], '1.2.3');
+    assert.ok(command.kind === 'refuse' && /^--uri: .*http:\/\/10\.0\.0\.1:6335/.test(command.message), uri);
+  }
+  const command = parseCommandLine([], '1.2.3', { SERVICE_BOOTSTRAP: 'b' });
+  assert.ok(command.kind === 'refuse' && command.message.startsWith('SERVICE_BOOTSTRAP: `b`'));
+  const itself = parseCommandLine(['--uri', 'http://a:1', '--bootstrap', 'http://a:1/'], '1.2.3');
+  assert.ok(itself.kind === 'refuse' && itself.message.includes("this peer's own address"));
 });
 
 test('--config-path takes a file in both forms', () => {
   for (const args of [['--config-path', 'a.yaml'], ['--config-path=a.yaml']]) {
-    assert.deepEqual(parseCommandLine(args, '1.2.3'), { kind: 'serve', configPath: 'a.yaml' });
+    assert.deepEqual(parseCommandLine(args, '1.2.3'), { kind: 'serve', configPath: 'a.yaml', cluster: ALONE });
   }
   assert.equal(parseCommandLine(['--config-path'], '1.2.3').kind, 'refuse');
 });
@@ -21,15 +61,7 @@ test('--version and --help print', () => {
 });
 
 test('options of later releases are known and refused by name', () => {
-  const cases = [
-    ['--uri', 'http://a'],
-    ['--bootstrap=http://a'],
-    ['--snapshot', 'a:b', '--snapshot', 'c:d'],
-    ['--force_snapshot'],
-    ['--force-snapshot'],
-    ['--storage-snapshot', 'a'],
-    ['--reinit'],
-  ];
+  const cases = [['--snapshot', 'a:b', '--snapshot', 'c:d'], ['--force_snapshot'], ['--force-snapshot'], ['--storage-snapshot', 'a']];
   for (const args of cases) {
     const command = parseCommandLine(args, '1.2.3');
     const name = (args[0] as string).split('=')[0] as string;

@@ -72,15 +72,18 @@ async function untilReady(port: number): Promise<void> {
 }
 
 test('--version and --help print and end well; wrong command lines end with 2', async () => {
-  const ends = await Promise.all([['--version'], ['--help'], ['--colour'], ['--bootstrap', 'http://a']].map((args) => start(args).ended));
+  const ends = await Promise.all(
+    [['--version'], ['--help'], ['--colour'], ['--snapshot', 'a:b'], ['--bootstrap', 'a']].map((args) => start(args).ended),
+  );
   assert.deepEqual(
     ends.map(({ code }) => code),
-    [0, 0, 2, 2],
+    [0, 0, 2, 2, 2],
   );
   assert.match(ends[0]?.out as string, /^troupe \d+\.\d+\.\d+/);
   assert.match(ends[1]?.out as string, /--config-path/);
   assert.match(ends[2]?.err as string, /--colour/);
-  assert.match(ends[3]?.err as string, /--bootstrap is not available/);
+  assert.match(ends[3]?.err as string, /--snapshot is not available/);
+  assert.match(ends[4]?.err as string, /--bootstrap: `a` is no address/);
 });
 
 test('settings that cannot be used end with 1 and name the key', async () => {
@@ -91,8 +94,15 @@ test('settings that cannot be used end with 1 and name the key', async () => {
     start([], { SERVICE__SERVICE__MAX_REQUEST_SIZE_MB: '0' }).ended,
     start([], { SERVICE__CLUSTER__ENABLED: 'true' }).ended,
     start([], { SERVICE__LOG_LEVEL: 'loud' }).ended,
+    start(['--uri', 'http://a:1', '--reinit']).ended,
   ]);
-  const keys = [/service\.http_port/, /service\.max_request_size_mb/, /cluster\.enabled: not available/, /log_level/];
+  const keys = [
+    /service\.http_port/,
+    /service\.max_request_size_mb/,
+    /cluster\.enabled: not available/,
+    /log_level/,
+    /--uri: .*set cluster\.enabled to true[\s\S]*--reinit: /,
+  ];
   ends.forEach(({ code, err }, at) => {
     assert.equal(code, 1, err);
     assert.match(err, keys[at] as RegExp);

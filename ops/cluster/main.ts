@@ -1,0 +1,175 @@
+/**
+ * A cluster on this machine behind `npm run cluster -- --nodes 3`: says where each node is and what becomes of it, and takes
+ * commands (`help`). Ctrl-C or the end of the input ends all nodes.
+ */
+
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { type ClusterCommand, COMMANDS, parseClusterCommand } from './commands.js';
+import { LocalCluster } from './local-cluster.js';
+import type { LocalNode } from './local-node.js';
+import { type NodeState, stateLine } from './state-line.js';
+
+const WATCH_MS = 250;
+const NODES = 3;
+const NODES_MAX = 32;
+
+const { values } = parseArgs({ options: { nodes: { type: 'string' }, folder: { type: 'string' } }, strict: true });
+const count = Number(values.nodes ?? NODES);
+if (!Number.isInteger(count) || count < 1 || count > NODES_MAX) {
+  process.stderr.write(`--nodes: expected a number of 1 to ${NODES_MAX}, got ${values.nodes}\n`);
+  process.exit(2);
+}
+const folder = values.folder === undefined ? mkdtempSync(join(tmpdir(), 'troupe-cluster-')) : resolve(values.folder);
+mkdirSync(folder, { recursive: true });
+
+const shown = new Map<number, string>();
+const peerIds = new Map<number, number>();
+const nodes: LocalNode[] = [];
+let ending = false;
+/** Assigned inside of functions, which the compiler doesn't follow. */
+let cluster = null as LocalCluster | null;
+
+process.on('SIGINT', () => void end());
+process.on('SIGTERM', () => void end());
+void watch();
+await begin();
+
+async function begin(): Promise<void> {
+  say(`Starting ${count} nodes. Their data: ${folder}${values.folder === undefined ? ' (removed at the end; --folder keeps it)' : ''}`);
+  try {
+    cluster = await LocalCluster.start({ nodes: count, folder, onNode: introduce });
+  } catch (error) {
+    if (ending) return;
+    say(textOf(error));
+    process.exitCode = 1;
+    await end();
+    return;
+  }
+  say('All nodes are ready. Commands:');
+  say(COMMANDS);
+  const input = createInterface({ input: process.stdin });
+  for await (const line of input) await obey(cluster, line);
+  await end();
+}
+
+function introduce(node: LocalNode): void {
+  nodes.push(node);
+  say(`node ${node.number}  REST ${node.url}  gRPC 127.0.0.1:${node.grpcPort}  internal ${node.uri}`);
+  say(`        log ${node.logFile}`);
+}
+
+async function obey(cluster: LocalCluster, line: string): Promise<void> {
+  const command = parseClusterCommand(
+    line,
+    cluster.nodes.map(({ number }) => number),
+  );
+  try {
+    await carryOut(cluster, command);
+  } catch (error) {
+    say(textOf(error));
+  }
+}
+
+async function carryOut(cluster: LocalCluster, command: ClusterCommand): Promise<void> {
+  switch (command.kind) {
+    case 'nothing':
+      return;
+    case 'stop':
+      await cluster.node(command.node).stop();
+      return;
+    case 'kill':
+      await cluster.node(command.node).kill();
+      return;
+    case 'start':
+      cluster.launch(command.node);
+      return;
+    case 'pause':
+      cluster.node(command.node).pause();
+      return;
+    case 'resume':
+      cluster.node(command.node).resume();
+      return;
+    case 'add':
+      await cluster.add();
+      return;
+    case 'remove':
+      await cluster.remove(command.node, command.force);
+      return;
+    case 'partition':
+      cluster.partition(...command.groups);
+      say(`only nodes of one group reach each other: ${command.groups.map((group) => group.join(' ')).join(' | ')}`);
+      return;
+    case 'cut':
+      cluster.cut(command.source, command.target);
+      say(`what node ${command.source} sends does not reach node ${command.target}`);
+      return;
+    case 'heal':
+      cluster.heal();
+      say('all nodes reach each other');
+      return;
+    case 'status':
+      shown.clear();
+      return;
+    case 'help':
+      say(COMMANDS);
+      return;
+    case 'quit':
+      await end();
+      return;
+    case 'wrong':
+      say(command.message);
+      return;
+    default:
+      command satisfies never;
+  }
+}
+
+/** Says of each node how it is, whenever that changes. */
+async function watch(): Promise<void> {
+  while (!ending) {
+    const states = await Promise.all(nodes.map(stateOf));
+    if (ending) return;
+    states.forEach((state, at) => {
+      const node = nodes[at] as LocalNode;
+      const line = stateLine(state, (peerId) => peerIds.get(peerId));
+      if (shown.get(node.number) === line) return;
+      shown.set(node.number, line);
+      say(`${time()}  node ${node.number}: ${line}`);
+    });
+    await sleep(WATCH_MS);
+  }
+}
+
+async function stateOf(node: LocalNode): Promise<NodeState> {
+  const [answer, ready] = await Promise.all([node.cluster(WATCH_MS * 4), node.isReady(WATCH_MS * 4)]);
+  if (answer !== null) peerIds.set(answer.peer_id, node.number);
+  const exit = node.exit === null ? null : (node.exit.signal ?? `status ${node.exit.code}`);
+  return { process: node.state, exit, ready, answer };
+}
+
+async function end(): Promise<void> {
+  if (ending) process.exit(1);
+  ending = true;
+  say('Ending all nodes.');
+  if (cluster !== null) await cluster.close();
+  else await Promise.allSettled(nodes.map((node) => node.stop()));
+  if (values.folder === undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  process.exit(process.exitCode ?? 0);
+}
+
+function time(): string {
+  return new Date().toISOString().slice(11, 23);
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
