@@ -52,6 +52,8 @@ export interface ClusterStatus {
   readonly error: string | null;
   /** Null until its log is loaded. */
   readonly raft: RaftState | null;
+  /** Everything agreed up to this index is carried out on this node; 0 before. */
+  readonly carriedOut: number;
   /** Committed and not yet applied, or proposed here and not yet answered. */
   readonly pendingOperations: number;
   /** When it last took a step. */

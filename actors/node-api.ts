@@ -1,6 +1,7 @@
 /** What the doors call: one node, its collections, and their points. */
 
 import os from 'node:os';
+import type { PeerDetails } from '../cluster/peer-messages.js';
 import { type ErrorFacts, errorFromFacts, TroupeError } from '../protocols/errors.js';
 import type { AliasAction } from '../protocols/model/alias.js';
 import type { CollectionConfig } from '../protocols/model/collection.js';
@@ -11,6 +12,7 @@ import { verifyReplicas } from '../storage/verify-lmdb.js';
 import type { ClusterApi, ClusterOptions } from './cluster-api.js';
 import { folderName } from './collection/folder-name.js';
 import { type CollectionStore, openCollectionStore } from './collection/store.js';
+import { startCluster } from './consensus/start-cluster.js';
 import { AliasFile, type AliasStore } from './node/alias-store.js';
 import { type CollectionView, collectionView, type OptimizationsView, optimizationsView, type ReplicaFacts } from './node/report.js';
 import type { NodeServices } from './node/services.js';
@@ -132,7 +134,9 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     budget: new BuildBudget(buildThreadsMax(options.optimizerCpuBudget ?? 0, cpus)),
     cpus,
   };
-  const node = system.spawn(nodeBehaviour(), 'node', { services, view, startConsensus: null }, (error) => {
+  const cluster = options.cluster == null ? null : startCluster(options.cluster, clock, () => replicaDetails(view, pool));
+  const startConsensus = cluster?.startConsensus ?? null;
+  const node = system.spawn(nodeBehaviour(), 'node', { services, view, startConsensus }, (error) => {
     log.error(`the node cannot go on: ${error.detail}`);
     options.onFatal?.(error);
   });
@@ -144,16 +148,19 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
   let closed = false;
 
   return {
-    cluster: null,
+    cluster: cluster?.api ?? null,
     listCollections: () => [...view.collections.keys()].sort(),
     exists: (name) => view.find(name) !== undefined,
-    createCollection: (name, config) =>
+    createCollection: (name, config, timeoutMs) =>
+      cluster?.submit({ kind: 'createCollection', name, config }, timeoutMs) ??
       node.ask((replyTo) => ({ kind: 'create', name, folder: folderName(name), config, replyTo }), ADMINISTRATION_MS),
-    updateCollection: async (name, change) => {
+    updateCollection: async (name, change, timeoutMs) => {
+      if (cluster !== null) return cluster.submit({ kind: 'updateCollection', name, change }, timeoutMs);
       const entry = entryOf(view, name);
       return entry.actor.ask((replyTo) => ({ kind: 'update', change, replyTo }), ADMINISTRATION_MS);
     },
-    deleteCollection: (name) => {
+    deleteCollection: async (name, timeoutMs) => {
+      if (cluster !== null) return cluster.submit({ kind: 'operation', operation: { kind: 'deleteCollection', name } }, timeoutMs);
       const folder = view.collections.get(name)?.folder ?? folderName(name);
       return node.ask((replyTo) => ({ kind: 'delete', folder, replyTo }), ADMINISTRATION_MS);
     },
@@ -162,7 +169,9 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
         .map(([alias_name, collection_name]) => ({ alias_name, collection_name }))
         .filter((alias) => collection === null || alias.collection_name === collection)
         .sort((one, other) => (one.alias_name < other.alias_name ? -1 : 1)),
-    changeAliases: (actions) => node.ask((replyTo) => ({ kind: 'changeAliases', actions, replyTo }), ADMINISTRATION_MS),
+    changeAliases: (actions, timeoutMs) =>
+      cluster?.submit({ kind: 'operation', operation: { kind: 'changeAliases', actions } }, timeoutMs) ??
+      node.ask((replyTo) => ({ kind: 'changeAliases', actions, replyTo }), ADMINISTRATION_MS),
     info: (name) => {
       const entry = entryOf(view, name);
       return collectionView(configOf(entry), replicaFacts(entry, pool), facts());
@@ -173,12 +182,14 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     },
     stats: (name) => replicaFacts(entryOf(view, name), pool).flatMap(({ stats }) => (stats === null ? [] : [stats])),
     read: async (name, operation, request) => {
+      cluster?.checkPoints(name);
       const entry = entryOf(view, name);
       const body = await pool.read(operation, readableKeys(entry), request);
       usages.add(entry, request);
       return body;
     },
     write: async (name, operation, wait, request) => {
+      cluster?.checkPoints(name);
       const entry = entryOf(view, name);
       const replica = writableReplica(entry);
       const timeoutMs = Math.max(1, request.deadlineMs - clock.nowMs()) + DEADLINE_GRACE_MS;
@@ -199,6 +210,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
         .catch((error: unknown) => log.warn(`not every collection closed in order: ${String(error)}`));
       system.stop();
       services.signals.close();
+      await cluster?.close(log);
     },
   };
 }
@@ -236,6 +248,23 @@ function replicaFacts(entry: CollectionEntry, pool: EnginePort): ReplicaFacts[] 
     stats: pool.stats(key),
     optimizer: entry.optimizers.get(key) ?? null,
   }));
+}
+
+/** What this node tells its peers of its replicas. */
+function replicaDetails(view: NodeView, pool: EnginePort): PeerDetails['replicas'] {
+  return [...view.collections.values()].flatMap((entry) =>
+    [...entry.replicas].map(([shardId, { key, state }]) => {
+      const stats = pool.stats(key);
+      const rows = (stats?.segments ?? []).map((segment) => segment.rows - segment.deleted);
+      return {
+        collection: entry.name,
+        shardId,
+        status: state,
+        pointsCount: stats?.points ?? 0,
+        vectorsCount: rows.reduce((total, count) => total + count, 0),
+      };
+    }),
+  );
 }
 
 /** Keys of one replica of each shard. */

@@ -13,7 +13,6 @@ export type CollectionMove =
   | 'noteGivenUp'
   | 'noteDropped'
   | 'reshape'
-  | 'keepReshape'
   | 'saveReshape'
   | 'takeReshape'
   | 'failReshape'
@@ -43,7 +42,7 @@ export const COLLECTION_MOVES: Readonly<Record<CollectionState['kind'], Readonly
     saved: 'answerSaved',
     saveFailed: 'failSaved',
     delete: 'deleteFiles',
-    reshape: 'keepReshape',
+    reshape: 'refuse',
     shardsRemoved: 'ignore',
     reshapeSaved: 'ignore',
     reshapeFailed: 'ignore',

@@ -109,8 +109,7 @@ function noteDone(state: InCluster, folder: string, move: RunningMove): Looked {
     running: changed(running, folder, null),
     troubles: changed(troubles, folder, null),
     holdings: changed(holdings, folder, move.holding),
-    // What goes makes room for what is desired, perhaps: that is still owed.
-    owed: owed.has(folder) && move.holding !== null ? changed(owed, folder, move.index + 1) : owed,
+    owed: owed.has(folder) ? changed(owed, folder, move.index + 1) : owed,
   });
   if (adopting === null || adopting.left === null || !adopting.left.has(folder)) return nothing(next);
   const left = new Set([...adopting.left].filter((other) => other !== folder));

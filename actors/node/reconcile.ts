@@ -58,8 +58,7 @@ export function reconcile(there: There | null, wanted: Wanted | null, desired: D
   const { holding, phase } = there;
   if (phase.kind === 'Creating' || phase.kind === 'Deleting') return WAIT;
   if (holding === null) {
-    if (phase.kind === 'Opening') return WAIT;
-    if (wanted === null && phase.kind !== 'Active') return setAside('its configuration cannot be read');
+    if (wanted === null) return setAside('its configuration cannot be read');
     return {
       kind: 'fault',
       detail: `the configuration of this node's copy cannot be read: move its folder away and start the node again for an empty one`,

@@ -78,7 +78,7 @@ function proposeHere(draft: Draft, proposal: Proposal): ProposalOutcome {
     if (proposal.bytes.length > config.entryBytesMax) return refused('tooLarge');
     return accepted(appendOwn(draft, proposal));
   }
-  // One change at a time, and none before this leader knows what is committed (R6, R9).
+  // One change at a time, and none before this leader knows what is committed (R9).
   if (membershipIndex > commitIndex || !hasCommittedInTerm(draft)) return refused('membershipPending');
   const next = changed(membership, proposal.change);
   if (next === null) return refused('membershipInvalid');

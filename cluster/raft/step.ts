@@ -85,7 +85,7 @@ function handle(draft: Draft, input: RaftInput): void {
   }
 }
 
-/** Heartbeats; and without a quorum heard of within an election timeout, a leader steps down (R10, section 6.2). */
+/** Heartbeats; and without a quorum heard of within an election timeout, a leader steps down (section 6.2). */
 function tickLeader(draft: Draft): void {
   const state = draft.state;
   if (state.role.kind !== 'Leader') return;

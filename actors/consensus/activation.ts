@@ -1,0 +1,35 @@
+/** Replicas of this node that are there become Active: one proposal for all of them at a time. */
+
+import type { ReplicaChange } from '../../cluster/operations.js';
+import type { ClusterState } from '../../cluster/state.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
+import type { Draft } from './draft.js';
+import { submit } from './proposals.js';
+import type { Carrying } from './state.js';
+
+/** The node knows at the next chance when this was not agreed in time. */
+const ACTIVATION_TICKS = 300;
+
+export function maybeActivate(draft: Draft): void {
+  const { agreed, calls, carrying, identity, ticks } = draft.member;
+  if (calls.proposals.some(({ caller }) => caller.kind === 'activation')) return;
+  const changes = activations(agreed, carrying, identity.peerId);
+  if (changes.length === 0) return;
+  const operation = { kind: 'setReplicaStates', changes } as const;
+  submit(draft, { kind: 'operation', operation }, { kind: 'activation' }, ticks + ACTIVATION_TICKS);
+}
+
+/** Initializing replicas of this peer that were made. */
+function activations(agreed: ClusterState, { done, failures }: Carrying, peerId: PeerId): ReplicaChange[] {
+  const changes: ReplicaChange[] = [];
+  for (const [collection, { shards, uid }] of agreed.collections) {
+    const made = done?.collections.get(collection);
+    if (made === undefined || made.uid !== uid) continue;
+    for (const [shardId, { replicas }] of shards) {
+      if (replicas.get(peerId) !== 'Initializing' || !made.shards.includes(shardId)) continue;
+      if (failures.some((failure) => failure.uid === uid && (failure.shardId === null || failure.shardId === shardId))) continue;
+      changes.push({ collection, uid, shardId, peerId, from: 'Initializing', to: 'Active' });
+    }
+  }
+  return changes;
+}

@@ -1,0 +1,95 @@
+/**
+ * Has the node carry out what is agreed: what this node should have is given to the node actor whenever it is something else than
+ * before, and what the node says of it is told to those who wait for it.
+ */
+
+import type { ClusterState } from '../../cluster/state.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
+import { NO_WRITE } from '../../protocols/model/consensus.js';
+import type { CarriedOut, Desired, DesiredCollection } from '../node/desired.js';
+import { maybeActivate } from './activation.js';
+import type { Draft } from './draft.js';
+import { maybeAnswerReads } from './reads.js';
+import { maybeSettle } from './settling.js';
+import type { Carrying } from './state.js';
+
+/** What a peer should have by the agreed state. */
+export function desiredOf(agreed: ClusterState, peerId: PeerId): Desired {
+  const collections = new Map<string, DesiredCollection>();
+  for (const [name, { config, revision, shards, uid }] of agreed.collections) {
+    const own = [...shards].filter(([, { replicas }]) => replicas.has(peerId)).map(([shardId]) => shardId);
+    collections.set(name, { uid, revision, config, shards: own.sort((one, other) => one - other) });
+  }
+  return { index: agreed.appliedIndex, peerId, clusterId: agreed.clusterId, collections, aliases: agreed.aliases };
+}
+
+/** The agreed state is another one. */
+export function carryOut(draft: Draft): void {
+  const { agreed, carrying, identity } = draft.member;
+  // The state went back, as the leader's was taken over: the entries up to where it was follow. Until then nothing is undone.
+  if (agreed.appliedIndex <= carrying.covers) return;
+  const next = desiredOf(agreed, identity.peerId);
+  const newest = carrying.asked.at(-1) ?? carrying.done;
+  if (newest !== null && isSame(newest, next)) {
+    const idle = carrying.asked.length === 0;
+    draft.change({ carrying: { ...carrying, covers: next.index, carriedOut: idle ? next.index : carrying.carriedOut } });
+    if (idle) noteProgress(draft);
+    return;
+  }
+  draft.change({ carrying: { ...carrying, asked: [...carrying.asked, next], covers: next.index } });
+  // After a restart this node does not serve an older state than the one it has served.
+  draft.write({ ...NO_WRITE, applied: next.index }, null);
+  draft.emitAfterWrites({ kind: 'desire', desired: next });
+}
+
+/** The node reports the newest of what it was asked for; what came before is done with it. */
+export function noteCarriedOut(draft: Draft, { failures, index }: CarriedOut): void {
+  const { carrying } = draft.member;
+  const asked = carrying.asked.filter((desired) => desired.index > index);
+  const done = carrying.asked.findLast((desired) => desired.index <= index) ?? carrying.done;
+  const reached = asked.length === 0 ? carrying.covers : index;
+  const carriedOut = Math.max(carrying.carriedOut, reached);
+  draft.change({ carrying: { ...carrying, asked, done, carriedOut, failures } });
+  noteProgress(draft);
+}
+
+/** Answers at once how far this node is, and again when it is there. */
+export function noteAsked(draft: Draft, peer: PeerId, index: number): void {
+  const { carrying } = draft.member;
+  draft.tell(peer, { kind: 'applied', index: carrying.carriedOut });
+  if (carrying.carriedOut >= index) return;
+  const askers = new Map(carrying.askers).set(peer, Math.max(index, carrying.askers.get(peer) ?? 0));
+  draft.change({ carrying: { ...carrying, askers } });
+}
+
+function noteProgress(draft: Draft): void {
+  tellAskers(draft, draft.member.carrying);
+  maybeActivate(draft);
+  maybeSettle(draft);
+  maybeAnswerReads(draft);
+}
+
+function tellAskers(draft: Draft, carrying: Carrying): void {
+  if (carrying.askers.size === 0) return;
+  const askers = new Map(carrying.askers);
+  for (const [peer, index] of askers) {
+    if (index > carrying.carriedOut) continue;
+    draft.tell(peer, { kind: 'applied', index: carrying.carriedOut });
+    askers.delete(peer);
+  }
+  draft.change({ carrying: { ...carrying, askers } });
+}
+
+function isSame(one: Desired, other: Desired): boolean {
+  if (one.collections.size !== other.collections.size || !isSameMap(one.aliases, other.aliases)) return false;
+  for (const [name, collection] of one.collections) {
+    const its = other.collections.get(name);
+    if (its === undefined || its.uid !== collection.uid || its.revision !== collection.revision) return false;
+    if (its.shards.length !== collection.shards.length || its.shards.some((shardId, at) => shardId !== collection.shards[at])) return false;
+  }
+  return true;
+}
+
+function isSameMap(one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): boolean {
+  return one === other || (one.size === other.size && [...one].every(([key, value]) => other.get(key) === value));
+}

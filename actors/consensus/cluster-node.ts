@@ -1,0 +1,108 @@
+/** The doors' side of a node in a cluster: requests become messages to its consensus actor. */
+
+import type { PeerDetails } from '../../cluster/peer-messages.js';
+import { TroupeError } from '../../protocols/errors.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
+import type { ClusterApi } from '../cluster-api.js';
+import type { ActorRef, ReplyTo } from '../runtime/behaviour.js';
+import type { Clock } from '../runtime/ports.js';
+import type { PeerLink } from './link.js';
+import type { ConsensusMessage } from './messages.js';
+import type { Submission } from './prepare.js';
+import type { ConsensusView } from './view.js';
+
+/** For operations that say nothing of it. */
+export const AGREEMENT_MS = 10_000;
+
+export interface ClusterNode {
+  readonly api: ClusterApi;
+  /** Resolves when it is agreed and carried out; see `NodeApi`. */
+  submit(submission: Submission, timeoutMs: number | undefined): Promise<boolean>;
+}
+
+export interface ClusterNodeParts {
+  readonly view: ConsensusView;
+  readonly link: PeerLink;
+  readonly clock: Clock;
+  /** Figures of this node's replicas. */
+  readonly replicas: () => PeerDetails['replicas'];
+}
+
+export function clusterNode({ clock, link, replicas, view }: ClusterNodeParts): ClusterNode {
+  function ask(make: (replyTo: ReplyTo<boolean>, timeoutMs: number) => ConsensusMessage, timeoutMs: number): Promise<boolean> {
+    const left = Math.max(1, timeoutMs);
+    return actorOf(view).ask<boolean>((replyTo) => make(replyTo, left), left + graceOf(left));
+  }
+
+  const barrier = async (timeoutMs: number) => {
+    await ask((replyTo, left) => ({ kind: 'barrier', timeoutMs: left, replyTo }), timeoutMs);
+  };
+
+  /** What is not known here may be known elsewhere: this node may be behind. */
+  async function submit(submission: Submission, timeoutMs = AGREEMENT_MS): Promise<boolean> {
+    const endMs = clock.nowMs() + timeoutMs;
+    const send = () => ask((replyTo, left) => ({ kind: 'submit', submission, timeoutMs: left, replyTo }), endMs - clock.nowMs());
+    try {
+      return await send();
+    } catch (error) {
+      if (!(error instanceof TroupeError) || error.code !== 'notFound' || submission.kind === 'operation') throw error;
+      await barrier(endMs - clock.nowMs());
+      return send();
+    }
+  }
+
+  async function removePeer(peerId: PeerId, force: boolean, timeoutMs: number): Promise<boolean> {
+    const endMs = clock.nowMs() + timeoutMs;
+    // Whether it is there and holds shards is decided on what is newest.
+    await barrier(timeoutMs);
+    return ask((replyTo, left) => ({ kind: 'removePeer', peerId, force, timeoutMs: left, replyTo }), endMs - clock.nowMs());
+  }
+
+  async function describePeers(timeoutMs: number): Promise<ReadonlyMap<PeerId, PeerDetails | null>> {
+    const { agreed, peerId: self } = view;
+    const described = (agreed?.membership ?? []).map(async ({ peerId, uri }): Promise<[PeerId, PeerDetails | null]> => {
+      if (peerId === self) return [peerId, detailsOf(view, link, replicas())];
+      const request = { kind: 'describe', clusterId: agreed?.clusterId ?? '' } as const;
+      const reply = await link.transport.request(uri, request, timeoutMs).catch(() => null);
+      return [peerId, reply?.kind === 'described' ? reply.details : null];
+    });
+    return new Map(await Promise.all(described));
+  }
+
+  const api: ClusterApi = {
+    status: () => view.status(link.transport.connections()),
+    state: () => view.agreed,
+    barrier,
+    removePeer,
+    recover: (timeoutMs) => ask((replyTo, left) => ({ kind: 'recover', timeoutMs: left, replyTo }), timeoutMs),
+    setUp: (collection, setup, timeoutMs) => submit({ kind: 'setUp', collection, setup }, timeoutMs),
+    describePeers,
+  };
+  return { api, submit };
+}
+
+/** How this node sees itself. */
+export function detailsOf(view: ConsensusView, link: Pick<PeerLink, 'transport'>, replicas: PeerDetails['replicas']): PeerDetails {
+  const { lastUpdateMs, pendingOperations, raft } = view.status(link.transport.connections());
+  const own = raft?.membership.find(({ peerId }) => peerId === view.peerId);
+  return {
+    version: own?.version ?? '',
+    role: raft?.role.kind ?? 'Follower',
+    isVoter: own?.voter ?? false,
+    term: raft?.term ?? 0,
+    commit: raft?.commitIndex ?? 0,
+    pendingOperations,
+    lastUpdateMs,
+    replicas,
+  };
+}
+
+/** Consensus counts its deadlines in ticks, which are a little longer than they should be, and says more than a timeout here. */
+function graceOf(timeoutMs: number): number {
+  return 1000 + timeoutMs / 4;
+}
+
+function actorOf({ actor }: ConsensusView): ActorRef<ConsensusMessage> {
+  if (actor === null) throw new TroupeError('unavailable', 'the node is starting', { retryAfterMs: 1000 });
+  return actor;
+}

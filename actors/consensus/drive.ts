@@ -1,0 +1,120 @@
+/** Gives inputs to Raft and carries its effects on: to the log, the peers, the agreed state and those who wait. */
+
+import { applyEntry } from '../../cluster/apply.js';
+import type { RaftEffect, RaftInput, RaftMessage } from '../../cluster/raft/messages.js';
+import { decodeState, encodeState } from '../../cluster/state-codec.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
+import type { Entry, Snapshot } from '../../protocols/model/consensus.js';
+import { maybeActivate } from './activation.js';
+import { carryOut } from './carrying.js';
+import type { Draft } from './draft.js';
+import { finishAll, noteAgreed, noteProposed, tryAllAnew } from './proposals.js';
+import { noteReadReady } from './reads.js';
+import { maybeSettle } from './settling.js';
+
+export function drive(draft: Draft, input: RaftInput): void {
+  const { state, effects } = draft.member.settings.raftStep(draft.member.raft, input);
+  draft.change({ raft: state });
+  takeEffects(draft, effects);
+}
+
+export function takeEffects(draft: Draft, effects: readonly RaftEffect[]): void {
+  for (const effect of effects) take(draft, effect);
+}
+
+function take(draft: Draft, effect: RaftEffect): void {
+  switch (effect.kind) {
+    case 'persist':
+      draft.write(effect.write, effect.number);
+      break;
+    case 'send':
+      for (const [to, messages] of byPeer(effect.messages)) draft.emitAfterWrites({ kind: 'send', to, messages });
+      break;
+    case 'sendEarly':
+      for (const [to, messages] of byPeer(effect.messages)) draft.emit({ kind: 'send', to, messages });
+      break;
+    case 'apply':
+      applyEntries(draft, effect.entries);
+      break;
+    case 'restore':
+      restore(draft, effect.snapshot);
+      break;
+    case 'proposed':
+      noteProposed(draft, effect.id, effect.outcome);
+      break;
+    case 'readReady':
+      noteReadReady(draft, effect.id, effect.index);
+      break;
+    case 'roleChanged':
+      tryAllAnew(draft);
+      break;
+    case 'snapshotWanted':
+      compact(draft);
+      break;
+    case 'removed':
+      draft.removed = true;
+      break;
+    default:
+      effect satisfies never;
+  }
+}
+
+function byPeer(messages: readonly RaftMessage[]): Map<PeerId, { kind: 'raft'; message: RaftMessage }[]> {
+  const byPeer = new Map<PeerId, { kind: 'raft'; message: RaftMessage }[]>();
+  for (const message of messages) {
+    const batch = byPeer.get(message.to);
+    if (batch === undefined) byPeer.set(message.to, [{ kind: 'raft', message }]);
+    else batch.push({ kind: 'raft', message });
+  }
+  return byPeer;
+}
+
+/** Errors: `storage` when this release cannot read an operation. */
+function applyEntries(draft: Draft, entries: readonly Entry[]): void {
+  const { identity } = draft.member;
+  let { agreed, logBytes } = draft.member;
+  const results = [];
+  for (const entry of entries) {
+    const applied = applyEntry(agreed, entry);
+    agreed = applied.state;
+    if (entry.payload.kind === 'operation') logBytes += entry.payload.bytes.length;
+    const { outcome } = applied;
+    if (outcome !== null && outcome.origin === identity.peerId && outcome.session === identity.starts)
+      results.push({ ...outcome, index: entry.index });
+  }
+  draft.change({ agreed, logBytes });
+  carryOut(draft);
+  finishAll(draft, results);
+  noteAgreed(draft);
+  maybeActivate(draft);
+  maybeSettle(draft);
+  maybeCompact(draft);
+}
+
+function restore(draft: Draft, snapshot: Snapshot): void {
+  const { calls } = draft.member;
+  draft.change({ agreed: decodeState(snapshot.data), logBytes: 0, snapshotBytes: snapshot.data.length });
+  carryOut(draft);
+  noteAgreed(draft);
+  if (calls.recovery !== null) {
+    draft.reply(calls.recovery.replyTo, true);
+    draft.changeCalls({ recovery: null });
+  }
+}
+
+/**
+ * After `compactEntries` entries, and not before they outweigh the snapshot: a large state is not written for a few small changes.
+ * So the log on disk stays within about twice the state, or `compactEntries` entries.
+ */
+function maybeCompact(draft: Draft): void {
+  const { agreed, logBytes, raft, settings, snapshotBytes } = draft.member;
+  const entries = agreed.appliedIndex - (raft.log.snapshot?.index ?? 0);
+  if (settings.compactEntries > 0 && entries >= settings.compactEntries && logBytes >= snapshotBytes) compact(draft);
+}
+
+function compact(draft: Draft): void {
+  const { agreed } = draft.member;
+  const data = encodeState(agreed);
+  draft.change({ logBytes: 0, snapshotBytes: data.length });
+  draft.raft({ kind: 'compact', index: agreed.appliedIndex, data });
+}

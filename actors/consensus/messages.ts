@@ -1,0 +1,76 @@
+/** What the consensus actor hears and what it causes. */
+
+import type { PeerMessage, PeerReply, PeerRequest } from '../../cluster/peer-messages.js';
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
+import type { ConsensusWrite, StoredConsensus } from '../../protocols/model/consensus.js';
+import type { Adoption, CarriedOut, Desired } from '../node/desired.js';
+import type { ReplyTo } from '../runtime/behaviour.js';
+import type { Submission } from './prepare.js';
+
+/** What chance decides at a start, drawn by the shell. */
+export interface Drawn {
+  /** For a node that becomes a new peer. */
+  readonly peerId: PeerId;
+  readonly clusterId: string;
+  /** Of Raft's own generator. */
+  readonly seed: number;
+}
+
+export type ConsensusMessage =
+  | { readonly kind: 'loaded'; readonly stored: StoredConsensus; readonly drawn: Drawn }
+  /** The log cannot be read. */
+  | { readonly kind: 'loadFailed'; readonly error: ErrorFacts }
+  /** This node's own collections belong to the cluster that it founds. */
+  | { readonly kind: 'adopted' }
+  | { readonly kind: 'adoptFailed'; readonly error: ErrorFacts }
+  /** The internal port cannot be used. */
+  | { readonly kind: 'listenFailed'; readonly error: ErrorFacts }
+  | { readonly kind: 'joined'; readonly reply: Extract<PeerReply, { kind: 'joined' }> }
+  | { readonly kind: 'joinFailed'; readonly error: ErrorFacts }
+  /** A pause after a failure is over. */
+  | { readonly kind: 'retry' }
+  /** About `tickMs` after the last one was taken: those that a stalled process missed are not made up for. */
+  | { readonly kind: 'tick' }
+  | { readonly kind: 'received'; readonly from: PeerId; readonly messages: readonly PeerMessage[] }
+  | { readonly kind: 'connectionChanged'; readonly peer: PeerId; readonly connected: boolean }
+  | { readonly kind: 'peerUnreachable'; readonly peer: PeerId }
+  /** address: the caller's host. */
+  | { readonly kind: 'requested'; readonly request: PeerRequest; readonly address: string; readonly replyTo: ReplyTo<PeerReply> }
+  /** The write of this number is on disk, and all before it. */
+  | { readonly kind: 'written'; readonly number: number }
+  | { readonly kind: 'writeFailed'; readonly error: ErrorFacts }
+  | ({ readonly kind: 'carriedOut' } & CarriedOut)
+  /** How `announce` ended; null: it is agreed. */
+  | { readonly kind: 'announceAnswered'; readonly error: ErrorFacts | null }
+  | { readonly kind: 'submit'; readonly submission: Submission; readonly timeoutMs: number; readonly replyTo: ReplyTo<boolean> }
+  /** Answered when everything that was committed before is carried out here. */
+  | { readonly kind: 'barrier'; readonly timeoutMs: number; readonly replyTo: ReplyTo<boolean> }
+  | {
+      readonly kind: 'removePeer';
+      readonly peerId: PeerId;
+      readonly force: boolean;
+      readonly timeoutMs: number;
+      readonly replyTo: ReplyTo<boolean>;
+    }
+  | { readonly kind: 'recover'; readonly timeoutMs: number; readonly replyTo: ReplyTo<boolean> };
+
+export type ConsensusEffect =
+  /** Reads everything from the log. */
+  | { readonly kind: 'load' }
+  /** Peers reach this node from now on, as this peer. */
+  | { readonly kind: 'listen'; readonly peerId: PeerId }
+  | { readonly kind: 'adopt'; readonly adoption: Adoption }
+  | { readonly kind: 'write'; readonly number: number; readonly write: ConsensusWrite }
+  | { readonly kind: 'send'; readonly to: PeerId; readonly messages: readonly PeerMessage[] }
+  | { readonly kind: 'setPeers'; readonly uris: ReadonlyMap<PeerId, string> }
+  | { readonly kind: 'join'; readonly uri: string; readonly request: Extract<PeerRequest, { kind: 'join' }> }
+  | { readonly kind: 'announce'; readonly uri: string; readonly request: Extract<PeerRequest, { kind: 'announce' }> }
+  /** Let the node actor make it so. */
+  | { readonly kind: 'desire'; readonly desired: Desired }
+  /** A `retry` after `delayMs`. */
+  | { readonly kind: 'retryLater'; readonly delayMs: number }
+  | { readonly kind: 'tickLater' }
+  | { readonly kind: 'log'; readonly level: 'info' | 'warn' | 'error'; readonly text: string }
+  | { readonly kind: 'reply'; readonly replyTo: ReplyTo<never>; readonly answer: boolean | PeerReply }
+  | { readonly kind: 'refuse'; readonly replyTo: ReplyTo<never>; readonly error: ErrorFacts };

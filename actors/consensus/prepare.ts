@@ -1,0 +1,87 @@
+/** What a request becomes as an operation of the log: decided on the state that this node has applied. */
+
+import type { ClusterOperation } from '../../cluster/operations.js';
+import { placeShards } from '../../cluster/placement.js';
+import type { ClusterState, CollectionRecord } from '../../cluster/state.js';
+import { TroupeError } from '../../protocols/errors.js';
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { ClusterSetup } from '../cluster-api.js';
+
+/** Something to be agreed on, as its caller asked for it. */
+export type Submission =
+  /** Its shards are placed on the peers of the moment. */
+  | { readonly kind: 'createCollection'; readonly name: string; readonly config: CollectionConfig }
+  /** `change` makes the new configuration of the newest, again where somebody else was quicker. What it throws is the answer. */
+  | { readonly kind: 'updateCollection'; readonly name: string; readonly change: (config: CollectionConfig) => CollectionConfig }
+  | { readonly kind: 'setUp'; readonly collection: string; readonly setup: ClusterSetup }
+  | { readonly kind: 'operation'; readonly operation: ClusterOperation };
+
+/** Errors: `notFound` for a collection or transfer, `unsupported` for what this release cannot do, `wrongInput`; what `change` throws. */
+export function prepare(submission: Submission, agreed: ClusterState): ClusterOperation {
+  switch (submission.kind) {
+    case 'createCollection':
+      return createCollection(submission.name, submission.config, agreed);
+    case 'updateCollection': {
+      const { name, record } = recordOf(submission.name, agreed);
+      return { kind: 'updateCollection', name, config: submission.change(record.config), basedOn: record.revision };
+    }
+    case 'setUp':
+      return setUp(submission.collection, submission.setup, agreed);
+    case 'operation':
+      return submission.operation;
+    default:
+      return submission satisfies never;
+  }
+}
+
+/** Whether another try, made on a newer state, may fare better than `code`. */
+export function isWorthAnotherTry(submission: Submission, code: TroupeError['code']): boolean {
+  // Another change came in between; a peer that was to hold a replica has left.
+  return (submission.kind === 'updateCollection' && code === 'conflict') || (submission.kind !== 'operation' && code === 'unavailable');
+}
+
+/** The collection whose new replicas become Active before the caller is answered; null: nothing of the kind. */
+export function newReplicasOf(operation: ClusterOperation): string | null {
+  if (operation.kind === 'createCollection') return operation.name;
+  return operation.kind === 'createShardKey' ? operation.collection : null;
+}
+
+/** The collection of this name or alias. */
+export function recordOf(name: string, agreed: ClusterState): { readonly name: string; readonly record: CollectionRecord } {
+  const own = agreed.collections.has(name) ? name : agreed.aliases.get(name);
+  const record = own === undefined ? undefined : agreed.collections.get(own);
+  if (own === undefined || record === undefined) throw new TroupeError('notFound', `Collection \`${name}\` doesn't exist!`);
+  return { name: own, record };
+}
+
+function createCollection(name: string, config: CollectionConfig, agreed: ClusterState): ClusterOperation {
+  const { replication_factor: replicationFactor, shard_number: shards, sharding_method: method } = config.params;
+  // Shards of a custom sharding come with their keys.
+  const placement = method === 'custom' ? [] : placeShards(agreed, { shards, replicationFactor, peers: null });
+  return { kind: 'createCollection', name, config, placement };
+}
+
+function setUp(collection: string, setup: ClusterSetup, agreed: ClusterState): ClusterOperation {
+  const { name, record } = recordOf(collection, agreed);
+  switch (setup.kind) {
+    case 'moveShard':
+    case 'replicateShard':
+      throw new TroupeError('unsupported', 'moving and copying shards between peers, which comes with the next release');
+    case 'abortTransfer':
+    case 'restartTransfer':
+      throw new TroupeError('notFound', `there is no transfer of shard ${setup.shardId} from peer ${setup.from} to peer ${setup.to}`);
+    case 'dropReplica':
+      return { kind: 'dropReplica', collection: name, shardId: setup.shardId, peerId: setup.peerId };
+    case 'createShardKey': {
+      const { params } = record.config;
+      const shards = setup.shardsNumber ?? params.shard_number;
+      const replicationFactor = setup.replicationFactor ?? params.replication_factor;
+      const placement = placeShards(agreed, { shards, replicationFactor, peers: setup.placement });
+      return { kind: 'createShardKey', collection: name, key: setup.key, placement, initialState: setup.initialState };
+    }
+    case 'dropShardKey':
+      return { kind: 'dropShardKey', collection: name, key: setup.key };
+    default:
+      return setup satisfies never;
+  }
+}

@@ -1,0 +1,54 @@
+/** Removes a peer from the cluster, for good: its id does not come back. */
+
+import type { RaftState } from '../../cluster/raft/state.js';
+import type { ClusterState } from '../../cluster/state.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
+import type { Draft } from './draft.js';
+import type { ConsensusMessage } from './messages.js';
+import { proposeMembership } from './proposals.js';
+
+type RemovePeer = Extract<ConsensusMessage, { kind: 'removePeer' }>;
+
+/** Errors: `notFound`; `wrongInput` while it holds shards, unless forced. */
+export function removePeer(draft: Draft, { force, peerId, replyTo }: RemovePeer, deadlineTick: number): void {
+  const { agreed, raft } = draft.member;
+  if (!agreed.membership.some((member) => member.peerId === peerId)) {
+    draft.refuse(replyTo, { code: 'notFound', detail: `peer ${peerId} is not part of the cluster` });
+    return;
+  }
+  const held = force ? [] : shardsOn(agreed, peerId);
+  if (held.length > 0) {
+    const detail = `peer ${peerId} holds shards of ${shown(held)}: drop or move them, or remove the peer with force=true, and they are lost with it`;
+    draft.refuse(replyTo, { code: 'wrongInput', detail });
+    return;
+  }
+  // The next leader is there at once, in the place of an election after the removal.
+  const successor = peerId === raft.config.peerId ? newestFollower(raft) : null;
+  if (successor !== null) draft.raft({ kind: 'transferLeadership', to: successor });
+  proposeMembership(draft, { kind: 'remove', peerId }, { kind: 'caller', replyTo }, deadlineTick);
+}
+
+function shardsOn({ collections }: ClusterState, peerId: PeerId): string[] {
+  return [...collections]
+    .filter(([, { shards }]) => [...shards.values()].some(({ replicas }) => replicas.has(peerId)))
+    .map(([name]) => name);
+}
+
+const NAMES_MAX = 3;
+
+function shown(names: readonly string[]): string {
+  const some = names.slice(0, NAMES_MAX).map((name) => `\`${name}\``);
+  return names.length > NAMES_MAX ? `${some.join(', ')} and ${names.length - NAMES_MAX} more collections` : some.join(', ');
+}
+
+/** Null for a follower, and where nobody else may lead. */
+function newestFollower({ config, membership, role }: RaftState): PeerId | null {
+  if (role.kind !== 'Leader') return null;
+  let newest: { peerId: PeerId; matchIndex: number } | null = null;
+  for (const { peerId, voter } of membership) {
+    const progress = role.progress.get(peerId);
+    if (!voter || peerId === config.peerId || progress?.recentlyActive !== true) continue;
+    if (newest === null || progress.matchIndex > newest.matchIndex) newest = { peerId, matchIndex: progress.matchIndex };
+  }
+  return newest?.peerId ?? null;
+}

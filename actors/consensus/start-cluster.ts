@@ -1,0 +1,39 @@
+/** Puts together what a node needs to be part of a cluster. */
+
+import type { PeerDetails } from '../../cluster/peer-messages.js';
+import { errorFromFacts } from '../../protocols/errors.js';
+import type { ClusterOptions } from '../cluster-api.js';
+import { CONSENSUS, type StartConsensus } from '../node/shell.js';
+import type { Clock, Log } from '../runtime/ports.js';
+import { type ClusterNode, clusterNode, detailsOf } from './cluster-node.js';
+import { PeerLink } from './link.js';
+import { refusedPoints } from './local-points.js';
+import { consensusBehaviour } from './shell.js';
+import { ConsensusView } from './view.js';
+
+export interface StartedCluster extends ClusterNode {
+  readonly startConsensus: StartConsensus;
+  /** Errors: `unsupported` for points that are not all on this node. */
+  checkPoints(collection: string): void;
+  close(log: Log): Promise<void>;
+}
+
+export function startCluster(options: ClusterOptions, clock: Clock, replicas: () => PeerDetails['replicas']): StartedCluster {
+  const { store, transport } = options;
+  const view = new ConsensusView(clock);
+  const link: PeerLink = new PeerLink(transport, view, () => detailsOf(view, link, replicas()));
+  const { api, submit } = clusterNode({ view, link, clock, replicas });
+  return {
+    api,
+    submit,
+    startConsensus: (context, local) => context.spawn(consensusBehaviour(), CONSENSUS, { options, view, link, node: context.self, local }),
+    checkPoints: (collection) => {
+      const refused = refusedPoints(view.agreed, view.peerId, collection);
+      if (refused !== null) throw errorFromFacts(refused);
+    },
+    close: async (log) => {
+      await transport.close().catch((error: unknown) => log.warn(`the internal port did not close in order: ${String(error)}`));
+      await store.close().catch((error: unknown) => log.warn(`the consensus log did not close in order: ${String(error)}`));
+    },
+  };
+}

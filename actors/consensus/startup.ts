@@ -1,0 +1,161 @@
+/** How a node becomes a member: from its log, by founding a cluster, or by being let into one. */
+
+import { RAFT_DEFAULTS } from '../../cluster/raft/config.js';
+import { startRaft } from '../../cluster/raft/start.js';
+import { type ClusterState, type CollectionRecord, emptyState, type ShardRecord } from '../../cluster/state.js';
+import { encodeState } from '../../cluster/state-codec.js';
+import type { Member, PeerId } from '../../protocols/model/cluster.js';
+import { type ConsensusWrite, NO_WRITE, type PeerIdentity, type StoredConsensus } from '../../protocols/model/consensus.js';
+import type { Adoption, Belonging, LocalData } from '../node/desired.js';
+import { become, type Step } from '../runtime/behaviour.js';
+import { Draft } from './draft.js';
+import { drive, takeEffects } from './drive.js';
+import type { ConsensusEffect, Drawn } from './messages.js';
+import { withWrite } from './outbox.js';
+import {
+  broken,
+  type ConsensusState,
+  EMPTY_OUTBOX,
+  type JoiningConsensus,
+  type MemberConsensus,
+  NO_CALLS,
+  nothingCarried,
+  type Outbox,
+  removed,
+  type Settings,
+  type StartingConsensus,
+} from './state.js';
+import { followMembership, urisOf } from './upkeep.js';
+
+type ConsensusStep = Step<ConsensusState, ConsensusEffect>;
+
+/** Index and uid of what a founder brings with it. */
+const FOUNDED = 1;
+
+/** What the log says decides; where it says nothing, what the node was started with. */
+export function begin(state: StartingConsensus, stored: StoredConsensus, drawn: Drawn): ConsensusStep {
+  const { settings } = state;
+  const { identity } = stored;
+  const again = identity === null ? null : { ...identity, starts: identity.starts + 1 };
+  if (again?.removed === true && settings.bootstrap === null) return become(removed(settings, again, null));
+  if (again === null || again.removed) return beginAfresh(state, newPeer(drawn), drawn);
+  if (again.clusterId === null) return beginAfresh(state, again, drawn);
+  const write = { ...NO_WRITE, identity: again };
+  // It was let in and heard nothing of the cluster before it ended: it needs the members' addresses.
+  if (stored.snapshot === null && stored.entries.length === 0 && settings.bootstrap !== null) return join(state, again, write, drawn);
+  return becomeMember(settings, again, { stored, seed: drawn.seed, write, members: [] });
+}
+
+function beginAfresh(state: StartingConsensus, identity: PeerIdentity, drawn: Drawn): ConsensusStep {
+  const { settings } = state;
+  if (settings.bootstrap !== null) return join(state, identity, { ...NO_WRITE, reset: true, identity }, drawn);
+  if (settings.uri === null) {
+    const detail = 'a node that founds a cluster needs --uri: the address at which other nodes will find it';
+    return become(broken(settings, { code: 'wrongInput', detail }, state.failures));
+  }
+  const founding = { ...drawn, peerId: identity.peerId };
+  return become<ConsensusState, ConsensusEffect>({ ...state, founding }, { kind: 'adopt', adoption: adoptionOf(settings.local, founding) });
+}
+
+function newPeer({ peerId }: Drawn): PeerIdentity {
+  return { peerId, clusterId: null, starts: 1, removed: false };
+}
+
+function join(state: StartingConsensus, identity: PeerIdentity, write: ConsensusWrite, { seed }: Drawn): ConsensusStep {
+  const { settings } = state;
+  const { effects, outbox } = withWrite(EMPTY_OUTBOX, write, null);
+  const joining: JoiningConsensus = { kind: 'Joining', settings, identity, seed, outbox, failures: 0, error: null };
+  return become<ConsensusState, ConsensusEffect>(joining, { kind: 'listen', peerId: identity.peerId }, ...effects);
+}
+
+/** Asks a member, once it is on disk who this node is. */
+export function askToJoin({ identity, settings }: JoiningConsensus): ConsensusEffect {
+  const { bootstrap, port, uri, version } = settings;
+  return { kind: 'join', uri: bootstrap ?? '', request: { kind: 'join', peerId: identity.peerId, uri, port, version } };
+}
+
+/** The cluster has let this node in. */
+export function becomeJoined(state: JoiningConsensus, clusterId: string, members: readonly Member[]): ConsensusStep {
+  const identity = { ...state.identity, clusterId };
+  const write = { ...NO_WRITE, identity };
+  const stored = { identity, hardState: { term: 0, votedFor: null, commit: 0 }, snapshot: null, entries: [], applied: 0 };
+  return becomeMember(state.settings, identity, { stored, seed: state.seed, write, members, outbox: state.outbox });
+}
+
+/** The first state: a snapshot that holds what this node had. */
+export function becomeFounder(state: StartingConsensus, { clusterId, peerId, seed }: Drawn): ConsensusStep {
+  const { settings } = state;
+  const identity = { peerId, clusterId, starts: 1, removed: false };
+  const membership = [{ peerId, uri: settings.uri ?? '', version: settings.version, voter: true }];
+  const data = encodeState({ ...foundedState(settings.local, clusterId, peerId), membership });
+  const snapshot = { index: FOUNDED, term: FOUNDED, membership, data };
+  const hardState = { term: FOUNDED, votedFor: null, commit: FOUNDED };
+  const write = { ...NO_WRITE, reset: true, identity, hardState, snapshot, applied: FOUNDED };
+  const stored = { identity, hardState, snapshot, entries: [], applied: FOUNDED };
+  return becomeMember(settings, identity, { stored, seed, write, members: [] });
+}
+
+interface Beginning {
+  readonly stored: StoredConsensus;
+  readonly seed: number;
+  /** Goes before everything else. */
+  readonly write: ConsensusWrite;
+  /** Known before the log says something. */
+  readonly members: readonly Member[];
+  readonly outbox?: Outbox;
+}
+
+function becomeMember(settings: Settings, identity: PeerIdentity, beginning: Beginning): ConsensusStep {
+  const { members, seed, stored, write } = beginning;
+  const raft = startRaft({ ...RAFT_DEFAULTS, peerId: identity.peerId }, stored, seed);
+  const member: MemberConsensus = {
+    kind: 'Member',
+    settings,
+    identity,
+    raft: raft.state,
+    agreed: emptyState(identity.clusterId ?? ''),
+    outbox: beginning.outbox ?? EMPTY_OUTBOX,
+    // Everything up to `applied` comes at once, and the node hears of nothing older.
+    carrying: nothingCarried(stored.applied - 1),
+    calls: NO_CALLS,
+    ticks: 0,
+    leaderlessTicks: 0,
+    connected: new Set(),
+    peers: members,
+    logBytes: 0,
+    snapshotBytes: stored.snapshot?.data.length ?? 0,
+    upkeep: { promoteTick: 0, announceTick: 0, announceTurn: 0 },
+  };
+  const draft = new Draft(member, drive);
+  draft.emit({ kind: 'listen', peerId: identity.peerId });
+  draft.write(write, null);
+  if (members.length > 0) draft.emit({ kind: 'setPeers', uris: urisOf(members, identity.peerId) });
+  takeEffects(draft, raft.effects);
+  followMembership(draft);
+  draft.emit({ kind: 'tickLater' });
+  return { state: draft.member, effects: draft.effects };
+}
+
+/** Collections of a founder have this peer's replicas, which are there. */
+function foundedState(local: LocalData, clusterId: string, peerId: PeerId): ClusterState {
+  const collections = local.collections.map(({ belonging, config, name }): [string, CollectionRecord] => {
+    const ids = shardsOf(belonging);
+    const shards = ids.map((shardId): [number, ShardRecord] => [shardId, { key: null, replicas: new Map([[peerId, 'Active']]) }]);
+    const nextShardId = Math.max(-1, ...ids) + 1;
+    return [name, { uid: FOUNDED, revision: FOUNDED, config, shards: new Map(shards), nextShardId, transfers: [] }];
+  });
+  return { ...emptyState(clusterId), appliedIndex: FOUNDED, collections: new Map(collections), aliases: local.aliases };
+}
+
+function adoptionOf({ collections }: LocalData, { clusterId, peerId }: Drawn): Adoption {
+  return new Map(
+    collections.map(({ belonging, name }): [string, Belonging] => {
+      return [name, { clusterId, peerId, index: FOUNDED, uid: FOUNDED, revision: FOUNDED, shards: shardsOf(belonging) }];
+    }),
+  );
+}
+
+/** Of a node of its own: the one. */
+function shardsOf(belonging: Belonging | null): readonly number[] {
+  return belonging?.shards ?? [0];
+}

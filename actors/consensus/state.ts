@@ -1,0 +1,238 @@
+/**
+ * States of a node's consensus.
+ *
+ * - `Starting`: reads its log, or founds a cluster;
+ * - `Joining`: asks a member to let this node in;
+ * - `Member`: runs Raft, applies what is committed and has it carried out;
+ * - `Removed`: the cluster has removed this peer; it serves what it has and changes nothing;
+ * - `Broken`: its log cannot be read or written, or it may not start; to its peers it is as one that crashed. Tries again after a while.
+ */
+
+import type { ClusterOperation } from '../../cluster/operations.js';
+import type { PeerReply } from '../../cluster/peer-messages.js';
+import type { MembershipChange, RequestId } from '../../cluster/raft/messages.js';
+import type { RaftState } from '../../cluster/raft/state.js';
+import type { ClusterState } from '../../cluster/state.js';
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { Member, PeerId } from '../../protocols/model/cluster.js';
+import type { PeerIdentity } from '../../protocols/model/consensus.js';
+import type { RaftStep } from '../cluster-api.js';
+import type { CarriedOut, Desired, LocalData } from '../node/desired.js';
+import type { ReplyTo } from '../runtime/behaviour.js';
+import type { Draft } from './draft.js';
+import type { ConsensusEffect, Drawn } from './messages.js';
+import type { Submission } from './prepare.js';
+
+export type ConsensusState = StartingConsensus | JoiningConsensus | MemberConsensus | RemovedConsensus | BrokenConsensus;
+
+/** What this node was started with. */
+export interface Settings {
+  readonly uri: string | null;
+  readonly bootstrap: string | null;
+  readonly port: number;
+  readonly version: string;
+  readonly tickMs: number;
+  readonly compactEntries: number;
+  readonly raftStep: RaftStep;
+  /** What was on this node when it started. */
+  readonly local: LocalData;
+}
+
+export interface StartingConsensus {
+  readonly kind: 'Starting';
+  readonly settings: Settings;
+  /** Set while this node's collections become those of the cluster that it founds. */
+  readonly founding: Drawn | null;
+  /** Starts that failed one after the other. */
+  readonly failures: number;
+}
+
+export interface JoiningConsensus {
+  readonly kind: 'Joining';
+  readonly settings: Settings;
+  readonly identity: PeerIdentity;
+  readonly seed: number;
+  readonly outbox: Outbox;
+  /** Tries that failed, and why the last one did. */
+  readonly failures: number;
+  readonly error: ErrorFacts | null;
+}
+
+export interface MemberConsensus {
+  readonly kind: 'Member';
+  readonly settings: Settings;
+  readonly identity: PeerIdentity;
+  readonly raft: RaftState;
+  /** What the log's entries, as far as applied, have led to. */
+  readonly agreed: ClusterState;
+  readonly outbox: Outbox;
+  readonly carrying: Carrying;
+  readonly calls: Calls;
+  /** Ticks since the start. */
+  readonly ticks: number;
+  /** Ticks since a leader was known. */
+  readonly leaderlessTicks: number;
+  readonly connected: ReadonlySet<PeerId>;
+  /** Members that the transport was told of last. */
+  readonly peers: readonly Member[];
+  /** Payload bytes applied since the newest snapshot, and the bytes of that. */
+  readonly logBytes: number;
+  readonly snapshotBytes: number;
+  readonly upkeep: Upkeep;
+}
+
+export interface RemovedConsensus {
+  readonly kind: 'Removed';
+  readonly settings: Settings;
+  readonly identity: PeerIdentity;
+  readonly agreed: ClusterState | null;
+  readonly error: ErrorFacts;
+}
+
+export interface BrokenConsensus {
+  readonly kind: 'Broken';
+  readonly settings: Settings;
+  readonly error: ErrorFacts;
+  readonly failures: number;
+}
+
+/** Writes that are under way, oldest first, each with what waits for it (R1). */
+export interface Outbox {
+  /** Number of the last write. */
+  readonly writes: number;
+  readonly pending: readonly PendingWrite[];
+}
+
+export interface PendingWrite {
+  readonly number: number;
+  /** Raft's number of it; null for a write of the actor's own. */
+  readonly raftWrite: number | null;
+  readonly held: readonly ConsensusEffect[];
+}
+
+/** What the node actor was asked for, and how far it is. */
+export interface Carrying {
+  /** Asked for and not reported yet, oldest first. */
+  readonly asked: readonly Desired[];
+  /** Carried out last, but for `failures`. */
+  readonly done: Desired | null;
+  /** The newest index whose state asks for the same as the newest of both. */
+  readonly covers: number;
+  /** Everything up to here is carried out, but for `failures`. */
+  readonly carriedOut: number;
+  readonly failures: CarriedOut['failures'];
+  /** Peers that asked to be told, with the index. */
+  readonly askers: ReadonlyMap<PeerId, number>;
+}
+
+/** Requests that are not answered yet. */
+export interface Calls {
+  /** The last number handed to Raft. */
+  readonly lastRequest: RequestId;
+  /** The last sequence of this session. */
+  readonly lastSequence: number;
+  readonly proposals: readonly ProposalCall[];
+  readonly settling: readonly SettlingCall[];
+  readonly reads: readonly ReadCall[];
+  readonly recovery: { readonly replyTo: ReplyTo<boolean>; readonly deadlineTick: number } | null;
+}
+
+/** Who waits for a proposal. */
+export type Caller =
+  | { readonly kind: 'caller'; readonly replyTo: ReplyTo<boolean> }
+  | {
+      readonly kind: 'peer';
+      readonly replyTo: ReplyTo<PeerReply>;
+      readonly reply: 'joined' | 'announced';
+      readonly member: Omit<Member, 'voter'>;
+    }
+  /** Consensus itself, which sees by the state whether it is still needed: for replicas of this node, or for the membership. */
+  | { readonly kind: 'activation' | 'upkeep' };
+
+export type ProposalWhat =
+  | {
+      readonly kind: 'operation';
+      readonly submission: Submission;
+      readonly operation: ClusterOperation;
+      readonly sequence: number;
+      readonly bytes: Uint8Array;
+    }
+  | { readonly kind: 'membership'; readonly change: MembershipChange };
+
+/** A proposal from its beginning until it is applied. */
+export interface ProposalCall {
+  readonly what: ProposalWhat;
+  readonly caller: Caller;
+  readonly deadlineTick: number;
+  /** The try under way; null: it waits for `retryTick`. */
+  readonly attempt: ProposalAttempt | null;
+  readonly retryTick: number;
+  /** An earlier try may have reached a leader, whatever was heard of it: it may be carried out although its caller hears of an error. */
+  readonly uncertain: boolean;
+}
+
+export interface ProposalAttempt {
+  readonly id: RequestId;
+  /** Where the leader has put it. */
+  readonly accepted: { readonly index: number; readonly term: number } | null;
+}
+
+/** Agreed, and being carried out. */
+export interface SettlingCall {
+  readonly index: number;
+  readonly replyTo: ReplyTo<boolean>;
+  readonly answer: boolean;
+  readonly deadlineTick: number;
+  /** Whose it is; null: no collection's. */
+  readonly collection: string | null;
+  /** New replicas become Active before it is answered. */
+  readonly awaitsReplicas: boolean;
+  /** When the peers were asked first, and last. */
+  readonly sinceTick: number;
+  readonly askedTick: number;
+  /** Peers that have said how far they are. */
+  readonly heard: ReadonlyMap<PeerId, number>;
+}
+
+export interface ReadCall {
+  readonly replyTo: ReplyTo<never>;
+  readonly deadlineTick: number;
+  /** Raft's question under way; null: it is asked anew at `retryTick`. */
+  readonly id: RequestId | null;
+  readonly retryTick: number;
+  /** Known once a quorum has confirmed it. */
+  readonly index: number | null;
+  /** Takes the caller over once it is done; null: it is answered with true. */
+  readonly then: ((draft: Draft, deadlineTick: number) => void) | null;
+}
+
+/** What the actor itself has in hand. */
+export interface Upkeep {
+  /** Not before this tick. */
+  readonly promoteTick: number;
+  readonly announceTick: number;
+  /** Member that was asked last. */
+  readonly announceTurn: number;
+}
+
+export const EMPTY_OUTBOX: Outbox = { writes: 0, pending: [] };
+export const NO_CALLS: Calls = { lastRequest: 0, lastSequence: 0, proposals: [], settling: [], reads: [], recovery: null };
+
+/** covers: an older state than that of this index is never asked for. */
+export function nothingCarried(covers: number): Carrying {
+  return { asked: [], done: null, covers, carriedOut: 0, failures: [], askers: new Map() };
+}
+
+export function starting(settings: Settings, failures = 0): StartingConsensus {
+  return { kind: 'Starting', settings, founding: null, failures };
+}
+
+export function removed(settings: Settings, identity: PeerIdentity, agreed: ClusterState | null): RemovedConsensus {
+  const detail =
+    'the cluster has removed this peer; start it with --bootstrap to join again as a new one, or with --reinit to found a cluster of its own';
+  return { kind: 'Removed', settings, identity, agreed, error: { code: 'unavailable', detail } };
+}
+
+export function broken(settings: Settings, error: ErrorFacts, failures: number): BrokenConsensus {
+  return { kind: 'Broken', settings, error, failures };
+}

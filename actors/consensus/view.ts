@@ -1,0 +1,71 @@
+/** What doors see of consensus without asking its actor: its newest state, written by it alone. */
+
+import type { PeerConnection } from '../../cluster/ports.js';
+import type { ClusterState } from '../../cluster/state.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
+import type { ClusterStatus } from '../cluster-api.js';
+import type { ActorRef } from '../runtime/behaviour.js';
+import type { Clock } from '../runtime/ports.js';
+import type { ConsensusMessage } from './messages.js';
+import type { ConsensusState, MemberConsensus } from './state.js';
+
+export class ConsensusView {
+  /** Null until it is started. */
+  actor: ActorRef<ConsensusMessage> | null = null;
+  #state: ConsensusState | null = null;
+  #lastUpdateMs: number;
+
+  constructor(private readonly clock: Clock) {
+    this.#lastUpdateMs = clock.nowMs();
+  }
+
+  show(state: ConsensusState): void {
+    if (state === this.#state) return;
+    this.#state = state;
+    this.#lastUpdateMs = this.clock.nowMs();
+  }
+
+  /** As applied here; null until this node has heard of its cluster. */
+  get agreed(): ClusterState | null {
+    const state = this.#state;
+    if (state?.kind !== 'Member' && state?.kind !== 'Removed') return null;
+    return state.agreed === null || state.agreed.appliedIndex === 0 ? null : state.agreed;
+  }
+
+  /** 0 until it is known. */
+  get peerId(): PeerId {
+    const state = this.#state;
+    return state !== null && 'identity' in state ? state.identity.peerId : 0;
+  }
+
+  get clusterId(): string | null {
+    const state = this.#state;
+    return state !== null && 'identity' in state ? state.identity.clusterId : null;
+  }
+
+  status(connections: ReadonlyMap<PeerId, PeerConnection>): ClusterStatus {
+    const state = this.#state;
+    const member = state?.kind === 'Member' ? state : null;
+    return {
+      peerId: this.peerId,
+      phase: state === null ? 'Starting' : phaseOf(state),
+      error: state !== null && 'error' in state ? (state.error?.detail ?? null) : null,
+      raft: member?.raft ?? null,
+      carriedOut: member?.carrying.carriedOut ?? 0,
+      pendingOperations: member === null ? 0 : pendingOperations(member),
+      lastUpdateMs: this.#lastUpdateMs,
+      connections,
+    };
+  }
+}
+
+/** A node that was let in is joining until it has heard of itself. */
+function phaseOf(state: ConsensusState): ClusterStatus['phase'] {
+  if (state.kind !== 'Member') return state.kind;
+  const { agreed, identity } = state;
+  return agreed.membership.some(({ peerId }) => peerId === identity.peerId) ? 'Member' : 'Joining';
+}
+
+function pendingOperations({ calls, raft }: MemberConsensus): number {
+  return raft.commitIndex - raft.appliedIndex + calls.proposals.length;
+}
