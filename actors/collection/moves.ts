@@ -13,6 +13,7 @@ export type CollectionMove =
   | 'noteGivenUp'
   | 'noteDropped'
   | 'reshape'
+  | 'keepReshape'
   | 'saveReshape'
   | 'takeReshape'
   | 'failReshape'
@@ -42,7 +43,7 @@ export const COLLECTION_MOVES: Readonly<Record<CollectionState['kind'], Readonly
     saved: 'answerSaved',
     saveFailed: 'failSaved',
     delete: 'deleteFiles',
-    reshape: 'refuse',
+    reshape: 'keepReshape',
     shardsRemoved: 'ignore',
     reshapeSaved: 'ignore',
     reshapeFailed: 'ignore',

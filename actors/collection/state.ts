@@ -29,6 +29,8 @@ export type CollectionState =
 
 export interface LoadingCollection {
   readonly kind: 'Loading';
+  /** To be made when it is loaded. */
+  readonly waiting: ReshapeMessage | null;
 }
 
 export interface CreatingCollection {
@@ -99,6 +101,10 @@ const ONLY_SHARD: readonly number[] = [0];
 /** Shards of a collection on this node. */
 export function localShards(belonging: Belonging | null): readonly number[] {
   return belonging?.shards ?? ONLY_SHARD;
+}
+
+export function loading(waiting: ReshapeMessage | null = null): LoadingCollection {
+  return { kind: 'Loading', waiting };
 }
 
 export function opening(config: CollectionConfig, belonging: Belonging | null = null): OpeningCollection {

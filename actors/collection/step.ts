@@ -2,7 +2,7 @@
 
 import { type ErrorFacts, errorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import { become, type Step, unreachable } from '../runtime/behaviour.js';
+import { become, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
 import type { CollectionEffect, CollectionMessage, NewCollection, ReshapeMessage, UpdateMessage } from './messages.js';
 import { COLLECTION_MOVES } from './moves.js';
 import {
@@ -27,6 +27,8 @@ import {
   damaged,
   dead,
   deleting,
+  type LoadingCollection,
+  loading,
   localShards,
   opening,
 } from './state.js';
@@ -36,7 +38,7 @@ type MessageOf<Kind extends CollectionMessage['kind']> = Extract<CollectionMessa
 
 /** create: a new collection, null to load an existing one. */
 export function startCollection(create: NewCollection | null): CollectionStep {
-  if (create === null) return become<CollectionState, CollectionEffect>({ kind: 'Loading' }, { kind: 'load' });
+  if (create === null) return become<CollectionState, CollectionEffect>(loading(), { kind: 'load' });
   return become<CollectionState, CollectionEffect>({ kind: 'Creating' }, { kind: 'create', create });
 }
 
@@ -47,7 +49,7 @@ export function stepCollection(state: CollectionState, message: CollectionMessag
     case 'ignore':
       return become(state);
     case 'open':
-      return open(message as MessageOf<'loaded'>);
+      return openLoaded(state, message as MessageOf<'loaded'>);
     case 'becomeDamaged':
       return becomeDamaged(state, (message as MessageOf<'loadFailed' | 'removeFailed'>).error);
     case 'giveUpCreating':
@@ -67,6 +69,8 @@ export function stepCollection(state: CollectionState, message: CollectionMessag
       return closingShard(state as WithShards, (message as MessageOf<'shardClosed'>).shardId) ?? become(state);
     case 'reshape':
       return reshape(state as WithShards, message as ReshapeMessage);
+    case 'keepReshape':
+      return keepReshape(state as LoadingCollection, message as ReshapeMessage);
     case 'saveReshape':
       return saveReshape(state as WithShards);
     case 'takeReshape':
@@ -96,11 +100,15 @@ export function stepCollection(state: CollectionState, message: CollectionMessag
     case 'delete':
       return beginDeleting(state as WithShards, (message as MessageOf<'delete'>).replyTo);
     case 'deleteFiles':
-      return become<CollectionState, CollectionEffect>(deleting((message as MessageOf<'delete'>).replyTo, []), { kind: 'remove' });
+      return become<CollectionState, CollectionEffect>(
+        deleting((message as MessageOf<'delete'>).replyTo, []),
+        ...refuseKept(state, going()),
+        { kind: 'remove' },
+      );
     case 'close':
       return beginClosing(state as WithShards);
     case 'closeNow':
-      return become<CollectionState, CollectionEffect>(closing([]), { kind: 'tellClosedAndStop' });
+      return become<CollectionState, CollectionEffect>(closing([]), ...refuseKept(state, going()), { kind: 'tellClosedAndStop' });
     case 'finishDeleting':
       // The parent hears first: when the caller has its answer, the name is free.
       return become<CollectionState, CollectionEffect>(
@@ -111,6 +119,27 @@ export function stepCollection(state: CollectionState, message: CollectionMessag
     default:
       return unreachable(move);
   }
+}
+
+function openLoaded(state: CollectionState, message: MessageOf<'loaded'>): CollectionStep {
+  const opened = open(message);
+  if (state.kind !== 'Loading' || state.waiting === null) return opened;
+  const reshaped = reshape(opened.state as WithShards, state.waiting);
+  return become(reshaped.state, ...opened.effects, ...reshaped.effects);
+}
+
+/** One at a time: who asks again finds the collection loaded. */
+function keepReshape(state: LoadingCollection, message: ReshapeMessage): CollectionStep {
+  if (state.waiting === null) return become<CollectionState, CollectionEffect>(loading(message));
+  return become<CollectionState, CollectionEffect>(state, refuse(message.replyTo, refusal(state)));
+}
+
+function refuseKept(state: CollectionState, error: ErrorFacts): CollectionEffect[] {
+  return state.kind === 'Loading' && state.waiting !== null ? [refuse(state.waiting.replyTo, error)] : [];
+}
+
+function refuse(replyTo: ReplyTo<boolean>, error: ErrorFacts): CollectionEffect {
+  return { kind: 'refuse', replyTo, error };
 }
 
 function open({ config, belonging }: MessageOf<'loaded'>): CollectionStep {
@@ -128,7 +157,7 @@ function closingShard(state: WithShards, shardId: number): CollectionStep | null
 }
 
 function becomeDamaged(state: CollectionState, error: ErrorFacts): CollectionStep {
-  const refused: CollectionEffect[] = state.kind === 'Deleting' ? [{ kind: 'refuse', replyTo: state.replyTo, error }] : [];
+  const refused = state.kind === 'Deleting' ? [refuse(state.replyTo, error)] : refuseKept(state, error);
   return become<CollectionState, CollectionEffect>(
     damaged(error),
     { kind: 'announce', config: null, belonging: null, error },

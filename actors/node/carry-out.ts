@@ -109,7 +109,8 @@ function noteDone(state: InCluster, folder: string, move: RunningMove): Looked {
     running: changed(running, folder, null),
     troubles: changed(troubles, folder, null),
     holdings: changed(holdings, folder, move.holding),
-    owed: owed.has(folder) ? changed(owed, folder, move.index + 1) : owed,
+    // What goes makes room for what is desired, perhaps: that is still owed.
+    owed: owed.has(folder) && move.holding !== null ? changed(owed, folder, move.index + 1) : owed,
   });
   if (adopting === null || adopting.left === null || !adopting.left.has(folder)) return nothing(next);
   const left = new Set([...adopting.left].filter((other) => other !== folder));
@@ -126,7 +127,7 @@ function noteFailed(state: InCluster, folder: string, move: RunningMove, error: 
     return { state: withWork(next, { adopting: null }), effects: [{ kind: 'refuse', replyTo: adopting.replyTo, error }] };
   }
   const attempts = (troubles.get(folder)?.attempts ?? 0) + 1;
-  const trouble: Trouble = { detail: error.detail, attempts, waits: true };
+  const trouble: Trouble = { detail: error.detail, attempts, ofReplicas: false, waits: true };
   return {
     state: withWork(next, { troubles: changed(troubles, folder, trouble), owed: changed(owed, folder, null) }),
     effects: [{ kind: 'retryLater', folder, attempt: attempts }],
@@ -185,7 +186,7 @@ function lookAtFolder(state: InCluster, folder: string): Looked {
     case 'done':
       return nothing(withWork(state, { owed: changed(owed, folder, null), troubles: changed(troubles, folder, null) }));
     case 'fault': {
-      const trouble: Trouble = { detail: finding.detail, attempts: 0, waits: false };
+      const trouble: Trouble = { detail: finding.detail, attempts: 0, ofReplicas: finding.ofReplicas, waits: false };
       return nothing(withWork(state, { owed: changed(owed, folder, null), troubles: changed(troubles, folder, trouble) }));
     }
     case 'move':
@@ -250,7 +251,7 @@ function lookAtAliases(state: InCluster): Looked {
 
 function retryAliases(state: InCluster, error: ErrorFacts): Looked {
   const attempts = (state.cluster.troubles.get(ALIASES)?.attempts ?? 0) + 1;
-  const trouble: Trouble = { detail: error.detail, attempts, waits: true };
+  const trouble: Trouble = { detail: error.detail, attempts, ofReplicas: false, waits: true };
   return {
     state: withWork(state, { troubles: changed(state.cluster.troubles, ALIASES, trouble) }),
     effects: [{ kind: 'retryLater', folder: ALIASES, attempt: attempts }],

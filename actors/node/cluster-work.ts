@@ -40,6 +40,8 @@ export interface Trouble {
   readonly detail: string;
   /** Moves that failed in a row; 0 when there is none to make. */
   readonly attempts: number;
+  /** Its replicas do not serve; all else is as desired. */
+  readonly ofReplicas: boolean;
   /** A time is set at which it is tried again. */
   readonly waits: boolean;
 }
@@ -66,10 +68,12 @@ export function carriedOut(work: ClusterWork): CarriedOut | null {
   const failures = [...work.troubles]
     .filter(([folder]) => folder !== ALIASES)
     .sort(([one], [other]) => (one < other ? -1 : 1))
-    .map(([folder, { detail }]) => {
+    .flatMap(([folder, { detail, ofReplicas }]) => {
       const named = work.wanted.get(folder);
       const held = work.holdings.get(folder);
-      return { collection: named?.name ?? held?.name ?? folder, uid: named?.uid ?? held?.belonging?.uid ?? 0, shardId: null, detail };
+      const failure = { collection: named?.name ?? held?.name ?? folder, uid: named?.uid ?? held?.belonging?.uid ?? 0, detail };
+      const shards: readonly (number | null)[] = ofReplicas ? (named?.shards ?? []) : [null];
+      return shards.map((shardId) => ({ ...failure, shardId }));
     });
   return { index, failures };
 }
@@ -84,7 +88,8 @@ export function sameAliases(one: AliasMap, other: AliasMap): boolean {
 }
 
 export function sameCarriedOut(one: CarriedOut, other: CarriedOut): boolean {
-  const text = (said: CarriedOut) => said.failures.map(({ collection, uid, detail }) => `${collection}\n${uid}\n${detail}`).join('\n\n');
+  const text = (said: CarriedOut) =>
+    said.failures.map(({ collection, uid, shardId, detail }) => `${collection}\n${uid}\n${shardId}\n${detail}`).join('\n\n');
   return one.index === other.index && text(one) === text(other);
 }
 

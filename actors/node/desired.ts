@@ -55,7 +55,10 @@ export type Adoption = ReadonlyMap<string, Belonging>;
 /** What the node tells consensus. */
 export type NodeNews = { readonly kind: 'carriedOut' } & CarriedOut;
 
-/** Everything desired at `index` is there, but for these. */
+/**
+ * Everything desired at `index` is there, but for these. shardId: its replica does not serve, or not yet, and all else of the
+ * collection is as desired; null: the collection is not.
+ */
 export interface CarriedOut {
   readonly index: number;
   readonly failures: readonly {

@@ -40,11 +40,12 @@ export type Finding =
   | { readonly kind: 'move'; readonly move: Move }
   /** It is between two states and will be looked at again. */
   | { readonly kind: 'wait' }
-  /** No move helps. */
-  | { readonly kind: 'fault'; readonly detail: string };
+  /** No move helps. ofReplicas: the collection is as desired, only its replicas do not serve. */
+  | { readonly kind: 'fault'; readonly detail: string; readonly ofReplicas: boolean };
 
 const DONE: Finding = { kind: 'done' };
 const WAIT: Finding = { kind: 'wait' };
+const GAVE_UP = 'it crashed too often and is stopped until the node starts again';
 
 /** What is desired, by folder. */
 export function wantedByFolder(desired: Desired): Map<string, Wanted> {
@@ -58,9 +59,11 @@ export function reconcile(there: There | null, wanted: Wanted | null, desired: D
   const { holding, phase } = there;
   if (phase.kind === 'Creating' || phase.kind === 'Deleting') return WAIT;
   if (holding === null) {
-    if (wanted === null) return setAside('its configuration cannot be read');
+    if (phase.kind === 'Opening') return WAIT;
+    if (wanted === null && phase.kind !== 'Active') return setAside('its configuration cannot be read');
     return {
       kind: 'fault',
+      ofReplicas: false,
       detail: `the configuration of this node's copy cannot be read: move its folder away and start the node again for an empty one`,
     };
   }
@@ -83,7 +86,7 @@ function isMet(belonging: Belonging, wanted: Wanted): boolean {
 
 function change(phase: CollectionPhase, wanted: Wanted, desired: Desired): Finding {
   // Nobody is there who could make it; a start of the node brings it back.
-  if (phase.kind === 'Abandoned') return standing(phase);
+  if (phase.kind === 'Abandoned') return { kind: 'fault', detail: GAVE_UP, ofReplicas: false };
   return { kind: 'move', move: { kind: 'reshape', config: wanted.config, belonging: belongingOf(wanted, desired) } };
 }
 
@@ -93,11 +96,11 @@ function standing(phase: CollectionPhase): Finding {
     case 'Active':
       return DONE;
     case 'Opening':
-      return { kind: 'fault', detail: 'it is being opened' };
+      return { kind: 'fault', detail: 'it is being opened', ofReplicas: true };
     case 'Dead':
-      return { kind: 'fault', detail: phase.error.detail };
+      return { kind: 'fault', detail: phase.error.detail, ofReplicas: true };
     case 'Abandoned':
-      return { kind: 'fault', detail: 'it crashed too often and is stopped until the node starts again' };
+      return { kind: 'fault', detail: GAVE_UP, ofReplicas: true };
     default:
       return WAIT;
   }

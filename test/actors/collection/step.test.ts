@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CollectionEffect, CollectionMessage, UpdateMessage } from '../../../actors/collection/messages.js';
 import { COLLECTION_MOVES } from '../../../actors/collection/moves.js';
-import { active, type CollectionState, closing, damaged, dead, deleting, opening } from '../../../actors/collection/state.js';
+import { active, type CollectionState, closing, damaged, dead, deleting, loading, opening } from '../../../actors/collection/state.js';
 import { startCollection, stepCollection } from '../../../actors/collection/step.js';
 import { type ErrorFacts, TroupeError } from '../../../protocols/errors.js';
 import { incompleteRows } from '../move-table.js';
@@ -65,7 +65,7 @@ test('a collection becomes Active when its shards are open', () => {
 });
 
 test('a damaged configuration makes the collection Damaged: listed with its error, only deletable', () => {
-  const { state, effects } = stepCollection({ kind: 'Loading' }, { kind: 'loadFailed', error: BROKEN });
+  const { state, effects } = stepCollection(loading(), { kind: 'loadFailed', error: BROKEN });
   assert.deepEqual(state, damaged(BROKEN));
   assert.deepEqual(effects, [
     { kind: 'announce', config: null, belonging: null, error: BROKEN },
@@ -171,5 +171,5 @@ test('a node that stops closes the shards, then the collection', () => {
   assert.deepEqual(begun.state, closing([0]));
   assert.equal(kinds(begun.effects), 'closeShards');
   assert.equal(kinds(stepCollection(begun.state, { kind: 'shardClosed', shardId: 0 }).effects), 'tellClosedAndStop');
-  assert.equal(kinds(stepCollection({ kind: 'Loading' }, { kind: 'close' }).effects), 'tellClosedAndStop');
+  assert.equal(kinds(stepCollection(loading(), { kind: 'close' }).effects), 'tellClosedAndStop');
 });

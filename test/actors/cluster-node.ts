@@ -1,0 +1,143 @@
+/** A node's actors with real files, the engine of tests, and a test in the place of consensus. */
+
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type CollectionStore, openCollectionStore } from '../../actors/collection/store.js';
+import { AliasFile, type AliasStore } from '../../actors/node/alias-store.js';
+import type { CarriedOut, Desired, LocalData, NodeNews } from '../../actors/node/desired.js';
+import type { NodeMessage } from '../../actors/node/messages.js';
+import { CONSENSUS, nodeBehaviour } from '../../actors/node/shell.js';
+import { VerifiedReplicas } from '../../actors/node/verified-replicas.js';
+import { NodeView } from '../../actors/node/view.js';
+import { BuildBudget } from '../../actors/optimizer/budget.js';
+import { ReplicaFiles } from '../../actors/replica/files.js';
+import { ActorSystem } from '../../actors/runtime/actor.js';
+import type { ActorRef } from '../../actors/runtime/behaviour.js';
+import { EngineSignals } from '../../actors/runtime/signals.js';
+import { FakeEngine } from './fake-engine.js';
+import { FakeWorld } from './fake-world.js';
+
+export interface ClusterNode {
+  readonly node: ActorRef<NodeMessage>;
+  readonly view: NodeView;
+  readonly engine: FakeEngine;
+  readonly world: FakeWorld;
+  /** What the node said, the newest last. */
+  readonly told: readonly CarriedOut[];
+  readonly local: () => LocalData | null;
+  /** Lets messages and files move until it holds. */
+  until(holds: () => boolean): Promise<void>;
+  /** Desires and waits until that is carried out. */
+  carryOut(desired: Desired): Promise<CarriedOut>;
+  ask<Answer>(make: (replyTo: number) => NodeMessage): Promise<Answer>;
+}
+
+interface Stores {
+  readonly store: CollectionStore;
+  readonly aliases: AliasStore;
+}
+
+/** An engine whose replicas leave a file: each opening of an empty folder writes another one. */
+class EngineWithFiles extends FakeEngine {
+  static #made = 0;
+
+  override async openReplica(spec: Parameters<FakeEngine['openReplica']>[0] & { folder: string }, damaged: string | null) {
+    const stats = await super.openReplica(spec, damaged);
+    await mkdir(spec.folder, { recursive: true });
+    EngineWithFiles.#made += 1;
+    await writeFile(join(spec.folder, 'points'), String(EngineWithFiles.#made), { flag: 'wx' }).catch(() => {});
+    return stats;
+  }
+}
+
+/** wrap: takes the place of the real stores. */
+export async function startClusterNode(storagePath: string, wrap: (stores: Stores) => Stores = (stores) => stores): Promise<ClusterNode> {
+  const world = new FakeWorld();
+  const engine = new EngineWithFiles();
+  const view = new NodeView();
+  const verified = new VerifiedReplicas(async (folders) => new Map(folders.map((folder) => [folder, null])));
+  const real = { store: await openCollectionStore(storagePath, () => {}), aliases: new AliasFile(storagePath, () => {}) };
+  const services = {
+    engine,
+    files: new ReplicaFiles(engine, verified),
+    signals: new EngineSignals(engine),
+    ...wrap(real),
+    verified,
+    budget: new BuildBudget(1),
+    cpus: 2,
+  };
+  const told: CarriedOut[] = [];
+  let local: LocalData | null = null;
+  const consensus = consensusOf(told);
+  const node = new ActorSystem(world.ports).spawn(
+    nodeBehaviour(),
+    'node',
+    {
+      services,
+      view,
+      startConsensus: (_context, found) => {
+        local = found;
+        return consensus;
+      },
+    },
+    () => {},
+  );
+  const until = async (holds: () => boolean) => {
+    const startedMs = performance.now();
+    while (!holds()) {
+      if (performance.now() - startedMs > 20_000)
+        throw new Error(`it does not come to pass; ${world.logged.join('; ')}; ${JSON.stringify(told.at(-1))}`);
+      world.deliver();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  const carryOut = async (desired: Desired) => {
+    node.report({ kind: 'desire', desired });
+    await until(() => told.at(-1)?.index === desired.index);
+    return told.at(-1) as CarriedOut;
+  };
+  const ask = async <Answer>(make: (replyTo: number) => NodeMessage): Promise<Answer> => {
+    let ended = false;
+    const answer = node.ask<Answer>(make, 60_000);
+    answer.then(
+      () => {
+        ended = true;
+      },
+      () => {
+        ended = true;
+      },
+    );
+    await until(() => ended);
+    return answer;
+  };
+  await until(() => local !== null);
+  return { node, view, engine, world, told, local: () => local, until, carryOut, ask };
+}
+
+function consensusOf(told: CarriedOut[]): ActorRef<NodeNews> {
+  const hear = ({ index, failures }: NodeNews) => {
+    told.push({ index, failures });
+    return 'sent' as const;
+  };
+  return { path: `/node/${CONSENSUS}`, tell: hear, report: hear, ask: () => Promise.reject(new Error('it answers nothing')) };
+}
+
+/** What stands below a storage folder: collections with their belonging and shards, what was set aside, and aliases. */
+export async function printStorage(storagePath: string): Promise<string> {
+  const { store, aliases } = { store: await openCollectionStore(storagePath, () => {}), aliases: new AliasFile(storagePath, () => {}) };
+  const lines: string[] = [];
+  for (const folder of await store.scan()) {
+    const { name, belonging, config } = await store.load(folder);
+    const shards = (await readdir(store.path(folder))).filter((file) => file !== 'config.json').sort();
+    const said =
+      belonging === undefined ? 'of no cluster' : `uid ${belonging.uid} revision ${belonging.revision} shards ${belonging.shards.join()}`;
+    lines.push(`${name}: ${said}, threshold ${config.optimizer_config.indexing_threshold}, files ${shards.join()}`);
+  }
+  for (const kept of await readdir(join(storagePath, 'set-aside')).catch(() => [])) lines.push(`set aside: ${kept.replace(/\..*/, '')}`);
+  for (const [alias, collection] of await aliases.load()) lines.push(`alias ${alias}→${collection}`);
+  return lines.join('\n');
+}
+
+export function pointsOf(storagePath: string, folder: string, shardId: number): Promise<string> {
+  return readFile(join(storagePath, 'collections', folder, String(shardId), 'points'), 'utf8');
+}
