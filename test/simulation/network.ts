@@ -1,0 +1,283 @@
+/** A network between nodes that loses, delays, doubles and reorders messages, and cuts one way or both. */
+
+import type { PeerMessage, PeerReply, PeerRequest } from '../../cluster/peer-messages.js';
+import type { PeerConnection, PeerTransport, TransportListener } from '../../cluster/ports.js';
+import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
+import type { Stream } from './random.js';
+import type { Life, World } from './world.js';
+
+export interface NetworkSettings {
+  /** Of batches of messages. */
+  lossRate: number;
+  duplicateRate: number;
+  /** Batches overtake each other. */
+  reorder: boolean;
+  delayMs: { low: number; high: number };
+}
+
+export const CALM_NETWORK: NetworkSettings = { lossRate: 0, duplicateRate: 0, reorder: false, delayMs: { low: 0.2, high: 3 } };
+
+export interface NetworkCounts {
+  delivered: number;
+  lost: number;
+  duplicated: number;
+  reordered: number;
+  cut: number;
+}
+
+/** A link is tried again, and found broken, after so long. */
+const LINK_MS = { low: 20, high: 700 };
+
+export class VirtualNetwork {
+  settings: NetworkSettings = CALM_NETWORK;
+  readonly counts: NetworkCounts = { delivered: 0, lost: 0, duplicated: 0, reordered: 0, cut: 0 };
+  /** By URI, the newest start of each node. */
+  readonly #endpoints = new Map<string, Endpoint>();
+  /** `from>to` by host. */
+  readonly #cut = new Set<string>();
+  /** When the last batch between two hosts arrives: later ones come after it. */
+  readonly #lastArrivalMs = new Map<string, number>();
+
+  constructor(
+    readonly world: World,
+    readonly random: Stream,
+    readonly tell: (who: string, what: string) => void,
+  ) {}
+
+  /** The transport of one life of the node at `http://<host>:6335`. */
+  transport(host: string, life: Life): PeerTransport {
+    return new Endpoint(this, host, life);
+  }
+
+  cut(from: string, to: string): void {
+    this.#cut.add(`${from}>${to}`);
+    this.linksChanged();
+  }
+
+  heal(): void {
+    this.#cut.clear();
+    this.linksChanged();
+  }
+
+  isCut(from: string, to: string): boolean {
+    return this.#cut.has(`${from}>${to}`);
+  }
+
+  listen(endpoint: Endpoint): void {
+    this.#endpoints.set(uriOf(endpoint.host), endpoint);
+    this.linksChanged();
+  }
+
+  /** The node that answers at an address. */
+  at(uri: string): Endpoint | undefined {
+    const endpoint = this.#endpoints.get(uri);
+    return endpoint?.life.alive === true && endpoint.listener !== null ? endpoint : undefined;
+  }
+
+  /** The running node that is `peer` for `endpoint`: by its address, or because it has called itself. */
+  peerOf(endpoint: Endpoint, peer: PeerId): Endpoint | undefined {
+    const uri = endpoint.peers.get(peer);
+    const known = uri === undefined ? undefined : this.at(uri);
+    if (known !== undefined && known.peerId === peer && sameCluster(known, endpoint)) return known;
+    for (const other of this.#endpoints.values()) {
+      if (other.peerId !== peer || this.at(uriOf(other.host)) !== other) continue;
+      if (other.peers.get(endpoint.peerId) === uriOf(endpoint.host) && sameCluster(other, endpoint)) return other;
+    }
+    return undefined;
+  }
+
+  /** Each node looks after a while who is there. */
+  linksChanged(): void {
+    for (const endpoint of this.#endpoints.values()) if (endpoint.life.alive) endpoint.lookSoon();
+  }
+
+  /** Times after which a batch arrives: none when it is lost, two when it is doubled. */
+  arrivals(from: string, to: string): number[] {
+    if (this.isCut(from, to)) {
+      this.counts.cut += 1;
+      return [];
+    }
+    const { lossRate, duplicateRate, delayMs, reorder } = this.settings;
+    if (lossRate > 0 && this.random.chance(lossRate)) {
+      this.counts.lost += 1;
+      return [];
+    }
+    const copies = duplicateRate > 0 && this.random.chance(duplicateRate) ? 2 : 1;
+    if (copies === 2) this.counts.duplicated += 1;
+    const { nowMs } = this.world;
+    const link = `${from}>${to}`;
+    const times: number[] = [];
+    for (let copy = 0; copy < copies; copy++) {
+      const last = this.#lastArrivalMs.get(link) ?? 0;
+      let arrivalMs = nowMs + this.random.between(delayMs.low, delayMs.high);
+      if (arrivalMs < last) {
+        if (reorder) this.counts.reordered += 1;
+        else arrivalMs = last;
+      }
+      this.#lastArrivalMs.set(link, Math.max(last, arrivalMs));
+      times.push(arrivalMs - nowMs);
+    }
+    return times;
+  }
+}
+
+export class Endpoint implements PeerTransport {
+  listener: TransportListener | null = null;
+  peerId: PeerId = 0;
+  clusterId: () => string | null = () => null;
+  peers: ReadonlyMap<PeerId, string> = new Map();
+  readonly #connections = new Map<PeerId, PeerConnection>();
+  #looking = false;
+
+  constructor(
+    readonly network: VirtualNetwork,
+    readonly host: string,
+    readonly life: Life,
+  ) {}
+
+  async start(self: { readonly peerId: PeerId; readonly clusterId: () => string | null }, listener: TransportListener): Promise<void> {
+    this.peerId = self.peerId;
+    this.clusterId = self.clusterId;
+    this.listener = listener;
+    this.network.listen(this);
+  }
+
+  setPeers(uris: ReadonlyMap<PeerId, string>): void {
+    this.peers = new Map(uris);
+    for (const peer of [...this.#connections.keys()]) if (!this.peers.has(peer)) this.#connections.delete(peer);
+    for (const peer of this.peers.keys()) if (!this.#connections.has(peer)) this.#connections.set(peer, NO_CONNECTION);
+    this.network.linksChanged();
+  }
+
+  send(to: PeerId, messages: readonly PeerMessage[]): void {
+    const { network } = this;
+    const other = network.peerOf(this, to);
+    if (other === undefined) {
+      if (this.peers.has(to)) network.world.after(network.random.between(1, 100), () => this.listener?.unreachable(to), this.life);
+      return;
+    }
+    const arrivals = network.arrivals(this.host, other.host);
+    if (arrivals.length === 0 && network.isCut(this.host, other.host))
+      network.world.after(network.random.between(100, 2000), () => this.listener?.unreachable(to), this.life);
+    for (const delayMs of arrivals) network.world.after(delayMs, () => this.#deliver(other, messages), other.life);
+  }
+
+  request(uri: string, request: PeerRequest, timeoutMs: number): Promise<PeerReply> {
+    const { network, life } = this;
+    const { world } = network;
+    return new Promise((resolve, reject) => {
+      world.after(timeoutMs, () => reject(new TroupeError('timeout', `${uri} did not answer within ${timeoutMs} ms`)), life);
+      const other = network.at(uri);
+      if (other === undefined) {
+        const gone = () => reject(new TroupeError('unavailable', `nobody answers at ${uri}`));
+        world.after(network.random.between(1, 50), gone, life);
+        return;
+      }
+      const back = (settle: () => void) => {
+        for (const delayMs of network.arrivals(other.host, this.host)) world.after(delayMs, settle, life);
+      };
+      for (const delayMs of network.arrivals(this.host, other.host).slice(0, 1)) {
+        const arrive = () =>
+          other.listener?.requested(request, this.host).then(
+            (reply) => back(() => resolve(reply)),
+            (error: unknown) => back(() => reject(errorFromFacts(errorFacts(error)))),
+          );
+        world.after(delayMs, arrive, other.life);
+      }
+    });
+  }
+
+  connections(): ReadonlyMap<PeerId, PeerConnection> {
+    return this.#connections;
+  }
+
+  async close(): Promise<void> {
+    this.listener = null;
+    this.network.linksChanged();
+  }
+
+  /** Tells the listener which links came up and which broke, after a while. */
+  lookSoon(): void {
+    if (this.#looking) return;
+    this.#looking = true;
+    const { world, random } = this.network;
+    world.after(random.between(LINK_MS.low, LINK_MS.high), () => this.#look(), this.life);
+  }
+
+  #look(): void {
+    this.#looking = false;
+    for (const peer of this.peers.keys()) {
+      const other = this.network.peerOf(this, peer);
+      const cut = other === undefined || this.network.isCut(this.host, other.host) || this.network.isCut(other.host, this.host);
+      if (this.#connections.get(peer)?.connected === !cut) continue;
+      this.#connections.set(peer, cut ? NO_CONNECTION : CONNECTION);
+      this.listener?.connectionChanged(peer, !cut);
+    }
+  }
+
+  #deliver(other: Endpoint, messages: readonly PeerMessage[]): void {
+    if (other.listener === null) return;
+    if (this.network.isCut(this.host, other.host)) {
+      this.network.counts.cut += 1;
+      return;
+    }
+    // The handshake of a node that has become another peer meanwhile would have failed.
+    if (!sameCluster(this, other)) return;
+    this.network.counts.delivered += 1;
+    for (const message of messages) this.network.tell(other.host, `← ${this.host}  ${summary(message)}`);
+    other.listener.received(this.peerId, messages);
+  }
+}
+
+const CONNECTION: PeerConnection = {
+  connected: true,
+  failures: 0,
+  lastError: null,
+  lastErrorMs: null,
+  protocolVersion: 1,
+  queued: 0,
+};
+const NO_CONNECTION: PeerConnection = { ...CONNECTION, connected: false, protocolVersion: null };
+
+export function uriOf(host: string): string {
+  return `http://${host}:6335`;
+}
+
+function sameCluster(one: Endpoint, other: Endpoint): boolean {
+  const [a, b] = [one.clusterId(), other.clusterId()];
+  return a === null || b === null || a === b;
+}
+
+/** One line for a message, with the figures that a reader of Raft looks for. */
+function summary(message: PeerMessage): string {
+  if (message.kind !== 'raft') return `${message.kind} ${message.index}`;
+  const raft = message.message;
+  const head = `${raft.kind} t${raft.term}`;
+  switch (raft.kind) {
+    case 'preVote':
+    case 'vote':
+      return `${head} last ${raft.lastIndex}/${raft.lastTerm}${raft.transfer ? ' transfer' : ''}`;
+    case 'preVoteReply':
+    case 'voteReply':
+      return `${head} ${raft.granted ? 'granted' : 'refused'}`;
+    case 'append':
+      return `${head} prev ${raft.prevIndex}/${raft.prevTerm} +${raft.entries.length} commit ${raft.commit} round ${raft.round}`;
+    case 'appendReply':
+      return `${head} ${raft.matched ? 'matched' : `differs (t${raft.logTerm})`} ${raft.index} round ${raft.round}`;
+    case 'installSnapshot':
+      return `${head} ${raft.snapshot.index}/${raft.snapshot.term} bytes ${raft.offset}+${raft.chunk.length} of ${raft.totalBytes}`;
+    case 'installSnapshotReply':
+      return `${head} ${raft.index} ${raft.done ? 'done' : `next ${raft.nextOffset}`}`;
+    case 'propose':
+      return `${head} #${raft.id} ${raft.proposal.kind}`;
+    case 'proposeReply':
+      return `${head} #${raft.id} ${raft.outcome.kind === 'accepted' ? `accepted ${raft.outcome.index}/${raft.outcome.term}` : raft.outcome.reason}`;
+    case 'readIndex':
+      return `${head} #${raft.id}`;
+    case 'readIndexReply':
+      return `${head} #${raft.id} ${raft.index ?? 'no'}`;
+    default:
+      return head;
+  }
+}
