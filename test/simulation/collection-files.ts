@@ -26,6 +26,15 @@ export function virtualCollections(disk: VirtualDisk): CollectionStore {
     },
     save: (collection) => disk.write(`save ${collection.name}`, () => put(collection)),
     remove: (folder) => disk.write(`remove ${folder}`, () => disk.folders.delete(folder)),
+    // Files of shards are the engine's, which keeps nothing here.
+    removeShard: (folder, shardId) => disk.write(`remove ${folder}/${shardId}`, () => {}),
+    setAside: async (folder) => {
+      let kept = false;
+      await disk.write(`set ${folder} aside`, () => {
+        kept = disk.folders.delete(folder);
+      });
+      return kept ? `/${disk.name}/set-aside/${folder}` : null;
+    },
   };
 }
 

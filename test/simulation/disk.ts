@@ -168,8 +168,9 @@ class VirtualConsensusStore implements ConsensusStore {
 }
 
 /** What is stored after a write: the contract of `ConsensusWrite`. Throws where a caller breaks it. */
-export function afterWrite(stored: StoredConsensus, write: Partial<ConsensusWrite>): StoredConsensus {
-  const { hardState, entries, snapshot, firstIndex, clearEntries, applied, identity } = { ...NO_WRITE, ...write };
+export function afterWrite(before: StoredConsensus, write: Partial<ConsensusWrite>): StoredConsensus {
+  const { reset, hardState, entries, snapshot, firstIndex, clearEntries, applied, identity } = { ...NO_WRITE, ...write };
+  const stored = reset ? NOTHING : before;
   const kept = clearEntries ? [] : stored.entries;
   const joined = withEntries(kept, entries);
   const left = firstIndex === null ? joined : joined.filter((entry) => entry.index >= firstIndex);
@@ -200,5 +201,5 @@ function checkStored(before: StoredConsensus, after: StoredConsensus): void {
   if (entries[0] !== undefined && entries[0].index > end + 1) throw new Error(`the log begins at ${entries[0].index}, the snapshot ends at ${end}`);
   if (hardState.term < before.hardState.term) throw new Error('a write takes the term back');
   if (hardState.term === before.hardState.term && before.hardState.votedFor !== null && hardState.votedFor !== before.hardState.votedFor)
-    throw new Error(`a write changes the vote of term ${hardState.term}`);
+    throw new Error(`a second vote in term ${hardState.term}: for ${hardState.votedFor} after ${before.hardState.votedFor}`);
 }

@@ -45,9 +45,9 @@ export class VirtualNetwork {
     readonly tell: (who: string, what: string) => void,
   ) {}
 
-  /** The transport of one life of the node at `http://<host>:6335`. */
-  transport(host: string, life: Life): PeerTransport {
-    return new Endpoint(this, host, life);
+  /** The transport of one life of a node. host: what cuts go by; uri: where it is called now. */
+  transport(host: string, uri: string, life: Life): PeerTransport {
+    return new Endpoint(this, host, uri, life);
   }
 
   cut(from: string, to: string): void {
@@ -65,7 +65,7 @@ export class VirtualNetwork {
   }
 
   listen(endpoint: Endpoint): void {
-    this.#endpoints.set(uriOf(endpoint.host), endpoint);
+    this.#endpoints.set(endpoint.uri, endpoint);
     this.linksChanged();
   }
 
@@ -81,8 +81,8 @@ export class VirtualNetwork {
     const known = uri === undefined ? undefined : this.at(uri);
     if (known !== undefined && known.peerId === peer && sameCluster(known, endpoint)) return known;
     for (const other of this.#endpoints.values()) {
-      if (other.peerId !== peer || this.at(uriOf(other.host)) !== other) continue;
-      if (other.peers.get(endpoint.peerId) === uriOf(endpoint.host) && sameCluster(other, endpoint)) return other;
+      if (other.peerId !== peer || this.at(other.uri) !== other) continue;
+      if (other.peers.get(endpoint.peerId) === endpoint.uri && sameCluster(other, endpoint)) return other;
     }
     return undefined;
   }
@@ -133,6 +133,7 @@ export class Endpoint implements PeerTransport {
   constructor(
     readonly network: VirtualNetwork,
     readonly host: string,
+    readonly uri: string,
     readonly life: Life,
   ) {}
 
@@ -239,10 +240,6 @@ const CONNECTION: PeerConnection = {
   queued: 0,
 };
 const NO_CONNECTION: PeerConnection = { ...CONNECTION, connected: false, protocolVersion: null };
-
-export function uriOf(host: string): string {
-  return `http://${host}:6335`;
-}
 
 function sameCluster(one: Endpoint, other: Endpoint): boolean {
   const [a, b] = [one.clusterId(), other.clusterId()];

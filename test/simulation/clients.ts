@@ -1,0 +1,232 @@
+/** Clients that ask nodes at random, one thing after the other, and note what they heard. */
+
+import type { NodeApi } from '../../actors/node-api.js';
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import { errorFacts } from '../../protocols/errors.js';
+import { sampleConfig } from '../actors/samples.js';
+import { type Call, checkLinearizable } from './linearizable.js';
+import { type Answer, type Group, groupModel, NO_COLLECTION, type Operation } from './model.js';
+import type { SimulatedNode } from './node.js';
+import type { Stream } from './random.js';
+import type { Story } from './story.js';
+import type { Life, World } from './world.js';
+
+const GROUPS = 3;
+const TIMEOUT_MS = 4000;
+/** Calls end within their timeout, and this. */
+const GRACE_MS = 3000;
+/** Errors after which nobody knows whether it was carried out. */
+const OPEN_ERRORS = new Set(['timeout', 'unavailable', 'storage', 'busy']);
+const ALIASES = ['x', 'y'];
+const KEYS = ['north', 'south'];
+
+export interface ClientCounts {
+  calls: number;
+  done: number;
+  refused: number;
+  open: number;
+}
+
+interface Noted extends Call<Operation, Answer> {
+  readonly group: number;
+}
+
+export class Clients {
+  readonly counts: ClientCounts = { calls: 0, done: 0, refused: 0, open: 0 };
+  /** Histories that took too many steps to check. */
+  undecided = 0;
+  readonly #calls: Noted[] = [];
+  #values = 0;
+  #stopped = false;
+
+  constructor(
+    private readonly world: World,
+    private readonly nodes: readonly SimulatedNode[],
+    private readonly story: Story,
+    private readonly random: Stream,
+    private readonly violation: (what: string) => void,
+  ) {}
+
+  start(clients: number): void {
+    for (let client = 1; client <= clients; client++) this.#live(client);
+  }
+
+  /** Clients finish what they have begun. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  /** Each node creates or changes something and reads it. True when all of it succeeded. */
+  async finish(node: SimulatedNode): Promise<boolean> {
+    for (let group = 0; group < GROUPS; group++) {
+      const read = await this.#call('check', node, group, { kind: 'read' });
+      if (read?.kind !== 'seen') return false;
+      const look = await this.#call('check', node, group, { kind: 'look' });
+      if (look?.kind !== 'seen') return false;
+      const kind = read.seen.value === null ? 'create' : 'update';
+      const answer = await this.#call('check', node, group, { kind, value: this.#nextValue() });
+      if (answer?.kind !== 'done') return false;
+    }
+    return true;
+  }
+
+  /** Whether what clients saw can have happened one after the other. */
+  check(): void {
+    for (let group = 0; group < GROUPS; group++) {
+      const verdict = checkLinearizable(
+        this.#calls.filter((call) => call.group === group),
+        groupModel,
+      );
+      if (verdict === 'undecided') this.undecided += 1;
+      if (verdict === 'impossible') this.violation(`linearizability: what clients saw of c${group} cannot have happened in any order`);
+    }
+  }
+
+  /** For the story: all calls of a group in the order of their answers. */
+  history(group: number): string[] {
+    return this.#calls
+      .filter((call) => call.group === group)
+      .map((call) => `${call.called}–${call.answered} ${textOf(call.operation)} → ${call.answer === null ? '?' : textOf(call.answer)}`);
+  }
+
+  async #live(client: number): Promise<void> {
+    while (!this.#stopped) {
+      await this.world.sleep(this.random.between(20, 900));
+      if (this.#stopped) return;
+      const node = this.random.pick(this.nodes);
+      if (node.api === null) continue;
+      const group = this.random.integer(0, GROUPS - 1);
+      await this.#call(`client ${client}`, node, group, this.#operation(group));
+    }
+  }
+
+  #operation(group: number): Operation {
+    const draw = this.random.integer(1, 100);
+    if (draw <= 22) return { kind: 'create', value: this.#nextValue() };
+    if (draw <= 45) return { kind: 'update', value: this.#nextValue() };
+    if (draw <= 53) return { kind: 'delete' };
+    if (draw <= 68) return { kind: this.random.chance(0.7) ? 'addAlias' : 'removeAlias', alias: `${this.random.pick(ALIASES)}${group}` };
+    if (draw <= 76 && isCustom(group)) return { kind: this.random.chance(0.6) ? 'addKey' : 'dropKey', key: this.random.pick(KEYS) };
+    return { kind: this.random.chance(0.6) ? 'read' : 'look' };
+  }
+
+  #nextValue(): string {
+    this.#values += 1;
+    return `v${this.#values}`;
+  }
+
+  /** Null when nobody knows what came of it. */
+  async #call(who: string, node: SimulatedNode, group: number, operation: Operation): Promise<Answer | null> {
+    const { api, life } = node;
+    if (api === null || life === null) return null;
+    const called = this.world.events;
+    this.counts.calls += 1;
+    this.story.tell(who, `→ ${node.host}  c${group} ${textOf(operation)}`);
+    const { answer, error } = await this.#ended(carryOut(api, group, operation), life, `${textOf(operation)} on ${node.host}`);
+    this.story.tell(who, `← ${node.host}  c${group} ${textOf(operation)}: ${answer === null ? error : textOf(answer)}`);
+    const open = answer === null;
+    if (open) this.counts.open += 1;
+    else if (answer.kind === 'refused') this.counts.refused += 1;
+    else this.counts.done += 1;
+    // An open read says nothing.
+    if (!open || (operation.kind !== 'read' && operation.kind !== 'look'))
+      this.#calls.push({ group, operation, called, answered: open ? Infinity : this.world.events, answer });
+    return answer;
+  }
+
+  /** The answer, or that the node crashed before it. A call that does not end is a violation. */
+  #ended(call: Promise<Answer>, life: Life, what: string): Promise<{ answer: Answer | null; error: string }> {
+    return new Promise((resolve) => {
+      const watch = () => {
+        if (!life.alive) resolve({ answer: null, error: 'the node is gone' });
+        else if (!life.paused && this.world.nowMs > lateMs) {
+          this.violation(`${what} has not ended ${GRACE_MS} ms after its timeout`);
+          resolve({ answer: null, error: 'no end' });
+        } else {
+          if (life.paused) lateMs = this.world.nowMs + TIMEOUT_MS + GRACE_MS;
+          this.world.after(500, watch);
+        }
+      };
+      let lateMs = this.world.nowMs + TIMEOUT_MS + GRACE_MS;
+      const cancel = this.world.after(500, watch);
+      call.then(
+        (answer) => {
+          cancel();
+          resolve({ answer, error: '' });
+        },
+        (error: unknown) => {
+          const { code, detail } = errorFacts(error);
+          cancel();
+          if (code === 'internal') this.violation(`${what} failed: ${detail}${error instanceof Error ? `\n${error.stack}` : ''}`);
+          resolve({ answer: OPEN_ERRORS.has(code) ? null : { kind: 'refused' }, error: `${code}: ${detail}` });
+        },
+      );
+    });
+  }
+}
+
+/** Two groups in three have automatic sharding, one names its shards. */
+function isCustom(group: number): boolean {
+  return group === GROUPS - 1;
+}
+
+async function carryOut(api: NodeApi, group: number, operation: Operation): Promise<Answer> {
+  const name = `c${group}`;
+  const { cluster } = api;
+  if (cluster === null) throw new Error('the node is in no cluster');
+  switch (operation.kind) {
+    case 'create':
+      return done(await api.createCollection(name, configOf(group, operation.value), TIMEOUT_MS));
+    case 'update':
+      return done(await api.updateCollection(name, (config) => ({ ...config, metadata: { value: operation.value } }), TIMEOUT_MS));
+    case 'delete':
+      return (await api.deleteCollection(name, TIMEOUT_MS)) ? { kind: 'done' } : { kind: 'none' };
+    case 'addAlias':
+      return done(await api.changeAliases([{ kind: 'create', alias: operation.alias, collection: name }], TIMEOUT_MS));
+    case 'removeAlias':
+      return done(await api.changeAliases([{ kind: 'delete', alias: operation.alias }], TIMEOUT_MS));
+    case 'addKey': {
+      const setup = { key: operation.key, shardsNumber: null, replicationFactor: null, placement: null, initialState: null };
+      return done(await cluster.setUp(name, { kind: 'createShardKey', ...setup }, TIMEOUT_MS));
+    }
+    case 'dropKey':
+      return done(await cluster.setUp(name, { kind: 'dropShardKey', key: operation.key }, TIMEOUT_MS));
+    case 'read':
+      await cluster.barrier(TIMEOUT_MS);
+      return { kind: 'seen', seen: agreedGroup(api, name) };
+    case 'look':
+      await cluster.barrier(TIMEOUT_MS);
+      return { kind: 'seen', seen: { ...NO_COLLECTION, value: api.exists(name) ? valueOf(api.info(name).config) : null } };
+    default:
+      return operation satisfies never;
+  }
+}
+
+function done(answer: boolean): Answer {
+  if (!answer) throw new Error('answered false');
+  return { kind: 'done' };
+}
+
+function agreedGroup(api: NodeApi, name: string): Group {
+  const state = api.cluster?.state() ?? null;
+  const record = state?.collections.get(name);
+  const aliases = [...(state?.aliases ?? [])].filter(([, collection]) => collection === name).map(([alias]) => alias);
+  const keys = new Set([...(record?.shards.values() ?? [])].map(({ key }) => key).filter((key) => key !== null));
+  return { value: record === undefined ? null : valueOf(record.config), aliases: aliases.sort(), keys: [...keys].map(String).sort() };
+}
+
+function configOf(group: number, value: string): CollectionConfig {
+  const config = sampleConfig();
+  const params = isCustom(group) ? { ...config.params, sharding_method: 'custom' as const } : { ...config.params, shard_number: group + 1 };
+  return { ...config, params: { ...params, replication_factor: group + 1 }, metadata: { value } };
+}
+
+function valueOf(config: { readonly metadata?: unknown }): string {
+  return String((config.metadata as { value?: unknown } | undefined)?.value);
+}
+
+function textOf(value: Operation | Answer): string {
+  const { kind, ...rest } = value;
+  const facts = Object.values(rest);
+  return facts.length === 0 ? kind : `${kind} ${facts.map((fact) => (typeof fact === 'string' ? fact : JSON.stringify(fact))).join(' ')}`;
+}
