@@ -1,6 +1,7 @@
 /**
- * The commands behind `npm start`, `npm test`, `npm run dev`, `check`, `bench`, `fuzz`, `demo`, `cluster` and `clients:python`: each
- * brings the packages and the build up to date first, so that all of them work as the first command in a fresh clone.
+ * The commands behind `npm start`, `npm test`, `npm run dev`, `check`, `bench`, `fuzz`, `simulate`, `demo`,
+ * `cluster` and `clients:python`: each brings the packages and the build up to date first, so that all of them work as the
+ * first command in a fresh clone.
  * Runs before anything is installed: Node's own modules only.
  */
 
@@ -53,6 +54,11 @@ const commands = {
       join(DIST, 'test', 'process', 'fuzz.test.js'),
       ...rest,
     ]);
+  },
+  async simulate(rest) {
+    await install();
+    await buildIfNeeded();
+    await spawned(process.execPath, ['--enable-source-maps', join(DIST, 'test', 'simulation', 'main.js'), ...rest]);
   },
   async demo(rest) {
     await install();

@@ -1,8 +1,8 @@
 /** Clients that ask nodes at random, one thing after the other, and note what they heard. */
 
 import type { NodeApi } from '../../actors/node-api.js';
-import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { errorFacts } from '../../protocols/errors.js';
+import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { sampleConfig } from '../actors/samples.js';
 import { type Call, checkLinearizable } from './linearizable.js';
 import { type Answer, type Group, groupModel, NO_COLLECTION, type Operation } from './model.js';
@@ -29,6 +29,8 @@ export interface ClientCounts {
 
 interface Noted extends Call<Operation, Answer> {
   readonly group: number;
+  answered: number;
+  answer: Answer | null;
 }
 
 export class Clients {
@@ -73,8 +75,10 @@ export class Clients {
   /** Whether what clients saw can have happened one after the other. */
   check(): void {
     for (let group = 0; group < GROUPS; group++) {
+      // An open read says nothing.
+      const isTelling = ({ answer, operation }: Noted) => answer !== null || (operation.kind !== 'read' && operation.kind !== 'look');
       const verdict = checkLinearizable(
-        this.#calls.filter((call) => call.group === group),
+        this.#calls.filter((call) => call.group === group && isTelling(call)),
         groupModel,
       );
       if (verdict === 'undecided') this.undecided += 1;
@@ -119,46 +123,47 @@ export class Clients {
   async #call(who: string, node: SimulatedNode, group: number, operation: Operation): Promise<Answer | null> {
     const { api, life } = node;
     if (api === null || life === null) return null;
-    const called = this.world.events;
+    const noted: Noted = { group, operation, called: this.world.events, answered: Infinity, answer: null };
+    this.#calls.push(noted);
     this.counts.calls += 1;
     this.story.tell(who, `→ ${node.host}  c${group} ${textOf(operation)}`);
     const { answer, error } = await this.#ended(carryOut(api, group, operation), life, `${textOf(operation)} on ${node.host}`);
     this.story.tell(who, `← ${node.host}  c${group} ${textOf(operation)}: ${answer === null ? error : textOf(answer)}`);
-    const open = answer === null;
-    if (open) this.counts.open += 1;
-    else if (answer.kind === 'refused') this.counts.refused += 1;
-    else this.counts.done += 1;
-    // An open read says nothing.
-    if (!open || (operation.kind !== 'read' && operation.kind !== 'look'))
-      this.#calls.push({ group, operation, called, answered: open ? Infinity : this.world.events, answer });
+    if (answer === null) this.counts.open += 1;
+    else {
+      this.counts[answer.kind === 'refused' ? 'refused' : 'done'] += 1;
+      noted.answered = this.world.events;
+      noted.answer = answer;
+    }
     return answer;
   }
 
   /** The answer, or that the node crashed before it. A call that does not end is a violation. */
   #ended(call: Promise<Answer>, life: Life, what: string): Promise<{ answer: Answer | null; error: string }> {
     return new Promise((resolve) => {
-      const watch = () => {
-        if (!life.alive) resolve({ answer: null, error: 'the node is gone' });
-        else if (!life.paused && this.world.nowMs > lateMs) {
-          this.violation(`${what} has not ended ${GRACE_MS} ms after its timeout`);
-          resolve({ answer: null, error: 'no end' });
-        } else {
-          if (life.paused) lateMs = this.world.nowMs + TIMEOUT_MS + GRACE_MS;
-          this.world.after(500, watch);
-        }
-      };
+      let ended = false;
       let lateMs = this.world.nowMs + TIMEOUT_MS + GRACE_MS;
-      const cancel = this.world.after(500, watch);
+      const end = (answer: Answer | null, error: string) => {
+        ended = true;
+        resolve({ answer, error });
+      };
+      const watch = () => {
+        if (ended) return;
+        if (!life.alive) return end(null, 'the node is gone');
+        if (life.paused) lateMs = this.world.nowMs + TIMEOUT_MS + GRACE_MS;
+        if (this.world.nowMs > lateMs) {
+          this.violation(`${what} has not ended ${GRACE_MS} ms after its timeout`);
+          return end(null, 'no end');
+        }
+        this.world.after(500, watch);
+      };
+      this.world.after(500, watch);
       call.then(
-        (answer) => {
-          cancel();
-          resolve({ answer, error: '' });
-        },
+        (answer) => end(answer, ''),
         (error: unknown) => {
           const { code, detail } = errorFacts(error);
-          cancel();
           if (code === 'internal') this.violation(`${what} failed: ${detail}${error instanceof Error ? `\n${error.stack}` : ''}`);
-          resolve({ answer: OPEN_ERRORS.has(code) ? null : { kind: 'refused' }, error: `${code}: ${detail}` });
+          end(OPEN_ERRORS.has(code) ? null : { kind: 'refused' }, `${code}: ${detail}`);
         },
       );
     });
@@ -196,7 +201,7 @@ async function carryOut(api: NodeApi, group: number, operation: Operation): Prom
       return { kind: 'seen', seen: agreedGroup(api, name) };
     case 'look':
       await cluster.barrier(TIMEOUT_MS);
-      return { kind: 'seen', seen: { ...NO_COLLECTION, value: api.exists(name) ? valueOf(api.info(name).config) : null } };
+      return { kind: 'seen', seen: { ...NO_COLLECTION, value: api.exists(name) ? labelOf(api.info(name).config) : null } };
     default:
       return operation satisfies never;
   }
@@ -212,7 +217,7 @@ function agreedGroup(api: NodeApi, name: string): Group {
   const record = state?.collections.get(name);
   const aliases = [...(state?.aliases ?? [])].filter(([, collection]) => collection === name).map(([alias]) => alias);
   const keys = new Set([...(record?.shards.values() ?? [])].map(({ key }) => key).filter((key) => key !== null));
-  return { value: record === undefined ? null : valueOf(record.config), aliases: aliases.sort(), keys: [...keys].map(String).sort() };
+  return { value: record === undefined ? null : labelOf(record.config), aliases: aliases.sort(), keys: [...keys].map(String).sort() };
 }
 
 function configOf(group: number, value: string): CollectionConfig {
@@ -221,7 +226,7 @@ function configOf(group: number, value: string): CollectionConfig {
   return { ...config, params: { ...params, replication_factor: group + 1 }, metadata: { value } };
 }
 
-function valueOf(config: { readonly metadata?: unknown }): string {
+function labelOf(config: { readonly metadata?: unknown }): string {
   return String((config.metadata as { value?: unknown } | undefined)?.value);
 }
 

@@ -2,13 +2,7 @@
 
 import { TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
-import {
-  type ConsensusStore,
-  type ConsensusWrite,
-  type Entry,
-  NO_WRITE,
-  type StoredConsensus,
-} from '../../protocols/model/consensus.js';
+import { type ConsensusStore, type ConsensusWrite, type Entry, NO_WRITE, type StoredConsensus } from '../../protocols/model/consensus.js';
 import type { Stream } from './random.js';
 import type { Life, World } from './world.js';
 
@@ -61,7 +55,7 @@ export class VirtualDisk {
     readonly name: string,
     private readonly world: World,
     private readonly random: Stream,
-    private readonly tell: (what: string) => void,
+    readonly tell: (what: string) => void,
     private readonly mistakes: DiskMistakes = {},
   ) {}
 
@@ -198,7 +192,8 @@ function checkStored(before: StoredConsensus, after: StoredConsensus): void {
     if ((entries[at] as Entry).index !== (entries[at - 1] as Entry).index + 1) throw new Error('a write leaves a gap in the log');
   }
   const end = snapshot?.index ?? 0;
-  if (entries[0] !== undefined && entries[0].index > end + 1) throw new Error(`the log begins at ${entries[0].index}, the snapshot ends at ${end}`);
+  if (entries[0] !== undefined && entries[0].index > end + 1)
+    throw new Error(`the log begins at ${entries[0].index}, the snapshot ends at ${end}`);
   if (hardState.term < before.hardState.term) throw new Error('a write takes the term back');
   if (hardState.term === before.hardState.term && before.hardState.votedFor !== null && hardState.votedFor !== before.hardState.votedFor)
     throw new Error(`a second vote in term ${hardState.term}: for ${hardState.votedFor} after ${before.hardState.votedFor}`);

@@ -44,6 +44,9 @@ test('a history with many open writes is decided', () => {
     calls.push(at % 4 === 0 ? write(at + 1, 10 * at, Infinity) : write(at + 1, 10 * at, 10 * at + 25));
     calls.push(read(0, 10 * at, 10 * at + 1));
   }
-  assert.equal(checkLinearizable([...calls.filter((call) => call.operation.kind === 'write'), read(60, 1000, 1001)], register), 'linearizable');
+  assert.equal(
+    checkLinearizable([...calls.filter((call) => call.operation.kind === 'write'), read(60, 1000, 1001)], register),
+    'linearizable',
+  );
   assert.equal(checkLinearizable(calls, register), 'impossible');
 });

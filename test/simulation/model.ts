@@ -45,10 +45,7 @@ function isSeen(state: Group, kind: 'read' | 'look', answer: Answer | null): boo
   return kind === 'look' || groupModel.key(state) === groupModel.key(answer.seen);
 }
 
-function carryOut(
-  state: Group,
-  operation: Exclude<Operation, { kind: 'read' | 'look' }>,
-): { next: Group; expected: Answer['kind'] } {
+function carryOut(state: Group, operation: Exclude<Operation, { kind: 'read' | 'look' }>): { next: Group; expected: Answer['kind'] } {
   const exists = state.value !== null;
   const refused = { next: state, expected: 'refused' } as const;
   switch (operation.kind) {

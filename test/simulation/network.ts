@@ -34,8 +34,8 @@ export class VirtualNetwork {
   readonly counts: NetworkCounts = { delivered: 0, lost: 0, duplicated: 0, reordered: 0, cut: 0 };
   /** By URI, the newest start of each node. */
   readonly #endpoints = new Map<string, Endpoint>();
-  /** `from>to` by host. */
-  readonly #cut = new Set<string>();
+  /** Cuts of `from>to`, by host. */
+  readonly #cut = new Map<string, number>();
   /** When the last batch between two hosts arrives: later ones come after it. */
   readonly #lastArrivalMs = new Map<string, number>();
 
@@ -51,7 +51,17 @@ export class VirtualNetwork {
   }
 
   cut(from: string, to: string): void {
-    this.#cut.add(`${from}>${to}`);
+    const link = `${from}>${to}`;
+    this.#cut.set(link, (this.#cut.get(link) ?? 0) + 1);
+    this.linksChanged();
+  }
+
+  /** Takes one cut back. */
+  mend(from: string, to: string): void {
+    const link = `${from}>${to}`;
+    const left = (this.#cut.get(link) ?? 0) - 1;
+    if (left > 0) this.#cut.set(link, left);
+    else this.#cut.delete(link);
     this.linksChanged();
   }
 

@@ -36,7 +36,8 @@ export class Sameness {
 /** The first place where two values differ, for messages. */
 export function difference(one: unknown, other: unknown, path = ''): string {
   if (Object.is(one, other)) return '';
-  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return `${path}: ${show(one)} ≠ ${show(other)}`;
+  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null)
+    return `${path}: ${show(one)} ≠ ${show(other)}`;
   if (one instanceof Uint8Array && other instanceof Uint8Array) return Buffer.compare(one, other) === 0 ? '' : `${path}: other bytes`;
   const parts = (value: object) => (value instanceof Map ? value : new Map(Object.entries(value)));
   const [ones, others] = [parts(one), parts(other)];

@@ -12,6 +12,7 @@
  * - I7: replica states change only as the table has it.
  */
 
+import { applyEntry } from '../../cluster/apply.js';
 import type { RaftState } from '../../cluster/raft/state.js';
 import { REPLICA_MOVES } from '../../cluster/replica-state.js';
 import type { ClusterState, CollectionRecord } from '../../cluster/state.js';
@@ -20,8 +21,6 @@ import type { Entry, StoredConsensus } from '../../protocols/model/consensus.js'
 import type { SimulatedNode } from './node.js';
 import { difference, Sameness } from './same.js';
 import type { Life } from './world.js';
-
-export type Apply = (state: ClusterState, entry: Entry) => { readonly state: ClusterState };
 
 interface Seen {
   peerId: PeerId;
@@ -53,7 +52,6 @@ export class Watch {
 
   constructor(
     private readonly nodes: readonly SimulatedNode[],
-    private readonly apply: Apply,
     private readonly violation: (what: string) => void,
     private readonly tell: (who: string, what: string) => void,
   ) {}
@@ -110,7 +108,8 @@ export class Watch {
   #lookAtLeader(node: SimulatedNode, raft: RaftState): void {
     const { peerId } = raft.config;
     const other = this.leaders.get(raft.term);
-    if (other !== undefined && other !== peerId) this.violation(`I1: term ${raft.term} has two leaders, ${other} and ${peerId} (${node.host})`);
+    if (other !== undefined && other !== peerId)
+      this.violation(`I1: term ${raft.term} has two leaders, ${other} and ${peerId} (${node.host})`);
     this.leaders.set(raft.term, peerId);
     for (let index = this.committedIndex; index > endOfSnapshot(raft); index--) {
       const committed = this.committed.get(index);
@@ -171,7 +170,9 @@ export class Watch {
     const holders = voters.filter((peerId) => this.#isOnDisk(peerId, entry));
     this.tell(node.host, `commits ${entry.index}/${entry.term}, on the disks of ${holders.length} of ${voters.length} voters`);
     if (holders.length * 2 <= voters.length)
-      this.violation(`I5: ${node.host} commits ${entry.index}/${entry.term}, which is on the disks of ${holders.length} of ${voters.length} voters`);
+      this.violation(
+        `I5: ${node.host} commits ${entry.index}/${entry.term}, which is on the disks of ${holders.length} of ${voters.length} voters`,
+      );
   }
 
   #isOnDisk(peerId: PeerId, entry: Entry): boolean {
@@ -207,7 +208,7 @@ export class Watch {
       const entry = this.committed.get(this.#newestState + 1)?.entry;
       if (entry === undefined) return;
       const before = this.#states.get(this.#newestState) as ClusterState;
-      const { state } = this.apply(before, entry);
+      const { state } = applyEntry(before, entry);
       this.#newestState += 1;
       this.#states.set(this.#newestState, state);
       this.#lookAtReplicas(before, state);

@@ -1,0 +1,91 @@
+/**
+ * `npm run simulate -- --seeds N [--seed S] [--from S] [--workers N]`: runs seeds and says how it went. With --seed alone, that
+ * one with its story.
+ */
+
+import { fork } from 'node:child_process';
+import os from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { simulate } from './simulate.js';
+import { addTo, emptyTotals, shown, summaryOf, type Totals } from './totals.js';
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string' },
+    seed: { type: 'string' },
+    from: { type: 'string', default: '1' },
+    workers: { type: 'string', default: String(Math.min(8, os.availableParallelism())) },
+    worker: { type: 'boolean', default: false },
+  },
+});
+
+if (values.worker) await work();
+else if (values.seed !== undefined && values.seeds === undefined) await tellOne(Number(values.seed));
+else await runAll(Number(values.seed ?? values.from), Number(values.seeds ?? 300), Number(values.workers));
+
+/** One seed with its story. */
+async function tellOne(seed: number): Promise<void> {
+  const result = await simulate(seed, { tell: true });
+  process.stdout.write(`${result.story.join('\n')}\n\n${shown(addTo(emptyTotals(), summaryOf(result)))}\n`);
+  for (const violation of result.violations) process.stdout.write(`seed ${seed}: ${violation}\n`);
+  process.exitCode = result.violations.length === 0 ? 0 : 1;
+}
+
+/** Seeds from..from+count-1 in several processes. */
+async function runAll(from: number, count: number, workers: number): Promise<void> {
+  let next = from;
+  let done = 0;
+  let totals: Totals = emptyTotals();
+  const begunMs = Date.now();
+  const one = () =>
+    new Promise<void>((resolve, reject) => {
+      const child = fork(fileURLToPath(import.meta.url), ['--worker'], { execArgv: ['--enable-source-maps'] });
+      const give = () => (next < from + count ? child.send(next++) : child.disconnect());
+      child.on('message', (summary: ReturnType<typeof summaryOf>) => {
+        totals = addTo(totals, summary);
+        done += 1;
+        if (summary.violations.length > 0) process.stdout.write(`seed ${summary.seed}: ${summary.violations.join('\n  ')}\n`);
+        if (done % 500 === 0) process.stdout.write(`· ${done} of ${count} seeds, ${Math.round((Date.now() - begunMs) / 1000)} s\n`);
+        give();
+      });
+      child.once('error', reject);
+      child.once('exit', (code) => (code === 0 ? resolve() : reject(new Error(`a worker ended with ${code}`))));
+      give();
+    });
+  await Promise.all(Array.from({ length: Math.min(workers, count) }, one));
+  process.stdout.write(`${shown(totals)}\nin ${((Date.now() - begunMs) / 1000).toFixed(1)} s\n`);
+  if (totals.failed.length > 0)
+    process.stdout.write(`failed: ${totals.failed.join(' ')}; each with its story: npm run simulate -- --seed N\n`);
+  process.exitCode = totals.failed.length === 0 ? 0 : 1;
+}
+
+/** A child process: runs the seeds that its parent sends. */
+async function work(): Promise<void> {
+  for await (const seed of seedsOfParent()) {
+    const result = await simulate(seed, {});
+    process.send?.(summaryOf(result));
+  }
+}
+
+async function* seedsOfParent(): AsyncGenerator<number> {
+  const waiting: number[] = [];
+  let wake: () => void = () => {};
+  let open = true;
+  process.on('message', (seed: number) => {
+    waiting.push(seed);
+    wake();
+  });
+  process.once('disconnect', () => {
+    open = false;
+    wake();
+  });
+  while (open || waiting.length > 0) {
+    const seed = waiting.shift();
+    if (seed !== undefined) yield seed;
+    else
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+  }
+}

@@ -1,0 +1,211 @@
+/** One run: a cluster is founded, lives with faults and clients, is healed, and must agree and work again. */
+
+import { Operator } from './administration.js';
+import { type ClientCounts, Clients } from './clients.js';
+import { type FaultKind, Faults, schedule } from './faults.js';
+import { guarded } from './guard.js';
+import { type NetworkCounts, VirtualNetwork } from './network.js';
+import { type Mistakes, SimulatedNode } from './node.js';
+import { Stream } from './random.js';
+import { difference, Sameness } from './same.js';
+import { Story } from './story.js';
+import { Watch } from './watch.js';
+import { World } from './world.js';
+
+export interface SimulationOptions {
+  readonly nodes?: number;
+  /** Virtual time with faults. */
+  readonly faultsMs?: number;
+  /** Keep the story's lines. */
+  readonly tell?: boolean;
+  readonly mistakes?: Mistakes;
+}
+
+export interface SimulationResult {
+  readonly seed: number;
+  /** What should never have been; empty when all is well. The first one ended the run. */
+  readonly violations: readonly string[];
+  /** Equal for equal runs. */
+  readonly digest: string;
+  readonly story: readonly string[];
+  readonly events: number;
+  readonly virtualMs: number;
+  readonly faults: ReadonlyMap<FaultKind | 'tornWrite', number>;
+  readonly network: NetworkCounts;
+  readonly clients: ClientCounts;
+  readonly undecided: number;
+  readonly committed: number;
+  readonly terms: number;
+  /** From healing until all nodes agreed and worked. */
+  readonly recoveredMs: number;
+}
+
+/** A cluster of all nodes is there by then, without faults. */
+const FOUNDING_MS = 20_000;
+const FAULTS_MS = 40_000;
+/** Bound from healing to agreement and answers to all requests. */
+const RECOVERY_MS = 40_000;
+const STEP_MS = 250;
+
+export async function simulate(seed: number, options: SimulationOptions): Promise<SimulationResult> {
+  return guarded(() => new Simulation(seed, options).run());
+}
+
+class Simulation {
+  readonly #world = new World();
+  readonly #story: Story;
+  readonly #network: VirtualNetwork;
+  readonly #nodes: SimulatedNode[] = [];
+  readonly #watch: Watch;
+  readonly #clients: Clients;
+  readonly #operator: Operator;
+  readonly #faults: Faults;
+  readonly #violations: string[] = [];
+  #recoveredMs = 0;
+
+  constructor(
+    private readonly seed: number,
+    private readonly options: SimulationOptions,
+  ) {
+    const world = this.#world;
+    const story = new Story(options.tell ?? false, () => world.nowMs);
+    const violation = (what: string) => this.#violation(what);
+    const tell = (who: string, what: string) => story.tell(who, what);
+    this.#story = story;
+    this.#network = new VirtualNetwork(world, new Stream(seed, 'network'), tell);
+    const shape = new Stream(seed, 'shape');
+    const compactEntries = shape.pick([8, 20, 50, 0]);
+    const around = { seed, world, network: this.#network, story, compactEntries, mistakes: options.mistakes ?? {}, violation };
+    for (let number = 1; number <= (options.nodes ?? 5); number++)
+      this.#nodes.push(new SimulatedNode(number, around, number === 1 ? null : 'http://node-1:6335'));
+    this.#watch = new Watch(this.#nodes, violation, tell);
+    this.#clients = new Clients(world, this.#nodes, story, new Stream(seed, 'clients'), violation);
+    this.#operator = new Operator(world, this.#nodes, this.#watch, story, new Stream(seed, 'operator'));
+    this.#faults = new Faults(world, this.#network, this.#nodes, this.#operator, story, new Stream(seed, 'faults'));
+    world.afterEvent = (life) => this.#watch.look(life);
+  }
+
+  async run(): Promise<SimulationResult> {
+    try {
+      await this.#found();
+      await this.#live();
+      await this.#recover();
+      if (this.#violations.length === 0) this.#clients.check();
+    } catch (error) {
+      this.#violation(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    }
+    for (const node of this.#nodes) node.crash();
+    return this.#result();
+  }
+
+  /** The first node founds a cluster, the others join it. */
+  async #found(): Promise<void> {
+    const random = new Stream(this.seed, 'founding');
+    for (const node of this.#nodes) this.#world.after(node.number === 1 ? 0 : random.between(0, 2000), () => node.start());
+    await this.#until(FOUNDING_MS, 'founding the cluster', () => this.#isWhole());
+  }
+
+  async #live(): Promise<void> {
+    const faultsMs = this.options.faultsMs ?? FAULTS_MS;
+    const fromMs = this.#world.nowMs;
+    this.#clients.start(5);
+    this.#faults.plan(schedule(new Stream(this.seed, 'schedule'), fromMs, fromMs + faultsMs));
+    await this.#world.run(faultsMs);
+  }
+
+  /** All agree and work again within bounded time. */
+  async #recover(): Promise<void> {
+    const healedMs = this.#world.nowMs;
+    this.#faults.heal();
+    this.#clients.stop();
+    await this.#until(RECOVERY_MS, 'agreeing after the last fault', () => this.#isWhole() && !this.#operator.busy);
+    let checked = 0;
+    for (const node of this.#nodes) {
+      this.#clients.finish(node).then((good) => {
+        if (!good) this.#violation(`${node.host} does not work after healing`);
+        checked += 1;
+      });
+    }
+    await this.#until(RECOVERY_MS, 'answering after the last fault', () => checked === this.#nodes.length && this.#isWhole());
+    this.#recoveredMs = this.#world.nowMs - healedMs;
+    this.#checkAgreement();
+  }
+
+  /** All nodes are voters of one cluster, know one leader, and have applied and carried out the same. */
+  #isWhole(): boolean {
+    const first = this.#nodes[0]?.cluster?.status().raft;
+    if (first === undefined || first === null || first.leader === null) return false;
+    const voters = first.membership.filter((member) => member.voter);
+    return (
+      first.membership.length === this.#nodes.length &&
+      voters.length === this.#nodes.length &&
+      this.#nodes.every((node) => {
+        const status = node.cluster?.status();
+        const raft = status?.raft;
+        return (
+          status?.phase === 'Member' &&
+          status.pendingOperations === 0 &&
+          raft?.leader === first.leader &&
+          raft?.term === first.term &&
+          raft?.commitIndex === first.commitIndex &&
+          raft?.appliedIndex === first.commitIndex &&
+          node.cluster?.state()?.appliedIndex === first.commitIndex &&
+          voters.some(({ peerId }) => peerId === status.peerId)
+        );
+      })
+    );
+  }
+
+  #checkAgreement(): void {
+    const agreed = this.#watch.agreed();
+    const sameness = new Sameness();
+    for (const node of this.#nodes) {
+      const state = node.cluster?.state() ?? null;
+      if (!sameness.same(agreed, state)) this.#violation(`agreement: ${node.host} differs: ${difference(agreed, state)}`);
+    }
+  }
+
+  async #until(withinMs: number, what: string, isSo: () => boolean): Promise<void> {
+    const lateMs = this.#world.nowMs + withinMs;
+    while (!isSo() && this.#violations.length === 0) {
+      if (this.#world.nowMs >= lateMs) return this.#violation(`progress: ${what} took longer than ${withinMs} ms: ${this.#describe()}`);
+      await this.#world.run(STEP_MS);
+    }
+  }
+
+  #describe(): string {
+    const parts = this.#nodes.map((node) => {
+      const status = node.cluster?.status();
+      const raft = status?.raft;
+      if (status === undefined) return `${node.host} is down`;
+      const error = status.error === null ? '' : ` (${status.error})`;
+      return `${node.host} peer ${status.peerId} ${status.phase}${error} ${raft?.role.kind} term ${raft?.term} leader ${raft?.leader} commit ${raft?.commitIndex} applied ${raft?.appliedIndex}/${node.cluster?.state()?.appliedIndex} pending ${status.pendingOperations} of ${raft?.membership.map((member) => `${member.peerId}${member.voter ? '' : ' (learner)'}`).join()}`;
+    });
+    return `${this.#operator.busy ? 'the operator is busy; ' : ''}${parts.join('; ')}`;
+  }
+
+  #violation(what: string): void {
+    this.#story.tell('world', `VIOLATION ${what}`);
+    this.#violations.push(what);
+    this.#world.stop();
+  }
+
+  #result(): SimulationResult {
+    const torn = this.#nodes.reduce((total, node) => total + node.disk.torn, 0);
+    return {
+      seed: this.seed,
+      violations: this.#violations,
+      digest: this.#story.digest(),
+      story: this.#story.lines,
+      events: this.#world.events,
+      virtualMs: this.#world.nowMs,
+      faults: new Map([...this.#faults.counts, ['tornWrite', torn]]),
+      network: this.#network.counts,
+      clients: this.#clients.counts,
+      undecided: this.#clients.undecided,
+      committed: this.#watch.committedIndex,
+      terms: Math.max(0, ...this.#watch.leaders.keys()),
+      recoveredMs: this.#recoveredMs,
+    };
+  }
+}
