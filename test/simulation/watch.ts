@@ -10,6 +10,7 @@
  * - I5: what becomes committed is on the disks of a majority of the voters.
  * - I6: a node never forgets what it has said to have committed or applied, also when it starts again.
  * - I7: replica states change only as the table has it.
+ * - I8: a leader counts the copies of entries of its own term only, and with them commits what is before (section 5.4.2).
  */
 
 import { applyEntry } from '../../cluster/apply.js';
@@ -148,7 +149,7 @@ export class Watch {
       this.violation(`I2: entry ${entry.index}/${entry.term} on ${node.host} is another one, or has another one before it`);
   }
 
-  /** I4 for entries, and I5. */
+  /** I4 for entries, and I8. */
   #lookAtCommit(node: SimulatedNode, from: number, raft: RaftState): void {
     for (let index = Math.max(from, endOfSnapshot(raft)) + 1; index <= raft.commitIndex; index++) {
       const entry = entryAt(raft, index);
@@ -161,8 +162,12 @@ export class Watch {
       else if (committed.entry.term !== entry.term || !this.#sameness.same(committed.entry, entry))
         this.violation(`I4: ${node.host} commits ${index}/${entry.term}, others ${index}/${committed.entry.term}`);
     }
+    const last = entryAt(raft, raft.commitIndex);
+    if (raft.role.kind === 'Leader' && last !== null && last.term !== raft.term)
+      this.violation(`I8: ${node.host} leads term ${raft.term} and commits ${last.index}/${last.term} by counting copies of it`);
   }
 
+  /** I5. */
   #commit(node: SimulatedNode, entry: Entry, raft: RaftState): void {
     this.committed.set(entry.index, { entry, inTerm: raft.term });
     this.committedIndex = Math.max(this.committedIndex, entry.index);

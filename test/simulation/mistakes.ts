@@ -1,0 +1,46 @@
+/** Rules that nodes break on purpose, outside of their own code, to see that the simulation finds it. */
+
+import type { RaftStep } from '../../actors/cluster-api.js';
+import type { RaftEffect } from '../../cluster/raft/messages.js';
+import type { RaftState } from '../../cluster/raft/state.js';
+import { step } from '../../cluster/raft/step.js';
+import type { Mistakes } from './node.js';
+
+/** Writes count as done before they are on disk. */
+export const NO_PRE_PERSIST: Mistakes = { acknowledgesEarly: true };
+
+/** A node that starts has forgotten how far it had applied. */
+export const FORGOTTEN_APPLIED: Mistakes = { forgetsApplied: true };
+
+/** A peer votes for whoever asks. */
+export const DOUBLE_VOTE: Mistakes = {
+  raftStep: (state, input) => {
+    if (input.kind !== 'receive' || input.message.kind !== 'vote' || state.role.kind === 'Leader') return step(state, input);
+    return step({ ...state, votedFor: null, leader: null }, input);
+  },
+};
+
+/**
+ * A leader commits whatever a majority has. So that old entries arrive before the one of its own term, each message carries one
+ * entry, which is allowed.
+ */
+export const COMMIT_FROM_OLD_TERM: Mistakes = {
+  raftStep: (before, input) => {
+    const { state, effects } = step({ ...before, config: { ...before.config, appendBytesMax: 1 } }, input);
+    return withOldCommit(state, effects);
+  },
+};
+
+function withOldCommit(state: RaftState, effects: readonly RaftEffect[]): ReturnType<RaftStep> {
+  if (state.role.kind !== 'Leader') return { state, effects };
+  const { progress } = state.role;
+  const voters = state.membership.filter((member) => member.voter);
+  const matched = voters
+    .map(({ peerId }) => (peerId === state.config.peerId ? state.persistedIndex : (progress.get(peerId)?.matchIndex ?? 0)))
+    .sort((one, other) => other - one);
+  const majority = matched[voters.length >> 1] ?? 0;
+  const first = state.log.entries[0]?.index ?? 0;
+  const entries = state.log.entries.slice(state.commitIndex + 1 - first, majority + 1 - first);
+  if (majority <= state.commitIndex || entries.length === 0 || state.appliedIndex !== state.commitIndex) return { state, effects };
+  return { state: { ...state, commitIndex: majority, appliedIndex: majority }, effects: [...effects, { kind: 'apply', entries }] };
+}
