@@ -63,7 +63,7 @@ async function runAll(from: number, count: number, workers: number): Promise<voi
 /** A child process: runs the seeds that its parent sends. */
 async function work(): Promise<void> {
   for await (const seed of seedsOfParent()) {
-    const result = await simulate(seed, {});
+    const result = await simulate(seed);
     process.send?.(summaryOf(result));
   }
 }

@@ -108,7 +108,7 @@ export class SimulatedNode {
   crash(): void {
     if (this.life === null) return;
     this.tell('crashes');
-    this.#end();
+    this.end();
   }
 
   /** As by SIGTERM. */
@@ -117,7 +117,7 @@ export class SimulatedNode {
     if (life === null) return;
     this.tell('stops');
     await api?.close();
-    if (this.life === life) this.#end();
+    if (this.life === life) this.end();
   }
 
   /** It gets another address, which others learn from it at its next start. */
@@ -134,8 +134,10 @@ export class SimulatedNode {
     this.around.story.tell(this.host, what);
   }
 
-  #end(): void {
-    if (this.life !== null) this.life.alive = false;
+  /** It runs no more. */
+  end(): void {
+    if (this.life === null) return;
+    this.life.alive = false;
     this.disk.crash();
     this.life = null;
     this.api = null;

@@ -47,8 +47,12 @@ const FAULTS_MS = 40_000;
 const RECOVERY_MS = 40_000;
 const STEP_MS = 250;
 
-export async function simulate(seed: number, options: SimulationOptions): Promise<SimulationResult> {
-  return guarded(() => new Simulation(seed, options).run());
+export async function simulate(seed: number, options: SimulationOptions = {}): Promise<SimulationResult> {
+  const simulation = new Simulation(seed, options);
+  return guarded(
+    () => simulation.run(),
+    (error) => simulation.strayed(error),
+  );
 }
 
 class Simulation {
@@ -90,12 +94,18 @@ class Simulation {
       await this.#found();
       await this.#live();
       await this.#recover();
+      if (this.#violations.length === 0) this.#checkAgreement();
       if (this.#violations.length === 0) this.#clients.check();
     } catch (error) {
       this.#violation(error instanceof Error ? (error.stack ?? error.message) : String(error));
     }
-    for (const node of this.#nodes) node.crash();
+    for (const node of this.#nodes) node.end();
     return this.#result();
+  }
+
+  /** An error that nobody caught ends a process. */
+  strayed(error: unknown): void {
+    this.#violation(`nobody caught ${error instanceof Error ? error.stack : String(error)}`);
   }
 
   /** The first node founds a cluster, the others join it. */
@@ -128,7 +138,6 @@ class Simulation {
     }
     await this.#until(RECOVERY_MS, 'answering after the last fault', () => checked === this.#nodes.length && this.#isWhole());
     this.#recoveredMs = this.#world.nowMs - healedMs;
-    this.#checkAgreement();
   }
 
   /** All nodes are voters of one cluster, know one leader, and have applied and carried out the same. */

@@ -45,11 +45,17 @@ test('what a life began ends with it, and waits while it is paused', async () =>
 
 test('a run that asks the real clock or real randomness is stopped', async () => {
   await assert.rejects(
-    guarded(async () => Math.random()),
+    guarded(
+      async () => Math.random(),
+      () => {},
+    ),
     { message: 'a run used random of the real world' },
   );
   await assert.rejects(
-    guarded(async () => Date.now()),
+    guarded(
+      async () => Date.now(),
+      () => {},
+    ),
     { message: 'a run used now of the real world' },
   );
   assert.equal(typeof Math.random(), 'number');

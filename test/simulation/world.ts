@@ -62,7 +62,8 @@ export class World {
 
   resume(life: Life): void {
     life.paused = false;
-    for (const run of life.held.splice(0)) this.post(life, run);
+    // Each in an event of its own, as they would have come.
+    for (const run of life.held.splice(0)) this.after(0, run, life);
   }
 
   /** No event runs after the one that calls it. */
