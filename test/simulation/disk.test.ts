@@ -67,7 +67,8 @@ test('after a write that did not fit, nothing is written until the log is loaded
     );
   disk.settings.full = true;
   tell('first', store.write(write({ entries: entries(1, 1, 1) })));
-  await world.run(50);
+  store.write(write({ entries: entries(1, 2, 2) })).catch((error: Error) => heard.push(error.message));
+  while (heard.length === 0) await world.run(0.1);
   disk.settings.full = false;
   tell('second', store.write(write({ entries: entries(1, 1, 1) })));
   await world.run(50);
@@ -78,5 +79,5 @@ test('after a write that did not fit, nothing is written until the log is loaded
   await world.run(50);
   assert.equal(terms(disk.consensus.entries), '1/1');
   const full = 'Storage error: the disk is full (consensus)';
-  assert.deepEqual(heard, [`first: ${full}`, `second: ${full}`, 'load', 'third']);
+  assert.deepEqual(heard, [`first: ${full}`, 'Storage error: an earlier write failed', `second: ${full}`, 'load', 'third']);
 });

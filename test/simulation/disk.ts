@@ -125,8 +125,9 @@ export class VirtualDisk {
 }
 
 class VirtualConsensusStore implements ConsensusStore {
-  /** A write has failed: none comes through before the next `load`. */
+  /** A write has failed: neither do those that were asked for before the next `load`. */
   #failed: TroupeError | null = null;
+  #failures = 0;
 
   constructor(
     private readonly disk: VirtualDisk,
@@ -142,14 +143,18 @@ class VirtualConsensusStore implements ConsensusStore {
   }
 
   write(write: ConsensusWrite): Promise<void> {
+    const failures = this.#failures;
+    let refused = this.#failed;
     const carryOut = () => {
-      if (this.#failed === null) this.disk.consensus = afterWrite(this.disk.consensus, write);
+      if (failures !== this.#failures) refused ??= LATER_WRITE;
+      if (refused === null) this.disk.consensus = afterWrite(this.disk.consensus, write);
     };
     const failed = (error: TroupeError) => {
       this.#failed = error;
+      this.#failures += 1;
     };
     const written = this.disk.write('consensus', carryOut, failed).then(() => {
-      if (this.#failed !== null) throw this.#failed;
+      if (refused !== null) throw refused;
     });
     if (this.mistakes.acknowledgesEarly !== true) return written;
     written.catch(() => {});
@@ -160,6 +165,8 @@ class VirtualConsensusStore implements ConsensusStore {
     return this.disk.write('close', () => {});
   }
 }
+
+const LATER_WRITE = new TroupeError('storage', 'an earlier write failed');
 
 /** What is stored after a write: the contract of `ConsensusWrite`. Throws where a caller breaks it. */
 export function afterWrite(before: StoredConsensus, write: Partial<ConsensusWrite>): StoredConsensus {

@@ -96,10 +96,10 @@ class Simulation {
       await this.#recover();
       if (this.#violations.length === 0) this.#checkAgreement();
       if (this.#violations.length === 0) this.#clients.check();
+      for (const node of this.#nodes) node.end();
     } catch (error) {
       this.#violation(error instanceof Error ? (error.stack ?? error.message) : String(error));
     }
-    for (const node of this.#nodes) node.end();
     return this.#result();
   }
 
