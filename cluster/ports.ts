@@ -6,7 +6,7 @@ import type { PeerMessage, PeerReply, PeerRequest } from './peer-messages.js';
 /** A peer's connection as `GET /cluster` and telemetry show it. */
 export interface PeerConnection {
   readonly connected: boolean;
-  /** Messages that were dropped, and why the last one was. */
+  /** Messages that were dropped since the last one that went out, and why the last one was. */
   readonly failures: number;
   readonly lastError: string | null;
   readonly lastErrorMs: number | null;
@@ -27,9 +27,12 @@ export interface TransportListener {
 }
 
 export interface PeerTransport {
-  /** From now on, messages and requests reach `listener`. Before it everything is refused. Errors: the port cannot be used. */
+  /** From now on, messages and requests reach `listener`. Before it everything is refused. */
   start(self: { readonly peerId: PeerId; readonly clusterId: () => string | null }, listener: TransportListener): Promise<void>;
-  /** Peers to be connected with, by address; those left out are cut off. */
+  /**
+   * Peers to be connected with, by address; those left out are cut off. Any peer of the cluster may connect by itself: a
+   * follower that lags behind hears a leader that it doesn't know yet, and a removed peer is told so.
+   */
   setPeers(uris: ReadonlyMap<PeerId, string>): void;
   /** Returns at once; what cannot be delivered is dropped and told by `unreachable`. */
   send(to: PeerId, messages: readonly PeerMessage[]): void;

@@ -107,6 +107,14 @@ export class WireReader {
     return text;
   }
 
+  /** A copy of the bytes at the cursor. */
+  blob(): Uint8Array {
+    const to = this.length();
+    const value = new Uint8Array(this.bytes.subarray(this.at, to));
+    this.at = to;
+    return value;
+  }
+
   /** Copies the packed 32-bit floats of the field at the cursor to `target(count)`, which has room for them. */
   packedFloats(target: (count: number) => Float32Array): Float32Array {
     const to = this.length();

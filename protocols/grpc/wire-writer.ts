@@ -64,6 +64,14 @@ export class WireWriter {
     this.tag(field, 2);
   }
 
+  blob(field: number, value: Uint8Array): void {
+    this.reserve(value.length);
+    this.at -= value.length;
+    this.buffer.set(value, this.at);
+    this.varint(value.length);
+    this.tag(field, 2);
+  }
+
   floats(field: number, values: Float32Array): void {
     if (values.length === 0) return;
     this.reserve(values.byteLength);

@@ -1,0 +1,26 @@
+/** Addresses of peers. */
+
+import { TroupeError } from '../../protocols/errors.js';
+
+/** `host:port` of a peer's address, as channels take it. Errors: `wrongInput`. */
+export function channelTarget(uri: string): string {
+  const url = URL.canParse(uri) ? new URL(uri) : null;
+  if (url === null || url.protocol !== 'http:' || url.hostname === '' || url.pathname !== '/' || url.search !== '' || url.hash !== '') {
+    throw new TroupeError('wrongInput', `${uri} is no address of a peer: http://host:port with the port of its internal door is`);
+  }
+  return `${url.hostname}:${url.port === '' ? '80' : url.port}`;
+}
+
+/** The host of `host:port` as a socket names it, ready to be part of an address: IPv6 in brackets, IPv4 without its IPv6 form. */
+export function hostOf(peer: string): string {
+  const host = peer
+    .replace(/:\d+$/, '')
+    .replace(/^\[(.*)\]$/, '$1')
+    .replace(/^::ffff:(?=\d+\.)/i, '');
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+/** `host:port` to listen on. */
+export function listenAddress(host: string, port: number): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}

@@ -1,0 +1,325 @@
+/** Peers over gRPC: the internal port, and a link to each peer. */
+
+import {
+  Server,
+  ServerCredentials,
+  type ServerDuplexStream,
+  type ServerUnaryCall,
+  type ServiceError,
+  type sendUnaryData,
+  status,
+} from '@grpc/grpc-js';
+import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
+import type { PeerMessage, PeerReply, PeerRequest } from '../peer-messages.js';
+import type { PeerConnection, PeerTransport, TransportListener } from '../ports.js';
+import { channelTarget, hostOf, listenAddress } from './address.js';
+import { encodeHello, type Hello, type VersionRange } from './codec/frames.js';
+import { type Answer, decodeAnswer, decodeRequest, encodeAnswer, encodeRequest } from './codec/requests.js';
+import { commonVersion, type OwnSide, PROTOCOL_VERSIONS, versionsDiffer } from './handshake.js';
+import { HANDSHAKE_MS, judgeAnswer, type LinkHost, PeerLink, TICK_MS } from './link.js';
+import { FRAME_BYTES_MAX } from './queue.js';
+import { ASK_PATH, acceptedStream, asIs, CONNECT_PATH, type FrameStream, KEEPALIVE_MS, newClient } from './streams.js';
+
+export interface PeerTransportOptions {
+  readonly host: string;
+  /** 0 for any free one. */
+  readonly port: number;
+  /** Troupe's version. */
+  readonly release: string;
+  /** Milliseconds since the epoch. */
+  readonly nowMs?: () => number;
+  /** 0 to 1. */
+  readonly random?: () => number;
+  /** Versions of the protocol, for tests of releases that don't exist yet. */
+  readonly versions?: VersionRange;
+}
+
+/** A transport that listens on `port`. */
+export interface ListeningTransport extends PeerTransport {
+  readonly port: number;
+}
+
+/** The internal port cannot be used. */
+export class PeerPortError extends Error {
+  /** What the system said; undefined when it was something else. */
+  readonly code: string | undefined;
+
+  constructor(message: string) {
+    super(message);
+    this.code = /\b(EADDRINUSE|EACCES|EADDRNOTAVAIL|ENOTFOUND)\b/.exec(message)?.[1];
+  }
+}
+
+/** Takes the internal port; until `start` everybody is turned away. Errors: `PeerPortError`. */
+export async function openPeerTransport(options: PeerTransportOptions): Promise<ListeningTransport> {
+  const transport = new GrpcTransport(options);
+  await transport.listen();
+  return transport;
+}
+
+/** Streams that have not said hello yet, and requests that wait for their answers: more are turned away. */
+const UNGREETED_MAX = 64;
+const ASKED_MAX = 256;
+/** Streams of peers that this node doesn't know, or not yet. */
+const GUESTS_MAX = 64;
+const CLOSING_MS = 500;
+
+class GrpcTransport implements ListeningTransport, LinkHost {
+  port = 0;
+  listener: TransportListener = NOBODY;
+  readonly nowMs: () => number;
+  readonly random: () => number;
+  private readonly versions: VersionRange;
+  private readonly session: number;
+  private readonly server: Server;
+  private self: { readonly peerId: PeerId; readonly clusterId: () => string | null } | null = null;
+  /** Peers by `setPeers`, and those that have called without being one of them. */
+  private readonly links = new Map<PeerId, PeerLink>();
+  private readonly uris = new Map<PeerId, string>();
+  private readonly ticking: NodeJS.Timeout;
+  private ungreeted = 0;
+  private asked = 0;
+  private closing: Promise<void> | null = null;
+
+  constructor(private readonly options: PeerTransportOptions) {
+    this.nowMs = options.nowMs ?? Date.now;
+    this.random = options.random ?? Math.random;
+    this.versions = options.versions ?? PROTOCOL_VERSIONS;
+    this.session = 1 + Math.floor(this.random() * 2 ** 47);
+    this.server = new Server({
+      'grpc.max_receive_message_length': FRAME_BYTES_MAX,
+      'grpc.max_send_message_length': -1,
+      'grpc.keepalive_time_ms': KEEPALIVE_MS,
+      'grpc.keepalive_timeout_ms': KEEPALIVE_MS,
+    });
+    this.server.addService(SERVICE, {
+      Connect: (call: ServerDuplexStream<Buffer, Buffer>) => this.accept(call),
+      Ask: (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => void this.answer(call, callback),
+    });
+    this.ticking = setInterval(() => {
+      for (const link of [...this.links.values()]) link.tick();
+    }, TICK_MS);
+    this.ticking.unref();
+  }
+
+  /** Errors: `PeerPortError`. */
+  listen(): Promise<void> {
+    const address = listenAddress(this.options.host, this.options.port);
+    return new Promise((resolve, reject) => {
+      this.server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) => {
+        if (error !== null) {
+          clearInterval(this.ticking);
+          this.server.forceShutdown();
+          reject(new PeerPortError(error.message));
+          return;
+        }
+        this.port = port;
+        resolve();
+      });
+    });
+  }
+
+  async start(self: { readonly peerId: PeerId; readonly clusterId: () => string | null }, listener: TransportListener): Promise<void> {
+    this.self = self;
+    this.listener = listener;
+  }
+
+  own(): OwnSide {
+    return { peerId: this.self?.peerId ?? 0, clusterId: this.self?.clusterId() ?? null, versions: this.versions };
+  }
+
+  helloTo(peer: PeerId): Hello {
+    const { peerId, clusterId, versions } = this.own();
+    return { versions, clusterId: clusterId ?? '', from: peerId, to: peer, session: this.session, release: this.options.release };
+  }
+
+  deserted(link: PeerLink): void {
+    if (this.links.get(link.peerId) === link) this.links.delete(link.peerId);
+  }
+
+  setPeers(uris: ReadonlyMap<PeerId, string>): void {
+    if (this.closing !== null || this.self === null) return;
+    for (const peer of [...this.uris.keys()]) {
+      if (uris.has(peer)) continue;
+      this.uris.delete(peer);
+      this.links.get(peer)?.cutOff();
+      this.links.delete(peer);
+    }
+    for (const [peer, uri] of uris) {
+      if (peer === this.self.peerId) continue;
+      this.uris.set(peer, uri);
+      this.linkTo(peer).setUri(uri);
+    }
+  }
+
+  send(to: PeerId, messages: readonly PeerMessage[]): void {
+    if (messages.length === 0 || this.closing !== null) return;
+    const link = this.links.get(to);
+    if (link !== undefined) link.send(messages);
+    else queueMicrotask(() => this.listener.unreachable(to));
+  }
+
+  connections(): ReadonlyMap<PeerId, PeerConnection> {
+    return new Map([...this.links].map(([peer, link]) => [peer, link.connection()]));
+  }
+
+  async request(uri: string, request: PeerRequest, timeoutMs: number): Promise<PeerReply> {
+    if (this.closing !== null) throw new TroupeError('unavailable', 'this node is stopping');
+    const answer = await ask(uri, encodeRequest(request, this.versions), timeoutMs);
+    if (answer.kind === 'failure') throw errorFromFacts(answer.facts);
+    return answer;
+  }
+
+  close(): Promise<void> {
+    this.closing ??= this.shutDown();
+    return this.closing;
+  }
+
+  private async shutDown(): Promise<void> {
+    clearInterval(this.ticking);
+    const links = [...this.links.values()];
+    this.links.clear();
+    this.listener = NOBODY;
+    for (const link of links) link.cutOff();
+    await new Promise<void>((resolve) => {
+      const cut = setTimeout(() => this.server.forceShutdown(), CLOSING_MS);
+      this.server.tryShutdown(() => {
+        clearTimeout(cut);
+        resolve();
+      });
+    });
+  }
+
+  private linkTo(peer: PeerId): PeerLink {
+    const there = this.links.get(peer);
+    if (there !== undefined) return there;
+    const link = new PeerLink(peer, this);
+    this.links.set(peer, link);
+    return link;
+  }
+
+  /** A peer calls. */
+  private accept(call: ServerDuplexStream<Buffer, Buffer>): void {
+    let link: PeerLink | null = null;
+    let waiting = true;
+    const greeted = () => {
+      if (waiting) this.ungreeted--;
+      waiting = false;
+      clearTimeout(patience);
+    };
+    const stream = acceptedStream(call, {
+      frame: (bytes) => {
+        if (link !== null) {
+          link.received(stream, bytes);
+          return;
+        }
+        if (!waiting) return;
+        greeted();
+        link = this.greet(stream, bytes);
+      },
+      ended: (reason) => {
+        greeted();
+        link?.ended(stream, reason);
+      },
+    });
+    this.ungreeted++;
+    const patience = setTimeout(() => {
+      greeted();
+      stream.close(`no hello within ${HANDSHAKE_MS / 1000} s`);
+    }, HANDSHAKE_MS);
+    if (this.self === null || this.closing !== null || this.ungreeted > UNGREETED_MAX) {
+      greeted();
+      stream.close(this.self === null ? 'this node is starting' : 'this node takes no calls now');
+    }
+  }
+
+  /** The first frame of a peer that calls: its link when the stream is good. */
+  private greet(stream: FrameStream, bytes: Uint8Array): PeerLink | null {
+    const judged = judgeAnswer(this.own(), bytes, null);
+    const from = judged.hello?.from ?? 0;
+    const known = this.links.get(from);
+    if (judged.kind === 'agreed' && known === undefined && this.links.size - this.uris.size >= GUESTS_MAX) {
+      stream.close('too many peers call that this node does not know');
+      return null;
+    }
+    // Also to those who are refused: they find out by themselves why.
+    if (judged.hello !== null) stream.write(encodeHello(this.helloTo(from)), () => {});
+    if (judged.kind === 'refused') {
+      known?.note(`its call was refused: ${judged.reason}`);
+      stream.close(judged.reason);
+      return null;
+    }
+    const link = known ?? this.linkTo(from);
+    link.adopt(stream, judged.hello, judged.version, from);
+    return link;
+  }
+
+  private async answer(call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>): Promise<void> {
+    this.asked++;
+    let answer: Answer;
+    try {
+      answer = await this.answerTo(call.request, hostOf(call.getPeer()));
+    } catch (error) {
+      answer = { kind: 'failure', facts: errorFacts(error) };
+    } finally {
+      this.asked--;
+    }
+    callback(null, Buffer.from(encodeAnswer(answer)));
+  }
+
+  private async answerTo(bytes: Uint8Array, address: string): Promise<PeerReply> {
+    if (this.self === null || this.closing !== null) throw new TroupeError('unavailable', 'this node takes no requests of peers now');
+    if (this.asked > ASKED_MAX) throw new TroupeError('busy', 'too many requests of peers wait for their answers', { retryAfterMs: 1000 });
+    const { versions, request } = decodeRequest(bytes);
+    if (commonVersion(this.versions, versions) === null) throw new TroupeError('unsupported', versionsDiffer(this.versions, versions));
+    if (request === null) throw new TroupeError('unsupported', 'this release does not know what is asked; update this node');
+    return this.listener.requested(request, address);
+  }
+}
+
+/** Errors: `wrongInput`, `unavailable`, `timeout`. */
+function ask(uri: string, request: Uint8Array, timeoutMs: number): Promise<Answer> {
+  const client = newClient(channelTarget(uri));
+  return new Promise<Answer>((resolve, reject) => {
+    const done = (error: ServiceError | null, answer?: Buffer) => {
+      client.close();
+      if (error !== null) {
+        reject(failureOf(uri, error, timeoutMs));
+        return;
+      }
+      try {
+        resolve(decodeAnswer(answer as Buffer));
+      } catch (broken) {
+        reject(new TroupeError('unavailable', `${uri} answers with what is no answer of a peer`, { cause: broken }));
+      }
+    };
+    client.makeUnaryRequest(ASK_PATH, asIs, asIs, Buffer.from(request), { deadline: Date.now() + timeoutMs }, done);
+  });
+}
+
+function failureOf(uri: string, error: ServiceError, timeoutMs: number): TroupeError {
+  const { code, details } = error;
+  if (code === status.DEADLINE_EXCEEDED)
+    return new TroupeError('timeout', `${uri} has not answered within ${timeoutMs} ms`, { cause: error });
+  const reason = code === status.UNIMPLEMENTED ? 'what listens there is no internal port of a peer' : details || error.message;
+  return new TroupeError('unavailable', `${uri} cannot be asked: ${reason}`, { cause: error });
+}
+
+const SERVICE = {
+  Connect: methodOf(CONNECT_PATH, true),
+  Ask: methodOf(ASK_PATH, false),
+};
+
+function methodOf(path: string, streams: boolean) {
+  const streaming = { requestStream: streams, responseStream: streams };
+  const asBytes = { requestSerialize: asIs, requestDeserialize: asIs, responseSerialize: asIs, responseDeserialize: asIs };
+  return { path, ...streaming, ...asBytes };
+}
+
+const NOBODY: TransportListener = {
+  received: () => {},
+  connectionChanged: () => {},
+  unreachable: () => {},
+  requested: () => Promise.reject(new TroupeError('unavailable', 'this node takes no requests of peers now')),
+};
