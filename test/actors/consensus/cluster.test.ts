@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
+import { TroupeError } from '../../../protocols/errors.js';
 import { sampleConfig } from '../samples.js';
-import { FakeCluster, type FakeNode, leaderOf } from './fake-cluster.js';
+import { FakeCluster, type FakeNode, isVoter, leaderOf } from './fake-cluster.js';
 
 let world = new FakeCluster();
 
@@ -41,4 +42,158 @@ test('a collection that was created through any node is on all of them when it i
   assert.equal(await world.run(one.api.deleteCollection('collection-2')), true);
   assert.equal(await world.run(one.api.deleteCollection('collection-2')), false);
   assert.deepEqual(served(two), { collections: ['collection-0', 'collection-1'], aliases: [] });
+});
+
+test('when the leader dies, another one takes its place within two seconds and operations go on', async () => {
+  const nodes = await world.founded(3);
+  const leader = leaderOf(nodes) as FakeNode;
+  const rest = nodes.filter((node) => node !== leader);
+  await world.kill(leader);
+  const diedMs = world.world.nowMs;
+  await world.until(() => leaderOf(rest) !== undefined, 'a new leader');
+  assert.ok(world.world.nowMs - diedMs < 2000, `${world.world.nowMs - diedMs} ms`);
+  for (const node of rest) assert.equal(await world.run(node.api.createCollection(`by-${node.number}`, sampleConfig())), true);
+  const again = await world.start(leader.number, null);
+  await world.until(() => again.api.listCollections().length === 2, 'the restarted node has caught up');
+  assert.equal(again.peerId, leader.peerId);
+});
+
+test('an operation that is begun before a new leader is found is carried out by it, once', async () => {
+  const nodes = await world.founded(3);
+  const leader = leaderOf(nodes) as FakeNode;
+  const [one, two] = nodes.filter((node) => node !== leader) as [FakeNode, FakeNode];
+  await world.kill(leader);
+  const made = [one.api.createCollection('a', sampleConfig()), two.api.createCollection('b', sampleConfig())];
+  assert.deepEqual(await world.run(Promise.all(made)), [true, true]);
+  const { collections } = one.cluster.state() ?? assert.fail('no state');
+  assert.deepEqual([...collections.keys()].sort(), ['a', 'b']);
+});
+
+test('without a majority, operations and barriers are refused in time and say why', async () => {
+  const nodes = await world.founded(3);
+  const [one, two, three] = nodes as [FakeNode, FakeNode, FakeNode];
+  await world.run(one.api.createCollection('a', sampleConfig()));
+  await world.kill(two);
+  await world.kill(three);
+  await world.pass(5000);
+  const beganMs = world.world.nowMs;
+  await assert.rejects(world.run(one.api.deleteCollection('a')), { code: 'unavailable', message: /no leader.*more than half/ });
+  await assert.rejects(world.run(one.cluster.barrier(5000)), { code: 'unavailable', message: /no leader/ });
+  assert.ok(world.world.nowMs - beganMs < 100);
+  assert.deepEqual(one.api.listCollections(), ['a']);
+});
+
+test('an operation that a leader took before it lost its majority is answered as uncertain', async () => {
+  const nodes = await world.founded(3);
+  const leader = leaderOf(nodes) as FakeNode;
+  for (const node of nodes) if (node !== leader) await world.kill(node);
+  const beganMs = world.world.nowMs;
+  await assert.rejects(world.run(leader.api.createCollection('a', sampleConfig())), {
+    code: 'timeout',
+    message: /may still be carried out/,
+  });
+  assert.ok(world.world.nowMs - beganMs < 6000);
+});
+
+test('an unreachable peer is not waited for, and catches up when it is back', async () => {
+  const nodes = await world.founded(3);
+  const [one, two, three] = nodes as [FakeNode, FakeNode, FakeNode];
+  world.network.cut(one.uri, three.uri);
+  world.network.cut(two.uri, three.uri);
+  await world.pass(3000);
+  const beganMs = world.world.nowMs;
+  const other = [one, two].find((node) => node !== leaderOf([one, two])) as FakeNode;
+  assert.equal(await world.run(other.api.createCollection('a', sampleConfig())), true);
+  assert.ok(world.world.nowMs - beganMs < 1000, `${world.world.nowMs - beganMs} ms`);
+  assert.deepEqual(three.api.listCollections(), []);
+  world.network.heal();
+  await world.until(() => three.api.exists('a'), 'it has caught up');
+});
+
+test('what a barrier has waited for is there, also on a node that was behind', async () => {
+  const nodes = await world.founded(3);
+  const [one, , three] = nodes as [FakeNode, FakeNode, FakeNode];
+  for (let at = 0; at < 5; at++) {
+    world.network.cut(one.uri, three.uri);
+    await world.run(one.api.createCollection(`a${at}`, sampleConfig(), 1000));
+    world.network.heal();
+    await world.run(three.cluster.barrier(5000));
+    assert.ok(three.api.exists(`a${at}`));
+  }
+});
+
+test('changes of a configuration that are made at the same time are all in it', async () => {
+  const nodes = await world.founded(3);
+  await world.run((nodes[0] as FakeNode).api.createCollection('a', sampleConfig()));
+  const changes = [10, 20, 30, 40, 50, 60].map((added, at) =>
+    (nodes[at % 3] as FakeNode).api.updateCollection('a', (config) => ({
+      ...config,
+      wal_config: { ...config.wal_config, wal_capacity_mb: config.wal_config.wal_capacity_mb + added },
+    })),
+  );
+  await world.run(Promise.all(changes));
+  for (const { api } of nodes) assert.equal(api.info('a').config.wal_config.wal_capacity_mb, 32 + 210);
+});
+
+test('what a change throws is the answer, and nothing has changed', async () => {
+  const nodes = await world.founded(1);
+  const [one] = nodes as [FakeNode];
+  await world.run(one.api.createCollection('a', sampleConfig()));
+  const fail = () => {
+    throw new TroupeError('wrongInput', 'no such vector');
+  };
+  await assert.rejects(world.run(one.api.updateCollection('a', fail)), { code: 'wrongInput', detail: 'no such vector' });
+  await assert.rejects(world.run(one.api.updateCollection('b', fail)), { code: 'notFound' });
+});
+
+test('a collection that this node has not heard of yet can be changed through it', async () => {
+  const nodes = await world.founded(3);
+  const [one, two, three] = nodes as [FakeNode, FakeNode, FakeNode];
+  world.network.cut(one.uri, three.uri);
+  world.network.cut(two.uri, three.uri);
+  await world.run(one.api.createCollection('a', sampleConfig(), 1000));
+  world.network.heal();
+  assert.equal(await world.run(three.api.updateCollection('a', (config) => config)), true);
+});
+
+test('a node whose log refuses a write is as one that crashed, and comes back when there is room again', async () => {
+  const nodes = await world.founded(3);
+  const [one, two, three] = nodes as [FakeNode, FakeNode, FakeNode];
+  const leader = leaderOf(nodes) as FakeNode;
+  leader.store.full = true;
+  const made = leader.api.createCollection('a', sampleConfig());
+  await assert.rejects(world.run(made), { code: 'unavailable', message: /no space left.*may still be carried out/ });
+  assert.equal(leader.cluster.status().phase, 'Broken');
+  const rest = nodes.filter((node) => node !== leader);
+  await world.until(() => leaderOf(rest) !== undefined, 'a new leader');
+  assert.equal(await world.run((rest[0] as FakeNode).api.createCollection('b', sampleConfig())), true);
+  await world.pass(10_000);
+  leader.store.full = false;
+  await world.until(() => leader.cluster.status().phase === 'Member' && leader.api.exists('b'), 'it is back');
+  for (const node of [one, two, three]) assert.equal(node.cluster.state()?.collections.has('b'), true);
+});
+
+test('all nodes started again from their logs have the same state as before', async () => {
+  const nodes = await world.founded(3, { compactEntries: 8 });
+  for (let at = 0; at < 20; at++) await world.run((nodes[at % 3] as FakeNode).api.createCollection(`c${at}`, sampleConfig()));
+  await world.run((nodes[0] as FakeNode).cluster.barrier(5000));
+  const before = (nodes[0] as FakeNode).cluster.state();
+  for (const node of nodes) await world.kill(node);
+  const again: FakeNode[] = [];
+  for (const { number } of nodes) again.push(await world.start(number, null, { compactEntries: 8 }));
+  await world.until(() => again.every(({ api }) => api.listCollections().length === 20), 'all collections are there');
+  await world.until(() => leaderOf(again) !== undefined, 'a leader');
+  for (const { cluster } of again) {
+    await world.run(cluster.barrier(5000));
+    assert.deepEqual(cluster.state()?.collections, before?.collections);
+  }
+});
+
+test('a node joins a cluster whose log was compacted, by its snapshot', async () => {
+  const nodes = await world.founded(1, { compactEntries: 8 });
+  const [one] = nodes as [FakeNode];
+  for (let at = 0; at < 40; at++) await world.run(one.api.createCollection(`c${at}`, sampleConfig()));
+  assert.ok((one.cluster.status().raft?.log.snapshot?.index ?? 0) > 1);
+  const two = await world.start(2, 1);
+  await world.until(() => two.api.listCollections().length === 40 && isVoter(two.cluster), 'it has joined');
 });

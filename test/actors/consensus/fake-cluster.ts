@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ClusterApi, ClusterOptions } from '../../../actors/cluster-api.js';
-import { type NodeApi, startNode } from '../../../actors/node-api.js';
+import { type NodeApi, type NodeOptions, startNode } from '../../../actors/node-api.js';
 import type { PeerMessage, PeerReply, PeerRequest } from '../../../cluster/peer-messages.js';
 import type { PeerConnection, PeerTransport, TransportListener } from '../../../cluster/ports.js';
 import { TroupeError } from '../../../protocols/errors.js';
@@ -209,26 +209,23 @@ export class FakeCluster {
     return `http://node-${number}:6335`;
   }
 
-  /** bootstrap: the node to join through; null founds a cluster. */
-  async start(number: number, bootstrap: number | null, options: Partial<ClusterOptions> = {}): Promise<FakeNode> {
-    this.#folder ??= await mkdtemp(join(tmpdir(), 'troupe-cluster-'));
+  /** bootstrap: the node to join through; null founds a cluster. address: where the network has it. */
+  async start(
+    number: number,
+    bootstrap: number | null,
+    options: Partial<ClusterOptions> = {},
+    address = options.uri ?? this.uri(number),
+  ): Promise<FakeNode> {
     const store = this.#stores.get(number) ?? new FakeStore(this.world);
     this.#stores.set(number, store);
-    const uri = options.uri ?? this.uri(number);
-    const transport = this.network.open(uri);
+    const transport = this.network.open(address);
     this.#transports.set(number, transport);
     const life = { dead: false };
     this.#worlds.set(number, life);
-    this.#starts += 1;
     const engine = new FakeEngine();
     const api = await startNode({
-      storagePath: join(this.#folder, String(number)),
+      ...(await this.#options(number, life)),
       pool: engine,
-      log: this.world.log,
-      clock: this.world.ports.clock,
-      ports: this.#ports(number * 1000 + this.#starts, life),
-      cpus: 4,
-      verify: async (folders) => new Map(folders.map((folder) => [folder, null])),
       cluster: {
         store,
         transport,
@@ -244,7 +241,7 @@ export class FakeCluster {
     const cluster = api.cluster as ClusterApi;
     return {
       number,
-      uri,
+      uri: address,
       store,
       engine,
       api,
@@ -264,6 +261,19 @@ export class FakeCluster {
       'all have joined',
     );
     return nodes;
+  }
+
+  /** A node of its own, with no cluster. */
+  async startAlone(number: number): Promise<{ readonly api: NodeApi; readonly stop: () => void }> {
+    const life = { dead: false };
+    this.#worlds.set(number, life);
+    const api = await startNode(await this.#options(number, life));
+    return {
+      api,
+      stop: () => {
+        life.dead = true;
+      },
+    };
   }
 
   /** Ends a node as SIGKILL does. */
@@ -304,6 +314,20 @@ export class FakeCluster {
   async remove(): Promise<void> {
     for (const life of this.#worlds.values()) life.dead = true;
     if (this.#folder !== null) await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  async #options(number: number, life: { dead: boolean }): Promise<NodeOptions> {
+    this.#folder ??= await mkdtemp(join(tmpdir(), 'troupe-cluster-'));
+    this.#starts += 1;
+    return {
+      storagePath: join(this.#folder, String(number)),
+      pool: new FakeEngine(),
+      log: this.world.log,
+      clock: this.world.ports.clock,
+      ports: this.#ports(number * 1000 + this.#starts, life),
+      cpus: 4,
+      verify: async (folders) => new Map(folders.map((folder) => [folder, null])),
+    };
   }
 
   /** The world as one node has it, until it is killed. */
