@@ -125,7 +125,7 @@ export function finish(draft: Draft): RaftStep {
   if (state.role.kind !== before.role.kind || state.leader !== before.leader || state.term !== before.term) {
     effects.push({ kind: 'roleChanged' });
   }
-  return { state: effects.length === 0 && same(before, state) ? before : state, effects };
+  return { state: same(before, state) ? before : state, effects };
 }
 
 function mustWrite(draft: Draft): boolean {
@@ -168,9 +168,12 @@ function handOut(draft: Draft, effects: RaftEffect[]): void {
   if (restore !== null) {
     if (state.persistedWrites < restore.write) return;
     effects.push({ kind: 'restore', snapshot: restore.snapshot });
+    const belongs = memberOf(restore.snapshot.membership, state.config.peerId) !== undefined;
+    // A state from before this peer came does not say that it was removed.
+    if (restore.snapshot.index < state.appliedIndex) state.belonged = belongs;
+    else noteMembership(draft, belongs);
     state.pendingRestore = null;
     state.appliedIndex = restore.snapshot.index;
-    noteMembership(draft, memberOf(restore.snapshot.membership, state.config.peerId) !== undefined);
   }
   const end = Math.min(state.commitIndex, state.persistedIndex);
   if (end <= state.appliedIndex) return;

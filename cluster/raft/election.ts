@@ -102,7 +102,7 @@ export function receiveVoteReply(draft: Draft, message: MessageOf<'voteReply'>):
   considerVotes(draft);
 }
 
-/** A leader was heard of within the shortest election timeout: candidates are not listened to (section 4.2.3). */
+/** A leader was heard of within the shortest election timeout: candidates are not listened to (R10, section 4.2.3). */
 export function hasLease(state: RaftState): boolean {
   return state.leader !== null && state.elapsedTicks < state.config.electionTicks;
 }

@@ -6,7 +6,7 @@ import { type Draft, forgetPersisted, type MessageOf, rereadMembership, sendLate
 import { lastOfTerm, termAt, withSnapshot } from './log.js';
 import { becomeFollower } from './roles.js';
 
-/** A message of this term's leader: there is no other one (R2). False if this peer is it itself, which cannot be. */
+/** A message of this term's leader: there is no other one (R2). Candidates are not listened to for a while (R10). False if this peer is it itself, which cannot be. */
 export function hearLeader(draft: Draft, leader: PeerId): boolean {
   const state = draft.state;
   if (state.role.kind === 'Leader') return false;
@@ -54,7 +54,7 @@ export function receiveInstallSnapshot(draft: Draft, message: MessageOf<'install
   const { from, term } = message;
   const same = state.incoming?.from === from && state.incoming.term === term && state.incoming.index === index;
   const incoming = same && state.incoming !== null ? state.incoming : { from, term, index, chunks: [], bytes: 0 };
-  if (message.offset !== incoming.bytes) {
+  if (message.offset !== incoming.bytes || message.offset + message.chunk.length > message.totalBytes) {
     reply(incoming.bytes, false);
     return;
   }

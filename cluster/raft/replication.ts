@@ -112,7 +112,7 @@ function majorityIndex(draft: Draft): number {
   return reachedByMajority(indexes);
 }
 
-/** The leader has committed in its term: what it knows to be committed is all that is (R6, R7). */
+/** The leader has committed in its term: what it knows to be committed is all that is (R6). */
 export function hasCommittedInTerm(draft: Draft): boolean {
   const { log, commitIndex, term } = draft.state;
   return termAt(log, commitIndex) === term;

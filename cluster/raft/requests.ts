@@ -1,25 +1,29 @@
 /** Proposals and reads: decided by the leader, forwarded to it by others. Source: dissertation, sections 4.1 and 6.2. */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
-import { type Draft, type MessageOf, sendEarly } from './draft.js';
-import { changed } from './membership.js';
+import { type Draft, type MessageBody, type MessageOf, sendEarly } from './draft.js';
+import { membershipAt } from './log.js';
+import { changed, memberOf } from './membership.js';
 import type { Proposal, ProposalOutcome, RefusalReason, RequestId } from './messages.js';
 import { addRead } from './read-index.js';
 import { appendOwn, hasCommittedInTerm } from './replication.js';
 import { giveUp } from './roles.js';
-import type { LeaderRole } from './state.js';
+import type { Forwarded, LeaderRole } from './state.js';
+
+/** Above all ids that this peer's actors give: what a follower asks about the stranger of this id. */
+const ABOUT_STRANGERS = 2 ** 48;
 
 export function propose(draft: Draft, id: RequestId, proposal: Proposal): void {
   const { role, leader } = draft.state;
   if (role.kind === 'Leader') draft.effects.push({ kind: 'proposed', id, outcome: proposeHere(draft, proposal) });
-  else if (leader !== null) forward(draft, id, leader, 'propose', () => sendEarly(draft, leader, { kind: 'propose', id, proposal }));
+  else if (leader !== null) forward(draft, id, leader, { kind: 'propose', ticksLeft: ticksOf(draft) }, { kind: 'propose', id, proposal });
   else giveUp(draft, id, 'propose');
 }
 
 export function readIndex(draft: Draft, id: RequestId): void {
   const { role, leader, config } = draft.state;
   if (role.kind === 'Leader') addRead(draft, id, config.peerId);
-  else if (leader !== null) forward(draft, id, leader, 'readIndex', () => sendEarly(draft, leader, { kind: 'readIndex', id }));
+  else if (leader !== null) forward(draft, id, leader, { kind: 'readIndex', ticksLeft: ticksOf(draft) }, { kind: 'readIndex', id });
   else giveUp(draft, id, 'readIndex');
 }
 
@@ -37,7 +41,24 @@ export function receiveProposeReply(draft: Draft, message: MessageOf<'proposeRep
   if (answered(draft, message.id, 'propose')) draft.effects.push({ kind: 'proposed', id: message.id, outcome: message.outcome });
 }
 
+/**
+ * A stranger that asks a follower may have been removed while it was away, and may not know the leader that would
+ * tell it. The follower finds out by a read of its own (R7).
+ */
+export function askAboutStranger(draft: Draft, peer: PeerId): void {
+  const { leader, role, membership, forwarded } = draft.state;
+  const id = ABOUT_STRANGERS + peer;
+  if (role.kind !== 'Follower' || leader === null || forwarded.has(id) || memberOf(membership, peer) !== undefined) return;
+  forward(draft, id, leader, { kind: 'verdict', peer, index: null, ticksLeft: ticksOf(draft) }, { kind: 'readIndex', id });
+}
+
 export function receiveReadIndexReply(draft: Draft, message: MessageOf<'readIndexReply'>): void {
+  const { forwarded } = draft.state;
+  const asked = forwarded.get(message.id);
+  if (asked?.kind === 'verdict' && message.index !== null) {
+    draft.state.forwarded = new Map(forwarded).set(message.id, { ...asked, index: message.index });
+    return;
+  }
   if (answered(draft, message.id, 'readIndex')) draft.effects.push({ kind: 'readReady', id: message.id, index: message.index });
 }
 
@@ -45,19 +66,31 @@ export function receiveReadIndexReply(draft: Draft, message: MessageOf<'readInde
 export function tickForwarded(draft: Draft): void {
   const state = draft.state;
   if (state.forwarded.size === 0) return;
-  const left = new Map<RequestId, { readonly kind: 'propose' | 'readIndex'; readonly ticksLeft: number }>();
-  for (const [id, { kind, ticksLeft }] of state.forwarded) {
-    if (ticksLeft > 1) left.set(id, { kind, ticksLeft: ticksLeft - 1 });
-    else giveUp(draft, id, kind);
+  const left = new Map<RequestId, Forwarded>();
+  for (const [id, asked] of state.forwarded) {
+    if (asked.kind === 'verdict' && asked.index !== null && asked.index <= state.appliedIndex) judge(draft, asked.peer);
+    else if (asked.ticksLeft > 1) left.set(id, { ...asked, ticksLeft: asked.ticksLeft - 1 });
+    else giveUp(draft, id, asked.kind);
   }
   state.forwarded = left;
 }
 
-function forward(draft: Draft, id: RequestId, to: PeerId, kind: 'propose' | 'readIndex', send: () => void): void {
+/** Before it spoke as a peer it had joined, so a membership as new as that without it is one that it was removed from. */
+function judge(draft: Draft, stranger: PeerId): void {
+  const { log, appliedIndex } = draft.state;
+  const known = memberOf(membershipAt(log, appliedIndex).membership, stranger);
+  if (known === undefined) sendEarly(draft, stranger, { kind: 'notMember' });
+}
+
+function forward(draft: Draft, id: RequestId, to: PeerId, what: Forwarded, body: MessageBody): void {
   const state = draft.state;
   if (to === state.config.peerId) return;
-  state.forwarded = new Map(state.forwarded).set(id, { kind, ticksLeft: 2 * state.config.electionTicks });
-  send();
+  state.forwarded = new Map(state.forwarded).set(id, what);
+  sendEarly(draft, to, body);
+}
+
+function ticksOf(draft: Draft): number {
+  return 2 * draft.state.config.electionTicks;
 }
 
 function answered(draft: Draft, id: RequestId, kind: 'propose' | 'readIndex'): boolean {
@@ -78,7 +111,7 @@ function proposeHere(draft: Draft, proposal: Proposal): ProposalOutcome {
     if (proposal.bytes.length > config.entryBytesMax) return refused('tooLarge');
     return accepted(appendOwn(draft, proposal));
   }
-  // One change at a time, and none before this leader knows what is committed (R9).
+  // One change at a time, and none before this leader knows what is committed (R6, R9).
   if (membershipIndex > commitIndex || !hasCommittedInTerm(draft)) return refused('membershipPending');
   const next = changed(membership, proposal.change);
   if (next === null) return refused('membershipInvalid');

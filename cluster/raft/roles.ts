@@ -2,8 +2,9 @@
 
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { type Draft, sendEarly } from './draft.js';
+import type { RequestId } from './messages.js';
 import { draw } from './random.js';
-import type { FollowerRole } from './state.js';
+import type { FollowerRole, Forwarded } from './state.js';
 
 export const FOLLOWER: FollowerRole = { kind: 'Follower' };
 
@@ -39,9 +40,9 @@ export function failForwarded(draft: Draft): void {
   state.forwarded = new Map();
 }
 
-export function giveUp(draft: Draft, id: number, kind: 'propose' | 'readIndex'): void {
+export function giveUp(draft: Draft, id: RequestId, kind: Forwarded['kind']): void {
   if (kind === 'propose') draft.effects.push({ kind: 'proposed', id, outcome: { kind: 'refused', reason: 'noLeader' } });
-  else draft.effects.push({ kind: 'readReady', id, index: null });
+  else if (kind === 'readIndex') draft.effects.push({ kind: 'readReady', id, index: null });
 }
 
 function failReads(draft: Draft): void {

@@ -38,9 +38,14 @@ export interface RaftState {
   readonly belonged: boolean;
   /** Parts of a snapshot that is coming in. */
   readonly incoming: IncomingSnapshot | null;
-  /** Reads and proposals that went to the leader, with the tick at which they are given up. */
-  readonly forwarded: ReadonlyMap<RequestId, { readonly kind: 'propose' | 'readIndex'; readonly ticksLeft: number }>;
+  /** What went to the leader and is given up some ticks later. */
+  readonly forwarded: ReadonlyMap<RequestId, Forwarded>;
 }
+
+export type Forwarded =
+  | { readonly kind: 'propose' | 'readIndex'; readonly ticksLeft: number }
+  /** Whether a stranger that spoke to this follower was removed: certain when `index`, which the leader gave, is applied. */
+  | { readonly kind: 'verdict'; readonly peer: PeerId; readonly index: number | null; readonly ticksLeft: number };
 
 export interface RaftLog {
   /** Null: the log begins with entry 1. */

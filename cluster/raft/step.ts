@@ -18,6 +18,7 @@ import { probing } from './progress.js';
 import { addVerdict, settleReads } from './read-index.js';
 import { advanceCommit, receiveAppendReply } from './replication.js';
 import {
+  askAboutStranger,
   propose,
   readIndex,
   receivePropose,
@@ -85,7 +86,7 @@ function handle(draft: Draft, input: RaftInput): void {
   }
 }
 
-/** Heartbeats; and without a quorum heard of within an election timeout, a leader steps down (section 6.2). */
+/** Heartbeats; and without a quorum heard of within an election timeout, a leader steps down (R10, section 6.2). */
 function tickLeader(draft: Draft): void {
   const state = draft.state;
   if (state.role.kind !== 'Leader') return;
@@ -144,6 +145,7 @@ function receive(draft: Draft, message: RaftMessage): void {
       receiveVote(draft, message);
       return;
     case 'preVote':
+      askAboutStranger(draft, message.from);
       receivePreVote(draft, message);
       return;
     case 'notMember':
