@@ -4,6 +4,7 @@ import os from 'node:os';
 import type { PeerDetails } from '../cluster/peer-messages.js';
 import { type ErrorFacts, errorFromFacts, TroupeError } from '../protocols/errors.js';
 import type { AliasAction } from '../protocols/model/alias.js';
+import type { PeerId } from '../protocols/model/cluster.js';
 import type { CollectionConfig } from '../protocols/model/collection.js';
 import type { HardwareUsage } from '../protocols/model/usage.js';
 import type { RawRequest, ReadOperation, ReplicaStats, WriteOperation } from '../storage/engine/messages.js';
@@ -14,7 +15,15 @@ import { folderName } from './collection/folder-name.js';
 import { type CollectionStore, openCollectionStore } from './collection/store.js';
 import { startCluster } from './consensus/start-cluster.js';
 import { AliasFile, type AliasStore } from './node/alias-store.js';
-import { type CollectionView, collectionView, type OptimizationsView, optimizationsView, type ReplicaFacts } from './node/report.js';
+import { type Found, Names } from './node/names.js';
+import {
+  type AgreedFacts,
+  type CollectionView,
+  collectionView,
+  type OptimizationsView,
+  optimizationsView,
+  type ReplicaFacts,
+} from './node/report.js';
 import type { NodeServices } from './node/services.js';
 import { nodeBehaviour } from './node/shell.js';
 import { CollectionUsages } from './node/usages.js';
@@ -143,21 +152,24 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
   const ready = node.ask<boolean>((replyTo) => ({ kind: 'awaitReady', replyTo }), START_MS).then(() => {});
   // Whoever calls `whenReady` hears of a failure; nobody has to.
   ready.catch(() => {});
+  const names = new Names(view, () => {
+    const state = cluster?.api.state() ?? null;
+    return state === null || cluster === null ? null : { state, peerId: cluster.peerId() };
+  });
   const facts = () => ({ nowMs: clock.nowMs(), cpus });
   const usages = new CollectionUsages();
   let closed = false;
 
   return {
     cluster: cluster?.api ?? null,
-    listCollections: () => [...view.collections.keys()].sort(),
-    exists: (name) => view.find(name) !== undefined,
+    listCollections: () => names.list(),
+    exists: (name) => names.exists(name),
     createCollection: (name, config, timeoutMs) =>
       cluster?.submit({ kind: 'createCollection', name, config }, timeoutMs) ??
       node.ask((replyTo) => ({ kind: 'create', name, folder: folderName(name), config, replyTo }), ADMINISTRATION_MS),
     updateCollection: async (name, change, timeoutMs) => {
       if (cluster !== null) return cluster.submit({ kind: 'updateCollection', name, change }, timeoutMs);
-      const entry = entryOf(view, name);
-      return entry.actor.ask((replyTo) => ({ kind: 'update', change, replyTo }), ADMINISTRATION_MS);
+      return names.entry(name).actor.ask((replyTo) => ({ kind: 'update', change, replyTo }), ADMINISTRATION_MS);
     },
     deleteCollection: async (name, timeoutMs) => {
       if (cluster !== null) return cluster.submit({ kind: 'operation', operation: { kind: 'deleteCollection', name } }, timeoutMs);
@@ -165,7 +177,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
       return node.ask((replyTo) => ({ kind: 'delete', folder, replyTo }), ADMINISTRATION_MS);
     },
     aliases: (collection) =>
-      [...view.aliases]
+      [...names.aliases()]
         .map(([alias_name, collection_name]) => ({ alias_name, collection_name }))
         .filter((alias) => collection === null || alias.collection_name === collection)
         .sort((one, other) => (one.alias_name < other.alias_name ? -1 : 1)),
@@ -173,24 +185,24 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
       cluster?.submit({ kind: 'operation', operation: { kind: 'changeAliases', actions } }, timeoutMs) ??
       node.ask((replyTo) => ({ kind: 'changeAliases', actions, replyTo }), ADMINISTRATION_MS),
     info: (name) => {
-      const entry = entryOf(view, name);
-      return collectionView(configOf(entry), replicaFacts(entry, pool), facts());
+      const found = names.find(name);
+      return collectionView(configOf(found), replicaFacts(found.entry, pool), facts(), agreedFacts(found, cluster?.peerId() ?? 0));
     },
     optimizations: (name) => {
-      const entry = entryOf(view, name);
-      return optimizationsView(configOf(entry), replicaFacts(entry, pool), facts());
+      const found = names.find(name);
+      return optimizationsView(configOf(found), replicaFacts(found.entry, pool), facts());
     },
-    stats: (name) => replicaFacts(entryOf(view, name), pool).flatMap(({ stats }) => (stats === null ? [] : [stats])),
+    stats: (name) => replicaFacts(names.find(name).entry, pool).flatMap(({ stats }) => (stats === null ? [] : [stats])),
     read: async (name, operation, request) => {
       cluster?.checkPoints(name);
-      const entry = entryOf(view, name);
+      const entry = names.entry(name);
       const body = await pool.read(operation, readableKeys(entry), request);
       usages.add(entry, request);
       return body;
     },
     write: async (name, operation, wait, request) => {
       cluster?.checkPoints(name);
-      const entry = entryOf(view, name);
+      const entry = names.entry(name);
       const replica = writableReplica(entry);
       const timeoutMs = Math.max(1, request.deadlineMs - clock.nowMs()) + DEADLINE_GRACE_MS;
       const body = await replica.actor.ask<Uint8Array>((replyTo) => ({ kind: 'write', operation, wait, request, replyTo }), timeoutMs);
@@ -229,24 +241,29 @@ const STOPPED_TREE: ActorTelemetry = {
   children: [],
 };
 
-function entryOf(view: NodeView, name: string): CollectionEntry {
-  const entry = view.find(name);
-  if (entry === undefined) throw new TroupeError('notFound', `Collection \`${name}\` doesn't exist!`);
-  return entry;
+function agreedFacts({ record }: Found, self: PeerId): AgreedFacts | null {
+  if (record === null) return null;
+  const shards = [...record.shards.values()];
+  return {
+    local: shards.filter(({ replicas }) => replicas.has(self)).length,
+    shards: shards.map(({ replicas }) => [...replicas.values()]),
+  };
 }
 
-function configOf(entry: CollectionEntry): CollectionConfig {
-  if (entry.config === null)
-    throw errorFromFacts(entry.error ?? { code: 'unavailable', detail: `collection ${entry.name} has no configuration` });
+/** As agreed, or, on a node of its own, as it is. */
+function configOf({ entry, name, record }: Found): CollectionConfig {
+  if (record !== null) return record.config;
+  if (entry === null || entry.config === null)
+    throw errorFromFacts(entry?.error ?? { code: 'unavailable', detail: `collection ${name} has no configuration` });
   return entry.config;
 }
 
-function replicaFacts(entry: CollectionEntry, pool: EnginePort): ReplicaFacts[] {
-  return [...entry.replicas.values()].map(({ key, reason, state }) => ({
+function replicaFacts(entry: CollectionEntry | null, pool: EnginePort): ReplicaFacts[] {
+  return [...(entry?.replicas.values() ?? [])].map(({ key, reason, state }) => ({
     state,
     reason,
     stats: pool.stats(key),
-    optimizer: entry.optimizers.get(key) ?? null,
+    optimizer: entry?.optimizers.get(key) ?? null,
   }));
 }
 
@@ -269,7 +286,7 @@ function replicaDetails(view: NodeView, pool: EnginePort): PeerDetails['replicas
 
 /** Keys of one replica of each shard. */
 function readableKeys(entry: CollectionEntry): string[] {
-  configOf(entry);
+  checkUsable(entry);
   const keys: string[] = [];
   for (const replica of entry.replicas.values()) {
     if (!replica.servesReads) throw notServing(entry, replica.reason);
@@ -280,10 +297,14 @@ function readableKeys(entry: CollectionEntry): string[] {
 }
 
 function writableReplica(entry: CollectionEntry) {
-  configOf(entry);
+  checkUsable(entry);
   const replica = entry.replicas.values().next().value;
   if (replica === undefined) throw notServing(entry, entry.error);
   return replica;
+}
+
+function checkUsable(entry: CollectionEntry): void {
+  configOf({ entry, name: entry.name, record: null });
 }
 
 function notServing(entry: CollectionEntry, reason: ErrorFacts | null): TroupeError {

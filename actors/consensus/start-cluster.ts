@@ -2,6 +2,7 @@
 
 import type { PeerDetails } from '../../cluster/peer-messages.js';
 import { errorFromFacts } from '../../protocols/errors.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
 import type { ClusterOptions } from '../cluster-api.js';
 import { CONSENSUS, type StartConsensus } from '../node/shell.js';
 import type { Clock, Log } from '../runtime/ports.js';
@@ -13,6 +14,8 @@ import { ConsensusView } from './view.js';
 
 export interface StartedCluster extends ClusterNode {
   readonly startConsensus: StartConsensus;
+  /** 0 until it is known. */
+  peerId(): PeerId;
   /** Errors: `unsupported` for points that are not all on this node. */
   checkPoints(collection: string): void;
   close(log: Log): Promise<void>;
@@ -27,6 +30,7 @@ export function startCluster(options: ClusterOptions, clock: Clock, replicas: ()
     api,
     submit,
     startConsensus: (context, local) => context.spawn(consensusBehaviour(), CONSENSUS, { options, view, link, node: context.self, local }),
+    peerId: () => view.peerId,
     checkPoints: (collection) => {
       const refused = refusedPoints(view.agreed, view.peerId, collection);
       if (refused !== null) throw errorFromFacts(refused);

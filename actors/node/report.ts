@@ -1,6 +1,7 @@
 /** What the API shows of a collection, from its configuration, its figures and its optimizer. Source: API reference, `GET /collections/{name}` and `…/optimizations`. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
+import type { ReplicaState } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ReplicaStats } from '../../storage/engine/messages.js';
 import { type BuildPlan, type Decision, decideOptimization } from '../optimizer/decide.js';
@@ -19,6 +20,14 @@ export interface ReplicaFacts {
 export interface ReportFacts {
   readonly nowMs: number;
   readonly cpus: number;
+}
+
+/** How the shards of a cluster's collection do, by what is agreed. */
+export interface AgreedFacts {
+  /** Replicas that this node should have. */
+  readonly local: number;
+  /** Each shard's replicas. */
+  readonly shards: readonly (readonly ReplicaState[])[];
 }
 
 /** `CollectionInfo` of the API. */
@@ -71,12 +80,17 @@ export interface OptimizationsView {
   readonly idle_segments: readonly SegmentView[];
 }
 
-/** replicas: the local replicas of all shards. */
-export function collectionView(config: CollectionConfig, replicas: readonly ReplicaFacts[], facts: ReportFacts): CollectionView {
+/** replicas: the local replicas of all shards; figures are theirs. agreed: null on a node of its own. */
+export function collectionView(
+  config: CollectionConfig,
+  replicas: readonly ReplicaFacts[],
+  facts: ReportFacts,
+  agreed: AgreedFacts | null = null,
+): CollectionView {
   const all = replicas.flatMap((replica) => (replica.stats === null ? [] : [replica.stats]));
   const segments = all.flatMap((stats) => stats.segments);
   return {
-    status: statusOf(config, replicas, facts),
+    status: agreed === null ? statusOf(config, replicas, facts) : statusInCluster(config, replicas, facts, agreed),
     optimizer_status: optimizerStatusOf(replicas),
     indexed_vectors_count: sum(segments.map((segment) => segment.indexedVectors)),
     points_count: sum(all.map((stats) => stats.points)),
@@ -113,6 +127,19 @@ export function optimizationsView(config: CollectionConfig, replicas: readonly R
     completed: replicas.flatMap((replica) => replica.optimizer?.finished ?? []).map(finishedView),
     idle_segments: idle.map(segmentView),
   };
+}
+
+/** - red also when a shard has replicas and all of them are Dead; yellow when one is not Active yet, or Dead while others serve. */
+function statusInCluster(
+  config: CollectionConfig,
+  replicas: readonly ReplicaFacts[],
+  facts: ReportFacts,
+  { local, shards }: AgreedFacts,
+): CollectionView['status'] {
+  if (shards.some((states) => states.length > 0 && states.every((state) => state === 'Dead'))) return 'red';
+  const here = replicas.length === 0 && local === 0 ? 'green' : statusOf(config, replicas, facts);
+  if (here === 'red') return 'red';
+  return replicas.length < local || shards.flat().some((state) => state !== 'Active' && state !== 'Listener') ? 'yellow' : here;
 }
 
 /**

@@ -1,0 +1,74 @@
+/**
+ * Which collections and aliases there are: on a node of its own what it has; in a cluster what is agreed and applied here, also
+ * where this node has not carried it out or holds no shard of it.
+ */
+
+import type { ClusterState, CollectionRecord } from '../../cluster/state.js';
+import { TroupeError } from '../../protocols/errors.js';
+import type { AliasMap } from '../../protocols/model/alias.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
+import type { CollectionEntry, NodeView } from './view.js';
+
+/** A collection that was found by its name or an alias. */
+export interface Found {
+  readonly name: string;
+  /** Null: this node is making it. */
+  readonly entry: CollectionEntry | null;
+  /** Null on a node of its own. */
+  readonly record: CollectionRecord | null;
+}
+
+export class Names {
+  /** agreed: null on a node of its own, and until this one knows what its cluster has agreed on. */
+  constructor(
+    private readonly view: NodeView,
+    private readonly agreed: () => { readonly state: ClusterState; readonly peerId: PeerId } | null,
+  ) {}
+
+  /** Names in the order of their code units. */
+  list(): string[] {
+    return [...(this.agreed()?.state ?? this.view).collections.keys()].sort();
+  }
+
+  aliases(): AliasMap {
+    return (this.agreed()?.state ?? this.view).aliases;
+  }
+
+  exists(name: string): boolean {
+    return this.#find(name) !== null;
+  }
+
+  /** Errors: `notFound`. */
+  find(name: string): Found {
+    const found = this.#find(name);
+    if (found === null) throw new TroupeError('notFound', `Collection \`${name}\` doesn't exist!`);
+    return found;
+  }
+
+  /** For requests that the collection's actors answer. Errors: `notFound`, `unavailable` while this node makes it. */
+  entry(name: string): CollectionEntry {
+    const { entry, name: own } = this.find(name);
+    if (entry === null) throw new TroupeError('unavailable', `collection ${own} is being made on this node`, { retryAfterMs: 1000 });
+    return entry;
+  }
+
+  #find(name: string): Found | null {
+    const agreed = this.agreed();
+    if (agreed === null) {
+      const entry = this.view.find(name);
+      return entry === undefined ? null : { name: entry.name, entry, record: null };
+    }
+    const { collections, aliases } = agreed.state;
+    const own = collections.has(name) ? name : aliases.get(name);
+    const record = own === undefined ? undefined : collections.get(own);
+    if (own === undefined || record === undefined) return null;
+    const entry = this.view.collections.get(own) ?? null;
+    return { name: own, entry: entry !== null && isOf(entry, record, agreed) ? entry : null, record };
+  }
+}
+
+/** Not so: an earlier collection of this name, or one from before this node was this peer, is on its way out. One whose file is damaged shows its error. */
+function isOf({ belonging }: CollectionEntry, { uid }: CollectionRecord, agreed: { state: ClusterState; peerId: PeerId }): boolean {
+  if (belonging === null) return true;
+  return belonging.uid === uid && belonging.clusterId === agreed.state.clusterId && belonging.peerId === agreed.peerId;
+}
