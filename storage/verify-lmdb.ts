@@ -16,6 +16,7 @@ import { initChecksum } from './checksum.js';
 import { readConsensus } from './consensus/environment.js';
 import { CONSENSUS_DATABASES } from './consensus/records.js';
 import { DATABASES, type DatabaseName, SnapshotReader } from './lmdb.js';
+import { damagedMeta } from './lmdb-meta.js';
 import { isMarkedMade } from './made-file.js';
 import { decodeManifest } from './replica/manifest.js';
 import { damagedRecord, decodeState, MANIFEST_KEY, operationOfKey, STATE_KEY, uncheck, unseal } from './replica/records.js';
@@ -127,6 +128,8 @@ function verifyReplica(folder: string): Promise<string | null> {
 }
 
 function verifyLog(folder: string): Promise<string | null> {
+  const damaged = damagedMeta(dataFile(folder));
+  if (damaged !== null) return Promise.resolve(`${dataFile(folder)}: ${damaged}`);
   return complaintOf(folder, CONSENSUS_DATABASES, (reader) => void readConsensus(reader));
 }
 

@@ -185,7 +185,7 @@ test('whatever else is damaged is named together with the way to recover, and ne
   truncateSync(dataFile(folder), 5 * PAGE_BYTES);
   await refuses(/data\.mdb/);
   truncateSync(dataFile(folder), 0);
-  await refuses(/data\.mdb is damaged/);
+  await refuses(/data\.mdb: the first meta page is damaged/);
   rmSync(dataFile(folder));
   await refuses(/missing or empty/);
   writeFileSync(path.join(consensusFolder(folder), 'format.json'), '{"format":9}');
@@ -202,6 +202,24 @@ test('whatever else is damaged is named together with the way to recover, and ne
     const found = await loaded(folder).catch((error: unknown) => error);
     if (!(found instanceof TroupeError)) assert.deepEqual(found, expected, `page ${page}`);
   }
+});
+
+test('a damaged number of a commit does not bring back the state before it', async (t) => {
+  const folder = temporaryFolder(t);
+  const log = openLog(t, folder);
+  await log.load();
+  for (let term = 1; term <= 6; term++) await log.write(writeOf({ hardState: { term, votedFor: 7, commit: 0 } }));
+  await log.close();
+  const bytes = readFileSync(dataFile(folder));
+  const NUMBER_AT = 152;
+  for (const page of [0, 1]) {
+    const damaged = Buffer.from(bytes);
+    (damaged[page * PAGE_BYTES + NUMBER_AT] as number) ^= 2;
+    writeFileSync(dataFile(folder), damaged);
+    await assert.rejects(loaded(folder), /the meta pages do not follow each other/);
+  }
+  writeFileSync(dataFile(folder), bytes);
+  assert.equal((await loaded(folder)).hardState.term, 6);
 });
 
 test('an entry that is whole and stands where another one belongs is damage', async (t) => {
