@@ -316,11 +316,16 @@ export class FakeCluster {
     if (this.#folder !== null) await rm(this.#folder, { recursive: true, force: true });
   }
 
-  async #options(number: number, life: { dead: boolean }): Promise<NodeOptions> {
+  /** A node's storage folder, which outlives it. */
+  async storagePath(number: number): Promise<string> {
     this.#folder ??= await mkdtemp(join(tmpdir(), 'troupe-cluster-'));
+    return join(this.#folder, String(number));
+  }
+
+  async #options(number: number, life: { dead: boolean }): Promise<NodeOptions> {
     this.#starts += 1;
     return {
-      storagePath: join(this.#folder, String(number)),
+      storagePath: await this.storagePath(number),
       pool: new FakeEngine(),
       log: this.world.log,
       clock: this.world.ports.clock,

@@ -1,0 +1,229 @@
+/** What nodes of a cluster serve and keep: production actors of several nodes in one process, each with files of its own. */
+
+import assert from 'node:assert/strict';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, test } from 'node:test';
+import type { CollectionConfig } from '../../../protocols/model/collection.js';
+import { sampleConfig } from '../samples.js';
+import { FakeCluster, type FakeNode, leaderOf } from './fake-cluster.js';
+
+let world = new FakeCluster();
+
+afterEach(async () => {
+  await world.remove();
+  world = new FakeCluster();
+});
+
+type Three = [FakeNode, FakeNode, FakeNode];
+
+function spread(shards: number, params: Partial<CollectionConfig['params']> = {}): CollectionConfig {
+  const config = sampleConfig();
+  return { ...config, params: { ...config.params, shard_number: shards, ...params } };
+}
+
+async function filesOf(node: number, ...path: string[]): Promise<string[]> {
+  return (await readdir(join(await world.storagePath(node), ...path)).catch(() => [])).sort();
+}
+
+function request(node: FakeNode) {
+  return { path: {}, query: {}, body: null, deadlineMs: world.world.nowMs + 10_000, node };
+}
+
+/** Node numbers by shard of a collection. */
+function holders(nodes: readonly FakeNode[], name: string): Map<number, number[]> {
+  const shards = nodes[0]?.cluster.state()?.collections.get(name)?.shards ?? new Map();
+  const numberOf = (peerId: number) => nodes.find((node) => node.peerId === peerId)?.number ?? 0;
+  return new Map([...shards].map(([shardId, { replicas }]) => [shardId, [...replicas.keys()].map(numberOf)]));
+}
+
+test('each node opens the shards that are on it and no others, and shows the collection as the others do', async () => {
+  const nodes = (await world.founded(3)) as Three;
+  await world.run(nodes[1].api.createCollection('spread', spread(5)));
+  await world.run(nodes[1].api.createCollection('small', spread(1)));
+  for (const node of nodes) {
+    const own = [...holders(nodes, 'spread')].filter(([, peers]) => peers.includes(node.number)).map(([shard]) => `spread/${shard}`);
+    const opened = [...node.engine.open.keys()].filter((key) => key.startsWith('spread/'));
+    assert.deepEqual(opened.sort(), own.sort());
+    assert.ok(own.length === 1 || own.length === 2, 'five shards on three nodes');
+    for (const name of ['spread', 'small']) {
+      assert.equal(node.api.info(name).status, 'green', `${name} on node ${node.number}`);
+      assert.deepEqual(node.api.info(name).config, nodes[0].api.info(name).config);
+    }
+  }
+});
+
+test('points are served where their only replica is, and refused elsewhere with the peers that hold them', async () => {
+  const nodes = (await world.founded(3)) as Three;
+  await world.run(nodes[0].api.createCollection('small', spread(1)));
+  await world.run(nodes[0].api.createCollection('spread', spread(3)));
+  const holder = holders(nodes, 'small').get(0)?.[0];
+  for (const node of nodes) {
+    const read = world.run(node.api.read('small', 'count', request(node)));
+    const write = world.run(node.api.write('small', 'upsertPoints', true, request(node)));
+    if (node.number === holder) {
+      assert.equal(new TextDecoder().decode(await read), 'count of small/0');
+      await write;
+    } else {
+      const refused = { code: 'unsupported', detail: new RegExp(`shard 0 on ${nodes[(holder ?? 1) - 1]?.peerId}`) };
+      await assert.rejects(read, refused);
+      await assert.rejects(write, refused);
+    }
+    await assert.rejects(node.api.read('spread', 'count', request(node)), { code: 'unsupported', detail: /spread over peers/ });
+  }
+});
+
+test('a changed configuration reaches the files and replicas of every node', async () => {
+  const nodes = (await world.founded(3)) as Three;
+  await world.run(nodes[0].api.createCollection('a', spread(3)));
+  const change = (config: CollectionConfig) => ({ ...config, optimizer_config: { ...config.optimizer_config, indexing_threshold: 77 } });
+  await world.run(nodes[2].api.updateCollection('a', change));
+  for (const node of nodes) {
+    assert.equal(node.api.info('a').config.optimizer_config.indexing_threshold, 77);
+    const stored = await readFile(join(await world.storagePath(node.number), 'collections', 'a', 'config.json'), 'utf8');
+    assert.match(stored, /"indexing_threshold":77/);
+    assert.deepEqual(
+      [...node.engine.open.values()].map(({ config }) => config.optimizer_config.indexing_threshold),
+      [77],
+    );
+  }
+});
+
+test('a node that was away makes up for what it missed, and its files with it', async () => {
+  const nodes = (await world.founded(3)) as Three;
+  for (const name of ['kept', 'gone', 'anew']) await world.run(nodes[0].api.createCollection(name, spread(3)));
+  await world.kill(nodes[2]);
+  const [one] = nodes;
+  await world.run(one.api.deleteCollection('gone'));
+  await world.run(one.api.deleteCollection('anew'));
+  await world.run(one.api.createCollection('anew', sampleConfig({ indexing_threshold: 5 })));
+  await world.run(one.api.createCollection('late', spread(3)));
+  await world.run(one.api.changeAliases([{ kind: 'create', alias: 'x', collection: 'late' }]));
+  const third = await world.start(3, 1);
+  const index = one.cluster.state()?.appliedIndex ?? 0;
+  await world.until(() => third.cluster.status().carriedOut >= index, 'it is there');
+  assert.deepEqual(third.api.listCollections(), ['anew', 'kept', 'late']);
+  assert.deepEqual(third.api.aliases('late'), [{ alias_name: 'x', collection_name: 'late' }]);
+  assert.equal(third.api.info('anew').config.optimizer_config.indexing_threshold, 5);
+  const folders = await filesOf(3, 'collections');
+  assert.deepEqual(
+    folders.filter((folder) => !folder.startsWith('.')),
+    ['anew', 'kept', 'late'],
+  );
+  assert.deepEqual(await filesOf(3, 'set-aside'), [], 'what the cluster has deleted is deleted');
+});
+
+test('a node of its own that founds a cluster brings its collections, aliases and points along', async () => {
+  const { api: alone } = await world.startAlone(1);
+  await world.run(alone.whenReady());
+  await world.run(alone.createCollection('pictures', spread(1)));
+  await world.run(alone.changeAliases([{ kind: 'create', alias: 'newest', collection: 'pictures' }]));
+  await world.run(alone.close());
+  const [one, two] = (await world.founded(2)) as [FakeNode, FakeNode];
+  assert.deepEqual(holders([one, two], 'pictures'), new Map([[0, [1]]]));
+  assert.deepEqual([two.api.listCollections(), two.api.aliases(null).length], [['pictures'], 1]);
+  assert.deepEqual([...one.engine.open.keys()], ['pictures/0']);
+  await world.run(one.api.read('newest', 'count', request(one)));
+  assert.deepEqual(await filesOf(1, 'set-aside'), []);
+  assert.equal(two.api.info('pictures').status, 'green');
+  await world.run(two.api.deleteCollection('pictures'));
+  assert.deepEqual(one.api.listCollections(), []);
+});
+
+test('a node of its own that joins a cluster keeps its collections aside, also one whose name the cluster has', async () => {
+  const { api: alone } = await world.startAlone(2);
+  await world.run(alone.whenReady());
+  for (const name of ['both', 'own']) await world.run(alone.createCollection(name, spread(1)));
+  await world.run(alone.changeAliases([{ kind: 'create', alias: 'mine', collection: 'own' }]));
+  await world.run(alone.close());
+  const one = await world.start(1, null);
+  await world.until(() => one.cluster.status().phase === 'Member' && one.cluster.state() !== null, 'it is founded');
+  await world.run(one.api.createCollection('both', sampleConfig({ indexing_threshold: 5 })));
+  const two = await world.start(2, 1);
+  await world.until(
+    () => (two.cluster.status().carriedOut ?? 0) >= (one.cluster.state()?.appliedIndex ?? 0) && two.cluster.state() !== null,
+    'it has joined',
+  );
+  assert.deepEqual([two.api.listCollections(), two.api.aliases(null)], [['both'], []]);
+  assert.equal(two.api.info('both').config.optimizer_config.indexing_threshold, 5);
+  assert.deepEqual(
+    (await filesOf(2, 'set-aside')).map((kept) => kept.replace(/\..*/, '')),
+    ['both', 'own'],
+  );
+});
+
+test('a removed peer that joins afresh starts with nothing, and what it held is kept aside', async () => {
+  const nodes = (await world.founded(3)) as Three;
+  const [one, , three] = nodes;
+  await world.run(one.api.createCollection('a', spread(3, { replication_factor: 2 })));
+  const shard = [...holders(nodes, 'a')].find(([, peers]) => peers.includes(3))?.[0] ?? 0;
+  const folder = join(await world.storagePath(3), 'collections', 'a', String(shard));
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'points'), 'valuable');
+  const former = three.peerId;
+  assert.equal(await world.run(one.cluster.removePeer(former, true, 5000)), true);
+  await world.until(() => three.cluster.status().phase === 'Removed', 'it is told');
+  await world.kill(three);
+  const again = await world.start(3, 1);
+  await world.until(() => again.cluster.status().phase === 'Member' && again.cluster.status().carriedOut > 0, 'it has joined again');
+  assert.notEqual(again.peerId, former);
+  await world.until(() => again.engine.open.size === 0 && again.api.exists('a'), 'it holds nothing of the collection');
+  const [kept] = await filesOf(3, 'set-aside');
+  assert.equal(await readFile(join(await world.storagePath(3), 'set-aside', kept as string, String(shard), 'points'), 'utf8'), 'valuable');
+});
+
+test('shards of a key come and go with it, on the nodes that hold them', async () => {
+  const nodes = (await world.founded(3)) as Three;
+  const [one, two] = nodes;
+  await world.run(one.api.createCollection('a', spread(1, { sharding_method: 'custom' })));
+  assert.deepEqual(
+    nodes.map(({ engine }) => engine.open.size),
+    [0, 0, 0],
+  );
+  assert.equal(two.api.info('a').status, 'green');
+  await assert.rejects(two.api.read('a', 'count', request(two)), { code: 'wrongInput', detail: /create a shard key/ });
+  const key = { kind: 'createShardKey', key: 'north', shardsNumber: 3, replicationFactor: 1, placement: null, initialState: null } as const;
+  assert.equal(await world.run(two.cluster.setUp('a', key, 5000)), true);
+  assert.deepEqual(
+    nodes.map(({ engine }) => engine.open.size),
+    [1, 1, 1],
+  );
+  assert.equal(await world.run(one.cluster.setUp('a', { kind: 'dropShardKey', key: 'north' }, 5000)), true);
+  assert.deepEqual(
+    nodes.map(({ engine }) => engine.open.size),
+    [0, 0, 0],
+  );
+  for (const { number } of nodes) assert.deepEqual(await filesOf(number, 'collections', 'a'), ['config.json']);
+});
+
+test('a replica that is dropped is closed and its files go', async () => {
+  const nodes = (await world.founded(3)) as Three;
+  await world.run(nodes[0].api.createCollection('a', spread(1, { replication_factor: 3 })));
+  const third = nodes[2];
+  await world.run(nodes[1].cluster.setUp('a', { kind: 'dropReplica', shardId: 0, peerId: third.peerId }, 5000));
+  assert.deepEqual(
+    nodes.map(({ engine }) => engine.open.size),
+    [1, 1, 0],
+  );
+  assert.deepEqual(await filesOf(3, 'collections', 'a'), ['config.json']);
+  assert.equal(third.api.info('a').points_count, 0);
+});
+
+test('a collection may be called as an actor is', async () => {
+  const nodes = (await world.founded(2)) as [FakeNode, FakeNode];
+  for (const name of ['consensus', '$consensus', '__proto__']) await world.run(nodes[1].api.createCollection(name, spread(1)));
+  assert.deepEqual(nodes[0].api.listCollections(), ['$consensus', '__proto__', 'consensus']);
+});
+
+test('a cluster goes on after all of its nodes were killed, and each opens what it had before it knows the others', async () => {
+  const nodes = (await world.founded(3)) as Three;
+  await world.run(nodes[0].api.createCollection('a', spread(3)));
+  for (const node of nodes) await world.kill(node);
+  const one = await world.start(1, null);
+  await world.until(() => one.engine.open.size === 1, 'its shard is open');
+  assert.deepEqual(one.api.listCollections(), ['a']);
+  const others = [await world.start(2, 1), await world.start(3, 1)];
+  await world.until(() => leaderOf([one, ...others]) !== undefined, 'there is a leader');
+  await world.run(one.api.createCollection('b', spread(3)));
+  for (const node of [one, ...others]) assert.deepEqual(node.api.listCollections(), ['a', 'b']);
+});
