@@ -1,7 +1,13 @@
 /** From settings and options to what makes a node part of a cluster. */
 
+import { existsSync } from 'node:fs';
+import type { ClusterOptions } from '../actors/cluster-api.js';
+import { type ListeningTransport, openPeerTransport } from '../cluster/transport/open.js';
+import { ConsensusLog, consensusFolder, forgetConsensus } from '../storage/consensus/log.js';
 import type { ClusterStart } from './cli.js';
+import { SettingsError } from './config/resolve.js';
 import type { Settings } from './config/settings.js';
+import type { ModuleLog } from './log.js';
 
 /** One line for each option that needs distributed mode where that is off. */
 export function misplacedOptions({ uri, bootstrap, reinit }: ClusterStart, settings: Settings): string[] {
@@ -10,3 +16,51 @@ export function misplacedOptions({ uri, bootstrap, reinit }: ClusterStart, setti
   const hint = 'is for nodes of a cluster; set cluster.enabled to true (variable SERVICE__CLUSTER__ENABLED=true), or leave it out';
   return given.map((option) => `${option}: ${hint}`);
 }
+
+/**
+ * Opens the consensus log and takes the internal port. The storage folder must be locked. Null: a node of its own.
+ * Errors: SettingsError where an option is missing; `storage` for a log that is damaged, saying how to recover; PeerPortError.
+ */
+export async function openCluster(
+  settings: Settings,
+  start: ClusterStart,
+  version: string,
+  log: ModuleLog,
+): Promise<ClusterOptions | null> {
+  const { cluster, service, storage } = settings;
+  if (!cluster.enabled) {
+    const folder = consensusFolder(storage.storage_path);
+    if (existsSync(folder)) log.warn('this folder is that of a peer of a cluster, which this node now runs without', { folder });
+    return null;
+  }
+  if (start.reinit) {
+    forgetConsensus(storage.storage_path);
+    log.warn('what consensus had stored is forgotten, the collections are kept (--reinit)', {
+      folder: consensusFolder(storage.storage_path),
+    });
+  }
+  const store = new ConsensusLog(storage.storage_path);
+  let transport: ListeningTransport | null = null;
+  try {
+    const { identity } = await store.load();
+    if ((identity === null || identity.clusterId === null) && start.uri === null && start.bootstrap === null)
+      throw new SettingsError([NOT_TOLD]);
+    transport = await openPeerTransport({ host: service.host, port: cluster.p2p.port, release: version });
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+  return {
+    store,
+    transport,
+    uri: start.uri,
+    bootstrap: start.bootstrap,
+    port: transport.port,
+    version,
+    tickMs: cluster.consensus.tick_period_ms,
+    compactEntries: cluster.consensus.compact_wal_entries,
+  };
+}
+
+const NOT_TOLD =
+  '--uri: this node is part of no cluster yet; to found one, say where other peers reach it (--uri http://host:port of its internal port), or name a peer to join (--bootstrap http://host:port)';

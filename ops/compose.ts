@@ -90,9 +90,9 @@ function watchMembership(cluster: ClusterApi | null): () => boolean {
   let caughtUp = cluster === null;
   return () => {
     if (cluster === null) return true;
-    const { phase, raft, pendingOperations } = cluster.status();
+    const { phase, raft, carriedOut } = cluster.status();
     if (phase !== 'Member') return false;
-    caughtUp ||= raft !== null && pendingOperations === 0;
+    caughtUp ||= raft !== null && carriedOut >= raft.commitIndex;
     return caughtUp;
   };
 }

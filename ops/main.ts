@@ -2,13 +2,13 @@
 /** The `troupe` executable: from settings to a serving node, and from a signal to an orderly end. */
 
 import { randomInt, randomUUID } from 'node:crypto';
-import type { NodeApi } from '../actors/node-api.js';
-import { GrpcBindError, type GrpcDoor, startGrpcDoor } from '../http/grpc/server.js';
-import { type RestDoor, startRestDoor } from '../http/rest/server.js';
+import { PeerPortError } from '../cluster/transport/open.js';
+import { GrpcBindError, startGrpcDoor } from '../http/grpc/server.js';
+import { startRestDoor } from '../http/rest/server.js';
 import type { Identity } from '../http/services.js';
-import type { EnginePool } from '../storage/engine/pool.js';
+import { TroupeError } from '../protocols/errors.js';
 import { type ClusterStart, parseCommandLine } from './cli.js';
-import { misplacedOptions } from './cluster-start.js';
+import { misplacedOptions, openCluster } from './cluster-start.js';
 import { compose } from './compose.js';
 import { unavailableSettings } from './config/available.js';
 import { loadSettings } from './config/load.js';
@@ -71,17 +71,18 @@ async function serve(configPath: string | undefined, start: ClusterStart, versio
   watchFailures(log);
   try {
     const identity: Identity = { id: randomUUID(), peerId: randomInt(1, PEER_ID_BOUND), version, startedMs };
-    await run(resolved.settings, identity, logOf);
+    await run(resolved.settings, start, identity, logOf);
   } catch (error) {
     fail(describeStartFailure(error, resolved.settings));
   }
 }
 
 /** Starts everything; resolves when requests are taken. What was started before a failure is not stopped: the process ends. */
-async function run(settings: Settings, identity: Identity, logOf: (module: string) => ModuleLog): Promise<void> {
+async function run(settings: Settings, start: ClusterStart, identity: Identity, logOf: (module: string) => ModuleLog): Promise<void> {
   const log = logOf('main');
   const { service, storage } = settings;
-  const { node, pool, services } = await compose(settings, null, identity, logOf, () => process.exit(EXIT_FAILED));
+  const cluster = await openCluster(settings, start, identity.version, log);
+  const { node, pool, services } = await compose(settings, cluster, identity, logOf, () => process.exit(EXIT_FAILED));
   const requestBytesMax = service.max_request_size_mb * MEBIBYTE;
   const logRequests = logOf('http').enabled('DEBUG');
   const rest = await startRestDoor(services, {
@@ -95,15 +96,26 @@ async function run(settings: Settings, identity: Identity, logOf: (module: strin
     service.grpc_port === null
       ? null
       : await startGrpcDoor(services, { host: service.host, port: service.grpc_port, maxMessageBytes: requestBytesMax, logRequests });
-  endOnSignal(grpc === null ? [rest] : [rest, grpc], node, pool, log);
+  const closeAll = async (): Promise<void> => {
+    await Promise.all([rest, ...(grpc === null ? [] : [grpc])].map((door) => door.close(CLOSE_GRACE_MS)));
+    await node.close();
+    await pool.close();
+    await cluster?.transport.close();
+    await cluster?.store.close();
+  };
+  endOnSignal(closeAll, log);
   const host = hostInUrl(service.host);
-  const doors = { rest: `http://${host}:${rest.port}`, ...(grpc === null ? {} : { grpc: `${host}:${grpc.port}` }) };
+  const doors = {
+    rest: `http://${host}:${rest.port}`,
+    ...(grpc === null ? {} : { grpc: `${host}:${grpc.port}` }),
+    ...(cluster === null ? {} : { peers: `${host}:${cluster.port}` }),
+  };
   const facts = { version: identity.version, storage: storage.storage_path, readers: pool.readers, writers: pool.writers };
   log.info('Troupe is listening', { ...doors, ...facts });
 }
 
 /** SIGTERM and SIGINT: running requests finish, collections close, exit code 0. A second signal ends at once. */
-function endOnSignal(doors: readonly (RestDoor | GrpcDoor)[], node: NodeApi, pool: EnginePool, log: ModuleLog): void {
+function endOnSignal(closeAll: () => Promise<void>, log: ModuleLog): void {
   let ending = false;
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     if (ending) {
@@ -113,9 +125,7 @@ function endOnSignal(doors: readonly (RestDoor | GrpcDoor)[], node: NodeApi, poo
     ending = true;
     log.info('ending', { signal });
     try {
-      await Promise.all(doors.map((door) => door.close(CLOSE_GRACE_MS)));
-      await node.close();
-      await pool.close();
+      await closeAll();
       log.info('ended');
       process.exit(0);
     } catch (error) {
@@ -145,8 +155,12 @@ function fail(error: unknown): void {
 /** The failure in words that say what to change. */
 function describeStartFailure(error: unknown, settings: Settings): unknown {
   const { host, http_port: httpPort, grpc_port: grpcPort } = settings.service;
-  const grpc = error instanceof GrpcBindError;
-  const [port, key] = grpc ? [grpcPort, 'service.grpc_port'] : [httpPort, 'service.http_port'];
+  const [port, key] =
+    error instanceof PeerPortError
+      ? [settings.cluster.p2p.port, 'cluster.p2p.port']
+      : error instanceof GrpcBindError
+        ? [grpcPort, 'service.grpc_port']
+        : [httpPort, 'service.http_port'];
   switch ((error as NodeJS.ErrnoException | undefined)?.code) {
     case 'EADDRINUSE':
       return new Error(`cannot listen on ${host}:${port}: another process uses this address (${key})`);
@@ -156,7 +170,8 @@ function describeStartFailure(error: unknown, settings: Settings): unknown {
     case 'ENOTFOUND':
       return new Error(`cannot listen on ${host}:${port}: this machine has no such address (service.host)`);
     default:
-      return error instanceof StorageInUse ? error : new Error(`cannot start: ${stackOf(error)}`);
+      if (error instanceof StorageInUse || error instanceof SettingsError) return error;
+      return new Error(`cannot start: ${error instanceof TroupeError ? error.detail : stackOf(error)}`);
   }
 }
 

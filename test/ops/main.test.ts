@@ -92,14 +92,16 @@ test('settings that cannot be used end with 1 and name the key', async () => {
   const ends = await Promise.all([
     start(['--config-path', path], { SERVICE__SERVICE__HTTP_PORT: '1' }).ended,
     start([], { SERVICE__SERVICE__MAX_REQUEST_SIZE_MB: '0' }).ended,
-    start([], { SERVICE__CLUSTER__ENABLED: 'true' }).ended,
+    start([], { SERVICE__CLUSTER__P2P__ENABLE_TLS: 'true' }).ended,
+    start([], { SERVICE__CLUSTER__ENABLED: 'true', SERVICE__CLUSTER__P2P__PORT: '0' }).ended,
     start([], { SERVICE__LOG_LEVEL: 'loud' }).ended,
     start(['--uri', 'http://a:1', '--reinit']).ended,
   ]);
   const keys = [
     /service\.http_port/,
     /service\.max_request_size_mb/,
-    /cluster\.enabled: not available/,
+    /cluster\.p2p\.enable_tls: not available/,
+    /--uri: this node is part of no cluster yet/,
     /log_level/,
     /--uri: .*set cluster\.enabled to true[\s\S]*--reinit: /,
   ];
