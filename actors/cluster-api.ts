@@ -5,7 +5,7 @@ import type { PeerConnection, PeerTransport } from '../cluster/ports.js';
 import type { RaftEffect, RaftInput } from '../cluster/raft/messages.js';
 import type { RaftState } from '../cluster/raft/state.js';
 import type { ClusterState } from '../cluster/state.js';
-import type { PeerId, ReplicaState, ShardId, ShardKey, TransferMethod } from '../protocols/model/cluster.js';
+import type { ClusterSetup, PeerId } from '../protocols/model/cluster.js';
 import type { ConsensusStore } from '../protocols/model/consensus.js';
 
 export interface ClusterOptions {
@@ -25,6 +25,8 @@ export interface ClusterOptions {
   /** Takes Raft's steps in the place of `cluster/raft/step.ts`: simulations break a rule on purpose. */
   readonly raftStep?: RaftStep;
 }
+
+export type { ClusterSetup } from '../protocols/model/cluster.js';
 
 export type RaftStep = (state: RaftState, input: RaftInput) => { readonly state: RaftState; readonly effects: readonly RaftEffect[] };
 
@@ -60,40 +62,3 @@ export interface ClusterStatus {
   readonly lastUpdateMs: number;
   readonly connections: ReadonlyMap<PeerId, PeerConnection>;
 }
-
-/** `POST /collections/{name}/cluster` and the routes of shard keys. Source: contract, `ClusterOperations`. */
-export type ClusterSetup =
-  | {
-      readonly kind: 'moveShard' | 'replicateShard';
-      readonly shardId: ShardId;
-      readonly toShardId: ShardId | null;
-      readonly from: PeerId;
-      readonly to: PeerId;
-      readonly method: TransferMethod | null;
-    }
-  | {
-      readonly kind: 'abortTransfer';
-      readonly shardId: ShardId;
-      readonly toShardId: ShardId | null;
-      readonly from: PeerId;
-      readonly to: PeerId;
-    }
-  | {
-      readonly kind: 'restartTransfer';
-      readonly shardId: ShardId;
-      readonly toShardId: ShardId | null;
-      readonly from: PeerId;
-      readonly to: PeerId;
-      readonly method: TransferMethod;
-    }
-  | { readonly kind: 'dropReplica'; readonly shardId: ShardId; readonly peerId: PeerId }
-  | {
-      readonly kind: 'createShardKey';
-      readonly key: ShardKey;
-      readonly shardsNumber: number | null;
-      readonly replicationFactor: number | null;
-      /** Peers that may hold replicas; null: all. */
-      readonly placement: readonly PeerId[] | null;
-      readonly initialState: ReplicaState | null;
-    }
-  | { readonly kind: 'dropShardKey'; readonly key: ShardKey };

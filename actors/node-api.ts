@@ -4,7 +4,7 @@ import os from 'node:os';
 import type { PeerDetails } from '../cluster/peer-messages.js';
 import { type ErrorFacts, errorFromFacts, TroupeError } from '../protocols/errors.js';
 import type { AliasAction } from '../protocols/model/alias.js';
-import type { PeerId } from '../protocols/model/cluster.js';
+import type { PeerId, ShardId } from '../protocols/model/cluster.js';
 import type { CollectionConfig } from '../protocols/model/collection.js';
 import type { HardwareUsage } from '../protocols/model/usage.js';
 import type { RawRequest, ReadOperation, ReplicaStats, WriteOperation } from '../storage/engine/messages.js';
@@ -95,6 +95,8 @@ export interface NodeApi {
   optimizations(name: string): OptimizationsView;
   /** Figures of the collection's replicas on this node. */
   stats(name: string): readonly ReplicaStats[];
+  /** Points of the collection's replicas on this node, by shard. */
+  pointsByShard(name: string): ReadonlyMap<ShardId, number>;
   /** JSON of the result. Errors: `notFound`, `unavailable` with the reason, `busy`, `timeout`, and those of the operation. */
   read(name: string, operation: ReadOperation, request: RawRequest): Promise<Uint8Array>;
   /**
@@ -191,6 +193,10 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     optimizations: (name) => {
       const found = names.find(name);
       return optimizationsView(configOf(found), replicaFacts(found.entry, pool), facts());
+    },
+    pointsByShard: (name) => {
+      const replicas = names.find(name).entry?.replicas ?? [];
+      return new Map([...replicas].map(([shardId, { key }]) => [shardId, pool.stats(key)?.points ?? 0]));
     },
     stats: (name) => replicaFacts(names.find(name).entry, pool).flatMap(({ stats }) => (stats === null ? [] : [stats])),
     read: async (name, operation, request) => {

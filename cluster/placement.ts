@@ -32,11 +32,6 @@ export function placeShards(
   });
 }
 
-/** Shards of a new collection with automatic sharding that does not say how many. Source: specification, Collection. */
-export function defaultShardNumber(peers: number, shardsPerPeer: number): number {
-  return Math.max(1, peers) * shardsPerPeer;
-}
-
 function replicasByPeer({ collections }: Pick<ClusterState, 'collections'>): Map<PeerId, number> {
   const counts = new Map<PeerId, number>();
   for (const { shards } of collections.values())

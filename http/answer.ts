@@ -13,6 +13,11 @@ export type Answer =
   | { readonly kind: 'page'; readonly html: string; readonly policy: string }
   | { readonly kind: 'text'; readonly status: number; readonly text: string };
 
+/** An answer that goes into the envelope. */
+export function result(value: unknown): Answer {
+  return { kind: 'result', value };
+}
+
 const HEAD = Buffer.from('{"result":');
 const TAIL_START = ',"status":"ok","time":';
 

@@ -1,8 +1,10 @@
 /** `GET /metrics`: figures of the process for Prometheus. Source of names: contract, `GET /metrics`. */
 
 import { readdirSync, readFileSync } from 'node:fs';
+import type { NodeApi } from '../actors/node-api.js';
 import type { ActorTelemetry } from '../actors/runtime/telemetry.js';
 import { DEFAULT_VECTOR, isSingleVector } from '../protocols/model/collection.js';
+import { type ReplicaCounts, replicaCounts, writeCluster } from './cluster-metrics.js';
 import { MetricsWriter } from './prometheus.js';
 import { BUCKET_SECONDS, type Durations } from './request-stats.js';
 import { API_VERSION, type DoorServices } from './services.js';
@@ -31,7 +33,8 @@ export function metricsText(services: DoorServices, options: MetricsOptions): st
   const collections = collectionFigures(services, options);
   const writer = new MetricsWriter(services.metricsPrefix);
   writeApp(writer, services);
-  writeCollections(writer, collections);
+  writeCluster(writer, services.node.cluster);
+  writeCollections(writer, collections, replicasOf(services.node, collections));
   writeRequests(writer, services);
   writeEngine(writer, services);
   writeActors(writer, services.node.telemetry());
@@ -81,17 +84,23 @@ function writeApp(writer: MetricsWriter, { identity }: DoorServices): void {
     .family('app_info', 'gauge', 'information about the server')
     .sample('app_info', { name: 'troupe', version: API_VERSION, troupe_version: identity.version }, 1);
   writer.family('app_status_recovery_mode', 'gauge', 'whether the server runs in recovery mode').sample('app_status_recovery_mode', {}, 0);
-  writer.family('cluster_enabled', 'gauge', 'whether the server is part of a cluster').sample('cluster_enabled', {}, 0);
 }
 
-function writeCollections(writer: MetricsWriter, collections: readonly CollectionFigures[]): void {
-  const alive = collections.map((collection) => (collection.alive ? 1 : 0));
+/** On a node of its own a collection has one replica. */
+function replicasOf({ cluster }: NodeApi, collections: readonly CollectionFigures[]): ReplicaCounts {
+  const state = cluster?.state() ?? null;
+  if (state !== null) return replicaCounts(state);
+  const active = collections.map(({ alive }) => (alive ? 1 : 0));
+  return { active, dead: active.filter((one) => one === 0).length };
+}
+
+function writeCollections(writer: MetricsWriter, collections: readonly CollectionFigures[], { active, dead }: ReplicaCounts): void {
   const vectors = collections.reduce((sum, collection) => sum + collection.points * collection.vectorNames.length, 0);
   single(writer, 'collections_total', 'number of collections', collections.length);
   single(writer, 'collections_vector_total', 'number of vectors of all collections', vectors);
-  single(writer, 'collection_active_replicas_min', 'fewest active replicas of a shard', alive.length === 0 ? 0 : Math.min(...alive));
-  single(writer, 'collection_active_replicas_max', 'most active replicas of a shard', alive.length === 0 ? 0 : Math.max(...alive));
-  single(writer, 'collection_dead_replicas', 'replicas that do not serve', alive.filter((one) => one === 0).length);
+  single(writer, 'collection_active_replicas_min', 'fewest active replicas of a shard', extreme(active, Math.min));
+  single(writer, 'collection_active_replicas_max', 'most active replicas of a shard', extreme(active, Math.max));
+  single(writer, 'collection_dead_replicas', 'replicas that do not serve', dead);
   perCollection(writer, collections, 'collection_points', 'number of points', (collection) => collection.points);
   writer.family('collection_vectors', 'gauge', 'number of vectors by name');
   for (const { id, points, vectorNames } of collections) {
@@ -124,6 +133,11 @@ function writeCollections(writer: MetricsWriter, collections: readonly Collectio
     );
   writer.family('snapshot_created_total', 'counter', 'snapshots made');
   for (const { id } of collections) writer.sample('snapshot_created_total', { id }, 0);
+}
+
+/** Of no shards 0. */
+function extreme(figures: readonly number[], better: (one: number, other: number) => number): number {
+  return figures.reduce<number | null>((best, figure) => (best === null ? figure : better(best, figure)), null) ?? 0;
 }
 
 function writeRequests(writer: MetricsWriter, { stats, grpcStats }: DoorServices): void {

@@ -1,45 +1,25 @@
 /** Operations on collections and on the node itself: from a decoded request to what is answered. */
 
-import type { Log } from '../actors/runtime/ports.js';
+import type { NodeApi } from '../actors/node-api.js';
 import { TroupeError } from '../protocols/errors.js';
-import { parseJson } from '../protocols/json.js';
 import type { CollectionConfig } from '../protocols/model/collection.js';
-import type { JsonValue } from '../protocols/model/payload.js';
 import { openApiDocument } from '../protocols/openapi/document.js';
 import { decodeAliasActions } from '../protocols/rest/aliases.js';
 import { optionsWithoutEffect } from '../protocols/rest/collection-hints.js';
 import { applyCollectionChange, decodeCreateCollection, decodeUpdateCollection } from '../protocols/rest/collections.js';
-import {
-  checkNewCollectionName,
-  collectionTimeout,
-  flag,
-  type QueryParameters,
-  text,
-  unsigned,
-  updateParameters,
-} from '../protocols/rest/parameters.js';
+import { checkNewCollectionName, flag, type QueryParameters, text, unsigned, updateParameters } from '../protocols/rest/parameters.js';
 import { addVector, decodeNewVector, removeVector } from '../protocols/rest/vector-names.js';
-import type { Answer } from './answer.js';
+import { type Answer, result } from './answer.js';
+import { agreedState, CLUSTER_HANDLERS } from './cluster-operations.js';
 import { DOCS_PAGE, DOCS_POLICY } from './docs-page.js';
 import { metricsText } from './metrics.js';
+import { collectionOf, type Handler, type NodeRequest, settingsOf, timeoutMsOf, upToDate } from './node-request.js';
 import { type NodeOperation, OPERATIONS } from './operations.js';
 import { API_VERSION, type DoorServices } from './services.js';
 import { telemetryReport } from './telemetry.js';
 
-/** A request for the node; `body` is empty where the method has none. */
-export interface NodeRequest {
-  readonly path: Readonly<Record<string, string>>;
-  readonly query: QueryParameters;
-  readonly body: Uint8Array;
-}
-
-type Handler = (services: DoorServices, request: NodeRequest) => Answer | Promise<Answer>;
-
 const OPTIMIZATION_PARTS = ['queued', 'completed', 'idle_segments'] as const;
 const COMPLETED_DEFAULT = 16;
-/** Vectors, aliases and metadata of a collection; points and queries have the door's limit. */
-const SETTINGS_BYTES_MAX = 1 << 20;
-const PEER_ID_MAX = 0xffff_ffff_ffff_ffffn;
 
 /** One handler per node operation. Each throws errors of the catalogue. */
 export const NODE_HANDLERS: Readonly<Record<NodeOperation, Handler>> = {
@@ -72,25 +52,18 @@ export const NODE_HANDLERS: Readonly<Record<NodeOperation, Handler>> = {
   issues: () => result({ issues: [] }),
   clearIssues: () => result(true),
 
-  clusterStatus: () => result({ status: 'disabled' }),
-  clusterTelemetry: () => result({ collections: {}, cluster: { enabled: false, peers: {} } }),
-  removePeer: (_services, { path }) => {
-    const id = path.peer_id as string;
-    const known = /^\d{1,20}$/.test(id) && BigInt(id) <= PEER_ID_MAX;
-    if (!known) return { kind: 'text', status: 404, text: `can not parse ${JSON.stringify(id)} to a u64` };
-    throw new TroupeError('wrongInput', 'Distributed mode disabled.');
-  },
+  ...CLUSTER_HANDLERS,
 
-  listCollections: ({ node }) => result({ collections: node.listCollections().map((name) => ({ name })) }),
-  collectionInfo: ({ node }, { path }) => result(node.info(collectionOf(path))),
-  createCollection,
-  updateCollection: async ({ log, node }, { path, query, body }) => {
-    collectionTimeout(query);
-    const change = decodeUpdateCollection(settingsOf(body));
-    await node.updateCollection(collectionOf(path), (config) => applyCollectionChange(config, change));
-    warnOfHints(log, collectionOf(path), node.info(collectionOf(path)).config);
-    return result(true);
+  listCollections: async ({ node }, { query }) => {
+    await upToDate(node, query);
+    return result({ collections: node.listCollections().map((name) => ({ name })) });
   },
+  collectionInfo: async ({ node }, { path, query }) => {
+    await upToDate(node, query);
+    return result(node.info(collectionOf(path)));
+  },
+  createCollection,
+  updateCollection,
   createVectorName: async (services, { path, query, body }) => {
     const vector = decodeNewVector(path.vector_name as string, settingsOf(body));
     return changeVectors(services, path, query, (config) => addVector(config, vector));
@@ -98,35 +71,27 @@ export const NODE_HANDLERS: Readonly<Record<NodeOperation, Handler>> = {
   deleteVectorName: (services, { path, query }) =>
     changeVectors(services, path, query, (config) => removeVector(config, path.vector_name as string)),
   deleteCollection: async ({ node }, { path, query }) => {
-    collectionTimeout(query);
-    return result(await node.deleteCollection(collectionOf(path)));
+    const timeoutMs = timeoutMsOf(query);
+    return result(await node.deleteCollection(collectionOf(path), timeoutMs));
   },
-  collectionExists: ({ node }, { path }) => result({ exists: node.exists(collectionOf(path)) }),
-  collectionCluster,
-  listShardKeys: ({ node }, { path }) => {
-    node.info(collectionOf(path));
-    return result({});
+  collectionExists: async ({ node }, { path, query }) => {
+    await upToDate(node, query);
+    return result({ exists: node.exists(collectionOf(path)) });
   },
   optimizations,
-  collectionAliases: ({ node }, { path }) => result({ aliases: node.aliases(collectionOf(path)) }),
-  aliases: ({ node }) => result({ aliases: node.aliases(null) }),
+  collectionAliases: async ({ node }, { path, query }) => {
+    await upToDate(node, query);
+    return result({ aliases: node.aliases(collectionOf(path)) });
+  },
+  aliases: async ({ node }, { query }) => {
+    await upToDate(node, query);
+    return result({ aliases: node.aliases(null) });
+  },
   changeAliases: async ({ node }, { query, body }) => {
-    collectionTimeout(query);
-    return result(await node.changeAliases(decodeAliasActions(settingsOf(body))));
+    const timeoutMs = timeoutMsOf(query);
+    return result(await node.changeAliases(decodeAliasActions(settingsOf(body)), timeoutMs));
   },
 };
-
-/** The value of a body that says how things are set. It is read on the thread that serves all requests, so it may not take long. */
-function settingsOf(body: Uint8Array): JsonValue {
-  checkSettingsSize(body);
-  return parseJson(body);
-}
-
-/** Errors: `bodyTooLarge`. */
-export function checkSettingsSize({ length }: Uint8Array): void {
-  if (length <= SETTINGS_BYTES_MAX) return;
-  throw new TroupeError('bodyTooLarge', `settings (${length} bytes) are larger than allowed (limit: ${SETTINGS_BYTES_MAX} bytes).`);
-}
 
 /** Answers as an update of points does, with the number of the last one. */
 async function changeVectors(
@@ -135,39 +100,45 @@ async function changeVectors(
   query: QueryParameters,
   change: (config: CollectionConfig) => CollectionConfig,
 ): Promise<Answer> {
-  updateParameters(query);
+  const { timeoutSeconds } = updateParameters(query);
   const name = collectionOf(path);
-  await node.updateCollection(name, change);
+  await node.updateCollection(name, change, timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000);
   return result({ operation_id: node.stats(name)[0]?.appliedOperation ?? 0, status: 'completed' });
 }
 
 async function createCollection(services: DoorServices, { path, query, body }: NodeRequest): Promise<Answer> {
   const name = collectionOf(path);
-  collectionTimeout(query);
+  const timeoutMs = timeoutMsOf(query);
   checkNewCollectionName(name);
-  const config = decodeCreateCollection(settingsOf(body), services.defaults);
   const { node, maxCollections } = services;
+  const config = decodeCreateCollection(settingsOf(body), services.defaults, peerCount(node));
   if (maxCollections !== null && !node.exists(name) && node.listCollections().length >= maxCollections) {
     throw new TroupeError('wrongInput', `Can't create collection with name ${name}. Max collections limit reached: ${maxCollections}`);
   }
-  await node.createCollection(name, config);
-  warnOfHints(services.log, name, config);
+  await node.createCollection(name, config, timeoutMs);
+  warnOfHints(services, name, config);
   return result(true);
 }
 
-function warnOfHints(log: Log, name: string, config: CollectionConfig): void {
-  for (const line of optionsWithoutEffect(config)) log.warn(`collection ${name}: an option has no effect in this release: ${line}`);
+async function updateCollection(services: DoorServices, { path, query, body }: NodeRequest): Promise<Answer> {
+  const { node } = services;
+  const name = collectionOf(path);
+  const timeoutMs = timeoutMsOf(query);
+  const change = decodeUpdateCollection(settingsOf(body));
+  await node.updateCollection(name, (config) => applyCollectionChange(config, change), timeoutMs);
+  // Somebody else may have deleted it since.
+  if (node.exists(name)) warnOfHints(services, name, node.info(name).config);
+  return result(true);
 }
 
-function collectionCluster({ node, identity }: DoorServices, { path }: NodeRequest): Answer {
-  const info = node.info(collectionOf(path));
-  const shards = Array.from({ length: info.config.params.shard_number }, (_, shard) => ({
-    shard_id: shard,
-    // One shard holds the points of all.
-    points_count: shard === 0 ? info.points_count : 0,
-    state: 'Active',
-  }));
-  return result({ peer_id: identity.peerId, shard_count: shards.length, local_shards: shards, remote_shards: [], shard_transfers: [] });
+/** Peers of the cluster; null on a node of its own. Errors: `unavailable` as long as it is in none. */
+function peerCount({ cluster }: NodeApi): number | null {
+  return cluster === null ? null : agreedState(cluster).membership.length;
+}
+
+function warnOfHints({ log, node }: DoorServices, name: string, config: CollectionConfig): void {
+  for (const line of optionsWithoutEffect(config, node.cluster !== null))
+    log.warn(`collection ${name}: an option has no effect in this release: ${line}`);
 }
 
 /** The optimizations report with the parts that `with` names. */
@@ -184,12 +155,4 @@ function optimizations({ node }: DoorServices, { path, query }: NodeRequest): An
     ...(parts.includes('completed') ? { completed: completed.slice(0, completedLimit) } : {}),
     ...(parts.includes('idle_segments') ? { idle_segments } : {}),
   });
-}
-
-function collectionOf(path: Readonly<Record<string, string>>): string {
-  return path.collection_name as string;
-}
-
-function result(value: unknown): Answer {
-  return { kind: 'result', value };
 }

@@ -42,14 +42,10 @@ export interface LaterRow extends Row {
   readonly kind: 'later';
 }
 
-/** Only for clusters, which this node is not part of. */
-export interface ClusterRow extends Row {
-  readonly kind: 'cluster';
-}
-
-export type Operation = ReadRow | WriteRow | NodeRow | LaterRow | ClusterRow;
+export type Operation = ReadRow | WriteRow | NodeRow | LaterRow;
 
 export type NodeOperation =
+  | ClusterOperation
   | 'root'
   | 'alive'
   | 'ready'
@@ -59,9 +55,6 @@ export type NodeOperation =
   | 'docs'
   | 'issues'
   | 'clearIssues'
-  | 'clusterStatus'
-  | 'clusterTelemetry'
-  | 'removePeer'
   | 'listCollections'
   | 'collectionInfo'
   | 'createCollection'
@@ -70,12 +63,21 @@ export type NodeOperation =
   | 'deleteVectorName'
   | 'deleteCollection'
   | 'collectionExists'
-  | 'collectionCluster'
-  | 'listShardKeys'
   | 'optimizations'
   | 'collectionAliases'
   | 'aliases'
   | 'changeAliases';
+
+export type ClusterOperation =
+  | 'clusterStatus'
+  | 'clusterTelemetry'
+  | 'removePeer'
+  | 'recoverPeer'
+  | 'collectionCluster'
+  | 'setUpCollection'
+  | 'listShardKeys'
+  | 'createShardKey'
+  | 'deleteShardKey';
 
 const COLLECTION = '/collections/{collection_name}';
 const SHARD = `${COLLECTION}/shards/{shard_id}`;
@@ -196,16 +198,16 @@ export const OPERATIONS: readonly Operation[] = [
   read('POST', `${COLLECTION}/points/discover/batch`, 'discover_batch_points', 'discoverBatch'),
   read('POST', `${COLLECTION}/facet`, 'facet', 'facet'),
 
-  // Cluster, as a node of its own answers
+  // Cluster
   node('GET', '/cluster', 'cluster_status', 'm', 'clusterStatus'),
   node('GET', '/cluster/telemetry', 'cluster_telemetry', 'r', 'clusterTelemetry'),
   node('DELETE', '/cluster/peer/{peer_id}', 'remove_peer', 'm', 'removePeer'),
   node('GET', `${COLLECTION}/cluster`, 'collection_cluster_info', 'r', 'collectionCluster'),
   node('GET', `${COLLECTION}/shards`, 'list_shard_keys', 'r', 'listShardKeys'),
-  cluster('POST', '/cluster/recover', 'recover_current_peer'),
-  cluster('POST', `${COLLECTION}/cluster`, 'update_collection_cluster'),
-  cluster('PUT', `${COLLECTION}/shards`, 'create_shard_key'),
-  cluster('POST', `${COLLECTION}/shards/delete`, 'delete_shard_key'),
+  node('PUT', `${COLLECTION}/shards`, 'create_shard_key', 'm', 'createShardKey'),
+  node('POST', `${COLLECTION}/shards/delete`, 'delete_shard_key', 'm', 'deleteShardKey'),
+  node('POST', `${COLLECTION}/cluster`, 'update_collection_cluster', 'm', 'setUpCollection'),
+  node('POST', '/cluster/recover', 'recover_current_peer', 'm', 'recoverPeer'),
 
   // Snapshots
   later('GET', '/snapshots', 'list_full_snapshots', 'r'),
@@ -241,10 +243,6 @@ function node(method: Method, path: string, name: string, access: Access, run: N
 
 function later(method: Method, path: string, name: string, access: Access): LaterRow {
   return { kind: 'later', method, path, name, access, grpc: grpcOf(name) };
-}
-
-function cluster(method: Method, path: string, name: string): ClusterRow {
-  return { kind: 'cluster', method, path, name, access: 'm', grpc: grpcOf(name) };
 }
 
 function grpcOf(name: string): string | null {

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import os from 'node:os';
 import type { ActorTelemetry } from '../actors/runtime/telemetry.js';
+import { telemetryClusterReport } from './cluster-report.js';
 import type { Durations, RequestStats } from './request-stats.js';
 import { API_VERSION, type DoorServices } from './services.js';
 
@@ -29,7 +30,7 @@ export function telemetryReport(services: DoorServices, options: TelemetryOption
     id: services.identity.id,
     app: appReport(services, detailed),
     collections,
-    cluster: { enabled: false },
+    cluster: telemetryClusterReport(services.node.cluster, options.anonymize ? hashedName : (text) => text),
     requests: { rest: { responses: restResponses(services) }, grpc: { responses: grpcResponses(services) } },
   };
   if (detailed) {

@@ -22,6 +22,8 @@ export const ERROR_KINDS = {
   wrongInput: { restStatus: 400, grpcStatus: 3, prefix: 'Wrong input: ' },
   /** An option that this release cannot carry out. */
   unsupported: { restStatus: 400, grpcStatus: 12, prefix: 'Not supported: ' },
+  /** Only a cluster could do it, and this node is not part of one. */
+  standalone: { restStatus: 400, grpcStatus: 9, prefix: 'Bad request: ' },
   notFound: { restStatus: 404, grpcStatus: 5, prefix: 'Not found: ' },
   conflict: { restStatus: 409, grpcStatus: 6, prefix: 'Wrong input: ' },
   forbidden: { restStatus: 403, grpcStatus: 7, prefix: 'Forbidden: ' },

@@ -23,11 +23,12 @@ import { checkCollectionName } from '../../protocols/rest/parameters.js';
 import type { RawRequest } from '../../storage/engine/messages.js';
 import { retryAfter } from '../answer.js';
 import { usageField } from '../hardware.js';
-import { checkSettingsSize, NODE_HANDLERS } from '../node-operations.js';
+import { NODE_HANDLERS } from '../node-operations.js';
+import { checkSettingsSize } from '../node-request.js';
 import { OPERATIONS, type Operation } from '../operations.js';
 import type { DoorServices } from '../services.js';
 import { addReflection } from './reflection.js';
-import { FAILED_PRECONDITION, statusOf } from './status.js';
+import { statusOf } from './status.js';
 
 export interface GrpcOptions {
   readonly host: string;
@@ -83,25 +84,25 @@ class Door {
     const operation = OPERATIONS.find(({ grpc }) => grpc === name);
     if (operation === undefined) throw new Error(`no operation belongs to ${name}`);
     const run = this.runner(operation, method);
-    const served: Served = { at, run, time: timeHead(method.response), forClusters: operation.kind === 'cluster' };
+    const served: Served = { at, run, time: timeHead(method.response) };
     return (call, callback) => void this.answer(served, call, callback);
   }
 
-  private async answer({ at, run, time, forClusters }: Served, call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) {
+  private async answer({ at, run, time }: Served, call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) {
     const started = this.services.monotonicMs();
     let status = 0;
     try {
       const answer = await run(call.request, this.deadlineOf(call));
       callback(null, withTime(answer, time, this.services.monotonicMs() - started));
     } catch (error) {
-      status = this.fail(call, callback, error, forClusters);
+      status = this.fail(call, callback, error);
     }
     const milliseconds = this.services.monotonicMs() - started;
     this.services.grpcStats.record(at, status, milliseconds, this.services.nowMs());
     if (this.options.logRequests) this.services.log.debug('answered', { method: call.getPath(), status, milliseconds });
   }
 
-  private fail(call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>, error: unknown, forClusters: boolean): number {
+  private fail(call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>, error: unknown): number {
     if (!(error instanceof TroupeError)) {
       const stack = error instanceof Error ? error.stack : String(error);
       this.services.log.error('a request met an unexpected error', { method: call.getPath(), error: stack });
@@ -111,9 +112,8 @@ class Door {
     const after = retryAfter(facts);
     if (after !== undefined) metadata.set('retry-after', after);
     const { code, details } = statusOf(facts);
-    const status = forClusters ? FAILED_PRECONDITION : code;
-    callback({ code: status, details, metadata });
-    return status;
+    callback({ code, details, metadata });
+    return code;
   }
 
   private runner(operation: Operation, method: Method): Run {
@@ -147,8 +147,6 @@ class Door {
         };
       case 'later':
         return () => Promise.reject(new TroupeError('unsupported', `${operation.name} is not available in this release`));
-      case 'cluster':
-        return () => Promise.reject(new TroupeError('wrongInput', 'Distributed mode disabled'));
       default:
         return operation satisfies never;
     }
@@ -178,8 +176,6 @@ interface Served {
   readonly run: Run;
   /** Tag of the answer's time; null when it has none. */
   readonly time: Buffer | null;
-  /** Only a cluster could carry it out. */
-  readonly forClusters: boolean;
 }
 
 /** The answer's message without its time. */

@@ -11,9 +11,6 @@ const PREFIXES: Partial<Record<ErrorCode, string>> = {
   invalidPath: 'Validation error: ',
 };
 
-/** Of requests that only a cluster can carry out. */
-export const FAILED_PRECONDITION = 9;
-
 /** The number and the message of the status. */
 export function statusOf({ code, detail }: ErrorFacts): { readonly code: number; readonly details: string } {
   return { code: ERROR_KINDS[code].grpcStatus, details: (PREFIXES[code] ?? ERROR_KINDS[code].prefix) + detail };

@@ -15,7 +15,7 @@ import type { RawRequest } from '../../storage/engine/messages.js';
 import { type Answer, envelope, errorBody, retryAfter, valueEnvelope } from '../answer.js';
 import { usageMember } from '../hardware.js';
 import { NODE_HANDLERS } from '../node-operations.js';
-import { type ClusterRow, type LaterRow, type NodeRow, OPERATIONS, type Operation, type ReadRow, type WriteRow } from '../operations.js';
+import { type LaterRow, type NodeRow, OPERATIONS, type Operation, type ReadRow, type WriteRow } from '../operations.js';
 import type { DoorServices } from '../services.js';
 import { readBody } from './body.js';
 import { parseQueryString } from './query-string.js';
@@ -117,7 +117,6 @@ class Door {
       case 'node':
         return (request, reply) => void this.node(operation, at, request, hijacked(reply));
       case 'later':
-      case 'cluster':
         return (request, reply) => this.refuse(operation, at, request, hijacked(reply));
       default:
         return operation satisfies never;
@@ -166,11 +165,8 @@ class Door {
     }
   }
 
-  private refuse(operation: LaterRow | ClusterRow, at: number, request: FastifyRequest, response: ServerResponse): void {
-    const error =
-      operation.kind === 'cluster'
-        ? new TroupeError('wrongInput', 'Distributed mode disabled')
-        : new TroupeError('unsupported', `${operation.name} is not available in this release`);
+  private refuse(operation: LaterRow, at: number, request: FastifyRequest, response: ServerResponse): void {
+    const error = new TroupeError('unsupported', `${operation.name} is not available in this release`);
     this.fail(at, request, response, this.services.monotonicMs(), error);
   }
 

@@ -34,6 +34,8 @@ export const COLLECTION_FORMS: RestForms = {
 
   ChangeAliases: (fields) => ({ actions: fields.actions ?? [] }),
   AliasOperations: tagged('the kind of an alias action'),
+  UpdateCollectionClusterSetupRequest: ({ collection_name, timeout, create_shard_key, delete_shard_key, ...operations }) =>
+    object({ ...operations, create_sharding_key: create_shard_key, drop_sharding_key: delete_shard_key }),
   CreateShardKeyRequest: only('request'),
   DeleteShardKeyRequest: only('request'),
 };

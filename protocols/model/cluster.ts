@@ -44,3 +44,40 @@ export interface Member {
 
 /** All peers of a cluster, by ascending peer id. */
 export type Membership = readonly Member[];
+
+/** `POST /collections/{name}/cluster` and the routes of shard keys. Source: contract, `ClusterOperations`. */
+export type ClusterSetup =
+  | {
+      readonly kind: 'moveShard' | 'replicateShard';
+      readonly shardId: ShardId;
+      readonly toShardId: ShardId | null;
+      readonly from: PeerId;
+      readonly to: PeerId;
+      readonly method: TransferMethod | null;
+    }
+  | {
+      readonly kind: 'abortTransfer';
+      readonly shardId: ShardId;
+      readonly toShardId: ShardId | null;
+      readonly from: PeerId;
+      readonly to: PeerId;
+    }
+  | {
+      readonly kind: 'restartTransfer';
+      readonly shardId: ShardId;
+      readonly toShardId: ShardId | null;
+      readonly from: PeerId;
+      readonly to: PeerId;
+      readonly method: TransferMethod;
+    }
+  | { readonly kind: 'dropReplica'; readonly shardId: ShardId; readonly peerId: PeerId }
+  | {
+      readonly kind: 'createShardKey';
+      readonly key: ShardKey;
+      readonly shardsNumber: number | null;
+      readonly replicationFactor: number | null;
+      /** Peers that may hold replicas; null: all. */
+      readonly placement: readonly PeerId[] | null;
+      readonly initialState: ReplicaState | null;
+    }
+  | { readonly kind: 'dropShardKey'; readonly key: ShardKey };

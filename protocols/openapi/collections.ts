@@ -1,23 +1,7 @@
 /** Schemas of collections, their settings, aliases and payload indexes. */
 
 import { STEMMER_LANGUAGES, STOPWORD_LANGUAGES } from '../model/text.js';
-import {
-  ANYTHING,
-  any,
-  COUNT,
-  described,
-  FLAG,
-  fields,
-  integer,
-  leaf,
-  list,
-  map,
-  NUMBER,
-  numberWithin,
-  ref,
-  TEXT,
-  words,
-} from './schema.js';
+import { any, COUNT, described, FLAG, fields, integer, leaf, list, map, NUMBER, numberWithin, ref, TEXT, words } from './schema.js';
 
 const DISTANCE = words('Cosine', 'Euclid', 'Dot', 'Manhattan');
 const DATATYPE = words('float32', 'float16', 'uint8', 'turbo4');
@@ -265,11 +249,4 @@ export const COLLECTION_SCHEMAS = {
       idle_segments: list(fields({ uuid: TEXT, points_count: COUNT })),
     },
   ),
-  CollectionCluster: fields({
-    peer_id: COUNT,
-    shard_count: COUNT,
-    local_shards: list(fields({ shard_id: COUNT, points_count: COUNT, state: TEXT })),
-    remote_shards: list(ANYTHING),
-    shard_transfers: list(ANYTHING),
-  }),
 };

@@ -25,6 +25,16 @@ const SECONDS: SchemaObject = { type: 'integer', minimum: 1 };
 const TEXT: SchemaObject = { type: 'string' };
 const TIMEOUT = query('timeout', SECONDS, 'Seconds after which the operation is given up.');
 
+/** Of reads of settings. */
+const LATEST = [
+  query(
+    'consistency',
+    TEXT,
+    '`majority`, `quorum` or `all`: with everything that the cluster had agreed on before. Else it may be a little old.',
+  ),
+  TIMEOUT,
+];
+
 /** Query parameters by what carries an operation out. */
 const QUERY_PARAMETERS: Readonly<Record<string, readonly Parameter[]>> = {
   read: [query('consistency', TEXT, '`majority`, `quorum`, `all` or a number of replicas.'), TIMEOUT],
@@ -37,10 +47,23 @@ const QUERY_PARAMETERS: Readonly<Record<string, readonly Parameter[]>> = {
 
 /** Query parameters of operations on collections and the node, by name. */
 const NODE_PARAMETERS: Readonly<Record<string, readonly Parameter[]>> = {
+  get_collections: LATEST,
+  get_collection: LATEST,
+  collection_exists: LATEST,
+  get_collection_aliases: LATEST,
+  get_collections_aliases: LATEST,
+  collection_cluster_info: LATEST,
+  list_shard_keys: LATEST,
   create_collection: [TIMEOUT],
   update_collection: [TIMEOUT],
   delete_collection: [TIMEOUT],
   update_aliases: [TIMEOUT],
+  update_collection_cluster: [TIMEOUT],
+  create_shard_key: [TIMEOUT],
+  delete_shard_key: [TIMEOUT],
+  recover_current_peer: [TIMEOUT],
+  cluster_telemetry: [query('details_level', { type: 'integer', minimum: 0 }, 'Has no effect.'), TIMEOUT],
+  remove_peer: [query('force', { type: 'boolean' }, 'Even while it holds shards, whose points may be lost.'), TIMEOUT],
   telemetry: [query('details_level', { type: 'integer', minimum: 0 }), query('anonymize', { type: 'boolean' })],
   metrics: [query('anonymize', { type: 'boolean' })],
   get_optimizations: [

@@ -1,6 +1,6 @@
 /** What each operation takes and answers, by the name it has in the operations table. */
 
-import { any, FLAG, fields, leaf, list, ref, type Schema, TEXT, type ValueOf } from './schema.js';
+import { FLAG, leaf, list, ref, type Schema, TEXT, type ValueOf } from './schema.js';
 
 export interface OperationSchema {
   readonly summary: string;
@@ -76,14 +76,15 @@ export const OPERATION_SCHEMAS = {
   update_vectors: { summary: 'Replace named vectors of points', body: ref('UpdateVectors'), result: WRITTEN },
   delete_vectors: { summary: 'Delete named vectors of points', body: ref('DeleteVectors'), result: WRITTEN },
 
-  cluster_status: { summary: 'State of the cluster', result: OBJECT },
-  cluster_telemetry: { summary: 'State of all nodes of the cluster', result: OBJECT },
+  cluster_status: { summary: 'State of the cluster', result: ref('ClusterStatus') },
+  cluster_telemetry: { summary: 'State of all nodes of the cluster', result: ref('ClusterNodes') },
   remove_peer: { summary: 'Remove a node from the cluster', result: DONE },
+  recover_current_peer: { summary: 'Take the state of the cluster from its leader anew', result: DONE },
   collection_cluster_info: { summary: 'Where the shards of a collection are', result: ref('CollectionCluster') },
-  list_shard_keys: {
-    summary: 'Keys of a collection’s shards',
-    result: fields({}, { shard_keys: list(fields({ key: any(TEXT, leaf<number>({ type: 'integer' })) })) }),
-  },
+  update_collection_cluster: { summary: 'Change where the shards of a collection are', body: ref('ClusterOperation'), result: DONE },
+  list_shard_keys: { summary: 'Keys of a collection’s shards', result: ref('ShardKeys') },
+  create_shard_key: { summary: 'Make shards for a key', body: ref('CreateShardKey'), result: DONE },
+  delete_shard_key: { summary: 'Delete the shards of a key with all of their points', body: ref('DeleteShardKey'), result: DONE },
 } as const satisfies { readonly [name: string]: OperationSchema };
 
 export type OperationName = keyof typeof OPERATION_SCHEMAS;

@@ -1,8 +1,9 @@
 /** Every named schema of the API. */
 
+import { CLUSTER_SCHEMAS } from './cluster.js';
 import { COLLECTION_SCHEMAS } from './collections.js';
 import { COMMON_SCHEMAS } from './common.js';
 import { POINT_SCHEMAS } from './points.js';
 import { QUERY_SCHEMAS } from './queries.js';
 
-export const SCHEMAS = { ...COMMON_SCHEMAS, ...COLLECTION_SCHEMAS, ...POINT_SCHEMAS, ...QUERY_SCHEMAS };
+export const SCHEMAS = { ...COMMON_SCHEMAS, ...COLLECTION_SCHEMAS, ...POINT_SCHEMAS, ...QUERY_SCHEMAS, ...CLUSTER_SCHEMAS };

@@ -26,6 +26,7 @@ export interface CollectionDefaults {
   readonly hnsw: HnswConfig;
   readonly optimizers: OptimizersConfig;
   readonly wal: WalConfig;
+  /** For each peer. */
   readonly shardNumber: number;
   readonly replicationFactor: number;
   readonly writeConsistencyFactor: number;
@@ -84,6 +85,9 @@ export const BUILT_IN_DEFAULTS: CollectionDefaults = {
   strictMode: null,
 };
 
+/** In a cluster each shard is agreed on, and has files and actors of its own. */
+export const SHARDS_MAX = 4096;
+
 const SHARDING_METHODS = ['auto', 'custom'] as const;
 
 /** Strict mode limits and the smallest and largest value of each. Source: API reference, StrictModeConfig. */
@@ -108,18 +112,18 @@ const STRICT_FLAGS = ['enabled', 'unindexed_filtering_retrieve', 'unindexed_filt
 
 /**
  * The configuration that a create request describes.
- * body: the decoded JSON. Errors: malformedBody, invalidValue, wrongInput, and unsupported for options of later releases.
+ * body: the decoded JSON. peers: of the cluster; null on a node of its own. Errors: malformedBody, invalidValue, wrongInput, and unsupported for options of later releases.
  */
-export function decodeCreateCollection(body: JsonValue, defaults: CollectionDefaults): CollectionConfig {
+export function decodeCreateCollection(body: JsonValue, defaults: CollectionDefaults, peers: number | null = null): CollectionConfig {
   const fields = Fields.of(body, '');
   const vectors = decodeVectors(fields.value('vectors'), defaults.vectorsOnDisk);
-  const params = decodeCreateParams(fields, vectors, defaults);
+  const params = decodeCreateParams(fields, vectors, defaults, peers);
   const hnsw = { ...defaults.hnsw, ...decodeHnsw(fields.nested('hnsw_config')) };
   const optimizers = { ...defaults.optimizers, ...decodeOptimizers(fields.nested('optimizers_config')) };
   const wal = { ...defaults.wal, ...decodeWal(fields.nested('wal_config')) };
   const strictMode = mergeStrictMode(defaults.strictMode ?? undefined, decodeStrictMode(fields.nested('strict_mode_config')));
   const metadata = decodeMetadata(fields);
-  refuseUnavailable(params);
+  if (peers === null) refuseUnavailable(params);
   return {
     params,
     hnsw_config: hnsw,
@@ -271,9 +275,11 @@ function changeSparseVectors(
 
 // ------------------------------------------------------------------ parts
 
-function decodeCreateParams(fields: Fields, vectors: VectorsConfig, defaults: CollectionDefaults): CollectionParams {
-  const shardNumber = fields.integer('shard_number', { min: 1 }) ?? defaults.shardNumber;
+function decodeCreateParams(fields: Fields, vectors: VectorsConfig, defaults: CollectionDefaults, peers: number | null): CollectionParams {
   const method = fields.word('sharding_method', SHARDING_METHODS);
+  // With custom sharding it counts the shards of one key. Source: specification, Collection.
+  const shardsDefault = defaults.shardNumber * (method === 'custom' ? 1 : (peers ?? 1));
+  const shardNumber = fields.integer('shard_number', { min: 1, ...(peers === null ? {} : { max: SHARDS_MAX }) }) ?? shardsDefault;
   const replicationFactor = fields.integer('replication_factor', { min: 1 }) ?? defaults.replicationFactor;
   const writeConsistencyFactor = fields.integer('write_consistency_factor', { min: 1 }) ?? defaults.writeConsistencyFactor;
   const onDiskPayload = fields.boolean('on_disk_payload') ?? defaults.onDiskPayload;

@@ -22,6 +22,16 @@ export function readParameters(query: QueryParameters): number | undefined {
   return pointsTimeout(query);
 }
 
+/**
+ * Whether the `consistency` of a read of settings wants more than this node's own view: words do, and so does any number of
+ * replicas above 1. Errors: malformedParameter.
+ */
+export function asksForAgreement(query: QueryParameters): boolean {
+  const level = text(query, 'consistency');
+  checkConsistency(level);
+  return level !== undefined && !/^0*1$/.test(level);
+}
+
 /** Parameters of a write to points or payload indexes. Errors: malformedParameter. */
 export function updateParameters(query: QueryParameters): UpdateParameters {
   const ordering = text(query, 'ordering');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { defaultShardNumber, placeShards } from '../../cluster/placement.js';
+import { placeShards } from '../../cluster/placement.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { configOf, Log } from './samples.js';
 
@@ -23,10 +23,4 @@ test('shards go round the peers, and what is left over goes to those with the fe
 test('replicas of a shard are on peers of their own, as many as there are', () => {
   assert.equal(plan([11, 12, 13], [3, 2]), 'c0/0: 11 12\nc0/1: 13 11\nc0/2: 12 13');
   assert.equal(plan([11, 12], [2, 5]), 'c0/0: 11 12\nc0/1: 11 12');
-});
-
-test('a collection that does not say how many shards it has gets one per peer, or as configured', () => {
-  assert.equal(defaultShardNumber(3, 1), 3);
-  assert.equal(defaultShardNumber(3, 2), 6);
-  assert.equal(defaultShardNumber(0, 1), 1);
 });

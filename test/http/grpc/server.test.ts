@@ -227,7 +227,8 @@ test('the gRPC door', async (context) => {
     const nan = [{ id: { num: 9 }, vectors: { vectors: { vectors: { d: { dense: { data: [Number.NaN, 1] } } } } } }];
     assert.equal(await statusOf('Points/Upsert', { collection_name: 'c', wait: true, points: nan }), INVALID_ARGUMENT);
     assert.equal(await statusOf('Snapshots/Create', { collection_name: 'c' }), UNIMPLEMENTED);
-    assert.equal(await statusOf('Collections/CreateShardKey', { collection_name: 'c' }), FAILED_PRECONDITION);
+    const request = { shard_key: { keyword: 'a' } };
+    assert.equal(await statusOf('Collections/CreateShardKey', { collection_name: 'c', request }), FAILED_PRECONDITION);
     assert.equal((await failure(client.raw('/qdrant.Points/NoSuchMethod', Buffer.alloc(0)))).code, UNIMPLEMENTED);
   });
 

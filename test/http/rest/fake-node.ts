@@ -1,6 +1,7 @@
 /** A REST door over a node that only pretends: it records what it is asked and answers as told. */
 
 import { connect } from 'node:net';
+import type { ClusterApi } from '../../../actors/cluster-api.js';
 import type { CollectionView, NodeApi } from '../../../actors/node-api.js';
 import { GRPC_METHODS } from '../../../http/grpc/server.js';
 import { OPERATIONS } from '../../../http/operations.js';
@@ -8,6 +9,7 @@ import { RequestStats } from '../../../http/request-stats.js';
 import { type RestDoor, type RestOptions, startRestDoor } from '../../../http/rest/server.js';
 import type { DoorServices } from '../../../http/services.js';
 import { TroupeError } from '../../../protocols/errors.js';
+import type { AliasAction } from '../../../protocols/model/alias.js';
 import type { CollectionConfig } from '../../../protocols/model/collection.js';
 import { type HardwareUsage, noUsage } from '../../../protocols/model/usage.js';
 import { BUILT_IN_DEFAULTS } from '../../../protocols/rest/collections.js';
@@ -24,6 +26,10 @@ export interface Asked {
 export class FakeNode {
   readonly collections = new Map<string, CollectionConfig>();
   readonly asked: Asked[] = [];
+  /** Of each change of collections and aliases. */
+  readonly timeouts: (number | undefined)[] = [];
+  /** Null: a node of its own. */
+  cluster: ClusterApi | null = null;
   /** What reads and writes answer: JSON of a result, or an error. */
   answer: () => Promise<Uint8Array> = () => Promise.resolve(Buffer.from('[]'));
 
@@ -35,22 +41,35 @@ export class FakeNode {
     return this.collections.has(name);
   }
 
+  pointsByShard(name: string): Map<number, number> {
+    this.config(name);
+    return new Map([[0, 3]]);
+  }
+
   aliases(): [] {
     return [];
   }
 
-  async createCollection(name: string, config: CollectionConfig): Promise<boolean> {
+  async createCollection(name: string, config: CollectionConfig, timeoutMs?: number): Promise<boolean> {
+    this.timeouts.push(timeoutMs);
     if (this.exists(name)) throw new TroupeError('conflict', `Collection \`${name}\` already exists!`);
     this.collections.set(name, config);
     return true;
   }
 
-  async updateCollection(name: string, change: (config: CollectionConfig) => CollectionConfig): Promise<boolean> {
+  async updateCollection(name: string, change: (config: CollectionConfig) => CollectionConfig, timeoutMs?: number): Promise<boolean> {
+    this.timeouts.push(timeoutMs);
     this.collections.set(name, change(this.config(name)));
     return true;
   }
 
-  async deleteCollection(name: string): Promise<boolean> {
+  async changeAliases(_actions: readonly AliasAction[], timeoutMs?: number): Promise<boolean> {
+    this.timeouts.push(timeoutMs);
+    return true;
+  }
+
+  async deleteCollection(name: string, timeoutMs?: number): Promise<boolean> {
+    this.timeouts.push(timeoutMs);
     return this.collections.delete(name);
   }
 
@@ -129,6 +148,7 @@ export class FakeNode {
 
 export interface Harness {
   readonly node: FakeNode;
+  readonly services: DoorServices;
   readonly door: RestDoor;
   readonly url: string;
   ready: boolean;
@@ -169,7 +189,7 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     logRequests: false,
     ...options,
   });
-  return Object.assign(harness, { door, url: `http://127.0.0.1:${door.port}` });
+  return Object.assign(harness, { door, services, url: `http://127.0.0.1:${door.port}` });
 }
 
 /** Sends bytes as they are and returns all that comes back until the server closes the connection. */

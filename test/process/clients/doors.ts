@@ -312,9 +312,6 @@ function searches(field: string, message: (args: Members) => Args): DoorPair['me
 /** What an operation answered: its result, or how it failed. */
 export type Outcome = { readonly result: unknown } | { readonly failed: number; readonly message: string };
 
-/** A node of its own refuses with `FAILED_PRECONDITION`. */
-const FOR_CLUSTERS = { restStatus: 400, grpcStatus: 9 };
-
 const ROWS = new Map(OPERATIONS.map((row) => [row.name, row]));
 
 export class Doors {
@@ -364,8 +361,9 @@ export class Doors {
     const what = `${operation} ${JSON.stringify(args).slice(0, 500)}`;
     if ('failed' in rest || 'failed' in grpc) {
       assert.ok('failed' in rest && 'failed' in grpc, `${what}\nREST ${JSON.stringify(rest)}\ngRPC ${JSON.stringify(grpc)}`);
-      const kinds = ROWS.get(operation)?.kind === 'cluster' ? [FOR_CLUSTERS] : Object.values(ERROR_KINDS);
-      const alike = kinds.some(({ restStatus, grpcStatus }) => restStatus === rest.failed && grpcStatus === grpc.failed);
+      const alike = Object.values(ERROR_KINDS).some(
+        ({ restStatus, grpcStatus }) => restStatus === rest.failed && grpcStatus === grpc.failed,
+      );
       assert.ok(alike && rest.failed < 500, `${what}\nREST ${JSON.stringify(rest)}\ngRPC ${JSON.stringify(grpc)}`);
       return rest;
     }

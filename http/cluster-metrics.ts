@@ -1,0 +1,44 @@
+/** Figures of the cluster for `GET /metrics`. */
+
+import type { ClusterApi } from '../actors/cluster-api.js';
+import type { ClusterState } from '../cluster/state.js';
+import { raftFigures } from './cluster-report.js';
+import type { MetricsWriter } from './prometheus.js';
+
+const ROLES = ['Follower', 'PreCandidate', 'Candidate', 'Leader'];
+
+/** Replicas of each shard by whether they serve. */
+export interface ReplicaCounts {
+  /** Active ones, a figure per shard. */
+  readonly active: readonly number[];
+  /** Of all shards. */
+  readonly dead: number;
+}
+
+export function writeCluster(writer: MetricsWriter, cluster: ClusterApi | null): void {
+  const single = (name: string, help: string, value: number) => writer.family(name, 'gauge', help).sample(name, {}, value);
+  single('cluster_enabled', 'whether the server is part of a cluster', cluster === null ? 0 : 1);
+  if (cluster === null) return;
+  const status = cluster.status();
+  const state = cluster.state();
+  const { commit, is_voter, pending_operations, role, term } = raftFigures(status);
+  single('cluster_peers_total', 'peers of the cluster', state?.membership.length ?? 0);
+  single('cluster_term', 'term of consensus', term);
+  single('cluster_commit', 'last entry of the log that is agreed on', commit);
+  single('cluster_applied', 'last entry of the log that is applied', state?.appliedIndex ?? 0);
+  single('cluster_pending_operations_total', 'operations that wait to be agreed on or applied', pending_operations);
+  single('cluster_voter', 'whether this peer votes', is_voter ? 1 : 0);
+  writer.family('cluster_role', 'gauge', 'role in consensus: 1 for the one that it has');
+  for (const each of ROLES) writer.sample('cluster_role', { role: each }, each === role ? 1 : 0);
+  const connections = [...status.connections];
+  writer.family('cluster_peer_connected', 'gauge', 'whether there is a connection to the peer');
+  for (const [peer, { connected }] of connections) writer.sample('cluster_peer_connected', { peer }, connected ? 1 : 0);
+  writer.family('cluster_message_failures_total', 'counter', 'messages to the peer that were dropped');
+  for (const [peer, { failures }] of connections) writer.sample('cluster_message_failures_total', { peer }, failures);
+}
+
+export function replicaCounts({ collections }: ClusterState): ReplicaCounts {
+  const states = [...collections.values()].flatMap(({ shards }) => [...shards.values()].map(({ replicas }) => [...replicas.values()]));
+  const count = (wanted: string, replicas: readonly string[]) => replicas.filter((state) => state === wanted).length;
+  return { active: states.map((replicas) => count('Active', replicas)), dead: count('Dead', states.flat()) };
+}

@@ -1,0 +1,89 @@
+/** Operations on the cluster. On a node of its own they answer that it is one, or are refused. */
+
+import type { ClusterApi } from '../actors/cluster-api.js';
+import type { NodeApi } from '../actors/node-api.js';
+import type { ClusterState } from '../cluster/state.js';
+import { TroupeError } from '../protocols/errors.js';
+import type { ClusterSetup } from '../protocols/model/cluster.js';
+import { decodeClusterSetup, decodeCreateShardKey, decodeDeleteShardKey, peerIdFromText } from '../protocols/rest/cluster.js';
+import { flag, unsigned } from '../protocols/rest/parameters.js';
+import { type Answer, result } from './answer.js';
+import { clusterReport, collectionReport, nodesReport, recordOf, shardKeysReport } from './cluster-report.js';
+import { agreementMsOf, collectionOf, type Handler, type NodeRequest, settingsOf, timeoutMsOf, upToDate } from './node-request.js';
+import type { ClusterOperation } from './operations.js';
+import type { DoorServices } from './services.js';
+
+/** Time for peers to describe themselves. Source: contract, `GET /cluster/telemetry`. */
+const DESCRIBE_MS = 60_000;
+
+export const CLUSTER_HANDLERS: Readonly<Record<ClusterOperation, Handler>> = {
+  clusterStatus: ({ node: { cluster } }) => result(cluster === null ? { status: 'disabled' } : clusterReport(cluster)),
+  clusterTelemetry,
+  removePeer,
+  recoverPeer: async ({ node }, { query }) => result(await clusterOf(node).recover(agreementMsOf(query))),
+  collectionCluster,
+  setUpCollection: (services, request) => setUp(services, request, decodeClusterSetup(settingsOf(request.body))),
+  listShardKeys: async ({ node }, { path, query }) => {
+    await upToDate(node, query);
+    if (node.cluster !== null) return result(shardKeysReport(recordOf(agreedState(node.cluster), collectionOf(path))));
+    node.info(collectionOf(path));
+    return result({});
+  },
+  createShardKey: (services, request) => setUp(services, request, decodeCreateShardKey(settingsOf(request.body))),
+  deleteShardKey: (services, request) => setUp(services, request, decodeDeleteShardKey(settingsOf(request.body))),
+};
+
+/** What the cluster has agreed on, as this node knows it. Errors: `unavailable` as long as it is in none. */
+export function agreedState(cluster: ClusterApi): ClusterState {
+  const state = cluster.state();
+  if (state !== null) return state;
+  const { error, phase } = cluster.status();
+  const detail = `this node is not part of its cluster yet (${phase}${error === null ? '' : `: ${error}`})`;
+  throw new TroupeError('unavailable', detail, { retryAfterMs: 1000 });
+}
+
+async function clusterTelemetry({ node }: DoorServices, { query }: NodeRequest): Promise<Answer> {
+  unsigned(query, 'details_level');
+  const timeoutMs = timeoutMsOf(query) ?? DESCRIBE_MS;
+  const { cluster } = node;
+  if (cluster === null) return result({ collections: {}, cluster: { enabled: false, peers: {} } });
+  return result(nodesReport(agreedState(cluster), await cluster.describePeers(timeoutMs)));
+}
+
+async function removePeer({ node }: DoorServices, { path, query }: NodeRequest): Promise<Answer> {
+  const text = path.peer_id as string;
+  const peerId = peerIdFromText(text);
+  if (peerId === undefined) return { kind: 'text', status: 404, text: `can not parse ${JSON.stringify(text)} to a u64` };
+  const force = flag(query, 'force');
+  const timeoutMs = agreementMsOf(query);
+  return result(await clusterOf(node, 'Distributed mode disabled.').removePeer(peerId, force, timeoutMs));
+}
+
+async function collectionCluster({ identity, node }: DoorServices, { path, query }: NodeRequest): Promise<Answer> {
+  await upToDate(node, query);
+  const name = collectionOf(path);
+  const { cluster } = node;
+  if (cluster !== null) {
+    const record = recordOf(agreedState(cluster), name);
+    return result(collectionReport(record, cluster.status().peerId, node.exists(name) ? node.pointsByShard(name) : new Map()));
+  }
+  const info = node.info(name);
+  const shards = Array.from({ length: info.config.params.shard_number }, (_, shard) => ({
+    shard_id: shard,
+    // One shard holds the points of all.
+    points_count: shard === 0 ? info.points_count : 0,
+    state: 'Active',
+  }));
+  return result({ peer_id: identity.peerId, shard_count: shards.length, local_shards: shards, remote_shards: [], shard_transfers: [] });
+}
+
+async function setUp({ node }: DoorServices, { path, query }: NodeRequest, operation: ClusterSetup): Promise<Answer> {
+  const timeoutMs = agreementMsOf(query);
+  return result(await clusterOf(node).setUp(collectionOf(path), operation, timeoutMs));
+}
+
+/** Errors: `standalone`. */
+function clusterOf({ cluster }: NodeApi, detail = 'Distributed mode disabled'): ClusterApi {
+  if (cluster === null) throw new TroupeError('standalone', detail);
+  return cluster;
+}

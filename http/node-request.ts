@@ -1,0 +1,59 @@
+/** Requests for the node and its collections, and what their handlers read of them. */
+
+import type { NodeApi } from '../actors/node-api.js';
+import { TroupeError } from '../protocols/errors.js';
+import { parseJson } from '../protocols/json.js';
+import type { JsonValue } from '../protocols/model/payload.js';
+import { asksForAgreement, collectionTimeout, type QueryParameters } from '../protocols/rest/parameters.js';
+import type { Answer } from './answer.js';
+import type { DoorServices } from './services.js';
+
+/** `body` is empty where the method has none. */
+export interface NodeRequest {
+  readonly path: Readonly<Record<string, string>>;
+  readonly query: QueryParameters;
+  readonly body: Uint8Array;
+}
+
+/** Throws errors of the catalogue. */
+export type Handler = (services: DoorServices, request: NodeRequest) => Answer | Promise<Answer>;
+
+/** Vectors, aliases and metadata of a collection; points and queries have the door's limit. */
+const SETTINGS_BYTES_MAX = 1 << 20;
+/** Time to agree for a request that does not say how long it waits. */
+const AGREEMENT_MS = 10_000;
+
+export function collectionOf(path: NodeRequest['path']): string {
+  return path.collection_name as string;
+}
+
+/** The value of a body that says how things are set. It is read on the thread that serves all requests, so it may not take long. */
+export function settingsOf(body: Uint8Array): JsonValue {
+  checkSettingsSize(body);
+  return parseJson(body);
+}
+
+/** Errors: `bodyTooLarge`. */
+export function checkSettingsSize({ length }: Uint8Array): void {
+  if (length <= SETTINGS_BYTES_MAX) return;
+  throw new TroupeError('bodyTooLarge', `settings (${length} bytes) are larger than allowed (limit: ${SETTINGS_BYTES_MAX} bytes).`);
+}
+
+/** `timeout` in milliseconds; undefined when it is not given. */
+export function timeoutMsOf(query: QueryParameters): number | undefined {
+  const seconds = collectionTimeout(query);
+  return seconds === undefined ? undefined : seconds * 1000;
+}
+
+/** As `timeoutMsOf`, with a default. */
+export function agreementMsOf(query: QueryParameters): number {
+  return timeoutMsOf(query) ?? AGREEMENT_MS;
+}
+
+/**
+ * With `consistency`, waits until this node knows all that its cluster had agreed on when it was asked; else what is read may be
+ * a little old. Errors: `malformedParameter`; `unavailable`, `timeout`.
+ */
+export async function upToDate({ cluster }: NodeApi, query: QueryParameters): Promise<void> {
+  if (asksForAgreement(query) && cluster !== null) await cluster.barrier(agreementMsOf(query));
+}

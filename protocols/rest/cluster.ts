@@ -1,0 +1,121 @@
+/** Bodies of `POST /collections/{name}/cluster` and of the routes of shard keys. Source: contract, `ClusterOperations`. */
+
+import { TroupeError } from '../errors.js';
+import { type ClusterSetup, type PeerId, REPLICA_STATES, type ShardKey, TRANSFER_METHODS } from '../model/cluster.js';
+import type { JsonValue } from '../model/payload.js';
+import { SHARDS_MAX } from './collections.js';
+import { Fields, type IntegerRange, wrongType } from './fields.js';
+
+const SHARD_ID: IntegerRange = { max: 0xffff_ffff };
+const UINT64_MAX = 0xffff_ffff_ffff_ffffn;
+
+/** How each operation is read; null: the API has it, and this release has not. */
+const OPERATIONS: ReadonlyMap<string, ((fields: Fields) => ClusterSetup) | null> = new Map([
+  ['move_shard', (fields: Fields) => decodeMove('moveShard', fields)],
+  ['replicate_shard', (fields: Fields) => decodeMove('replicateShard', fields)],
+  ['abort_transfer', (fields: Fields): ClusterSetup => ({ kind: 'abortTransfer', ...decodeTransfer(fields) })],
+  ['restart_transfer', decodeRestart],
+  ['drop_replica', decodeDropReplica],
+  ['create_sharding_key', decodeNewKey],
+  ['drop_sharding_key', (fields: Fields): ClusterSetup => ({ kind: 'dropShardKey', key: decodeKey(fields) })],
+  ['start_resharding', null],
+  ['abort_resharding', null],
+  ['replicate_points', null],
+]);
+
+/**
+ * The one operation that the body asks for.
+ * Errors: malformedBody, invalidValue; unsupported for resharding and for copies of points between shard keys.
+ */
+export function decodeClusterSetup(body: JsonValue): ClusterSetup {
+  const fields = Fields.of(body, '');
+  const [name, ...more] = fields.names().filter((member) => OPERATIONS.has(member) && fields.value(member) !== undefined);
+  if (name === undefined) throw new TroupeError('malformedBody', 'data did not match any variant of untagged enum ClusterOperations');
+  if (more.length > 0) throw new TroupeError('malformedBody', `one operation at a time: the body has ${[name, ...more].join(' and ')}`);
+  const inner = fields.nested(name) as Fields;
+  const decode = OPERATIONS.get(name);
+  if (decode) return decode(inner);
+  throw new TroupeError('unsupported', `\`${name}\` is not available in this release`);
+}
+
+/** Errors: malformedBody, invalidValue. */
+export function decodeCreateShardKey(body: JsonValue): ClusterSetup {
+  return decodeNewKey(Fields.of(body, ''));
+}
+
+/** Errors: malformedBody. */
+export function decodeDeleteShardKey(body: JsonValue): ClusterSetup {
+  return { kind: 'dropShardKey', key: decodeKey(Fields.of(body, '')) };
+}
+
+/** The peer that a path names; undefined for what is no unsigned 64-bit integer. A number beyond 2^53 is no peer's. */
+export function peerIdFromText(text: string): PeerId | undefined {
+  return /^\d{1,20}$/.test(text) && BigInt(text) <= UINT64_MAX ? Number(text) : undefined;
+}
+
+function decodeMove(kind: 'moveShard' | 'replicateShard', fields: Fields): ClusterSetup {
+  return { kind, ...decodeTransfer(fields), method: fields.word('method', TRANSFER_METHODS) ?? null };
+}
+
+function decodeRestart(fields: Fields): ClusterSetup {
+  const method = given(fields, 'method', fields.word('method', TRANSFER_METHODS));
+  return { kind: 'restartTransfer', ...decodeTransfer(fields), method };
+}
+
+function decodeTransfer(fields: Fields): { shardId: number; toShardId: number | null; from: PeerId; to: PeerId } {
+  return {
+    shardId: shardId(fields),
+    toShardId: fields.integer('to_shard_id', SHARD_ID) ?? null,
+    from: given(fields, 'from_peer_id', fields.integer('from_peer_id')),
+    to: given(fields, 'to_peer_id', fields.integer('to_peer_id')),
+  };
+}
+
+function decodeDropReplica(fields: Fields): ClusterSetup {
+  return { kind: 'dropReplica', shardId: shardId(fields), peerId: given(fields, 'peer_id', fields.integer('peer_id')) };
+}
+
+function decodeNewKey(fields: Fields): ClusterSetup {
+  return {
+    kind: 'createShardKey',
+    key: decodeKey(fields),
+    shardsNumber: fields.integer('shards_number', { min: 1, max: SHARDS_MAX }) ?? null,
+    replicationFactor: fields.integer('replication_factor', { min: 1 }) ?? null,
+    placement: decodePeers(fields),
+    initialState: fields.word('initial_state', REPLICA_STATES) ?? null,
+  };
+}
+
+/** An empty list is as good as none: gRPC has no other way to leave it out. */
+function decodePeers(fields: Fields): PeerId[] | null {
+  const value = fields.value('placement');
+  if (value === undefined) return null;
+  if (!Array.isArray(value)) throw wrongType(fields.pathOf('placement'), value, 'a list of peers');
+  const peers = value.map((peer, at) => {
+    const number = typeof peer === 'bigint' ? Number(peer) : peer;
+    if (typeof number === 'number' && Number.isInteger(number) && number >= 0) return number;
+    throw wrongType(`${fields.pathOf('placement')}[${at}]`, peer, 'an unsigned integer');
+  });
+  return peers.length === 0 ? null : [...new Set(peers)];
+}
+
+function decodeKey(fields: Fields): ShardKey {
+  const value = fields.value('shard_key');
+  if (typeof value === 'string' || typeof value === 'bigint') return value;
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
+  if (value === undefined) throw missing(fields, 'shard_key');
+  throw wrongType(fields.pathOf('shard_key'), value, 'a string or an unsigned integer');
+}
+
+function shardId(fields: Fields): number {
+  return given(fields, 'shard_id', fields.integer('shard_id', SHARD_ID));
+}
+
+function given<Value>(fields: Fields, name: string, value: Value | undefined): Value {
+  if (value === undefined) throw missing(fields, name);
+  return value;
+}
+
+function missing(fields: Fields, name: string): TroupeError {
+  return new TroupeError('malformedBody', `missing field \`${fields.pathOf(name)}\``);
+}

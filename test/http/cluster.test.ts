@@ -1,0 +1,357 @@
+/** Operations on the cluster, through both doors. */
+
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import { type GrpcDoor, startGrpcDoor } from '../../http/grpc/server.js';
+import { TroupeError } from '../../protocols/errors.js';
+import { FakeCluster } from './fake-cluster.js';
+import { failure, GrpcClient } from './grpc/client.js';
+import { type Harness, openDoor } from './rest/fake-node.js';
+
+let harness: Harness;
+let grpcDoor: GrpcDoor;
+let grpc: GrpcClient;
+let cluster: FakeCluster;
+
+before(async () => {
+  harness = await openDoor();
+  grpcDoor = await startGrpcDoor(harness.services, { host: '127.0.0.1', port: 0, maxMessageBytes: 1 << 20, logRequests: false });
+  grpc = new GrpcClient(grpcDoor.port);
+});
+
+beforeEach(() => {
+  cluster = new FakeCluster();
+  harness.node.cluster = cluster;
+  harness.node.timeouts.length = 0;
+  harness.node.collections.clear();
+});
+
+after(async () => {
+  grpc.close();
+  await grpcDoor.close(1000);
+  await harness.door.close(1000);
+});
+
+interface Reply {
+  readonly status: number;
+  readonly text: string;
+  /** Result or error. */
+  readonly shown: unknown;
+}
+
+async function call(method: string, path: string, body?: unknown): Promise<Reply> {
+  const response = await fetch(`${harness.url}${path}`, { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+  const text = await response.text();
+  if (!text.startsWith('{')) return { status: response.status, text, shown: text };
+  const { result, status } = JSON.parse(text);
+  return { status: response.status, text, shown: result === undefined ? status.error : result };
+}
+
+async function resultOf(method: string, path: string, body?: unknown): Promise<unknown> {
+  const { shown, status } = await call(method, path, body);
+  assert.equal(status, 200, `${method} ${path}: ${JSON.stringify(shown)}`);
+  return shown;
+}
+
+const MOVE = { shard_id: 1, from_peer_id: 11, to_peer_id: 12 };
+
+test('the status shows peers, Raft and what could not be sent', async () => {
+  assert.deepEqual(await resultOf('GET', '/cluster'), {
+    status: 'enabled',
+    peer_id: 11,
+    peers: { 11: { uri: 'http://peer11:6335' }, 12: { uri: 'http://peer12:6335' }, 13: { uri: 'http://peer13:6335' } },
+    raft_info: { term: 3, commit: 9, pending_operations: 2, role: 'Leader', is_voter: true, leader: 11 },
+    consensus_thread_status: { consensus_thread_status: 'working', last_update: '1970-01-01T00:00:01.000Z' },
+    message_send_failures: {
+      'http://peer13:6335': { count: 5, latest_error: 'connection refused', latest_error_timestamp: '1970-01-01T00:00:02.000Z' },
+    },
+  });
+});
+
+test('a node that is in no cluster yet says why, and keeps what needs one for later', async () => {
+  cluster.joined = false;
+  cluster.error = 'nobody answers at http://peer12:6335';
+  const { consensus_thread_status, peers, raft_info } = (await resultOf('GET', '/cluster')) as Record<string, unknown>;
+  assert.deepEqual(consensus_thread_status, { consensus_thread_status: 'stopped_with_err', err: cluster.error });
+  assert.deepEqual(peers, {});
+  assert.deepEqual(raft_info, { term: 0, commit: 0, pending_operations: 2, role: null, is_voter: false, leader: null });
+  const create = await call('PUT', '/collections/new', { vectors: { size: 4, distance: 'Dot' } });
+  assert.equal(create.status, 503);
+  assert.match(String(create.shown), /not part of its cluster yet \(Joining: nobody answers at/);
+  assert.equal((await call('GET', '/collections/a/cluster')).status, 503);
+  assert.equal((await call('GET', '/cluster/telemetry')).status, 503);
+  assert.equal((await call('GET', '/telemetry')).status, 200);
+  assert.equal((await call('GET', '/metrics')).status, 200);
+});
+
+test('a peer is removed by its id, by force where asked', async () => {
+  assert.equal(await resultOf('DELETE', '/cluster/peer/13'), true);
+  assert.equal(await resultOf('DELETE', '/cluster/peer/13?force=true&timeout=3'), true);
+  assert.deepEqual(cluster.asked, ['remove 13 10000', 'remove 13 by force 3000']);
+  const wrong = await call('DELETE', '/cluster/peer/abc');
+  assert.deepEqual([wrong.status, wrong.text], [404, 'can not parse "abc" to a u64']);
+  assert.equal((await call('DELETE', '/cluster/peer/13?force=perhaps')).status, 400);
+  assert.equal((await call('DELETE', '/cluster/peer/13?timeout=0')).status, 422);
+});
+
+test('a peer takes the state from its leader anew', async () => {
+  assert.equal(await resultOf('POST', '/cluster/recover'), true);
+  assert.deepEqual(cluster.asked, ['recover 10000']);
+});
+
+test('what the cluster refuses is answered with its status and reason', async () => {
+  cluster.failure = new TroupeError('unavailable', 'no leader: more than half of the voters must be reachable');
+  const refused = await call('POST', '/cluster/recover');
+  assert.equal(refused.status, 503);
+  assert.equal(refused.shown, 'Service unavailable: no leader: more than half of the voters must be reachable');
+  const request = { shard_key: { keyword: 'a' } };
+  const { code } = await failure(grpc.call('Collections/CreateShardKey', { collection_name: 'k', request }));
+  assert.equal(code, 14);
+});
+
+test('shards of a collection are shown where they are, by its name or an alias', async () => {
+  const expected = {
+    peer_id: 11,
+    shard_count: 2,
+    local_shards: [{ shard_id: 0, points_count: 0, state: 'Active' }],
+    remote_shards: [
+      { shard_id: 0, peer_id: 12, state: 'Dead' },
+      { shard_id: 1, peer_id: 12, state: 'Active' },
+      { shard_id: 1, peer_id: 13, state: 'Partial' },
+    ],
+    shard_transfers: [{ shard_id: 1, from: 12, to: 13, sync: true, method: 'stream_records' }],
+  };
+  assert.deepEqual(await resultOf('GET', '/collections/a/cluster'), expected);
+  assert.deepEqual(await resultOf('GET', '/collections/x/cluster'), expected);
+  harness.node.collections.set('a', {} as never);
+  const { local_shards } = (await resultOf('GET', '/collections/a/cluster')) as { local_shards: unknown };
+  assert.deepEqual(local_shards, [{ shard_id: 0, points_count: 3, state: 'Active' }]);
+  const missing = await call('GET', '/collections/none/cluster');
+  assert.deepEqual([missing.status, missing.shown], [404, "Not found: Collection `none` doesn't exist!"]);
+});
+
+test('shard keys are shown as they were given', async () => {
+  const { text } = await call('GET', '/collections/k/shards');
+  assert.match(text, /"shard_keys":\[\{"key":"red"\},\{"key":7\},\{"key":1152921504606846976\}\]/);
+  assert.deepEqual(await resultOf('GET', '/collections/a/shards'), {});
+  assert.equal((await call('GET', '/collections/none/shards')).status, 404);
+});
+
+test('each operation on shards is read and handed on', async () => {
+  const cases: readonly (readonly [body: object, asked: string])[] = [
+    [{ move_shard: MOVE }, '{"kind":"moveShard","shardId":1,"toShardId":null,"from":11,"to":12,"method":null}'],
+    [
+      { replicate_shard: { ...MOVE, method: 'snapshot' } },
+      '{"kind":"replicateShard","shardId":1,"toShardId":null,"from":11,"to":12,"method":"snapshot"}',
+    ],
+    [{ abort_transfer: MOVE }, '{"kind":"abortTransfer","shardId":1,"toShardId":null,"from":11,"to":12}'],
+    [
+      { restart_transfer: { ...MOVE, method: 'wal_delta' } },
+      '{"kind":"restartTransfer","shardId":1,"toShardId":null,"from":11,"to":12,"method":"wal_delta"}',
+    ],
+    [{ drop_replica: { shard_id: 0, peer_id: 12 } }, '{"kind":"dropReplica","shardId":0,"peerId":12}'],
+    [
+      {
+        create_sharding_key: { shard_key: 'a', shards_number: 2, replication_factor: 3, placement: [12, 12, 13], initial_state: 'Active' },
+      },
+      '{"kind":"createShardKey","key":"a","shardsNumber":2,"replicationFactor":3,"placement":[12,13],"initialState":"Active"}',
+    ],
+    [{ drop_sharding_key: { shard_key: 7 } }, '{"kind":"dropShardKey","key":7}'],
+  ];
+  for (const [body, asked] of cases) {
+    cluster.asked.length = 0;
+    assert.equal(await resultOf('POST', '/collections/a/cluster?timeout=5', body), true);
+    assert.deepEqual(cluster.asked, [`a ${asked} 5000`]);
+  }
+});
+
+test('operations on shards that make no sense are refused before anybody is asked', async () => {
+  const refused = async (body: object, status: number, message: RegExp) => {
+    const reply = await call('POST', '/collections/a/cluster', body);
+    assert.equal(reply.status, status, JSON.stringify(body));
+    assert.match(String(reply.shown), message);
+  };
+  await refused({}, 400, /data did not match any variant/);
+  await refused({ explode: {} }, 400, /data did not match any variant/);
+  await refused({ move_shard: MOVE, drop_replica: { shard_id: 0, peer_id: 1 } }, 400, /one operation at a time/);
+  await refused({ move_shard: { shard_id: 1, from_peer_id: 11 } }, 400, /missing field `move_shard.to_peer_id`/);
+  await refused({ move_shard: { ...MOVE, method: 'magic' } }, 400, /method/);
+  await refused({ restart_transfer: MOVE }, 400, /missing field `restart_transfer.method`/);
+  await refused({ drop_replica: { shard_id: -1, peer_id: 1 } }, 400, /shard_id/);
+  await refused({ create_sharding_key: { shard_key: 1.5 } }, 400, /shard_key/);
+  await refused({ create_sharding_key: { shard_key: 'a', shards_number: 0 } }, 422, /must be from 1 to 4096/);
+  await refused({ create_sharding_key: { shard_key: 'a', placement: ['b'] } }, 400, /placement\[0\]/);
+  await refused({ create_sharding_key: { shard_key: 'a', initial_state: 'Happy' } }, 400, /initial_state/);
+  for (const name of ['start_resharding', 'abort_resharding', 'replicate_points'])
+    await refused({ [name]: { direction: 'up' } }, 400, /Not supported: .* is not available in this release/);
+  assert.deepEqual(cluster.asked, []);
+});
+
+test('shard keys are made and deleted by routes of their own', async () => {
+  assert.equal(await resultOf('PUT', '/collections/k/shards', { shard_key: 'new' }), true);
+  assert.equal(await resultOf('POST', '/collections/k/shards/delete?timeout=1', { shard_key: 7 }), true);
+  const made = '{"kind":"createShardKey","key":"new","shardsNumber":null,"replicationFactor":null,"placement":null,"initialState":null}';
+  assert.deepEqual(cluster.asked, [`k ${made} 10000`, 'k {"kind":"dropShardKey","key":7} 1000']);
+});
+
+test('gRPC asks for the same by its own messages', async () => {
+  const setUp = (operation: object) =>
+    grpc.call('Collections/UpdateCollectionClusterSetup', { collection_name: 'a', timeout: 5, ...operation });
+  assert.equal((await setUp({ move_shard: { ...MOVE, method: 'WalDelta' } })).result, true);
+  assert.equal((await setUp({ create_shard_key: { shard_key: { number: 3 }, placement: [12] } })).result, true);
+  assert.equal((await setUp({ delete_shard_key: { shard_key: { keyword: 'b' } } })).result, true);
+  const request = { shard_key: { keyword: 'c' }, initial_state: 'Partial' };
+  assert.equal((await grpc.call('Collections/CreateShardKey', { collection_name: 'k', request })).result, true);
+  assert.equal(
+    (await grpc.call('Collections/DeleteShardKey', { collection_name: 'k', request: { shard_key: { number: 9 } } })).result,
+    true,
+  );
+  assert.deepEqual(cluster.asked, [
+    'a {"kind":"moveShard","shardId":1,"toShardId":null,"from":11,"to":12,"method":"wal_delta"} 5000',
+    'a {"kind":"createShardKey","key":3,"shardsNumber":null,"replicationFactor":null,"placement":[12],"initialState":null} 5000',
+    'a {"kind":"dropShardKey","key":"b"} 5000',
+    'k {"kind":"createShardKey","key":"c","shardsNumber":null,"replicationFactor":null,"placement":null,"initialState":"Partial"} 10000',
+    'k {"kind":"dropShardKey","key":9} 10000',
+  ]);
+  const shown = await grpc.call('Collections/CollectionClusterInfo', { collection_name: 'a' });
+  // Zeros are not sent.
+  assert.deepEqual(shown.local_shards, [{ state: 'Active' }]);
+  assert.deepEqual(shown.shard_transfers, [{ shard_id: 1, from: '12', to: '13', sync: true }]);
+  const { shard_keys } = (await grpc.call('Collections/ListShardKeys', { collection_name: 'k' })) as { shard_keys: unknown[] };
+  assert.deepEqual(shard_keys[0], { key: { keyword: 'red' } });
+});
+
+test('reads of settings wait for agreement where `consistency` asks for it', async () => {
+  harness.node.collections.set('a', {} as never);
+  const reads = ['/collections', '/collections/a', '/collections/a/exists', '/aliases', '/collections/a/aliases', '/collections/a/cluster'];
+  for (const path of [...reads, '/collections/k/shards']) {
+    cluster.asked.length = 0;
+    for (const level of ['1', '01']) await resultOf('GET', `${path}?consistency=${level}`);
+    assert.deepEqual(cluster.asked, [], path);
+    for (const level of ['majority', 'quorum', 'all', '2']) await resultOf('GET', `${path}?consistency=${level}&timeout=2`);
+    assert.deepEqual(cluster.asked, Array(4).fill('barrier 2000'), path);
+    assert.equal((await call('GET', `${path}?consistency=some`)).status, 400, path);
+  }
+  cluster.failure = new TroupeError('timeout', 'no leader has confirmed it in time');
+  assert.equal((await call('GET', '/collections?consistency=all')).status, 408);
+  assert.equal((await call('GET', '/collections')).status, 200);
+});
+
+test('changes of collections pass their timeout on', async () => {
+  const vectors = { size: 4, distance: 'Dot' };
+  await resultOf('PUT', '/collections/new?timeout=7', { vectors });
+  await resultOf('PATCH', '/collections/new', {});
+  await resultOf('POST', '/collections/aliases?timeout=3', { actions: [] });
+  await resultOf('DELETE', '/collections/new?timeout=2');
+  assert.deepEqual(harness.node.timeouts, [7000, undefined, 3000, 2000]);
+});
+
+test('a collection gets a shard per peer unless it says otherwise, and with custom sharding one per key', async () => {
+  const vectors = { size: 4, distance: 'Dot' };
+  const params = async (body: object) => {
+    await resultOf('PUT', '/collections/new', { vectors, ...body });
+    const made = harness.node.collections.get('new')?.params;
+    harness.node.collections.clear();
+    return [made?.shard_number, made?.sharding_method];
+  };
+  assert.deepEqual(await params({}), [3, undefined]);
+  assert.deepEqual(await params({ shard_number: 2, sharding_method: 'auto' }), [2, 'auto']);
+  assert.deepEqual(await params({ sharding_method: 'custom' }), [1, 'custom']);
+  assert.equal((await call('PUT', '/collections/new', { vectors, shard_number: 5000 })).status, 422);
+});
+
+test('telemetry of the cluster shows every peer, and which of them did not answer', async () => {
+  const { cluster: nodes, collections } = (await resultOf('GET', '/cluster/telemetry?details_level=2&timeout=1')) as Record<
+    string,
+    unknown
+  >;
+  assert.deepEqual(cluster.asked, ['describe 1000']);
+  const { number_of_peers, peers } = nodes as { number_of_peers: number; peers: Record<string, { responsive: boolean; details?: object }> };
+  assert.equal(number_of_peers, 3);
+  assert.deepEqual(
+    Object.values(peers).map(({ responsive }) => responsive),
+    [true, true, false],
+  );
+  assert.deepEqual(peers['12']?.details, {
+    version: '0.5.0',
+    role: 'Follower',
+    is_voter: true,
+    term: 3,
+    commit: 9,
+    num_pending_operations: 0,
+    consensus_thread_status: { consensus_thread_status: 'working', last_update: '1970-01-01T00:00:00.000Z' },
+  });
+  const { shards } = (collections as Record<string, { shards: object[] }>).a as { shards: object[] };
+  assert.deepEqual(shards[0], {
+    id: 0,
+    replicas: [
+      { peer_id: 11, state: 'Active', status: 'green', num_points: 3, num_vectors: 6 },
+      { peer_id: 12, state: 'Dead' },
+    ],
+  });
+});
+
+test("a node's telemetry has its role, term, commit and applied entry, and as leader the progress of each peer", async () => {
+  const report = async (query = '') => ((await resultOf('GET', `/telemetry${query}`)) as { cluster: Record<string, unknown> }).cluster;
+  const { enabled, raft, status } = await report();
+  assert.equal(enabled, true);
+  assert.deepEqual(status, {
+    number_of_peers: 3,
+    term: 3,
+    commit: 9,
+    pending_operations: 2,
+    role: 'Leader',
+    is_voter: true,
+    peer_id: 11,
+    consensus_thread_status: { consensus_thread_status: 'working', last_update: '1970-01-01T00:00:01.000Z' },
+  });
+  const { applied, progress } = raft as { applied: number; progress: object };
+  assert.equal(applied, cluster.agreed.appliedIndex);
+  assert.deepEqual(progress, { 12: { mode: 'Probe', match: 8, next: 10, recently_active: true } });
+  cluster.leads = false;
+  cluster.error = 'the disk of peer11 is full';
+  assert.equal('progress' in ((await report()).raft as object), false);
+  assert.doesNotMatch(JSON.stringify(await report('?anonymize=true')), /peer1\d|refused|full/);
+});
+
+test('metrics count peers, entries and replicas', async () => {
+  const lines = (await call('GET', '/metrics')).text.split('\n');
+  for (const line of [
+    'cluster_enabled 1',
+    'cluster_peers_total 3',
+    'cluster_term 3',
+    'cluster_commit 9',
+    `cluster_applied ${cluster.agreed.appliedIndex}`,
+    'cluster_pending_operations_total 2',
+    'cluster_voter 1',
+    'cluster_role{role="Leader"} 1',
+    'cluster_role{role="Follower"} 0',
+    'cluster_peer_connected{peer="13"} 0',
+    'cluster_message_failures_total{peer="13"} 5',
+    'collection_active_replicas_min 1',
+    'collection_active_replicas_max 1',
+    'collection_dead_replicas 1',
+  ])
+    assert.ok(lines.includes(line), line);
+});
+
+test('a node of its own has no cluster, and says so', async () => {
+  harness.node.cluster = null;
+  harness.node.collections.set('a', {} as never);
+  assert.deepEqual(await resultOf('GET', '/cluster'), { status: 'disabled' });
+  assert.deepEqual(await resultOf('GET', '/cluster/telemetry'), { collections: {}, cluster: { enabled: false, peers: {} } });
+  for (const [method, path, body] of [
+    ['POST', '/cluster/recover', undefined],
+    ['DELETE', '/cluster/peer/1', undefined],
+    ['POST', '/collections/none/cluster', { drop_replica: { shard_id: 0, peer_id: 1 } }],
+    ['PUT', '/collections/a/shards', { shard_key: 'a' }],
+    ['POST', '/collections/a/shards/delete', { shard_key: 'a' }],
+  ] as const) {
+    const { shown, status } = await call(method, path, body);
+    assert.equal(status, 400, path);
+    assert.match(String(shown), /^Bad request: Distributed mode disabled/);
+  }
+  const request = { shard_key: { keyword: 'a' } };
+  assert.equal((await failure(grpc.call('Collections/CreateShardKey', { collection_name: 'a', request }))).code, 9);
+  assert.deepEqual(await resultOf('GET', '/collections?consistency=all'), { collections: [{ name: 'a' }] });
+});
