@@ -98,7 +98,7 @@ export function telemetryClusterReport(cluster: ClusterApi | null, shown: (uri: 
     peers: Object.fromEntries(members.map(({ peerId, uri }) => [peerId, { uri: shown(uri) }])),
     peer_metadata: Object.fromEntries(members.map(({ peerId, version }) => [peerId, { version }])),
     resharding_enabled: false,
-    raft: { phase: status.phase, applied: state?.appliedIndex ?? 0, ...raftReport(status, shown) },
+    raft: { phase: status.phase, applied: state?.appliedIndex ?? 0, carried_out: status.carriedOut, ...raftReport(status, shown) },
   };
 }
 

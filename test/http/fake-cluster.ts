@@ -25,6 +25,7 @@ export class FakeCluster implements ClusterApi {
       error,
       raft: this.joined ? raftState(this.leads) : null,
       pendingOperations: 2,
+      carriedOut: 6,
       lastUpdateMs: 1000,
       connections: new Map([
         [12, { connected: true, failures: 0, lastError: null, lastErrorMs: null, protocolVersion: 1, queued: 4 }],
