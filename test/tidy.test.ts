@@ -58,7 +58,7 @@ const ENTRIES = [
 /** Files that only decide: synchronous functions of their arguments. */
 function decides(file: string): boolean {
   if (file.startsWith('test/') || file.startsWith('ops/')) return false;
-  if (/\/(step|state|plan)\.ts$/.test(file)) return true;
+  if (/\/(step|state|plan|moves|reconcile|carry-out|cluster-work|reshape)\.ts$/.test(file)) return true;
   if (file === 'vectors/kernels.ts' || file === 'protocols/grpc/schema.ts') return false;
   return /^(protocols|query|vectors|cluster(?!\/transport))\//.test(file);
 }
