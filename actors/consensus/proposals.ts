@@ -10,8 +10,8 @@ import type { MembershipChange, ProposalOutcome, RefusalReason, RequestId } from
 import { type ErrorFacts, errorFacts } from '../../protocols/errors.js';
 import type { Membership } from '../../protocols/model/cluster.js';
 import type { Draft } from './draft.js';
-import { isLeaderless, noLeader } from './leaderless.js';
 import { isWorthAnotherTry, newReplicasOf, prepare, type Submission } from './prepare.js';
+import { isLeaderless, noLeader, refusedNow } from './readiness.js';
 import { settle } from './settling.js';
 import type { Caller, ProposalCall, ProposalWhat } from './state.js';
 
@@ -20,8 +20,9 @@ const RETRY_TICKS = 2;
 
 export function submit(draft: Draft, submission: Submission, caller: Caller, deadlineTick: number): void {
   const { agreed, calls, identity } = draft.member;
-  if (isOutside(caller) && isLeaderless(draft.member)) {
-    refuseCaller(draft, caller, noLeader());
+  const refused = isOutside(caller) ? refusedNow(draft.member) : null;
+  if (refused !== null) {
+    refuseCaller(draft, caller, refused);
     return;
   }
   let operation: ClusterOperation;
@@ -39,8 +40,9 @@ export function submit(draft: Draft, submission: Submission, caller: Caller, dea
 }
 
 export function proposeMembership(draft: Draft, change: MembershipChange, caller: Caller, deadlineTick: number): void {
-  if (isOutside(caller) && isLeaderless(draft.member)) {
-    refuseCaller(draft, caller, noLeader());
+  const refused = isOutside(caller) ? refusedNow(draft.member) : null;
+  if (refused !== null) {
+    refuseCaller(draft, caller, refused);
     return;
   }
   add(draft, { kind: 'membership', change }, caller, deadlineTick);

@@ -3,7 +3,7 @@
 import type { RequestId } from '../../cluster/raft/messages.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 import type { Draft } from './draft.js';
-import { isLeaderless, noLeader } from './leaderless.js';
+import { isLeaderless, noLeader } from './readiness.js';
 import type { ReadCall } from './state.js';
 
 /** A leader that could not be confirmed is asked again, or the next one. */

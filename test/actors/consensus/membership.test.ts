@@ -47,6 +47,20 @@ test('a node waits for the one that it joins through, and says so meanwhile', as
   assert.equal(two.cluster.status().error, null);
 });
 
+test('a node that was let in and has not heard of its cluster yet decides nothing', async () => {
+  const one = await world.start(1, null);
+  const two = await world.start(2, 1);
+  await world.until(() => two.cluster.status().raft !== null, 'it was let in');
+  assert.equal(two.cluster.status().phase, 'Joining');
+  await assert.rejects(world.run(two.api.createCollection('a', sampleConfig())), {
+    code: 'unavailable',
+    message: /has not heard of it yet/,
+  });
+  await world.until(() => two.cluster.status().phase === 'Member', 'it has heard');
+  assert.equal(await world.run(two.api.createCollection('a', sampleConfig())), true);
+  assert.ok(one.api.exists('a'));
+});
+
 test('a node that crashed while it joined joins as the same peer', async () => {
   const one = await world.start(1, null);
   const two = await world.start(2, 1);

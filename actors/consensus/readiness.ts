@@ -1,4 +1,4 @@
-/** A node without a leader refuses in time what only a leader can do. */
+/** When a member refuses at once: what it knows of the cluster is not enough to go on. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { MemberConsensus } from './state.js';
@@ -9,6 +9,16 @@ const LEADERLESS_TICKS_MAX = 30;
 /** There was no leader for so long that nobody should wait for one. */
 export function isLeaderless({ leaderlessTicks }: Pick<MemberConsensus, 'leaderlessTicks'>): boolean {
   return leaderlessTicks >= LEADERLESS_TICKS_MAX;
+}
+
+/** Why nobody should wait here for the cluster; null where it is worth it. */
+export function refusedNow(member: MemberConsensus): ErrorFacts | null {
+  const { agreed, identity } = member;
+  // What a node that was let in a moment ago knows may be nothing at all: no placement and no name is decided on that.
+  if (!agreed.membership.some(({ peerId }) => peerId === identity.peerId)) {
+    return { code: 'unavailable', detail: 'the node is joining its cluster and has not heard of it yet', retryAfterMs: 1000 };
+  }
+  return isLeaderless(member) ? noLeader() : null;
 }
 
 export function noLeader(): ErrorFacts {

@@ -1,0 +1,254 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ConsensusEffect, ConsensusMessage, Drawn } from '../../../actors/consensus/messages.js';
+import type { ConsensusState, MemberConsensus, Settings } from '../../../actors/consensus/state.js';
+import { CONSENSUS_MOVES, startConsensus, stepConsensus } from '../../../actors/consensus/step.js';
+import type { RaftMessage } from '../../../cluster/raft/messages.js';
+import { step as raftStep } from '../../../cluster/raft/step.js';
+import type { ErrorFacts } from '../../../protocols/errors.js';
+import type { StoredConsensus } from '../../../protocols/model/consensus.js';
+import { incompleteRows } from '../move-table.js';
+import { sampleConfig } from '../samples.js';
+
+const DRAWN: Drawn = { peerId: 11, clusterId: 'c', seed: 1 };
+const NOTHING: StoredConsensus = {
+  identity: null,
+  hardState: { term: 0, votedFor: null, commit: 0 },
+  snapshot: null,
+  entries: [],
+  applied: 0,
+};
+const FULL: ErrorFacts = { code: 'storage', detail: 'no space left' };
+
+function settings(over: Partial<Settings> = {}): Settings {
+  const local = { collections: [], aliases: new Map() };
+  const figures = { port: 6335, version: '1.0.0', tickMs: 100, compactEntries: 0 };
+  return { uri: 'http://one:6335', bootstrap: null, ...figures, raftStep, local, ...over };
+}
+
+/** Effects of messages one after the other, and the state in the end. */
+function after(state: ConsensusState, ...messages: ConsensusMessage[]): { state: ConsensusState; effects: ConsensusEffect[] } {
+  const effects: ConsensusEffect[] = [];
+  let next = state;
+  for (const message of messages) {
+    const step = stepConsensus(next, message);
+    next = step.state;
+    effects.push(...step.effects);
+  }
+  return { state: next, effects };
+}
+
+function kinds(effects: readonly ConsensusEffect[]): string {
+  return effects.map(({ kind }) => kind).join(' ');
+}
+
+function effectsOf<Kind extends ConsensusEffect['kind']>(effects: readonly ConsensusEffect[], kind: Kind) {
+  return effects.filter((effect): effect is Extract<ConsensusEffect, { kind: Kind }> => effect.kind === kind);
+}
+
+/** Tells of every write that it is on disk, until there is none. */
+function settle(state: ConsensusState, effects: readonly ConsensusEffect[]): { state: ConsensusState; effects: ConsensusEffect[] } {
+  const all = [...effects];
+  let next = state;
+  for (let at = 0; at < all.length; at++) {
+    const effect = all[at] as ConsensusEffect;
+    if (effect.kind !== 'write') continue;
+    const step = stepConsensus(next, { kind: 'written', number: effect.number });
+    next = step.state;
+    all.push(...step.effects);
+  }
+  return { state: next, effects: all };
+}
+
+function founder(over: Partial<Settings> = {}): { state: MemberConsensus; effects: ConsensusEffect[] } {
+  const { state, effects } = after(
+    startConsensus(settings(over)).state,
+    { kind: 'loaded', stored: NOTHING, drawn: DRAWN },
+    { kind: 'adopted' },
+  );
+  const settled = settle(state, effects);
+  return { state: settled.state as MemberConsensus, effects: settled.effects };
+}
+
+/** A follower of peer 22, by an entry at index 2. */
+function follower(): MemberConsensus {
+  const members = [
+    { peerId: 11, uri: 'http://one:6335', version: '1.0.0', voter: true },
+    { peerId: 22, uri: 'http://two:6335', version: '1.0.0', voter: true },
+  ];
+  const data = (founder().state.raft.log.snapshot as { data: Uint8Array }).data;
+  const stored: StoredConsensus = {
+    identity: { peerId: 11, clusterId: 'c', starts: 3, removed: false },
+    hardState: { term: 1, votedFor: null, commit: 2 },
+    snapshot: { index: 1, term: 1, membership: members.slice(0, 1), data },
+    entries: [{ index: 2, term: 1, payload: { kind: 'membership', membership: members } }],
+    applied: 1,
+  };
+  const begun = after(startConsensus(settings()).state, { kind: 'loaded', stored, drawn: DRAWN });
+  return settle(begun.state, begun.effects).state as MemberConsensus;
+}
+
+function heartbeat(over: Partial<Extract<RaftMessage, { kind: 'append' }>> = {}): ConsensusMessage {
+  const message = {
+    kind: 'append',
+    from: 22,
+    to: 11,
+    term: 5,
+    prevIndex: 2,
+    prevTerm: 1,
+    entries: [],
+    commit: 2,
+    round: 1,
+    ...over,
+  } as const;
+  return { kind: 'received', from: 22, messages: [{ kind: 'raft', message }] };
+}
+
+test('every state has an answer to every message', () => {
+  assert.deepEqual(incompleteRows(CONSENSUS_MOVES), []);
+});
+
+test('a founder adopts what the node has before its first state is written, as one write that says who it is', () => {
+  const begun = after(startConsensus(settings()).state, { kind: 'loaded', stored: NOTHING, drawn: DRAWN });
+  assert.equal(kinds(begun.effects), 'adopt');
+  const founded = after(begun.state, { kind: 'adopted' });
+  const { identity, reset, snapshot } = effectsOf(founded.effects, 'write')[0]?.write ?? assert.fail('no write');
+  assert.deepEqual([reset, identity, snapshot?.index], [true, { peerId: 11, clusterId: 'c', starts: 1, removed: false }, 1]);
+  assert.deepEqual(effectsOf(founded.effects, 'desire'), []);
+});
+
+test('a founder alone leads as soon as its vote is on disk', () => {
+  const { state } = founder();
+  assert.equal(state.raft.role.kind, 'Leader');
+  assert.equal(state.agreed.appliedIndex, 2);
+});
+
+test('a node that founds a cluster without an address is told what it lacks', () => {
+  const { state } = after(startConsensus(settings({ uri: null })).state, { kind: 'loaded', stored: NOTHING, drawn: DRAWN });
+  assert.equal(
+    state.kind === 'Broken' && state.error.detail,
+    'a node that founds a cluster needs --uri: the address at which other nodes will find it',
+  );
+});
+
+test('a node asks to join once it is on disk who it is, and keeps that id', () => {
+  const joining = after(startConsensus(settings({ bootstrap: 'http://two:6335' })).state, {
+    kind: 'loaded',
+    stored: NOTHING,
+    drawn: DRAWN,
+  });
+  assert.equal(kinds(joining.effects), 'listen write');
+  const asked = after(joining.state, { kind: 'written', number: 1 });
+  const request = { kind: 'join', peerId: 11, uri: 'http://one:6335', port: 6335, version: '1.0.0' } as const;
+  assert.deepEqual(asked.effects, [{ kind: 'join', uri: 'http://two:6335', request }]);
+  const identity = { peerId: 7, clusterId: null, starts: 1, removed: false };
+  const again = after(startConsensus(settings({ bootstrap: 'http://two:6335' })).state, {
+    kind: 'loaded',
+    stored: { ...NOTHING, identity },
+    drawn: DRAWN,
+  });
+  assert.equal(again.state.kind === 'Joining' && again.state.identity.peerId, 7);
+});
+
+test('a removed peer stays removed, unless it is told where to join', () => {
+  const identity = { peerId: 7, clusterId: 'c', starts: 4, removed: true };
+  const loaded: ConsensusMessage = { kind: 'loaded', stored: { ...NOTHING, identity }, drawn: DRAWN };
+  assert.equal(after(startConsensus(settings()).state, loaded).state.kind, 'Removed');
+  const { state, effects } = after(startConsensus(settings({ bootstrap: 'http://two:6335' })).state, loaded);
+  assert.equal(state.kind === 'Joining' && state.identity.peerId, 11);
+  assert.equal(effectsOf(effects, 'write')[0]?.write.reset, true);
+});
+
+test('each start is another session, which is on disk before anything is said in it', () => {
+  const state = follower();
+  assert.equal(state.identity.starts, 4);
+  const stored: StoredConsensus = { ...NOTHING, identity: { ...state.identity, starts: 4 }, snapshot: state.raft.log.snapshot, applied: 1 };
+  const { effects } = after(startConsensus(settings()).state, { kind: 'loaded', stored, drawn: DRAWN });
+  assert.equal(effectsOf(effects, 'write')[0]?.write.identity?.starts, 5);
+  assert.equal(kinds(effects.slice(0, 2)), 'listen write');
+});
+
+test('R1: a follower answers when what it answers for is on disk', () => {
+  const { state, effects } = after(follower(), heartbeat({ entries: [{ index: 3, term: 5, payload: { kind: 'empty' } }] }));
+  assert.equal(kinds(effects), 'write');
+  const { number } = effectsOf(effects, 'write')[0] as { number: number };
+  const written = after(state, { kind: 'written', number });
+  const [sent] = effectsOf(written.effects, 'send');
+  assert.deepEqual(
+    sent?.messages.map((each) => each.kind === 'raft' && each.message.kind),
+    ['appendReply'],
+  );
+});
+
+test('a state is desired when it is on disk that it was applied, and never an older one after a restart', () => {
+  const { state } = founder();
+  const operation = {
+    kind: 'submit',
+    submission: { kind: 'createCollection', name: 'a', config: sampleConfig() },
+    timeoutMs: 1000,
+    replyTo: 9,
+  } as const;
+  const begun = after(state, operation);
+  const settled = settle(begun.state, begun.effects);
+  const order = settled.effects.flatMap((effect) => {
+    if (effect.kind === 'write' && effect.write.applied !== null) return [`applied ${effect.write.applied}`];
+    return effect.kind === 'desire' ? [`desire ${effect.desired.index} ${[...effect.desired.collections.keys()]}`] : [];
+  });
+  assert.deepEqual(order, ['applied 3', 'desire 3 a']);
+  const { log } = (settled.state as MemberConsensus).raft;
+  const stored: StoredConsensus = {
+    identity: state.identity,
+    hardState: { term: 2, votedFor: 11, commit: 1 },
+    snapshot: log.snapshot,
+    entries: log.entries,
+    applied: 3,
+  };
+  const again = after(startConsensus(settings()).state, { kind: 'loaded', stored, drawn: DRAWN });
+  const desired = effectsOf(settle(again.state, again.effects).effects, 'desire');
+  assert.deepEqual(
+    desired.map(({ desired: { index } }) => index),
+    [3],
+  );
+});
+
+test('a write that fails ends everything as a crash would; the log is read again after a pause that grows', () => {
+  const waiting = after(founder().state, {
+    kind: 'submit',
+    submission: { kind: 'createCollection', name: 'a', config: sampleConfig() },
+    timeoutMs: 1000,
+    replyTo: 9,
+  });
+  const { state, effects } = after(waiting.state, { kind: 'writeFailed', error: FULL });
+  assert.equal(kinds(effects), 'log refuse retryLater');
+  assert.match(effectsOf(effects, 'refuse')[0]?.error.detail ?? '', /no space left; it may still be carried out/);
+  let broken = state;
+  const delays: number[] = [];
+  for (let at = 0; at < 7; at++) {
+    const step = after(broken, { kind: 'retry' }, { kind: 'loadFailed', error: FULL });
+    delays.push(...effectsOf(step.effects, 'retryLater').map(({ delayMs }) => delayMs));
+    broken = step.state;
+  }
+  assert.deepEqual(delays, [2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
+});
+
+test('what peers and callers say to a node that is no member is refused with the reason, or ignored', () => {
+  const { state } = startConsensus(settings());
+  const { effects } = after(state, { kind: 'barrier', timeoutMs: 1, replyTo: 3 }, heartbeat());
+  assert.deepEqual(effects, [
+    { kind: 'refuse', replyTo: 3, error: { code: 'unavailable', detail: 'the node is starting', retryAfterMs: 1000 } },
+  ]);
+});
+
+test('an idle tick of a leader alone causes the next tick and nothing else', () => {
+  const { state } = after(founder().state, { kind: 'carriedOut', index: 3, failures: [] });
+  const ticks = after(state, { kind: 'tick' }, { kind: 'tick' }, { kind: 'tick' });
+  assert.equal(kinds(ticks.effects), 'tickLater tickLater tickLater');
+});
+
+test('a peer that asks how far this node is hears it at once, and again when it is there', () => {
+  const { state } = founder();
+  const begun = after(state, { kind: 'received', from: 22, messages: [{ kind: 'awaitApplied', index: 2 }] });
+  assert.deepEqual(begun.effects, [{ kind: 'send', to: 22, messages: [{ kind: 'applied', index: 0 }] }]);
+  const { effects } = after(begun.state, { kind: 'carriedOut', index: 1, failures: [] });
+  assert.deepEqual(effects, [{ kind: 'send', to: 22, messages: [{ kind: 'applied', index: 2 }] }]);
+});
