@@ -6,7 +6,7 @@ import { lastIndex, lastTerm, membershipAt } from './log.js';
 import { isVoter } from './membership.js';
 import { tally } from './quorum.js';
 import { becomeLeader } from './replication.js';
-import { becomeFollower, failForwarded, restartElectionTimer } from './roles.js';
+import { becomeFollower, failForwarded, restartElectionTimer, shortenElectionTimer } from './roles.js';
 import type { RaftState } from './state.js';
 
 /** One tick without having heard of a leader. */
@@ -98,8 +98,10 @@ export function receiveVote(draft: Draft, message: MessageOf<'vote'>): void {
 export function receiveVoteReply(draft: Draft, message: MessageOf<'voteReply'>): void {
   const { role } = draft.state;
   if (role.kind !== 'Candidate') return;
+  const refusals = [...role.votes.values()].includes(false);
   draft.state.role = { ...role, votes: new Map(role.votes).set(message.from, message.granted) };
   considerVotes(draft);
+  if (!message.granted && !refusals) shortenElectionTimer(draft);
 }
 
 /** A leader was heard of within the shortest election timeout: candidates are not listened to (R10, section 4.2.3). */

@@ -32,6 +32,15 @@ export function restartElectionTimer(draft: Draft): void {
   state.electionAfterTicks = electionTicks + value;
 }
 
+/** Two campaigned at once, most likely: nobody may win, and no lease has to run out before the next attempt. */
+export function shortenElectionTimer(draft: Draft): void {
+  const state = draft.state;
+  if (state.role.kind === 'Leader') return;
+  const { value, next } = draw(state.randomState, state.config.electionTicksSpread + 1);
+  state.randomState = next;
+  state.electionAfterTicks = Math.min(state.electionAfterTicks, state.elapsedTicks + 1 + value);
+}
+
 /** No answer is to be expected any more from the leader that was asked. */
 export function failForwarded(draft: Draft): void {
   const state = draft.state;

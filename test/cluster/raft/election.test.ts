@@ -53,6 +53,14 @@ test('a majority of refusals ends a candidacy', () => {
   assert.equal(heard(once, { kind: 'preVoteReply', from: 2, to: 1, term: 1, granted: false }).state.role.kind, 'Follower');
 });
 
+test('after a split vote a candidate does not wait for a whole election timeout', () => {
+  const asking = ticks(peer(stored(voters(1, 2, 3))), 5).state;
+  const candidate = onDisk(heard(asking, { kind: 'preVoteReply', from: 3, to: 1, term: 2, granted: true })).state;
+  const refused = heard(candidate, { kind: 'voteReply', from: 2, to: 1, term: 2, granted: false }).state;
+  assert.equal(refused.role.kind, 'Candidate');
+  assert.equal(ticks(refused, 1).state.role.kind, 'PreCandidate');
+});
+
 test('a lone voter leads without a tick', () => {
   const company = Company.of(1);
   assert.equal(company.leader, 1);
