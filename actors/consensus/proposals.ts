@@ -9,16 +9,19 @@ import type { ClusterOperation } from '../../cluster/operations.js';
 import type { MembershipChange, ProposalOutcome, RefusalReason, RequestId } from '../../cluster/raft/messages.js';
 import { type ErrorFacts, errorFacts } from '../../protocols/errors.js';
 import type { Membership } from '../../protocols/model/cluster.js';
+import type { ReplyTo } from '../runtime/behaviour.js';
 import type { Draft } from './draft.js';
 import { isWorthAnotherTry, newReplicasOf, prepare, type Submission } from './prepare.js';
 import { isLeaderless, noLeader, refusedNow } from './readiness.js';
+import { read } from './reads.js';
 import { settle } from './settling.js';
 import type { Caller, ProposalCall, ProposalWhat } from './state.js';
 
 /** Ticks until a refused proposal is tried again. */
 const RETRY_TICKS = 2;
 
-export function submit(draft: Draft, submission: Submission, caller: Caller, deadlineTick: number): void {
+/** isCaughtUp: everything that was committed before the request is carried out here. */
+export function submit(draft: Draft, submission: Submission, caller: Caller, deadlineTick: number, isCaughtUp = false): void {
   const { agreed, calls, identity } = draft.member;
   const refused = isOutside(caller) ? refusedNow(draft.member) : null;
   if (refused !== null) {
@@ -29,7 +32,11 @@ export function submit(draft: Draft, submission: Submission, caller: Caller, dea
   try {
     operation = prepare(submission, agreed);
   } catch (error) {
-    refuseCaller(draft, caller, errorFacts(error));
+    // What this node has not heard of yet may be there.
+    const facts = errorFacts(error);
+    if (isCaughtUp || caller.kind !== 'caller' || facts.code === 'unsupported') refuseCaller(draft, caller, facts);
+    else
+      read(draft, caller.replyTo as ReplyTo<never>, deadlineTick, (later, deadline) => submit(later, submission, caller, deadline, true));
     return;
   }
   const sequence = calls.lastSequence + 1;

@@ -326,7 +326,7 @@ function breakDown(state: ConsensusState, error: ErrorFacts): ConsensusStep {
   return become<ConsensusState, ConsensusEffect>(
     next,
     { kind: 'log', level: 'error', text: `this node cannot take part in the cluster: ${error.detail}` },
-    ...dismissed(state, { code: 'unavailable', detail: `${error.detail}; it may still be carried out` }),
+    ...dismissed(state, { code: 'unavailable', detail: error.detail }),
     { kind: 'retryLater', delayMs: backOff(failures, RELOAD_MS_MIN, RELOAD_MS_MAX) },
   );
 }
@@ -350,10 +350,16 @@ function becomeRemoved(draft: Draft): ConsensusStep {
 function dismissed(state: ConsensusState, error: ErrorFacts): ConsensusEffect[] {
   if (state.kind !== 'Member') return [];
   const { proposals, reads, recovery, settling } = state.calls;
-  const waiting: ReplyTo<never>[] = [...settling, ...reads].map(({ replyTo }) => replyTo);
-  for (const { caller } of proposals) if ('replyTo' in caller) waiting.push(caller.replyTo);
-  if (recovery !== null) waiting.push(recovery.replyTo);
-  return waiting.map((replyTo) => ({ kind: 'refuse', replyTo, error }));
+  const open: ErrorFacts = { ...error, detail: `${error.detail}; it may still be carried out` };
+  const effects: ConsensusEffect[] = [];
+  for (const { replyTo } of settling) effects.push({ kind: 'refuse', replyTo, error: open });
+  for (const { replyTo } of reads) effects.push({ kind: 'refuse', replyTo, error });
+  for (const { attempt, caller, uncertain } of proposals) {
+    const isOpen = attempt !== null || uncertain;
+    if ('replyTo' in caller) effects.push({ kind: 'refuse', replyTo: caller.replyTo, error: isOpen ? open : error });
+  }
+  if (recovery !== null) effects.push({ kind: 'refuse', replyTo: recovery.replyTo, error });
+  return effects;
 }
 
 /** This release cannot read what is stored or sent: the node does not go on with half of it. */

@@ -15,8 +15,8 @@ const GROUPS = 3;
 const TIMEOUT_MS = 4000;
 /** Calls end within their timeout, and this. */
 const GRACE_MS = 3000;
-/** Errors after which nobody knows whether it was carried out. */
-const OPEN_ERRORS = new Set(['timeout', 'unavailable', 'storage', 'busy']);
+/** Of the cluster, not of the request. */
+const FAILURES = new Set(['unavailable', 'storage', 'busy']);
 const ALIASES = ['x', 'y'];
 const KEYS = ['north', 'south'];
 
@@ -24,6 +24,7 @@ export interface ClientCounts {
   calls: number;
   done: number;
   refused: number;
+  failed: number;
   open: number;
 }
 
@@ -34,7 +35,7 @@ interface Noted extends Call<Operation, Answer> {
 }
 
 export class Clients {
-  readonly counts: ClientCounts = { calls: 0, done: 0, refused: 0, open: 0 };
+  readonly counts: ClientCounts = { calls: 0, done: 0, refused: 0, failed: 0, open: 0 };
   /** Histories that took too many steps to check. */
   undecided = 0;
   readonly #calls: Noted[] = [];
@@ -68,7 +69,7 @@ export class Clients {
       const kind = read.seen.value === null ? 'create' : 'update';
       const answer = await this.#call('check', node, group, { kind, value: this.#nextValue() });
       // Refused: another node was asked for the same just before.
-      if (answer === null) return false;
+      if (answer === null || answer.kind === 'failed') return false;
     }
     return true;
   }
@@ -78,20 +79,12 @@ export class Clients {
     for (let group = 0; group < GROUPS; group++) {
       // An open read says nothing.
       const isTelling = ({ answer, operation }: Noted) => answer !== null || (operation.kind !== 'read' && operation.kind !== 'look');
-      const verdict = checkLinearizable(
-        this.#calls.filter((call) => call.group === group && isTelling(call)),
-        groupModel,
-      );
+      const calls = this.#calls.filter((call) => call.group === group && isTelling(call));
+      const verdict = checkLinearizable(calls, groupModel);
       if (verdict === 'undecided') this.undecided += 1;
-      if (verdict === 'impossible') this.violation(`linearizability: what clients saw of c${group} cannot have happened in any order`);
+      if (verdict === 'impossible')
+        this.violation(`linearizability: what clients saw of c${group} cannot have happened in any order\n${shortest(calls).join('\n')}`);
     }
-  }
-
-  /** For the story: all calls of a group in the order of their answers. */
-  history(group: number): string[] {
-    return this.#calls
-      .filter((call) => call.group === group)
-      .map((call) => `${call.called}–${call.answered} ${textOf(call.operation)} → ${call.answer === null ? '?' : textOf(call.answer)}`);
   }
 
   async #live(client: number): Promise<void> {
@@ -129,10 +122,13 @@ export class Clients {
     this.counts.calls += 1;
     this.story.tell(who, `→ ${node.host}  c${group} ${textOf(operation)}`);
     const { answer, error } = await this.#ended(carryOut(api, group, operation), life, `${textOf(operation)} on ${node.host}`);
-    this.story.tell(who, `← ${node.host}  c${group} ${textOf(operation)}: ${answer === null ? error : textOf(answer)}`);
+    this.story.tell(
+      who,
+      `← ${node.host}  c${group} ${textOf(operation)}: ${[answer === null ? '' : textOf(answer), error].join(' ').trim()}`,
+    );
     if (answer === null) this.counts.open += 1;
     else {
-      this.counts[answer.kind === 'refused' ? 'refused' : 'done'] += 1;
+      this.counts[answer.kind === 'refused' || answer.kind === 'failed' ? answer.kind : 'done'] += 1;
       noted.answered = this.world.events;
       noted.answer = answer;
     }
@@ -164,11 +160,30 @@ export class Clients {
         (error: unknown) => {
           const { code, detail } = errorFacts(error);
           if (code === 'internal') this.violation(`${what} failed: ${detail}${error instanceof Error ? `\n${error.stack}` : ''}`);
-          end(OPEN_ERRORS.has(code) ? null : { kind: 'refused' }, `${code}: ${detail}`);
+          // After these nobody knows whether it was, or will be, carried out.
+          const open = code === 'timeout' || /may still be carried out|is stopped/.test(detail) || !life.alive;
+          end(open ? null : { kind: FAILURES.has(code) ? 'failed' : 'refused' }, `${code}: ${detail}`);
         },
       );
     });
   }
+}
+
+/** The calls up to the first answer that makes it impossible, in the order of their answers. */
+function shortest(calls: readonly Noted[]): string[] {
+  const answers = calls.map((call) => call.answered).sort((one, other) => one - other);
+  const upTo = (end: number) =>
+    calls
+      .filter((call) => call.called <= end)
+      .map((call) => (call.answered <= end ? call : { ...call, answered: Infinity, answer: null }))
+      .filter((call) => call.answer !== null || (call.operation.kind !== 'read' && call.operation.kind !== 'look'));
+  const end = answers.find((answered) => checkLinearizable(upTo(answered), groupModel) === 'impossible') ?? Infinity;
+  return upTo(end)
+    .sort((one, other) => one.answered - other.answered)
+    .map(
+      (call) =>
+        `  events ${call.called} to ${call.answered}  ${textOf(call.operation)}: ${call.answer === null ? 'open' : textOf(call.answer)}`,
+    );
 }
 
 /** Two groups in three have automatic sharding, one names its shards. */

@@ -18,6 +18,8 @@ export type Answer =
   /** There was none. */
   | { readonly kind: 'none' }
   | { readonly kind: 'refused' }
+  /** The cluster could not do it now; nothing has changed. */
+  | { readonly kind: 'failed' }
   | { readonly kind: 'seen'; readonly seen: Group };
 
 /** value: null where there is no collection. */
@@ -33,6 +35,7 @@ export const groupModel: Model<Group, Operation, Answer> = {
   start: NO_COLLECTION,
   step(state, operation, answer) {
     if (operation.kind === 'read' || operation.kind === 'look') return isSeen(state, operation.kind, answer) ? state : null;
+    if (answer?.kind === 'failed') return state;
     const { next, expected } = carryOut(state, operation);
     return answer === null || answer.kind === expected ? next : null;
   },
@@ -40,7 +43,7 @@ export const groupModel: Model<Group, Operation, Answer> = {
 };
 
 function isSeen(state: Group, kind: 'read' | 'look', answer: Answer | null): boolean {
-  if (answer === null) return true;
+  if (answer === null || answer.kind === 'failed') return true;
   if (answer.kind !== 'seen' || answer.seen.value !== state.value) return false;
   return kind === 'look' || groupModel.key(state) === groupModel.key(answer.seen);
 }

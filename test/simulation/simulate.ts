@@ -23,7 +23,7 @@ export interface SimulationOptions {
 
 export interface SimulationResult {
   readonly seed: number;
-  /** What should never have been; empty when all is well. The first one ended the run. */
+  /** What should never have been, which ended the run; empty when all is well. */
   readonly violations: readonly string[];
   /** Equal for equal runs. */
   readonly digest: string;
@@ -194,6 +194,8 @@ class Simulation {
   }
 
   #violation(what: string): void {
+    // What follows the first one is its wreckage.
+    if (this.#violations.length > 0) return;
     this.#story.tell('world', `VIOLATION ${what}`);
     this.#violations.push(what);
     this.#world.stop();

@@ -197,3 +197,27 @@ test('a node joins a cluster whose log was compacted, by its snapshot', async ()
   const two = await world.start(2, 1);
   await world.until(() => two.api.listCollections().length === 40 && isVoter(two.cluster), 'it has joined');
 });
+
+test('a change that is asked of a node behind the others is made on what they have', async () => {
+  const nodes = await world.founded(3);
+  const leader = leaderOf(nodes) as FakeNode;
+  const late = nodes.find((node) => node !== leader) as FakeNode;
+  for (const node of nodes) if (node !== late) world.network.cut(node.uri, late.uri);
+  assert.equal(await world.run(leader.api.createCollection('new', sampleConfig(), 500).catch(() => true)), true);
+  world.network.heal();
+  assert.equal(late.cluster.state()?.collections.size, 0);
+  assert.equal(await world.run(late.api.updateCollection('new', (config) => ({ ...config, metadata: { changed: true } }))), true);
+  assert.deepEqual(leader.cluster.state()?.collections.get('new')?.config.metadata, { changed: true });
+});
+
+test('a peer that is removed says of what it has begun that it may still be carried out', async () => {
+  const nodes = await world.founded(3);
+  const leader = leaderOf(nodes) as FakeNode;
+  const leaving = nodes.find((node) => node !== leader) as FakeNode;
+  for (const node of nodes) if (node !== leaving) world.network.cut(node.uri, leaving.uri);
+  const begun = leaving.api.createCollection('begun', sampleConfig());
+  begun.catch(() => {});
+  assert.equal(await world.run(leader.cluster.removePeer(leaving.peerId, true, 500).catch(() => true)), true);
+  world.network.heal();
+  await assert.rejects(world.run(begun), /has removed this peer.*may still be carried out/);
+});

@@ -313,7 +313,7 @@ export class FakeCluster {
 
   async remove(): Promise<void> {
     for (const life of this.#worlds.values()) life.dead = true;
-    if (this.#folder !== null) await rm(this.#folder, { recursive: true, force: true });
+    if (this.#folder !== null) await rm(this.#folder, { recursive: true, force: true, maxRetries: 5 });
   }
 
   /** A node's storage folder, which outlives it. */
