@@ -8,7 +8,7 @@ import { isVoter, memberOf } from './membership.js';
 import { matched, probing, unknownProgress } from './progress.js';
 import { reachedByMajority } from './quorum.js';
 import { becomeFollower, restartElectionTimer } from './roles.js';
-import { heartbeat, sendAppend, sendEntries } from './sending.js';
+import { heartbeat, sendEntries, sendHeartbeat } from './sending.js';
 import type { LeaderRole, Progress } from './state.js';
 
 export function becomeLeader(draft: Draft): void {
@@ -79,7 +79,7 @@ export function advanceCommit(draft: Draft): void {
   for (const entry of between(state.log, before + 1, index)) bytes -= entryBytes(entry);
   state.commitIndex = index;
   changeLeader(draft, { uncommittedBytes: bytes });
-  for (const [peer, progress] of progressOf(draft)) if (progress.mode.kind === 'Replicate') sendAppend(draft, peer, progress, []);
+  for (const [peer, progress] of progressOf(draft)) if (progress.mode.kind === 'Replicate') sendHeartbeat(draft, peer);
   if (state.membershipIndex > before && state.membershipIndex <= index) membershipCommitted(draft);
 }
 

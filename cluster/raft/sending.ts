@@ -31,8 +31,8 @@ export function heartbeat(draft: Draft): void {
   for (const peer of role.progress.keys()) sendHeartbeat(draft, peer);
 }
 
-/** An `append` without entries: a probe, and news of the commit index. */
-function sendHeartbeat(draft: Draft, peer: PeerId): void {
+/** An `append` without entries: a probe, and news of the commit index. A snapshot goes where the log begins behind it. */
+export function sendHeartbeat(draft: Draft, peer: PeerId): void {
   const { log } = draft.state;
   const progress = progressOf(draft).get(peer) as Progress;
   if (progress.mode.kind === 'Snapshot') sendAppendAt(draft, peer, 0, 0, []);
@@ -40,7 +40,7 @@ function sendHeartbeat(draft: Draft, peer: PeerId): void {
   else sendAppend(draft, peer, progress, []);
 }
 
-export function sendAppend(draft: Draft, peer: PeerId, progress: Progress, entries: readonly Entry[]): void {
+function sendAppend(draft: Draft, peer: PeerId, progress: Progress, entries: readonly Entry[]): void {
   const prevIndex = progress.nextIndex - 1;
   sendAppendAt(draft, peer, prevIndex, termAt(draft.state.log, prevIndex) as number, entries);
 }
