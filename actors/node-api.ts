@@ -23,6 +23,8 @@ import {
   type OptimizationsView,
   optimizationsView,
   type ReplicaFacts,
+  type ReportFacts,
+  replicaStatus,
 } from './node/report.js';
 import type { NodeServices } from './node/services.js';
 import { nodeBehaviour } from './node/shell.js';
@@ -145,7 +147,8 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     budget: new BuildBudget(buildThreadsMax(options.optimizerCpuBudget ?? 0, cpus)),
     cpus,
   };
-  const cluster = options.cluster == null ? null : startCluster(options.cluster, clock, () => replicaDetails(view, pool));
+  const facts = () => ({ nowMs: clock.nowMs(), cpus });
+  const cluster = options.cluster == null ? null : startCluster(options.cluster, clock, () => replicaDetails(view, pool, facts()));
   const startConsensus = cluster?.startConsensus ?? null;
   const node = system.spawn(nodeBehaviour(), 'node', { services, view, startConsensus }, (error) => {
     log.error(`the node cannot go on: ${error.detail}`);
@@ -158,7 +161,6 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     const state = cluster?.api.state() ?? null;
     return state === null || cluster === null ? null : { state, peerId: cluster.peerId() };
   });
-  const facts = () => ({ nowMs: clock.nowMs(), cpus });
   const usages = new CollectionUsages();
   let closed = false;
 
@@ -274,20 +276,20 @@ function replicaFacts(entry: CollectionEntry | null, pool: EnginePort): ReplicaF
 }
 
 /** What this node tells its peers of its replicas. */
-function replicaDetails(view: NodeView, pool: EnginePort): PeerDetails['replicas'] {
-  return [...view.collections.values()].flatMap((entry) =>
-    [...entry.replicas].map(([shardId, { key, state }]) => {
-      const stats = pool.stats(key);
-      const rows = (stats?.segments ?? []).map((segment) => segment.rows - segment.deleted);
+function replicaDetails(view: NodeView, pool: EnginePort, facts: ReportFacts): PeerDetails['replicas'] {
+  return [...view.collections.values()].flatMap((entry) => {
+    const shards = [...entry.replicas.keys()];
+    return replicaFacts(entry, pool).map((replica, at) => {
+      const rows = (replica.stats?.segments ?? []).map((segment) => segment.rows - segment.deleted);
       return {
         collection: entry.name,
-        shardId,
-        status: state,
-        pointsCount: stats?.points ?? 0,
+        shardId: shards[at] as ShardId,
+        status: replicaStatus(entry.config, replica, facts),
+        pointsCount: replica.stats?.points ?? 0,
         vectorsCount: rows.reduce((total, count) => total + count, 0),
       };
-    }),
-  );
+    });
+  });
 }
 
 /** Keys of one replica of each shard. */

@@ -38,6 +38,7 @@ export interface PeerDetails {
   readonly replicas: readonly {
     readonly collection: string;
     readonly shardId: number;
+    /** Source: contract, `ShardStatus`. */
     readonly status: string;
     readonly pointsCount: number;
     readonly vectorsCount: number;

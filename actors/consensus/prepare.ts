@@ -76,6 +76,8 @@ function setUp(collection: string, setup: ClusterSetup, agreed: ClusterState): C
       const { params } = record.config;
       const shards = setup.shardsNumber ?? params.shard_number;
       const replicationFactor = setup.replicationFactor ?? params.replication_factor;
+      const stranger = setup.placement?.find((peer) => !agreed.membership.some(({ peerId }) => peerId === peer));
+      if (stranger !== undefined) throw new TroupeError('wrongInput', `peer ${stranger} is not part of the cluster`);
       const placement = placeShards(agreed, { shards, replicationFactor, peers: setup.placement });
       return { kind: 'createShardKey', collection: name, key: setup.key, placement, initialState: setup.initialState };
     }

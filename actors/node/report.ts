@@ -156,6 +156,11 @@ function statusOf(config: CollectionConfig, replicas: readonly ReplicaFacts[], f
   return decisions.some((decision) => decision.kind === 'off') ? 'grey' : 'green';
 }
 
+/** Of one replica; config: null where it cannot be read. */
+export function replicaStatus(config: CollectionConfig | null, replica: ReplicaFacts, facts: ReportFacts): CollectionView['status'] {
+  return config === null ? 'red' : statusOf(config, [replica], facts);
+}
+
 function isBusy(replica: ReplicaFacts): boolean {
   const { optimizer, state, stats } = replica;
   return state === 'Initializing' || state === 'Partial' || (stats?.queuedOperations ?? 0) > 0 || (optimizer?.builds.length ?? 0) > 0;

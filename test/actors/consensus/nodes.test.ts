@@ -196,6 +196,26 @@ test('shards of a key come and go with it, on the nodes that hold them', async (
   for (const { number } of nodes) assert.deepEqual(await filesOf(number, 'collections', 'a'), ['config.json']);
 });
 
+test('a shard key that is to be placed on no peer of the cluster is refused at once', async () => {
+  const [one] = (await world.founded(2)) as [FakeNode, FakeNode];
+  await world.run(one.api.createCollection('a', spread(1, { sharding_method: 'custom' })));
+  const key = { kind: 'createShardKey', key: 'north', shardsNumber: null, replicationFactor: null, initialState: null } as const;
+  const before = one.cluster.state()?.appliedIndex;
+  await assert.rejects(world.run(one.cluster.setUp('a', { ...key, placement: [one.peerId, 5] }, 5000)), {
+    code: 'wrongInput',
+    detail: 'peer 5 is not part of the cluster',
+  });
+  assert.equal(one.cluster.state()?.appliedIndex, before);
+});
+
+test('points of a collection with shard keys are refused, also where all of it is here', async () => {
+  const [one] = (await world.founded(1)) as [FakeNode];
+  await world.run(one.api.createCollection('a', spread(1, { sharding_method: 'custom' })));
+  const key = { kind: 'createShardKey', key: 'north', shardsNumber: 1, replicationFactor: 1, placement: null, initialState: null } as const;
+  await world.run(one.cluster.setUp('a', key, 5000));
+  await assert.rejects(one.api.read('a', 'count', request(one)), { code: 'unsupported', detail: /has shard keys: shard 0 on/ });
+});
+
 test('a replica that is dropped is closed and its files go', async () => {
   const nodes = (await world.founded(3)) as Three;
   await world.run(nodes[0].api.createCollection('a', spread(1, { replication_factor: 3 })));

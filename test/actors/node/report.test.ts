@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { collectionView, optimizationsView, type ReplicaFacts } from '../../../actors/node/report.js';
+import { collectionView, optimizationsView, type ReplicaFacts, replicaStatus } from '../../../actors/node/report.js';
 import type { BuildPlan } from '../../../actors/optimizer/decide.js';
 import type { OptimizerStatus, RunningBuild } from '../../../actors/optimizer/status.js';
 import { dueSegment, indexedSegment, sampleConfig, sampleSegment, sampleStats } from '../samples.js';
@@ -102,4 +102,10 @@ test('the optimizations report tells what runs, waits, is done and rests', () =>
   assert.deepEqual(view.idle_segments, [{ uuid: '00000000-0000-8000-8000-000000000003', points_count: 4 }]);
   const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-8000-8000-[0-9a-f]{12}$/;
   assert.match(view.running[0]?.uuid ?? '', uuid);
+});
+
+test('a replica has the status of a collection that is nothing else, and is red where its configuration cannot be read', () => {
+  assert.equal(replicaStatus(CONFIG, replica(), FACTS), 'green');
+  assert.equal(replicaStatus(CONFIG, replica({ state: 'Dead' }), FACTS), 'red');
+  assert.equal(replicaStatus(null, replica(), FACTS), 'red');
 });
