@@ -1,0 +1,51 @@
+/**
+ * Raft under random faults. A failing seed prints its story. Another range: TROUPE_SEED=<first> TROUPE_SEEDS=<how many>, with
+ * `npm test -- random-walk`.
+ */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Violation } from './invariants.js';
+import { MISTAKES } from './mistakes.js';
+import { type WalkFigures, walk } from './random-walk.js';
+
+const FIRST = Number(process.env.TROUPE_SEED ?? 1);
+const SEEDS = Number(process.env.TROUPE_SEEDS ?? 400);
+const STORY_LINES_MAX = 400;
+/** A mistake shows within so many walks. */
+const MISTAKE_SEEDS_MAX = 300;
+
+test('Raft keeps its promises whatever is lost, late or down, and works again once all faults are healed', (t) => {
+  const sums: Partial<Record<keyof WalkFigures, number>> = {};
+  for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
+    for (const [name, value] of Object.entries(walkOrTell(seed)) as [keyof WalkFigures, number][]) {
+      sums[name] = name === 'healed' ? Math.max(sums[name] ?? 0, value) : (sums[name] ?? 0) + value;
+    }
+  }
+  t.diagnostic(`${SEEDS} seeds from ${FIRST}: ${JSON.stringify(sums)}`);
+});
+
+for (const [name, step] of Object.entries(MISTAKES)) {
+  test(`a Raft that ${name} is found out`, (t) => {
+    for (let seed = 1; seed <= MISTAKE_SEEDS_MAX; seed++) {
+      try {
+        walk({ seed, step });
+      } catch (error) {
+        t.diagnostic(`seed ${seed}: ${error instanceof Error ? error.message : error}`);
+        return;
+      }
+    }
+    assert.fail(`${MISTAKE_SEEDS_MAX} walks did not find it`);
+  });
+}
+
+function walkOrTell(seed: number): WalkFigures {
+  try {
+    return walk({ seed });
+  } catch (error) {
+    const story: string[] = [];
+    assert.throws(() => walk({ seed, tell: (line) => story.push(line) }));
+    const what = error instanceof Violation ? error.message : String(error);
+    throw new Error(`TROUPE_SEED=${seed}: ${what}\n${story.slice(-STORY_LINES_MAX).join('\n')}`, { cause: error });
+  }
+}

@@ -1,0 +1,364 @@
+/**
+ * A walk by seed through what may happen to a few Rafts: messages are lost, doubled, late and out of order, ways are cut, peers
+ * crash with and without their last writes, come, go and fall behind. Every step is checked. In the end all faults are healed,
+ * and the peers must agree and work again within `HEALED_ROUNDS_MAX` rounds of ticks.
+ */
+
+import { RAFT_DEFAULTS, type RaftConfig } from '../../../cluster/raft/config.js';
+import type { MembershipChange } from '../../../cluster/raft/messages.js';
+import { step } from '../../../cluster/raft/step.js';
+import { type Random, seededRandom } from '../../../ops/random.js';
+import type { PeerId } from '../../../protocols/model/cluster.js';
+import { foundedBy, member, NOTHING_STORED } from './disk.js';
+import { Invariants, Violation } from './invariants.js';
+import { BLANK, snapshotData } from './machine.js';
+import { Network, type Peer, type Step, type Stepped } from './network.js';
+import { printedMessage, printedRole, printedStep } from './print.js';
+
+export interface WalkOptions {
+  readonly seed: number;
+  readonly actions?: number;
+  /** Raft's own, or one with a mistake. */
+  readonly step?: Step;
+  /** Takes a line for all that happens. */
+  readonly tell?: (line: string) => void;
+}
+
+/** What a walk came by. */
+export interface WalkFigures {
+  steps: number;
+  /** Highest index that was committed. */
+  committed: number;
+  leaders: number;
+  crashes: number;
+  lost: number;
+  doubled: number;
+  partitions: number;
+  snapshots: number;
+  reads: number;
+  memberships: number;
+  removed: number;
+  /** Rounds of ticks from the healing to agreement. */
+  healed: number;
+}
+
+export const HEALED_ROUNDS_MAX = 150;
+const ACTIONS = 1200;
+const PEERS_MAX = 7;
+const IN_FLIGHT_MAX = 200;
+const ROUND_MESSAGES_MAX = 3000;
+
+/** Fails with a `Violation`, or with whatever Raft fails with. */
+export function walk(options: WalkOptions): WalkFigures {
+  const walk = new Walk(options);
+  for (let action = 0; action < (options.actions ?? ACTIONS); action++) walk.act();
+  walk.heal();
+  return walk.figures;
+}
+
+interface Action {
+  readonly weight: number;
+  readonly act: () => void;
+}
+
+class Walk {
+  readonly figures: WalkFigures = {
+    steps: 0,
+    committed: 0,
+    leaders: 0,
+    crashes: 0,
+    lost: 0,
+    doubled: 0,
+    partitions: 0,
+    snapshots: 0,
+    reads: 0,
+    memberships: 0,
+    removed: 0,
+    healed: 0,
+  };
+  readonly #random: Random;
+  readonly #tell: ((line: string) => void) | undefined;
+  readonly #invariants = new Invariants();
+  readonly #network: Network;
+  readonly #config: Omit<RaftConfig, 'peerId'>;
+  /** Chances of each message. */
+  readonly #rates: { readonly loss: number; readonly doubling: number; readonly disorder: number };
+  readonly #actions: readonly Action[];
+  readonly #weights: number;
+  /** Told that they were removed; they never come back. */
+  readonly #gone = new Set<PeerId>();
+  #leavers: Peer[] = [];
+  #requests = 0;
+
+  constructor(options: WalkOptions) {
+    this.#random = seededRandom(options.seed);
+    this.#tell = options.tell;
+    this.#network = new Network({
+      step: options.step ?? step,
+      seed: options.seed,
+      stepped: (stepped) => this.#stepped(stepped),
+      started: (peer, state, effects) => {
+        this.#tell?.(`${peer.config.peerId} starts as ${printedRole(state)}`);
+        this.#invariants.started(peer, state, effects);
+      },
+    });
+    this.#config = this.#drawConfig();
+    this.#rates = { loss: this.#maybe(0.2), doubling: this.#maybe(0.1), disorder: this.#maybe(0.5) };
+    this.#actions = this.#drawActions();
+    this.#weights = this.#actions.reduce((sum, { weight }) => sum + weight, 0);
+    const voters = this.#pick([1, 2, 3, 3, 3, 4, 5, 5]);
+    const membership = Array.from({ length: voters }, (_, at) => member(at + 1, true));
+    for (const { peerId } of membership) this.#add(peerId, foundedBy(membership, snapshotData({ ...BLANK, index: 1 })));
+  }
+
+  act(): void {
+    let left = this.#random.unit() * this.#weights;
+    for (const { weight, act } of this.#actions) {
+      left -= weight;
+      if (left >= 0) continue;
+      act();
+      break;
+    }
+    for (const peer of this.#leavers) this.#leave(peer);
+    this.#leavers = [];
+  }
+
+  /** No faults any more: one leader, all members up to date, every request answered, and new ones work at each member. */
+  heal(): void {
+    this.#tell?.('all faults are healed');
+    this.#network.cuts.clear();
+    for (const peer of this.#network.peers.values())
+      if (peer.state === null && !this.#gone.has(peer.config.peerId)) this.#network.start(peer);
+    const began = this.#rounds('after the healing', 0, () => this.#disagreement());
+    const goal = this.#invariants.commitIndex;
+    const waiting = new Set(this.#invariants.membership.map(({ peerId }) => peerId));
+    this.figures.healed = this.#rounds('proposals after the healing', began, () => {
+      for (const peerId of waiting) this.#proposeAt(this.#network.peer(peerId), 'healed');
+      waiting.clear();
+      const missing = goal + this.#invariants.membership.length - this.#invariants.commitIndex;
+      return missing > 0 ? `${missing} proposals are not committed` : this.#disagreement();
+    });
+    this.figures.committed = this.#invariants.commitIndex;
+  }
+
+  /** Rounds until `problem` says there is none. */
+  #rounds(what: string, before: number, problem: () => string | null): number {
+    for (let round = before; ; round++) {
+      const found = problem();
+      if (found === null) return round;
+      if (round === HEALED_ROUNDS_MAX) throw new Violation('progress', `${found}, ${round} rounds ${what}`);
+      this.#round();
+    }
+  }
+
+  #round(): void {
+    for (const peer of this.#network.running()) this.#network.step(peer, { kind: 'tick' });
+    for (
+      let delivered = 0;
+      this.#network.inFlight.length > 0 || this.#network.running().some((peer) => peer.unsynced.length > 0);
+      delivered++
+    ) {
+      if (delivered === ROUND_MESSAGES_MAX) throw new Violation('progress', 'the peers never stop talking');
+      for (const peer of this.#network.running()) this.#network.persist(peer);
+      if (this.#network.inFlight.length > 0) this.#network.deliver(0);
+    }
+    for (const peer of this.#leavers) this.#leave(peer);
+    this.#leavers = [];
+  }
+
+  #disagreement(): string | null {
+    const members = new Set(this.#invariants.membership.map(({ peerId }) => peerId));
+    const running = this.#network.running();
+    const leaders = running.filter((peer) => peer.state?.role.kind === 'Leader');
+    if (leaders.length !== 1) return `${leaders.length} leaders`;
+    for (const { config, state, machine } of running) {
+      const id = config.peerId;
+      if (members.has(id)) {
+        if (state?.leader !== leaders[0]?.config.peerId) return `peer ${id} follows ${state?.leader}`;
+        if (machine.index !== this.#invariants.commitIndex)
+          return `peer ${id} has applied ${machine.index} of ${this.#invariants.commitIndex}`;
+      } else if (state?.membership.some((other) => other.peerId === id && other.voter)) {
+        return `peer ${id} does not know that it was removed`;
+      }
+    }
+    return this.#invariants.unanswered(this.#network)[0] ?? null;
+  }
+
+  #stepped(stepped: Stepped): void {
+    const { peer, input, before, state, effects } = stepped;
+    const id = peer.config.peerId;
+    if (this.#tell !== undefined) {
+      const from = input.kind === 'receive' ? `${input.message.from}>${id} ${printedMessage(input.message)}` : `${id} ${input.kind}`;
+      for (const line of [from, ...printedStep(stepped, true).map((effect) => `    ${effect}`)]) this.#tell(line);
+    }
+    this.figures.steps += 1;
+    if (state.role.kind === 'Leader' && (before.role.kind !== 'Leader' || before.term !== state.term)) this.figures.leaders += 1;
+    for (const effect of effects) {
+      if (effect.kind === 'restore') this.figures.snapshots += 1;
+      else if (effect.kind === 'readReady' && effect.index !== null) this.figures.reads += 1;
+      else if (effect.kind === 'apply')
+        this.figures.memberships += effect.entries.filter((entry) => entry.payload.kind === 'membership').length;
+      else if (effect.kind === 'removed') this.#leavers.push(peer);
+    }
+    this.#invariants.stepped(this.#network, stepped);
+  }
+
+  #leave(peer: Peer): void {
+    const id = peer.config.peerId;
+    if (peer.state === null) return;
+    if (this.#invariants.membership.some((other) => other.peerId === id))
+      throw new Violation('only removed peers are told so', `peer ${id} is a member`);
+    this.#tell?.(`${id} leaves for good`);
+    this.#network.crash(peer, peer.unsynced.length);
+    this.#gone.add(id);
+    this.figures.removed += 1;
+  }
+
+  #drawConfig(): Omit<RaftConfig, 'peerId'> {
+    return {
+      ...RAFT_DEFAULTS,
+      electionTicks: this.#pick([3, 8]),
+      electionTicksSpread: this.#pick([3, 6]),
+      entryBytesMax: 40,
+      appendBytesMax: this.#pick([10, 30, 1000]),
+      appendsInFlightMax: this.#pick([1, 2, 8]),
+      uncommittedBytesMax: this.#pick([60, 1000]),
+      snapshotChunkBytes: this.#pick([4, 1000]),
+      entriesKept: this.#pick([0, 2, 10]),
+    };
+  }
+
+  /** Each walk has its own mixture of faults; some have none of one kind. */
+  #drawActions(): readonly Action[] {
+    const ofRunning = (act: (peer: Peer) => void) => () => {
+      const running = this.#network.running();
+      if (running.length > 0) act(this.#pick(running));
+    };
+    const input = (kind: 'tick' | 'campaign' | 'requestSnapshot') => ofRunning((peer) => this.#network.step(peer, { kind }));
+    return [
+      { weight: 50, act: () => this.#deliver() },
+      { weight: this.#pick([5, 12, 20]), act: input('tick') },
+      { weight: this.#pick([10, 30]), act: ofRunning((peer) => this.#persist(peer)) },
+      { weight: 4, act: ofRunning((peer) => this.#proposeAt(peer, 'p')) },
+      { weight: 2, act: ofRunning((peer) => this.#network.step(peer, { kind: 'readIndex', id: this.#request() })) },
+      { weight: 1, act: ofRunning((peer) => this.#network.compact(peer)) },
+      { weight: this.#maybe(0.7), act: ofRunning((peer) => this.#crash(peer)) },
+      { weight: 2, act: () => this.#restart() },
+      { weight: this.#maybe(0.7), act: () => this.#cut() },
+      { weight: 0.7, act: () => this.#network.cuts.clear() },
+      { weight: this.#maybe(1), act: ofRunning((peer) => this.#changeMembership(peer)) },
+      { weight: this.#maybe(0.5), act: ofRunning((peer) => this.#network.step(peer, { kind: 'transferLeadership', to: this.#anyPeer() })) },
+      { weight: this.#maybe(0.3), act: input('campaign') },
+      { weight: this.#maybe(0.2), act: input('requestSnapshot') },
+      { weight: 0.2, act: ofRunning((peer) => this.#network.step(peer, { kind: 'unreachable', peer: this.#anyPeer() })) },
+    ];
+  }
+
+  #deliver(): void {
+    const { inFlight } = this.#network;
+    for (let count = 1 + this.#random.integer(5); count > 0 && inFlight.length > 0; count--) {
+      let at = this.#random.integer(this.#network.inFlight.length);
+      const message = this.#network.inFlight[at];
+      if (message === undefined) return;
+      // Unless they overtake each other, the oldest of the same way comes first.
+      if (this.#random.unit() >= this.#rates.disorder) {
+        at = this.#network.inFlight.findIndex(({ from, to }) => from === message.from && to === message.to);
+      }
+      this.#deliverOrLose(at);
+    }
+    while (this.#network.inFlight.length > IN_FLIGHT_MAX) this.#lose(0);
+  }
+
+  #deliverOrLose(at: number): void {
+    if (this.#random.unit() < this.#rates.doubling) {
+      this.figures.doubled += 1;
+      this.#network.inFlight.push(this.#network.inFlight[at]!);
+    }
+    if (this.#random.unit() < this.#rates.loss) this.#lose(at);
+    else this.#network.deliver(at);
+  }
+
+  #lose(at: number): void {
+    const [message] = this.#network.inFlight.splice(at, 1);
+    this.figures.lost += 1;
+    if (message !== undefined) this.#tell?.(`${message.from}>${message.to} ${message.kind} of term ${message.term} is lost`);
+  }
+
+  #persist(peer: Peer): void {
+    this.#network.persist(peer, 1 + this.#random.integer(peer.unsynced.length + 1));
+  }
+
+  #crash(peer: Peer): void {
+    const survivors = this.#random.integer(peer.unsynced.length + 1);
+    this.#tell?.(`${peer.config.peerId} crashes; ${survivors} of ${peer.unsynced.length} writes under way are on its disk`);
+    this.figures.crashes += 1;
+    this.#network.crash(peer, survivors);
+  }
+
+  #restart(): void {
+    const down = [...this.#network.peers.values()].filter((peer) => peer.state === null && !this.#gone.has(peer.config.peerId));
+    if (down.length > 0) this.#network.start(this.#pick(down));
+  }
+
+  /** One way, or all between two halves. */
+  #cut(): void {
+    this.figures.partitions += 1;
+    const ids = [...this.#network.peers.keys()];
+    if (this.#random.unit() < 0.4) {
+      this.#network.cuts.add(`${this.#pick(ids)}>${this.#pick(ids)}`);
+    } else {
+      const side = new Set(ids.filter(() => this.#random.unit() < 0.5));
+      for (const from of ids) for (const to of ids) if (side.has(from) !== side.has(to)) this.#network.cuts.add(`${from}>${to}`);
+    }
+    this.#tell?.(`cut: ${[...this.#network.cuts].join(' ')}`);
+  }
+
+  #proposeAt(peer: Peer, name: string): void {
+    const id = this.#request();
+    // Some are too large.
+    const text = `${name}${id}`.padEnd(this.#random.integer(name === 'p' ? this.#config.entryBytesMax + 2 : 1), '.');
+    this.#network.step(peer, { kind: 'propose', id, proposal: { kind: 'operation', bytes: new TextEncoder().encode(text) } });
+  }
+
+  #changeMembership(peer: Peer): void {
+    this.#network.step(peer, { kind: 'propose', id: this.#request(), proposal: { kind: 'membership', change: this.#drawChange() } });
+  }
+
+  #drawChange(): MembershipChange {
+    const { membership } = this.#invariants;
+    const { peerId } = this.#pick(membership);
+    const learner = membership.find((other) => !other.voter);
+    const kind = this.#random.unit();
+    const next = this.#network.peers.size + 1;
+    if (kind < 0.35 && next <= PEERS_MAX) {
+      this.#add(next, NOTHING_STORED);
+      const { voter: _, ...added } = member(next, false);
+      return { kind: 'addLearner', member: added };
+    }
+    if (kind < 0.7 && learner !== undefined) return { kind: 'promote', peerId: learner.peerId };
+    if (kind < 0.9) return { kind: 'remove', peerId };
+    return { kind: 'announce', member: { peerId, uri: `http://moved-${this.#requests}:6335`, version: '1' } };
+  }
+
+  #add(peerId: PeerId, stored: Peer['disk']): void {
+    this.#network.add({ ...this.#config, peerId }, stored);
+  }
+
+  #anyPeer(): PeerId {
+    return this.#pick([...this.#network.peers.keys()]);
+  }
+
+  #request(): number {
+    this.#requests += 1;
+    return this.#requests;
+  }
+
+  /** Nothing for one half of the walks, up to `most` for the others. */
+  #maybe(most: number): number {
+    return this.#random.unit() < 0.5 ? 0 : this.#random.unit() * most;
+  }
+
+  #pick<Item>(items: readonly Item[]): Item {
+    return items[this.#random.integer(items.length)]!;
+  }
+}
