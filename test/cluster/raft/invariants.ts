@@ -58,7 +58,9 @@ export class Invariants {
 
   started(peer: Peer, state: RaftState, effects: readonly RaftEffect[]): void {
     const id = peer.config.peerId;
-    const life: Life = { reads: new Map(), proposals: new Map(), applied: 0, asksForSnapshot: false };
+    // The answer to a request for a snapshot may come after a restart.
+    const asksForSnapshot = this.#lives.get(id)?.asksForSnapshot ?? false;
+    const life: Life = { reads: new Map(), proposals: new Map(), applied: 0, asksForSnapshot };
     this.#lives.set(id, life);
     if (this.commitIndex === 0) this.#found(state);
     expect(state.term >= peer.disk.hardState.term, 'restart', `peer ${id} forgot term ${peer.disk.hardState.term}`);
@@ -185,7 +187,8 @@ export class Invariants {
         );
         continue;
       }
-      expect(state.role.kind === 'Leader', 'leaders commit', `peer ${id} commits ${index}/${term} before any leader does`);
+      // One that commits its own removal leads no more.
+      expect([before.role.kind, state.role.kind].includes('Leader'), 'leaders commit', `peer ${id} commits ${index}/${term} before any leader does`);
       this.#committed.set(index, { term: term!, inTerm: state.term });
       this.commitIndex = index;
       const entry = state.log.entries.find((candidate) => candidate.index === index);

@@ -1,5 +1,6 @@
 /** Rafts with one rule broken on purpose, around the production code: the walk has to find each of them. */
 
+import { entryBytes } from '../../../cluster/raft/log.js';
 import type { RaftEffect, RaftInput } from '../../../cluster/raft/messages.js';
 import type { RaftState } from '../../../cluster/raft/state.js';
 import { step } from '../../../cluster/raft/step.js';
@@ -42,8 +43,11 @@ function committedByCount({ state, effects }: Stepped): Stepped {
     .filter((member) => member.voter)
     .map(({ peerId }) => (peerId === state.config.peerId ? state.persistedIndex : (role.progress.get(peerId)?.matchIndex ?? 0)))
     .sort((a, b) => b - a);
-  const commitIndex = Math.min(matches[matches.length >> 1] ?? 0, lastIndex(state.log));
-  return commitIndex > state.commitIndex ? { state: { ...state, commitIndex }, effects } : { state, effects };
+  const commitIndex = matches[matches.length >> 1] ?? 0;
+  const counted = state.log.entries.filter((entry) => entry.index > state.commitIndex && entry.index <= commitIndex);
+  if (counted.length === 0 || counted.at(-1)?.term === state.term) return { state, effects };
+  const uncommittedBytes = counted.reduce((bytes, entry) => bytes - entryBytes(entry), role.uncommittedBytes);
+  return { state: { ...state, commitIndex, role: { ...role, uncommittedBytes } }, effects };
 }
 
 function agreeing(state: RaftState, input: RaftInput): RaftInput {

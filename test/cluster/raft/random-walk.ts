@@ -5,7 +5,7 @@
  */
 
 import { RAFT_DEFAULTS, type RaftConfig } from '../../../cluster/raft/config.js';
-import type { MembershipChange } from '../../../cluster/raft/messages.js';
+import type { MembershipChange, RaftEffect } from '../../../cluster/raft/messages.js';
 import { step } from '../../../cluster/raft/step.js';
 import { type Random, seededRandom } from '../../../ops/random.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
@@ -89,6 +89,9 @@ class Walk {
   readonly #gone = new Set<PeerId>();
   #leavers: Peer[] = [];
   #requests = 0;
+  /** Members that have to bring a proposal through after the healing, and proposals without an answer. */
+  readonly #unproposed = new Set<PeerId>();
+  readonly #lastProposals = new Map<number, PeerId>();
 
   constructor(options: WalkOptions) {
     this.#random = seededRandom(options.seed);
@@ -130,13 +133,17 @@ class Walk {
     for (const peer of this.#network.peers.values())
       if (peer.state === null && !this.#gone.has(peer.config.peerId)) this.#network.start(peer);
     const began = this.#rounds('after the healing', 0, () => this.#disagreement());
-    const goal = this.#invariants.commitIndex;
-    const waiting = new Set(this.#invariants.membership.map(({ peerId }) => peerId));
-    this.figures.healed = this.#rounds('proposals after the healing', began, () => {
-      for (const peerId of waiting) this.#proposeAt(this.#network.peer(peerId), 'healed');
-      waiting.clear();
-      const missing = goal + this.#invariants.membership.length - this.#invariants.commitIndex;
-      return missing > 0 ? `${missing} proposals are not committed` : this.#disagreement();
+    for (const { peerId } of this.#invariants.membership) this.#unproposed.add(peerId);
+    this.figures.healed = this.#rounds('after the healing', began, () => {
+      const proposers = [...this.#unproposed];
+      this.#unproposed.clear();
+      for (const peerId of proposers) {
+        const id = this.#request();
+        this.#lastProposals.set(id, peerId);
+        this.#proposeAt(this.#network.peer(peerId), id, 'healed');
+      }
+      const waiting = [...this.#lastProposals.keys()][0];
+      return waiting === undefined ? this.#disagreement() : `proposal ${waiting} is not accepted`;
     });
     this.figures.committed = this.#invariants.commitIndex;
   }
@@ -199,8 +206,17 @@ class Walk {
       else if (effect.kind === 'apply')
         this.figures.memberships += effect.entries.filter((entry) => entry.payload.kind === 'membership').length;
       else if (effect.kind === 'removed') this.#leavers.push(peer);
+      else if (effect.kind === 'proposed') this.#proposed(effect);
     }
     this.#invariants.stepped(this.#network, stepped);
+  }
+
+  /** A leader may be busy, or not be one any more: the proposal is made again. */
+  #proposed({ id, outcome }: Extract<RaftEffect, { kind: 'proposed' }>): void {
+    const peerId = this.#lastProposals.get(id);
+    if (peerId === undefined) return;
+    this.#lastProposals.delete(id);
+    if (outcome.kind === 'refused') this.#unproposed.add(peerId);
   }
 
   #leave(peer: Peer): void {
@@ -211,6 +227,8 @@ class Walk {
     this.#tell?.(`${id} leaves for good`);
     this.#network.crash(peer, peer.unsynced.length);
     this.#gone.add(id);
+    this.#unproposed.delete(id);
+    for (const [proposal, proposer] of this.#lastProposals) if (proposer === id) this.#lastProposals.delete(proposal);
     this.figures.removed += 1;
   }
 
@@ -239,7 +257,7 @@ class Walk {
       { weight: 50, act: () => this.#deliver() },
       { weight: this.#pick([5, 12, 20]), act: input('tick') },
       { weight: this.#pick([10, 30]), act: ofRunning((peer) => this.#persist(peer)) },
-      { weight: 4, act: ofRunning((peer) => this.#proposeAt(peer, 'p')) },
+      { weight: 4, act: ofRunning((peer) => this.#proposeAt(peer, this.#request(), 'p')) },
       { weight: 2, act: ofRunning((peer) => this.#network.step(peer, { kind: 'readIndex', id: this.#request() })) },
       { weight: 1, act: ofRunning((peer) => this.#network.compact(peer)) },
       { weight: this.#maybe(0.7), act: ofRunning((peer) => this.#crash(peer)) },
@@ -313,8 +331,7 @@ class Walk {
     this.#tell?.(`cut: ${[...this.#network.cuts].join(' ')}`);
   }
 
-  #proposeAt(peer: Peer, name: string): void {
-    const id = this.#request();
+  #proposeAt(peer: Peer, id: number, name: string): void {
     // Some are too large.
     const text = `${name}${id}`.padEnd(this.#random.integer(name === 'p' ? this.#config.entryBytesMax + 2 : 1), '.');
     this.#network.step(peer, { kind: 'propose', id, proposal: { kind: 'operation', bytes: new TextEncoder().encode(text) } });
