@@ -188,7 +188,11 @@ export class Invariants {
         continue;
       }
       // One that commits its own removal leads no more.
-      expect([before.role.kind, state.role.kind].includes('Leader'), 'leaders commit', `peer ${id} commits ${index}/${term} before any leader does`);
+      expect(
+        [before.role.kind, state.role.kind].includes('Leader'),
+        'leaders commit',
+        `peer ${id} commits ${index}/${term} before any leader does`,
+      );
       this.#committed.set(index, { term: term!, inTerm: state.term });
       this.commitIndex = index;
       const entry = state.log.entries.find((candidate) => candidate.index === index);
