@@ -36,10 +36,11 @@ export function written(stored: StoredConsensus, write: ConsensusWrite): StoredC
   const kept = write.clearEntries ? [] : stored.entries;
   const entries = from(replaced(kept, write.entries), write.firstIndex ?? 0);
   const begin = entries[0]?.index;
-  assert.ok(begin === undefined || begin <= (snapshot?.index ?? 0) + 1, `a gap between the snapshot and entry ${begin}`);
-  entries.forEach((entry, at) => {
-    assert.equal(entry.index, begin! + at, 'stored entries are not consecutive');
-  });
+  assert.ok(begin === undefined || begin <= (snapshot?.index ?? 0) + 1, 'a gap between the snapshot and the entries');
+  assert.ok(
+    entries.every((entry, at) => entry.index === begin! + at),
+    'stored entries are not consecutive',
+  );
   return {
     identity: write.identity ?? stored.identity,
     hardState,

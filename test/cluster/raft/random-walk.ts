@@ -184,7 +184,7 @@ class Walk {
         if (state?.leader !== leaders[0]?.config.peerId) return `peer ${id} follows ${state?.leader}`;
         if (machine.index !== this.#invariants.commitIndex)
           return `peer ${id} has applied ${machine.index} of ${this.#invariants.commitIndex}`;
-      } else if (state?.membership.some((other) => other.peerId === id && other.voter)) {
+      } else if (state?.membership.some(({ peerId, voter }) => voter && peerId === leaders[0]?.config.peerId)) {
         return `peer ${id} does not know that it was removed`;
       }
     }
@@ -235,8 +235,8 @@ class Walk {
   #drawConfig(): Omit<RaftConfig, 'peerId'> {
     return {
       ...RAFT_DEFAULTS,
-      electionTicks: this.#pick([3, 8]),
-      electionTicksSpread: this.#pick([3, 6]),
+      electionTicks: this.#pick([2, 4, 8]),
+      electionTicksSpread: this.#pick([1, 3, 6]),
       entryBytesMax: 40,
       appendBytesMax: this.#pick([10, 30, 1000]),
       appendsInFlightMax: this.#pick([1, 2, 8]),
@@ -254,18 +254,19 @@ class Walk {
     };
     const input = (kind: 'tick' | 'campaign' | 'requestSnapshot') => ofRunning((peer) => this.#network.step(peer, { kind }));
     return [
-      { weight: 50, act: () => this.#deliver() },
-      { weight: this.#pick([5, 12, 20]), act: input('tick') },
+      { weight: 35, act: () => this.#deliver() },
+      { weight: this.#pick([5, 15, 30]), act: input('tick') },
+      { weight: this.#maybe(3), act: ofRunning((peer) => this.#oversleep(peer)) },
       { weight: this.#pick([10, 30]), act: ofRunning((peer) => this.#persist(peer)) },
       { weight: 4, act: ofRunning((peer) => this.#proposeAt(peer, this.#request(), 'p')) },
-      { weight: 2, act: ofRunning((peer) => this.#network.step(peer, { kind: 'readIndex', id: this.#request() })) },
+      { weight: 3, act: ofRunning((peer) => this.#network.step(this.#leaderOr(peer), { kind: 'readIndex', id: this.#request() })) },
       { weight: 1, act: ofRunning((peer) => this.#network.compact(peer)) },
-      { weight: this.#maybe(0.7), act: ofRunning((peer) => this.#crash(peer)) },
-      { weight: 2, act: () => this.#restart() },
-      { weight: this.#maybe(0.7), act: () => this.#cut() },
-      { weight: 0.7, act: () => this.#network.cuts.clear() },
+      { weight: this.#maybe(4), act: ofRunning((peer) => this.#crash(this.#leaderOr(peer))) },
+      { weight: 4, act: () => this.#restart() },
+      { weight: this.#maybe(2), act: () => this.#cut() },
+      { weight: 0.5, act: () => this.#network.cuts.clear() },
       { weight: this.#maybe(1), act: ofRunning((peer) => this.#changeMembership(peer)) },
-      { weight: this.#maybe(0.5), act: ofRunning((peer) => this.#network.step(peer, { kind: 'transferLeadership', to: this.#anyPeer() })) },
+      { weight: this.#maybe(1), act: ofRunning((peer) => this.#network.step(peer, { kind: 'transferLeadership', to: this.#anyPeer() })) },
       { weight: this.#maybe(0.3), act: input('campaign') },
       { weight: this.#maybe(0.2), act: input('requestSnapshot') },
       { weight: 0.2, act: ofRunning((peer) => this.#network.step(peer, { kind: 'unreachable', peer: this.#anyPeer() })) },
@@ -306,6 +307,12 @@ class Walk {
     this.#network.persist(peer, 1 + this.#random.integer(peer.unsynced.length + 1));
   }
 
+  /** The others do nothing for longer than an election timeout. */
+  #oversleep(peer: Peer): void {
+    const { electionTicks, electionTicksSpread } = peer.config;
+    for (let ticks = electionTicks + electionTicksSpread; ticks > 0; ticks--) this.#network.step(peer, { kind: 'tick' });
+  }
+
   #crash(peer: Peer): void {
     const survivors = this.#random.integer(peer.unsynced.length + 1);
     this.#tell?.(`${peer.config.peerId} crashes; ${survivors} of ${peer.unsynced.length} writes under way are on its disk`);
@@ -318,17 +325,32 @@ class Walk {
     if (down.length > 0) this.#network.start(this.#pick(down));
   }
 
-  /** One way, or all between two halves. */
+  /** One way; or a leader alone, in one way or both; or all ways between two halves. */
   #cut(): void {
     this.figures.partitions += 1;
     const ids = [...this.#network.peers.keys()];
-    if (this.#random.unit() < 0.4) {
-      this.#network.cuts.add(`${this.#pick(ids)}>${this.#pick(ids)}`);
+    const cut = (from: PeerId, to: PeerId) => this.#network.cuts.add(`${from}>${to}`);
+    const how = this.#random.unit();
+    if (how < 0.2) {
+      cut(this.#pick(ids), this.#pick(ids));
     } else {
-      const side = new Set(ids.filter(() => this.#random.unit() < 0.5));
-      for (const from of ids) for (const to of ids) if (side.has(from) !== side.has(to)) this.#network.cuts.add(`${from}>${to}`);
+      const leader = this.#network.running().find((peer) => peer.state?.role.kind === 'Leader')?.config.peerId;
+      const side = new Set(ids.filter((id) => (how < 0.6 ? id === leader : this.#random.unit() < 0.5)));
+      const ways = this.#pick(['out', 'in', 'both', 'both', 'both']);
+      for (const from of side) {
+        for (const to of ids.filter((id) => !side.has(id))) {
+          if (ways !== 'in') cut(from, to);
+          if (ways !== 'out') cut(to, from);
+        }
+      }
     }
     this.#tell?.(`cut: ${[...this.#network.cuts].join(' ')}`);
+  }
+
+  /** Half of the time, somebody who takes itself for the leader. */
+  #leaderOr(peer: Peer): Peer {
+    const leaders = this.#network.running().filter((other) => other.state?.role.kind === 'Leader');
+    return leaders.length > 0 && this.#random.unit() < 0.5 ? this.#pick(leaders) : peer;
   }
 
   #proposeAt(peer: Peer, id: number, name: string): void {
