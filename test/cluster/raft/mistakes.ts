@@ -9,18 +9,20 @@ import type { Step } from './network.js';
 
 type Stepped = ReturnType<Step>;
 
-export const MISTAKES: Readonly<Record<string, Step>> = {
-  'sends before it has persisted': (state, input) => sentEarly(step(state, input)),
-  'forgets on a crash whom it voted for': (state, input) => withoutVote(step(state, input)),
-  'votes twice in a term': (state, input) => step(votesAgain(state, input), input),
-  'commits entries of earlier terms by counting': (state, input) => committedByCount(step(state, input)),
-  'appends without a look at the entry before': (state, input) => step(state, agreeing(state, input)),
-  'lets everyone lead who asks': (state, input) => step(state, asIfUpToDate(state, input)),
-  'answers reads without asking a quorum': (state, input) => readAtOnce(step(state, input)),
+/** By what they do; `story`: the one of `test/scenarios/raft` that finds it, where it takes a rare course of events. */
+export const MISTAKES: Readonly<Record<string, { readonly step: Step; readonly story?: string }>> = {
+  'sends before it has persisted': { step: (state, input) => sentFirst(step(state, input)) },
+  'forgets on a crash whom it voted for': { step: (state, input) => withoutVote(step(state, input)), story: 'election-one-vote' },
+  'votes twice in a term': { step: (state, input) => step(votesAgain(state, input), input) },
+  'commits entries of earlier terms by counting': { step: (state, input) => committedByCount(step(state, input)), story: 'figure-8' },
+  'appends without a look at the entry before': { step: (state, input) => step(state, agreeing(state, input)) },
+  'lets everyone lead who asks': { step: (state, input) => step(state, asIfUpToDate(state, input)) },
+  'answers reads without asking a quorum': { step: (state, input) => readAtOnce(step(state, input)), story: 'read-index' },
 };
 
-function sentEarly({ state, effects }: Stepped): Stepped {
-  return { state, effects: effects.map((effect) => (effect.kind === 'send' ? { ...effect, kind: 'sendEarly' } : effect)) };
+function sentFirst({ state, effects }: Stepped): Stepped {
+  const sends = effects.filter((effect) => effect.kind === 'send');
+  return { state, effects: [...sends, ...effects.filter((effect) => effect.kind !== 'send')] };
 }
 
 function withoutVote({ state, effects }: Stepped): Stepped {

@@ -10,10 +10,10 @@ import { MISTAKES } from './mistakes.js';
 import { type WalkFigures, walk } from './random-walk.js';
 
 const FIRST = Number(process.env.TROUPE_SEED ?? 1);
-const SEEDS = Number(process.env.TROUPE_SEEDS ?? 400);
+const SEEDS = Number(process.env.TROUPE_SEEDS ?? 300);
 const STORY_LINES_MAX = 400;
-/** A mistake shows within so many walks. */
-const MISTAKE_SEEDS_MAX = 300;
+/** A mistake that needs no rare course of events shows within so many walks. */
+const MISTAKE_SEEDS_MAX = 200;
 
 test('Raft keeps its promises whatever is lost, late or down, and works again once all faults are healed', (t) => {
   const sums: Partial<Record<keyof WalkFigures, number>> = {};
@@ -25,7 +25,8 @@ test('Raft keeps its promises whatever is lost, late or down, and works again on
   t.diagnostic(`${SEEDS} seeds from ${FIRST}: ${JSON.stringify(sums)}`);
 });
 
-for (const [name, step] of Object.entries(MISTAKES)) {
+for (const [name, { step, story }] of Object.entries(MISTAKES)) {
+  if (story !== undefined) continue;
   test(`a Raft that ${name} is found out`, (t) => {
     for (let seed = 1; seed <= MISTAKE_SEEDS_MAX; seed++) {
       try {

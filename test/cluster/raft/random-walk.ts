@@ -10,7 +10,7 @@ import { step } from '../../../cluster/raft/step.js';
 import { type Random, seededRandom } from '../../../ops/random.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
 import { foundedBy, member, NOTHING_STORED } from './disk.js';
-import { Invariants, Violation } from './invariants.js';
+import { Invariants, termAt, Violation } from './invariants.js';
 import { BLANK, snapshotData } from './machine.js';
 import { Network, type Peer, type Step, type Stepped } from './network.js';
 import { printedMessage, printedRole, printedStep } from './print.js';
@@ -109,7 +109,7 @@ class Walk {
     this.#rates = { loss: this.#maybe(0.2), doubling: this.#maybe(0.1), disorder: this.#maybe(0.5) };
     this.#actions = this.#drawActions();
     this.#weights = this.#actions.reduce((sum, { weight }) => sum + weight, 0);
-    const voters = this.#pick([1, 2, 3, 3, 3, 4, 5, 5]);
+    const voters = this.#pick([1, 2, 3, 3, 3, 3, 4, 5]);
     const membership = Array.from({ length: voters }, (_, at) => member(at + 1, true));
     for (const { peerId } of membership) this.#add(peerId, foundedBy(membership, snapshotData({ ...BLANK, index: 1 })));
   }
@@ -253,18 +253,35 @@ class Walk {
       if (running.length > 0) act(this.#pick(running));
     };
     const input = (kind: 'tick' | 'campaign' | 'requestSnapshot') => ofRunning((peer) => this.#network.step(peer, { kind }));
+    const overthrows = [
+      { weight: 20, act: () => this.#deliver() },
+      { weight: 20, act: ofRunning((peer) => this.#persist(peer)) },
+      { weight: 3, act: ofRunning((peer) => this.#oversleep([peer])) },
+      { weight: 2, act: () => this.#oversleep(this.#network.running().filter(() => this.#random.unit() < 0.5)) },
+      { weight: 3, act: () => this.#topple() },
+      { weight: 2, act: ofRunning((peer) => this.#bounce(this.#voterOr(peer))) },
+      { weight: 2, act: ofRunning((peer) => this.#network.step(this.#leaderOr(peer), { kind: 'readIndex', id: this.#request() })) },
+      { weight: 1, act: ofRunning((peer) => this.#proposeAt(this.#leaderOr(peer), this.#request(), 'p')) },
+      { weight: 5, act: () => this.#restart() },
+      { weight: 5, act: () => this.#network.cuts.clear() },
+    ];
+    // One walk in three has little but elections.
+    if (this.#random.unit() < 0.33) return overthrows;
     return [
-      { weight: 35, act: () => this.#deliver() },
+      { weight: this.#pick([20, 40]), act: () => this.#deliver() },
       { weight: this.#pick([5, 15, 30]), act: input('tick') },
-      { weight: this.#maybe(3), act: ofRunning((peer) => this.#oversleep(peer)) },
+      { weight: this.#maybe(3), act: ofRunning((peer) => this.#oversleep([peer])) },
+      { weight: this.#maybe(3), act: () => this.#oversleep(this.#network.running().filter(() => this.#random.unit() < 0.5)) },
       { weight: this.#pick([10, 30]), act: ofRunning((peer) => this.#persist(peer)) },
       { weight: 4, act: ofRunning((peer) => this.#proposeAt(peer, this.#request(), 'p')) },
       { weight: 3, act: ofRunning((peer) => this.#network.step(this.#leaderOr(peer), { kind: 'readIndex', id: this.#request() })) },
       { weight: 1, act: ofRunning((peer) => this.#network.compact(peer)) },
       { weight: this.#maybe(4), act: ofRunning((peer) => this.#crash(this.#leaderOr(peer))) },
       { weight: 4, act: () => this.#restart() },
+      { weight: this.#maybe(3), act: ofRunning((peer) => this.#bounce(this.#voterOr(peer))) },
+      { weight: this.#maybe(10), act: () => this.#topple() },
       { weight: this.#maybe(2), act: () => this.#cut() },
-      { weight: 0.5, act: () => this.#network.cuts.clear() },
+      { weight: this.#pick([0.5, 2]), act: () => this.#network.cuts.clear() },
       { weight: this.#maybe(1), act: ofRunning((peer) => this.#changeMembership(peer)) },
       { weight: this.#maybe(1), act: ofRunning((peer) => this.#network.step(peer, { kind: 'transferLeadership', to: this.#anyPeer() })) },
       { weight: this.#maybe(0.3), act: input('campaign') },
@@ -307,10 +324,19 @@ class Walk {
     this.#network.persist(peer, 1 + this.#random.integer(peer.unsynced.length + 1));
   }
 
-  /** The others do nothing for longer than an election timeout. */
-  #oversleep(peer: Peer): void {
-    const { electionTicks, electionTicksSpread } = peer.config;
-    for (let ticks = electionTicks + electionTicksSpread; ticks > 0; ticks--) this.#network.step(peer, { kind: 'tick' });
+  /** Nothing is delivered for longer than an election timeout: all of them want to lead. */
+  #oversleep(peers: readonly Peer[]): void {
+    for (const peer of peers) {
+      const { electionTicks, electionTicksSpread } = peer.config;
+      for (let ticks = electionTicks + electionTicksSpread; ticks > 0; ticks--) this.#network.step(peer, { kind: 'tick' });
+    }
+  }
+
+  /** It is up again before anyone notices, with messages from before still on the way. */
+  #bounce(peer: Peer): void {
+    if (this.#random.unit() < 0.7) this.#network.persist(peer);
+    this.#crash(peer);
+    this.#network.start(peer);
   }
 
   #crash(peer: Peer): void {
@@ -325,23 +351,38 @@ class Walk {
     if (down.length > 0) this.#network.start(this.#pick(down));
   }
 
+  /** A leader that has committed nothing yet in its term is cut off or crashes: what it has of earlier terms is at stake. */
+  #topple(): void {
+    const leader = this.#network.running().find(({ state }) => {
+      return state?.role.kind === 'Leader' && termAt(state.log, state.commitIndex) !== state.term;
+    });
+    if (leader === undefined) return;
+    this.#network.persist(leader);
+    if (this.#random.unit() < 0.5) this.#crash(leader);
+    else this.#isolate(new Set([leader.config.peerId]));
+  }
+
   /** One way; or a leader alone, in one way or both; or all ways between two halves. */
   #cut(): void {
     this.figures.partitions += 1;
     const ids = [...this.#network.peers.keys()];
-    const cut = (from: PeerId, to: PeerId) => this.#network.cuts.add(`${from}>${to}`);
     const how = this.#random.unit();
     if (how < 0.2) {
-      cut(this.#pick(ids), this.#pick(ids));
+      this.#network.cuts.add(`${this.#pick(ids)}>${this.#pick(ids)}`);
     } else {
       const leader = this.#network.running().find((peer) => peer.state?.role.kind === 'Leader')?.config.peerId;
-      const side = new Set(ids.filter((id) => (how < 0.6 ? id === leader : this.#random.unit() < 0.5)));
-      const ways = this.#pick(['out', 'in', 'both', 'both', 'both']);
-      for (const from of side) {
-        for (const to of ids.filter((id) => !side.has(id))) {
-          if (ways !== 'in') cut(from, to);
-          if (ways !== 'out') cut(to, from);
-        }
+      this.#isolate(new Set(ids.filter((id) => (how < 0.6 ? id === leader : this.#random.unit() < 0.5))));
+    }
+  }
+
+  /** Nothing gets out of these peers, or in, or neither. */
+  #isolate(side: ReadonlySet<PeerId>): void {
+    const ways = this.#pick(['out', 'in', 'both', 'both', 'both']);
+    for (const from of side) {
+      for (const to of this.#network.peers.keys()) {
+        if (side.has(to)) continue;
+        if (ways !== 'in') this.#network.cuts.add(`${from}>${to}`);
+        if (ways !== 'out') this.#network.cuts.add(`${to}>${from}`);
       }
     }
     this.#tell?.(`cut: ${[...this.#network.cuts].join(' ')}`);
@@ -351,6 +392,14 @@ class Walk {
   #leaderOr(peer: Peer): Peer {
     const leaders = this.#network.running().filter((other) => other.state?.role.kind === 'Leader');
     return leaders.length > 0 && this.#random.unit() < 0.5 ? this.#pick(leaders) : peer;
+  }
+
+  /** Half of the time, somebody who has voted and knows no leader yet. */
+  #voterOr(peer: Peer): Peer {
+    const voters = this.#network.running().filter(({ config, state }) => {
+      return state?.leader === null && state.votedFor !== null && state.votedFor !== config.peerId;
+    });
+    return voters.length > 0 && this.#random.unit() < 0.5 ? this.#pick(voters) : peer;
   }
 
   #proposeAt(peer: Peer, id: number, name: string): void {

@@ -11,16 +11,16 @@ import type { Entry, StoredConsensus } from '../../../protocols/model/consensus.
 import { foundedBy, member, NOTHING_STORED } from './disk.js';
 import { Invariants } from './invariants.js';
 import { BLANK, snapshotData } from './machine.js';
-import { Network, type Peer } from './network.js';
+import { Network, type Peer, type Step } from './network.js';
 import { printedMessage, printedRole, printedState, printedStep } from './print.js';
 
 /** Elections are called by `campaign` unless a scenario is about them: with no spread, ticks do the same in every run. */
 const CONFIG = { ...RAFT_DEFAULTS, electionTicks: 10, electionTicksSpread: 0 };
 const SETTLE_MESSAGES_MAX = 10_000;
 
-/** The text with the output of each command behind it, indented. */
-export function scenarioOutput(text: string): string {
-  const scenario = new Scenario();
+/** The text with the output of each command behind it, indented. raftStep: Raft's own, or one with a mistake. */
+export function scenarioOutput(text: string, raftStep: Step = step): string {
+  const scenario = new Scenario(raftStep);
   const lines: string[] = [];
   text.split('\n').forEach((line, at) => {
     if (line.startsWith('  ')) return;
@@ -37,20 +37,24 @@ export function scenarioOutput(text: string): string {
 
 class Scenario {
   readonly #invariants = new Invariants();
-  readonly #network = new Network({
-    step,
-    seed: 1,
-    stepped: (stepped) => {
-      this.#invariants.stepped(this.#network, stepped);
-      this.#output.push(...printedStep(stepped, !this.#syncs));
-    },
-    started: (peer, state, effects) => this.#invariants.started(peer, state, effects),
-  });
+  readonly #network: Network;
   #output: string[] = [];
   #config: Omit<RaftConfig, 'peerId'> = CONFIG;
   /** Writes reach the disk at once; otherwise by `persist`. */
   #syncs = true;
   #lastRequest = 0;
+
+  constructor(raftStep: Step) {
+    this.#network = new Network({
+      step: raftStep,
+      seed: 1,
+      stepped: (stepped) => {
+        this.#invariants.stepped(this.#network, stepped);
+        this.#output.push(...printedStep(stepped, !this.#syncs));
+      },
+      started: (peer, state, effects) => this.#invariants.started(peer, state, effects),
+    });
+  }
 
   run(line: string): string[] {
     this.#output = [];

@@ -6,6 +6,8 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { Violation } from './invariants.js';
+import { MISTAKES } from './mistakes.js';
 import { scenarioOutput } from './scenario.js';
 
 const FOLDER = new URL('../../../../test/scenarios/raft/', import.meta.url);
@@ -17,6 +19,17 @@ for (const name of readdirSync(FOLDER).filter((file) => file.endsWith('.txt'))) 
     const found = scenarioOutput(expected);
     if (process.env.TROUPE_REWRITE === '1') writeFileSync(file, found);
     else assert.equal(found, expected, `${name} comes out differently; TROUPE_REWRITE=1 writes it anew`);
+  });
+}
+
+for (const [name, { step, story }] of Object.entries(MISTAKES)) {
+  if (story === undefined) continue;
+  test(`a Raft that ${name} is found out by the story ${story}`, () => {
+    const text = readFileSync(new URL(`${story}.txt`, FOLDER), 'utf8');
+    assert.throws(
+      () => scenarioOutput(text, step),
+      (error: Error) => error.cause instanceof Violation,
+    );
   });
 }
 
