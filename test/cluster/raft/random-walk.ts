@@ -184,7 +184,7 @@ class Walk {
         if (state?.leader !== leaders[0]?.config.peerId) return `peer ${id} follows ${state?.leader}`;
         if (machine.index !== this.#invariants.commitIndex)
           return `peer ${id} has applied ${machine.index} of ${this.#invariants.commitIndex}`;
-      } else if (state?.membership.some(({ peerId, voter }) => voter && peerId === leaders[0]?.config.peerId)) {
+      } else if (state?.membership.some((other) => other.peerId === id)) {
         return `peer ${id} does not know that it was removed`;
       }
     }
