@@ -83,16 +83,17 @@ function identityOf({ cluster }: NodeApi, identity: Identity): Identity {
 }
 
 /**
- * Whether this node is a member of its cluster and once had all that it knew to be agreed. What is agreed from then on is on
+ * Whether this node is a member of its cluster, with a vote, and once had all that it knew to be agreed. Who waits for one node
+ * before the next one is stopped thus never stops a majority. What is agreed from then on is on
  * its way, and no reason to take requests from it.
  */
 function watchMembership(cluster: ClusterApi | null): () => boolean {
   let caughtUp = cluster === null;
   return () => {
     if (cluster === null) return true;
-    const { phase, raft, carriedOut } = cluster.status();
-    if (phase !== 'Member') return false;
-    caughtUp ||= raft !== null && carriedOut >= raft.commitIndex;
+    const { phase, peerId, raft, carriedOut } = cluster.status();
+    if (phase !== 'Member' || raft === null) return false;
+    caughtUp ||= carriedOut >= raft.commitIndex && raft.membership.some((member) => member.peerId === peerId && member.voter);
     return caughtUp;
   };
 }

@@ -38,7 +38,8 @@ export class LocalCluster {
   static async start(options: LocalClusterOptions): Promise<LocalCluster> {
     const cluster = new LocalCluster(options);
     try {
-      for (let count = 0; count < options.nodes; count++) await cluster.add();
+      await cluster.add();
+      await Promise.all(Array.from({ length: options.nodes - 1 }, () => cluster.add()));
       return cluster;
     } catch (error) {
       await cluster.close();

@@ -25,7 +25,7 @@ export function stateLine({ process, exit, ready, answer }: NodeState, numberOf:
   const facts = [
     `${role ?? 'no role'}${is_voter ? '' : ' (no vote)'} in term ${term}`,
     leader === null ? 'knows no leader' : leader === answer.peer_id ? null : `follows ${named(leader)}`,
-    `peers ${peers.sort().join(' ')}`,
+    peers.length === 0 ? null : `peers ${peers.sort().join(' ')}`,
     ready ? 'ready' : 'not ready',
   ];
   const { consensus_thread_status: state, err } = answer.consensus_thread_status;

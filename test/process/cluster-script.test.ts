@@ -1,0 +1,55 @@
+/** `npm run cluster` as its users meet it. */
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { temporaryFolder, until } from './support.js';
+
+const SCRIPT = fileURLToPath(new URL('../../ops/cluster/main.js', import.meta.url));
+
+test('the script says where nodes are and what becomes of them, obeys, and Ctrl-C ends it and every node', async (t) => {
+  const folder = await temporaryFolder(t);
+  const script = spawn(process.execPath, [SCRIPT, '--nodes', '2', '--folder', folder], { stdio: ['pipe', 'pipe', 'inherit'] });
+  let printed = '';
+  script.stdout.on('data', (bytes: Buffer) => {
+    printed += bytes.toString();
+  });
+  const says = (what: RegExp): Promise<string> => {
+    const from = printed.length;
+    return until(
+      () => Promise.resolve(printed.slice(from)),
+      (text) => what.test(text),
+      60_000,
+    );
+  };
+  const obeys = async (command: string, what: RegExp): Promise<void> => {
+    const said = says(what);
+    script.stdin.write(`${command}\n`);
+    await said;
+  };
+
+  await until(
+    () => Promise.resolve(printed),
+    (text) => text.includes('All nodes are ready'),
+    60_000,
+  );
+  const address = /node 1 {2}REST (http:\S+) {2}gRPC \S+ {2}internal http:\S+\n\s+log (\S+)/.exec(printed);
+  assert.equal(address?.[2], join(folder, 'node-1', 'node.log'));
+  assert.equal((await fetch(`${address?.[1]}/healthz`)).status, 200);
+  assert.match(printed, /node 1: Leader in term \d+, peers 1/);
+  await obeys('kill 2', /node 2: ended \(SIGKILL\)/);
+  await obeys('partition 7', /there is no node `7`; there are 1, 2/);
+  await obeys('start 2', /node 2: (Follower|Leader) in term \d+,.* peers 1 2, ready/);
+  await obeys('cut 2 1', /what node 2 sends does not reach node 1/);
+  await obeys('heal', /all nodes reach each other/);
+
+  script.kill('SIGINT');
+  const [code] = (await once(script, 'exit')) as [number];
+  assert.equal(code, 0, printed);
+  await assert.rejects(fetch(`${address?.[1]}/healthz`));
+  assert.ok(existsSync(join(folder, 'node-1', 'node.log')), 'a folder that was named is kept');
+});
