@@ -225,6 +225,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     close: async () => {
       if (closed) return;
       closed = true;
+      cluster?.handOver();
       await node
         .ask<boolean>((replyTo) => ({ kind: 'close', replyTo }), CLOSE_MS)
         .catch((error: unknown) => log.warn(`not every collection closed in order: ${String(error)}`));

@@ -11,10 +11,13 @@ import type { Carrying } from './state.js';
 const ACTIVATION_TICKS = 300;
 
 export function maybeActivate(draft: Draft): void {
-  const { agreed, calls, carrying, identity, ticks } = draft.member;
+  const { agreed, calls, carrying, identity, ticks, upkeep } = draft.member;
+  if (ticks < upkeep.activateTick) return;
   if (calls.proposals.some(({ caller }) => caller.kind === 'activation')) return;
   const changes = activations(agreed, carrying, identity.peerId);
   if (changes.length === 0) return;
+  // What is refused is looked at again, and not at once.
+  draft.change({ upkeep: { ...upkeep, activateTick: ticks + 1 } });
   const operation = { kind: 'setReplicaStates', changes } as const;
   submit(draft, { kind: 'operation', operation }, { kind: 'activation' }, ticks + ACTIVATION_TICKS);
 }

@@ -28,15 +28,18 @@ export function carryOut(draft: Draft): void {
   const { agreed, carrying, identity } = draft.member;
   // The state went back, as the leader's was taken over: the entries up to where it was follow. Until then nothing is undone.
   if (agreed.appliedIndex <= carrying.covers) return;
-  const next = desiredOf(agreed, identity.peerId);
+  const { source } = carrying;
+  const untouched = source?.collections === agreed.collections && source.aliases === agreed.aliases;
+  const next = untouched ? null : desiredOf(agreed, identity.peerId);
   const newest = carrying.asked.at(-1) ?? carrying.done;
-  if (newest !== null && isSame(newest, next)) {
+  const covers = agreed.appliedIndex;
+  if (next === null || (newest !== null && isSame(newest, next))) {
     const idle = carrying.asked.length === 0;
-    draft.change({ carrying: { ...carrying, covers: next.index, carriedOut: idle ? next.index : carrying.carriedOut } });
+    draft.change({ carrying: { ...carrying, source: agreed, covers, carriedOut: idle ? covers : carrying.carriedOut } });
     if (idle) noteProgress(draft);
     return;
   }
-  draft.change({ carrying: { ...carrying, asked: [...carrying.asked, next], covers: next.index } });
+  draft.change({ carrying: { ...carrying, asked: [...carrying.asked, next], source: agreed, covers } });
   // After a restart this node does not serve an older state than the one it has served.
   draft.write({ ...NO_WRITE, applied: next.index }, null);
   draft.emitAfterWrites({ kind: 'desire', desired: next });

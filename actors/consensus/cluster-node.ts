@@ -38,18 +38,8 @@ export function clusterNode({ clock, link, replicas, view }: ClusterNodeParts): 
     await ask((replyTo, left) => ({ kind: 'barrier', timeoutMs: left, replyTo }), timeoutMs);
   };
 
-  /** What is not known here may be known elsewhere: this node may be behind. */
-  async function submit(submission: Submission, timeoutMs = AGREEMENT_MS): Promise<boolean> {
-    const endMs = clock.nowMs() + timeoutMs;
-    const send = () => ask((replyTo, left) => ({ kind: 'submit', submission, timeoutMs: left, replyTo }), endMs - clock.nowMs());
-    try {
-      return await send();
-    } catch (error) {
-      if (!(error instanceof TroupeError) || error.code !== 'notFound' || submission.kind === 'operation') throw error;
-      await barrier(endMs - clock.nowMs());
-      return send();
-    }
-  }
+  const submit = (submission: Submission, timeoutMs = AGREEMENT_MS) =>
+    ask((replyTo, left) => ({ kind: 'submit', submission, timeoutMs: left, replyTo }), timeoutMs);
 
   async function removePeer(peerId: PeerId, force: boolean, timeoutMs: number): Promise<boolean> {
     const endMs = clock.nowMs() + timeoutMs;

@@ -5,9 +5,9 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 
 /** Null: those of one shard without a key and with one replica, on this node, and what the cluster knows nothing of. */
-export function refusedPoints(agreed: ClusterState | null, self: PeerId, name: string): ErrorFacts | null {
-  const own = agreed?.collections.has(name) ? name : agreed?.aliases.get(name);
-  const record = own === undefined ? undefined : agreed?.collections.get(own);
+export function refusedPoints(agreed: ClusterState, self: PeerId, name: string): ErrorFacts | null {
+  const own = agreed.collections.has(name) ? name : agreed.aliases.get(name);
+  const record = own === undefined ? undefined : agreed.collections.get(own);
   if (record === undefined) return null;
   const { config, shards } = record;
   if (shards.size === 0) {

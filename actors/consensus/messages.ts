@@ -43,6 +43,8 @@ export type ConsensusMessage =
   | ({ readonly kind: 'carriedOut' } & CarriedOut)
   /** How `announce` ended; null: it is agreed. */
   | { readonly kind: 'announceAnswered'; readonly error: ErrorFacts | null }
+  /** The node is about to stop. */
+  | { readonly kind: 'handOver' }
   | { readonly kind: 'submit'; readonly submission: Submission; readonly timeoutMs: number; readonly replyTo: ReplyTo<boolean> }
   /** Answered when everything that was committed before is carried out here. */
   | { readonly kind: 'barrier'; readonly timeoutMs: number; readonly replyTo: ReplyTo<boolean> }

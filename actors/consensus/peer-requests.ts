@@ -4,7 +4,7 @@ import type { PeerReply, PeerRequest } from '../../cluster/peer-messages.js';
 import type { Member } from '../../protocols/model/cluster.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 import type { Draft } from './draft.js';
-import { proposeMembership, refuseCaller } from './proposals.js';
+import { holds, proposeMembership, refuseCaller } from './proposals.js';
 import { read } from './reads.js';
 import type { Caller } from './state.js';
 
@@ -45,7 +45,9 @@ function announce(draft: Draft, caller: PeerCaller, deadlineTick: number): void 
     refuseCaller(draft, caller, { code: 'notFound', detail: `peer ${member.peerId} was removed from the cluster` });
     return;
   }
-  proposeMembership(draft, { kind: 'announce', member }, caller, deadlineTick);
+  const change = { kind: 'announce', member } as const;
+  if (holds(change, draft.member.agreed.membership)) draft.emit({ kind: 'reply', replyTo: caller.replyTo, answer: { kind: 'announced' } });
+  else proposeMembership(draft, change, caller, deadlineTick);
 }
 
 function isIn(membership: readonly Member[], { peerId }: Pick<Member, 'peerId'>): boolean {

@@ -20,8 +20,14 @@ import type { Caller, ProposalCall, ProposalWhat } from './state.js';
 /** Ticks until a refused proposal is tried again. */
 const RETRY_TICKS = 2;
 
-/** isCaughtUp: everything that was committed before the request is carried out here. */
-export function submit(draft: Draft, submission: Submission, caller: Caller, deadlineTick: number, isCaughtUp = false): void {
+/** isCaughtUp: everything that was committed before the request is carried out here. fromTick: not before it. */
+export function submit(
+  draft: Draft,
+  submission: Submission,
+  caller: Caller,
+  deadlineTick: number,
+  { isCaughtUp = false, fromTick = draft.member.ticks }: { readonly isCaughtUp?: boolean; readonly fromTick?: number } = {},
+): void {
   const { agreed, calls, identity } = draft.member;
   const refused = isOutside(caller) ? refusedNow(draft.member) : null;
   if (refused !== null) {
@@ -36,14 +42,16 @@ export function submit(draft: Draft, submission: Submission, caller: Caller, dea
     const facts = errorFacts(error);
     if (isCaughtUp || caller.kind !== 'caller' || facts.code === 'unsupported') refuseCaller(draft, caller, facts);
     else
-      read(draft, caller.replyTo as ReplyTo<never>, deadlineTick, (later, deadline) => submit(later, submission, caller, deadline, true));
+      read(draft, caller.replyTo as ReplyTo<never>, deadlineTick, (later, deadline) =>
+        submit(later, submission, caller, deadline, { isCaughtUp: true }),
+      );
     return;
   }
   const sequence = calls.lastSequence + 1;
   const doneBelow = Math.min(sequence, ...calls.proposals.flatMap(({ what }) => (what.kind === 'operation' ? [what.sequence] : [])));
   const bytes = encodeOperation({ origin: identity.peerId, session: identity.starts, sequence, doneBelow, operation });
   draft.changeCalls({ lastSequence: sequence });
-  add(draft, { kind: 'operation', submission, operation, sequence, bytes }, caller, deadlineTick);
+  add(draft, { kind: 'operation', submission, operation, sequence, bytes }, caller, deadlineTick, fromTick);
 }
 
 export function proposeMembership(draft: Draft, change: MembershipChange, caller: Caller, deadlineTick: number): void {
@@ -52,12 +60,12 @@ export function proposeMembership(draft: Draft, change: MembershipChange, caller
     refuseCaller(draft, caller, refused);
     return;
   }
-  add(draft, { kind: 'membership', change }, caller, deadlineTick);
+  add(draft, { kind: 'membership', change }, caller, deadlineTick, draft.member.ticks);
 }
 
-function add(draft: Draft, what: ProposalWhat, caller: Caller, deadlineTick: number): void {
-  const { calls, ticks } = draft.member;
-  const call: ProposalCall = { what, caller, deadlineTick, attempt: null, retryTick: ticks, uncertain: false };
+function add(draft: Draft, what: ProposalWhat, caller: Caller, deadlineTick: number, retryTick: number): void {
+  const { calls } = draft.member;
+  const call: ProposalCall = { what, caller, deadlineTick, attempt: null, retryTick, uncertain: false };
   draft.changeCalls({ proposals: [...calls.proposals, call] });
   propose(draft);
 }
@@ -109,7 +117,10 @@ export function finishAll(draft: Draft, results: readonly (ProposalResult & { re
         const answer = operation.kind === 'deleteCollection' ? outcome.changed : true;
         answerAgreed(draft, caller, call.deadlineTick, index, answer, operation);
       } else if (isWorthAnotherTry(submission, outcome.error.code) && draft.member.ticks < call.deadlineTick) {
-        submit(draft, submission, caller, call.deadlineTick);
+        // Whoever was quicker with a conflict has got on; a peer that has left takes a moment.
+        const { ticks } = draft.member;
+        const fromTick = outcome.error.code === 'conflict' ? ticks : ticks + RETRY_TICKS;
+        submit(draft, submission, caller, call.deadlineTick, { isCaughtUp: true, fromTick });
       } else refuseCaller(draft, caller, outcome.error);
     });
   }

@@ -23,9 +23,14 @@ export function removePeer(draft: Draft, { force, peerId, replyTo }: RemovePeer,
     return;
   }
   // The next leader is there at once, in the place of an election after the removal.
-  const successor = peerId === raft.config.peerId ? newestFollower(raft) : null;
-  if (successor !== null) draft.raft({ kind: 'transferLeadership', to: successor });
+  if (peerId === raft.config.peerId) handOver(draft);
   proposeMembership(draft, { kind: 'remove', peerId }, { kind: 'caller', replyTo }, deadlineTick);
+}
+
+/** Has another peer lead, in the place of this one. */
+export function handOver(draft: Draft): void {
+  const successor = newestFollower(draft.member.raft);
+  if (successor !== null) draft.raft({ kind: 'transferLeadership', to: successor });
 }
 
 function shardsOn({ collections }: ClusterState, peerId: PeerId): string[] {

@@ -1,7 +1,7 @@
 /** Puts together what a node needs to be part of a cluster. */
 
 import type { PeerDetails } from '../../cluster/peer-messages.js';
-import { errorFromFacts } from '../../protocols/errors.js';
+import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { ClusterOptions } from '../cluster-api.js';
 import { CONSENSUS, type StartConsensus } from '../node/shell.js';
@@ -18,6 +18,8 @@ export interface StartedCluster extends ClusterNode {
   peerId(): PeerId;
   /** Errors: `unsupported` for points that are not all on this node. */
   checkPoints(collection: string): void;
+  /** This node is about to stop: another one leads from now on. */
+  handOver(): void;
   close(log: Log): Promise<void>;
 }
 
@@ -32,9 +34,13 @@ export function startCluster(options: ClusterOptions, clock: Clock, replicas: ()
     startConsensus: (context, local) => context.spawn(consensusBehaviour(), CONSENSUS, { options, view, link, node: context.self, local }),
     peerId: () => view.peerId,
     checkPoints: (collection) => {
-      const refused = refusedPoints(view.agreed, view.peerId, collection);
+      const { agreed, isRemoved, peerId } = view;
+      // Without the agreed state nobody knows who else holds these points. A removed peer's are its own.
+      if (agreed === null && !isRemoved) throw new TroupeError('unavailable', 'the node is starting', { retryAfterMs: 1000 });
+      const refused = agreed === null ? null : refusedPoints(agreed, peerId, collection);
       if (refused !== null) throw errorFromFacts(refused);
     },
+    handOver: () => void view.actor?.tell({ kind: 'handOver' }),
     close: async (log) => {
       await transport.close().catch((error: unknown) => log.warn(`the internal port did not close in order: ${String(error)}`));
       await store.close().catch((error: unknown) => log.warn(`the consensus log did not close in order: ${String(error)}`));

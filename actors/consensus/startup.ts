@@ -124,7 +124,7 @@ function becomeMember(settings: Settings, identity: PeerIdentity, beginning: Beg
     peers: members,
     logBytes: 0,
     snapshotBytes: stored.snapshot?.data.length ?? 0,
-    upkeep: { promoteTick: 0, announceTick: 0, announceTurn: 0 },
+    upkeep: { activateTick: 0, announceTick: 0, announceTurn: 0 },
   };
   const draft = new Draft(member, drive);
   draft.emit({ kind: 'listen', peerId: identity.peerId });

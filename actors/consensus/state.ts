@@ -116,7 +116,9 @@ export interface Carrying {
   readonly asked: readonly Desired[];
   /** Carried out last, but for `failures`. */
   readonly done: Desired | null;
-  /** The newest index whose state asks for the same as the newest of both. */
+  /** The collections and aliases that the newest of both was made of. */
+  readonly source: Pick<ClusterState, 'collections' | 'aliases'> | null;
+  /** The newest index whose state asks for the same as it. */
   readonly covers: number;
   /** Everything up to here is carried out, but for `failures`. */
   readonly carriedOut: number;
@@ -209,7 +211,7 @@ export interface ReadCall {
 /** What the actor itself has in hand. */
 export interface Upkeep {
   /** Not before this tick. */
-  readonly promoteTick: number;
+  readonly activateTick: number;
   readonly announceTick: number;
   /** Member that was asked last. */
   readonly announceTurn: number;
@@ -220,7 +222,7 @@ export const NO_CALLS: Calls = { lastRequest: 0, lastSequence: 0, proposals: [],
 
 /** covers: an older state than that of this index is never asked for. */
 export function nothingCarried(covers: number): Carrying {
-  return { asked: [], done: null, covers, carriedOut: 0, failures: [], askers: new Map() };
+  return { asked: [], done: null, source: null, covers, carriedOut: 0, failures: [], askers: new Map() };
 }
 
 export function starting(settings: Settings, failures = 0): StartingConsensus {

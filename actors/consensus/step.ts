@@ -11,7 +11,7 @@ import { settled } from './outbox.js';
 import { takeRequest } from './peer-requests.js';
 import { submit } from './proposals.js';
 import { read } from './reads.js';
-import { removePeer } from './remove-peer.js';
+import { handOver, removePeer } from './remove-peer.js';
 import { noteApplied } from './settling.js';
 import { askToJoin, becomeFounder, becomeJoined, begin } from './startup.js';
 import {
@@ -63,6 +63,7 @@ export const CONSENSUS_MOVES: Readonly<Record<ConsensusState['kind'], Readonly<R
     writeFailed: 'ignore',
     carriedOut: 'ignore',
     announceAnswered: 'ignore',
+    handOver: 'ignore',
     submit: 'refuse',
     barrier: 'refuse',
     removePeer: 'refuse',
@@ -86,6 +87,7 @@ export const CONSENSUS_MOVES: Readonly<Record<ConsensusState['kind'], Readonly<R
     writeFailed: 'breakDown',
     carriedOut: 'ignore',
     announceAnswered: 'ignore',
+    handOver: 'ignore',
     submit: 'refuse',
     barrier: 'refuse',
     removePeer: 'refuse',
@@ -109,6 +111,7 @@ export const CONSENSUS_MOVES: Readonly<Record<ConsensusState['kind'], Readonly<R
     writeFailed: 'breakDown',
     carriedOut: 'member',
     announceAnswered: 'member',
+    handOver: 'member',
     submit: 'member',
     barrier: 'member',
     removePeer: 'member',
@@ -133,6 +136,7 @@ export const CONSENSUS_MOVES: Readonly<Record<ConsensusState['kind'], Readonly<R
     writeFailed: 'ignore',
     carriedOut: 'ignore',
     announceAnswered: 'ignore',
+    handOver: 'ignore',
     submit: 'refuse',
     barrier: 'refuse',
     removePeer: 'refuse',
@@ -156,6 +160,7 @@ export const CONSENSUS_MOVES: Readonly<Record<ConsensusState['kind'], Readonly<R
     writeFailed: 'ignore',
     carriedOut: 'ignore',
     announceAnswered: 'ignore',
+    handOver: 'ignore',
     submit: 'refuse',
     barrier: 'refuse',
     removePeer: 'refuse',
@@ -242,6 +247,9 @@ function takeMessage(draft: Draft, message: ConsensusMessage): void {
       break;
     case 'announceAnswered':
       if (message.error?.code === 'notFound') draft.removed = true;
+      break;
+    case 'handOver':
+      handOver(draft);
       break;
     case 'submit':
       submit(draft, message.submission, { kind: 'caller', replyTo: message.replyTo }, deadline(draft, message.timeoutMs));

@@ -13,6 +13,7 @@ import type { MemberConsensus } from './state.js';
 /** A learner with a log that ends so close to the committed end has caught up. Source: dissertation, section 4.2.1. */
 const CAUGHT_UP_ENTRIES = 64;
 const PROMOTE_TICKS = 30;
+const ACTIVATE_TICKS = 30;
 const ANNOUNCE_TICKS = 20;
 /** A peer without a leader asks whether it is still one. */
 const ASK_MEMBERSHIP_TICKS = 50;
@@ -31,8 +32,8 @@ export function tick(draft: Draft): void {
   recoverOn(draft);
   maybePromote(draft);
   maybeAnnounce(draft);
-  // A proposal of it that was given up.
-  if (ticks % PROMOTE_TICKS === 0) maybeActivate(draft);
+  // Where a proposal was given up.
+  if (ticks % ACTIVATE_TICKS === 0) maybeActivate(draft);
 }
 
 /** The transport connects with the peers of the newest membership. */
@@ -67,12 +68,11 @@ function withPort(uri: string, port: number): string {
 }
 
 function maybePromote(draft: Draft): void {
-  const { calls, raft, ticks, upkeep } = draft.member;
-  if (raft.role.kind !== 'Leader' || ticks < upkeep.promoteTick || raft.membershipIndex > raft.commitIndex) return;
+  const { calls, raft, ticks } = draft.member;
+  if (raft.role.kind !== 'Leader' || raft.membershipIndex > raft.commitIndex) return;
   if (calls.proposals.some(({ what }) => what.kind === 'membership')) return;
   const learner = raft.membership.find(({ peerId, voter }) => !voter && isCaughtUp(raft.role as LeaderRole, peerId, raft.commitIndex));
   if (learner === undefined) return;
-  draft.change({ upkeep: { ...upkeep, promoteTick: ticks + PROMOTE_TICKS } });
   proposeMembership(draft, { kind: 'promote', peerId: learner.peerId }, { kind: 'upkeep' }, ticks + PROMOTE_TICKS);
 }
 

@@ -13,6 +13,7 @@ export class ConsensusView {
   /** Null until it is started. */
   actor: ActorRef<ConsensusMessage> | null = null;
   #state: ConsensusState | null = null;
+  #agreed: ClusterState | null = null;
   #lastUpdateMs: number;
 
   constructor(private readonly clock: Clock) {
@@ -22,14 +23,17 @@ export class ConsensusView {
   show(state: ConsensusState): void {
     if (state === this.#state) return;
     this.#state = state;
+    if (state.kind === 'Member' && state.agreed.appliedIndex > 0) this.#agreed = state.agreed;
     this.#lastUpdateMs = this.clock.nowMs();
   }
 
-  /** As applied here; null until this node has heard of its cluster. */
+  /** As applied here; null until this node has heard of its cluster. A node that is no member any more goes on with what it knew. */
   get agreed(): ClusterState | null {
-    const state = this.#state;
-    if (state?.kind !== 'Member' && state?.kind !== 'Removed') return null;
-    return state.agreed === null || state.agreed.appliedIndex === 0 ? null : state.agreed;
+    return this.#agreed;
+  }
+
+  get isRemoved(): boolean {
+    return this.#state?.kind === 'Removed';
   }
 
   /** 0 until it is known. */
