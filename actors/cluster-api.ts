@@ -8,6 +8,7 @@ import type { ClusterState } from '../cluster/state.js';
 import type { ClusterSetup, PeerId } from '../protocols/model/cluster.js';
 import type { ConsensusStore } from '../protocols/model/consensus.js';
 
+/** Log and transport are the caller's to close, after the node. */
 export interface ClusterOptions {
   readonly store: ConsensusStore;
   readonly transport: PeerTransport;

@@ -231,7 +231,6 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
         .catch((error: unknown) => log.warn(`not every collection closed in order: ${String(error)}`));
       system.stop();
       services.signals.close();
-      await cluster?.close(log);
     },
   };
 }

@@ -5,7 +5,7 @@ import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { ClusterOptions } from '../cluster-api.js';
 import { CONSENSUS, type StartConsensus } from '../node/shell.js';
-import type { Clock, Log } from '../runtime/ports.js';
+import type { Clock } from '../runtime/ports.js';
 import { type ClusterNode, clusterNode, detailsOf } from './cluster-node.js';
 import { PeerLink } from './link.js';
 import { refusedPoints } from './local-points.js';
@@ -20,13 +20,11 @@ export interface StartedCluster extends ClusterNode {
   checkPoints(collection: string): void;
   /** This node is about to stop: another one leads from now on. */
   handOver(): void;
-  close(log: Log): Promise<void>;
 }
 
 export function startCluster(options: ClusterOptions, clock: Clock, replicas: () => PeerDetails['replicas']): StartedCluster {
-  const { store, transport } = options;
   const view = new ConsensusView(clock);
-  const link: PeerLink = new PeerLink(transport, view, () => detailsOf(view, link, replicas()));
+  const link: PeerLink = new PeerLink(options.transport, view, () => detailsOf(view, link, replicas()));
   const { api, submit } = clusterNode({ view, link, clock, replicas });
   return {
     api,
@@ -41,9 +39,5 @@ export function startCluster(options: ClusterOptions, clock: Clock, replicas: ()
       if (refused !== null) throw errorFromFacts(refused);
     },
     handOver: () => void view.actor?.tell({ kind: 'handOver' }),
-    close: async (log) => {
-      await transport.close().catch((error: unknown) => log.warn(`the internal port did not close in order: ${String(error)}`));
-      await store.close().catch((error: unknown) => log.warn(`the consensus log did not close in order: ${String(error)}`));
-    },
   };
 }
