@@ -8,12 +8,24 @@ import { createHash } from 'node:crypto';
 /** Most file systems take 255 bytes for a name. */
 const FOLDER_NAME_MAX = 200;
 const HASH_DIGITS = 32;
+/** Folders that were asked for lately: a node of a cluster asks for all of them, each time something is agreed. */
+const knownFolders = new Map<string, string>();
+const KNOWN_MAX = 20_000;
 
 /**
  * The folder of the collection `name`: lower-case letters, digits, `-` and `_` stand for themselves, every other byte of its
  * UTF-8 form is `+` and two hexadecimal digits. A longer result is cut and ends with `++` and a hash of the name.
  */
 export function folderName(name: string): string {
+  const known = knownFolders.get(name);
+  if (known !== undefined) return known;
+  if (knownFolders.size >= KNOWN_MAX) knownFolders.clear();
+  const folder = folderOf(name);
+  knownFolders.set(name, folder);
+  return folder;
+}
+
+function folderOf(name: string): string {
   let folder = '';
   for (const byte of Buffer.from(name, 'utf8'))
     folder += isPlain(byte) ? String.fromCharCode(byte) : `+${byte.toString(16).padStart(2, '0')}`;

@@ -5,270 +5,261 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import { type Step, unreachable } from '../runtime/behaviour.js';
-import {
-  ALIASES,
-  type ClusterWork,
-  carriedOut,
-  changed,
-  type RunningMove,
-  sameAliases,
-  sameCarriedOut,
-  sameWanted,
-  type Trouble,
-} from './cluster-work.js';
+import { ALIASES, carriedOut, type RunningMove, sameAliases, sameFailures, sameWanted } from './cluster-work.js';
 import type { Desired } from './desired.js';
 import type { NodeEffect, NodeMessage } from './messages.js';
 import { type Move, reconcile, wantedByFolder } from './reconcile.js';
-import { type ActiveNode, NOBODY, type NodeState, type StartingNode, withPhase } from './state.js';
+import { NOBODY, type NodeState } from './state.js';
+import { type InCluster, WorkDraft } from './work-draft.js';
 
-export type InCluster = (StartingNode | ActiveNode) & { readonly cluster: ClusterWork };
-
-interface Looked {
-  readonly state: InCluster;
-  readonly effects: readonly NodeEffect[];
-}
+type NodeStep = Step<NodeState, NodeEffect>;
 
 export function inCluster(state: NodeState): state is InCluster {
   return (state.kind === 'Starting' || state.kind === 'Active') && state.cluster !== null;
 }
 
 /** Takes over what is desired from now on; what is owed since before stays owed. */
-export function desire(state: InCluster, desired: Desired): Looked {
-  const before = state.cluster;
+export function desire(state: InCluster, desired: Desired): NodeStep {
+  const draft = new WorkDraft(state);
+  const before = draft.work;
   const wanted = wantedByFolder(desired);
+  draft.change({ desired, wanted });
   const since = before.desired === null ? 0 : before.desired.index + 1;
-  const folders = new Set([...wanted.keys(), ...before.wanted.keys(), ...state.collections.keys()]);
-  const owed = new Map(before.owed);
-  const troubles = new Map(before.troubles);
-  for (const folder of folders) {
-    if (before.desired !== null && sameWanted(before.wanted.get(folder) ?? null, wanted.get(folder) ?? null)) continue;
-    if (!owed.has(folder)) owed.set(folder, since);
-    // What failed was something else: this is tried at once.
-    troubles.delete(folder);
+  // While what is here may be of later entries than those that are known, a later index alone changes what there is to do.
+  const isBehind = before.desired === null || before.desired.index < before.latest;
+  for (const folder of foldersOf(state, before.wanted, wanted)) {
+    const isNew = before.desired === null || !sameWanted(before.wanted.get(folder) ?? null, wanted.get(folder) ?? null);
+    if (isNew) {
+      if (!before.owed.has(folder)) draft.set('owed', folder, since);
+      // What failed was something else: this is tried at once.
+      draft.set('troubles', folder, null);
+    }
+    if (isNew || isBehind) lookAtFolder(draft, folder);
   }
-  if (!owed.has(ALIASES)) owed.set(ALIASES, since);
-  return lookAt(withWork(state, { desired, wanted, owed, troubles }), folders);
+  if (!draft.work.owed.has(ALIASES)) draft.set('owed', ALIASES, since);
+  return draft;
+}
+
+function foldersOf(state: InCluster, ...wanted: readonly ReadonlyMap<string, unknown>[]): Set<string> {
+  return new Set([...wanted.flatMap((map) => [...map.keys()]), ...state.collections.keys()]);
 }
 
 /** After each message: what it says of a move, what there is to do now in its folder, and how far things are. */
-export function carryOn(step: Step<NodeState, NodeEffect>, message: NodeMessage): Step<NodeState, NodeEffect> {
-  const effects = [...step.effects];
-  let { state }: { state: NodeState } = step;
-  for (const next of [settle, adoptAll, look, tell]) {
-    if (!inCluster(state)) break;
-    const looked: Looked = next(state, message);
-    state = looked.state;
-    effects.push(...looked.effects);
-  }
-  return { state, effects };
+export function carryOn(step: NodeStep, message: NodeMessage): NodeStep {
+  if (!inCluster(step.state)) return step;
+  const draft = new WorkDraft(step.state);
+  settle(draft, message);
+  adoptAll(draft);
+  if ('folder' in message && message.folder !== ALIASES) lookAtFolder(draft, message.folder);
+  lookAtAliases(draft);
+  tell(draft, message.kind === 'tellNow');
+  return { state: draft.state, effects: [...step.effects, ...draft.effects] };
 }
 
 /** A time that was set has come. */
-export function retry(state: InCluster, folder: string): InCluster {
-  const trouble = state.cluster.troubles.get(folder);
-  if (trouble === undefined) return state;
-  return withWork(state, { troubles: changed(state.cluster.troubles, folder, { ...trouble, waits: false }) });
+export function retry(state: InCluster, folder: string): NodeStep {
+  const draft = new WorkDraft(state);
+  const trouble = draft.work.troubles.get(folder);
+  if (trouble !== undefined) draft.set('troubles', folder, { ...trouble, waits: false });
+  return draft;
 }
 
 /** What became of the move that is made in the message's folder. */
-function settle(state: InCluster, message: NodeMessage): Looked {
-  if (message.kind === 'aliasesNotSaved') return retryAliases(state, message.error);
-  const move = 'folder' in message ? state.cluster.running.get(message.folder) : undefined;
-  if (move === undefined) return nothing(state);
+function settle(draft: WorkDraft, message: NodeMessage): void {
+  if (message.kind === 'aliasesNotSaved') fail(draft, ALIASES, message.error);
+  const folder = 'folder' in message ? message.folder : ALIASES;
+  const move = draft.work.running.get(folder);
+  if (move === undefined) return;
+  const isChange = move.kind === 'reshape' || move.kind === 'adopt';
   switch (message.kind) {
     case 'collectionOpened':
-      if (move.kind === 'create') return noteDone(state, message.folder, move);
-      // It came back from a crash and knows nothing of its deletion.
-      if (move.kind === 'delete') return { state, effects: [{ kind: 'deleteCollection', folder: message.folder, replyTo: null }] };
-      return move.kind === 'setAside' ? { state, effects: [{ kind: 'retireCollection', folder: message.folder }] } : nothing(state);
+      if (move.kind === 'create') noteDone(draft, folder, move);
+      // It came back from a crash and knows nothing of its end.
+      else if (move.kind === 'delete') draft.emit({ kind: 'deleteCollection', folder, replyTo: null });
+      else if (move.kind === 'setAside') draft.emit({ kind: 'retireCollection', folder });
+      break;
     case 'collectionDied':
-      return move.kind === 'reshape' || move.kind === 'adopt' ? nothing(state) : noteFailed(state, message.folder, move, message.error);
+      if (!isChange) noteFailed(draft, folder, move, message.error);
+      break;
     case 'collectionGaveUp':
-      // It is there, as one that has given up.
-      if (move.kind === 'create') return noteDone(state, message.folder, move);
-      return move.kind === 'reshape' || move.kind === 'adopt' ? nothing(state) : noteFailed(state, message.folder, move, message.error);
+      // A new one is there, as one that has given up.
+      if (move.kind === 'create') noteDone(draft, folder, move);
+      else if (!isChange) noteFailed(draft, folder, move, message.error);
+      break;
     case 'collectionClosed':
-      if (move.kind !== 'setAside') return nothing(state);
-      return takeAway(withPhase(state, message.folder, { kind: 'Deleting' }), message.folder, move);
+      if (move.kind === 'setAside') takeAway(draft, folder, move);
+      break;
     case 'reshaped':
     case 'collectionDeleted':
     case 'takenAway':
-      return noteDone(state, message.folder, move);
+      noteDone(draft, folder, move);
+      break;
     case 'createFailed':
     case 'reshapeFailed':
     case 'takeAwayFailed':
-      return noteFailed(state, message.folder, move, message.error);
+      noteFailed(draft, folder, move, message.error);
+      break;
     default:
-      return nothing(state);
   }
 }
 
-function noteDone(state: InCluster, folder: string, move: RunningMove): Looked {
-  const { adopting, holdings, owed, running, troubles } = state.cluster;
-  const next = withWork(state, {
-    running: changed(running, folder, null),
-    troubles: changed(troubles, folder, null),
-    holdings: changed(holdings, folder, move.holding),
-    // What goes makes room for what is desired, perhaps: that is still owed.
-    owed: owed.has(folder) && move.holding !== null ? changed(owed, folder, move.index + 1) : owed,
-  });
-  if (adopting === null || adopting.left === null || !adopting.left.has(folder)) return nothing(next);
+function noteDone(draft: WorkDraft, folder: string, move: RunningMove): void {
+  draft.set('running', folder, null);
+  draft.set('troubles', folder, null);
+  draft.set('holdings', folder, move.holding);
+  // What goes makes room for what is desired, perhaps: that is still owed.
+  if (draft.work.owed.has(folder) && move.holding !== null) draft.set('owed', folder, move.index + 1);
+  const { adopting } = draft.work;
+  if (adopting === null || adopting.left === null || !adopting.left.has(folder)) return;
   const left = new Set([...adopting.left].filter((other) => other !== folder));
-  if (left.size > 0) return nothing(withWork(next, { adopting: { ...adopting, left } }));
-  return { state: withWork(next, { adopting: null }), effects: [{ kind: 'reply', replyTo: adopting.replyTo, answer: true }] };
+  draft.change({ adopting: left.size === 0 ? null : { ...adopting, left } });
+  if (left.size === 0) draft.emit({ kind: 'reply', replyTo: adopting.replyTo, answer: true });
 }
 
-/** A move that failed is tried again later, unless something else is desired by then. */
-function noteFailed(state: InCluster, folder: string, move: RunningMove, error: ErrorFacts): Looked {
-  const { adopting, owed, running, troubles } = state.cluster;
-  const next = withWork(state, { running: changed(running, folder, null) });
-  if (move.kind === 'adopt') {
-    if (adopting === null) return nothing(next);
-    return { state: withWork(next, { adopting: null }), effects: [{ kind: 'refuse', replyTo: adopting.replyTo, error }] };
+function noteFailed(draft: WorkDraft, folder: string, move: RunningMove, error: ErrorFacts): void {
+  draft.set('running', folder, null);
+  if (move.kind === 'adopt') refuseAdopting(draft, error);
+  else {
+    draft.set('owed', folder, null);
+    fail(draft, folder, error);
   }
-  const attempts = (troubles.get(folder)?.attempts ?? 0) + 1;
-  const trouble: Trouble = { detail: error.detail, attempts, ofReplicas: false, waits: true };
-  return {
-    state: withWork(next, { troubles: changed(troubles, folder, trouble), owed: changed(owed, folder, null) }),
-    effects: [{ kind: 'retryLater', folder, attempt: attempts }],
-  };
+}
+
+/** It is tried again later, unless something else is desired by then. */
+function fail(draft: WorkDraft, folder: string, error: ErrorFacts): void {
+  const attempts = (draft.work.troubles.get(folder)?.attempts ?? 0) + 1;
+  draft.set('troubles', folder, { detail: error.detail, attempts, ofReplicas: false, waits: true });
+  draft.emit({ kind: 'retryLater', folder, attempt: attempts });
 }
 
 /** Begins to make collections those of a new cluster, once all of them have been opened or are known not to be. */
-function adoptAll(state: InCluster): Looked {
-  const { adopting, holdings, running } = state.cluster;
-  if (adopting === null || adopting.left !== null || state.kind === 'Starting') return nothing(state);
+function adoptAll(draft: WorkDraft): void {
+  const { adopting, holdings, running } = draft.work;
+  if (adopting === null || adopting.left !== null || draft.state.kind === 'Starting') return;
   const moves: [string, RunningMove][] = [];
-  const effects: NodeEffect[] = [];
   for (const [folder, belonging] of adopting.adoption) {
     const holding = holdings.get(folder);
-    const isFree = !running.has(folder) && state.collections.get(folder)?.kind !== 'Deleting';
-    if (holding === undefined || !isFree) {
-      const error: ErrorFacts = { code: 'unavailable', detail: `the collection in ${folder} is being changed`, retryAfterMs: 1000 };
-      return { state: withWork(state, { adopting: null }), effects: [{ kind: 'refuse', replyTo: adopting.replyTo, error }] };
+    if (holding === undefined || running.has(folder) || draft.state.collections.get(folder)?.kind === 'Deleting') {
+      refuseAdopting(draft, { code: 'unavailable', detail: `the collection in ${folder} is being changed`, retryAfterMs: 1000 });
+      return;
     }
     moves.push([folder, { kind: 'adopt', index: belonging.index, holding: { ...holding, belonging }, reason: '' }]);
-    effects.push({ kind: 'reshapeCollection', folder, config: holding.config, belonging });
   }
-  if (moves.length === 0) {
-    return { state: withWork(state, { adopting: null }), effects: [{ kind: 'reply', replyTo: adopting.replyTo, answer: true }] };
+  for (const [folder, move] of moves) {
+    const belonging = adopting.adoption.get(folder);
+    draft.set('running', folder, move);
+    if (belonging !== undefined && move.holding !== null)
+      draft.emit({ kind: 'reshapeCollection', folder, config: move.holding.config, belonging });
   }
-  const left = new Set(moves.map(([folder]) => folder));
-  return { state: withWork(state, { running: new Map([...running, ...moves]), adopting: { ...adopting, left } }), effects };
+  draft.change({ adopting: moves.length === 0 ? null : { ...adopting, left: new Set(moves.map(([folder]) => folder)) } });
+  if (moves.length === 0) draft.emit({ kind: 'reply', replyTo: adopting.replyTo, answer: true });
 }
 
-function look(state: InCluster, message: NodeMessage): Looked {
-  const looked = 'folder' in message ? lookAt(state, [message.folder]) : nothing(state);
-  const aliases = lookAtAliases(looked.state);
-  return { state: aliases.state, effects: [...looked.effects, ...aliases.effects] };
+function refuseAdopting(draft: WorkDraft, error: ErrorFacts): void {
+  const { adopting } = draft.work;
+  if (adopting === null) return;
+  draft.change({ adopting: null });
+  draft.emit({ kind: 'refuse', replyTo: adopting.replyTo, error });
 }
 
-function lookAt(state: InCluster, folders: Iterable<string>): Looked {
-  const effects: NodeEffect[] = [];
-  let next = state;
-  for (const folder of folders) {
-    const looked = folder === ALIASES ? nothing(next) : lookAtFolder(next, folder);
-    next = looked.state;
-    effects.push(...looked.effects);
-  }
-  return { state: next, effects };
-}
-
-function lookAtFolder(state: InCluster, folder: string): Looked {
-  const { desired, holdings, owed, running, troubles, wanted } = state.cluster;
-  if (desired === null || running.has(folder)) return nothing(state);
-  const phase = state.collections.get(folder);
+function lookAtFolder(draft: WorkDraft, folder: string): void {
+  const { desired, holdings, running, troubles, wanted } = draft.work;
+  if (desired === null || running.has(folder)) return;
+  const phase = draft.state.collections.get(folder);
   const there = phase === undefined ? null : { phase, holding: holdings.get(folder) ?? null };
   const finding = reconcile(there, wanted.get(folder) ?? null, desired);
   switch (finding.kind) {
     case 'wait':
-      return nothing(state);
+      break;
     case 'done':
-      return nothing(withWork(state, { owed: changed(owed, folder, null), troubles: changed(troubles, folder, null) }));
-    case 'fault': {
-      const trouble: Trouble = { detail: finding.detail, attempts: 0, ofReplicas: finding.ofReplicas, waits: false };
-      return nothing(withWork(state, { owed: changed(owed, folder, null), troubles: changed(troubles, folder, trouble) }));
-    }
+      draft.set('owed', folder, null);
+      draft.set('troubles', folder, null);
+      break;
+    case 'fault':
+      draft.set('owed', folder, null);
+      draft.set('troubles', folder, { detail: finding.detail, attempts: 0, ofReplicas: finding.ofReplicas, waits: false });
+      break;
     case 'move':
-      return troubles.get(folder)?.waits === true ? nothing(state) : begin(state, folder, finding.move, desired);
+      if (troubles.get(folder)?.waits !== true) begin(draft, folder, finding.move, desired);
+      break;
     default:
-      return unreachable(finding);
+      unreachable(finding);
   }
 }
 
-function begin(state: InCluster, folder: string, move: Move, { index }: Desired): Looked {
-  const isAbandoned = state.collections.get(folder)?.kind === 'Abandoned';
-  const holding = state.cluster.holdings.get(folder) ?? null;
-  const run = (running: Omit<RunningMove, 'index' | 'kind'>) =>
-    withWork(state, { running: changed(state.cluster.running, folder, { ...running, kind: move.kind, index }) });
+function begin(draft: WorkDraft, folder: string, move: Move, { index }: Desired): void {
+  const isAbandoned = draft.state.collections.get(folder)?.kind === 'Abandoned';
   switch (move.kind) {
     case 'create': {
       const { name, create } = move;
-      const next = run({ holding: { name, ...create }, reason: '' });
-      return {
-        state: withPhase(next, folder, { kind: 'Creating', replyTo: NOBODY }),
-        effects: [{ kind: 'createCollection', name, folder, create }],
-      };
+      draft.set('running', folder, { kind: 'create', index, holding: { name, ...create }, reason: '' });
+      draft.setPhase(folder, { kind: 'Creating', replyTo: NOBODY });
+      draft.emit({ kind: 'createCollection', name, folder, create });
+      break;
     }
     case 'reshape': {
       const { belonging, config } = move;
-      return {
-        state: run({ holding: { name: holding?.name ?? folder, belonging, config }, reason: '' }),
-        effects: [{ kind: 'reshapeCollection', folder, config, belonging }],
-      };
+      const name = draft.work.holdings.get(folder)?.name ?? folder;
+      draft.set('running', folder, { kind: 'reshape', index, holding: { name, belonging, config }, reason: '' });
+      draft.emit({ kind: 'reshapeCollection', folder, config, belonging });
+      break;
     }
     case 'delete':
     case 'setAside': {
-      const next = withPhase(run({ holding: null, reason: move.kind === 'setAside' ? move.reason : '' }), folder, { kind: 'Deleting' });
-      if (isAbandoned) return takeAway(next, folder, next.cluster.running.get(folder) as RunningMove);
-      if (move.kind === 'setAside') return { state: next, effects: [{ kind: 'retireCollection', folder }] };
-      return { state: next, effects: [{ kind: 'deleteCollection', folder, replyTo: null }] };
+      const going: RunningMove = { kind: move.kind, index, holding: null, reason: move.kind === 'setAside' ? move.reason : '' };
+      draft.set('running', folder, going);
+      if (isAbandoned) takeAway(draft, folder, going);
+      else {
+        draft.setPhase(folder, { kind: 'Deleting' });
+        draft.emit(move.kind === 'setAside' ? { kind: 'retireCollection', folder } : { kind: 'deleteCollection', folder, replyTo: null });
+      }
+      break;
     }
     default:
-      return unreachable(move);
+      unreachable(move);
   }
 }
 
 /** Its actor is gone: so go its files. */
-function takeAway(state: InCluster, folder: string, { kind, reason }: RunningMove): Looked {
-  return { state, effects: [{ kind: 'takeAway', folder, keep: kind === 'setAside', reason }] };
+function takeAway(draft: WorkDraft, folder: string, { kind, reason }: RunningMove): void {
+  draft.setPhase(folder, { kind: 'Deleting' });
+  draft.emit({ kind: 'takeAway', folder, keep: kind === 'setAside', reason });
 }
 
 /** Aliases are saved one change after the other; one that cannot be saved is owed until it can. */
-function lookAtAliases(state: InCluster): Looked {
-  const { aliases, cluster } = state;
-  if (cluster.desired === null || !cluster.owed.has(ALIASES)) return nothing(state);
-  if (aliases.changes.length > 0 || cluster.troubles.get(ALIASES)?.waits === true) return nothing(state);
-  if (sameAliases(aliases.known, cluster.desired.aliases)) {
-    return nothing(withWork(state, { owed: changed(cluster.owed, ALIASES, null), troubles: changed(cluster.troubles, ALIASES, null) }));
+function lookAtAliases(draft: WorkDraft): void {
+  const { desired, owed, troubles } = draft.work;
+  const { aliases } = draft.state;
+  if (desired === null || !owed.has(ALIASES) || aliases.changes.length > 0 || troubles.get(ALIASES)?.waits === true) return;
+  if (sameAliases(aliases.known, desired.aliases)) {
+    draft.set('owed', ALIASES, null);
+    draft.set('troubles', ALIASES, null);
+    return;
   }
-  const wanted = cluster.desired.aliases;
-  return {
-    state: { ...state, aliases: { ...aliases, saving: wanted, changes: [{ kind: 'replace', aliases: wanted, replyTo: NOBODY }] } },
-    effects: [{ kind: 'saveAliases', aliases: wanted }],
-  };
+  const wanted = desired.aliases;
+  const changes = [{ kind: 'replace', aliases: wanted, replyTo: NOBODY } as const];
+  draft.replace({ ...draft.state, aliases: { ...aliases, saving: wanted, changes } });
+  draft.emit({ kind: 'saveAliases', aliases: wanted });
 }
 
-function retryAliases(state: InCluster, error: ErrorFacts): Looked {
-  const attempts = (state.cluster.troubles.get(ALIASES)?.attempts ?? 0) + 1;
-  const trouble: Trouble = { detail: error.detail, attempts, ofReplicas: false, waits: true };
-  return {
-    state: withWork(state, { troubles: changed(state.cluster.troubles, ALIASES, trouble) }),
-    effects: [{ kind: 'retryLater', folder: ALIASES, attempt: attempts }],
-  };
-}
-
-function tell(state: InCluster): Looked {
-  const said = carriedOut(state.cluster);
-  const { told } = state.cluster;
-  if (said === null || (told !== null && sameCarriedOut(told, said))) return nothing(state);
-  return { state: withWork(state, { told: said }), effects: [{ kind: 'tellCarriedOut', carriedOut: said }] };
-}
-
-function withWork(state: InCluster, work: Partial<ClusterWork>): InCluster {
-  return { ...state, cluster: { ...state.cluster, ...work } };
-}
-
-function nothing(state: InCluster): Looked {
-  return { state, effects: [] };
+/**
+ * Lets consensus know how far things are: at once when more is carried out, and soon when only failures come and go, as they
+ * do by the hundreds while collections are opened.
+ */
+function tell(draft: WorkDraft, isTime: boolean): void {
+  const { desired, owed, told, toldTroubles, troubles } = draft.work;
+  if (desired === null) return;
+  if (isTime) draft.change({ tellsLater: false });
+  let index = desired.index;
+  for (const from of owed.values()) index = Math.min(index, from - 1);
+  if (index < 0) return;
+  if (told === null || index > told.index || (isTime && troubles !== toldTroubles)) {
+    const said = carriedOut(draft.work, Math.max(index, told?.index ?? 0));
+    const isNews = told === null || said.index > told.index || !sameFailures(told, said);
+    draft.change({ told: said, toldTroubles: troubles });
+    if (isNews) draft.emit({ kind: 'tellCarriedOut', carriedOut: said });
+  } else if (troubles !== toldTroubles && !draft.work.tellsLater) {
+    draft.change({ tellsLater: true });
+    draft.emit({ kind: 'tellLater' });
+  }
 }

@@ -22,7 +22,13 @@ export interface ClusterWork {
   /** Index from which on something may be desired that is not there. What failed is not among it. */
   readonly owed: ReadonlyMap<string, number>;
   readonly troubles: ReadonlyMap<string, Trouble>;
+  /** The newest entry that something here was made for: consensus may know less after a crash, and then less is desired. */
+  readonly latest: number;
   readonly told: CarriedOut | null;
+  /** `troubles` as of then. */
+  readonly toldTroubles: ReadonlyMap<string, Trouble> | null;
+  /** A time is set to tell of other failures. */
+  readonly tellsLater: boolean;
   readonly adopting: Adopting | null;
 }
 
@@ -57,14 +63,25 @@ export interface Adopting {
 
 export function clusterWork(holdings: ReadonlyMap<string, Holding>): ClusterWork {
   const none = new Map();
-  return { desired: null, wanted: none, holdings, running: none, owed: none, troubles: none, told: null, adopting: null };
+  let latest = 0;
+  for (const { belonging } of holdings.values()) latest = Math.max(latest, belonging?.uid ?? 0, belonging?.index ?? 0);
+  return {
+    desired: null,
+    wanted: none,
+    holdings,
+    running: none,
+    owed: none,
+    troubles: none,
+    latest,
+    told: null,
+    toldTroubles: null,
+    tellsLater: false,
+    adopting: null,
+  };
 }
 
-/** How far what was desired is there; null while nothing is. Its index never falls. */
-export function carriedOut(work: ClusterWork): CarriedOut | null {
-  if (work.desired === null) return null;
-  const index = Math.max(Math.min(work.desired.index, ...[...work.owed.values()].map((from) => from - 1)), work.told?.index ?? -1);
-  if (index < 0) return null;
+/** What is told of everything up to `index`. */
+export function carriedOut(work: ClusterWork, index: number): CarriedOut {
   const failures = [...work.troubles]
     .filter(([folder]) => folder !== ALIASES)
     .sort(([one], [other]) => (one < other ? -1 : 1))
@@ -87,17 +104,10 @@ export function sameAliases(one: AliasMap, other: AliasMap): boolean {
   return one.size === other.size && [...one].every(([alias, collection]) => other.get(alias) === collection);
 }
 
-export function sameCarriedOut(one: CarriedOut, other: CarriedOut): boolean {
-  const text = (said: CarriedOut) =>
-    said.failures.map(({ collection, uid, shardId, detail }) => `${collection}\n${uid}\n${shardId}\n${detail}`).join('\n\n');
-  return one.index === other.index && text(one) === text(other);
-}
-
-/** A copy of `map` with one entry changed, or without it (null). */
-export function changed<Value>(map: ReadonlyMap<string, Value>, key: string, value: Value | null): ReadonlyMap<string, Value> {
-  if (value === null && !map.has(key)) return map;
-  const copy = new Map(map);
-  if (value === null) copy.delete(key);
-  else copy.set(key, value);
-  return copy;
+export function sameFailures(one: CarriedOut, other: CarriedOut): boolean {
+  if (one.failures.length !== other.failures.length) return false;
+  return one.failures.every(({ collection, detail, shardId, uid }, at) => {
+    const its = other.failures[at];
+    return collection === its?.collection && detail === its.detail && shardId === its.shardId && uid === its.uid;
+  });
 }

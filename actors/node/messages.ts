@@ -52,6 +52,8 @@ export type NodeMessage =
   | { readonly kind: 'takeAwayFailed'; readonly folder: string; readonly error: ErrorFacts }
   /** Time to try again what failed. */
   | { readonly kind: 'retry'; readonly folder: string }
+  /** Time to tell of failures that came or went. */
+  | { readonly kind: 'tellNow' }
   /** Consensus crashed too often and is stopped. */
   | { readonly kind: 'consensusGaveUp'; readonly error: ErrorFacts }
   /** The collection crashed too often and is stopped. */
@@ -74,6 +76,8 @@ export type NodeEffect =
   | { readonly kind: 'takeAway'; readonly folder: string; readonly keep: boolean; readonly reason: string }
   | { readonly kind: 'retryLater'; readonly folder: string; readonly attempt: number }
   | { readonly kind: 'startConsensus'; readonly local: LocalData }
+  /** Asks for `tellNow`. */
+  | { readonly kind: 'tellLater' }
   | { readonly kind: 'tellCarriedOut'; readonly carriedOut: CarriedOut }
   /** The node goes on without consensus. */
   | { readonly kind: 'loseConsensus'; readonly error: ErrorFacts }

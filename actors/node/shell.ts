@@ -31,6 +31,8 @@ export const CONSENSUS = '$consensus';
 
 /** Tries of what failed come further and further apart. */
 const RETRY = { delayMinMs: 1000, delayMaxMs: 60_000 };
+/** Failures that come and go are told of together. */
+const TELL_MS = 100;
 /** Longest time a change of a collection may take: its new shards are opened within it. */
 const RESHAPE_MS = 600_000;
 /** Configurations that are read at the same time. */
@@ -78,6 +80,9 @@ export function nodeBehaviour(): Behaviour<NodeProps, NodeState, NodeMessage, No
         break;
       case 'startConsensus':
         consensus = context.props.startConsensus?.(context, effect.local) ?? null;
+        break;
+      case 'tellLater':
+        context.after(TELL_MS, { kind: 'tellNow' });
         break;
       case 'tellCarriedOut':
         consensus?.report({ kind: 'carriedOut', ...effect.carriedOut });

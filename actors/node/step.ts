@@ -5,7 +5,7 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import { folderName } from '../collection/folder-name.js';
 import { become, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
 import { type AliasChange, aliasesOf, changedAliases, NO_ALIASES } from './aliases.js';
-import { carryOn, desire, type InCluster, inCluster, retry } from './carry-out.js';
+import { carryOn, desire, inCluster, retry } from './carry-out.js';
 import { clusterWork } from './cluster-work.js';
 import type { NodeEffect, NodeMessage } from './messages.js';
 import { NODE_MOVES } from './moves.js';
@@ -24,6 +24,7 @@ import {
   withoutPhase,
   withPhase,
 } from './state.js';
+import type { InCluster } from './work-draft.js';
 
 type NodeStep = Step<NodeState, NodeEffect>;
 type WithCollections = StartingNode | ActiveNode | StoppingNode;
@@ -98,7 +99,7 @@ function move(state: NodeState, message: NodeMessage): NodeStep {
     case 'noteStill':
       return maybeReady(withPhase(state as Serving, (message as MessageOf<'takeAwayFailed'>).folder, { kind: 'Abandoned' }), []);
     case 'retry':
-      return become(inCluster(state) ? retry(state, (message as MessageOf<'retry'>).folder) : state);
+      return inCluster(state) ? retry(state, (message as MessageOf<'retry'>).folder) : become(state);
     case 'loseConsensus':
       return become<NodeState, NodeEffect>(state, { kind: 'loseConsensus', error: (message as MessageOf<'consensusGaveUp'>).error });
     case 'closeNow':

@@ -87,7 +87,7 @@ export async function startClusterNode(storagePath: string, wrap: (stores: Store
     while (!holds()) {
       if (performance.now() - startedMs > 20_000)
         throw new Error(`it does not come to pass; ${world.logged.join('; ')}; ${JSON.stringify(told.at(-1))}`);
-      world.deliver();
+      world.advance(1);
       await new Promise((resolve) => setImmediate(resolve));
     }
   };
