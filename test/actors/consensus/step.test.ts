@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConsensusEffect, ConsensusMessage, Drawn } from '../../../actors/consensus/messages.js';
+import { CONSENSUS_MOVES } from '../../../actors/consensus/moves.js';
 import type { ConsensusState, MemberConsensus, Settings } from '../../../actors/consensus/state.js';
-import { CONSENSUS_MOVES, startConsensus, stepConsensus } from '../../../actors/consensus/step.js';
+import { startConsensus, stepConsensus } from '../../../actors/consensus/step.js';
 import type { RaftMessage } from '../../../cluster/raft/messages.js';
 import { step as raftStep } from '../../../cluster/raft/step.js';
 import type { ErrorFacts } from '../../../protocols/errors.js';

@@ -1,0 +1,142 @@
+/** Which messages mean something to consensus in which state. */
+
+import type { ConsensusMessage } from './messages.js';
+import type { ConsensusState } from './state.js';
+
+export type ConsensusMove =
+  | 'ignore'
+  | 'begin'
+  | 'found'
+  | 'breakDown'
+  | 'startAgain'
+  | 'refuse'
+  | 'noteWritten'
+  | 'becomeJoined'
+  | 'waitToJoin'
+  | 'askToJoin'
+  | 'member';
+
+/** States × messages. `member`: see `memberStep` in `step.ts`. */
+export const CONSENSUS_MOVES: Readonly<Record<ConsensusState['kind'], Readonly<Record<ConsensusMessage['kind'], ConsensusMove>>>> = {
+  Starting: {
+    loaded: 'begin',
+    loadFailed: 'breakDown',
+    adopted: 'found',
+    adoptFailed: 'breakDown',
+    listenFailed: 'ignore',
+    joined: 'ignore',
+    joinFailed: 'ignore',
+    retry: 'ignore',
+    tick: 'ignore',
+    received: 'ignore',
+    connectionChanged: 'ignore',
+    peerUnreachable: 'ignore',
+    requested: 'refuse',
+    written: 'ignore',
+    writeFailed: 'ignore',
+    carriedOut: 'ignore',
+    announceAnswered: 'ignore',
+    handOver: 'ignore',
+    submit: 'refuse',
+    barrier: 'refuse',
+    removePeer: 'refuse',
+    recover: 'refuse',
+  },
+  Joining: {
+    loaded: 'ignore',
+    loadFailed: 'ignore',
+    adopted: 'ignore',
+    adoptFailed: 'ignore',
+    listenFailed: 'breakDown',
+    joined: 'becomeJoined',
+    joinFailed: 'waitToJoin',
+    retry: 'askToJoin',
+    tick: 'ignore',
+    received: 'ignore',
+    connectionChanged: 'ignore',
+    peerUnreachable: 'ignore',
+    requested: 'refuse',
+    written: 'noteWritten',
+    writeFailed: 'breakDown',
+    carriedOut: 'ignore',
+    announceAnswered: 'ignore',
+    handOver: 'ignore',
+    submit: 'refuse',
+    barrier: 'refuse',
+    removePeer: 'refuse',
+    recover: 'refuse',
+  },
+  Member: {
+    loaded: 'ignore',
+    loadFailed: 'ignore',
+    adopted: 'ignore',
+    adoptFailed: 'ignore',
+    listenFailed: 'breakDown',
+    joined: 'ignore',
+    joinFailed: 'ignore',
+    retry: 'ignore',
+    tick: 'member',
+    received: 'member',
+    connectionChanged: 'member',
+    peerUnreachable: 'member',
+    requested: 'member',
+    written: 'member',
+    writeFailed: 'breakDown',
+    carriedOut: 'member',
+    announceAnswered: 'member',
+    handOver: 'member',
+    submit: 'member',
+    barrier: 'member',
+    removePeer: 'member',
+    recover: 'member',
+  },
+  Removed: {
+    loaded: 'ignore',
+    loadFailed: 'ignore',
+    adopted: 'ignore',
+    adoptFailed: 'ignore',
+    listenFailed: 'ignore',
+    joined: 'ignore',
+    joinFailed: 'ignore',
+    retry: 'ignore',
+    tick: 'ignore',
+    received: 'ignore',
+    connectionChanged: 'ignore',
+    peerUnreachable: 'ignore',
+    requested: 'refuse',
+    written: 'ignore',
+    // The leader says it again after the next start.
+    writeFailed: 'ignore',
+    carriedOut: 'ignore',
+    announceAnswered: 'ignore',
+    handOver: 'ignore',
+    submit: 'refuse',
+    barrier: 'refuse',
+    removePeer: 'refuse',
+    recover: 'refuse',
+  },
+  Broken: {
+    loaded: 'ignore',
+    loadFailed: 'ignore',
+    adopted: 'ignore',
+    adoptFailed: 'ignore',
+    listenFailed: 'ignore',
+    joined: 'ignore',
+    joinFailed: 'ignore',
+    retry: 'startAgain',
+    tick: 'ignore',
+    received: 'ignore',
+    connectionChanged: 'ignore',
+    peerUnreachable: 'ignore',
+    requested: 'refuse',
+    written: 'ignore',
+    writeFailed: 'ignore',
+    carriedOut: 'ignore',
+    announceAnswered: 'ignore',
+    handOver: 'ignore',
+    submit: 'refuse',
+    barrier: 'refuse',
+    removePeer: 'refuse',
+    recover: 'refuse',
+  },
+};
