@@ -5,12 +5,17 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
+import { step } from '../../../cluster/raft/step.js';
 import { Violation } from './invariants.js';
 import { MISTAKES } from './mistakes.js';
-import { type WalkFigures, walk } from './random-walk.js';
+import type { Step } from './network.js';
+import { walk } from './random-walk.js';
+import type { WalkFigures } from './walk-mixture.js';
 
 const FIRST = Number(process.env.TROUPE_SEED ?? 1);
 const SEEDS = Number(process.env.TROUPE_SEEDS ?? 300);
+const CAREFUL_SEEDS = 12;
 const STORY_LINES_MAX = 400;
 /** A mistake that needs no rare course of events shows within so many walks. */
 const MISTAKE_SEEDS_MAX = 200;
@@ -25,12 +30,23 @@ test('Raft keeps its promises whatever is lost, late or down, and works again on
   t.diagnostic(`${SEEDS} seeds from ${FIRST}: ${JSON.stringify(sums)}`);
 });
 
-for (const [name, { step, story }] of Object.entries(MISTAKES)) {
+test('a step changes nothing in place, and does the same again for the same state and input', () => {
+  const careful: Step = (state, input) => {
+    const copy = structuredClone(state);
+    const stepped = step(state, input);
+    assert.ok(isDeepStrictEqual(copy, state), `${input.kind} changed the state in place`);
+    assert.ok(isDeepStrictEqual(step(copy, input), stepped), `${input.kind} did something else for the same state`);
+    return stepped;
+  };
+  for (let seed = FIRST; seed < FIRST + CAREFUL_SEEDS; seed++) walk({ seed, step: careful, actions: 400 });
+});
+
+for (const [name, { step: mistaken, story }] of Object.entries(MISTAKES)) {
   if (story !== undefined) continue;
   test(`a Raft that ${name} is found out`, (t) => {
     for (let seed = 1; seed <= MISTAKE_SEEDS_MAX; seed++) {
       try {
-        walk({ seed, step });
+        walk({ seed, step: mistaken });
       } catch (error) {
         t.diagnostic(`seed ${seed}: ${error instanceof Error ? error.message : error}`);
         return;

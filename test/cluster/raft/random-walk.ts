@@ -4,7 +4,7 @@
  * and the peers must agree and work again within `HEALED_ROUNDS_MAX` rounds of ticks.
  */
 
-import { RAFT_DEFAULTS, type RaftConfig } from '../../../cluster/raft/config.js';
+import type { RaftConfig } from '../../../cluster/raft/config.js';
 import type { MembershipChange, RaftEffect } from '../../../cluster/raft/messages.js';
 import { step } from '../../../cluster/raft/step.js';
 import { type Random, seededRandom } from '../../../ops/random.js';
@@ -14,6 +14,7 @@ import { Invariants, termAt, Violation } from './invariants.js';
 import { BLANK, snapshotData } from './machine.js';
 import { Network, type Peer, type Step, type Stepped } from './network.js';
 import { printedMessage, printedRole, printedStep } from './print.js';
+import { drawConfig, drawRates, type MessageRates, maybe, noFigures, pick, type WalkFigures } from './walk-mixture.js';
 
 export interface WalkOptions {
   readonly seed: number;
@@ -22,24 +23,6 @@ export interface WalkOptions {
   readonly step?: Step;
   /** Takes a line for all that happens. */
   readonly tell?: (line: string) => void;
-}
-
-/** What a walk came by. */
-export interface WalkFigures {
-  steps: number;
-  /** Highest index that was committed. */
-  committed: number;
-  leaders: number;
-  crashes: number;
-  lost: number;
-  doubled: number;
-  partitions: number;
-  snapshots: number;
-  reads: number;
-  memberships: number;
-  removed: number;
-  /** Rounds of ticks from the healing to agreement. */
-  healed: number;
 }
 
 export const HEALED_ROUNDS_MAX = 150;
@@ -62,27 +45,13 @@ interface Action {
 }
 
 class Walk {
-  readonly figures: WalkFigures = {
-    steps: 0,
-    committed: 0,
-    leaders: 0,
-    crashes: 0,
-    lost: 0,
-    doubled: 0,
-    partitions: 0,
-    snapshots: 0,
-    reads: 0,
-    memberships: 0,
-    removed: 0,
-    healed: 0,
-  };
+  readonly figures = noFigures();
   readonly #random: Random;
   readonly #tell: ((line: string) => void) | undefined;
   readonly #invariants = new Invariants();
   readonly #network: Network;
   readonly #config: Omit<RaftConfig, 'peerId'>;
-  /** Chances of each message. */
-  readonly #rates: { readonly loss: number; readonly doubling: number; readonly disorder: number };
+  readonly #rates: MessageRates;
   readonly #actions: readonly Action[];
   readonly #weights: number;
   /** Told that they were removed; they never come back. */
@@ -105,8 +74,8 @@ class Walk {
         this.#invariants.started(peer, state, effects);
       },
     });
-    this.#config = this.#drawConfig();
-    this.#rates = { loss: this.#maybe(0.2), doubling: this.#maybe(0.1), disorder: this.#maybe(0.5) };
+    this.#config = drawConfig(this.#random);
+    this.#rates = drawRates(this.#random);
     this.#actions = this.#drawActions();
     this.#weights = this.#actions.reduce((sum, { weight }) => sum + weight, 0);
     const voters = this.#pick([1, 2, 3, 3, 3, 3, 4, 5]);
@@ -232,20 +201,6 @@ class Walk {
     this.figures.removed += 1;
   }
 
-  #drawConfig(): Omit<RaftConfig, 'peerId'> {
-    return {
-      ...RAFT_DEFAULTS,
-      electionTicks: this.#pick([2, 4, 8]),
-      electionTicksSpread: this.#pick([1, 3, 6]),
-      entryBytesMax: 40,
-      appendBytesMax: this.#pick([10, 30, 1000]),
-      appendsInFlightMax: this.#pick([1, 2, 8]),
-      uncommittedBytesMax: this.#pick([60, 1000]),
-      snapshotChunkBytes: this.#pick([4, 1000]),
-      entriesKept: this.#pick([0, 2, 10]),
-    };
-  }
-
   /** Each walk has its own mixture of faults; some have none of one kind. */
   #drawActions(): readonly Action[] {
     const ofRunning = (act: (peer: Peer) => void) => () => {
@@ -265,27 +220,30 @@ class Walk {
       { weight: 5, act: () => this.#restart() },
       { weight: 5, act: () => this.#network.cuts.clear() },
     ];
-    // One walk in three has little but elections.
-    if (this.#random.unit() < 0.33) return overthrows;
+    // One walk in three has little but elections, and one has few faults, so that peers come further.
+    const kind = this.#pick(['overthrows', 'calm', 'wild']);
+    if (kind === 'overthrows') return overthrows;
+    const fault = (most: number) => maybe(this.#random, kind === 'calm' ? most / 8 : most);
+    const wish = (most: number) => maybe(this.#random, most);
     return [
       { weight: this.#pick([20, 40]), act: () => this.#deliver() },
       { weight: this.#pick([5, 15, 30]), act: input('tick') },
-      { weight: this.#maybe(3), act: ofRunning((peer) => this.#oversleep([peer])) },
-      { weight: this.#maybe(3), act: () => this.#oversleep(this.#network.running().filter(() => this.#random.unit() < 0.5)) },
+      { weight: fault(3), act: ofRunning((peer) => this.#oversleep([peer])) },
+      { weight: fault(3), act: () => this.#oversleep(this.#network.running().filter(() => this.#random.unit() < 0.5)) },
       { weight: this.#pick([10, 30]), act: ofRunning((peer) => this.#persist(peer)) },
       { weight: 4, act: ofRunning((peer) => this.#proposeAt(peer, this.#request(), 'p')) },
       { weight: 3, act: ofRunning((peer) => this.#network.step(this.#leaderOr(peer), { kind: 'readIndex', id: this.#request() })) },
       { weight: 1, act: ofRunning((peer) => this.#network.compact(peer)) },
-      { weight: this.#maybe(4), act: ofRunning((peer) => this.#crash(this.#leaderOr(peer))) },
+      { weight: fault(4), act: ofRunning((peer) => this.#crash(this.#leaderOr(peer))) },
       { weight: 4, act: () => this.#restart() },
-      { weight: this.#maybe(3), act: ofRunning((peer) => this.#bounce(this.#voterOr(peer))) },
-      { weight: this.#maybe(10), act: () => this.#topple() },
-      { weight: this.#maybe(2), act: () => this.#cut() },
+      { weight: fault(3), act: ofRunning((peer) => this.#bounce(this.#voterOr(peer))) },
+      { weight: fault(10), act: () => this.#topple() },
+      { weight: fault(2), act: () => this.#cut() },
       { weight: this.#pick([0.5, 2]), act: () => this.#network.cuts.clear() },
-      { weight: this.#maybe(1), act: ofRunning((peer) => this.#changeMembership(peer)) },
-      { weight: this.#maybe(1), act: ofRunning((peer) => this.#network.step(peer, { kind: 'transferLeadership', to: this.#anyPeer() })) },
-      { weight: this.#maybe(0.3), act: input('campaign') },
-      { weight: this.#maybe(0.2), act: input('requestSnapshot') },
+      { weight: wish(2), act: ofRunning((peer) => this.#changeMembership(peer)) },
+      { weight: wish(1), act: ofRunning((peer) => this.#network.step(peer, { kind: 'transferLeadership', to: this.#anyPeer() })) },
+      { weight: wish(0.3), act: input('campaign') },
+      { weight: wish(0.2), act: input('requestSnapshot') },
       { weight: 0.2, act: ofRunning((peer) => this.#network.step(peer, { kind: 'unreachable', peer: this.#anyPeer() })) },
     ];
   }
@@ -441,12 +399,7 @@ class Walk {
     return this.#requests;
   }
 
-  /** Nothing for one half of the walks, up to `most` for the others. */
-  #maybe(most: number): number {
-    return this.#random.unit() < 0.5 ? 0 : this.#random.unit() * most;
-  }
-
   #pick<Item>(items: readonly Item[]): Item {
-    return items[this.#random.integer(items.length)]!;
+    return pick(this.#random, items);
   }
 }
