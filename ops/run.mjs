@@ -60,6 +60,11 @@ const commands = {
     await buildIfNeeded();
     await spawned(process.execPath, ['--enable-source-maps', join(DIST, 'test', 'simulation', 'main.js'), ...rest]);
   },
+  async chaos(rest) {
+    await install();
+    await buildIfNeeded();
+    await spawned(process.execPath, ['--enable-source-maps', join(DIST, 'test', 'process', 'chaos', 'main.js'), ...rest]);
+  },
   async demo(rest) {
     await install();
     await buildIfNeeded();

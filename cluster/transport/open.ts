@@ -19,7 +19,7 @@ import { type Answer, decodeAnswer, decodeRequest, encodeAnswer, encodeRequest }
 import { commonVersion, type OwnSide, PROTOCOL_VERSIONS, versionsDiffer } from './handshake.js';
 import { HANDSHAKE_MS, judgeAnswer, type LinkHost, PeerLink, TICK_MS } from './link.js';
 import { FRAME_BYTES_MAX } from './queue.js';
-import { ASK_PATH, acceptedStream, asIs, CONNECT_PATH, type FrameStream, KEEPALIVE_MS, newClient } from './streams.js';
+import { ASK_PATH, acceptedStream, asIs, CONNECT_PATH, type FrameStream, KEEPALIVE_MS, newClient, unreachable } from './streams.js';
 
 export interface PeerTransportOptions {
   readonly host: string;
@@ -302,7 +302,7 @@ function failureOf(uri: string, error: ServiceError, timeoutMs: number): TroupeE
   const { code, details } = error;
   if (code === status.DEADLINE_EXCEEDED)
     return new TroupeError('timeout', `${uri} has not answered within ${timeoutMs} ms`, { cause: error });
-  const reason = code === status.UNIMPLEMENTED ? 'what listens there is no internal port of a peer' : details || error.message;
+  const reason = code === status.UNIMPLEMENTED ? 'what listens there is no internal port of a peer' : unreachable(details || error.message);
   return new TroupeError('unavailable', `${uri} cannot be asked: ${reason}`, { cause: error });
 }
 

@@ -129,7 +129,15 @@ function writeTo(call: Writable, once: OnceEnded, bytes: Uint8Array, done: () =>
 function said({ code, details, message }: ServiceError): string {
   if (code === status.FAILED_PRECONDITION) return `refused: ${details}`;
   if (code === status.UNIMPLEMENTED) return 'what listens there is no internal port of a peer';
-  return details || message;
+  return code === status.UNAVAILABLE ? unreachable(details) : details || message;
+}
+
+/** What the system said, or what is left of it behind a proxy. */
+export function unreachable(details: string): string {
+  const cause = /^No connection established\. Last error: (.*?)\.? Resolution note: ?(.*)$/s.exec(details);
+  if (cause === null) return details;
+  const said = [cause[1], cause[2]].filter((text) => text !== undefined && text !== '' && text !== 'undefined');
+  return ['no connection', ...said].join(': ');
 }
 
 export function asIs(bytes: Buffer): Buffer {

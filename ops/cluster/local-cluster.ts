@@ -68,6 +68,20 @@ export class LocalCluster {
   /** A further node joins. Resolves with it when it is ready. */
   async add(): Promise<LocalNode> {
     const number = this.nextNumber++;
+    const node = await this.place(number);
+    await this.start(number);
+    return node;
+  }
+
+  /** Gives a node that has ended other addresses; its folder stays. Resolves with it when it runs. */
+  async move(number: number): Promise<LocalNode> {
+    await this.node(number).close();
+    const node = await this.place(number);
+    this.launch(number);
+    return node;
+  }
+
+  private async place(number: number): Promise<LocalNode> {
     const [port, grpcPort, internalPort] = (await freePorts(3)) as [number, number, number];
     const folder = join(this.options.folder, `node-${number}`);
     const proxy = await NodeProxy.start(internalPort, (source, target) => this.passes(source, target));
@@ -79,7 +93,6 @@ export class LocalCluster {
     const node = new LocalNode({ number, folder, port, grpcPort, internalPort }, proxy, settings);
     this.byNumber.set(number, node);
     this.options.onNode?.(node);
-    await this.start(number);
     return node;
   }
 
@@ -95,10 +108,11 @@ export class LocalCluster {
     this.node(number).launch(contact === undefined ? [] : ['--bootstrap', contact]);
   }
 
+  /** Ready, and with a vote: one that has joined gets it a moment later. */
   async untilReady(number: number, timeoutMs = this.options.readyTimeoutMs ?? READY_TIMEOUT_MS): Promise<void> {
     const node = this.node(number);
     const deadline = performance.now() + timeoutMs;
-    while (!(await node.isReady())) {
+    while (!(await node.isReady()) || (await node.cluster())?.raft_info.is_voter !== true) {
       if (node.state === 'ended') throw new Error(`node ${number} ended before it was ready: ${JSON.stringify(node.exit)}\n${node.log()}`);
       if (performance.now() > deadline) throw new Error(`node ${number} was not ready after ${timeoutMs} ms\n${node.log()}`);
       await sleep(POLL_MS);
@@ -176,7 +190,7 @@ export class LocalCluster {
     for (;;) {
       const leader = await this.leader();
       if (leader !== null) return leader;
-      if (performance.now() > deadline) throw new Error(`no leader after ${timeoutMs} ms`);
+      if (performance.now() > deadline) throw new Error(`no leader after ${timeoutMs} ms:\n${await this.told()}`);
       await sleep(POLL_MS);
     }
   }
@@ -192,6 +206,16 @@ export class LocalCluster {
       if (followers.length * 2 > members) return node;
     }
     return null;
+  }
+
+  /** What each node says of its Raft, and of those it cannot reach. */
+  private async told(): Promise<string> {
+    const lines = this.nodes.map(async (node) => {
+      const answer = await node.cluster(2000);
+      const said = answer === null ? 'no answer' : JSON.stringify([answer.raft_info, answer.message_send_failures]);
+      return `node ${node.number} (${node.state}): ${said}`;
+    });
+    return (await Promise.all(lines)).join('\n');
   }
 
   /** Ends every process, hard if they don't end in time. */

@@ -1,0 +1,203 @@
+/**
+ * Clients that change collections and aliases of a cluster through any node, one change of a name at a time, and remember
+ * what each name must be. A change of which nobody said what became of it leaves its name open, and ends its use.
+ */
+
+import type { LocalCluster } from '../../../ops/cluster/local-cluster.js';
+import type { LocalNode } from '../../../ops/cluster/local-node.js';
+import type { Random } from '../../../ops/random.js';
+import type { Answer } from '../../../ops/rest-client.js';
+
+/** What a name stands for: a collection's `indexing_threshold`, an alias' collection, or nothing. */
+export type Value = number | string | null;
+
+export interface Name {
+  readonly kind: 'collection' | 'alias';
+  readonly name: string;
+  /** One value when all is known, two after a change that may still be carried out. */
+  possible: readonly Value[];
+}
+
+export interface Totals {
+  acknowledged: number;
+  refused: number;
+  open: number;
+  /** Reads with `consistency`, that were answered. */
+  reads: number;
+  slowestMs: number;
+}
+
+type Outcome = 'acknowledged' | 'refused' | 'open';
+
+/** Seconds that the cluster may take, as asked for. */
+const TIMEOUT_S = 5;
+/** Any answer must come by then. */
+const PATIENCE_MS = 15_000;
+const NAMES_PER_CLIENT = 4;
+export const BASES = ['base-0', 'base-1'] as const;
+
+export class Clients {
+  readonly totals: Totals = { acknowledged: 0, refused: 0, open: 0, reads: 0, slowestMs: 0 };
+  readonly names: Name[] = [];
+  /** What must not be, in words. */
+  readonly violations: string[] = [];
+  private stopped = false;
+  private stamp = 1;
+
+  constructor(
+    private readonly cluster: LocalCluster,
+    private readonly random: Random,
+    private readonly story: (line: string) => void,
+  ) {}
+
+  /** Collections that aliases point at. */
+  async prepare(): Promise<void> {
+    for (const name of BASES) {
+      const answer = await (this.cluster.nodes[0] as LocalNode).client.call('PUT', `/collections/${name}`, collectionBody(1));
+      if (answer.status !== 200) throw new Error(`cannot create ${name}: ${answer.status} ${answer.text}`);
+      this.names.push({ kind: 'collection', name, possible: [1] });
+    }
+  }
+
+  /** Runs so many clients until `stop`. */
+  async run(count: number): Promise<void> {
+    await Promise.all(Array.from({ length: count }, (_, at) => this.client(at)));
+  }
+
+  stop(): void {
+    this.stopped = true;
+  }
+
+  private async client(number: number): Promise<void> {
+    const own: Name[] = [];
+    for (let next = 0; !this.stopped; ) {
+      if (own.length < NAMES_PER_CLIENT) {
+        const kind = next % 4 === 0 ? 'collection' : 'alias';
+        const name: Name = { kind, name: `${kind}-${number}-${next++}`, possible: [null] };
+        own.push(name);
+        this.names.push(name);
+      }
+      const at = this.random.integer(own.length);
+      const name = own[at] as Name;
+      await this.change(name);
+      if (name.possible.length > 1) own.splice(at, 1);
+      else if (this.random.unit() < 0.3) await this.read(name);
+    }
+  }
+
+  private async change(name: Name): Promise<void> {
+    const [before] = name.possible as [Value];
+    const { method, path, body, after } = name.kind === 'collection' ? this.collectionChange(name, before) : this.aliasChange(name, before);
+    const node = this.anyNode();
+    if (node === null) return pause(50);
+    const { outcome, answer, milliseconds } = await this.ask(node, method, path, body);
+    const told = answer === null ? 'no answer' : `${answer.status} ${answer.text.slice(0, 160)}`;
+    this.story(
+      `${method} ${path} ${JSON.stringify(body ?? null)} at node ${node.number}: ${before} -> ${after}: ${told} (${Math.round(milliseconds)} ms)`,
+    );
+    this.totals[outcome]++;
+    if (outcome === 'acknowledged') {
+      name.possible = [after];
+      this.totals.slowestMs = Math.max(this.totals.slowestMs, milliseconds);
+    } else if (outcome === 'open') name.possible = [before, after];
+    if (answer !== null && ![200, 503, 408].includes(answer.status)) {
+      this.violations.push(`${method} ${path} at node ${node.number}, where ${name.name} was ${before}, was answered ${told}`);
+    }
+    if (outcome === 'refused') await pause(100);
+  }
+
+  private collectionChange({ name }: Name, before: Value) {
+    const after = this.stamp++ * 10 + 1000;
+    const path = `/collections/${name}?timeout=${TIMEOUT_S}`;
+    if (before === null) return { method: 'PUT', path, body: collectionBody(after), after };
+    if (this.random.unit() < 0.3) return { method: 'DELETE', path, body: undefined, after: null };
+    return { method: 'PATCH', path, body: { optimizers_config: { indexing_threshold: after } }, after };
+  }
+
+  private aliasChange({ name }: Name, before: Value) {
+    const path = `/collections/aliases?timeout=${TIMEOUT_S}`;
+    const remove = { delete_alias: { alias_name: name } };
+    if (before !== null && this.random.unit() < 0.3) return { method: 'POST', path, body: { actions: [remove] }, after: null };
+    const target = before === BASES[0] ? BASES[1] : BASES[0];
+    const create = { create_alias: { alias_name: name, collection_name: target } };
+    return { method: 'POST', path, body: { actions: before === null ? [create] : [remove, create] }, after: target };
+  }
+
+  /** A read with consistency sees the last change that was acknowledged, at whichever node. */
+  private async read(name: Name): Promise<void> {
+    const node = this.anyNode();
+    if (node === null) return;
+    const path = name.kind === 'collection' ? `/collections/${name.name}?consistency=majority` : '/aliases?consistency=majority';
+    const { answer } = await this.ask(node, 'GET', path, undefined);
+    if (answer === null || answer.status === 503 || answer.status === 408) return;
+    this.totals.reads++;
+    const seen = name.kind === 'collection' ? collectionValue(answer) : aliasValue(answer, name.name);
+    if (seen !== name.possible[0]) {
+      this.violations.push(`${path} at node ${node.number} shows ${name.name} as ${seen} where ${name.possible[0]} was acknowledged`);
+    }
+  }
+
+  private async ask(node: LocalNode, method: string, path: string, body: unknown) {
+    const started = performance.now();
+    const launched = node.pid;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<'late'>((resolve) => {
+      timer = setTimeout(() => resolve('late'), PATIENCE_MS);
+    });
+    let answer: Answer | null = null;
+    let outcome: Outcome = 'open';
+    try {
+      const first = await Promise.race([node.client.call(method, path, body), late]);
+      if (first !== 'late') {
+        answer = first;
+        outcome = outcomeOf(first);
+      } else if (node.state === 'running' && node.pid === launched && !this.disturbed(node)) {
+        this.violations.push(`${method} ${path} at node ${node.number}: no answer within ${PATIENCE_MS} ms`);
+      }
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED') outcome = 'refused';
+    } finally {
+      clearTimeout(timer);
+    }
+    return { outcome, answer, milliseconds: performance.now() - started };
+  }
+
+  /** Nodes that have just been paused, by number: they owe no answer. */
+  readonly pausedMs = new Map<number, number>();
+
+  private disturbed(node: LocalNode): boolean {
+    return performance.now() - (this.pausedMs.get(node.number) ?? Number.NEGATIVE_INFINITY) < PATIENCE_MS * 2;
+  }
+
+  private anyNode(): LocalNode | null {
+    const running = this.cluster.nodes.filter(({ state }) => state === 'running');
+    return running.length === 0 ? null : (running[this.random.integer(running.length)] as LocalNode);
+  }
+}
+
+function outcomeOf({ status, text }: Answer): Outcome {
+  if (status === 200) return 'acknowledged';
+  return status === 408 || /may still be carried out/.test(text) ? 'open' : 'refused';
+}
+
+function collectionBody(stamp: number) {
+  return { vectors: { size: 4, distance: 'Dot' }, shard_number: 1, optimizers_config: { indexing_threshold: stamp } };
+}
+
+function collectionValue({ status, body, text }: Answer): Value {
+  if (status === 404) return null;
+  const result = (body as { result?: { config: { optimizer_config: { indexing_threshold: number } } } }).result;
+  return result?.config.optimizer_config.indexing_threshold ?? `${status} ${text.slice(0, 200)}`;
+}
+
+function aliasValue({ body, status, text }: Answer, name: string): Value {
+  const aliases = (body as { result?: { aliases: { alias_name: string; collection_name: string }[] } }).result?.aliases;
+  if (aliases === undefined) return `${status} ${text.slice(0, 200)}`;
+  return aliases.find(({ alias_name }) => alias_name === name)?.collection_name ?? null;
+}
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, milliseconds);
+  });
+}

@@ -1,0 +1,31 @@
+/** `npm run chaos -- --minutes 10 --nodes 5 [--seed S] [--folder F]`: see `run.ts`. Exit code 1 when something must not be. */
+
+import { mkdirSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { FAULTS } from './faults.js';
+import { runChaos } from './run.js';
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '10' },
+    nodes: { type: 'string', default: '5' },
+    clients: { type: 'string', default: '4' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    folder: { type: 'string' },
+  },
+});
+const folder = values.folder === undefined ? mkdtempSync(join(tmpdir(), 'troupe-chaos-')) : resolve(values.folder);
+mkdirSync(folder, { recursive: true });
+process.stdout.write(`seed ${values.seed}, data and story.log in ${folder}\n`);
+const report = await runChaos({
+  nodes: Number(values.nodes),
+  milliseconds: Number(values.minutes) * 60_000,
+  clients: Number(values.clients),
+  seed: Number(values.seed),
+  folder,
+  faults: FAULTS,
+});
+process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
+process.exit(report.violations.length === 0 ? 0 : 1);

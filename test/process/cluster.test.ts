@@ -1,0 +1,127 @@
+/** Nodes of a cluster as real processes: they lose and regain each other, join, and keep what was acknowledged. */
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LocalCluster } from '../../ops/cluster/local-cluster.js';
+import { agreedState, differencesOf, untilAgreed } from './chaos/agreement.js';
+import { runChaos } from './chaos/run.js';
+import { temporaryFolder, until } from './support.js';
+
+const CHAOS_MS = 20_000;
+/** A multiple of the clients, so that none of them touches another one's. */
+const ALIASES = 96;
+/** Of Linux: what /proc counts processor time in. */
+const CLOCK_TICKS_PER_SECOND = 100;
+
+test('minorities of three nodes are killed, stopped, paused and cut off: no acknowledged change is lost, and all agree in the end', async (t) => {
+  const seed = Number(process.env.TROUPE_SEED ?? Date.now() % 1_000_000);
+  t.diagnostic(`TROUPE_SEED=${seed}`);
+  const folder = await temporaryFolder(t);
+  const report = await runChaos({
+    nodes: 3,
+    milliseconds: CHAOS_MS,
+    clients: 3,
+    seed,
+    folder,
+    faults: ['kill', 'pause', 'part', 'stop', 'cut'],
+  });
+  t.diagnostic(JSON.stringify(report));
+  assert.deepEqual(report.violations, []);
+  assert.ok(report.totals.acknowledged > 20);
+});
+
+test('a node joins a cluster with 10,000 changes by its snapshot, and a majority that is lost stops changes, not reads', async (t) => {
+  const folder = await temporaryFolder(t);
+  const cluster = await LocalCluster.start({ nodes: 1, folder });
+  t.after(() => cluster.close());
+  const first = cluster.node(1);
+  await first.client.result('PUT', '/collections/base', { vectors: { size: 4, distance: 'Dot' } });
+  const named = (i: number) => ({ create_alias: { alias_name: `alias-${i}`, collection_name: 'base' } });
+  const again = (i: number) => ({ actions: [{ delete_alias: { alias_name: `alias-${i}` } }, named(i)] });
+  await first.client.result('POST', '/collections/aliases', { actions: Array.from({ length: ALIASES }, (_, i) => named(i)) });
+  let changes = 10_000;
+  await Promise.all(
+    Array.from({ length: 16 }, async (_, client) => {
+      for (let i = client; changes-- > 0; i += 16) await first.client.result('POST', '/collections/aliases', again(i % ALIASES));
+    }),
+  );
+  const started = performance.now();
+  const second = await cluster.add();
+  const milliseconds = Math.round(performance.now() - started);
+  t.diagnostic(`joined, from the start of its process, in ${milliseconds} ms`);
+  assert.ok(milliseconds < 15_000, `${milliseconds} ms`);
+  const state = await untilAgreed(cluster, 10_000);
+  assert.equal(Object.keys(state.aliases).length, ALIASES);
+  await until(
+    () => second.cluster(),
+    (answer) => answer?.raft_info.is_voter === true,
+  );
+
+  await second.kill();
+  const refused = await first.client.call('POST', '/collections/aliases?timeout=20', again(1));
+  assert.ok([503, 408].includes(refused.status), refused.text);
+  await until(
+    () => first.client.call('POST', '/collections/aliases?timeout=20', again(2)),
+    ({ status, text }) => status === 503 && /leader/.test(text),
+  );
+  assert.equal((await first.client.call('GET', '/aliases')).status, 200);
+  assert.equal((await first.client.call('GET', '/aliases?consistency=majority')).status, 503);
+  cluster.launch(2);
+  await cluster.untilReady(2);
+  await until(
+    () => first.client.call('POST', '/collections/aliases', again(3)),
+    ({ status }) => status === 200,
+  );
+  await untilAgreed(cluster, 10_000);
+});
+
+test('a new leader is there soon after a loss; the old one follows it when it is back; idle nodes are idle', async (t) => {
+  const folder = await temporaryFolder(t);
+  const cluster = await LocalCluster.start({ nodes: 3, folder });
+  t.after(() => cluster.close());
+  const lost = await cluster.untilLeader();
+  const started = performance.now();
+  await lost.kill();
+  const next = await cluster.untilLeader();
+  const milliseconds = Math.round(performance.now() - started);
+  t.diagnostic(`a new leader after ${milliseconds} ms`);
+  assert.ok(milliseconds < 4000, `${milliseconds} ms`);
+  await next.client.result('PUT', '/collections/meanwhile', { vectors: { size: 4, distance: 'Dot' }, shard_number: 1 });
+  cluster.launch(lost.number);
+  await cluster.untilReady(lost.number);
+  await untilAgreed(cluster, 10_000);
+  const shown = await agreedState(lost);
+  assert.deepEqual(differencesOf(shown.collections, (await agreedState(next)).collections), []);
+
+  await sleep(3000);
+  const before = cluster.nodes.map(({ pid }) => processorSeconds(pid as number));
+  await sleep(5000);
+  const shares = cluster.nodes.map(({ pid }, at) => (processorSeconds(pid as number) - (before[at] as number)) / 5);
+  t.diagnostic(`idle: ${shares.map((share) => `${(share * 100).toFixed(1)} %`).join(', ')} of a core`);
+  for (const share of shares) assert.ok(share < 0.1, `${share}`);
+});
+
+test('a node that moved to another address is found again, though the one with the lower peer id knows only the old one', async (t) => {
+  const folder = await temporaryFolder(t);
+  const cluster = await LocalCluster.start({ nodes: 2, folder });
+  t.after(() => cluster.close());
+  await cluster.node(2).stop();
+  const moved = await cluster.move(2);
+  await cluster.untilReady(2);
+  const peerId = String(await cluster.peerIdOf(moved));
+  await until(
+    () => cluster.node(1).cluster(),
+    (answer) => answer?.peers[peerId]?.uri.replace(/\/$/, '') === moved.uri,
+  );
+  await untilAgreed(cluster, 10_000);
+});
+
+/** Processor time that a process has used. */
+function processorSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS_PER_SECOND;
+}
