@@ -7,6 +7,7 @@ import type { ClusterState, CollectionRecord } from '../../cluster/state.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
+import { localShards } from '../collection/state.js';
 import type { CollectionEntry, NodeView } from './view.js';
 
 /** A collection that was found by its name or an alias. */
@@ -45,11 +46,17 @@ export class Names {
     return found;
   }
 
-  /** For requests that the collection's actors answer. Errors: `notFound`, `unavailable` while this node makes it. */
+  /**
+   * For requests that the collection's actors answer. Errors: `notFound`; `unavailable` while this node makes it; `unsupported`
+   * where a node without its cluster has several or none of its shards.
+   */
   entry(name: string): CollectionEntry {
-    const { entry, name: own } = this.find(name);
+    const { entry, name: own, record } = this.find(name);
     if (entry === null) throw new TroupeError('unavailable', `collection ${own} is being made on this node`, { retryAfterMs: 1000 });
-    return entry;
+    const shards = localShards(entry.belonging).length;
+    if (record !== null || shards === 1) return entry;
+    const detail = `points of collection ${own}, which was made in a cluster and has ${shards} shards on this node: start it as part of that cluster`;
+    throw new TroupeError('unsupported', detail);
   }
 
   #find(name: string): Found | null {

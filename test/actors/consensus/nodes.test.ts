@@ -247,3 +247,17 @@ test('a cluster goes on after all of its nodes were killed, and each opens what 
   await world.run(one.api.createCollection('b', spread(3)));
   for (const node of [one, ...others]) assert.deepEqual(node.api.listCollections(), ['a', 'b']);
 });
+
+test('a node that is started without its cluster serves collections of one shard and refuses what it has a part of', async () => {
+  const nodes = (await world.founded(2)) as [FakeNode, FakeNode];
+  await world.run(nodes[0].api.createCollection('small', spread(1, { replication_factor: 2 })));
+  await world.run(nodes[0].api.createCollection('spread', spread(4)));
+  for (const node of nodes) await world.kill(node);
+  const { api } = await world.startAlone(2);
+  await world.run(api.whenReady());
+  assert.deepEqual(api.listCollections(), ['small', 'spread']);
+  await world.run(api.read('small', 'count', request(nodes[1])));
+  const refused = { code: 'unsupported', detail: /spread, which was made in a cluster and has 2 shards on this node/ };
+  await assert.rejects(api.read('spread', 'count', request(nodes[1])), refused);
+  await assert.rejects(api.write('spread', 'upsertPoints', true, request(nodes[1])), refused);
+});
