@@ -16,16 +16,24 @@ const VERSION = 1;
 
 export function encodeState(state: ClusterState): Uint8Array {
   const { aliases, appliedIndex, clusterId, collections, membership, sessions } = state;
-  const text = stringifyJson({
-    version: VERSION,
-    clusterId,
-    appliedIndex,
-    membership: membership.map(memberInOrder),
-    collections: sortedByName(collections).map(([name, record]) => ({ name, ...collectionForm(record) })),
+  const head = stringifyJson({ version: VERSION, clusterId, appliedIndex, membership: membership.map(memberInOrder) });
+  const tail = stringifyJson({
     aliases: sortedByName(aliases).map(([alias, collection]) => ({ alias, collection })),
     sessions: sortedById(sessions).map(([peerId, session]) => ({ peerId, ...sessionForm(session) })),
   });
-  return Buffer.from(text, 'utf8');
+  const records = sortedByName(collections).map(([name, record]) => `{"name":${JSON.stringify(name)},${collectionText(record).slice(1)}`);
+  return Buffer.from(`${head.slice(0, -1)},"collections":[${records.join(',')}],${tail.slice(1)}`, 'utf8');
+}
+
+/** Of records that have been encoded: states that follow each other share most of them, and each log that is compacted takes one. */
+const texts = new WeakMap<CollectionRecord, string>();
+
+function collectionText(record: CollectionRecord): string {
+  const known = texts.get(record);
+  if (known !== undefined) return known;
+  const text = stringifyJson(collectionForm(record));
+  texts.set(record, text);
+  return text;
 }
 
 /** What `encodeState` made these bytes of. Errors: `storage`, naming what cannot be read. */

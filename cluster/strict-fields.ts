@@ -21,7 +21,7 @@ export function parseObject(bytes: Uint8Array, what: string): StrictFields {
 
 export class StrictFields {
   readonly #object: { readonly [key: string]: JsonValue };
-  readonly #unread: Set<string>;
+  readonly #read: string[] = [];
 
   constructor(
     value: JsonValue,
@@ -29,12 +29,13 @@ export class StrictFields {
   ) {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) throw unreadable(path, 'is no object');
     this.#object = value;
-    this.#unread = new Set(Object.keys(value));
   }
 
   /** Errors: `storage` when there is a field that nobody asked for. */
   end(): void {
-    for (const name of this.#unread) throw unreadable(`${this.path}.${name}`, 'is unknown to this release');
+    // Objects have few fields, and a state has many objects.
+    for (const name of Object.keys(this.#object))
+      if (!this.#read.includes(name)) throw unreadable(`${this.path}.${name}`, 'is unknown to this release');
   }
 
   /** Errors: `storage` unless the field `version` is this one. */
@@ -47,7 +48,7 @@ export class StrictFields {
 
   value(name: string): JsonValue {
     if (!Object.hasOwn(this.#object, name)) throw this.wrong(name, 'is missing');
-    this.#unread.delete(name);
+    this.#read.push(name);
     return this.#object[name] as JsonValue;
   }
 
