@@ -62,12 +62,12 @@ const PAIRS = {
   get_collection_aliases: pair((client, name) => client.getCollectionAliases(name), 'ListCollectionAliasesRequest', same, aliases),
   get_collections_aliases: pair((client) => client.getAliases(), 'ListAliasesRequest', same, aliases),
   update_aliases: pair((client, _, args) => client.updateCollectionAliases(args), 'ChangeAliases', same, same0),
-  collection_cluster_info: pair((client, name) => client.collectionClusterInfo(name), 'CollectionClusterInfoRequest', same, numbersOf),
+  collection_cluster_info: pair((client, name) => client.collectionClusterInfo(name), 'CollectionClusterInfoRequest', same, clusterInfo),
   list_shard_keys: pair(
     (client, name) => client.listShardKeys(name),
     'ListShardKeysRequest',
     same,
-    ({ shard_keys }) => ({ shard_keys }) as Json,
+    ({ shard_keys }) => ({ shard_keys: (shard_keys as { key: Json }[]).map(({ key }) => ({ key: shardKeyOf(key) })) }),
   ),
 
   create_shard_key: pair((client, name, args) => client.createShardKey(name, args), 'CreateShardKeyRequest', shardKeyMessage, same0),
@@ -268,8 +268,24 @@ function same0({ result }: { [key: string]: Json }): unknown {
   return result;
 }
 
-function shardKeyMessage({ shard_key, ...args }: Args): Args {
-  return { request: { ...args, shard_key: typeof shard_key === 'number' ? { number: shard_key } : { keyword: shard_key as Json } } };
+function shardKeyMessage({ shard_key, timeout, ...args }: Args): Args {
+  return {
+    timeout: timeout as Json,
+    request: { ...args, shard_key: typeof shard_key === 'number' ? { number: shard_key } : { keyword: shard_key as Json } },
+  };
+}
+
+function clusterInfo(info: { [key: string]: Json }): unknown {
+  const { local_shards, remote_shards, ...rest } = numbersOf(info) as { [key: string]: { shard_key?: Json }[] };
+  const withKeys = (shards: { shard_key?: Json }[] = []) =>
+    shards.map((shard) => (shard.shard_key === undefined ? shard : { ...shard, shard_key: shardKeyOf(shard.shard_key) }));
+  return { ...rest, local_shards: withKeys(local_shards), remote_shards: withKeys(remote_shards) };
+}
+
+/** `{"keyword":"a"}` or `{"number":"7"}` as REST has it. */
+function shardKeyOf(key: Json): Json {
+  const { keyword, number } = key as { keyword?: string; number?: string };
+  return keyword ?? Number(number);
 }
 
 function aliases({ aliases: list }: { [key: string]: Json }): unknown {
@@ -322,7 +338,7 @@ export class Doors {
   /** Requests that were sent through both doors. */
   count = 0;
 
-  constructor(node: RunningNode) {
+  constructor(node: Pick<RunningNode, 'url' | 'grpcPort'>) {
     this.#rest = new RestClient({ url: node.url });
     this.#grpc = new proto.QdrantClient({ host: '127.0.0.1', port: node.grpcPort });
   }

@@ -1,0 +1,77 @@
+/** Operations on the cluster through both doors of a real one, asked for by unmodified clients: the answers are the same. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { LocalCluster } from '../../ops/cluster/local-cluster.js';
+import { type Args, Doors } from './clients/doors.js';
+import { temporaryFolder } from './support.js';
+
+const VECTORS = { size: 4, distance: 'Dot' };
+
+test('operations on the cluster, through both doors', async (context) => {
+  const cluster = await LocalCluster.start({ nodes: 2, folder: await temporaryFolder(context) });
+  context.after(() => cluster.close());
+  const nodes = [cluster.node(1), cluster.node(2)] as const;
+  const doors = nodes.map((node) => new Doors(node)) as [Doors, Doors];
+  const [here, there] = doors;
+  const peers = (await Promise.all(nodes.map((node) => cluster.peerIdOf(node)))) as [number, number];
+
+  /** Asks for a change of the collections `rest` and `grpc` through their door, and looks at both nodes whether they are alike. */
+  async function changed(operation: Parameters<Doors['both']>[0], args: Args): Promise<void> {
+    const outcome = await here.both(operation, 'grpc', { timeout: 20, ...args }, 'rest');
+    assert.deepEqual(outcome, { result: true }, `${operation} ${JSON.stringify(args)}`);
+    for (const asked of doors) {
+      for (const name of ['rest', 'grpc']) await asked.both('list_shard_keys', name);
+      const [byRest, byGrpc] = [await asked.both('collection_cluster_info', 'rest'), await asked.both('collection_cluster_info', 'grpc')];
+      assert.equal(shardsIn(byRest), shardsIn(byGrpc));
+    }
+  }
+
+  await context.test('shard keys are made and dropped', async () => {
+    await changed('create_collection', { vectors: VECTORS, sharding_method: 'custom' });
+    await changed('create_shard_key', { shard_key: 'north', shards_number: 2, replication_factor: 2 });
+    await changed('create_shard_key', { shard_key: 7, placement: [peers[1]] });
+    const keys = await there.both('list_shard_keys', 'grpc');
+    assert.deepEqual(keys, { result: { shard_keys: [{ key: 'north' }, { key: 7 }] } });
+    await changed('delete_shard_key', { shard_key: 7 });
+  });
+
+  await context.test('a replica is dropped, and the last one of its shard is not', async () => {
+    const drop = { drop_replica: { shard_id: 0, peer_id: peers[1] } };
+    await changed('update_collection_cluster', drop);
+    const last = await there.both('update_collection_cluster', 'grpc', { drop_replica: { shard_id: 0, peer_id: peers[0] } });
+    assert.ok('failed' in last && last.failed === 400);
+  });
+
+  await context.test('what cannot be done fails for the same reason', async () => {
+    const between = { shard_id: 0, from_peer_id: peers[0], to_peer_id: peers[1] };
+    const cases: readonly (readonly [Parameters<Doors['both']>[0], Args, number])[] = [
+      ['create_shard_key', { shard_key: 'north' }, 409],
+      ['create_shard_key', { shard_key: 'south', placement: [5] }, 400],
+      ['delete_shard_key', { shard_key: 'south' }, 400],
+      ['update_collection_cluster', { move_shard: between }, 400],
+      ['update_collection_cluster', { replicate_shard: between }, 400],
+      ['update_collection_cluster', { abort_transfer: between }, 404],
+      ['update_collection_cluster', { drop_replica: { shard_id: 99, peer_id: peers[0] } }, 404],
+    ];
+    for (const [operation, args, status] of cases) {
+      const outcome = await there.both(operation, 'grpc', args);
+      assert.ok('failed' in outcome && outcome.failed === status, `${operation} ${JSON.stringify(args)}: ${JSON.stringify(outcome)}`);
+    }
+    const missing = await here.both('collection_cluster_info', 'none');
+    assert.ok('failed' in missing && missing.failed === 404);
+  });
+
+  await context.test('a change through one node is there in a consistent read of the other', async () => {
+    assert.equal(await here.rest('delete_collection', 'rest'), true);
+    assert.equal(await here.grpc('delete_collection', 'grpc'), true);
+    const listed = await nodes[1].client.result('GET', '/collections?consistency=majority');
+    assert.deepEqual(listed, { collections: [] });
+  });
+});
+
+/** Shards of a collection with their replicas, in the order of the report. */
+function shardsIn(outcome: unknown): string {
+  const { result } = outcome as { result: { local_shards: object[]; remote_shards: object[] } };
+  return JSON.stringify([result.local_shards, result.remote_shards].map((shards) => shards.length));
+}
