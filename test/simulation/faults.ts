@@ -42,7 +42,7 @@ const LONGEST_MS: Partial<Record<FaultKind, number>> = { crashAll: 2000, pause: 
 export function schedule(random: Stream, fromMs: number, toMs: number): Fault[] {
   const bag = Object.entries(KINDS).flatMap(([kind, parts]) => Array.from({ length: parts }, () => kind as FaultKind));
   const faults: Fault[] = [];
-  for (let count = random.integer(4, 16); count > 0; count--) {
+  for (let count = random.integer(4, 14); count > 0; count--) {
     const kind = random.pick(bag);
     const lastsMs = random.between(100, LONGEST_MS[kind] ?? 7000);
     faults.push({ kind, atMs: random.between(fromMs, toMs), lastsMs });

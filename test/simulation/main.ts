@@ -45,7 +45,7 @@ async function runAll(from: number, count: number, workers: number): Promise<voi
       child.on('message', (summary: ReturnType<typeof summaryOf>) => {
         totals = addTo(totals, summary);
         done += 1;
-        if (summary.violations.length > 0) process.stdout.write(`seed ${summary.seed}: ${summary.violations.join('\n  ')}\n`);
+        if (summary.violations.length > 0) process.stdout.write(`seed ${summary.seed}: ${summary.violations[0]?.split('\n')[0]}\n`);
         if (done % 500 === 0) process.stdout.write(`· ${done} of ${count} seeds, ${Math.round((Date.now() - begunMs) / 1000)} s\n`);
         give();
       });

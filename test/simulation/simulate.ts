@@ -42,7 +42,7 @@ export interface SimulationResult {
 
 /** A cluster of all nodes is there by then, without faults. */
 const FOUNDING_MS = 20_000;
-const FAULTS_MS = 40_000;
+const FAULTS_MS = 30_000;
 /** Bound from healing to agreement and answers to all requests. */
 const RECOVERY_MS = 40_000;
 const STEP_MS = 250;

@@ -159,3 +159,12 @@ test("a follower takes over the leader's state when it is told to, and the leade
   await assert.rejects(world.run(leader.cluster.recover(10_000)), { code: 'wrongInput' });
   assert.equal(await world.run(follower.api.createCollection('b', sampleConfig())), true);
 });
+
+test('nodes that join together are voters soon, one after the other', async () => {
+  const first = await world.start(1, null);
+  await world.until(() => isVoter(first.cluster), 'the cluster is founded');
+  const sinceMs = world.world.nowMs;
+  const joining = [await world.start(2, 1), await world.start(3, 1), await world.start(4, 1), await world.start(5, 1)];
+  await world.until(() => joining.every(({ cluster }) => isVoter(cluster)), 'all are voters');
+  assert.ok(world.world.nowMs - sinceMs < 3000, `${world.world.nowMs - sinceMs} ms`);
+});

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { COMMIT_FROM_OLD_TERM, DOUBLE_VOTE, FORGOTTEN_APPLIED, NO_PRE_PERSIST } from './mistakes.js';
+import type { Mistakes } from './node.js';
+import { simulate } from './simulate.js';
+
+/** Seeds of one `npm test`; `npm run simulate` runs as many as wanted. */
+const SEEDS = 300;
+/** A broken rule is found within so many. */
+const SEEDS_MAX = 60;
+
+test(`${SEEDS} seeds of five nodes keep every invariant, and agree and work when the last fault is healed`, async () => {
+  const program = join(dirname(fileURLToPath(import.meta.url)), 'main.js');
+  const output = await new Promise<string>((resolve, reject) => {
+    execFile(process.execPath, ['--enable-source-maps', program, '--seeds', String(SEEDS)], (error, stdout, stderr) => {
+      if (error === null) resolve(stdout);
+      else reject(new Error(`${stdout}${stderr}`));
+    });
+  });
+  assert.match(output, new RegExp(`^${SEEDS} seeds, 0 failed$`, 'm'));
+});
+
+test('the same seed goes the same way', async () => {
+  const [told, silent] = [await simulate(7, { tell: true }), await simulate(7)];
+  assert.equal(told.digest, silent.digest);
+  assert.equal(told.story.length, Number(told.digest.split(':')[0]));
+  assert.notEqual(told.digest, (await simulate(8)).digest);
+});
+
+for (const [name, mistakes, invariant] of [
+  ['a message that is sent before what it says is on disk', NO_PRE_PERSIST, /^I\d/],
+  ['a commit of an old term by its copies', COMMIT_FROM_OLD_TERM, /^I[348]/],
+  ['a second vote in a term', DOUBLE_VOTE, /second vote|^I1/],
+  ['a forgotten applied index', FORGOTTEN_APPLIED, /^I[46]/],
+] as const) {
+  test(`${name} is found`, async () => {
+    const found = await firstViolation(mistakes);
+    assert.match(found, invariant);
+  });
+}
+
+/** What the first seed that finds something says. */
+async function firstViolation(mistakes: Mistakes): Promise<string> {
+  for (let seed = 1; seed <= SEEDS_MAX; seed++) {
+    const { violations } = await simulate(seed, { mistakes });
+    if (violations[0] !== undefined) return violations[0];
+  }
+  return `nothing in ${SEEDS_MAX} seeds`;
+}
