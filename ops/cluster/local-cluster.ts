@@ -3,6 +3,7 @@
  * other. For `npm run cluster` and for tests.
  */
 
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePorts } from '../node-process.js';
@@ -11,7 +12,7 @@ import { NodeProxy } from './proxy.js';
 
 export interface LocalClusterOptions {
   readonly nodes: number;
-  /** One folder for each node in it; kept when the cluster ends. */
+  /** One folder for each node in it; kept when the cluster ends, and another one may be started on it. */
   readonly folder: string;
   /** Further variables of each node (`SERVICE__…`). */
   readonly environment?: Readonly<Record<string, string | undefined>>;
@@ -75,15 +76,17 @@ export class LocalCluster {
 
   /** Gives a node that has ended other addresses; its folder stays. Resolves with it when it runs. */
   async move(number: number): Promise<LocalNode> {
+    const { folder } = this.node(number);
     await this.node(number).close();
+    rmSync(portsFile(folder));
     const node = await this.place(number);
     this.launch(number);
     return node;
   }
 
   private async place(number: number): Promise<LocalNode> {
-    const [port, grpcPort, internalPort] = (await freePorts(3)) as [number, number, number];
     const folder = join(this.options.folder, `node-${number}`);
+    const { port, grpcPort, internalPort } = await portsIn(folder);
     const proxy = await NodeProxy.start(internalPort, (source, target) => this.passes(source, target));
     const settings: NodeSettings = {
       environment: this.options.environment ?? {},
@@ -223,6 +226,26 @@ export class LocalCluster {
     await Promise.allSettled(this.nodes.map((node) => node.stop(10_000)));
     await Promise.allSettled(this.nodes.map((node) => node.close()));
   }
+}
+
+interface Ports {
+  readonly port: number;
+  readonly grpcPort: number;
+  readonly internalPort: number;
+}
+
+function portsFile(folder: string): string {
+  return join(folder, 'ports.json');
+}
+
+/** Those of the node that ran in the folder before, as its peers look for it there; else free ones. */
+async function portsIn(folder: string): Promise<Ports> {
+  const file = portsFile(folder);
+  if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8')) as Ports;
+  const [port, grpcPort, internalPort] = (await freePorts(3)) as [number, number, number];
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(file, JSON.stringify({ port, grpcPort, internalPort }));
+  return { port, grpcPort, internalPort };
 }
 
 function isLedBy(answer: ClusterAnswer | null, leader: ClusterAnswer): boolean {

@@ -1,6 +1,5 @@
 /** One node of a local cluster: its addresses, its process, what it says of itself. */
 
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Exit, type LaunchedNode, launchNode } from '../node-process.js';
 import { RestClient } from '../rest-client.js';
@@ -99,7 +98,6 @@ export class LocalNode {
   /** options: of the `troupe` command, beside `--uri`. Nothing happens when it runs. */
   launch(options: readonly string[]): void {
     if (this.current !== 'ended') return;
-    mkdirSync(this.folder, { recursive: true });
     const launched = launchNode({
       folder: this.folder,
       port: this.port,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { LocalCluster } from '../../../ops/cluster/local-cluster.js';
@@ -120,6 +120,15 @@ test('a cut of one way lets the other way through', async (t) => {
     () => heard(first),
     ({ echoes }) => echoes.join('') === 'ab',
   );
+});
+
+test('a cluster that is started in the folder of another one has its addresses', async (t) => {
+  const first = await clusterOf(t, 2);
+  const addresses = (cluster: LocalCluster) => cluster.nodes.map(({ url, uri, folder }) => ({ url, uri, folder }));
+  await first.close();
+  const again = await LocalCluster.start({ nodes: 2, folder: dirname(first.node(1).folder), program: FAKE });
+  t.after(() => again.close());
+  assert.deepEqual(addresses(again), addresses(first));
 });
 
 test('a node that does not become ready ends the start with what it printed, and no process is left', async (t) => {
