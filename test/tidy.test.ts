@@ -53,6 +53,8 @@ const ENTRIES = [
   'ops/demo/main.ts',
   'ops/cluster/main.ts',
   'ops/python-clients.ts',
+  'test/process/chaos/main.ts',
+  'test/simulation/main.ts',
 ];
 
 /** Files that only decide: synchronous functions of their arguments. */

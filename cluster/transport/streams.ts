@@ -28,14 +28,12 @@ export function newClient(target: string): Client {
     'grpc.max_send_message_length': -1,
     'grpc-node.flow_control_window': FLOW_WINDOW_BYTES,
     'grpc.service_config_disable_resolution': 1,
-    'grpc.keepalive_time_ms': KEEPALIVE_MS,
-    'grpc.keepalive_timeout_ms': KEEPALIVE_MS,
     // Proxies for the web are not meant for peers; one for gRPC is.
     'grpc.enable_http_proxy': process.env.grpc_proxy === undefined ? 0 : 1,
   });
 }
 
-/** Half-open connections are noticed by the silence of their streams; this is for what is left of them below. */
+/** Half-open connections are noticed by the silence of their streams; this lets the side that was called drop what is left of them. */
 export const KEEPALIVE_MS = 10_000;
 /** What may be under way to this side before it has read it: a frame. */
 const FLOW_WINDOW_BYTES = 1 << 20;
