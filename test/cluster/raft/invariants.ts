@@ -4,7 +4,8 @@
  * Understandable Consensus Algorithm» (2014).
  */
 
-import type { RaftEffect } from '../../../cluster/raft/messages.js';
+import { entryBytes } from '../../../cluster/raft/log.js';
+import type { RaftEffect, RaftMessage } from '../../../cluster/raft/messages.js';
 import type { RaftLog, RaftState } from '../../../cluster/raft/state.js';
 import type { Membership, PeerId } from '../../../protocols/model/cluster.js';
 import type { Entry, EntryPayload } from '../../../protocols/model/consensus.js';
@@ -113,6 +114,10 @@ export class Invariants {
     const other = this.#leaders.get(state.term);
     expect(other === undefined || other === id, 'election safety', `peers ${other} and ${id} both lead in term ${state.term}`);
     this.#leaders.set(state.term, id);
+    for (const [to, { mode }] of state.role.kind === 'Leader' ? state.role.progress : []) {
+      const within = mode.kind !== 'Replicate' || mode.inFlight.length <= state.config.appendsInFlightMax;
+      expect(within, 'bounds', `leader ${id} has more than ${state.config.appendsInFlightMax} appends under way to ${to}`);
+    }
     if (before.role.kind !== 'Leader' || before.term !== state.term) {
       this.#checkCompleteness(state, 1);
     } else if (before.log !== state.log) {
@@ -256,6 +261,7 @@ export class Invariants {
         this.#checkProposed(id, life, effect);
         return;
       case 'sendEarly': {
+        for (const message of effect.messages) this.#checkSize(peer, message);
         const wrong = effect.messages.find((message) => LATE.has(message.kind));
         expect(wrong === undefined, 'persist before send', `peer ${id} sends ${wrong?.kind} early`);
         return;
@@ -268,6 +274,16 @@ export class Invariants {
         return;
       default:
         effect satisfies never;
+    }
+  }
+
+  /** One entry may be larger than an append; so may none that goes along with others. */
+  #checkSize({ config }: Peer, message: RaftMessage): void {
+    if (message.kind === 'append' && message.entries.length > 1) {
+      const bytes = message.entries.reduce((sum, entry) => sum + entryBytes(entry), 0);
+      expect(bytes <= config.appendBytesMax, 'bounds', `an append of ${bytes} bytes`);
+    } else if (message.kind === 'installSnapshot') {
+      expect(message.chunk.length <= config.snapshotChunkBytes, 'bounds', `a part of ${message.chunk.length} bytes`);
     }
   }
 
