@@ -166,10 +166,16 @@ export function nodeBehaviour(): Behaviour<NodeProps, NodeState, NodeMessage, No
     },
     step: stepNode,
     perform,
-    summarize: (message) => ('error' in message ? message.error.detail : 'folder' in message ? message.folder : ''),
+    summarize,
     childFailed: (name, error) =>
       name === CONSENSUS ? { kind: 'consensusGaveUp', error } : { kind: 'collectionGaveUp', folder: name, error },
   };
+}
+
+function summarize(message: NodeMessage): string {
+  if ('error' in message) return message.error.detail;
+  if (message.kind === 'desire') return `${message.desired.collections.size} collections, index ${message.desired.index}`;
+  return 'folder' in message ? message.folder : '';
 }
 
 /** Collections on disk, with the databases of their replicas looked at all at once, and aliases. */
