@@ -3,7 +3,7 @@
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { type Draft, type MessageOf, sendEarly, sendLate, writeNumber } from './draft.js';
 import { lastIndex, lastTerm, membershipAt } from './log.js';
-import { isVoter } from './membership.js';
+import { isVoter, memberOf } from './membership.js';
 import { tally } from './quorum.js';
 import { becomeLeader } from './replication.js';
 import { becomeFollower, failForwarded, restartElectionTimer, shortenElectionTimer } from './roles.js';
@@ -114,11 +114,12 @@ function isUpToDate(state: RaftState, candidate: { readonly lastIndex: number; r
   return candidate.lastTerm > own || (candidate.lastTerm === own && candidate.lastIndex >= lastIndex(state.log));
 }
 
-/** A learner never campaigns, but asks all the same: if it was removed, the leader says so. */
+/** A learner never campaigns, but asks all the same and takes no notice of grants: if it was removed, it is told so. */
 function askForLeader(draft: Draft): void {
-  becomeFollower(draft, draft.state.term, null);
+  const state = draft.state;
+  becomeFollower(draft, state.term, null);
   restartElectionTimer(draft);
-  askPreVotes(draft);
+  if (memberOf(state.membership, state.config.peerId) !== undefined) askPreVotes(draft);
 }
 
 function askPreVotes(draft: Draft): void {

@@ -81,6 +81,15 @@ export function lastOfTerm(log: RaftLog, from: number, term: number): number {
   return Math.max(index, 0);
 }
 
+/**
+ * Whether an entry of this index and term is in the log or can never be committed, if the log is committed up to `end`:
+ * terms only grow along a log.
+ */
+export function isSettled(log: RaftLog, end: number, entry: { readonly lastIndex: number; readonly lastTerm: number }): boolean {
+  const term = termAt(log, end);
+  return term !== null && (term > entry.lastTerm || (term === entry.lastTerm && end >= entry.lastIndex));
+}
+
 /** About what an entry takes on the wire. */
 export function entryBytes(entry: Entry): number {
   switch (entry.payload.kind) {

@@ -2,13 +2,13 @@
 
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { type Draft, type MessageBody, type MessageOf, sendEarly } from './draft.js';
-import { membershipAt } from './log.js';
+import { isSettled, membershipAt } from './log.js';
 import { changed, memberOf } from './membership.js';
 import type { Proposal, ProposalOutcome, RefusalReason, RequestId } from './messages.js';
 import { addRead } from './read-index.js';
 import { appendOwn, hasCommittedInTerm } from './replication.js';
 import { giveUp } from './roles.js';
-import type { Forwarded, LeaderRole } from './state.js';
+import type { Forwarded, LeaderRole, RaftState } from './state.js';
 
 /** Above all ids that this peer's actors give: what a follower asks about the stranger of this id. */
 const ABOUT_STRANGERS = 2 ** 48;
@@ -45,11 +45,13 @@ export function receiveProposeReply(draft: Draft, message: MessageOf<'proposeRep
  * A stranger that asks a follower may have been removed while it was away, and may not know the leader that would
  * tell it. The follower finds out by a read of its own (R7).
  */
-export function askAboutStranger(draft: Draft, peer: PeerId): void {
+export function askAboutStranger(draft: Draft, message: MessageOf<'preVote'>): void {
   const { leader, role, membership, forwarded } = draft.state;
-  const id = ABOUT_STRANGERS + peer;
-  if (role.kind !== 'Follower' || leader === null || forwarded.has(id) || memberOf(membership, peer) !== undefined) return;
-  forward(draft, id, leader, { kind: 'verdict', peer, index: null, ticksLeft: ticksOf(draft) }, { kind: 'readIndex', id });
+  const { from, lastIndex, lastTerm } = message;
+  const id = ABOUT_STRANGERS + from;
+  if (role.kind !== 'Follower' || leader === null || forwarded.has(id) || memberOf(membership, from) !== undefined) return;
+  const question = { kind: 'verdict', peer: from, lastIndex, lastTerm, index: null, ticksLeft: ticksOf(draft) } as const;
+  forward(draft, id, leader, question, { kind: 'readIndex', id });
 }
 
 export function receiveReadIndexReply(draft: Draft, message: MessageOf<'readIndexReply'>): void {
@@ -68,14 +70,18 @@ export function tickForwarded(draft: Draft): void {
   if (state.forwarded.size === 0) return;
   const left = new Map<RequestId, Forwarded>();
   for (const [id, asked] of state.forwarded) {
-    if (asked.kind === 'verdict' && asked.index !== null && asked.index <= state.appliedIndex) judge(draft, asked.peer);
+    if (asked.kind === 'verdict' && isRipe(state, asked)) judge(draft, asked.peer);
     else if (asked.ticksLeft > 1) left.set(id, { ...asked, ticksLeft: asked.ticksLeft - 1 });
     else giveUp(draft, id, asked.kind);
   }
   state.forwarded = left;
 }
 
-/** Before it spoke as a peer it had joined, so a membership as new as that without it is one that it was removed from. */
+/** The stranger's own addition may still be under way: not before what its log has is applied here, or lost for good. */
+function isRipe(state: RaftState, asked: Extract<Forwarded, { kind: 'verdict' }>): boolean {
+  return asked.index !== null && asked.index <= state.appliedIndex && isSettled(state.log, state.appliedIndex, asked);
+}
+
 function judge(draft: Draft, stranger: PeerId): void {
   const { log, appliedIndex } = draft.state;
   const known = memberOf(membershipAt(log, appliedIndex).membership, stranger);

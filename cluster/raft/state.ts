@@ -44,8 +44,15 @@ export interface RaftState {
 
 export type Forwarded =
   | { readonly kind: 'propose' | 'readIndex'; readonly ticksLeft: number }
-  /** Whether a stranger that spoke to this follower was removed: certain when `index`, which the leader gave, is applied. */
-  | { readonly kind: 'verdict'; readonly peer: PeerId; readonly index: number | null; readonly ticksLeft: number };
+  /** Whether a stranger, whose log ends so, was removed. index: the leader's answer, to be applied first. */
+  | {
+      readonly kind: 'verdict';
+      readonly peer: PeerId;
+      readonly lastIndex: number;
+      readonly lastTerm: number;
+      readonly index: number | null;
+      readonly ticksLeft: number;
+    };
 
 export interface RaftLog {
   /** Null: the log begins with entry 1. */

@@ -13,6 +13,7 @@ import {
   tickElection,
 } from './election.js';
 import { receiveAppend, receiveInstallSnapshot } from './following.js';
+import { isSettled } from './log.js';
 import type { RaftInput, RaftMessage } from './messages.js';
 import { probing } from './progress.js';
 import { addVerdict, settleReads } from './read-index.js';
@@ -145,7 +146,7 @@ function receive(draft: Draft, message: RaftMessage): void {
       receiveVote(draft, message);
       return;
     case 'preVote':
-      askAboutStranger(draft, message.from);
+      askAboutStranger(draft, message);
       receivePreVote(draft, message);
       return;
     case 'notMember':
@@ -170,7 +171,7 @@ function receiveInTerm(draft: Draft, message: MessageInTerm): void {
   receiveTimely(draft, message);
 }
 
-/** False for a stranger, which only asks because it was removed, or will be a peer of the next leader. */
+/** False for a stranger. One that asks for votes was removed, or is a peer of a leader that this one does not know of. */
 function hearPeer(draft: Draft, message: RaftMessage): boolean {
   const { role } = draft.state;
   if (role.kind !== 'Leader') return true;
@@ -184,12 +185,10 @@ function hearPeer(draft: Draft, message: RaftMessage): boolean {
     case 'installSnapshot':
     case 'notMember':
       return true;
+    // Its own addition may be known to no leader yet: not before what its log has is committed, or lost for good.
     case 'preVote':
     case 'vote':
-    case 'propose':
-    case 'readIndex':
-    case 'requestSnapshot':
-      addVerdict(draft, message.from);
+      if (isSettled(draft.state.log, draft.state.commitIndex, message)) addVerdict(draft, message.from);
       return false;
     default:
       return false;
