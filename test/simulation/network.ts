@@ -1,7 +1,13 @@
-/** A network between nodes that loses, delays, doubles and reorders messages, and cuts one way or both. */
+/**
+ * A network between nodes that loses, delays, doubles and reorders messages, and cuts one way or both. What is said goes through
+ * the bytes of the real protocol.
+ */
 
 import type { PeerMessage, PeerReply, PeerRequest } from '../../cluster/peer-messages.js';
 import type { PeerConnection, PeerTransport, TransportListener } from '../../cluster/ports.js';
+import { decodeFrame, encodeMessages } from '../../cluster/transport/codec/frames.js';
+import { decodeAnswer, decodeRequest, encodeAnswer, encodeRequest } from '../../cluster/transport/codec/requests.js';
+import { PROTOCOL_VERSIONS } from '../../cluster/transport/handshake.js';
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { Stream } from './random.js';
@@ -171,7 +177,9 @@ export class Endpoint implements PeerTransport {
     const arrivals = network.arrivals(this.host, other.host);
     if (arrivals.length === 0 && network.isCut(this.host, other.host))
       network.world.after(network.random.between(100, 2000), () => this.listener?.unreachable(to), this.life);
-    for (const delayMs of arrivals) network.world.after(delayMs, () => this.#deliver(other, messages), other.life);
+    if (arrivals.length === 0) return;
+    const bytes = encodeMessages(messages);
+    for (const delayMs of arrivals) network.world.after(delayMs, () => this.#deliver(other, to, bytes), other.life);
   }
 
   request(uri: string, request: PeerRequest, timeoutMs: number): Promise<PeerReply> {
@@ -190,8 +198,8 @@ export class Endpoint implements PeerTransport {
       };
       for (const delayMs of network.arrivals(this.host, other.host).slice(0, 1)) {
         const arrive = () =>
-          other.listener?.requested(request, this.host).then(
-            (reply) => back(() => resolve(reply)),
+          other.listener?.requested(asSent(request), this.host).then(
+            (reply) => back(() => resolve(asAnswered(reply))),
             (error: unknown) => back(() => reject(errorFromFacts(errorFacts(error)))),
           );
         world.after(delayMs, arrive, other.life);
@@ -227,15 +235,16 @@ export class Endpoint implements PeerTransport {
     }
   }
 
-  #deliver(other: Endpoint, messages: readonly PeerMessage[]): void {
+  #deliver(other: Endpoint, to: PeerId, bytes: Uint8Array): void {
     if (other.listener === null) return;
     if (this.network.isCut(this.host, other.host)) {
       this.network.counts.cut += 1;
       return;
     }
     // The handshake of a node that has become another peer meanwhile would have failed.
-    if (!sameCluster(this, other)) return;
+    if (!sameCluster(this, other) || other.peerId !== to) return;
     this.network.counts.delivered += 1;
+    const { messages } = decodeFrame(bytes, { from: this.peerId, to });
     for (const message of messages) this.network.tell(other.host, `← ${this.host}  ${summary(message)}`);
     other.listener.received(this.peerId, messages);
   }
@@ -250,6 +259,19 @@ const CONNECTION: PeerConnection = {
   queued: 0,
 };
 const NO_CONNECTION: PeerConnection = { ...CONNECTION, connected: false, protocolVersion: null };
+
+/** What comes out of the bytes that go over the wire. */
+function asSent(request: PeerRequest): PeerRequest {
+  const { request: received } = decodeRequest(encodeRequest(request, PROTOCOL_VERSIONS));
+  if (received === null) throw new Error(`nobody understands ${request.kind}`);
+  return received;
+}
+
+function asAnswered(reply: PeerReply): PeerReply {
+  const answer = decodeAnswer(encodeAnswer(reply));
+  if (answer.kind === 'failure') throw new Error('an answer became a failure');
+  return answer;
+}
 
 function sameCluster(one: Endpoint, other: Endpoint): boolean {
   const [a, b] = [one.clusterId(), other.clusterId()];
