@@ -156,6 +156,22 @@ test('a stranger is called removed only by a leader that a majority confirms aft
   assert.equal(verdict?.to, 9);
 });
 
+test('a stranger whose addition may still be under way is not called removed', () => {
+  const company = Company.of(3);
+  company.tick(6);
+  const follower = company.state(2);
+  const { commitIndex, term } = follower;
+  for (const [lastIndex, told] of [
+    [commitIndex + 1, 0],
+    [commitIndex, 1],
+  ] as const) {
+    const asked = heard(follower, { kind: 'preVote', from: 9, to: 2, term: term + 1, lastIndex, lastTerm: term, transfer: false });
+    const [read] = sent(asked.effects, 'readIndex');
+    const answer = { kind: 'readIndexReply', from: 1, to: 2, term, id: read?.id ?? 0, index: commitIndex } as const;
+    assert.equal(sent(ticks(heard(asked.state, answer).state, 1).effects, 'notMember').length, told);
+  }
+});
+
 test('a removed peer that knows none of the newer peers is told by a follower, which asks the leader', () => {
   const company = Company.of(3);
   company.tick(5);

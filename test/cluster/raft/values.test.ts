@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import {
   compacted,
   firstIndex,
+  isSettled,
   lastIndex,
   lastOfTerm,
   lastTerm,
@@ -56,6 +57,19 @@ test('the last entry with a term that is not higher', () => {
     [0, 1, 2, 3, 5, 6, 9].map((term) => lastOfTerm(LOG, 9, term)),
     [0, 2, 2, 4, 4, 5, 5],
   );
+});
+
+test('an entry is settled when the committed log has it, or has a later term', () => {
+  const ends = [
+    [2, 1, 2, true],
+    [2, 1, 3, false],
+    [3, 1, 9, true],
+    [3, 3, 4, false],
+    [4, 3, 4, true],
+    [4, 5, 1, false],
+  ] as const;
+  for (const [end, lastTerm, last, settled] of ends)
+    assert.equal(isSettled(LOG, end, { lastTerm, lastIndex: last }), settled, `${end}: ${last}/${lastTerm}`);
 });
 
 test('more than half reach the median, rounded to the lower half', () => {
