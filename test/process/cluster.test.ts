@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LocalCluster } from '../../ops/cluster/local-cluster.js';
+import type { LocalNode } from '../../ops/cluster/local-node.js';
 import { agreedState, differencesOf, untilAgreed } from './chaos/agreement.js';
 import { runChaos } from './chaos/run.js';
 import { temporaryFolder, until } from './support.js';
@@ -116,6 +117,34 @@ test('a node that moved to another address is found again, though the one with t
     (answer) => answer?.peers[peerId]?.uri.replace(/\/$/, '') === moved.uri,
   );
   await untilAgreed(cluster, 10_000);
+});
+
+test('a peer that was removed while it was away is told so when it is back, and joins afresh under a new peer id', async (t) => {
+  const folder = await temporaryFolder(t);
+  const cluster = await LocalCluster.start({ nodes: 3, folder });
+  t.after(() => cluster.close());
+  const [first, , third] = cluster.nodes as [LocalNode, LocalNode, LocalNode];
+  await first.client.result('PUT', '/collections/spread', { vectors: { size: 4, distance: 'Dot' } });
+  const peerId = await cluster.peerIdOf(third);
+  const holding = await first.client.call('DELETE', `/cluster/peer/${peerId}`);
+  assert.deepEqual([holding.status, /shard/.test(holding.text)], [400, true], holding.text);
+  await first.client.result('DELETE', '/collections/spread');
+  await third.kill();
+  await first.client.result('DELETE', `/cluster/peer/${peerId}`);
+
+  third.launch([]);
+  const told = await until(
+    async () => JSON.stringify((await third.cluster())?.consensus_thread_status ?? null),
+    (text) => /removed/i.test(text),
+  );
+  t.diagnostic(told);
+  assert.equal(await third.isReady(), false);
+  await third.stop();
+
+  await cluster.start(3);
+  assert.notEqual(await cluster.peerIdOf(third), peerId);
+  const { peers } = await untilAgreed(cluster, 10_000);
+  assert.equal(Object.keys(peers as object).length, 3);
 });
 
 /** Processor time that a process has used. */

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LocalCluster } from '../../../ops/cluster/local-cluster.js';
 import type { LocalNode } from '../../../ops/cluster/local-node.js';
-import type { Name, Value } from './clients.js';
+import { KEYED, type Name, PRESENT, type Value } from './clients.js';
 
 export interface AgreedState {
   readonly peers: unknown;
@@ -88,9 +88,14 @@ export function differencesOf(one: unknown, other: unknown, path = ''): string[]
 /** Names that are not what they must be: acknowledged changes that got lost, refused ones that were carried out. */
 export function lostChanges(names: readonly Name[], state: AgreedState): string[] {
   return names.flatMap(({ kind, name, possible }) => {
-    const found: Value = kind === 'alias' ? (state.aliases[name] ?? null) : thresholdOf(state, name);
+    const found = kind === 'alias' ? (state.aliases[name] ?? null) : kind === 'collection' ? thresholdOf(state, name) : keyOf(state, name);
     return possible.includes(found) ? [] : [`${name} is ${found} where only ${possible.join(' or ')} can be`];
   });
+}
+
+function keyOf(state: AgreedState, key: string): Value {
+  const replicas = state.collections[KEYED]?.shards as { key: unknown }[];
+  return replicas.some((replica) => replica.key === key) ? PRESENT : null;
 }
 
 function thresholdOf(state: AgreedState, name: string): Value {

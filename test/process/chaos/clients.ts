@@ -8,11 +8,13 @@ import type { LocalNode } from '../../../ops/cluster/local-node.js';
 import type { Random } from '../../../ops/random.js';
 import type { Answer } from '../../../ops/rest-client.js';
 
-/** What a name stands for: a collection's `indexing_threshold`, an alias' collection, or nothing. */
+/** What a name stands for: a collection's `indexing_threshold`, an alias' collection, a shard key that is there, or nothing. */
 export type Value = number | string | null;
 
+const KINDS = ['collection', 'alias', 'alias', 'shard-key'] as const;
+
 export interface Name {
-  readonly kind: 'collection' | 'alias';
+  readonly kind: (typeof KINDS)[number];
   readonly name: string;
   /** One value when all is known, two after a change that may still be carried out. */
   possible: readonly Value[];
@@ -35,6 +37,9 @@ const TIMEOUT_S = 5;
 const PATIENCE_MS = 15_000;
 const NAMES_PER_CLIENT = 4;
 export const BASES = ['base-0', 'base-1'] as const;
+/** A collection whose shards have keys. */
+export const KEYED = 'keyed';
+export const PRESENT = 'there';
 
 export class Clients {
   readonly totals: Totals = { acknowledged: 0, refused: 0, open: 0, reads: 0, slowestMs: 0 };
@@ -50,10 +55,12 @@ export class Clients {
     private readonly story: (line: string) => void,
   ) {}
 
-  /** Collections that aliases point at. */
+  /** Collections that aliases point at, and the one of the shard keys. */
   async prepare(): Promise<void> {
-    for (const name of BASES) {
-      const answer = await (this.cluster.nodes[0] as LocalNode).client.call('PUT', `/collections/${name}`, collectionBody(1));
+    for (const name of [...BASES, KEYED]) {
+      const sharding = name === KEYED ? { sharding_method: 'custom' } : {};
+      const body = { ...collectionBody(1), ...sharding };
+      const answer = await (this.cluster.nodes[0] as LocalNode).client.call('PUT', `/collections/${name}`, body);
       if (answer.status !== 200) throw new Error(`cannot create ${name}: ${answer.status} ${answer.text}`);
       this.names.push({ kind: 'collection', name, possible: [1] });
     }
@@ -72,7 +79,7 @@ export class Clients {
     const own: Name[] = [];
     for (let next = 0; !this.stopped; ) {
       if (own.length < NAMES_PER_CLIENT) {
-        const kind = next % 4 === 0 ? 'collection' : 'alias';
+        const kind = KINDS[next % KINDS.length] as Name['kind'];
         const name: Name = { kind, name: `${kind}-${number}-${next++}`, possible: [null] };
         own.push(name);
         this.names.push(name);
@@ -81,13 +88,13 @@ export class Clients {
       const name = own[at] as Name;
       await this.change(name);
       if (name.possible.length > 1) own.splice(at, 1);
-      else if (this.random.unit() < 0.3) await this.read(name);
+      else if (name.kind !== 'shard-key' && this.random.unit() < 0.3) await this.read(name);
     }
   }
 
   private async change(name: Name): Promise<void> {
     const [before] = name.possible as [Value];
-    const { method, path, body, after } = name.kind === 'collection' ? this.collectionChange(name, before) : this.aliasChange(name, before);
+    const { method, path, body, after } = this.nextChange(name, before);
     const node = this.anyNode();
     if (node === null) return pause(50);
     const { outcome, answer, milliseconds } = await this.ask(node, method, path, body);
@@ -106,15 +113,24 @@ export class Clients {
     if (outcome === 'refused') await pause(100);
   }
 
-  private collectionChange({ name }: Name, before: Value) {
+  private nextChange(name: Name, before: Value): Change {
+    if (name.kind === 'collection') return this.collectionChange(name, before);
+    return name.kind === 'alias' ? this.aliasChange(name, before) : shardKeyChange(name, before);
+  }
+
+  private collectionChange({ name }: Name, before: Value): Change {
     const after = this.stamp++ * 10 + 1000;
     const path = `/collections/${name}?timeout=${TIMEOUT_S}`;
-    if (before === null) return { method: 'PUT', path, body: collectionBody(after), after };
+    if (before === null) {
+      // Every other one has as many shards as there are nodes.
+      const shards = this.random.unit() < 0.5 ? { shard_number: undefined } : {};
+      return { method: 'PUT', path, body: { ...collectionBody(after), ...shards }, after };
+    }
     if (this.random.unit() < 0.3) return { method: 'DELETE', path, body: undefined, after: null };
     return { method: 'PATCH', path, body: { optimizers_config: { indexing_threshold: after } }, after };
   }
 
-  private aliasChange({ name }: Name, before: Value) {
+  private aliasChange({ name }: Name, before: Value): Change {
     const path = `/collections/aliases?timeout=${TIMEOUT_S}`;
     const remove = { delete_alias: { alias_name: name } };
     if (before !== null && this.random.unit() < 0.3) return { method: 'POST', path, body: { actions: [remove] }, after: null };
@@ -173,6 +189,20 @@ export class Clients {
     const running = this.cluster.nodes.filter(({ state }) => state === 'running');
     return running.length === 0 ? null : (running[this.random.integer(running.length)] as LocalNode);
   }
+}
+
+interface Change {
+  readonly method: string;
+  readonly path: string;
+  readonly body: unknown;
+  readonly after: Value;
+}
+
+function shardKeyChange({ name }: Name, before: Value): Change {
+  const body = { shard_key: name };
+  const path = `/collections/${KEYED}/shards`;
+  if (before === null) return { method: 'PUT', path: `${path}?timeout=${TIMEOUT_S}`, body, after: PRESENT };
+  return { method: 'POST', path: `${path}/delete?timeout=${TIMEOUT_S}`, body, after: null };
 }
 
 function outcomeOf({ status, text }: Answer): Outcome {
