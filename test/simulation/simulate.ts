@@ -1,5 +1,7 @@
 /** One run: a cluster is founded, lives with faults and clients, is healed, and must agree and work again. */
 
+import type { StoredCollection } from '../../actors/collection/config-file.js';
+import type { ClusterState, CollectionRecord } from '../../cluster/state.js';
 import { Operator } from './administration.js';
 import { type ClientCounts, Clients } from './clients.js';
 import { type FaultKind, Faults, schedule } from './faults.js';
@@ -159,10 +161,19 @@ class Simulation {
           raft?.commitIndex === first.commitIndex &&
           raft?.appliedIndex === first.commitIndex &&
           node.cluster?.state()?.appliedIndex === first.commitIndex &&
+          status.carriedOut >= first.commitIndex &&
           voters.some(({ peerId }) => peerId === status.peerId)
         );
-      })
+      }) &&
+      !this.#hasNewReplicas()
     );
+  }
+
+  /** Replicas do not stay as they were made. */
+  #hasNewReplicas(): boolean {
+    for (const { shards } of this.#watch.agreed()?.collections.values() ?? [])
+      for (const { replicas } of shards.values()) if ([...replicas.values()].includes('Initializing')) return true;
+    return false;
   }
 
   #checkAgreement(): void {
@@ -171,6 +182,9 @@ class Simulation {
     for (const node of this.#nodes) {
       const state = node.cluster?.state() ?? null;
       if (!sameness.same(agreed, state)) this.#violation(`agreement: ${node.host} differs: ${difference(agreed, state)}`);
+      if (agreed === null || node.api === null) continue;
+      const [wanted, there] = [wantedOn(node, agreed), thereOn(node)];
+      if (!sameness.same(wanted, there)) this.#violation(`carried out: ${node.host} has something else: ${difference(wanted, there)}`);
     }
   }
 
@@ -219,4 +233,27 @@ class Simulation {
       recoveredMs: this.#recoveredMs,
     };
   }
+}
+
+/** What a node should serve and have on its disk. */
+function wantedOn(node: SimulatedNode, agreed: ClusterState): unknown {
+  const peerId = node.cluster?.status().peerId ?? 0;
+  const shardsOf = ({ shards }: CollectionRecord) =>
+    [...shards].filter(([, { replicas }]) => replicas.has(peerId)).map(([shardId]) => shardId);
+  return {
+    listed: [...agreed.collections.keys()].sort(),
+    aliases: new Map(agreed.aliases),
+    onDisk: new Map(
+      [...agreed.collections].map(([name, record]) => [name, { uid: record.uid, config: record.config, shards: shardsOf(record) }]),
+    ),
+  };
+}
+
+function thereOn({ api, disk }: SimulatedNode): unknown {
+  const stored = [...disk.folders.values()] as StoredCollection[];
+  return {
+    listed: api?.listCollections(),
+    aliases: new Map(api?.aliases(null).map(({ alias_name, collection_name }) => [alias_name, collection_name])),
+    onDisk: new Map(stored.map(({ belonging, config, name }) => [name, { uid: belonging?.uid, config, shards: belonging?.shards }])),
+  };
 }
