@@ -4,6 +4,7 @@ import type { ReplicaChange } from '../../cluster/operations.js';
 import type { ClusterState } from '../../cluster/state.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { Draft } from './draft.js';
+import { ownPart } from './own-part.js';
 import { submit } from './proposals.js';
 import type { Carrying } from './state.js';
 
@@ -16,8 +17,6 @@ export function maybeActivate(draft: Draft): void {
   if (calls.proposals.some(({ caller }) => caller.kind === 'activation')) return;
   const changes = activations(agreed, carrying, identity.peerId);
   if (changes.length === 0) return;
-  // What is refused is looked at again, and not at once.
-  draft.change({ upkeep: { ...upkeep, activateTick: ticks + 1 } });
   const operation = { kind: 'setReplicaStates', changes } as const;
   submit(draft, { kind: 'operation', operation }, { kind: 'activation' }, ticks + ACTIVATION_TICKS);
 }
@@ -25,7 +24,9 @@ export function maybeActivate(draft: Draft): void {
 /** Initializing replicas of this peer that were made. */
 function activations(agreed: ClusterState, { done, failures }: Carrying, peerId: PeerId): ReplicaChange[] {
   const changes: ReplicaChange[] = [];
-  for (const [collection, { shards, uid }] of agreed.collections) {
+  for (const [collection, record] of agreed.collections) {
+    if (!ownPart(record, peerId).isInitializing) continue;
+    const { shards, uid } = record;
     const made = done?.collections.get(collection);
     if (made === undefined || made.uid !== uid) continue;
     for (const [shardId, { replicas }] of shards) {

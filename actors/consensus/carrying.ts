@@ -9,6 +9,7 @@ import { NO_WRITE } from '../../protocols/model/consensus.js';
 import type { CarriedOut, Desired, DesiredCollection } from '../node/desired.js';
 import { maybeActivate } from './activation.js';
 import type { Draft } from './draft.js';
+import { ownPart } from './own-part.js';
 import { maybeAnswerReads } from './reads.js';
 import { maybeSettle } from './settling.js';
 import type { Carrying } from './state.js';
@@ -16,10 +17,7 @@ import type { Carrying } from './state.js';
 /** What a peer should have by the agreed state. */
 export function desiredOf(agreed: ClusterState, peerId: PeerId): Desired {
   const collections = new Map<string, DesiredCollection>();
-  for (const [name, { config, revision, shards, uid }] of agreed.collections) {
-    const own = [...shards].filter(([, { replicas }]) => replicas.has(peerId)).map(([shardId]) => shardId);
-    collections.set(name, { uid, revision, config, shards: own.sort((one, other) => one - other) });
-  }
+  for (const [name, record] of agreed.collections) collections.set(name, ownPart(record, peerId).desired);
   return { index: agreed.appliedIndex, peerId, clusterId: agreed.clusterId, collections, aliases: agreed.aliases };
 }
 
@@ -87,6 +85,7 @@ function isSame(one: Desired, other: Desired): boolean {
   if (one.collections.size !== other.collections.size || !isSameMap(one.aliases, other.aliases)) return false;
   for (const [name, collection] of one.collections) {
     const its = other.collections.get(name);
+    if (its === collection) continue;
     if (its === undefined || its.uid !== collection.uid || its.revision !== collection.revision) return false;
     if (its.shards.length !== collection.shards.length || its.shards.some((shardId, at) => shardId !== collection.shards[at])) return false;
   }

@@ -121,7 +121,12 @@ export function finishAll(draft: Draft, results: readonly (ProposalResult & { re
         const { ticks } = draft.member;
         const fromTick = outcome.error.code === 'conflict' ? ticks : ticks + RETRY_TICKS;
         submit(draft, submission, caller, call.deadlineTick, { isCaughtUp: true, fromTick });
-      } else refuseCaller(draft, caller, outcome.error);
+      } else {
+        // It is looked at again, and not at once.
+        if (caller.kind === 'activation')
+          draft.change({ upkeep: { ...draft.member.upkeep, activateTick: draft.member.ticks + RETRY_TICKS } });
+        refuseCaller(draft, caller, outcome.error);
+      }
     });
   }
 }

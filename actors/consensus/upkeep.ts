@@ -33,7 +33,7 @@ export function tick(draft: Draft): void {
   maybePromote(draft);
   maybeAnnounce(draft);
   // Where a proposal was given up.
-  if (ticks % ACTIVATE_TICKS === 0) maybeActivate(draft);
+  if (ticks % ACTIVATE_TICKS === 0 || ticks === draft.member.upkeep.activateTick) maybeActivate(draft);
 }
 
 /** The transport connects with the peers of the newest membership. */

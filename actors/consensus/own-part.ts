@@ -1,0 +1,29 @@
+/** What a collection's record says of one peer. Records never change, and a look at ten thousand of them comes with each operation: what was read once is kept. */
+
+import type { CollectionRecord } from '../../cluster/state.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
+import type { DesiredCollection } from '../node/desired.js';
+
+export interface OwnPart {
+  readonly peerId: PeerId;
+  readonly desired: DesiredCollection;
+  /** A replica of the peer is still to become Active. */
+  readonly isInitializing: boolean;
+}
+
+/** Of the peer that asked last, which is the only one outside of tests. */
+const known = new WeakMap<CollectionRecord, OwnPart>();
+
+export function ownPart(record: CollectionRecord, peerId: PeerId): OwnPart {
+  const found = known.get(record);
+  if (found?.peerId === peerId) return found;
+  const own = [...record.shards].filter(([, { replicas }]) => replicas.has(peerId));
+  const shards = own.map(([shardId]) => shardId).sort((one, other) => one - other);
+  const part: OwnPart = {
+    peerId,
+    desired: { uid: record.uid, revision: record.revision, config: record.config, shards },
+    isInitializing: own.some(([, { replicas }]) => replicas.get(peerId) === 'Initializing'),
+  };
+  known.set(record, part);
+  return part;
+}
