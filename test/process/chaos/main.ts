@@ -16,6 +16,11 @@ const { values } = parseArgs({
     folder: { type: 'string' },
   },
 });
+const wrong = (['minutes', 'nodes', 'clients', 'seed'] as const).find((name) => !(Number(values[name]) > 0));
+if (wrong !== undefined) {
+  process.stderr.write(`--${wrong}: expected a number above 0, got ${values[wrong]}\n`);
+  process.exit(2);
+}
 const folder = values.folder === undefined ? mkdtempSync(join(tmpdir(), 'troupe-chaos-')) : resolve(values.folder);
 mkdirSync(folder, { recursive: true });
 process.stdout.write(`seed ${values.seed}, data and story.log in ${folder}\n`);
