@@ -1,5 +1,6 @@
 /** What goes wrong in a run, and when: drawn from the seed beforehand; whom it hits is drawn when it happens. */
 
+import { errorFacts } from '../../protocols/errors.js';
 import { CALM_NETWORK, type VirtualNetwork } from './network.js';
 import type { SimulatedNode } from './node.js';
 import type { Stream } from './random.js';
@@ -26,6 +27,7 @@ const KINDS = {
   clockJump: 6,
   emptyDisk: 4,
   removePeer: 4,
+  recover: 4,
 } as const;
 
 export type FaultKind = keyof typeof KINDS;
@@ -139,6 +141,8 @@ export class Faults {
         return this.#administer('replace');
       case 'removePeer':
         return this.#administer('renew');
+      case 'recover':
+        return this.#recover();
       default:
         return kind satisfies never;
     }
@@ -262,6 +266,20 @@ export class Faults {
     const jumpMs = Math.round(this.random.pick([1000, 60_000, 86_400_000]) * this.random.between(-1, 1));
     node.tell(`clock jumps by ${jumpMs} ms`);
     node.skewMs += jumpMs;
+    return () => {};
+  }
+
+  /** An operator takes a peer for broken and has it fetch the leader's state. */
+  #recover(): (() => void) | null {
+    const node = this.#victim();
+    const cluster = node?.cluster ?? null;
+    if (node === null || cluster === null) return null;
+    node.tell("is to fetch the leader's state");
+    node.recoveries += 1;
+    cluster.recover(5000).then(
+      () => node.tell("has the leader's state"),
+      (error: unknown) => node.tell(`has not fetched the leader's state: ${errorFacts(error).detail}`),
+    );
     return () => {};
   }
 

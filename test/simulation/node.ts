@@ -43,6 +43,8 @@ export class SimulatedNode {
   /** Null while it does not run. */
   api: NodeApi | null = null;
   starts = 0;
+  /** Times that it was told to take the leader's state, which may be one that it had before. */
+  recoveries = 0;
   #moves = 0;
 
   constructor(

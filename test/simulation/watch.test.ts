@@ -35,6 +35,7 @@ function cluster() {
   const nodes = shown.map((_, at) => ({
     host: `node-${at + 1}`,
     life: new Life(`node-${at + 1}`),
+    recoveries: 0,
     disk: {
       get consensus() {
         return disks[at];

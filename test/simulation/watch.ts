@@ -8,7 +8,8 @@
  * - I4 state machine safety: nodes that have applied the same index have the same state, which is the one that the committed
  *   entries lead to.
  * - I5: what becomes committed is on the disks of a majority of the voters.
- * - I6: a node never forgets what it has said to have committed or applied, also when it starts again.
+ * - I6: a node never forgets what it has said to have committed or applied, also when it starts again. Only the leader's state
+ *   that an operator has it take may be an older one.
  * - I7: replica states change only as the table has it.
  * - I8: a leader counts the copies of entries of its own term only, and with them commits what is before (section 5.4.2).
  */
@@ -98,7 +99,7 @@ export class Watch {
     if (before?.role.kind !== raft.role.kind || before.term !== raft.term || before.leader !== raft.leader)
       this.tell(node.host, `is ${raft.role.kind} in term ${raft.term}${raft.leader === null ? '' : `, led by ${raft.leader}`}`);
     if (before !== null && raft.term < before.term) this.violation(`I6: ${node.host} went back from term ${before.term} to ${raft.term}`);
-    if (before !== null && raft.commitIndex < before.commitIndex)
+    if (before !== null && raft.commitIndex < before.commitIndex && node.recoveries === 0)
       this.violation(`I6: ${node.host} went back from commit ${before.commitIndex} to ${raft.commitIndex}`);
     if (before?.log !== raft.log) this.#lookAtLog(node, before, raft);
     if (raft.commitIndex > (before?.commitIndex ?? 0)) this.#lookAtCommit(node, before, raft);
@@ -193,7 +194,8 @@ export class Watch {
   #lookAtState(node: SimulatedNode, before: ClusterState | null, state: ClusterState): void {
     const index = state.appliedIndex;
     const least = before?.appliedIndex ?? node.disk.consensus.applied;
-    if (index < least) this.violation(`I6: ${node.host} serves the state after ${index}, but had applied ${least}`);
+    if (index < least && node.recoveries === 0)
+      this.violation(`I6: ${node.host} serves the state after ${index}, but had applied ${least}`);
     if (this.#newestState < 0) {
       this.#states.set(index, state);
       this.#newestState = index;
