@@ -72,8 +72,8 @@ function add(draft: Draft, what: ProposalWhat, caller: Caller, deadlineTick: num
 
 /** Hands to Raft what is not under way. */
 export function propose(draft: Draft): void {
-  const { raft, ticks } = draft.member;
-  if (raft.leader === null) return;
+  const { outbox, raft, sessionWrite, ticks } = draft.member;
+  if (raft.leader === null || outbox.pending.some(({ number }) => number <= sessionWrite)) return;
   for (const call of draft.member.calls.proposals) {
     // What came before in this loop may have ended it.
     if (call.attempt !== null || call.retryTick > ticks || !draft.member.calls.proposals.includes(call)) continue;

@@ -18,7 +18,7 @@ import {
   EMPTY_OUTBOX,
   type JoiningConsensus,
   type MemberConsensus,
-  NO_CALLS,
+  noCalls,
   nothingCarried,
   type Outbox,
   removed,
@@ -106,7 +106,7 @@ interface Beginning {
 }
 
 function becomeMember(settings: Settings, identity: PeerIdentity, beginning: Beginning): ConsensusStep {
-  const { members, seed, stored, write } = beginning;
+  const { members, outbox = EMPTY_OUTBOX, seed, stored, write } = beginning;
   const raft = startRaft({ ...RAFT_DEFAULTS, peerId: identity.peerId }, stored, seed);
   const member: MemberConsensus = {
     kind: 'Member',
@@ -114,10 +114,11 @@ function becomeMember(settings: Settings, identity: PeerIdentity, beginning: Beg
     identity,
     raft: raft.state,
     agreed: emptyState(identity.clusterId ?? ''),
-    outbox: beginning.outbox ?? EMPTY_OUTBOX,
+    outbox,
     // Everything up to `applied` comes at once, and the node hears of nothing older.
     carrying: nothingCarried(stored.applied - 1),
-    calls: NO_CALLS,
+    sessionWrite: outbox.writes + 1,
+    calls: noCalls(identity.starts),
     ticks: 0,
     leaderlessTicks: 0,
     connected: new Set(),

@@ -66,6 +66,8 @@ export interface MemberConsensus {
   /** What the log's entries, as far as applied, have led to. */
   readonly agreed: ClusterState;
   readonly outbox: Outbox;
+  /** The write that brings this session (`identity.starts`) to disk: nothing is proposed in it before (C2). */
+  readonly sessionWrite: number;
   readonly carrying: Carrying;
   readonly calls: Calls;
   /** Ticks since the start. */
@@ -218,7 +220,12 @@ export interface Upkeep {
 }
 
 export const EMPTY_OUTBOX: Outbox = { writes: 0, pending: [] };
-export const NO_CALLS: Calls = { lastRequest: 0, lastSequence: 0, proposals: [], settling: [], reads: [], recovery: null };
+/** Numbers of a session's requests are its own: an answer to an earlier one, which comes late, is nobody's. */
+const REQUESTS_PER_SESSION = 2 ** 24;
+
+export function noCalls(session: number): Calls {
+  return { lastRequest: session * REQUESTS_PER_SESSION, lastSequence: 0, proposals: [], settling: [], reads: [], recovery: null };
+}
 
 /** covers: an older state than that of this index is never asked for. */
 export function nothingCarried(covers: number): Carrying {

@@ -10,7 +10,7 @@ import type { ConsensusEffect, ConsensusMessage } from './messages.js';
 import { CONSENSUS_MOVES } from './moves.js';
 import { settled } from './outbox.js';
 import { takeRequest } from './peer-requests.js';
-import { submit } from './proposals.js';
+import { propose, submit } from './proposals.js';
 import { read } from './reads.js';
 import { handOver, removePeer } from './remove-peer.js';
 import { noteApplied } from './settling.js';
@@ -102,6 +102,8 @@ function takeMessage(draft: Draft, message: ConsensusMessage): void {
     case 'written': {
       const written = settled(draft.member.outbox, message.number);
       draft.go(written);
+      // The first of a session lets its proposals go.
+      if (message.number === draft.member.sessionWrite) propose(draft);
       if (written.raftWrite !== null) draft.raft({ kind: 'persisted', write: written.raftWrite });
       break;
     }

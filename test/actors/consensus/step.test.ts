@@ -169,6 +169,24 @@ test('each start is another session, which is on disk before anything is said in
   assert.equal(kinds(effects.slice(0, 2)), 'listen write');
 });
 
+test('a session that a crash could make forgotten proposes nothing: its number would be given again', () => {
+  const known = follower();
+  const { snapshot, entries } = known.raft.log;
+  const hardState = { term: 5, votedFor: null, commit: 2 };
+  const stored: StoredConsensus = { identity: known.identity, hardState, snapshot, entries, applied: 2 };
+  const begun = after(startConsensus(settings()).state, { kind: 'loaded', stored, drawn: DRAWN }, heartbeat());
+  const operation = { kind: 'deleteCollection', name: 'a' } as const;
+  const asked: ConsensusMessage = { kind: 'submit', submission: { kind: 'operation', operation }, timeoutMs: 1000, replyTo: 9 };
+  const early = after(begun.state, asked);
+  const proposals = (effects: readonly ConsensusEffect[]) =>
+    effectsOf(effects, 'send').flatMap(({ messages }) =>
+      messages.filter((each) => each.kind === 'raft' && each.message.kind === 'propose'),
+    );
+  assert.deepEqual(proposals(early.effects), []);
+  const written = after(early.state, { kind: 'written', number: 1 });
+  assert.equal(proposals(written.effects).length, 1);
+});
+
 test('R1: a follower answers when what it answers for is on disk', () => {
   const { state, effects } = after(follower(), heartbeat({ entries: [{ index: 3, term: 5, payload: { kind: 'empty' } }] }));
   assert.equal(kinds(effects), 'write');
