@@ -7,8 +7,9 @@ import type { MemberConsensus } from './state.js';
 const LEADERLESS_TICKS_MAX = 30;
 
 /** There was no leader for so long that nobody should wait for one. */
-export function isLeaderless({ leaderlessTicks }: Pick<MemberConsensus, 'leaderlessTicks'>): boolean {
-  return leaderlessTicks >= LEADERLESS_TICKS_MAX;
+export function isLeaderless({ leaderlessTicks, raft }: Pick<MemberConsensus, 'leaderlessTicks' | 'raft'>): boolean {
+  // Ticks are counted later than a leader is heard of.
+  return raft.leader === null && leaderlessTicks >= LEADERLESS_TICKS_MAX;
 }
 
 /** Why nobody should wait here for the cluster; null where it is worth it. */
