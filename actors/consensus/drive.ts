@@ -9,7 +9,7 @@ import { maybeActivate } from './activation.js';
 import { carryOut } from './carrying.js';
 import type { Draft } from './draft.js';
 import { finishAll, noteAgreed, noteProposed, tryAllAnew } from './proposals.js';
-import { noteReadReady } from './reads.js';
+import { maybeAnswerReads, noteReadReady } from './reads.js';
 import { maybeSettle } from './settling.js';
 
 export function drive(draft: Draft, input: RaftInput): void {
@@ -88,6 +88,7 @@ function applyEntries(draft: Draft, entries: readonly Entry[]): void {
   noteAgreed(draft);
   maybeActivate(draft);
   maybeSettle(draft);
+  maybeAnswerReads(draft);
   maybeCompact(draft);
 }
 

@@ -141,7 +141,8 @@ export function noteAgreed(draft: Draft): void {
     if (call.what.kind === 'membership' && holds(call.what.change, draft.member.agreed.membership)) {
       end(draft, call, (caller) => answerAgreed(draft, caller, call.deadlineTick, accepted.index, true, null));
     } else {
-      replace(draft, call, { ...call, attempt: null });
+      // A snapshot may hold what it came to.
+      replace(draft, call, { ...call, attempt: null, uncertain: true });
       lost = true;
     }
   }

@@ -43,8 +43,10 @@ export function noteReadReady(draft: Draft, id: RequestId, index: number | null)
 }
 
 export function maybeAnswerReads(draft: Draft): void {
-  const { calls, carrying } = draft.member;
-  const ready = calls.reads.filter(({ index }) => index !== null && index <= carrying.carriedOut);
+  const { agreed, calls, carrying } = draft.member;
+  // While the leader's state is taken over, the agreed state is older than what was carried out.
+  const reached = Math.min(agreed.appliedIndex, carrying.carriedOut);
+  const ready = calls.reads.filter(({ index }) => index !== null && index <= reached);
   if (ready.length === 0) return;
   draft.changeCalls({ reads: calls.reads.filter((call) => !ready.includes(call)) });
   for (const { deadlineTick, replyTo, then } of ready) {

@@ -6,6 +6,7 @@ import type { ConsensusState, MemberConsensus, Settings } from '../../../actors/
 import { startConsensus, stepConsensus } from '../../../actors/consensus/step.js';
 import type { RaftMessage } from '../../../cluster/raft/messages.js';
 import { step as raftStep } from '../../../cluster/raft/step.js';
+import { decodeState, encodeState } from '../../../cluster/state-codec.js';
 import type { ErrorFacts } from '../../../protocols/errors.js';
 import type { StoredConsensus } from '../../../protocols/model/consensus.js';
 import { incompleteRows } from '../move-table.js';
@@ -270,4 +271,62 @@ test('a peer that asks how far this node is hears it at once, and again when it 
   assert.deepEqual(begun.effects, [{ kind: 'send', to: 22, messages: [{ kind: 'applied', index: 0 }] }]);
   const { effects } = after(begun.state, { kind: 'carriedOut', index: 1, failures: [] });
   assert.deepEqual(effects, [{ kind: 'send', to: 22, messages: [{ kind: 'applied', index: 2 }] }]);
+});
+
+const CREATE: ConsensusMessage = {
+  kind: 'submit',
+  submission: { kind: 'createCollection', name: 'a', config: sampleConfig() },
+  timeoutMs: 60_000,
+  replyTo: 9,
+};
+
+function proposed(effects: readonly ConsensusEffect[]): number[] {
+  return effectsOf(effects, 'send').flatMap(({ messages }) =>
+    messages.flatMap((each) => (each.kind === 'raft' && each.message.kind === 'propose' ? [each.message.id] : [])),
+  );
+}
+
+test('what an agreed state that came as a snapshot has swallowed may have been carried out: its caller is not told that nothing happened', () => {
+  const asked = after(follower(), heartbeat(), CREATE);
+  const [id = 0] = proposed(asked.effects);
+  const accepted: RaftMessage = { kind: 'proposeReply', from: 22, to: 11, term: 5, id, outcome: { kind: 'accepted', index: 3, term: 5 } };
+  const { data } = (asked.state as MemberConsensus).raft.log.snapshot as { data: Uint8Array };
+  const state = { ...decodeState(data), appliedIndex: 10, membership: (asked.state as MemberConsensus).agreed.membership };
+  const bytes = encodeState(state);
+  const snapshot: RaftMessage = {
+    kind: 'installSnapshot',
+    from: 22,
+    to: 11,
+    term: 5,
+    snapshot: { index: 10, term: 5, membership: state.membership },
+    offset: 0,
+    totalBytes: bytes.length,
+    chunk: bytes,
+    forced: false,
+    round: 2,
+  };
+  const received = after(asked.state, {
+    kind: 'received',
+    from: 22,
+    messages: [
+      { kind: 'raft', message: accepted },
+      { kind: 'raft', message: snapshot },
+    ],
+  });
+  const { state: restored } = settle(received.state, received.effects);
+  const [call] = (restored as MemberConsensus).calls.proposals;
+  assert.deepEqual([(restored as MemberConsensus).agreed.appliedIndex, call?.uncertain], [10, true]);
+});
+
+test('a barrier waits while the state of the leader that is taken over is older than what was carried out here', () => {
+  const { state } = founder();
+  // biome-ignore lint/suspicious/noThenProperty: nobody awaits it
+  const read = { replyTo: 5, deadlineTick: 100, id: null, retryTick: 0, index: 8, then: null };
+  const back: MemberConsensus = {
+    ...state,
+    carrying: { ...state.carrying, asked: [], covers: 9, carriedOut: 9 },
+    calls: { ...state.calls, reads: [read] },
+  };
+  const { effects } = after(back, { kind: 'carriedOut', index: 9, failures: [] });
+  assert.deepEqual(effectsOf(effects, 'reply'), []);
 });
