@@ -14,6 +14,8 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { type ApiReport, apiMarkdown } from './api/report.js';
 import { measureApi } from './api/run.js';
+import { clusterMarkdown } from './cluster/report.js';
+import { measureCluster } from './cluster/run.js';
 import { type Dataset, loadMnist, loadSample, makeSynthetic } from './dataset.js';
 import { machine } from './measure.js';
 import { profileSummary } from './profile.js';
@@ -32,6 +34,7 @@ const HELP = `npm run bench -- [options]
   --connections LIST default 1,4,16
   --seconds S        length of each measurement, default 3
   --api              the other parts of the API instead: gRPC, quantization, sparse, multivectors, hybrid, facet, scroll, groups
+  --cluster          clusters on this machine instead: idle cost, changes of collections, lost leaders, nodes that join
   --quick            fewer rows, two values of ef, short measurements; tables are printed, not kept
   --seed N           of payloads and synthetic vectors, default ${SEED_DEFAULT}
   --profile FOLDER   CPU profiles of the node's threads, with a summary
@@ -47,6 +50,7 @@ const { values: options } = parseArgs({
     seconds: { type: 'string' },
     quick: { type: 'boolean', default: false },
     api: { type: 'boolean', default: false },
+    cluster: { type: 'boolean', default: false },
     seed: { type: 'string', default: String(SEED_DEFAULT) },
     profile: { type: 'string' },
     out: { type: 'string' },
@@ -71,6 +75,10 @@ const command = `npm run bench -- ${process.argv.slice(2).join(' ')}`.trim();
 
 if (options.api) {
   await benchApi();
+  process.exit(0);
+}
+if (options.cluster) {
+  await benchCluster();
   process.exit(0);
 }
 
@@ -112,6 +120,21 @@ async function benchApi(): Promise<void> {
     if (options.quick) return;
     writeFileSync(options.out ?? join(ROOT, 'ops', 'bench', 'results', 'api.json'), `${JSON.stringify(report, null, 2)}\n`);
     writeChapter(join(ROOT, 'ops', 'bench', 'README.md'), report.dataset, apiMarkdown(report));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function benchCluster(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
+  try {
+    const [changes, losses, idleSeconds, collections] = options.quick ? [1000, 3, 5, 10] : [10_000, 20, 60, 50];
+    const rows = await measureCluster({ changes, losses, idleSeconds, collections }, folder);
+    const report = { command, machine: machine(), date: new Date().toISOString().slice(0, 10), rows };
+    console.log(`\n${clusterMarkdown(report)}`);
+    if (options.quick) return;
+    writeFileSync(options.out ?? join(ROOT, 'ops', 'bench', 'results', 'cluster.json'), `${JSON.stringify(report, null, 2)}\n`);
+    writeChapter(join(ROOT, 'ops', 'bench', 'README.md'), 'cluster', clusterMarkdown(report));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
