@@ -31,6 +31,8 @@ export class LocalCluster {
   private readonly byNumber = new Map<number, LocalNode>();
   /** `source>target` by node numbers: what is sent that way does not arrive. */
   private readonly cuts = new Set<string>();
+  /** Nodes that `remove` has taken out. */
+  private readonly removed = new Set<number>();
   private nextNumber = 1;
 
   private constructor(private readonly options: LocalClusterOptions) {}
@@ -108,7 +110,9 @@ export class LocalCluster {
   /** Starts a node's process. One that was removed joins again. */
   launch(number: number): void {
     const contact = this.contactFor(number);
-    this.node(number).launch(contact === undefined ? [] : ['--bootstrap', contact]);
+    // It may have ended before it heard of its removal, and would go on as who it was.
+    const afresh = this.removed.delete(number) ? ['--reinit'] : [];
+    this.node(number).launch([...afresh, ...(contact === undefined ? [] : ['--bootstrap', contact])]);
   }
 
   /** Ready, and with a vote: one that has joined gets it a moment later. */
@@ -134,6 +138,7 @@ export class LocalCluster {
     const path = `/cluster/peer/${peerId}${force ? '?force=true' : ''}`;
     const answer = await asked.client.call('DELETE', path);
     if (answer.status !== 200) throw new Error(`node ${asked.number} answered DELETE ${path} with ${answer.status}: ${answer.text}`);
+    this.removed.add(number);
     await node.stop();
   }
 

@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { type ClusterCommand, COMMANDS, parseClusterCommand } from './commands.js';
 import { LocalCluster } from './local-cluster.js';
-import type { LocalNode } from './local-node.js';
+import type { LocalNode, ProcessState } from './local-node.js';
 import { type NodeState, stateLine } from './state-line.js';
 
 const WATCH_MS = 250;
@@ -34,8 +34,8 @@ let ending = false;
 /** Assigned inside of functions, which the compiler doesn't follow. */
 let cluster = null as LocalCluster | null;
 
-process.on('SIGINT', () => void end());
-process.on('SIGTERM', () => void end());
+process.on('SIGINT', interrupted);
+process.on('SIGTERM', interrupted);
 void watch();
 await begin();
 
@@ -80,25 +80,26 @@ async function carryOut(cluster: LocalCluster, command: ClusterCommand): Promise
     case 'nothing':
       return;
     case 'stop':
-      await cluster.node(command.node).stop();
+      if (is(cluster, command, 'running', 'paused')) await cluster.node(command.node).stop();
       return;
     case 'kill':
-      await cluster.node(command.node).kill();
+      if (is(cluster, command, 'running', 'paused')) await cluster.node(command.node).kill();
       return;
     case 'start':
-      cluster.launch(command.node);
+      if (is(cluster, command, 'ended')) cluster.launch(command.node);
       return;
     case 'pause':
-      cluster.node(command.node).pause();
+      if (is(cluster, command, 'running')) cluster.node(command.node).pause();
       return;
     case 'resume':
-      cluster.node(command.node).resume();
+      if (is(cluster, command, 'paused')) cluster.node(command.node).resume();
       return;
     case 'add':
       await cluster.add();
       return;
     case 'remove':
       await cluster.remove(command.node, command.force);
+      say(`node ${command.node} is no peer any more, and has ended; \`start ${command.node}\` lets it join as a new one`);
       return;
     case 'partition':
       cluster.partition(...command.groups);
@@ -129,6 +130,15 @@ async function carryOut(cluster: LocalCluster, command: ClusterCommand): Promise
   }
 }
 
+/** Whether the command means something to the node as it is; says so where it doesn't. */
+function is(cluster: LocalCluster, { kind, node }: { kind: string; node: number }, ...states: readonly ProcessState[]): boolean {
+  const { state } = cluster.node(node);
+  if (states.includes(state)) return true;
+  const known = state === 'ended' ? 'is not running' : state === 'paused' ? 'is paused' : 'is running';
+  say(`\`${kind} ${node}\` changes nothing: node ${node} ${known}`);
+  return false;
+}
+
 /** Says of each node how it is, whenever that changes. */
 async function watch(): Promise<void> {
   while (!ending) {
@@ -152,8 +162,14 @@ async function stateOf(node: LocalNode): Promise<NodeState> {
   return { process: node.state, exit, ready, answer };
 }
 
+/** The second time somebody does not want to wait: nodes are killed. */
+function interrupted(): void {
+  if (ending) for (const node of nodes) void node.kill();
+  else void end();
+}
+
 async function end(): Promise<void> {
-  if (ending) process.exit(1);
+  if (ending) return;
   ending = true;
   say('Ending all nodes.');
   if (cluster !== null) await cluster.close();

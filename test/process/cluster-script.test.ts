@@ -42,12 +42,16 @@ test('the script says where nodes are and what becomes of them, obeys, and Ctrl-
   assert.equal((await fetch(`${address?.[1]}/healthz`)).status, 200);
   assert.match(printed, /node 1: Leader in term \d+, peers 1/);
   await obeys('kill 2', /node 2: ended \(SIGKILL\)/);
+  await obeys('kill 2', /`kill 2` changes nothing: node 2 is not running/);
+  await obeys('resume 1', /`resume 1` changes nothing: node 1 is running/);
   await obeys('partition 7', /there is no node `7`; there are 1, 2/);
   await obeys('start 2', /node 2: (Follower|Leader) in term \d+,.* peers 1 2, ready/);
   await obeys('cut 2 1', /what node 2 sends does not reach node 1/);
   await obeys('heal', /all nodes reach each other/);
 
   script.kill('SIGINT');
+  // As where a terminal goes away: the end of the input comes while nodes are being ended.
+  script.stdin.end();
   const [code] = (await once(script, 'exit')) as [number];
   assert.equal(code, 0, printed);
   await assert.rejects(fetch(`${address?.[1]}/healthz`));

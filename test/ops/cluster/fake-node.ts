@@ -60,7 +60,7 @@ const answers: Record<string, (url: URL) => unknown> = {
 
 createServer((incoming, response) => {
   const url = new URL(incoming.url as string, 'http://fake');
-  const answer = answers[url.pathname];
+  const answer = url.pathname.startsWith('/cluster/peer/') ? () => true : answers[url.pathname];
   response.writeHead(answer === undefined ? 404 : 200);
   response.end(JSON.stringify({ result: answer?.(url) }));
 }).listen(Number(process.env.SERVICE__SERVICE__HTTP_PORT), '127.0.0.1');

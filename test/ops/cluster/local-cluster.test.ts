@@ -48,6 +48,18 @@ test('the first node founds the cluster, the others join at a node that runs, an
   assert.equal(await cluster.peerIdOf(third), third.internalPort);
 });
 
+test('a node that was removed starts as a new peer, whether it has heard of its removal or not', async (t) => {
+  const cluster = await clusterOf(t, 2);
+  const [first, second] = cluster.nodes as [LocalNode, LocalNode];
+  await cluster.remove(2);
+  assert.equal(second.state, 'ended');
+  for (const options of [['--reinit'], []]) {
+    await cluster.start(2);
+    assert.deepEqual((await start(second)).options, ['--uri', second.uri, ...options, '--bootstrap', first.uri]);
+    await second.stop();
+  }
+});
+
 test('a node that was killed says how it ended, and starts again at its address through one that runs', async (t) => {
   const cluster = await clusterOf(t, 2);
   const [first, second] = cluster.nodes as [LocalNode, LocalNode];
