@@ -31,7 +31,18 @@ export type { ClusterSetup } from '../protocols/model/cluster.js';
 
 export type RaftStep = (state: RaftState, input: RaftInput) => { readonly state: RaftState; readonly effects: readonly RaftEffect[] };
 
+/** How consensus is set up, for those who look at it. */
+export interface ClusterFigures {
+  readonly tickMs: number;
+  /** For one try of a joining node, and for other requests to a peer. */
+  readonly joinMs: number;
+  readonly requestMs: number;
+  /** Messages that wait for one peer. */
+  readonly queuedMessagesMax: number;
+}
+
 export interface ClusterApi {
+  readonly config: ClusterFigures;
   /** As of now, on this node. */
   status(): ClusterStatus;
   /** Null until this node is part of a cluster. */
@@ -57,6 +68,8 @@ export interface ClusterStatus {
   readonly raft: RaftState | null;
   /** Everything agreed up to this index is carried out on this node; 0 before. */
   readonly carriedOut: number;
+  /** There was no leader for so long that requests which need one are refused. */
+  readonly leaderless: boolean;
   /** Committed and not yet applied, or proposed here and not yet answered. */
   readonly pendingOperations: number;
   /** When it last took a step. */

@@ -16,6 +16,9 @@ import type { DoorServices } from './services.js';
 /** Time for peers to describe themselves. Source: contract, `GET /cluster/telemetry`. */
 const DESCRIBE_MS = 60_000;
 
+/** What `GET /cluster/telemetry` shows unless it is told another level; see `nodesReport`. */
+const NODES_LEVEL = 1;
+
 export const CLUSTER_HANDLERS: Readonly<Record<ClusterOperation, Handler>> = {
   clusterStatus: ({ node: { cluster } }) => result(cluster === null ? { status: 'disabled' } : clusterReport(cluster)),
   clusterTelemetry,
@@ -43,11 +46,11 @@ export function agreedState(cluster: ClusterApi): ClusterState {
 }
 
 async function clusterTelemetry({ node }: DoorServices, { query }: NodeRequest): Promise<Answer> {
-  unsigned(query, 'details_level');
+  const level = unsigned(query, 'details_level') ?? NODES_LEVEL;
   const timeoutMs = timeoutMsOf(query) ?? DESCRIBE_MS;
   const { cluster } = node;
   if (cluster === null) return result({ collections: {}, cluster: { enabled: false, peers: {} } });
-  return result(nodesReport(agreedState(cluster), await cluster.describePeers(timeoutMs)));
+  return result(nodesReport(agreedState(cluster), await cluster.describePeers(timeoutMs), level));
 }
 
 async function removePeer({ node }: DoorServices, { path, query }: NodeRequest): Promise<Answer> {

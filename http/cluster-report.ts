@@ -63,18 +63,23 @@ export function shardKeysReport({ config, shards }: CollectionRecord): Json {
   return { shard_keys: [...keys].map((key) => ({ key })) };
 }
 
-/** `GET /cluster/telemetry`. details: of each peer, null where it did not answer. Source: contract, `DistributedTelemetryData`. */
-export function nodesReport(state: ClusterState, details: ReadonlyMap<PeerId, PeerDetails | null>): Json {
+/**
+ * `GET /cluster/telemetry`. details: of each peer, null where it did not answer. level: 0 says who answers and which collections
+ * there are, 1 how the peers and the replicas are, 2 what the replicas hold. Source: contract, `DistributedTelemetryData`.
+ */
+export function nodesReport(state: ClusterState, details: ReadonlyMap<PeerId, PeerDetails | null>, level: number): Json {
   const collections = [...state.collections].sort(([one], [other]) => (one < other ? -1 : 1));
   return {
-    collections: Object.fromEntries(collections.map(([name, record]) => [name, shardsReport(name, record, details)])),
+    collections: Object.fromEntries(
+      collections.map(([name, record]) => [name, level < 1 ? { id: name } : shardsReport(name, record, level < 2 ? new Map() : details)]),
+    ),
     cluster: {
       enabled: true,
       number_of_peers: state.membership.length,
       peers: Object.fromEntries(
         state.membership.map(({ peerId, uri }) => {
           const known = details.get(peerId) ?? null;
-          return [peerId, { uri, responsive: known !== null, ...(known === null ? {} : { details: peerReport(known) }) }];
+          return [peerId, { uri, responsive: known !== null, ...(known === null || level < 1 ? {} : { details: peerReport(known) }) }];
         }),
       ),
     },
@@ -87,6 +92,7 @@ export function telemetryClusterReport(cluster: ClusterApi | null, shown: (uri: 
   const status = cluster.status();
   const state = cluster.state();
   const members = state?.membership ?? [];
+  const { config } = cluster;
   return {
     enabled: true,
     status: {
@@ -94,6 +100,16 @@ export function telemetryClusterReport(cluster: ClusterApi | null, shown: (uri: 
       ...raftFigures(status),
       peer_id: status.peerId,
       consensus_thread_status: threadStatus(status, shown),
+    },
+    config: {
+      grpc_timeout_ms: config.requestMs,
+      // A pair of peers has one stream for both directions.
+      p2p: { connection_pool_size: 1 },
+      consensus: {
+        max_message_queue_size: config.queuedMessagesMax,
+        tick_period_ms: config.tickMs,
+        bootstrap_timeout_sec: Math.ceil(config.joinMs / 1000),
+      },
     },
     peers: Object.fromEntries(members.map(({ peerId, uri }) => [peerId, { uri: shown(uri) }])),
     peer_metadata: Object.fromEntries(members.map(({ peerId, version }) => [peerId, { version }])),

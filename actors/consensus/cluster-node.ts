@@ -1,6 +1,7 @@
 /** The doors' side of a node in a cluster: requests become messages to its consensus actor. */
 
 import type { PeerDetails } from '../../cluster/peer-messages.js';
+import { QUEUE_MESSAGES_MAX } from '../../cluster/transport/queue.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { ClusterApi } from '../cluster-api.js';
@@ -13,6 +14,9 @@ import type { ConsensusView } from './view.js';
 
 /** For operations that say nothing of it. */
 export const AGREEMENT_MS = 10_000;
+/** For one try to join, and for other requests to a peer. */
+export const JOIN_MS = 10_000;
+export const PEER_REQUEST_MS = 5000;
 
 export interface ClusterNode {
   readonly api: ClusterApi;
@@ -24,11 +28,12 @@ export interface ClusterNodeParts {
   readonly view: ConsensusView;
   readonly link: PeerLink;
   readonly clock: Clock;
+  readonly tickMs: number;
   /** Figures of this node's replicas. */
   readonly replicas: () => PeerDetails['replicas'];
 }
 
-export function clusterNode({ clock, link, replicas, view }: ClusterNodeParts): ClusterNode {
+export function clusterNode({ clock, link, replicas, tickMs, view }: ClusterNodeParts): ClusterNode {
   function ask(make: (replyTo: ReplyTo<boolean>, timeoutMs: number) => ConsensusMessage, timeoutMs: number): Promise<boolean> {
     const left = Math.max(1, timeoutMs);
     return actorOf(view).ask<boolean>((replyTo) => make(replyTo, left), left + graceOf(left));
@@ -60,6 +65,7 @@ export function clusterNode({ clock, link, replicas, view }: ClusterNodeParts): 
   }
 
   const api: ClusterApi = {
+    config: { tickMs, joinMs: JOIN_MS, requestMs: PEER_REQUEST_MS, queuedMessagesMax: QUEUE_MESSAGES_MAX },
     status: () => view.status(link.transport.connections()),
     state: () => view.agreed,
     barrier,

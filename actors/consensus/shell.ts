@@ -8,6 +8,7 @@ import type { LocalData } from '../node/desired.js';
 import type { NodeMessage } from '../node/messages.js';
 import { type ActorContext, type ActorRef, type Behaviour, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
 import type { Cancel } from '../runtime/ports.js';
+import { JOIN_MS, PEER_REQUEST_MS } from './cluster-node.js';
 import type { PeerLink } from './link.js';
 import type { ConsensusEffect, ConsensusMessage } from './messages.js';
 import type { ConsensusState } from './state.js';
@@ -29,8 +30,6 @@ type EffectOf<Kind extends ConsensusEffect['kind']> = Extract<ConsensusEffect, {
 const MAILBOX_CAPACITY = 4096;
 /** Collections are read before they are adopted. */
 const ADOPT_MS = 0x7fff_ffff;
-const JOIN_MS = 10_000;
-const ANNOUNCE_MS = 5000;
 
 export function consensusBehaviour(): Behaviour<ConsensusProps, ConsensusState, ConsensusMessage, ConsensusEffect> {
   let view: ConsensusView;
@@ -86,7 +85,7 @@ export function consensusBehaviour(): Behaviour<ConsensusProps, ConsensusState, 
         break;
       case 'announce':
         context.settle(
-          link.transport.request(effect.uri, effect.request, ANNOUNCE_MS),
+          link.transport.request(effect.uri, effect.request, PEER_REQUEST_MS),
           () => ({ kind: 'announceAnswered', error: null }),
           (error) => ({ kind: 'announceAnswered', error }),
         );

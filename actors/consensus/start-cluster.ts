@@ -25,7 +25,7 @@ export interface StartedCluster extends ClusterNode {
 export function startCluster(options: ClusterOptions, clock: Clock, replicas: () => PeerDetails['replicas']): StartedCluster {
   const view = new ConsensusView(clock);
   const link: PeerLink = new PeerLink(options.transport, view, () => detailsOf(view, link, replicas()));
-  const { api, submit } = clusterNode({ view, link, clock, replicas });
+  const { api, submit } = clusterNode({ view, link, clock, replicas, tickMs: options.tickMs });
   return {
     api,
     submit,

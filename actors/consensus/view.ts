@@ -7,6 +7,7 @@ import type { ClusterStatus } from '../cluster-api.js';
 import type { ActorRef } from '../runtime/behaviour.js';
 import type { Clock } from '../runtime/ports.js';
 import type { ConsensusMessage } from './messages.js';
+import { isLeaderless } from './readiness.js';
 import type { ConsensusState, MemberConsensus } from './state.js';
 
 export class ConsensusView {
@@ -56,6 +57,7 @@ export class ConsensusView {
       error: state !== null && 'error' in state ? (state.error?.detail ?? null) : null,
       raft: member?.raft ?? null,
       carriedOut: member?.carrying.carriedOut ?? 0,
+      leaderless: member !== null && isLeaderless(member),
       pendingOperations: member === null ? 0 : pendingOperations(member),
       lastUpdateMs: this.#lastUpdateMs,
       connections,

@@ -5,7 +5,7 @@ import { messageBytes } from './codec/frames.js';
 
 /** Above what Raft has under way to one follower (`appendsInFlightMax` of `appendBytesMax`). Payloads are those of the log, no copies. */
 const QUEUE_BYTES_MAX = 64 << 20;
-const QUEUE_MESSAGES_MAX = 8192;
+export const QUEUE_MESSAGES_MAX = 8192;
 /** A frame is full from here on; one larger message goes alone. With Raft's largest entry it stays well below FRAME_BYTES_MAX. */
 const FRAME_BYTES = 1 << 20;
 

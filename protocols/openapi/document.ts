@@ -45,6 +45,8 @@ const QUERY_PARAMETERS: Readonly<Record<string, readonly Parameter[]>> = {
   ],
 };
 
+const NODES_LEVELS = '0: which peers answer; 1 (without it): how they are, and states of replicas; 2: what each replica holds, too.';
+
 /** Query parameters of operations on collections and the node, by name. */
 const NODE_PARAMETERS: Readonly<Record<string, readonly Parameter[]>> = {
   get_collections: LATEST,
@@ -62,7 +64,7 @@ const NODE_PARAMETERS: Readonly<Record<string, readonly Parameter[]>> = {
   create_shard_key: [TIMEOUT],
   delete_shard_key: [TIMEOUT],
   recover_current_peer: [TIMEOUT],
-  cluster_telemetry: [query('details_level', { type: 'integer', minimum: 0 }, 'Has no effect.'), TIMEOUT],
+  cluster_telemetry: [query('details_level', { type: 'integer', minimum: 0 }, NODES_LEVELS), TIMEOUT],
   remove_peer: [query('force', { type: 'boolean' }, 'Even while it holds shards, whose points may be lost.'), TIMEOUT],
   telemetry: [query('details_level', { type: 'integer', minimum: 0 }), query('anonymize', { type: 'boolean' })],
   metrics: [query('anonymize', { type: 'boolean' })],

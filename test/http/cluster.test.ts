@@ -291,6 +291,32 @@ test('telemetry of the cluster shows every peer, and which of them did not answe
   });
 });
 
+test('the level of details of the cluster decides what is shown of peers and replicas', async () => {
+  const shown = async (query: string) => {
+    const { cluster: nodes, collections } = (await resultOf('GET', `/cluster/telemetry${query}`)) as {
+      cluster: { peers: Record<string, object> };
+      collections: { a: { shards?: { replicas: object[] }[] } };
+    };
+    return [Object.keys(nodes.peers['12'] ?? {}), collections.a.shards?.[0]?.replicas[0]];
+  };
+  const state = { peer_id: 11, state: 'Active' };
+  assert.deepEqual(await shown('?details_level=0'), [['uri', 'responsive'], undefined]);
+  assert.deepEqual(await shown(''), [['uri', 'responsive', 'details'], state]);
+  assert.deepEqual(await shown('?details_level=7'), [
+    ['uri', 'responsive', 'details'],
+    { ...state, status: 'green', num_points: 3, num_vectors: 6 },
+  ]);
+});
+
+test("a node's telemetry says how its consensus is set up", async () => {
+  const { cluster: shown } = (await resultOf('GET', '/telemetry')) as { cluster: Record<string, unknown> };
+  assert.deepEqual(shown.config, {
+    grpc_timeout_ms: 5000,
+    p2p: { connection_pool_size: 1 },
+    consensus: { max_message_queue_size: 64, tick_period_ms: 100, bootstrap_timeout_sec: 10 },
+  });
+});
+
 test("a node's telemetry has its role, term, commit and applied entry, and as leader the progress of each peer", async () => {
   const report = async (query = '') => ((await resultOf('GET', `/telemetry${query}`)) as { cluster: Record<string, unknown> }).cluster;
   const { enabled, raft, status } = await report();

@@ -9,6 +9,7 @@ import type { PeerId } from '../../protocols/model/cluster.js';
 import { CUSTOM, configOf, Log, membersOf } from '../cluster/samples.js';
 
 export class FakeCluster implements ClusterApi {
+  readonly config = { tickMs: 100, joinMs: 10_000, requestMs: 5000, queuedMessagesMax: 64 };
   readonly asked: string[] = [];
   joined = true;
   agreed: ClusterState = sampleState();
@@ -26,6 +27,7 @@ export class FakeCluster implements ClusterApi {
       raft: this.joined ? raftState(this.leads) : null,
       pendingOperations: 2,
       carriedOut: 6,
+      leaderless: false,
       lastUpdateMs: 1000,
       connections: new Map([
         [12, { connected: true, failures: 0, lastError: null, lastErrorMs: null, protocolVersion: 1, queued: 4 }],
