@@ -31,10 +31,11 @@ export const NODE_HANDLERS: Readonly<Record<NodeOperation, Handler>> = {
     };
   },
   alive: () => ({ kind: 'text', status: 200, text: 'healthz check passed' }),
-  ready: (services) =>
-    services.isReady()
-      ? { kind: 'text', status: 200, text: 'all shards are ready' }
-      : { kind: 'text', status: 503, text: 'some shards are not ready' },
+  ready: ({ notReady }) => {
+    const reason = notReady();
+    if (reason === null) return { kind: 'text', status: 200, text: 'all shards are ready' };
+    return { kind: 'text', status: 503, text: `some shards are not ready: ${reason}` };
+  },
 
   telemetry: (services, { query }) => {
     const options = { detailsLevel: unsigned(query, 'details_level') ?? 0, anonymize: flag(query, 'anonymize') };

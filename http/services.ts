@@ -30,8 +30,8 @@ export interface DoorServices {
   /** By `service/method` of gRPC. */
   readonly grpcStats: RequestStats<string>;
   readonly log: Log;
-  /** Every replica is open. */
-  readonly isReady: () => boolean;
+  /** What this node waits for before it should get requests; null: it is ready. */
+  readonly notReady: () => string | null;
   /** Milliseconds since the epoch. */
   readonly nowMs: () => number;
   /** Milliseconds of a clock that never goes back. */

@@ -7,6 +7,7 @@ import { OPERATIONS } from '../http/operations.js';
 import { RequestStats } from '../http/request-stats.js';
 import type { DoorServices, Identity } from '../http/services.js';
 import { EnginePool } from '../storage/engine/pool.js';
+import { membershipWaitsFor } from './cluster-readiness.js';
 import { collectionDefaults } from './config/collection-defaults.js';
 import type { Settings } from './config/settings.js';
 import type { ModuleLog } from './log.js';
@@ -53,7 +54,7 @@ export async function compose(
     throw error;
   });
   const ready = watchReadiness(node, log, identity.startedMs);
-  const joined = watchMembership(node.cluster);
+  const membership = watchMembership(node.cluster);
   const services: DoorServices = {
     node,
     identity: identityOf(node, identity),
@@ -64,7 +65,7 @@ export async function compose(
     stats: new RequestStats(OPERATIONS),
     grpcStats: new RequestStats(GRPC_METHODS),
     log: logOf('http'),
-    isReady: () => ready.done && joined(),
+    notReady: () => (ready.done ? membership() : 'collections are being opened'),
     nowMs: Date.now,
     monotonicMs: () => performance.now(),
   };
@@ -82,19 +83,16 @@ function identityOf({ cluster }: NodeApi, identity: Identity): Identity {
   };
 }
 
-/**
- * Whether this node is a member of its cluster, with a vote, and once had all that it knew to be agreed. Who waits for one node
- * before the next one is stopped thus never stops a majority. What is agreed from then on is on
- * its way, and no reason to take requests from it.
- */
-function watchMembership(cluster: ClusterApi | null): () => boolean {
-  let caughtUp = cluster === null;
+/** What a node of a cluster waits for; null once it has been ready: what is agreed later is on its way, and no reason to stand aside. */
+function watchMembership(cluster: ClusterApi | null): () => string | null {
+  let wasReady = false;
   return () => {
-    if (cluster === null) return true;
-    const { phase, peerId, raft, carriedOut } = cluster.status();
-    if (phase !== 'Member' || raft === null) return false;
-    caughtUp ||= carriedOut >= raft.commitIndex && raft.membership.some((member) => member.peerId === peerId && member.voter);
-    return caughtUp;
+    if (cluster === null) return null;
+    const status = cluster.status();
+    if (wasReady && status.phase === 'Member') return null;
+    const reason = membershipWaitsFor(status);
+    wasReady ||= reason === null;
+    return reason;
   };
 }
 

@@ -4,12 +4,14 @@
  */
 
 import {
+  logVerbosity,
   Metadata,
   Server,
   ServerCredentials,
   type ServerUnaryCall,
   type ServiceDefinition,
   type sendUnaryData,
+  setLogVerbosity,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import { type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
@@ -154,7 +156,8 @@ class Door {
 
   /** Whatever service it is asked for: they all run in this process. */
   private healthCheck(): UnaryHandler {
-    return (_call, callback) => callback(null, Buffer.from([HEALTH_STATUS_HEAD, this.services.isReady() ? SERVING : NOT_SERVING]));
+    return (_call, callback) =>
+      callback(null, Buffer.from([HEALTH_STATUS_HEAD, this.services.notReady() === null ? SERVING : NOT_SERVING]));
   }
 
   private rawRequest(message: string, { path, timeoutSeconds }: Routing, body: Uint8Array, deadlineMs: number): RawRequest {
@@ -248,6 +251,7 @@ export class GrpcBindError extends Error {
 
 /** Errors: `GrpcBindError`. */
 function bind(server: Server, { host, port }: GrpcOptions): Promise<number> {
+  quietGrpc();
   const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   return new Promise((resolve, reject) => {
     server.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) => {
@@ -265,4 +269,9 @@ function closeServer(server: Server, graceMs: number): Promise<void> {
       resolve();
     });
   });
+}
+
+/** What the library would print on its own is in its errors, too. Its variable GRPC_VERBOSITY brings it back. */
+function quietGrpc(): void {
+  if (process.env.GRPC_VERBOSITY === undefined) setLogVerbosity(logVerbosity.NONE);
 }

@@ -177,7 +177,7 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     stats: new RequestStats(OPERATIONS),
     grpcStats: new RequestStats(GRPC_METHODS),
     log: { debug: quiet, info: quiet, warn: quiet, error: (_message, facts) => errors.push(String(facts?.error)) },
-    isReady: () => harness.ready,
+    notReady: () => (harness.ready ? null : 'its collections are being opened'),
     nowMs: Date.now,
     monotonicMs: () => performance.now(),
   };
