@@ -1,12 +1,14 @@
 /** Peers over gRPC: the internal port, and a link to each peer. */
 
 import {
+  logVerbosity,
   Server,
   ServerCredentials,
   type ServerDuplexStream,
   type ServerUnaryCall,
   type ServiceError,
   type sendUnaryData,
+  setLogVerbosity,
   status,
 } from '@grpc/grpc-js';
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
@@ -19,7 +21,17 @@ import { type Answer, decodeAnswer, decodeRequest, encodeAnswer, encodeRequest }
 import { commonVersion, type OwnSide, PROTOCOL_VERSIONS, versionsDiffer } from './handshake.js';
 import { HANDSHAKE_MS, judgeAnswer, type LinkHost, PeerLink, TICK_MS } from './link.js';
 import { FRAME_BYTES_MAX } from './queue.js';
-import { ASK_PATH, acceptedStream, asIs, CONNECT_PATH, type FrameStream, KEEPALIVE_MS, newClient, unreachable } from './streams.js';
+import {
+  ASK_PATH,
+  acceptedStream,
+  asIs,
+  CONNECT_PATH,
+  type FrameStream,
+  KEEPALIVE_MS,
+  NO_PEER,
+  newClient,
+  unreachable,
+} from './streams.js';
 
 export interface PeerTransportOptions {
   readonly host: string;
@@ -106,6 +118,8 @@ class GrpcTransport implements ListeningTransport, LinkHost {
   /** Errors: `PeerPortError`. */
   listen(): Promise<void> {
     const address = listenAddress(this.options.host, this.options.port);
+    // What the library would print on its own is in its errors, too.
+    if (process.env.GRPC_VERBOSITY === undefined) setLogVerbosity(logVerbosity.NONE);
     return new Promise((resolve, reject) => {
       this.server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) => {
         if (error !== null) {
@@ -302,7 +316,7 @@ function failureOf(uri: string, error: ServiceError, timeoutMs: number): TroupeE
   const { code, details } = error;
   if (code === status.DEADLINE_EXCEEDED)
     return new TroupeError('timeout', `${uri} has not answered within ${timeoutMs} ms`, { cause: error });
-  const reason = code === status.UNIMPLEMENTED ? 'what listens there is no internal port of a peer' : unreachable(details || error.message);
+  const reason = code === status.UNIMPLEMENTED ? NO_PEER : unreachable(details || error.message);
   return new TroupeError('unavailable', `${uri} cannot be asked: ${reason}`, { cause: error });
 }
 

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import type { PeerMessage } from '../../../cluster/peer-messages.js';
 import { openPeerTransport, PeerPortError } from '../../../cluster/transport/open.js';
@@ -79,6 +82,21 @@ test('what is sent to a peer without a stream is dropped, counted and told, neve
   const { connected, failures, protocolVersion, lastErrorMs } = a.transport.connections().get(2) ?? assert.fail();
   assert.deepEqual({ connected, failures, protocolVersion }, { connected: false, failures: 2, protocolVersion: null });
   assert.ok(Math.abs((lastErrorMs as number) - Date.now()) < 60_000);
+  await closeAll(a);
+});
+
+test('what listens at the address and is no peer, is told in words that stay the same', async () => {
+  const door = createServer((_, response) => response.end('not found')).listen(0, '127.0.0.1');
+  await once(door, 'listening');
+  const a = await peer(1);
+  const uri = `http://127.0.0.1:${(door.address() as AddressInfo).port}`;
+  const request = { kind: 'describe', clusterId: 'c' } as const;
+  const reason = /what listens there is no internal port of a peer/;
+  for (const _ of [1, 2]) await assert.rejects(a.transport.request(uri, request, 5000), { code: 'unavailable', message: reason });
+  await assert.rejects(a.transport.request('http://127.0.0.1:1', request, 5000), {
+    message: /no connection: connect ECONNREFUSED 127\.0\.0\.1:1$/,
+  });
+  door.close();
   await closeAll(a);
 });
 
