@@ -130,11 +130,17 @@ function becomeMember(settings: Settings, identity: PeerIdentity, beginning: Beg
   const draft = new Draft(member, drive);
   draft.emit({ kind: 'listen', peerId: identity.peerId });
   draft.write(write, null);
+  draft.emit(beginningNotice(identity, beginning));
   if (members.length > 0) draft.emit({ kind: 'setPeers', uris: urisOf(members, identity.peerId) });
   takeEffects(draft, raft.effects);
   followMembership(draft);
   draft.emit({ kind: 'tickLater' });
   return { state: draft.member, effects: draft.effects };
+}
+
+function beginningNotice({ clusterId, peerId }: PeerIdentity, { stored, write }: Beginning): ConsensusEffect {
+  const how = write.reset ? 'founded' : stored.hardState.term === 0 ? 'joins' : 'is part of';
+  return { kind: 'log', level: 'info', text: `this peer (${peerId}) ${how} cluster ${clusterId}` };
 }
 
 /** Collections of a founder have this peer's replicas, which are there. */

@@ -237,8 +237,8 @@ export function starting(settings: Settings, failures = 0): StartingConsensus {
 }
 
 export function removed(settings: Settings, identity: PeerIdentity, agreed: ClusterState | null): RemovedConsensus {
-  const detail =
-    'the cluster has removed this peer; start it with --bootstrap to join again as a new one, or with --reinit to found a cluster of its own';
+  const again = settings.bootstrap === null ? 'start it with --bootstrap' : 'start it once more';
+  const detail = `the cluster has removed this peer; ${again} to join as a new one, or with --reinit and --uri to found a cluster of its own`;
   return { kind: 'Removed', settings, identity, agreed, error: { code: 'unavailable', detail } };
 }
 

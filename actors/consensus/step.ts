@@ -8,9 +8,11 @@ import { Draft } from './draft.js';
 import { drive } from './drive.js';
 import type { ConsensusEffect, ConsensusMessage } from './messages.js';
 import { CONSENSUS_MOVES } from './moves.js';
+import { noticesOf } from './notices.js';
 import { settled } from './outbox.js';
 import { takeRequest } from './peer-requests.js';
 import { propose, submit } from './proposals.js';
+import { refusedNow } from './readiness.js';
 import { read } from './reads.js';
 import { handOver, removePeer } from './remove-peer.js';
 import { noteApplied } from './settling.js';
@@ -77,6 +79,7 @@ function memberStep(state: MemberConsensus, message: ConsensusMessage): Consensu
   const draft = new Draft(state, drive);
   takeMessage(draft, message);
   followMembership(draft);
+  draft.emit(...noticesOf(state, draft.member));
   if (draft.removed) return becomeRemoved(draft);
   return { state: draft.member, effects: draft.effects };
 }
@@ -157,6 +160,11 @@ function recover(draft: Draft, { replyTo, timeoutMs }: MessageOf<'recover'>): vo
     draft.refuse(replyTo, { code: 'conflict', detail: "this node is taking over the leader's state already" });
     return;
   }
+  const refused = refusedNow(draft.member);
+  if (refused !== null) {
+    draft.refuse(replyTo, refused);
+    return;
+  }
   draft.changeCalls({ recovery: { replyTo, deadlineTick: deadline(draft, timeoutMs) } });
   draft.raft({ kind: 'requestSnapshot' });
 }
@@ -185,7 +193,7 @@ function waitToJoin(state: JoiningConsensus, error: ErrorFacts): ConsensusStep {
   const told: ConsensusEffect[] =
     state.error?.detail === error.detail
       ? []
-      : [{ kind: 'log', level: 'warn', text: `joining through ${state.settings.bootstrap}: ${error.detail}` }];
+      : [{ kind: 'log', level: 'warn', text: `cannot join the cluster yet, and goes on trying (--bootstrap): ${error.detail}` }];
   return become<ConsensusState, ConsensusEffect>(next, ...told, {
     kind: 'retryLater',
     delayMs: backOff(failures, JOIN_RETRY_MS_MIN, JOIN_RETRY_MS_MAX),
