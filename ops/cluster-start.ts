@@ -30,7 +30,7 @@ export async function openCluster(
   const { cluster, service, storage } = settings;
   if (!cluster.enabled) {
     const folder = consensusFolder(storage.storage_path);
-    if (existsSync(folder)) log.warn('this folder is that of a peer of a cluster, which this node now runs without', { folder });
+    if (existsSync(folder)) log.warn(WITHOUT_CLUSTER, { folder });
     return null;
   }
   if (start.reinit) {
@@ -61,6 +61,9 @@ export async function openCluster(
     compactEntries: cluster.consensus.compact_wal_entries,
   };
 }
+
+const WITHOUT_CLUSTER =
+  'this folder is that of a peer of a cluster, and cluster.enabled is false: the node serves what is here on its own; what is created or deleted meanwhile does not hold when it is back in the cluster';
 
 const NOT_TOLD =
   '--uri: this node is part of no cluster yet; to found one, say where other peers reach it (--uri http://host:port of its internal port), or name a peer to join (--bootstrap http://host:port)';

@@ -16,9 +16,13 @@ export function refusedPoints(agreed: ClusterState, self: PeerId, name: string):
   const [first] = shards.values();
   const custom = config.params.sharding_method === 'custom';
   if (!custom && shards.size === 1 && first?.replicas.size === 1 && first.replicas.has(self)) return null;
-  const where = [...shards].map(([shardId, { replicas }]) => `shard ${shardId} on ${[...replicas.keys()].join(' and ') || 'no peer'}`);
-  const detail =
-    `points of collection ${own}, which ${custom ? 'has shard keys' : 'is spread over peers'}: ${where.join(', ')}. ` +
-    'This release serves collections with one shard and one replica, on the peer that holds it; spreading points comes with the next one';
+  const uris = new Map(agreed.membership.map(({ peerId, uri }) => [peerId, uri]));
+  const peers = (ids: Iterable<PeerId>): string => [...ids].map((id) => `peer ${id} (${uris.get(id)})`).join(' and ') || 'no peer';
+  const held = [...shards].map(([shardId, { replicas }]) => `shard ${shardId} on ${peers(replicas.keys())}`).join(', ');
+  const simple = !custom && shards.size === 1 && (first?.replicas.size ?? 0) <= 1;
+  const detail = simple
+    ? `collection ${own} has its points elsewhere: ${held}. Ask that peer; requests are passed on between peers in the next release`
+    : `points of collection ${own}, which ${custom ? 'has shard keys' : 'is spread over peers'}: ${held}. This release serves points where a ` +
+      'collection has one shard with one replica (create it with "shard_number": 1, "replication_factor": 1), on the peer that holds it';
   return { code: 'unsupported', detail };
 }

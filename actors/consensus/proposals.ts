@@ -237,7 +237,7 @@ function isOutside(caller: Caller): boolean {
 
 function refusal(reason: Extract<RefusalReason, 'tooLarge' | 'membershipInvalid'>): ErrorFacts {
   if (reason === 'tooLarge') return { code: 'wrongInput', detail: 'the operation is larger than what the cluster can agree on' };
-  return { code: 'wrongInput', detail: 'the peer is not part of the cluster, or the cluster would be left without a voter' };
+  return { code: 'wrongInput', detail: 'the peer is not part of the cluster any more, or the cluster would be left without a voter' };
 }
 
 function replace(draft: Draft, call: ProposalCall, next: ProposalCall): void {

@@ -16,9 +16,16 @@ export function removePeer(draft: Draft, { force, peerId, replyTo }: RemovePeer,
     draft.refuse(replyTo, { code: 'notFound', detail: `peer ${peerId} is not part of the cluster` });
     return;
   }
+  if (agreed.membership.every((member) => member.peerId === peerId || !member.voter)) {
+    const detail = `peer ${peerId} is the only one with a vote, and no cluster is without one: let another peer join first, or just stop it`;
+    draft.refuse(replyTo, { code: 'wrongInput', detail });
+    return;
+  }
   const held = force ? [] : shardsOn(agreed, peerId);
   if (held.length > 0) {
-    const detail = `peer ${peerId} holds shards of ${shown(held)}: drop or move them, or remove the peer with force=true, and they are lost with it`;
+    const detail =
+      `peer ${peerId} holds shards of ${shown(held)}: drop these replicas (\`drop_replica\`) where other peers have one, delete the collections, ` +
+      'or remove the peer with force=true, and what it alone holds is lost to the cluster';
     draft.refuse(replyTo, { code: 'wrongInput', detail });
     return;
   }
@@ -43,7 +50,7 @@ const NAMES_MAX = 3;
 
 function shown(names: readonly string[]): string {
   const some = names.slice(0, NAMES_MAX).map((name) => `\`${name}\``);
-  return names.length > NAMES_MAX ? `${some.join(', ')} and ${names.length - NAMES_MAX} more collections` : some.join(', ');
+  return names.length > NAMES_MAX ? `${some.join(', ')} and ${names.length - NAMES_MAX} more` : some.join(', ');
 }
 
 /** Null for a follower, and where nobody else may lead. */

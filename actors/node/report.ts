@@ -129,14 +129,14 @@ export function optimizationsView(config: CollectionConfig, replicas: readonly R
   };
 }
 
-/** - red also when a shard has replicas and all of them are Dead; yellow when one is not Active yet, or Dead while others serve. */
+/** - red also when all replicas of a shard are Dead, or gone with their peers; yellow when one is not Active yet, or Dead while others serve. */
 function statusInCluster(
   config: CollectionConfig,
   replicas: readonly ReplicaFacts[],
   facts: ReportFacts,
   { local, shards }: AgreedFacts,
 ): CollectionView['status'] {
-  if (shards.some((states) => states.length > 0 && states.every((state) => state === 'Dead'))) return 'red';
+  if (shards.some((states) => states.every((state) => state === 'Dead'))) return 'red';
   const here = replicas.length === 0 && local === 0 ? 'green' : statusOf(config, replicas, facts);
   if (here === 'red') return 'red';
   return replicas.length < local || shards.flat().some((state) => state !== 'Active' && state !== 'Listener') ? 'yellow' : here;

@@ -32,7 +32,7 @@ test('a node of its own that founds a cluster brings its collections and aliases
   const request = { path: {}, query: {}, body: null, deadlineMs: world.world.nowMs + 1000 };
   await assert.rejects(two.api.read('also-mine', 'count', request), {
     code: 'unsupported',
-    message: new RegExp(`collection mine.*shard 0 on ${one.peerId}`),
+    message: new RegExp(`collection mine.*shard 0 on peer ${one.peerId}`),
   });
   assert.equal(new TextDecoder().decode(await one.api.read('also-mine', 'count', request)), 'count of mine/0');
 });
@@ -146,7 +146,10 @@ test('a leader is removed through another peer', async () => {
 
 test('the last voter cannot be removed', async () => {
   const [one] = (await world.founded(1)) as [FakeNode];
-  await assert.rejects(world.run(one.cluster.removePeer(one.peerId, false, 5000)), { code: 'wrongInput', message: /without a voter/ });
+  await assert.rejects(world.run(one.cluster.removePeer(one.peerId, false, 5000)), {
+    code: 'wrongInput',
+    message: /is the only one with a vote.*let another peer join first/,
+  });
 });
 
 test("a follower takes over the leader's state when it is told to, and the leader refuses to", async () => {
@@ -158,6 +161,13 @@ test("a follower takes over the leader's state when it is told to, and the leade
   assert.deepEqual(follower.api.listCollections(), ['a']);
   await assert.rejects(world.run(leader.cluster.recover(10_000)), { code: 'wrongInput' });
   assert.equal(await world.run(follower.api.createCollection('b', sampleConfig())), true);
+});
+
+test('who is to take over the state of a leader that is not there is refused at once', async () => {
+  const [one, two] = (await world.founded(2)) as [FakeNode, FakeNode];
+  world.kill(two);
+  await world.until(() => one.cluster.status().leaderless, 'it has given up looking for a leader');
+  await assert.rejects(world.run(one.cluster.recover(10_000)), { code: 'unavailable', message: /has no leader/ });
 });
 
 test('nodes that join together are voters soon, one after the other', async () => {

@@ -65,7 +65,7 @@ test('points are served where their only replica is, and refused elsewhere with 
       assert.equal(new TextDecoder().decode(await read), 'count of small/0');
       await write;
     } else {
-      const refused = { code: 'unsupported', detail: new RegExp(`shard 0 on ${nodes[(holder ?? 1) - 1]?.peerId}`) };
+      const refused = { code: 'unsupported', detail: new RegExp(`shard 0 on peer ${nodes[(holder ?? 1) - 1]?.peerId}`) };
       await assert.rejects(read, refused);
       await assert.rejects(write, refused);
     }

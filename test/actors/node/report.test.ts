@@ -54,6 +54,14 @@ test('a collection with a Dead replica or a failed optimizer is red and tells wh
   assert.deepEqual([dead.status, dead.optimizer_status, dead.points_count], ['red', { error: 'no space left on device' }, 0]);
 });
 
+test('a collection of a cluster is red when a shard has no replica that serves, also where the last one left with its peer', () => {
+  const inCluster = (...shards: ('Active' | 'Dead')[][]) => collectionView(CONFIG, [], FACTS, { local: 0, shards }).status;
+  assert.equal(inCluster(['Active']), 'green');
+  assert.equal(inCluster(['Active', 'Dead'], ['Active']), 'yellow');
+  assert.equal(inCluster(['Active'], ['Dead']), 'red');
+  assert.equal(inCluster(['Active'], []), 'red');
+});
+
 test('figures of the collection come from its segments and indexed fields', () => {
   const stats = sampleStats([sampleSegment({ rows: 10, deleted: 1 }), indexedSegment({ id: 2 })], {
     fields: new Map([
