@@ -14,6 +14,12 @@ import { maybeAnswerReads } from './reads.js';
 import { maybeSettle } from './settling.js';
 import type { Carrying } from './state.js';
 
+/**
+ * States that the node is given and has not carried out: a few, so that it works on one while the next one comes. What is agreed
+ * meanwhile is given to it as one state. Each of them names all collections, so many would be a burden to memory and to both actors.
+ */
+const ASKED_MAX = 4;
+
 /** What a peer should have by the agreed state. */
 export function desiredOf(agreed: ClusterState, peerId: PeerId): Desired {
   const collections = new Map<string, DesiredCollection>();
@@ -25,7 +31,7 @@ export function desiredOf(agreed: ClusterState, peerId: PeerId): Desired {
 export function carryOut(draft: Draft): void {
   const { agreed, carrying, identity } = draft.member;
   // The state went back, as the leader's was taken over: the entries up to where it was follow. Until then nothing is undone.
-  if (agreed.appliedIndex <= carrying.covers) return;
+  if (agreed.appliedIndex <= carrying.covers || carrying.asked.length >= ASKED_MAX) return;
   const { source } = carrying;
   const untouched = source?.collections === agreed.collections && source.aliases === agreed.aliases;
   const next = untouched ? null : desiredOf(agreed, identity.peerId);
@@ -51,6 +57,7 @@ export function noteCarriedOut(draft: Draft, { failures, index }: CarriedOut): v
   const reached = asked.length === 0 ? carrying.covers : index;
   const carriedOut = Math.max(carrying.carriedOut, reached);
   draft.change({ carrying: { ...carrying, asked, done, carriedOut, failures } });
+  carryOut(draft);
   noteProgress(draft);
 }
 

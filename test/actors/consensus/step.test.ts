@@ -330,3 +330,26 @@ test('a barrier waits while the state of the leader that is taken over is older 
   const { effects } = after(back, { kind: 'carriedOut', index: 9, failures: [] });
   assert.deepEqual(effectsOf(effects, 'reply'), []);
 });
+
+test('a node that is slow is given what is agreed meanwhile as one state: it holds a few, however many are agreed', () => {
+  let state: ConsensusState = founder().state;
+  const desires: number[] = [];
+  const take = (message: ConsensusMessage): void => {
+    const step = stepConsensus(state, message);
+    const settled = settle(step.state, step.effects);
+    state = settled.state;
+    desires.push(...effectsOf(settled.effects, 'desire').map(({ desired }) => desired.index));
+  };
+  take({ kind: 'carriedOut', index: 2, failures: [] });
+  for (let at = 0; at < 100; at++) {
+    const submission = { kind: 'createCollection', name: `c${at}`, config: sampleConfig() } as const;
+    take({ kind: 'submit', submission, timeoutMs: 60_000, replyTo: at });
+  }
+  const member = () => state as MemberConsensus;
+  assert.deepEqual([desires.length, member().agreed.collections.size], [4, 100]);
+  take({ kind: 'carriedOut', index: desires[0] ?? 0, failures: [] });
+  assert.equal(desires.length, 5);
+  assert.ok((desires.at(-1) ?? 0) >= 102, 'the newest of all that was agreed');
+  while (member().carrying.asked.length > 0) take({ kind: 'carriedOut', index: desires.at(-1) ?? 0, failures: [] });
+  assert.equal(member().carrying.carriedOut, member().agreed.appliedIndex);
+});
