@@ -4,7 +4,7 @@ import type { ErrorFacts } from '../protocols/errors.js';
 import { stringifyJson } from '../protocols/json.js';
 import type { PeerId, ReplicaState, ShardId, ShardKey } from '../protocols/model/cluster.js';
 import { aliasExists, aliasesAfter, collectionExists } from './aliases.js';
-import { type Change, done, onCollection, refused, unchanged, withCollection, wrongInput } from './change.js';
+import { type Change, done, onCollection, refused, unchanged, withCollection, withCollections, wrongInput } from './change.js';
 import type { ClusterOperation, Placement } from './operations.js';
 import { FIRST_STATES } from './replica-state.js';
 import type { ClusterState, CollectionRecord, ShardRecord } from './state.js';
@@ -44,10 +44,8 @@ export function updateCollection(state: ClusterState, { basedOn, config, name }:
 /** Its aliases and transfers go with it. */
 export function deleteCollection(state: ClusterState, { name }: OperationOf<'deleteCollection'>): Change {
   if (!state.collections.has(name)) return unchanged(state);
-  const collections = new Map(state.collections);
-  collections.delete(name);
   const aliases = new Map([...state.aliases].filter(([, collection]) => collection !== name));
-  return done({ ...state, collections, aliases });
+  return done(withCollections({ ...state, aliases }, (collections) => collections.delete(name)));
 }
 
 export function changeAliases(state: ClusterState, { actions }: OperationOf<'changeAliases'>): Change {

@@ -2,7 +2,7 @@
 
 import type { ErrorFacts } from '../protocols/errors.js';
 import type { PeerId, ReplicaState, ShardId } from '../protocols/model/cluster.js';
-import { type Change, done, onCollection, refused, unchanged, withCollection, wrongInput } from './change.js';
+import { type Change, done, onCollection, refused, unchanged, withCollection, withCollections, wrongInput } from './change.js';
 import type { ClusterOperation, ReplicaChange, TransferKey } from './operations.js';
 import { afterEvent, EVENT_TO, type ReplicaEvent, TRANSFER_STARTS } from './replica-state.js';
 import type { ClusterState, CollectionRecord, ShardRecord, TransferRecord } from './state.js';
@@ -12,15 +12,20 @@ type Replicas = ShardRecord['replicas'];
 
 /** All changes or, when one is refused, none. Those of a collection or replica that is gone are left out. */
 export function setReplicaStates(state: ClusterState, { changes }: OperationOf<'setReplicaStates'>): Change {
-  let next = state;
+  const changed = new Map<string, CollectionRecord>();
   for (const change of changes) {
-    const record = next.collections.get(change.collection);
+    const record = changed.get(change.collection) ?? state.collections.get(change.collection);
     if (record === undefined || record.uid !== change.uid) continue;
     const made = setReplicaState(record, change);
     if ('error' in made) return refused(state, made.error);
-    if (made !== record) next = withCollection(next, change.collection, settled(made));
+    if (made !== record) changed.set(change.collection, settled(made));
   }
-  return next === state ? unchanged(state) : done(next);
+  if (changed.size === 0) return unchanged(state);
+  return done(
+    withCollections(state, (collections) => {
+      for (const [name, record] of changed) collections.set(name, record);
+    }),
+  );
 }
 
 function setReplicaState(record: CollectionRecord, change: ReplicaChange): CollectionRecord | { readonly error: ErrorFacts } {

@@ -28,8 +28,35 @@ export function wrongInput(detail: string): ErrorFacts {
   return { code: 'wrongInput', detail };
 }
 
+type Collections = Map<string, CollectionRecord>;
+
+/** Maps that the batch under way has made: nobody else has seen them. Null outside of a batch. */
+let made: Set<unknown> | null = null;
+
+/**
+ * Runs `action`, which applies entries one after the other and gives away nothing but its result: states in between share one map
+ * of the collections, which is copied once, however many entries there are.
+ */
+export function asBatch<Result>(action: () => Result): Result {
+  made = new Set();
+  try {
+    return action();
+  } finally {
+    made = null;
+  }
+}
+
+/** Makes changes that are not taken back: a refusal comes before them (S3). */
+export function withCollections(state: ClusterState, change: (collections: Collections) => void): ClusterState {
+  const isOwn = made?.has(state.collections) === true;
+  const collections = isOwn ? (state.collections as Collections) : new Map(state.collections);
+  made?.add(collections);
+  change(collections);
+  return { ...state, collections };
+}
+
 export function withCollection(state: ClusterState, name: string, record: CollectionRecord): ClusterState {
-  return { ...state, collections: new Map(state.collections).set(name, record) };
+  return withCollections(state, (collections) => collections.set(name, record));
 }
 
 /** Does `change` to the collection called `name`, or refuses when there is none. */

@@ -1,6 +1,6 @@
 /** Gives inputs to Raft and carries its effects on: to the log, the peers, the agreed state and those who wait. */
 
-import { applyEntry } from '../../cluster/apply.js';
+import { applyEntries } from '../../cluster/apply.js';
 import type { RaftEffect, RaftInput, RaftMessage } from '../../cluster/raft/messages.js';
 import { decodeState, encodeState } from '../../cluster/state-codec.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
@@ -34,7 +34,7 @@ function take(draft: Draft, effect: RaftEffect): void {
       for (const [to, messages] of byPeer(effect.messages)) draft.emit({ kind: 'send', to, messages });
       break;
     case 'apply':
-      applyEntries(draft, effect.entries);
+      applyCommitted(draft, effect.entries);
       break;
     case 'restore':
       restore(draft, effect.snapshot);
@@ -70,19 +70,13 @@ function byPeer(messages: readonly RaftMessage[]): Map<PeerId, { kind: 'raft'; m
 }
 
 /** Errors: `storage` when this release cannot read an operation. */
-function applyEntries(draft: Draft, entries: readonly Entry[]): void {
+function applyCommitted(draft: Draft, entries: readonly Entry[]): void {
   const { identity } = draft.member;
-  let { agreed, logBytes } = draft.member;
-  const results = [];
-  for (const entry of entries) {
-    const applied = applyEntry(agreed, entry);
-    agreed = applied.state;
-    if (entry.payload.kind === 'operation') logBytes += entry.payload.bytes.length;
-    const { outcome } = applied;
-    if (outcome !== null && outcome.origin === identity.peerId && outcome.session === identity.starts)
-      results.push({ ...outcome, index: entry.index });
-  }
-  draft.change({ agreed, logBytes });
+  const { outcomes, state } = applyEntries(draft.member.agreed, entries);
+  const results = outcomes.filter(({ origin, session }) => origin === identity.peerId && session === identity.starts);
+  let { logBytes } = draft.member;
+  for (const { payload } of entries) if (payload.kind === 'operation') logBytes += payload.bytes.length;
+  draft.change({ agreed: state, logBytes });
   carryOut(draft);
   finishAll(draft, results);
   noteAgreed(draft);

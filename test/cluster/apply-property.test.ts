@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { applyEntry } from '../../cluster/apply.js';
+import { applyEntries, applyEntry } from '../../cluster/apply.js';
 import { decodeOperation, encodeOperation } from '../../cluster/operation-codec.js';
 import type { ClusterOperation, Placement, ProposedOperation } from '../../cluster/operations.js';
 import { afterEvent, REPLICA_MOVES, type ReplicaEvent } from '../../cluster/replica-state.js';
@@ -157,6 +157,26 @@ test('a snapshot in the middle and the rest of the log lead where the whole log 
       assert.deepEqual(encodeState(twice), whole);
     }),
     seeded(200),
+  );
+});
+
+test('entries that are applied together lead where they lead one after the other, and leave the state before them as it was', () => {
+  fc.assert(
+    fc.property(entries, fc.nat(60), (log, cut) => {
+      const before = replay(emptyState('c1'), log.slice(0, cut));
+      const bytes = encodeState(before);
+      const { outcomes, state: together } = applyEntries(before, log.slice(cut));
+      assert.deepEqual(encodeState(together), encodeState(replay(before, log.slice(cut))));
+      assert.deepEqual(encodeState(before), bytes);
+      let reached = before;
+      const single = log.slice(cut).flatMap((entry) => {
+        const { outcome, state: next } = applyEntry(reached, entry);
+        reached = next;
+        return outcome === null ? [] : [{ ...outcome, index: entry.index }];
+      });
+      assert.deepEqual(outcomes, single);
+    }),
+    seeded(300),
   );
 });
 
