@@ -10,6 +10,7 @@ import { type ClientHttp2Session, connect } from 'node:http2';
 import { test } from 'node:test';
 import { type Random, seededRandom } from '../../ops/random.js';
 import type { Answer } from '../../ops/rest-client.js';
+import { clusterMessages, clusterRequest, KEYED, KEYED_COLLECTION } from './fuzz/cluster-requests.js';
 import { grpcSamples } from './fuzz/grpc-samples.js';
 import { bytesOf, mutated, scrambled } from './fuzz/mutations.js';
 import { FUZZED_COLLECTION, FUZZED_FIELDS, fuzzedPoints, sampleRequest } from './fuzz/requests.js';
@@ -91,12 +92,48 @@ test('no message over gRPC is answered as a fault of the node, and none that is 
   await lives(node);
 });
 
+test('no request about its cluster is answered as a fault of the node, which stays a member', { timeout: TIMEOUT_MS }, async (t) => {
+  const { random, node } = await start(t, {
+    SERVICE__CLUSTER__ENABLED: 'true',
+    SERVICE__CLUSTER__P2P__PORT: '0',
+    SERVICE_URI: 'http://127.0.0.1:6335',
+  });
+  await node.client.result('PUT', `/collections/${KEYED}`, KEYED_COLLECTION);
+  const { peer_id: peerId } = await node.client.result<{ peer_id: number }>('GET', '/cluster');
+  const messages = clusterMessages(peerId);
+  const session = connect(`http://127.0.0.1:${node.grpcPort}`);
+  session.on('error', () => {});
+  const count = Math.ceil(CASES / 4);
+  let refused = 0;
+  for (let at = 0; at < count; at++) {
+    const { method, path, body } = clusterRequest(random, peerId);
+    const bytes = body === undefined ? undefined : bytesOf(random.integer(3) === 0 ? body : mutated(body, random), random);
+    const answer = await node.client.call(method, path.slice(1), bytes);
+    const what = `${method} ${path} ${bytes?.toString('utf8').slice(0, 2000)}\n${answer.status} ${answer.text.slice(0, 500)}`;
+    assert.ok(answer.status < 500 && answer.status !== 408, what);
+    if (answer.status >= 400) refused++;
+    const called = messages[random.integer(messages.length)] as (typeof messages)[number];
+    const sent = random.integer(4) === 0 ? called.message : scrambled(called.message, random);
+    const status = await call(session, called.path, Buffer.concat([headOf(sent), sent]));
+    assert.ok(!FAULTS.has(status.code), `${called.path} ${sent.toString('hex')}: status ${status.code} ${status.message}`);
+  }
+  session.destroy();
+  t.diagnostic(`${refused} of ${count} were refused`);
+  assert.ok(refused > count / 10 && refused < count, `${refused} of ${count} were refused`);
+  const { peers } = await node.client.result<{ peers: object }>('GET', '/cluster');
+  assert.deepEqual(Object.keys(peers), [String(peerId)]);
+  await lives(node);
+});
+
 const NO_POINT = { filter: { must: [{ has_id: [1_000_000] }] } };
 
-async function start(t: Parameters<typeof nodeFor>[0]): Promise<{ random: Random; node: NodeUnderTest }> {
+async function start(
+  t: Parameters<typeof nodeFor>[0],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<{ random: Random; node: NodeUnderTest }> {
   const seed = Number(process.env.TROUPE_SEED ?? Date.now() % 1_000_000);
   t.diagnostic(`TROUPE_SEED=${seed}`);
-  return { random: seededRandom(seed), node: await nodeFor(t, { folder: await temporaryFolder(t) }) };
+  return { random: seededRandom(seed), node: await nodeFor(t, { folder: await temporaryFolder(t), environment }) };
 }
 
 async function remake(node: NodeUnderTest, random: Random): Promise<string> {

@@ -1,6 +1,7 @@
 /** Requests that a node takes, one or more for each operation: what mutations start from. */
 
 import type { Random } from '../../../ops/random.js';
+import { clusterRequest } from './cluster-requests.js';
 
 export interface SampleRequest {
   readonly method: string;
@@ -228,6 +229,7 @@ export function sampleRequest(random: Random): SampleRequest {
     () => ({ method: 'PUT', path: `vectors/extra_${random.integer(2)}?wait=true`, body: { dense: { size: 4, distance: 'Dot' } } }),
     () => ({ method: 'DELETE', path: `vectors/extra_${random.integer(2)}?wait=true` }),
     () => ({ method: 'GET', path: '' }),
+    () => clusterRequest(random, 77),
   ];
   return one(samples)();
 }
