@@ -132,6 +132,7 @@ export class LocalCluster {
    */
   async remove(number: number, force = false): Promise<void> {
     const node = this.node(number);
+    if (this.removed.has(number)) throw new Error(`node ${number} is no peer of the cluster any more; it joins again when it is started`);
     const peerId = await this.peerIdOf(node);
     const asked = this.nodes.find((other) => other !== node && other.state === 'running');
     if (asked === undefined) throw new Error('no other node runs that could be asked');

@@ -18,7 +18,13 @@ const WATCH_MS = 250;
 const NODES = 3;
 const NODES_MAX = 32;
 
-const { values } = parseArgs({ options: { nodes: { type: 'string' }, folder: { type: 'string' } }, strict: true });
+const USAGE = `Usage: npm run cluster -- [--nodes 3] [--folder <folder>]
+
+  --nodes <number>   nodes to start, 1 to ${NODES_MAX}; ${NODES} without it
+  --folder <folder>  keeps their data there, and goes on with what is there; without it they are removed at the end
+`;
+
+const values = optionsOf(process.argv.slice(2));
 const count = Number(values.nodes ?? NODES);
 if (!Number.isInteger(count) || count < 1 || count > NODES_MAX) {
   process.stderr.write(`--nodes: expected a number of 1 to ${NODES_MAX}, got ${values.nodes}\n`);
@@ -39,8 +45,23 @@ process.on('SIGTERM', interrupted);
 void watch();
 await begin();
 
+function optionsOf(args: string[]): { readonly nodes?: string | undefined; readonly folder?: string | undefined } {
+  try {
+    const options = { nodes: { type: 'string' }, folder: { type: 'string' }, help: { type: 'boolean', short: 'h' } } as const;
+    const { values } = parseArgs({ args, options, strict: true, allowPositionals: false });
+    if (values.help !== true) return values;
+    process.stdout.write(USAGE);
+    process.exit(0);
+  } catch (error) {
+    process.stderr.write(`${textOf(error)}\n\n${USAGE}`);
+    process.exit(2);
+  }
+}
+
 async function begin(): Promise<void> {
-  say(`Starting ${count} nodes. Their data: ${folder}${values.folder === undefined ? ' (removed at the end; --folder keeps it)' : ''}`);
+  say(
+    `Starting ${count === 1 ? 'one node' : `${count} nodes`}. Their data: ${folder}${values.folder === undefined ? ' (removed at the end; --folder keeps it)' : ''}`,
+  );
   try {
     cluster = await LocalCluster.start({ nodes: count, folder, onNode: introduce });
   } catch (error) {

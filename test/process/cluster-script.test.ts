@@ -57,3 +57,18 @@ test('the script says where nodes are and what becomes of them, obeys, and Ctrl-
   await assert.rejects(fetch(`${address?.[1]}/healthz`));
   assert.ok(existsSync(join(folder, 'node-1', 'node.log')), 'a folder that was named is kept');
 });
+
+test('the script says how it is called when it does not understand its options', async () => {
+  for (const [option, code, said] of [
+    ['--bogus', 2, /Unknown option '--bogus'.*\n\nUsage: npm run cluster/],
+    ['--nodes=none', 2, /^--nodes: expected a number of 1 to 32, got none\n$/],
+    ['--help', 0, /^Usage: npm run cluster/],
+  ] as const) {
+    const script = spawn(process.execPath, [SCRIPT, option], { stdio: ['ignore', 'pipe', 'pipe'] });
+    let printed = '';
+    for (const output of [script.stdout, script.stderr]) output.on('data', (bytes: Buffer) => (printed += bytes.toString()));
+    const [ended] = (await once(script, 'close')) as [number];
+    assert.equal(ended, code, printed);
+    assert.match(printed, said);
+  }
+});

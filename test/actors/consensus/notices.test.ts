@@ -46,3 +46,10 @@ test('the log of a node tells which peers come, go, and are connected', () => {
   assert.deepEqual(told(three, two), ['info: peer 3 was removed', 'info: peer 2 is not connected any more']);
   assert.match(told(known(2, { members: [] }), known(2)).join(), /^info: other peers of the cluster: 2 \(.*\), 3 \(.*\)$/);
 });
+
+test('the log of a node warns of a peer that came back as another one and still counts as who it was', () => {
+  const before = known(2);
+  const [, , third] = before.agreed.membership;
+  const after = { ...before, agreed: { ...before.agreed, membership: [...before.agreed.membership, { ...third, peerId: 4 }] } } as Known;
+  assert.match(told(before, after).at(-1) ?? '', /^warn: peer 4 has joined at the address of peer 3, .* DELETE \/cluster\/peer\/3$/);
+});
