@@ -128,8 +128,6 @@ function verifyReplica(folder: string): Promise<string | null> {
 }
 
 function verifyLog(folder: string): Promise<string | null> {
-  const damaged = damagedMeta(dataFile(folder));
-  if (damaged !== null) return Promise.resolve(`${dataFile(folder)}: ${damaged}`);
   return complaintOf(folder, CONSENSUS_DATABASES, (reader) => void readConsensus(reader));
 }
 
@@ -141,6 +139,8 @@ async function complaintOf<Name extends string>(
 ): Promise<string | null> {
   let reader: SnapshotReader<Name> | null = null;
   try {
+    const damaged = damagedMeta(dataFile(folder));
+    if (damaged !== null) return `${dataFile(folder)}: ${damaged}`;
     reader = SnapshotReader.openReadOnly(lmdbFolder(folder), databases);
     reader.refresh();
     read(reader);

@@ -5,6 +5,10 @@ import { type TestContext, test } from 'node:test';
 import { verifyReplicas } from '../../storage/verify-lmdb.js';
 import { Replica, specOf, temporaryFolder, upsert } from './replica/support.js';
 
+/** Of an LMDB file; see storage/lmdb-meta.ts. */
+const META_PAGE_BYTES = 4096;
+const META_TRANSACTION = 152;
+
 async function closedReplica(t: TestContext, points: number): Promise<string> {
   const folder = temporaryFolder(t);
   const replica = await Replica.open(specOf(folder));
@@ -39,4 +43,23 @@ test('sound replicas pass, damaged ones are named, and one that ends the reading
   );
   assert.match(verdicts.get(flipped) as string, /data\.mdb: record `rows\//);
   for (const folder of [torn, garbage]) assert.ok(verdicts.get(folder)?.includes(folder));
+});
+
+test('a damaged number of the last commit does not bring the replica back to the commit before, whose points would be all there are', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await Replica.open(specOf(folder));
+  for (let id = 0; id < 4; id++) replica.apply(upsert([{ id, seed: id }]));
+  await replica.close();
+  const file = path.join(folder, 'lmdb', 'data.mdb');
+  const bytes = readFileSync(file);
+  const transactionOf = (page: number): bigint => bytes.readBigUInt64LE(page * META_PAGE_BYTES + META_TRANSACTION);
+  const newest = transactionOf(0) > transactionOf(1) ? 0 : 1;
+  for (const bit of [1n, 64n]) {
+    const spoiled = Buffer.from(bytes);
+    spoiled.writeBigUInt64LE(transactionOf(newest) ^ bit, newest * META_PAGE_BYTES + META_TRANSACTION);
+    writeFileSync(file, spoiled);
+    assert.match((await verifyReplicas([folder])).get(folder) ?? 'sound', /meta pages do not follow each other/);
+  }
+  writeFileSync(file, bytes);
+  assert.equal((await verifyReplicas([folder])).get(folder), null);
 });
