@@ -23,7 +23,9 @@ export function desire(state: InCluster, desired: Desired): NodeStep {
   const draft = new WorkDraft(state);
   const before = draft.work;
   const wanted = wantedByFolder(desired);
-  draft.change({ desired, wanted });
+  // Consensus asks again for what it was told of only when it has read its log anew and knows nothing of it.
+  const told = before.told !== null && before.told.index >= desired.index ? null : before.told;
+  draft.change({ desired, wanted, told });
   const since = before.desired === null ? 0 : before.desired.index + 1;
   // While what is here may be of later entries than those that are known, a later index alone changes what there is to do.
   const isBehind = before.desired === null || before.desired.index < before.latest;

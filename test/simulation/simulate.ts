@@ -202,9 +202,10 @@ class Simulation {
       const raft = status?.raft;
       if (status === undefined) return `${node.host} is down`;
       const error = status.error === null ? '' : ` (${status.error})`;
-      return `${node.host} peer ${status.peerId} ${status.phase}${error} ${raft?.role.kind} term ${raft?.term} leader ${raft?.leader} commit ${raft?.commitIndex} applied ${raft?.appliedIndex}/${node.cluster?.state()?.appliedIndex} pending ${status.pendingOperations} of ${raft?.membership.map((member) => `${member.peerId}${member.voter ? '' : ' (learner)'}`).join()}`;
+      return `${node.host} peer ${status.peerId} ${status.phase}${error} ${raft?.role.kind} term ${raft?.term} leader ${raft?.leader} commit ${raft?.commitIndex} applied ${raft?.appliedIndex}/${node.cluster?.state()?.appliedIndex} carried out ${status.carriedOut} pending ${status.pendingOperations} of ${raft?.membership.map((member) => `${member.peerId}${member.voter ? '' : ' (learner)'}`).join()}`;
     });
-    return `${this.#operator.busy ? 'the operator is busy; ' : ''}${parts.join('; ')}`;
+    const waiting = this.#hasNewReplicas() ? 'replicas are not Active yet; ' : '';
+    return `${this.#operator.busy ? 'the operator is busy; ' : ''}${waiting}${parts.join('; ')}`;
   }
 
   #violation(what: string): void {

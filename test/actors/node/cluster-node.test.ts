@@ -104,6 +104,15 @@ test('the same desire again changes nothing and is answered at once after a rest
   assert.equal(await pointsOf(storage, 'b', 3), points);
 });
 
+test('consensus that has read its log again, and asks for what is there, is told so again', async () => {
+  const { carryOut, node, told, until } = await startClusterNode(await newStorage());
+  await carryOut(FIRST);
+  const before = told.length;
+  node.report({ kind: 'desire', desired: FIRST });
+  await until(() => told.length > before);
+  assert.deepEqual(told.at(-1), { index: 5, failures: [] });
+});
+
 test('a desire from before a crash does not turn back what came of later ones', async () => {
   const storage = await newStorage();
   await (await startClusterNode(storage)).carryOut(THIRD);
