@@ -66,11 +66,24 @@ export class ConsensusLog implements ConsensusStore {
   /** Why nothing is written until `load`. */
   private broken: TroupeError | null = new TroupeError('storage', 'the consensus log is not loaded');
 
+  /** Loads and closings come one after the other: two threads that open one log at once would be one too many. */
+  private turn: Promise<unknown> = Promise.resolve();
+
   /** storagePath: the node's; the log lies in its folder `consensus`, which is made where there is none. */
   constructor(private readonly storagePath: string) {}
 
   /** Reads again what a log holds that works; opens it anew when it does not. */
-  async load(): Promise<StoredConsensus> {
+  load(): Promise<StoredConsensus> {
+    return this.inTurn(() => this.loadNow());
+  }
+
+  private inTurn<T>(action: () => Promise<T>): Promise<T> {
+    const result = this.turn.then(action);
+    this.turn = result.catch(() => {});
+    return result;
+  }
+
+  private async loadNow(): Promise<StoredConsensus> {
     while (this.working !== null) await this.working;
     if (this.broken === null && this.keeper !== null) return this.read(this.keeper);
     await this.stop(new TroupeError('storage', 'the consensus log is loaded anew'));
@@ -101,9 +114,11 @@ export class ConsensusLog implements ConsensusStore {
     });
   }
 
-  async close(): Promise<void> {
-    while (this.working !== null) await this.working;
-    await this.stop(new TroupeError('storage', 'the consensus log is closed'));
+  close(): Promise<void> {
+    return this.inTurn(async () => {
+      while (this.working !== null) await this.working;
+      await this.stop(new TroupeError('storage', 'the consensus log is closed'));
+    });
   }
 
   private async read(keeper: Keeper): Promise<StoredConsensus> {

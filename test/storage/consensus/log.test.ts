@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
@@ -305,3 +305,34 @@ function writingProcess(folder: string, bytes: number, wrapper: readonly string[
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   return { child, lines: createInterface(child.stdout) };
 }
+
+test('a log that is closed while it is being loaded is closed in the end, and two loads at once open it once', async (t) => {
+  const folder = temporaryFolder(t);
+  const log = openLog(t, folder);
+  const [one, other] = await Promise.all([log.load(), log.load()]);
+  assert.deepEqual(one, other);
+  await log.write(writeOf({ entries: operations(1, 3) }));
+  await log.close();
+  const loading = log.load();
+  await Promise.all([loading, log.close()]);
+  await assert.rejects(log.write(writeOf({ entries: operations(4, 5) })), /is closed/);
+  assert.equal((await loaded(folder)).entries.length, 3);
+});
+
+test('an entry and a snapshot of tens of megabytes are kept whole, and a log that shrinks again uses their room', async (t) => {
+  const folder = temporaryFolder(t);
+  const log = openLog(t, folder);
+  await log.load();
+  const bytes = new Uint8Array(12 << 20).fill(7);
+  const entry = { index: 1, term: 1, payload: { kind: 'operation' as const, bytes } };
+  await log.write(writeOf({ entries: [entry] }));
+  for (let index = 1; index <= 4; index++) {
+    const snapshot = { index, term: 1, membership: MEMBERSHIP, data: new Uint8Array(10 << 20).fill(index) };
+    await log.write(writeOf({ snapshot, clearEntries: index === 1, applied: index }));
+  }
+  await log.close();
+  const last = await loaded(folder);
+  assert.equal(last.snapshot?.data.length, 10 << 20);
+  assert.ok(last.snapshot?.data.every((byte) => byte === 4));
+  assert.ok(statSync(dataFile(folder)).size < 90 << 20, `${statSync(dataFile(folder)).size} bytes`);
+});
