@@ -16,6 +16,12 @@ export function refusedPoints(agreed: ClusterState, self: PeerId, name: string):
   const [first] = shards.values();
   const custom = config.params.sharding_method === 'custom';
   if (!custom && shards.size === 1 && first?.replicas.size === 1 && first.replicas.has(self)) return null;
+  const lost = [...shards].flatMap(([shardId, { replicas }]) => (replicas.size === 0 ? [shardId] : []));
+  if (lost.length > 0) {
+    const which = lost.length === 1 ? `shard ${lost[0]} is` : `shards ${lost.join(', ')} are`;
+    const detail = `collection ${own} is not whole: its ${which} on no peer of the cluster. Delete it and upload its points again`;
+    return { code: 'unavailable', detail };
+  }
   const uris = new Map(agreed.membership.map(({ peerId, uri }) => [peerId, uri]));
   const peers = (ids: Iterable<PeerId>): string => [...ids].map((id) => `peer ${id} (${uris.get(id)})`).join(' and ') || 'no peer';
   const held = [...shards].map(([shardId, { replicas }]) => `shard ${shardId} on ${peers(replicas.keys())}`).join(', ');

@@ -6,7 +6,7 @@ import { type ClusterState, type CollectionRecord, emptyState, type ShardRecord 
 import { encodeState } from '../../cluster/state-codec.js';
 import type { Member, PeerId } from '../../protocols/model/cluster.js';
 import { type ConsensusWrite, NO_WRITE, type PeerIdentity, type StoredConsensus } from '../../protocols/model/consensus.js';
-import type { Adoption, Belonging, LocalData } from '../node/desired.js';
+import { ADOPTED, ADOPTED_IN_PART, type Adoption, type Belonging, type LocalData, shardsElsewhere } from '../node/desired.js';
 import { become, type Step } from '../runtime/behaviour.js';
 import { Draft } from './draft.js';
 import { drive, takeEffects } from './drive.js';
@@ -29,7 +29,7 @@ import { followMembership, urisOf } from './upkeep.js';
 
 type ConsensusStep = Step<ConsensusState, ConsensusEffect>;
 
-/** Index and uid of what a founder brings with it. */
+/** Index of the state that a founder begins with. */
 const FOUNDED = 1;
 
 /** What the log says decides; where it says nothing, what the node was started with. */
@@ -143,23 +143,32 @@ function beginningNotice({ clusterId, peerId }: PeerIdentity, { stored, write }:
   return { kind: 'log', level: 'info', text: `this peer (${peerId}) ${how} cluster ${clusterId}` };
 }
 
-/** Collections of a founder have this peer's replicas, which are there. */
+/** Collections of a founder have this peer's replicas, which are there. Shards that were on other peers have none any more. */
 function foundedState(local: LocalData, clusterId: string, peerId: PeerId): ClusterState {
   const collections = local.collections.map(({ belonging, config, name }): [string, CollectionRecord] => {
-    const ids = shardsOf(belonging);
-    const shards = ids.map((shardId): [number, ShardRecord] => [shardId, { key: null, replicas: new Map([[peerId, 'Active']]) }]);
-    const nextShardId = Math.max(-1, ...ids) + 1;
-    return [name, { uid: FOUNDED, revision: FOUNDED, config, shards: new Map(shards), nextShardId, transfers: [] }];
+    const held = shardsOf(belonging).map((shardId): [number, ShardRecord] => [
+      shardId,
+      { key: null, replicas: new Map([[peerId, 'Active']]) },
+    ]);
+    const lost = shardsElsewhere(belonging, config).map((shardId): [number, ShardRecord] => [shardId, { key: null, replicas: new Map() }]);
+    const shards = new Map([...held, ...lost]);
+    const nextShardId = Math.max(-1, ...shards.keys()) + 1;
+    return [name, { uid: uidOf(lost), revision: FOUNDED, config, shards, nextShardId, transfers: [] }];
   });
   return { ...emptyState(clusterId), appliedIndex: FOUNDED, collections: new Map(collections), aliases: local.aliases };
 }
 
 function adoptionOf({ collections }: LocalData, { clusterId, peerId }: Drawn): Adoption {
   return new Map(
-    collections.map(({ belonging, name }): [string, Belonging] => {
-      return [name, { clusterId, peerId, index: FOUNDED, uid: FOUNDED, revision: FOUNDED, shards: shardsOf(belonging) }];
+    collections.map(({ belonging, config, name }): [string, Belonging] => {
+      const uid = uidOf(shardsElsewhere(belonging, config));
+      return [name, { clusterId, peerId, index: FOUNDED, uid, revision: FOUNDED, shards: shardsOf(belonging) }];
     }),
   );
+}
+
+function uidOf(lost: readonly unknown[]): number {
+  return lost.length > 0 ? ADOPTED_IN_PART : ADOPTED;
 }
 
 /** Of a node of its own: the one. */

@@ -35,6 +35,19 @@ export interface Belonging {
   readonly index: number;
 }
 
+/** `uid` of what a founder brought with it: whole collections, and those of which it had some shards only. */
+export const ADOPTED = 1;
+export const ADOPTED_IN_PART = 0;
+
+/**
+ * Shards that a cluster has spread over other peers, as far as this node's own files tell: none where it is a node's of its own,
+ * which holds all of a collection as shard 0 whatever `shard_number` says, and none with shard keys, which they don't tell.
+ */
+export function shardsElsewhere(belonging: Belonging | null, { params }: CollectionConfig): ShardId[] {
+  if (belonging === null || belonging.uid === ADOPTED || params.sharding_method === 'custom') return [];
+  return Array.from({ length: params.shard_number }, (_, shardId) => shardId).filter((shardId) => !belonging.shards.includes(shardId));
+}
+
 /** What this node has when consensus starts: a founder takes it into the cluster. */
 export interface LocalData {
   /** Those whose `config.json` can be read. */

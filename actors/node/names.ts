@@ -8,6 +8,7 @@ import { TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { localShards } from '../collection/state.js';
+import { shardsElsewhere } from './desired.js';
 import type { CollectionEntry, NodeView } from './view.js';
 
 /** A collection that was found by its name or an alias. */
@@ -54,8 +55,11 @@ export class Names {
     const { entry, name: own, record } = this.find(name);
     if (entry === null) throw new TroupeError('unavailable', `collection ${own} is being made on this node`, { retryAfterMs: 1000 });
     const shards = localShards(entry.belonging).length;
-    if (record !== null || shards === 1) return entry;
-    const detail = `points of collection ${own}, which was made in a cluster and has ${shards} shards on this node: start it as part of that cluster`;
+    const elsewhere = entry.config === null ? [] : shardsElsewhere(entry.belonging, entry.config);
+    if (record !== null || (shards === 1 && elsewhere.length === 0)) return entry;
+    const detail =
+      `points of collection ${own}, which was made in a cluster and has ${shards} of its ${shards + elsewhere.length} shards on this node: ` +
+      'start it as part of that cluster';
     throw new TroupeError('unsupported', detail);
   }
 

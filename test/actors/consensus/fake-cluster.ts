@@ -263,6 +263,11 @@ export class FakeCluster {
     return nodes;
   }
 
+  /** As `--reinit` does, on a node that has ended. */
+  forgetConsensus({ number }: FakeNode): void {
+    this.#stores.delete(number);
+  }
+
   /** A node of its own, with no cluster. */
   async startAlone(number: number): Promise<{ readonly api: NodeApi; readonly stop: () => void }> {
     const life = { dead: false };

@@ -257,7 +257,46 @@ test('a node that is started without its cluster serves collections of one shard
   await world.run(api.whenReady());
   assert.deepEqual(api.listCollections(), ['small', 'spread']);
   await world.run(api.read('small', 'count', request(nodes[1])));
-  const refused = { code: 'unsupported', detail: /spread, which was made in a cluster and has 2 shards on this node/ };
+  const refused = { code: 'unsupported', detail: /spread, which was made in a cluster and has 2 of its 4 shards on this node/ };
   await assert.rejects(api.read('spread', 'count', request(nodes[1])), refused);
   await assert.rejects(api.write('spread', 'upsertPoints', true, request(nodes[1])), refused);
+});
+
+test('a node that has one shard of several does not pass it for the whole collection when it is started without its cluster', async () => {
+  const nodes = (await world.founded(2)) as [FakeNode, FakeNode];
+  await world.run(nodes[0].api.createCollection('halved', spread(2)));
+  for (const node of nodes) await world.kill(node);
+  const { api } = await world.startAlone(1);
+  await world.run(api.whenReady());
+  await assert.rejects(api.read('halved', 'count', request(nodes[0])), {
+    code: 'unsupported',
+    detail: /has 1 of its 2 shards on this node/,
+  });
+});
+
+test('a cluster that is founded anew on one node of a former one knows which shards it has lost, also when it is founded once more', async () => {
+  const nodes = (await world.founded(2)) as [FakeNode, FakeNode];
+  await world.run(nodes[0].api.createCollection('whole', spread(1, { replication_factor: 2 })));
+  await world.run(nodes[0].api.createCollection('halved', spread(2)));
+  for (const name of ['one', 'two']) await world.run(nodes[0].api.createCollection(name, spread(1)));
+  const away = ['one', 'two'].find((name) => !nodes[0].engine.open.has(`${name}/0`)) as string;
+  for (const node of nodes) await world.kill(node);
+  let first = nodes[0];
+  for (const _ of ['once', 'twice']) {
+    world.forgetConsensus(first);
+    first = await world.start(1, null);
+    await world.until(() => first.cluster.status().phase === 'Member' && first.api.exists(away), 'it is founded');
+    await world.run(first.cluster.barrier(5000));
+    const counted = new TextDecoder().decode(await first.api.read('whole', 'count', request(first)));
+    assert.equal(counted, 'count of whole/0');
+    assert.equal(first.api.info('whole').status, 'green');
+    for (const name of ['halved', away]) {
+      assert.equal(first.api.info(name).status, 'red');
+      await assert.rejects(first.api.read(name, 'count', request(first)), {
+        code: 'unavailable',
+        detail: /is not whole: its shard \d is on no peer/,
+      });
+    }
+    await world.kill(first);
+  }
 });
