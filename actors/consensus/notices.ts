@@ -40,14 +40,14 @@ function memberships(before: Known, after: Known): ConsensusEffect[] {
     else if (known.uri !== uri) texts.push(`${nameOf(peerId, self)} is at ${uri} now`);
     if (known?.voter !== true && voter) texts.push(`${nameOf(peerId, self)} has a vote`);
   }
-  const doubles = [...present.values()].flatMap((member) => (former.has(member.peerId) ? [] : doublesOf(member, present)));
+  const doubles = [...present.values()].flatMap((member) => (former.has(member.peerId) ? [] : doublesOf(member, former, present)));
   for (const peerId of former.keys()) if (!present.has(peerId)) texts.push(`${nameOf(peerId, self)} was removed`);
   return [...texts.map(info), ...doubles];
 }
 
 /** Who was started with `--reinit`, or on an empty folder, is another peer at the address of the one that it was. */
-function doublesOf({ peerId, uri }: Member, present: ReadonlyMap<PeerId, Member>): ConsensusEffect[] {
-  const others = [...present.values()].filter((other) => other.uri === uri && other.peerId !== peerId);
+function doublesOf({ peerId, uri }: Member, former: ReadonlyMap<PeerId, Member>, present: ReadonlyMap<PeerId, Member>): ConsensusEffect[] {
+  const others = [...former.values()].filter((other) => present.get(other.peerId)?.uri === uri);
   return others.map((other) => {
     const text = `peer ${peerId} has joined at the address of peer ${other.peerId}, which counts as a peer that is down until it is removed: DELETE /cluster/peer/${other.peerId}`;
     return { kind: 'log', level: 'warn', text };

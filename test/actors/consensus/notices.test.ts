@@ -51,5 +51,10 @@ test('the log of a node warns of a peer that came back as another one and still 
   const before = known(2);
   const [, , third] = before.agreed.membership;
   const after = { ...before, agreed: { ...before.agreed, membership: [...before.agreed.membership, { ...third, peerId: 4 }] } } as Known;
+  // Who catches up hears of both at once, and not who was first.
+  assert.deepEqual(
+    told(known(2, { members: [1, 2] }), after).filter((text) => text.startsWith('warn')),
+    [],
+  );
   assert.match(told(before, after).at(-1) ?? '', /^warn: peer 4 has joined at the address of peer 3, .* DELETE \/cluster\/peer\/3$/);
 });
