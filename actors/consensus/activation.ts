@@ -11,6 +11,9 @@ import type { Carrying } from './state.js';
 /** The node knows at the next chance when this was not agreed in time. */
 const ACTIVATION_TICKS = 300;
 
+/** What is left is looked at when these are Active: one proposal of them all could be larger than an entry may be. */
+const CHANGES_MAX = 2000;
+
 export function maybeActivate(draft: Draft): void {
   const { agreed, calls, carrying, identity, ticks, upkeep } = draft.member;
   if (ticks < upkeep.activateTick) return;
@@ -33,6 +36,7 @@ function activations(agreed: ClusterState, { done, failures }: Carrying, peerId:
       if (replicas.get(peerId) !== 'Initializing' || !made.shards.includes(shardId)) continue;
       if (failures.some((failure) => failure.uid === uid && (failure.shardId === null || failure.shardId === shardId))) continue;
       changes.push({ collection, uid, shardId, peerId, from: 'Initializing', to: 'Active' });
+      if (changes.length >= CHANGES_MAX) return changes;
     }
   }
   return changes;

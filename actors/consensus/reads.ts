@@ -3,7 +3,7 @@
 import type { RequestId } from '../../cluster/raft/messages.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 import type { Draft } from './draft.js';
-import { isLeaderless, noLeader } from './readiness.js';
+import { isLeaderless, noLeader, tooMany } from './readiness.js';
 import type { ReadCall } from './state.js';
 
 /** A leader that could not be confirmed is asked again, or the next one. */
@@ -12,8 +12,9 @@ const ASK_AGAIN_TICKS = 2;
 /** then: takes the caller over once everything is carried out; null: it is answered with true. */
 export function read(draft: Draft, replyTo: ReplyTo<never>, deadlineTick: number, then: ReadCall['then']): void {
   const { calls, ticks } = draft.member;
-  if (isLeaderless(draft.member)) {
-    draft.refuse(replyTo, noLeader());
+  const refused = isLeaderless(draft.member) ? noLeader() : tooMany(calls);
+  if (refused !== null) {
+    draft.refuse(replyTo, refused);
     return;
   }
   draft.changeCalls({ reads: [...calls.reads, { replyTo, deadlineTick, id: null, retryTick: ticks, index: null, then }] });

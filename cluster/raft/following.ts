@@ -54,7 +54,9 @@ export function receiveInstallSnapshot(draft: Draft, message: MessageOf<'install
   const { from, term } = message;
   const same = state.incoming?.from === from && state.incoming.term === term && state.incoming.index === index;
   const incoming = same && state.incoming !== null ? state.incoming : { from, term, index, chunks: [], bytes: 0 };
-  if (message.offset !== incoming.bytes || message.offset + message.chunk.length > message.totalBytes) {
+  const isNext = message.offset === incoming.bytes && message.offset + message.chunk.length <= message.totalBytes;
+  // A part without bytes brings nothing nearer, and however many of them would be kept.
+  if (!isNext || (message.chunk.length === 0 && message.totalBytes > 0)) {
     reply(incoming.bytes, false);
     return;
   }

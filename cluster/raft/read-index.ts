@@ -9,8 +9,15 @@ import { hasCommittedInTerm } from './replication.js';
 import { heartbeat } from './sending.js';
 import type { LeaderRole, PendingRead } from './state.js';
 
+/** Beyond it the askers are told at once that nobody has confirmed this leader; they ask again. */
+const READS_MAX = 16_384;
+
 /** from: whose read it is. */
 export function addRead(draft: Draft, id: RequestId, from: PeerId): void {
+  if ((draft.state.role as LeaderRole).reads.length >= READS_MAX) {
+    answer(draft, id, from, null);
+    return;
+  }
   const index = hasCommittedInTerm(draft) ? draft.state.commitIndex : null;
   add(draft, (round) => ({ kind: 'read', id, from, index, round }));
 }
@@ -45,7 +52,7 @@ export function settleReads(draft: Draft): void {
 
 /** False while it has to wait for a commit. */
 function settle(draft: Draft, read: PendingRead): boolean {
-  const { config, membership, membershipIndex, commitIndex } = draft.state;
+  const { membership, membershipIndex, commitIndex } = draft.state;
   const committed = hasCommittedInTerm(draft);
   if (read.kind === 'verdict') {
     if (memberOf(membership, read.peer) !== undefined) return true;
@@ -55,9 +62,13 @@ function settle(draft: Draft, read: PendingRead): boolean {
   }
   const index = read.index ?? (committed ? commitIndex : null);
   if (index === null) return false;
-  if (read.from === config.peerId) draft.effects.push({ kind: 'readReady', id: read.id, index });
-  else sendEarly(draft, read.from, { kind: 'readIndexReply', id: read.id, index });
+  answer(draft, read.id, read.from, index);
   return true;
+}
+
+function answer(draft: Draft, id: RequestId, from: PeerId, index: number | null): void {
+  if (from === draft.state.config.peerId) draft.effects.push({ kind: 'readReady', id, index });
+  else sendEarly(draft, from, { kind: 'readIndexReply', id, index });
 }
 
 /** The newest heartbeat that a majority has answered; this peer answers its own. */

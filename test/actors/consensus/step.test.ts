@@ -353,3 +353,40 @@ test('a node that is slow is given what is agreed meanwhile as one state: it hol
   while (member().carrying.asked.length > 0) take({ kind: 'carriedOut', index: desires.at(-1) ?? 0, failures: [] });
   assert.equal(member().carrying.carriedOut, member().agreed.appliedIndex);
 });
+
+test('requests that pile up are refused beyond a bound of their number and their bytes, and nobody waits for it', () => {
+  let state: ConsensusState = after(follower(), heartbeat()).state;
+  const refusals: number[] = [];
+  const take = (message: ConsensusMessage): void => {
+    const step = stepConsensus(state, message);
+    state = step.state;
+    refusals.push(...effectsOf(step.effects, 'refuse').flatMap(({ error, replyTo }) => (error.code === 'busy' ? [replyTo] : [])));
+  };
+  const metadata = { note: 'x'.repeat(4 << 20) };
+  for (let at = 0; at < 20; at++) {
+    const submission = { kind: 'createCollection', name: `c${at}`, config: { ...sampleConfig(), metadata } } as const;
+    take({ kind: 'submit', submission, timeoutMs: 60_000, replyTo: at });
+  }
+  assert.deepEqual(refusals, [16, 17, 18, 19]);
+  state = after(follower(), heartbeat()).state;
+  refusals.length = 0;
+  for (let at = 0; at < 4100; at++) take({ kind: 'barrier', timeoutMs: 60_000, replyTo: at });
+  assert.deepEqual(refusals, [4096, 4097, 4098, 4099]);
+});
+
+test('many new replicas become Active in several proposals: one of them all could be larger than an entry may be', () => {
+  const config = sampleConfig();
+  const submission = {
+    kind: 'createCollection',
+    name: 'a',
+    config: { ...config, params: { ...config.params, shard_number: 2500 } },
+  } as const;
+  const begun = after(founder().state, { kind: 'submit', submission, timeoutMs: 60_000, replyTo: 9 });
+  const created = settle(begun.state, begun.effects);
+  const index = (created.state as MemberConsensus).agreed.appliedIndex;
+  const done = after(created.state, { kind: 'carriedOut', index, failures: [] });
+  const { state } = settle(done.state, done.effects);
+  const { agreed } = state as MemberConsensus;
+  const states = [...(agreed.collections.get('a')?.shards.values() ?? [])].flatMap(({ replicas }) => [...replicas.values()]);
+  assert.deepEqual([states.length, new Set(states), agreed.appliedIndex], [2500, new Set(['Active']), index + 2]);
+});
