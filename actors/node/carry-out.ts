@@ -22,14 +22,14 @@ export function inCluster(state: NodeState): state is InCluster {
 export function desire(state: InCluster, desired: Desired): NodeStep {
   const draft = new WorkDraft(state);
   const before = draft.work;
-  const wanted = wantedByFolder(desired);
+  const { changed, wanted } = wantedByFolder(desired, before);
   // Consensus asks again for what it was told of only when it has read its log anew and knows nothing of it.
   const told = before.told !== null && before.told.index >= desired.index ? null : before.told;
   draft.change({ desired, wanted, told });
   const since = before.desired === null ? 0 : before.desired.index + 1;
   // While what is here may be of later entries than those that are known, a later index alone changes what there is to do.
   const isBehind = before.desired === null || before.desired.index < before.latest;
-  for (const folder of foldersOf(state, before.wanted, wanted)) {
+  for (const folder of isBehind ? new Set([...changed, ...wanted.keys(), ...state.collections.keys()]) : changed) {
     const isNew = before.desired === null || !sameWanted(before.wanted.get(folder) ?? null, wanted.get(folder) ?? null);
     if (isNew) {
       if (!before.owed.has(folder)) draft.set('owed', folder, since);
@@ -42,10 +42,7 @@ export function desire(state: InCluster, desired: Desired): NodeStep {
   return draft;
 }
 
-function foldersOf(state: InCluster, ...wanted: readonly ReadonlyMap<string, unknown>[]): Set<string> {
-  return new Set([...wanted.flatMap((map) => [...map.keys()]), ...state.collections.keys()]);
-}
-
+/** Folders of which something else may be desired than before; all: every folder that there is. */
 /** After each message: what it says of a move, what there is to do now in its folder, and how far things are. */
 export function carryOn(step: NodeStep, message: NodeMessage): NodeStep {
   if (!inCluster(step.state)) return step;

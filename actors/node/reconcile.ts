@@ -48,9 +48,30 @@ const WAIT: Finding = { kind: 'wait' };
 const GAVE_UP = 'it crashed too often and is stopped until the node starts again';
 
 /** What is desired, by folder. */
-export function wantedByFolder(desired: Desired): Map<string, Wanted> {
-  const entries = [...desired.collections].map(([name, wanted]): [string, Wanted] => [folderName(name), { ...wanted, name }]);
-  return new Map(entries);
+export type WantedByFolder = ReadonlyMap<string, Wanted>;
+
+/**
+ * What is desired by folder, and the folders of which something else may be desired than before. One change comes with all ten
+ * thousand collections: those that are the same values as before are not looked at. before: the last one, and what this made of it.
+ */
+export function wantedByFolder(
+  desired: Desired,
+  before: { readonly desired: Desired | null; readonly wanted: WantedByFolder },
+): { readonly wanted: WantedByFolder; readonly changed: ReadonlySet<string> } {
+  const known = before.desired?.collections;
+  const wanted = new Map(before.wanted);
+  const changed = new Set<string>();
+  for (const name of known?.keys() ?? []) {
+    if (desired.collections.has(name)) continue;
+    changed.add(folderName(name));
+    wanted.delete(folderName(name));
+  }
+  for (const [name, collection] of desired.collections) {
+    if (known?.get(name) === collection) continue;
+    changed.add(folderName(name));
+    wanted.set(folderName(name), { ...collection, name });
+  }
+  return { wanted, changed };
 }
 
 /** there, wanted: null for nothing. */

@@ -121,5 +121,23 @@ test('what is not there is created where it is desired, also without shards on t
 test('names that differ in case are two collections', () => {
   const { uid, revision, config, shards } = WANTED;
   const collections = new Map(['a', 'A'].map((name) => [name, { uid, revision, config, shards }]));
-  assert.deepEqual([...wantedByFolder({ ...DESIRED, collections }).keys()], ['a', '+41']);
+  assert.deepEqual([...wantedByFolder({ ...DESIRED, collections }, { desired: null, wanted: new Map() }).wanted.keys()], ['a', '+41']);
+});
+
+test('of what is desired again only what has changed is looked at', () => {
+  const { uid, revision, config, shards } = WANTED;
+  const collection = () => ({ uid, revision, config, shards });
+  const collections = new Map(['a', 'b', 'c'].map((name) => [name, collection()]));
+  const first = wantedByFolder({ ...DESIRED, collections }, { desired: null, wanted: new Map() });
+  const next = new Map(collections).set('b', { ...collection(), revision: 9 }).set('d', collection());
+  next.delete('c');
+  const second = wantedByFolder({ ...DESIRED, collections: next }, { desired: { ...DESIRED, collections }, wanted: first.wanted });
+  assert.deepEqual(
+    [[...first.changed], [...second.changed]],
+    [
+      ['a', 'b', 'c'],
+      ['c', 'b', 'd'],
+    ],
+  );
+  assert.deepEqual(second.wanted, wantedByFolder({ ...DESIRED, collections: next }, { desired: null, wanted: new Map() }).wanted);
 });
