@@ -22,7 +22,7 @@ export interface TransportListener {
   connectionChanged(peer: PeerId, connected: boolean): void;
   /** Messages to it were dropped. */
   unreachable(peer: PeerId): void;
-  /** A request to this node; the errors of the promise are the caller's. `address`: the caller's host as seen here. */
+  /** A request to this node; the errors of the promise are the caller's. `address`: the caller's host as seen here, IPv6 in brackets. */
   requested(request: PeerRequest, address: string): Promise<PeerReply>;
 }
 

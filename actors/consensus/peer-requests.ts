@@ -13,13 +13,13 @@ const REQUEST_TICKS = 80;
 
 type PeerCaller = Extract<Caller, { kind: 'peer' }>;
 
-/** address: the asking node's host. */
+/** address: the asking node's host, IPv6 in brackets. */
 export function takeRequest(draft: Draft, request: PeerRequest, address: string, replyTo: ReplyTo<PeerReply>): void {
   const deadlineTick = draft.member.ticks + REQUEST_TICKS;
   switch (request.kind) {
     case 'join': {
       const { peerId, version } = request;
-      const member = { peerId, uri: request.uri ?? uriOf(address, request.port), version };
+      const member = { peerId, uri: request.uri ?? `http://${address}:${request.port}`, version };
       proposeMembership(draft, { kind: 'addLearner', member }, { kind: 'peer', replyTo, reply: 'joined', member }, deadlineTick);
       break;
     }
@@ -52,8 +52,4 @@ function announce(draft: Draft, caller: PeerCaller, deadlineTick: number): void 
 
 function isIn(membership: readonly Member[], { peerId }: Pick<Member, 'peerId'>): boolean {
   return membership.some((member) => member.peerId === peerId);
-}
-
-function uriOf(address: string, port: number): string {
-  return `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
 }

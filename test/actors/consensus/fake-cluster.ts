@@ -166,7 +166,7 @@ export class FakeTransport implements PeerTransport {
     if (target === undefined || this.network.isCut(this.uri, uri)) {
       return Promise.reject(new TroupeError('unavailable', `nobody answers at ${uri}`));
     }
-    return target.listener.requested(request, '127.0.0.1');
+    return target.listener.requested(request, new URL(this.uri).hostname);
   }
 
   connections(): ReadonlyMap<PeerId, PeerConnection> {

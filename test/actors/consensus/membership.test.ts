@@ -82,6 +82,13 @@ test('a node without an address is reached at the one that it was seen with, and
   assert.deepEqual(uris(three), ['http://127.0.0.1:7000', world.uri(1), world.uri(2)]);
 });
 
+test('a node without an address that was seen at one of IPv6 is reached there', async () => {
+  await world.founded(1);
+  const two = await world.start(2, 1, { uri: null, port: 7000 }, 'http://[::1]:7000');
+  await world.until(() => isVoter(two.cluster), 'it is a voter');
+  assert.deepEqual(uris(two), ['http://[::1]:7000', world.uri(1)]);
+});
+
 test('a peer that was started with another address or version says so, and the others follow', async () => {
   const [one, two, three] = (await world.founded(3)) as [FakeNode, FakeNode, FakeNode];
   await world.kill(two);
