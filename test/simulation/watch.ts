@@ -18,7 +18,7 @@ import { applyEntry } from '../../cluster/apply.js';
 import type { RaftState } from '../../cluster/raft/state.js';
 import { REPLICA_MOVES } from '../../cluster/replica-state.js';
 import type { ClusterState, CollectionRecord } from '../../cluster/state.js';
-import type { PeerId, ReplicaState } from '../../protocols/model/cluster.js';
+import type { Membership, PeerId, ReplicaState } from '../../protocols/model/cluster.js';
 import type { Entry, StoredConsensus } from '../../protocols/model/consensus.js';
 import type { SimulatedNode } from './node.js';
 import { difference, Sameness } from './same.js';
@@ -159,7 +159,7 @@ export class Watch {
         continue;
       }
       const committed = this.committed.get(index);
-      if (committed === undefined) this.#commit(node, entry, raft);
+      if (committed === undefined) this.#commit(node, entry, raft, before ?? raft);
       else if (committed.entry.term !== entry.term || !this.#sameness.same(committed.entry, entry))
         this.violation(`I4: ${node.host} commits ${index}/${entry.term}, others ${index}/${committed.entry.term}`);
     }
@@ -169,17 +169,21 @@ export class Watch {
       this.violation(`I8: ${node.host} leads term ${raft.term} and commits ${last.index}/${last.term} by counting copies of it`);
   }
 
-  /** I5. */
-  #commit(node: SimulatedNode, entry: Entry, raft: RaftState): void {
+  /** I5. A step that commits may change the membership behind what it has committed, so the one before it counts as well. */
+  #commit(node: SimulatedNode, entry: Entry, raft: RaftState, before: RaftState): void {
     this.committed.set(entry.index, { entry, inTerm: raft.term });
     this.committedIndex = Math.max(this.committedIndex, entry.index);
-    const voters = raft.membership.filter((member) => member.voter).map(({ peerId }) => peerId);
-    const holders = voters.filter((peerId) => this.#isOnDisk(peerId, entry));
-    this.tell(node.host, `commits ${entry.index}/${entry.term}, on the disks of ${holders.length} of ${voters.length} voters`);
-    if (holders.length * 2 <= voters.length)
-      this.violation(
-        `I5: ${node.host} commits ${entry.index}/${entry.term}, which is on the disks of ${holders.length} of ${voters.length} voters`,
-      );
+    const { holders, voters } = this.#holders(entry, before.membership);
+    this.tell(node.host, `commits ${entry.index}/${entry.term}, on the disks of ${holders} of ${voters} voters`);
+    if (holders * 2 > voters) return;
+    const after = this.#holders(entry, raft.membership);
+    if (after.holders * 2 <= after.voters)
+      this.violation(`I5: ${node.host} commits ${entry.index}/${entry.term}, which is on the disks of ${holders} of ${voters} voters`);
+  }
+
+  #holders(entry: Entry, membership: Membership): { readonly holders: number; readonly voters: number } {
+    const voters = membership.filter((member) => member.voter);
+    return { holders: voters.filter(({ peerId }) => this.#isOnDisk(peerId, entry)).length, voters: voters.length };
   }
 
   #isOnDisk(peerId: PeerId, entry: Entry): boolean {
