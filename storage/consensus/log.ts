@@ -240,6 +240,6 @@ function withRecovery(detail: string, folder: string): TroupeError {
   const where = detail.includes(folder) ? detail : `${folder}: ${detail}`;
   return new TroupeError(
     'storage',
-    `${where}. The consensus log cannot be used. To recover: stop this node; remove its peer at another peer (\`DELETE /cluster/peer/{peer_id}?force=true\`); delete ${folder}, or start with \`--reinit\`; let the node join again with \`--bootstrap\` and the address of a peer. Collections stay`,
+    `${where}. The consensus log cannot be used. To recover: stop this node; remove its peer at another peer (\`DELETE /cluster/peer/{peer_id}?force=true\`); delete ${folder}, or start with \`--reinit\`; let the node join again with \`--bootstrap\` and the address of a peer, where its collections are set aside, not deleted. The only node of a cluster founds it anew with \`--reinit\`, \`--uri\` and its address`,
   );
 }
