@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { clusterNode } from '../../../actors/consensus/cluster-node.js';
+import type { PeerLink } from '../../../actors/consensus/link.js';
+import { ConsensusView } from '../../../actors/consensus/view.js';
+import { TroupeError } from '../../../protocols/errors.js';
+
+const CLOCK = { nowMs: () => 0 };
+
+/** The text that a caller hears when the actor's end is this error. */
+async function heard(error: TroupeError): Promise<string> {
+  const view = new ConsensusView(CLOCK);
+  view.actor = { path: '/node/$consensus', tell: () => 'sent', report: () => 'sent', ask: () => Promise.reject(error) };
+  const { submit } = clusterNode({ view, clock: CLOCK, tickMs: 100, link: {} as PeerLink, replicas: () => [] });
+  const submission = { kind: 'operation', operation: { kind: 'deleteCollection', name: 'a' } } as const;
+  return submit(submission, 1000).then(
+    () => 'done',
+    ({ detail }: TroupeError) => detail,
+  );
+}
+
+test('who waits while consensus crashes or ends is not told that nothing happened: what was proposed goes on without it', async () => {
+  const restarts = new TroupeError('unavailable', '/node/$consensus restarts after an error: x', { retryAfterMs: 100 });
+  assert.equal(await heard(restarts), '/node/$consensus restarts after an error: x; it may still be carried out');
+  assert.equal(await heard(new TroupeError('internal', 'x is not a function')), 'x is not a function; it may still be carried out');
+  assert.match(await heard(new TroupeError('unavailable', '/node/$consensus is stopped')), /; it may still be carried out$/);
+  assert.equal(await heard(new TroupeError('unavailable', 'the cluster has no leader')), 'the cluster has no leader');
+});
