@@ -1,5 +1,7 @@
 /** What consensus does about each message in each state. */
 
+import { decodeOperation } from '../../cluster/operation-codec.js';
+import type { RaftMessage } from '../../cluster/raft/messages.js';
 import { type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
 import { NO_WRITE } from '../../protocols/model/consensus.js';
 import { become, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
@@ -137,9 +139,25 @@ function takeMessage(draft: Draft, message: ConsensusMessage): void {
 
 function takeReceived(draft: Draft, { from, messages }: MessageOf<'received'>): void {
   for (const message of messages) {
-    if (message.kind === 'raft') draft.raft({ kind: 'receive', message: message.message });
+    if (message.kind === 'raft') takeRaft(draft, message.message);
     else if (message.kind === 'awaitApplied') noteAsked(draft, from, message.index);
     else noteApplied(draft, from, message.index);
+  }
+}
+
+/** An operation that this node cannot read stays out of its log: agreed on, it would stop every node that applies it, for good. */
+function takeRaft(draft: Draft, message: RaftMessage): void {
+  const unreadable = message.kind === 'propose' && message.proposal.kind === 'operation' ? whyUnreadable(message.proposal.bytes) : null;
+  if (unreadable === null) draft.raft({ kind: 'receive', message });
+  else draft.emit({ kind: 'log', level: 'warn', text: `what peer ${message.from} proposes is left out: ${unreadable}` });
+}
+
+function whyUnreadable(bytes: Uint8Array): string | null {
+  try {
+    decodeOperation(bytes);
+    return null;
+  } catch (error) {
+    return errorFacts(error).detail;
   }
 }
 

@@ -390,3 +390,13 @@ test('many new replicas become Active in several proposals: one of them all coul
   const states = [...(agreed.collections.get('a')?.shards.values() ?? [])].flatMap(({ replicas }) => [...replicas.values()]);
   assert.deepEqual([states.length, new Set(states), agreed.appliedIndex], [2500, new Set(['Active']), index + 2]);
 });
+
+test('an operation that the leader cannot read does not get into the log, where it would stop every node for good', () => {
+  const leader = founder().state;
+  const bytes = Buffer.from('{"version":99,"operation":{"kind":"of a later release"}}');
+  const message: RaftMessage = { kind: 'propose', from: 22, to: 11, term: 2, id: 1, proposal: { kind: 'operation', bytes } };
+  const received = after(leader, { kind: 'received', from: 22, messages: [{ kind: 'raft', message }] });
+  const { state, effects } = settle(received.state, received.effects);
+  assert.deepEqual([state.kind, kinds(effects)], ['Member', 'log']);
+  assert.equal((state as MemberConsensus).agreed.appliedIndex, leader.agreed.appliedIndex);
+});
