@@ -115,7 +115,7 @@ test('what a barrier has waited for is there, also on a node that was behind', a
   const [one, , three] = nodes as [FakeNode, FakeNode, FakeNode];
   for (let at = 0; at < 5; at++) {
     world.network.cut(one.uri, three.uri);
-    await world.run(one.api.createCollection(`a${at}`, sampleConfig(), 1000));
+    await world.run(one.api.createCollection(`a${at}`, sampleConfig()));
     world.network.heal();
     await world.run(three.cluster.barrier(5000));
     assert.ok(three.api.exists(`a${at}`));
