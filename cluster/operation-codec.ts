@@ -6,7 +6,6 @@
 import { stringifyJson } from '../protocols/json.js';
 import type { AliasAction } from '../protocols/model/alias.js';
 import { TRANSFER_METHODS } from '../protocols/model/cluster.js';
-import type { CollectionConfig } from '../protocols/model/collection.js';
 import type { ClusterOperation, ProposedOperation, ReplicaChange, TransferKey } from './operations.js';
 import { parseObject, readAll, type StrictFields } from './strict-fields.js';
 
@@ -116,11 +115,11 @@ function readOperation(fields: StrictFields): ClusterOperation {
       return {
         kind,
         name: fields.string('name'),
-        config: fields.object<CollectionConfig>('config'),
+        config: fields.config('config'),
         placement: fields.placement('placement'),
       };
     case 'updateCollection':
-      return { kind, name: fields.string('name'), config: fields.object<CollectionConfig>('config'), basedOn: fields.integer('basedOn') };
+      return { kind, name: fields.string('name'), config: fields.config('config'), basedOn: fields.integer('basedOn') };
     case 'deleteCollection':
       return { kind, name: fields.string('name') };
     case 'changeAliases':

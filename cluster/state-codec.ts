@@ -6,7 +6,6 @@
 import { ERROR_KINDS, type ErrorCode } from '../protocols/errors.js';
 import { stringifyJson } from '../protocols/json.js';
 import { type Member, type PeerId, type ReplicaState, type ShardId, TRANSFER_METHODS } from '../protocols/model/cluster.js';
-import type { CollectionConfig } from '../protocols/model/collection.js';
 import type { Outcome } from './operations.js';
 import type { ClusterState, CollectionRecord, Session, ShardRecord, TransferRecord } from './state.js';
 import { parseObject, readAll, type StrictFields } from './strict-fields.js';
@@ -83,7 +82,7 @@ function readCollection(fields: StrictFields): CollectionRecord {
   return {
     uid: fields.integer('uid'),
     revision: fields.integer('revision'),
-    config: fields.object<CollectionConfig>('config'),
+    config: fields.config('config'),
     nextShardId: fields.integer('nextShardId'),
     shards: new Map(fields.list('shards', (item): [ShardId, ShardRecord] => [item.integer('shardId'), readShard(item)])),
     transfers: fields.list('transfers', readTransfer),

@@ -6,6 +6,7 @@
 import { TroupeError } from '../protocols/errors.js';
 import { parseJson, stringifyJson } from '../protocols/json.js';
 import { type PeerId, REPLICA_STATES, type ReplicaState, type ShardKey } from '../protocols/model/cluster.js';
+import type { CollectionConfig } from '../protocols/model/collection.js';
 import type { JsonValue } from '../protocols/model/payload.js';
 
 /** The JSON object in `bytes`. what: names it in errors. Errors: `storage`. */
@@ -91,11 +92,12 @@ export class StrictFields {
     throw this.wrong(name, 'is no shard key');
   }
 
-  /** An object of any content. */
-  object<Shape>(name: string): Shape {
+  /** A collection's configuration, checked as far as the cluster looks into it. */
+  config(name: string): CollectionConfig {
     const value = this.value(name);
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw this.wrong(name, 'is no object');
-    return value as Shape;
+    if (!isObject(value)) throw this.wrong(name, 'is no object');
+    if (!isObject(value.params)) throw this.wrong(`${name}.params`, 'is no object');
+    return value as unknown as CollectionConfig;
   }
 
   /** read: gets the fields of the object, which it has to read all of. */
@@ -126,6 +128,10 @@ export class StrictFields {
   private wrong(name: string, how: string): TroupeError {
     return unreadable(`${this.path}.${name}`, how);
   }
+}
+
+function isObject(value: JsonValue | undefined): value is { readonly [key: string]: JsonValue } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** What `read` makes of the fields, all of which it has to read. */

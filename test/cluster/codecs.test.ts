@@ -29,6 +29,9 @@ test('fields have their place whatever order the proposal had', () => {
 
 test('what a later release wrote stops this one with a message that says so', () => {
   const refused = (bytes: Uint8Array, message: RegExp) => assert.throws(() => decodeOperation(bytes), { code: 'storage', message });
+  const operation = { kind: 'createCollection', name: 'a', config: {}, placement: [[1]] };
+  const bare = JSON.stringify({ version: 1, origin: 1, session: 1, sequence: 1, doneBelow: 1, operation });
+  refused(Buffer.from(bare), /config\.params is no object/);
   refused(
     changed('"version":1', '"version":2'),
     /an operation of the cluster has version 2, this release reads 1: run the release that wrote it/,
