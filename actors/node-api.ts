@@ -12,6 +12,7 @@ import type { PoolDepths } from '../storage/engine/pool.js';
 import { verifyReplicas } from '../storage/verify-lmdb.js';
 import type { ClusterApi, ClusterOptions } from './cluster-api.js';
 import { folderName } from './collection/folder-name.js';
+import { localShards } from './collection/state.js';
 import { type CollectionStore, openCollectionStore } from './collection/store.js';
 import { startCluster } from './consensus/start-cluster.js';
 import { AliasFile, type AliasStore } from './node/alias-store.js';
@@ -27,10 +28,11 @@ import {
   replicaStatus,
 } from './node/report.js';
 import type { NodeServices } from './node/services.js';
+import { writeSharded } from './node/sharded-write.js';
 import { nodeBehaviour } from './node/shell.js';
 import { CollectionUsages } from './node/usages.js';
 import { VerifiedReplicas, type VerifyReplicas } from './node/verified-replicas.js';
-import { type CollectionEntry, NodeView } from './node/view.js';
+import { type CollectionEntry, NodeView, type ReplicaEntry } from './node/view.js';
 import { BuildBudget } from './optimizer/budget.js';
 import { buildThreadsMax } from './optimizer/decide.js';
 import { ReplicaFiles } from './replica/files.js';
@@ -66,6 +68,11 @@ export interface NodeOptions {
   readonly ports?: RuntimePorts;
 }
 
+export interface LocalShard {
+  readonly points: number;
+  readonly state: string;
+}
+
 export interface AliasView {
   readonly alias_name: string;
   readonly collection_name: string;
@@ -97,8 +104,8 @@ export interface NodeApi {
   optimizations(name: string): OptimizationsView;
   /** Figures of the collection's replicas on this node. */
   stats(name: string): readonly ReplicaStats[];
-  /** Points of the collection's replicas on this node, by shard. */
-  pointsByShard(name: string): ReadonlyMap<ShardId, number>;
+  /** The collection's shards on this node: their points, and states in the words of the API. */
+  localShards(name: string): ReadonlyMap<ShardId, LocalShard>;
   /** JSON of the result. Errors: `notFound`, `unavailable` with the reason, `busy`, `timeout`, and those of the operation. */
   read(name: string, operation: ReadOperation, request: RawRequest): Promise<Uint8Array>;
   /**
@@ -196,24 +203,30 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
       const found = names.find(name);
       return optimizationsView(configOf(found), replicaFacts(found.entry, pool), facts());
     },
-    pointsByShard: (name) => {
-      const replicas = names.find(name).entry?.replicas ?? [];
-      return new Map([...replicas].map(([shardId, { key }]) => [shardId, pool.stats(key)?.points ?? 0]));
+    localShards: (name) => {
+      const { entry } = names.find(name);
+      const shards = entry?.config == null ? [] : localShards({ belonging: entry.belonging, config: entry.config });
+      return new Map(shards.map((shardId) => [shardId, localShard(entry?.replicas.get(shardId), pool)]));
     },
     stats: (name) => replicaFacts(names.find(name).entry, pool).flatMap(({ stats }) => (stats === null ? [] : [stats])),
     read: async (name, operation, request) => {
       cluster?.checkPoints(name);
-      const entry = names.entry(name);
-      const body = await pool.read(operation, readableKeys(entry), request);
+      const { entry, shards } = names.points(name);
+      const body = await pool.read(operation, readableKeys(entry, shards), request);
       usages.add(entry, request);
       return body;
     },
     write: async (name, operation, wait, request) => {
       cluster?.checkPoints(name);
-      const entry = names.entry(name);
-      const replica = writableReplica(entry);
-      const timeoutMs = Math.max(1, request.deadlineMs - clock.nowMs()) + DEADLINE_GRACE_MS;
-      const body = await replica.actor.ask<Uint8Array>((replyTo) => ({ kind: 'write', operation, wait, request, replyTo }), timeoutMs);
+      const { entry, shards } = names.points(name);
+      const replicas = replicasOf(entry, shards);
+      const timeoutMs = () => Math.max(1, request.deadlineMs - clock.nowMs()) + DEADLINE_GRACE_MS;
+      const { params } = configOf({ entry, name, record: null });
+      const [only] = replicas.values();
+      const body =
+        replicas.size === 1 && only !== undefined
+          ? await only.actor.ask<Uint8Array>((replyTo) => ({ kind: 'write', operation, wait, request, replyTo }), timeoutMs())
+          : await writeSharded(pool, { operation, wait, request, params, replicas }, timeoutMs);
       usages.add(entry, request);
       return body;
     },
@@ -266,8 +279,15 @@ function configOf({ entry, name, record }: Found): CollectionConfig {
   return entry.config;
 }
 
+/** replica: undefined until its actor has begun. */
+function localShard(replica: ReplicaEntry | undefined, pool: EnginePort): LocalShard {
+  if (replica === undefined) return { points: 0, state: 'Initializing' };
+  return { points: pool.stats(replica.key)?.points ?? 0, state: replica.state };
+}
+
 function replicaFacts(entry: CollectionEntry | null, pool: EnginePort): ReplicaFacts[] {
-  return [...(entry?.replicas.values() ?? [])].map(({ key, reason, state }) => ({
+  return [...(entry?.replicas ?? [])].map(([shardId, { key, reason, state }]) => ({
+    shardId,
     state,
     reason,
     stats: pool.stats(key),
@@ -278,12 +298,11 @@ function replicaFacts(entry: CollectionEntry | null, pool: EnginePort): ReplicaF
 /** What this node tells its peers of its replicas. */
 function replicaDetails(view: NodeView, pool: EnginePort, facts: ReportFacts): PeerDetails['replicas'] {
   return [...view.collections.values()].flatMap((entry) => {
-    const shards = [...entry.replicas.keys()];
-    return replicaFacts(entry, pool).map((replica, at) => {
+    return replicaFacts(entry, pool).map((replica) => {
       const rows = (replica.stats?.segments ?? []).map((segment) => segment.rows - segment.deleted);
       return {
         collection: entry.name,
-        shardId: shards[at] as ShardId,
+        shardId: replica.shardId,
         status: replicaStatus(entry.config, replica, facts),
         pointsCount: replica.stats?.points ?? 0,
         vectorsCount: rows.reduce((total, count) => total + count, 0),
@@ -292,23 +311,25 @@ function replicaDetails(view: NodeView, pool: EnginePort, facts: ReportFacts): P
   });
 }
 
-/** Keys of one replica of each shard. */
-function readableKeys(entry: CollectionEntry): string[] {
-  checkUsable(entry);
-  const keys: string[] = [];
-  for (const replica of entry.replicas.values()) {
+/** Keys of one replica of each of these shards. Errors: `unavailable` when one of them does not serve: no answer lacks points. */
+function readableKeys(entry: CollectionEntry, shards: readonly ShardId[]): string[] {
+  return [...replicasOf(entry, shards).values()].map((replica) => {
     if (!replica.servesReads) throw notServing(entry, replica.reason);
-    keys.push(replica.key);
-  }
-  if (keys.length === 0) throw notServing(entry, entry.error);
-  return keys;
+    return replica.key;
+  });
 }
 
-function writableReplica(entry: CollectionEntry) {
+/** The replica of each of these shards. Errors: `unavailable` when there is none yet. */
+function replicasOf(entry: CollectionEntry, shards: readonly ShardId[]): Map<ShardId, ReplicaEntry> {
   checkUsable(entry);
-  const replica = entry.replicas.values().next().value;
-  if (replica === undefined) throw notServing(entry, entry.error);
-  return replica;
+  const replicas = new Map<ShardId, ReplicaEntry>();
+  for (const shardId of shards) {
+    const replica = entry.replicas.get(shardId);
+    if (replica === undefined) throw notServing(entry, entry.error);
+    replicas.set(shardId, replica);
+  }
+  if (replicas.size === 0) throw notServing(entry, entry.error);
+  return replicas;
 }
 
 function checkUsable(entry: CollectionEntry): void {

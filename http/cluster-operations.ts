@@ -68,15 +68,11 @@ async function collectionCluster({ identity, node }: DoorServices, { path, query
   const { cluster } = node;
   if (cluster !== null) {
     const record = recordOf(agreedState(cluster), name);
-    return result(collectionReport(record, cluster.status().peerId, node.exists(name) ? node.pointsByShard(name) : new Map()));
+    return result(collectionReport(record, cluster.status().peerId, node.exists(name) ? node.localShards(name) : new Map()));
   }
-  const info = node.info(name);
-  const shards = Array.from({ length: info.config.params.shard_number }, (_, shard) => ({
-    shard_id: shard,
-    // One shard holds the points of all.
-    points_count: shard === 0 ? info.points_count : 0,
-    state: 'Active',
-  }));
+  // One whose configuration cannot be read refuses, as its information does.
+  node.info(name);
+  const shards = [...node.localShards(name)].map(([shardId, { points, state }]) => ({ shard_id: shardId, points_count: points, state }));
   return result({ peer_id: identity.peerId, shard_count: shards.length, local_shards: shards, remote_shards: [], shard_transfers: [] });
 }
 

@@ -1,6 +1,7 @@
 /** What the cluster looks like, in the words of the API. */
 
 import type { ClusterApi, ClusterStatus } from '../actors/cluster-api.js';
+import type { LocalShard } from '../actors/node-api.js';
 import { collectionMissing } from '../cluster/aliases.js';
 import type { PeerDetails } from '../cluster/peer-messages.js';
 import type { LeaderRole, RaftState } from '../cluster/raft/state.js';
@@ -39,7 +40,7 @@ export function recordOf({ aliases, collections }: ClusterState, name: string): 
 }
 
 /** `GET /collections/{name}/cluster`. points: of the replicas on this node. Source: contract, `CollectionClusterInfo`. */
-export function collectionReport({ shards, transfers }: CollectionRecord, self: PeerId, points: ReadonlyMap<ShardId, number>): Json {
+export function collectionReport({ shards, transfers }: CollectionRecord, self: PeerId, local: ReadonlyMap<ShardId, LocalShard>): Json {
   const replicas = sortedShards(shards).flatMap(([shardId, { key, replicas }]) =>
     [...replicas].map(([peerId, state]) => ({ peerId, shard: { shard_id: shardId, ...keyOf(key) }, state })),
   );
@@ -48,7 +49,7 @@ export function collectionReport({ shards, transfers }: CollectionRecord, self: 
     shard_count: shards.size,
     local_shards: replicas
       .filter(({ peerId }) => peerId === self)
-      .map(({ shard, state }) => ({ ...shard, points_count: points.get(shard.shard_id) ?? 0, state })),
+      .map(({ shard, state }) => ({ ...shard, points_count: local.get(shard.shard_id)?.points ?? 0, state })),
     remote_shards: replicas
       .filter(({ peerId }) => peerId !== self)
       .map(({ peerId, shard, state }) => ({ ...shard, peer_id: peerId, state })),

@@ -104,7 +104,7 @@ async function changeVectors(
   const { timeoutSeconds } = updateParameters(query);
   const name = collectionOf(path);
   await node.updateCollection(name, change, timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000);
-  return result({ operation_id: node.stats(name)[0]?.appliedOperation ?? 0, status: 'completed' });
+  return result({ operation_id: Math.max(0, ...node.stats(name).map(({ appliedOperation }) => appliedOperation)), status: 'completed' });
 }
 
 async function createCollection(services: DoorServices, { path, query, body }: NodeRequest): Promise<Answer> {
@@ -138,8 +138,7 @@ function peerCount({ cluster }: NodeApi): number | null {
 }
 
 function warnOfHints({ log, node }: DoorServices, name: string, config: CollectionConfig): void {
-  for (const line of optionsWithoutEffect(config, node.cluster !== null))
-    log.warn(`collection ${name}: an option has no effect in this release: ${line}`);
+  for (const line of optionsWithoutEffect(config)) log.warn(`collection ${name}: an option has no effect in this release: ${line}`);
 }
 
 /** The optimizations report with the parts that `with` names. */

@@ -26,6 +26,8 @@ export interface LoggedOperation {
   readonly chained: boolean;
   /** Not logged: what applying it costs is added to this. */
   readonly usage?: HardwareUsage;
+  /** The bytes that it was decoded from: they need not be made again. */
+  readonly encoded?: Uint8Array | undefined;
 }
 
 const MAGIC = 0x3150_4f54;
@@ -54,10 +56,15 @@ interface BatchHeader {
  * room: gives the buffer they go to, which starts at offset 0 of its memory and may hold anything; by default one of their own.
  */
 export function encodeOperation(
-  { operation, chained }: LoggedOperation,
+  { chained, encoded, operation }: LoggedOperation,
   reserve = 0,
   room: (bytes: number) => Uint8Array = (bytes) => new Uint8Array(bytes),
 ): Uint8Array {
+  if (encoded !== undefined) {
+    const copy = room(reserve + encoded.length);
+    copy.set(encoded, reserve);
+    return copy;
+  }
   const columns: Uint8Array[] = [];
   const body = 'batch' in operation ? { ...operation, batch: encodeBatch(operation.batch, columns) } : operation;
   const header = Buffer.from(stringifyJson({ chained, operation: body }), 'utf8');

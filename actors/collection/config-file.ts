@@ -1,5 +1,9 @@
-/** The text of a collection's `config.json`: `{"format":1,"checksum":"…","collection":{"name":…,"config":…,"belonging":…}}`. */
+/**
+ * The text of a collection's `config.json`: `{"format":1,"checksum":"…","collection":{"name":…,"config":…,"belonging":…}}`; outside
+ * of a cluster with `"shards":[…]` instead of `belonging`. Earlier releases wrote neither, and kept all points in shard 0.
+ */
 
+import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { decodeChecked, encodeChecked } from '../checked-file.js';
 import type { Belonging } from '../node/desired.js';
@@ -7,16 +11,28 @@ import type { Belonging } from '../node/desired.js';
 export interface StoredCollection {
   readonly name: string;
   readonly config: CollectionConfig;
-  /** Left out: it is of no cluster, and has shard 0. */
+  /** Left out: it is of no cluster, and all its shards are here. */
   readonly belonging?: Belonging | undefined;
 }
 
 export function encodeConfigFile(collection: StoredCollection): Uint8Array {
   const { name, config, belonging } = collection;
-  return encodeChecked('collection', { name, config, ...(belonging === undefined ? {} : { belonging }) });
+  return encodeChecked('collection', { name, config, ...(belonging === undefined ? { shards: ownShards(config) } : { belonging }) });
 }
 
 /** What `encodeConfigFile` wrote. Errors: `storage`, naming `path`, when a byte is missing or wrong or the format is another one. */
 export function decodeConfigFile(bytes: Uint8Array, path: string): StoredCollection {
-  return decodeChecked(bytes, 'collection', path, "a collection's configuration") as StoredCollection;
+  const stored = decodeChecked(bytes, 'collection', path, "a collection's configuration") as StoredCollection & Partial<Shards>;
+  const { belonging, config, name, shards } = stored;
+  if (belonging !== undefined) return { name, config, belonging };
+  return shards === undefined ? { name, config: { ...config, params: { ...config.params, shard_number: 1 } } } : { name, config };
+}
+
+/** Shards of a collection of a node of its own. It has no shard keys, so with custom sharding there is one for all points. */
+export function ownShards({ params }: CollectionConfig): number[] {
+  return Array.from({ length: params.sharding_method === 'custom' ? 1 : params.shard_number }, (_, shard) => shard);
+}
+
+interface Shards {
+  readonly shards: readonly ShardId[];
 }

@@ -54,7 +54,7 @@ export function takeReshape(state: WithShards): CollectionStep {
   const { reshaping } = state.running;
   if (reshaping === null) return become(state);
   const { wanted } = reshaping;
-  const before = localShards(state.running.belonging);
+  const before = localShards(state.running);
   const added = wanted.belonging.shards.filter((id) => !before.includes(id));
   const running: Running = {
     ...state.running,
@@ -105,15 +105,15 @@ export function noteNewShard(
 }
 
 /** Shards of this node that a collection which closes has to close: also those that are on their way in or out. */
-export function allShards({ belonging, reshaping }: Running): number[] {
-  return [...new Set([...localShards(belonging), ...(reshaping?.wanted.belonging.shards ?? [])])];
+export function allShards(running: Running): number[] {
+  return [...new Set([...localShards(running), ...(running.reshaping?.wanted.belonging.shards ?? [])])];
 }
 
 /** Shards that have to be open for the collection to be Active. */
 export function neededShards(running: Running): readonly number[] {
-  const { belonging, reshaping } = running;
-  if (reshaping === null || reshaping.stage === 'opening') return localShards(belonging);
-  return localShards(belonging).filter((id) => reshaping.wanted.belonging.shards.includes(id));
+  const { reshaping } = running;
+  if (reshaping === null || reshaping.stage === 'opening') return localShards(running);
+  return localShards(running).filter((id) => reshaping.wanted.belonging.shards.includes(id));
 }
 
 /** Active once all that is needed is open; a shard that is Dead keeps the collection Dead. */
@@ -130,7 +130,7 @@ function save(state: WithShards, wanted: ReshapeMessage): CollectionStep {
 }
 
 function droppedShards(running: Running, { belonging }: ReshapeMessage): number[] {
-  return localShards(running.belonging).filter((id) => !belonging.shards.includes(id));
+  return localShards(running).filter((id) => !belonging.shards.includes(id));
 }
 
 function without(ids: ReadonlySet<number>, gone: number): ReadonlySet<number> {

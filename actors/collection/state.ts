@@ -15,6 +15,7 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { Belonging } from '../node/desired.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
+import { ownShards } from './config-file.js';
 import type { ReshapeMessage, UpdateMessage } from './messages.js';
 
 export type CollectionState =
@@ -95,12 +96,9 @@ export interface ClosingCollection {
   readonly closing: ReadonlySet<number>;
 }
 
-/** Shards of a node of its own. One, whatever `shard_number` says: there are no other nodes to spread points over. */
-const ONLY_SHARD: readonly number[] = [0];
-
-/** Shards of a collection on this node. */
-export function localShards(belonging: Belonging | null): readonly number[] {
-  return belonging?.shards ?? ONLY_SHARD;
+/** Shards of a collection on this node: those that its cluster wants here, or all. */
+export function localShards({ belonging, config }: Pick<Running, 'belonging' | 'config'>): readonly number[] {
+  return belonging?.shards ?? ownShards(config);
 }
 
 export function loading(waiting: ReshapeMessage | null = null): LoadingCollection {

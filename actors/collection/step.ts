@@ -143,7 +143,7 @@ function refuse(replyTo: ReplyTo<boolean>, error: ErrorFacts): CollectionEffect 
 }
 
 function open({ config, belonging }: MessageOf<'loaded'>): CollectionStep {
-  const shardIds = localShards(belonging);
+  const shardIds = localShards({ belonging, config });
   const state = opening(config, belonging);
   const announce: CollectionEffect = { kind: 'announce', config, belonging, error: null };
   if (shardIds.length > 0) return become<CollectionState, CollectionEffect>(state, announce, { kind: 'startShards', shardIds });

@@ -6,6 +6,7 @@ import { type ClusterState, type CollectionRecord, emptyState, type ShardRecord 
 import { encodeState } from '../../cluster/state-codec.js';
 import type { Member, PeerId } from '../../protocols/model/cluster.js';
 import { type ConsensusWrite, NO_WRITE, type PeerIdentity, type StoredConsensus } from '../../protocols/model/consensus.js';
+import { localShards } from '../collection/state.js';
 import { ADOPTED, ADOPTED_IN_PART, type Adoption, type Belonging, type LocalData, shardsElsewhere } from '../node/desired.js';
 import { become, type Step } from '../runtime/behaviour.js';
 import { Draft } from './draft.js';
@@ -145,8 +146,9 @@ function beginningNotice({ clusterId, peerId }: PeerIdentity, { stored, write }:
 
 /** Collections of a founder have this peer's replicas, which are there. Shards that were on other peers have none any more. */
 function foundedState(local: LocalData, clusterId: string, peerId: PeerId): ClusterState {
-  const collections = local.collections.map(({ belonging, config, name }): [string, CollectionRecord] => {
-    const held = shardsOf(belonging).map((shardId): [number, ShardRecord] => [
+  const collections = local.collections.map((collection): [string, CollectionRecord] => {
+    const { belonging, config, name } = collection;
+    const held = localShards(collection).map((shardId): [number, ShardRecord] => [
       shardId,
       { key: null, replicas: new Map([[peerId, 'Active']]) },
     ]);
@@ -160,18 +162,14 @@ function foundedState(local: LocalData, clusterId: string, peerId: PeerId): Clus
 
 function adoptionOf({ collections }: LocalData, { clusterId, peerId }: Drawn): Adoption {
   return new Map(
-    collections.map(({ belonging, config, name }): [string, Belonging] => {
+    collections.map((collection): [string, Belonging] => {
+      const { belonging, config, name } = collection;
       const uid = uidOf(shardsElsewhere(belonging, config));
-      return [name, { clusterId, peerId, index: FOUNDED, uid, revision: FOUNDED, shards: shardsOf(belonging) }];
+      return [name, { clusterId, peerId, index: FOUNDED, uid, revision: FOUNDED, shards: localShards(collection) }];
     }),
   );
 }
 
 function uidOf(lost: readonly unknown[]): number {
   return lost.length > 0 ? ADOPTED_IN_PART : ADOPTED;
-}
-
-/** Of a node of its own: the one. */
-function shardsOf(belonging: Belonging | null): readonly number[] {
-  return belonging?.shards ?? [0];
 }

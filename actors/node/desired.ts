@@ -40,8 +40,8 @@ export const ADOPTED = 1;
 export const ADOPTED_IN_PART = 0;
 
 /**
- * Shards that a cluster has spread over other peers, as far as this node's own files tell: none where it is a node's of its own,
- * which holds all of a collection as shard 0 whatever `shard_number` says, and none with shard keys, which they don't tell.
+ * Shards that a cluster has spread over other peers, as far as this node's own files tell: none where it is a node's of its own
+ * (earlier releases held all of it as shard 0 whatever `shard_number` said), and none with shard keys, which they don't tell.
  */
 export function shardsElsewhere(belonging: Belonging | null, { params }: CollectionConfig): ShardId[] {
   if (belonging === null || belonging.uid === ADOPTED || params.sharding_method === 'custom') return [];
@@ -58,7 +58,7 @@ export interface LocalData {
 export interface LocalCollection {
   readonly name: string;
   readonly config: CollectionConfig;
-  /** Null: of a node of its own, with shard 0. */
+  /** Null: of a node of its own, with all its shards. */
   readonly belonging: Belonging | null;
 }
 

@@ -6,7 +6,7 @@
 import type { ClusterState, CollectionRecord } from '../../cluster/state.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
-import type { PeerId } from '../../protocols/model/cluster.js';
+import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import { localShards } from '../collection/state.js';
 import { shardsElsewhere } from './desired.js';
 import type { CollectionEntry, NodeView } from './view.js';
@@ -49,18 +49,30 @@ export class Names {
 
   /**
    * For requests that the collection's actors answer. Errors: `notFound`; `unavailable` while this node makes it; `unsupported`
-   * where a node without its cluster has several or none of its shards.
+   * where a node without its cluster has some or none of its shards.
    */
   entry(name: string): CollectionEntry {
     const { entry, name: own, record } = this.find(name);
     if (entry === null) throw new TroupeError('unavailable', `collection ${own} is being made on this node`, { retryAfterMs: 1000 });
-    const shards = localShards(entry.belonging).length;
-    const elsewhere = entry.config === null ? [] : shardsElsewhere(entry.belonging, entry.config);
-    if (record !== null || (shards === 1 && elsewhere.length === 0)) return entry;
+    const { belonging, config } = entry;
+    if (record !== null || belonging === null || config === null) return entry;
+    const here = belonging.shards.length;
+    const elsewhere = shardsElsewhere(belonging, config).length;
+    // Which shard a key's points are in is known in the cluster only.
+    if (elsewhere === 0 && (here === 1 || (here > 1 && config.params.sharding_method !== 'custom'))) return entry;
     const detail =
-      `points of collection ${own}, which was made in a cluster and has ${shards} of its ${shards + elsewhere.length} shards on this node: ` +
+      `points of collection ${own}, which was made in a cluster and has ${here} of its ${here + elsewhere} shards on this node: ` +
       'start it as part of that cluster';
     throw new TroupeError('unsupported', detail);
+  }
+
+  /** For requests about points: the collection and all its shards, also those that this node does not have yet. Errors: as `entry`. */
+  points(name: string): { readonly entry: CollectionEntry; readonly shards: readonly ShardId[] } {
+    const entry = this.entry(name);
+    const { belonging, config } = entry;
+    const { record } = this.find(name);
+    if (record !== null) return { entry, shards: [...record.shards.keys()] };
+    return { entry, shards: config === null ? [] : localShards({ belonging, config }) };
   }
 
   #find(name: string): Found | null {

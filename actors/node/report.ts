@@ -1,7 +1,7 @@
 /** What the API shows of a collection, from its configuration, its figures and its optimizer. Source: API reference, `GET /collections/{name}` and `…/optimizations`. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
-import type { ReplicaState } from '../../protocols/model/cluster.js';
+import type { ReplicaState, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ReplicaStats } from '../../storage/engine/messages.js';
 import { type BuildPlan, type Decision, decideOptimization } from '../optimizer/decide.js';
@@ -9,6 +9,7 @@ import type { FinishedBuild, OptimizerStatus, RunningBuild, SourceSegment } from
 
 /** One local replica, as the reports need it. */
 export interface ReplicaFacts {
+  readonly shardId: ShardId;
   /** State in the words of the API. */
   readonly state: string;
   readonly reason: ErrorFacts | null;
@@ -105,27 +106,41 @@ export function collectionView(
 }
 
 export function optimizationsView(config: CollectionConfig, replicas: readonly ReplicaFacts[], facts: ReportFacts): OptimizationsView {
-  const builds = replicas.flatMap((replica) => replica.optimizer?.builds ?? []);
-  const queued = replicas.flatMap((replica) =>
-    queuedPlans(config, replica, facts).map((plan) => ({ plan, sources: sourcesOf(plan, replica.stats) })),
-  );
-  const busy = new Set([...builds, ...queued].flatMap((build) => build.sources.map((source) => source.id)));
-  const segments = replicas.flatMap((replica) => replica.stats?.segments ?? []);
-  const idle = segments
-    .filter((segment) => !busy.has(segment.id))
-    .map((segment) => ({ id: segment.id, points: segment.rows - segment.deleted }));
-  const queuedSources = queued.flatMap((build) => build.sources);
+  const each = replicas.map((replica) => replicaOptimizations(config, replica, facts));
+  const queuedSources = each.flatMap(({ queued }) => queued).flatMap(({ segments }) => segments);
+  const idle = each.flatMap((one) => one.idle);
   return {
     summary: {
-      queued_optimizations: queued.length,
+      queued_optimizations: sum(each.map(({ queued }) => queued.length)),
       queued_segments: queuedSources.length,
-      queued_points: sum(queuedSources.map((source) => source.points)),
+      queued_points: sum(queuedSources.map((source) => source.points_count)),
       idle_segments: idle.length,
     },
-    running: builds.map((build) => runningView(build, facts.nowMs)),
-    queued: queued.map(({ plan, sources }) => ({ optimizer: plan.reason, segments: sources.map(segmentView) })),
-    completed: replicas.flatMap((replica) => replica.optimizer?.finished ?? []).map(finishedView),
-    idle_segments: idle.map(segmentView),
+    running: each.flatMap(({ running }) => running),
+    queued: each.flatMap(({ queued }) => queued),
+    completed: each
+      .flatMap(({ completed }) => completed)
+      .sort((one, other) => other.finishedMs - one.finishedMs)
+      .map(({ view }) => view),
+    idle_segments: idle,
+  };
+}
+
+/** Segments have numbers of their own in each shard. */
+function replicaOptimizations(config: CollectionConfig, replica: ReplicaFacts, facts: ReportFacts) {
+  const { optimizer, shardId, stats } = replica;
+  const builds = optimizer?.builds ?? [];
+  const queued = queuedPlans(config, replica, facts).map((plan) => ({ plan, sources: sourcesOf(plan, stats) }));
+  const busy = new Set([...builds, ...queued].flatMap((build) => build.sources.map((source) => source.id)));
+  const idle = (stats?.segments ?? [])
+    .filter((segment) => !busy.has(segment.id))
+    .map((segment) => ({ id: segment.id, points: segment.rows - segment.deleted }));
+  const view = (source: SourceSegment) => segmentView(source, shardId);
+  return {
+    running: builds.map((build) => runningView(build, facts.nowMs, shardId)),
+    queued: queued.map(({ plan, sources }) => ({ optimizer: plan.reason, segments: sources.map(view) })),
+    completed: (optimizer?.finished ?? []).map((build) => ({ finishedMs: build.finishedMs, view: finishedView(build, shardId) })),
+    idle: idle.map(view),
   };
 }
 
@@ -207,25 +222,25 @@ function sourcesOf(plan: BuildPlan, stats: ReplicaStats | null): SourceSegment[]
   return segments.map((segment) => ({ id: segment.id, points: segment.rows - segment.deleted }));
 }
 
-function runningView(build: RunningBuild, nowMs: number): OptimizationView {
+function runningView(build: RunningBuild, nowMs: number, shardId: ShardId): OptimizationView {
   const { progress, startedMs } = build;
   const counts = progress === null ? {} : { done: Math.round(progress.done), total: Math.round(progress.total) };
   return {
-    uuid: uuidOf(startedMs, build.id),
+    uuid: uuidOf(startedMs, ofShard(shardId, build.id)),
     optimizer: build.plan.reason,
     status: 'optimizing',
-    segments: build.sources.map(segmentView),
+    segments: build.sources.map((source) => segmentView(source, shardId)),
     progress: { name: progress?.stage ?? 'waiting', started_at: iso(startedMs), duration_sec: (nowMs - startedMs) / 1000, ...counts },
   };
 }
 
-function finishedView({ build, error, finishedMs }: FinishedBuild): OptimizationView {
+function finishedView({ build, error, finishedMs }: FinishedBuild, shardId: ShardId): OptimizationView {
   const { startedMs } = build;
   return {
-    uuid: uuidOf(startedMs, build.id),
+    uuid: uuidOf(startedMs, ofShard(shardId, build.id)),
     optimizer: build.plan.reason,
     status: error === null ? 'done' : { error: error.detail },
-    segments: build.sources.map(segmentView),
+    segments: build.sources.map((source) => segmentView(source, shardId)),
     progress: {
       name: build.plan.reason,
       started_at: iso(startedMs),
@@ -235,8 +250,13 @@ function finishedView({ build, error, finishedMs }: FinishedBuild): Optimization
   };
 }
 
-function segmentView(source: SourceSegment): SegmentView {
-  return { uuid: uuidOf(0, source.id), points_count: source.points };
+function segmentView(source: SourceSegment, shardId: ShardId): SegmentView {
+  return { uuid: uuidOf(0, ofShard(shardId, source.id)), points_count: source.points };
+}
+
+/** Numbers of segments and builds have 32 bits, those of shards 16. */
+function ofShard(shardId: ShardId, number: number): number {
+  return (shardId % 0x1_0000) * 0x1_0000_0000 + number;
 }
 
 /** A UUID that holds two numbers: what it names has no other one. */

@@ -184,8 +184,8 @@ function scan(context: NodeContext): void {
   const { aliases, store, verified } = services;
   const scanned = store.scan().then(async (folders) => {
     const holdings = await loadHoldings(folders, store);
-    const replicas = [...holdings].flatMap(([folder, { belonging }]) =>
-      localShards(belonging).map((shardId) => replicaFolder(store.path(folder), shardId)),
+    const replicas = [...holdings].flatMap(([folder, holding]) =>
+      localShards(holding).map((shardId) => replicaFolder(store.path(folder), shardId)),
     );
     await verified.prepare(replicas);
     return { folders, holdings: startConsensus === null ? null : holdings, aliases: await aliases.load() };

@@ -2,7 +2,7 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import type { RawRequest, ReplicaStats, WriteOperation } from '../../storage/engine/messages.js';
+import type { EncodedWrite, RawRequest, ReplicaStats, WriteOperation, Written } from '../../storage/engine/messages.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 
 export type ReplicaMessage =
@@ -16,8 +16,9 @@ export type ReplicaMessage =
   /** Answered when the engine has taken the configuration over, or will when the replica opens. */
   | { readonly kind: 'configure'; readonly config: CollectionConfig; readonly replyTo: ReplyTo<boolean> }
   | WriteMessage
+  | WritePartMessage
   /** An index that its caller waits for is created; `stats` are the figures after it. */
-  | { readonly kind: 'indexCreated'; readonly replyTo: ReplyTo<Uint8Array>; readonly body: Uint8Array; readonly stats: ReplicaStats | null }
+  | { readonly kind: 'indexCreated'; readonly answer: WriteAnswer; readonly stats: ReplicaStats | null }
   /** The optimizer crashed too often and is stopped. */
   | { readonly kind: 'optimizerGaveUp'; readonly error: ErrorFacts }
   | { readonly kind: 'close' }
@@ -30,6 +31,20 @@ export interface WriteMessage {
   readonly request: RawRequest;
   readonly replyTo: ReplyTo<Uint8Array>;
 }
+
+/** What of a request belongs to this shard. */
+export interface WritePartMessage {
+  readonly kind: 'writePart';
+  /** Of the request. */
+  readonly operation: WriteOperation;
+  readonly part: EncodedWrite;
+  readonly replyTo: ReplyTo<Written>;
+}
+
+/** An answer and who gets it. */
+export type WriteAnswer =
+  | { readonly replyTo: ReplyTo<Uint8Array>; readonly body: Uint8Array }
+  | { readonly replyTo: ReplyTo<Written>; readonly body: Written };
 
 export type ReplicaEffect =
   | { readonly kind: 'open' }
@@ -44,8 +59,8 @@ export type ReplicaEffect =
   /** replyTo: null for a configuration that waited until the replica was open. */
   | { readonly kind: 'configure'; readonly config: CollectionConfig; readonly replyTo: ReplyTo<boolean> | null }
   | { readonly kind: 'configured'; readonly replyTo: ReplyTo<boolean> }
-  | { readonly kind: 'write'; readonly write: WriteMessage }
-  | { readonly kind: 'answer'; readonly replyTo: ReplyTo<Uint8Array>; readonly body: Uint8Array }
+  | { readonly kind: 'write'; readonly write: WriteMessage | WritePartMessage }
+  | { readonly kind: 'answer'; readonly answer: WriteAnswer }
   | { readonly kind: 'refuse'; readonly replyTo: ReplyTo<never>; readonly error: ErrorFacts }
   | { readonly kind: 'tellOpened' }
   | { readonly kind: 'tellDied'; readonly error: ErrorFacts }

@@ -1,15 +1,15 @@
 /** The replica actor: opens its files in the engine, hands writes on, keeps its optimizer, tries again when it is Dead. */
 
 import { type ErrorFacts, errorFromFacts } from '../../protocols/errors.js';
-import type { ReplicaKey, ReplicaStats } from '../../storage/engine/messages.js';
+import type { ReplicaKey, ReplicaStats, Written } from '../../storage/engine/messages.js';
 import type { NodeServices } from '../node/services.js';
 import type { CollectionEntry } from '../node/view.js';
 import type { OptimizerMessage } from '../optimizer/messages.js';
 import { optimizerBehaviour } from '../optimizer/shell.js';
-import { type ActorContext, type ActorRef, type Behaviour, type Step, unreachable } from '../runtime/behaviour.js';
+import { type ActorContext, type ActorRef, type Behaviour, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
 import { jittered, restartDelayMs } from '../runtime/restart.js';
 import type { ShardMessage } from '../shard/messages.js';
-import type { ReplicaEffect, ReplicaMessage, WriteMessage } from './messages.js';
+import type { ReplicaEffect, ReplicaMessage, WriteAnswer, WriteMessage, WritePartMessage } from './messages.js';
 import { type ReplicaState, servesReads } from './state.js';
 import { startReplica, stepReplica } from './step.js';
 
@@ -81,7 +81,7 @@ export function replicaBehaviour(): Behaviour<ReplicaProps, ReplicaState, Replic
         write(effect.write, context);
         break;
       case 'answer':
-        context.reply(effect.replyTo, effect.body);
+        reply(effect.answer, context);
         break;
       case 'refuse':
         context.fail(effect.replyTo, errorFromFacts(effect.error));
@@ -196,16 +196,29 @@ function configure({ config, replyTo }: Extract<ReplicaEffect, { kind: 'configur
 }
 
 /** Hands the write to the engine and returns: its answer goes straight to the caller. */
-function write(message: WriteMessage, context: ReplicaContext): void {
+function write(message: WriteMessage | WritePartMessage, context: ReplicaContext): void {
   const { key, services } = context.props;
-  const waitsForIndex = message.operation === 'createFieldIndex' && message.wait;
-  services.engine.write(message.operation, key, message.wait, message.request).then(
-    ({ body }) => {
-      if (waitsForIndex) context.report({ kind: 'indexCreated', replyTo: message.replyTo, body, stats: services.engine.stats(key) });
-      else context.reply(message.replyTo, body);
+  const waits = message.kind === 'write' ? message.wait : message.part.until !== 'logged';
+  const waitsForIndex = message.operation === 'createFieldIndex' && waits;
+  carryOut(message, context).then(
+    (answer) => {
+      if (waitsForIndex) context.report({ kind: 'indexCreated', answer, stats: services.engine.stats(key) });
+      else reply(answer, context);
     },
     (error: unknown) => context.fail(message.replyTo, error),
   );
+}
+
+async function carryOut(message: WriteMessage | WritePartMessage, context: ReplicaContext): Promise<WriteAnswer> {
+  const { key, services } = context.props;
+  if (message.kind === 'writePart') return { replyTo: message.replyTo, body: await services.engine.writeEncoded(key, message.part) };
+  const { body } = await services.engine.write(message.operation, key, message.wait, message.request);
+  return { replyTo: message.replyTo, body };
+}
+
+function reply({ body, replyTo }: WriteAnswer, context: ReplicaContext): void {
+  // Each caller gets the answer that stands beside it.
+  context.reply(replyTo as ReplyTo<Uint8Array | Written>, body);
 }
 
 function close(context: ReplicaContext): void {
@@ -237,6 +250,10 @@ function summarize(message: ReplicaMessage): string {
       return message.error.detail;
     case 'write':
       return `${message.operation}, ${message.request.body?.length ?? 0} bytes${message.wait ? ', wait' : ''}`;
+    case 'writePart': {
+      const { operations, until } = message.part;
+      return `${message.operation}, ${operations.length} operations, until ${until}`;
+    }
     case 'indexCreated':
     case 'configure':
     case 'retry':

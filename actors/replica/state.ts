@@ -13,7 +13,7 @@
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ReplicaStats } from '../../storage/engine/messages.js';
-import type { ReplyTo } from '../runtime/behaviour.js';
+import type { WriteAnswer } from './messages.js';
 
 export type ReplicaState = InitializingReplica | ActiveReplica | PartialReplica | ListenerReplica | DeadReplica | ClosingReplica;
 
@@ -60,8 +60,7 @@ export interface ClosingReplica {
 }
 
 export interface HeldAnswer {
-  readonly replyTo: ReplyTo<Uint8Array>;
-  readonly body: Uint8Array;
+  readonly answer: WriteAnswer;
   /** Index files that were missing when the index was created. */
   readonly missing: readonly MissingIndex[];
 }

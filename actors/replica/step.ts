@@ -4,7 +4,7 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ReplicaStats } from '../../storage/engine/messages.js';
 import { become, type Step, unreachable } from '../runtime/behaviour.js';
-import type { ReplicaEffect, ReplicaMessage, WriteMessage } from './messages.js';
+import type { ReplicaEffect, ReplicaMessage, WriteMessage, WritePartMessage } from './messages.js';
 import {
   type ActiveReplica,
   active,
@@ -51,6 +51,7 @@ export const REPLICA_MOVES: Readonly<Record<ReplicaState['kind'], Readonly<Recor
     stats: 'considerStats',
     configure: 'keepConfig',
     write: 'refuse',
+    writePart: 'refuse',
     indexCreated: 'answerNow',
     optimizerGaveUp: 'ignore',
     close: 'close',
@@ -64,6 +65,7 @@ export const REPLICA_MOVES: Readonly<Record<ReplicaState['kind'], Readonly<Recor
     stats: 'considerStats',
     configure: 'configure',
     write: 'write',
+    writePart: 'write',
     indexCreated: 'answerWhenIndexed',
     optimizerGaveUp: 'noteOptimizer',
     close: 'close',
@@ -77,6 +79,7 @@ export const REPLICA_MOVES: Readonly<Record<ReplicaState['kind'], Readonly<Recor
     stats: 'considerStats',
     configure: 'configure',
     write: 'write',
+    writePart: 'write',
     indexCreated: 'answerWhenIndexed',
     optimizerGaveUp: 'noteOptimizer',
     close: 'close',
@@ -90,6 +93,7 @@ export const REPLICA_MOVES: Readonly<Record<ReplicaState['kind'], Readonly<Recor
     stats: 'considerStats',
     configure: 'configure',
     write: 'write',
+    writePart: 'write',
     indexCreated: 'answerWhenIndexed',
     optimizerGaveUp: 'noteOptimizer',
     close: 'close',
@@ -103,6 +107,7 @@ export const REPLICA_MOVES: Readonly<Record<ReplicaState['kind'], Readonly<Recor
     stats: 'considerStats',
     configure: 'keepConfig',
     write: 'refuse',
+    writePart: 'refuse',
     indexCreated: 'answerNow',
     optimizerGaveUp: 'ignore',
     close: 'close',
@@ -116,6 +121,7 @@ export const REPLICA_MOVES: Readonly<Record<ReplicaState['kind'], Readonly<Recor
     stats: 'ignore',
     configure: 'refuse',
     write: 'refuse',
+    writePart: 'refuse',
     indexCreated: 'answerNow',
     optimizerGaveUp: 'ignore',
     close: 'ignore',
@@ -146,11 +152,11 @@ export function stepReplica(state: ReplicaState, message: ReplicaMessage): Repli
     case 'configure':
       return configure(state as Writable, message as MessageOf<'configure'>);
     case 'write':
-      return become<ReplicaState, ReplicaEffect>(state, { kind: 'write', write: message as WriteMessage });
+      return become<ReplicaState, ReplicaEffect>(state, { kind: 'write', write: message as WriteMessage | WritePartMessage });
     case 'refuse':
       return become<ReplicaState, ReplicaEffect>(state, {
         kind: 'refuse',
-        replyTo: (message as WriteMessage | MessageOf<'configure'>).replyTo,
+        replyTo: (message as WriteMessage | WritePartMessage | MessageOf<'configure'>).replyTo,
         error: refusal(state),
       });
     case 'answerWhenIndexed':
@@ -186,7 +192,7 @@ function becomeActive(state: InitializingReplica, stats: ReplicaStats): ReplicaS
 function becomeDead(state: InitializingReplica | Writable, error: ErrorFacts): ReplicaStep {
   const failures = state.kind === 'Initializing' ? state.failures + 1 : 1;
   const held = state.kind === 'Initializing' ? [] : state.heldAnswers;
-  const refused = held.map((answer): ReplicaEffect => ({ kind: 'refuse', replyTo: answer.replyTo, error: unavailable(error) }));
+  const refused = held.map(({ answer }): ReplicaEffect => ({ kind: 'refuse', replyTo: answer.replyTo, error: unavailable(error) }));
   return become<ReplicaState, ReplicaEffect>(
     dead(state.config, error, failures),
     { kind: 'announce', reason: unavailable(error) },
@@ -206,7 +212,7 @@ function considerStats(state: ReplicaState, stats: ReplicaStats): ReplicaStep {
   if (!isWritable(state) || state.heldAnswers.length === 0) return become<ReplicaState, ReplicaEffect>(state, consider);
   const { ready, waiting } = splitHeld(state.heldAnswers, stats);
   if (ready.length === 0) return become<ReplicaState, ReplicaEffect>(state, consider);
-  const answers = ready.map((answer): ReplicaEffect => ({ kind: 'answer', replyTo: answer.replyTo, body: answer.body }));
+  const answers = ready.map(({ answer }): ReplicaEffect => ({ kind: 'answer', answer }));
   return become<ReplicaState, ReplicaEffect>({ ...state, heldAnswers: waiting }, ...answers, consider);
 }
 
@@ -222,17 +228,17 @@ function configure(state: Writable, { config, replyTo }: MessageOf<'configure'>)
 function answerWhenIndexed(state: Writable, message: MessageOf<'indexCreated'>): ReplicaStep {
   const missing = message.stats === null ? [] : missingIndexes(message.stats);
   if (missing.length === 0) return answerNow(state, message);
-  const held: HeldAnswer = { replyTo: message.replyTo, body: message.body, missing };
+  const held: HeldAnswer = { answer: message.answer, missing };
   return become<ReplicaState, ReplicaEffect>({ ...state, heldAnswers: [...state.heldAnswers, held] });
 }
 
 function answerNow(state: ReplicaState, message: MessageOf<'indexCreated'>): ReplicaStep {
-  return become<ReplicaState, ReplicaEffect>(state, { kind: 'answer', replyTo: message.replyTo, body: message.body });
+  return become<ReplicaState, ReplicaEffect>(state, { kind: 'answer', answer: message.answer });
 }
 
 function close(state: ReplicaState): ReplicaStep {
   const held = isWritable(state) ? state.heldAnswers : [];
-  const answers = held.map((answer): ReplicaEffect => ({ kind: 'answer', replyTo: answer.replyTo, body: answer.body }));
+  const answers = held.map(({ answer }): ReplicaEffect => ({ kind: 'answer', answer }));
   const reason = refusal(closing());
   return become<ReplicaState, ReplicaEffect>(closing(), { kind: 'announce', reason }, { kind: 'stopOptimizer' }, ...answers, {
     kind: 'close',

@@ -3,14 +3,19 @@
 import type { TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { PointId } from '../../protocols/model/point-id.js';
 import type {
   BuildReport,
+  EncodedWrite,
   RawRequest,
   ReadOperation,
   ReplicaKey,
   ReplicaSpec,
   ReplicaStats,
+  SplitJob,
+  SplitWrite,
   WriteOperation,
+  Written,
 } from '../../storage/engine/messages.js';
 import type { BuildPlan, BuildProgress, PoolDepths } from '../../storage/engine/pool.js';
 
@@ -64,6 +69,11 @@ export interface EnginePort {
   /** Reads that begin from now on find collections by these aliases, too. */
   setAliases(aliases: AliasMap): void;
   write(operation: WriteOperation, key: ReplicaKey, wait: boolean, request: RawRequest): Promise<{ body: Uint8Array }>;
+  /** A write request as its shards get it. Nothing is written. */
+  split(job: SplitJob): Promise<SplitWrite>;
+  writeEncoded(key: ReplicaKey, write: EncodedWrite): Promise<Written>;
+  /** The first of these points that is not there after all writes before; null: all are. */
+  missing(key: ReplicaKey, ids: readonly PointId[], deadlineMs: number): Promise<PointId | null>;
   openReplica(spec: Omit<ReplicaSpec, 'readers'>, damaged: string | null): Promise<ReplicaStats>;
   /** Nothing happens when it is not open. */
   closeReplica(key: ReplicaKey): Promise<void>;

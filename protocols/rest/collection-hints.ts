@@ -2,13 +2,12 @@
 
 import { type CollectionConfig, sparseByName, vectorsByName } from '../model/collection.js';
 
-/** One line for each such option that is switched on, starting with its name. clustered: the node is part of a cluster. */
-export function optionsWithoutEffect(config: CollectionConfig, clustered = false): string[] {
+/** One line for each such option that is switched on, starting with its name. */
+export function optionsWithoutEffect(config: CollectionConfig): string[] {
   const { hnsw_config: hnsw, params, strict_mode_config: strictMode, wal_config: wal } = config;
   const graphs = [hnsw, ...[...vectorsByName(params.vectors).values()].map((vector) => vector.hnsw_config ?? {})];
   const sparse = [...sparseByName(params).values()].map((vector) => vector.index);
   const checks: readonly (readonly [boolean, string])[] = [
-    [!clustered && params.shard_number > 1, 'shard_number: this node keeps all points in one shard'],
     [graphs.some((graph) => graph.inline_storage === true), 'hnsw_config.inline_storage: vectors are kept beside the graph'],
     [graphs.some((graph) => graph.on_disk === true), 'hnsw_config.on_disk: graphs are in memory'],
     [sparse.some((index) => index?.on_disk === true), 'sparse index.on_disk: inverted indexes are in memory'],

@@ -85,7 +85,7 @@ export const BUILT_IN_DEFAULTS: CollectionDefaults = {
   strictMode: null,
 };
 
-/** In a cluster each shard is agreed on, and has files and actors of its own. */
+/** Each shard has files and actors of its own, and in a cluster it is agreed on. */
 export const SHARDS_MAX = 4096;
 
 const SHARDING_METHODS = ['auto', 'custom'] as const;
@@ -279,7 +279,7 @@ function decodeCreateParams(fields: Fields, vectors: VectorsConfig, defaults: Co
   const method = fields.word('sharding_method', SHARDING_METHODS);
   // With custom sharding it counts the shards of one key. Source: specification, Collection.
   const shardsDefault = defaults.shardNumber * (method === 'custom' ? 1 : (peers ?? 1));
-  const shardNumber = fields.integer('shard_number', { min: 1, ...(peers === null ? {} : { max: SHARDS_MAX }) }) ?? shardsDefault;
+  const shardNumber = fields.integer('shard_number', { min: 1, max: SHARDS_MAX }) ?? shardsDefault;
   const replicationFactor = fields.integer('replication_factor', { min: 1 }) ?? defaults.replicationFactor;
   const writeConsistencyFactor = fields.integer('write_consistency_factor', { min: 1 }) ?? defaults.writeConsistencyFactor;
   const onDiskPayload = fields.boolean('on_disk_payload') ?? defaults.onDiskPayload;

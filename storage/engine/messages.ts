@@ -5,7 +5,9 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
-import type { CollectionConfig, FieldSchema } from '../../protocols/model/collection.js';
+import type { ShardId } from '../../protocols/model/cluster.js';
+import type { CollectionConfig, CollectionParams, FieldSchema } from '../../protocols/model/collection.js';
+import type { PointId } from '../../protocols/model/point-id.js';
 import type { WriteOperation } from '../../protocols/model/update.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
@@ -61,6 +63,60 @@ export interface RawRequest {
   readonly usage?: HardwareUsage;
 }
 
+// ------------------------------------------------------------------ writes over several shards
+
+/** A write request and the shards that it is to be split by. */
+export interface SplitJob {
+  readonly operation: WriteOperation;
+  readonly request: RawRequest;
+  readonly params: CollectionParams;
+  /** All shards of the collection, also those elsewhere. */
+  readonly shards: readonly ShardId[];
+  readonly wait: boolean;
+}
+
+/** A write request, decoded and checked, as each shard gets it. */
+export interface SplitWrite {
+  readonly stages: readonly WriteStage[];
+  /** As in `DecodedUpdate`. */
+  readonly parts: readonly number[];
+  readonly listed: boolean;
+  readonly failure: ErrorFacts | null;
+}
+
+/** See `sharding/stages.ts`. */
+export interface WriteStage {
+  readonly needed: readonly { readonly shardId: ShardId; readonly ids: readonly PointId[] }[];
+  readonly parts: readonly EncodedPart[];
+}
+
+/** What a shard gets. */
+export interface EncodedPart {
+  readonly shardId: ShardId;
+  /** Which operation of the request each one is a part of. */
+  readonly at: readonly number[];
+  /** Each as `encodeOperation` makes it, at the start of memory of its own. */
+  readonly operations: readonly Uint8Array[];
+}
+
+/** Operations for one replica, encoded, that were one request or a part of one: none behind one that fails is carried out. */
+export interface EncodedWrite {
+  readonly operations: readonly Uint8Array[];
+  /** When it is answered: it is on disk; it is applied; reads see it, too. */
+  readonly until: 'logged' | 'applied' | 'shown';
+  /** `Date.now()` at which it is not begun any more. */
+  readonly deadlineMs: number;
+  /** Present: what it cost is added to it. */
+  readonly usage?: HardwareUsage;
+}
+
+/** What became of an `EncodedWrite`. */
+export interface Written {
+  /** Of each operation. */
+  readonly numbers: readonly number[];
+  readonly status: 'acknowledged' | 'completed';
+}
+
 // ------------------------------------------------------------------ readers
 
 export type ToReader =
@@ -84,11 +140,14 @@ export type ToReader =
       readonly operation: ReadOperation;
       readonly replicas: readonly ReplicaKey[];
       readonly request: RawRequest;
-    };
+    }
+  /** Answered by `split` or `error`. */
+  | { readonly kind: 'split'; readonly id: number; readonly job: SplitJob };
 
 export type FromReader =
   | { readonly kind: 'ready' }
   | { readonly kind: 'answer'; readonly id: number; readonly body: Uint8Array; readonly usage: HardwareUsage | null }
+  | { readonly kind: 'split'; readonly id: number; readonly write: SplitWrite }
   | { readonly kind: 'error'; readonly id: number; readonly error: ErrorFacts }
   | { readonly kind: 'retired'; readonly key: ReplicaKey; readonly generation: number }
   | { readonly kind: 'detached'; readonly key: ReplicaKey };
@@ -113,6 +172,10 @@ export type ToWriter =
       readonly wait: boolean;
       readonly request: RawRequest;
     }
+  /** Answered by a `Written`. */
+  | { readonly kind: 'writeEncoded'; readonly id: number; readonly key: ReplicaKey; readonly write: EncodedWrite }
+  /** Answered by the first of these points that is not there after all writes before, or null. */
+  | { readonly kind: 'missing'; readonly id: number; readonly key: ReplicaKey; readonly ids: readonly PointId[] }
   /** Freeze the named segments as sources of a build; answered by a `BuildSources`. */
   | { readonly kind: 'beginBuild'; readonly id: number; readonly key: ReplicaKey; readonly segments: readonly number[] }
   | { readonly kind: 'publishBuild'; readonly id: number; readonly key: ReplicaKey; readonly result: BuildResult }

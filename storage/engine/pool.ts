@@ -8,13 +8,27 @@ import os from 'node:os';
 import type { TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { PointId } from '../../protocols/model/point-id.js';
 import { type BuildPlan, type BuildProgress, BuildRuns } from './build-run.js';
 import { DeadlineTimer } from './deadline-timer.js';
-import type { BuildReport, RawRequest, ReadOperation, ReplicaKey, ReplicaSpec, ReplicaStats, WriteOperation } from './messages.js';
+import type {
+  BuildReport,
+  EncodedWrite,
+  RawRequest,
+  ReadOperation,
+  ReplicaKey,
+  ReplicaSpec,
+  ReplicaStats,
+  SplitJob,
+  SplitWrite,
+  WriteOperation,
+  Written,
+} from './messages.js';
 import { ReaderPool } from './reader-pool.js';
 import type { WorkerDepth, WorkerEvent } from './worker-slots.js';
 import { WriterPool } from './writer-pool.js';
 
+export { updateAnswer } from './update-answer.js';
 export type { BuildPlan, BuildProgress, WorkerDepth, WorkerEvent };
 
 export interface PoolOptions {
@@ -126,6 +140,24 @@ export class EnginePool {
    */
   write(operation: WriteOperation, key: ReplicaKey, wait: boolean, request: RawRequest): Promise<{ body: Uint8Array }> {
     return this.writerPool.write(operation, key, wait, request);
+  }
+
+  /**
+   * A write request as the shards of its collection get it: decoded and checked by a reader, as each shard's bytes.
+   * Errors: those of the request itself; `busy`, `timeout`, `unavailable` as of a read. Nothing is written.
+   */
+  split(job: SplitJob): Promise<SplitWrite> {
+    return this.readerPool.split(job);
+  }
+
+  /** Carries out operations that `split` made. Their memory is given away. Errors: as `write`. */
+  writeEncoded(key: ReplicaKey, write: EncodedWrite): Promise<Written> {
+    return this.writerPool.writeEncoded(key, write);
+  }
+
+  /** The first of these points that a replica does not have once all writes before are applied; null: it has all. Errors: as `write`. */
+  missing(key: ReplicaKey, ids: readonly PointId[], deadlineMs: number): Promise<PointId | null> {
+    return this.writerPool.missing(key, ids, deadlineMs);
   }
 
   /** Makes a segment (or index files) as planned and publishes it. Aborting `signal` ends it with `unavailable`, and nothing has changed. */

@@ -8,7 +8,7 @@ import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import { addUsage } from '../../protocols/model/usage.js';
 import { collectGarbage } from './collect-garbage.js';
-import type { FromReader, RawRequest, ReadOperation, ReplicaKey, ToReader } from './messages.js';
+import type { FromReader, RawRequest, ReadOperation, ReplicaKey, SplitJob, SplitWrite, ToReader } from './messages.js';
 import {
   expireReads,
   finishRead,
@@ -54,13 +54,18 @@ const STUCK_GRACE_MS = 10_000;
 /** After a retirement: others may follow, and one collection serves them all. */
 const COLLECT_DELAY_MS = 1000;
 
-interface ReadWork {
-  readonly operation: ReadOperation;
-  readonly replicas: readonly ReplicaKey[];
+type ReadWork = {
   readonly request: RawRequest;
-  readonly resolve: (body: Uint8Array) => void;
   readonly reject: (error: TroupeError) => void;
-}
+} & (
+  | {
+      readonly kind: 'read';
+      readonly operation: ReadOperation;
+      readonly replicas: readonly ReplicaKey[];
+      readonly resolve: (body: Uint8Array) => void;
+    }
+  | { readonly kind: 'split'; readonly job: SplitJob; readonly resolve: (write: SplitWrite) => void }
+);
 
 interface ReplicaSets {
   /** Sets that readers may need, by generation, oldest first. */
@@ -126,26 +131,37 @@ export class ReaderPool {
 
   /** See `EnginePool.read`. */
   read(operation: ReadOperation, replicas: readonly ReplicaKey[], request: RawRequest): Promise<Uint8Array> {
-    return new Promise((resolve, reject) => {
-      if (this.closing.aborted) return reject(shuttingDown());
-      const work: ReadWork = { operation, replicas, request, resolve, reject };
-      const read: PendingRead<ReadWork> = {
-        id: this.nextId++,
-        deadlineMs: request.deadlineMs,
-        bytes: request.body?.byteLength ?? 0,
-        work,
-        attempts: 0,
-        settled: false,
-      };
-      const decision = offerRead(this.reads, read);
-      if (decision === 'busy') {
-        const { waitingCount } = this.reads;
-        const options = { retryAfterMs: retryAfterMs(waitingCount, this.answerMs) };
-        return reject(new TroupeError('busy', `${waitingCount} reads wait already; try again later`, options));
-      }
-      if (decision !== 'wait') this.postRead(decision, read);
-      this.on.watchDeadline(request.deadlineMs);
-    });
+    return new Promise((resolve, reject) => this.offer({ kind: 'read', operation, replicas, request, resolve, reject }));
+  }
+
+  /** See `EnginePool.split`. */
+  split(job: SplitJob): Promise<SplitWrite> {
+    return new Promise((resolve, reject) => this.offer({ kind: 'split', job, request: job.request, resolve, reject }));
+  }
+
+  private offer(work: ReadWork): void {
+    const { reject, request } = work;
+    if (this.closing.aborted) {
+      reject(shuttingDown());
+      return;
+    }
+    const read: PendingRead<ReadWork> = {
+      id: this.nextId++,
+      deadlineMs: request.deadlineMs,
+      bytes: request.body?.byteLength ?? 0,
+      work,
+      attempts: 0,
+      settled: false,
+    };
+    const decision = offerRead(this.reads, read);
+    if (decision === 'busy') {
+      const { waitingCount } = this.reads;
+      const options = { retryAfterMs: retryAfterMs(waitingCount, this.answerMs) };
+      reject(new TroupeError('busy', `${waitingCount} reads wait already; try again later`, options));
+      return;
+    }
+    if (decision !== 'wait') this.postRead(decision, read);
+    this.on.watchDeadline(request.deadlineMs);
   }
 
   /** Answers `timeout` to reads whose deadline has come, replaces readers that are stuck, and returns when to look again. */
@@ -286,10 +302,15 @@ export class ReaderPool {
     switch (message.kind) {
       case 'answer': {
         const read = this.finishRead(index, message.id);
-        if (read === undefined) return;
+        if (read?.work.kind !== 'read') return;
         const { request, resolve } = read.work;
         if (message.usage !== null && request.usage !== undefined) addUsage(request.usage, message.usage);
         resolve(message.body);
+        return;
+      }
+      case 'split': {
+        const read = this.finishRead(index, message.id);
+        if (read?.work.kind === 'split') read.work.resolve(message.write);
         return;
       }
       case 'error': {
@@ -327,15 +348,11 @@ export class ReaderPool {
   }
 
   private postRead(reader: number, read: PendingRead<ReadWork>): void {
-    const { operation, replicas, request } = read.work;
-    const body = request.body === null ? null : ownBytes(request.body);
-    this.slots.post(reader, {
-      kind: 'read',
-      id: read.id,
-      operation,
-      replicas,
-      request: { ...request, body },
-    });
+    const { id, work } = read;
+    const body = work.request.body === null ? null : ownBytes(work.request.body);
+    const request = { ...work.request, body };
+    if (work.kind === 'split') this.slots.post(reader, { kind: 'split', id, job: { ...work.job, request } });
+    else this.slots.post(reader, { kind: 'read', id, operation: work.operation, replicas: work.replicas, request });
   }
 }
 

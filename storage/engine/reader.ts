@@ -1,5 +1,5 @@
 /**
- * Entry of a reader's thread: answers reads one after the other, each on a snapshot of its replicas.
+ * Entry of a reader's thread: answers reads one after the other, each on a snapshot of its replicas, and splits writes by shard.
  *
  * A read may meet a commit whose set of segments is still on its way here (the writer announces it before it commits):
  * such a read waits for it and is tried again with every set that comes.
@@ -17,6 +17,7 @@ import { collectGarbage } from './collect-garbage.js';
 import type { FromReader, ReaderData, ReplicaKey, ToReader } from './messages.js';
 import { runRead } from './operations.js';
 import { type ReaderContext, ReplicaReader, type ReplicaSnapshot } from './snapshot-view.js';
+import { memoryOf, splitRequest } from './split-request.js';
 
 /** Bitsets of filters this thread keeps, over all segments. */
 const FILTER_CACHE_BYTES_MAX = 32 << 20;
@@ -42,6 +43,9 @@ class Reader {
     switch (message.kind) {
       case 'read':
         this.read(message);
+        return;
+      case 'split':
+        this.split(message);
         return;
       case 'attach':
         this.attach(message);
@@ -91,11 +95,25 @@ class Reader {
       if (body === null) this.wait(read);
       else this.post({ kind: 'answer', id: read.id, body, usage }, [body.buffer as ArrayBuffer]);
     } catch (error) {
-      // A bug: the caller gets its message, standard error the place.
-      if (!(error instanceof TroupeError))
-        process.emitWarning(error instanceof Error ? (error.stack ?? error.message) : String(error), 'TroupeReader');
-      this.post({ kind: 'error', id: read.id, error: errorFacts(error) });
+      this.fail(read.id, error);
     }
+  }
+
+  private split({ id, job }: Extract<ToReader, { kind: 'split' }>): void {
+    try {
+      if (job.request.deadlineMs <= Date.now()) throw timeLimit();
+      const write = splitRequest(job);
+      this.post({ kind: 'split', id, write }, memoryOf(write));
+    } catch (error) {
+      this.fail(id, error);
+    }
+  }
+
+  private fail(id: number, error: unknown): void {
+    // A bug: the caller gets its message, standard error the place.
+    if (!(error instanceof TroupeError))
+      process.emitWarning(error instanceof Error ? (error.stack ?? error.message) : String(error), 'TroupeReader');
+    this.post({ kind: 'error', id, error: errorFacts(error) });
   }
 
   /** The result bytes; null when a set of segments has not come yet. usage: what it costs is added to it. */

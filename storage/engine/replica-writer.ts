@@ -4,25 +4,19 @@
  */
 
 import { type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
-import { decodeUpdateMessage } from '../../protocols/grpc/update-message.js';
-import { stringifyJson } from '../../protocols/json.js';
+import type { CollectionParams } from '../../protocols/model/collection.js';
 import { addUsage, type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import type { LoggedOperation } from '../../protocols/operation-codec.js';
-import type { VectorNames } from '../../protocols/rest/point-vectors.js';
-import { decodeUpdateBody } from '../../protocols/rest/update-body.js';
-import type { DecodedUpdate } from '../../protocols/rest/updates.js';
 import { LmdbError } from '../lmdb.js';
 import { type Outcome, type ReplicaHooks, ReplicaStore } from '../replica/store.js';
 import { collectGarbage } from './collect-garbage.js';
-import { embedStored } from './embed.js';
-import { encodeGrpcUpdates } from './encode-grpc.js';
-import type { FromWriter, RawRequest, ReplicaStats, ToWriter, WriteOperation } from './messages.js';
-import { normalizeUpdates } from './normalize-updates.js';
+import { decodeEncoded, decodeRequest } from './decode-update.js';
+import type { EncodedWrite, FromWriter, ReplicaStats, ToWriter, Written } from './messages.js';
+import { updateAnswer } from './update-answer.js';
 
 /** Bytes of request bodies that are committed together. */
 const GROUP_BYTES_MAX = 16 * 2 ** 20;
 const GROUP_REQUESTS_MAX = 4096;
-const NO_BODY = new Uint8Array(0);
 
 export interface WriterPort {
   post(message: FromWriter): void;
@@ -32,16 +26,22 @@ export interface WriterPort {
   warn(message: string): void;
 }
 
-type WriteMessage = Extract<ToWriter, { kind: 'write' }>;
+type WriteMessage = Extract<ToWriter, { kind: 'write' | 'writeEncoded' }>;
 
-/** A write request on its way. */
+/** A write request on its way, or a part of one. */
 interface PendingWrite {
-  readonly message: WriteMessage;
-  readonly update: DecodedUpdate;
+  readonly id: number;
+  readonly until: EncodedWrite['until'];
   readonly operations: readonly LoggedOperation[];
+  /** Why it fails all the same. */
+  readonly failure: TroupeError | null;
+  readonly answer: (written: Written) => Answer;
   /** What it costs, once it is applied; null: nobody asks. */
   readonly usage: HardwareUsage | null;
 }
+
+/** The body that goes to whoever asked, or a value for who carries the request out. */
+type Answer = { readonly body: Uint8Array } | { readonly body: null; readonly value: Written };
 
 export class ReplicaWriter {
   private queue: ToWriter[] = [];
@@ -91,7 +91,7 @@ export class ReplicaWriter {
   private async turn(): Promise<void> {
     const message = this.queue[0];
     if (message === undefined) this.purge();
-    else if (message.kind === 'write') this.writeGroup(this.takeGroup());
+    else if (isWrite(message)) this.writeGroup(this.takeGroup());
     else {
       this.queue.shift();
       await this.handle(message);
@@ -103,8 +103,8 @@ export class ReplicaWriter {
     const group: WriteMessage[] = [];
     let bytes = 0;
     for (const message of this.queue) {
-      if (message.kind !== 'write' || group.length === GROUP_REQUESTS_MAX) break;
-      bytes += message.request.body?.length ?? 0;
+      if (!isWrite(message) || group.length === GROUP_REQUESTS_MAX) break;
+      bytes += bytesOf(message);
       if (group.length > 0 && bytes > GROUP_BYTES_MAX) break;
       group.push(message);
     }
@@ -121,10 +121,10 @@ export class ReplicaWriter {
       return;
     }
     const pending = group.flatMap((message) => this.decode(store, message) ?? []);
-    const waiting = pending.filter(({ message }) => message.wait);
+    const waiting = pending.filter(({ until }) => until !== 'logged');
     const logged = this.acknowledge(
       store,
-      pending.filter(({ message }) => !message.wait),
+      pending.filter(({ until }) => until === 'logged'),
     );
     if (!logged && waiting.length === 0) return;
     const outcomes = store.apply(waiting.flatMap(({ operations }) => operations));
@@ -133,16 +133,14 @@ export class ReplicaWriter {
 
   /** Null when the request was refused, which is answered at once. */
   private decode(store: ReplicaStore, message: WriteMessage): PendingWrite | null {
-    const { request } = message;
+    const { deadlineMs, usage: measured } = message.kind === 'write' ? message.request : message.write;
     try {
-      if (request.deadlineMs <= this.port.now()) throw new TroupeError('timeout', 'the request waited for its turn until its time was up');
+      if (deadlineMs <= this.port.now()) throw new TroupeError('timeout', 'the request waited for its turn until its time was up');
+      const usage = measured === undefined ? null : noUsage();
       const { params } = store.config;
-      const update = decodeRequest(message.operation, request, params);
-      normalizeUpdates(update.operations, params.vectors);
-      const usage = request.usage === undefined ? null : noUsage();
-      const measuring = usage === null ? {} : { usage };
-      const operations = update.operations.map((operation, index) => ({ operation, chained: index > 0, ...measuring }));
-      return { message, update, operations, usage };
+      const decoded = message.kind === 'write' ? decodeWrite(message, params) : decodeEncodedWrite(message, params);
+      if (usage === null) return { ...decoded, usage };
+      return { ...decoded, usage, operations: decoded.operations.map((operation) => ({ ...operation, usage })) };
     } catch (error) {
       this.fail(message.id, error);
       return null;
@@ -156,41 +154,41 @@ export class ReplicaWriter {
       const numbers = store.log(requests.flatMap(({ operations }) => operations));
       let at = 0;
       for (const request of requests) {
-        const { message, update, operations, usage } = request;
+        const { failure, id, operations, usage } = request;
         if (usage !== null) this.unanswered.push(usage);
-        if (update.failure !== null) this.fail(message.id, update.failure);
+        if (failure !== null) this.fail(id, failure);
         else this.acknowledged(request, numbers.slice(at, at + operations.length));
         at += operations.length;
       }
       return true;
     } catch (error) {
-      for (const { message } of requests) this.fail(message.id, error);
+      for (const { id } of requests) this.fail(id, error);
       this.reportFatal(error);
       return false;
     }
   }
 
   /** It costs nothing yet. */
-  private acknowledged({ message, update, usage }: PendingWrite, numbers: readonly number[]): void {
-    this.answer(message.id, answerBody(message.request, update, numbers, 'acknowledged'), null, usage === null ? null : noUsage());
+  private acknowledged({ answer, id, usage }: PendingWrite, numbers: readonly number[]): void {
+    this.answer(id, answer({ numbers, status: 'acknowledged' }), null, usage === null ? null : noUsage());
   }
 
   private complete(store: ReplicaStore, requests: readonly PendingWrite[], outcomes: readonly Outcome[]): void {
     const stats = this.statsOf(store);
     let at = 0;
-    requests.forEach(({ message, update, operations, usage }, index) => {
+    requests.forEach(({ answer: answerOf, failure, id, operations, until, usage }, index) => {
       const own = outcomes.slice(at, at + operations.length);
       at += operations.length;
       const reported = index === requests.length - 1 ? stats : null;
-      const error = own.find((outcome) => outcome.error instanceof TroupeError)?.error ?? update.failure;
+      const error = own.find((outcome) => outcome.error instanceof TroupeError)?.error ?? failure;
       if (error === null) {
         const numbers = own.map(({ operation }) => operation);
-        const answer = (status: 'acknowledged' | 'completed', last: ReplicaStats | null): void =>
-          this.answer(message.id, answerBody(message.request, update, numbers, status), last, usage);
-        if (store.deferredPoints === 0) answer('completed', reported);
+        const answer = (status: Written['status'], last: ReplicaStats | null): void =>
+          this.answer(id, answerOf({ numbers, status }), last, usage);
+        if (store.deferredPoints === 0 || until === 'applied') answer('completed', reported);
         else this.held.push((status) => answer(status, null));
       } else {
-        this.fail(message.id, error, reported);
+        this.fail(id, error, reported);
         this.reportFatal(error);
       }
     });
@@ -243,6 +241,8 @@ export class ReplicaWriter {
     }
     if (store === null) throw new TroupeError('unavailable', `replica ${this.key} is not open`);
     switch (message.kind) {
+      case 'missing':
+        return store.missing(message.ids);
       case 'configure':
         store.configure(message.config);
         return undefined;
@@ -280,8 +280,8 @@ export class ReplicaWriter {
     };
   }
 
-  private answer(id: number, body: Uint8Array, stats: ReplicaStats | null, usage: HardwareUsage | null): void {
-    this.port.post({ kind: 'answer', id, body, stats, usage });
+  private answer(id: number, answer: Answer, stats: ReplicaStats | null, usage: HardwareUsage | null): void {
+    this.port.post({ kind: 'answer', id, ...answer, stats, usage });
   }
 
   private statsOf(store: ReplicaStore): ReplicaStats;
@@ -313,26 +313,37 @@ export class ReplicaWriter {
   }
 }
 
-function decodeRequest(kind: WriteOperation, { body, message, path }: RawRequest, vectors: VectorNames): DecodedUpdate {
-  if (message === undefined) return decodeUpdateBody(kind, body ?? NO_BODY, path, vectors, embedStored);
-  return decodeUpdateMessage(kind, body ?? NO_BODY, message, path, vectors, embedStored);
+function isWrite(message: ToWriter): message is WriteMessage {
+  return message.kind === 'write' || message.kind === 'writeEncoded';
 }
 
-/** The `result` of an answer: one object, or a list of one per part; or the message of the answer. */
-function answerBody(
-  request: RawRequest,
-  update: DecodedUpdate,
-  operations: readonly number[],
-  status: 'acknowledged' | 'completed',
-): Uint8Array {
-  let at = 0;
-  const last = update.parts.map((count) => {
-    at += count;
-    return operations[at - 1] ?? 0;
-  });
-  if (request.message !== undefined) return encodeGrpcUpdates(last, status);
-  const results = last.map((operation) => ({ operation_id: operation, status }));
-  return Buffer.from(stringifyJson(update.listed ? results : results[0]), 'utf8');
+function bytesOf(message: WriteMessage): number {
+  if (message.kind === 'write') return message.request.body?.length ?? 0;
+  return message.write.operations.reduce((sum, bytes) => sum + bytes.length, 0);
+}
+
+/** A request; its answer is the one that its sender gets. */
+function decodeWrite(
+  { id, operation, request, wait }: Extract<WriteMessage, { kind: 'write' }>,
+  params: CollectionParams,
+): Omit<PendingWrite, 'usage'> {
+  const update = decodeRequest(operation, request, params);
+  return {
+    id,
+    until: wait ? 'shown' : 'logged',
+    operations: update.operations.map((one, index) => ({ operation: one, chained: index > 0 })),
+    failure: update.failure,
+    answer: ({ numbers, status }) => ({ body: updateAnswer(request, update, numbers, status) }),
+  };
+}
+
+/** A part of a request. */
+function decodeEncodedWrite(
+  { id, write }: Extract<WriteMessage, { kind: 'writeEncoded' }>,
+  params: CollectionParams,
+): Omit<PendingWrite, 'usage'> {
+  const { operations, until } = write;
+  return { id, until, operations: decodeEncoded(operations, params), failure: null, answer: (value) => ({ body: null, value }) };
 }
 
 function unreachable(message: never): never {

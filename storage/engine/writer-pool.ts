@@ -6,8 +6,19 @@
 import type { TransferListItem } from 'node:worker_threads';
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { PointId } from '../../protocols/model/point-id.js';
 import { addUsage, type HardwareUsage } from '../../protocols/model/usage.js';
-import type { FromWriter, RawRequest, ReplicaKey, ReplicaSpec, ReplicaStats, ToWriter, WriteOperation } from './messages.js';
+import type {
+  EncodedWrite,
+  FromWriter,
+  RawRequest,
+  ReplicaKey,
+  ReplicaSpec,
+  ReplicaStats,
+  ToWriter,
+  WriteOperation,
+  Written,
+} from './messages.js';
 import { acceptsWrite, chooseWriter } from './pool-state.js';
 import type { ReaderPool } from './reader-pool.js';
 import { ownBytes, shuttingDown, type WorkerDepth, type WorkerEvent, WorkerSlots } from './worker-slots.js';
@@ -167,12 +178,8 @@ export class WriterPool {
   /** See `EnginePool.write`. */
   async write(operation: WriteOperation, key: ReplicaKey, wait: boolean, request: RawRequest): Promise<{ body: Uint8Array }> {
     const replica = this.openReplicaOf(key);
-    const { queuedWrites, queuedBytes } = this.queueOf(replica);
     const bytes = request.body?.byteLength ?? 0;
-    if (!acceptsWrite(queuedWrites, queuedBytes, bytes, this.limits)) {
-      const options = { retryAfterMs: 1000 };
-      throw new TroupeError('busy', `${queuedWrites} writes of ${queuedBytes} bytes wait already; try again later`, options);
-    }
+    this.checkRoom(replica, bytes);
     const body = request.body === null ? null : ownBytes(request.body);
     const message: ToWriter = { kind: 'write', id: 0, operation, key, wait, request: { ...request, body } };
     const { body: answer, usage } = await this.call(replica, message, {
@@ -182,6 +189,32 @@ export class WriterPool {
     });
     if (usage !== null && request.usage !== undefined) addUsage(request.usage, usage);
     return { body: answer as Uint8Array };
+  }
+
+  /** See `EnginePool.writeEncoded`. */
+  async writeEncoded(key: ReplicaKey, write: EncodedWrite): Promise<Written> {
+    const replica = this.openReplicaOf(key);
+    const bytes = write.operations.reduce((sum, operation) => sum + operation.byteLength, 0);
+    this.checkRoom(replica, bytes);
+    const message: ToWriter = { kind: 'writeEncoded', id: 0, key, write };
+    const transfer = write.operations.map((operation) => operation.buffer as ArrayBuffer);
+    const { usage, value } = await this.call(replica, message, { bytes, deadlineMs: write.deadlineMs, transfer });
+    if (usage !== null && write.usage !== undefined) addUsage(write.usage, usage);
+    return value as Written;
+  }
+
+  /** See `EnginePool.missing`. */
+  async missing(key: ReplicaKey, ids: readonly PointId[], deadlineMs: number): Promise<PointId | null> {
+    const { value } = await this.call(this.openReplicaOf(key), { kind: 'missing', id: 0, key, ids }, { deadlineMs });
+    return value as PointId | null;
+  }
+
+  /** Errors: `busy`. */
+  private checkRoom(replica: Replica, bytes: number): void {
+    const { queuedWrites, queuedBytes } = this.queueOf(replica);
+    if (acceptsWrite(queuedWrites, queuedBytes, bytes, this.limits)) return;
+    const options = { retryAfterMs: 1000 };
+    throw new TroupeError('busy', `${queuedWrites} writes of ${queuedBytes} bytes wait already; try again later`, options);
   }
 
   /** The replica, when it takes reads and writes. Errors: `unavailable` when it does not, or the pool closes. */
@@ -211,7 +244,7 @@ export class WriterPool {
       const id = this.nextId++;
       const bytes = options.bytes ?? 0;
       const deadlineMs = options.deadlineMs ?? Number.POSITIVE_INFINITY;
-      const isWrite = message.kind === 'write';
+      const isWrite = message.kind === 'write' || message.kind === 'writeEncoded';
       queue.calls.set(id, { isWrite, bytes, deadlineMs, resolve, reject, settled: false });
       queue.queuedBytes += bytes;
       if (isWrite) queue.queuedWrites++;

@@ -12,6 +12,7 @@ import { rmSync } from 'node:fs';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { type CollectionConfig, type FieldSchema, sameSchema } from '../../protocols/model/collection.js';
+import type { PointId } from '../../protocols/model/point-id.js';
 import type { LoggedOperation } from '../../protocols/operation-codec.js';
 import { AppendError, AppendFolder } from '../append-file.js';
 import { initChecksum } from '../checksum.js';
@@ -231,7 +232,7 @@ export class ReplicaStore implements TransactionHost {
       const operation = this.lastOperation + 1;
       if (logged.chained && broken) return { operation, error: 'skipped' };
       try {
-        const [outcome] = this.applyTogether([], [{ operation, logged: { ...logged, chained: false } }]) as [Outcome];
+        const [outcome] = this.applyTogether([], [{ operation, logged: { ...logged, chained: false, encoded: undefined } }]) as [Outcome];
         broken = outcome.error !== null;
         return outcome;
       } catch (error) {
@@ -288,6 +289,13 @@ export class ReplicaStore implements TransactionHost {
 
   private get walCapacity(): number {
     return this.spec.config.wal_config.wal_capacity_mb * 2 ** 20;
+  }
+
+  /** The first of these points that is not there once everything logged is applied; null: all are. */
+  missing(ids: readonly PointId[]): PointId | null {
+    this.apply([]);
+    const now = new Transaction(this, this.shape);
+    return ids.find((id) => now.find(id) === undefined) ?? null;
   }
 
   // ---------------------------------------------------------------- host of transactions

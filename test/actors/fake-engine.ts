@@ -3,8 +3,11 @@
 import type { EnginePort } from '../../actors/runtime/ports.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import type { BuildReport, ReplicaKey, ReplicaStats } from '../../storage/engine/messages.js';
+import type { PointId } from '../../protocols/model/point-id.js';
+import { decodeOperation } from '../../protocols/operation-codec.js';
+import type { BuildReport, EncodedWrite, ReplicaKey, ReplicaStats, SplitJob, SplitWrite, Written } from '../../storage/engine/messages.js';
 import type { BuildPlan, BuildProgress } from '../../storage/engine/pool.js';
+import { splitRequest } from '../../storage/engine/split-request.js';
 import { sampleStats } from './samples.js';
 
 export interface FakeBuild {
@@ -41,6 +44,26 @@ export class FakeEngine implements EnginePort {
     this.calls.push(`write ${key} ${operation}${wait ? ' wait' : ''}`);
     if (!this.open.has(key)) throw new TroupeError('unavailable', `replica ${key} is not open here`);
     return { body: bytes(operation) };
+  }
+
+  async split(job: SplitJob): Promise<SplitWrite> {
+    return splitRequest(job);
+  }
+
+  async writeEncoded(key: ReplicaKey, { operations, until }: EncodedWrite): Promise<Written> {
+    const kinds = operations.map((operation) => decodeOperation(operation).operation.kind);
+    this.calls.push(`write ${key} ${kinds.join()} until ${until}`);
+    if (!this.open.has(key)) throw new TroupeError('unavailable', `replica ${key} is not open here`);
+    const number = 10 * Number(key.at(-1));
+    return { numbers: operations.map((_, at) => number + at), status: until === 'logged' ? 'acknowledged' : 'completed' };
+  }
+
+  /** Points that no replica has. */
+  readonly absent = new Set<PointId>();
+
+  async missing(key: ReplicaKey, ids: readonly PointId[]): Promise<PointId | null> {
+    this.calls.push(`missing ${key} ${ids.join()}`);
+    return ids.find((id) => this.absent.has(id)) ?? null;
   }
 
   async openReplica(spec: { key: ReplicaKey; config: CollectionConfig }, damaged: string | null): Promise<ReplicaStats> {

@@ -4,10 +4,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { OPERATIONS } from '../../http/operations.js';
 import { CHANGES, CREATIONS } from './clients/collection-cases.js';
-import { type Args, Doors } from './clients/doors.js';
+import { Doors } from './clients/doors.js';
 import { ERRORS } from './clients/error-cases.js';
-import { FILM_INDEXES, FILMS, FILMS_SETTINGS } from './clients/films.js';
+import { FILMS, FILMS_SETTINGS } from './clients/films.js';
 import { READS } from './clients/read-cases.js';
+import { uploadFilms } from './clients/upload-films.js';
 import type { Json } from './clients/values.js';
 import { WRITES } from './clients/write-cases.js';
 import { nodeFor, temporaryFolder, until } from './support.js';
@@ -143,19 +144,4 @@ async function sameInfo(doors: Doors, ...collections: [string, string]): Promise
     infos.push({ config, payload_schema, points_count });
   }
   assert.deepEqual(infos[1], infos[0]);
-}
-
-async function uploadFilms(doors: Doors): Promise<void> {
-  for (const name of ['films', 'more-films']) await doors.rest('create_collection', name, FILMS_SETTINGS);
-  for (const [field_name, field_schema] of FILM_INDEXES) {
-    await doors.rest('create_field_index', 'films', { field_name, field_schema, wait: true });
-  }
-  await doors.rest('upsert_points', 'films', { points: FILMS as Json, wait: true });
-  await doors.rest('create_collection', 'unnamed', { vectors: { size: 3, distance: 'Manhattan' } });
-  const unnamed = FILMS.map(({ id, payload, vector }) => ({ id, payload, vector: (vector as Args).sound }) as Json);
-  await doors.rest('upsert_points', 'unnamed', { points: unnamed, wait: true });
-  // Points to look up: by ids of films, by values of `length` and by those of `reference`.
-  const ids = [1, 2, 3, 61, 62, 63, 64, '11111111-1111-4111-8111-000000000003', '11111111-1111-4111-8111-000000000004'];
-  const more = ids.map((id, at) => ({ ...(FILMS[at + 20] as Args), id }));
-  await doors.rest('upsert_points', 'more-films', { points: more, wait: true });
 }

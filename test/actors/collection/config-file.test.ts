@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
+import { encodeChecked } from '../../../actors/checked-file.js';
 import { decodeConfigFile, encodeConfigFile } from '../../../actors/collection/config-file.js';
 import { initChecksum } from '../../../storage/checksum.js';
 import { sampleConfig } from '../samples.js';
@@ -48,4 +49,14 @@ test('a collection of a cluster says which one it is, and one of a node of its o
   const belonging = { clusterId: 'c1', peerId: 3, uid: 7, revision: 9, shards: [1, 4], index: 9 };
   assert.deepEqual(decodeConfigFile(encodeConfigFile({ ...STORED, belonging }), 'config.json'), { ...STORED, belonging });
   assert.doesNotMatch(Buffer.from(encodeConfigFile(STORED)).toString(), /belonging/);
+});
+
+test('a collection of a node of its own has the shards that it was made with, and one of an earlier release a single one', () => {
+  const { config } = STORED;
+  const stored = { name: 'a', config: { ...config, params: { ...config.params, shard_number: 3 } } };
+  const bytes = encodeConfigFile(stored);
+  assert.match(Buffer.from(bytes).toString(), /"shards":\[0,1,2\]/);
+  assert.deepEqual(decodeConfigFile(bytes, 'config.json'), stored);
+  const earlier = decodeConfigFile(encodeChecked('collection', stored), 'config.json');
+  assert.deepEqual(earlier, { name: 'a', config: { ...config, params: { ...config.params, shard_number: 1 } } });
 });

@@ -19,7 +19,14 @@ const RUNNING: RunningBuild = {
 const REST: OptimizerStatus = { state: 'Idle', builds: [], wanted: null, error: null, finished: [] };
 
 function replica(facts: Partial<ReplicaFacts> = {}): ReplicaFacts {
-  return { state: 'Active', reason: null, stats: sampleStats([sampleSegment(), indexedSegment({ id: 2 })]), optimizer: REST, ...facts };
+  return {
+    shardId: 0,
+    state: 'Active',
+    reason: null,
+    stats: sampleStats([sampleSegment(), indexedSegment({ id: 2 })]),
+    optimizer: REST,
+    ...facts,
+  };
 }
 
 function status(facts: Partial<ReplicaFacts>, config = CONFIG): string {

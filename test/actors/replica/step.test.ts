@@ -33,12 +33,12 @@ test('every state has an answer to every message', () => {
   assert.equal(
     printMoves(REPLICA_MOVES),
     [
-      'Initializing: opened becomeActive, openFailed becomeDead, failed becomeDead, stats considerStats, configure keepConfig, write refuse, indexCreated answerNow, close close',
-      'Active: failed becomeDead, stats considerStats, configure configure, write write, indexCreated answerWhenIndexed, optimizerGaveUp noteOptimizer, close close',
-      'Partial: failed becomeDead, stats considerStats, configure configure, write write, indexCreated answerWhenIndexed, optimizerGaveUp noteOptimizer, close close',
-      'Listener: failed becomeDead, stats considerStats, configure configure, write write, indexCreated answerWhenIndexed, optimizerGaveUp noteOptimizer, close close',
-      'Dead: retry openAgain, stats considerStats, configure keepConfig, write refuse, indexCreated answerNow, close close',
-      'Closing: configure refuse, write refuse, indexCreated answerNow, closed finish',
+      'Initializing: opened becomeActive, openFailed becomeDead, failed becomeDead, stats considerStats, configure keepConfig, write refuse, writePart refuse, indexCreated answerNow, close close',
+      'Active: failed becomeDead, stats considerStats, configure configure, write write, writePart write, indexCreated answerWhenIndexed, optimizerGaveUp noteOptimizer, close close',
+      'Partial: failed becomeDead, stats considerStats, configure configure, write write, writePart write, indexCreated answerWhenIndexed, optimizerGaveUp noteOptimizer, close close',
+      'Listener: failed becomeDead, stats considerStats, configure configure, write write, writePart write, indexCreated answerWhenIndexed, optimizerGaveUp noteOptimizer, close close',
+      'Dead: retry openAgain, stats considerStats, configure keepConfig, write refuse, writePart refuse, indexCreated answerNow, close close',
+      'Closing: configure refuse, write refuse, writePart refuse, indexCreated answerNow, closed finish',
     ].join('\n'),
   );
 });
@@ -132,7 +132,7 @@ const LACKING = sampleStats([
 ]);
 
 function created(stats: typeof LACKING | null): Extract<ReplicaMessage, { kind: 'indexCreated' }> {
-  return { kind: 'indexCreated', replyTo: 9, body: BODY, stats };
+  return { kind: 'indexCreated', answer: { replyTo: 9, body: BODY }, stats };
 }
 
 test('the answer to an index creation waits until every sealed segment has the index', () => {
@@ -145,7 +145,7 @@ test('the answer to an index creation waits until every sealed segment has the i
   const answered = stepReplica(waiting.state, { kind: 'stats', stats: second });
   assert.deepEqual(answered.state, active(CONFIG));
   assert.deepEqual(answered.effects, [
-    { kind: 'answer', replyTo: 9, body: BODY },
+    { kind: 'answer', answer: { replyTo: 9, body: BODY } },
     { kind: 'considerStats', stats: second },
   ]);
 });
@@ -159,7 +159,7 @@ test('a segment that a build replaced holds up no answer', () => {
 test('an index creation with nothing missing is answered at once', () => {
   const { state, effects } = stepReplica(active(CONFIG), created(sampleStats()));
   assert.deepEqual(state, active(CONFIG));
-  assert.deepEqual(effects, [{ kind: 'answer', replyTo: 9, body: BODY }]);
+  assert.deepEqual(effects, [{ kind: 'answer', answer: { replyTo: 9, body: BODY } }]);
 });
 
 test('answers that wait for an index end with the reason when the replica dies', () => {

@@ -2,7 +2,7 @@
 
 import { connect } from 'node:net';
 import type { ClusterApi } from '../../../actors/cluster-api.js';
-import type { CollectionView, NodeApi } from '../../../actors/node-api.js';
+import type { CollectionView, LocalShard, NodeApi } from '../../../actors/node-api.js';
 import { GRPC_METHODS } from '../../../http/grpc/server.js';
 import { OPERATIONS } from '../../../http/operations.js';
 import { RequestStats } from '../../../http/request-stats.js';
@@ -41,9 +41,9 @@ export class FakeNode {
     return this.collections.has(name);
   }
 
-  pointsByShard(name: string): Map<number, number> {
+  localShards(name: string): Map<number, LocalShard> {
     this.config(name);
-    return new Map([[0, 3]]);
+    return new Map([[0, { points: 3, state: 'Active' }]]);
   }
 
   aliases(): [] {

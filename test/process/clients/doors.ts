@@ -388,7 +388,8 @@ export class Doors {
   }
 }
 
-async function outcome(asked: Promise<unknown>): Promise<Outcome> {
+/** What a request comes to. */
+export async function outcome(asked: Promise<unknown>): Promise<Outcome> {
   try {
     return { result: await asked };
   } catch (error) {

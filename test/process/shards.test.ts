@@ -1,0 +1,163 @@
+/** A collection of six shards on one node is what it is with one: every operation, through both doors. */
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { compared } from './clients/answers.js';
+import { Doors, type Outcome, outcome } from './clients/doors.js';
+import { ERRORS } from './clients/error-cases.js';
+import { FILMS } from './clients/films.js';
+import { READS } from './clients/read-cases.js';
+import { uploadFilms } from './clients/upload-films.js';
+import type { Json } from './clients/values.js';
+import { WRITES } from './clients/write-cases.js';
+import { nodeFor, temporaryFolder, until } from './support.js';
+
+const SHARDS = 6;
+/** Operations that may answer before they have been carried out. */
+const WAITING = /^(upsert|update|delete|set|overwrite|clear|batch|create)_(points|payload|vectors|update|field_index|vector_name)$/;
+
+interface Described {
+  readonly shard_count: number;
+  readonly local_shards: readonly { readonly shard_id: number; readonly points_count: number; readonly state: string }[];
+}
+
+/** A node whose collections have this many shards unless they say otherwise. */
+async function doorsOf(context: TestContext, shards: number, folder?: string): Promise<Doors> {
+  const environment = { SERVICE__STORAGE__COLLECTION__SHARD_NUMBER_PER_NODE: String(shards) };
+  return new Doors(await nodeFor(context, { folder: folder ?? (await temporaryFolder(context)), environment }));
+}
+
+test('a collection of six shards answers as one of a single shard', async (context) => {
+  const one = await doorsOf(context, 1);
+  const six = await doorsOf(context, SHARDS);
+  for (const doors of [one, six]) await uploadFilms(doors);
+
+  await context.test('its points are spread over all of them', async () => {
+    const described = (await six.rest('collection_cluster_info', 'films')) as Described;
+    assert.equal(described.shard_count, SHARDS);
+    assert.deepEqual(
+      described.local_shards.map(({ shard_id, state }) => [shard_id, state]),
+      Array.from({ length: SHARDS }, (_, shard) => [shard, 'Active']),
+    );
+    const counts = described.local_shards.map(({ points_count }) => points_count);
+    assert.ok(
+      counts.every((count) => count > 0),
+      String(counts),
+    );
+    assert.equal(
+      counts.reduce((sum, count) => sum + count, 0),
+      FILMS.length,
+    );
+  });
+
+  await context.test('reads of every kind', async (t) => {
+    const differences: string[] = [];
+    for (const [operation, args, collection = 'films'] of READS) {
+      const wanted = await one.both(operation, collection, args);
+      const found = await six.both(operation, collection, args);
+      differences.push(...difference(found, wanted, `${operation} ${JSON.stringify(args)}`));
+    }
+    t.diagnostic(`${READS.length} reads`);
+    assert.deepEqual(differences, []);
+  });
+
+  await context.test('requests that cannot be carried out, which change nothing', async (t) => {
+    const differences: string[] = [];
+    for (const [operation, args, collection = 'films'] of ERRORS) {
+      const whole = WAITING.test(operation) ? { wait: true, ...args } : args;
+      const wanted = await outcome(one.rest(operation, collection, whole));
+      const found = await outcome(six.rest(operation, collection, whole));
+      differences.push(...difference(found, wanted, `${operation} ${JSON.stringify(args)}`));
+    }
+    t.diagnostic(`${ERRORS.length} errors`);
+    assert.deepEqual(differences, []);
+    assert.deepEqual(await contents(six, 'films'), await contents(one, 'films'));
+  });
+
+  await context.test('operations on points that are not all there, alone and within a batch, change nothing', async () => {
+    const present = [1, 2, 3, 4, 5, 6, 7, 8];
+    const before = await contents(six, 'films');
+    const selections = { set_payload: { payload: { a: 1 } }, delete_payload: { keys: ['year'] }, clear_payload: {} } as const;
+    for (const [operation, args] of Object.entries(selections) as [keyof typeof selections, object][]) {
+      const refused = await outcome(six.rest(operation, 'films', { points: [...present, 9999], wait: true, ...args }));
+      assert.deepEqual('failed' in refused && refused.message, 'Not found: No point with id 9999 found');
+    }
+    assert.deepEqual(await contents(six, 'films'), before);
+    const operations: Json = [
+      { set_payload: { payload: { first: true }, points: present } },
+      { set_payload: { payload: { second: true }, points: [...present, 9999] } },
+      { set_payload: { payload: { third: true }, points: present } },
+    ];
+    for (const doors of [one, six]) {
+      const refused = await outcome(doors.rest('batch_update', 'films', { operations, wait: true }));
+      assert.ok('failed' in refused);
+    }
+    assert.deepEqual(await contents(six, 'films'), await contents(one, 'films'));
+  });
+
+  await context.test('writes of every kind', async (t) => {
+    const differences: string[] = [];
+    for (const [at, [operation, args]] of WRITES.entries()) {
+      const wanted = await outcome(one.rest(operation, 'films', args));
+      const found = await outcome(at % 2 === 0 ? six.rest(operation, 'films', args) : six.grpc(operation, 'films', args));
+      differences.push(...difference(found, wanted, `${operation} ${JSON.stringify(args)}`));
+      if (args.wait === false) continue;
+      assert.deepEqual(await contents(six, 'films'), await contents(one, 'films'), `${operation} ${JSON.stringify(args)}`);
+    }
+    t.diagnostic(`${WRITES.length} writes`);
+    assert.deepEqual(differences, []);
+    assert.deepEqual(await figures(six, 'films'), await figures(one, 'films'));
+  });
+});
+
+test('a collection keeps its shards and their points when the node is killed', async (context) => {
+  const folder = await temporaryFolder(context);
+  const first = await nodeFor(context, { folder });
+  const { client } = first;
+  await client.result('PUT', '/collections/c', { vectors: { size: 1, distance: 'Dot' }, shard_number: 3 });
+  const points = Array.from({ length: 100 }, (_, id) => ({ id, vector: [id] }));
+  await client.result('PUT', '/collections/c/points?wait=true', { points });
+  const described = await client.result<Described>('GET', '/collections/c/cluster');
+  assert.equal(described.shard_count, 3);
+  await first.end('SIGKILL');
+  const { client: again } = await nodeFor(context, { folder });
+  const { local_shards } = await again.result<Described>('GET', '/collections/c/cluster');
+  assert.deepEqual(local_shards, described.local_shards);
+  assert.deepEqual(await again.result('POST', '/collections/c/points/count', {}), { count: 100 });
+});
+
+function difference(found: Outcome, wanted: Outcome, what: string): string[] {
+  try {
+    assert.deepEqual(comparedOverShards(found), comparedOverShards(wanted), what);
+    return [];
+  } catch (error) {
+    return [
+      `${what}: ${(error as Error).message} ${JSON.stringify(found).slice(0, 600)} instead of ${JSON.stringify(wanted).slice(0, 600)}`,
+    ];
+  }
+}
+
+/** Each shard has numbers of its own for operations. */
+function comparedOverShards(outcome: Outcome): unknown {
+  if ('failed' in outcome) return outcome;
+  return withoutNumbers(compared(outcome.result));
+}
+
+function withoutNumbers(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNumbers);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).filter(([key]) => key !== 'version' && key !== 'operation_id');
+  return Object.fromEntries(members.map(([key, member]) => [key, withoutNumbers(member)]));
+}
+
+async function contents(doors: Doors, collection: string): Promise<unknown> {
+  return compared(await doors.rest('scroll_points', collection, { limit: 1000, with_payload: true, with_vector: true }));
+}
+
+async function figures(doors: Doors, collection: string): Promise<unknown> {
+  const info = await until(
+    () => doors.rest('get_collection', collection) as Promise<{ status: string; points_count: number; payload_schema: unknown }>,
+    ({ status }) => status === 'green',
+  );
+  return [info.points_count, info.payload_schema];
+}
