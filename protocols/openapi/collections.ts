@@ -1,6 +1,7 @@
 /** Schemas of collections, their settings, aliases and payload indexes. */
 
 import { STEMMER_LANGUAGES, STOPWORD_LANGUAGES } from '../model/text.js';
+import { SHARDS_MAX } from '../rest/collections.js';
 import { any, COUNT, described, FLAG, fields, integer, leaf, list, map, NUMBER, numberWithin, ref, TEXT, words } from './schema.js';
 
 const DISTANCE = words('Cosine', 'Euclid', 'Dot', 'Manhattan');
@@ -116,7 +117,7 @@ export const COLLECTION_SCHEMAS = {
     {
       vectors: ref('VectorsConfig'),
       sparse_vectors: SPARSE_VECTORS,
-      shard_number: integer(1, 0xffff_ffff),
+      shard_number: integer(1, SHARDS_MAX),
       sharding_method: words('auto', 'custom'),
       replication_factor: integer(1),
       write_consistency_factor: integer(1),

@@ -7,7 +7,7 @@
  */
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { type Random, seededRandom } from '../../ops/random.js';
 import type { RestClient } from '../../ops/rest-client.js';
 import { indexChange, settingsChange, vectorChange } from './model/changes.js';
@@ -26,9 +26,23 @@ const LIFE = 15;
 const READS = 30;
 const RECALL_MIN = 0.9;
 
-test('a node answers as a plain model does, through builds, changes of settings and kills', {
-  timeout: 180_000 + ROUNDS * 2000,
-}, async (t) => {
+test(
+  'a node answers as a plain model does, through builds, changes of settings and kills',
+  {
+    timeout: 180_000 + ROUNDS * 2000,
+  },
+  (t) => compareWithModel(t, ROUNDS, 1),
+);
+
+test(
+  'a collection of several shards answers as a plain model does, too',
+  {
+    timeout: 180_000 + ROUNDS * 2000,
+  },
+  (t) => compareWithModel(t, Math.ceil(ROUNDS / 3), 4),
+);
+
+async function compareWithModel(t: TestContext, rounds: number, shards: number): Promise<void> {
   const seed = Number(process.env.TROUPE_SEED ?? Date.now() % 1_000_000);
   t.diagnostic(`TROUPE_SEED=${seed}`);
   const random = seededRandom(seed);
@@ -38,14 +52,14 @@ test('a node answers as a plain model does, through builds, changes of settings 
   let round = 0;
   try {
     let node = await nodeFor(t, { folder });
-    await createCollections(node.client, model, random);
-    for (; round < ROUNDS; round++) {
+    await createCollections(node.client, model, random, shards);
+    for (; round < rounds; round++) {
       if (chance(random, 6)) await changeCollection(node.client, model, random);
       await write(node.client, model, random);
       await Promise.all(many(READS, () => ask({ client: node.client, model, random, tally })));
       if (round % LIFE === LIFE / 2) await untilBuilt(node.client);
       if (round % LIFE !== LIFE - 1) continue;
-      const states = await ended(node, model, random);
+      const states = await ended(node, model, random, shards);
       node.client.close();
       node = await nodeFor(t, { folder });
       model = await stateOf(node.client, states, random, tally);
@@ -61,11 +75,11 @@ test('a node answers as a plain model does, through builds, changes of settings 
     `${cases} answers compared: ${[...tally.cases].map(([name, count]) => `${name} ${count}`).join(', ')}; recall ${recall.toFixed(4)}`,
   );
   assert.ok(recall >= RECALL_MIN, `TROUPE_SEED=${seed}: recall ${recall}`);
-});
+}
 
 /** Ends the process, in the midst of a change or at rest. Gives the states that may be found then. */
-async function ended(node: NodeUnderTest, model: Model, random: Random): Promise<Model[]> {
-  if (random.integer(4) > 0) return changeUntilKilled(node, model, random);
+async function ended(node: NodeUnderTest, model: Model, random: Random, shards: number): Promise<Model[]> {
+  if (random.integer(4) > 0) return changeUntilKilled(node, model, random, shards);
   await node.end(chance(random, 2) ? 'SIGTERM' : 'SIGKILL');
   return [model];
 }
@@ -79,7 +93,7 @@ async function untilBuilt(client: RestClient): Promise<void> {
 }
 
 /** The collection, with thresholds so low that builds run all the time, and another one for its alias to point to. */
-async function createCollections(client: RestClient, model: Model, random: Random): Promise<void> {
+async function createCollections(client: RestClient, model: Model, random: Random, shards: number): Promise<void> {
   for (const [name, space] of Object.entries(SPACES)) model.spaces.set(name, space);
   model.spaces.set(IDF, { ...SPARSE_SPACE, precise: false });
   const dense = [...model.spaces].filter(([, { kind }]) => kind !== 'sparse');
@@ -94,6 +108,7 @@ async function createCollections(client: RestClient, model: Model, random: Rando
       default_segment_number: 1 + random.integer(2),
     },
     on_disk_payload: chance(random, 2),
+    shard_number: shards,
   };
   await client.result('PUT', '/collections/c', body);
   await client.result('PUT', '/collections/other', { vectors: { size: 2, distance: 'Dot' } });

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import type { RestClient } from '../../ops/rest-client.js';
 import { compared } from './clients/answers.js';
 import { Doors, type Outcome, outcome } from './clients/doors.js';
 import { ERRORS } from './clients/error-cases.js';
@@ -13,6 +14,7 @@ import { WRITES } from './clients/write-cases.js';
 import { nodeFor, temporaryFolder, until } from './support.js';
 
 const SHARDS = 6;
+const KILLS = 5;
 /** Operations that may answer before they have been carried out. */
 const WAITING = /^(upsert|update|delete|set|overwrite|clear|batch|create)_(points|payload|vectors|update|field_index|vector_name)$/;
 
@@ -125,6 +127,64 @@ test('a collection keeps its shards and their points when the node is killed', a
   assert.deepEqual(local_shards, described.local_shards);
   assert.deepEqual(await again.result('POST', '/collections/c/points/count', {}), { count: 100 });
 });
+
+test('after kills in the midst of writes every point is at least as new as was acknowledged', async (context) => {
+  const folder = await temporaryFolder(context);
+  const acknowledged = new Map<number, number>();
+  const sent = new Map<number, number>();
+  let revision = 0;
+  for (let kill = 0; kill < KILLS; kill++) {
+    const node = await nodeFor(context, { folder });
+    const { client } = node;
+    if (kill === 0) await client.result('PUT', '/collections/c', { vectors: { size: 1, distance: 'Dot' }, shard_number: SHARDS });
+    await checkRevisions(client, sent, acknowledged);
+    let writes = 0;
+    let killed: Promise<unknown> | null = null;
+    const write = async (writer: number): Promise<void> => {
+      while (killed === null) {
+        revision++;
+        const own = revision;
+        const ids = Array.from({ length: 20 }, (_, at) => writer * 1000 + ((own * 7 + at) % 50));
+        for (const id of ids) sent.set(id, own);
+        const points = ids.map((id) => ({ id, vector: [own], payload: { revision: own } }));
+        const answered = await client.result('PUT', `/collections/c/points?wait=${own % 2 === 0}`, { points }).then(
+          () => true,
+          () => false,
+        );
+        if (!answered) return;
+        for (const id of ids) acknowledged.set(id, own);
+        if (++writes > 30 && killed === null) killed = node.end('SIGKILL');
+      }
+    };
+    await Promise.all([0, 1, 2, 3].map(write));
+    await killed;
+    client.close();
+  }
+  const { client } = await nodeFor(context, { folder });
+  await checkRevisions(client, sent, acknowledged);
+  assert.ok(acknowledged.size > 100);
+});
+
+/** Each point is of a write that was sent, and not older than what was acknowledged of it. */
+async function checkRevisions(
+  client: RestClient,
+  sent: ReadonlyMap<number, number>,
+  acknowledged: ReadonlyMap<number, number>,
+): Promise<void> {
+  const { points } = await client.result<{ points: { id: number; payload: { revision: number }; vector: [number] }[] }>(
+    'POST',
+    '/collections/c/points/scroll',
+    { limit: 1000, with_payload: true, with_vector: true },
+  );
+  const found = new Map(points.map(({ id, payload, vector }) => [id, { revision: payload.revision, vector: vector[0] }]));
+  for (const [id, least] of acknowledged) {
+    const point = found.get(id);
+    assert.ok(point !== undefined, `point ${id} is gone`);
+    assert.ok(point.revision >= least && point.revision <= (sent.get(id) as number), `point ${id} is of ${point.revision}, not ${least}`);
+    assert.equal(point.vector, point.revision);
+  }
+  assert.ok(points.every(({ id }) => sent.has(id)));
+}
 
 function difference(found: Outcome, wanted: Outcome, what: string): string[] {
   try {

@@ -24,6 +24,13 @@ function roundTrip(operation: UpdateOperation, chained = false): void {
   }
 }
 
+test('bytes that are known need not be made again', () => {
+  const operation: UpdateOperation = { kind: 'deleteFieldIndex', field: 'a' };
+  const encoded = encodeOperation({ operation, chained: true });
+  const known = decodeOperation(encoded);
+  assert.deepEqual(encodeOperation({ ...known, encoded }, 16).subarray(16), encoded);
+});
+
 test('every kind of operation comes back as it was', () => {
   const byIds = { kind: 'ids', ids: [0, 7, 9007199254740993n, '550e8400-e29b-41d4-a716-446655440000'] } as const;
   const byFilter = { kind: 'filter', filter: FILTER } as const;

@@ -10,11 +10,15 @@ import { chance, one } from './points.js';
 import { COLLECTION, compareScroll, type Tally } from './reads.js';
 import { Model, type Space, wireSpace } from './state.js';
 
-/** Sends changes until a kill breaks the connection. Gives the states that the collection may be in. */
-export async function changeUntilKilled(node: NodeUnderTest, model: Model, random: Random): Promise<Model[]> {
+/**
+ * Sends changes until a kill breaks the connection. Gives the states that the collection may be in. Of several shards each may
+ * have its part of a write or not: there it is the configuration that changes, which is one for all of them.
+ */
+export async function changeUntilKilled(node: NodeUnderTest, model: Model, random: Random, shards: number): Promise<Model[]> {
   // Builds that the kill meets.
   if (chance(random, 2)) await send(node.client, settingsChange(random)[0] as Step);
-  const steps = one(random, [indexChange, vectorChange, vectorChange, pointsChange])(model, random);
+  const changes = shards === 1 ? [indexChange, vectorChange, vectorChange, pointsChange] : [vectorChange];
+  const steps = one(random, changes)(model, random);
   const states = [model];
   const delayMs = random.unit() * 20;
   const killed = new Promise<void>((done) => setTimeout(done, delayMs)).then(() => node.end('SIGKILL'));

@@ -4,7 +4,9 @@ import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { parseJson } from '../../../protocols/json.js';
-import type { FromWriter, RawRequest, ReplicaStats, ToWriter, WriteOperation } from '../../../storage/engine/messages.js';
+import type { UpdateOperation } from '../../../protocols/model/update.js';
+import { encodeOperation } from '../../../protocols/operation-codec.js';
+import type { EncodedWrite, FromWriter, RawRequest, ReplicaStats, ToWriter, WriteOperation } from '../../../storage/engine/messages.js';
 import { residentOffset, type VectorLayout } from '../../../storage/segment/layout.js';
 import { configOf, specOf, temporaryFolder } from '../replica/support.js';
 
@@ -181,4 +183,34 @@ test('writes that wait are answered when no point is deferred, those of a replic
   const last = home.write('upsertPoints', batch(140));
   await home.ask({ kind: 'close', key: KEY });
   assert.equal(statusOf(await last), 'acknowledged');
+});
+
+test('encoded operations are checked, logged as they are and applied in order; the first that fails ends them', async (t) => {
+  const home = await Home.start(t);
+  const folder = temporaryFolder(t);
+  await home.open(folder);
+  const values = Float32Array.of(1, 0, 0, 0);
+  const upsert = (id: number, name = ''): UpdateOperation => {
+    const vectors = [{ kind: 'dense' as const, name, dim: 4, points: null, values }];
+    return { kind: 'upsert', batch: { ids: [id], vectors, payloads: [{ id }] } };
+  };
+  const clear = (id: number): UpdateOperation => ({ kind: 'clearPayload', selector: { kind: 'ids', ids: [id] } });
+  const write = async (until: EncodedWrite['until'], ...operations: UpdateOperation[]): Promise<unknown> => {
+    const encoded = operations.map((operation, index) => encodeOperation({ operation, chained: index > 0 }));
+    const message = { kind: 'writeEncoded', key: KEY, write: { operations: encoded, until, deadlineMs: Number.MAX_SAFE_INTEGER } } as const;
+    const answer = await home.ask(message);
+    return answer.kind === 'error' ? answer.error.code : (answer as { value: unknown }).value;
+  };
+  const missing = async (...ids: number[]): Promise<unknown> => {
+    return ((await home.ask({ kind: 'missing', key: KEY, ids })) as { value: unknown }).value;
+  };
+  assert.deepEqual(await write('logged', upsert(1), upsert(2)), { numbers: [1, 2], status: 'acknowledged' });
+  assert.equal(await missing(2, 1), null);
+  assert.equal(await missing(2, 7, 8), 7);
+  assert.equal(await write('shown', upsert(3), clear(9), upsert(4)), 'notFound');
+  assert.equal(await missing(3, 4), 4);
+  assert.equal(await write('shown', upsert(5, 'other')), 'wrongInput');
+  assert.deepEqual(await write('applied', clear(3)), { numbers: [6], status: 'completed' });
+  await home.ask({ kind: 'close', key: KEY });
+  assert.equal((await home.open(folder)).points, 3);
 });
