@@ -114,7 +114,7 @@ test('a request that cannot be decoded reaches no shard', async () => {
         { id: 'x', vector: [1] },
       ],
     }),
-    { code: 'malformedBody' },
+    { code: 'wrongInput' },
   );
   assert.deepEqual(engine.calls, []);
 });
