@@ -191,6 +191,40 @@ test('a replica with a damaged database is Dead with the reason, tries again, an
   assert.equal(text(await node.read('pictures', 'count', request(world))), 'count of pictures/0');
 });
 
+test('a collection of several shards answers from all of them or not at all', async () => {
+  const { node, engine, run, world } = await start();
+  const config = sampleConfig();
+  await run(node.createCollection('pictures', { ...config, params: { ...config.params, shard_number: 3 } }));
+  assert.equal(text(await node.read('pictures', 'scroll', request(world))), 'scroll of pictures/0,pictures/1,pictures/2');
+  assert.deepEqual([...node.localShards('pictures').keys()], [0, 1, 2]);
+  engine.unopenable.set('pictures/1', new TroupeError('storage', 'no space left on device'));
+  engine.fail('pictures/1', new TroupeError('storage', 'its disk is gone'));
+  await engine.closeReplica('pictures/1');
+  await world.settle();
+  const dead = { code: 'unavailable', detail: /its disk is gone/ };
+  await assert.rejects(run(node.read('pictures', 'scroll', request(world))), dead);
+  assert.equal(node.info('pictures').status, 'red');
+  assert.equal(node.localShards('pictures').get(1)?.state, 'Dead');
+  const points = Array.from({ length: 50 }, (_, id) => id);
+  const body = Buffer.from(JSON.stringify({ points }));
+  await assert.rejects(run(node.write('pictures', 'deletePoints', true, { ...request(world), body })), dead);
+  assert.deepEqual(
+    engine.calls.filter((call) => call.startsWith('write')),
+    [],
+  );
+});
+
+test('builds and segments of several shards have names of their own', async () => {
+  const engine = new FakeEngine();
+  const shards = [0, 1];
+  for (const shard of shards) engine.statsAtOpening.set(`pictures/${shard}`, sampleStats([sampleSegment()], { key: `pictures/${shard}` }));
+  const { node, run } = await start({ engine });
+  const config = sampleConfig();
+  await run(node.createCollection('pictures', { ...config, params: { ...config.params, shard_number: shards.length } }));
+  const { idle_segments } = node.optimizations('pictures');
+  assert.equal(new Set(idle_segments.map(({ uuid }) => uuid)).size, shards.length);
+});
+
 test('a collection whose replica cannot be opened is not created and leaves nothing behind', async () => {
   const { node, engine, run, storagePath } = await start();
   engine.unopenable.set('pictures/0', new TroupeError('storage', 'no space left on device'));

@@ -73,6 +73,27 @@ test('points are served where their only replica is, and refused elsewhere with 
   }
 });
 
+test('a collection whose shards are all on one node is served there', async () => {
+  const [node] = (await world.founded(1)) as [FakeNode];
+  await world.run(node.api.createCollection('spread', spread(3)));
+  assert.equal(
+    new TextDecoder().decode(await world.run(node.api.read('spread', 'count', request(node)))),
+    'count of spread/0,spread/1,spread/2',
+  );
+  const points = Array.from({ length: 50 }, (_, id) => id);
+  const write = { ...request(node), body: Buffer.from(JSON.stringify({ points })) };
+  await world.run(node.api.write('spread', 'deletePoints', true, write));
+  assert.deepEqual(node.engine.calls.filter((call) => call.startsWith('write')).sort(), [
+    'write spread/0 deletePoints until shown',
+    'write spread/1 deletePoints until shown',
+    'write spread/2 deletePoints until shown',
+  ]);
+  await world.kill(node);
+  const { api } = await world.startAlone(1);
+  await world.run(api.whenReady());
+  await world.run(api.read('spread', 'count', request(node)));
+});
+
 test('a changed configuration reaches the files and replicas of every node', async () => {
   const nodes = (await world.founded(3)) as Three;
   await world.run(nodes[0].api.createCollection('a', spread(3)));
