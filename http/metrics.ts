@@ -25,7 +25,8 @@ interface CollectionFigures {
   readonly queueLength: number;
   readonly deferredPoints: number;
   readonly runningOptimizations: number;
-  readonly alive: boolean;
+  /** State of each shard's replica on this node. */
+  readonly replicas: readonly string[];
 }
 
 /** The figures in the text exposition format. */
@@ -59,7 +60,7 @@ function collectionFigures({ node }: DoorServices, { anonymize }: MetricsOptions
         queueLength: info.update_queue.length,
         deferredPoints: info.update_queue.deferred_points ?? 0,
         runningOptimizations: optimizations.running.length,
-        alive: info.status !== 'red',
+        replicas: [...node.localShards(name).values()].map(({ state }) => state),
       });
     } catch {
       // A damaged collection, or one deleted since: it counts as one without a replica that serves.
@@ -72,7 +73,7 @@ function collectionFigures({ node }: DoorServices, { anonymize }: MetricsOptions
         queueLength: 0,
         deferredPoints: 0,
         runningOptimizations: 0,
-        alive: false,
+        replicas: ['Dead'],
       });
     }
   }
@@ -86,12 +87,12 @@ function writeApp(writer: MetricsWriter, { identity }: DoorServices): void {
   writer.family('app_status_recovery_mode', 'gauge', 'whether the server runs in recovery mode').sample('app_status_recovery_mode', {}, 0);
 }
 
-/** On a node of its own a collection has one replica. */
+/** On a node of its own each shard has one replica. */
 function replicasOf({ cluster }: NodeApi, collections: readonly CollectionFigures[]): ReplicaCounts {
   const state = cluster?.state() ?? null;
   if (state !== null) return replicaCounts(state);
-  const active = collections.map(({ alive }) => (alive ? 1 : 0));
-  return { active, dead: active.filter((one) => one === 0).length };
+  const states = collections.flatMap(({ replicas }) => replicas);
+  return { active: states.map((state) => (state === 'Active' ? 1 : 0)), dead: states.filter((state) => state === 'Dead').length };
 }
 
 function writeCollections(writer: MetricsWriter, collections: readonly CollectionFigures[], { active, dead }: ReplicaCounts): void {
