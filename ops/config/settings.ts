@@ -1,5 +1,6 @@
 /** Every setting of a node: its key, type and default. Source: the configuration contract. */
 
+import { SHARDS_MAX } from '../../protocols/rest/collections.js';
 import { flag, fraction, integer, type Leaf, openObject, orNull, text, word } from './leaf.js';
 
 const NOT_NEGATIVE = { min: 0 };
@@ -82,7 +83,7 @@ export const SETTINGS = {
       vectors: { on_disk: orNull(flag(false)) },
       quantization: openObject(),
       strict_mode: openObject(),
-      shard_number_per_node: orNull(integer(1, POSITIVE)),
+      shard_number_per_node: orNull(integer(1, SHARDS_MAX)),
     },
     max_collections: orNull(integer(1, NOT_NEGATIVE)),
   },

@@ -152,12 +152,20 @@ class Reader {
     }
   }
 
-  /** Replicas of a collection, by its name or an alias, that are here. Errors: `notFound` when there is none. */
+  /**
+   * Replicas of a collection, by its name or an alias. Errors: `notFound` when there is none here; `unavailable` when there are some
+   * of its shards only: no answer lacks points. With shard keys nothing here tells how many there are.
+   */
   private keysOf(collection: string): ReplicaKey[] {
     const own = this.keysNamed(collection);
     const alias = this.aliases.get(collection);
     const keys = own.length > 0 || alias === undefined ? own : this.keysNamed(alias);
     if (keys.length === 0) throw new TroupeError('notFound', `Collection \`${collection}\` doesn't exist!`);
+    const params = this.replicas.get(keys[0] as ReplicaKey)?.config.params;
+    if (params !== undefined && params.sharding_method !== 'custom' && keys.length < params.shard_number) {
+      const detail = `${keys.length} of the ${params.shard_number} shards of collection ${collection} are open here`;
+      throw new TroupeError('unavailable', detail, { retryAfterMs: 1000 });
+    }
     return keys;
   }
 

@@ -83,6 +83,10 @@ export class ReplicaReader {
     this.spec = spec;
   }
 
+  get config(): CollectionConfig {
+    return this.spec.config;
+  }
+
   attach(message: Extract<ToReader, { kind: 'attach' }>): void {
     // Opened anew: segments have other memories, and commits are counted from another one.
     if (message.openCommit !== this.openCommit) this.dropSegments(() => false);

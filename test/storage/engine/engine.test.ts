@@ -172,3 +172,46 @@ test('writes and reads side by side: each read sees whole batches', async () => 
   await writer;
   assert.ok(reads > 5);
 });
+
+test('a collection of which some shards are not open is no place to look points up', async () => {
+  const params = { ...spec.config.params, shard_number: 2 };
+  const halves = [0, 1].map((shard) => ({
+    key: `halved/${shard}`,
+    folder: path.join(folder, `halved-${shard}`),
+    config: { ...spec.config, params },
+  }));
+  const [one, other] = halves as [(typeof halves)[0], (typeof halves)[0]];
+  await pool.openReplica(one, null);
+  await pool.write('upsertPoints', one.key, true, request({ points: points(0, 1) }));
+  const query = { query: 0, lookup_from: { collection: 'halved' }, limit: 1 };
+  await assert.rejects(found(query), { code: 'unavailable', detail: '1 of the 2 shards of collection halved are open here' });
+  await pool.openReplica(other, null);
+  assert.equal((await found(query)).length, 1);
+  for (const half of halves) await pool.closeReplica(half.key);
+});
+
+test('a write that is split, and taken shard by shard, is what it is as a whole', async () => {
+  const { config } = spec;
+  const shards = [0, 1, 2];
+  const keys = shards.map((shard) => `split/${shard}`);
+  for (const own of keys) await pool.openReplica({ key: own, folder: path.join(folder, own.replace('/', '-')), config }, null);
+  const job = { operation: 'upsertPoints', params: config.params, shards, wait: true } as const;
+  const { listed, parts, stages } = await pool.split({ ...job, request: request({ points: points(0, 200) }) });
+  assert.deepEqual([listed, parts, stages.length], [false, [1], 1]);
+  for (const part of stages[0]?.parts ?? []) {
+    const { operations, shardId } = part;
+    const own = keys[shardId] as string;
+    const before = operations.reduce((sum, bytes) => sum + bytes.length, 0);
+    assert.deepEqual(await pool.writeEncoded(own, { operations, until: 'shown', deadlineMs: Date.now() + 10_000 }), {
+      numbers: [1],
+      status: 'completed',
+    });
+    assert.ok(before > 0 && operations.every((bytes) => bytes.length === 0), 'the memory has gone along');
+    assert.equal(await pool.missing(own, [9999], Date.now() + 10_000), 9999);
+  }
+  const counted = decode(await pool.read('count', keys, request({})));
+  assert.deepEqual(counted, { count: 200 });
+  await assert.rejects(pool.split({ ...job, request: request({ points: [{ id: 'x', vector: probe }] }) }), { code: 'malformedBody' });
+  await assert.rejects(pool.split({ ...job, request: { ...request({ points: [] }), deadlineMs: Date.now() - 1 } }), { code: 'timeout' });
+  for (const own of keys) await pool.closeReplica(own);
+});
