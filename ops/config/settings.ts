@@ -83,7 +83,7 @@ export const SETTINGS = {
       vectors: { on_disk: orNull(flag(false)) },
       quantization: openObject(),
       strict_mode: openObject(),
-      shard_number_per_node: orNull(integer(1, SHARDS_MAX)),
+      shard_number_per_node: orNull(integer(1, { min: 1, max: SHARDS_MAX })),
     },
     max_collections: orNull(integer(1, NOT_NEGATIVE)),
   },
