@@ -150,7 +150,7 @@ test('settings of later releases are refused by key when switched on', () => {
     ['SERVICE__SERVICE__API_KEY', 'secret'],
     ['SERVICE__SERVICE__READ_ONLY_API_KEY', 'secret'],
     ['SERVICE__SERVICE__JWT_RBAC', 'true'],
-    ['SERVICE__CLUSTER__ENABLED', 'true'],
+    ['SERVICE__CLUSTER__P2P__ENABLE_TLS', 'true'],
     ['SERVICE__AUDIT__ENABLED', 'true'],
     ['SERVICE__STORAGE__SNAPSHOTS_CONFIG__SNAPSHOTS_STORAGE', 's3'],
     ['SERVICE__STORAGE__RECOVERY_MODE', 'too little memory'],
