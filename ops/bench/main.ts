@@ -128,7 +128,7 @@ async function benchApi(): Promise<void> {
 async function benchCluster(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
   try {
-    const [changes, losses, idleSeconds, collections] = options.quick ? [1000, 3, 5, 10] : [10_000, 20, 60, 50];
+    const [changes, losses, idleSeconds, collections] = options.quick ? [1000, 3, 5, 10] : [10_000, 10, 30, 30];
     const rows = await measureCluster({ changes, losses, idleSeconds, collections }, folder);
     const report = { command, machine: machine(), date: new Date().toISOString().slice(0, 10), rows };
     console.log(`\n${clusterMarkdown(report)}`);

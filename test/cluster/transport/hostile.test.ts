@@ -111,11 +111,12 @@ test('a process that is killed is noticed at once, and talked to again as soon a
         if (!answered()) a.transport.send(id, [applied(round)]);
         return answered();
       });
+      const closed = once(child, 'close');
       child.kill('SIGKILL');
       const started = performance.now();
       await a.heard.until('its end is noticed', () => !isConnected(a, id));
       assert.ok(performance.now() - started < 1000);
-      await once(child, 'close');
+      await closed;
     }
   }
   await closeAll(a);
