@@ -5,7 +5,7 @@ import { startRaft } from '../../cluster/raft/start.js';
 import { type ClusterState, type CollectionRecord, emptyState, type ShardRecord } from '../../cluster/state.js';
 import { encodeState } from '../../cluster/state-codec.js';
 import type { Member, PeerId } from '../../protocols/model/cluster.js';
-import { type ConsensusWrite, NO_WRITE, type PeerIdentity, type StoredConsensus } from '../../protocols/model/consensus.js';
+import { type ConsensusWrite, NO_WRITE, NOTHING_STORED, type PeerIdentity, type StoredConsensus } from '../../protocols/model/consensus.js';
 import { localShards } from '../collection/state.js';
 import { ADOPTED, ADOPTED_IN_PART, type Adoption, type Belonging, type LocalData, shardsElsewhere } from '../node/desired.js';
 import { become, type Step } from '../runtime/behaviour.js';
@@ -79,7 +79,7 @@ export function askToJoin({ identity, settings }: JoiningConsensus): ConsensusEf
 export function becomeJoined(state: JoiningConsensus, clusterId: string, members: readonly Member[]): ConsensusStep {
   const identity = { ...state.identity, clusterId };
   const write = { ...NO_WRITE, identity };
-  const stored = { identity, hardState: { term: 0, votedFor: null, commit: 0 }, snapshot: null, entries: [], applied: 0 };
+  const stored = { ...NOTHING_STORED, identity };
   return becomeMember(state.settings, identity, { stored, seed: state.seed, write, members, outbox: state.outbox });
 }
 

@@ -1,6 +1,7 @@
 /** Words that REST has for the values of gRPC enums. */
 
 import { TroupeError } from '../errors.js';
+import { REPLICA_STATES, TRANSFER_METHODS } from '../model/cluster.js';
 
 /** By enum, in the order of their numbers from 0; undefined: as if the field was absent. */
 const WORDS: Readonly<Record<string, readonly (string | undefined)[]>> = {
@@ -20,21 +21,9 @@ const WORDS: Readonly<Record<string, readonly (string | undefined)[]>> = {
   'MaxOptimizationThreads.Setting': ['auto'],
   ShardingMethod: ['auto', 'custom'],
   TokenizerType: [undefined, 'prefix', 'whitespace', 'word', 'multilingual'],
-  ReplicaState: [
-    'Active',
-    'Dead',
-    'Partial',
-    'Initializing',
-    'Listener',
-    'PartialSnapshot',
-    'Recovery',
-    'Resharding',
-    'ReshardingScaleDown',
-    'ActiveRead',
-    'ManualRecovery',
-  ],
+  ReplicaState: REPLICA_STATES,
   ReshardingDirection: ['up', 'down'],
-  ShardTransferMethod: ['stream_records', 'snapshot', 'wal_delta', 'resharding_stream_records'],
+  ShardTransferMethod: TRANSFER_METHODS,
   WriteOrderingType: ['weak', 'medium', 'strong'],
   UpdateMode: ['upsert', 'insert_only', 'update_only'],
   ReadConsistencyType: ['all', 'majority', 'quorum'],

@@ -9,7 +9,7 @@ export type ShardId = number;
 /** Label of shards that users name. An integer is unsigned with 64 bits, a bigint beyond 2^53. */
 export type ShardKey = string | number | bigint;
 
-/** Source: contract, `ReplicaState`. */
+/** In the order of their numbers in gRPC. Source: contract, `ReplicaState`. */
 export const REPLICA_STATES = [
   'Active',
   'Dead',
@@ -26,7 +26,7 @@ export const REPLICA_STATES = [
 
 export type ReplicaState = (typeof REPLICA_STATES)[number];
 
-/** Source: contract, `ShardTransferMethod`. */
+/** In the order of their numbers in gRPC. Source: contract, `ShardTransferMethod`. */
 export const TRANSFER_METHODS = ['stream_records', 'snapshot', 'wal_delta', 'resharding_stream_records'] as const;
 
 export type TransferMethod = (typeof TRANSFER_METHODS)[number];

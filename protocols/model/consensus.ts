@@ -94,3 +94,12 @@ export const NO_WRITE: ConsensusWrite = {
   applied: null,
   identity: null,
 };
+
+/** What is stored before the first write. */
+export const NOTHING_STORED: StoredConsensus = {
+  identity: null,
+  hardState: { term: 0, votedFor: null, commit: 0 },
+  snapshot: null,
+  entries: [],
+  applied: 0,
+};

@@ -1,6 +1,6 @@
 /** From a `ConsensusWrite` to changes of records, and these as bytes for the thread that makes them. */
 
-import type { ConsensusWrite } from '../../protocols/model/consensus.js';
+import { type ConsensusWrite, NOTHING_STORED } from '../../protocols/model/consensus.js';
 import {
   APPLIED_KEY,
   CONSENSUS_DATABASES,
@@ -13,7 +13,6 @@ import {
   encodeRange,
   encodeSnapshot,
   entryKey,
-  FIRST_HARD_STATE,
   HARD_STATE_KEY,
   IDENTITY_KEY,
   NO_ENTRIES,
@@ -49,7 +48,7 @@ export function changesOf(write: ConsensusWrite, held: Held): { readonly changes
   if (range !== NO_ENTRIES && (range.first > snapshotIndex + 1 || range.last < snapshotIndex))
     throw new Error(`entries ${range.first} to ${range.last} leave a gap beside the snapshot at ${snapshotIndex}`);
   const put = (database: ConsensusDatabase, key: Uint8Array, value: Uint8Array) => changes.push({ kind: 'put', database, key, value });
-  const hardState = write.hardState ?? (write.reset ? FIRST_HARD_STATE : null);
+  const hardState = write.hardState ?? (write.reset ? NOTHING_STORED.hardState : null);
   const applied = write.applied ?? (write.reset ? 0 : null);
   if (write.snapshot !== null) put('snapshot', SNAPSHOT_KEY, encodeSnapshot(write.snapshot));
   if (hardState !== null) put('meta', HARD_STATE_KEY, encodeHardState(hardState));

@@ -3,7 +3,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
-import type { Entry, StoredConsensus } from '../../protocols/model/consensus.js';
+import { type Entry, NOTHING_STORED, type StoredConsensus } from '../../protocols/model/consensus.js';
 import { Environment, type Reading } from '../lmdb.js';
 import { checkFormat, isMarkedMade, markMade } from '../made-file.js';
 import { damagedRecord } from '../replica/records.js';
@@ -25,7 +25,6 @@ import {
   encodeRange,
   entryKey,
   entryName,
-  FIRST_HARD_STATE,
   HARD_STATE_KEY,
   IDENTITY_KEY,
   indexOfKey,
@@ -65,7 +64,7 @@ export function openConsensus(folder: string): Environment<ConsensusDatabase> {
 /** All of them are there from the first commit on, so that one which is missing is damage. */
 function writeFirstRecords(environment: Environment<ConsensusDatabase>): void {
   environment.put('meta', IDENTITY_KEY, encodeIdentity(null));
-  environment.put('meta', HARD_STATE_KEY, encodeHardState(FIRST_HARD_STATE));
+  environment.put('meta', HARD_STATE_KEY, encodeHardState(NOTHING_STORED.hardState));
   environment.put('meta', APPLIED_KEY, encodeApplied(0));
   environment.put('meta', RANGE_KEY, encodeRange(NO_ENTRIES));
 }

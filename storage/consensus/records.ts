@@ -38,9 +38,6 @@ export interface EntryRange {
 
 export const NO_ENTRIES: EntryRange = { first: 0, last: 0 };
 
-/** Before the first term. */
-export const FIRST_HARD_STATE: HardState = { term: 0, votedFor: null, commit: 0 };
-
 /** Format of each record. One that changes gets the next number, and its reader goes on to read the others. */
 const FORMAT = 1;
 

@@ -2,7 +2,14 @@
 
 import { TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
-import { type ConsensusStore, type ConsensusWrite, type Entry, NO_WRITE, type StoredConsensus } from '../../protocols/model/consensus.js';
+import {
+  type ConsensusStore,
+  type ConsensusWrite,
+  type Entry,
+  NO_WRITE,
+  NOTHING_STORED,
+  type StoredConsensus,
+} from '../../protocols/model/consensus.js';
 import type { Stream } from './random.js';
 import type { Life, World } from './world.js';
 
@@ -29,18 +36,10 @@ interface PendingWrite {
   readonly name: string;
 }
 
-const NOTHING: StoredConsensus = {
-  identity: null,
-  hardState: { term: 0, votedFor: null, commit: 0 },
-  snapshot: null,
-  entries: [],
-  applied: 0,
-};
-
 export class VirtualDisk {
   readonly settings: DiskSettings = { latencyMs: { low: 0.3, high: 3 }, full: false };
   /** Synced. */
-  consensus: StoredConsensus = NOTHING;
+  consensus: StoredConsensus = NOTHING_STORED;
   aliases: AliasMap = new Map();
   /** Documents of collections by folder; see `collection-files.ts`. */
   readonly folders = new Map<string, unknown>();
@@ -79,7 +78,7 @@ export class VirtualDisk {
 
   /** A new disk in the place of this one. */
   empty(): void {
-    this.consensus = NOTHING;
+    this.consensus = NOTHING_STORED;
     this.aliases = new Map();
     this.folders.clear();
   }
@@ -171,7 +170,7 @@ const LATER_WRITE = new TroupeError('storage', 'an earlier write failed');
 /** What is stored after a write: the contract of `ConsensusWrite`. Throws where a caller breaks it. */
 export function afterWrite(before: StoredConsensus, write: Partial<ConsensusWrite>): StoredConsensus {
   const { reset, hardState, entries, snapshot, firstIndex, clearEntries, applied, identity } = { ...NO_WRITE, ...write };
-  const stored = reset ? NOTHING : before;
+  const stored = reset ? NOTHING_STORED : before;
   const kept = clearEntries ? [] : stored.entries;
   const joined = withEntries(kept, entries);
   const left = firstIndex === null ? joined : joined.filter((entry) => entry.index >= firstIndex);

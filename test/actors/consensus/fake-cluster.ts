@@ -9,21 +9,19 @@ import type { PeerMessage, PeerReply, PeerRequest } from '../../../cluster/peer-
 import type { PeerConnection, PeerTransport, TransportListener } from '../../../cluster/ports.js';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
-import type { ConsensusStore, ConsensusWrite, Entry, StoredConsensus } from '../../../protocols/model/consensus.js';
+import {
+  type ConsensusStore,
+  type ConsensusWrite,
+  type Entry,
+  NOTHING_STORED,
+  type StoredConsensus,
+} from '../../../protocols/model/consensus.js';
 import { FakeEngine } from '../fake-engine.js';
 import { FakeWorld } from '../fake-world.js';
 
-const NOTHING: StoredConsensus = {
-  identity: null,
-  hardState: { term: 0, votedFor: null, commit: 0 },
-  snapshot: null,
-  entries: [],
-  applied: 0,
-};
-
 /** What a write makes of what is stored. */
 export function written(before: StoredConsensus, write: ConsensusWrite): StoredConsensus {
-  const stored = write.reset ? NOTHING : before;
+  const stored = write.reset ? NOTHING_STORED : before;
   const snapshot = write.snapshot ?? stored.snapshot;
   const first = write.entries[0]?.index ?? Number.POSITIVE_INFINITY;
   let entries: readonly Entry[] = write.clearEntries ? [] : stored.entries.filter(({ index }) => index < first);
@@ -39,7 +37,7 @@ export function written(before: StoredConsensus, write: ConsensusWrite): StoredC
 
 /** A log in memory: a write is there after a millisecond. */
 export class FakeStore implements ConsensusStore {
-  stored = NOTHING;
+  stored = NOTHING_STORED;
   readonly writes: ConsensusWrite[] = [];
   /** Refuses what is written from now on, until it is loaded again after it was set to false. */
   full = false;

@@ -8,18 +8,11 @@ import type { RaftMessage } from '../../../cluster/raft/messages.js';
 import { step as raftStep } from '../../../cluster/raft/step.js';
 import { decodeState, encodeState } from '../../../cluster/state-codec.js';
 import type { ErrorFacts } from '../../../protocols/errors.js';
-import type { StoredConsensus } from '../../../protocols/model/consensus.js';
+import { NOTHING_STORED, type StoredConsensus } from '../../../protocols/model/consensus.js';
 import { incompleteRows } from '../move-table.js';
 import { sampleConfig } from '../samples.js';
 
 const DRAWN: Drawn = { peerId: 11, clusterId: 'c', seed: 1 };
-const NOTHING: StoredConsensus = {
-  identity: null,
-  hardState: { term: 0, votedFor: null, commit: 0 },
-  snapshot: null,
-  entries: [],
-  applied: 0,
-};
 const FULL: ErrorFacts = { code: 'storage', detail: 'no space left' };
 
 function settings(over: Partial<Settings> = {}): Settings {
@@ -65,7 +58,7 @@ function settle(state: ConsensusState, effects: readonly ConsensusEffect[]): { s
 function founder(over: Partial<Settings> = {}): { state: MemberConsensus; effects: ConsensusEffect[] } {
   const { state, effects } = after(
     startConsensus(settings(over)).state,
-    { kind: 'loaded', stored: NOTHING, drawn: DRAWN },
+    { kind: 'loaded', stored: NOTHING_STORED, drawn: DRAWN },
     { kind: 'adopted' },
   );
   const settled = settle(state, effects);
@@ -111,7 +104,7 @@ test('every state has an answer to every message', () => {
 });
 
 test('a founder adopts what the node has before its first state is written, as one write that says who it is', () => {
-  const begun = after(startConsensus(settings()).state, { kind: 'loaded', stored: NOTHING, drawn: DRAWN });
+  const begun = after(startConsensus(settings()).state, { kind: 'loaded', stored: NOTHING_STORED, drawn: DRAWN });
   assert.equal(kinds(begun.effects), 'adopt');
   const founded = after(begun.state, { kind: 'adopted' });
   const { identity, reset, snapshot } = effectsOf(founded.effects, 'write')[0]?.write ?? assert.fail('no write');
@@ -126,7 +119,7 @@ test('a founder alone leads as soon as its vote is on disk', () => {
 });
 
 test('a node that founds a cluster without an address is told what it lacks', () => {
-  const { state } = after(startConsensus(settings({ uri: null })).state, { kind: 'loaded', stored: NOTHING, drawn: DRAWN });
+  const { state } = after(startConsensus(settings({ uri: null })).state, { kind: 'loaded', stored: NOTHING_STORED, drawn: DRAWN });
   assert.equal(
     state.kind === 'Broken' && state.error.detail,
     'a node that founds a cluster needs --uri: the address at which other nodes will find it',
@@ -136,7 +129,7 @@ test('a node that founds a cluster without an address is told what it lacks', ()
 test('a node asks to join once it is on disk who it is, and keeps that id', () => {
   const joining = after(startConsensus(settings({ bootstrap: 'http://two:6335' })).state, {
     kind: 'loaded',
-    stored: NOTHING,
+    stored: NOTHING_STORED,
     drawn: DRAWN,
   });
   assert.equal(kinds(joining.effects), 'listen write');
@@ -146,7 +139,7 @@ test('a node asks to join once it is on disk who it is, and keeps that id', () =
   const identity = { peerId: 7, clusterId: null, starts: 1, removed: false };
   const again = after(startConsensus(settings({ bootstrap: 'http://two:6335' })).state, {
     kind: 'loaded',
-    stored: { ...NOTHING, identity },
+    stored: { ...NOTHING_STORED, identity },
     drawn: DRAWN,
   });
   assert.equal(again.state.kind === 'Joining' && again.state.identity.peerId, 7);
@@ -154,7 +147,7 @@ test('a node asks to join once it is on disk who it is, and keeps that id', () =
 
 test('a removed peer stays removed, unless it is told where to join', () => {
   const identity = { peerId: 7, clusterId: 'c', starts: 4, removed: true };
-  const loaded: ConsensusMessage = { kind: 'loaded', stored: { ...NOTHING, identity }, drawn: DRAWN };
+  const loaded: ConsensusMessage = { kind: 'loaded', stored: { ...NOTHING_STORED, identity }, drawn: DRAWN };
   assert.equal(after(startConsensus(settings()).state, loaded).state.kind, 'Removed');
   const { state, effects } = after(startConsensus(settings({ bootstrap: 'http://two:6335' })).state, loaded);
   assert.equal(state.kind === 'Joining' && state.identity.peerId, 11);
@@ -164,7 +157,12 @@ test('a removed peer stays removed, unless it is told where to join', () => {
 test('each start is another session, which is on disk before anything is said in it', () => {
   const state = follower();
   assert.equal(state.identity.starts, 4);
-  const stored: StoredConsensus = { ...NOTHING, identity: { ...state.identity, starts: 4 }, snapshot: state.raft.log.snapshot, applied: 1 };
+  const stored: StoredConsensus = {
+    ...NOTHING_STORED,
+    identity: { ...state.identity, starts: 4 },
+    snapshot: state.raft.log.snapshot,
+    applied: 1,
+  };
   const { effects } = after(startConsensus(settings()).state, { kind: 'loaded', stored, drawn: DRAWN });
   assert.equal(effectsOf(effects, 'write')[0]?.write.identity?.starts, 5);
   assert.equal(kinds(effects.slice(0, 2)), 'listen write');

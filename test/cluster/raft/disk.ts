@@ -19,15 +19,6 @@ export function foundedBy(membership: Membership, data: Uint8Array): StoredConse
   };
 }
 
-/** A peer that is in no cluster yet, or one whose disk was emptied. */
-export const NOTHING_STORED: StoredConsensus = {
-  identity: null,
-  hardState: { term: 0, votedFor: null, commit: 0 },
-  snapshot: null,
-  entries: [],
-  applied: 0,
-};
-
 /** `stored` with a write. Fails on one that breaks the store's contract: a gap in the log, a term or snapshot that goes back. */
 export function written(stored: StoredConsensus, write: ConsensusWrite): StoredConsensus {
   const snapshot = write.snapshot ?? stored.snapshot;

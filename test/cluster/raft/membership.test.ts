@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { changed } from '../../../cluster/raft/membership.js';
 import type { MembershipChange, RaftInput } from '../../../cluster/raft/messages.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
+import { NOTHING_STORED } from '../../../protocols/model/consensus.js';
 import {
   agreed,
   Company,
@@ -11,7 +12,6 @@ import {
   heard,
   leader,
   member,
-  NOTHING,
   onDisk,
   peer,
   progress,
@@ -88,7 +88,7 @@ test('what is already so is accepted as an entry to wait for; what cannot be is 
 test('a learner gets the log and has no vote', () => {
   const company = Company.of(3);
   company.tick(5);
-  company.start(4, NOTHING);
+  company.start(4, NOTHING_STORED);
   company.input(1, changing({ kind: 'addLearner', member: four }));
   company.tick(2);
   assert.equal(company.state(4).appliedIndex, company.state(1).appliedIndex);
@@ -101,7 +101,7 @@ test('a learner gets the log and has no vote', () => {
 test('a learner that is promoted votes', () => {
   const company = Company.of(1);
   const { voter: ___, ...two } = member(2);
-  company.start(2, NOTHING);
+  company.start(2, NOTHING_STORED);
   company.input(1, changing({ kind: 'addLearner', member: two }));
   company.tick(1);
   company.input(1, changing({ kind: 'promote', peerId: 2 }));
@@ -177,7 +177,7 @@ test('a removed peer that knows none of the newer peers is told by a follower, w
   company.tick(5);
   company.cut.add(3);
   const { voter: ____, ...late } = member(4);
-  company.start(4, NOTHING);
+  company.start(4, NOTHING_STORED);
   company.input(1, changing({ kind: 'addLearner', member: late }));
   company.tick(1);
   company.input(1, changing({ kind: 'promote', peerId: 4 }));
@@ -250,7 +250,7 @@ test('a peer meets memberships from before it came without taking itself for rem
     commit: 2,
     round: 1,
   } as const;
-  const { state, effects } = onDisk(heard(peer(NOTHING), append));
+  const { state, effects } = onDisk(heard(peer(NOTHING_STORED), append));
   assert.equal(effectsOf(effects, 'removed').length, 0);
   assert.equal(state.belonged, true);
 });

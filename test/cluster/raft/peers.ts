@@ -38,14 +38,6 @@ export function stored(members: readonly Member[], change: Partial<StoredConsens
   };
 }
 
-export const NOTHING: StoredConsensus = {
-  identity: null,
-  hardState: { term: 0, votedFor: null, commit: 0 },
-  snapshot: null,
-  entries: [],
-  applied: 0,
-};
-
 /** Peer 1, unless `config` names another. */
 export function peer(what: StoredConsensus, config: Partial<RaftConfig> = {}): RaftState {
   return startRaft({ ...CONFIG, ...config }, what, 1).state;

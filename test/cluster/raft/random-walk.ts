@@ -9,7 +9,8 @@ import type { MembershipChange, RaftEffect } from '../../../cluster/raft/message
 import { step } from '../../../cluster/raft/step.js';
 import { type Random, seededRandom } from '../../../ops/random.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
-import { foundedBy, member, NOTHING_STORED } from './disk.js';
+import { NOTHING_STORED } from '../../../protocols/model/consensus.js';
+import { foundedBy, member } from './disk.js';
 import { Invariants, termAt, Violation } from './invariants.js';
 import { BLANK, snapshotData } from './machine.js';
 import { Network, type Peer, type Step, type Stepped } from './network.js';

@@ -7,8 +7,8 @@ import { RAFT_DEFAULTS, type RaftConfig } from '../../../cluster/raft/config.js'
 import type { MembershipChange, Proposal, RaftMessage } from '../../../cluster/raft/messages.js';
 import { step } from '../../../cluster/raft/step.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
-import type { Entry, StoredConsensus } from '../../../protocols/model/consensus.js';
-import { foundedBy, member, NOTHING_STORED } from './disk.js';
+import { type Entry, NOTHING_STORED, type StoredConsensus } from '../../../protocols/model/consensus.js';
+import { foundedBy, member } from './disk.js';
 import { Invariants } from './invariants.js';
 import { BLANK, snapshotData } from './machine.js';
 import { Network, type Peer, type Step } from './network.js';

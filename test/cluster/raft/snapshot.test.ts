@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RaftMessage } from '../../../cluster/raft/messages.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
+import { NOTHING_STORED } from '../../../protocols/model/consensus.js';
 import {
   agreed,
   applied,
@@ -11,7 +12,6 @@ import {
   heard,
   leader,
   member,
-  NOTHING,
   onDisk,
   peer,
   progress,
@@ -62,7 +62,7 @@ test('a snapshot has the membership as of its index, not a later one', () => {
 });
 
 test('parts are gathered in order; a part that is not next is answered with what is there', () => {
-  const empty = peer(NOTHING);
+  const empty = peer(NOTHING_STORED);
   const first = heard(empty, part(7, 3, 0, 4));
   assert.deepEqual(
     sent(first.effects, 'installSnapshotReply').map(({ nextOffset, done }) => [nextOffset, done]),
@@ -81,7 +81,7 @@ test('parts are gathered in order; a part that is not next is answered with what
 });
 
 test('a snapshot is written before it is answered, and handed out when it is on disk', () => {
-  const first = heard(peer(NOTHING), part(7, 3, 0, 4)).state;
+  const first = heard(peer(NOTHING_STORED), part(7, 3, 0, 4)).state;
   const { state, effects } = heard(first, part(7, 3, 4, 6));
   const [persist, send] = effects;
   assert.ok(persist?.kind === 'persist' && send?.kind === 'send');

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startRaft } from '../../../cluster/raft/start.js';
-import { applied, CONFIG, effectsOf, entry, member, NOTHING, peer, stored, ticks, voters } from './peers.js';
+import { NOTHING_STORED } from '../../../protocols/model/consensus.js';
+import { applied, CONFIG, effectsOf, entry, member, peer, stored, ticks, voters } from './peers.js';
 
 const entries = [entry(2, 2), entry(3, 2), entry(4, 3)];
 
@@ -28,7 +29,7 @@ test('a restart remembers its term and its vote, and knows no leader', () => {
 });
 
 test('a peer with nothing on its disk waits to be spoken to', () => {
-  const { state, effects } = ticks(peer(NOTHING), 100);
+  const { state, effects } = ticks(peer(NOTHING_STORED), 100);
   assert.equal(state.role.kind, 'Follower');
   assert.deepEqual(effects, []);
 });

@@ -8,7 +8,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { seededRandom } from '../../../ops/random.js';
 import { TroupeError } from '../../../protocols/errors.js';
-import type { StoredConsensus } from '../../../protocols/model/consensus.js';
+import { NOTHING_STORED, type StoredConsensus } from '../../../protocols/model/consensus.js';
 import { ConsensusLog, consensusFolder, forgetConsensus } from '../../../storage/consensus/log.js';
 import { temporaryFolder } from '../replica/support.js';
 import { MEMBERSHIP, operations, writeOf } from './support.js';
@@ -40,13 +40,7 @@ function dataFile(folder: string): string {
 test('a new log holds nothing, and everything that was written is there after opening it again', async (t) => {
   const folder = temporaryFolder(t);
   const log = openLog(t, folder);
-  assert.deepEqual(await log.load(), {
-    identity: null,
-    hardState: { term: 0, votedFor: null, commit: 0 },
-    snapshot: null,
-    entries: [],
-    applied: 0,
-  });
+  assert.deepEqual(await log.load(), NOTHING_STORED);
   const entries = [
     { index: 1, term: 1, payload: { kind: 'empty' as const } },
     { index: 2, term: 1, payload: { kind: 'membership' as const, membership: MEMBERSHIP } },
