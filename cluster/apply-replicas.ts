@@ -13,7 +13,11 @@ type Replicas = ShardRecord['replicas'];
 /** All changes or, when one is refused, none. Those of a collection or replica that is gone are left out. */
 export function setReplicaStates(state: ClusterState, { changes }: OperationOf<'setReplicaStates'>): Change {
   const changed = new Map<string, CollectionRecord>();
+  const named = new Set<string>();
   for (const change of changes) {
+    const name = JSON.stringify([change.collection, change.shardId, change.peerId]);
+    if (named.has(name)) return refused(state, wrongInput(`an operation changes the replica ${name} twice`));
+    named.add(name);
     const record = changed.get(change.collection) ?? state.collections.get(change.collection);
     if (record === undefined || record.uid !== change.uid) continue;
     const made = setReplicaState(record, change);

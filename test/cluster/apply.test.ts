@@ -114,7 +114,7 @@ test('replicas of a new shard key start as asked, in states that need no transfe
   assert.equal(printShards(log.state, 'a'), '0 x: 11 Active');
 });
 
-test('replica states change as the table has it, all of a proposal or none', () => {
+test('replica states change as the table has it, once per proposal, all of it or none', () => {
   const log = new Log();
   log.propose(create('a', [[A, B], [C]]));
   const set = (peerId: PeerId, from: 'Initializing' | 'Dead' | null, to: 'Active' | 'Dead' | 'Initializing') =>
@@ -130,6 +130,8 @@ test('replica states change as the table has it, all of a proposal or none', () 
     all(set(A, null, 'Initializing')),
     'wrongInput: the replica of shard 0 of `a` on peer 11 is Active and cannot become Initializing',
   );
+  // Two moves in one would be one that the table does not have.
+  assert.match(all(set(B, null, 'Active'), set(B, null, 'Dead')), /^wrongInput: an operation changes the replica .* twice$/);
   assert.equal(printShards(log.state, 'a'), '0: 11 Active, 12 Initializing\n1: 13 Active');
 });
 
