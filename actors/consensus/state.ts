@@ -16,7 +16,7 @@ import type { ClusterState } from '../../cluster/state.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { Member, PeerId } from '../../protocols/model/cluster.js';
 import type { PeerIdentity } from '../../protocols/model/consensus.js';
-import type { RaftStep } from '../cluster-api.js';
+import type { ClusterOptions, RaftStep } from '../cluster-api.js';
 import type { CarriedOut, Desired, LocalData } from '../node/desired.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 import type { Draft } from './draft.js';
@@ -26,13 +26,7 @@ import type { Submission } from './prepare.js';
 export type ConsensusState = StartingConsensus | JoiningConsensus | MemberConsensus | RemovedConsensus | BrokenConsensus;
 
 /** What this node was started with. */
-export interface Settings {
-  readonly uri: string | null;
-  readonly bootstrap: string | null;
-  readonly port: number;
-  readonly version: string;
-  readonly tickMs: number;
-  readonly compactEntries: number;
+export interface Settings extends Omit<ClusterOptions, 'store' | 'transport' | 'raftStep'> {
   readonly raftStep: RaftStep;
   /** What was on this node when it started. */
   readonly local: LocalData;

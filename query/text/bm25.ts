@@ -9,8 +9,8 @@
 
 import type { Bm25Options } from '../../protocols/model/text.js';
 import { type SparseVector, sparseVector } from '../../protocols/model/vector.js';
+import { murmur3 } from '../../vectors/murmur3.js';
 import { analyzerFor } from './analyzer.js';
-import { murmur3 } from './murmur3.js';
 
 /** The vector of a document; empty for a text without tokens. */
 export function bm25Document(text: string, options: Bm25Options): SparseVector {

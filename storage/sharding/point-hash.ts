@@ -11,36 +11,22 @@
  */
 
 import { type PointId, writeIdWords } from '../../protocols/model/point-id.js';
+import { finishHash, mixBlock } from '../../vectors/murmur3.js';
 
 const words = new Uint32Array(4);
 
 /** 0..2^32-1. */
 export function hashPoint(id: PointId): number {
   writeIdWords(id, words, 0);
-  if (typeof id !== 'string') return finish(mix(mix(0, words[3] as number), words[2] as number), 8);
+  if (typeof id !== 'string') return finishHash(mixBlock(mixBlock(0, words[3] as number), words[2] as number), 8) >>> 0;
   let hash = 0;
-  for (let at = 0; at < 4; at++) hash = mix(hash, swapBytes(words[at] as number));
-  return finish(hash, 16);
+  for (let at = 0; at < 4; at++) hash = mixBlock(hash, swapBytes(words[at] as number));
+  return finishHash(hash, 16) >>> 0;
 }
 
 /** The same of three numbers of 32 bits, each as 4 bytes, little-endian. */
 export function hashNumbers(first: number, second: number, third: number): number {
-  return finish(mix(mix(mix(0, first), second), third), 12);
-}
-
-/** Takes one block of 4 bytes, read as a little-endian number. */
-function mix(hash: number, block: number): number {
-  let scrambled = Math.imul(block, 0xcc9e2d51);
-  scrambled = Math.imul((scrambled << 15) | (scrambled >>> 17), 0x1b873593);
-  const mixed = hash ^ scrambled;
-  return (Math.imul((mixed << 13) | (mixed >>> 19), 5) + 0xe6546b64) | 0;
-}
-
-function finish(hash: number, bytes: number): number {
-  let mixed = hash ^ bytes;
-  mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b);
-  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
-  return (mixed ^ (mixed >>> 16)) >>> 0;
+  return finishHash(mixBlock(mixBlock(mixBlock(0, first), second), third), 12) >>> 0;
 }
 
 function swapBytes(word: number): number {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SparseVector } from '../../../protocols/model/vector.js';
 import { bm25Document, bm25Query, tokenIndex } from '../../../query/text/bm25.js';
-import { murmur3 } from '../../../query/text/murmur3.js';
+import { murmur3 } from '../../../vectors/murmur3.js';
 
 const ENGLISH = { k: 1.2, b: 0.75, avgLen: 256, stopwords: 'english', stemmer: { type: 'snowball', language: 'english' } } as const;
 const PLAIN = { k: 1.2, b: 0.75, avgLen: 256 };
