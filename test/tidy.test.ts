@@ -34,6 +34,7 @@ const IMPORTERS: Readonly<Record<string, string | readonly string[]>> = {
   protobufjs: 'ops/build-protos.mjs',
   yaml: 'ops/config/',
   pino: 'ops/log.ts',
+  msgpackr: 'protocols/pack.ts',
 };
 
 /** Every departure from a rule of this file, with its reason. */

@@ -1,0 +1,111 @@
+/**
+ * What nodes ask of each other's replicas, beside consensus: writes and reads that are passed on, the log of a shard, transfers.
+ * Each is a call with an answer, over the internal port; the bytes of bodies are not looked into on the way.
+ */
+
+import type { ErrorFacts } from '../protocols/errors.js';
+import type { PeerId, ShardId } from '../protocols/model/cluster.js';
+import type { PointId } from '../protocols/model/point-id.js';
+import type { ClockTag, ShardEntry } from '../protocols/model/shard-log.js';
+import type { WriteOperation } from '../protocols/model/update.js';
+import type { HardwareUsage } from '../protocols/model/usage.js';
+
+/** A shard of one life of a collection: a later one of the same name has another `uid`. */
+export interface ShardAddress {
+  readonly collection: string;
+  readonly uid: number;
+  readonly shardId: ShardId;
+}
+
+/** timeoutMs: what is left of the caller's time. measured: the answer says what it cost. */
+export type DataCall =
+  /** Part of a request for the shard's leader. Answered when it is acknowledged (see actors/replication). */
+  | {
+      readonly kind: 'write';
+      readonly shard: ShardAddress;
+      readonly operation: WriteOperation;
+      readonly operations: readonly Uint8Array[];
+      readonly until: 'logged' | 'applied' | 'shown';
+      readonly timeoutMs: number;
+      readonly measured: boolean;
+    }
+  /** For the shard's leader: the first of these points that is not there after all writes before. */
+  | { readonly kind: 'missing'; readonly shard: ShardAddress; readonly ids: readonly PointId[]; readonly timeoutMs: number }
+  /** A portion of a read, for replicas of these shards that serve reads (`storage/engine/portion`). */
+  | {
+      readonly kind: 'read';
+      readonly collection: string;
+      readonly uid: number;
+      readonly shards: readonly ShardId[];
+      readonly body: Uint8Array;
+      readonly timeoutMs: number;
+      readonly measured: boolean;
+    }
+  /** From the shard's leader. Refused as `conflict` when the receiver knows a higher clock. */
+  | {
+      readonly kind: 'append';
+      readonly shard: ShardAddress;
+      readonly leader: PeerId;
+      readonly clock: number;
+      readonly previous: ClockTag;
+      readonly entries: readonly ShardEntry[];
+      readonly until: 'logged' | 'applied';
+    }
+  | { readonly kind: 'position'; readonly shard: ShardAddress; readonly clock: number }
+  | {
+      readonly kind: 'entriesAfter';
+      readonly shard: ShardAddress;
+      readonly clock: number;
+      readonly after: ClockTag;
+      readonly bytesMax: number;
+    }
+  | { readonly kind: 'resetLog'; readonly shard: ShardAddress; readonly clock: number; readonly at: ClockTag }
+  | { readonly kind: 'digest'; readonly shard: ShardAddress; readonly clock: number }
+  | { readonly kind: 'replaceBuckets'; readonly shard: ShardAddress; readonly clock: number; readonly bytes: Uint8Array }
+  | { readonly kind: 'applySettings'; readonly shard: ShardAddress; readonly clock: number; readonly operations: readonly Uint8Array[] }
+  /** To the target of a `snapshot` transfer: files of the leader's checkpoint, in parts; `installFiles` puts them in place of what it has. */
+  | {
+      readonly kind: 'putFile';
+      readonly shard: ShardAddress;
+      readonly clock: number;
+      readonly path: string;
+      readonly offset: number;
+      readonly bytes: Uint8Array;
+    }
+  | {
+      readonly kind: 'installFiles';
+      readonly shard: ShardAddress;
+      readonly clock: number;
+      readonly files: readonly { readonly path: string; readonly bytes: number }[];
+    };
+
+export type DataReply =
+  | {
+      readonly kind: 'written';
+      readonly numbers: readonly number[];
+      readonly status: 'acknowledged' | 'completed';
+      readonly usage: HardwareUsage | null;
+    }
+  | { readonly kind: 'missing'; readonly id: PointId | null }
+  /** positions: tick of the last operation that each of the asked shards' answer takes in. */
+  | {
+      readonly kind: 'answered';
+      readonly body: Uint8Array;
+      readonly positions: readonly number[];
+      readonly usage: HardwareUsage | null;
+    }
+  | { readonly kind: 'position'; readonly last: ClockTag; readonly base: ClockTag }
+  | { readonly kind: 'entries'; readonly entries: readonly ShardEntry[]; readonly last: ClockTag }
+  | { readonly kind: 'compacted' | 'diverged' }
+  | { readonly kind: 'digest'; readonly at: ClockTag; readonly buckets: BigUint64Array; readonly points: Uint32Array }
+  | { readonly kind: 'done'; readonly changed: number }
+  | { readonly kind: 'error'; readonly error: ErrorFacts };
+
+/** Calls of the network, as an interface: gRPC between processes, a virtual network in simulations. */
+export interface PeerCalls {
+  /** Errors: `unavailable` when the peer cannot be reached or is unknown, `timeout`, and what the other side answers. */
+  call(peer: PeerId, call: DataCall, timeoutMs: number): Promise<DataReply>;
+}
+
+/** The serving side. Rejections become `error` replies. */
+export type AnswerCall = (from: PeerId, call: DataCall) => Promise<DataReply>;

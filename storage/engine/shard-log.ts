@@ -1,0 +1,106 @@
+/**
+ * A replica's part in its shard's log, as the main thread asks for it of the replica's home worker, which does everything in the
+ * order in which it was asked. What stands here goes for `EnginePool` and for the engine that simulations have.
+ */
+
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
+import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
+import type { HardwareUsage } from '../../protocols/model/usage.js';
+import type { ReplicaKey } from './messages.js';
+
+/** Operations that the leader puts in order. They were one request or a part of one: none behind one that fails is carried out. */
+export interface OrderedWrite {
+  readonly peer: PeerId;
+  /** The leader's term. A lower one than that of the last operation is refused as `conflict`. */
+  readonly clock: number;
+  /** Ticks are larger than this. */
+  readonly tickAfter: number;
+  /** As `encodeOperation` makes them. */
+  readonly operations: readonly Uint8Array[];
+  readonly until: 'logged' | 'applied';
+  readonly deadlineMs: number;
+  readonly usage?: HardwareUsage;
+}
+
+/** It is on disk. */
+export interface OrderedWritten {
+  /** Each operation with its tag, to be sent to other replicas: they have the same operations, also one that fails. */
+  readonly entries: readonly ShardEntry[];
+  /** Of the first operation that failed when it was applied (until: 'applied'): other replicas come to the same. */
+  readonly failure: ErrorFacts | null;
+}
+
+export interface ShardPosition {
+  /** Of the newest operation that is on disk. */
+  readonly last: ClockTag;
+  /** Of the operation before the oldest one that is still in the log: entries can be had after it, or after any later one. */
+  readonly base: ClockTag;
+}
+
+export type LogPart =
+  | { readonly kind: 'entries'; readonly entries: readonly ShardEntry[]; readonly last: ClockTag }
+  /** Its log does not go back so far. */
+  | { readonly kind: 'compacted' }
+  /** Its log has another operation there, or ends before. */
+  | { readonly kind: 'diverged' };
+
+/** Buckets that points are counted in by a hash of their id (`bucketOf`). */
+export const DIGEST_BUCKETS = 4096;
+
+/** Sums of hashes over (id, version) of the points in each bucket: replicas with equal digests have the same points. */
+export interface ReplicaDigest {
+  /** Of the last operation that it takes in. */
+  readonly at: ClockTag;
+  /** u64 [DIGEST_BUCKETS]. */
+  readonly buckets: BigUint64Array;
+  /** Points in each bucket: u32 [DIGEST_BUCKETS]. */
+  readonly points: Uint32Array;
+}
+
+/** All points of some buckets, with their versions, after the operation `at`. */
+export interface BucketPoints {
+  readonly at: ClockTag;
+  readonly buckets: readonly number[];
+  readonly points: number;
+  /** For `replaceBuckets` of another replica. */
+  readonly bytes: Uint8Array;
+}
+
+/** A copy of the replica's files as of `at`, which changes no more until it is released. */
+export interface ReplicaCheckpoint {
+  readonly at: ClockTag;
+  readonly folder: string;
+  /** Paths below it, with `/`. */
+  readonly files: readonly { readonly path: string; readonly bytes: number }[];
+}
+
+/** Errors of all: `unavailable` when the replica is not open; `storage`; `busy`; `timeout` where there is a deadline. */
+export interface ShardLogPort {
+  /** Errors: `conflict` for a clock that is over; `wrongInput` of the operations, and nothing is logged then. */
+  writeOrdered(key: ReplicaKey, write: OrderedWrite): Promise<OrderedWritten>;
+  /**
+   * Takes over a leader's operations: those that it has are passed over. previous: of the operation before the first of `entries`.
+   * Answers with its last tag when all are on disk. Errors: `conflict` when it has another operation than `previous`, or none, or
+   * ends with an operation of a higher clock than the first entry's.
+   */
+  append(key: ReplicaKey, previous: ClockTag, entries: readonly ShardEntry[], until: 'logged' | 'applied'): Promise<ClockTag>;
+  position(key: ReplicaKey): Promise<ShardPosition>;
+  /** Entries after an operation, `bytesMax` of them at least where there are as many. */
+  entriesAfter(key: ReplicaKey, after: ClockTag, bytesMax: number): Promise<LogPart>;
+  /** The log begins anew behind `at`, with points as they are: what follows makes them those of `at`. */
+  resetLog(key: ReplicaKey, at: ClockTag): Promise<void>;
+  /** Once everything before is applied. */
+  digest(key: ReplicaKey): Promise<ReplicaDigest>;
+  /** Once everything before is applied. */
+  bucketPoints(key: ReplicaKey, buckets: readonly number[]): Promise<BucketPoints>;
+  /** Makes the points of those buckets the given ones, on disk when it is answered. The answer: points that were changed, added or removed. */
+  replaceBuckets(key: ReplicaKey, bytes: Uint8Array): Promise<number>;
+  /** The field indexes and other settings that are not points, as operations, for a replica that is to be filled. */
+  settings(key: ReplicaKey): Promise<readonly Uint8Array[]>;
+  /** Applies such operations outside of the log. */
+  applySettings(key: ReplicaKey, operations: readonly Uint8Array[]): Promise<void>;
+  /** Into `folder`, which is made. The log keeps what follows until `releaseCheckpoint`. */
+  checkpoint(key: ReplicaKey, folder: string): Promise<ReplicaCheckpoint>;
+  releaseCheckpoint(key: ReplicaKey): Promise<void>;
+}
