@@ -1,22 +1,16 @@
 /** Distance matrices: similarities between the points of a sample. */
 
-import { compareIds, type PointId } from '../../protocols/model/point-id.js';
+import { compareIds } from '../../protocols/model/point-id.js';
 import type { MatrixQuery } from '../../protocols/model/query.js';
 import type { VectorValue } from '../../protocols/model/vector.js';
 import { countBits, forEachBit } from '../../query/filter/bits.js';
 import { nearestPositions, samplePositions } from '../../query/matrix.js';
 import { liveBits, vectorBits } from './live-rows.js';
 import type { FoundRow } from './points.js';
+import type { DistanceMatrix } from './read-answer.js';
 import { betterOf, scoreRows } from './search.js';
 import type { ReplicaSnapshot, SegmentView } from './snapshot-view.js';
 import { vectorSpace } from './vector-space.js';
-
-export interface DistanceMatrix {
-  /** The sample in id order; empty when there are not two points. */
-  readonly ids: readonly PointId[];
-  /** For each of them, its nearest in the sample, best first: positions in `ids`. */
-  readonly neighbours: readonly (readonly { readonly at: number; readonly score: number }[])[];
-}
 
 /**
  * The matrix over a random sample of the points that pass and have the vector. random: 0 <= n < 1.

@@ -1,33 +1,14 @@
 /** Carries out one read operation on snapshots: decode, run, encode. */
 
-import { TroupeError } from '../../protocols/errors.js';
-import { decodeMessage } from '../../protocols/grpc/decode.js';
-import { schema } from '../../protocols/grpc/schema.js';
-import type { PointId } from '../../protocols/model/point-id.js';
-import { decodeFacet } from '../../protocols/rest/facet.js';
-import { decodeQueryGroups, decodeRecommendGroups, decodeSearchGroups } from '../../protocols/rest/groups.js';
-import { decodeMatrix } from '../../protocols/rest/matrix.js';
-import {
-  decodeCount,
-  decodeGetPoint,
-  decodeQuery,
-  decodeQueryBatch,
-  decodeRetrieve,
-  decodeScroll,
-  decodeSearch,
-  decodeSearchBatch,
-} from '../../protocols/rest/queries.js';
-import { decodeDiscover, decodeDiscoverBatch, decodeRecommend, decodeRecommendBatch } from '../../protocols/rest/recommend.js';
-import { plainBody, type RequestValue, scannedBody } from '../../protocols/rest/request-value.js';
-import { encodeResult } from './encode.js';
-import { encodeGrpcResult } from './encode-grpc.js';
 import { facet } from './facet.js';
 import { queryGroups } from './groups.js';
-import { type DistanceMatrix, distanceMatrix } from './matrix.js';
+import { distanceMatrix } from './matrix.js';
 import type { RawRequest, ReadOperation } from './messages.js';
 import { count, retrieve, scroll } from './points.js';
 import { runQuery } from './query.js';
-import type { PointView, ReadResult } from './result.js';
+import { encodeRead, matrixResult, pointResult, queriedResult } from './read-answer.js';
+import { decodeRead, type ReadRequest } from './read-request.js';
+import type { ReadResult } from './result.js';
 import type { ReplicaSnapshot } from './snapshot-view.js';
 
 /** What a read works on. */
@@ -41,79 +22,33 @@ export interface ReadContext {
 }
 
 /** JSON of the `result`, or the message of the answer. Errors: what decoding and running throw. */
-export function runRead(operation: ReadOperation, { body, message, path }: RawRequest, context: ReadContext): Uint8Array {
-  if (message === undefined) return encodeResult(resultOf(operation, body, path, context));
-  const request = decodeMessage(schema().message(message), body ?? NO_BODY);
-  return encodeGrpcResult(resultOf(operation, request, path, context), operation === 'retrieve' || operation === 'scroll');
+export function runRead(operation: ReadOperation, request: RawRequest, context: ReadContext): Uint8Array {
+  return encodeRead(operation, request, resultOf(decodeRead(operation, request), context));
 }
 
-const NO_BODY = new Uint8Array(0);
-
-function resultOf(
-  operation: ReadOperation,
-  body: Uint8Array | RequestValue | null,
-  path: RawRequest['path'],
-  context: ReadContext,
-): ReadResult {
+function resultOf(read: ReadRequest, context: ReadContext): ReadResult {
   const { snapshots } = context;
-  switch (operation) {
-    case 'query':
-      return { kind: 'queried', points: runQuery(context, decodeQuery(scannedBody(body))) };
-    case 'search':
-      return { kind: 'points', points: runQuery(context, decodeSearch(scannedBody(body))) };
-    case 'queryBatch':
-      return { kind: 'queriedLists', lists: decodeQueryBatch(scannedBody(body)).map((query) => runQuery(context, query)) };
-    case 'searchBatch':
-      return { kind: 'pointLists', lists: decodeSearchBatch(scannedBody(body)).map((query) => runQuery(context, query)) };
-    case 'recommend':
-      return { kind: 'points', points: runQuery(context, decodeRecommend(scannedBody(body))) };
-    case 'recommendBatch':
-      return { kind: 'pointLists', lists: decodeRecommendBatch(scannedBody(body)).map((query) => runQuery(context, query)) };
-    case 'discover':
-      return { kind: 'points', points: runQuery(context, decodeDiscover(scannedBody(body))) };
-    case 'discoverBatch':
-      return { kind: 'pointLists', lists: decodeDiscoverBatch(scannedBody(body)).map((query) => runQuery(context, query)) };
-    case 'queryGroups':
-      return { kind: 'groups', groups: queryGroups(context, decodeQueryGroups(scannedBody(body))) };
-    case 'searchGroups':
-      return { kind: 'groups', groups: queryGroups(context, decodeSearchGroups(scannedBody(body))) };
-    case 'recommendGroups':
-      return { kind: 'groups', groups: queryGroups(context, decodeRecommendGroups(scannedBody(body))) };
+  switch (read.kind) {
+    case 'queries':
+      return queriedResult(
+        read.answer,
+        read.queries.map((query) => runQuery(context, query)),
+      );
+    case 'groups':
+      return { kind: 'groups', groups: queryGroups(context, read.request) };
     case 'retrieve':
-      return { kind: 'points', points: retrieve(snapshots, decodeRetrieve(plainBody(body))) };
-    case 'getPoint':
-      return { kind: 'point', point: getPoint(snapshots, path.id ?? '') };
+      return { kind: 'points', points: retrieve(snapshots, read.query) };
+    case 'point':
+      return pointResult(read.query, retrieve(snapshots, read.query));
     case 'scroll':
-      return { kind: 'scrolled', ...scroll(snapshots, decodeScroll(plainBody(body))) };
+      return { kind: 'scrolled', ...scroll(snapshots, read.query) };
     case 'count':
-      return { kind: 'count', count: count(snapshots, decodeCount(plainBody(body))) };
+      return { kind: 'count', count: count(snapshots, read.query) };
     case 'facet':
-      return { kind: 'facet', hits: facet(snapshots, decodeFacet(plainBody(body))) };
-    case 'matrixPairs':
-      return pairsOf(distanceMatrix(snapshots, decodeMatrix(plainBody(body)), context.random));
-    case 'matrixOffsets':
-      return offsetsOf(distanceMatrix(snapshots, decodeMatrix(plainBody(body)), context.random));
+      return { kind: 'facet', hits: facet(snapshots, read.query) };
+    case 'matrix':
+      return matrixResult(read.answer, distanceMatrix(snapshots, read.query, context.random));
     default:
-      return operation satisfies never;
+      return read satisfies never;
   }
-}
-
-function getPoint(snapshots: readonly ReplicaSnapshot[], text: string): PointView {
-  const query = decodeGetPoint(text);
-  const [point] = retrieve(snapshots, query);
-  if (point === undefined) throw new TroupeError('notFound', `Point with id ${query.ids[0]} does not exists!`);
-  return point;
-}
-
-function pairsOf({ ids, neighbours }: DistanceMatrix): ReadResult {
-  const pairs = neighbours.flatMap((list, from) =>
-    list.map(({ at, score }) => ({ a: ids[from] as PointId, b: ids[at] as PointId, score })),
-  );
-  return { kind: 'matrixPairs', pairs };
-}
-
-function offsetsOf({ ids, neighbours }: DistanceMatrix): ReadResult {
-  const rows = neighbours.flatMap((list, from) => list.map(() => from));
-  const flat = neighbours.flat();
-  return { kind: 'matrixOffsets', rows, columns: flat.map(({ at }) => at), scores: flat.map(({ score }) => score), ids };
 }
