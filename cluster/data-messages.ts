@@ -3,7 +3,7 @@
  * Each is a call with an answer, over the internal port; the bytes of bodies are not looked into on the way.
  */
 
-import type { ErrorFacts } from '../protocols/errors.js';
+import { type ErrorFacts, TroupeError } from '../protocols/errors.js';
 import type { PeerId, ShardId } from '../protocols/model/cluster.js';
 import type { PointId } from '../protocols/model/point-id.js';
 import type { ClockTag, ShardEntry } from '../protocols/model/shard-log.js';
@@ -101,11 +101,25 @@ export type DataReply =
   | { readonly kind: 'done'; readonly changed: number }
   | { readonly kind: 'error'; readonly error: ErrorFacts };
 
+/** Of a call: a reply that is no error. */
+export type DataAnswer = Exclude<DataReply, { readonly kind: 'error' }>;
+
 /** Calls of the network, as an interface: gRPC between processes, a virtual network in simulations. */
 export interface PeerCalls {
-  /** Errors: `unavailable` when the peer cannot be reached or is unknown, `timeout`, and what the other side answers. */
-  call(peer: PeerId, call: DataCall, timeoutMs: number): Promise<DataReply>;
+  /**
+   * Errors: `LostAnswer` (`unavailable`, `timeout`) for a call that the peer may carry out; `unavailable` where it has not reached it;
+   * `busy` beyond a bound; and what the peer answers.
+   */
+  call(peer: PeerId, call: DataCall, timeoutMs: number): Promise<DataAnswer>;
+}
+
+/** The call has left this node and no answer has come: the peer may have carried it out, or may still do so. */
+export class LostAnswer extends TroupeError {
+  constructor(code: 'unavailable' | 'timeout', detail: string, cause?: unknown) {
+    super(code, detail, { cause });
+    this.name = 'LostAnswer';
+  }
 }
 
 /** The serving side. Rejections become `error` replies. */
-export type AnswerCall = (from: PeerId, call: DataCall) => Promise<DataReply>;
+export type AnswerCall = (from: PeerId, call: DataCall) => Promise<DataAnswer>;

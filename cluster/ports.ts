@@ -1,6 +1,7 @@
 /** What consensus needs of the network, as an interface, so that a simulation can put its own in place. */
 
 import type { PeerId } from '../protocols/model/cluster.js';
+import type { DataAnswer, DataCall, PeerCalls } from './data-messages.js';
 import type { PeerMessage, PeerReply, PeerRequest } from './peer-messages.js';
 
 /** A peer's connection as `GET /cluster` and telemetry show it. */
@@ -24,9 +25,12 @@ export interface TransportListener {
   unreachable(peer: PeerId): void;
   /** A request to this node; the errors of the promise are the caller's. `address`: the caller's host as seen here, IPv6 in brackets. */
   requested(request: PeerRequest, address: string): Promise<PeerReply>;
+  /** A call of a peer of this cluster for this node's replicas; the errors of the promise are the caller's. */
+  called(from: PeerId, call: DataCall): Promise<DataAnswer>;
 }
 
-export interface PeerTransport {
+/** Calls go to peers that `setPeers` has named and that there is a connection with. */
+export interface PeerTransport extends PeerCalls {
   /** From now on, messages and requests reach `listener`. Before it everything is refused. */
   start(self: { readonly peerId: PeerId; readonly clusterId: () => string | null }, listener: TransportListener): Promise<void>;
   /**

@@ -1,5 +1,6 @@
 /** This node's end of the transport: opened once, whatever becomes of the actor that it serves. */
 
+import type { AnswerCall } from '../../cluster/data-messages.js';
 import type { PeerDetails, PeerMessage, PeerReply, PeerRequest } from '../../cluster/peer-messages.js';
 import type { PeerTransport } from '../../cluster/ports.js';
 import { TroupeError } from '../../protocols/errors.js';
@@ -17,11 +18,12 @@ export class PeerLink {
   #uris: ReadonlyMap<PeerId, string> = new Map();
   #drawn: Drawn | null = null;
 
-  /** describe: this node, for its peers. */
+  /** describe: this node, for its peers. answer: their calls for its replicas. */
   constructor(
     readonly transport: PeerTransport,
     private readonly view: ConsensusView,
     private readonly describe: () => PeerDetails,
+    private readonly answer: AnswerCall,
   ) {}
 
   /** The same each time: a node that loads its log again is the peer that it was going to be. */
@@ -44,6 +46,7 @@ export class PeerLink {
         connectionChanged: (peer, connected) => void view.actor?.report({ kind: 'connectionChanged', peer, connected }),
         unreachable: (peer) => void view.actor?.tell({ kind: 'peerUnreachable', peer }),
         requested: (request, address) => this.#requested(request, address),
+        called: this.answer,
       },
     );
     try {

@@ -1,5 +1,6 @@
 /** Puts together what a node needs to be part of a cluster. */
 
+import type { AnswerCall } from '../../cluster/data-messages.js';
 import type { PeerDetails } from '../../cluster/peer-messages.js';
 import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
@@ -22,9 +23,15 @@ export interface StartedCluster extends ClusterNode {
   handOver(): void;
 }
 
-export function startCluster(options: ClusterOptions, clock: Clock, replicas: () => PeerDetails['replicas']): StartedCluster {
+/** answer: carries out calls of peers for this node's replicas. */
+export function startCluster(
+  options: ClusterOptions,
+  clock: Clock,
+  replicas: () => PeerDetails['replicas'],
+  answer: AnswerCall,
+): StartedCluster {
   const view = new ConsensusView(clock);
-  const link: PeerLink = new PeerLink(options.transport, view, () => detailsOf(view, link, replicas()));
+  const link: PeerLink = new PeerLink(options.transport, view, () => detailsOf(view, link, replicas()), answer);
   const { api, submit } = clusterNode({ view, link, clock, replicas, tickMs: options.tickMs });
   return {
     api,

@@ -1,5 +1,6 @@
 /** What the actors of one node share: the engine, what it tells, the collections on disk, the build budget. */
 
+import type { PeerCalls } from '../../cluster/data-messages.js';
 import type { CollectionStore } from '../collection/store.js';
 import type { BuildBudget } from '../optimizer/budget.js';
 import type { ReplicaFiles } from '../replica/files.js';
@@ -17,4 +18,6 @@ export interface NodeServices {
   readonly verified: VerifiedReplicas;
   readonly budget: BuildBudget;
   readonly cpus: number;
+  /** To other nodes; `unavailable` on a node of its own. */
+  readonly calls: PeerCalls;
 }

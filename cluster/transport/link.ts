@@ -6,7 +6,7 @@ import type { PeerConnection, TransportListener } from '../ports.js';
 import { channelTarget } from './address.js';
 import { decodeFrame, EMPTY_FRAME, encodeHello, encodeMessages, type Hello } from './codec/frames.js';
 import { backOffMs, type Established, HIGHER_WAITS_MS, judgeHello, type OwnSide, takesOver } from './handshake.js';
-import { OutgoingQueue } from './queue.js';
+import { FRAME_BYTES_MAX, OutgoingQueue } from './queue.js';
 import { dialStream, type FrameStream } from './streams.js';
 
 /** What links share. */
@@ -20,6 +20,8 @@ export interface LinkHost {
   readonly random: () => number;
   /** The stream of a link without address has ended: nobody will call again. */
   deserted(link: PeerLink): void;
+  /** The process at the other end is gone, or was talked to for the last time. */
+  disconnected(peer: PeerId): void;
 }
 
 /** A side that says nothing for so many ticks is gone. Ticks are counted, not time: a thread that was busy has not listened. */
@@ -28,6 +30,12 @@ const SILENT_TICKS_MAX = 8;
 const QUIET_TICKS_MAX = 2;
 export const TICK_MS = 500;
 export const HANDSHAKE_MS = 5000;
+
+export interface Reachable {
+  readonly uri: string;
+  /** Of the other side's process. */
+  readonly session: number;
+}
 
 interface Attached extends Established {
   readonly stream: FrameStream;
@@ -56,8 +64,9 @@ export class PeerLink {
     private readonly host: LinkHost,
   ) {}
 
-  get hasStream(): boolean {
-    return this.current !== null;
+  /** Where to call the process that there is a stream with; null without one, or without an address. */
+  get reachable(): Reachable | null {
+    return this.current === null || this.uri === null ? null : { uri: this.uri, session: this.current.session };
   }
 
   /** From now on it is called there; null: only it can call. A stream that is there stays. */
@@ -96,6 +105,7 @@ export class PeerLink {
     before?.stream.close(null);
     if (this.writing) this.tellUnreachable();
     this.writing = false;
+    if (before !== null && before.session !== next.session) this.host.disconnected(this.peerId);
     if (before === null) this.host.listener.connectionChanged(this.peerId, true);
     this.flush();
   }
@@ -105,6 +115,10 @@ export class PeerLink {
     if (this.current?.stream !== stream) return;
     this.silentTicks = 0;
     const { peerId } = this;
+    if (bytes.length > FRAME_BYTES_MAX) {
+      this.breakOff(`it has sent a frame of ${bytes.length} bytes, and ${FRAME_BYTES_MAX} are the most`);
+      return;
+    }
     let messages: readonly PeerMessage[];
     try {
       ({ messages } = decodeFrame(bytes, { from: peerId, to: this.host.own().peerId }));
@@ -156,6 +170,7 @@ export class PeerLink {
     this.current = null;
     if (current === null) return;
     this.sendRest(current.stream);
+    this.host.disconnected(this.peerId);
     this.host.listener.connectionChanged(this.peerId, false);
   }
 
@@ -215,6 +230,7 @@ export class PeerLink {
     this.writing = false;
     this.failures += lost;
     this.note(reason);
+    this.host.disconnected(this.peerId);
     this.host.listener.connectionChanged(this.peerId, false);
     this.tellUnreachable();
     if (this.uri === null) this.host.deserted(this);

@@ -13,18 +13,21 @@ import {
 } from '@grpc/grpc-js';
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
+import type { DataAnswer, DataCall } from '../data-messages.js';
 import type { PeerMessage, PeerReply, PeerRequest } from '../peer-messages.js';
 import type { PeerConnection, PeerTransport, TransportListener } from '../ports.js';
 import { channelTarget, hostOf, listenAddress } from './address.js';
+import { IncomingCalls, OutgoingCalls } from './calls.js';
 import { encodeHello, type Hello, type VersionRange } from './codec/frames.js';
 import { type Answer, decodeAnswer, decodeRequest, encodeAnswer, encodeRequest } from './codec/requests.js';
 import { commonVersion, type OwnSide, PROTOCOL_VERSIONS, versionsDiffer } from './handshake.js';
 import { HANDSHAKE_MS, judgeAnswer, type LinkHost, PeerLink, TICK_MS } from './link.js';
-import { FRAME_BYTES_MAX } from './queue.js';
+import { CALL_BYTES_MAX } from './queue.js';
 import {
   ASK_PATH,
   acceptedStream,
   asIs,
+  CALL_PATH,
   CONNECT_PATH,
   type FrameStream,
   KEEPALIVE_MS,
@@ -89,6 +92,8 @@ class GrpcTransport implements ListeningTransport, LinkHost {
   /** Peers by `setPeers`, and those that have called without being one of them. */
   private readonly links = new Map<PeerId, PeerLink>();
   private readonly uris = new Map<PeerId, string>();
+  private readonly outgoing = new OutgoingCalls();
+  private readonly incoming: IncomingCalls;
   private readonly ticking: NodeJS.Timeout;
   private ungreeted = 0;
   private asked = 0;
@@ -99,8 +104,12 @@ class GrpcTransport implements ListeningTransport, LinkHost {
     this.random = options.random ?? Math.random;
     this.versions = options.versions ?? PROTOCOL_VERSIONS;
     this.session = 1 + Math.floor(this.random() * 2 ** 47);
+    this.incoming = new IncomingCalls(
+      () => (this.self === null || this.closing !== null ? null : this.own()),
+      (from, call) => this.listener.called(from, call),
+    );
     this.server = new Server({
-      'grpc.max_receive_message_length': FRAME_BYTES_MAX,
+      'grpc.max_receive_message_length': CALL_BYTES_MAX,
       'grpc.max_send_message_length': -1,
       'grpc.keepalive_time_ms': KEEPALIVE_MS,
       'grpc.keepalive_timeout_ms': KEEPALIVE_MS,
@@ -108,6 +117,8 @@ class GrpcTransport implements ListeningTransport, LinkHost {
     this.server.addService(SERVICE, {
       Connect: (call: ServerDuplexStream<Buffer, Buffer>) => this.accept(call),
       Ask: (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => void this.answer(call, callback),
+      Call: (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) =>
+        void this.incoming.serve(call.request).then((reply) => callback(null, reply)),
     });
     this.ticking = setInterval(() => {
       for (const link of [...this.links.values()]) link.tick();
@@ -152,6 +163,10 @@ class GrpcTransport implements ListeningTransport, LinkHost {
     if (this.links.get(link.peerId) === link) this.links.delete(link.peerId);
   }
 
+  disconnected(peer: PeerId): void {
+    this.outgoing.cut(peer);
+  }
+
   setPeers(uris: ReadonlyMap<PeerId, string>): void {
     if (this.closing !== null || this.self === null) return;
     for (const peer of [...this.uris.keys()]) {
@@ -185,6 +200,12 @@ class GrpcTransport implements ListeningTransport, LinkHost {
     return answer;
   }
 
+  async call(peer: PeerId, call: DataCall, timeoutMs: number): Promise<DataAnswer> {
+    if (this.closing !== null || this.self === null) throw new TroupeError('unavailable', 'this node makes no calls now');
+    const reachable = this.links.get(peer)?.reachable ?? null;
+    return this.outgoing.call(peer, reachable, this.helloTo(peer), call, timeoutMs);
+  }
+
   close(): Promise<void> {
     this.closing ??= this.shutDown();
     return this.closing;
@@ -196,6 +217,7 @@ class GrpcTransport implements ListeningTransport, LinkHost {
     this.links.clear();
     this.listener = NOBODY;
     for (const link of links) link.cutOff();
+    this.outgoing.close();
     await new Promise<void>((resolve) => {
       const cut = setTimeout(() => this.server.forceShutdown(), CLOSING_MS);
       this.server.tryShutdown(() => {
@@ -323,6 +345,7 @@ function failureOf(uri: string, error: ServiceError, timeoutMs: number): TroupeE
 const SERVICE = {
   Connect: methodOf(CONNECT_PATH, true),
   Ask: methodOf(ASK_PATH, false),
+  Call: methodOf(CALL_PATH, false),
 };
 
 function methodOf(path: string, streams: boolean) {
@@ -336,4 +359,5 @@ const NOBODY: TransportListener = {
   connectionChanged: () => {},
   unreachable: () => {},
   requested: () => Promise.reject(new TroupeError('unavailable', 'this node takes no requests of peers now')),
+  called: () => Promise.reject(new TroupeError('unavailable', 'this node takes no calls of peers now')),
 };

@@ -12,6 +12,9 @@ const FRAME_BYTES = 1 << 20;
 /** Largest frame or request that is taken from the wire. Above Raft's `entryBytesMax` of 4 MiB and a full frame before it. */
 export const FRAME_BYTES_MAX = 16 << 20;
 
+/** Largest call or answer of one: above what a request of a client may be (`service.max_request_size_mb`) on most nodes. */
+export const CALL_BYTES_MAX = 1 << 30;
+
 export class OutgoingQueue {
   private waiting: PeerMessage[] = [];
   private bytes = 0;

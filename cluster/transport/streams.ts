@@ -1,10 +1,11 @@
 /** A gRPC stream of two peers as both of its ends see it: bytes of frames, and an end that is told once. */
 
 import { Client, credentials, type ServerDuplexStream, type ServiceError, status } from '@grpc/grpc-js';
-import { FRAME_BYTES_MAX } from './queue.js';
+import { CALL_BYTES_MAX, FRAME_BYTES_MAX } from './queue.js';
 
 export const CONNECT_PATH = '/troupe.peer.Peers/Connect';
 export const ASK_PATH = '/troupe.peer.Peers/Ask';
+export const CALL_PATH = '/troupe.peer.Peers/Call';
 
 export interface StreamEvents {
   frame(bytes: Uint8Array): void;
@@ -21,10 +22,19 @@ export interface FrameStream {
 
 /** A client of a peer's internal port. Each has its own connection: it is gone with the client, and a new one looks the name up again. */
 export function newClient(target: string): Client {
+  return clientOf(target, FRAME_BYTES_MAX);
+}
+
+/** A client for calls, whose answers may be large. */
+export function newCallClient(target: string): Client {
+  return clientOf(target, CALL_BYTES_MAX);
+}
+
+function clientOf(target: string, receivedBytesMax: number): Client {
   return new Client(target, credentials.createInsecure(), {
     'grpc.use_local_subchannel_pool': 1,
     'grpc.enable_retries': 0,
-    'grpc.max_receive_message_length': FRAME_BYTES_MAX,
+    'grpc.max_receive_message_length': receivedBytesMax,
     'grpc.max_send_message_length': -1,
     'grpc-node.flow_control_window': FLOW_WINDOW_BYTES,
     'grpc.service_config_disable_resolution': 1,

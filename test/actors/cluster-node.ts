@@ -11,6 +11,7 @@ import { VerifiedReplicas } from '../../actors/node/verified-replicas.js';
 import { NodeView } from '../../actors/node/view.js';
 import { BuildBudget } from '../../actors/optimizer/budget.js';
 import { ReplicaFiles } from '../../actors/replica/files.js';
+import { NO_CALLS } from '../../actors/routing/answer-call.js';
 import { ActorSystem } from '../../actors/runtime/actor.js';
 import type { ActorRef } from '../../actors/runtime/behaviour.js';
 import { EngineSignals } from '../../actors/runtime/signals.js';
@@ -65,6 +66,7 @@ export async function startClusterNode(storagePath: string, wrap: (stores: Store
     verified,
     budget: new BuildBudget(1),
     cpus: 2,
+    calls: NO_CALLS,
   };
   const told: CarriedOut[] = [];
   let local: LocalData | null = null;

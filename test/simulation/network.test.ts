@@ -28,6 +28,7 @@ async function twoPeers(): Promise<{ world: World; network: VirtualNetwork; one:
         connectionChanged: (peer, connected) => heard.push(`${peer} ${connected ? 'up' : 'down'}`),
         unreachable: (peer) => heard.push(`${peer} unreachable`),
         requested: async () => ({ kind: 'announced' }),
+        called: () => Promise.reject(new Error('not called here')),
       },
     );
     transport.setPeers(new Map([[3 - peerId, `http://node-${3 - peerId}:6335`]]));

@@ -3,8 +3,10 @@
  * the bytes of the real protocol.
  */
 
+import { type DataAnswer, type DataCall, type DataReply, LostAnswer } from '../../cluster/data-messages.js';
 import type { PeerMessage, PeerReply, PeerRequest } from '../../cluster/peer-messages.js';
 import type { PeerConnection, PeerTransport, TransportListener } from '../../cluster/ports.js';
+import { decodeCall, decodeReply, encodeCall, encodeReply, unpackCall } from '../../cluster/transport/codec/calls.js';
 import { decodeFrame, encodeMessages } from '../../cluster/transport/codec/frames.js';
 import { decodeAnswer, decodeRequest, encodeAnswer, encodeRequest } from '../../cluster/transport/codec/requests.js';
 import { PROTOCOL_VERSIONS } from '../../cluster/transport/handshake.js';
@@ -207,6 +209,29 @@ export class Endpoint implements PeerTransport {
     });
   }
 
+  call(peer: PeerId, call: DataCall, timeoutMs: number): Promise<DataAnswer> {
+    const { network, life } = this;
+    const { world } = network;
+    const other = network.peerOf(this, peer);
+    if (other === undefined || this.#connections.get(peer)?.connected !== true)
+      return Promise.reject(new TroupeError('unavailable', `there is no connection with peer ${peer}`));
+    const sent = calledAs(this.peerId, peer, call);
+    return new Promise((resolve, reject) => {
+      world.after(timeoutMs, () => reject(new LostAnswer('timeout', `peer ${peer} has not answered within ${timeoutMs} ms`)), life);
+      const back = (reply: DataReply) => {
+        const received = decodeReply(encodeReply(reply));
+        const settle = () => (received.kind === 'error' ? reject(errorFromFacts(received.error)) : resolve(received));
+        for (const delayMs of network.arrivals(other.host, this.host).slice(0, 1)) world.after(delayMs, settle, life);
+      };
+      const arrive = () => {
+        if (other.listener === null || other.peerId !== peer || !sameCluster(this, other)) return;
+        network.tell(other.host, `← ${this.host}  call ${call.kind}`);
+        other.listener.called(this.peerId, sent).then(back, (error: unknown) => back({ kind: 'error', error: errorFacts(error) }));
+      };
+      for (const delayMs of network.arrivals(this.host, other.host).slice(0, 1)) world.after(delayMs, arrive, other.life);
+    });
+  }
+
   connections(): ReadonlyMap<PeerId, PeerConnection> {
     return this.#connections;
   }
@@ -264,6 +289,13 @@ const NO_CONNECTION: PeerConnection = { ...CONNECTION, connected: false, protoco
 function asSent(request: PeerRequest): PeerRequest {
   const { request: received } = decodeRequest(encodeRequest(request, PROTOCOL_VERSIONS));
   if (received === null) throw new Error(`nobody understands ${request.kind}`);
+  return received;
+}
+
+function calledAs(from: PeerId, to: PeerId, call: DataCall): DataCall {
+  const hello = { versions: PROTOCOL_VERSIONS, clusterId: '', from, to, session: 0, release: '' };
+  const received = unpackCall(decodeCall(encodeCall(hello, call)).call);
+  if (received === null) throw new Error(`nobody understands ${call.kind}`);
   return received;
 }
 

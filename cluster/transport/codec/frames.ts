@@ -41,14 +41,7 @@ const MESSAGES = 2;
 
 export function encodeHello(hello: Hello): Uint8Array {
   const writer = new WireWriter();
-  writeMessage(writer, HELLO, () => {
-    writer.string(6, hello.release);
-    writer.int(5, hello.session);
-    writer.int(4, hello.to);
-    writer.int(3, hello.from);
-    writer.string(2, hello.clusterId);
-    writeMessage(writer, 1, () => writeVersions(writer, hello.versions));
-  });
+  writeMessage(writer, HELLO, () => writeHello(writer, hello));
   return writer.finish();
 }
 
@@ -102,6 +95,15 @@ export function messageBytes(message: PeerMessage): number {
 const SMALL_MESSAGE_BYTES = 48;
 const MEMBER_BYTES = 128;
 
+export function writeHello(writer: WireWriter, hello: Hello): void {
+  writer.string(6, hello.release);
+  writer.int(5, hello.session);
+  writer.int(4, hello.to);
+  writer.int(3, hello.from);
+  writer.string(2, hello.clusterId);
+  writeMessage(writer, 1, () => writeVersions(writer, hello.versions));
+}
+
 export function writeVersions(writer: WireWriter, { min, max }: VersionRange): void {
   writer.int(2, max);
   writer.int(1, min);
@@ -119,7 +121,7 @@ export function readVersions(reader: WireReader): VersionRange {
   return { min, max };
 }
 
-function readHello(reader: WireReader): Hello {
+export function readHello(reader: WireReader): Hello {
   let versions: VersionRange = { min: 0, max: 0 };
   let clusterId = '';
   let from = 0;

@@ -1,5 +1,6 @@
 /** Transports over real connections on this machine, with listeners that keep what they hear. */
 
+import type { AnswerCall, DataAnswer, DataCall } from '../../../cluster/data-messages.js';
 import type { PeerMessage, PeerReply, PeerRequest } from '../../../cluster/peer-messages.js';
 import type { TransportListener } from '../../../cluster/ports.js';
 import { type ListeningTransport, openPeerTransport, type PeerTransportOptions } from '../../../cluster/transport/open.js';
@@ -14,6 +15,7 @@ export class Heard implements TransportListener {
   readonly changes: string[] = [];
   readonly lost: PeerId[] = [];
   reply: (request: PeerRequest, address: string) => Promise<PeerReply> = () => Promise.reject(new TroupeError('notFound', 'nothing here'));
+  answer: AnswerCall = () => Promise.reject(new TroupeError('notFound', 'no replica here'));
   private wake: (() => void)[] = [];
 
   received(from: PeerId, messages: readonly PeerMessage[]): void {
@@ -34,6 +36,10 @@ export class Heard implements TransportListener {
 
   requested(request: PeerRequest, address: string): Promise<PeerReply> {
     return this.reply(request, address);
+  }
+
+  called(from: PeerId, call: DataCall): Promise<DataAnswer> {
+    return this.answer(from, call);
   }
 
   /** Resolves as soon as it holds; looked at whenever something is heard, and now and then. */

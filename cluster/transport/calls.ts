@@ -1,0 +1,137 @@
+/**
+ * Calls of peers for each other's replicas: one connection for each peer, beside its stream, so that large bodies hold up no
+ * heartbeat. It lives as long as the stream does: when that is lost, so are the calls that wait for an answer.
+ */
+
+import { type Client, type ClientUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
+import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
+import { type AnswerCall, type DataAnswer, type DataCall, type DataReply, LostAnswer } from '../data-messages.js';
+import { channelTarget } from './address.js';
+import { decodeCall, decodeReply, encodeCall, encodeReply, unpackCall } from './codec/calls.js';
+import type { Hello } from './codec/frames.js';
+import { judgeHello, type OwnSide } from './handshake.js';
+import type { Reachable } from './link.js';
+import { asIs, CALL_PATH, newCallClient } from './streams.js';
+
+/** Calls to one peer that wait for their answers, and calls of all peers that are being carried out: more are `busy`. */
+const WAITING_MAX = 4096;
+const SERVED_MAX = 16_384;
+const BUSY_RETRY_MS = 100;
+
+interface Line extends Reachable {
+  readonly client: Client;
+  readonly waiting: Set<ClientUnaryCall>;
+}
+
+/** This node's calls. */
+export class OutgoingCalls {
+  readonly #lines = new Map<PeerId, Line>();
+
+  /** reachable: as of now. Errors: as `PeerCalls`. */
+  async call(peer: PeerId, reachable: Reachable | null, hello: Hello, call: DataCall, timeoutMs: number): Promise<DataAnswer> {
+    if (reachable === null) throw new TroupeError('unavailable', `there is no connection with peer ${peer}`, { retryAfterMs: 1000 });
+    const line = this.#line(peer, reachable);
+    if (line.waiting.size >= WAITING_MAX) {
+      throw new TroupeError('busy', `${WAITING_MAX} calls to peer ${peer} wait for their answers`, { retryAfterMs: BUSY_RETRY_MS });
+    }
+    const reply = await this.#send(peer, line, encodeCall(hello, call), timeoutMs);
+    if (reply.kind === 'error') throw errorFromFacts(reply.error);
+    return reply;
+  }
+
+  /** Its process is gone: whoever waits for an answer hears of it. */
+  cut(peer: PeerId): void {
+    const line = this.#lines.get(peer);
+    if (line === undefined) return;
+    this.#lines.delete(peer);
+    for (const call of [...line.waiting]) call.cancel();
+    line.client.close();
+  }
+
+  close(): void {
+    for (const peer of [...this.#lines.keys()]) this.cut(peer);
+  }
+
+  #line(peer: PeerId, reachable: Reachable): Line {
+    const there = this.#lines.get(peer);
+    if (there !== undefined && there.uri === reachable.uri && there.session === reachable.session) return there;
+    this.cut(peer);
+    const line: Line = { ...reachable, client: newCallClient(channelTarget(reachable.uri)), waiting: new Set() };
+    this.#lines.set(peer, line);
+    return line;
+  }
+
+  #send(peer: PeerId, { client, waiting }: Line, request: Uint8Array, timeoutMs: number): Promise<DataReply> {
+    return new Promise((resolve, reject) => {
+      const done = (error: ServiceError | null, reply?: Buffer) => {
+        waiting.delete(sent);
+        if (error !== null) {
+          reject(lostBy(peer, error, timeoutMs));
+          return;
+        }
+        try {
+          resolve(decodeReply(reply as Buffer));
+        } catch (broken) {
+          reject(new LostAnswer('unavailable', `peer ${peer} answers with what is no reply of a peer`, broken));
+        }
+      };
+      const sent = client.makeUnaryRequest(CALL_PATH, asIs, asIs, asBuffer(request), { deadline: Date.now() + timeoutMs }, done);
+      waiting.add(sent);
+    });
+  }
+}
+
+function lostBy(peer: PeerId, error: ServiceError, timeoutMs: number): TroupeError {
+  const { code, details } = error;
+  if (code === status.DEADLINE_EXCEEDED) return new LostAnswer('timeout', `peer ${peer} has not answered within ${timeoutMs} ms`, error);
+  if (code === status.UNIMPLEMENTED) {
+    return new TroupeError('unsupported', `peer ${peer} runs a release that takes no calls for replicas; update it`, { cause: error });
+  }
+  if (code === status.CANCELLED) return new LostAnswer('unavailable', `the connection with peer ${peer} was lost`, error);
+  return new LostAnswer('unavailable', `peer ${peer} has not answered: ${details || error.message}`, error);
+}
+
+/** Calls of peers. */
+export class IncomingCalls {
+  #served = 0;
+
+  /** own: this node; null while it takes no calls. */
+  constructor(
+    private readonly own: () => OwnSide | null,
+    private readonly answer: AnswerCall,
+  ) {}
+
+  /** The bytes of the reply. */
+  async serve(bytes: Uint8Array): Promise<Buffer> {
+    this.#served++;
+    let reply: DataReply;
+    try {
+      reply = await this.#carryOut(bytes);
+    } catch (error) {
+      reply = { kind: 'error', error: errorFacts(error) };
+    } finally {
+      this.#served--;
+    }
+    return asBuffer(encodeReply(reply));
+  }
+
+  async #carryOut(bytes: Uint8Array): Promise<DataReply> {
+    const own = this.own();
+    if (own === null) throw new TroupeError('unavailable', 'this node takes no calls of peers now', { retryAfterMs: 1000 });
+    if (this.#served > SERVED_MAX) {
+      throw new TroupeError('busy', 'too many calls of peers are being carried out', { retryAfterMs: BUSY_RETRY_MS });
+    }
+    const { call: packed, hello } = decodeCall(bytes);
+    if (hello === null) throw new TroupeError('wrongInput', 'a call says not who calls');
+    const judged = judgeHello(own, hello, null);
+    if (judged.kind === 'refused') throw new TroupeError('unavailable', judged.reason);
+    const call = unpackCall(packed);
+    if (call === null) throw new TroupeError('unsupported', 'this release does not know what is called for; update this node');
+    return this.answer(hello.from, call);
+  }
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+}

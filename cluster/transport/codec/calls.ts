@@ -1,0 +1,77 @@
+/** Calls of peers for each other's replicas, and their replies, as bytes of protocols/peer/peer.proto. Errors: `malformedBody`. */
+
+import { broken, WireReader } from '../../../protocols/grpc/wire-reader.js';
+import { WireWriter } from '../../../protocols/grpc/wire-writer.js';
+import { pack, unpack } from '../../../protocols/pack.js';
+import type { DataCall, DataReply } from '../../data-messages.js';
+import { bytesTag, readFields, readMessage, writeMessage } from './fields.js';
+import { type Hello, readHello, writeHello } from './frames.js';
+
+export interface SaidCall {
+  /** Null: it has none, and is from nobody. */
+  readonly hello: Hello | null;
+  /** Packed, for `unpackCall`. */
+  readonly call: Uint8Array;
+}
+
+/** Every kind, so that the compiler asks for the missing one. */
+const KINDS: Readonly<Record<DataCall['kind'], true>> = {
+  write: true,
+  missing: true,
+  read: true,
+  append: true,
+  position: true,
+  entriesAfter: true,
+  resetLog: true,
+  digest: true,
+  replaceBuckets: true,
+  applySettings: true,
+  putFile: true,
+  installFiles: true,
+};
+
+export function encodeCall(hello: Hello, call: DataCall): Uint8Array {
+  const writer = new WireWriter();
+  writer.blob(2, pack(call));
+  writeMessage(writer, 1, () => writeHello(writer, hello));
+  return writer.finish();
+}
+
+export function decodeCall(bytes: Uint8Array): SaidCall {
+  const reader = new WireReader(bytes);
+  let hello: Hello | null = null;
+  let call: Uint8Array = new Uint8Array(0);
+  readFields(reader, (tag) => {
+    if (tag === bytesTag(1)) hello = readMessage(reader, readHello);
+    else if (tag === bytesTag(2)) call = reader.blob();
+    else return false;
+    return true;
+  });
+  return { hello, call };
+}
+
+/** Null when it is of a kind that this release doesn't know. Fields are as a peer that speaks the same version has made them. */
+export function unpackCall(bytes: Uint8Array): DataCall | null {
+  const call = unpack(bytes) as DataCall | null;
+  if (typeof call !== 'object' || call === null || typeof call.kind !== 'string') throw broken('a call has no kind');
+  return Object.hasOwn(KINDS, call.kind) ? call : null;
+}
+
+export function encodeReply(reply: DataReply): Uint8Array {
+  const writer = new WireWriter();
+  writer.blob(1, pack(reply));
+  return writer.finish();
+}
+
+export function decodeReply(bytes: Uint8Array): DataReply {
+  const reader = new WireReader(bytes);
+  let packed: Uint8Array = new Uint8Array(0);
+  readFields(reader, (tag) => {
+    if (tag !== bytesTag(1)) return false;
+    packed = reader.blob();
+    return true;
+  });
+  const reply = unpack(packed) as DataReply | null;
+  if (typeof reply !== 'object' || reply === null || typeof reply.kind !== 'string') throw broken('a reply has no kind');
+  return reply;
+}

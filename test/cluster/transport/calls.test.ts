@@ -1,0 +1,142 @@
+/** Calls for replicas between real transports. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type DataCall, LostAnswer } from '../../../cluster/data-messages.js';
+import { TroupeError } from '../../../protocols/errors.js';
+import { closeAll, connect, isConnected, peer } from './support.js';
+
+const SHARD = { collection: 'c', uid: 7, shardId: 3 };
+const MISSING: DataCall = { kind: 'missing', shard: SHARD, ids: [1, 2n ** 64n - 1n, 'a4f5b6c7-0000-4000-8000-000000000000'], timeoutMs: 50 };
+
+test('a call arrives as it was made, with its caller, and the reply comes back as it was given', async () => {
+  const [a, b] = await Promise.all([peer(1), peer(2)]);
+  await connect(a, b);
+  const entry = { tag: { peer: 2 ** 47, clock: 3, tick: 2 ** 40 }, operation: Uint8Array.of(1, 2, 3) };
+  const calls: DataCall[] = [
+    MISSING,
+    { kind: 'write', shard: SHARD, operation: 'upsertPoints', operations: [entry.operation], until: 'shown', timeoutMs: 9, measured: true },
+    { kind: 'append', shard: SHARD, leader: 2 ** 47, clock: 3, previous: entry.tag, entries: [entry, entry], until: 'logged' },
+  ];
+  const heard: { from: number; call: DataCall }[] = [];
+  b.heard.answer = async (from, call) => {
+    heard.push({ from, call });
+    return { kind: 'digest', at: entry.tag, buckets: BigUint64Array.of(2n ** 64n - 1n, 0n), points: Uint32Array.of(5, 6) };
+  };
+  for (const call of calls) {
+    assert.deepEqual(await a.transport.call(2, call, 5000), {
+      kind: 'digest',
+      at: entry.tag,
+      buckets: BigUint64Array.of(2n ** 64n - 1n, 0n),
+      points: Uint32Array.of(5, 6),
+    });
+  }
+  assert.deepEqual(plain(heard), plain(calls.map((call) => ({ from: 1, call }))));
+  await closeAll(a, b);
+});
+
+test('bytes of a call have memory of their own, which can be given to a worker', async () => {
+  const [a, b] = await Promise.all([peer(1), peer(2)]);
+  await connect(a, b);
+  const operation = new Uint8Array(100).fill(9);
+  let received: Uint8Array | undefined;
+  b.heard.answer = async (_from, call) => {
+    if (call.kind === 'write') [received] = call.operations;
+    return { kind: 'missing', id: null };
+  };
+  const call = { shard: SHARD, operation: 'upsertPoints', operations: [operation], until: 'logged', timeoutMs: 1000, measured: false } as const;
+  await a.transport.call(2, { kind: 'write', ...call }, 5000);
+  assert.equal(received?.buffer.byteLength, 100);
+  await closeAll(a, b);
+});
+
+test('a body of 40 MB arrives both ways, and the stream of heartbeats goes on meanwhile', async () => {
+  const [a, b] = await Promise.all([peer(1), peer(2)]);
+  await connect(a, b);
+  b.heard.answer = async (_from, call) => {
+    assert.ok(call.kind === 'read');
+    return { kind: 'answered', body: call.body, positions: [4], usage: null };
+  };
+  const body = new Uint8Array(40 << 20).fill(3);
+  const call: DataCall = { kind: 'read', collection: 'c', uid: 7, shards: [0], body, timeoutMs: 30_000, measured: false };
+  const reply = await a.transport.call(2, call, 30_000);
+  assert.ok(reply.kind === 'answered' && Buffer.compare(reply.body, body) === 0);
+  assert.deepEqual([a.heard.changes, b.heard.changes], [['+2'], ['+1']]);
+  await closeAll(a, b);
+});
+
+test('what the other side refuses is its error; a peer that is unknown or not there is unavailable, and was not reached', async () => {
+  const [a, b] = await Promise.all([peer(1), peer(2)]);
+  await connect(a, b);
+  b.heard.answer = () => Promise.reject(new TroupeError('conflict', 'another leads', { retryAfterMs: 5 }));
+  await assert.rejects(a.transport.call(2, MISSING, 5000), { code: 'conflict', detail: 'another leads', retryAfterMs: 5 });
+  await assert.rejects(a.transport.call(3, MISSING, 5000), (error) => !(error instanceof LostAnswer) && codeOf(error) === 'unavailable');
+  await b.transport.close();
+  await a.heard.until('it is gone', () => !isConnected(a, 2));
+  await assert.rejects(a.transport.call(2, MISSING, 5000), (error) => !(error instanceof LostAnswer) && codeOf(error) === 'unavailable');
+  await closeAll(a);
+});
+
+test('an answer that does not come in time, or whose peer goes, is lost: the call may be carried out', async () => {
+  const [a, b] = await Promise.all([peer(1), peer(2)]);
+  await connect(a, b);
+  let called = () => {};
+  const reached = new Promise<void>((resolve) => {
+    called = resolve;
+  });
+  b.heard.answer = () => {
+    called();
+    return new Promise(() => {});
+  };
+  await assert.rejects(a.transport.call(2, MISSING, 200), (error) => error instanceof LostAnswer && error.code === 'timeout');
+  const waiting = assert.rejects(
+    a.transport.call(2, MISSING, 60_000),
+    (error) => error instanceof LostAnswer && error.code === 'unavailable',
+  );
+  await reached;
+  a.transport.setPeers(new Map());
+  await waiting;
+  await closeAll(a, b);
+});
+
+test('a caller of another cluster, or for another peer, is refused', async () => {
+  const a = await peer(1);
+  const b = await peer(2);
+  await connect(a, b);
+  let called = 0;
+  a.heard.answer = async () => {
+    called++;
+    return { kind: 'missing', id: null };
+  };
+  assert.deepEqual(await b.transport.call(1, MISSING, 5000), { kind: 'missing', id: null });
+  const c = await peer(3, { clusterId: 'another' });
+  c.transport.setPeers(new Map([[1, a.uri]]));
+  await assert.rejects(c.transport.call(1, MISSING, 500), { code: 'unavailable' });
+  assert.equal(called, 1);
+  await closeAll(a, b, c);
+});
+
+test('a thousand calls at once are all answered, each with its own answer', async () => {
+  const [a, b] = await Promise.all([peer(1), peer(2)]);
+  await connect(a, b);
+  b.heard.answer = async (_from, call) => ({ kind: 'missing', id: call.kind === 'missing' ? (call.ids[0] ?? null) : null });
+  const asked = Array.from({ length: 1000 }, (_, id) => a.transport.call(2, { ...MISSING, ids: [id] } as DataCall, 20_000));
+  const replies = await Promise.all(asked);
+  assert.deepEqual(
+    replies.map((reply) => reply.kind === 'missing' && reply.id),
+    Array.from({ length: 1000 }, (_, id) => id),
+  );
+  await closeAll(a, b);
+});
+
+function codeOf(error: unknown): string | null {
+  return error instanceof TroupeError ? error.code : null;
+}
+
+/** Bytes compared as numbers: what arrives are Buffers. */
+function plain(value: unknown): unknown {
+  if (value instanceof Uint8Array) return [...value];
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value === 'object' && value !== null) return Object.fromEntries(Object.entries(value).map(([key, of]) => [key, plain(of)]));
+  return value;
+}
