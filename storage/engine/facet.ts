@@ -21,6 +21,14 @@ const CHECK_ROWS = 1024;
  * Errors: `wrongInput` when the key has no index that tells values apart; `timeout`.
  */
 export function facet(snapshots: readonly ReplicaSnapshot[], query: FacetQuery): FacetHit[] {
+  return topValues(valueCounts(snapshots, query), query.limit);
+}
+
+/** In how many points each value is. Errors: as `facet`. */
+export function valueCounts(
+  snapshots: readonly ReplicaSnapshot[],
+  query: Pick<FacetQuery, 'key' | 'filter'>,
+): ReadonlyMap<TermValue, number> {
   const views = snapshots.flatMap(({ segments }) => segments);
   const schema = views[0]?.fields.get(query.key);
   if (schema === undefined || !canFacet(schema)) {
@@ -39,12 +47,12 @@ export function facet(snapshots: readonly ReplicaSnapshot[], query: FacetQuery):
     view.reader.clock.check();
     countSegment(view, query, schema.type, add);
   }
-  return topValues(counts, query.limit);
+  return counts;
 }
 
 function countSegment(
   view: SegmentView,
-  { key, filter }: FacetQuery,
+  { key, filter }: Pick<FacetQuery, 'key' | 'filter'>,
   type: FieldType,
   add: (value: TermValue, count: number) => void,
 ): void {

@@ -94,7 +94,8 @@ const KEPT_KEYS_MAX = 4;
 /** Values by key and row, as long as a thread has the segment: rows never change (V2), and reading a payload takes longer than finding its row. */
 const kept = new WeakMap<SegmentReader, Map<string, Map<number, readonly GroupValue[]>>>();
 
-function valuesOfRow(view: SegmentView, row: number, groupBy: string): readonly GroupValue[] {
+/** The values that a row is grouped by. */
+export function valuesOfRow(view: SegmentView, row: number, groupBy: string): readonly GroupValue[] {
   const byRow = keptValues(view.reader, groupBy);
   const known = byRow.get(row);
   if (known !== undefined) return known;

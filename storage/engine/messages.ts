@@ -117,6 +117,14 @@ export interface Written {
   readonly status: 'acknowledged' | 'completed';
 }
 
+/** The answer to a portion of a read. */
+export interface PortionResult {
+  /** See `portion/messages.ts`. */
+  readonly body: Uint8Array;
+  /** Of each replica: number of the last operation that the answer takes in. */
+  readonly positions: readonly number[];
+}
+
 // ------------------------------------------------------------------ readers
 
 export type ToReader =
@@ -141,12 +149,21 @@ export type ToReader =
       readonly replicas: readonly ReplicaKey[];
       readonly request: RawRequest;
     }
+  /** A part of a distributed read (`portion/`): `request.body` is all that it has. Answered like a read. */
+  | { readonly kind: 'portion'; readonly id: number; readonly replicas: readonly ReplicaKey[]; readonly request: RawRequest }
   /** Answered by `split` or `error`. */
   | { readonly kind: 'split'; readonly id: number; readonly job: SplitJob };
 
 export type FromReader =
   | { readonly kind: 'ready' }
-  | { readonly kind: 'answer'; readonly id: number; readonly body: Uint8Array; readonly usage: HardwareUsage | null }
+  | {
+      readonly kind: 'answer';
+      readonly id: number;
+      readonly body: Uint8Array;
+      readonly usage: HardwareUsage | null;
+      /** Of a portion: see `PortionResult`. */
+      readonly positions?: readonly number[];
+    }
   | { readonly kind: 'split'; readonly id: number; readonly write: SplitWrite }
   | { readonly kind: 'error'; readonly id: number; readonly error: ErrorFacts }
   | { readonly kind: 'retired'; readonly key: ReplicaKey; readonly generation: number }

@@ -87,7 +87,7 @@ function countRows(view: SegmentView, filter: Filter | null): number {
 }
 
 /** Live rows that pass, over all segments in id order, from the id `from` on (null: the first). */
-function* rowsInOrder(snapshots: readonly ReplicaSnapshot[], from: PointId | null, filter: Filter | null): Generator<FoundRow> {
+export function* rowsInOrder(snapshots: readonly ReplicaSnapshot[], from: PointId | null, filter: Filter | null): Generator<FoundRow> {
   const heads: Head[] = [];
   for (const snapshot of snapshots) {
     for (const view of snapshot.segments) {

@@ -9,11 +9,13 @@ import type { TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
+import type { HardwareUsage } from '../../protocols/model/usage.js';
 import { type BuildPlan, type BuildProgress, BuildRuns } from './build-run.js';
 import { DeadlineTimer } from './deadline-timer.js';
 import type {
   BuildReport,
   EncodedWrite,
+  PortionResult,
   RawRequest,
   ReadOperation,
   ReplicaKey,
@@ -111,6 +113,14 @@ export class EnginePool {
    */
   read(operation: ReadOperation, replicas: readonly ReplicaKey[], request: RawRequest): Promise<Uint8Array> {
     return this.readerPool.read(operation, replicas, request);
+  }
+
+  /**
+   * A part of a distributed read, on some replicas of its collection, at least one. body: an encoded `Portion` (see `portion/`), which must
+   * not change until it is answered. usage: what it costs is added to it. Errors: as `read`.
+   */
+  portion(replicas: readonly ReplicaKey[], body: Uint8Array, deadlineMs: number, usage?: HardwareUsage): Promise<PortionResult> {
+    return this.readerPool.portion(replicas, body, deadlineMs, usage);
   }
 
   /** Reads that begin from now on find collections by these aliases, too. */

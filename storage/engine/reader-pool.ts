@@ -6,9 +6,9 @@
 
 import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
-import { addUsage } from '../../protocols/model/usage.js';
+import { addUsage, type HardwareUsage } from '../../protocols/model/usage.js';
 import { collectGarbage } from './collect-garbage.js';
-import type { FromReader, RawRequest, ReadOperation, ReplicaKey, SplitJob, SplitWrite, ToReader } from './messages.js';
+import type { FromReader, PortionResult, RawRequest, ReadOperation, ReplicaKey, SplitJob, SplitWrite, ToReader } from './messages.js';
 import {
   expireReads,
   finishRead,
@@ -64,6 +64,7 @@ type ReadWork = {
       readonly replicas: readonly ReplicaKey[];
       readonly resolve: (body: Uint8Array) => void;
     }
+  | { readonly kind: 'portion'; readonly replicas: readonly ReplicaKey[]; readonly resolve: (result: PortionResult) => void }
   | { readonly kind: 'split'; readonly job: SplitJob; readonly resolve: (write: SplitWrite) => void }
 );
 
@@ -132,6 +133,12 @@ export class ReaderPool {
   /** See `EnginePool.read`. */
   read(operation: ReadOperation, replicas: readonly ReplicaKey[], request: RawRequest): Promise<Uint8Array> {
     return new Promise((resolve, reject) => this.offer({ kind: 'read', operation, replicas, request, resolve, reject }));
+  }
+
+  /** See `EnginePool.portion`. */
+  portion(replicas: readonly ReplicaKey[], body: Uint8Array, deadlineMs: number, usage: HardwareUsage | undefined): Promise<PortionResult> {
+    const request = { path: {}, query: {}, body, deadlineMs, usage };
+    return new Promise((resolve, reject) => this.offer({ kind: 'portion', replicas, request, resolve, reject }));
   }
 
   /** See `EnginePool.split`. */
@@ -302,10 +309,11 @@ export class ReaderPool {
     switch (message.kind) {
       case 'answer': {
         const read = this.finishRead(index, message.id);
-        if (read?.work.kind !== 'read') return;
-        const { request, resolve } = read.work;
-        if (message.usage !== null && request.usage !== undefined) addUsage(request.usage, message.usage);
-        resolve(message.body);
+        if (read === undefined) return;
+        const { work } = read;
+        if (message.usage !== null && work.request.usage !== undefined) addUsage(work.request.usage, message.usage);
+        if (work.kind === 'read') work.resolve(message.body);
+        else if (work.kind === 'portion') work.resolve({ body: message.body, positions: message.positions ?? [] });
         return;
       }
       case 'split': {
@@ -352,6 +360,7 @@ export class ReaderPool {
     const body = work.request.body === null ? null : ownBytes(work.request.body);
     const request = { ...work.request, body };
     if (work.kind === 'split') this.slots.post(reader, { kind: 'split', id, job: { ...work.job, request } });
+    else if (work.kind === 'portion') this.slots.post(reader, { kind: 'portion', id, replicas: work.replicas, request });
     else this.slots.post(reader, { kind: 'read', id, operation: work.operation, replicas: work.replicas, request });
   }
 }

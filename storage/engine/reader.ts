@@ -16,13 +16,18 @@ import { Clock, timeLimit } from './clock.js';
 import { collectGarbage } from './collect-garbage.js';
 import type { FromReader, ReaderData, ReplicaKey, ToReader } from './messages.js';
 import { runRead } from './operations.js';
+import { runPortion } from './portion/run.js';
 import { type ReaderContext, ReplicaReader, type ReplicaSnapshot } from './snapshot-view.js';
 import { memoryOf, splitRequest } from './split-request.js';
 
 /** Bitsets of filters this thread keeps, over all segments. */
 const FILTER_CACHE_BYTES_MAX = 32 << 20;
 
-type Read = Extract<ToReader, { kind: 'read' }>;
+type Read = Extract<ToReader, { kind: 'read' | 'portion' }>;
+
+type Answer = Pick<Extract<FromReader, { kind: 'answer' }>, 'body' | 'positions'>;
+
+const NO_BODY = new Uint8Array(0);
 
 class Reader {
   private readonly replicas = new Map<ReplicaKey, ReplicaReader>();
@@ -42,6 +47,9 @@ class Reader {
   receive(message: ToReader): void {
     switch (message.kind) {
       case 'read':
+        this.read(message);
+        return;
+      case 'portion':
         this.read(message);
         return;
       case 'split':
@@ -91,9 +99,9 @@ class Reader {
   private read(read: Read): void {
     try {
       const usage = read.request.usage === undefined ? null : noUsage();
-      const body = this.answer(read, usage);
-      if (body === null) this.wait(read);
-      else this.post({ kind: 'answer', id: read.id, body, usage }, [body.buffer as ArrayBuffer]);
+      const answer = this.answer(read, usage);
+      if (answer === null) this.wait(read);
+      else this.post({ kind: 'answer', id: read.id, ...answer, usage }, [answer.body.buffer as ArrayBuffer]);
     } catch (error) {
       this.fail(read.id, error);
     }
@@ -117,7 +125,7 @@ class Reader {
   }
 
   /** The result bytes; null when a set of segments has not come yet. usage: what it costs is added to it. */
-  private answer(read: Read, usage: HardwareUsage | null): Uint8Array | null {
+  private answer(read: Read, usage: HardwareUsage | null): Answer | null {
     const { clock } = this.context;
     clock.deadlineMs = read.request.deadlineMs;
     if (clock.expired()) throw timeLimit();
@@ -140,7 +148,11 @@ class Reader {
         lookups.set(collection, known);
         return known;
       };
-      return measured(usage, () => runRead(read.operation, read.request, { snapshots, lookup, random: Math.random }));
+      if (read.kind === 'portion') {
+        const body = measured(usage, () => runPortion(read.request.body ?? NO_BODY, snapshots, Math.random));
+        return { body, positions: snapshots.map(({ appliedOperation }) => appliedOperation) };
+      }
+      return { body: measured(usage, () => runRead(read.operation, read.request, { snapshots, lookup, random: Math.random })) };
     } catch (error) {
       if (error instanceof SetOnItsWay) return null;
       throw error;

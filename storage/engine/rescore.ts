@@ -6,9 +6,10 @@ import { mergeRanked } from '../../query/merge.js';
 import { selectDiverse } from '../../query/mmr.js';
 import type { Candidates, PagedNode } from './candidates.js';
 import { type Hit, hitOf } from './hit.js';
+import { partsOf } from './row-parts.js';
 import { betterOf, scoreRows } from './search.js';
 import { similarScores } from './shown-score.js';
-import type { ReplicaSnapshot, SegmentView } from './snapshot-view.js';
+import type { ReplicaSnapshot } from './snapshot-view.js';
 import { vectorSpace } from './vector-space.js';
 
 /** The page of candidates nearest to a value, by exact scores; those without the vector are left out. */
@@ -55,15 +56,4 @@ export function diverseHits(snapshots: readonly ReplicaSnapshot[], node: PagedNo
   };
   const chosen = selectDiverse(relevance, mmr.diversity, node.offset + node.limit, similarTo);
   return chosen.slice(node.offset).map((at) => nearest[at] as Hit);
-}
-
-/** The hits by segment, each with its place in the list. */
-function partsOf(hits: readonly Hit[]): { view: SegmentView; rows: Uint32Array; positions: number[] }[] {
-  const positions = new Map<SegmentView, number[]>();
-  hits.forEach(({ view }, at) => {
-    const known = positions.get(view);
-    if (known === undefined) positions.set(view, [at]);
-    else known.push(at);
-  });
-  return [...positions].map(([view, at]) => ({ view, positions: at, rows: Uint32Array.from(at, (one) => (hits[one] as Hit).row) }));
 }

@@ -4,7 +4,7 @@ import type { Filter } from '../../protocols/model/filter.js';
 import { countBits, forEachBit } from '../../query/filter/bits.js';
 import { samplePositions } from '../../query/matrix.js';
 import type { Candidates } from './candidates.js';
-import { liveBits } from './live-rows.js';
+import { liveBits, vectorBits } from './live-rows.js';
 import type { FoundRow } from './points.js';
 import type { ReplicaSnapshot } from './snapshot-view.js';
 
@@ -19,8 +19,12 @@ export function randomRows(
   candidates: Candidates | null,
   random: () => number,
 ): FoundRow[] {
-  const found = candidates === null ? rowsAtRandom(snapshots, filter, count, random) : chosenCandidates(candidates, count, random);
-  // Positions come in ascending order, which is none of chance.
+  const found = candidates === null ? drawnRows(snapshots, filter, null, count, random).rows : chosenCandidates(candidates, count, random);
+  return shuffled(found, random);
+}
+
+/** In place: positions come in ascending order, which is none of chance. */
+export function shuffled(found: FoundRow[], random: () => number): FoundRow[] {
   for (let last = found.length - 1; last > 0; last--) {
     const other = Math.floor(random() * (last + 1));
     [found[last], found[other]] = [found[other] as FoundRow, found[last] as FoundRow];
@@ -28,8 +32,20 @@ export function randomRows(
   return found;
 }
 
-function rowsAtRandom(snapshots: readonly ReplicaSnapshot[], filter: Filter | null, count: number, random: () => number): FoundRow[] {
-  const parts = snapshots.flatMap(({ segments }) => segments).map((view) => ({ view, bits: liveBits(view, filter) }));
+/** A sample, in no order of chance, and how many rows there were to choose from. having: only rows with this vector; null: all. */
+export function drawnRows(
+  snapshots: readonly ReplicaSnapshot[],
+  filter: Filter | null,
+  having: string | null,
+  count: number,
+  random: () => number,
+): { rows: FoundRow[]; total: number } {
+  const parts = snapshots
+    .flatMap(({ segments }) => segments)
+    .map((view) => {
+      const bits = liveBits(view, filter);
+      return { view, bits: having === null ? bits : vectorBits(view, having, bits) };
+    });
   const total = parts.reduce((sum, { bits }) => sum + countBits(bits), 0);
   const chosen = samplePositions(total, count, random);
   const rows: FoundRow[] = [];
@@ -39,7 +55,7 @@ function rowsAtRandom(snapshots: readonly ReplicaSnapshot[], filter: Filter | nu
       if (position++ === chosen[rows.length]) rows.push({ view, row });
     });
   }
-  return rows;
+  return { rows, total };
 }
 
 function chosenCandidates(candidates: Candidates, count: number, random: () => number): FoundRow[] {

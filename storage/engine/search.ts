@@ -37,6 +37,8 @@ export interface NearestSearch {
   readonly params: SearchParams;
   /** The query's own point, which is left out of the answer. */
   readonly own: FoundRow | null;
+  /** That point is in a shard that is searched elsewhere: what is wanted here is the same as if it were here. */
+  readonly ownElsewhere?: boolean;
 }
 
 /**
@@ -46,7 +48,7 @@ export interface NearestSearch {
 export function nearestHits(snapshots: readonly ReplicaSnapshot[], search: NearestSearch, page: Omit<Page, 'better'>): Hit[] {
   const space = vectorSpace(snapshots, search.using);
   // One more, as the query's own point is found too.
-  const k = page.limit + page.offset + (search.own === null ? 0 : 1);
+  const k = page.limit + page.offset + (search.own !== null || search.ownElsewhere === true ? 1 : 0);
   const searchView = viewSearch(space, search, k);
   const lists: Hit[][] = [];
   for (const snapshot of snapshots) for (const view of snapshot.segments) lists.push(searchView(view, snapshot));

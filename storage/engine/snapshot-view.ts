@@ -6,6 +6,7 @@
  * V2: everything kept per row (bitsets of filters, presence) stays right, as rows are never changed.
  */
 
+import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig, FieldSchema, SparseVectorParams, VectorParams } from '../../protocols/model/collection.js';
 import { sparseByName, vectorsByName } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
@@ -28,7 +29,7 @@ import { closeSegmentFiles, readPayloadText } from '../segment/payload-file.js';
 import { itemOffsets } from '../segment/ragged.js';
 import { readRows } from '../segment/vector-file.js';
 import type { Clock } from './clock.js';
-import type { ReplicaSpec, ToReader } from './messages.js';
+import type { ReplicaKey, ReplicaSpec, ToReader } from './messages.js';
 import { openValueWalks, type ValueWalks } from './value-graphs.js';
 
 /** `{}`, which is not stored. */
@@ -136,7 +137,15 @@ export class ReplicaReader {
       const rows = handle.kind === 'sealed' ? handle.rows : (state.appendable.get(handle.id) ?? 0);
       return new SegmentView(this.segments.get(handle.id) as SegmentReader, rows, seq, view, this.fields);
     });
-    return { config: this.spec.config, vectors: this.vectors, sparse: this.sparse, segments, release: () => view.release() };
+    return {
+      shardId: shardOf(this.spec.key),
+      appliedOperation: state.appliedOperation,
+      config: this.spec.config,
+      vectors: this.vectors,
+      sparse: this.sparse,
+      segments,
+      release: () => view.release(),
+    };
   }
 
   private scopeOf(segment: number): string {
@@ -155,12 +164,29 @@ export class ReplicaReader {
 
 /** A replica at one moment. */
 export interface ReplicaSnapshot {
+  readonly shardId: ShardId;
+  /** Number of the last operation that it takes in. */
+  readonly appliedOperation: number;
   readonly config: CollectionConfig;
   /** Dense and multivectors by name. */
   readonly vectors: ReadonlyMap<string, VectorParams>;
   readonly sparse: ReadonlyMap<string, SparseVectorParams>;
   readonly segments: readonly SegmentView[];
+  /** How rare indices of sparse vectors are, where other shards of the read count too; absent: as rare as in these snapshots. */
+  readonly frequencies?: TermFrequencies;
   release(): void;
+}
+
+/** Sums over all rows that count. */
+export interface TermFrequencies {
+  /** Rows with a vector that is not empty. */
+  readonly filled: number;
+  /** Rows with the index. */
+  rowsWith(index: number): number;
+}
+
+function shardOf(key: ReplicaKey): ShardId {
+  return Number(key.slice(key.lastIndexOf('/') + 1));
 }
 
 /** What a thread keeps of a segment as long as it is in a set. */

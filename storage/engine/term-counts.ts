@@ -5,18 +5,26 @@
 
 import { inverseFrequency } from '../../vectors/sparse/dot.js';
 import { findTerm } from '../../vectors/sparse/index.js';
-import type { RaggedItems, ReplicaSnapshot, SegmentReader, SegmentView } from './snapshot-view.js';
+import type { RaggedItems, ReplicaSnapshot, SegmentReader, SegmentView, TermFrequencies } from './snapshot-view.js';
 
 /** The weight of each index for one query; every index is looked up once. */
 export function inverseFrequencies(snapshots: readonly ReplicaSnapshot[], name: string): (index: number) => number {
-  const views = snapshots.flatMap((snapshot) => snapshot.segments);
-  let all: number | undefined;
+  const sums = snapshots[0]?.frequencies ?? frequenciesIn(snapshots, name);
+  let filled: number | undefined;
   return (index) => {
-    all ??= views.reduce((sum, view) => sum + filledRows(view, name), 0);
-    return inverseFrequency(
-      all,
-      views.reduce((sum, view) => sum + rowsWith(view, name, index), 0),
-    );
+    filled ??= sums.filled;
+    return inverseFrequency(filled, sums.rowsWith(index));
+  };
+}
+
+/** How often indices occur in these snapshots; counted when it is asked for. */
+export function frequenciesIn(snapshots: readonly ReplicaSnapshot[], name: string): TermFrequencies {
+  const views = snapshots.flatMap((snapshot) => snapshot.segments);
+  return {
+    get filled() {
+      return views.reduce((sum, view) => sum + filledRows(view, name), 0);
+    },
+    rowsWith: (index) => views.reduce((sum, view) => sum + rowsWith(view, name, index), 0),
   };
 }
 

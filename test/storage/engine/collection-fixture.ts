@@ -89,10 +89,13 @@ export class CollectionFixture {
   constructor(
     readonly config: CollectionConfig,
     readonly fields: ReadonlyMap<string, FieldSchema> = new Map(),
+    readonly shardId = 0,
   ) {}
 
   snapshot(): ReplicaSnapshot {
     return {
+      shardId: this.shardId,
+      appliedOperation: 0,
       config: this.config,
       vectors: vectorsByName(this.config.params.vectors),
       sparse: sparseByName(this.config.params),
