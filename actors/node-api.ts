@@ -36,6 +36,7 @@ import { type CollectionEntry, NodeView, type ReplicaEntry } from './node/view.j
 import { BuildBudget } from './optimizer/budget.js';
 import { buildThreadsMax } from './optimizer/decide.js';
 import { ReplicaFiles } from './replica/files.js';
+import { Assignments } from './replication/assignments.js';
 import { answerCalls, NO_CALLS } from './routing/answer-call.js';
 import { ActorSystem } from './runtime/actor.js';
 import type { Clock, EnginePort, Log, RuntimePorts } from './runtime/ports.js';
@@ -155,10 +156,11 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     budget: new BuildBudget(buildThreadsMax(options.optimizerCpuBudget ?? 0, cpus)),
     cpus,
     calls: options.cluster?.transport ?? NO_CALLS,
+    assignments: new Assignments(),
   };
   const facts = () => ({ nowMs: clock.nowMs(), cpus });
-  const cluster =
-    options.cluster == null ? null : startCluster(options.cluster, clock, () => replicaDetails(view, pool, facts()), answerCalls(view));
+  const details = () => replicaDetails(view, pool, facts());
+  const cluster = options.cluster == null ? null : startCluster(options.cluster, clock, services.assignments, details, answerCalls(view));
   const startConsensus = cluster?.startConsensus ?? null;
   const node = system.spawn(nodeBehaviour(), 'node', { services, view, startConsensus }, (error) => {
     log.error(`the node cannot go on: ${error.detail}`);

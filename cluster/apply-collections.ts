@@ -27,7 +27,7 @@ export function createCollection(state: ClusterState, { config, name, placement 
     nextShardId: 0,
     transfers: [],
   };
-  return done(withCollection(state, name, withShards(record, null, placement, 'Initializing')));
+  return done(withCollection(state, name, withShards(record, null, placement, { first: 'Initializing', since: state.appliedIndex })));
 }
 
 export function updateCollection(state: ClusterState, { basedOn, config, name }: OperationOf<'updateCollection'>): Change {
@@ -69,7 +69,7 @@ export function createShardKey(state: ClusterState, operation: OperationOf<'crea
       const detail = `replicas of a new shard key cannot be ${first}; possible are ${[...FIRST_STATES].join(', ')}`;
       return refused(state, wrongInput(detail));
     }
-    return done(withCollection(state, collection, withShards(record, key, placement, first)));
+    return done(withCollection(state, collection, withShards(record, key, placement, { first, since: state.appliedIndex })));
   });
 }
 
@@ -113,14 +113,20 @@ function refusedPlacement({ membership }: ClusterState, placement: Placement): E
   return null;
 }
 
-function withShards(record: CollectionRecord, key: ShardKey | null, placement: Placement, first: ReplicaState): CollectionRecord {
+interface NewReplicas {
+  readonly first: ReplicaState;
+  readonly since: number;
+}
+
+function withShards(record: CollectionRecord, key: ShardKey | null, placement: Placement, made: NewReplicas): CollectionRecord {
   const shards = new Map(record.shards);
   placement.forEach((peers, at) => {
-    shards.set(record.nextShardId + at, newShard(key, peers, first));
+    shards.set(record.nextShardId + at, newShard(key, peers, made));
   });
   return { ...record, shards, nextShardId: record.nextShardId + placement.length };
 }
 
-function newShard(key: ShardKey | null, peers: readonly PeerId[], first: ReplicaState): ShardRecord {
-  return { key, replicas: new Map(peers.map((peer) => [peer, first])) };
+function newShard(key: ShardKey | null, peers: readonly PeerId[], { first, since }: NewReplicas): ShardRecord {
+  const each = <Value>(value: Value) => new Map(peers.map((peer) => [peer, value]));
+  return { key, replicas: each(first), since: each(since), leader: null, term: 0 };
 }

@@ -33,10 +33,14 @@ export function setReplicaStates(state: ClusterState, { changes }: OperationOf<'
 }
 
 function setReplicaState(record: CollectionRecord, change: ReplicaChange): CollectionRecord | { readonly error: ErrorFacts } {
-  const { from, peerId, shardId, to } = change;
-  const replicas = record.shards.get(shardId)?.replicas;
+  const { clock, from, peerId, shardId, to } = change;
+  const shard = record.shards.get(shardId);
+  const replicas = shard?.replicas;
   const current = replicas?.get(peerId);
-  if (replicas === undefined || current === undefined || current === to) return record;
+  if (shard === undefined || replicas === undefined || current === undefined) return record;
+  const late = refusedClock(shardId, shard, clock);
+  if (late !== null) return { error: late };
+  if (current === to) return record;
   const where = `the replica of shard ${shardId} of \`${change.collection}\` on peer ${peerId}`;
   if (from !== null && from !== current) return { error: { code: 'conflict', detail: `${where} is ${current}, not ${from}` } };
   const event = to === 'Active' && !hasOtherActive(replicas, peerId) ? 'activateAlone' : EVENT_TO[to];
@@ -75,9 +79,8 @@ export function startTransfer(state: ClusterState, operation: OperationOf<'start
       return refused(state, wrongInput(detail));
     }
     const started: TransferRecord = { ...transfer, method, sync, targetIsNew: current === undefined, startedAt: state.appliedIndex };
-    return done(
-      withCollection(state, collection, withReplica({ ...record, transfers: [...record.transfers, started] }, shardId, to, next)),
-    );
+    const target = withReplica({ ...record, transfers: [...record.transfers, started] }, shardId, to, next);
+    return done(withCollection(state, collection, current === undefined ? withSince(target, shardId, to, state.appliedIndex) : target));
   });
 }
 
@@ -103,8 +106,9 @@ function refusedTransfer(
   return null;
 }
 
-export function restartTransfer(state: ClusterState, { collection, method, transfer }: OperationOf<'restartTransfer'>): Change {
-  return onTransfer(state, collection, transfer, (record, known) => {
+export function restartTransfer(state: ClusterState, operation: OperationOf<'restartTransfer'>): Change {
+  const { collection, method } = operation;
+  return onTransfer(state, operation, (record, known) => {
     const { shardId, to } = known;
     const current = record.shards.get(shardId)?.replicas.get(to);
     const next = current === undefined ? null : afterEvent(current, TRANSFER_STARTS[method].event);
@@ -121,16 +125,18 @@ export function restartTransfer(state: ClusterState, { collection, method, trans
 }
 
 /** The target becomes Active; unless it is a copy, the source is dropped. */
-export function finishTransfer(state: ClusterState, { collection, transfer }: OperationOf<'finishTransfer'>): Change {
-  return onTransfer(state, collection, transfer, (record, known) => {
+export function finishTransfer(state: ClusterState, operation: OperationOf<'finishTransfer'>): Change {
+  const { collection } = operation;
+  return onTransfer(state, operation, (record, known) => {
     const { from, shardId, sync, to } = known;
     const finished = withEvent(without(record, known), shardId, to, 'finish');
     return done(withCollection(state, collection, sync ? finished : settled(withReplica(finished, shardId, from, null))));
   });
 }
 
-export function abortTransfer(state: ClusterState, { collection, transfer }: OperationOf<'abortTransfer'>): Change {
-  return onTransfer(state, collection, transfer, (record, known) => done(withCollection(state, collection, aborted(record, known))));
+export function abortTransfer(state: ClusterState, operation: OperationOf<'abortTransfer'>): Change {
+  const { collection } = operation;
+  return onTransfer(state, operation, (record, known) => done(withCollection(state, collection, aborted(record, known))));
 }
 
 /** Collections without the replicas of a peer that left the cluster. */
@@ -144,13 +150,14 @@ export function withoutPeer(collections: ClusterState['collections'], peerId: Pe
   return next;
 }
 
-/** S5: transfers end whose source is not Active any more or whose target is gone or waits for nothing. */
+/** S5: transfers end whose source is not Active any more or whose target is gone, Dead or waits for nothing. */
 function settled(record: CollectionRecord): CollectionRecord {
   let next = record;
   for (const transfer of record.transfers) {
     const replicas = record.shards.get(transfer.shardId)?.replicas;
     const target = replicas?.get(transfer.to);
-    if (target === undefined || target === 'Dead' || target === 'Active') next = without(next, transfer);
+    if (target === 'Dead') next = aborted(next, transfer);
+    else if (target === undefined || target === 'Active') next = without(next, transfer);
     else if (replicas?.get(transfer.from) !== 'Active') next = aborted(next, transfer);
   }
   return next;
@@ -169,11 +176,14 @@ function without(record: CollectionRecord, transfer: TransferRecord): Collection
 
 function onTransfer(
   state: ClusterState,
-  collection: string,
-  { from, shardId, to, toShardId }: TransferKey,
+  { clock, collection, transfer }: { readonly collection: string; readonly transfer: TransferKey; readonly clock: number | null },
   change: (record: CollectionRecord, transfer: TransferRecord) => Change,
 ): Change {
+  const { from, shardId, to, toShardId } = transfer;
   return onCollection(state, collection, (record) => {
+    const shard = record.shards.get(shardId);
+    const late = shard === undefined ? null : refusedClock(shardId, shard, clock);
+    if (late !== null) return refused(state, late);
     const known = record.transfers.find(
       (other) => other.shardId === shardId && other.from === from && other.to === to && other.toShardId === toShardId,
     );
@@ -194,9 +204,30 @@ function withReplica(record: CollectionRecord, shardId: ShardId, peerId: PeerId,
   const shard = record.shards.get(shardId);
   if (shard === undefined) return record;
   const replicas = new Map(shard.replicas);
-  if (next === null) replicas.delete(peerId);
-  else replicas.set(peerId, next);
-  return { ...record, shards: new Map(record.shards).set(shardId, { ...shard, replicas }) };
+  if (next !== null) {
+    replicas.set(peerId, next);
+    return withShard(record, shardId, { ...shard, replicas });
+  }
+  const since = new Map(shard.since);
+  replicas.delete(peerId);
+  since.delete(peerId);
+  return withShard(record, shardId, { ...shard, replicas, since });
+}
+
+/** The replica is a new one, of the entry `index`. */
+function withSince(record: CollectionRecord, shardId: ShardId, peerId: PeerId, index: number): CollectionRecord {
+  const shard = record.shards.get(shardId);
+  return shard === undefined ? record : withShard(record, shardId, { ...shard, since: new Map(shard.since).set(peerId, index) });
+}
+
+function withShard(record: CollectionRecord, shardId: ShardId, shard: ShardRecord): CollectionRecord {
+  return { ...record, shards: new Map(record.shards).set(shardId, shard) };
+}
+
+/** Whoever decided it knew another leader of the shard. */
+function refusedClock(shardId: ShardId, { term }: ShardRecord, clock: number | null): ErrorFacts | null {
+  if (clock === null || clock === term) return null;
+  return { code: 'conflict', detail: `shard ${shardId} has term ${term} by now, not ${clock}` };
 }
 
 function hasOtherActive(replicas: Replicas, peerId: PeerId): boolean {

@@ -8,6 +8,7 @@
  * - S4: no shard has two replicas on one peer, and only members have replicas.
  * - S5: a transfer goes from an Active replica to another one that waits for it; no two bring one shard to one peer.
  * - S6: replica states change only as `REPLICA_MOVES` has it.
+ * - S7: a shard's leader is an Active replica, or there is none; each leader has a higher term than those before it.
  */
 
 import type { Membership, PeerId } from '../protocols/model/cluster.js';
@@ -23,8 +24,9 @@ import {
   withoutPeer,
 } from './apply-replicas.js';
 import { asBatch, type Change, unchanged } from './change.js';
-import { decodeOperation } from './operation-codec.js';
-import type { ClusterOperation, Outcome, ProposedOperation } from './operations.js';
+import { afterLeaving, afterOperation } from './leaders.js';
+import { decodeOperation, type StoredOperation } from './operation-codec.js';
+import type { ClusterOperation, Outcome } from './operations.js';
 import type { ClusterState, Session } from './state.js';
 
 export interface Applied {
@@ -83,12 +85,12 @@ export function applyEntries(
 function withMembership(state: ClusterState, membership: Membership): ClusterState {
   const peers = new Set(membership.map(({ peerId }) => peerId));
   let { collections } = state;
-  for (const { peerId } of state.membership) if (!peers.has(peerId)) collections = withoutPeer(collections, peerId);
+  for (const { peerId } of state.membership) if (!peers.has(peerId)) collections = afterLeaving(withoutPeer(collections, peerId), peerId);
   const sessions = new Map([...state.sessions].filter(([peerId]) => peers.has(peerId)));
   return { ...state, membership, collections, sessions };
 }
 
-function applyProposal(state: ClusterState, proposed: ProposedOperation): Applied {
+function applyProposal(state: ClusterState, proposed: StoredOperation): Applied {
   const { origin, session: number, sequence, doneBelow, operation } = proposed;
   const resultOf = (outcome: Outcome): ProposalResult => ({ origin, session: number, sequence, outcome });
   if (!state.membership.some(({ peerId }) => peerId === origin))
@@ -101,7 +103,9 @@ function applyProposal(state: ClusterState, proposed: ProposedOperation): Applie
   if (sequence < session.doneBelow) return { state, outcome: null };
   const remembered = session.outcomes.get(sequence);
   if (remembered !== undefined) return { state, outcome: resultOf(remembered) };
-  const { state: changed, outcome } = applyOperation(state, operation);
+  const { outcome, state: after } = applyOperation(state, operation);
+  // Releases without leaders wrote the others, and a snapshot of theirs has none either: both ways lead to the same state.
+  const changed = proposed.hasLeaders && outcome.kind === 'done' ? afterOperation(after, operation) : after;
   const sessions = new Map(changed.sessions).set(origin, withOutcome(session, Math.max(session.doneBelow, doneBelow), sequence, outcome));
   return { state: { ...changed, sessions }, outcome: resultOf(outcome) };
 }
@@ -142,6 +146,8 @@ function applyOperation(state: ClusterState, operation: ClusterOperation): Chang
       return finishTransfer(state, operation);
     case 'abortTransfer':
       return abortTransfer(state, operation);
+    // What it is for follows every operation.
+    case 'electLeaders':
     case 'noop':
       return unchanged(state);
     default:

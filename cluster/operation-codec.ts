@@ -9,8 +9,11 @@ import { TRANSFER_METHODS } from '../protocols/model/cluster.js';
 import type { ClusterOperation, ProposedOperation, ReplicaChange, TransferKey } from './operations.js';
 import { parseObject, readAll, type StrictFields } from './strict-fields.js';
 
-/** Raised when a field changes its meaning or an operation does. */
-const VERSION = 1;
+/** Raised when a field changes its meaning or an operation does. 2: shards have leaders, and terms to name them by. */
+const VERSION = 2;
+
+/** An operation of the log. hasLeaders: it was written by a release in which operations give shards their leaders. */
+export type StoredOperation = ProposedOperation & { readonly hasLeaders: boolean };
 
 export function encodeOperation({ doneBelow, operation, origin, sequence, session }: ProposedOperation): Uint8Array {
   const text = stringifyJson({ version: VERSION, origin, session, sequence, doneBelow, operation: inOrder(operation) });
@@ -18,15 +21,16 @@ export function encodeOperation({ doneBelow, operation, origin, sequence, sessio
 }
 
 /** What `encodeOperation` made these bytes of. Errors: `storage`, naming what cannot be read. */
-export function decodeOperation(bytes: Uint8Array): ProposedOperation {
+export function decodeOperation(bytes: Uint8Array): StoredOperation {
   return readAll(parseObject(bytes, 'an operation of the cluster'), (fields) => {
-    fields.version(VERSION);
+    const version = fields.version(VERSION);
     return {
       origin: fields.integer('origin'),
       session: fields.integer('session'),
       sequence: fields.integer('sequence'),
       doneBelow: fields.integer('doneBelow'),
-      operation: fields.nested('operation', readOperation),
+      operation: fields.nested('operation', (nested) => readOperation(nested, version)),
+      hasLeaders: version >= 2,
     };
   });
 }
@@ -58,11 +62,12 @@ function inOrder(operation: ClusterOperation): ClusterOperation {
       return { kind, collection, transfer: keyInOrder(transfer), method, sync };
     }
     case 'restartTransfer':
-      return { kind, collection: operation.collection, transfer: keyInOrder(operation.transfer), method: operation.method };
+      return { kind, ...transferInOrder(operation), method: operation.method, clock: operation.clock };
     case 'finishTransfer':
-      return { kind, collection: operation.collection, transfer: keyInOrder(operation.transfer) };
+      return { kind, ...transferInOrder(operation), clock: operation.clock };
     case 'abortTransfer':
-      return { kind, collection: operation.collection, transfer: keyInOrder(operation.transfer), reason: operation.reason };
+      return { kind, ...transferInOrder(operation), reason: operation.reason, clock: operation.clock };
+    case 'electLeaders':
     case 'noop':
       return { kind };
     default:
@@ -84,12 +89,21 @@ function actionInOrder(action: AliasAction): AliasAction {
   }
 }
 
-function changeInOrder({ collection, from, peerId, shardId, to, uid }: ReplicaChange): ReplicaChange {
-  return { collection, uid, shardId, peerId, from, to };
+function changeInOrder({ clock, collection, from, peerId, shardId, to, uid }: ReplicaChange): ReplicaChange {
+  return { collection, uid, shardId, peerId, from, to, clock };
+}
+
+function transferInOrder({ collection, transfer }: { readonly collection: string; readonly transfer: TransferKey }): NamedTransfer {
+  return { collection, transfer: keyInOrder(transfer) };
 }
 
 function keyInOrder({ from, shardId, to, toShardId }: TransferKey): TransferKey {
   return { shardId, from, to, toShardId };
+}
+
+interface NamedTransfer {
+  readonly collection: string;
+  readonly transfer: TransferKey;
 }
 
 const KINDS: readonly ClusterOperation['kind'][] = [
@@ -105,10 +119,11 @@ const KINDS: readonly ClusterOperation['kind'][] = [
   'restartTransfer',
   'finishTransfer',
   'abortTransfer',
+  'electLeaders',
   'noop',
 ];
 
-function readOperation(fields: StrictFields): ClusterOperation {
+function readOperation(fields: StrictFields, version: number): ClusterOperation {
   const kind = fields.word('kind', KINDS);
   switch (kind) {
     case 'createCollection':
@@ -135,17 +150,18 @@ function readOperation(fields: StrictFields): ClusterOperation {
     case 'dropShardKey':
       return { kind, collection: fields.string('collection'), key: fields.shardKey('key') };
     case 'setReplicaStates':
-      return { kind, changes: fields.list('changes', readChange) };
+      return { kind, changes: fields.list('changes', (item) => readChange(item, version)) };
     case 'dropReplica':
       return { kind, collection: fields.string('collection'), shardId: fields.integer('shardId'), peerId: fields.integer('peerId') };
     case 'startTransfer':
       return { kind, ...readTransfer(fields), method: fields.word('method', TRANSFER_METHODS), sync: fields.boolean('sync') };
     case 'restartTransfer':
-      return { kind, ...readTransfer(fields), method: fields.word('method', TRANSFER_METHODS) };
+      return { kind, ...readTransfer(fields), method: fields.word('method', TRANSFER_METHODS), clock: readClock(fields, version) };
     case 'finishTransfer':
-      return { kind, ...readTransfer(fields) };
+      return { kind, ...readTransfer(fields), clock: readClock(fields, version) };
     case 'abortTransfer':
-      return { kind, ...readTransfer(fields), reason: fields.string('reason') };
+      return { kind, ...readTransfer(fields), reason: fields.string('reason'), clock: readClock(fields, version) };
+    case 'electLeaders':
     case 'noop':
       return { kind };
     default:
@@ -167,7 +183,7 @@ function readAction(fields: StrictFields): AliasAction {
   }
 }
 
-function readChange(fields: StrictFields): ReplicaChange {
+function readChange(fields: StrictFields, version: number): ReplicaChange {
   return {
     collection: fields.string('collection'),
     uid: fields.integer('uid'),
@@ -175,10 +191,15 @@ function readChange(fields: StrictFields): ReplicaChange {
     peerId: fields.integer('peerId'),
     from: fields.value('from') === null ? null : fields.replicaState('from'),
     to: fields.replicaState('to'),
+    clock: readClock(fields, version),
   };
 }
 
-function readTransfer(fields: StrictFields): { collection: string; transfer: TransferKey } {
+function readClock(fields: StrictFields, version: number): number | null {
+  return version >= 2 ? fields.integerOrNull('clock') : null;
+}
+
+function readTransfer(fields: StrictFields): NamedTransfer {
   return { collection: fields.string('collection'), transfer: fields.nested('transfer', readTransferKey) };
 }
 

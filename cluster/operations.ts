@@ -25,6 +25,8 @@ export interface ReplicaChange {
   /** Refused when it is in another state by now; null: whatever it is in. */
   readonly from: ReplicaState | null;
   readonly to: ReplicaState;
+  /** Term of the shard: refused as `conflict` when it is another one by now; null: whichever it is. */
+  readonly clock: number | null;
 }
 
 export type ClusterOperation =
@@ -51,10 +53,24 @@ export type ClusterOperation =
       readonly method: TransferMethod;
       readonly sync: boolean;
     }
-  /** The same transfer with another method, from its beginning. */
-  | { readonly kind: 'restartTransfer'; readonly collection: string; readonly transfer: TransferKey; readonly method: TransferMethod }
-  | { readonly kind: 'finishTransfer'; readonly collection: string; readonly transfer: TransferKey }
-  | { readonly kind: 'abortTransfer'; readonly collection: string; readonly transfer: TransferKey; readonly reason: string }
+  /** The same transfer with another method, from its beginning. clock: as in `ReplicaChange`. */
+  | {
+      readonly kind: 'restartTransfer';
+      readonly collection: string;
+      readonly transfer: TransferKey;
+      readonly method: TransferMethod;
+      readonly clock: number | null;
+    }
+  | { readonly kind: 'finishTransfer'; readonly collection: string; readonly transfer: TransferKey; readonly clock: number | null }
+  | {
+      readonly kind: 'abortTransfer';
+      readonly collection: string;
+      readonly transfer: TransferKey;
+      readonly reason: string;
+      readonly clock: number | null;
+    }
+  /** Leaders for all shards that have an Active replica and no leader: those of earlier releases had none. */
+  | { readonly kind: 'electLeaders' }
   /** Nothing but an index everyone agrees on. */
   | { readonly kind: 'noop' };
 

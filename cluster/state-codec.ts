@@ -10,8 +10,8 @@ import type { Outcome } from './operations.js';
 import type { ClusterState, CollectionRecord, Session, ShardRecord, TransferRecord } from './state.js';
 import { parseObject, readAll, type StrictFields } from './strict-fields.js';
 
-/** Raised when a field changes its meaning. */
-const VERSION = 1;
+/** Raised when a field changes its meaning. 2: shards have leaders, and replicas the entry that made them. */
+const VERSION = 2;
 
 export function encodeState(state: ClusterState): Uint8Array {
   const { aliases, appliedIndex, clusterId, collections, membership, sessions } = state;
@@ -38,12 +38,12 @@ function collectionText(record: CollectionRecord): string {
 /** What `encodeState` made these bytes of. Errors: `storage`, naming what cannot be read. */
 export function decodeState(bytes: Uint8Array): ClusterState {
   return readAll(parseObject(bytes, "the cluster's state"), (fields) => {
-    fields.version(VERSION);
+    const version = fields.version(VERSION);
     return {
       clusterId: fields.string('clusterId'),
       appliedIndex: fields.integer('appliedIndex'),
       membership: fields.list('membership', readMember),
-      collections: new Map(fields.list('collections', (item) => [item.string('name'), readCollection(item)])),
+      collections: new Map(fields.list('collections', (item) => [item.string('name'), readCollection(item, version)])),
       aliases: new Map(fields.list('aliases', (item) => [item.string('alias'), item.string('collection')])),
       sessions: new Map(fields.list('sessions', (item) => [item.integer('peerId'), readSession(item)])),
     };
@@ -69,30 +69,42 @@ function collectionForm({ config, nextShardId, revision, shards, transfers, uid 
     revision,
     config,
     nextShardId,
-    shards: sortedById(shards).map(([shardId, { key, replicas }]) => ({
+    shards: sortedById(shards).map(([shardId, { key, leader, replicas, since, term }]) => ({
       shardId,
       key,
-      replicas: sortedById(replicas).map(([peerId, state]) => ({ peerId, state })),
+      replicas: sortedById(replicas).map(([peerId, state]) => ({ peerId, state, since: since.get(peerId) ?? uid })),
+      leader,
+      term,
     })),
     transfers: transfers.map(transferInOrder),
   };
 }
 
-function readCollection(fields: StrictFields): CollectionRecord {
+function readCollection(fields: StrictFields, version: number): CollectionRecord {
+  const uid = fields.integer('uid');
   return {
-    uid: fields.integer('uid'),
+    uid,
     revision: fields.integer('revision'),
     config: fields.config('config'),
     nextShardId: fields.integer('nextShardId'),
-    shards: new Map(fields.list('shards', (item): [ShardId, ShardRecord] => [item.integer('shardId'), readShard(item)])),
+    shards: new Map(fields.list('shards', (item): [ShardId, ShardRecord] => [item.integer('shardId'), readShard(item, version, uid)])),
     transfers: fields.list('transfers', readTransfer),
   };
 }
 
-function readShard(fields: StrictFields): ShardRecord {
+function readShard(fields: StrictFields, version: number, uid: number): ShardRecord {
+  const replicas = fields.list('replicas', (item) => ({
+    peerId: item.integer('peerId'),
+    state: item.replicaState('state'),
+    // Before, replicas were made with their collection.
+    since: version >= 2 ? item.integer('since') : uid,
+  }));
   return {
     key: fields.value('key') === null ? null : fields.shardKey('key'),
-    replicas: new Map(fields.list('replicas', (item): [PeerId, ReplicaState] => [item.integer('peerId'), item.replicaState('state')])),
+    replicas: new Map(replicas.map(({ peerId, state }): [PeerId, ReplicaState] => [peerId, state])),
+    since: new Map(replicas.map(({ peerId, since }): [PeerId, number] => [peerId, since])),
+    leader: version >= 2 ? fields.integerOrNull('leader') : null,
+    term: version >= 2 ? fields.integer('term') : 0,
   };
 }
 

@@ -34,6 +34,12 @@ export interface ShardRecord {
   /** Null with automatic sharding. */
   readonly key: ShardKey | null;
   readonly replicas: ReadonlyMap<PeerId, ReplicaState>;
+  /** Index of the entry that made each replica: a later one on the same peer is another one, which begins with nothing. */
+  readonly since: ReadonlyMap<PeerId, number>;
+  /** The Active replica that puts the shard's writes in order; null: none is there yet, or none is Active. See `leaders.ts`. */
+  readonly leader: PeerId | null;
+  /** How many leaders the shard has had: the clock of what the present one writes. */
+  readonly term: number;
 }
 
 export interface TransferRecord extends TransferKey {

@@ -39,10 +39,10 @@ export class StrictFields {
       if (!this.#read.includes(name)) throw unreadable(`${this.path}.${name}`, 'is unknown to this release');
   }
 
-  /** Errors: `storage` unless the field `version` is this one. */
-  version(known: number): void {
+  /** The field `version`. Errors: `storage` when it is higher than the highest that this release knows. */
+  version(known: number): number {
     const version = this.value('version');
-    if (version === known) return;
+    if (typeof version === 'number' && Number.isSafeInteger(version) && version >= 1 && version <= known) return version;
     const detail = `${this.path} has version ${stringifyJson(version)}, this release reads ${known}: run the release that wrote it, or a later one`;
     throw new TroupeError('storage', detail);
   }

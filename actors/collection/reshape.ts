@@ -1,6 +1,7 @@
 /** How a collection becomes what the cluster wants: see `Reshaping`. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
+import { isSameLife } from '../node/desired.js';
 import { become, type Step } from '../runtime/behaviour.js';
 import type { CollectionEffect, ReshapeMessage } from './messages.js';
 import {
@@ -54,8 +55,8 @@ export function takeReshape(state: WithShards): CollectionStep {
   const { reshaping } = state.running;
   if (reshaping === null) return become(state);
   const { wanted } = reshaping;
-  const before = localShards(state.running);
-  const added = wanted.belonging.shards.filter((id) => !before.includes(id));
+  const kept = keptShards(state.running, wanted);
+  const added = wanted.belonging.shards.filter((id) => !kept.includes(id));
   const running: Running = {
     ...state.running,
     config: wanted.config,
@@ -113,7 +114,7 @@ export function allShards(running: Running): number[] {
 export function neededShards(running: Running): readonly number[] {
   const { reshaping } = running;
   if (reshaping === null || reshaping.stage === 'opening') return localShards(running);
-  return localShards(running).filter((id) => reshaping.wanted.belonging.shards.includes(id));
+  return keptShards(running, reshaping.wanted);
 }
 
 /** Active once all that is needed is open; a shard that is Dead keeps the collection Dead. */
@@ -129,8 +130,18 @@ function save(state: WithShards, wanted: ReshapeMessage): CollectionStep {
   );
 }
 
-function droppedShards(running: Running, { belonging }: ReshapeMessage): number[] {
-  return localShards(running).filter((id) => !belonging.shards.includes(id));
+function droppedShards(running: Running, wanted: ReshapeMessage): number[] {
+  const kept = keptShards(running, wanted);
+  return localShards(running).filter((id) => !kept.includes(id));
+}
+
+/** Shards that stay with their points. One that went and came again in between is not the same: it missed what was written meanwhile. */
+function keptShards(running: Running, { belonging: wanted }: ReshapeMessage): number[] {
+  return localShards(running).filter((id) => {
+    if (!wanted.shards.includes(id)) return false;
+    const { since } = wanted;
+    return running.belonging === null || since === undefined || isSameLife(running.belonging, { ...wanted, since }, id);
+  });
 }
 
 function without(ids: ReadonlySet<number>, gone: number): ReadonlySet<number> {

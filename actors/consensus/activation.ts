@@ -35,7 +35,7 @@ function activations(agreed: ClusterState, { done, failures }: Carrying, peerId:
     for (const [shardId, { replicas }] of shards) {
       if (replicas.get(peerId) !== 'Initializing' || !made.shards.includes(shardId)) continue;
       if (failures.some((failure) => failure.uid === uid && (failure.shardId === null || failure.shardId === shardId))) continue;
-      changes.push({ collection, uid, shardId, peerId, from: 'Initializing', to: 'Active' });
+      changes.push({ collection, uid, shardId, peerId, from: 'Initializing', to: 'Active', clock: null });
       if (changes.length >= CHANGES_MAX) return changes;
     }
   }

@@ -94,7 +94,7 @@ function isSame(one: Desired, other: Desired): boolean {
     const its = other.collections.get(name);
     if (its === collection) continue;
     if (its === undefined || its.uid !== collection.uid || its.revision !== collection.revision) return false;
-    if (its.shards.length !== collection.shards.length || its.shards.some((shardId, at) => shardId !== collection.shards[at])) return false;
+    if (its.shards.join() !== collection.shards.join() || its.since.join() !== collection.since.join()) return false;
   }
   return true;
 }

@@ -18,10 +18,12 @@ export function ownPart(record: CollectionRecord, peerId: PeerId): OwnPart {
   const found = known.get(record);
   if (found?.peerId === peerId) return found;
   const own = [...record.shards].filter(([, { replicas }]) => replicas.has(peerId));
-  const shards = own.map(([shardId]) => shardId).sort((one, other) => one - other);
+  own.sort(([one], [other]) => one - other);
+  const shards = own.map(([shardId]) => shardId);
+  const since = own.map(([, shard]) => shard.since.get(peerId) ?? record.uid);
   const part: OwnPart = {
     peerId,
-    desired: { uid: record.uid, revision: record.revision, config: record.config, shards },
+    desired: { uid: record.uid, revision: record.revision, config: record.config, shards, since },
     isInitializing: own.some(([, { replicas }]) => replicas.get(peerId) === 'Initializing'),
   };
   known.set(record, part);

@@ -6,6 +6,7 @@ import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { ClusterOptions } from '../cluster-api.js';
 import { CONSENSUS, type StartConsensus } from '../node/shell.js';
+import type { Assignments } from '../replication/assignments.js';
 import type { Clock } from '../runtime/ports.js';
 import { type ClusterNode, clusterNode, detailsOf } from './cluster-node.js';
 import { PeerLink } from './link.js';
@@ -27,10 +28,11 @@ export interface StartedCluster extends ClusterNode {
 export function startCluster(
   options: ClusterOptions,
   clock: Clock,
+  assignments: Assignments,
   replicas: () => PeerDetails['replicas'],
   answer: AnswerCall,
 ): StartedCluster {
-  const view = new ConsensusView(clock);
+  const view = new ConsensusView(clock, assignments);
   const link: PeerLink = new PeerLink(options.transport, view, () => detailsOf(view, link, replicas()), answer);
   const { api, submit } = clusterNode({ view, link, clock, replicas, tickMs: options.tickMs });
   return {

@@ -150,9 +150,12 @@ function foundedState(local: LocalData, clusterId: string, peerId: PeerId): Clus
     const { belonging, config, name } = collection;
     const held = localShards(collection).map((shardId): [number, ShardRecord] => [
       shardId,
-      { key: null, replicas: new Map([[peerId, 'Active']]) },
+      { key: null, replicas: new Map([[peerId, 'Active']]), since: new Map([[peerId, FOUNDED]]), leader: peerId, term: 1 },
     ]);
-    const lost = shardsElsewhere(belonging, config).map((shardId): [number, ShardRecord] => [shardId, { key: null, replicas: new Map() }]);
+    const lost = shardsElsewhere(belonging, config).map((shardId): [number, ShardRecord] => [
+      shardId,
+      { key: null, replicas: new Map(), since: new Map(), leader: null, term: 0 },
+    ]);
     const shards = new Map([...held, ...lost]);
     const nextShardId = Math.max(-1, ...shards.keys()) + 1;
     return [name, { uid: uidOf(lost), revision: FOUNDED, config, shards, nextShardId, transfers: [] }];
@@ -165,7 +168,8 @@ function adoptionOf({ collections }: LocalData, { clusterId, peerId }: Drawn): A
     collections.map((collection): [string, Belonging] => {
       const { belonging, config, name } = collection;
       const uid = uidOf(shardsElsewhere(belonging, config));
-      return [name, { clusterId, peerId, index: FOUNDED, uid, revision: FOUNDED, shards: localShards(collection) }];
+      const shards = localShards(collection);
+      return [name, { clusterId, peerId, index: FOUNDED, uid, revision: FOUNDED, shards, since: shards.map(() => FOUNDED) }];
     }),
   );
 }

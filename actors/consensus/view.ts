@@ -4,6 +4,7 @@ import type { PeerConnection } from '../../cluster/ports.js';
 import type { ClusterState } from '../../cluster/state.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { ClusterStatus } from '../cluster-api.js';
+import type { Assignments } from '../replication/assignments.js';
 import type { ActorRef } from '../runtime/behaviour.js';
 import type { Clock } from '../runtime/ports.js';
 import type { ConsensusMessage } from './messages.js';
@@ -17,14 +18,21 @@ export class ConsensusView {
   #agreed: ClusterState | null = null;
   #lastUpdateMs: number;
 
-  constructor(private readonly clock: Clock) {
+  /** assignments: shown what is agreed, too. */
+  constructor(
+    private readonly clock: Clock,
+    private readonly assignments: Assignments,
+  ) {
     this.#lastUpdateMs = clock.nowMs();
   }
 
   show(state: ConsensusState): void {
     if (state === this.#state) return;
     this.#state = state;
-    if (state.kind === 'Member' && state.agreed.appliedIndex > 0) this.#agreed = state.agreed;
+    if (state.kind === 'Member' && state.agreed.appliedIndex > 0) {
+      this.#agreed = state.agreed;
+      this.assignments.show(state.agreed, state.identity.peerId);
+    }
     this.#lastUpdateMs = this.clock.nowMs();
   }
 

@@ -97,7 +97,12 @@ export function carriedOut(work: ClusterWork, index: number): CarriedOut {
 
 export function sameWanted(one: Wanted | null, other: Wanted | null): boolean {
   if (one === null || other === null) return one === other;
-  return one.uid === other.uid && one.revision === other.revision && one.shards.join() === other.shards.join();
+  return (
+    one.uid === other.uid &&
+    one.revision === other.revision &&
+    one.shards.join() === other.shards.join() &&
+    one.since.join() === other.since.join()
+  );
 }
 
 export function sameAliases(one: AliasMap, other: AliasMap): boolean {

@@ -21,6 +21,8 @@ export interface DesiredCollection {
   readonly config: CollectionConfig;
   /** Shards with a replica on this node, ascending; none is fine. */
   readonly shards: readonly ShardId[];
+  /** `ShardRecord.since` of each of them on this node. */
+  readonly since: readonly number[];
 }
 
 /** What a collection's `config.json` says of the cluster that it belongs to. */
@@ -31,8 +33,20 @@ export interface Belonging {
   readonly uid: number;
   readonly revision: number;
   readonly shards: readonly ShardId[];
+  /** Of each of them; 0: not known, and taken for the one that is wanted. Left out by earlier releases: none is known. */
+  readonly since?: readonly number[];
   /** Index of the `Desired` that made it so: an earlier one, from before a crash, does not turn it back. */
   readonly index: number;
+}
+
+/** Whether files of a shard are those of the replica that is wanted, not of one that was on this node before. */
+export function isSameLife(
+  belonging: Pick<Belonging, 'shards' | 'since'>,
+  wanted: Required<Pick<Belonging, 'shards' | 'since'>>,
+  shardId: ShardId,
+): boolean {
+  const here = belonging.since?.[belonging.shards.indexOf(shardId)] ?? 0;
+  return here === 0 || here === wanted.since[wanted.shards.indexOf(shardId)];
 }
 
 /** `uid` of what a founder brought with it: whole collections, and those of which it had some shards only. */

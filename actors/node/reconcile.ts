@@ -101,8 +101,8 @@ export function reconcile(there: There | null, wanted: Wanted | null, desired: D
 
 /** Whether a collection's `config.json` says what is desired. */
 function isMet(belonging: Belonging, wanted: Wanted): boolean {
-  const { revision, shards } = belonging;
-  return revision === wanted.revision && shards.length === wanted.shards.length && shards.every((id, at) => id === wanted.shards[at]);
+  const { revision, shards, since } = belonging;
+  return revision === wanted.revision && shards.join() === wanted.shards.join() && since?.join() === wanted.since.join();
 }
 
 function change(phase: CollectionPhase, wanted: Wanted, desired: Desired): Finding {
@@ -131,8 +131,8 @@ function creation(wanted: Wanted, desired: Desired): Move {
   return { kind: 'create', name: wanted.name, create: { config: wanted.config, belonging: belongingOf(wanted, desired) } };
 }
 
-function belongingOf({ uid, revision, shards }: Wanted, { clusterId, peerId, index }: Desired): Belonging {
-  return { clusterId, peerId, uid, revision, shards, index };
+function belongingOf({ uid, revision, shards, since }: Wanted, { clusterId, peerId, index }: Desired): Belonging {
+  return { clusterId, peerId, uid, revision, shards, since, index };
 }
 
 function setAside(reason: string): Finding {

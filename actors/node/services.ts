@@ -4,6 +4,7 @@ import type { PeerCalls } from '../../cluster/data-messages.js';
 import type { CollectionStore } from '../collection/store.js';
 import type { BuildBudget } from '../optimizer/budget.js';
 import type { ReplicaFiles } from '../replica/files.js';
+import type { Assignments } from '../replication/assignments.js';
 import type { EnginePort } from '../runtime/ports.js';
 import type { EngineSignals } from '../runtime/signals.js';
 import type { AliasStore } from './alias-store.js';
@@ -20,4 +21,6 @@ export interface NodeServices {
   readonly cpus: number;
   /** To other nodes; `unavailable` on a node of its own. */
   readonly calls: PeerCalls;
+  /** What the cluster has agreed on; it knows nothing on a node of its own. */
+  readonly assignments: Assignments;
 }

@@ -11,6 +11,7 @@ import { VerifiedReplicas } from '../../actors/node/verified-replicas.js';
 import { NodeView } from '../../actors/node/view.js';
 import { BuildBudget } from '../../actors/optimizer/budget.js';
 import { ReplicaFiles } from '../../actors/replica/files.js';
+import { Assignments } from '../../actors/replication/assignments.js';
 import { NO_CALLS } from '../../actors/routing/answer-call.js';
 import { ActorSystem } from '../../actors/runtime/actor.js';
 import type { ActorRef } from '../../actors/runtime/behaviour.js';
@@ -67,6 +68,7 @@ export async function startClusterNode(storagePath: string, wrap: (stores: Store
     budget: new BuildBudget(1),
     cpus: 2,
     calls: NO_CALLS,
+    assignments: new Assignments(),
   };
   const told: CarriedOut[] = [];
   let local: LocalData | null = null;

@@ -45,6 +45,7 @@ const action = fc.oneof(
   record({ kind: fc.constant('delete' as const), alias }),
   record({ kind: fc.constant('rename' as const), from: alias, to: alias }),
 );
+const clock = fc.constantFrom(null, null, null, 0, 1, 2);
 const change = record({
   collection: sharded,
   uid: fc.constantFrom(2, 2, 2, 3, 4, 5, 6),
@@ -52,6 +53,7 @@ const change = record({
   peerId: peer,
   from: fc.oneof({ weight: 4, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: state }),
   to: fc.oneof({ weight: 5, arbitrary: usual }, { weight: 1, arbitrary: state }),
+  clock,
 });
 
 const operation: fc.Arbitrary<ClusterOperation> = fc.oneof(
@@ -78,9 +80,13 @@ const operation: fc.Arbitrary<ClusterOperation> = fc.oneof(
     weight: 4,
     arbitrary: record({ kind: fc.constant('startTransfer' as const), collection: sharded, transfer, method, sync: fc.boolean() }),
   },
-  { weight: 2, arbitrary: record({ kind: fc.constant('restartTransfer' as const), collection: sharded, transfer, method }) },
-  { weight: 2, arbitrary: record({ kind: fc.constant('finishTransfer' as const), collection: sharded, transfer }) },
-  { weight: 2, arbitrary: record({ kind: fc.constant('abortTransfer' as const), collection: sharded, transfer, reason: fc.string() }) },
+  { weight: 2, arbitrary: record({ kind: fc.constant('restartTransfer' as const), collection: sharded, transfer, method, clock }) },
+  { weight: 2, arbitrary: record({ kind: fc.constant('finishTransfer' as const), collection: sharded, transfer, clock }) },
+  {
+    weight: 2,
+    arbitrary: record({ kind: fc.constant('abortTransfer' as const), collection: sharded, transfer, reason: fc.string(), clock }),
+  },
+  fc.constant({ kind: 'electLeaders' as const }),
   fc.constant({ kind: 'noop' as const }),
 );
 
@@ -114,7 +120,15 @@ const FIRST: ClusterOperation = { kind: 'createCollection', name: 'a', config: c
 
 /** A collection whose shards have an Active replica each, and whatever happens to it. */
 const entries: fc.Arbitrary<Entry[]> = fc.array(payload, { minLength: 10, maxLength: 60 }).map((payloads) => {
-  const changes = [1, 3].map((peerId, at) => ({ collection: 'a', uid: 2, shardId: at, peerId, from: null, to: 'Active' as const }));
+  const changes = [1, 3].map((peerId, at) => ({
+    collection: 'a',
+    uid: 2,
+    shardId: at,
+    peerId,
+    from: null,
+    to: 'Active' as const,
+    clock: null,
+  }));
   const first: ClusterOperation[] = [FIRST, { kind: 'setReplicaStates', changes }];
   const proposed = first.map((each, at) => payloadOf({ origin: 1, session: 1, sequence: 100 + at, doneBelow: 1, operation: each }));
   return [membershipOf(PEERS), ...proposed, ...payloads].map((each, at) => ({ index: at + 1, term: 1, payload: each }));
@@ -128,7 +142,7 @@ test('operations and states are the same after encoding and decoding, and equal 
   fc.assert(
     fc.property(proposal, (proposed) => {
       const bytes = encodeOperation(proposed);
-      assert.deepEqual(decodeOperation(bytes), proposed);
+      assert.deepEqual(decodeOperation(bytes), { ...proposed, hasLeaders: true });
       assert.deepEqual(encodeOperation(decodeOperation(bytes)), bytes);
     }),
     seeded(500),
@@ -193,6 +207,7 @@ test('each state that entries lead to keeps the rules of shards and transfers, a
           assert.equal(next.aliases, reached.aliases);
         }
         checkRules(next);
+        checkLeaders(reached, next);
         checkMoves(reached, next);
         for (const record of next.collections.values()) seen.transfers += record.transfers.length;
         reached = next;
@@ -218,6 +233,23 @@ function checkRules({ aliases, collections, membership }: ClusterState): void {
       const replicas = shards.get(each.shardId)?.replicas;
       assert.equal(replicas?.get(each.from), 'Active', 'a transfer has an Active source');
       assert.ok(['Partial', 'PartialSnapshot', 'Recovery'].includes(replicas?.get(each.to) ?? ''), 'a target waits for its transfer');
+    }
+  }
+}
+
+/** S7: leaders are Active, and terms tell them apart. A replica knows the entry that made it. */
+function checkLeaders(before: ClusterState, after: ClusterState): void {
+  for (const [collection, record] of after.collections) {
+    const known = before.collections.get(collection);
+    for (const [id, { leader, replicas, since, term }] of record.shards) {
+      assert.deepEqual([...since.keys()].sort(), [...replicas.keys()].sort());
+      for (const index of since.values()) assert.ok(index <= after.appliedIndex);
+      if (leader !== null) assert.equal(replicas.get(leader), 'Active', `peer ${leader} leads and is not Active`);
+      const earlier = known?.uid === record.uid ? known.shards.get(id) : undefined;
+      if (earlier === undefined) continue;
+      assert.ok(term >= earlier.term);
+      if (leader !== null && leader !== earlier.leader) assert.ok(term > earlier.term, `term ${term} has had two leaders`);
+      if (earlier.leader !== null && replicas.get(earlier.leader) === 'Active') assert.equal(leader, earlier.leader);
     }
   }
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { decodeOperation, encodeOperation } from '../../cluster/operation-codec.js';
 import { emptyState } from '../../cluster/state.js';
 import { decodeState, encodeState } from '../../cluster/state-codec.js';
-import { membersOf } from './samples.js';
+import { configOf, Log, membersOf, printLeaders } from './samples.js';
 
 const NOOP = encodeOperation({ origin: 1, session: 1, sequence: 1, doneBelow: 1, operation: { kind: 'noop' } });
 
@@ -17,7 +17,7 @@ function changed(from: string, to: string): Uint8Array {
 test('an operation is JSON with a version', () => {
   assert.equal(
     Buffer.from(NOOP).toString('utf8'),
-    '{"version":1,"origin":1,"session":1,"sequence":1,"doneBelow":1,"operation":{"kind":"noop"}}',
+    '{"version":2,"origin":1,"session":1,"sequence":1,"doneBelow":1,"operation":{"kind":"noop"}}',
   );
 });
 
@@ -30,11 +30,11 @@ test('fields have their place whatever order the proposal had', () => {
 test('what a later release wrote stops this one with a message that says so', () => {
   const refused = (bytes: Uint8Array, message: RegExp) => assert.throws(() => decodeOperation(bytes), { code: 'storage', message });
   const operation = { kind: 'createCollection', name: 'a', config: {}, placement: [[1]] };
-  const bare = JSON.stringify({ version: 1, origin: 1, session: 1, sequence: 1, doneBelow: 1, operation });
+  const bare = JSON.stringify({ version: 2, origin: 1, session: 1, sequence: 1, doneBelow: 1, operation });
   refused(Buffer.from(bare), /config\.params is no object/);
   refused(
-    changed('"version":1', '"version":2'),
-    /an operation of the cluster has version 2, this release reads 1: run the release that wrote it/,
+    changed('"version":2', '"version":3'),
+    /an operation of the cluster has version 3, this release reads 2: run the release that wrote it/,
   );
   refused(changed('"noop"', '"explode"'), /operation\.kind is unknown to this release: it is damaged or was written by a later release/);
   refused(changed('"kind":"noop"', '"kind":"noop","loud":true'), /operation\.loud is unknown to this release/);
@@ -47,9 +47,29 @@ test('a state of a later release is refused, and damage is named', () => {
   const state = { ...emptyState('c1'), membership: membersOf([1]) };
   const text = Buffer.from(encodeState(state)).toString('utf8');
   assert.deepEqual(decodeState(Buffer.from(text)), state);
-  assert.throws(() => decodeState(Buffer.from(text.replace('"version":1', '"version":9'))), /the cluster's state has version 9/);
+  assert.throws(() => decodeState(Buffer.from(text.replace('"version":2', '"version":9'))), /the cluster's state has version 9/);
   assert.throws(
     () => decodeState(Buffer.from(text.replace('"voter":true', '"voter":1'))),
     /membership\[0\]\.voter is neither true nor false/,
   );
+});
+
+test('operations of a release without leaders have no clock and give none, and its states get them by the first election', () => {
+  const activate = '{"collection":"a","uid":2,"shardId":0,"peerId":11,"from":null,"to":"Active"}';
+  const first = `{"version":1,"origin":11,"session":1,"sequence":8,"doneBelow":1,"operation":{"kind":"setReplicaStates","changes":[${activate}]}}`;
+  const { hasLeaders, operation } = decodeOperation(Buffer.from(first));
+  assert.equal(hasLeaders, false);
+  assert.deepEqual(operation.kind === 'setReplicaStates' ? operation.changes[0]?.clock : undefined, null);
+  const log = new Log();
+  log.propose({ kind: 'createCollection', name: 'a', config: configOf(), placement: [[11]] });
+  log.append({ kind: 'operation', bytes: Buffer.from(first) });
+  assert.equal(printLeaders(log.state, 'a'), '0: none 0');
+  const ofThen = Buffer.from(encodeState(log.state))
+    .toString()
+    .replace('"version":2', '"version":1')
+    .replace(',"since":2', '')
+    .replace(',"leader":null,"term":0', '');
+  assert.deepEqual(decodeState(Buffer.from(ofThen)), log.state);
+  log.propose({ kind: 'electLeaders' });
+  assert.equal(printLeaders(log.state, 'a'), '0: 11 1');
 });

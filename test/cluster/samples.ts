@@ -34,11 +34,11 @@ export class Log {
   }
 
   membership(peers: readonly PeerId[]): void {
-    this.#append({ kind: 'membership', membership: membersOf(peers) });
+    this.append({ kind: 'membership', membership: membersOf(peers) });
   }
 
   empty(): void {
-    this.#append({ kind: 'empty' });
+    this.append({ kind: 'empty' });
   }
 
   /** The outcome of an operation that the first peer proposes. */
@@ -55,10 +55,10 @@ export class Log {
   }
 
   proposed(operation: ProposedOperation): ProposalResult | null {
-    return this.#append({ kind: 'operation', bytes: encodeOperation(operation) });
+    return this.append({ kind: 'operation', bytes: encodeOperation(operation) });
   }
 
-  #append(payload: Entry['payload']): ProposalResult | null {
+  append(payload: Entry['payload']): ProposalResult | null {
     const entry = { index: this.entries.length + 1, term: 1, payload };
     this.entries.push(entry);
     const { outcome, state } = applyEntry(this.state, entry);
@@ -82,4 +82,10 @@ export function printShards(state: ClusterState, collection: string): string {
   });
   const transfers = record.transfers.map(({ from, method, shardId, to }) => `${shardId}: ${from} → ${to} by ${method}`);
   return [...lines, ...transfers].join('\n');
+}
+
+/** The leader of each shard and its term: `0: 11 1`. */
+export function printLeaders(state: ClusterState, collection: string): string {
+  const { shards } = state.collections.get(collection) ?? { shards: new Map() };
+  return [...shards].map(([shardId, { leader, term }]) => `${shardId}: ${leader ?? 'none'} ${term}`).join('\n');
 }

@@ -80,10 +80,18 @@ export class FakeCluster implements ClusterApi {
 /** Collection `a` with two shards, one of them being copied to peer 13, collection `k` with keys, and alias `x` of `a`. */
 function sampleState(): ClusterState {
   const log = new Log();
-  const active = (shardId: number, peerId: PeerId) => ({ collection: 'a', uid: 2, shardId, peerId, from: null, to: 'Active' as const });
+  const active = (shardId: number, peerId: PeerId) => ({
+    collection: 'a',
+    uid: 2,
+    shardId,
+    peerId,
+    from: null,
+    to: 'Active' as const,
+    clock: null,
+  });
   log.propose({ kind: 'createCollection', name: 'a', config: configOf({ shard_number: 2 }), placement: [[11, 12], [12]] });
   log.propose({ kind: 'setReplicaStates', changes: [active(0, 11), active(0, 12), active(1, 12)] });
-  log.propose({ kind: 'setReplicaStates', changes: [{ ...active(0, 12), to: 'Dead' }] });
+  log.propose({ kind: 'setReplicaStates', changes: [{ ...active(0, 12), to: 'Dead', clock: null }] });
   const transfer = { shardId: 1, from: 12, to: 13, toShardId: null };
   log.propose({ kind: 'startTransfer', collection: 'a', transfer, method: 'stream_records', sync: true });
   log.propose({ kind: 'changeAliases', actions: [{ kind: 'create', alias: 'x', collection: 'a' }] });

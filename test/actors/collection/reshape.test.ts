@@ -117,3 +117,18 @@ test('a collection that is deleted or closed amid a change closes all shards, th
     assert.match(steps[2] ?? '', new RegExp(`${done}$`));
   }
 });
+
+test('files of an earlier replica of a wanted shard go before the new one is made, and those that name no replica stay', () => {
+  const of = (since?: readonly number[]) => ({ ...belonging(0, 1), ...(since === undefined ? {} : { since }) });
+  const here = (since?: readonly number[]): CollectionState =>
+    active({ config: CONFIG, belonging: of(since), open: new Set([0, 1]), updates: [], reshaping: null });
+  const wanted: CollectionMessage = { kind: 'reshape', config: CHANGED, belonging: of([3, 8]), replyTo: 4 };
+  assert.deepEqual(play(here([3, 5]), wanted, closed(1), REMOVED, SAVED, opened(1)), [
+    'reshape: Active, closeShards 1',
+    'shardClosed: Active, removeShards 1',
+    'shardsRemoved: Active, saveReshape 0,1',
+    'reshapeSaved: Opening, announce, configureShards, startShards 1',
+    'shardOpened: Active, announce, tellOpened, reply 4',
+  ]);
+  assert.deepEqual(play(here(), wanted, SAVED), ['reshape: Active, saveReshape 0,1', 'reshapeSaved: Active, announce, configureShards 4']);
+});

@@ -3,13 +3,14 @@ import { test } from 'node:test';
 import { clusterNode } from '../../../actors/consensus/cluster-node.js';
 import type { PeerLink } from '../../../actors/consensus/link.js';
 import { ConsensusView } from '../../../actors/consensus/view.js';
+import { Assignments } from '../../../actors/replication/assignments.js';
 import { TroupeError } from '../../../protocols/errors.js';
 
 const CLOCK = { nowMs: () => 0 };
 
 /** The text that a caller hears when the actor's end is this error. */
 async function heard(error: TroupeError): Promise<string> {
-  const view = new ConsensusView(CLOCK);
+  const view = new ConsensusView(CLOCK, new Assignments());
   view.actor = { path: '/node/$consensus', tell: () => 'sent', report: () => 'sent', ask: () => Promise.reject(error) };
   const { submit } = clusterNode({ view, clock: CLOCK, tickMs: 100, link: {} as PeerLink, replicas: () => [] });
   const submission = { kind: 'operation', operation: { kind: 'deleteCollection', name: 'a' } } as const;

@@ -21,11 +21,19 @@ after(() => rm(base, { recursive: true, force: true }));
 
 const newStorage = () => mkdtemp(join(base, 'storage-'));
 
-/** `uid.revision:shards`, with the revision as the indexing threshold. */
+/** `uid.revision:shards`, with the revision as the indexing threshold; a shard is of the entry behind its `@`, or of `uid`. */
 function collection(short: string): DesiredCollection {
   const [, uid, revision, shards] = /^(\d+)\.(\d+):(.*)$/.exec(short) as unknown as [string, string, string, string];
-  const ids = shards === '' ? [] : shards.split(',').map(Number);
-  return { uid: Number(uid), revision: Number(revision), config: sampleConfig({ indexing_threshold: Number(revision) }), shards: ids };
+  const parts = shards === '' ? [] : shards.split(',').map((shard) => shard.split('@').map(Number));
+  const ids = parts.map(([id]) => id as number);
+  const since = parts.map(([, index]) => index ?? Number(uid));
+  return {
+    uid: Number(uid),
+    revision: Number(revision),
+    config: sampleConfig({ indexing_threshold: Number(revision) }),
+    shards: ids,
+    since,
+  };
 }
 
 function desired(
@@ -313,4 +321,18 @@ test('a crash before or after any write to disk leaves what the next start compl
     }
   }
   assert.ok(crashes >= 24, `${crashes} crashes`);
+});
+
+test('a replica that went and came again is empty: it missed what was written meanwhile', async () => {
+  const storage = await newStorage();
+  const { carryOut } = await startClusterNode(storage);
+  await carryOut(desired(5, { a: '1.1:0,1@3' }));
+  const [first, second] = [await pointsOf(storage, 'a', 0), await pointsOf(storage, 'a', 1)];
+  await carryOut(desired(9, { a: '1.1:0,1@8' }));
+  assert.equal(await pointsOf(storage, 'a', 0), first);
+  assert.notEqual(await pointsOf(storage, 'a', 1), second);
+  const again = await startClusterNode(storage);
+  const kept = await pointsOf(storage, 'a', 1);
+  await again.carryOut(desired(9, { a: '1.1:0,1@8' }));
+  assert.equal(await pointsOf(storage, 'a', 1), kept);
 });

@@ -7,8 +7,8 @@ import { sampleConfig } from '../samples.js';
 
 const CONFIG = sampleConfig();
 const DESIRED: Desired = { index: 50, clusterId: 'ours', peerId: 7, collections: new Map(), aliases: new Map() };
-const MET: Belonging = { clusterId: 'ours', peerId: 7, uid: 10, revision: 20, shards: [0, 2], index: 30 };
-const WANTED: Wanted = { name: 'a', uid: 10, revision: 20, config: CONFIG, shards: [0, 2] };
+const MET: Belonging = { clusterId: 'ours', peerId: 7, uid: 10, revision: 20, shards: [0, 2], since: [10, 40], index: 30 };
+const WANTED: Wanted = { name: 'a', uid: 10, revision: 20, config: CONFIG, shards: [0, 2], since: [10, 40] };
 
 const PHASES: readonly CollectionPhase[] = [
   { kind: 'Opening' },
@@ -23,6 +23,8 @@ const CASES: Readonly<Record<string, { readonly belonging: Belonging | 'damaged'
   'as desired': { belonging: MET, wanted: WANTED },
   'an older revision': { belonging: { ...MET, revision: 15 }, wanted: WANTED },
   'other shards': { belonging: { ...MET, shards: [0] }, wanted: WANTED },
+  'replicas of an earlier life': { belonging: { ...MET, since: [10, 20] }, wanted: WANTED },
+  'written before replicas had lives': { belonging: { ...MET, since: undefined }, wanted: WANTED },
   'of the same name, and deleted since': { belonging: { ...MET, uid: 5 }, wanted: WANTED },
   'not desired': { belonging: MET, wanted: null },
   'of a later entry, not desired yet': { belonging: { ...MET, uid: 51 }, wanted: null },
@@ -78,6 +80,14 @@ other shards
   Opening, Active, Dead: reshape uid 10 revision 20 shards 0,2 as of 50
   Creating, Deleting: wait
   Abandoned: fault: it crashed too often and is stopped until the node starts again
+replicas of an earlier life
+  Opening, Active, Dead: reshape uid 10 revision 20 shards 0,2 as of 50
+  Creating, Deleting: wait
+  Abandoned: fault: it crashed too often and is stopped until the node starts again
+written before replicas had lives
+  Opening, Active, Dead: reshape uid 10 revision 20 shards 0,2 as of 50
+  Creating, Deleting: wait
+  Abandoned: fault: it crashed too often and is stopped until the node starts again
 of the same name, and deleted since
   Opening, Active, Dead, Abandoned: delete
   Creating, Deleting: wait
@@ -115,18 +125,18 @@ damaged, not desired
 
 test('what is not there is created where it is desired, also without shards on this node', () => {
   assert.equal(inWords(reconcile(null, null, DESIRED)), 'done');
-  assert.equal(inWords(reconcile(null, { ...WANTED, shards: [] }, DESIRED)), 'create uid 10 revision 20 shards  as of 50');
+  assert.equal(inWords(reconcile(null, { ...WANTED, shards: [], since: [] }, DESIRED)), 'create uid 10 revision 20 shards  as of 50');
 });
 
 test('names that differ in case are two collections', () => {
-  const { uid, revision, config, shards } = WANTED;
-  const collections = new Map(['a', 'A'].map((name) => [name, { uid, revision, config, shards }]));
+  const { uid, revision, config, shards, since } = WANTED;
+  const collections = new Map(['a', 'A'].map((name) => [name, { uid, revision, config, shards, since }]));
   assert.deepEqual([...wantedByFolder({ ...DESIRED, collections }, { desired: null, wanted: new Map() }).wanted.keys()], ['a', '+41']);
 });
 
 test('of what is desired again only what has changed is looked at', () => {
-  const { uid, revision, config, shards } = WANTED;
-  const collection = () => ({ uid, revision, config, shards });
+  const { uid, revision, config, shards, since } = WANTED;
+  const collection = () => ({ uid, revision, config, shards, since });
   const collections = new Map(['a', 'b', 'c'].map((name) => [name, collection()]));
   const first = wantedByFolder({ ...DESIRED, collections }, { desired: null, wanted: new Map() });
   const next = new Map(collections).set('b', { ...collection(), revision: 9 }).set('d', collection());

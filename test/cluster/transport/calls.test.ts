@@ -7,7 +7,12 @@ import { TroupeError } from '../../../protocols/errors.js';
 import { closeAll, connect, isConnected, peer } from './support.js';
 
 const SHARD = { collection: 'c', uid: 7, shardId: 3 };
-const MISSING: DataCall = { kind: 'missing', shard: SHARD, ids: [1, 2n ** 64n - 1n, 'a4f5b6c7-0000-4000-8000-000000000000'], timeoutMs: 50 };
+const MISSING: DataCall = {
+  kind: 'missing',
+  shard: SHARD,
+  ids: [1, 2n ** 64n - 1n, 'a4f5b6c7-0000-4000-8000-000000000000'],
+  timeoutMs: 50,
+};
 
 test('a call arrives as it was made, with its caller, and the reply comes back as it was given', async () => {
   const [a, b] = await Promise.all([peer(1), peer(2)]);
@@ -44,7 +49,14 @@ test('bytes of a call have memory of their own, which can be given to a worker',
     if (call.kind === 'write') [received] = call.operations;
     return { kind: 'missing', id: null };
   };
-  const call = { shard: SHARD, operation: 'upsertPoints', operations: [operation], until: 'logged', timeoutMs: 1000, measured: false } as const;
+  const call = {
+    shard: SHARD,
+    operation: 'upsertPoints',
+    operations: [operation],
+    until: 'logged',
+    timeoutMs: 1000,
+    measured: false,
+  } as const;
   await a.transport.call(2, { kind: 'write', ...call }, 5000);
   assert.equal(received?.buffer.byteLength, 100);
   await closeAll(a, b);

@@ -1,0 +1,113 @@
+/**
+ * What the cluster has agreed on for the replicas of this node, for those who carry it out: read on the main thread without asking
+ * consensus, which shows each new state here once it has applied it.
+ */
+
+import type { ClusterState, CollectionRecord, ShardRecord, TransferRecord } from '../../cluster/state.js';
+import type { PeerId, ReplicaState, ShardId } from '../../protocols/model/cluster.js';
+import type { Cancel } from '../runtime/ports.js';
+
+/** One shard of one life of a collection, as agreed. */
+export interface Assignment {
+  readonly leader: PeerId | null;
+  /** The clock of what the leader writes. */
+  readonly term: number;
+  readonly replicas: ReadonlyMap<PeerId, ReplicaState>;
+  /** See `ShardRecord.since`. */
+  readonly since: ReadonlyMap<PeerId, number>;
+  /** Those of this shard. */
+  readonly transfers: readonly TransferRecord[];
+}
+
+/** Names what an assignment is for. A later collection of the same name has another `uid`. */
+export interface AssignedShard {
+  readonly collection: string;
+  readonly uid: number;
+  readonly shardId: ShardId;
+}
+
+interface Watch extends AssignedShard {
+  seen: CollectionRecord | null;
+  shown: Assignment | null;
+  readonly changed: (assignment: Assignment | null) => void;
+}
+
+export class Assignments {
+  #agreed: ClusterState | null = null;
+  #peerId: PeerId = 0;
+  readonly #watches = new Map<string, Set<Watch>>();
+  readonly #watchers = new Set<() => void>();
+
+  /** Null outside of a cluster, and until this node has heard of its own. */
+  get agreed(): ClusterState | null {
+    return this.#agreed;
+  }
+
+  /** Of this node; 0 until it is known. */
+  get peerId(): PeerId {
+    return this.#peerId;
+  }
+
+  /** For consensus: what is agreed by now. */
+  show(agreed: ClusterState, peerId: PeerId): void {
+    const before = this.#agreed;
+    this.#agreed = agreed;
+    this.#peerId = peerId;
+    if (before?.collections === agreed.collections) return;
+    for (const watches of this.#watches.values()) for (const watch of watches) this.#look(watch);
+    for (const changed of this.#watchers) changed();
+  }
+
+  /** Null: the cluster has no such shard, as far as this node knows. */
+  of({ collection, shardId, uid }: AssignedShard): Assignment | null {
+    const record = this.#agreed?.collections.get(collection);
+    const shard = record?.uid === uid ? record.shards.get(shardId) : undefined;
+    return record === undefined || shard === undefined ? null : assignmentOf(record, shardId, shard);
+  }
+
+  /** Calls `changed` whenever the assignment becomes another one, until it is cancelled. */
+  watch(shard: AssignedShard, changed: (assignment: Assignment | null) => void): Cancel {
+    const { collection, shardId, uid } = shard;
+    const watch: Watch = {
+      collection,
+      uid,
+      shardId,
+      seen: this.#agreed?.collections.get(collection) ?? null,
+      shown: this.of(shard),
+      changed,
+    };
+    const watches = this.#watches.get(collection) ?? new Set();
+    this.#watches.set(collection, watches.add(watch));
+    return () => {
+      watches.delete(watch);
+      if (watches.size === 0 && this.#watches.get(collection) === watches) this.#watches.delete(collection);
+    };
+  }
+
+  /** Calls `changed` whenever anything about collections has changed. */
+  watchAll(changed: () => void): Cancel {
+    this.#watchers.add(changed);
+    return () => void this.#watchers.delete(changed);
+  }
+
+  #look(watch: Watch): void {
+    const record = this.#agreed?.collections.get(watch.collection) ?? null;
+    if (record === watch.seen) return;
+    watch.seen = record;
+    const assignment = this.of(watch);
+    if (isSame(watch.shown, assignment)) return;
+    watch.shown = assignment;
+    watch.changed(assignment);
+  }
+}
+
+function assignmentOf({ transfers }: CollectionRecord, id: ShardId, { leader, replicas, since, term }: ShardRecord): Assignment {
+  return { leader, term, replicas, since, transfers: transfers.filter(({ shardId }) => shardId === id) };
+}
+
+/** Records are values: what is another one may say the same all the same, which is looked at once more then. */
+function isSame(one: Assignment | null, other: Assignment | null): boolean {
+  if (one === null || other === null) return one === other;
+  if (one.leader !== other.leader || one.term !== other.term || one.replicas !== other.replicas || one.since !== other.since) return false;
+  return one.transfers.length === other.transfers.length && one.transfers.every((transfer, at) => transfer === other.transfers[at]);
+}
