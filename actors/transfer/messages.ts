@@ -1,0 +1,31 @@
+/** What a transfer hears and what it causes. */
+
+import type { ClusterOperation } from '../../cluster/operations.js';
+import type { TransferProgress } from '../../cluster/transfer/progress.js';
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { Attached, Compared, Filled } from './ports.js';
+
+export type TransferMessage =
+  /** sent of total bytes of files; `nowMs` stands on messages that progress is told by. */
+  | { readonly kind: 'fileSent'; readonly sent: number; readonly total: number; readonly nowMs: number }
+  | { readonly kind: 'filesInstalled'; readonly nowMs: number }
+  | { readonly kind: 'attached'; readonly attached: Attached; readonly nowMs: number }
+  | { readonly kind: 'compared'; readonly compared: Compared; readonly nowMs: number }
+  | { readonly kind: 'filled'; readonly filled: Filled; readonly nowMs: number }
+  | { readonly kind: 'required'; readonly nowMs: number }
+  /** What was proposed is applied here. */
+  | { readonly kind: 'agreed'; readonly nowMs: number }
+  | { readonly kind: 'failed'; readonly error: ErrorFacts; readonly nowMs: number }
+  /** A pause after a failure is over. */
+  | { readonly kind: 'retry'; readonly nowMs: number };
+
+export type TransferEffect =
+  | { readonly kind: 'sendFiles' }
+  | { readonly kind: 'attach'; readonly mayReset: boolean }
+  | { readonly kind: 'compare' }
+  | { readonly kind: 'fill'; readonly buckets: readonly number[] }
+  | { readonly kind: 'require' }
+  | { readonly kind: 'propose'; readonly operation: ClusterOperation }
+  | { readonly kind: 'retryLater'; readonly attempt: number }
+  | { readonly kind: 'show'; readonly progress: TransferProgress }
+  | { readonly kind: 'log'; readonly level: 'info' | 'warn'; readonly text: string };

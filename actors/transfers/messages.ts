@@ -1,0 +1,50 @@
+/** What the supervisor of a node's transfers hears and what it causes. */
+
+import type { ClusterOperation } from '../../cluster/operations.js';
+import type { ClusterState } from '../../cluster/state.js';
+import type { Comparison } from '../../cluster/transfer/comparing.js';
+import type { RunOutcome, TransferRun } from '../../cluster/transfer/runs.js';
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
+
+/** The cluster as this node sees it at a tick. */
+export interface Sight {
+  /** Null until it is known, and once this node is part of it no more. */
+  readonly agreed: ClusterState | null;
+  readonly self: PeerId;
+  /** This node leads consensus: it starts what nobody asks for. */
+  readonly leads: boolean;
+  /** Peers that it is connected with, and itself. */
+  readonly reachable: ReadonlySet<PeerId>;
+}
+
+export type TransfersMessage =
+  | { readonly kind: 'tick'; readonly sight: Sight }
+  /** Healing that was proposed is agreed, or refused. */
+  | { readonly kind: 'proposed' }
+  | {
+      readonly kind: 'comparisonEnded';
+      readonly comparison: Comparison;
+      /** Buckets that differed, points that were changed because of it. */
+      readonly differences: number;
+      readonly repaired: number;
+      readonly error: ErrorFacts | null;
+    }
+  /** A transfer's actor crashed too often and is stopped. */
+  | { readonly kind: 'transferGaveUp'; readonly name: string; readonly error: ErrorFacts };
+
+export type TransfersEffect =
+  | { readonly kind: 'tickLater' }
+  | { readonly kind: 'startRun'; readonly name: string; readonly run: TransferRun }
+  /** release: its target must not be waited for any more. */
+  | {
+      readonly kind: 'stopRun';
+      readonly name: string;
+      readonly run: TransferRun;
+      readonly outcome: RunOutcome;
+      readonly release: boolean;
+    }
+  /** In order; a `proposed` at the end. */
+  | { readonly kind: 'propose'; readonly operations: readonly ClusterOperation[] }
+  | { readonly kind: 'compare'; readonly comparison: Comparison }
+  | { readonly kind: 'count'; readonly ended: Extract<TransfersMessage, { kind: 'comparisonEnded' }> };

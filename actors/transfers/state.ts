@@ -1,0 +1,38 @@
+/** What the supervisor of a node's transfers knows. It has one state: what runs follows from what is agreed. */
+
+import type { ComparedAt, Comparison } from '../../cluster/transfer/comparing.js';
+import type { HealingTries, TransferLimits } from '../../cluster/transfer/healing.js';
+import type { TransferRun } from '../../cluster/transfer/runs.js';
+
+export interface TransfersSettings {
+  readonly limits: TransferLimits;
+  /** Between two comparisons of a follower's digest; 0: digests are not compared in the background. */
+  readonly comparePeriodTicks: number;
+}
+
+export interface TransfersState {
+  readonly kind: 'Watching';
+  readonly settings: TransfersSettings;
+  readonly ticks: number;
+  /** By name. */
+  readonly runs: ReadonlyMap<string, TransferRun>;
+  readonly tries: HealingTries;
+  /** Healing is being agreed on. */
+  readonly proposing: boolean;
+  readonly compared: ComparedAt;
+  /** That is under way. */
+  readonly comparison: Comparison | null;
+}
+
+export function watching(settings: TransfersSettings): TransfersState {
+  return {
+    kind: 'Watching',
+    settings,
+    ticks: 0,
+    runs: new Map(),
+    tries: new Map(),
+    proposing: false,
+    compared: new Map(),
+    comparison: null,
+  };
+}

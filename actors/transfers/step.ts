@@ -1,0 +1,107 @@
+/**
+ * What a node does about transfers at each look at the agreed state. No plan is kept: a start, or a new leader of a shard or of
+ * consensus, goes on with what it sees.
+ *
+ * - M5. A node runs the transfers of the shards that it leads, each as long as its record stands in the agreed state.
+ * - M6. Transfers that nobody asked for are started by the leader of consensus alone, within the limits.
+ * - M7. One digest at a time is compared in the background, none of a shard with a transfer.
+ */
+
+import type { ClusterState } from '../../cluster/state.js';
+import { followReplicas, nextComparison } from '../../cluster/transfer/comparing.js';
+import { planHealing } from '../../cluster/transfer/healing.js';
+import { outcomeOf, type TransferRun, wantedRuns } from '../../cluster/transfer/runs.js';
+import { become, type Step, unreachable } from '../runtime/behaviour.js';
+import type { Sight, TransfersEffect, TransfersMessage } from './messages.js';
+import { type TransfersSettings, type TransfersState, watching } from './state.js';
+
+type TransfersStep = Step<TransfersState, TransfersEffect>;
+
+export function startTransfers(settings: TransfersSettings): TransfersStep {
+  return become<TransfersState, TransfersEffect>(watching(settings), { kind: 'tickLater' });
+}
+
+export function stepTransfers(state: TransfersState, message: TransfersMessage): TransfersStep {
+  switch (message.kind) {
+    case 'tick':
+      return look(state, message.sight);
+    case 'proposed':
+      return become({ ...state, proposing: false });
+    case 'comparisonEnded': {
+      const compared = new Map(state.compared).set(message.comparison.name, state.ticks);
+      return become<TransfersState, TransfersEffect>({ ...state, compared, comparison: null }, { kind: 'count', ended: message });
+    }
+    case 'transferGaveUp':
+      return giveUp(state, message.name, message.error.detail);
+    default:
+      return unreachable(message);
+  }
+}
+
+function look(before: TransfersState, sight: Sight): TransfersStep {
+  const effects: TransfersEffect[] = [{ kind: 'tickLater' }];
+  const state = { ...before, ticks: before.ticks + 1 };
+  const { agreed } = sight;
+  if (agreed === null) return become({ ...state, runs: withRuns(state.runs, new Map(), null, effects) }, ...effects);
+  const runs = withRuns(state.runs, wantedRuns(agreed, sight.self), agreed, effects);
+  return become({ ...compare(heal({ ...state, runs }, sight, agreed, effects), sight, agreed, effects) }, ...effects);
+}
+
+/** Ends what is wanted no more before it begins what is new: a restarted transfer has one run. */
+function withRuns(
+  runs: TransfersState['runs'],
+  wanted: ReadonlyMap<string, TransferRun>,
+  agreed: ClusterState | null,
+  effects: TransfersEffect[],
+): TransfersState['runs'] {
+  for (const [name, run] of runs) {
+    if (wanted.has(name)) continue;
+    const outcome = agreed === null ? 'left' : outcomeOf(agreed, run);
+    // M2: only where it is agreed that the target is not Active. Another term has a leader that knows nothing of it.
+    const release = outcome === 'aborted' || outcome === 'restarted';
+    effects.push({ kind: 'stopRun', name, run, outcome, release });
+  }
+  const next = new Map<string, TransferRun>();
+  for (const [name, run] of wanted) {
+    const known = runs.get(name);
+    next.set(name, known ?? run);
+    if (known === undefined) effects.push({ kind: 'startRun', name, run });
+  }
+  return next;
+}
+
+function heal(state: TransfersState, { leads, reachable }: Sight, agreed: ClusterState, effects: TransfersEffect[]): TransfersState {
+  // What an earlier leader tried is not known here: its replicas are due at once.
+  if (!leads) return state.tries.size === 0 ? state : { ...state, tries: new Map() };
+  if (state.proposing) return state;
+  const { operations, tries } = planHealing(agreed, reachable, state.settings.limits, state.tries, state.ticks);
+  if (operations.length === 0) return { ...state, tries };
+  effects.push({ kind: 'propose', operations });
+  return { ...state, tries, proposing: true };
+}
+
+function compare(state: TransfersState, { reachable, self }: Sight, agreed: ClusterState, effects: TransfersEffect[]): TransfersState {
+  const { comparePeriodTicks } = state.settings;
+  if (comparePeriodTicks === 0) return state;
+  const compared = followReplicas(agreed, self, state.compared, state.ticks);
+  const due = state.comparison === null ? nextComparison(agreed, self, compared, comparePeriodTicks, state.ticks) : null;
+  if (due === null || !reachable.has(due.peerId)) return { ...state, compared };
+  effects.push({ kind: 'compare', comparison: due });
+  return { ...state, compared, comparison: due };
+}
+
+/** A transfer that nobody carries out would stand for ever. */
+function giveUp(state: TransfersState, name: string, cause: string): TransfersStep {
+  const run = state.runs.get(name);
+  if (run === undefined) return become(state);
+  const { collection, term, transfer } = run;
+  const { from, shardId, to, toShardId } = transfer;
+  const operation = {
+    kind: 'abortTransfer',
+    collection,
+    transfer: { shardId, from, to, toShardId },
+    reason: `its actor crashed again and again: ${cause}`,
+    clock: term,
+  } as const;
+  return become<TransfersState, TransfersEffect>({ ...state, proposing: true }, { kind: 'propose', operations: [operation] });
+}
