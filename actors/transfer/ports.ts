@@ -1,8 +1,8 @@
 /** What a transfer needs of others: the leader's log of its shard, agreement, and files that are sent. */
 
+import type { ClusterOperation } from '../../cluster/operations.js';
 import type { BucketDifferences } from '../../cluster/transfer/batches.js';
 import type { TransferRun } from '../../cluster/transfer/runs.js';
-import type { ClusterOperation } from '../../cluster/operations.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 
 export interface Attached {

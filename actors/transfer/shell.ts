@@ -33,16 +33,32 @@ export function transferBehaviour(): Behaviour<TransferProps, TransferState, Tra
         sendFiles(context);
         break;
       case 'attach':
-        ask(context, (shard) => shard.attach(peer, effect.mayReset), (attached) => ({ kind: 'attached', attached, nowMs: nowMs() }));
+        ask(
+          context,
+          (shard) => shard.attach(peer, effect.mayReset),
+          (attached) => ({ kind: 'attached', attached, nowMs: nowMs() }),
+        );
         break;
       case 'compare':
-        ask(context, (shard) => shard.compare(peer), (compared) => ({ kind: 'compared', compared, nowMs: nowMs() }));
+        ask(
+          context,
+          (shard) => shard.compare(peer),
+          (compared) => ({ kind: 'compared', compared, nowMs: nowMs() }),
+        );
         break;
       case 'fill':
-        ask(context, (shard) => shard.fill(peer, effect.buckets), (filled) => ({ kind: 'filled', filled, nowMs: nowMs() }));
+        ask(
+          context,
+          (shard) => shard.fill(peer, effect.buckets),
+          (filled) => ({ kind: 'filled', filled, nowMs: nowMs() }),
+        );
         break;
       case 'require':
-        ask(context, (shard) => shard.require(peer), () => ({ kind: 'required', nowMs: nowMs() }));
+        ask(
+          context,
+          (shard) => shard.require(peer),
+          () => ({ kind: 'required', nowMs: nowMs() }),
+        );
         break;
       case 'propose':
         settle(context, ports.propose(effect.operation), () => ({ kind: 'agreed', nowMs: nowMs() }));

@@ -21,7 +21,18 @@ import type { TransferProgress } from '../../cluster/transfer/progress.js';
 import type { TransferRun } from '../../cluster/transfer/runs.js';
 import type { TransferMethod } from '../../protocols/model/cluster.js';
 
-export type TransferState = Copying | Attaching | Announcing | Comparing | Filling | Requiring | Finishing | Restarting | Aborting | Waiting | Done;
+export type TransferState =
+  | Copying
+  | Attaching
+  | Announcing
+  | Comparing
+  | Filling
+  | Requiring
+  | Finishing
+  | Restarting
+  | Aborting
+  | Waiting
+  | Done;
 
 interface Common {
   readonly run: TransferRun;

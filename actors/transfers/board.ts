@@ -1,8 +1,8 @@
 /** What doors see of this node's transfers: how far each is, what became of the last ones, and what comparing digests has found. */
 
+import type { TransferRecord } from '../../cluster/state.js';
 import { etaSeconds, progressText, rateOf, type TransferProgress } from '../../cluster/transfer/progress.js';
 import type { RunOutcome, TransferRun } from '../../cluster/transfer/runs.js';
-import type { TransferRecord } from '../../cluster/state.js';
 
 const ENDED_MAX = 32;
 

@@ -19,7 +19,8 @@ export interface Sight {
 }
 
 export type TransfersMessage =
-  | { readonly kind: 'tick'; readonly sight: Sight }
+  | { readonly kind: 'tick' }
+  | { readonly kind: 'saw'; readonly sight: Sight }
   /** Healing that was proposed is agreed, or refused. */
   | { readonly kind: 'proposed' }
   | {
@@ -35,6 +36,8 @@ export type TransfersMessage =
 
 export type TransfersEffect =
   | { readonly kind: 'tickLater' }
+  /** A `saw`. */
+  | { readonly kind: 'look' }
   | { readonly kind: 'startRun'; readonly name: string; readonly run: TransferRun }
   /** release: its target must not be waited for any more. */
   | {

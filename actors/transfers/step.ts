@@ -24,6 +24,8 @@ export function startTransfers(settings: TransfersSettings): TransfersStep {
 export function stepTransfers(state: TransfersState, message: TransfersMessage): TransfersStep {
   switch (message.kind) {
     case 'tick':
+      return become<TransfersState, TransfersEffect>(state, { kind: 'look' }, { kind: 'tickLater' });
+    case 'saw':
       return look(state, message.sight);
     case 'proposed':
       return become({ ...state, proposing: false });
@@ -39,7 +41,7 @@ export function stepTransfers(state: TransfersState, message: TransfersMessage):
 }
 
 function look(before: TransfersState, sight: Sight): TransfersStep {
-  const effects: TransfersEffect[] = [{ kind: 'tickLater' }];
+  const effects: TransfersEffect[] = [];
   const state = { ...before, ticks: before.ticks + 1 };
   const { agreed } = sight;
   if (agreed === null) return become({ ...state, runs: withRuns(state.runs, new Map(), null, effects) }, ...effects);
