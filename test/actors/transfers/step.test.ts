@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Sight, TransfersEffect, TransfersMessage } from '../../../actors/transfers/messages.js';
+import type { TransfersState } from '../../../actors/transfers/state.js';
+import { startTransfers, stepTransfers } from '../../../actors/transfers/step.js';
+import type { ClusterState } from '../../../cluster/state.js';
+import { stateOf } from '../../cluster/transfer/support.js';
+
+const SETTINGS = { limits: { incoming: 1, outgoing: 1 }, comparePeriodTicks: 3 };
+const UNDER_WAY = stateOf([{ 1: 'Active', 2: 'Partial' }], [{}]);
+
+class Watch {
+  state: TransfersState = startTransfers(SETTINGS).state;
+
+  hear(message: TransfersMessage): string[] {
+    const { effects, state } = stepTransfers(this.state, message);
+    this.state = state;
+    return effects.map(worded);
+  }
+
+  see(agreed: ClusterState | null, given: Partial<Sight> = {}): string[] {
+    return this.hear({ kind: 'saw', sight: { agreed, self: 1, leads: false, reachable: new Set([1, 2, 3]), ...given } });
+  }
+}
+
+function worded(effect: TransfersEffect): string {
+  switch (effect.kind) {
+    case 'startRun':
+      return `start ${effect.run.transfer.to}`;
+    case 'stopRun':
+      return `stop ${effect.run.transfer.to}: ${effect.outcome}${effect.release ? ', release' : ''}`;
+    case 'propose':
+      return `propose ${effect.operations.map(({ kind }) => kind).join(' ')}`;
+    case 'compare':
+      return `compare ${effect.comparison.shardId} on ${effect.comparison.peerId}`;
+    default:
+      return effect.kind;
+  }
+}
+
+test('a run begins when its transfer is agreed and ends when it stands there no more', () => {
+  const watch = new Watch();
+  assert.deepEqual(watch.see(UNDER_WAY), ['start 2']);
+  assert.deepEqual(watch.see(UNDER_WAY), []);
+  assert.deepEqual(watch.see(stateOf([{ 1: 'Active', 2: 'Active' }])), ['stop 2: finished']);
+});
+
+test('the target of a transfer that was aborted or restarted is let go, and one of another term never', () => {
+  const watch = new Watch();
+  watch.see(UNDER_WAY);
+  assert.deepEqual(watch.see(stateOf([{ 1: 'Active', 2: 'Partial' }], [{ startedAt: 20 }])), ['stop 2: restarted, release', 'start 2']);
+  assert.deepEqual(watch.see(stateOf([{ 1: 'Active' }])), ['stop 2: aborted, release']);
+  watch.see(UNDER_WAY);
+  assert.deepEqual(watch.see(stateOf([{ 1: 'Active', 2: 'Partial', 3: 'Active' }], [{}], { 0: 3 })), ['stop 2: left']);
+});
+
+test('a node that is part of its cluster no more carries nothing out', () => {
+  const watch = new Watch();
+  watch.see(UNDER_WAY);
+  assert.deepEqual(watch.see(null), ['stop 2: left']);
+});
+
+test('healing is proposed by the leader of consensus alone, once at a time', () => {
+  const watch = new Watch();
+  const dead = stateOf([{ 1: 'Active', 2: 'Dead' }]);
+  assert.deepEqual(watch.see(dead), []);
+  assert.deepEqual(watch.see(dead, { leads: true }), ['propose startTransfer']);
+  assert.deepEqual(watch.see(dead, { leads: true }), []);
+});
+
+test('digests are compared one at a time, and again after a period', () => {
+  const watch = new Watch();
+  const whole = stateOf([
+    { 1: 'Active', 2: 'Active' },
+    { 1: 'Active', 3: 'Active' },
+  ]);
+  const seen = [0, 1, 2, 3, 4].map(() => watch.see(whole));
+  assert.deepEqual(seen, [[], [], [], ['compare 0 on 2'], []]);
+  const comparison = watch.state.comparison;
+  assert.ok(comparison);
+  assert.deepEqual(watch.hear({ kind: 'comparisonEnded', comparison, differences: 0, repaired: 0, error: null }), ['count']);
+  assert.deepEqual(watch.see(whole), ['compare 1 on 3']);
+});
+
+test('a transfer whose actor cannot be kept alive is aborted', () => {
+  const watch = new Watch();
+  watch.see(UNDER_WAY);
+  const [name] = watch.state.runs.keys();
+  assert.ok(name !== undefined);
+  assert.deepEqual(watch.hear({ kind: 'transferGaveUp', name, error: { code: 'internal', detail: 'no' } }), ['propose abortTransfer']);
+});
