@@ -122,11 +122,13 @@ function attach(state: Common): TransferStep {
 
 function attached(state: Common, { attached: { how } }: MessageOf<'attached'>): TransferStep {
   if (how === 'refused') return restart(state, 'stream_records', 'its log does not continue from what the target has');
-  if (state.announced) return compare(state);
+  // After a reset everything has to be looked at anew.
+  const next = how === 'reset' ? { ...common(state), rounds: 0 } : state;
+  if (state.announced) return compare(next);
   const { collection, transfer, uid } = state.run;
   const change = { collection, uid, shardId: transfer.shardId, peerId: transfer.to, from: state.run.target, to: 'Partial' } as const;
   const operation = { kind: 'setReplicaStates', changes: [{ ...change, clock: state.run.term }] } as const;
-  return enter({ ...common(state), kind: 'Announcing' }, 'announcing', { kind: 'propose', operation });
+  return enter({ ...common(next), kind: 'Announcing' }, 'announcing', { kind: 'propose', operation });
 }
 
 function compare(state: Common): TransferStep {

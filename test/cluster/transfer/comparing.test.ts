@@ -3,11 +3,15 @@ import { test } from 'node:test';
 import { type ComparedAt, followReplicas, nextComparison } from '../../../cluster/transfer/comparing.js';
 import { stateOf } from './support.js';
 
-const STATE = stateOf([
-  { 1: 'Active', 2: 'Active', 3: 'Dead' },
-  { 1: 'Active', 2: 'Active' },
-  { 2: 'Active', 1: 'Active' },
-]);
+const STATE = stateOf(
+  [
+    { 1: 'Active', 2: 'Active', 3: 'Dead' },
+    { 1: 'Active', 2: 'Active' },
+    { 1: 'Active', 2: 'Active' },
+  ],
+  [],
+  { 2: 2 },
+);
 
 test('each follower of the shards led here has its turn once in a period, the one that waited longest first', () => {
   let compared: ComparedAt = new Map();
