@@ -14,8 +14,13 @@ export function virtualCollections(disk: VirtualDisk): CollectionStore {
     return collection;
   };
   const put = (collection: StoredCollection) => disk.folders.set(folderName(collection.name), copyOf(collection));
+  const removed = (folder: string) => {
+    disk.removeBelow(path(folder));
+    return disk.folders.delete(folder);
+  };
+  const path = (folder: string) => `/${disk.name}/${folder}`;
   return {
-    path: (folder) => `/${disk.name}/${folder}`,
+    path,
     scan: () => disk.read(() => [...disk.folders.keys()].sort()),
     load: (folder) => disk.read(() => stored(folder)),
     create: async (collection) => {
@@ -25,13 +30,12 @@ export function virtualCollections(disk: VirtualDisk): CollectionStore {
       return collection;
     },
     save: (collection) => disk.write(`save ${collection.name}`, () => put(collection)),
-    remove: (folder) => disk.write(`remove ${folder}`, () => disk.folders.delete(folder)),
-    // Files of shards are the engine's, which keeps nothing here.
-    removeShard: (folder, shardId) => disk.write(`remove ${folder}/${shardId}`, () => {}),
+    remove: (folder) => disk.write(`remove ${folder}`, () => removed(folder)),
+    removeShard: (folder, shardId) => disk.write(`remove ${folder}/${shardId}`, () => disk.removeBelow(`${path(folder)}/${shardId}`)),
     setAside: async (folder) => {
       let kept = false;
       await disk.write(`set ${folder} aside`, () => {
-        kept = disk.folders.delete(folder);
+        kept = removed(folder);
       });
       return kept ? `/${disk.name}/set-aside/${folder}` : null;
     },

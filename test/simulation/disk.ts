@@ -11,6 +11,7 @@ import {
   type StoredConsensus,
 } from '../../protocols/model/consensus.js';
 import type { Stream } from './random.js';
+import type { StoredReplica } from './replica-files.js';
 import type { Life, World } from './world.js';
 
 export interface DiskSettings {
@@ -43,6 +44,10 @@ export class VirtualDisk {
   aliases: AliasMap = new Map();
   /** Documents of collections by folder; see `collection-files.ts`. */
   readonly folders = new Map<string, unknown>();
+  /** The engine's, by folder. */
+  readonly replicas = new Map<string, StoredReplica>();
+  /** Other files, by path. */
+  readonly files = new Map<string, Uint8Array>();
   /** Writes that ended in a crash half done. */
   torn = 0;
   #pending: PendingWrite[] = [];
@@ -81,6 +86,8 @@ export class VirtualDisk {
     this.consensus = NOTHING_STORED;
     this.aliases = new Map();
     this.folders.clear();
+    this.replicas.clear();
+    this.files.clear();
   }
 
   /** Resolves when `carryOut` has happened for good. Errors: `storage` when the disk is full. */
@@ -99,6 +106,18 @@ export class VirtualDisk {
   read<Value>(value: () => Value): Promise<Value> {
     const life = this.#life;
     return this.world.sleep(this.random.between(0.1, 2), life).then(value);
+  }
+
+  /** For whoever uses it now. */
+  later(delayMs: number, run: () => void): void {
+    this.world.after(delayMs, run, this.#life);
+  }
+
+  /** What lies in this folder is gone. */
+  removeBelow(path: string): void {
+    const isBelow = (name: string) => name === path || name.startsWith(`${path}/`);
+    for (const folder of [...this.replicas.keys()]) if (isBelow(folder)) this.replicas.delete(folder);
+    for (const file of [...this.files.keys()]) if (isBelow(file)) this.files.delete(file);
   }
 
   openConsensus(): ConsensusStore {

@@ -3,9 +3,9 @@
 import type { ClusterApi, RaftStep } from '../../actors/cluster-api.js';
 import { type NodeApi, startNode } from '../../actors/node-api.js';
 import type { Log, RuntimePorts } from '../../actors/runtime/ports.js';
-import { FakeEngine } from '../actors/fake-engine.js';
 import { virtualAliases, virtualCollections } from './collection-files.js';
 import { type DiskMistakes, VirtualDisk } from './disk.js';
+import { type EngineMistakes, VirtualEngine } from './engine.js';
 import type { VirtualNetwork } from './network.js';
 import { Stream } from './random.js';
 import type { Story } from './story.js';
@@ -17,6 +17,7 @@ const EPOCH_MS = 1_700_000_000_000;
 /** Rules that nodes break on purpose. */
 export interface Mistakes extends DiskMistakes {
   readonly raftStep?: RaftStep;
+  readonly engine?: EngineMistakes;
 }
 
 export interface Surroundings {
@@ -25,6 +26,8 @@ export interface Surroundings {
   readonly network: VirtualNetwork;
   readonly story: Story;
   readonly compactEntries: number;
+  /** Applied operations that a replica's log keeps. */
+  readonly logKept: number;
   readonly mistakes: Mistakes;
   /** Something that must never happen has happened. */
   readonly violation: (what: string) => void;
@@ -40,6 +43,8 @@ export class SimulatedNode {
   /** By which its wall clock is wrong. */
   skewMs = 0;
   life: Life | null = null;
+  /** Of its last start. */
+  engine: VirtualEngine | null = null;
   /** Null while it does not run. */
   api: NodeApi | null = null;
   starts = 0;
@@ -74,10 +79,11 @@ export class SimulatedNode {
     this.life = life;
     this.disk.attach(life);
     this.tell(`starts at ${this.uri}${this.bootstrap === null ? '' : `, bootstrap ${this.bootstrap}`}`);
-    const { network, compactEntries, mistakes } = this.around;
+    const { network, compactEntries, logKept, mistakes, world } = this.around;
+    this.engine = new VirtualEngine(this.disk, world, { logKept, mistakes: mistakes.engine ?? {} });
     const started = startNode({
       storagePath: `/${this.host}`,
-      pool: new FakeEngine(),
+      pool: this.engine,
       log: this.#log(),
       ports: this.#ports(life),
       store: virtualCollections(this.disk),

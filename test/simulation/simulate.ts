@@ -81,7 +81,9 @@ class Simulation {
     this.#network = new VirtualNetwork(world, new Stream(seed, 'network'), tell);
     const shape = new Stream(seed, 'shape');
     const compactEntries = shape.pick([8, 20, 50, 0]);
-    const around = { seed, world, network: this.#network, story, compactEntries, mistakes: options.mistakes ?? {}, violation };
+    const logKept = shape.pick([0, 5, 40, 400]);
+    const mistakes = options.mistakes ?? {};
+    const around = { seed, world, network: this.#network, story, compactEntries, logKept, mistakes, violation };
     for (let number = 1; number <= (options.nodes ?? 5); number++)
       this.#nodes.push(new SimulatedNode(number, around, number === 1 ? null : 'http://node-1:6335'));
     this.#watch = new Watch(this.#nodes, violation, tell);

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { PointId } from '../../protocols/model/point-id.js';
+import { NO_TAG, type ShardEntry } from '../../protocols/model/shard-log.js';
+import type { UpdateOperation } from '../../protocols/model/update.js';
+import { encodeOperation } from '../../protocols/operation-codec.js';
+import type { OrderedWrite } from '../../storage/engine/shard-log.js';
+import { sampleConfig } from '../actors/samples.js';
+import { VirtualDisk } from './disk.js';
+import { type EngineMistakes, VirtualEngine } from './engine.js';
+import { Stream } from './random.js';
+import { bucketOf } from './replica-files.js';
+import { Life, World } from './world.js';
+
+const KEY = 'points/0';
+const DEADLINE_MS = 1e12;
+
+test('operations are ordered, logged and applied, and read by id', async () => {
+  const { engine, run } = await opened();
+  const written = await run(engine.writeOrdered(KEY, ordered(7, [upsert(3, 1)])));
+  assert.deepEqual(
+    written.entries.map(({ tag }) => tag),
+    [{ peer: 1, clock: 7, tick: 1 }],
+  );
+  assert.deepEqual(await run(engine.position(KEY)), { last: { peer: 1, clock: 7, tick: 1 }, base: NO_TAG });
+  assert.deepEqual(await run(read(engine, 'retrieve', { ids: [3, 4] })), [{ id: 3, payload: { value: 1 } }]);
+  await assert.rejects(run(engine.writeOrdered(KEY, ordered(6, [upsert(3, 2)]))), { code: 'conflict' });
+});
+
+test('what hangs on an operation that fails is left out by every replica', async () => {
+  const { engine, run } = await opened();
+  const other = await opened();
+  const operations = [setPayload(9, 1), upsert(9, 2)].map((operation, at) => encodeOperation({ operation, chained: at > 0 }));
+  const { entries, failure } = await run(engine.writeOrdered(KEY, { ...ordered(1, []), operations }));
+  assert.equal(failure?.code, 'notFound');
+  await other.run(other.engine.append(KEY, NO_TAG, entries, 'applied'));
+  for (const { engine, run } of [other])
+    assert.deepEqual(await run(read(engine, 'scroll', {})), { points: [], next_page_offset: null });
+});
+
+test('a follower takes over what it lacks, once, and refuses what does not follow or is of a leader that is over', async () => {
+  const leader = await opened();
+  const follower = await opened();
+  const entries: ShardEntry[] = [];
+  for (let value = 1; value <= 4; value++)
+    entries.push(...(await leader.run(leader.engine.writeOrdered(KEY, ordered(2, [upsert(1, value)])))).entries);
+  const tags = entries.map(({ tag }) => tag);
+  const append = (from: number, to: number) =>
+    follower.run(follower.engine.append(KEY, tags[from - 1] ?? NO_TAG, entries.slice(from, to), 'applied'));
+  assert.deepEqual(await append(0, 2), tags[1]);
+  await assert.rejects(append(3, 4), { code: 'conflict' });
+  assert.deepEqual(await append(0, 4), tags[3]);
+  assert.deepEqual(await append(1, 3), tags[3]);
+  const digests = [await leader.run(leader.engine.digest(KEY)), await follower.run(follower.engine.digest(KEY))];
+  assert.deepEqual(digests[0], digests[1]);
+  const old = { tag: { peer: 9, clock: 1, tick: 5 }, operation: upsertBytes(1, 9) };
+  await assert.rejects(follower.run(follower.engine.append(KEY, tags[3] ?? NO_TAG, [old], 'logged')), { code: 'conflict' });
+});
+
+test('entries can be had after the base of the log, and after no operation that it has not got', async () => {
+  const { engine, run } = await opened({ logKept: 2 });
+  for (let value = 1; value <= 5; value++) await run(engine.writeOrdered(KEY, ordered(1, [upsert(1, value)])));
+  const tag = (tick: number) => ({ peer: 1, clock: 1, tick });
+  assert.deepEqual((await run(engine.position(KEY))).base, tag(3));
+  assert.equal((await run(engine.entriesAfter(KEY, tag(2), 1e6))).kind, 'compacted');
+  assert.equal((await run(engine.entriesAfter(KEY, { ...tag(4), peer: 2 }, 1e6))).kind, 'diverged');
+  const part = await run(engine.entriesAfter(KEY, tag(3), 1));
+  assert.deepEqual(part.kind === 'entries' && part.entries.map((entry) => entry.tag), [tag(4)]);
+});
+
+test('buckets that are replaced make the points of two replicas the same', async () => {
+  const one = await opened();
+  const other = await opened();
+  for (let id = 1; id <= 20; id++) await one.run(one.engine.writeOrdered(KEY, ordered(1, [upsert(id, id)])));
+  await other.run(other.engine.writeOrdered(KEY, ordered(1, [upsert(100, 1)])));
+  const { at } = await one.run(one.engine.digest(KEY));
+  await other.run(other.engine.resetLog(KEY, at));
+  const ids = [...Array.from({ length: 20 }, (_, index) => index + 1), 100];
+  const { bytes, points } = await one.run(one.engine.bucketPoints(KEY, [...new Set(ids.map(bucketOf))]));
+  assert.equal(points, 20);
+  assert.equal(await other.run(other.engine.replaceBuckets(KEY, bytes)), 21);
+  assert.deepEqual(await other.run(other.engine.digest(KEY)), await one.run(one.engine.digest(KEY)));
+});
+
+test('a crash loses what was not acknowledged or some of it, and never what was', async () => {
+  let lost = 0;
+  for (let seed = 1; seed <= 40; seed++) {
+    const acknowledged = await crashed(seed, {});
+    assert.equal(acknowledged.missing, 0, `seed ${seed}`);
+    lost += (await crashed(seed, { answersEarly: true })).missing;
+  }
+  assert.ok(lost > 0, 'an engine that answers early loses what it answered');
+});
+
+/** Writes until a crash; which of the acknowledged ones are gone after it. */
+async function crashed(seed: number, mistakes: EngineMistakes): Promise<{ missing: number }> {
+  const { disk, engine, life, world } = await opened({ seed, mistakes });
+  const acknowledged: PointId[] = [];
+  for (let id = 1; id <= 8; id++)
+    engine.writeOrdered(KEY, { ...ordered(1, [upsert(id, 1)]), until: 'logged' }).then(() => acknowledged.push(id));
+  await world.run(new Stream(seed, 'crash').between(0, 15));
+  life.alive = false;
+  disk.crash();
+  const next = await opened({ disk, world });
+  const { points } = (await next.run(read(next.engine, 'scroll', { limit: 100 }))) as { points: { id: PointId }[] };
+  return { missing: acknowledged.filter((id) => !points.some((point) => point.id === id)).length };
+}
+
+interface Opening {
+  readonly seed?: number;
+  readonly logKept?: number;
+  readonly mistakes?: EngineMistakes;
+  readonly world?: World;
+  readonly disk?: VirtualDisk;
+}
+
+async function opened({ seed = 1, logKept = 100, mistakes = {}, world = new World(), disk: given }: Opening = {}) {
+  const disk = given ?? new VirtualDisk('node-1', world, new Stream(seed, 'disk'), () => {});
+  const life = new Life('node-1');
+  disk.attach(life);
+  const engine = new VirtualEngine(disk, world, { logKept, mistakes });
+  /** What it comes to, in virtual time. */
+  const run = async <Value>(promise: Promise<Value>): Promise<Value> => {
+    promise.catch(() => {});
+    await world.run(1000);
+    return Promise.race([promise, Promise.resolve().then(() => assert.fail('it does not end'))]);
+  };
+  await run(engine.openReplica({ key: KEY, folder: '/node-1/points/0', config: sampleConfig() }, null));
+  return { disk, engine, life, run, world };
+}
+
+function ordered(clock: number, operations: readonly UpdateOperation[]): OrderedWrite {
+  const encoded = operations.map((operation, at) => encodeOperation({ operation, chained: at > 0 }));
+  return { peer: 1, clock, tickAfter: 0, operations: encoded, until: 'applied', deadlineMs: DEADLINE_MS };
+}
+
+function upsert(id: PointId, value: number): UpdateOperation {
+  return { kind: 'upsert', batch: { ids: [id], vectors: [], payloads: [{ value }] } };
+}
+
+function setPayload(id: PointId, value: number): UpdateOperation {
+  return { kind: 'setPayload', selector: { kind: 'ids', ids: [id] }, payload: { value }, key: null };
+}
+
+function upsertBytes(id: PointId, value: number): Uint8Array {
+  return encodeOperation({ operation: upsert(id, value), chained: false });
+}
+
+async function read(engine: VirtualEngine, operation: 'retrieve' | 'scroll', body: object): Promise<unknown> {
+  const request = { path: {}, query: {}, body: Buffer.from(JSON.stringify(body)), deadlineMs: DEADLINE_MS };
+  return JSON.parse(Buffer.from(await engine.read(operation, [KEY], request)).toString('utf8'));
+}

@@ -1,0 +1,216 @@
+/** What a replica of the simulation has on its disk: a log that begins behind an operation, and the points that it has come to. */
+
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { FieldSchema } from '../../protocols/model/collection.js';
+import type { Payload } from '../../protocols/model/payload.js';
+import { compareIds, type PointId } from '../../protocols/model/point-id.js';
+import { type ClockTag, isSameTag, NO_TAG, type ShardEntry } from '../../protocols/model/shard-log.js';
+import type { PointBatch, UpdateOperation } from '../../protocols/model/update.js';
+import { decodeOperation } from '../../protocols/operation-codec.js';
+import { DIGEST_BUCKETS, type ReplicaDigest } from '../../storage/engine/shard-log.js';
+import { hashNumbers, hashPoint } from '../../storage/sharding/point-hash.js';
+
+export interface StoredPoint {
+  readonly version: number;
+  /** The only dense vector, which has no name; null: none. */
+  readonly vector: readonly number[] | null;
+  readonly payload: Payload;
+}
+
+export interface StoredReplica {
+  /** Of the operation before the first of `entries`. */
+  base: ClockTag;
+  entries: ShardEntry[];
+  /** Points take everything in up to this one. */
+  applied: ClockTag;
+  /** The last applied operation failed, and what hangs on it is left out. */
+  failed: boolean;
+  points: Map<PointId, StoredPoint>;
+  fields: Map<string, FieldSchema>;
+}
+
+export function newReplica(): StoredReplica {
+  return { base: NO_TAG, entries: [], applied: NO_TAG, failed: false, points: new Map(), fields: new Map() };
+}
+
+export function lastOf({ base, entries }: StoredReplica): ClockTag {
+  return entries.at(-1)?.tag ?? base;
+}
+
+/** Entries behind this operation; null when the log has not got it. */
+export function entriesBehind({ base, entries }: StoredReplica, tag: ClockTag): readonly ShardEntry[] | null {
+  if (isSameTag(base, tag)) return entries;
+  const at = entries.findIndex((entry) => isSameTag(entry.tag, tag));
+  return at < 0 ? null : entries.slice(at + 1);
+}
+
+/**
+ * Which of a leader's entries are new; null where they do not continue this log: it has not got `previous`, or another operation
+ * in the place of one of them.
+ */
+export function newEntries(replica: StoredReplica, previous: ClockTag, entries: readonly ShardEntry[]): readonly ShardEntry[] | null {
+  const { base } = replica;
+  const kept = entries.filter(({ tag }) => tag.tick > base.tick);
+  const before = entries.length === kept.length ? previous : (entries[entries.length - kept.length - 1] as ShardEntry).tag;
+  // What was said of operations that the log has no more cannot be checked.
+  if (kept.length === 0) return [];
+  const own = entriesBehind(replica, before);
+  if (own === null) return null;
+  const same = own.findIndex(({ tag }, at) => kept[at] === undefined || !isSameTag(tag, (kept[at] as ShardEntry).tag));
+  if (same < 0) return kept.slice(own.length);
+  return kept[same] === undefined ? [] : null;
+}
+
+/** Applies the next entry. The answer: why it could not be. */
+export function applyNext(replica: StoredReplica, { operation, tag }: ShardEntry): ErrorFacts | null {
+  const logged = decodeOperation(operation);
+  const left = logged.chained && replica.failed;
+  const failure = left ? null : applyOperation(replica, logged.operation, tag.tick);
+  replica.failed = left || failure !== null;
+  replica.applied = tag;
+  return failure;
+}
+
+/** Entries that are applied go, but for the last `kept` ones. */
+export function trim(replica: StoredReplica, kept: number): void {
+  const applied = replica.entries.findIndex(({ tag }) => tag.tick > replica.applied.tick);
+  const count = (applied < 0 ? replica.entries.length : applied) - kept;
+  if (count <= 0) return;
+  replica.base = (replica.entries[count - 1] as ShardEntry).tag;
+  replica.entries = replica.entries.slice(count);
+}
+
+export function bucketOf(id: PointId): number {
+  return hashPoint(id) % DIGEST_BUCKETS;
+}
+
+export function digestOf({ applied, points }: StoredReplica): ReplicaDigest {
+  const buckets = new BigUint64Array(DIGEST_BUCKETS);
+  const counts = new Uint32Array(DIGEST_BUCKETS);
+  for (const [id, { version }] of points) {
+    const bucket = bucketOf(id);
+    buckets[bucket] = BigInt.asUintN(64, (buckets[bucket] as bigint) + hashOf(id, version));
+    counts[bucket] = (counts[bucket] as number) + 1;
+  }
+  return { at: applied, buckets, points: counts };
+}
+
+function hashOf(id: PointId, version: number): bigint {
+  const hash = hashPoint(id);
+  const [high, low] = [Math.floor(version / 2 ** 32), version >>> 0];
+  return (BigInt(hashNumbers(hash, high, low)) << 32n) | BigInt(hashNumbers(low, hash, high));
+}
+
+/** Of `bucketPoints`: what `replaced` takes. */
+export function bucketBytes({ points }: StoredReplica, buckets: readonly number[]): { readonly bytes: Uint8Array; readonly count: number } {
+  const wanted = new Set(buckets);
+  const inside = [...points].filter(([id]) => wanted.has(bucketOf(id)));
+  return { bytes: bytesOf({ buckets, points: inside }), count: inside.length };
+}
+
+/** Makes the points of those buckets the given ones. The answer: how many have changed. */
+export function replaceBuckets({ points }: StoredReplica, bytes: Uint8Array): number {
+  const given = valueOf(bytes) as { buckets: number[]; points: [PointId, StoredPoint][] };
+  const wanted = new Set(given.buckets);
+  const next = new Map(given.points);
+  let changed = 0;
+  for (const id of [...points.keys()]) {
+    if (!wanted.has(bucketOf(id)) || next.has(id)) continue;
+    points.delete(id);
+    changed += 1;
+  }
+  for (const [id, point] of next) {
+    if (points.get(id)?.version === point.version) continue;
+    points.set(id, point);
+    changed += 1;
+  }
+  return changed;
+}
+
+/** All of it, as one file of a checkpoint. */
+export function checkpointBytes({ applied, points, fields }: StoredReplica): Uint8Array {
+  return bytesOf({ applied, points: [...points], fields: [...fields] });
+}
+
+/** The replica that such a file makes: its log begins behind what the file takes in. */
+export function fromCheckpoint(bytes: Uint8Array): StoredReplica {
+  const { applied, fields, points } = valueOf(bytes) as {
+    applied: ClockTag;
+    points: [PointId, StoredPoint][];
+    fields: [string, FieldSchema][];
+  };
+  return { base: applied, entries: [], applied, failed: false, points: new Map(points), fields: new Map(fields) };
+}
+
+/** A point as answers have it. */
+export interface ShownPoint extends StoredPoint {
+  readonly id: PointId;
+}
+
+/** Points of some replicas, by id. */
+export function pointsOf(replicas: readonly StoredReplica[]): ShownPoint[] {
+  const all = replicas.flatMap(({ points }) => [...points].map(([id, point]) => ({ id, ...point })));
+  return all.sort((one, other) => compareIds(one.id, other.id));
+}
+
+function applyOperation({ points, fields }: StoredReplica, operation: UpdateOperation, version: number): ErrorFacts | null {
+  switch (operation.kind) {
+    case 'upsert':
+      checkPlain((operation.mode ?? 'upsert') === 'upsert' && operation.filter == null, operation);
+      upsert(points, operation.batch, version);
+      return null;
+    case 'deletePoints':
+      for (const id of idsOf(operation)) points.delete(id);
+      return null;
+    case 'setPayload':
+    case 'overwritePayload': {
+      checkPlain(operation.key === null, operation);
+      const ids = idsOf(operation);
+      const missing = ids.find((id) => !points.has(id));
+      if (missing !== undefined) return { code: 'notFound', detail: `No point with id ${missing} found` };
+      for (const id of ids) {
+        const { payload, vector } = points.get(id) as StoredPoint;
+        const next = operation.kind === 'setPayload' ? { ...payload, ...operation.payload } : operation.payload;
+        points.set(id, { version, vector, payload: next });
+      }
+      return null;
+    }
+    case 'createFieldIndex':
+      fields.set(operation.field, operation.schema);
+      return null;
+    case 'deleteFieldIndex':
+      fields.delete(operation.field);
+      return null;
+    default:
+      throw new Error(`the simulation's engine knows no ${operation.kind}`);
+  }
+}
+
+function upsert(points: Map<PointId, StoredPoint>, { ids, payloads, vectors }: PointBatch, version: number): void {
+  const [column] = vectors;
+  ids.forEach((id, at) => {
+    const entry = column?.points == null ? at : column.points.indexOf(at);
+    const has = column?.kind === 'dense' && entry >= 0;
+    const vector = has ? [...column.values.subarray(entry * column.dim, (entry + 1) * column.dim)] : null;
+    points.set(id, { version, vector, payload: payloads[at] ?? NO_PAYLOAD });
+  });
+}
+
+const NO_PAYLOAD: Payload = {};
+
+function idsOf(operation: Extract<UpdateOperation, { selector: unknown }>): readonly PointId[] {
+  if (operation.selector.kind !== 'ids') throw new Error("the simulation's engine selects points by id");
+  return operation.selector.ids;
+}
+
+function checkPlain(plain: boolean, { kind }: UpdateOperation): void {
+  if (!plain) throw new Error(`the simulation's engine knows no such ${kind}`);
+}
+
+function bytesOf(value: unknown): Uint8Array {
+  return Buffer.from(JSON.stringify(value), 'utf8');
+}
+
+function valueOf(bytes: Uint8Array): unknown {
+  return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8'));
+}
