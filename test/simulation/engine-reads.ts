@@ -1,6 +1,6 @@
 /** Answers of the simulation's engine to reads that find points by id. */
 
-import { pointIdFrom, compareIds } from '../../protocols/model/point-id.js';
+import { compareIds, pointIdFrom } from '../../protocols/model/point-id.js';
 import type { RawRequest, ReadOperation } from '../../storage/engine/messages.js';
 import { pointsOf, type ShownPoint, type StoredReplica } from './replica-files.js';
 

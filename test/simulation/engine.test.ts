@@ -34,8 +34,7 @@ test('what hangs on an operation that fails is left out by every replica', async
   const { entries, failure } = await run(engine.writeOrdered(KEY, { ...ordered(1, []), operations }));
   assert.equal(failure?.code, 'notFound');
   await other.run(other.engine.append(KEY, NO_TAG, entries, 'applied'));
-  for (const { engine, run } of [other])
-    assert.deepEqual(await run(read(engine, 'scroll', {})), { points: [], next_page_offset: null });
+  for (const { engine, run } of [other]) assert.deepEqual(await run(read(engine, 'scroll', {})), { points: [], next_page_offset: null });
 });
 
 test('a follower takes over what it lacks, once, and refuses what does not follow or is of a leader that is over', async () => {

@@ -110,7 +110,7 @@ export function bucketBytes({ points }: StoredReplica, buckets: readonly number[
 
 /** Makes the points of those buckets the given ones. The answer: how many have changed. */
 export function replaceBuckets({ points }: StoredReplica, bytes: Uint8Array): number {
-  const given = valueOf(bytes) as { buckets: number[]; points: [PointId, StoredPoint][] };
+  const given = jsonValue(bytes) as { buckets: number[]; points: [PointId, StoredPoint][] };
   const wanted = new Set(given.buckets);
   const next = new Map(given.points);
   let changed = 0;
@@ -134,7 +134,7 @@ export function checkpointBytes({ applied, points, fields }: StoredReplica): Uin
 
 /** The replica that such a file makes: its log begins behind what the file takes in. */
 export function fromCheckpoint(bytes: Uint8Array): StoredReplica {
-  const { applied, fields, points } = valueOf(bytes) as {
+  const { applied, fields, points } = jsonValue(bytes) as {
     applied: ClockTag;
     points: [PointId, StoredPoint][];
     fields: [string, FieldSchema][];
@@ -211,6 +211,6 @@ function bytesOf(value: unknown): Uint8Array {
   return Buffer.from(JSON.stringify(value), 'utf8');
 }
 
-function valueOf(bytes: Uint8Array): unknown {
+function jsonValue(bytes: Uint8Array): unknown {
   return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8'));
 }

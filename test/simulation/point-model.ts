@@ -1,0 +1,73 @@
+/** One point as clients should see it: a value that is put, changed where it is there, and deleted. */
+
+import type { Call, Model } from './linearizable.js';
+
+export type PointOperation =
+  | { readonly kind: 'put'; readonly value: string }
+  /** Refused where there is no point. */
+  | { readonly kind: 'change'; readonly value: string }
+  | { readonly kind: 'delete' }
+  | { readonly kind: 'read' };
+
+export type PointAnswer =
+  | { readonly kind: 'done' }
+  /** The point that was to be changed is not there. */
+  | { readonly kind: 'none' }
+  /** value: null where there is no point. */
+  | { readonly kind: 'seen'; readonly value: string | null };
+
+export const pointModel: Model<string | null, PointOperation, PointAnswer> = {
+  start: null,
+  step(state, operation, answer) {
+    switch (operation.kind) {
+      case 'read':
+        return answer === null || (answer.kind === 'seen' && answer.value === state) ? state : null;
+      case 'put':
+        return operation.value;
+      case 'delete':
+        return null;
+      case 'change':
+        if (answer?.kind === 'none') return state === null ? state : null;
+        return state === null ? (answer === null ? state : null) : operation.value;
+      default:
+        return operation satisfies never;
+    }
+  },
+  key: (state) => String(state),
+};
+
+export interface PointCall extends Call<PointOperation, PointAnswer> {
+  readonly id: number;
+  /** Of a read; see `PROMISES`. */
+  readonly promise: 'weak' | 'complete' | 'linearizable';
+  /** Is on disk, and will be applied some time. */
+  readonly acknowledged: boolean;
+}
+
+/**
+ * What a read tells against the calls, or null: every value was written by a call that had begun, and, but for weak reads, no other
+ * write came after it and was acknowledged before the read began.
+ */
+export function missedWrite(calls: readonly PointCall[]): string | null {
+  const writes = calls.filter(({ operation }) => operation.kind !== 'read');
+  for (const read of calls) {
+    if (read.operation.kind !== 'read' || read.answer?.kind !== 'seen') continue;
+    const { value } = read.answer;
+    const sources = writes.filter((write) => writtenBy(write) === value && write.called <= read.answered && write.answer?.kind !== 'none');
+    if (sources.length === 0 && value !== null) return `a read gave ${value}, which nobody had written`;
+    if (read.promise === 'weak') continue;
+    // Before all writes there was no point.
+    const ends = sources.map((write) => write.answered);
+    if (value === null) ends.push(-1);
+    const newest = Math.max(...ends);
+    const missed = writes.find(
+      (write) => write.answer?.kind === 'done' && write.called > newest && write.answered < read.called && writtenBy(write) !== value,
+    );
+    if (missed !== undefined) return `a read gave ${value} after ${JSON.stringify(missed.operation)} was acknowledged`;
+  }
+  return null;
+}
+
+function writtenBy({ operation }: PointCall): string | null {
+  return operation.kind === 'put' || operation.kind === 'change' ? operation.value : null;
+}
