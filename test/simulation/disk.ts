@@ -10,6 +10,7 @@ import {
   NOTHING_STORED,
   type StoredConsensus,
 } from '../../protocols/model/consensus.js';
+import type { ShardEntry } from '../../protocols/model/shard-log.js';
 import type { Stream } from './random.js';
 import type { StoredReplica } from './replica-files.js';
 import type { Life, World } from './world.js';
@@ -46,6 +47,8 @@ export class VirtualDisk {
   readonly folders = new Map<string, unknown>();
   /** The engine's, by folder. */
   readonly replicas = new Map<string, StoredReplica>();
+  /** Hears of what comes into their logs. */
+  logged: (folder: string, entries: readonly ShardEntry[]) => void = () => {};
   /** Other files, by path. */
   readonly files = new Map<string, Uint8Array>();
   /** Writes that ended in a crash half done. */

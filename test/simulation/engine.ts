@@ -48,7 +48,6 @@ import {
   type StoredReplica,
   trim,
 } from './replica-files.js';
-import type { World } from './world.js';
 
 /** What an engine does against its contract, to see whether the simulation finds it. */
 export interface EngineMistakes {
@@ -66,6 +65,7 @@ export interface EngineSettings {
 
 interface OpenReplica {
   readonly key: ReplicaKey;
+  readonly folder: string;
   config: CollectionConfig;
   readonly stored: StoredReplica;
   /** Of the last operation that is on its way to the log. */
@@ -91,7 +91,6 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
 
   constructor(
     private readonly disk: VirtualDisk,
-    private readonly world: World,
     private readonly ways: EngineSettings,
   ) {}
 
@@ -105,9 +104,10 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     if (!disk.replicas.has(spec.folder)) await disk.write(`create ${spec.key}`, () => disk.replicas.set(spec.folder, newReplica()));
     const stored = disk.replicas.get(spec.folder);
     if (stored === undefined) throw new TroupeError('storage', `${spec.folder} is gone`);
-    const { key, config } = spec;
+    const { key, folder, config } = spec;
     const replica: OpenReplica = {
       key,
+      folder,
       config,
       stored,
       end: lastOf(stored),
@@ -237,8 +237,11 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
       const behind = entriesBehind(stored, after);
       if (behind === null) return { kind: 'diverged' };
       let bytes = 0;
-      const end = behind.findIndex(({ operation }) => (bytes += operation.length) >= bytesMax);
-      return { kind: 'entries', entries: end < 0 ? behind : behind.slice(0, end + 1), last: lastOf(stored) };
+      const entries = behind.filter(({ operation }) => {
+        bytes += operation.length;
+        return bytes - operation.length < bytesMax;
+      });
+      return { kind: 'entries', entries, last: lastOf(stored) };
     });
   }
 
@@ -334,6 +337,7 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     const { stored } = replica;
     const carryOut = () => {
       stored.entries = [...stored.entries, ...entries];
+      this.disk.logged(replica.folder, entries);
     };
     const failed = () => {
       replica.end = lastOf(stored);

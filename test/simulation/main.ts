@@ -16,6 +16,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     from: { type: 'string', default: '1' },
     workers: { type: 'string', default: String(Math.min(8, os.availableParallelism())) },
+    points: { type: 'boolean', default: false },
     worker: { type: 'boolean', default: false },
   },
 });
@@ -26,7 +27,7 @@ else await runAll(Number(values.seed ?? values.from), Number(values.seeds ?? 300
 
 /** One seed with its story. */
 async function tellOne(seed: number): Promise<void> {
-  const result = await simulate(seed, { tell: true });
+  const result = await simulate(seed, { tell: true, points: values.points });
   process.stdout.write(`${result.story.join('\n')}\n\n${shown(addTo(emptyTotals(), summaryOf(result)))}\n`);
   for (const violation of result.violations) process.stdout.write(`seed ${seed}: ${violation}\n`);
   process.exitCode = result.violations.length === 0 ? 0 : 1;
@@ -40,7 +41,9 @@ async function runAll(from: number, count: number, workers: number): Promise<voi
   const begunMs = Date.now();
   const one = () =>
     new Promise<void>((resolve, reject) => {
-      const child = fork(fileURLToPath(import.meta.url), ['--worker'], { execArgv: ['--enable-source-maps'] });
+      const child = fork(fileURLToPath(import.meta.url), ['--worker', ...(values.points ? ['--points'] : [])], {
+        execArgv: ['--enable-source-maps'],
+      });
       const give = () => (next < from + count ? child.send(next++) : child.disconnect());
       child.on('message', (summary: ReturnType<typeof summaryOf>) => {
         totals = addTo(totals, summary);
@@ -65,7 +68,7 @@ async function work(): Promise<void> {
   // Stacks cost time; the story of a seed has them.
   Error.stackTraceLimit = 0;
   for await (const seed of seedsOfParent()) {
-    const result = await simulate(seed);
+    const result = await simulate(seed, { points: values.points });
     process.send?.(summaryOf(result));
   }
 }

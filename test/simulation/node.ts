@@ -79,8 +79,8 @@ export class SimulatedNode {
     this.life = life;
     this.disk.attach(life);
     this.tell(`starts at ${this.uri}${this.bootstrap === null ? '' : `, bootstrap ${this.bootstrap}`}`);
-    const { network, compactEntries, logKept, mistakes, world } = this.around;
-    this.engine = new VirtualEngine(this.disk, world, { logKept, mistakes: mistakes.engine ?? {} });
+    const { network, compactEntries, logKept, mistakes } = this.around;
+    this.engine = new VirtualEngine(this.disk, { logKept, mistakes: mistakes.engine ?? {} });
     const started = startNode({
       storagePath: `/${this.host}`,
       pool: this.engine,

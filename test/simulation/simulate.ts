@@ -8,6 +8,8 @@ import { type FaultKind, Faults, schedule } from './faults.js';
 import { guarded } from './guard.js';
 import { type NetworkCounts, VirtualNetwork } from './network.js';
 import { type Mistakes, SimulatedNode } from './node.js';
+import { PointClients, type PointCounts } from './point-clients.js';
+import { PointWatch } from './point-watch.js';
 import { Stream } from './random.js';
 import { difference, Sameness } from './same.js';
 import { Story } from './story.js';
@@ -21,6 +23,8 @@ export interface SimulationOptions {
   /** Keep the story's lines. */
   readonly tell?: boolean;
   readonly mistakes?: Mistakes;
+  /** With points. */
+  readonly points?: boolean;
 }
 
 export interface SimulationResult {
@@ -35,6 +39,7 @@ export interface SimulationResult {
   readonly faults: ReadonlyMap<FaultKind | 'tornWrite', number>;
   readonly network: NetworkCounts;
   readonly clients: ClientCounts;
+  readonly points: PointCounts;
   readonly undecided: number;
   readonly committed: number;
   readonly terms: number;
@@ -64,6 +69,8 @@ class Simulation {
   readonly #nodes: SimulatedNode[] = [];
   readonly #watch: Watch;
   readonly #clients: Clients;
+  readonly #points: PointClients;
+  readonly #pointWatch: PointWatch;
   readonly #operator: Operator;
   readonly #faults: Faults;
   readonly #violations: string[] = [];
@@ -88,9 +95,14 @@ class Simulation {
       this.#nodes.push(new SimulatedNode(number, around, number === 1 ? null : 'http://node-1:6335'));
     this.#watch = new Watch(this.#nodes, violation, tell);
     this.#clients = new Clients(world, this.#nodes, story, new Stream(seed, 'clients'), violation);
+    this.#points = new PointClients(world, this.#nodes, story, new Stream(seed, 'points'), violation);
+    this.#pointWatch = new PointWatch(this.#nodes, violation);
     this.#operator = new Operator(world, this.#nodes, this.#watch, story, new Stream(seed, 'operator'));
     this.#faults = new Faults(world, this.#network, this.#nodes, this.#operator, story, new Stream(seed, 'faults'));
-    world.afterEvent = (life) => this.#watch.look(life);
+    world.afterEvent = (life) => {
+      this.#watch.look(life);
+      this.#pointWatch.follow(this.#watch.agreed());
+    };
   }
 
   async run(): Promise<SimulationResult> {
@@ -100,6 +112,7 @@ class Simulation {
       await this.#recover();
       if (this.#violations.length === 0) this.#checkAgreement();
       if (this.#violations.length === 0) this.#clients.check();
+      if (this.#violations.length === 0) this.#points.check();
       for (const node of this.#nodes) node.end();
     } catch (error) {
       this.#violation(error instanceof Error ? (error.stack ?? error.message) : String(error));
@@ -117,12 +130,19 @@ class Simulation {
     const random = new Stream(this.seed, 'founding');
     for (const node of this.#nodes) this.#world.after(node.number === 1 ? 0 : random.between(0, 2000), () => node.start());
     await this.#until(FOUNDING_MS, 'founding the cluster', () => this.#isWhole());
+    if (!this.#withPoints) return;
+    let founded = false;
+    this.#points.found(this.#nodes[0] as SimulatedNode).then(() => {
+      founded = true;
+    });
+    await this.#until(FOUNDING_MS, 'making a collection', () => founded && this.#isWhole());
   }
 
   async #live(): Promise<void> {
     const faultsMs = this.options.faultsMs ?? FAULTS_MS;
     const fromMs = this.#world.nowMs;
     this.#clients.start(5);
+    if (this.#withPoints) this.#points.start(4);
     this.#faults.plan(schedule(new Stream(this.seed, 'schedule'), fromMs, fromMs + faultsMs));
     await this.#world.run(faultsMs);
   }
@@ -132,16 +152,31 @@ class Simulation {
     const healedMs = this.#world.nowMs;
     this.#faults.heal();
     this.#clients.stop();
+    this.#points.stop();
     await this.#until(RECOVERY_MS, 'agreeing after the last fault', () => this.#isWhole() && !this.#operator.busy);
+    await this.#rest();
+    this.#points.settle();
     let checked = 0;
     for (const node of this.#nodes) {
-      this.#clients.finish(node).then((good) => {
-        if (!good) this.#violation(`${node.host} does not work after healing`);
+      const points = this.#withPoints ? this.#points.finish(node) : true;
+      Promise.all([this.#clients.finish(node), points]).then((answers) => {
+        if (answers.includes(false)) this.#violation(`${node.host} does not work after healing`);
         checked += 1;
       });
     }
     await this.#until(RECOVERY_MS, 'answering after the last fault', () => checked === this.#nodes.length && this.#isWhole());
+    await this.#rest();
     this.#recoveredMs = this.#world.nowMs - healedMs;
+  }
+
+  /** All replicas are there and the same. */
+  async #rest(): Promise<void> {
+    const unrest = () => (this.#withPoints ? this.#pointWatch.unrest(this.#watch.agreed()) : null);
+    await this.#until(RECOVERY_MS, 'replicas that are the same', () => unrest() === null, unrest);
+  }
+
+  get #withPoints(): boolean {
+    return this.options.points ?? false;
   }
 
   /** All nodes are voters of one cluster, know one leader, and have applied and carried out the same. */
@@ -190,10 +225,10 @@ class Simulation {
     }
   }
 
-  async #until(withinMs: number, what: string, isSo: () => boolean): Promise<void> {
+  async #until(withinMs: number, what: string, isSo: () => boolean, why: () => string | null = () => this.#describe()): Promise<void> {
     const lateMs = this.#world.nowMs + withinMs;
     while (!isSo() && this.#violations.length === 0) {
-      if (this.#world.nowMs >= lateMs) return this.#violation(`progress: ${what} took longer than ${withinMs} ms: ${this.#describe()}`);
+      if (this.#world.nowMs >= lateMs) return this.#violation(`progress: ${what} took longer than ${withinMs} ms: ${why()}`);
       await this.#world.run(STEP_MS);
     }
   }
@@ -230,7 +265,8 @@ class Simulation {
       faults: new Map([...this.#faults.counts, ['tornWrite', torn]]),
       network: this.#network.counts,
       clients: this.#clients.counts,
-      undecided: this.#clients.undecided,
+      points: this.#points.counts,
+      undecided: this.#clients.undecided + this.#points.undecided,
       committed: this.#watch.committedIndex,
       terms: Math.max(0, ...this.#watch.leaders.keys()),
       recoveredMs: this.#recoveredMs,

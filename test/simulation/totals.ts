@@ -20,7 +20,7 @@ export interface Totals {
 }
 
 export function summaryOf(result: SimulationResult): Summary {
-  const { clients, committed, events, faults, network, recoveredMs, seed, terms, undecided, violations, virtualMs } = result;
+  const { clients, committed, events, faults, network, points, recoveredMs, seed, terms, undecided, violations, virtualMs } = result;
   return {
     seed,
     violations,
@@ -31,6 +31,7 @@ export function summaryOf(result: SimulationResult): Summary {
       terms,
       ...named('messages', network),
       ...named('calls', clients),
+      ...named('points', points),
       'undecided histories': undecided,
     },
     faults: Object.fromEntries(faults),
