@@ -7,9 +7,21 @@
  */
 
 import { TroupeError } from '../protocols/errors.js';
+import type { ClockTag, ShardEntry } from '../protocols/model/shard-log.js';
 import { decodeOperation, encodeOperation, type LoggedOperation } from '../protocols/operation-codec.js';
 import type { AppendFolder } from './append-file.js';
 import type { Environment } from './lmdb.js';
+import {
+  behind,
+  decodeLogTags,
+  encodeLogTags,
+  type Leader,
+  LOG_KEY,
+  type LogTags,
+  NO_TAGS,
+  tagOf,
+  withOperation,
+} from './replica/log-tags.js';
 import { decodeValue, operationKey, operationOfKey, VALUE_HEAD_BYTES } from './replica/records.js';
 import { isInline, loadValue, storeValue, valueRoom } from './replica/stored-value.js';
 
@@ -39,17 +51,28 @@ export class WriteAheadLog {
   private current: number | null = null;
   /** Records in each file. */
   private readonly uses = new Map<number, number>();
+  /** Number of the newest operation that was here, 0 for none. */
+  private newest: number;
+  private tags: LogTags;
+  /** What the transaction makes of it; null: nothing else. */
+  private changedTags: LogTags | null = null;
+  /** Number of the operation that it begins anew behind; null: it goes on. */
+  private resetTo: number | null = null;
 
   /**
    * Reads where all records lie. Damage is found when an operation is read; `warn` is told of files that are torn, as
-   * those with nothing but applied operations are not read.
+   * those with nothing but applied operations are not read. applied: number of the newest applied operation.
    */
   constructor(
     private readonly environment: Environment,
     readonly files: AppendFolder,
+    applied: number,
     warn: (message: string) => void,
   ) {
+    const tags = environment.get('meta', LOG_KEY);
+    this.tags = tags === undefined ? NO_TAGS : decodeLogTags(tags);
     for (const { key, value } of environment.range('wal', FIRST_KEY, LAST_KEY)) this.add(this.entryOf(operationOfKey(key), value));
+    this.newest = Math.max(applied, this.entries.at(-1)?.operation ?? 0);
     const damaged = files.settle();
     for (const complaint of damaged.values()) warn(complaint);
     const newest = Math.max(...this.uses.keys());
@@ -61,13 +84,43 @@ export class WriteAheadLog {
     return this.total;
   }
 
-  /** Number of the newest operation, 0 for none. */
-  get lastOperation(): number {
-    return (this.appended.at(-1) ?? this.entries.at(-1))?.operation ?? 0;
+  /** Of the newest operation that was on disk, also where the log does not hold it any more. */
+  get last(): ClockTag {
+    return tagOf(this.tags, this.newest);
+  }
+
+  /** Of the operation before the oldest one that is here. */
+  get base(): ClockTag {
+    if (this.isOrdered) return this.tags.base;
+    const oldest = this.entries[0];
+    return tagOf(this.tags, oldest === undefined ? this.newest : oldest.operation - 1);
+  }
+
+  /** Whether its operations have had leaders. */
+  get isOrdered(): boolean {
+    return this.tags.runs.length > 0;
+  }
+
+  /** Tick of the newest operation that failed or was passed over, 0 for none. */
+  get failed(): number {
+    return (this.changedTags ?? this.tags).failed;
+  }
+
+  /** Remembers an operation that failed or was passed over; within a transaction. */
+  markFailed(operation: number): void {
+    this.changedTags = { ...(this.changedTags ?? this.tags), failed: operation };
+  }
+
+  /** The tag of an operation that is here; null for one that is not. */
+  tagOf(operation: number): ClockTag | null {
+    return this.entries[this.positionOf(operation)]?.operation === operation ? tagOf(this.tags, operation) : null;
   }
 
   /** Writes an operation; within a transaction. capacity: bytes the log is to have. */
-  append(operation: number, logged: LoggedOperation, capacity: number): void {
+  append(operation: number, by: Leader, logged: LoggedOperation, capacity: number): void {
+    const before = this.changedTags ?? this.tags;
+    const tags = withOperation(before, by, operation);
+    if (tags !== before) this.changedTags = before.runs.length > 0 ? tags : { ...tags, base: this.base };
     const value = encodeOperation(logged, VALUE_HEAD_BYTES, valueRoom);
     const file = isInline(value) ? null : this.fileFor(operation, capacity);
     this.environment.put('wal', operationKey(operation), storeValue(this.files, file ?? 0, value));
@@ -77,25 +130,47 @@ export class WriteAheadLog {
   /** Removes the oldest of the records up to `applied` until all others fit in `bytesMax`; within a transaction. */
   trim(applied: number, bytesMax: number): void {
     let total = this.total + this.appended.reduce((sum, entry) => sum + entry.bytes, 0);
+    const before = this.trimmed;
     for (let at = this.trimmed; at < this.entries.length && total > bytesMax; at++) {
       const entry = this.entries[at] as Entry;
-      if (entry.operation > applied) return;
+      if (entry.operation > applied) break;
       this.environment.remove('wal', operationKey(entry.operation));
       total -= entry.bytes;
       this.trimmed++;
     }
+    if (this.trimmed === before) return;
+    const tags = this.changedTags ?? this.tags;
+    this.changedTags = behind(tags, tagOf(tags, (this.entries[this.trimmed - 1] as Entry).operation));
+  }
+
+  /** Begins anew behind an operation; within a transaction in which nothing else is done to it. */
+  reset(at: ClockTag): void {
+    for (const { operation } of this.entries) this.environment.remove('wal', operationKey(operation));
+    this.trimmed = this.entries.length;
+    this.resetTo = at.tick;
+    const { peer, clock } = at;
+    this.changedTags = { ...withOperation(NO_TAGS, { peer, clock }, at.tick), base: at };
+  }
+
+  /** Writes what has changed of the tags; the last step of a transaction. */
+  flush(): void {
+    const { changedTags } = this;
+    if (changedTags !== null && changedTags !== this.tags) this.environment.put('meta', LOG_KEY, encodeLogTags(changedTags));
   }
 
   /** The transaction is on disk. */
   keep(): void {
     this.files.keep();
+    this.tags = this.changedTags ?? this.tags;
     for (const entry of this.entries.splice(0, this.trimmed)) {
       this.total -= entry.bytes;
       this.use(entry.file, -1);
     }
     for (const entry of this.appended) this.add(entry);
-    this.appended = [];
-    this.trimmed = 0;
+    this.newest = this.resetTo ?? this.appended.at(-1)?.operation ?? this.newest;
+    // Later operations may have the numbers of files that go now.
+    if (this.resetTo !== null) this.current = null;
+    this.settle();
     for (const [file, records] of this.uses) {
       if (records > 0 || file === this.current) continue;
       this.uses.delete(file);
@@ -106,20 +181,67 @@ export class WriteAheadLog {
   /** The transaction failed. */
   forget(): void {
     this.files.forget();
-    this.appended = [];
-    this.trimmed = 0;
+    this.settle();
     // A file that was to be begun may get another first operation.
     if (this.current !== null && !this.uses.has(this.current)) this.current = null;
+  }
+
+  private settle(): void {
+    this.appended = [];
+    this.trimmed = 0;
+    this.changedTags = null;
+    this.resetTo = null;
+  }
+
+  /**
+   * Operations from the one behind `after` on, as they were encoded, `bytesMax` of them at least where there are as many.
+   * Null when one of them cannot be read: it was applied, and nobody else needs it.
+   */
+  entriesAfter(after: number, bytesMax: number): ShardEntry[] | null {
+    const found: ShardEntry[] = [];
+    let bytes = 0;
+    for (let at = this.positionOf(after + 1); at < this.entries.length && bytes < bytesMax; at++) {
+      const { operation } = this.entries[at] as Entry;
+      const encoded = this.encodedOf(operation);
+      if (encoded === null) return null;
+      found.push({ tag: tagOf(this.tags, operation), operation: encoded });
+      bytes += encoded.length;
+    }
+    return found;
+  }
+
+  private encodedOf(operation: number): Uint8Array | null {
+    try {
+      return this.read(operation);
+    } catch (error) {
+      if (error instanceof TroupeError && error.code === 'storage') return null;
+      throw error;
+    }
   }
 
   /** Operations behind `applied`, in order. Errors: `storage` for a damaged record. */
   *after(applied: number): Generator<{ operation: number; logged: LoggedOperation; bytes: number }> {
     for (const { operation, bytes } of [...this.entries]) {
       if (operation <= applied) continue;
-      const record = this.environment.get('wal', operationKey(operation)) ?? new Uint8Array(0);
-      const value = loadValue(this.files, record, `wal/${operation}`, `operation ${operation}`);
-      yield { operation, logged: decodeOperation(value), bytes };
+      yield { operation, logged: decodeOperation(this.read(operation)), bytes };
     }
+  }
+
+  private read(operation: number): Uint8Array {
+    const record = this.environment.get('wal', operationKey(operation)) ?? new Uint8Array(0);
+    return loadValue(this.files, record, `wal/${operation}`, `operation ${operation}`);
+  }
+
+  /** Where the first of the entries is that has this number or a higher one. */
+  private positionOf(operation: number): number {
+    let low = 0;
+    let high = this.entries.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.entries[middle] as Entry).operation < operation) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 
   private fileFor(operation: number, capacity: number): number {

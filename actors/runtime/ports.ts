@@ -18,6 +18,7 @@ import type {
   Written,
 } from '../../storage/engine/messages.js';
 import type { BuildPlan, BuildProgress, PoolDepths } from '../../storage/engine/pool.js';
+import type { ShardLogPort } from '../../storage/engine/shard-log.js';
 
 export interface Clock {
   /** Milliseconds since the epoch. */
@@ -64,7 +65,7 @@ export interface RuntimePorts {
 }
 
 /** The engine's workers as the actors see them: what they use of `EnginePool`. */
-export interface EnginePort {
+export interface EnginePort extends ShardLogPort {
   read(operation: ReadOperation, replicas: readonly ReplicaKey[], request: RawRequest): Promise<Uint8Array>;
   /** Reads that begin from now on find collections by these aliases, too. */
   setAliases(aliases: AliasMap): void;

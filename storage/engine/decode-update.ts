@@ -31,11 +31,31 @@ export function decodeRequest(kind: WriteOperation, { body, message, path }: Raw
 export function decodeEncoded(encoded: readonly Uint8Array[], params: CollectionParams): LoggedOperation[] {
   const target = vectorTarget(params, null, embedStored);
   return encoded.map((bytes, index) => {
-    const { chained, operation } = decodeOperation(bytes);
-    if (chained !== index > 0) throw new TroupeError('storage', 'encoded operations are not in the order of their request');
-    if ('batch' in operation) for (const column of operation.batch.vectors) checkColumn(column, operation.batch.ids.length, target);
-    return { operation, chained, encoded: bytes };
+    const logged = decodeChecked(bytes, target);
+    if (logged.chained !== index > 0) throw new TroupeError('storage', 'encoded operations are not in the order of their request');
+    return logged;
   });
+}
+
+/**
+ * The same of operations that a shard's leader has logged, which may begin and end anywhere in a request. Errors: `unavailable` where the
+ * collection does not have their vectors here yet.
+ */
+export function decodeShared(encoded: readonly Uint8Array[], params: CollectionParams): LoggedOperation[] {
+  const target = vectorTarget(params, null, embedStored);
+  try {
+    return encoded.map((bytes) => decodeChecked(bytes, target));
+  } catch (error) {
+    if (!(error instanceof TroupeError) || error.code !== 'wrongInput') throw error;
+    const options = { cause: error, retryAfterMs: 100 };
+    throw new TroupeError('unavailable', `this node does not know the collection's vectors yet: ${error.detail}`, options);
+  }
+}
+
+function decodeChecked(bytes: Uint8Array, target: VectorTarget): LoggedOperation {
+  const { chained, operation } = decodeOperation(bytes);
+  if ('batch' in operation) for (const column of operation.batch.vectors) checkColumn(column, operation.batch.ids.length, target);
+  return { operation, chained, encoded: bytes };
 }
 
 function checkColumn(column: VectorColumn, points: number, { names }: VectorTarget): void {

@@ -8,10 +8,12 @@ import type { AliasMap } from '../../protocols/model/alias.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig, CollectionParams, FieldSchema } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
+import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import type { WriteOperation } from '../../protocols/model/update.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
 import type { SubgraphSetting } from '../segment/layout.js';
+import type { OrderedWrite, ShardPosition } from './shard-log.js';
 
 /** `<collection>/<shard id>`: names a local replica in this process. */
 export type ReplicaKey = string;
@@ -191,6 +193,7 @@ export type ToWriter =
     }
   /** Answered by a `Written`. */
   | { readonly kind: 'writeEncoded'; readonly id: number; readonly key: ReplicaKey; readonly write: EncodedWrite }
+  | ToShardLog
   /** Answered by the first of these points that is not there after all writes before, or null. */
   | { readonly kind: 'missing'; readonly id: number; readonly key: ReplicaKey; readonly ids: readonly PointId[] }
   /** Freeze the named segments as sources of a build; answered by a `BuildSources`. */
@@ -199,6 +202,31 @@ export type ToWriter =
   | { readonly kind: 'abandonBuild'; readonly id: number; readonly key: ReplicaKey; readonly segments: readonly number[] }
   /** All readers have dropped the sets before `generation`; what only they used may go. */
   | { readonly kind: 'retired'; readonly key: ReplicaKey; readonly generation: number };
+
+/** What `ShardLogPort` asks for, and how it is answered. */
+export type ToShardLog =
+  /** By an `OrderedTags`. */
+  | { readonly kind: 'writeOrdered'; readonly id: number; readonly key: ReplicaKey; readonly write: OrderedWrite }
+  /** By a `ClockTag`. */
+  | {
+      readonly kind: 'append';
+      readonly id: number;
+      readonly key: ReplicaKey;
+      readonly previous: ClockTag;
+      readonly entries: readonly ShardEntry[];
+      readonly until: 'logged' | 'applied';
+    }
+  /** By a `ShardPosition`. */
+  | { readonly kind: 'position'; readonly id: number; readonly key: ReplicaKey }
+  /** By a `LogPart`. */
+  | { readonly kind: 'entriesAfter'; readonly id: number; readonly key: ReplicaKey; readonly after: ClockTag; readonly bytesMax: number }
+  | { readonly kind: 'resetLog'; readonly id: number; readonly key: ReplicaKey; readonly at: ClockTag };
+
+/** What became of an `OrderedWrite`: who asked has the operations. */
+export interface OrderedTags {
+  readonly tags: readonly ClockTag[];
+  readonly failure: ErrorFacts | null;
+}
 
 export type FromWriter =
   | { readonly kind: 'ready' }
@@ -277,6 +305,7 @@ export interface ReplicaStats {
   readonly walBytes: number;
   /** `Date.now()` of the last applied write, 0 for none. */
   readonly lastWriteMs: number;
+  readonly position: ShardPosition;
   /** Cost of measured writes that were applied after their answer. */
   readonly unansweredUsage?: HardwareUsage;
 }

@@ -9,6 +9,7 @@ import type { TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
+import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import { type BuildPlan, type BuildProgress, BuildRuns } from './build-run.js';
 import { DeadlineTimer } from './deadline-timer.js';
@@ -27,6 +28,17 @@ import type {
   Written,
 } from './messages.js';
 import { ReaderPool } from './reader-pool.js';
+import type {
+  BucketPoints,
+  LogPart,
+  OrderedWrite,
+  OrderedWritten,
+  ReplicaCheckpoint,
+  ReplicaDigest,
+  ShardLogPort,
+  ShardPosition,
+} from './shard-log.js';
+import { ShardLogCalls } from './shard-log-calls.js';
 import type { WorkerDepth, WorkerEvent } from './worker-slots.js';
 import { WriterPool } from './writer-pool.js';
 
@@ -55,7 +67,7 @@ export interface PoolDepths {
   readonly workers: readonly WorkerDepth[];
 }
 
-export class EnginePool {
+export class EnginePool implements ShardLogPort {
   /** Starts all readers and writers; resolves when each is ready. */
   static async start(options: PoolOptions = {}): Promise<EnginePool> {
     const pool = new EnginePool(options);
@@ -67,6 +79,7 @@ export class EnginePool {
   readonly writers: number;
   private readonly readerPool: ReaderPool;
   private readonly writerPool: WriterPool;
+  private readonly shardLogs: ShardLogCalls;
   private readonly buildRuns: BuildRuns;
   private readonly deadlines: DeadlineTimer;
   private readonly statsListeners = new Set<(stats: ReplicaStats) => void>();
@@ -102,6 +115,7 @@ export class EnginePool {
         tellWorker,
       },
     );
+    this.shardLogs = new ShardLogCalls(this.writerPool);
     this.buildRuns = new BuildRuns(this.writerPool, entries?.builder, tellWorker);
     this.deadlines = new DeadlineTimer((nowMs) => Math.min(this.readerPool.expire(nowMs), this.writerPool.expire(nowMs)));
   }
@@ -168,6 +182,56 @@ export class EnginePool {
   /** The first of these points that a replica does not have once all writes before are applied; null: it has all. Errors: as `write`. */
   missing(key: ReplicaKey, ids: readonly PointId[], deadlineMs: number): Promise<PointId | null> {
     return this.writerPool.missing(key, ids, deadlineMs);
+  }
+
+  // What follows is documented in `ShardLogPort`.
+
+  writeOrdered(key: ReplicaKey, write: OrderedWrite): Promise<OrderedWritten> {
+    return this.shardLogs.writeOrdered(key, write);
+  }
+
+  append(key: ReplicaKey, previous: ClockTag, entries: readonly ShardEntry[], until: 'logged' | 'applied'): Promise<ClockTag> {
+    return this.shardLogs.append(key, previous, entries, until);
+  }
+
+  position(key: ReplicaKey): Promise<ShardPosition> {
+    return this.shardLogs.position(key);
+  }
+
+  entriesAfter(key: ReplicaKey, after: ClockTag, bytesMax: number): Promise<LogPart> {
+    return this.shardLogs.entriesAfter(key, after, bytesMax);
+  }
+
+  resetLog(key: ReplicaKey, at: ClockTag): Promise<void> {
+    return this.shardLogs.resetLog(key, at);
+  }
+
+  digest(key: ReplicaKey): Promise<ReplicaDigest> {
+    return this.shardLogs.digest(key);
+  }
+
+  bucketPoints(key: ReplicaKey, buckets: readonly number[]): Promise<BucketPoints> {
+    return this.shardLogs.bucketPoints(key, buckets);
+  }
+
+  replaceBuckets(key: ReplicaKey, bytes: Uint8Array): Promise<number> {
+    return this.shardLogs.replaceBuckets(key, bytes);
+  }
+
+  settings(key: ReplicaKey): Promise<readonly Uint8Array[]> {
+    return this.shardLogs.settings(key);
+  }
+
+  applySettings(key: ReplicaKey, operations: readonly Uint8Array[]): Promise<void> {
+    return this.shardLogs.applySettings(key, operations);
+  }
+
+  checkpoint(key: ReplicaKey, folder: string): Promise<ReplicaCheckpoint> {
+    return this.shardLogs.checkpoint(key, folder);
+  }
+
+  releaseCheckpoint(key: ReplicaKey): Promise<void> {
+    return this.shardLogs.releaseCheckpoint(key);
   }
 
   /** Makes a segment (or index files) as planned and publishes it. Aborting `signal` ends it with `unavailable`, and nothing has changed. */

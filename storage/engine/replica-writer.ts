@@ -5,13 +5,15 @@
 
 import { type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
 import type { CollectionParams } from '../../protocols/model/collection.js';
+import type { ClockTag } from '../../protocols/model/shard-log.js';
 import { addUsage, type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import type { LoggedOperation } from '../../protocols/operation-codec.js';
 import { LmdbError } from '../lmdb.js';
 import { type Outcome, type ReplicaHooks, ReplicaStore } from '../replica/store.js';
 import { collectGarbage } from './collect-garbage.js';
 import { decodeEncoded, decodeRequest } from './decode-update.js';
-import type { EncodedWrite, FromWriter, ReplicaStats, ToWriter, Written } from './messages.js';
+import type { EncodedWrite, FromWriter, OrderedTags, ReplicaStats, ToWriter, Written } from './messages.js';
+import { type OrderedMessage, writeOrdered } from './ordered-writes.js';
 import { updateAnswer } from './update-answer.js';
 
 /** Bytes of request bodies that are committed together. */
@@ -27,6 +29,7 @@ export interface WriterPort {
 }
 
 type WriteMessage = Extract<ToWriter, { kind: 'write' | 'writeEncoded' }>;
+type OtherMessage = Exclude<ToWriter, WriteMessage | OrderedMessage>;
 
 /** A write request on its way, or a part of one. */
 interface PendingWrite {
@@ -41,7 +44,7 @@ interface PendingWrite {
 }
 
 /** The body that goes to whoever asked, or a value for who carries the request out. */
-type Answer = { readonly body: Uint8Array } | { readonly body: null; readonly value: Written };
+type Answer = { readonly body: Uint8Array } | { readonly body: null; readonly value: Written | OrderedTags | ClockTag };
 
 export class ReplicaWriter {
   private queue: ToWriter[] = [];
@@ -91,7 +94,8 @@ export class ReplicaWriter {
   private async turn(): Promise<void> {
     const message = this.queue[0];
     if (message === undefined) this.purge();
-    else if (isWrite(message)) this.writeGroup(this.takeGroup());
+    else if (isWrite(message)) this.writeGroup(this.takeGroup(isWrite));
+    else if (isOrdered(message)) this.orderedGroup(this.takeGroup(isOrdered));
     else {
       this.queue.shift();
       await this.handle(message);
@@ -99,11 +103,11 @@ export class ReplicaWriter {
   }
 
   /** Writes from the front of the queue, as many as are committed together. */
-  private takeGroup(): WriteMessage[] {
-    const group: WriteMessage[] = [];
+  private takeGroup<M extends WriteMessage | OrderedMessage>(belongs: (message: ToWriter) => message is M): M[] {
+    const group: M[] = [];
     let bytes = 0;
     for (const message of this.queue) {
-      if (!isWrite(message) || group.length === GROUP_REQUESTS_MAX) break;
+      if (!belongs(message) || group.length === GROUP_REQUESTS_MAX) break;
       bytes += bytesOf(message);
       if (group.length > 0 && bytes > GROUP_BYTES_MAX) break;
       group.push(message);
@@ -202,9 +206,27 @@ export class ReplicaWriter {
     for (const answer of this.held.splice(0)) answer('completed');
   }
 
+  private orderedGroup(group: readonly OrderedMessage[]): void {
+    const { store } = this;
+    if (store === null) {
+      for (const { id } of group) this.fail(id, new TroupeError('unavailable', `replica ${this.key} is not open`));
+      return;
+    }
+    writeOrdered(store, group, this.port.now(), {
+      answer: (id, value, usage) => this.answer(id, { body: null, value }, null, usage),
+      fail: (id, error) => {
+        this.fail(id, error);
+        this.reportFatal(error);
+      },
+      applied: () => this.port.post({ kind: 'stats', stats: this.statsOf(store) }),
+      unanswered: (usage) => this.unanswered.push(usage),
+    });
+    this.releaseHeld();
+  }
+
   // ---------------------------------------------------------------- everything else
 
-  private async handle(message: Exclude<ToWriter, WriteMessage>): Promise<void> {
+  private async handle(message: OtherMessage): Promise<void> {
     if (message.kind === 'retired') {
       this.store?.retired(message.generation);
       // The memories of the segments that went are freed with their last object here.
@@ -223,7 +245,7 @@ export class ReplicaWriter {
   }
 
   /** Returns the answer's value. */
-  private async perform(message: Exclude<ToWriter, WriteMessage | { kind: 'retired' }>): Promise<unknown> {
+  private async perform(message: Exclude<OtherMessage, { kind: 'retired' }>): Promise<unknown> {
     if (message.kind === 'open') {
       if (this.store !== null) throw new TroupeError('conflict', `replica ${this.key} is open already`);
       this.store = await ReplicaStore.open(message.spec, message.damaged, this.hooks());
@@ -243,6 +265,13 @@ export class ReplicaWriter {
     switch (message.kind) {
       case 'missing':
         return store.missing(message.ids);
+      case 'position':
+        return store.position;
+      case 'entriesAfter':
+        return store.entriesAfter(message.after, message.bytesMax);
+      case 'resetLog':
+        store.resetLog(message.at);
+        return undefined;
       case 'configure':
         store.configure(message.config);
         return undefined;
@@ -317,7 +346,12 @@ function isWrite(message: ToWriter): message is WriteMessage {
   return message.kind === 'write' || message.kind === 'writeEncoded';
 }
 
-function bytesOf(message: WriteMessage): number {
+function isOrdered(message: ToWriter): message is OrderedMessage {
+  return message.kind === 'writeOrdered' || message.kind === 'append';
+}
+
+function bytesOf(message: WriteMessage | OrderedMessage): number {
+  if (message.kind === 'append') return message.entries.reduce((sum, { operation }) => sum + operation.length, 0);
   if (message.kind === 'write') return message.request.body?.length ?? 0;
   return message.write.operations.reduce((sum, bytes) => sum + bytes.length, 0);
 }

@@ -63,6 +63,8 @@ export interface CallAnswer {
   readonly usage: HardwareUsage | null;
 }
 
+const WRITES: ReadonlySet<ToWriter['kind']> = new Set(['write', 'writeEncoded', 'writeOrdered', 'append']);
+
 const QUEUED_WRITES_MAX = 1024;
 const QUEUED_WRITE_BYTES_MAX = 128 << 20;
 
@@ -210,7 +212,7 @@ export class WriterPool {
   }
 
   /** Errors: `busy`. */
-  private checkRoom(replica: Replica, bytes: number): void {
+  checkRoom(replica: Replica, bytes: number): void {
     const { queuedWrites, queuedBytes } = this.queueOf(replica);
     if (acceptsWrite(queuedWrites, queuedBytes, bytes, this.limits)) return;
     const options = { retryAfterMs: 1000 };
@@ -244,7 +246,7 @@ export class WriterPool {
       const id = this.nextId++;
       const bytes = options.bytes ?? 0;
       const deadlineMs = options.deadlineMs ?? Number.POSITIVE_INFINITY;
-      const isWrite = message.kind === 'write' || message.kind === 'writeEncoded';
+      const isWrite = WRITES.has(message.kind);
       queue.calls.set(id, { isWrite, bytes, deadlineMs, resolve, reject, settled: false });
       queue.queuedBytes += bytes;
       if (isWrite) queue.queuedWrites++;

@@ -13,10 +13,12 @@ import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { type CollectionConfig, type FieldSchema, sameSchema } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
+import { type ClockTag, isSameTag } from '../../protocols/model/shard-log.js';
 import type { LoggedOperation } from '../../protocols/operation-codec.js';
 import { AppendError, AppendFolder } from '../append-file.js';
 import { initChecksum } from '../checksum.js';
 import type { BuildResult, BuildSources, GraphStats, ReplicaSpec, ReplicaStats, SegmentStats } from '../engine/messages.js';
+import type { LogPart, ShardPosition } from '../engine/shard-log.js';
 import { afterPrefix, Environment, LmdbError } from '../lmdb.js';
 import { checkFormat, isMarkedMade, markMade } from '../made-file.js';
 import { measured } from '../meter.js';
@@ -29,6 +31,7 @@ import { WriteAheadLog } from '../wal.js';
 import { applyOperation } from './apply.js';
 import { carryDeletions, defersRows, holdReplaced, settleDeferred } from './deferral.js';
 import { loadReplica, slotsOf, trackSealedFields, writeFirstRecords } from './load.js';
+import { type Leader, NO_LEADER } from './log-tags.js';
 import { encodeManifest, type Manifest, type ManifestField } from './manifest.js';
 import { MANIFEST_KEY, segmentPrefix } from './records.js';
 import { makeAppendable, type RowItems, SegmentRows } from './segment-rows.js';
@@ -44,9 +47,10 @@ export interface ReplicaHooks {
   now(): number;
 }
 
-/** An operation with its number. `logged` ones are in the WAL already. */
-interface NumberedOperation {
+/** An operation with its number, and who gave it. */
+export interface NumberedOperation {
   readonly operation: number;
+  readonly by: Leader;
   readonly logged: LoggedOperation;
 }
 
@@ -55,10 +59,13 @@ export type Outcome = { readonly operation: number; readonly error: TroupeError 
 
 /**
  * 2: large values lie in files beside LMDB. 3: the manifest says which vectors an appendable segment has, and these may be
- * of any kind; a replica of format 2 becomes one of format 3 when it is opened.
+ * of any kind. 4: operations may have had leaders, which give their ticks. Older ones become replicas of format 4 when they are opened.
  */
-const FORMAT = 3;
-const READABLE = [2, FORMAT];
+const FORMAT = 4;
+const READABLE = [2, 3, FORMAT];
+
+/** Bytes of applied operations that a replica in a cluster keeps at least: what another one can miss and be told of afterwards. */
+const RETAINED_BYTES = 64 * 2 ** 20;
 
 /** Bytes of operations that are replayed in one transaction. */
 const REPLAY_BYTES_MAX = 16 * 2 ** 20;
@@ -78,10 +85,9 @@ export class ReplicaStore implements TransactionHost {
   readonly openCommit: number;
   private spec: ReplicaSpec;
   private shape: ReplicaShape;
-  private readonly wal: WriteAheadLog;
+  readonly wal: WriteAheadLog;
   /** In the WAL and acknowledged, not applied yet. */
   private backlog: NumberedOperation[] = [];
-  private lastOperation: number;
   private lastGeneration: number;
   private lastSegment: number;
   private commits = 0;
@@ -104,7 +110,6 @@ export class ReplicaStore implements TransactionHost {
     this.wal = wal;
     this.shape = shape;
     this.openCommit = shape.commit;
-    this.lastOperation = Math.max(shape.appliedOperation, wal.lastOperation);
     this.lastGeneration = shape.generation;
     this.lastSegment = shape.manifest.nextSegment - 1;
     this.purging = [...shape.manifest.dropped];
@@ -125,7 +130,7 @@ export class ReplicaStore implements TransactionHost {
       const warn = (message: string): void => hooks.warn(message);
       const rowFiles = new AppendFolder(path.join(spec.folder, 'rows'));
       const loaded = await loadReplica(environment, rowFiles, spec, warn);
-      const wal = new WriteAheadLog(environment, new AppendFolder(path.join(spec.folder, 'wal')), warn);
+      const wal = new WriteAheadLog(environment, new AppendFolder(path.join(spec.folder, 'wal')), loaded.shape.appliedOperation, warn);
       const store = new ReplicaStore(spec, hooks, environment, rowFiles, wal, loaded.shape);
       cleanSegmentFolders(spec.folder, new Set(loaded.shape.segments.map((segment) => segment.id)));
       store.begin(loaded.repair);
@@ -149,7 +154,7 @@ export class ReplicaStore implements TransactionHost {
     let group: NumberedOperation[] = [];
     let groupBytes = 0;
     for (const { operation, logged, bytes } of this.wal.after(this.shape.appliedOperation)) {
-      group.push({ operation, logged });
+      group.push({ operation, by: NO_LEADER, logged });
       groupBytes += bytes;
       if (groupBytes < REPLAY_BYTES_MAX) continue;
       this.replay(group);
@@ -171,12 +176,19 @@ export class ReplicaStore implements TransactionHost {
   /** Puts operations in the WAL, on disk on return, to be applied by the next `apply`. Returns their numbers. Errors: `storage`; nothing is logged then. */
   log(operations: readonly LoggedOperation[]): number[] {
     const numbered = this.number(operations);
-    this.commit(() => {
-      for (const { operation, logged } of numbered) this.wal.append(operation, logged, this.walCapacity);
-    });
-    this.lastOperation += numbered.length;
-    this.backlog.push(...numbered);
+    this.logNumbered(numbered);
     return numbered.map(({ operation }) => operation);
+  }
+
+  /** As `log`, operations of a leader: in ascending order, behind all that are there. */
+  logNumbered(numbered: readonly NumberedOperation[]): void {
+    if (numbered.length === 0) return;
+    this.commit(() => this.append(numbered));
+    this.backlog.push(...numbered);
+  }
+
+  private append(numbered: readonly NumberedOperation[]): void {
+    for (const { operation, by, logged } of numbered) this.wal.append(operation, by, logged, this.walCapacity);
   }
 
   /**
@@ -197,16 +209,34 @@ export class ReplicaStore implements TransactionHost {
     }
   }
 
+  /**
+   * As `apply`, operations of a leader: all of them are in the log on return, whatever becomes of each. Returns how each went, and before
+   * these each of those that were logged. Errors: `storage`; where that is after a bug, they may be in the log, not applied.
+   */
+  applyNumbered(numbered: readonly NumberedOperation[]): Outcome[] {
+    if (numbered.length + this.backlog.length === 0) return [];
+    try {
+      const outcomes = this.applyTogether(this.backlog, numbered);
+      this.backlog = [];
+      return outcomes;
+    } catch (error) {
+      if (isRefusal(error)) throw error;
+      this.hooks.warn(`a group of operations failed and is applied one by one: ${textOf(error)}`);
+      this.logNumbered(numbered);
+      return this.applyBacklog();
+    }
+  }
+
   private number(operations: readonly LoggedOperation[]): NumberedOperation[] {
-    return operations.map((logged, index) => ({ operation: this.lastOperation + 1 + index, logged }));
+    const { tick } = this.wal.last;
+    return operations.map((logged, index) => ({ operation: tick + 1 + index, by: NO_LEADER, logged }));
   }
 
   private applyTogether(logged: readonly NumberedOperation[], unlogged: readonly NumberedOperation[]): Outcome[] {
     const outcomes = this.transact((transaction) => {
-      for (const { operation, logged: operationToLog } of unlogged) this.wal.append(operation, operationToLog, this.walCapacity);
-      return applyAll(transaction, [...logged, ...unlogged]);
+      this.append(unlogged);
+      return this.applyAll(transaction, [...logged, ...unlogged]);
     });
-    this.lastOperation += unlogged.length;
     this.lastWriteMs = this.hooks.now();
     return outcomes;
   }
@@ -214,46 +244,81 @@ export class ReplicaStore implements TransactionHost {
   /** After a bug within a group: the operation that meets it is passed over, the others are applied. */
   private applyOneByOne(operations: readonly LoggedOperation[], cause: unknown): Outcome[] {
     this.hooks.warn(`a group of operations failed and is applied one by one: ${textOf(cause)}`);
-    while (this.backlog.length > 0) {
-      const next = this.backlog[0] as NumberedOperation;
-      try {
-        this.applyTogether([next], []);
-      } catch (error) {
-        if (isRefusal(error)) return operations.map(() => ({ operation: 0, error }));
-        this.hooks.warn(`operation ${next.operation} cannot be applied and is passed over: ${textOf(error)}`);
-        this.transact((transaction) => {
-          transaction.appliedOperation = next.operation;
-        });
-      }
-      this.backlog.shift();
+    try {
+      this.applyBacklog();
+    } catch (refusal) {
+      return operations.map(() => ({ operation: 0, error: refusal as TroupeError }));
     }
     let broken = false;
     return operations.map((logged): Outcome => {
-      const operation = this.lastOperation + 1;
+      const operation = this.wal.last.tick + 1;
       if (logged.chained && broken) return { operation, error: 'skipped' };
       try {
-        const [outcome] = this.applyTogether([], [{ operation, logged: { ...logged, chained: false, encoded: undefined } }]) as [Outcome];
+        const alone = { operation, by: NO_LEADER, logged: { ...logged, chained: false, encoded: undefined } };
+        const [outcome] = this.applyTogether([], [alone]) as [Outcome];
         broken = outcome.error !== null;
         return outcome;
       } catch (error) {
         broken = true;
-        const known =
-          error instanceof TroupeError
-            ? error
-            : new TroupeError('internal', `the operation cannot be applied: ${textOf(error)}`, { cause: error });
-        return { operation, error: known };
+        return { operation, error: asKnown(error) };
       }
     });
   }
 
-  /** Runs `change` in a transaction; W3. */
-  private transact<T>(change: (transaction: Transaction) => T): T {
+  /** Applies what was logged, one after the other: those that meet a bug are passed over. Errors: `storage` when the disk refuses; the rest stays logged then. */
+  private applyBacklog(): Outcome[] {
+    const outcomes: Outcome[] = [];
+    for (let next = this.backlog[0]; next !== undefined; next = this.backlog[0]) {
+      outcomes.push(this.applyLogged(next));
+      this.backlog.shift();
+    }
+    return outcomes;
+  }
+
+  private applyLogged(next: NumberedOperation): Outcome {
+    const { operation } = next;
+    try {
+      return (this.applyTogether([next], []) as [Outcome])[0];
+    } catch (error) {
+      if (isRefusal(error)) throw error;
+      this.hooks.warn(`operation ${operation} cannot be applied and is passed over: ${textOf(error)}`);
+      this.transact((transaction) => {
+        transaction.appliedOperation = operation;
+        this.wal.markFailed(operation);
+      });
+      return { operation, error: asKnown(error) };
+    }
+  }
+
+  /** An operation that hangs on the one before it is not applied where that one was not, however long ago. */
+  private applyAll(transaction: Transaction, operations: readonly NumberedOperation[]): Outcome[] {
+    return operations.map(({ operation, logged }): Outcome => {
+      const broken = this.wal.failed > 0 && this.wal.failed === transaction.appliedOperation;
+      transaction.appliedOperation = operation;
+      if (logged.chained && broken) {
+        this.wal.markFailed(operation);
+        return { operation, error: 'skipped' };
+      }
+      try {
+        measured(logged.usage ?? null, () => applyOperation(transaction, logged.operation, operation));
+        return { operation, error: null };
+      } catch (error) {
+        // Only what was found out before anything changed is the operation's own affair; the rest ends the transaction.
+        if (!(error instanceof TroupeError) || error.code !== 'notFound') throw error;
+        this.wal.markFailed(operation);
+        return { operation, error };
+      }
+    });
+  }
+
+  /** Runs `change` in a transaction; W3. trims: the log may lose applied operations. */
+  private transact<T>(change: (transaction: Transaction) => T, trims = true): T {
     const transaction = new Transaction(this, this.shape);
     let result: T;
     try {
       result = this.commit(() => {
         const changed = change(transaction);
-        this.wal.trim(transaction.appliedOperation, this.walCapacity);
+        if (trims) this.wal.trim(transaction.appliedOperation, this.walCapacity);
         transaction.flush();
         return changed;
       });
@@ -272,6 +337,7 @@ export class ReplicaStore implements TransactionHost {
     try {
       result = this.environment.write(() => {
         const done = action();
+        this.wal.flush();
         this.wal.files.sync();
         this.rowFiles.sync();
         return done;
@@ -288,7 +354,33 @@ export class ReplicaStore implements TransactionHost {
   }
 
   private get walCapacity(): number {
-    return this.spec.config.wal_config.wal_capacity_mb * 2 ** 20;
+    return Math.max(this.spec.config.wal_config.wal_capacity_mb * 2 ** 20, this.wal.isOrdered ? RETAINED_BYTES : 0);
+  }
+
+  // ---------------------------------------------------------------- the log of a shard
+
+  get position(): ShardPosition {
+    const { last, base } = this.wal;
+    return { last, base };
+  }
+
+  /** See `ShardLogPort.entriesAfter`. */
+  entriesAfter(after: ClockTag, bytesMax: number): LogPart {
+    const { last, base } = this.wal;
+    if (after.tick < base.tick) return { kind: 'compacted' };
+    const own = after.tick === base.tick ? base : this.wal.tagOf(after.tick);
+    if (own === null || !isSameTag(own, after)) return { kind: 'diverged' };
+    const entries = this.wal.entriesAfter(after.tick, bytesMax);
+    return entries === null ? { kind: 'compacted' } : { kind: 'entries', entries, last };
+  }
+
+  /** See `ShardLogPort.resetLog`. What was logged and not applied goes with the log. */
+  resetLog(at: ClockTag): void {
+    this.transact((transaction) => {
+      this.wal.reset(at);
+      transaction.appliedOperation = at.tick;
+    }, false);
+    this.backlog = [];
   }
 
   /** The first of these points that is not there once everything logged is applied; null: all are. */
@@ -494,6 +586,7 @@ export class ReplicaStore implements TransactionHost {
       commits: this.commits,
       walBytes: this.wal.bytes,
       lastWriteMs: this.lastWriteMs,
+      position: this.position,
     };
   }
 
@@ -515,26 +608,6 @@ export class ReplicaStore implements TransactionHost {
     if (segment === undefined) throw new TroupeError('conflict', `there is no segment ${id}`);
     return segment;
   }
-}
-
-// ------------------------------------------------------------------ applying
-
-function applyAll(transaction: Transaction, operations: readonly NumberedOperation[]): Outcome[] {
-  let failed = false;
-  return operations.map(({ operation, logged }): Outcome => {
-    transaction.appliedOperation = operation;
-    if (logged.chained && failed) return { operation, error: 'skipped' };
-    try {
-      measured(logged.usage ?? null, () => applyOperation(transaction, logged.operation, operation));
-      failed = false;
-      return { operation, error: null };
-    } catch (error) {
-      // Only what was found out before anything changed is the operation's own affair; the rest ends the transaction.
-      if (!(error instanceof TroupeError) || error.code !== 'notFound') throw error;
-      failed = true;
-      return { operation, error };
-    }
-  });
 }
 
 // ------------------------------------------------------------------ sealed segments
@@ -586,6 +659,11 @@ function partition<T>(items: readonly T[], test: (item: T) => boolean): [T[], T[
 /** The disk took nothing of the transaction; as opposed to a bug in an operation. */
 function isRefusal(error: unknown): error is LmdbError | AppendError {
   return error instanceof LmdbError || error instanceof AppendError;
+}
+
+function asKnown(error: unknown): TroupeError {
+  if (error instanceof TroupeError) return error;
+  return new TroupeError('internal', `the operation cannot be applied: ${textOf(error)}`, { cause: error });
 }
 
 function textOf(error: unknown): string {

@@ -97,6 +97,20 @@ export class FakeEngine implements EnginePort {
     });
   }
 
+  // What replicas have of their shard's log is not this engine's affair.
+  readonly writeOrdered = noLog;
+  readonly append = noLog;
+  readonly position = noLog;
+  readonly entriesAfter = noLog;
+  readonly resetLog = noLog;
+  readonly digest = noLog;
+  readonly bucketPoints = noLog;
+  readonly replaceBuckets = noLog;
+  readonly settings = noLog;
+  readonly applySettings = noLog;
+  readonly checkpoint = noLog;
+  readonly releaseCheckpoint = noLog;
+
   stats(key: ReplicaKey): ReplicaStats | null {
     return this.open.get(key)?.stats ?? null;
   }
@@ -128,4 +142,8 @@ export class FakeEngine implements EnginePort {
 
 function bytes(text: string): Uint8Array {
   return new TextEncoder().encode(text);
+}
+
+async function noLog(key: ReplicaKey): Promise<never> {
+  throw new TroupeError('unavailable', `replica ${key} has no log here`);
 }

@@ -1,6 +1,7 @@
 /** Configurations and figures that actor tests start from. */
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
+import { NO_TAG } from '../../protocols/model/shard-log.js';
 import type { ReplicaStats, SegmentStats } from '../../storage/engine/messages.js';
 
 /** A collection of 4-dimensional vectors with the defaults of a node. */
@@ -84,6 +85,7 @@ export function sampleStats(segments: readonly SegmentStats[] = [sampleSegment()
     commits: 1,
     walBytes: 0,
     lastWriteMs: 0,
+    position: { last: NO_TAG, base: NO_TAG },
     ...stats,
   };
 }

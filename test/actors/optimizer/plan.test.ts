@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { describePlan, type PlanFacts, planOptimization } from '../../../actors/optimizer/plan.js';
 import type { CollectionConfig, HnswConfig, OptimizersConfig, QuantizationConfig } from '../../../protocols/model/collection.js';
+import { NO_TAG } from '../../../protocols/model/shard-log.js';
 import type { ReplicaStats, SegmentStats } from '../../../storage/engine/messages.js';
 import type { SubgraphSetting } from '../../../storage/segment/layout.js';
 
@@ -83,6 +84,7 @@ function plan(segments: SegmentStats[], scene: Scene = {}): string {
     commits: 1,
     walBytes: 0,
     lastWriteMs: NOW_MS - (scene.quietMs ?? 60_000),
+    position: { last: NO_TAG, base: NO_TAG },
   };
   const facts: PlanFacts = { nowMs: NOW_MS, cpus: 2, runningSources: new Set(scene.running ?? []) };
   const { hnsw_config, ...others } = config(scene.optimizers);

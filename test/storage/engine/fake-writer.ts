@@ -1,6 +1,7 @@
 /** A writer's thread that does what the request's `path.do` says, for tests of the pool. */
 
 import { parentPort } from 'node:worker_threads';
+import { NO_TAG } from '../../../protocols/model/shard-log.js';
 import type { FromWriter, ReplicaSpec, ReplicaStats, ToWriter } from '../../../storage/engine/messages.js';
 
 const post = (message: FromWriter): void => parentPort?.postMessage(message);
@@ -20,6 +21,7 @@ const statsOf = (key: string): ReplicaStats => ({
   commits: 0,
   walBytes: 0,
   lastWriteMs: 0,
+  position: { last: NO_TAG, base: NO_TAG },
 });
 
 function publish(key: string): void {

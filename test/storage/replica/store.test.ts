@@ -470,7 +470,7 @@ test('a replica of an unknown format is refused by its number', async (t) => {
   await (await Replica.open(specOf(folder))).close();
   const file = path.join(folder, 'format.json');
   writeFileSync(file, '{"format":1}\n');
-  await assert.rejects(Replica.open(specOf(folder)), { code: 'storage', detail: `${file}: unknown format 1; this release reads format 3` });
+  await assert.rejects(Replica.open(specOf(folder)), { code: 'storage', detail: `${file}: unknown format 1; this release reads format 4` });
   writeFileSync(file, '');
   await assert.rejects(Replica.open(specOf(folder)), { code: 'storage', detail: `${file} is damaged` });
 });

@@ -1,0 +1,136 @@
+/** Writes of a shard's leader, in their order: those that it makes here and those that another replica's sends. */
+
+import { errorFacts, TroupeError } from '../../protocols/errors.js';
+import type { ClockTag } from '../../protocols/model/shard-log.js';
+import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
+import type { LoggedOperation } from '../../protocols/operation-codec.js';
+import { type KnownLog, newEntries, nextTags } from '../replica/follow.js';
+import type { NumberedOperation, Outcome, ReplicaStore } from '../replica/store.js';
+import { decodeEncoded, decodeShared } from './decode-update.js';
+import type { OrderedTags, ToWriter } from './messages.js';
+
+export type OrderedMessage = Extract<ToWriter, { kind: 'writeOrdered' | 'append' }>;
+
+/** What waits for a message to be done. */
+interface Planned {
+  readonly id: number;
+  readonly until: 'logged' | 'applied';
+  /** That are to be logged. */
+  readonly numbered: readonly NumberedOperation[];
+  readonly answer: (failure: TroupeError | null) => OrderedTags | ClockTag;
+  readonly usage: HardwareUsage | null;
+}
+
+export interface OrderedEvents {
+  answer(id: number, value: OrderedTags | ClockTag, usage: HardwareUsage | null): void;
+  fail(id: number, error: unknown): void;
+  /** Before the first answer that says so. */
+  applied(): void;
+  /** A measured write is answered before it is applied. */
+  unanswered(usage: HardwareUsage): void;
+}
+
+/**
+ * Carries out messages that wait together, in their order: up to the last that is to be logged only in a first transaction, the others with
+ * all that is applied in a second one. Where the first fails, so do all, as each follows the one before it.
+ */
+export function writeOrdered(store: ReplicaStore, group: readonly OrderedMessage[], nowMs: number, on: OrderedEvents): void {
+  const planned = planAll(store, group, nowMs, on);
+  const waiting = planned.filter(({ until }) => until === 'applied');
+  const first = planned.findLastIndex(({ until }) => until === 'logged') + 1;
+  const numberedOf = (plans: readonly Planned[]): NumberedOperation[] => plans.flatMap(({ numbered }) => numbered);
+  try {
+    store.logNumbered(numberedOf(planned.slice(0, first)));
+  } catch (error) {
+    for (const { id } of planned) on.fail(id, error);
+    return;
+  }
+  for (const { answer, id, until, usage } of planned) {
+    if (until === 'applied') continue;
+    if (usage !== null) on.unanswered(usage);
+    on.answer(id, answer(null), usage === null ? null : noUsage());
+  }
+  try {
+    const all = store.applyNumbered(numberedOf(planned.slice(first)));
+    const outcomes = new Map(all.map((outcome) => [outcome.operation, outcome]));
+    on.applied();
+    for (const { answer, id, numbered, usage } of waiting) on.answer(id, answer(failureOf(numbered, outcomes)), usage);
+  } catch (error) {
+    for (const { id } of waiting) on.fail(id, error);
+  }
+}
+
+function failureOf(numbered: readonly NumberedOperation[], outcomes: ReadonlyMap<number, Outcome>): TroupeError | null {
+  for (const { operation } of numbered) {
+    const error = outcomes.get(operation)?.error;
+    if (error instanceof TroupeError) return error;
+  }
+  return null;
+}
+
+/** Messages that are refused are answered at once. */
+function planAll(store: ReplicaStore, group: readonly OrderedMessage[], nowMs: number, on: OrderedEvents): Planned[] {
+  const log = new PlannedLog(store);
+  return group.flatMap((message) => {
+    try {
+      return message.kind === 'writeOrdered' ? planWrite(store, message, log, nowMs) : planAppend(store, message, log);
+    } catch (error) {
+      on.fail(message.id, error);
+      return [];
+    }
+  });
+}
+
+function planWrite(
+  store: ReplicaStore,
+  { id, write }: Extract<OrderedMessage, { kind: 'writeOrdered' }>,
+  log: PlannedLog,
+  nowMs: number,
+): Planned {
+  if (write.deadlineMs <= nowMs) throw new TroupeError('timeout', 'the request waited for its turn until its time was up');
+  const usage = write.usage === undefined ? null : noUsage();
+  const decoded = decodeEncoded(write.operations, store.config.params);
+  const tags = nextTags(log.last, write, write.tickAfter, decoded.length);
+  const operations = usage === null ? decoded : decoded.map((operation) => ({ ...operation, usage }));
+  const answer = (failure: TroupeError | null): OrderedTags => ({ tags, failure: failure && errorFacts(failure) });
+  return { id, until: write.until, numbered: log.add(tags, operations), answer, usage };
+}
+
+function planAppend(
+  store: ReplicaStore,
+  { entries, id, previous, until }: Extract<OrderedMessage, { kind: 'append' }>,
+  log: PlannedLog,
+): Planned {
+  const added = newEntries(log, previous, entries);
+  const operations = decodeShared(
+    added.map(({ operation }) => operation),
+    store.config.params,
+  );
+  const numbered = log.add(
+    added.map(({ tag }) => tag),
+    operations,
+  );
+  const { last } = log;
+  return { id, until, numbered, answer: () => last, usage: null };
+}
+
+/** The log as it will be when what is planned is done. */
+class PlannedLog implements KnownLog {
+  last: ClockTag;
+  readonly base: ClockTag;
+  private readonly added = new Map<number, ClockTag>();
+
+  constructor(private readonly store: ReplicaStore) {
+    ({ last: this.last, base: this.base } = store.position);
+  }
+
+  tagOf(tick: number): ClockTag | null {
+    return this.added.get(tick) ?? this.store.wal.tagOf(tick);
+  }
+
+  add(tags: readonly ClockTag[], operations: readonly LoggedOperation[]): NumberedOperation[] {
+    for (const tag of tags) this.added.set(tag.tick, tag);
+    this.last = tags.at(-1) ?? this.last;
+    return tags.map((by, at) => ({ operation: by.tick, by, logged: operations[at] as LoggedOperation }));
+  }
+}

@@ -1,0 +1,101 @@
+/** `ShardLogPort` as the main thread carries it out: by messages to the replicas' writers. */
+
+import { TroupeError } from '../../protocols/errors.js';
+import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
+import { addUsage } from '../../protocols/model/usage.js';
+import type { OrderedTags, ReplicaKey, ToShardLog } from './messages.js';
+import type {
+  BucketPoints,
+  LogPart,
+  OrderedWrite,
+  OrderedWritten,
+  ReplicaCheckpoint,
+  ReplicaDigest,
+  ShardLogPort,
+  ShardPosition,
+} from './shard-log.js';
+import type { CallAnswer, WriterPool } from './writer-pool.js';
+
+export class ShardLogCalls implements ShardLogPort {
+  constructor(private readonly writers: WriterPool) {}
+
+  async writeOrdered(key: ReplicaKey, write: OrderedWrite): Promise<OrderedWritten> {
+    const operations = write.operations.map(copyOf);
+    const { usage, value } = await this.send(key, { kind: 'writeOrdered', id: 0, key, write: { ...write, operations } }, operations);
+    if (usage !== null && write.usage !== undefined) addUsage(write.usage, usage);
+    const { failure, tags } = value as OrderedTags;
+    return { entries: tags.map((tag, at) => ({ tag, operation: write.operations[at] as Uint8Array })), failure };
+  }
+
+  async append(key: ReplicaKey, previous: ClockTag, entries: readonly ShardEntry[], until: 'logged' | 'applied'): Promise<ClockTag> {
+    const copies = entries.map(({ operation, tag }) => ({ tag, operation: copyOf(operation) }));
+    const bodies = copies.map(({ operation }) => operation);
+    const { value } = await this.send(key, { kind: 'append', id: 0, key, previous, entries: copies, until }, bodies);
+    return value as ClockTag;
+  }
+
+  position(key: ReplicaKey): Promise<ShardPosition> {
+    return this.ask(key, { kind: 'position', id: 0, key });
+  }
+
+  entriesAfter(key: ReplicaKey, after: ClockTag, bytesMax: number): Promise<LogPart> {
+    return this.ask(key, { kind: 'entriesAfter', id: 0, key, after, bytesMax });
+  }
+
+  resetLog(key: ReplicaKey, at: ClockTag): Promise<void> {
+    return this.ask(key, { kind: 'resetLog', id: 0, key, at });
+  }
+
+  async digest(key: ReplicaKey): Promise<ReplicaDigest> {
+    throw notYet(key);
+  }
+
+  async bucketPoints(key: ReplicaKey, _buckets: readonly number[]): Promise<BucketPoints> {
+    throw notYet(key);
+  }
+
+  async replaceBuckets(key: ReplicaKey, _bytes: Uint8Array): Promise<number> {
+    throw notYet(key);
+  }
+
+  async settings(key: ReplicaKey): Promise<readonly Uint8Array[]> {
+    throw notYet(key);
+  }
+
+  async applySettings(key: ReplicaKey, _operations: readonly Uint8Array[]): Promise<void> {
+    throw notYet(key);
+  }
+
+  async checkpoint(key: ReplicaKey, _folder: string): Promise<ReplicaCheckpoint> {
+    throw notYet(key);
+  }
+
+  async releaseCheckpoint(key: ReplicaKey): Promise<void> {
+    throw notYet(key);
+  }
+
+  private async ask<T>(key: ReplicaKey, message: ToShardLog): Promise<T> {
+    const { value } = await this.writers.call(this.writers.openReplicaOf(key), message);
+    return value as T;
+  }
+
+  /**
+   * Sends bytes along, which are given away. The writer alone looks at the deadline: a write that ran into it is not in the log, which
+   * whoever keeps the order has to know for sure.
+   */
+  private send(key: ReplicaKey, message: ToShardLog, bodies: readonly Uint8Array[]): Promise<CallAnswer> {
+    const replica = this.writers.openReplicaOf(key);
+    const bytes = bodies.reduce((sum, body) => sum + body.length, 0);
+    this.writers.checkRoom(replica, bytes);
+    return this.writers.call(replica, message, { bytes, transfer: bodies.map((body) => body.buffer as ArrayBuffer) });
+  }
+}
+
+/** Callers keep theirs, to send them on. */
+function copyOf(bytes: Uint8Array): Uint8Array {
+  return new Uint8Array(bytes);
+}
+
+function notYet(key: ReplicaKey): TroupeError {
+  return new TroupeError('unsupported', `replica ${key} cannot be copied`);
+}

@@ -1,0 +1,181 @@
+/** A replica's part in its shard's log, on real writers and disks. */
+
+import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
+import { type TestContext, test } from 'node:test';
+import { TroupeError } from '../../../protocols/errors.js';
+import type { CollectionConfig } from '../../../protocols/model/collection.js';
+import { type ClockTag, isSameTag, NO_TAG, type ShardEntry } from '../../../protocols/model/shard-log.js';
+import type { UpdateOperation } from '../../../protocols/model/update.js';
+import { encodeOperation } from '../../../protocols/operation-codec.js';
+import { EnginePool } from '../../../storage/engine/pool.js';
+import type { OrderedWrite } from '../../../storage/engine/shard-log.js';
+import { byIds, configOf, specOf, temporaryFolder, upsert } from '../replica/support.js';
+
+const LEADER = { peer: 7, clock: 3 };
+
+async function poolOf(t: TestContext): Promise<EnginePool> {
+  const pool = await EnginePool.start({ readers: 1, writers: 1 });
+  t.after(() => pool.close());
+  return pool;
+}
+
+/** An open replica in a folder of its own. */
+async function replicaOf(t: TestContext, pool: EnginePool, key: string, config = configOf(), folder = temporaryFolder(t)): Promise<string> {
+  const { readers: _, ...spec } = specOf(folder, config);
+  await pool.openReplica({ ...spec, key }, null);
+  return folder;
+}
+
+function write(operations: readonly UpdateOperation[], changes: Partial<OrderedWrite> = {}): OrderedWrite {
+  const encoded = operations.map((operation, index) => encodeOperation({ operation, chained: index > 0 }));
+  return { ...LEADER, tickAfter: 0, operations: encoded, until: 'applied', deadlineMs: Number.MAX_SAFE_INTEGER, ...changes };
+}
+
+const put = (id: number, text = ''): UpdateOperation => upsert([{ id, seed: id, payload: { text } }]);
+const clear = (id: number): UpdateOperation => ({ kind: 'clearPayload', selector: byIds(id) });
+const ticks = (entries: readonly ShardEntry[]): number[] => entries.map(({ tag }) => tag.tick);
+
+async function tail(pool: EnginePool, key: string, after: ClockTag): Promise<readonly ShardEntry[]> {
+  const part = await pool.entriesAfter(key, after, Number.MAX_SAFE_INTEGER);
+  if (part.kind !== 'entries') throw new Error(`the log says ${part.kind}`);
+  assert.ok(isSameTag(part.last, part.entries.at(-1)?.tag ?? after));
+  return part.entries;
+}
+
+async function pointsOf(pool: EnginePool, key: string): Promise<string> {
+  const body = new TextEncoder().encode(JSON.stringify({ limit: 1000, with_payload: true, with_vector: true }));
+  const request = { path: {}, query: {}, body, deadlineMs: Number.MAX_SAFE_INTEGER };
+  return Buffer.from(await pool.read('scroll', [key], request)).toString('utf8');
+}
+
+const failsWith = (code: string) => (error: unknown) => error instanceof TroupeError && error.code === code;
+
+test('a leader gives its operations tags in the order of the calls, and they are in the log with these', async (t) => {
+  const pool = await poolOf(t);
+  await replicaOf(t, pool, 'a/0');
+  assert.deepEqual(await pool.position('a/0'), { last: NO_TAG, base: NO_TAG });
+  const answers = await Promise.all([
+    pool.writeOrdered('a/0', write([put(1), put(2)], { until: 'logged' })),
+    pool.writeOrdered('a/0', write([put(3)], { tickAfter: 99 })),
+    pool.writeOrdered('a/0', write([put(4)], { until: 'logged' })),
+    pool.writeOrdered('a/0', write([put(5, 'x'.repeat(20_000))])),
+  ]);
+  assert.deepEqual(
+    answers.map(({ entries }) => ticks(entries)),
+    [[1, 2], [100], [101], [102]],
+  );
+  const { last } = await pool.position('a/0');
+  assert.deepEqual(last, { ...LEADER, tick: 102 });
+  assert.deepEqual(
+    await tail(pool, 'a/0', NO_TAG),
+    answers.flatMap(({ entries }) => entries),
+  );
+  assert.equal(pool.stats('a/0')?.points, 5);
+  assert.deepEqual(pool.stats('a/0')?.position, { last, base: NO_TAG });
+});
+
+test('replicas that take over the entries of another one come to the same points and versions, whatever the parts are', async (t) => {
+  const pool = await poolOf(t);
+  for (const key of ['a/0', 'b/0', 'c/0']) await replicaOf(t, pool, key);
+  await pool.writeOrdered('a/0', write([put(1), put(2, 'y'.repeat(9000))]));
+  const failed = await pool.writeOrdered('a/0', write([put(3), clear(99), put(4), clear(1)]));
+  assert.equal(failed.failure?.code, 'notFound');
+  assert.deepEqual(ticks(failed.entries), [3, 4, 5, 6]);
+  await pool.writeOrdered('a/0', write([clear(2)], { clock: 4, peer: 8, tickAfter: 2 ** 20 }));
+  const entries = await tail(pool, 'a/0', NO_TAG);
+  assert.deepEqual(await pool.append('b/0', NO_TAG, entries, 'applied'), { peer: 8, clock: 4, tick: 2 ** 20 + 1 });
+  // One at a time, each twice: what hangs on a failed one is passed over all the same.
+  let previous = NO_TAG;
+  for (const entry of entries) {
+    await pool.append('c/0', previous, [entry], 'logged');
+    await pool.append('c/0', previous, [entry], 'applied');
+    previous = entry.tag;
+  }
+  const points = await pointsOf(pool, 'a/0');
+  assert.match(points, /"id":3/);
+  assert.doesNotMatch(points, /"id":4/);
+  for (const key of ['b/0', 'c/0']) {
+    assert.equal(await pointsOf(pool, key), points);
+    assert.deepEqual(await tail(pool, key, NO_TAG), entries);
+    assert.deepEqual(pool.stats(key)?.position, pool.stats('a/0')?.position);
+  }
+});
+
+test('what does not follow is refused, and nothing of it is logged', async (t) => {
+  const pool = await poolOf(t);
+  await replicaOf(t, pool, 'a/0');
+  const [first, second] = (await pool.writeOrdered('a/0', write([put(1), put(2)]))).entries as [ShardEntry, ShardEntry];
+  const later = { ...second, tag: { ...second.tag, tick: 9 } };
+  await assert.rejects(pool.writeOrdered('a/0', write([put(3)], { clock: 2 })), failsWith('conflict'));
+  await assert.rejects(pool.writeOrdered('a/0', write([put(3)], { peer: 8 })), failsWith('conflict'));
+  await assert.rejects(pool.writeOrdered('a/0', write([put(3)], { deadlineMs: 1 })), failsWith('timeout'));
+  await assert.rejects(pool.append('a/0', { ...LEADER, tick: 8 }, [later], 'applied'), failsWith('conflict'));
+  await assert.rejects(pool.append('a/0', first.tag, [later], 'applied'), failsWith('conflict'));
+  const column = { kind: 'dense' as const, name: 'new', dim: 1, points: null, values: Float32Array.of(1) };
+  const unknown: UpdateOperation = { kind: 'upsert', batch: { ids: [4], vectors: [column], payloads: [undefined] } };
+  await assert.rejects(pool.writeOrdered('a/0', write([unknown])), failsWith('wrongInput'));
+  const entry = { tag: later.tag, operation: encodeOperation({ operation: unknown, chained: false }) };
+  await assert.rejects(pool.append('a/0', second.tag, [entry], 'applied'), failsWith('unavailable'));
+  assert.deepEqual((await pool.position('a/0')).last, second.tag);
+});
+
+test('a log tells what follows an operation, that it does not go back so far, or that it has another one', async (t) => {
+  const pool = await poolOf(t);
+  const folder = await replicaOf(t, pool, 'a/0');
+  const text = 'z'.repeat(1 << 20);
+  for (let id = 1; id <= 80; id++) await pool.writeOrdered('a/0', write([put(id, text)], { until: id === 80 ? 'applied' : 'logged' }));
+  const { base, last } = await pool.position('a/0');
+  // 64 MB of them are kept.
+  assert.ok(base.tick >= 14 && base.tick <= 18, `from ${base.tick} on`);
+  assert.deepEqual(base, { ...LEADER, tick: base.tick });
+  assert.equal((await pool.entriesAfter('a/0', { ...base, tick: base.tick - 1 }, 1)).kind, 'compacted');
+  assert.equal((await pool.entriesAfter('a/0', { ...base, clock: 2 }, 1)).kind, 'diverged');
+  assert.equal((await pool.entriesAfter('a/0', { ...last, peer: 9 }, 1)).kind, 'diverged');
+  assert.equal((await pool.entriesAfter('a/0', { ...last, tick: last.tick + 1 }, 1)).kind, 'diverged');
+  const some = await pool.entriesAfter('a/0', base, 3 << 20);
+  assert.deepEqual(some.kind === 'entries' && ticks(some.entries), [base.tick + 1, base.tick + 2, base.tick + 3]);
+  assert.deepEqual(some.kind === 'entries' && some.last, last);
+  await pool.closeReplica('a/0');
+  await replicaOf(t, pool, 'a/0', undefined, folder);
+  assert.deepEqual(await pool.position('a/0'), { base, last });
+  // Operations that nobody can read any more are as if they were not there: they are applied.
+  rmSync(`${folder}/wal`, { recursive: true });
+  assert.equal((await pool.entriesAfter('a/0', base, 1)).kind, 'compacted');
+});
+
+test('a log that is reset goes on behind the given operation, also after it was opened again', async (t) => {
+  const pool = await poolOf(t);
+  const folder = await replicaOf(t, pool, 'a/0');
+  const at = { peer: 9, clock: 4, tick: 2 };
+  await pool.writeOrdered('a/0', write([put(1, 'x'.repeat(9000)), put(2), put(3, 'x'.repeat(9000))]));
+  await pool.writeOrdered('a/0', write([put(4, 'x'.repeat(9000))], { until: 'logged' }));
+  await pool.resetLog('a/0', at);
+  assert.deepEqual(await pool.position('a/0'), { last: at, base: at });
+  const { entries } = await pool.writeOrdered('a/0', write([put(5, 'x'.repeat(9000))], { ...at }));
+  assert.deepEqual(ticks(entries), [3]);
+  await pool.closeReplica('a/0');
+  await replicaOf(t, pool, 'a/0', undefined, folder);
+  assert.deepEqual(await tail(pool, 'a/0', at), entries);
+  assert.equal((await pool.entriesAfter('a/0', NO_TAG, 1)).kind, 'compacted');
+});
+
+test("a replica that had no leader gets one: its operations are nobody's, the later ones that leader's", async (t) => {
+  const pool = await poolOf(t);
+  const config: CollectionConfig = configOf();
+  const folder = await replicaOf(t, pool, 'a/0', config);
+  const encoded = [encodeOperation({ operation: put(1), chained: false }), encodeOperation({ operation: clear(1), chained: true })];
+  await pool.writeEncoded('a/0', { operations: encoded, until: 'applied', deadlineMs: Number.MAX_SAFE_INTEGER });
+  assert.deepEqual(await pool.position('a/0'), { last: { ...NO_TAG, tick: 2 }, base: NO_TAG });
+  await pool.writeOrdered('a/0', write([put(2)], { tickAfter: 10 }));
+  await pool.closeReplica('a/0');
+  await replicaOf(t, pool, 'a/0', config, folder);
+  assert.deepEqual(
+    (await tail(pool, 'a/0', NO_TAG)).map(({ tag }) => tag),
+    [
+      { ...NO_TAG, tick: 1 },
+      { ...NO_TAG, tick: 2 },
+      { ...LEADER, tick: 11 },
+    ],
+  );
+});

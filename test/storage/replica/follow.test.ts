@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { TroupeError } from '../../../protocols/errors.js';
+import { type ClockTag, NO_TAG, type ShardEntry } from '../../../protocols/model/shard-log.js';
+import { type KnownLog, newEntries, nextTags } from '../../../storage/replica/follow.js';
+import { behind, type LogTags, NO_TAGS, tagOf, withOperation } from '../../../storage/replica/log-tags.js';
+
+/** `<clock>.<tick>`, of a peer that has the clock's number times ten. */
+function tag(text: string): ClockTag {
+  const [clock, tick] = text.split('.').map(Number) as [number, number];
+  return tick === 0 ? NO_TAG : { peer: clock * 10, clock, tick };
+}
+
+function entries(...tags: string[]): ShardEntry[] {
+  return tags.map((text) => ({ tag: tag(text), operation: new Uint8Array(0) }));
+}
+
+/** A log of operations behind the first, which it has lost. */
+function log(...tags: string[]): KnownLog {
+  const [base, ...kept] = tags.map(tag) as [ClockTag, ...ClockTag[]];
+  return { base, last: kept.at(-1) ?? base, tagOf: (tick) => kept.find((known) => known.tick === tick) ?? null };
+}
+
+/** What is new of the entries, or why they do not follow. */
+function added(known: KnownLog, previous: string, ...tags: string[]): string {
+  try {
+    return newEntries(known, tag(previous), entries(...tags))
+      .map(({ tag: { clock, tick } }) => `${clock}.${tick}`)
+      .join(' ');
+  } catch (error) {
+    return (error as TroupeError).code;
+  }
+}
+
+const CASES: readonly { log: string; previous: string; entries: string; added: string; why: string }[] = [
+  { log: '0.0', previous: '0.0', entries: '1.5 1.6', added: '1.5 1.6', why: 'the first of an empty log' },
+  { log: '0.0', previous: '1.4', entries: '1.5', added: 'conflict', why: 'something is missing before' },
+  { log: '0.0 1.5', previous: '1.5', entries: '1.6 2.9', added: '1.6 2.9', why: 'the next, also of a later leader' },
+  { log: '0.0 1.5 1.6', previous: '0.0', entries: '1.5 1.6 1.7', added: '1.7', why: 'what is there is passed over' },
+  { log: '0.0 1.5 2.6', previous: '0.0', entries: '1.5 2.6', added: '', why: 'all is there' },
+  { log: '0.0 1.5 1.6', previous: '0.0', entries: '1.5', added: '', why: 'an old message' },
+  { log: '0.0 1.5 1.6', previous: '1.5', entries: '', added: '', why: 'a question whether it is there' },
+  { log: '0.0 1.5 1.6', previous: '1.5', entries: '1.7', added: 'conflict', why: 'the log has one between' },
+  { log: '0.0 1.5 1.6', previous: '1.5', entries: '2.8', added: 'conflict', why: 'the log has one that the leader lacks' },
+  { log: '0.0 1.5', previous: '2.5', entries: '2.6', added: 'conflict', why: 'another operation of this tick' },
+  { log: '0.0 1.5 2.9', previous: '1.5', entries: '1.6 1.10', added: 'conflict', why: 'the leader is one of an earlier term' },
+  { log: '0.0 2.9', previous: '2.9', entries: '1.10', added: 'conflict', why: 'a clock that goes back' },
+  { log: '0.0 1.5', previous: '1.5', entries: '1.7 1.6', added: 'conflict', why: 'ticks that go back' },
+  { log: '1.5 1.6', previous: '1.3', entries: '1.4 1.5 1.6 1.7', added: '1.7', why: 'what lies before the base is not known any more' },
+  { log: '1.5 1.6', previous: '2.5', entries: '2.6', added: 'conflict', why: 'the base is another one' },
+  { log: '1.5', previous: '1.5', entries: '1.6', added: '1.6', why: 'a log that holds nothing goes on behind its base' },
+  { log: '1.5', previous: '1.3', entries: '1.7', added: 'conflict', why: 'from before the base, and the base is not among them' },
+];
+
+for (const { added: expected, entries: sent, log: known, previous, why } of CASES) {
+  test(`[${known}] takes ${expected || 'nothing'} of [${sent}] behind ${previous}: ${why}`, () => {
+    const words = (text: string): string[] => text.split(' ').filter((word) => word !== '');
+    assert.equal(added(log(...words(known)), previous, ...words(sent)), expected);
+  });
+}
+
+test('a leader goes on behind what is there and behind what it is told, and one whose term is over does not', () => {
+  const leader = { peer: 20, clock: 2 };
+  assert.deepEqual(nextTags(tag('2.7'), leader, 0, 2), [tag('2.8'), tag('2.9')]);
+  assert.deepEqual(nextTags(tag('1.7'), leader, 1000, 1), [tag('2.1001')]);
+  for (const last of [{ ...tag('3.7') }, { ...tag('2.7'), peer: 30 }]) {
+    assert.throws(
+      () => nextTags(last, leader, 0, 1),
+      (error) => error instanceof TroupeError && error.code === 'conflict',
+    );
+  }
+});
+
+test('tags of a log are told by where each leader begins, and forgotten with its operations', () => {
+  let tags: LogTags = NO_TAGS;
+  for (const { clock, peer, tick } of ['0.1', '0.2', '1.10', '1.11', '4.20'].map(tag)) tags = withOperation(tags, { peer, clock }, tick);
+  assert.deepEqual(
+    [2, 10, 11, 25].map((tick) => tagOf(tags, tick)),
+    [{ ...NO_TAG, tick: 2 }, tag('1.10'), tag('1.11'), tag('4.25')],
+  );
+  assert.equal(tags.runs.length, 2);
+  const later = behind(tags, tag('1.11'));
+  assert.deepEqual(later, { base: tag('1.11'), runs: tags.runs, failed: 0 });
+  assert.deepEqual(behind(later, tag('4.20')), { base: tag('4.20'), runs: [tag('4.20')], failed: 0 });
+});
