@@ -6,6 +6,7 @@
 import { pathOf } from '../protocols/model/json-path.js';
 import type { JsonValue, Payload } from '../protocols/model/payload.js';
 import { someValue } from './filter/values.js';
+import { carryOut, type Steps } from './steps.js';
 
 export type GroupValue = string | number | bigint;
 
@@ -30,6 +31,18 @@ export interface Group<Hit> {
   readonly value: GroupValue;
   /** In the order of the ranking, at most `size`. */
   readonly hits: readonly Hit[];
+}
+
+/** The first `count` hits of a ranking that are wanted. */
+export interface RankingPart {
+  readonly narrowing: Narrowing;
+  readonly count: number;
+}
+
+/** The best `count` hits beside those seen. */
+export interface Round<Hit> {
+  readonly seen: readonly Hit[];
+  readonly count: number;
 }
 
 /** How often prefetched points are asked for: each round searches anew. */
@@ -61,15 +74,23 @@ export function gatherGroups<Hit>(
   run: (narrowing: Narrowing, count: number) => readonly Hit[],
   valuesOf: (hit: Hit) => readonly GroupValue[],
 ): Group<Hit>[] {
+  return carryOut(groupSteps(plan, valuesOf), ({ narrowing, count }) => run(narrowing, count));
+}
+
+/** The same, step by step. */
+export function* groupSteps<Hit>(
+  plan: GroupPlan,
+  valuesOf: (hit: Hit) => readonly GroupValue[],
+): Steps<RankingPart, readonly Hit[], Group<Hit>[]> {
   const { limit, size } = plan;
   for (let count = limit * size; ; count *= GROWTH) {
-    const hits = run({ kind: 'all' }, count);
+    const hits = yield { narrowing: { kind: 'all' }, count };
     const groups: Groups<Hit> = new Map();
     collect(groups, hits, size, valuesOf);
     if (hits.length < count || isComplete(groups, plan)) return firstGroups(groups, limit);
     if (!plan.canNarrow) continue;
-    discover(groups, plan, run, valuesOf);
-    return fill(firstGroups(groups, limit), plan, run, valuesOf);
+    yield* discover(groups, plan, valuesOf);
+    return yield* fill(firstGroups(groups, limit), plan, valuesOf);
   }
 }
 
@@ -85,11 +106,20 @@ export function gatherRounds<Hit>(
   valuesOf: (hit: Hit) => readonly GroupValue[],
   compare: (a: Hit, b: Hit) => number,
 ): Group<Hit>[] {
+  return carryOut(roundSteps(plan, valuesOf, compare), ({ seen, count }) => run(seen, count));
+}
+
+/** The same, step by step. */
+export function* roundSteps<Hit>(
+  plan: Omit<GroupPlan, 'canNarrow'>,
+  valuesOf: (hit: Hit) => readonly GroupValue[],
+  compare: (a: Hit, b: Hit) => number,
+): Steps<Round<Hit>, readonly Hit[], Group<Hit>[]> {
   const { limit, size } = plan;
   const all: Groups<Hit> = new Map();
   const seen: Hit[] = [];
   for (let round = 1; ; round++) {
-    const hits = run(seen, limit * size);
+    const hits = yield { seen, count: limit * size };
     for (const hit of hits) seen.push(hit);
     collect(all, hits, Number.POSITIVE_INFINITY, valuesOf);
     const best: Groups<Hit> = new Map(
@@ -104,16 +134,15 @@ export function gatherRounds<Hit>(
 type Groups<Hit> = Map<GroupValue, Hit[]>;
 
 /** Finds groups behind those known, until there are enough. */
-function discover<Hit>(
+function* discover<Hit>(
   groups: Groups<Hit>,
   { limit, size }: GroupPlan,
-  run: (narrowing: Narrowing, count: number) => readonly Hit[],
   valuesOf: (hit: Hit) => readonly GroupValue[],
-): void {
+): Steps<RankingPart, readonly Hit[], void> {
   let count = limit * size;
   while (groups.size < limit) {
     const known = new Set(groups.keys());
-    const hits = run({ kind: 'except', values: [...known] }, count);
+    const hits = yield { narrowing: { kind: 'except', values: [...known] }, count };
     // Of groups already known only some hits are here.
     collect(groups, hits, size, (hit) => valuesOf(hit).filter((value) => !known.has(value)));
     if (hits.length < count) return;
@@ -130,17 +159,16 @@ function hitsToFill(size: number): number {
 }
 
 /** The groups with all their hits. Each run fills a group or shows that there is no more: n × size hits fill one of n. */
-function fill<Hit>(
+function* fill<Hit>(
   groups: readonly Group<Hit>[],
   { size }: GroupPlan,
-  run: (narrowing: Narrowing, count: number) => readonly Hit[],
   valuesOf: (hit: Hit) => readonly GroupValue[],
-): Group<Hit>[] {
+): Steps<RankingPart, readonly Hit[], Group<Hit>[]> {
   const filled = new Map(groups.map(({ value, hits }) => [value, hits]));
   let open = groups.filter(({ hits }) => hits.length < size).map(({ value }) => value);
   for (let factor = 1; open.length > 0; ) {
     const count = open.length * hitsToFill(size) * factor;
-    const hits = run({ kind: 'any', values: open }, count);
+    const hits = yield { narrowing: { kind: 'any', values: open }, count };
     const found: Groups<Hit> = new Map(open.map((value) => [value, []]));
     collect(found, hits, size, (hit) => valuesOf(hit).filter((value) => found.has(value)));
     for (const [value, list] of found) if (list.length > (filled.get(value)?.length ?? 0)) filled.set(value, list);

@@ -1,5 +1,7 @@
 /** Maximal marginal relevance: points that are near the query and unlike one another. */
 
+import { carryOut, type Steps } from './steps.js';
+
 const DIVERSITY_DEFAULT = 0.5;
 
 /**
@@ -16,6 +18,11 @@ export function selectDiverse(
   count: number,
   similarTo: (position: number) => Float32Array,
 ): number[] {
+  return carryOut(diverseSteps(relevance, diversity, count), similarTo);
+}
+
+/** The same; asked: the position that similarities are wanted to. */
+export function* diverseSteps(relevance: Float32Array, diversity: number | null, count: number): Steps<number, Float32Array, number[]> {
   const apart = diversity ?? DIVERSITY_DEFAULT;
   const candidates = relevance.length;
   const chosen: number[] = [];
@@ -25,7 +32,7 @@ export function selectDiverse(
     chosen.push(next);
     open[next] = 0;
     if (chosen.length === count) break;
-    const similar = similarTo(next);
+    const similar = yield next;
     for (let at = 0; at < candidates; at++) nearest[at] = Math.max(nearest[at] as number, similar[at] as number);
   }
   return chosen;

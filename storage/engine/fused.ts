@@ -6,7 +6,7 @@ import type { PointId } from '../../protocols/model/point-id.js';
 import type { Scoring } from '../../protocols/model/query.js';
 import { compileCondition, type PredicateContext, type RowTest } from '../../query/filter/predicate.js';
 import { type Formula, formulaScore } from '../../query/formula.js';
-import { fuseDistributions, fuseRanks } from '../../query/fuse.js';
+import { fuseDistributions, fuseRanks, type ScoredList } from '../../query/fuse.js';
 import { mergeRanked } from '../../query/merge.js';
 import type { PagedNode, Prefetched } from './candidates.js';
 import { payloadOf } from './filter-source.js';
@@ -14,17 +14,25 @@ import { type Hit, hitOf } from './hit.js';
 import { hasVector, type SegmentView } from './snapshot-view.js';
 
 /** The page of the points of all lists, by fused score. */
-export function fusedHits(node: PagedNode, fusion: Extract<Scoring, { kind: 'rrf' | 'dbsf' }>, lists: readonly Prefetched[]): Hit[] {
-  const scores =
-    fusion.kind === 'dbsf'
-      ? fuseDistributions(lists.map(({ hits, better }) => ({ points: hits, better })))
-      : fuseRanks(
-          lists.map(({ hits }) => hits.map(({ id }) => id)),
-          fusion.k,
-          fusion.weights,
-        );
+export function fusedHits(node: PagedNode, fusion: FusionQuery, lists: readonly Prefetched[]): Hit[] {
+  const scores = fusedScores(fusion, lists);
   const hits = [...newestHits(lists).values()].map(({ view, row, id }) => hitOf(view, row, Math.fround(scores.get(id) as number)));
   return mergeRanked([hits], { ...node, better: 'larger' });
+}
+
+export type FusionQuery = Extract<Scoring, { kind: 'rrf' | 'dbsf' }>;
+
+/** One score for each point of the lists, which are best first. */
+export function fusedScores(
+  fusion: FusionQuery,
+  lists: readonly { readonly hits: ScoredList['points']; readonly better: ScoredList['better'] }[],
+): Map<PointId, number> {
+  if (fusion.kind === 'dbsf') return fuseDistributions(lists.map(({ hits, better }) => ({ points: hits, better })));
+  return fuseRanks(
+    lists.map(({ hits }) => hits.map(({ id }) => id)),
+    fusion.k,
+    fusion.weights,
+  );
 }
 
 /** The page of the points of all lists, by the score that a formula gives them. Errors: those of `formulaScore`. */

@@ -68,7 +68,7 @@ function prefetchedGroups(context: ReadContext, request: GroupsRequest): Group<G
 }
 
 /** Prefetches find as many times more as a group has hits, so that the groups can be filled. Source: scenario query-groups, step prefetch. */
-function withPrefetches<Node extends QueryNode>(node: Node, factor: number): Node {
+export function withPrefetches<Node extends QueryNode>(node: Node, factor: number): Node {
   if (node.prefetch.length === 0) return node;
   const prefetch = node.prefetch.map((one) => ({ ...withPrefetches(one, factor), limit: one.limit * factor }));
   return { ...node, prefetch };
@@ -121,11 +121,12 @@ function keptValues(reader: SegmentReader, groupBy: string): Map<number, readonl
 }
 
 /** Whether the index of the key answers which rows have some of its values, or others, without reading payloads. */
-function canNarrow(schema: FieldSchema | undefined): boolean {
+export function canNarrow(schema: FieldSchema | undefined): boolean {
   return schema !== undefined && schema.type !== 'bool' && canFacet(schema);
 }
 
-function narrowingFilter(key: string, schema: FieldSchema | undefined, narrowing: Narrowing): Filter | null {
+/** What passes a narrowing; null: everything. */
+export function narrowingFilter(key: string, schema: FieldSchema | undefined, narrowing: Narrowing): Filter | null {
   switch (narrowing.kind) {
     case 'all':
       return null;

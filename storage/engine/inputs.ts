@@ -45,15 +45,23 @@ function storedValue(context: ReadContext, id: PointId, { using, lookupFrom }: I
   const snapshots = lookupFrom === null ? context.snapshots : context.lookup(lookupFrom.collection);
   const name = lookupFrom?.vector ?? using;
   const found = findPoint(snapshots, id);
-  if (found === undefined) throw new TroupeError('notFound', `No point with id ${id} found`);
+  if (found === undefined) throw noSuchPoint(id);
   const value = found.view.vectorOf(name, found.row);
   if (value === undefined) {
     // A name that no point can have is another mistake.
     vectorSpace(snapshots, name);
-    throw new TroupeError('notFound', `Vector with name ${JSON.stringify(name)} for point not found`);
+    throw noSuchVector(name);
   }
   if (lookupFrom === null) return { value, own: found };
   return { value, own: isSame(snapshots, context.snapshots) ? (findPoint(context.snapshots, id) ?? null) : null };
+}
+
+export function noSuchPoint(id: PointId): TroupeError {
+  return new TroupeError('notFound', `No point with id ${id} found`);
+}
+
+export function noSuchVector(name: string): TroupeError {
+  return new TroupeError('notFound', `Vector with name ${JSON.stringify(name)} for point not found`);
 }
 
 /** Whether both are the same collection, by whatever name it was called. */
@@ -62,7 +70,8 @@ function isSame(a: readonly ReplicaSnapshot[], b: readonly ReplicaSnapshot[]): b
   return segment !== undefined && b.some(({ segments }) => segments.some(({ reader }) => reader === segment));
 }
 
-function inputsOf(query: Scoring): readonly VectorInput[] {
+/** All that a query compares with. */
+export function inputsOf(query: Scoring): readonly VectorInput[] {
   switch (query.kind) {
     case 'nearest':
       return [query.target];

@@ -1,6 +1,5 @@
 /** What an answer shows of a row: payload and vectors as the request selects them. */
 
-import { TroupeError } from '../../protocols/errors.js';
 import { stringifyJson } from '../../protocols/json.js';
 import { type CollectionConfig, DEFAULT_VECTOR, sparseByName, type VectorParams } from '../../protocols/model/collection.js';
 import type { PayloadSelector, VectorSelector } from '../../protocols/model/filter.js';
@@ -10,6 +9,7 @@ import { payloadOf } from './filter-source.js';
 import type { Hit } from './hit.js';
 import type { PointView, VectorView } from './result.js';
 import type { SegmentView } from './snapshot-view.js';
+import { unknownVector } from './vector-space.js';
 
 /** Shows rows of one collection as one request asks. */
 export class PointViews {
@@ -72,11 +72,8 @@ export class PointViews {
 
 const NOTHING = {};
 
-function unknownVector(name: string): TroupeError {
-  return new TroupeError('wrongInput', `Not existing vector name error: ${name}`);
-}
-
-function selectedNames(known: readonly string[], selector: VectorSelector): readonly string[] | null {
+/** Names of vectors that the selector asks for, of those that there are; null: none. Errors: `wrongInput` for another one. */
+export function selectedNames(known: readonly string[], selector: VectorSelector): readonly string[] | null {
   switch (selector.kind) {
     case 'none':
       return null;

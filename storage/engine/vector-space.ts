@@ -36,9 +36,13 @@ export function vectorSpace(snapshots: readonly ReplicaSnapshot[], name: string)
     return { kind: params.multivector_config === undefined ? 'dense' : 'multi', name, distance: params.distance, params };
   }
   const sparseParams = sparse.get(name);
-  if (sparseParams === undefined) throw new TroupeError('wrongInput', `Not existing vector name error: ${name}`);
+  if (sparseParams === undefined) throw unknownVector(name);
   const idf = sparseParams.modifier === 'idf' ? inverseFrequencies(snapshots, name) : null;
   return { kind: 'sparse', name, distance: 'Dot', params: sparseParams, idf };
+}
+
+export function unknownVector(name: string): TroupeError {
+  return new TroupeError('wrongInput', `Not existing vector name error: ${name}`);
 }
 
 /**
