@@ -116,13 +116,18 @@ function wantedRows(view: SegmentView, { using, filter }: PagedNode, candidates:
 const NO_ROWS = new Uint32Array(0);
 
 /** The value that stands for all examples of a recommendation by their average. Errors: as `exampleHits`, `wrongInput` without positives. */
-export function averageOf(context: ReadContext, node: PagedNode, query: Extract<Scoring, { kind: 'recommend' }>): VectorValue {
-  const valuesOf = (inputs: readonly VectorInput[]): VectorValue[] =>
-    inputs.map((input) => {
-      checkTime(context.snapshots);
-      return resolveInput(context, input, node).value;
-    });
-  const positive = valuesOf(query.positive);
+export function averageOf(context: ReadContext, node: PagedNode, query: RecommendQuery): VectorValue {
+  return averageOfValues(query, (input) => {
+    checkTime(context.snapshots);
+    return resolveInput(context, input, node).value;
+  });
+}
+
+type RecommendQuery = Extract<Scoring, { kind: 'recommend' }>;
+
+/** The same with what gives the value of each input. Errors: its own, and `wrongInput`. */
+export function averageOfValues(query: RecommendQuery, toValue: (input: VectorInput) => VectorValue): VectorValue {
+  const positive = query.positive.map(toValue);
   if (positive.length === 0) throw new TroupeError('wrongInput', 'Positive vectors should not be empty with `average` strategy');
-  return averageTarget(positive, valuesOf(query.negative));
+  return averageTarget(positive, query.negative.map(toValue));
 }

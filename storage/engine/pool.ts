@@ -5,7 +5,7 @@
  */
 
 import os from 'node:os';
-import type { TroupeError } from '../../protocols/errors.js';
+import { TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
@@ -13,6 +13,8 @@ import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import { type BuildPlan, type BuildProgress, BuildRuns } from './build-run.js';
 import { DeadlineTimer } from './deadline-timer.js';
+import type { GatherAccess } from './gather/access.js';
+import { GatherPool } from './gather/gather-pool.js';
 import type {
   BuildReport,
   EncodedWrite,
@@ -56,8 +58,10 @@ export interface PoolOptions {
   readonly queuedWritesMax?: number;
   /** Bytes one writer's queue may hold. Default 128 MiB. */
   readonly queuedWriteBytesMax?: number;
+  /** Whether reads over many nodes are to be answered, which takes a thread more. Default false. */
+  readonly gathers?: boolean;
   /** Worker entries other than the built ones (tests). */
-  readonly entries?: { readonly reader?: URL; readonly writer?: URL; readonly builder?: URL };
+  readonly entries?: { readonly reader?: URL; readonly writer?: URL; readonly builder?: URL; readonly gather?: URL };
 }
 
 export interface PoolDepths {
@@ -81,6 +85,7 @@ export class EnginePool implements ShardLogPort {
   private readonly writerPool: WriterPool;
   private readonly shardLogs: ShardLogCalls;
   private readonly buildRuns: BuildRuns;
+  private readonly gatherPool: GatherPool | null;
   private readonly deadlines: DeadlineTimer;
   private readonly statsListeners = new Set<(stats: ReplicaStats) => void>();
   private readonly failedListeners = new Set<(key: ReplicaKey, error: TroupeError) => void>();
@@ -117,7 +122,10 @@ export class EnginePool implements ShardLogPort {
     );
     this.shardLogs = new ShardLogCalls(this.writerPool);
     this.buildRuns = new BuildRuns(this.writerPool, entries?.builder, tellWorker);
-    this.deadlines = new DeadlineTimer((nowMs) => Math.min(this.readerPool.expire(nowMs), this.writerPool.expire(nowMs)));
+    this.gatherPool = options.gathers === true ? new GatherPool({ entry: entries?.gather, closing }, { watchDeadline, tellWorker }) : null;
+    this.deadlines = new DeadlineTimer((nowMs) =>
+      Math.min(this.readerPool.expire(nowMs), this.writerPool.expire(nowMs), this.gatherPool?.expire(nowMs) ?? Number.POSITIVE_INFINITY),
+    );
   }
 
   /**
@@ -135,6 +143,15 @@ export class EnginePool implements ShardLogPort {
    */
   portion(replicas: readonly ReplicaKey[], body: Uint8Array, deadlineMs: number, usage?: HardwareUsage): Promise<PortionResult> {
     return this.readerPool.portion(replicas, body, deadlineMs, usage);
+  }
+
+  /**
+   * Answers a read from portions of many nodes, as `read` would if one replica had all points. The body must not change until then.
+   * Errors: `busy`, `timeout`; those of `access`, and what the operation itself throws.
+   */
+  gather(operation: ReadOperation, request: RawRequest, access: GatherAccess): Promise<Uint8Array> {
+    if (this.gatherPool === null) return Promise.reject(new TroupeError('internal', 'this node has no thread for reads over many nodes'));
+    return this.gatherPool.gather(operation, request, access);
   }
 
   /** Reads that begin from now on find collections by these aliases, too. */
@@ -268,7 +285,12 @@ export class EnginePool implements ShardLogPort {
     return {
       waitingReads: count,
       waitingReadsMax: max,
-      workers: [...this.readerPool.depths(now), ...this.writerPool.depths(now), ...this.buildRuns.depths(now)],
+      workers: [
+        ...this.readerPool.depths(now),
+        ...this.writerPool.depths(now),
+        ...this.buildRuns.depths(now),
+        ...(this.gatherPool?.depths(now) ?? []),
+      ],
     };
   }
 
@@ -278,12 +300,12 @@ export class EnginePool implements ShardLogPort {
     this.closing.abort();
     await this.writerPool.closeReplicas();
     this.deadlines.stop();
-    await Promise.all([this.readerPool.close(), this.writerPool.close()]);
+    await Promise.all([this.readerPool.close(), this.writerPool.close(), this.gatherPool?.close()]);
   }
 
   private async startAll(): Promise<void> {
     try {
-      await Promise.all([this.readerPool.startAll(), this.writerPool.startAll()]);
+      await Promise.all([this.readerPool.startAll(), this.writerPool.startAll(), this.gatherPool?.startAll()]);
     } catch (error) {
       await this.close();
       throw error;

@@ -24,10 +24,10 @@ export function randomRows(
 }
 
 /** In place: positions come in ascending order, which is none of chance. */
-export function shuffled(found: FoundRow[], random: () => number): FoundRow[] {
+export function shuffled<T>(found: T[], random: () => number): T[] {
   for (let last = found.length - 1; last > 0; last--) {
     const other = Math.floor(random() * (last + 1));
-    [found[last], found[other]] = [found[other] as FoundRow, found[last] as FoundRow];
+    [found[last], found[other]] = [found[other] as T, found[last] as T];
   }
   return found;
 }

@@ -10,7 +10,7 @@ import { restartDelayMs } from './pool-state.js';
 /** One worker for telemetry. */
 export interface WorkerDepth {
   readonly name: string;
-  readonly kind: 'reader' | 'writer' | 'builder';
+  readonly kind: 'reader' | 'writer' | 'builder' | 'gather';
   readonly up: boolean;
   /** Requests it holds. */
   readonly depth: number;
@@ -23,14 +23,14 @@ export interface WorkerDepth {
 
 export interface WorkerEvent {
   readonly name: string;
-  readonly kind: 'reader' | 'writer' | 'builder';
+  readonly kind: 'reader' | 'writer' | 'builder' | 'gather';
   readonly event: 'started' | 'lost';
   readonly error: string | null;
 }
 
 /** What the threads are. */
 export interface SlotsOptions {
-  readonly kind: 'reader' | 'writer';
+  readonly kind: 'reader' | 'writer' | 'gather';
   readonly count: number;
   /** The worker's file. Each starts with its index as data: `{ index }`. */
   readonly entry: URL;

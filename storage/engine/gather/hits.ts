@@ -7,7 +7,6 @@ import type { RankedPoint } from '../../../query/merge.js';
 import type { OrderValue } from '../../../query/order.js';
 import type { Extras, Hits, ShardPoints, ShownParts } from '../portion/messages.js';
 import type { GatherContext } from './context.js';
-import type { Source } from './source.js';
 
 export interface GatheredHit extends RankedPoint {
   readonly shard: ShardId;
@@ -17,7 +16,7 @@ export interface GatheredHit extends RankedPoint {
   readonly groups?: readonly GroupValue[];
 }
 
-export function hitsOf({ shards, ids, scores, versions, orderValues, shown, groups }: Hits): GatheredHit[] {
+export function hitsFrom({ shards, ids, scores, versions, orderValues, shown, groups }: Hits): GatheredHit[] {
   return ids.map((id, at) => ({
     id,
     shard: shards[at] as ShardId,
@@ -40,8 +39,9 @@ export function pointsOf(hits: Iterable<Pick<GatheredHit, 'id' | 'shard'>>): Sha
   return [...byShard].map(([shard, ids]) => ({ shard, ids: [...ids] }));
 }
 
+/** Ascending, so that questions to the same shards go together. */
 export function shardsOf(points: readonly ShardPoints[]): ShardId[] {
-  return points.flatMap(({ shard }) => shard ?? []);
+  return points.flatMap(({ shard }) => shard ?? []).sort((a, b) => a - b);
 }
 
 /** Something about points that shards have told, found by the point. */
@@ -61,8 +61,7 @@ export class PointTable<Fact> {
 
 /** The hits with all that is to be shown of them. A point that is gone since it was found is left out. */
 export async function completeHits(
-  { portions }: GatherContext,
-  source: Source,
+  { portions, source }: GatherContext,
   hits: readonly GatheredHit[],
   extras: Extras,
 ): Promise<readonly GatheredHit[]> {
@@ -71,7 +70,7 @@ export async function completeHits(
   const points = pointsOf(lacking);
   const answers = await portions.ask(source, { kind: 'points', points, extras }, shardsOf(points));
   const told = new PointTable<GatheredHit>();
-  for (const hit of answers.flatMap(hitsOf)) told.set(hit.shard, hit.id, hit);
+  for (const hit of answers.flatMap(hitsFrom)) told.set(hit.shard, hit.id, hit);
   return hits.flatMap((hit) => {
     if (!isLacking(hit, extras)) return [hit];
     const known = told.get(hit);
@@ -81,10 +80,7 @@ export async function completeHits(
   });
 }
 
-function isLacking({ shown, groups }: GatheredHit, extras: Extras): boolean {
-  return (shows(extras) && shown === undefined) || (extras.groupBy !== null && groups === undefined);
-}
-
-export function shows({ withPayload, withVector }: Extras): boolean {
-  return withPayload.kind !== 'none' || withVector.kind !== 'none';
+function isLacking({ shown, groups }: GatheredHit, { withPayload, withVector, groupBy }: Extras): boolean {
+  const shows = withPayload.kind !== 'none' || withVector.kind !== 'none';
+  return (shows && shown === undefined) || (groupBy !== null && groups === undefined);
 }

@@ -7,6 +7,7 @@ import { embedQueried } from '../embed.js';
 import { type InputPlace, inputsOf, noSuchPoint, noSuchVector } from '../inputs.js';
 import type { ShardPoints, TermSums } from '../portion/messages.js';
 import type { GatherContext } from './context.js';
+import { shardsOf } from './hits.js';
 import { placedPoints, type Source, spaceFacts } from './source.js';
 
 export interface ResolvedInput {
@@ -123,15 +124,13 @@ export async function sumTerms(context: GatherContext, using: string, values: re
   return { kind: 'terms', indices, rows, filled };
 }
 
-/** Groups of points with their vectors, those that have one, in the order given. */
+/** The vectors of points, of those that have one, in no order. */
 export async function valuesOfPoints(
-  { portions }: GatherContext,
-  source: Source,
+  { portions, source }: GatherContext,
   using: string,
   points: readonly ShardPoints[],
 ): Promise<readonly { readonly shard: number; readonly id: PointId; readonly value: VectorValue }[]> {
-  const shards = points.flatMap(({ shard }) => shard ?? []);
-  const answers = await portions.ask(source, { kind: 'values', points, using }, shards);
+  const answers = await portions.ask(source, { kind: 'values', points, using }, shardsOf(points));
   return answers.flatMap(({ shards: of, ids, values }) =>
     ids.flatMap((id, at) => {
       const value = values[at];

@@ -4,7 +4,7 @@ import { timeLimit } from '../clock.js';
 import { decodePortionAnswer, encodePortion } from '../portion/codec.js';
 import type { Answer, AnswerOf, Ask } from '../portion/messages.js';
 import type { GatherAsk } from './access.js';
-import type { PlacedPoints, Source } from './source.js';
+import type { Source } from './source.js';
 
 /** More asks than this are several portions, which several readers of a node can work on. */
 const PORTION_ASKS_MAX = 32;
@@ -44,11 +44,6 @@ export class Portions {
       this.waiting.set(to, together);
       together.asks.push({ ask, resolve: resolve as Waiting['resolve'], reject });
     });
-  }
-
-  /** Asks about points, of the shards that may have them. */
-  askOf<One extends Ask>(source: Source, { shards }: PlacedPoints, ask: One): Promise<readonly AnswerOf[One['kind']][]> {
-    return this.ask(source, ask, shards);
   }
 
   private send(): void {

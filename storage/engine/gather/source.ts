@@ -1,12 +1,7 @@
 /** Where the points of one read, or of a lookup within it, are: which collection, and which of its shards. */
 
 import type { ShardId } from '../../../protocols/model/cluster.js';
-import {
-  type CollectionParams,
-  type Distance,
-  sparseByName,
-  vectorsByName,
-} from '../../../protocols/model/collection.js';
+import { type CollectionParams, type Distance, sparseByName, vectorsByName } from '../../../protocols/model/collection.js';
 import type { VectorSelector } from '../../../protocols/model/filter.js';
 import type { PointId } from '../../../protocols/model/point-id.js';
 import { ringOf, shardIndexOf } from '../../sharding/ring.js';
@@ -42,7 +37,7 @@ export function placedPoints({ place, shards }: Source, ids: readonly PointId[])
     if (known === undefined) byShard.set(shard, [id]);
     else known.push(id);
   }
-  const asked = [...byShard.keys()];
+  const asked = [...byShard.keys()].sort((a, b) => a - b);
   return { points: asked.map((shard) => ({ shard, ids: byShard.get(shard) as PointId[] })), shards: asked };
 }
 

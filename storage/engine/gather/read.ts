@@ -1,0 +1,39 @@
+/** Answers one read operation from what the shards of many nodes answer: decode, ask, merge, encode. */
+
+import type { RawRequest, ReadOperation } from '../messages.js';
+import { encodeRead, matrixResult, pointResult, queriedResult } from '../read-answer.js';
+import { decodeRead, type ReadRequest } from '../read-request.js';
+import type { ReadResult } from '../result.js';
+import { allInOrder, type GatherContext } from './context.js';
+import { queryGroups } from './groups.js';
+import { distanceMatrix } from './matrix.js';
+import { count, facet, retrieve, scroll } from './points.js';
+import { runQuery } from './query.js';
+
+/** As `runRead` of `../operations.ts`. */
+export async function gatherRead(operation: ReadOperation, request: RawRequest, context: GatherContext): Promise<Uint8Array> {
+  return encodeRead(operation, request, await resultOf(decodeRead(operation, request), context));
+}
+
+async function resultOf(read: ReadRequest, context: GatherContext): Promise<ReadResult> {
+  switch (read.kind) {
+    case 'queries':
+      return queriedResult(read.answer, await allInOrder(read.queries.map((query) => runQuery(context, query))));
+    case 'groups':
+      return { kind: 'groups', groups: await queryGroups(context, read.request) };
+    case 'retrieve':
+      return { kind: 'points', points: await retrieve(context, read.query) };
+    case 'point':
+      return pointResult(read.query, await retrieve(context, read.query));
+    case 'scroll':
+      return { kind: 'scrolled', ...(await scroll(context, read.query)) };
+    case 'count':
+      return { kind: 'count', count: await count(context, read.query) };
+    case 'facet':
+      return { kind: 'facet', hits: await facet(context, read.query) };
+    case 'matrix':
+      return matrixResult(read.answer, await distanceMatrix(context, read.query));
+    default:
+      return read satisfies never;
+  }
+}
