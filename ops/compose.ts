@@ -34,6 +34,7 @@ export async function compose(
   const pool = await EnginePool.start({
     ...(storage.performance.max_search_threads > 0 ? { readers: storage.performance.max_search_threads } : {}),
     ...(storage.update_concurrency === null ? {} : { writers: storage.update_concurrency }),
+    gathers: cluster !== null,
   });
   pool.onWorker(({ name, event, error }) => {
     if (event === 'lost') log.error('an engine worker was lost and is replaced', { worker: name, error });

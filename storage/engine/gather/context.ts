@@ -2,8 +2,9 @@
 
 import type { Scoring } from '../../../protocols/model/query.js';
 import type { TermSums } from '../portion/messages.js';
+import type { GatherAsk, GatherPlace } from './access.js';
 import type { ResolvedInputs } from './inputs.js';
-import type { Portions } from './portions.js';
+import { Portions } from './portions.js';
 import type { Source } from './source.js';
 
 export interface GatherContext {
@@ -16,6 +17,36 @@ export interface GatherContext {
   /** What the inputs of a query were found to be: groups ask it several times. */
   readonly inputs: WeakMap<Scoring, Promise<ResolvedInputs>>;
   readonly terms: WeakMap<Scoring, Promise<TermSums | null>>;
+}
+
+/** What a read does besides deciding. */
+export interface GatherActs {
+  /** See `GatherAccess`. */
+  readonly place: GatherPlace;
+  readonly locate: (collection: string) => Promise<GatherPlace>;
+  readonly scatter: (ask: GatherAsk) => Promise<readonly Uint8Array[]>;
+  /** Whether the time of the request is over. */
+  readonly expired: () => boolean;
+  /** Runs something once all that can go on now has gone on. */
+  readonly later: (run: () => void) => void;
+  readonly random: () => number;
+}
+
+export function gatherContext({ place, locate, scatter, expired, later, random }: GatherActs): GatherContext {
+  const lookups = new Map<string, Promise<Source>>();
+  const lookup = async (collection: string): Promise<Source> => ({ collection, place: await locate(collection), shards: null });
+  return {
+    source: { collection: null, place, shards: null },
+    portions: new Portions({ scatter, expired, later }),
+    lookup: (collection) => {
+      const known = lookups.get(collection) ?? lookup(collection);
+      lookups.set(collection, known);
+      return known;
+    },
+    random,
+    inputs: new WeakMap(),
+    terms: new WeakMap(),
+  };
 }
 
 /** All of them; when some fail, the error of the first of those, as if they had run one after the other. */

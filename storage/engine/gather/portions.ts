@@ -4,6 +4,7 @@ import { timeLimit } from '../clock.js';
 import { decodePortionAnswer, encodePortion } from '../portion/codec.js';
 import type { Answer, AnswerOf, Ask } from '../portion/messages.js';
 import type { GatherAsk } from './access.js';
+import type { GatherActs } from './context.js';
 import type { Source } from './source.js';
 
 /** More asks than this are several portions, which several readers of a node can work on. */
@@ -23,23 +24,18 @@ interface Together {
 export class Portions {
   private waiting = new Map<string, Together>();
 
-  /** expired: whether the time of the request is over. */
-  constructor(
-    private readonly scatter: (ask: GatherAsk) => Promise<readonly Uint8Array[]>,
-    private readonly expired: () => boolean,
-  ) {}
+  constructor(private readonly acts: Pick<GatherActs, 'scatter' | 'expired' | 'later'>) {}
 
   /**
    * The answers of the nodes that have the shards. shards: those of the source that are asked.
    * Errors: `timeout`; those of `scatter` and of the ask, or of another one that went along.
    */
   ask<One extends Ask>(source: Source, ask: One, shards = source.shards): Promise<readonly AnswerOf[One['kind']][]> {
-    if (this.expired()) return Promise.reject(timeLimit());
+    if (this.acts.expired()) return Promise.reject(timeLimit());
     return new Promise((resolve, reject) => {
       const { collection } = source;
       const to = JSON.stringify([collection, shards]);
-      // Once all that can go on now has asked what it wants to know.
-      if (this.waiting.size === 0) setImmediate(() => this.send());
+      if (this.waiting.size === 0) this.acts.later(() => this.send());
       const together = this.waiting.get(to) ?? { to: { collection, shards }, asks: [] };
       this.waiting.set(to, together);
       together.asks.push({ ask, resolve: resolve as Waiting['resolve'], reject });
@@ -70,7 +66,7 @@ export class Portions {
   private async answersTo(to: Together['to'], asks: readonly Waiting[]): Promise<(readonly Answer[])[]> {
     const body = encodePortion({ asks: asks.map(({ ask }) => ask) });
     // The bytes stand in a buffer that others are written to.
-    const answers = await this.scatter({ ...to, body: new Uint8Array(body) });
+    const answers = await this.acts.scatter({ ...to, body: new Uint8Array(body) });
     return answers.map((bytes) => decodePortionAnswer(bytes).answers);
   }
 }

@@ -6,12 +6,9 @@
 import { parentPort } from 'node:worker_threads';
 import { errorFacts, errorFromFacts, TroupeError } from '../../../protocols/errors.js';
 import { timeLimit } from '../clock.js';
-import type { GatherAsk, GatherPlace } from './access.js';
-import type { GatherContext } from './context.js';
+import { gatherContext } from './context.js';
 import type { FromGather, ToGather } from './messages.js';
-import { Portions } from './portions.js';
 import { gatherRead } from './read.js';
-import type { Source } from './source.js';
 
 type Post = (message: FromGather, transfer?: ArrayBuffer[]) => void;
 type Returned = Exclude<ToGather, { kind: 'gather' | 'forget' }>;
@@ -19,7 +16,6 @@ type Returned = Exclude<ToGather, { kind: 'gather' | 'forget' }>;
 /** One read, and what it waits for. */
 class Session {
   private readonly calls = new Map<number, { readonly resolve: (value: never) => void; readonly reject: (error: unknown) => void }>();
-  private readonly lookups = new Map<string, Promise<Source>>();
   private nextCall = 1;
 
   constructor(
@@ -29,17 +25,14 @@ class Session {
 
   run(): Promise<Uint8Array> {
     const { operation, request, place } = this.start;
-    const context: GatherContext = {
-      source: { collection: null, place, shards: null },
-      portions: new Portions(
-        (ask) => this.scatter(ask),
-        () => Date.now() > request.deadlineMs,
-      ),
-      lookup: (collection) => this.lookup(collection),
+    const context = gatherContext({
+      place,
+      locate: (collection) => this.call((id, call) => this.post({ kind: 'locate', id, call, collection })),
+      scatter: (ask) => this.call((id, call) => this.post({ kind: 'scatter', id, call, ask }, [ask.body.buffer as ArrayBuffer])),
+      expired: () => Date.now() > request.deadlineMs,
+      later: setImmediate,
       random: Math.random,
-      inputs: new WeakMap(),
-      terms: new WeakMap(),
-    };
+    });
     return gatherRead(operation, request, context);
   }
 
@@ -55,21 +48,6 @@ class Session {
   end(): void {
     for (const { reject } of this.calls.values()) reject(timeLimit());
     this.calls.clear();
-  }
-
-  private scatter(ask: GatherAsk): Promise<readonly Uint8Array[]> {
-    return this.call((id, call) => this.post({ kind: 'scatter', id, call, ask }, [ask.body.buffer as ArrayBuffer]));
-  }
-
-  private lookup(collection: string): Promise<Source> {
-    const known = this.lookups.get(collection) ?? this.locate(collection);
-    this.lookups.set(collection, known);
-    return known;
-  }
-
-  private async locate(collection: string): Promise<Source> {
-    const place = await this.call<GatherPlace>((id, call) => this.post({ kind: 'locate', id, call, collection }));
-    return { collection, place, shards: null };
   }
 
   private call<Value>(post: (id: number, call: number) => void): Promise<Value> {
