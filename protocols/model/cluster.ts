@@ -9,6 +9,22 @@ export type ShardId = number;
 /** Label of shards that users name. An integer is unsigned with 64 bits, a bigint beyond 2^53. */
 export type ShardKey = string | number | bigint;
 
+/** The keys whose shards a request is for. */
+export type ShardKeySelector =
+  /** At least one. */
+  | { readonly kind: 'keys'; readonly keys: readonly ShardKey[] }
+  /** The target's shards when all of them serve, else the fallback's. */
+  | { readonly kind: 'fallback'; readonly target: ShardKey; readonly fallback: ShardKey };
+
+/** A shard as keys select it. */
+export interface KeyedShard {
+  readonly id: ShardId;
+  /** Null with automatic sharding. */
+  readonly key: ShardKey | null;
+  /** Whether some replica of it is Active. Left out: it is. */
+  readonly active?: boolean;
+}
+
 /** In the order of their numbers in gRPC. Source: contract, `ReplicaState`. */
 export const REPLICA_STATES = [
   'Active',

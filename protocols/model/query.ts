@@ -3,6 +3,7 @@
  * recommend, discover) come to one `QueryRequest`, so that the engine knows one.
  */
 
+import type { ShardKeySelector } from './cluster.js';
 import type { Condition, Filter, GeoPoint, PayloadSelector, VectorSelector } from './filter.js';
 import type { JsonValue } from './payload.js';
 import type { PointId } from './point-id.js';
@@ -51,6 +52,8 @@ export interface QueryNode {
 }
 
 export interface QueryRequest extends QueryNode {
+  /** Here and below: absent: all shards. */
+  readonly shardKey?: ShardKeySelector;
   readonly offset: number;
   readonly withPayload: PayloadSelector;
   readonly withVector: VectorSelector;
@@ -60,6 +63,7 @@ export interface LookupLocation {
   readonly collection: string;
   /** Vector name there; null: as `using`. */
   readonly vector: string | null;
+  readonly shardKey?: ShardKeySelector;
 }
 
 /** A way to score points. */
@@ -139,6 +143,7 @@ export type Expression =
 // ------------------------------------------------------------------ groups
 
 export interface GroupsRequest extends QueryNode {
+  readonly shardKey?: ShardKeySelector;
   /** Payload path whose values make the groups. `limit` of the request counts groups. */
   readonly groupBy: string;
   readonly groupSize: number;
@@ -163,17 +168,20 @@ export interface ScrollQuery {
   readonly filter: Filter | null;
   readonly withPayload: PayloadSelector;
   readonly withVector: VectorSelector;
+  readonly shardKey?: ShardKeySelector;
 }
 
 export interface CountQuery {
   readonly filter: Filter | null;
   readonly exact: boolean;
+  readonly shardKey?: ShardKeySelector;
 }
 
 export interface RetrieveQuery {
   readonly ids: readonly PointId[];
   readonly withPayload: PayloadSelector;
   readonly withVector: VectorSelector;
+  readonly shardKey?: ShardKeySelector;
 }
 
 /** How often each value of a payload key occurs. */
@@ -182,6 +190,7 @@ export interface FacetQuery {
   readonly filter: Filter | null;
   readonly limit: number;
   readonly exact: boolean;
+  readonly shardKey?: ShardKeySelector;
 }
 
 /** Similarities within a sample of points. */
@@ -191,4 +200,5 @@ export interface MatrixQuery {
   /** Neighbours per point. */
   readonly limit: number;
   readonly using: string;
+  readonly shardKey?: ShardKeySelector;
 }

@@ -4,15 +4,14 @@ import { TroupeError } from '../errors.js';
 import type { FacetQuery } from '../model/query.js';
 import { Fields, type JsonObject } from './fields.js';
 import { decodeFilter, decodeKey } from './filter.js';
-import { refuseShardKey } from './request-fields.js';
+import { shardKeyIn } from './request-fields.js';
 import type { RequestValue } from './request-value.js';
 
 const LIMIT_DEFAULT = 10;
 
-/** Errors: `malformedBody`, `invalidValue` for a limit of 0, `wrongInput` for `shard_key`. */
+/** Errors: `malformedBody`, `invalidValue` for a limit of 0. */
 export function decodeFacet({ value }: RequestValue): FacetQuery {
   const fields = Fields.of(value, '');
-  refuseShardKey(value as JsonObject);
   const key = fields.value('key');
   if (key === undefined) throw new TroupeError('malformedBody', 'missing field `key`');
   return {
@@ -20,5 +19,6 @@ export function decodeFacet({ value }: RequestValue): FacetQuery {
     filter: decodeFilter(fields.value('filter'), 'filter'),
     limit: fields.integer('limit', { min: 1 }) ?? LIMIT_DEFAULT,
     exact: fields.boolean('exact') ?? false,
+    ...shardKeyIn(value as JsonObject),
   };
 }

@@ -9,7 +9,7 @@ import { isObject, type JsonObject, wrongType } from './fields.js';
 import { decodeKey } from './filter.js';
 import { queryNode, searchNode } from './queries.js';
 import { recommendNode } from './recommend.js';
-import { isGiven, missingField, objectOf, positive, refuseShardKey, thresholdOf, vectorSelector } from './request-fields.js';
+import { isGiven, missingField, objectOf, positive, shardKeyIn, thresholdOf, vectorSelector } from './request-fields.js';
 import type { RequestValue } from './request-value.js';
 import { ALL, decodePayloadSelector, NONE } from './selectors.js';
 
@@ -21,7 +21,6 @@ const PATH = 'search_group_request.group_request';
 /** Body of `POST /points/query/groups`. */
 export function decodeQueryGroups({ value, vectors }: RequestValue): GroupsRequest {
   const object = objectOf(value, 'QueryGroupsRequest');
-  refuseShardKey(object);
   const groups = groupsOf(object, positive(object, 'group_size', PATH) ?? GROUP_SIZE_DEFAULT);
   return { ...queryNode(object, vectors, PATH, LIMIT_DEFAULT), ...groups };
 }
@@ -52,6 +51,7 @@ function groupsOf(object: JsonObject, groupSize: number): Omit<GroupsRequest, ke
     withPayload: decodePayloadSelector(object.with_payload, NONE),
     withVector: vectorSelector(object, true),
     withLookup: lookupOf(object.with_lookup),
+    ...shardKeyIn(object),
   };
 }
 

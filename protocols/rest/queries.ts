@@ -22,8 +22,8 @@ import {
   missingField,
   objectOf,
   pointIdOf,
-  refuseShardKey,
   searchesOf,
+  shardKeyIn,
   thresholdOf,
   usize,
   vectorSelector,
@@ -40,7 +40,6 @@ const PREFETCH_DEPTH_MAX = 64;
 /** Body of `POST /points`. */
 export function decodeRetrieve({ value }: RequestValue): RetrieveQuery {
   const object = objectOf(value, 'PointRequest');
-  refuseShardKey(object);
   const ids = object.ids;
   if (ids === undefined) throw missingField('ids');
   if (!Array.isArray(ids)) throw wrongType('ids', ids, 'a sequence');
@@ -48,6 +47,7 @@ export function decodeRetrieve({ value }: RequestValue): RetrieveQuery {
     ids: ids.map(pointIdOf),
     withPayload: decodePayloadSelector(object.with_payload, NONE),
     withVector: vectorSelector(object, false),
+    ...shardKeyIn(object),
   };
 }
 
@@ -61,7 +61,6 @@ export function decodeGetPoint(id: string): RetrieveQuery {
 /** Body of `POST /points/scroll`. */
 export function decodeScroll({ value }: RequestValue): ScrollQuery {
   const object = objectOf(value, 'ScrollRequest');
-  refuseShardKey(object);
   const offset = isGiven(object.offset) ? offsetPoint(object) : null;
   const orderBy = isGiven(object.order_by) ? orderByOf(object.order_by) : null;
   if (offset !== null && orderBy !== null) {
@@ -77,14 +76,14 @@ export function decodeScroll({ value }: RequestValue): ScrollQuery {
     filter: filterOf(object),
     withPayload: decodePayloadSelector(object.with_payload, ALL),
     withVector: vectorSelector(object, false),
+    ...shardKeyIn(object),
   };
 }
 
 /** Body of `POST /points/count`. */
 export function decodeCount({ value }: RequestValue): CountQuery {
   const object = objectOf(value, 'CountRequest');
-  refuseShardKey(object);
-  return { filter: filterOf(object), exact: flag(object, 'exact', true) };
+  return { filter: filterOf(object), exact: flag(object, 'exact', true), ...shardKeyIn(object) };
 }
 
 /** Body of `POST /points/query`. */
@@ -138,23 +137,22 @@ export function usingOf(value: JsonValue | undefined): string {
 export function lookupOf(value: JsonValue | undefined): LookupLocation | null {
   if (!isGiven(value)) return null;
   if (!isObject(value)) throw wrongType('lookup_from', value, 'struct LookupLocation');
-  refuseShardKey(value);
   const { collection, vector } = value;
   if (collection === undefined) throw missingField('collection');
   if (typeof collection !== 'string') throw wrongType('lookup_from.collection', collection, 'a string');
   if (isGiven(vector) && typeof vector !== 'string') throw wrongType('lookup_from.vector', vector, 'a string');
-  return { collection, vector: typeof vector === 'string' ? vector : null };
+  return { collection, vector: typeof vector === 'string' ? vector : null, ...shardKeyIn(value) };
 }
 
 // ------------------------------------------------------------------ requests
 
 function queryFrom(object: JsonObject, vectors: TakenVectors, path: string): QueryRequest {
-  refuseShardKey(object);
   return {
     ...queryNode(object, vectors, path, LIMIT_DEFAULT),
     offset: usize(object, 'offset', path) ?? 0,
     withPayload: decodePayloadSelector(object.with_payload, NONE),
     withVector: vectorSelector(object, true),
+    ...shardKeyIn(object),
   };
 }
 
@@ -164,12 +162,12 @@ function searchFrom(object: JsonObject, vectors: TakenVectors, path: string): Qu
     offset: usize(object, 'offset', path) ?? 0,
     withPayload: decodePayloadSelector(object.with_payload, NONE),
     withVector: vectorSelector(object, true),
+    ...shardKeyIn(object),
   };
 }
 
 /** What a search of old asks for, in groups or not. path: how messages name the object. */
 export function searchNode(object: JsonObject, vectors: TakenVectors, path: string): QueryNode {
-  refuseShardKey(object);
   const limit = limitOf(object, path);
   if (limit === undefined) throw missingField('limit');
   const { using, value } = namedVector(object.vector, vectors, `${path}.vector`);

@@ -15,8 +15,8 @@ import {
   limitOf,
   missingField,
   objectOf,
-  refuseShardKey,
   searchesOf,
+  shardKeyIn,
   thresholdOf,
   usize,
   vectorSelector,
@@ -78,7 +78,6 @@ function discovery(object: JsonObject, vectors: TakenVectors, path: string): Sco
 }
 
 function nodeOf(object: JsonObject, query: Scoring, path: string): QueryNode {
-  refuseShardKey(object);
   const limit = limitOf(object, path);
   if (limit === undefined) throw missingField('limit');
   return {
@@ -99,5 +98,6 @@ function requestOf(object: JsonObject, node: QueryNode, path: string): QueryRequ
     offset: usize(object, 'offset', path) ?? 0,
     withPayload: decodePayloadSelector(object.with_payload, NONE),
     withVector: vectorSelector(object, true),
+    ...shardKeyIn(object),
   };
 }

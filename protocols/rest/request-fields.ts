@@ -2,6 +2,7 @@
 
 import { TroupeError } from '../errors.js';
 import { writtenAsFloat } from '../json.js';
+import type { ShardKey, ShardKeySelector } from '../model/cluster.js';
 import type { Filter, VectorSelector } from '../model/filter.js';
 import type { JsonValue } from '../model/payload.js';
 import { type PointId, pointIdFrom } from '../model/point-id.js';
@@ -84,20 +85,22 @@ export function pointIdOf(value: JsonValue): PointId {
   throw new TroupeError('malformedBody', `value ${shown} is not a valid point ID, valid values are either an unsigned integer or a UUID`);
 }
 
-/**
- * No collection of this release has shards of its own keys: a request that names some must not get an answer from all of
- * them, nor write to them. Errors: `wrongInput`; `malformedBody` for what is no selector of shards.
- */
-export function refuseShardKey(object: JsonObject): void {
-  const { shard_key: value } = object;
-  if (!isGiven(value)) return;
-  const isKey = (key: JsonValue | undefined): boolean =>
-    typeof key === 'string' || (typeof key === 'number' && Number.isInteger(key) && key >= 0) || (typeof key === 'bigint' && key >= 0n);
+/** Which shards the request is for, as a member; none: all of them. Errors: `malformedBody` for what is no selector of shards. */
+export function shardKeyIn({ shard_key: value }: JsonObject): { shardKey?: ShardKeySelector } {
+  if (!isGiven(value) || (Array.isArray(value) && value.length === 0)) return NO_SHARD_KEY;
   const keys = Array.isArray(value) ? value : isObject(value) ? [value.target, value.fallback] : [value];
-  if (!keys.every(isKey))
+  if (!keys.every(isShardKey))
     throw wrongType('shard_key', value, 'a shard key (a string or a whole number), a list of them, or a target with a fallback');
-  const shown = typeof keys[0] === 'string' ? JSON.stringify(keys[0]) : String(keys[0]);
-  if (keys.length > 0) throw new TroupeError('wrongInput', `Shard key ${shown} not found`);
+  if (!isObject(value)) return { shardKey: { kind: 'keys', keys } };
+  return { shardKey: { kind: 'fallback', target: keys[0] as ShardKey, fallback: keys[1] as ShardKey } };
+}
+
+const NO_SHARD_KEY = {};
+
+function isShardKey(key: JsonValue | undefined): key is ShardKey {
+  return (
+    typeof key === 'string' || (typeof key === 'number' && Number.isInteger(key) && key >= 0) || (typeof key === 'bigint' && key >= 0n)
+  );
 }
 
 export function missingField(name: string): TroupeError {

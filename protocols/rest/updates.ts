@@ -10,6 +10,7 @@
 
 import { TroupeError } from '../errors.js';
 import { writtenAsFloat } from '../json.js';
+import type { ShardKeySelector } from '../model/cluster.js';
 import type { Filter } from '../model/filter.js';
 import type { JsonValue, Payload } from '../model/payload.js';
 import { type PointId, pointIdFrom } from '../model/point-id.js';
@@ -29,11 +30,13 @@ import {
   vectorTarget,
 } from './point-vectors.js';
 import type { TakenVectors } from './query-input.js';
-import { refuseShardKey } from './request-fields.js';
+import { shardKeyIn } from './request-fields.js';
 
 /** What a request comes to. */
 export interface DecodedUpdate {
   readonly operations: readonly UpdateOperation[];
+  /** Which shards each of them is for; null: it does not say. */
+  readonly shardKeys: readonly (ShardKeySelector | null)[];
   /** How many operations answer together, one number for each answer: 1 for all but batches. */
   readonly parts: readonly number[];
   /** The answer is a list, one element for each part. */
@@ -56,14 +59,14 @@ export function decodeUpdate(
   taken: TakenVectors = null,
   embed: Embed = embedNothing,
 ): DecodedUpdate {
-  if (kind === 'deleteFieldIndex') return one([{ kind: 'deleteFieldIndex', field: decodeKey(path.field_name, 'field_name') }]);
+  if (kind === 'deleteFieldIndex') return one([{ kind: 'deleteFieldIndex', field: decodeKey(path.field_name, 'field_name') }], null);
   const target = vectorTarget(vectors, taken, embed);
   if (kind === 'batchUpdate') return decodeBatchUpdate(body, target);
-  return one(decodeOperations(kind, body, target));
+  return one(decodeOperations(kind, body, target), shardKeyOf(kind, body));
 }
 
-function one(operations: UpdateOperation[]): DecodedUpdate {
-  return { operations, parts: [operations.length], listed: false, failure: null };
+function one(operations: UpdateOperation[], shardKey: ShardKeySelector | null): DecodedUpdate {
+  return { operations, shardKeys: operations.map(() => shardKey), parts: [operations.length], listed: false, failure: null };
 }
 
 /** Operations of `points/batch` by their name in the body. */
@@ -82,7 +85,7 @@ function decodeBatchUpdate(body: JsonValue | undefined, target: VectorTarget): D
   const list = objectOf(body, '').operations;
   if (list === undefined) throw malformed('missing field `operations`');
   if (!Array.isArray(list)) throw wrongType('operations', list, 'a sequence');
-  const parts: UpdateOperation[][] = [];
+  const parts: Part[] = [];
   let failure: TroupeError | null = null;
   for (const item of list) {
     try {
@@ -94,10 +97,21 @@ function decodeBatchUpdate(body: JsonValue | undefined, target: VectorTarget): D
       failure ??= error;
     }
   }
-  return { operations: parts.flat(), parts: parts.map((part) => part.length), listed: true, failure };
+  return {
+    operations: parts.flatMap(({ operations }) => operations),
+    shardKeys: parts.flatMap(({ operations, shardKey }) => operations.map(() => shardKey)),
+    parts: parts.map(({ operations }) => operations.length),
+    listed: true,
+    failure,
+  };
 }
 
-function decodeBatchItem(item: JsonValue, target: VectorTarget): UpdateOperation[] {
+interface Part {
+  readonly operations: readonly UpdateOperation[];
+  readonly shardKey: ShardKeySelector | null;
+}
+
+function decodeBatchItem(item: JsonValue, target: VectorTarget): Part {
   const names = isObject(item) ? Object.keys(item).filter((name) => Object.hasOwn(BATCH_OPERATIONS, name)) : [];
   const name = names[0];
   if (name === undefined || names.length > 1) {
@@ -105,7 +119,9 @@ function decodeBatchItem(item: JsonValue, target: VectorTarget): UpdateOperation
       `data did not match any variant of untagged enum UpdateOperation, expected one of ${Object.keys(BATCH_OPERATIONS).join(', ')}`,
     );
   }
-  return decodeOperations(BATCH_OPERATIONS[name] as WriteOperation, (item as JsonObject)[name], target);
+  const kind = BATCH_OPERATIONS[name] as WriteOperation;
+  const body = (item as JsonObject)[name];
+  return { operations: decodeOperations(kind, body, target), shardKey: shardKeyOf(kind, body) };
 }
 
 function decodeOperations(kind: WriteOperation, body: JsonValue | undefined, target: VectorTarget): UpdateOperation[] {
@@ -114,7 +130,6 @@ function decodeOperations(kind: WriteOperation, body: JsonValue | undefined, tar
     return [{ kind, selector }];
   }
   const fields = objectOf(body, '');
-  refuseShardKey(fields);
   switch (kind) {
     case 'upsertPoints':
       return [decodeUpsert(fields, target)];
@@ -135,6 +150,11 @@ function decodeOperations(kind: WriteOperation, body: JsonValue | undefined, tar
     default:
       throw new Error(`no body belongs to ${kind}`);
   }
+}
+
+/** Indexes are of the whole collection. */
+function shardKeyOf(kind: WriteOperation, body: JsonValue | undefined): ShardKeySelector | null {
+  return kind === 'createFieldIndex' || !isObject(body) ? null : (shardKeyIn(body).shardKey ?? null);
 }
 
 // ------------------------------------------------------------------ points

@@ -6,6 +6,7 @@
 import { type MessageEnd, WireWriter } from '../../protocols/grpc/wire-writer.js';
 import { writeValueMap } from '../../protocols/grpc/write-value.js';
 import { parseJson } from '../../protocols/json.js';
+import type { ShardKey } from '../../protocols/model/cluster.js';
 import type { JsonValue } from '../../protocols/model/payload.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { VectorValue } from '../../protocols/model/vector.js';
@@ -90,6 +91,7 @@ function writeResult(writer: WireWriter, result: ReadResult, writePoint: WritePo
 function writeScored(writer: WireWriter, field: number, point: PointView): void {
   const end = writer.endOf();
   if (point.orderValue !== undefined) writeOrderValue(writer, 8, point.orderValue);
+  if (point.shardKey !== undefined) writeShardKey(writer, 7, point.shardKey);
   if (point.vector !== undefined) writeVectors(writer, 6, point.vector);
   writer.int(5, point.version ?? 0);
   writer.float(3, point.score ?? 0);
@@ -101,6 +103,7 @@ function writeScored(writer: WireWriter, field: number, point: PointView): void 
 function writeRecord(writer: WireWriter, field: number, point: PointView): void {
   const end = writer.endOf();
   if (point.orderValue !== undefined) writeOrderValue(writer, 6, point.orderValue);
+  if (point.shardKey !== undefined) writeShardKey(writer, 5, point.shardKey);
   if (point.vector !== undefined) writeVectors(writer, 4, point.vector);
   writePayload(writer, point);
   writeId(writer, 1, point.id);
@@ -116,6 +119,13 @@ function writeId(writer: WireWriter, field: number, id: PointId): void {
   const end = writer.endOf();
   if (typeof id === 'string') writer.string(2, id);
   else writer.int(1, id);
+  writer.message(field, end);
+}
+
+function writeShardKey(writer: WireWriter, field: number, key: ShardKey): void {
+  const end = writer.endOf();
+  if (typeof key === 'string') writer.string(1, key);
+  else writer.int(2, key);
   writer.message(field, end);
 }
 

@@ -99,6 +99,7 @@ function writePoint(writer: JsonWriter, point: PointView): void {
     writer.ascii(',"vector":');
     writeVectors(writer, point.vector);
   }
+  if (point.shardKey !== undefined) writer.text(`,"shard_key":${stringifyJson(point.shardKey)}`);
   if (point.orderValue !== undefined) writer.ascii(`,"order_value":${point.orderValue}`);
   writer.ascii('}');
 }

@@ -38,11 +38,11 @@ export function namedPoints(context: ReadContext, query: Scoring, { lookupFrom }
   const ids = new Set<PointId>();
   for (const input of inputsOf(query)) if (input.kind === 'point') ids.add(input.id);
   if (ids.size === 0 || lookupFrom === null) return [...ids];
-  return isSame(context.lookup(lookupFrom.collection), context.snapshots) ? [...ids] : [];
+  return isSame(context.lookup(lookupFrom.collection, lookupFrom.shardKey), context.snapshots) ? [...ids] : [];
 }
 
 function storedValue(context: ReadContext, id: PointId, { using, lookupFrom }: InputPlace): { value: VectorValue; own: FoundRow | null } {
-  const snapshots = lookupFrom === null ? context.snapshots : context.lookup(lookupFrom.collection);
+  const snapshots = lookupFrom === null ? context.snapshots : context.lookup(lookupFrom.collection, lookupFrom.shardKey);
   const name = lookupFrom?.vector ?? using;
   const found = findPoint(snapshots, id);
   if (found === undefined) throw noSuchPoint(id);
@@ -64,10 +64,10 @@ export function noSuchVector(name: string): TroupeError {
   return new TroupeError('notFound', `Vector with name ${JSON.stringify(name)} for point not found`);
 }
 
-/** Whether both are the same collection, by whatever name it was called. */
+/** Whether both are the same collection, by whatever name it was called, or have some of its shards in common. */
 function isSame(a: readonly ReplicaSnapshot[], b: readonly ReplicaSnapshot[]): boolean {
-  const segment = a[0]?.segments[0]?.reader;
-  return segment !== undefined && b.some(({ segments }) => segments.some(({ reader }) => reader === segment));
+  const readers = new Set(a.flatMap(({ segments }) => segments.map(({ reader }) => reader)));
+  return b.some(({ segments }) => segments.some(({ reader }) => readers.has(reader)));
 }
 
 /** All that a query compares with. */

@@ -5,7 +5,7 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
-import type { ShardId } from '../../protocols/model/cluster.js';
+import type { KeyedShard, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig, CollectionParams, FieldSchema } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
@@ -17,6 +17,9 @@ import type { OrderedWrite, ShardPosition } from './shard-log.js';
 
 /** `<collection>/<shard id>`: names a local replica in this process. */
 export type ReplicaKey = string;
+
+/** By collection: shards with keys. */
+export type ShardKeyMap = ReadonlyMap<string, readonly KeyedShard[]>;
 
 /** Everything a worker needs to know of a replica besides its segments. */
 export interface ReplicaSpec {
@@ -74,6 +77,8 @@ export interface SplitJob {
   readonly params: CollectionParams;
   /** All shards of the collection, also those elsewhere. */
   readonly shards: readonly ShardId[];
+  /** The same with their keys; left out: they have none. */
+  readonly keyed?: readonly KeyedShard[];
   readonly wait: boolean;
 }
 
@@ -144,6 +149,8 @@ export type ToReader =
   | { readonly kind: 'detach'; readonly key: ReplicaKey }
   /** Names beside those of the collections, for lookups in other ones. */
   | { readonly kind: 'aliases'; readonly aliases: AliasMap }
+  /** Shards of all collections that have keys for them, also those elsewhere. */
+  | { readonly kind: 'shardKeys'; readonly shards: ShardKeyMap }
   | {
       readonly kind: 'read';
       readonly id: number;

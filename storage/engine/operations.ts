@@ -1,5 +1,7 @@
 /** Carries out one read operation on snapshots: decode, run, encode. */
 
+import type { KeyedShard, ShardKeySelector } from '../../protocols/model/cluster.js';
+import { chosenSnapshots } from './chosen-shards.js';
 import { facet } from './facet.js';
 import { queryGroups } from './groups.js';
 import { distanceMatrix } from './matrix.js';
@@ -15,8 +17,10 @@ import type { ReplicaSnapshot } from './snapshot-view.js';
 export interface ReadContext {
   /** One of each replica of the collection, at least one. */
   readonly snapshots: readonly ReplicaSnapshot[];
-  /** The same of another collection or alias. Errors: `notFound`. */
-  readonly lookup: (collection: string) => readonly ReplicaSnapshot[];
+  /** Shards of the collection with their keys; absent: it has none. */
+  readonly keyed?: readonly KeyedShard[] | undefined;
+  /** The same of another collection or alias, of all its shards or those chosen. Errors: `notFound`; those of `chosenSnapshots`. */
+  readonly lookup: (collection: string, shardKey?: ShardKeySelector) => readonly ReplicaSnapshot[];
   /** 0 <= n < 1. */
   readonly random: () => number;
 }
@@ -27,28 +31,32 @@ export function runRead(operation: ReadOperation, request: RawRequest, context: 
 }
 
 function resultOf(read: ReadRequest, context: ReadContext): ReadResult {
-  const { snapshots } = context;
+  const within = (shardKey: ShardKeySelector | undefined): ReadContext => chosenOf(context, shardKey);
   switch (read.kind) {
     case 'queries':
       return queriedResult(
         read.answer,
-        read.queries.map((query) => runQuery(context, query)),
+        read.queries.map((query) => runQuery(within(query.shardKey), query)),
       );
     case 'groups':
-      return { kind: 'groups', groups: queryGroups(context, read.request) };
+      return { kind: 'groups', groups: queryGroups(within(read.request.shardKey), read.request) };
     case 'retrieve':
-      return { kind: 'points', points: retrieve(snapshots, read.query) };
+      return { kind: 'points', points: retrieve(within(read.query.shardKey).snapshots, read.query) };
     case 'point':
-      return pointResult(read.query, retrieve(snapshots, read.query));
+      return pointResult(read.query, retrieve(context.snapshots, read.query));
     case 'scroll':
-      return { kind: 'scrolled', ...scroll(snapshots, read.query) };
+      return { kind: 'scrolled', ...scroll(within(read.query.shardKey).snapshots, read.query) };
     case 'count':
-      return { kind: 'count', count: count(snapshots, read.query) };
+      return { kind: 'count', count: count(within(read.query.shardKey).snapshots, read.query) };
     case 'facet':
-      return { kind: 'facet', hits: facet(snapshots, read.query) };
+      return { kind: 'facet', hits: facet(within(read.query.shardKey).snapshots, read.query) };
     case 'matrix':
-      return matrixResult(read.answer, distanceMatrix(snapshots, read.query, context.random));
+      return matrixResult(read.answer, distanceMatrix(within(read.query.shardKey).snapshots, read.query, context.random));
     default:
       return read satisfies never;
   }
+}
+
+function chosenOf(context: ReadContext, shardKey: ShardKeySelector | undefined): ReadContext {
+  return shardKey === undefined ? context : { ...context, snapshots: chosenSnapshots(context.snapshots, context.keyed, shardKey) };
 }

@@ -1,6 +1,7 @@
 /** What an answer shows of a row: payload and vectors as the request selects them. */
 
 import { stringifyJson } from '../../protocols/json.js';
+import type { ShardKey } from '../../protocols/model/cluster.js';
 import { type CollectionConfig, DEFAULT_VECTOR, sparseByName, type VectorParams } from '../../protocols/model/collection.js';
 import type { PayloadSelector, VectorSelector } from '../../protocols/model/filter.js';
 import type { VectorValue } from '../../protocols/model/vector.js';
@@ -42,9 +43,10 @@ export class PointViews {
     return orderValue === undefined ? point : { ...point, orderValue };
   }
 
-  private parts(view: SegmentView, row: number): { payload?: Uint8Array; vector?: VectorView } {
-    if (this.withPayload.kind === 'none' && this.names === null) return NOTHING;
-    return { payload: this.payload(view, row), vector: this.names === null ? undefined : this.vector(view, row, this.names) };
+  private parts(view: SegmentView, row: number): { payload?: Uint8Array; vector?: VectorView; shardKey?: ShardKey } {
+    const own = view.shardKey === null ? NOTHING : { shardKey: view.shardKey };
+    if (this.withPayload.kind === 'none' && this.names === null) return own;
+    return { ...own, payload: this.payload(view, row), vector: this.names === null ? undefined : this.vector(view, row, this.names) };
   }
 
   private payload(view: SegmentView, row: number): Uint8Array | undefined {

@@ -86,7 +86,7 @@ function countRows(view: SegmentView, filter: Filter | null): number {
   return view.reader.kernels.countAdmitted(view.rows, view.admission(bits === null ? 0 : putBits(view, bits)));
 }
 
-/** Live rows that pass, over all segments in id order, from the id `from` on (null: the first). */
+/** Live rows that pass, one of each id, over all segments in id order, from the id `from` on (null: the first). */
 export function* rowsInOrder(snapshots: readonly ReplicaSnapshot[], from: PointId | null, filter: Filter | null): Generator<FoundRow> {
   const heads: Head[] = [];
   for (const snapshot of snapshots) {
@@ -95,12 +95,15 @@ export function* rowsInOrder(snapshots: readonly ReplicaSnapshot[], from: PointI
       if (head.advance()) heads.push(head);
     }
   }
+  let last: PointId | null = null;
   for (let yielded = 1; heads.length > 0; yielded++) {
     let first = 0;
     for (let i = 1; i < heads.length; i++) if (compareIds((heads[i] as Head).id, (heads[first] as Head).id) < 0) first = i;
     const head = heads[first] as Head;
     if (yielded % CHECK_ROWS === 0) head.view.reader.clock.check();
-    yield { view: head.view, row: head.row };
+    // Shards of several keys may each have a point of this id.
+    if (head.id !== last) yield { view: head.view, row: head.row };
+    last = head.id;
     if (!head.advance()) heads.splice(first, 1);
   }
 }

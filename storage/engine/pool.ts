@@ -24,6 +24,7 @@ import type {
   ReplicaKey,
   ReplicaSpec,
   ReplicaStats,
+  ShardKeyMap,
   SplitJob,
   SplitWrite,
   WriteOperation,
@@ -157,6 +158,11 @@ export class EnginePool implements ShardLogPort {
   /** Reads that begin from now on find collections by these aliases, too. */
   setAliases(aliases: AliasMap): void {
     this.readerPool.setAliases(aliases);
+  }
+
+  /** Reads that begin from now on find shards by these keys, of every collection that has some. */
+  setShardKeys(shards: ShardKeyMap): void {
+    this.readerPool.setShardKeys(shards);
   }
 
   /** Opens a replica on the writer with the fewest. damaged: passed to the writer. Resolves when it takes reads and writes. */

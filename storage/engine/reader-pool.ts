@@ -8,7 +8,17 @@ import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import { addUsage, type HardwareUsage } from '../../protocols/model/usage.js';
 import { collectGarbage } from './collect-garbage.js';
-import type { FromReader, PortionResult, RawRequest, ReadOperation, ReplicaKey, SplitJob, SplitWrite, ToReader } from './messages.js';
+import type {
+  FromReader,
+  PortionResult,
+  RawRequest,
+  ReadOperation,
+  ReplicaKey,
+  ShardKeyMap,
+  SplitJob,
+  SplitWrite,
+  ToReader,
+} from './messages.js';
 import {
   expireReads,
   finishRead,
@@ -88,6 +98,7 @@ export class ReaderPool {
   private readonly detaching = new Map<ReplicaKey, Detaching>();
   private readonly closing: AbortSignal;
   private aliases: AliasMap = new Map();
+  private shardKeys: ShardKeyMap = new Map();
   private nextId = 1;
   private collecting: NodeJS.Timeout | null = null;
   /** Mean time between two answers while reads wait, smoothed: for Retry-After. */
@@ -199,6 +210,12 @@ export class ReaderPool {
     this.slots.postAll({ kind: 'aliases', aliases });
   }
 
+  /** As `setAliases`. */
+  setShardKeys(shards: ShardKeyMap): void {
+    this.shardKeys = shards;
+    this.slots.postAll({ kind: 'shardKeys', shards });
+  }
+
   /** From here on sets of the replica are handed round. */
   addReplica(key: ReplicaKey): void {
     this.sets.set(key, { attaches: [], retiring: new Map() });
@@ -290,6 +307,7 @@ export class ReaderPool {
 
   private readerReady(index: number): void {
     this.slots.post(index, { kind: 'aliases', aliases: this.aliases });
+    this.slots.post(index, { kind: 'shardKeys', shards: this.shardKeys });
     for (const { attaches } of this.sets.values()) for (const attach of attaches) this.slots.post(index, attach);
     (this.reads.readers[index] as ReaderSlot<ReadWork>).up = true;
     this.pump();

@@ -8,16 +8,18 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { errorFacts, TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
+import type { KeyedShard, ShardKey, ShardKeySelector } from '../../protocols/model/cluster.js';
 import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import { FilterCache } from '../../query/filter/cache.js';
 import { initChecksum } from '../checksum.js';
 import { measured } from '../meter.js';
+import { chosenSnapshots } from './chosen-shards.js';
 import { Clock, timeLimit } from './clock.js';
 import { collectGarbage } from './collect-garbage.js';
-import type { FromReader, ReaderData, ReplicaKey, ToReader } from './messages.js';
+import type { FromReader, ReaderData, ReplicaKey, ShardKeyMap, ToReader } from './messages.js';
 import { runRead } from './operations.js';
 import { runPortion } from './portion/run.js';
-import { type ReaderContext, ReplicaReader, type ReplicaSnapshot } from './snapshot-view.js';
+import { collectionOf, type ReaderContext, ReplicaReader, type ReplicaSnapshot, shardOf } from './snapshot-view.js';
 import { memoryOf, splitRequest } from './split-request.js';
 
 /** Bitsets of filters this thread keeps, over all segments. */
@@ -33,6 +35,7 @@ class Reader {
   private readonly replicas = new Map<ReplicaKey, ReplicaReader>();
   private readonly context: ReaderContext;
   private aliases: AliasMap = new Map();
+  private shardKeys: ShardKeyMap = new Map();
   /** Reads whose set of segments has not come. */
   private waiting: Read[] = [];
   private timer: NodeJS.Timeout | undefined;
@@ -60,6 +63,9 @@ class Reader {
         return;
       case 'aliases':
         this.aliases = message.aliases;
+        return;
+      case 'shardKeys':
+        this.shardKeys = message.shards;
         return;
       case 'retire':
         this.replicas.get(message.key)?.retire(message.generation);
@@ -134,7 +140,7 @@ class Reader {
       keys.map((key) => {
         const replica = this.replicas.get(key);
         if (replica === undefined) throw new TroupeError('unavailable', `replica ${key} is not open here`, { retryAfterMs: 1000 });
-        const snapshot = replica.snapshot();
+        const snapshot = replica.snapshot(this.shardKeyOf(key));
         if (snapshot === null) throw new SetOnItsWay();
         taken.push(snapshot);
         return snapshot;
@@ -143,16 +149,18 @@ class Reader {
       const snapshots = take(read.replicas);
       if (snapshots.length === 0) throw new TroupeError('unavailable', 'the collection has no replica here', { retryAfterMs: 1000 });
       const lookups = new Map<string, ReplicaSnapshot[]>();
-      const lookup = (collection: string): ReplicaSnapshot[] => {
-        const known = lookups.get(collection) ?? take(this.keysOf(collection));
+      const lookup = (collection: string, shardKey?: ShardKeySelector): readonly ReplicaSnapshot[] => {
+        const keys = this.keysOf(collection);
+        const known = lookups.get(collection) ?? take(keys);
         lookups.set(collection, known);
-        return known;
+        return chosenSnapshots(known, this.keyedShards(keys[0] as ReplicaKey), shardKey);
       };
+      const keyed = this.keyedShards(read.replicas[0] as ReplicaKey);
       if (read.kind === 'portion') {
         const body = measured(usage, () => runPortion(read.request.body ?? NO_BODY, snapshots, Math.random));
         return { body, positions: snapshots.map(({ appliedOperation }) => appliedOperation) };
       }
-      return { body: measured(usage, () => runRead(read.operation, read.request, { snapshots, lookup, random: Math.random })) };
+      return { body: measured(usage, () => runRead(read.operation, read.request, { snapshots, keyed, lookup, random: Math.random })) };
     } catch (error) {
       if (error instanceof SetOnItsWay) return null;
       throw error;
@@ -166,7 +174,7 @@ class Reader {
 
   /**
    * Replicas of a collection, by its name or an alias. Errors: `notFound` when there is none here; `unavailable` when there are some
-   * of its shards only: no answer lacks points. With shard keys nothing here tells how many there are.
+   * of its shards only: no answer lacks points.
    */
   private keysOf(collection: string): ReplicaKey[] {
     const own = this.keysNamed(collection);
@@ -174,15 +182,25 @@ class Reader {
     const keys = own.length > 0 || alias === undefined ? own : this.keysNamed(alias);
     if (keys.length === 0) throw new TroupeError('notFound', `Collection \`${collection}\` doesn't exist!`);
     const params = this.replicas.get(keys[0] as ReplicaKey)?.config.params;
-    if (params !== undefined && params.sharding_method !== 'custom' && keys.length < params.shard_number) {
-      const detail = `${keys.length} of the ${params.shard_number} shards of collection ${collection} are open here`;
+    const count = this.keyedShards(keys[0] as ReplicaKey)?.length ?? (params?.sharding_method === 'custom' ? 0 : params?.shard_number);
+    if (count !== undefined && keys.length < count) {
+      const detail = `${keys.length} of the ${count} shards of collection ${collection} are open here`;
       throw new TroupeError('unavailable', detail, { retryAfterMs: 1000 });
     }
     return keys;
   }
 
+  /** Shards of the replica's collection, where they have keys. */
+  private keyedShards(key: ReplicaKey): readonly KeyedShard[] | undefined {
+    return this.shardKeys.get(collectionOf(key));
+  }
+
+  private shardKeyOf(key: ReplicaKey): ShardKey | null {
+    return this.keyedShards(key)?.find(({ id }) => id === shardOf(key))?.key ?? null;
+  }
+
   private keysNamed(collection: string): ReplicaKey[] {
-    return [...this.replicas.keys()].filter((key) => key.slice(0, key.lastIndexOf('/')) === collection);
+    return [...this.replicas.keys()].filter((key) => collectionOf(key) === collection);
   }
 
   private wait(read: Read): void {

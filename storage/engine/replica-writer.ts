@@ -10,6 +10,7 @@ import { addUsage, type HardwareUsage, noUsage } from '../../protocols/model/usa
 import type { LoggedOperation } from '../../protocols/operation-codec.js';
 import { LmdbError } from '../lmdb.js';
 import { type Outcome, type ReplicaHooks, ReplicaStore } from '../replica/store.js';
+import { ringsOf } from '../sharding/keys.js';
 import { collectGarbage } from './collect-garbage.js';
 import { decodeEncoded, decodeRequest } from './decode-update.js';
 import type { EncodedWrite, FromWriter, OrderedTags, ReplicaStats, ToWriter, Written } from './messages.js';
@@ -356,12 +357,18 @@ function bytesOf(message: WriteMessage | OrderedMessage): number {
   return message.write.operations.reduce((sum, bytes) => sum + bytes.length, 0);
 }
 
+const UNKEYED = [{ id: 0, key: null }];
+
 /** A request; its answer is the one that its sender gets. */
 function decodeWrite(
   { id, operation, request, wait }: Extract<WriteMessage, { kind: 'write' }>,
   params: CollectionParams,
 ): Omit<PendingWrite, 'usage'> {
   const update = decodeRequest(operation, request, params);
+  // Requests for shards with keys come in parts: here is none that has one.
+  update.operations.forEach((one, at) => {
+    ringsOf(UNKEYED, params.sharding_method === 'custom', one, update.shardKeys[at] ?? null);
+  });
   return {
     id,
     until: wait ? 'shown' : 'logged',

@@ -1,5 +1,6 @@
 /** What read operations answer, before it is written as JSON or as a gRPC message. */
 
+import type { ShardKey } from '../../protocols/model/cluster.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { VectorValue } from '../../protocols/model/vector.js';
 
@@ -11,6 +12,8 @@ export interface PointView {
   /** JSON text, UTF-8. */
   readonly payload?: Uint8Array;
   readonly vector?: VectorView;
+  /** Of the shard that holds it. */
+  readonly shardKey?: ShardKey;
   /** The value it was ordered by. */
   readonly orderValue?: number | bigint;
 }

@@ -6,7 +6,7 @@
  * V2: everything kept per row (bitsets of filters, presence) stays right, as rows are never changed.
  */
 
-import type { ShardId } from '../../protocols/model/cluster.js';
+import type { ShardId, ShardKey } from '../../protocols/model/cluster.js';
 import type { CollectionConfig, FieldSchema, SparseVectorParams, VectorParams } from '../../protocols/model/collection.js';
 import { sparseByName, vectorsByName } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
@@ -123,7 +123,7 @@ export class ReplicaReader {
   }
 
   /** The newest committed moment; null when its set of segments has not come yet. `release` it when the answer is made. */
-  snapshot(): ReplicaSnapshot | null {
+  snapshot(shardKey: ShardKey | null = null): ReplicaSnapshot | null {
     this.view ??= openReplicaView(this.spec.folder);
     const { view } = this;
     const state = view.refresh();
@@ -135,10 +135,11 @@ export class ReplicaReader {
     const seq = state.commit - this.openCommit;
     const segments = set.segments.map((handle) => {
       const rows = handle.kind === 'sealed' ? handle.rows : (state.appendable.get(handle.id) ?? 0);
-      return new SegmentView(this.segments.get(handle.id) as SegmentReader, rows, seq, view, this.fields);
+      return new SegmentView(this.segments.get(handle.id) as SegmentReader, rows, seq, view, this.fields, shardKey);
     });
     return {
       shardId: shardOf(this.spec.key),
+      shardKey,
       appliedOperation: state.appliedOperation,
       config: this.spec.config,
       vectors: this.vectors,
@@ -165,6 +166,7 @@ export class ReplicaReader {
 /** A replica at one moment. */
 export interface ReplicaSnapshot {
   readonly shardId: ShardId;
+  readonly shardKey: ShardKey | null;
   /** Number of the last operation that it takes in. */
   readonly appliedOperation: number;
   readonly config: CollectionConfig;
@@ -185,7 +187,11 @@ export interface TermFrequencies {
   rowsWith(index: number): number;
 }
 
-function shardOf(key: ReplicaKey): ShardId {
+export function collectionOf(key: ReplicaKey): string {
+  return key.slice(0, key.lastIndexOf('/'));
+}
+
+export function shardOf(key: ReplicaKey): ShardId {
   return Number(key.slice(key.lastIndexOf('/') + 1));
 }
 
@@ -325,6 +331,7 @@ export class SegmentView {
     private readonly seq: number,
     private readonly view: ReplicaView,
     readonly fields: ReadonlyMap<string, FieldSchema>,
+    readonly shardKey: ShardKey | null = null,
   ) {}
 
   get handle(): SegmentHandle {

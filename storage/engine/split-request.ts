@@ -2,15 +2,18 @@
 
 import { errorFacts } from '../../protocols/errors.js';
 import { encodeOperation } from '../../protocols/operation-codec.js';
-import { ringOf } from '../sharding/ring.js';
+import { ringsOf } from '../sharding/keys.js';
 import { type ShardPart, stagesOf } from '../sharding/stages.js';
 import { decodeRequest } from './decode-update.js';
 import type { EncodedPart, SplitJob, SplitWrite } from './messages.js';
 
 /** Errors: those of decoding; nothing of the request is to be carried out then. */
-export function splitRequest({ operation, params, request, shards, wait }: SplitJob): SplitWrite {
-  const { failure, listed, operations, parts } = decodeRequest(operation, request, params);
-  const stages = stagesOf(operations, ringOf(shards), wait);
+export function splitRequest({ keyed, operation, params, request, shards, wait }: SplitJob): SplitWrite {
+  const { failure, listed, operations, parts, shardKeys } = decodeRequest(operation, request, params);
+  const known = keyed ?? shards.map((id) => ({ id, key: null }));
+  const custom = params.sharding_method === 'custom';
+  const rings = operations.map((one, at) => ringsOf(known, custom, one, shardKeys[at] ?? null));
+  const stages = stagesOf(operations, rings, wait);
   return {
     stages: stages.map(({ needed, parts: shares }) => ({ needed, parts: shares.map(encodePart) })),
     parts,

@@ -22,15 +22,18 @@ export interface ShardPart {
   readonly operations: readonly { readonly at: number; readonly operation: UpdateOperation }[];
 }
 
-/** checked: false for a request that nobody waits for: it has no answer that could say that points were missing. */
-export function stagesOf(operations: readonly UpdateOperation[], ring: Ring, checked: boolean): Stage[] {
-  const stages: { needed: Stage['needed']; parts: Map<number, ShardPart['operations'][number][]> }[] = [];
+/**
+ * rings: where each operation goes (see `keys.ts`).
+ * checked: false for a request that nobody waits for: it has no answer that could say that points were missing.
+ */
+export function stagesOf(operations: readonly UpdateOperation[], rings: readonly (readonly Ring[])[], checked: boolean): Stage[] {
+  const stages: { needed: Stage['needed']; parts: Map<ShardId, ShardPart['operations'][number][]> }[] = [];
   operations.forEach((operation, at) => {
-    const split = splitOperation(operation, ring);
-    const asks = checked && (split.size > 1 || operations.length > 1) && neededPoints(operation).length > 0;
+    const split = splitByRings(operation, rings[at] as readonly Ring[]);
+    const asks = checked && (split.size > 1 || operations.length > 1) && needs(split).length > 0;
     let stage = stages.at(-1);
     if (stage === undefined || asks) {
-      stage = { needed: asks ? needs(split, ring) : [], parts: new Map() };
+      stage = { needed: asks ? needs(split) : [], parts: new Map() };
       stages.push(stage);
     }
     for (const [shard, part] of split) {
@@ -41,10 +44,27 @@ export function stagesOf(operations: readonly UpdateOperation[], ring: Ring, che
   });
   return stages.map(({ needed, parts }) => ({
     needed,
-    parts: [...parts].map(([shard, list]) => ({ shardId: ring.shards[shard] as ShardId, operations: list })),
+    parts: [...parts].map(([shardId, list]) => ({ shardId, operations: list })),
   }));
 }
 
-function needs(split: ReadonlyMap<number, UpdateOperation>, ring: Ring): Stage['needed'] {
-  return [...split].map(([shard, part]) => ({ shardId: ring.shards[shard] as ShardId, ids: neededPoints(part) }));
+function needs(split: ReadonlyMap<ShardId, UpdateOperation>): Stage['needed'] {
+  return [...split].map(([shardId, part]) => ({ shardId, ids: neededPoints(part) })).filter(({ ids }) => ids.length > 0);
+}
+
+/** Of points under several keys nobody says that each key has each of them: those that are there are meant. */
+function splitByRings(operation: UpdateOperation, rings: readonly Ring[]): Map<ShardId, UpdateOperation> {
+  const meant = rings.length > 1 ? ofThoseThere(operation) : operation;
+  const parts = new Map<ShardId, UpdateOperation>();
+  for (const ring of rings) for (const [shard, part] of splitOperation(meant, ring)) parts.set(ring.shards[shard] as ShardId, part);
+  return parts;
+}
+
+function ofThoseThere(operation: UpdateOperation): UpdateOperation {
+  if (!('selector' in operation) || operation.selector.kind !== 'ids') return operation;
+  const { ids } = operation.selector;
+  return {
+    ...operation,
+    selector: { kind: 'filter', filter: { must: [{ kind: 'hasId', ids }], should: [], mustNot: [], minShould: null } },
+  };
 }

@@ -95,6 +95,7 @@ export class CollectionFixture {
   snapshot(): ReplicaSnapshot {
     return {
       shardId: this.shardId,
+      shardKey: null,
       appliedOperation: 0,
       config: this.config,
       vectors: vectorsByName(this.config.params.vectors),

@@ -119,7 +119,11 @@ test('a shard gets the parts of a batch in their order, and a stage begins with 
   fc.assert(
     fc.property(fc.array(operation, { minLength: 1, maxLength: 8 }), shards, fc.boolean(), (operations, among, checked) => {
       const ring = ringOf(among);
-      const stages = stagesOf(operations, ring, checked);
+      const stages = stagesOf(
+        operations,
+        operations.map(() => [ring]),
+        checked,
+      );
       const seen = new Map<number, number>();
       let last = -1;
       for (const { needed, parts } of stages) {

@@ -1,0 +1,53 @@
+/**
+ * Which shards of a collection requests are for, by shard keys. A read without keys goes to all shards; so does a write that chooses
+ * points by ids or a filter. Points that are written need keys where shards have some. Source: scenario cluster-single-mode.
+ */
+
+import { TroupeError } from '../../protocols/errors.js';
+import type { KeyedShard, ShardId, ShardKey, ShardKeySelector } from '../../protocols/model/cluster.js';
+import type { UpdateOperation } from '../../protocols/model/update.js';
+import { type Ring, ringOf } from './ring.js';
+
+/** Shards of a read, in their order. selector: undefined or null: all. Errors: `badRequest` for a key that no shard has. */
+export function selectShards(shards: readonly KeyedShard[], selector: ShardKeySelector | null | undefined): readonly ShardId[] {
+  if (selector === null || selector === undefined) return shards.map(({ id }) => id);
+  const keys = new Set(keysOf(shards, selector, 'badRequest'));
+  return shards.filter(({ key }) => key !== null && keys.has(key)).map(({ id }) => id);
+}
+
+/**
+ * The rings that an operation goes to, one for each key: a point is under each of them. A collection that has no shard yet has none.
+ * custom: shards have keys of their own, as `sharding_method` says.
+ * Errors: `wrongInput` for a key that no shard has, and for points without a key.
+ */
+export function ringsOf(
+  shards: readonly KeyedShard[],
+  custom: boolean,
+  operation: UpdateOperation,
+  selector: ShardKeySelector | null,
+): readonly Ring[] {
+  if (selector === null) {
+    if (!custom) return [ringOf(shards.map(({ id }) => id))];
+    if ('batch' in operation) throw new TroupeError('wrongInput', 'Shard key not specified');
+    return [...new Set(shards.map(({ key }) => key))].map((key) => ringOfKey(shards, key));
+  }
+  return keysOf(shards, selector, 'wrongInput').map((key) => ringOfKey(shards, key));
+}
+
+function ringOfKey(shards: readonly KeyedShard[], wanted: ShardKey | null): Ring {
+  return ringOf(shards.filter(({ key }) => key === wanted).map(({ id }) => id));
+}
+
+function keysOf(shards: readonly KeyedShard[], selector: ShardKeySelector, code: 'badRequest' | 'wrongInput'): readonly ShardKey[] {
+  const keys = selector.kind === 'keys' ? [...new Set(selector.keys)] : [servingKey(shards, selector)];
+  const known = new Set(shards.map(({ key }) => key));
+  for (const key of keys) {
+    if (!known.has(key)) throw new TroupeError(code, `Shard key ${typeof key === 'string' ? JSON.stringify(key) : key} not found`);
+  }
+  return keys;
+}
+
+function servingKey(shards: readonly KeyedShard[], { target, fallback }: Extract<ShardKeySelector, { kind: 'fallback' }>): ShardKey {
+  const targets = shards.filter(({ key }) => key === target);
+  return targets.length > 0 && targets.every(({ active }) => active !== false) ? target : fallback;
+}
