@@ -38,6 +38,7 @@ import { buildThreadsMax } from './optimizer/decide.js';
 import { ReplicaFiles } from './replica/files.js';
 import { Assignments } from './replication/assignments.js';
 import { answerCalls, NO_CALLS } from './routing/answer-call.js';
+import { showShardKeys } from './routing/shard-keys.js';
 import { ActorSystem } from './runtime/actor.js';
 import type { Clock, EnginePort, Log, RuntimePorts } from './runtime/ports.js';
 import { EngineSignals } from './runtime/signals.js';
@@ -158,6 +159,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     calls: options.cluster?.transport ?? NO_CALLS,
     assignments: new Assignments(),
   };
+  const hideShardKeys = showShardKeys(services.assignments, pool);
   const facts = () => ({ nowMs: clock.nowMs(), cpus });
   const details = () => replicaDetails(view, pool, facts());
   const cluster = options.cluster == null ? null : startCluster(options.cluster, clock, services.assignments, details, answerCalls(view));
@@ -249,6 +251,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
         .catch((error: unknown) => log.warn(`not every collection closed in order: ${String(error)}`));
       system.stop();
       services.signals.close();
+      hideShardKeys();
     },
   };
 }

@@ -29,8 +29,8 @@ export const CLUSTER_HANDLERS: Readonly<Record<ClusterOperation, Handler>> = {
   listShardKeys: async ({ node }, { path, query }) => {
     await upToDate(node, query);
     if (node.cluster !== null) return result(shardKeysReport(recordOf(agreedState(node.cluster), collectionOf(path))));
-    node.info(collectionOf(path));
-    return result({});
+    const { config } = node.info(collectionOf(path));
+    return result(config.params.sharding_method === 'custom' ? { shard_keys: [] } : {});
   },
   createShardKey: (services, request) => setUp(services, request, decodeCreateShardKey(settingsOf(request.body))),
   deleteShardKey: (services, request) => setUp(services, request, decodeDeleteShardKey(settingsOf(request.body))),

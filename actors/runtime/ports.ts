@@ -12,6 +12,7 @@ import type {
   ReplicaKey,
   ReplicaSpec,
   ReplicaStats,
+  ShardKeyMap,
   SplitJob,
   SplitWrite,
   WriteOperation,
@@ -69,6 +70,8 @@ export interface EnginePort extends ShardLogPort {
   read(operation: ReadOperation, replicas: readonly ReplicaKey[], request: RawRequest): Promise<Uint8Array>;
   /** Reads that begin from now on find collections by these aliases, too. */
   setAliases(aliases: AliasMap): void;
+  /** Reads that begin from now on choose shards by these keys. */
+  setShardKeys(shards: ShardKeyMap): void;
   write(operation: WriteOperation, key: ReplicaKey, wait: boolean, request: RawRequest): Promise<{ body: Uint8Array }>;
   /** A write request as its shards get it. Nothing is written. */
   split(job: SplitJob): Promise<SplitWrite>;

@@ -112,7 +112,7 @@ const STRICT_FLAGS = ['enabled', 'unindexed_filtering_retrieve', 'unindexed_filt
 
 /**
  * The configuration that a create request describes.
- * body: the decoded JSON. peers: of the cluster; null on a node of its own. Errors: malformedBody, invalidValue, wrongInput, and unsupported for options of later releases.
+ * body: the decoded JSON. peers: of the cluster; null on a node of its own. Errors: malformedBody, invalidValue, wrongInput.
  */
 export function decodeCreateCollection(body: JsonValue, defaults: CollectionDefaults, peers: number | null = null): CollectionConfig {
   const fields = Fields.of(body, '');
@@ -123,7 +123,6 @@ export function decodeCreateCollection(body: JsonValue, defaults: CollectionDefa
   const wal = { ...defaults.wal, ...decodeWal(fields.nested('wal_config')) };
   const strictMode = mergeStrictMode(defaults.strictMode ?? undefined, decodeStrictMode(fields.nested('strict_mode_config')));
   const metadata = decodeMetadata(fields);
-  if (peers === null) refuseUnavailable(params);
   return {
     params,
     hnsw_config: hnsw,
@@ -379,16 +378,6 @@ function perVectorLimits(fields: Fields | undefined, limit: string): JsonObject 
 
 function mergeStrictMode(current: StrictMode | undefined, change: StrictMode | undefined): StrictMode | undefined {
   return change === undefined ? current : { ...current, ...change };
-}
-
-// ------------------------------------------------------------------ options of later releases
-
-function refuseUnavailable(params: CollectionParams): void {
-  if (params.sharding_method === 'custom') throw unavailable('sharding_method', 'custom sharding');
-}
-
-function unavailable(option: string, feature: string): TroupeError {
-  return new TroupeError('unsupported', `\`${option}\` is not available in this release (${feature})`);
 }
 
 function unknownVector(name: string): TroupeError {

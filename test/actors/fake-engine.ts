@@ -32,6 +32,8 @@ export class FakeEngine implements EnginePort {
 
   aliases: ReadonlyMap<string, string> = new Map();
 
+  setShardKeys(): void {}
+
   setAliases(aliases: ReadonlyMap<string, string>): void {
     this.aliases = aliases;
   }

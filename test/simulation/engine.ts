@@ -161,6 +161,8 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
 
   setAliases(): void {}
 
+  setShardKeys(): void {}
+
   /** Replicas here are too small for one. */
   build(): Promise<BuildReport> {
     return Promise.reject(new TroupeError('unavailable', 'nothing is built here'));

@@ -141,9 +141,23 @@ test('values beyond a float32 are refused', () => {
   refuses(() => decodeQuery(body('{"query":[NaN]}')), 'malformedBody');
 });
 
-test('shards cannot be named', () => {
-  refuses(() => decodeQuery(body({ query: [1], shard_key: 'x' })), 'wrongInput');
-  refuses(() => decodeQuery(body({ query: 1, lookup_from: { collection: 'x', shard_key: 'x' } })), 'wrongInput');
+test('shards are named by a key, a list of keys, or a target with a fallback, in every request and where points are looked up', () => {
+  const keys = (...given: (string | number | bigint)[]) => ({ kind: 'keys', keys: given });
+  const asked = (shard_key: unknown) => decodeQuery(body({ query: [1], shard_key })).shardKey;
+  assert.deepEqual(asked('x'), keys('x'));
+  assert.deepEqual(asked(7), keys(7));
+  assert.deepEqual(asked(['x', 7, '__proto__']), keys('x', 7, '__proto__'));
+  assert.deepEqual(asked({ target: 'x', fallback: 0 }), { kind: 'fallback', target: 'x', fallback: 0 });
+  assert.deepEqual(decodeQuery(body('{"query":1,"shard_key":18446744073709551615}')).shardKey, keys(18446744073709551615n));
+  for (const nothing of [undefined, null, []]) assert.equal(asked(nothing), undefined);
+  for (const wrong of [true, -1, 1.5, {}, { target: 'x' }, ['x', null], [['x']]]) refuses(() => asked(wrong), 'malformedBody');
+  const lookup = decodeQuery(body({ query: 1, lookup_from: { collection: 'c', shard_key: 'x' } })).lookupFrom;
+  assert.deepEqual(lookup, { collection: 'c', vector: null, shardKey: keys('x') });
+  const shard_key = 'x';
+  assert.deepEqual(decodeRetrieve(body({ ids: [1], shard_key })).shardKey, keys('x'));
+  assert.deepEqual(decodeScroll(body({ shard_key })).shardKey, keys('x'));
+  assert.deepEqual(decodeCount(body({ shard_key })).shardKey, keys('x'));
+  assert.deepEqual(decodeSearch(body({ vector: [1], limit: 1, shard_key })).shardKey, keys('x'));
 });
 
 test('limits are unsigned integers of 64 bits, and not 0', () => {

@@ -68,7 +68,6 @@ test('a recommendation of old needs a limit and something to go by', () => {
   ])
     refused(decodeRecommend, value, 'malformedBody');
   refused(decodeRecommend, { limit: 0, positive: [1] }, 'invalidValue');
-  refused(decodeRecommend, { limit: 1, positive: [1], shard_key: 'a' }, 'wrongInput');
   refused(decodeRecommendBatch, {}, 'malformedBody');
 });
 
@@ -116,5 +115,4 @@ test('groups without a key or of no size are refused', () => {
   refused(decodeSearchGroups, { vector: [1], limit: 1, group_by: 'k' }, 'malformedBody');
   refused(decodeSearchGroups, { vector: [1], group_size: 1, group_by: 'k' }, 'malformedBody');
   refused(decodeRecommendGroups, { positive: [1], limit: 1, group_size: 1 }, 'malformedBody');
-  refused(decodeQueryGroups, { group_by: 'k', shard_key: 'a' }, 'wrongInput');
 });

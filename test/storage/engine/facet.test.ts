@@ -94,5 +94,5 @@ test('a key without an index that tells values apart is refused', async () => {
     );
   }
   assert.throws(() => read(fixture, 'facet', { key: 'n', limit: 0 }), { code: 'invalidValue' });
-  assert.throws(() => read(fixture, 'facet', { key: 'n', shard_key: 'a' }), { code: 'wrongInput' });
+  assert.throws(() => read(fixture, 'facet', { key: 'n', shard_key: 'a' }), { code: 'badRequest' });
 });
