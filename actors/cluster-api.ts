@@ -5,7 +5,7 @@ import type { PeerConnection, PeerTransport } from '../cluster/ports.js';
 import type { RaftEffect, RaftInput } from '../cluster/raft/messages.js';
 import type { RaftState } from '../cluster/raft/state.js';
 import type { ClusterState } from '../cluster/state.js';
-import type { ClusterSetup, PeerId } from '../protocols/model/cluster.js';
+import type { ClusterSetup, PeerId, TransferMethod } from '../protocols/model/cluster.js';
 import type { ConsensusStore } from '../protocols/model/consensus.js';
 
 /** Log and transport are the caller's to close, after the node. */
@@ -23,9 +23,22 @@ export interface ClusterOptions {
   readonly tickMs: number;
   /** `cluster.consensus.compact_wal_entries`; 0: the log is never compacted. */
   readonly compactEntries: number;
+  /** `storage.node_type: Listener`. Default: no. */
+  readonly listens?: boolean;
+  /** `storage.shard_transfer_method`: of transfers that name none. Default: `stream_records`. */
+  readonly transferMethod?: TransferMethod | null;
+  /** `storage.performance.*_shard_transfers_limit`: automatic transfers of one collection to a peer, and from one, at a time; null: any number. */
+  readonly transferLimits?: TransferLimits;
   /** Takes Raft's steps in the place of `cluster/raft/step.ts`: simulations break a rule on purpose. */
   readonly raftStep?: RaftStep;
 }
+
+export interface TransferLimits {
+  readonly incoming: number | null;
+  readonly outgoing: number | null;
+}
+
+export const TRANSFER_LIMITS: TransferLimits = { incoming: 1, outgoing: 1 };
 
 export type { ClusterSetup } from '../protocols/model/cluster.js';
 

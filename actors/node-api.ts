@@ -32,7 +32,7 @@ import { writeSharded } from './node/sharded-write.js';
 import { nodeBehaviour } from './node/shell.js';
 import { CollectionUsages } from './node/usages.js';
 import { VerifiedReplicas, type VerifyReplicas } from './node/verified-replicas.js';
-import { type CollectionEntry, NodeView, type ReplicaEntry } from './node/view.js';
+import { type CollectionEntry, deadReplicas, NodeView, type ReplicaEntry } from './node/view.js';
 import { BuildBudget } from './optimizer/budget.js';
 import { buildThreadsMax } from './optimizer/decide.js';
 import { ReplicaFiles } from './replica/files.js';
@@ -158,11 +158,16 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     cpus,
     calls: options.cluster?.transport ?? NO_CALLS,
     assignments: new Assignments(),
+    propose: (operation, timeoutMs) =>
+      cluster?.propose(operation, timeoutMs) ?? Promise.reject(new TroupeError('standalone', 'Distributed mode disabled')),
   };
   const hideShardKeys = showShardKeys(services.assignments, pool);
   const facts = () => ({ nowMs: clock.nowMs(), cpus });
   const details = () => replicaDetails(view, pool, facts());
-  const cluster = options.cluster == null ? null : startCluster(options.cluster, clock, services.assignments, details, answerCalls(view));
+  const cluster =
+    options.cluster == null
+      ? null
+      : startCluster(options.cluster, clock, services.assignments, details, () => deadReplicas(view), answerCalls(view));
   const startConsensus = cluster?.startConsensus ?? null;
   const node = system.spawn(nodeBehaviour(), 'node', { services, view, startConsensus }, (error) => {
     log.error(`the node cannot go on: ${error.detail}`);

@@ -100,13 +100,18 @@ function shown(key: ShardKey): string {
 }
 
 /** S4. A peer may have left since the placement was chosen. */
-function refusedPlacement({ membership }: ClusterState, placement: Placement): ErrorFacts | null {
+function refusedPlacement({ marks, membership }: ClusterState, placement: Placement): ErrorFacts | null {
   for (const peers of placement) {
     if (peers.length === 0) return wrongInput('a shard needs at least one replica');
     if (new Set(peers).size < peers.length) return wrongInput('a shard can have one replica on each peer');
     const stranger = peers.find((peer) => !membership.some(({ peerId }) => peerId === peer));
     if (stranger !== undefined) {
       const detail = `peer ${stranger}, chosen for a replica, is not part of the cluster any more; try again`;
+      return { code: 'unavailable', detail, retryAfterMs: 100 };
+    }
+    const leaving = peers.find((peer) => (marks.get(peer)?.leaving ?? null) !== null);
+    if (leaving !== undefined) {
+      const detail = `peer ${leaving}, chosen for a replica, is leaving the cluster; try again`;
       return { code: 'unavailable', detail, retryAfterMs: 100 };
     }
   }

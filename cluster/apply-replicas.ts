@@ -85,7 +85,7 @@ export function startTransfer(state: ClusterState, operation: OperationOf<'start
 }
 
 function refusedTransfer(
-  { membership }: ClusterState,
+  { marks, membership }: ClusterState,
   { shards, transfers }: CollectionRecord,
   { collection, method, transfer }: OperationOf<'startTransfer'>,
 ): ErrorFacts | null {
@@ -95,6 +95,8 @@ function refusedTransfer(
   const shard = shards.get(shardId);
   if (shard === undefined) return shardMissing(collection, shardId);
   if (!membership.some(({ peerId }) => peerId === to)) return wrongInput(`peer ${to} is not part of the cluster`);
+  if (!shard.replicas.has(to) && (marks.get(to)?.leaving ?? null) !== null)
+    return wrongInput(`peer ${to} is leaving the cluster and gets no more replicas`);
   const source = shard.replicas.get(from);
   if (source === undefined) return replicaMissing(shardId, from);
   if (from === to) return wrongInput(`shard ${shardId} cannot be transferred from peer ${from} to itself`);

@@ -14,6 +14,7 @@
 import type { Membership, PeerId } from '../protocols/model/cluster.js';
 import type { Entry } from '../protocols/model/consensus.js';
 import { changeAliases, createCollection, createShardKey, deleteCollection, dropShardKey, updateCollection } from './apply-collections.js';
+import { markPeer } from './apply-peers.js';
 import {
   abortTransfer,
   dropReplica,
@@ -86,8 +87,8 @@ function withMembership(state: ClusterState, membership: Membership): ClusterSta
   const peers = new Set(membership.map(({ peerId }) => peerId));
   let { collections } = state;
   for (const { peerId } of state.membership) if (!peers.has(peerId)) collections = afterLeaving(withoutPeer(collections, peerId), peerId);
-  const sessions = new Map([...state.sessions].filter(([peerId]) => peers.has(peerId)));
-  return { ...state, membership, collections, sessions };
+  const ofMembers = <Value>(map: ReadonlyMap<PeerId, Value>) => new Map([...map].filter(([peerId]) => peers.has(peerId)));
+  return { ...state, membership, collections, marks: ofMembers(state.marks), sessions: ofMembers(state.sessions) };
 }
 
 function applyProposal(state: ClusterState, proposed: StoredOperation): Applied {
@@ -146,6 +147,8 @@ function applyOperation(state: ClusterState, operation: ClusterOperation): Chang
       return finishTransfer(state, operation);
     case 'abortTransfer':
       return abortTransfer(state, operation);
+    case 'markPeer':
+      return markPeer(state, operation);
     // What it is for follows every operation.
     case 'electLeaders':
     case 'noop':

@@ -67,6 +67,8 @@ function inOrder(operation: ClusterOperation): ClusterOperation {
       return { kind, ...transferInOrder(operation), clock: operation.clock };
     case 'abortTransfer':
       return { kind, ...transferInOrder(operation), reason: operation.reason, clock: operation.clock };
+    case 'markPeer':
+      return { kind, peerId: operation.peerId, listens: operation.listens, leaving: operation.leaving };
     case 'electLeaders':
     case 'noop':
       return { kind };
@@ -101,6 +103,8 @@ function keyInOrder({ from, shardId, to, toShardId }: TransferKey): TransferKey 
   return { shardId, from, to, toShardId };
 }
 
+const LEAVING = ['removal', 'drain', 'stays'] as const;
+
 interface NamedTransfer {
   readonly collection: string;
   readonly transfer: TransferKey;
@@ -119,6 +123,7 @@ const KINDS: readonly ClusterOperation['kind'][] = [
   'restartTransfer',
   'finishTransfer',
   'abortTransfer',
+  'markPeer',
   'electLeaders',
   'noop',
 ];
@@ -161,6 +166,13 @@ function readOperation(fields: StrictFields, version: number): ClusterOperation 
       return { kind, ...readTransfer(fields), clock: readClock(fields, version) };
     case 'abortTransfer':
       return { kind, ...readTransfer(fields), reason: fields.string('reason'), clock: readClock(fields, version) };
+    case 'markPeer':
+      return {
+        kind,
+        peerId: fields.integer('peerId'),
+        listens: fields.value('listens') === null ? null : fields.boolean('listens'),
+        leaving: fields.value('leaving') === null ? null : fields.word('leaving', LEAVING),
+      };
     case 'electLeaders':
     case 'noop':
       return { kind };

@@ -69,6 +69,13 @@ export type ClusterOperation =
       readonly reason: string;
       readonly clock: number | null;
     }
+  /** See `PeerMark`. listens, leaving: null leaves it as it is; a peer that is not leaving any more `stays`. */
+  | {
+      readonly kind: 'markPeer';
+      readonly peerId: PeerId;
+      readonly listens: boolean | null;
+      readonly leaving: 'removal' | 'drain' | 'stays' | null;
+    }
   /** Leaders for all shards that have an Active replica and no leader: those of earlier releases had none. */
   | { readonly kind: 'electLeaders' }
   /** Nothing but an index everyone agrees on. */

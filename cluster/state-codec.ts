@@ -7,17 +7,18 @@ import { ERROR_KINDS, type ErrorCode } from '../protocols/errors.js';
 import { stringifyJson } from '../protocols/json.js';
 import { type Member, type PeerId, type ReplicaState, type ShardId, TRANSFER_METHODS } from '../protocols/model/cluster.js';
 import type { Outcome } from './operations.js';
-import type { ClusterState, CollectionRecord, Session, ShardRecord, TransferRecord } from './state.js';
+import type { ClusterState, CollectionRecord, PeerMark, Session, ShardRecord, TransferRecord } from './state.js';
 import { parseObject, readAll, type StrictFields } from './strict-fields.js';
 
 /** Raised when a field changes its meaning. 2: shards have leaders, and replicas the entry that made them. */
 const VERSION = 2;
 
 export function encodeState(state: ClusterState): Uint8Array {
-  const { aliases, appliedIndex, clusterId, collections, membership, sessions } = state;
+  const { aliases, appliedIndex, clusterId, collections, marks, membership, sessions } = state;
   const head = stringifyJson({ version: VERSION, clusterId, appliedIndex, membership: membership.map(memberInOrder) });
   const tail = stringifyJson({
     aliases: sortedByName(aliases).map(([alias, collection]) => ({ alias, collection })),
+    marks: sortedById(marks).map(([peerId, { leaving, listens }]) => ({ peerId, listens, leaving })),
     sessions: sortedById(sessions).map(([peerId, session]) => ({ peerId, ...sessionForm(session) })),
   });
   const records = sortedByName(collections).map(([name, record]) => `{"name":${JSON.stringify(name)},${collectionText(record).slice(1)}`);
@@ -45,9 +46,15 @@ export function decodeState(bytes: Uint8Array): ClusterState {
       membership: fields.list('membership', readMember),
       collections: new Map(fields.list('collections', (item) => [item.string('name'), readCollection(item, version)])),
       aliases: new Map(fields.list('aliases', (item) => [item.string('alias'), item.string('collection')])),
+      marks: version >= 2 ? new Map(fields.list('marks', readMark)) : new Map(),
       sessions: new Map(fields.list('sessions', (item) => [item.integer('peerId'), readSession(item)])),
     };
   });
+}
+
+function readMark(fields: StrictFields): [PeerId, PeerMark] {
+  const leaving = fields.value('leaving') === null ? null : fields.word('leaving', ['removal', 'drain']);
+  return [fields.integer('peerId'), { listens: fields.boolean('listens'), leaving }];
 }
 
 function memberInOrder({ peerId, uri, version, voter }: Member): Member {

@@ -14,9 +14,21 @@ export interface ClusterState {
   readonly membership: Membership;
   readonly collections: ReadonlyMap<string, CollectionRecord>;
   readonly aliases: AliasMap;
+  /** Of members that have something special about them. */
+  readonly marks: ReadonlyMap<PeerId, PeerMark>;
   /** Proposals that were applied, by their origin. */
   readonly sessions: ReadonlyMap<PeerId, Session>;
 }
+
+/** What else is agreed about a member. Nothing of it: it has no mark. */
+export interface PeerMark {
+  /** Its node only listens (`storage.node_type`): its replicas take writes and serve no reads. */
+  readonly listens: boolean;
+  /** It gets no more replicas. `removal`: it is looked whether it holds any; `drain`: those that it has move away, then it is removed. */
+  readonly leaving: 'removal' | 'drain' | null;
+}
+
+export const NO_MARK: PeerMark = { listens: false, leaving: null };
 
 export interface CollectionRecord {
   /** Index of the entry that made it: a later collection of the same name has another one. */
@@ -59,5 +71,5 @@ export interface Session {
 
 /** The state before the first entry. */
 export function emptyState(clusterId: string): ClusterState {
-  return { clusterId, appliedIndex: 0, membership: [], collections: new Map(), aliases: new Map(), sessions: new Map() };
+  return { clusterId, appliedIndex: 0, membership: [], collections: new Map(), aliases: new Map(), marks: new Map(), sessions: new Map() };
 }

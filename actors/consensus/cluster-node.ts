@@ -5,6 +5,7 @@ import { QUEUE_MESSAGES_MAX } from '../../cluster/transport/queue.js';
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { ClusterApi } from '../cluster-api.js';
+import type { Propose } from '../node/services.js';
 import type { ActorRef, ReplyTo } from '../runtime/behaviour.js';
 import type { Clock } from '../runtime/ports.js';
 import type { PeerLink } from './link.js';
@@ -22,6 +23,7 @@ export interface ClusterNode {
   readonly api: ClusterApi;
   /** Resolves when it is agreed and carried out; see `NodeApi`. */
   submit(submission: Submission, timeoutMs: number | undefined): Promise<boolean>;
+  readonly propose: Propose;
 }
 
 export interface ClusterNodeParts {
@@ -44,7 +46,12 @@ export function clusterNode({ clock, link, replicas, tickMs, view }: ClusterNode
   };
 
   const submit = (submission: Submission, timeoutMs = AGREEMENT_MS) =>
-    ask((replyTo, left) => ({ kind: 'submit', submission, timeoutMs: left, replyTo }), timeoutMs).catch(leftOpen);
+    ask((replyTo, left) => ({ kind: 'submit', submission, settles: true, timeoutMs: left, replyTo }), timeoutMs).catch(leftOpen);
+
+  const propose: Propose = (operation, timeoutMs) => {
+    const submission = { kind: 'operation', operation } as const;
+    return ask((replyTo, left) => ({ kind: 'submit', submission, settles: false, timeoutMs: left, replyTo }), timeoutMs).catch(leftOpen);
+  };
 
   async function removePeer(peerId: PeerId, force: boolean, timeoutMs: number): Promise<boolean> {
     const endMs = clock.nowMs() + timeoutMs;
@@ -74,7 +81,7 @@ export function clusterNode({ clock, link, replicas, tickMs, view }: ClusterNode
     setUp: (collection, setup, timeoutMs) => submit({ kind: 'setUp', collection, setup }, timeoutMs),
     describePeers,
   };
-  return { api, submit };
+  return { api, submit, propose };
 }
 
 /** How this node sees itself. */

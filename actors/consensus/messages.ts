@@ -2,7 +2,7 @@
 
 import type { PeerMessage, PeerReply, PeerRequest } from '../../cluster/peer-messages.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
-import type { PeerId } from '../../protocols/model/cluster.js';
+import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { ConsensusWrite, StoredConsensus } from '../../protocols/model/consensus.js';
 import type { Adoption, CarriedOut, Desired } from '../node/desired.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
@@ -15,6 +15,14 @@ export interface Drawn {
   readonly clusterId: string;
   /** Of Raft's own generator. */
   readonly seed: number;
+}
+
+/** A replica of this node: of which entry, see `ShardRecord.since`. */
+export interface OwnReplica {
+  readonly collection: string;
+  readonly uid: number;
+  readonly shardId: ShardId;
+  readonly since: number;
 }
 
 export type ConsensusMessage =
@@ -41,11 +49,20 @@ export type ConsensusMessage =
   | { readonly kind: 'written'; readonly number: number }
   | { readonly kind: 'writeFailed'; readonly error: ErrorFacts }
   | ({ readonly kind: 'carriedOut' } & CarriedOut)
+  /** These replicas of this node do not serve, and nobody works on them. */
+  | { readonly kind: 'replicasDied'; readonly replicas: readonly OwnReplica[] }
   /** How `announce` ended; null: it is agreed. */
   | { readonly kind: 'announceAnswered'; readonly error: ErrorFacts | null }
   /** The node is about to stop. */
   | { readonly kind: 'handOver' }
-  | { readonly kind: 'submit'; readonly submission: Submission; readonly timeoutMs: number; readonly replyTo: ReplyTo<boolean> }
+  /** settles: see `Caller`. */
+  | {
+      readonly kind: 'submit';
+      readonly submission: Submission;
+      readonly settles: boolean;
+      readonly timeoutMs: number;
+      readonly replyTo: ReplyTo<boolean>;
+    }
   /** Answered when everything that was committed before is carried out here. */
   | { readonly kind: 'barrier'; readonly timeoutMs: number; readonly replyTo: ReplyTo<boolean> }
   | {

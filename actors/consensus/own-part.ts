@@ -1,14 +1,14 @@
 /** What a collection's record says of one peer. Records never change, and a look at ten thousand of them comes with each operation: what was read once is kept. */
 
 import type { CollectionRecord } from '../../cluster/state.js';
-import type { PeerId } from '../../protocols/model/cluster.js';
+import type { PeerId, ReplicaState } from '../../protocols/model/cluster.js';
 import type { DesiredCollection } from '../node/desired.js';
 
 export interface OwnPart {
   readonly peerId: PeerId;
   readonly desired: DesiredCollection;
-  /** A replica of the peer is still to become Active. */
-  readonly isInitializing: boolean;
+  /** That replicas of the peer are in. */
+  readonly states: ReadonlySet<ReplicaState>;
 }
 
 /** Of the peer that asked last, which is the only one outside of tests. */
@@ -24,7 +24,7 @@ export function ownPart(record: CollectionRecord, peerId: PeerId): OwnPart {
   const part: OwnPart = {
     peerId,
     desired: { uid: record.uid, revision: record.revision, config: record.config, shards, since },
-    isInitializing: own.some(([, { replicas }]) => replicas.get(peerId) === 'Initializing'),
+    states: new Set(own.flatMap(([, { replicas }]) => replicas.get(peerId) ?? [])),
   };
   known.set(record, part);
   return part;

@@ -1,11 +1,13 @@
 /** What a request becomes as an operation of the log: decided on the state that this node has applied. */
 
-import type { ClusterOperation } from '../../cluster/operations.js';
+import type { ClusterOperation, TransferKey } from '../../cluster/operations.js';
 import { placeShards } from '../../cluster/placement.js';
 import type { ClusterState, CollectionRecord } from '../../cluster/state.js';
 import { TroupeError } from '../../protocols/errors.js';
+import type { TransferMethod } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ClusterSetup } from '../cluster-api.js';
+import type { Settings } from './state.js';
 
 /** Something to be agreed on, as its caller asked for it. */
 export type Submission =
@@ -16,8 +18,8 @@ export type Submission =
   | { readonly kind: 'setUp'; readonly collection: string; readonly setup: ClusterSetup }
   | { readonly kind: 'operation'; readonly operation: ClusterOperation };
 
-/** Errors: `notFound` for a collection or transfer, `unsupported` for what this release cannot do, `wrongInput`; what `change` throws. */
-export function prepare(submission: Submission, agreed: ClusterState): ClusterOperation {
+/** settings: of this node. Errors: `notFound` for a collection, `wrongInput`; what `change` throws. */
+export function prepare(submission: Submission, agreed: ClusterState, settings: Pick<Settings, 'transferMethod'>): ClusterOperation {
   switch (submission.kind) {
     case 'createCollection':
       return createCollection(submission.name, submission.config, agreed);
@@ -26,7 +28,7 @@ export function prepare(submission: Submission, agreed: ClusterState): ClusterOp
       return { kind: 'updateCollection', name, config: submission.change(record.config), basedOn: record.revision };
     }
     case 'setUp':
-      return setUp(submission.collection, submission.setup, agreed);
+      return setUp(submission.collection, submission.setup, agreed, settings.transferMethod);
     case 'operation':
       return submission.operation;
     default:
@@ -61,15 +63,18 @@ function createCollection(name: string, config: CollectionConfig, agreed: Cluste
   return { kind: 'createCollection', name, config, placement };
 }
 
-function setUp(collection: string, setup: ClusterSetup, agreed: ClusterState): ClusterOperation {
+function setUp(collection: string, setup: ClusterSetup, agreed: ClusterState, usual: TransferMethod): ClusterOperation {
   const { name, record } = recordOf(collection, agreed);
   switch (setup.kind) {
     case 'moveShard':
-    case 'replicateShard':
-      throw new TroupeError('unsupported', 'moving and copying shards between peers, which comes with the next release');
+    case 'replicateShard': {
+      const sync = setup.kind === 'replicateShard';
+      return { kind: 'startTransfer', collection: name, transfer: transferOf(setup), method: setup.method ?? usual, sync };
+    }
     case 'abortTransfer':
+      return { kind: 'abortTransfer', collection: name, transfer: transferOf(setup), reason: 'asked for', clock: null };
     case 'restartTransfer':
-      throw new TroupeError('notFound', `there is no transfer of shard ${setup.shardId} from peer ${setup.from} to peer ${setup.to}`);
+      return { kind: 'restartTransfer', collection: name, transfer: transferOf(setup), method: setup.method, clock: null };
     case 'dropReplica':
       return { kind: 'dropReplica', collection: name, shardId: setup.shardId, peerId: setup.peerId };
     case 'createShardKey': {
@@ -86,4 +91,8 @@ function setUp(collection: string, setup: ClusterSetup, agreed: ClusterState): C
     default:
       return setup satisfies never;
   }
+}
+
+function transferOf({ from, shardId, to, toShardId }: TransferKey): TransferKey {
+  return { shardId, from, to, toShardId };
 }

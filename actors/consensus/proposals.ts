@@ -15,7 +15,7 @@ import { isWorthAnotherTry, newReplicasOf, prepare, type Submission } from './pr
 import { isLeaderless, noLeader, refusedNow } from './readiness.js';
 import { read } from './reads.js';
 import { settle } from './settling.js';
-import type { Caller, ProposalCall, ProposalWhat } from './state.js';
+import type { Caller, OwnProposal, ProposalCall, ProposalWhat } from './state.js';
 
 /** Ticks until a refused proposal is tried again. */
 const RETRY_TICKS = 2;
@@ -36,7 +36,7 @@ export function submit(
   }
   let operation: ClusterOperation;
   try {
-    operation = prepare(submission, agreed);
+    operation = prepare(submission, agreed, draft.member.settings);
   } catch (error) {
     // What this node has not heard of yet may be there.
     const facts = errorFacts(error);
@@ -191,6 +191,11 @@ export function holds(change: MembershipChange, membership: Membership): boolean
   }
 }
 
+/** Whether consensus has proposed something of its own of this kind, and it is not agreed yet. */
+export function isUnderWay({ member }: Draft, kind: OwnProposal): boolean {
+  return member.calls.proposals.some(({ caller }) => caller.kind === kind);
+}
+
 export function refuseCaller(draft: Draft, caller: Caller, error: ErrorFacts): void {
   if (caller.kind === 'caller' || caller.kind === 'peer') draft.refuse(caller.replyTo, error);
 }
@@ -204,7 +209,11 @@ function answerAgreed(
   operation: ClusterOperation | null,
 ): void {
   if (caller.kind === 'caller') {
-    const { replyTo } = caller;
+    const { replyTo, settles } = caller;
+    if (!settles) {
+      draft.reply(replyTo, answer);
+      return;
+    }
     const awaitsReplicas = operation !== null && newReplicasOf(operation) !== null;
     settle(draft, {
       index,

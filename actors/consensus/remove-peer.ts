@@ -31,7 +31,7 @@ export function removePeer(draft: Draft, { force, peerId, replyTo }: RemovePeer,
   }
   // The next leader is there at once, in the place of an election after the removal.
   if (peerId === raft.config.peerId) handOver(draft);
-  proposeMembership(draft, { kind: 'remove', peerId }, { kind: 'caller', replyTo }, deadlineTick);
+  proposeMembership(draft, { kind: 'remove', peerId }, { kind: 'caller', replyTo, settles: true }, deadlineTick);
 }
 
 /** Has another peer lead, in the place of this one. */

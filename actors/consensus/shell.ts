@@ -3,14 +3,14 @@
 import type { PeerReply, PeerRequest } from '../../cluster/peer-messages.js';
 import { step as raftStep } from '../../cluster/raft/step.js';
 import { TroupeError } from '../../protocols/errors.js';
-import type { ClusterOptions } from '../cluster-api.js';
+import { type ClusterOptions, TRANSFER_LIMITS } from '../cluster-api.js';
 import type { LocalData } from '../node/desired.js';
 import type { NodeMessage } from '../node/messages.js';
 import { type ActorContext, type ActorRef, type Behaviour, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
 import type { Cancel } from '../runtime/ports.js';
 import { JOIN_MS, PEER_REQUEST_MS } from './cluster-node.js';
 import type { PeerLink } from './link.js';
-import type { ConsensusEffect, ConsensusMessage } from './messages.js';
+import type { ConsensusEffect, ConsensusMessage, OwnReplica } from './messages.js';
 import type { ConsensusState } from './state.js';
 import { startConsensus, stepConsensus } from './step.js';
 import type { ConsensusView } from './view.js';
@@ -20,6 +20,8 @@ export interface ConsensusProps {
   readonly view: ConsensusView;
   readonly link: PeerLink;
   readonly node: ActorRef<NodeMessage>;
+  /** Replicas of this node that do not serve. */
+  readonly deadReplicas: () => readonly OwnReplica[];
   readonly local: LocalData;
 }
 
@@ -100,6 +102,7 @@ export function consensusBehaviour(): Behaviour<ConsensusProps, ConsensusState, 
         // From when the last one was worked on: a process that stalled for a while takes one tick, not all that it missed.
         cancelTick();
         cancelTick = context.after(options.tickMs, { kind: 'tick' });
+        reportDeadReplicas(context);
         break;
       case 'log':
         context.log[effect.level](effect.text);
@@ -137,13 +140,28 @@ export function consensusBehaviour(): Behaviour<ConsensusProps, ConsensusState, 
       view = props.view;
       cancelTick = () => {};
       const { bootstrap, compactEntries, port, tickMs, uri, version } = props.options;
+      const { listens = false, transferLimits = TRANSFER_LIMITS, transferMethod } = props.options;
       const step = props.options.raftStep ?? raftStep;
-      return shown(startConsensus({ uri, bootstrap, port, version, tickMs, compactEntries, raftStep: step, local: props.local }));
+      const figures = {
+        port,
+        version,
+        tickMs,
+        compactEntries,
+        listens,
+        transferLimits,
+        transferMethod: transferMethod ?? 'stream_records',
+      };
+      return shown(startConsensus({ uri, bootstrap, ...figures, raftStep: step, local: props.local }));
     },
     step: (state, message) => shown(stepConsensus(state, message)),
     perform,
     summarize,
   };
+}
+
+function reportDeadReplicas(context: ConsensusContext): void {
+  const replicas = context.props.deadReplicas();
+  if (replicas.length > 0) context.report({ kind: 'replicasDied', replicas });
 }
 
 async function join(context: ConsensusContext, uri: string, request: PeerRequest): Promise<Extract<PeerReply, { kind: 'joined' }>> {
@@ -160,6 +178,8 @@ function summarize(message: ConsensusMessage): string {
       return `${message.peer} ${message.connected ? 'connected' : 'gone'}`;
     case 'requested':
       return `${message.request.kind} from ${message.address}`;
+    case 'replicasDied':
+      return `${message.replicas.length} replicas`;
     case 'submit':
       return message.submission.kind === 'operation' ? message.submission.operation.kind : message.submission.kind;
     case 'written':

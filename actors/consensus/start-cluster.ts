@@ -11,6 +11,7 @@ import type { Clock } from '../runtime/ports.js';
 import { type ClusterNode, clusterNode, detailsOf } from './cluster-node.js';
 import { PeerLink } from './link.js';
 import { refusedPoints } from './local-points.js';
+import type { OwnReplica } from './messages.js';
 import { consensusBehaviour } from './shell.js';
 import { ConsensusView } from './view.js';
 
@@ -30,15 +31,18 @@ export function startCluster(
   clock: Clock,
   assignments: Assignments,
   replicas: () => PeerDetails['replicas'],
+  deadReplicas: () => readonly OwnReplica[],
   answer: AnswerCall,
 ): StartedCluster {
   const view = new ConsensusView(clock, assignments);
   const link: PeerLink = new PeerLink(options.transport, view, () => detailsOf(view, link, replicas()), answer);
-  const { api, submit } = clusterNode({ view, link, clock, replicas, tickMs: options.tickMs });
+  const { api, propose, submit } = clusterNode({ view, link, clock, replicas, tickMs: options.tickMs });
   return {
     api,
     submit,
-    startConsensus: (context, local) => context.spawn(consensusBehaviour(), CONSENSUS, { options, view, link, node: context.self, local }),
+    propose,
+    startConsensus: (context, local) =>
+      context.spawn(consensusBehaviour(), CONSENSUS, { options, view, link, node: context.self, deadReplicas, local }),
     peerId: () => view.peerId,
     checkPoints: (collection) => {
       const { agreed, isRemoved, peerId } = view;

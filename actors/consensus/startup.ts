@@ -123,10 +123,11 @@ function becomeMember(settings: Settings, identity: PeerIdentity, beginning: Beg
     ticks: 0,
     leaderlessTicks: 0,
     connected: new Set(),
+    heardTicks: new Map(),
     peers: members,
     logBytes: 0,
     snapshotBytes: stored.snapshot?.data.length ?? 0,
-    upkeep: { activateTick: 0, announceTick: 0, announceTurn: 0 },
+    upkeep: { activateTick: 0, announceTick: 0, leadsSinceTick: 0, announceTurn: 0 },
   };
   const draft = new Draft(member, drive);
   draft.emit({ kind: 'listen', peerId: identity.peerId });

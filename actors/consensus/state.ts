@@ -14,9 +14,9 @@ import type { MembershipChange, RequestId } from '../../cluster/raft/messages.js
 import type { RaftState } from '../../cluster/raft/state.js';
 import type { ClusterState } from '../../cluster/state.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
-import type { Member, PeerId } from '../../protocols/model/cluster.js';
+import type { Member, PeerId, TransferMethod } from '../../protocols/model/cluster.js';
 import type { PeerIdentity } from '../../protocols/model/consensus.js';
-import type { ClusterOptions, RaftStep } from '../cluster-api.js';
+import type { ClusterOptions, RaftStep, TransferLimits } from '../cluster-api.js';
 import type { CarriedOut, Desired, LocalData } from '../node/desired.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 import type { Draft } from './draft.js';
@@ -26,7 +26,11 @@ import type { Submission } from './prepare.js';
 export type ConsensusState = StartingConsensus | JoiningConsensus | MemberConsensus | RemovedConsensus | BrokenConsensus;
 
 /** What this node was started with. */
-export interface Settings extends Omit<ClusterOptions, 'store' | 'transport' | 'raftStep'> {
+export interface Settings
+  extends Omit<ClusterOptions, 'store' | 'transport' | 'raftStep' | 'listens' | 'transferMethod' | 'transferLimits'> {
+  readonly listens: boolean;
+  readonly transferMethod: TransferMethod;
+  readonly transferLimits: TransferLimits;
   readonly raftStep: RaftStep;
   /** What was on this node when it started. */
   readonly local: LocalData;
@@ -69,6 +73,8 @@ export interface MemberConsensus {
   /** Ticks since a leader was known. */
   readonly leaderlessTicks: number;
   readonly connected: ReadonlySet<PeerId>;
+  /** The tick at which each peer was heard of last. */
+  readonly heardTicks: ReadonlyMap<PeerId, number>;
   /** Members that the transport was told of last. */
   readonly peers: readonly Member[];
   /** Payload bytes applied since the newest snapshot, and the bytes of that. */
@@ -137,15 +143,19 @@ export interface Calls {
 
 /** Who waits for a proposal. */
 export type Caller =
-  | { readonly kind: 'caller'; readonly replyTo: ReplyTo<boolean> }
+  /** settles: answered when it is carried out, not as soon as it is agreed. */
+  | { readonly kind: 'caller'; readonly replyTo: ReplyTo<boolean>; readonly settles: boolean }
   | {
       readonly kind: 'peer';
       readonly replyTo: ReplyTo<PeerReply>;
       readonly reply: 'joined' | 'announced';
       readonly member: Omit<Member, 'voter'>;
     }
-  /** Consensus itself, which sees by the state whether it is still needed: for replicas of this node, or for the membership. */
-  | { readonly kind: 'activation' | 'upkeep' };
+  /** Consensus itself, which sees by the state whether it is still needed. */
+  | { readonly kind: OwnProposal };
+
+/** For replicas of this node, the membership, replicas that do not serve, shards without a leader, and this node's own mark. */
+export type OwnProposal = 'activation' | 'upkeep' | 'health' | 'election' | 'mark';
 
 export type ProposalWhat =
   | {
@@ -209,6 +219,8 @@ export interface Upkeep {
   /** Not before this tick. */
   readonly activateTick: number;
   readonly announceTick: number;
+  /** Since when this peer leads; the present tick where it does not. */
+  readonly leadsSinceTick: number;
   /** Member that was asked last. */
   readonly announceTurn: number;
 }

@@ -8,6 +8,7 @@ import { become, type ReplyTo, type Step, unreachable } from '../runtime/behavio
 import { noteAsked, noteCarriedOut } from './carrying.js';
 import { Draft } from './draft.js';
 import { drive } from './drive.js';
+import { noteDeadReplicas } from './health.js';
 import type { ConsensusEffect, ConsensusMessage } from './messages.js';
 import { CONSENSUS_MOVES } from './moves.js';
 import { noticesOf } from './notices.js';
@@ -115,6 +116,9 @@ function takeMessage(draft: Draft, message: ConsensusMessage): void {
     case 'carriedOut':
       noteCarriedOut(draft, message);
       break;
+    case 'replicasDied':
+      noteDeadReplicas(draft, message.replicas);
+      break;
     case 'announceAnswered':
       if (message.error?.code === 'notFound') draft.removed = true;
       break;
@@ -122,7 +126,12 @@ function takeMessage(draft: Draft, message: ConsensusMessage): void {
       handOver(draft);
       break;
     case 'submit':
-      submit(draft, message.submission, { kind: 'caller', replyTo: message.replyTo }, deadline(draft, message.timeoutMs));
+      submit(
+        draft,
+        message.submission,
+        { kind: 'caller', replyTo: message.replyTo, settles: message.settles },
+        deadline(draft, message.timeoutMs),
+      );
       break;
     case 'barrier':
       read(draft, message.replyTo, deadline(draft, message.timeoutMs), null);
@@ -138,6 +147,8 @@ function takeMessage(draft: Draft, message: ConsensusMessage): void {
 }
 
 function takeReceived(draft: Draft, { from, messages }: MessageOf<'received'>): void {
+  const { heardTicks, ticks } = draft.member;
+  if (heardTicks.get(from) !== ticks) draft.change({ heardTicks: new Map(heardTicks).set(from, ticks) });
   for (const message of messages) {
     if (message.kind === 'raft') takeRaft(draft, message.message);
     else if (message.kind === 'awaitApplied') noteAsked(draft, from, message.index);

@@ -1,10 +1,12 @@
 /** What consensus does of its own accord, once a tick. */
 
+import { markOf } from '../../cluster/apply-peers.js';
 import type { LeaderRole } from '../../cluster/raft/state.js';
 import type { Member, PeerId } from '../../protocols/model/cluster.js';
 import { maybeActivate } from './activation.js';
 import type { Draft } from './draft.js';
-import { dropLateProposals, propose, proposeMembership } from './proposals.js';
+import { lookAfter } from './health.js';
+import { dropLateProposals, isUnderWay, propose, proposeMembership, submit } from './proposals.js';
 import { isLeaderless } from './readiness.js';
 import { askReads, dropLateReads } from './reads.js';
 import { askAgain } from './settling.js';
@@ -15,6 +17,7 @@ const CAUGHT_UP_ENTRIES = 64;
 const PROMOTE_TICKS = 30;
 const ACTIVATE_TICKS = 30;
 const ANNOUNCE_TICKS = 20;
+const MARK_TICKS = 5;
 /** A peer without a leader asks whether it is still one. */
 const ASK_MEMBERSHIP_TICKS = 50;
 const ASK_SNAPSHOT_TICKS = 10;
@@ -32,6 +35,8 @@ export function tick(draft: Draft): void {
   recoverOn(draft);
   maybePromote(draft);
   maybeAnnounce(draft);
+  lookAfter(draft);
+  maybeMark(draft);
   // Where a proposal was given up.
   if (ticks % ACTIVATE_TICKS === 0 || ticks === draft.member.upkeep.activateTick) maybeActivate(draft);
 }
@@ -74,6 +79,16 @@ function maybePromote(draft: Draft): void {
   const learner = raft.membership.find(({ peerId, voter }) => !voter && isCaughtUp(raft.role as LeaderRole, peerId, raft.commitIndex));
   if (learner === undefined) return;
   proposeMembership(draft, { kind: 'promote', peerId: learner.peerId }, { kind: 'upkeep' }, ticks + PROMOTE_TICKS);
+}
+
+/** What this node was started as is known to all. */
+function maybeMark(draft: Draft): void {
+  const { agreed, identity, settings, ticks } = draft.member;
+  const { peerId } = identity;
+  if (ticks % MARK_TICKS !== 0 || !agreed.membership.some((member) => member.peerId === peerId)) return;
+  if (markOf(agreed, peerId).listens === settings.listens || isUnderWay(draft, 'mark')) return;
+  const operation = { kind: 'markPeer', peerId, listens: settings.listens, leaving: null } as const;
+  submit(draft, { kind: 'operation', operation }, { kind: 'mark' }, ticks + PROMOTE_TICKS);
 }
 
 function isCaughtUp({ progress }: LeaderRole, peerId: PeerId, commitIndex: number): boolean {

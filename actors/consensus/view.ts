@@ -31,7 +31,8 @@ export class ConsensusView {
     this.#state = state;
     if (state.kind === 'Member' && state.agreed.appliedIndex > 0) {
       this.#agreed = state.agreed;
-      this.assignments.show(state.agreed, state.identity.peerId);
+      const { agreed, connected, identity, raft } = state;
+      this.assignments.show({ agreed, connected, leads: raft.role.kind === 'Leader', peerId: identity.peerId });
     }
     this.#lastUpdateMs = this.clock.nowMs();
   }

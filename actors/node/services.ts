@@ -1,6 +1,7 @@
 /** What the actors of one node share: the engine, what it tells, the collections on disk, the build budget. */
 
 import type { PeerCalls } from '../../cluster/data-messages.js';
+import type { ClusterOperation } from '../../cluster/operations.js';
 import type { CollectionStore } from '../collection/store.js';
 import type { BuildBudget } from '../optimizer/budget.js';
 import type { ReplicaFiles } from '../replica/files.js';
@@ -9,6 +10,12 @@ import type { EnginePort } from '../runtime/ports.js';
 import type { EngineSignals } from '../runtime/signals.js';
 import type { AliasStore } from './alias-store.js';
 import type { VerifiedReplicas } from './verified-replicas.js';
+
+/**
+ * Has the cluster agree on an operation. Resolves once it is applied on this node, whatever others have carried out; rejects with
+ * what it was refused for, or with an error that says «may still be carried out». Errors: `standalone` outside of a cluster.
+ */
+export type Propose = (operation: ClusterOperation, timeoutMs: number) => Promise<boolean>;
 
 export interface NodeServices {
   readonly engine: EnginePort;
@@ -21,6 +28,7 @@ export interface NodeServices {
   readonly cpus: number;
   /** To other nodes; `unavailable` on a node of its own. */
   readonly calls: PeerCalls;
+  readonly propose: Propose;
   /** What the cluster has agreed on; it knows nothing on a node of its own. */
   readonly assignments: Assignments;
 }

@@ -5,6 +5,7 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
+import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ReplicaKey } from '../../storage/engine/messages.js';
 import type { CollectionMessage } from '../collection/messages.js';
@@ -46,6 +47,18 @@ export function showAbandoned(entry: CollectionEntry, shardId: number, error: Er
   const reason: ErrorFacts = { code: 'unavailable', detail: `the replica is Dead: ${error.detail}` };
   entry.replicas.set(shardId, { ...replica, state: 'Dead', servesReads: false, reason });
   entry.optimizers.delete(replica.key);
+}
+
+/** Replicas that do not serve, of collections that belong to a cluster. */
+export function deadReplicas(view: NodeView): { collection: string; uid: number; shardId: ShardId; since: number }[] {
+  const dead: { collection: string; uid: number; shardId: ShardId; since: number }[] = [];
+  for (const { belonging, name, replicas } of view.collections.values()) {
+    if (belonging === null) continue;
+    const { shards, since, uid } = belonging;
+    for (const [shardId, { state }] of replicas)
+      if (state === 'Dead') dead.push({ collection: name, uid, shardId, since: since?.[shards.indexOf(shardId)] ?? 0 });
+  }
+  return dead;
 }
 
 export class NodeView {

@@ -32,9 +32,18 @@ interface Watch extends AssignedShard {
   readonly changed: (assignment: Assignment | null) => void;
 }
 
+export interface Shown {
+  readonly agreed: ClusterState;
+  readonly peerId: PeerId;
+  readonly leads: boolean;
+  readonly connected: ReadonlySet<PeerId>;
+}
+
 export class Assignments {
   #agreed: ClusterState | null = null;
   #peerId: PeerId = 0;
+  #leads = false;
+  #connected: ReadonlySet<PeerId> = new Set();
   readonly #watches = new Map<string, Set<Watch>>();
   readonly #watchers = new Set<() => void>();
 
@@ -48,9 +57,21 @@ export class Assignments {
     return this.#peerId;
   }
 
-  /** For consensus: what is agreed by now. */
-  show(agreed: ClusterState, peerId: PeerId): void {
+  /** Whether this node leads its cluster's consensus, as far as it knows. */
+  get leadsCluster(): boolean {
+    return this.#leads;
+  }
+
+  /** Peers with which this node has a connection. */
+  get connected(): ReadonlySet<PeerId> {
+    return this.#connected;
+  }
+
+  /** For consensus: what is agreed by now, and what else it knows. */
+  show({ agreed, connected, leads, peerId }: Shown): void {
     const before = this.#agreed;
+    this.#leads = leads;
+    this.#connected = connected;
     this.#agreed = agreed;
     this.#peerId = peerId;
     if (before?.collections === agreed.collections) return;

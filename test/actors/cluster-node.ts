@@ -69,6 +69,7 @@ export async function startClusterNode(storagePath: string, wrap: (stores: Store
     cpus: 2,
     calls: NO_CALLS,
     assignments: new Assignments(),
+    propose: () => Promise.reject(new Error('nobody proposes here')),
   };
   const told: CarriedOut[] = [];
   let local: LocalData | null = null;

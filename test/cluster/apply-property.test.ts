@@ -86,6 +86,12 @@ const operation: fc.Arbitrary<ClusterOperation> = fc.oneof(
     weight: 2,
     arbitrary: record({ kind: fc.constant('abortTransfer' as const), collection: sharded, transfer, reason: fc.string(), clock }),
   },
+  record({
+    kind: fc.constant('markPeer' as const),
+    peerId: peer,
+    listens: fc.option(fc.boolean(), { nil: null }),
+    leaving: fc.constantFrom(null, null, 'removal' as const, 'drain' as const, 'stays' as const),
+  }),
   fc.constant({ kind: 'electLeaders' as const }),
   fc.constant({ kind: 'noop' as const }),
 );
@@ -219,8 +225,9 @@ test('each state that entries lead to keeps the rules of shards and transfers, a
   assert.ok(seen.refused > 1000);
 });
 
-function checkRules({ aliases, collections, membership }: ClusterState): void {
+function checkRules({ aliases, collections, marks, membership }: ClusterState): void {
   const members = new Set<PeerId>(membership.map(({ peerId }) => peerId));
+  for (const peerId of marks.keys()) assert.ok(members.has(peerId), `peer ${peerId} has left and a mark`);
   for (const collection of aliases.values()) assert.ok(collections.has(collection), `an alias names ${collection}, which is gone`);
   for (const { nextShardId, shards, transfers } of collections.values()) {
     for (const [id, { replicas }] of shards) {

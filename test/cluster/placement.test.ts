@@ -24,3 +24,18 @@ test('replicas of a shard are on peers of their own, as many as there are', () =
   assert.equal(plan([11, 12, 13], [3, 2]), 'c0/0: 11 12\nc0/1: 13 11\nc0/2: 12 13');
   assert.equal(plan([11, 12], [2, 5]), 'c0/0: 11 12\nc0/1: 11 12');
 });
+
+test('peers that only listen have a replica of every shard besides, and a peer that leaves gets none', () => {
+  const log = new Log([11, 12, 13, 14]);
+  log.propose({ kind: 'markPeer', peerId: 12, listens: true, leaving: null });
+  log.propose({ kind: 'markPeer', peerId: 13, listens: null, leaving: 'drain' });
+  const chosen = (peers: readonly PeerId[] | null) =>
+    placeShards(log.state, { shards: 2, replicationFactor: 2, peers }).map((each) => each.join(' '));
+  assert.deepEqual(chosen(null), ['11 14 12', '11 14 12']);
+  assert.deepEqual(chosen([11, 13]), ['11', '11']);
+  const late = log.say({ kind: 'createCollection', name: 'a', config: configOf(), placement: [[13]] });
+  assert.equal(late, 'unavailable: peer 13, chosen for a replica, is leaving the cluster; try again');
+  log.propose({ kind: 'markPeer', peerId: 13, listens: null, leaving: 'stays' });
+  log.propose({ kind: 'markPeer', peerId: 12, listens: false, leaving: null });
+  assert.equal(log.state.marks.size, 0);
+});

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { TRANSFER_LIMITS } from '../../../actors/cluster-api.js';
 import type { ConsensusEffect, ConsensusMessage, Drawn } from '../../../actors/consensus/messages.js';
 import { CONSENSUS_MOVES } from '../../../actors/consensus/moves.js';
 import type { ConsensusState, MemberConsensus, Settings } from '../../../actors/consensus/state.js';
@@ -17,7 +18,15 @@ const FULL: ErrorFacts = { code: 'storage', detail: 'no space left' };
 
 function settings(over: Partial<Settings> = {}): Settings {
   const local = { collections: [], aliases: new Map() };
-  const figures = { port: 6335, version: '1.0.0', tickMs: 100, compactEntries: 0 };
+  const figures = {
+    port: 6335,
+    version: '1.0.0',
+    tickMs: 100,
+    compactEntries: 0,
+    listens: false,
+    transferMethod: 'stream_records' as const,
+    transferLimits: TRANSFER_LIMITS,
+  };
   return { uri: 'http://one:6335', bootstrap: null, ...figures, raftStep, local, ...over };
 }
 
@@ -175,7 +184,13 @@ test('a session that a crash could make forgotten proposes nothing: its number w
   const stored: StoredConsensus = { identity: known.identity, hardState, snapshot, entries, applied: 2 };
   const begun = after(startConsensus(settings()).state, { kind: 'loaded', stored, drawn: DRAWN }, heartbeat());
   const operation = { kind: 'deleteCollection', name: 'a' } as const;
-  const asked: ConsensusMessage = { kind: 'submit', submission: { kind: 'operation', operation }, timeoutMs: 1000, replyTo: 9 };
+  const asked: ConsensusMessage = {
+    kind: 'submit',
+    settles: true,
+    submission: { kind: 'operation', operation },
+    timeoutMs: 1000,
+    replyTo: 9,
+  };
   const early = after(begun.state, asked);
   const proposals = (effects: readonly ConsensusEffect[]) =>
     effectsOf(effects, 'send').flatMap(({ messages }) =>
@@ -202,6 +217,7 @@ test('a state is desired when it is on disk that it was applied, and never an ol
   const { state } = founder();
   const operation = {
     kind: 'submit',
+    settles: true,
     submission: { kind: 'createCollection', name: 'a', config: sampleConfig() },
     timeoutMs: 1000,
     replyTo: 9,
@@ -232,6 +248,7 @@ test('a state is desired when it is on disk that it was applied, and never an ol
 test('a write that fails ends everything as a crash would; the log is read again after a pause that grows', () => {
   const waiting = after(founder().state, {
     kind: 'submit',
+    settles: true,
     submission: { kind: 'createCollection', name: 'a', config: sampleConfig() },
     timeoutMs: 1000,
     replyTo: 9,
@@ -273,6 +290,7 @@ test('a peer that asks how far this node is hears it at once, and again when it 
 
 const CREATE: ConsensusMessage = {
   kind: 'submit',
+  settles: true,
   submission: { kind: 'createCollection', name: 'a', config: sampleConfig() },
   timeoutMs: 60_000,
   replyTo: 9,
@@ -341,7 +359,7 @@ test('a node that is slow is given what is agreed meanwhile as one state: it hol
   take({ kind: 'carriedOut', index: 2, failures: [] });
   for (let at = 0; at < 100; at++) {
     const submission = { kind: 'createCollection', name: `c${at}`, config: sampleConfig() } as const;
-    take({ kind: 'submit', submission, timeoutMs: 60_000, replyTo: at });
+    take({ kind: 'submit', settles: true, submission, timeoutMs: 60_000, replyTo: at });
   }
   const member = () => state as MemberConsensus;
   assert.deepEqual([desires.length, member().agreed.collections.size], [4, 100]);
@@ -363,7 +381,7 @@ test('requests that pile up are refused beyond a bound of their number and their
   const metadata = { note: 'x'.repeat(4 << 20) };
   for (let at = 0; at < 20; at++) {
     const submission = { kind: 'createCollection', name: `c${at}`, config: { ...sampleConfig(), metadata } } as const;
-    take({ kind: 'submit', submission, timeoutMs: 60_000, replyTo: at });
+    take({ kind: 'submit', settles: true, submission, timeoutMs: 60_000, replyTo: at });
   }
   assert.deepEqual(refusals, [16, 17, 18, 19]);
   state = after(follower(), heartbeat()).state;
@@ -379,7 +397,7 @@ test('many new replicas become Active in several proposals: one of them all coul
     name: 'a',
     config: { ...config, params: { ...config.params, shard_number: 2500 } },
   } as const;
-  const begun = after(founder().state, { kind: 'submit', submission, timeoutMs: 60_000, replyTo: 9 });
+  const begun = after(founder().state, { kind: 'submit', settles: true, submission, timeoutMs: 60_000, replyTo: 9 });
   const created = settle(begun.state, begun.effects);
   const index = (created.state as MemberConsensus).agreed.appliedIndex;
   const done = after(created.state, { kind: 'carriedOut', index, failures: [] });

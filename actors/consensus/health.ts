@@ -1,0 +1,62 @@
+/**
+ * Replicas that cannot do their part become Dead: those of peers that the leader has not heard of for a while, and those of which
+ * their own node says so.
+ */
+
+import { deathsOf, type IsLost } from '../../cluster/health.js';
+import { lacksLeader } from '../../cluster/leaders.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
+import type { Draft } from './draft.js';
+import type { OwnReplica } from './messages.js';
+import { isUnderWay, submit } from './proposals.js';
+
+/** Ticks without a word from a peer. */
+export const SILENT_TICKS = 20;
+/** The leader looks at the whole state, and not at each tick. */
+const LOOK_TICKS = 5;
+const PROPOSAL_TICKS = 50;
+/** What is left has its turn afterwards: one proposal of everything could be larger than an entry may be. */
+const CHANGES_MAX = 2000;
+
+/** Once a tick. */
+export function lookAfter(draft: Draft): void {
+  const { raft, ticks, upkeep } = draft.member;
+  if (raft.role.kind !== 'Leader') {
+    draft.change({ upkeep: { ...upkeep, leadsSinceTick: ticks } });
+    return;
+  }
+  if (ticks % LOOK_TICKS !== 0) return;
+  const silent = silentPeers(draft);
+  if (silent.size > 0) bury(draft, (_collection, _record, _shardId, peerId) => silent.has(peerId));
+  if (!isUnderWay(draft, 'election') && [...draft.member.agreed.collections.values()].some(lacksLeader))
+    submit(draft, { kind: 'operation', operation: { kind: 'electLeaders' } }, { kind: 'election' }, ticks + PROPOSAL_TICKS);
+}
+
+/** What its node says of its own replicas. */
+export function noteDeadReplicas(draft: Draft, replicas: readonly OwnReplica[]): void {
+  const own = draft.member.identity.peerId;
+  bury(draft, (collection, { shards, uid }, shardId, peerId) => {
+    if (peerId !== own) return false;
+    const since = shards.get(shardId)?.since.get(own);
+    return replicas.some((dead) => dead.collection === collection && dead.uid === uid && dead.shardId === shardId && dead.since === since);
+  });
+}
+
+/** Peers of which this leader has heard nothing for `SILENT_TICKS`, as far as it has led so long. */
+export function silentPeers(draft: Draft): ReadonlySet<PeerId> {
+  const { agreed, heardTicks, identity, ticks, upkeep } = draft.member;
+  const silent = new Set<PeerId>();
+  for (const { peerId } of agreed.membership) {
+    if (peerId === identity.peerId) continue;
+    if (ticks - Math.max(upkeep.leadsSinceTick, heardTicks.get(peerId) ?? 0) >= SILENT_TICKS) silent.add(peerId);
+  }
+  return silent;
+}
+
+function bury(draft: Draft, isLost: IsLost): void {
+  if (isUnderWay(draft, 'health')) return;
+  const changes = deathsOf(draft.member.agreed, isLost, CHANGES_MAX);
+  if (changes.length === 0) return;
+  const operation = { kind: 'setReplicaStates', changes } as const;
+  submit(draft, { kind: 'operation', operation }, { kind: 'health' }, draft.member.ticks + PROPOSAL_TICKS);
+}

@@ -1,0 +1,116 @@
+/** Replicas' states as nodes find out about each other, over a virtual network. */
+
+import assert from 'node:assert/strict';
+import { afterEach, test } from 'node:test';
+import { TroupeError } from '../../../protocols/errors.js';
+import type { CollectionConfig } from '../../../protocols/model/collection.js';
+import { sampleConfig } from '../samples.js';
+import { FakeCluster, type FakeNode, leaderOf } from './fake-cluster.js';
+
+let world = new FakeCluster();
+
+afterEach(async () => {
+  await world.remove();
+  world = new FakeCluster();
+});
+
+type Three = [FakeNode, FakeNode, FakeNode];
+
+function copies(shards: number, replicas: number): CollectionConfig {
+  const config = sampleConfig();
+  return { ...config, params: { ...config.params, shard_number: shards, replication_factor: replicas } };
+}
+
+/** `shard: node state, …, led by node`, as `node` knows it. */
+function shown(node: FakeNode, nodes: readonly FakeNode[]): string[] {
+  const numberOf = (peerId: number | null) => nodes.find((other) => other.peerId === peerId)?.number ?? 'nobody';
+  return [...(node.cluster.state()?.collections.get('a')?.shards ?? [])].map(([shardId, { leader, replicas }]) => {
+    const states = [...replicas].map(([peerId, state]) => `${numberOf(peerId)} ${state}`).sort();
+    return `${shardId}: ${states.join(', ')}, led by ${numberOf(leader)}`;
+  });
+}
+
+test('replicas of a node that is silent for two seconds are Dead, others lead what it led, and what it alone has stays its', async () => {
+  const nodes = (await world.founded(3)) as Three;
+  await world.run(nodes[0].api.createCollection('a', copies(3, 2)));
+  await world.run(nodes[0].api.createCollection('b', copies(3, 1)));
+  const leaders = shown(nodes[0], nodes).map((line) => line.at(-1));
+  assert.deepEqual(leaders.sort(), ['1', '2', '3'], 'each node leads its share');
+  const third = nodes[2];
+  await world.kill(third);
+  const diedMs = world.world.nowMs;
+  await world.until(() => shown(nodes[0], nodes).join().includes('3 Dead'), 'the leader has noticed');
+  assert.ok(world.world.nowMs - diedMs < 3000, `${world.world.nowMs - diedMs} ms`);
+  for (const line of shown(nodes[0], nodes)) assert.doesNotMatch(line, /3 Active|led by (3|nobody)/);
+  const alone = [...(nodes[0].cluster.state()?.collections.get('b')?.shards.values() ?? [])];
+  assert.deepEqual(new Set(alone.flatMap(({ replicas }) => [...replicas.values()])), new Set(['Active']));
+});
+
+test('a node that is away for less than that keeps its replicas, also when it led the cluster', async () => {
+  const nodes = (await world.founded(3)) as Three;
+  await world.run(nodes[0].api.createCollection('a', copies(3, 3)));
+  const before = shown(nodes[0], nodes);
+  const leader = leaderOf(nodes) as FakeNode;
+  await world.kill(leader);
+  await world.until(() => world.world.nowMs > 0, 'a moment');
+  await world.pass(500);
+  const again = await world.start(leader.number, null);
+  await world.until(() => again.cluster.status().phase === 'Member', 'it is back');
+  const all = nodes.map((node) => (node === leader ? again : node));
+  for (let seconds = 0; seconds < 50; seconds++) await world.pass(100);
+  assert.deepEqual(shown(again, all), before);
+});
+
+test('a replica that cannot be opened is Dead to all, and another one leads its shard', async () => {
+  const nodes = (await world.founded(3)) as Three;
+  await world.run(nodes[0].api.createCollection('a', copies(1, 3)));
+  const led = shown(nodes[0], nodes)[0]?.at(-1);
+  const leading = nodes.find(({ number }) => String(number) === led) as FakeNode;
+  const others = nodes.filter((node) => node !== leading);
+  leading.engine.unopenable.set('a/0', new TroupeError('storage', 'its files are damaged'));
+  leading.engine.fail('a/0', new TroupeError('storage', 'its files are damaged'));
+  const line = () => shown(others[0] as FakeNode, nodes)[0] ?? '';
+  await world.until(() => line().includes(`${led} Dead`), 'it is Dead');
+  assert.doesNotMatch(line(), new RegExp(`led by (${led}|nobody)`));
+});
+
+test('a node that only listens has a Listener of every shard beside the others, and leads none', async () => {
+  const nodes = [await world.start(1, null), await world.start(2, 1), await world.start(3, 1, { listens: true })];
+  await world.until(() => nodes.every(({ cluster }) => cluster.state()?.marks.size === 1), 'all know that it listens');
+  await world.run((nodes[0] as FakeNode).api.createCollection('a', copies(2, 1)));
+  await world.until(
+    () =>
+      !shown(nodes[0] as FakeNode, nodes)
+        .join()
+        .includes('Initializing'),
+    'it is made',
+  );
+  assert.deepEqual(
+    shown(nodes[0] as FakeNode, nodes).map((line) => line.replace(/(\d) Active(.*)led by \1/, 'one Active$2led by it')),
+    ['0: one Active, 3 Listener, led by it', '1: one Active, 3 Listener, led by it'],
+  );
+});
+
+test('a shard is moved and copied by the agreed record, and a transfer is aborted or begun anew as asked', async () => {
+  const nodes = (await world.founded(3)) as Three;
+  await world.run(nodes[0].api.createCollection('a', copies(1, 1)));
+  const record = () => nodes[0].cluster.state()?.collections.get('a');
+  const from = record()?.shards.get(0)?.leader ?? 0;
+  const [to, third] = nodes.map(({ peerId }) => peerId).filter((peerId) => peerId !== from) as [number, number];
+  const transfer = { shardId: 0, toShardId: null, from, to };
+  const ask = (setup: Parameters<FakeNode['cluster']['setUp']>[1]) => world.run(nodes[1].cluster.setUp('a', setup, 5000));
+  assert.equal(await ask({ kind: 'moveShard', ...transfer, method: null }), true);
+  assert.deepEqual(
+    record()?.transfers.map(({ method, sync }) => [method, sync]),
+    [['stream_records', false]],
+  );
+  await assert.rejects(ask({ kind: 'replicateShard', ...transfer, method: null }), { code: 'conflict' });
+  assert.equal(await ask({ kind: 'restartTransfer', ...transfer, method: 'snapshot' }), true);
+  assert.equal(record()?.shards.get(0)?.replicas.get(to), 'PartialSnapshot');
+  assert.equal(await ask({ kind: 'abortTransfer', ...transfer }), true);
+  assert.equal(record()?.transfers.length, 0);
+  await assert.rejects(ask({ kind: 'abortTransfer', ...transfer }), { code: 'notFound' });
+  await assert.rejects(ask({ kind: 'moveShard', ...transfer, to: 5, method: null }), { code: 'wrongInput' });
+  assert.equal(await ask({ kind: 'replicateShard', ...transfer, to: third, method: 'stream_records' }), true);
+  assert.equal(record()?.transfers[0]?.sync, true);
+});
