@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import type { ClusterOptions } from '../actors/cluster-api.js';
 import { type ListeningTransport, openPeerTransport } from '../cluster/transport/open.js';
+import { TRANSFER_METHODS } from '../protocols/model/cluster.js';
 import { ConsensusLog, consensusFolder, forgetConsensus } from '../storage/consensus/log.js';
 import type { ClusterStart } from './cli.js';
 import { SettingsError } from './config/resolve.js';
@@ -59,6 +60,12 @@ export async function openCluster(
     version,
     tickMs: cluster.consensus.tick_period_ms,
     compactEntries: cluster.consensus.compact_wal_entries,
+    listens: storage.node_type === 'Listener',
+    transferMethod: TRANSFER_METHODS.find((method) => method === storage.shard_transfer_method) ?? null,
+    transferLimits: {
+      incoming: storage.performance.incoming_shard_transfers_limit,
+      outgoing: storage.performance.outgoing_shard_transfers_limit,
+    },
   };
 }
 
