@@ -63,11 +63,15 @@ export type DataCall =
   | { readonly kind: 'digest'; readonly shard: ShardAddress; readonly clock: number }
   | { readonly kind: 'replaceBuckets'; readonly shard: ShardAddress; readonly clock: number; readonly bytes: Uint8Array }
   | { readonly kind: 'applySettings'; readonly shard: ShardAddress; readonly clock: number; readonly operations: readonly Uint8Array[] }
-  /** To the target of a `snapshot` transfer: files of the leader's checkpoint, in parts; `installFiles` puts them in place of what it has. */
+  /**
+   * To the target of a `snapshot` transfer: files of the leader's checkpoint, in parts and in order; `installFiles` puts them in place
+   * of what it has. startedAt: names the transfer, as its record does.
+   */
   | {
       readonly kind: 'putFile';
       readonly shard: ShardAddress;
       readonly clock: number;
+      readonly startedAt: number;
       readonly path: string;
       readonly offset: number;
       readonly bytes: Uint8Array;
@@ -76,6 +80,7 @@ export type DataCall =
       readonly kind: 'installFiles';
       readonly shard: ShardAddress;
       readonly clock: number;
+      readonly startedAt: number;
       readonly files: readonly { readonly path: string; readonly bytes: number }[];
     };
 

@@ -36,6 +36,10 @@ export interface CollectionStore {
   remove(folder: string): Promise<void>;
   /** The same for the files of one of its shards, closed before. */
   removeShard(folder: string, shardId: number): Promise<void>;
+  /** A folder for files of a transfer, on the same disk: not made yet, and removed by the next start. */
+  staging(name: string): string;
+  /** Puts the files in `staged` in the place of a shard's, closed before. On disk when it resolves; after a crash it may have none. */
+  exchangeShard(folder: string, shardId: number, staged: string): Promise<void>;
   /** Moves the collection, closed before, where no start looks for it. Result: where to; null when it was not there. */
   setAside(folder: string): Promise<string | null>;
 }
@@ -89,6 +93,15 @@ export async function openCollectionStore(
       if (!(await moveIfThere(join(path(folder), String(shardId)), deleted))) return;
       await syncFolder(root);
       await syncFolder(path(folder));
+      discard(deleted, onLeftover);
+    },
+    staging: (name) => join(root, `${UNFINISHED}${name}`),
+    exchangeShard: async (folder, shardId, staged) => {
+      const deleted = join(root, DELETED + randomUUID());
+      await moveIfThere(join(path(folder), String(shardId)), deleted);
+      await rename(staged, join(path(folder), String(shardId)));
+      await syncFolder(path(folder));
+      await syncFolder(root);
       discard(deleted, onLeftover);
     },
     setAside: async (folder) => {

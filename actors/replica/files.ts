@@ -28,6 +28,16 @@ export class ReplicaFiles {
     });
   }
 
+  /** Closes the files, lets `exchange` put others in their place, and opens those. */
+  reopen(key: ReplicaKey, folder: string, config: () => CollectionConfig, exchange: () => Promise<void>): Promise<ReplicaStats> {
+    return this.#inTurn(key, async () => {
+      await this.#close(key);
+      await exchange();
+      const damaged = await this.verified.check(folder);
+      return this.engine.openReplica({ key, folder, config: config() }, damaged);
+    });
+  }
+
   /** When it resolves no thread has a file of the replica open. Builds must have been given up before: it waits for their end. */
   close(key: ReplicaKey): Promise<void> {
     return this.#inTurn(key, () => this.#close(key));

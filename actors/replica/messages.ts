@@ -21,6 +21,7 @@ export type ReplicaMessage =
   | { readonly kind: 'indexCreated'; readonly answer: WriteAnswer; readonly stats: ReplicaStats | null }
   /** The optimizer crashed too often and is stopped. */
   | { readonly kind: 'optimizerGaveUp'; readonly error: ErrorFacts }
+  | InstallMessage
   | { readonly kind: 'close' }
   | { readonly kind: 'closed' };
 
@@ -41,6 +42,13 @@ export interface WritePartMessage {
   readonly replyTo: ReplyTo<Written>;
 }
 
+/** Files in the folder `staged` take the place of the replica's. Answered when it is open with them. */
+export interface InstallMessage {
+  readonly kind: 'install';
+  readonly staged: string;
+  readonly replyTo: ReplyTo<boolean>;
+}
+
 /** An answer and who gets it. */
 export type WriteAnswer =
   | { readonly replyTo: ReplyTo<Uint8Array>; readonly body: Uint8Array }
@@ -48,6 +56,8 @@ export type WriteAnswer =
 
 export type ReplicaEffect =
   | { readonly kind: 'open' }
+  /** As `open`, with other files. */
+  | { readonly kind: 'install'; readonly install: InstallMessage }
   | { readonly kind: 'retryLater'; readonly attempt: number }
   /** Let the doors know whether the replica serves, and why not. */
   | { readonly kind: 'announce'; readonly reason: ErrorFacts | null }

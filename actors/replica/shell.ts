@@ -9,7 +9,7 @@ import { optimizerBehaviour } from '../optimizer/shell.js';
 import { type ActorContext, type ActorRef, type Behaviour, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
 import { jittered, restartDelayMs } from '../runtime/restart.js';
 import type { ShardMessage } from '../shard/messages.js';
-import type { ReplicaEffect, ReplicaMessage, WriteAnswer, WriteMessage, WritePartMessage } from './messages.js';
+import type { InstallMessage, ReplicaEffect, ReplicaMessage, WriteAnswer, WriteMessage, WritePartMessage } from './messages.js';
 import { type ReplicaState, servesReads } from './state.js';
 import { startReplica, stepReplica } from './step.js';
 
@@ -47,6 +47,9 @@ export function replicaBehaviour(): Behaviour<ReplicaProps, ReplicaState, Replic
       case 'open':
         signals ??= listen(context);
         open(context);
+        break;
+      case 'install':
+        install(effect.install, context);
         break;
       case 'retryLater':
         context.after(jittered(restartDelayMs(effect.attempt, RETRY), context.random.next()), { kind: 'retry' });
@@ -163,6 +166,22 @@ function open(context: ReplicaContext): void {
   );
 }
 
+/** An opening that fails is tried again as any other one; whoever sent the files hears of it. */
+function install({ replyTo, staged }: InstallMessage, context: ReplicaContext): void {
+  const { entry, folder, key, services, shardId } = context.props;
+  const exchange = () => services.store.exchangeShard(entry.folder, shardId, staged);
+  const opened = services.files.reopen(key, folder, () => configOf(context.props), exchange);
+  context.settle(
+    opened,
+    (stats) => ({ kind: 'opened', stats }),
+    (error) => ({ kind: 'openFailed', error }),
+  );
+  opened.then(
+    () => context.reply(replyTo, true),
+    (error: unknown) => context.fail(replyTo, error),
+  );
+}
+
 function announce(state: ReplicaState['kind'], reason: ErrorFacts | null, context: ReplicaContext): void {
   const { key, shardId, entry } = context.props;
   // To the doors a replica on its way out is what the API calls Dead.
@@ -254,6 +273,8 @@ function summarize(message: ReplicaMessage): string {
       const { operations, until } = message.part;
       return `${message.operation}, ${operations.length} operations, until ${until}`;
     }
+    case 'install':
+      return message.staged;
     case 'indexCreated':
     case 'configure':
     case 'retry':

@@ -4,7 +4,7 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ReplicaStats } from '../../storage/engine/messages.js';
 import { become, type Step, unreachable } from '../runtime/behaviour.js';
-import type { ReplicaEffect, ReplicaMessage, WriteMessage, WritePartMessage } from './messages.js';
+import type { InstallMessage, ReplicaEffect, ReplicaMessage, WriteMessage, WritePartMessage } from './messages.js';
 import {
   type ActiveReplica,
   active,
@@ -38,6 +38,7 @@ export type ReplicaMove =
   | 'answerWhenIndexed'
   | 'answerNow'
   | 'noteOptimizer'
+  | 'install'
   | 'close'
   | 'finish';
 
@@ -54,6 +55,7 @@ export const REPLICA_MOVES: Readonly<Record<ReplicaState['kind'], Readonly<Recor
     writePart: 'refuse',
     indexCreated: 'answerNow',
     optimizerGaveUp: 'ignore',
+    install: 'refuse',
     close: 'close',
     closed: 'ignore',
   },
@@ -68,6 +70,7 @@ export const REPLICA_MOVES: Readonly<Record<ReplicaState['kind'], Readonly<Recor
     writePart: 'write',
     indexCreated: 'answerWhenIndexed',
     optimizerGaveUp: 'noteOptimizer',
+    install: 'install',
     close: 'close',
     closed: 'ignore',
   },
@@ -82,6 +85,7 @@ export const REPLICA_MOVES: Readonly<Record<ReplicaState['kind'], Readonly<Recor
     writePart: 'write',
     indexCreated: 'answerWhenIndexed',
     optimizerGaveUp: 'noteOptimizer',
+    install: 'install',
     close: 'close',
     closed: 'ignore',
   },
@@ -96,6 +100,7 @@ export const REPLICA_MOVES: Readonly<Record<ReplicaState['kind'], Readonly<Recor
     writePart: 'write',
     indexCreated: 'answerWhenIndexed',
     optimizerGaveUp: 'noteOptimizer',
+    install: 'install',
     close: 'close',
     closed: 'ignore',
   },
@@ -110,6 +115,7 @@ export const REPLICA_MOVES: Readonly<Record<ReplicaState['kind'], Readonly<Recor
     writePart: 'refuse',
     indexCreated: 'answerNow',
     optimizerGaveUp: 'ignore',
+    install: 'install',
     close: 'close',
     closed: 'ignore',
   },
@@ -124,6 +130,7 @@ export const REPLICA_MOVES: Readonly<Record<ReplicaState['kind'], Readonly<Recor
     writePart: 'refuse',
     indexCreated: 'answerNow',
     optimizerGaveUp: 'ignore',
+    install: 'refuse',
     close: 'ignore',
     closed: 'finish',
   },
@@ -156,7 +163,7 @@ export function stepReplica(state: ReplicaState, message: ReplicaMessage): Repli
     case 'refuse':
       return become<ReplicaState, ReplicaEffect>(state, {
         kind: 'refuse',
-        replyTo: (message as WriteMessage | WritePartMessage | MessageOf<'configure'>).replyTo,
+        replyTo: (message as WriteMessage | WritePartMessage | InstallMessage | MessageOf<'configure'>).replyTo,
         error: refusal(state),
       });
     case 'answerWhenIndexed':
@@ -168,6 +175,8 @@ export function stepReplica(state: ReplicaState, message: ReplicaMessage): Repli
         kind: 'optimizerGaveUp',
         error: (message as MessageOf<'optimizerGaveUp'>).error,
       });
+    case 'install':
+      return install(state as Writable | DeadReplica, message as InstallMessage);
     case 'close':
       return close(state);
     case 'finish':
@@ -205,6 +214,23 @@ function becomeDead(state: InitializingReplica | Writable, error: ErrorFacts): R
 
 function openAgain(state: DeadReplica): ReplicaStep {
   return become<ReplicaState, ReplicaEffect>(initializing(state.config, state.failures, state.reason), { kind: 'open' });
+}
+
+/** It serves nothing until it is open with its new files. */
+function install(state: Writable | DeadReplica, message: InstallMessage): ReplicaStep {
+  const next = initializing(state.config, 0, null);
+  const held = state.kind === 'Dead' ? [] : state.heldAnswers;
+  const refused = held.map(({ answer }): ReplicaEffect => ({ kind: 'refuse', replyTo: answer.replyTo, error: refusal(next) }));
+  return become<ReplicaState, ReplicaEffect>(
+    next,
+    { kind: 'announce', reason: refusal(next) },
+    ...refused,
+    { kind: 'stopOptimizer' },
+    {
+      kind: 'install',
+      install: message,
+    },
+  );
 }
 
 function considerStats(state: ReplicaState, stats: ReplicaStats): ReplicaStep {

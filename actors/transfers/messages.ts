@@ -3,7 +3,7 @@
 import type { ClusterOperation } from '../../cluster/operations.js';
 import type { ClusterState } from '../../cluster/state.js';
 import type { Comparison } from '../../cluster/transfer/comparing.js';
-import type { RunOutcome, TransferRun } from '../../cluster/transfer/runs.js';
+import type { IncomingFiles, RunOutcome, TransferRun } from '../../cluster/transfer/runs.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 
@@ -47,6 +47,8 @@ export type TransfersEffect =
       readonly outcome: RunOutcome;
       readonly release: boolean;
     }
+  /** Nobody waits for them any more. */
+  | { readonly kind: 'discardFiles'; readonly files: IncomingFiles }
   /** In order; a `proposed` at the end. */
   | { readonly kind: 'propose'; readonly operations: readonly ClusterOperation[] }
   | { readonly kind: 'compare'; readonly comparison: Comparison }

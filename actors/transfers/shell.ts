@@ -2,6 +2,7 @@
 
 import { nextBatch } from '../../cluster/transfer/batches.js';
 import type { Comparison } from '../../cluster/transfer/comparing.js';
+import type { IncomingFiles } from '../../cluster/transfer/runs.js';
 import { type ErrorFacts, errorFacts } from '../../protocols/errors.js';
 import { type ActorContext, type Behaviour, unreachable } from '../runtime/behaviour.js';
 import type { LeadingShard, TransferPorts } from '../transfer/ports.js';
@@ -17,6 +18,7 @@ export interface TransfersProps {
   readonly ports: TransferPorts;
   readonly look: () => Sight;
   readonly tickMs: number;
+  readonly discardFiles: (files: IncomingFiles) => Promise<void>;
   /** Of a shard that is led here; null: it is not, or not open. */
   readonly shardOf: (collection: string, uid: number, shardId: number) => LeadingShard | null;
 }
@@ -61,6 +63,11 @@ function perform(effect: TransfersEffect, context: TransfersContext): void {
       context.log.info(`${describe(run)} is ${outcome}`);
       break;
     }
+    case 'discardFiles':
+      context.props.discardFiles(effect.files).catch((error: unknown) => {
+        context.log.warn(`what has arrived of a transfer that is over could not be removed: ${String(error)}`);
+      });
+      break;
     case 'propose':
       propose(effect.operations, context);
       break;

@@ -2,7 +2,7 @@
 
 import type { ComparedAt, Comparison } from '../../cluster/transfer/comparing.js';
 import type { HealingTries, TransferLimits } from '../../cluster/transfer/healing.js';
-import type { TransferRun } from '../../cluster/transfer/runs.js';
+import type { IncomingFiles, TransferRun } from '../../cluster/transfer/runs.js';
 
 export interface TransfersSettings {
   readonly limits: TransferLimits;
@@ -16,6 +16,8 @@ export interface TransfersState {
   readonly ticks: number;
   /** By name. */
   readonly runs: ReadonlyMap<string, TransferRun>;
+  /** To this node, by name. */
+  readonly incoming: ReadonlyMap<string, IncomingFiles>;
   readonly tries: HealingTries;
   /** Healing is being agreed on. */
   readonly proposing: boolean;
@@ -30,6 +32,7 @@ export function watching(settings: TransfersSettings): TransfersState {
     settings,
     ticks: 0,
     runs: new Map(),
+    incoming: new Map(),
     tries: new Map(),
     proposing: false,
     compared: new Map(),

@@ -10,7 +10,7 @@
 import type { ClusterState } from '../../cluster/state.js';
 import { followReplicas, nextComparison } from '../../cluster/transfer/comparing.js';
 import { planHealing } from '../../cluster/transfer/healing.js';
-import { outcomeOf, type TransferRun, wantedRuns } from '../../cluster/transfer/runs.js';
+import { incomingFiles, outcomeOf, type TransferRun, wantedRuns } from '../../cluster/transfer/runs.js';
 import { become, type Step, unreachable } from '../runtime/behaviour.js';
 import type { Sight, TransfersEffect, TransfersMessage } from './messages.js';
 import { type TransfersSettings, type TransfersState, watching } from './state.js';
@@ -46,7 +46,8 @@ function look(before: TransfersState, sight: Sight): TransfersStep {
   const { agreed } = sight;
   if (agreed === null) return become({ ...state, runs: withRuns(state.runs, new Map(), null, effects) }, ...effects);
   const runs = withRuns(state.runs, wantedRuns(agreed, sight.self), agreed, effects);
-  return become({ ...compare(heal({ ...state, runs }, sight, agreed, effects), sight, agreed, effects) }, ...effects);
+  const incoming = withIncoming(state.incoming, incomingFiles(agreed, sight.self), effects);
+  return become({ ...compare(heal({ ...state, runs, incoming }, sight, agreed, effects), sight, agreed, effects) }, ...effects);
 }
 
 /** Ends what is wanted no more before it begins what is new: a restarted transfer has one run. */
@@ -70,6 +71,15 @@ function withRuns(
     if (known === undefined) effects.push({ kind: 'startRun', name, run });
   }
   return next;
+}
+
+function withIncoming(
+  known: TransfersState['incoming'],
+  incoming: TransfersState['incoming'],
+  effects: TransfersEffect[],
+): TransfersState['incoming'] {
+  for (const [name, files] of known) if (!incoming.has(name)) effects.push({ kind: 'discardFiles', files });
+  return incoming;
 }
 
 function heal(state: TransfersState, { leads, reachable }: Sight, agreed: ClusterState, effects: TransfersEffect[]): TransfersState {

@@ -1,6 +1,6 @@
 /** Which transfers a node carries out: those of the shards that its replicas lead. */
 
-import type { PeerId, ReplicaState } from '../../protocols/model/cluster.js';
+import type { PeerId, ReplicaState, ShardId } from '../../protocols/model/cluster.js';
 import type { TransferKey } from '../operations.js';
 import type { ClusterState, TransferRecord } from '../state.js';
 
@@ -39,6 +39,26 @@ export function runName({ term, transfer, uid }: TransferRun): string {
 
 export function keyOf({ from, shardId, to, toShardId }: TransferKey): TransferKey {
   return { shardId, from, to, toShardId };
+}
+
+/** Files that are on their way to a replica of this peer. */
+export interface IncomingFiles {
+  readonly collection: string;
+  readonly uid: number;
+  readonly shardId: ShardId;
+  readonly startedAt: number;
+}
+
+/** By name. */
+export function incomingFiles(agreed: ClusterState, self: PeerId): Map<string, IncomingFiles> {
+  const incoming = new Map<string, IncomingFiles>();
+  for (const [collection, { shards, transfers, uid }] of agreed.collections) {
+    for (const { shardId, startedAt, to } of transfers) {
+      if (to !== self || shards.get(shardId)?.replicas.get(to) !== 'PartialSnapshot') continue;
+      incoming.set(`${uid}.${shardId}-${startedAt}`, { collection, uid, shardId, startedAt });
+    }
+  }
+  return incoming;
 }
 
 /** finished: the target has become Active. restarted: with another method. left: to another leader, or it is another node's to know. */
