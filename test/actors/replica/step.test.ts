@@ -33,12 +33,12 @@ test('every state has an answer to every message', () => {
   assert.equal(
     printMoves(REPLICA_MOVES),
     [
-      'Initializing: opened becomeActive, openFailed becomeDead, failed becomeDead, stats considerStats, configure keepConfig, write refuse, writePart refuse, indexCreated answerNow, close close',
-      'Active: failed becomeDead, stats considerStats, configure configure, write write, writePart write, indexCreated answerWhenIndexed, optimizerGaveUp noteOptimizer, close close',
-      'Partial: failed becomeDead, stats considerStats, configure configure, write write, writePart write, indexCreated answerWhenIndexed, optimizerGaveUp noteOptimizer, close close',
-      'Listener: failed becomeDead, stats considerStats, configure configure, write write, writePart write, indexCreated answerWhenIndexed, optimizerGaveUp noteOptimizer, close close',
-      'Dead: retry openAgain, stats considerStats, configure keepConfig, write refuse, writePart refuse, indexCreated answerNow, close close',
-      'Closing: configure refuse, write refuse, writePart refuse, indexCreated answerNow, closed finish',
+      'Initializing: opened becomeActive, openFailed becomeDead, failed becomeDead, stats considerStats, configure keepConfig, write refuse, writePart refuse, indexCreated answerNow, install refuse, close close',
+      'Active: failed becomeDead, stats considerStats, configure configure, write write, writePart write, indexCreated answerWhenIndexed, optimizerGaveUp noteOptimizer, install install, close close',
+      'Partial: failed becomeDead, stats considerStats, configure configure, write write, writePart write, indexCreated answerWhenIndexed, optimizerGaveUp noteOptimizer, install install, close close',
+      'Listener: failed becomeDead, stats considerStats, configure configure, write write, writePart write, indexCreated answerWhenIndexed, optimizerGaveUp noteOptimizer, install install, close close',
+      'Dead: retry openAgain, stats considerStats, configure keepConfig, write refuse, writePart refuse, indexCreated answerNow, install install, close close',
+      'Closing: configure refuse, write refuse, writePart refuse, indexCreated answerNow, install refuse, closed finish',
     ].join('\n'),
   );
 });
@@ -67,6 +67,16 @@ test('an opened replica becomes Active, starts its optimizer and tells its shard
     { kind: 'considerStats', stats },
     { kind: 'tellOpened' },
   ]);
+});
+
+test('a replica whose files are exchanged is closed to everybody until it is open with the new ones', () => {
+  const message: ReplicaMessage = { kind: 'install', staged: '/staged', replyTo: 9 };
+  for (const state of [active(CONFIG), partial(CONFIG), dead(CONFIG, BROKEN, 3)]) {
+    const step = stepReplica(state, message);
+    assert.deepEqual(step.state, initializing(CONFIG, 0, null));
+    assert.equal(kinds(step.effects), 'announce stopOptimizer install');
+    assert.equal(kinds(stepReplica(step.state, message).effects), 'refuse');
+  }
 });
 
 test('a configuration that changed during opening is given to the engine afterwards', () => {
