@@ -1,0 +1,244 @@
+/** What comes back from other replicas, and from the own one for them. */
+
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
+import type { ClockTag } from '../../protocols/model/shard-log.js';
+import type { DataAnswer } from '../data-messages.js';
+import { append, breakChannel, dropChannel, placeOf } from './channels.js';
+import { changeChannel, channelOf, type Draft, leadingOf, nextNumber, refuse, setChannel } from './draft.js';
+import { APPEND_BYTES } from './figures.js';
+import { mustApply } from './leading.js';
+import type { ReplicationInput, TransferAnswer } from './messages.js';
+import { firstOf } from './recent.js';
+import { isAgreedRequired, isRequired } from './required.js';
+import type { Busy, Channel, Job } from './state.js';
+
+type InputOf<Kind extends ReplicationInput['kind']> = Extract<ReplicationInput, { kind: Kind }>;
+
+export function answered(draft: Draft, { answer, call, peer }: InputOf<'answered'>): void {
+  const found = channelOf(draft, peer);
+  if (found?.busy?.call !== call) return;
+  const { busy } = found;
+  const channel: Channel = { ...found, busy: null };
+  switch (busy.kind) {
+    case 'position':
+      if (answer.kind === 'position' && channel.phase.kind === 'Probing')
+        setChannel(draft, { ...channel, phase: { kind: 'Probing', position: answer.last } });
+      else setChannel(draft, channel);
+      break;
+    case 'append':
+      appended(draft, channel, busy);
+      break;
+    case 'job':
+      jobAnswered(draft, channel, answer);
+      break;
+    case 'check':
+    case 'read':
+      throw new Error(`a ${busy.kind} is no call`);
+    default:
+      busy satisfies never;
+  }
+}
+
+function appended(draft: Draft, channel: Channel, { applied, upTo }: Extract<Busy, { kind: 'append' }>): void {
+  if (channel.phase.kind !== 'Streaming') {
+    setChannel(draft, channel);
+    return;
+  }
+  const done = applied ? upTo.tick : channel.phase.applied;
+  setChannel(draft, { ...healthy(channel), phase: { kind: 'Streaming', logged: upTo, applied: done } });
+  answerWaiters(draft, channel.peer);
+}
+
+export function callFailed(draft: Draft, { call, error, isLost, peer }: InputOf<'callFailed'>): void {
+  const found = channelOf(draft, peer);
+  if (found?.busy?.call !== call) return;
+  const { busy } = found;
+  if (busy.kind === 'job') {
+    jobFailed(draft, { ...found, busy: null }, error, isLost);
+    return;
+  }
+  const failing = failed(draft, found, error);
+  // Its log is not what it was taken for, or its leader is another one: its position tells.
+  const isOther = error.code === 'conflict' && failing.phase.kind === 'Streaming';
+  setChannel(draft, isOther ? { ...failing, phase: { kind: 'Probing', position: null } } : failing);
+}
+
+function failed(draft: Draft, channel: Channel, error: ErrorFacts): Channel {
+  const { ticks } = draft.state;
+  const startedAt = channel.busy?.startedAt ?? ticks;
+  // A replica that has much to do is alive.
+  const failingSince = error.code === 'busy' ? channel.failingSince : (channel.failingSince ?? startedAt);
+  return { ...channel, busy: null, error, failingSince, retryAt: ticks + 1 };
+}
+
+export function readDone(draft: Draft, { call, part, peer }: InputOf<'readDone'>): void {
+  const found = channelOf(draft, peer);
+  if (found?.busy?.call !== call) return;
+  const channel: Channel = { ...found, busy: null, retryAt: 0 };
+  if (part.kind !== 'entries') {
+    discontinued(draft, channel, part.kind);
+    return;
+  }
+  if (channel.phase.kind === 'Probing' && channel.phase.position !== null) continued(draft, channel, channel.phase.position);
+  else setChannel(draft, channel);
+  const next = channelOf(draft, peer);
+  if (next?.phase.kind !== 'Streaming') return;
+  // A job that has been taken up meanwhile has its place.
+  const [job] = next.jobs;
+  const upTo = job === undefined ? Number.POSITIVE_INFINITY : (placeOf(job) ?? next.phase.logged.tick);
+  const entries = firstOf(part.entries, upTo, APPEND_BYTES);
+  if (entries.length > 0) append(draft, next, entries);
+  else if (leadingOf(draft).last.tick <= next.phase.logged.tick) setChannel(draft, healthy(next));
+}
+
+export function readFailed(draft: Draft, { call, peer }: InputOf<'readFailed'>): void {
+  const channel = channelOf(draft, peer);
+  // It says nothing of the other replica.
+  if (channel?.busy?.call === call) setChannel(draft, { ...channel, busy: null, retryAt: draft.state.ticks + 1 });
+}
+
+/** The leader's log continues its own. */
+function continued(draft: Draft, channel: Channel, logged: ClockTag): void {
+  const { attaching, peer } = channel;
+  setChannel(draft, { ...channel, phase: { kind: 'Streaming', logged, applied: 0 }, inherited: false, attaching: null });
+  if (attaching === null) return;
+  answer(draft, attaching.caller, { kind: 'attached', how: 'delta', entries: lackOf(draft, logged) });
+  answerWaiters(draft, peer);
+}
+
+/** The leader's log does not continue its own. */
+function discontinued(draft: Draft, channel: Channel, reason: 'compacted' | 'diverged'): void {
+  const { attaching, inherited, peer, phase } = channel;
+  const { assignment, required } = draft.state;
+  const detail =
+    reason === 'compacted' ? `it lacks more than the log of the leader has` : `its log has something else than that of the leader`;
+  if (inherited && !(assignment !== null && isAgreedRequired(assignment, peer))) {
+    // Whoever was required had everything: this one was not.
+    draft.state.required = new Set([...required].filter((each) => each !== peer));
+  }
+  if (isRequired(draft.state, peer)) {
+    setChannel(draft, channel);
+    breakChannel(draft, peer, detail);
+    return;
+  }
+  const idle: Channel = { ...channel, phase: { kind: 'Idle' }, inherited: false, attaching: null, failingSince: null };
+  if (attaching === null) {
+    setChannel(draft, idle);
+    return;
+  }
+  const entries = lackOf(draft, phase.kind === 'Probing' && phase.position !== null ? phase.position : leadingOf(draft).last);
+  if (!attaching.mayReset) {
+    setChannel(draft, idle);
+    answer(draft, attaching.caller, { kind: 'attached', how: 'refused', entries });
+    return;
+  }
+  const { caller } = attaching;
+  const reset: Job = { kind: 'reset', id: nextNumber(draft), caller, entries, fetching: false, fetched: null };
+  const { last } = leadingOf(draft);
+  setChannel(draft, { ...idle, phase: { kind: 'Streaming', logged: last, applied: 0 }, jobs: [reset] });
+}
+
+export function fetched(draft: Draft, { job, peer, value }: InputOf<'fetched'>): void {
+  const channel = channelOf(draft, peer);
+  if (channel?.jobs[0]?.id !== job) return;
+  setChannel(draft, { ...channel, jobs: [{ ...channel.jobs[0], fetched: value }, ...channel.jobs.slice(1)] });
+}
+
+export function fetchFailed(draft: Draft, { error, job, peer }: InputOf<'fetchFailed'>): void {
+  const channel = channelOf(draft, peer);
+  if (channel?.jobs[0]?.id !== job) return;
+  refuse(draft, channel.jobs[0].caller, error);
+  setChannel(draft, { ...channel, jobs: channel.jobs.slice(1) });
+}
+
+function jobAnswered(draft: Draft, channel: Channel, reply: DataAnswer): void {
+  const [job, ...jobs] = channel.jobs;
+  if (job === undefined || channel.phase.kind !== 'Streaming') {
+    setChannel(draft, channel);
+    return;
+  }
+  const next: Channel = { ...healthy(channel), jobs };
+  switch (job.kind) {
+    case 'reset': {
+      // `last` has moved on since, but nothing has been sent: its place is where the channel is.
+      const settings: Job = { kind: 'settings', id: nextNumber(draft), caller: job.caller, entries: job.entries, fetching: false, fetched: null };
+      setChannel(draft, { ...next, jobs: [settings, ...jobs] });
+      break;
+    }
+    case 'settings':
+      setChannel(draft, next);
+      answer(draft, job.caller, { kind: 'attached', how: 'reset', entries: job.entries });
+      break;
+    case 'compare':
+      setChannel(draft, next);
+      compared(draft, job, reply);
+      break;
+    case 'fill': {
+      setChannel(draft, next);
+      const sent = job.fetched?.kind === 'buckets' ? job.fetched : null;
+      const changed = reply.kind === 'done' ? reply.changed : 0;
+      answer(draft, job.caller, { kind: 'filled', changed, points: sent?.points ?? 0, bytes: sent?.bytes.byteLength ?? 0 });
+      break;
+    }
+    default:
+      job satisfies never;
+  }
+}
+
+function jobFailed(draft: Draft, channel: Channel, error: ErrorFacts, isLost: boolean): void {
+  const [job, ...jobs] = channel.jobs;
+  if (job === undefined) {
+    setChannel(draft, channel);
+    return;
+  }
+  refuse(draft, job.caller, isLost || error.code === 'conflict' ? { code: 'unavailable', detail: error.detail } : error);
+  const next: Channel = { ...channel, jobs, error, retryAt: draft.state.ticks + 1 };
+  if (job.kind !== 'reset') {
+    setChannel(draft, next);
+    return;
+  }
+  // Nobody knows where its log begins: it is attached anew.
+  for (const { caller } of jobs) refuse(draft, caller, { code: 'unavailable', detail: error.detail });
+  if (isRequired(draft.state, channel.peer)) setChannel(draft, { ...next, jobs: [], phase: { kind: 'Probing', position: null } });
+  else dropChannel(draft, channel.peer);
+}
+
+function compared(draft: Draft, job: Job, reply: DataAnswer): void {
+  const own = job.fetched;
+  if (own?.kind !== 'digest' || reply.kind !== 'digest' || reply.at.tick !== own.at.tick) {
+    refuse(draft, job.caller, { code: 'unavailable', detail: 'the digests were not of the same operation', retryAfterMs: 100 });
+    return;
+  }
+  const buckets: number[] = [];
+  for (let bucket = 0; bucket < own.buckets.length; bucket += 1) {
+    if (own.buckets[bucket] !== reply.buckets[bucket] || own.points[bucket] !== reply.points[bucket]) buckets.push(bucket);
+  }
+  const points = buckets.map((bucket) => own.points[bucket] as number);
+  const total = own.points.reduce((sum, count) => sum + count, 0);
+  answer(draft, job.caller, { kind: 'compared', buckets, points, total });
+}
+
+function answerWaiters(draft: Draft, peer: PeerId): void {
+  const channel = channelOf(draft, peer);
+  if (channel?.phase.kind !== 'Streaming' || channel.waiters.length === 0) return;
+  const { applied, logged } = channel.phase;
+  const reached = mustApply(draft, peer) ? Math.min(applied, logged.tick) : logged.tick;
+  const ready = channel.waiters.filter(({ tick }) => tick <= reached);
+  changeChannel(draft, peer, { waiters: channel.waiters.filter(({ tick }) => tick > reached) });
+  for (const { caller } of ready) answer(draft, caller, { kind: 'required' });
+}
+
+function answer(draft: Draft, caller: number, value: TransferAnswer): void {
+  draft.effects.push({ kind: 'answer', caller, answer: value });
+}
+
+function healthy(channel: Channel): Channel {
+  return { ...channel, failingSince: null, error: null, retryAt: 0 };
+}
+
+/** Ticks have gaps where leaders changed. */
+function lackOf(draft: Draft, logged: ClockTag): number {
+  const { last, recent } = leadingOf(draft);
+  return last.clock === logged.clock ? Math.max(0, last.tick - logged.tick) : recent.entries.length;
+}

@@ -1,0 +1,195 @@
+/** What goes to another replica next: its position, entries in order, and jobs in their places between them. */
+
+import type { PeerId } from '../../protocols/model/cluster.js';
+import type { ShardEntry } from '../../protocols/model/shard-log.js';
+import { changeChannel, changeLeading, channelOf, type Draft, leadingOf, nextNumber, setChannel } from './draft.js';
+import { APPEND_BYTES, FAIL_TICKS, PROPOSE_TICKS } from './figures.js';
+import { endChannel } from './jobs.js';
+import { acknowledge, mustApply } from './leading.js';
+import type { Fetch, PeerCall } from './messages.js';
+import { recentAfter } from './recent.js';
+import { isRequired } from './required.js';
+import type { Busy, Channel, Job, Phase } from './state.js';
+
+type Streaming = Extract<Phase, { kind: 'Streaming' }>;
+type WithoutHead<Kind> = Kind extends Busy ? Omit<Kind, 'call' | 'startedAt'> : never;
+
+export function driveAll(draft: Draft): void {
+  for (const peer of leadingOf(draft).channels.keys()) drive(draft, peer);
+  acknowledge(draft);
+}
+
+function drive(draft: Draft, peer: PeerId): void {
+  maybeBreak(draft, peer);
+  const channel = channelOf(draft, peer);
+  if (channel === undefined) return;
+  const { phase } = channel;
+  const { ticks } = draft.state;
+  if (phase.kind === 'Broken') {
+    if (ticks >= phase.proposeAt) propose(draft, channel);
+    return;
+  }
+  if (channel.busy !== null || ticks < channel.retryAt) return;
+  if (phase.kind === 'Streaming') drivenStream(draft, channel, phase);
+  else if (phase.kind === 'Probing') probe(draft, channel);
+}
+
+/** Who is needed and answers nothing but errors is to be made Dead; who is not needed is left alone. */
+function maybeBreak(draft: Draft, peer: PeerId): void {
+  const channel = channelOf(draft, peer) as Channel;
+  const { error, failingSince, phase } = channel;
+  if (failingSince === null || draft.state.ticks - failingSince < FAIL_TICKS || phase.kind === 'Broken') return;
+  const facts = error ?? { code: 'unavailable', detail: `peer ${peer} does not answer` };
+  if (!isRequired(draft.state, peer)) {
+    endChannel(draft, channel, { code: 'unavailable', detail: facts.detail, retryAfterMs: 1000 });
+    dropChannel(draft, peer);
+    return;
+  }
+  if (isWaitedFor(draft, channel)) breakChannel(draft, peer, facts.detail);
+}
+
+/** It cannot go on as it is. */
+export function breakChannel(draft: Draft, peer: PeerId, detail: string): void {
+  const channel = channelOf(draft, peer);
+  if (channel === undefined) return;
+  endChannel(draft, channel, { code: 'unavailable', detail, retryAfterMs: 1000 });
+  changeChannel(draft, peer, {
+    phase: { kind: 'Broken', proposeAt: draft.state.ticks },
+    busy: null,
+    attaching: null,
+    jobs: [],
+    waiters: [],
+    error: { code: 'unavailable', detail },
+  });
+  draft.effects.push({ kind: 'log', level: 'warn', text: `the replica on peer ${peer} is to be Dead: ${detail}` });
+}
+
+export function dropChannel(draft: Draft, peer: PeerId): void {
+  const channels = new Map(leadingOf(draft).channels);
+  channels.delete(peer);
+  changeLeading(draft, { channels });
+}
+
+function propose(draft: Draft, { peer }: Channel): void {
+  const { assignment, ticks } = draft.state;
+  draft.effects.push({ kind: 'proposeDead', peer, clock: assignment?.term ?? 0 });
+  changeChannel(draft, peer, { phase: { kind: 'Broken', proposeAt: ticks + PROPOSE_TICKS } });
+}
+
+function isWaitedFor(draft: Draft, { phase, waiters }: Channel): boolean {
+  const { pending } = leadingOf(draft);
+  if (waiters.length > 0) return true;
+  if (phase.kind !== 'Streaming') return pending.length > 0;
+  return pending.some(({ input, tick }) => tick > phase.logged.tick || (input.until === 'applied' && tick > phase.applied));
+}
+
+function probe(draft: Draft, channel: Channel): void {
+  if (channel.phase.kind !== 'Probing') return;
+  const { position } = channel.phase;
+  if (position === null) call(draft, channel, { kind: 'position' }, { kind: 'position' });
+  else read(draft, channel, 'check', position);
+}
+
+function drivenStream(draft: Draft, channel: Channel, phase: Streaming): void {
+  const [job] = channel.jobs;
+  if (job === undefined) {
+    send(draft, channel, phase, Number.POSITIVE_INFINITY);
+    return;
+  }
+  const request = requestOf(draft, job);
+  if (request === null) {
+    // Nothing may pass the place that is being found out.
+    if (!job.fetching) fetch(draft, channel, job);
+    return;
+  }
+  const at = placeOf(job);
+  if (at !== null && phase.logged.tick < at) send(draft, channel, phase, at);
+  else if (at !== null && phase.logged.tick > at) changeChannel(draft, channel.peer, { jobs: [again(job), ...channel.jobs.slice(1)] });
+  else call(draft, channel, request, { kind: 'job' });
+}
+
+/** Entries up to a tick, or the wish to hear that what is there is applied. */
+function send(draft: Draft, channel: Channel, { applied, logged }: Streaming, upToTick: number): void {
+  const { last, recent } = leadingOf(draft);
+  if (logged.tick < Math.min(upToTick, last.tick)) {
+    const entries = recentAfter(recent, logged, upToTick, APPEND_BYTES);
+    if (entries === null) read(draft, channel, 'read', logged);
+    else if (entries.length > 0) append(draft, channel, entries);
+    return;
+  }
+  if (!mustBeApplied(draft, channel, applied, logged.tick)) return;
+  const request: PeerCall = { kind: 'append', previous: logged, entries: [], until: 'applied' };
+  call(draft, channel, request, { kind: 'append', upTo: logged, applied: true });
+}
+
+export function append(draft: Draft, channel: Channel, entries: readonly ShardEntry[]): void {
+  const upTo = entries.at(-1)?.tag;
+  if (channel.phase.kind !== 'Streaming' || upTo === undefined) return;
+  const { applied: before, logged } = channel.phase;
+  const applied = mustBeApplied(draft, channel, before, upTo.tick);
+  const request: PeerCall = { kind: 'append', previous: logged, entries, until: applied ? 'applied' : 'logged' };
+  call(draft, channel, request, { kind: 'append', upTo, applied });
+}
+
+/** Whether somebody waits for an operation in (after, upTo] to be applied there. */
+function mustBeApplied(draft: Draft, { peer, waiters }: Channel, after: number, upTo: number): boolean {
+  if (!mustApply(draft, peer)) return false;
+  if (waiters.some(({ tick }) => tick > after && tick <= upTo)) return true;
+  return leadingOf(draft).pending.some(({ input, tick }) => input.until === 'applied' && tick > after && tick <= upTo);
+}
+
+function call(draft: Draft, channel: Channel, request: PeerCall, busy: WithoutHead<Busy>): void {
+  const { assignment, ticks } = draft.state;
+  const number = nextNumber(draft);
+  const { peer } = channel;
+  setChannel(draft, { ...channel, busy: { ...busy, call: number, startedAt: ticks } });
+  draft.effects.push({ kind: 'call', run: leadingOf(draft).run, peer, call: number, clock: assignment?.term ?? 0, request });
+}
+
+function read(draft: Draft, channel: Channel, kind: 'check' | 'read', after: Streaming['logged']): void {
+  const number = nextNumber(draft);
+  const { peer } = channel;
+  setChannel(draft, { ...channel, busy: { kind, call: number, startedAt: draft.state.ticks } });
+  draft.effects.push({ kind: 'read', run: leadingOf(draft).run, peer, call: number, after, bytesMax: APPEND_BYTES });
+}
+
+function fetch(draft: Draft, channel: Channel, job: Job): void {
+  const { peer } = channel;
+  const wanted: Fetch | null =
+    job.kind === 'fill'
+      ? { kind: 'buckets', buckets: job.buckets }
+      : job.kind === 'compare'
+        ? { kind: 'digest' }
+        : job.kind === 'settings'
+          ? { kind: 'settings' }
+          : null;
+  if (wanted === null) return;
+  setChannel(draft, { ...channel, jobs: [{ ...job, fetching: true }, ...channel.jobs.slice(1)] });
+  draft.effects.push({ kind: 'fetch', run: leadingOf(draft).run, peer, job: job.id, fetch: wanted });
+}
+
+/** Null: what is to be sent has to be fetched first. */
+function requestOf(draft: Draft, { fetched, kind }: Job): PeerCall | null {
+  if (kind === 'reset') return { kind: 'resetLog', at: leadingOf(draft).last };
+  if (fetched === null) return null;
+  switch (fetched.kind) {
+    case 'settings':
+      return { kind: 'applySettings', operations: fetched.operations };
+    case 'digest':
+      return { kind: 'digest' };
+    case 'buckets':
+      return { kind: 'replaceBuckets', bytes: fetched.bytes };
+    default:
+      return fetched satisfies never;
+  }
+}
+
+/** Tick of the operation that it has its place behind; null: any. */
+export function placeOf({ fetched }: Job): number | null {
+  return fetched === null || fetched.kind === 'settings' ? null : fetched.at.tick;
+}
+
+/** To be fetched anew. */
+export function again(job: Job): Job {
+  return { ...job, fetching: false, fetched: null };
+}

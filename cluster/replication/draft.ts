@@ -1,0 +1,69 @@
+/** A step in the making: the next state, which this step alone may still change, and what is to be caused, in order. */
+
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
+import type { Caller, ReplicationEffect } from './messages.js';
+import type { Channel, Leading, ReplicationState, Role } from './state.js';
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+export interface Draft {
+  readonly state: Mutable<ReplicationState>;
+  readonly effects: ReplicationEffect[];
+}
+
+export interface ReplicationStep {
+  readonly state: ReplicationState;
+  readonly effects: readonly ReplicationEffect[];
+}
+
+export function beginStep(state: ReplicationState): Draft {
+  return { state: { ...state }, effects: [] };
+}
+
+/** The next number of a role, a call or a job. */
+export function nextNumber(draft: Draft): number {
+  draft.state.counter += 1;
+  return draft.state.counter;
+}
+
+export function refuse(draft: Draft, caller: Caller, error: ErrorFacts): void {
+  draft.effects.push({ kind: 'refuse', caller, error });
+}
+
+export function setRole(draft: Draft, role: Role): void {
+  draft.state.role = role;
+}
+
+export function leadingOf(draft: Draft): Leading {
+  const { role } = draft.state;
+  if (role.kind !== 'Leading') throw new Error(`a replica that is ${role.kind} does not lead`);
+  return role;
+}
+
+export function changeLeading(draft: Draft, change: Partial<Leading>): void {
+  draft.state.role = { ...leadingOf(draft), ...change };
+}
+
+export function channelOf(draft: Draft, peer: PeerId): Channel | undefined {
+  const { role } = draft.state;
+  return role.kind === 'Leading' ? role.channels.get(peer) : undefined;
+}
+
+export function setChannel(draft: Draft, channel: Channel): void {
+  changeLeading(draft, { channels: new Map(leadingOf(draft).channels).set(channel.peer, channel) });
+}
+
+export function changeChannel(draft: Draft, peer: PeerId, change: Partial<Channel>): void {
+  const channel = channelOf(draft, peer);
+  if (channel !== undefined) setChannel(draft, { ...channel, ...change });
+}
+
+export function notLeading(detail: string): ErrorFacts {
+  return { code: 'conflict', detail: `${detail}: ask the replica that leads`, retryAfterMs: 100 };
+}
+
+/** What has been begun and may be carried out by whoever leads next. */
+export function leftOpen(reason: string): ErrorFacts {
+  return { code: 'unavailable', detail: `${reason}; the operation may still be carried out`, retryAfterMs: 1000 };
+}

@@ -1,0 +1,14 @@
+/** Figures of replication, in ticks of 100 ms and bytes. */
+
+export const TICK_MS = 100;
+/** A replica that acknowledgements wait for and that answers nothing but errors for so long is made Dead. */
+export const FAIL_TICKS = 20;
+/** What was proposed and is not agreed is proposed again. */
+export const PROPOSE_TICKS = 20;
+/** Of one call that brings entries; a larger operation goes alone. */
+export const APPEND_BYTES = 2 * 1024 * 1024;
+/** Entries kept in memory for the channels; older ones are read from the log. */
+export const RECENT_BYTES = 16 * 1024 * 1024;
+/** Beyond these, writes are `busy`. */
+export const WRITES_MAX = 4096;
+export const WRITE_BYTES_MAX = 64 * 1024 * 1024;

@@ -1,0 +1,81 @@
+/** What transfers ask of the leader for one replica. */
+
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
+import { changeChannel, channelOf, type Draft, leadingOf, nextNumber, refuse, setChannel } from './draft.js';
+import type { Caller, ReplicationInput } from './messages.js';
+import { isAgreedRequired, isRequired, isTarget } from './required.js';
+import { type Channel, type Job, newChannel } from './state.js';
+
+type InputOf<Kind extends ReplicationInput['kind']> = Extract<ReplicationInput, { kind: Kind }>;
+type WithoutHead<Kind> = Kind extends Job ? Omit<Kind, 'id' | 'fetching' | 'fetched'> : never;
+
+export function attach(draft: Draft, { caller, mayReset, peer }: InputOf<'attach'>): void {
+  const { assignment } = draft.state;
+  if (assignment === null || !(isTarget(assignment, peer) || isAgreedRequired(assignment, peer))) {
+    const state = assignment?.replicas.get(peer) ?? 'gone';
+    refuse(draft, caller, { code: 'unavailable', detail: `the replica on peer ${peer} is ${state}: nothing is sent to it`, retryAfterMs: 1000 });
+    return;
+  }
+  const since = assignment.since.get(peer) ?? 0;
+  const channel = channelOf(draft, peer) ?? newChannel(peer, since, null);
+  if (channel.attaching !== null || channel.jobs.length > 0 || channel.phase.kind === 'Broken') {
+    refuse(draft, caller, { code: 'unavailable', detail: `peer ${peer} is being seen to`, retryAfterMs: 1000 });
+    return;
+  }
+  // What is under way goes on; the position is asked for behind it.
+  const phase = channel.phase.kind === 'Probing' ? channel.phase : ({ kind: 'Probing', position: null } as const);
+  const busy = channel.busy?.kind === 'append' || channel.busy?.kind === 'read' ? null : channel.busy;
+  setChannel(draft, { ...channel, phase, busy, attaching: { caller, mayReset }, retryAt: 0 });
+}
+
+export function compare(draft: Draft, { caller, peer }: InputOf<'compare'>): void {
+  addJob(draft, peer, { kind: 'compare', caller });
+}
+
+export function fill(draft: Draft, { buckets, caller, peer }: InputOf<'fill'>): void {
+  addJob(draft, peer, { kind: 'fill', caller, buckets });
+}
+
+/** From now on; answered when what is there by now has arrived. */
+export function require(draft: Draft, { caller, peer }: InputOf<'require'>): void {
+  const channel = channelOf(draft, peer);
+  if (channel?.phase.kind !== 'Streaming') {
+    refuse(draft, caller, notAttached(peer));
+    return;
+  }
+  draft.state.required = new Set(draft.state.required).add(peer);
+  const waiters = [...channel.waiters, { caller, tick: leadingOf(draft).last.tick }];
+  setChannel(draft, { ...channel, waiters, inherited: false });
+}
+
+export function release(draft: Draft, peer: PeerId): void {
+  const channel = channelOf(draft, peer);
+  if (channel === undefined || isRequired(draft.state, peer)) return;
+  endChannel(draft, channel, { code: 'unavailable', detail: `peer ${peer} has been released` });
+  changeChannel(draft, peer, { phase: { kind: 'Idle' }, attaching: null, jobs: [], waiters: [], failingSince: null });
+}
+
+/** Nobody who waits for something of the channel waits on. */
+export function endChannel(draft: Draft, { attaching, jobs, waiters }: Channel, error: ErrorFacts): void {
+  for (const caller of callersOf(attaching, jobs, waiters)) refuse(draft, caller, error);
+}
+
+/** A job behind those that are there. */
+export function addJob(draft: Draft, peer: PeerId, job: WithoutHead<Job>): void {
+  const channel = channelOf(draft, peer);
+  if (channel?.phase.kind !== 'Streaming') {
+    refuse(draft, job.caller, notAttached(peer));
+    return;
+  }
+  setChannel(draft, { ...channel, jobs: [...channel.jobs, { ...job, id: nextNumber(draft), fetching: false, fetched: null }] });
+}
+
+function callersOf(attaching: Channel['attaching'], jobs: readonly Job[], waiters: Channel['waiters']): Caller[] {
+  return [...(attaching === null ? [] : [attaching.caller]), ...[...jobs, ...waiters].map(({ caller }) => caller)];
+}
+
+function notAttached(peer: PeerId): ErrorFacts {
+  return { code: 'unavailable', detail: `peer ${peer} is not attached, or has failed: attach it first`, retryAfterMs: 1000 };
+}
+

@@ -1,0 +1,121 @@
+/** A leader's channels follow the agreed state; what is on every required replica is acknowledged. */
+
+import type { PeerId } from '../../protocols/model/cluster.js';
+import { type ClockTag, TERM_TICKS } from '../../protocols/model/shard-log.js';
+import { changeLeading, type Draft, leadingOf, nextNumber, notLeading, refuse, setRole } from './draft.js';
+import { endChannel } from './jobs.js';
+import type { ShardAssignment } from './messages.js';
+import { inheritedTargets, isAgreedRequired, isRequired, isTarget, othersOf, serving } from './required.js';
+import { type Channel, type Leading, newChannel, type PendingWrite } from './state.js';
+
+/** positions: of other replicas, as far as they are known. */
+export function becomeLeading(draft: Draft, last: ClockTag, positions: ReadonlyMap<PeerId, ClockTag>): void {
+  const { state } = draft;
+  const inherited = new Set(inheritedTargets(state).filter((peer) => !state.required.has(peer)));
+  state.required = new Set([...state.required, ...inherited]);
+  const channels = new Map<PeerId, Channel>();
+  for (const peer of othersOf(state)) {
+    if (!isRequired(state, peer)) continue;
+    const channel = newChannel(peer, state.assignment?.since.get(peer) ?? 0, positions.get(peer) ?? null);
+    channels.set(peer, { ...channel, inherited: inherited.has(peer) });
+  }
+  setRole(draft, {
+    kind: 'Leading',
+    run: nextNumber(draft),
+    last,
+    tickAfter: tickAfter(last, state.assignment?.term ?? 0),
+    recent: { after: last, entries: [], bytes: 0 },
+    issued: [],
+    pending: [],
+    bytes: 0,
+    channels,
+  });
+}
+
+/**
+ * A leader's first tick is the next multiple of TERM_TICKS, behind everything that somebody may have written and nobody knows of.
+ * Before the first leader nobody has, and one that leads on knows all of its term.
+ */
+export function tickAfter(last: ClockTag, term: number): number {
+  if (term <= 1 || last.clock === term) return last.tick;
+  return (Math.floor(last.tick / TERM_TICKS) + 1) * TERM_TICKS - 1;
+}
+
+/** Channels for those that are required now; others end. */
+export function takeAssignment(draft: Draft): void {
+  const { state } = draft;
+  const assignment = state.assignment as ShardAssignment;
+  const role = leadingOf(draft);
+  const channels = new Map<PeerId, Channel>();
+  for (const peer of othersOf(state)) {
+    const since = assignment.since.get(peer) ?? 0;
+    const known = role.channels.get(peer);
+    if (known !== undefined && known.since === since && (isAgreedRequired(assignment, peer) || isTarget(assignment, peer))) {
+      channels.set(peer, revived(known, isRequired(state, peer)));
+    } else if (isRequired(state, peer)) channels.set(peer, newChannel(peer, since, null));
+  }
+  changeLeading(draft, { channels });
+  for (const channel of role.channels.values()) {
+    if (channels.get(channel.peer)?.since === channel.since) continue;
+    endChannel(draft, channel, notLeading(`peer ${channel.peer} has no replica that is written to any more`));
+  }
+  state.required = new Set([...state.required].filter((peer) => channels.has(peer) && !isAgreedRequired(assignment, peer)));
+}
+
+/** Answers writes that are on every required replica, in order of their ticks as far as they are. */
+export function acknowledge(draft: Draft): void {
+  const role = leadingOf(draft);
+  const waitedFor = requiredChannels(draft, role);
+  const waiting: PendingWrite[] = [];
+  let bytes = role.bytes;
+  for (const write of role.pending) {
+    if (!waitedFor.every((channel) => hasWrite(draft, channel, write))) {
+      waiting.push(write);
+      continue;
+    }
+    bytes -= bytesOfWrite(write);
+    answer(draft, write);
+  }
+  if (waiting.length < role.pending.length) changeLeading(draft, { pending: waiting, bytes });
+}
+
+/** Channels that acknowledgements wait for; null stands for a replica without one. */
+export function requiredChannels(draft: Draft, role: Leading): (Channel | null)[] {
+  return othersOf(draft.state)
+    .filter((peer) => isRequired(draft.state, peer))
+    .map((peer) => role.channels.get(peer) ?? null);
+}
+
+export function bytesOfWrite({ input }: Pick<PendingWrite, 'input'>): number {
+  return input.operations.reduce((sum, operation) => sum + operation.byteLength, 0);
+}
+
+/** Whether what is required of this replica has to be applied, not only on disk: a Listener applies when it comes to it. */
+export function mustApply({ state }: Draft, peer: PeerId): boolean {
+  return state.assignment?.replicas.get(peer) !== 'Listener';
+}
+
+function hasWrite(draft: Draft, channel: Channel | null, { input, tick }: PendingWrite): boolean {
+  if (channel === null || channel.phase.kind !== 'Streaming') return false;
+  const { applied, logged } = channel.phase;
+  if (logged.tick < tick) return false;
+  return input.until === 'logged' || !mustApply(draft, channel.peer) || applied >= tick;
+}
+
+function answer(draft: Draft, { failure, input, numbers }: PendingWrite): void {
+  const { assignment } = draft.state;
+  const left = assignment === null ? 0 : serving(assignment);
+  if (left < input.factor) {
+    const detail =
+      `the write is on ${left} active ${left === 1 ? 'replica' : 'replicas'} of the shard, and write_consistency_factor asks for ${input.factor}; ` +
+      'it may be applied: send it again when more replicas are active';
+    refuse(draft, input.caller, { code: 'unavailable', detail, retryAfterMs: 1000 });
+    return;
+  }
+  draft.effects.push({ kind: 'acknowledge', caller: input.caller, numbers, until: input.until, failure });
+}
+
+/** An agreed state that requires a channel again ends its idleness. */
+function revived(channel: Channel, required: boolean): Channel {
+  return required && channel.phase.kind === 'Idle' ? { ...channel, phase: { kind: 'Probing', position: null } } : channel;
+}

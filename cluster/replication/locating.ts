@@ -1,0 +1,53 @@
+/** A replica that is to lead finds out what its own log has and, after a start, whether its view of the cluster is new. */
+
+import type { ClockTag } from '../../protocols/model/shard-log.js';
+import { type Draft, nextNumber, setRole } from './draft.js';
+import { becomeLeading } from './leading.js';
+import type { ShardAssignment } from './messages.js';
+import { startSyncing } from './syncing.js';
+
+/** delayTicks: 0 to begin now. */
+export function startLocating(draft: Draft, delayTicks: number): void {
+  const { assignment, openedIn, ticks } = draft.state;
+  const run = nextNumber(draft);
+  // Of a term that began in this life everything is known (L5).
+  const barrier = assignment?.term !== openedIn;
+  setRole(draft, { kind: 'Locating', run, last: null, barrier, retryAt: delayTicks === 0 ? null : ticks + delayTicks });
+  if (delayTicks === 0) ask(draft);
+}
+
+export function locateAgain(draft: Draft): void {
+  const { role, ticks } = draft.state;
+  if (role.kind !== 'Locating' || role.retryAt === null || ticks < role.retryAt) return;
+  setRole(draft, { ...role, run: nextNumber(draft), retryAt: null });
+  ask(draft);
+}
+
+export function located(draft: Draft, found: { readonly last?: ClockTag; readonly barrier?: true }): void {
+  const { assignment, role } = draft.state;
+  if (role.kind !== 'Locating' || assignment === null) return;
+  const next = { ...role, ...found };
+  setRole(draft, next);
+  if (next.last === null || !next.barrier) return;
+  lead(draft, next.last, assignment);
+}
+
+function lead(draft: Draft, last: ClockTag, { term }: ShardAssignment): void {
+  const { state } = draft;
+  if (last.clock > term || state.heard > term) {
+    // A later leader wrote here: the agreed state will tell.
+    state.heard = Math.max(state.heard, last.clock);
+    setRole(draft, { kind: 'Following' });
+    return;
+  }
+  // Whoever has logged in this term had taken over everything before, and nobody else has written since.
+  if (last.clock === term) becomeLeading(draft, last, new Map());
+  else startSyncing(draft, last);
+}
+
+function ask(draft: Draft): void {
+  const { role } = draft.state;
+  if (role.kind !== 'Locating') return;
+  if (role.last === null) draft.effects.push({ kind: 'locate', run: role.run });
+  if (!role.barrier) draft.effects.push({ kind: 'barrier', run: role.run });
+}

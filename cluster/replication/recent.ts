@@ -1,0 +1,59 @@
+/** The leader's newest entries in memory. */
+
+import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
+import { isSameTag } from '../../protocols/model/shard-log.js';
+import { RECENT_BYTES } from './figures.js';
+import type { Recent } from './state.js';
+
+/** With newer entries. What all channels have (`doneTick`), and what is too much, goes. */
+export function withRecent(recent: Recent, added: readonly ShardEntry[], doneTick: number): Recent {
+  const entries = [...recent.entries, ...added];
+  let bytes = recent.bytes + bytesOf(added);
+  let gone = 0;
+  while (gone < entries.length) {
+    const { operation, tag } = entries[gone] as ShardEntry;
+    if (tag.tick > doneTick && bytes <= RECENT_BYTES) break;
+    bytes -= operation.byteLength;
+    gone += 1;
+  }
+  const after = gone === 0 ? recent.after : (entries[gone - 1] as ShardEntry).tag;
+  return { after, entries: gone === 0 ? entries : entries.slice(gone), bytes };
+}
+
+/** What follows an operation, up to a tick; null where it is not in memory, or is another operation. */
+export function recentAfter({ after, entries }: Recent, tag: ClockTag, upToTick: number, bytesMax: number): ShardEntry[] | null {
+  let at = 0;
+  if (!isSameTag(after, tag)) {
+    at = firstAfter(entries, tag.tick);
+    const before = entries[at - 1];
+    if (before === undefined || !isSameTag(before.tag, tag)) return null;
+  }
+  return firstOf(entries.slice(at), upToTick, bytesMax);
+}
+
+/** The first entries up to a tick, as many as fit and one at least. */
+export function firstOf(entries: readonly ShardEntry[], upToTick: number, bytesMax: number): ShardEntry[] {
+  const taken: ShardEntry[] = [];
+  let bytes = 0;
+  for (const entry of entries) {
+    bytes += entry.operation.byteLength;
+    if (entry.tag.tick > upToTick || (taken.length > 0 && bytes > bytesMax)) break;
+    taken.push(entry);
+  }
+  return taken;
+}
+
+export function bytesOf(entries: readonly { readonly operation: Uint8Array }[]): number {
+  return entries.reduce((sum, { operation }) => sum + operation.byteLength, 0);
+}
+
+function firstAfter(entries: readonly ShardEntry[], tick: number): number {
+  let low = 0;
+  let high = entries.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((entries[middle] as ShardEntry).tag.tick <= tick) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,129 @@
+/** A new leader asks all others how far they are, and takes over what it lacks: so it has every operation that was acknowledged (L4). */
+
+import type { PeerId } from '../../protocols/model/cluster.js';
+import type { ClockTag } from '../../protocols/model/shard-log.js';
+import { type Draft, nextNumber, setRole } from './draft.js';
+import { APPEND_BYTES, FAIL_TICKS, PROPOSE_TICKS } from './figures.js';
+import { becomeLeading } from './leading.js';
+import type { ReplicationInput } from './messages.js';
+import { isRequired, othersOf } from './required.js';
+import type { Probe, Syncing } from './state.js';
+
+type InputOf<Kind extends ReplicationInput['kind']> = Extract<ReplicationInput, { kind: Kind }>;
+
+export function startSyncing(draft: Draft, last: ClockTag): void {
+  setRole(draft, { kind: 'Syncing', run: nextNumber(draft), last, probes: new Map(), source: null });
+}
+
+/** Whatever can be done now. */
+export function driveSync(draft: Draft): void {
+  const role = syncingOf(draft);
+  const probes = wantedProbes(draft, role);
+  for (const [peer, probe] of probes) probes.set(peer, drivenProbe(draft, role.run, peer, probe));
+  // A source that is Dead by now is not waited for.
+  const source = role.source !== null && probes.has(role.source.peer) ? role.source : null;
+  setRole(draft, { ...role, probes, source });
+  if (source === null && [...probes.values()].every(({ last }) => last !== null)) takeOverOrLead(draft);
+}
+
+export function syncAnswered(draft: Draft, { answer, call, peer }: InputOf<'answered'>): void {
+  const role = syncingOf(draft);
+  if (role.source?.call === call) {
+    if (answer.kind === 'entries' && answer.entries.length > 0) {
+      draft.effects.push({ kind: 'takeOver', run: role.run, previous: role.source.from, entries: answer.entries });
+      return;
+    }
+    if (answer.kind === 'entries') setRole(draft, withProbe({ ...role, source: null }, peer, { last: null, askedAt: draft.state.ticks }));
+    else giveUp(draft, peer, answer.kind);
+    return;
+  }
+  const probe = role.probes.get(peer);
+  if (probe?.call !== call || answer.kind !== 'position') return;
+  setRole(draft, withProbe(role, peer, { call: null, last: answer.last }));
+}
+
+export function syncCallFailed(draft: Draft, { call, error, peer }: InputOf<'callFailed'>): void {
+  const role = syncingOf(draft);
+  const probe = role.probes.get(peer);
+  if (probe === undefined || (probe.call !== call && role.source?.call !== call)) return;
+  const source = role.source?.call === call ? null : role.source;
+  const askedAt = probe.last === null ? probe.askedAt : draft.state.ticks;
+  // Its position is asked for again: it may have another one when it is back.
+  setRole(draft, withProbe({ ...role, source }, peer, { call: null, last: null, askedAt, retryAt: draft.state.ticks + 1 }));
+  draft.effects.push({ kind: 'log', level: 'info', text: `peer ${peer} does not say what it has: ${error.detail}` });
+}
+
+export function tookOver(draft: Draft, last: ClockTag): void {
+  const role = syncingOf(draft);
+  setRole(draft, { ...role, last: last.tick > role.last.tick ? last : role.last, source: null });
+}
+
+/** Those that are required and no others; ones that are new are asked. */
+function wantedProbes(draft: Draft, role: Syncing): Map<PeerId, Probe> {
+  const { assignment, ticks } = draft.state;
+  const probes = new Map<PeerId, Probe>();
+  for (const peer of othersOf(draft.state)) {
+    if (!isRequired(draft.state, peer)) continue;
+    const since = assignment?.since.get(peer) ?? 0;
+    const known = role.probes.get(peer);
+    const fresh: Probe = { since, last: null, call: null, askedAt: ticks, retryAt: 0, proposeAt: 0 };
+    probes.set(peer, known?.since === since ? known : fresh);
+  }
+  return probes;
+}
+
+function drivenProbe(draft: Draft, run: number, peer: PeerId, probe: Probe): Probe {
+  const { assignment, ticks } = draft.state;
+  if (probe.last !== null) return probe;
+  let next = probe;
+  if (ticks - probe.askedAt >= FAIL_TICKS && ticks >= probe.proposeAt) {
+    draft.effects.push({ kind: 'proposeDead', peer, clock: assignment?.term ?? 0 });
+    next = { ...next, proposeAt: ticks + PROPOSE_TICKS };
+  }
+  if (next.call !== null || ticks < next.retryAt) return next;
+  const call = nextNumber(draft);
+  draft.effects.push({ kind: 'call', run, peer, call, clock: assignment?.term ?? 0, request: { kind: 'position' } });
+  return { ...next, call };
+}
+
+function takeOverOrLead(draft: Draft): void {
+  const role = syncingOf(draft);
+  const { probes, last, run } = role;
+  let source: [PeerId, ClockTag] | null = null;
+  for (const [peer, { last: its }] of probes) if (its !== null && its.tick > (source?.[1] ?? last).tick) source = [peer, its];
+  if (source === null) {
+    becomeLeading(draft, last, new Map([...probes].map(([peer, probe]) => [peer, probe.last as ClockTag])));
+    return;
+  }
+  const [peer] = source;
+  const call = nextNumber(draft);
+  setRole(draft, { ...role, source: { peer, call, from: last } });
+  const request = { kind: 'entriesAfter', after: last, bytesMax: APPEND_BYTES } as const;
+  draft.effects.push({ kind: 'call', run, peer, call, clock: draft.state.assignment?.term ?? 0, request });
+}
+
+/**
+ * The longer log does not continue the own one: one of the two has something that nobody acknowledged, or lost something. The one
+ * with the older end is made Dead; it is filled from the other.
+ */
+function giveUp(draft: Draft, peer: PeerId, reason: string): void {
+  const { assignment, self, ticks } = draft.state;
+  const role = syncingOf(draft);
+  const its = role.probes.get(peer)?.last ?? null;
+  const dead = its !== null && its.clock < role.last.clock ? peer : self;
+  draft.effects.push({ kind: 'log', level: 'warn', text: `the log of peer ${peer} does not continue the own one (${reason}): ${dead} is to be Dead` });
+  draft.effects.push({ kind: 'proposeDead', peer: dead, clock: assignment?.term ?? 0 });
+  setRole(draft, withProbe({ ...role, source: null }, peer, { last: null, askedAt: ticks, retryAt: ticks + PROPOSE_TICKS }));
+}
+
+function withProbe(role: Syncing, peer: PeerId, change: Partial<Probe>): Syncing {
+  const probe = role.probes.get(peer);
+  return probe === undefined ? role : { ...role, probes: new Map(role.probes).set(peer, { ...probe, ...change }) };
+}
+
+function syncingOf(draft: Draft): Syncing {
+  const { role } = draft.state;
+  if (role.kind !== 'Syncing') throw new Error(`a replica that is ${role.kind} does not synchronize`);
+  return role;
+}
+

@@ -1,0 +1,115 @@
+/** Writes on the leader: its own disk first. */
+
+import type { ErrorCode, ErrorFacts } from '../../protocols/errors.js';
+import { type ClockTag, type ShardEntry, TERM_TICKS } from '../../protocols/model/shard-log.js';
+import { changeLeading, type Draft, leadingOf, nextNumber, notLeading, refuse } from './draft.js';
+import { WRITE_BYTES_MAX, WRITES_MAX } from './figures.js';
+import { bytesOfWrite, requiredChannels } from './leading.js';
+import type { WriteInput } from './messages.js';
+import { withRecent } from './recent.js';
+import { serving } from './required.js';
+import type { IssuedWrite, Leading, PendingWrite } from './state.js';
+
+interface Logged {
+  readonly entries: readonly ShardEntry[];
+  readonly failure: ErrorFacts | null;
+}
+
+export function write(draft: Draft, input: WriteInput): void {
+  const error = refused(draft, input);
+  if (error !== null) {
+    refuse(draft, input.caller, error);
+    return;
+  }
+  const role = leadingOf(draft);
+  const number = nextNumber(draft);
+  const issued: IssuedWrite = { write: number, input, result: null };
+  changeLeading(draft, { issued: [...role.issued, issued], bytes: role.bytes + bytesOfWrite({ input }) });
+  const clock = draft.state.assignment?.term ?? 0;
+  draft.effects.push({ kind: 'logWrite', run: role.run, write: number, clock, tickAfter: role.tickAfter, input });
+}
+
+function refused(draft: Draft, { factor }: WriteInput): ErrorFacts | null {
+  const { assignment, role } = draft.state;
+  if (role.kind !== 'Leading' || assignment === null) {
+    const leader = assignment?.leader ?? null;
+    return notLeading(leader === null ? 'no replica of the shard is active' : `this replica does not lead the shard now, peer ${leader} should`);
+  }
+  const active = serving(assignment);
+  if (active < factor) {
+    const detail = `the shard has ${active} active replicas, and write_consistency_factor asks for ${factor}: nothing was written`;
+    return { code: 'unavailable', detail, retryAfterMs: 1000 };
+  }
+  if (role.issued.length + role.pending.length >= WRITES_MAX || role.bytes >= WRITE_BYTES_MAX) {
+    return { code: 'busy', detail: `${role.issued.length + role.pending.length} writes wait for replicas of the shard`, retryAfterMs: 1000 };
+  }
+  if (role.last.tick - doneTick(draft, role) > TERM_TICKS / 2) {
+    return { code: 'busy', detail: 'a replica of the shard is too far behind', retryAfterMs: 1000 };
+  }
+  return null;
+}
+
+/** Answers of the own replica are taken in the order of the questions: so entries are known without gaps. */
+export function logged(draft: Draft, number: number, result: Logged): void {
+  noteResult(draft, number, result);
+  takeResults(draft);
+}
+
+/** Whether the own log may have what was to be written: nobody knows then how it ends. */
+export function logFailed(draft: Draft, number: number, error: ErrorFacts): boolean {
+  if (!SURELY_NOT_LOGGED.has(error.code)) return true;
+  noteResult(draft, number, { error });
+  takeResults(draft);
+  return false;
+}
+
+/** Errors of the engine after which nothing is in the log. */
+const SURELY_NOT_LOGGED: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'malformedBody',
+  'invalidValue',
+  'wrongInput',
+  'unsupported',
+  'notFound',
+  'bodyTooLarge',
+  'busy',
+  'timeout',
+]);
+
+function noteResult(draft: Draft, number: number, result: IssuedWrite['result']): void {
+  const issued = leadingOf(draft).issued.map((each) => (each.write === number ? { ...each, result } : each));
+  changeLeading(draft, { issued });
+}
+
+function takeResults(draft: Draft): void {
+  const role = leadingOf(draft);
+  const count = role.issued.findIndex(({ result }) => result === null);
+  const done = count === -1 ? role.issued : role.issued.slice(0, count);
+  const added: ShardEntry[] = [];
+  const pending: PendingWrite[] = [];
+  let { bytes } = role;
+  for (const { input, result } of done) {
+    if (result === null) break;
+    if ('error' in result) {
+      bytes -= bytesOfWrite({ input });
+      refuse(draft, input.caller, result.error);
+      continue;
+    }
+    added.push(...result.entries);
+    const tick = result.entries.at(-1)?.tag.tick ?? 0;
+    pending.push({ input, numbers: result.entries.map(({ tag }) => tag.tick), tick, failure: result.failure });
+  }
+  const last: ClockTag = added.at(-1)?.tag ?? role.last;
+  const recent = withRecent(role.recent, added, doneTick(draft, role));
+  changeLeading(draft, { issued: role.issued.slice(done.length), pending: [...role.pending, ...pending], bytes, last, recent });
+}
+
+/** What all channels have; everything, when there is none. */
+function doneTick(draft: Draft, role: Leading): number {
+  let tick = Number.POSITIVE_INFINITY;
+  for (const channel of role.channels.values()) {
+    if (channel.phase.kind === 'Streaming') tick = Math.min(tick, channel.phase.logged.tick);
+  }
+  if (tick === Number.POSITIVE_INFINITY) return requiredChannels(draft, role).length === 0 ? role.last.tick : role.recent.after.tick;
+  return tick;
+}
+
