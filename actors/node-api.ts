@@ -160,6 +160,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     assignments: new Assignments(),
     propose: (operation, timeoutMs) =>
       cluster?.propose(operation, timeoutMs) ?? Promise.reject(new TroupeError('standalone', 'Distributed mode disabled')),
+    barrier: options.cluster == null ? null : async (timeoutMs) => cluster?.api.barrier(timeoutMs),
   };
   const hideShardKeys = showShardKeys(services.assignments, pool);
   const facts = () => ({ nowMs: clock.nowMs(), cpus });

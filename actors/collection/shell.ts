@@ -145,13 +145,24 @@ function configureShards(
 }
 
 function newEntry(name: string, folder: string, actor: ActorRef<CollectionMessage>): CollectionEntry {
-  return { name, folder, actor, config: null, belonging: null, error: null, replicas: new Map(), optimizers: new Map() };
+  return {
+    name,
+    folder,
+    actor,
+    config: null,
+    belonging: null,
+    error: null,
+    replicas: new Map(),
+    replications: new Map(),
+    optimizers: new Map(),
+  };
 }
 
 function forgetReplica(entry: CollectionEntry, shardId: number): void {
   const replica = entry.replicas.get(shardId);
   if (replica !== undefined) entry.optimizers.delete(replica.key);
   entry.replicas.delete(shardId);
+  entry.replications.delete(shardId);
 }
 
 function removeShards(shardIds: readonly number[], context: CollectionContext): void {

@@ -11,6 +11,7 @@ import type { ReplicaKey } from '../../storage/engine/messages.js';
 import type { CollectionMessage } from '../collection/messages.js';
 import type { OptimizerStatus } from '../optimizer/status.js';
 import type { ReplicaMessage } from '../replica/messages.js';
+import type { ReplicationEntry } from '../replication/view.js';
 import type { ActorRef } from '../runtime/behaviour.js';
 import type { Belonging } from './desired.js';
 
@@ -36,6 +37,8 @@ export interface CollectionEntry {
   error: ErrorFacts | null;
   /** By shard id. */
   readonly replicas: Map<number, ReplicaEntry>;
+  /** Their parts in their shards' logs, by shard id; none outside of a cluster. */
+  readonly replications: Map<number, ReplicationEntry>;
   /** By replica key. */
   readonly optimizers: Map<ReplicaKey, OptimizerStatus>;
 }

@@ -15,6 +15,8 @@ export interface Assignment {
   readonly replicas: ReadonlyMap<PeerId, ReplicaState>;
   /** See `ShardRecord.since`. */
   readonly since: ReadonlyMap<PeerId, number>;
+  /** `write_consistency_factor` of the collection. */
+  readonly writeFactor: number;
   /** Those of this shard. */
   readonly transfers: readonly TransferRecord[];
 }
@@ -122,13 +124,15 @@ export class Assignments {
   }
 }
 
-function assignmentOf({ transfers }: CollectionRecord, id: ShardId, { leader, replicas, since, term }: ShardRecord): Assignment {
-  return { leader, term, replicas, since, transfers: transfers.filter(({ shardId }) => shardId === id) };
+function assignmentOf({ config, transfers }: CollectionRecord, id: ShardId, { leader, replicas, since, term }: ShardRecord): Assignment {
+  const writeFactor = config.params.write_consistency_factor;
+  return { leader, term, replicas, since, writeFactor, transfers: transfers.filter(({ shardId }) => shardId === id) };
 }
 
 /** Records are values: what is another one may say the same all the same, which is looked at once more then. */
 function isSame(one: Assignment | null, other: Assignment | null): boolean {
   if (one === null || other === null) return one === other;
   if (one.leader !== other.leader || one.term !== other.term || one.replicas !== other.replicas || one.since !== other.since) return false;
+  if (one.writeFactor !== other.writeFactor) return false;
   return one.transfers.length === other.transfers.length && one.transfers.every((transfer, at) => transfer === other.transfers[at]);
 }

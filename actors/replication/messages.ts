@@ -7,7 +7,7 @@ import type { PeerId } from '../../protocols/model/cluster.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { WriteOperation } from '../../protocols/model/update.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
-import type { EncodedWrite, ReplicaStats, Written } from '../../storage/engine/messages.js';
+import type { EncodedWrite, Written } from '../../storage/engine/messages.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 import type { Assignment } from './assignments.js';
 
@@ -21,13 +21,13 @@ export type ReplicationMessage =
   /** Its replica can be used, or cannot any more. */
   | { readonly kind: 'opened' }
   | { readonly kind: 'closed'; readonly error: ErrorFacts }
-  /** Null: the cluster has no such shard. */
-  | { readonly kind: 'assigned'; readonly assignment: Assignment | null }
+  /** self: this node's peer. Null: the cluster has no such shard. */
+  | { readonly kind: 'assigned'; readonly self: PeerId; readonly assignment: Assignment | null }
   | WriteMessage
   | MissingMessage
   | CallMessage
   | TransferMessage
-  /** What came of an effect; time. */
+  /** What came of an effect, and time. */
   | { readonly kind: 'happened'; readonly input: ReplicationInput };
 
 /**
@@ -106,9 +106,5 @@ export interface Filled {
   readonly bytes: number;
 }
 
-export type ReplicationActorEffect =
-  | { readonly kind: 'core'; readonly effect: ReplicationEffect }
-  /** What doors see of it. */
-  | { readonly kind: 'show' }
-  /** A new index: the answer waits until every segment of this replica has it. */
-  | { readonly kind: 'awaitIndex'; readonly replyTo: ReplyTo<Written>; readonly written: Written; readonly stats: ReplicaStats | null };
+/** The agreed state is watched, and a replica that is open already is one; then what the decisions cause. */
+export type ReplicationActorEffect = { readonly kind: 'begin' } | ReplicationEffect;

@@ -7,6 +7,8 @@ import type { NodeServices } from '../node/services.js';
 import { type CollectionEntry, showAbandoned } from '../node/view.js';
 import type { ReplicaMessage } from '../replica/messages.js';
 import { replicaBehaviour } from '../replica/shell.js';
+import type { ReplicationMessage } from '../replication/messages.js';
+import { replicationBehaviour } from '../replication/shell.js';
 import { type ActorContext, type ActorRef, type Behaviour, unreachable } from '../runtime/behaviour.js';
 import type { ShardEffect, ShardMessage } from './messages.js';
 import type { ShardState } from './state.js';
@@ -21,16 +23,21 @@ export interface ShardProps {
   readonly parent: ActorRef<CollectionMessage>;
 }
 
+const REPLICATION = 'replication';
+
 type ShardContext = ActorContext<ShardProps, ShardMessage>;
 
 export function shardBehaviour(): Behaviour<ShardProps, ShardState, ShardMessage, ShardEffect> {
   let replica: ActorRef<ReplicaMessage> | null = null;
+  /** Null outside of a cluster. */
+  let replication: ActorRef<ReplicationMessage> | null = null;
 
   function perform(effect: ShardEffect, context: ShardContext): void {
     const { parent, shardId } = context.props;
     switch (effect.kind) {
       case 'startReplica':
         replica = startReplica(context);
+        replication = startReplication(context);
         break;
       case 'configureReplica':
         if (replica === null) context.reply(effect.replyTo, true);
@@ -40,16 +47,21 @@ export function shardBehaviour(): Behaviour<ShardProps, ShardState, ShardMessage
         context.reply(effect.replyTo, true);
         break;
       case 'closeReplica':
+        stopReplication(context);
+        replication = null;
         if (replica?.report({ kind: 'close' }) !== 'sent') context.report({ kind: 'replicaClosed' });
         break;
       case 'abandonReplica':
         replica = null;
+        replication?.report({ kind: 'closed', error: effect.error });
         abandonReplica(effect.error, context);
         break;
       case 'tellOpened':
+        replication?.report({ kind: 'opened' });
         parent.report({ kind: 'shardOpened', shardId });
         break;
       case 'tellDied':
+        replication?.report({ kind: 'closed', error: effect.error });
         parent.report({ kind: 'shardDied', shardId, error: effect.error });
         break;
       case 'tellClosedAndStop':
@@ -67,7 +79,8 @@ export function shardBehaviour(): Behaviour<ShardProps, ShardState, ShardMessage
     step: stepShard,
     perform,
     summarize: (message) => ('error' in message ? message.error.detail : ''),
-    childFailed: (_name, error) => ({ kind: 'replicaGaveUp', error }),
+    // Without its part in the log a replica is of no use: the shard begins anew.
+    childFailed: (name, error) => (name === REPLICATION ? null : { kind: 'replicaGaveUp', error }),
   };
 }
 
@@ -92,6 +105,18 @@ function startReplica(context: ShardContext): ActorRef<ReplicaMessage> {
     services,
     parent: context.self,
   });
+}
+
+function startReplication(context: ShardContext): ActorRef<ReplicationMessage> | null {
+  const { entry, services, shardId } = context.props;
+  if (services.barrier === null || entry.belonging === null) return null;
+  const shard = { collection: entry.name, uid: entry.belonging.uid, shardId };
+  return context.spawn(replicationBehaviour(), REPLICATION, { key: replicaKey(entry.name, shardId), shard, entry, services });
+}
+
+function stopReplication(context: ShardContext): void {
+  context.stopChild(REPLICATION);
+  context.props.entry.replications.delete(context.props.shardId);
 }
 
 function abandonReplica(error: ErrorFacts, context: ShardContext): void {

@@ -1,13 +1,12 @@
 /** What comes back from other replicas, and from the own one for them. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
-import type { PeerId } from '../../protocols/model/cluster.js';
 import type { ClockTag } from '../../protocols/model/shard-log.js';
 import type { DataAnswer } from '../data-messages.js';
 import { append, breakChannel, dropChannel, placeOf } from './channels.js';
-import { changeChannel, channelOf, type Draft, leadingOf, nextNumber, refuse, setChannel } from './draft.js';
+import { channelOf, type Draft, leadingOf, nextNumber, refuse, setChannel } from './draft.js';
 import { APPEND_BYTES } from './figures.js';
-import { mustApply } from './leading.js';
+import { answerWaiters } from './jobs.js';
 import type { ReplicationInput, TransferAnswer } from './messages.js';
 import { firstOf } from './recent.js';
 import { isAgreedRequired, isRequired } from './required.js';
@@ -102,9 +101,8 @@ export function readFailed(draft: Draft, { call, peer }: InputOf<'readFailed'>):
 function continued(draft: Draft, channel: Channel, logged: ClockTag): void {
   const { attaching, peer } = channel;
   setChannel(draft, { ...channel, phase: { kind: 'Streaming', logged, applied: 0 }, inherited: false, attaching: null });
-  if (attaching === null) return;
-  answer(draft, attaching.caller, { kind: 'attached', how: 'delta', entries: lackOf(draft, logged) });
   answerWaiters(draft, peer);
+  if (attaching !== null) answer(draft, attaching.caller, { kind: 'attached', how: 'delta', entries: lackOf(draft, logged) });
 }
 
 /** The leader's log does not continue its own. */
@@ -162,7 +160,14 @@ function jobAnswered(draft: Draft, channel: Channel, reply: DataAnswer): void {
   switch (job.kind) {
     case 'reset': {
       // `last` has moved on since, but nothing has been sent: its place is where the channel is.
-      const settings: Job = { kind: 'settings', id: nextNumber(draft), caller: job.caller, entries: job.entries, fetching: false, fetched: null };
+      const settings: Job = {
+        kind: 'settings',
+        id: nextNumber(draft),
+        caller: job.caller,
+        entries: job.entries,
+        fetching: false,
+        fetched: null,
+      };
       setChannel(draft, { ...next, jobs: [settings, ...jobs] });
       break;
     }
@@ -217,16 +222,6 @@ function compared(draft: Draft, job: Job, reply: DataAnswer): void {
   const points = buckets.map((bucket) => own.points[bucket] as number);
   const total = own.points.reduce((sum, count) => sum + count, 0);
   answer(draft, job.caller, { kind: 'compared', buckets, points, total });
-}
-
-function answerWaiters(draft: Draft, peer: PeerId): void {
-  const channel = channelOf(draft, peer);
-  if (channel?.phase.kind !== 'Streaming' || channel.waiters.length === 0) return;
-  const { applied, logged } = channel.phase;
-  const reached = mustApply(draft, peer) ? Math.min(applied, logged.tick) : logged.tick;
-  const ready = channel.waiters.filter(({ tick }) => tick <= reached);
-  changeChannel(draft, peer, { waiters: channel.waiters.filter(({ tick }) => tick > reached) });
-  for (const { caller } of ready) answer(draft, caller, { kind: 'required' });
 }
 
 function answer(draft: Draft, caller: number, value: TransferAnswer): void {

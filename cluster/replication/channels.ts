@@ -5,10 +5,10 @@ import type { ShardEntry } from '../../protocols/model/shard-log.js';
 import { changeChannel, changeLeading, channelOf, type Draft, leadingOf, nextNumber, setChannel } from './draft.js';
 import { APPEND_BYTES, FAIL_TICKS, PROPOSE_TICKS } from './figures.js';
 import { endChannel } from './jobs.js';
-import { acknowledge, mustApply } from './leading.js';
+import { acknowledge } from './leading.js';
 import type { Fetch, PeerCall } from './messages.js';
 import { recentAfter } from './recent.js';
-import { isRequired } from './required.js';
+import { isRequired, mustApply } from './required.js';
 import type { Busy, Channel, Job, Phase } from './state.js';
 
 type Streaming = Extract<Phase, { kind: 'Streaming' }>;
@@ -26,7 +26,8 @@ function drive(draft: Draft, peer: PeerId): void {
   const { phase } = channel;
   const { ticks } = draft.state;
   if (phase.kind === 'Broken') {
-    if (ticks >= phase.proposeAt) propose(draft, channel);
+    if (!isRequired(draft.state, peer)) dropChannel(draft, peer);
+    else if (ticks >= phase.proposeAt) propose(draft, channel);
     return;
   }
   if (channel.busy !== null || ticks < channel.retryAt) return;
@@ -80,7 +81,7 @@ function isWaitedFor(draft: Draft, { phase, waiters }: Channel): boolean {
   const { pending } = leadingOf(draft);
   if (waiters.length > 0) return true;
   if (phase.kind !== 'Streaming') return pending.length > 0;
-  return pending.some(({ input, tick }) => tick > phase.logged.tick || (input.until === 'applied' && tick > phase.applied));
+  return pending.some(({ input, tick }) => tick > phase.logged.tick || (input.until !== 'logged' && tick > phase.applied));
 }
 
 function probe(draft: Draft, channel: Channel): void {
@@ -96,7 +97,7 @@ function drivenStream(draft: Draft, channel: Channel, phase: Streaming): void {
     send(draft, channel, phase, Number.POSITIVE_INFINITY);
     return;
   }
-  const request = requestOf(draft, job);
+  const request = requestOf(job, phase);
   if (request === null) {
     // Nothing may pass the place that is being found out.
     if (!job.fetching) fetch(draft, channel, job);
@@ -133,9 +134,9 @@ export function append(draft: Draft, channel: Channel, entries: readonly ShardEn
 
 /** Whether somebody waits for an operation in (after, upTo] to be applied there. */
 function mustBeApplied(draft: Draft, { peer, waiters }: Channel, after: number, upTo: number): boolean {
-  if (!mustApply(draft, peer)) return false;
+  if (!mustApply(draft.state, peer)) return false;
   if (waiters.some(({ tick }) => tick > after && tick <= upTo)) return true;
-  return leadingOf(draft).pending.some(({ input, tick }) => input.until === 'applied' && tick > after && tick <= upTo);
+  return leadingOf(draft).pending.some(({ input, tick }) => input.until !== 'logged' && tick > after && tick <= upTo);
 }
 
 function call(draft: Draft, channel: Channel, request: PeerCall, busy: WithoutHead<Busy>): void {
@@ -169,8 +170,8 @@ function fetch(draft: Draft, channel: Channel, job: Job): void {
 }
 
 /** Null: what is to be sent has to be fetched first. */
-function requestOf(draft: Draft, { fetched, kind }: Job): PeerCall | null {
-  if (kind === 'reset') return { kind: 'resetLog', at: leadingOf(draft).last };
+function requestOf({ fetched, kind }: Job, { logged }: Streaming): PeerCall | null {
+  if (kind === 'reset') return { kind: 'resetLog', at: logged };
   if (fetched === null) return null;
   switch (fetched.kind) {
     case 'settings':

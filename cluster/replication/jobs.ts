@@ -4,7 +4,7 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { changeChannel, channelOf, type Draft, leadingOf, nextNumber, refuse, setChannel } from './draft.js';
 import type { Caller, ReplicationInput } from './messages.js';
-import { isAgreedRequired, isRequired, isTarget } from './required.js';
+import { isAgreedRequired, isRequired, isTarget, mustApply } from './required.js';
 import { type Channel, type Job, newChannel } from './state.js';
 
 type InputOf<Kind extends ReplicationInput['kind']> = Extract<ReplicationInput, { kind: Kind }>;
@@ -14,7 +14,11 @@ export function attach(draft: Draft, { caller, mayReset, peer }: InputOf<'attach
   const { assignment } = draft.state;
   if (assignment === null || !(isTarget(assignment, peer) || isAgreedRequired(assignment, peer))) {
     const state = assignment?.replicas.get(peer) ?? 'gone';
-    refuse(draft, caller, { code: 'unavailable', detail: `the replica on peer ${peer} is ${state}: nothing is sent to it`, retryAfterMs: 1000 });
+    refuse(draft, caller, {
+      code: 'unavailable',
+      detail: `the replica on peer ${peer} is ${state}: nothing is sent to it`,
+      retryAfterMs: 1000,
+    });
     return;
   }
   const since = assignment.since.get(peer) ?? 0;
@@ -23,10 +27,9 @@ export function attach(draft: Draft, { caller, mayReset, peer }: InputOf<'attach
     refuse(draft, caller, { code: 'unavailable', detail: `peer ${peer} is being seen to`, retryAfterMs: 1000 });
     return;
   }
-  // What is under way goes on; the position is asked for behind it.
+  // What is under way ends first.
   const phase = channel.phase.kind === 'Probing' ? channel.phase : ({ kind: 'Probing', position: null } as const);
-  const busy = channel.busy?.kind === 'append' || channel.busy?.kind === 'read' ? null : channel.busy;
-  setChannel(draft, { ...channel, phase, busy, attaching: { caller, mayReset }, retryAt: 0 });
+  setChannel(draft, { ...channel, phase, attaching: { caller, mayReset }, retryAt: 0 });
 }
 
 export function compare(draft: Draft, { caller, peer }: InputOf<'compare'>): void {
@@ -47,6 +50,7 @@ export function require(draft: Draft, { caller, peer }: InputOf<'require'>): voi
   draft.state.required = new Set(draft.state.required).add(peer);
   const waiters = [...channel.waiters, { caller, tick: leadingOf(draft).last.tick }];
   setChannel(draft, { ...channel, waiters, inherited: false });
+  answerWaiters(draft, peer);
 }
 
 export function release(draft: Draft, peer: PeerId): void {
@@ -54,6 +58,17 @@ export function release(draft: Draft, peer: PeerId): void {
   if (channel === undefined || isRequired(draft.state, peer)) return;
   endChannel(draft, channel, { code: 'unavailable', detail: `peer ${peer} has been released` });
   changeChannel(draft, peer, { phase: { kind: 'Idle' }, attaching: null, jobs: [], waiters: [], failingSince: null });
+}
+
+/** Those whose operation has arrived. */
+export function answerWaiters(draft: Draft, peer: PeerId): void {
+  const channel = channelOf(draft, peer);
+  if (channel?.phase.kind !== 'Streaming' || channel.waiters.length === 0) return;
+  const { applied, logged } = channel.phase;
+  const reached = mustApply(draft.state, peer) ? Math.min(applied, logged.tick) : logged.tick;
+  const ready = channel.waiters.filter(({ tick }) => tick <= reached);
+  changeChannel(draft, peer, { waiters: channel.waiters.filter(({ tick }) => tick > reached) });
+  for (const { caller } of ready) draft.effects.push({ kind: 'answer', caller, answer: { kind: 'required' } });
 }
 
 /** Nobody who waits for something of the channel waits on. */
@@ -78,4 +93,3 @@ function callersOf(attaching: Channel['attaching'], jobs: readonly Job[], waiter
 function notAttached(peer: PeerId): ErrorFacts {
   return { code: 'unavailable', detail: `peer ${peer} is not attached, or has failed: attach it first`, retryAfterMs: 1000 };
 }
-

@@ -5,7 +5,7 @@ import { type ClockTag, TERM_TICKS } from '../../protocols/model/shard-log.js';
 import { changeLeading, type Draft, leadingOf, nextNumber, notLeading, refuse, setRole } from './draft.js';
 import { endChannel } from './jobs.js';
 import type { ShardAssignment } from './messages.js';
-import { inheritedTargets, isAgreedRequired, isRequired, isTarget, othersOf, serving } from './required.js';
+import { inheritedTargets, isAgreedRequired, isRequired, isTarget, mustApply, othersOf, serving } from './required.js';
 import { type Channel, type Leading, newChannel, type PendingWrite } from './state.js';
 
 /** positions: of other replicas, as far as they are known. */
@@ -90,29 +90,25 @@ export function bytesOfWrite({ input }: Pick<PendingWrite, 'input'>): number {
   return input.operations.reduce((sum, operation) => sum + operation.byteLength, 0);
 }
 
-/** Whether what is required of this replica has to be applied, not only on disk: a Listener applies when it comes to it. */
-export function mustApply({ state }: Draft, peer: PeerId): boolean {
-  return state.assignment?.replicas.get(peer) !== 'Listener';
-}
-
 function hasWrite(draft: Draft, channel: Channel | null, { input, tick }: PendingWrite): boolean {
   if (channel === null || channel.phase.kind !== 'Streaming') return false;
   const { applied, logged } = channel.phase;
   if (logged.tick < tick) return false;
-  return input.until === 'logged' || !mustApply(draft, channel.peer) || applied >= tick;
+  return input.until === 'logged' || !mustApply(draft.state, channel.peer) || applied >= tick;
 }
 
 function answer(draft: Draft, { failure, input, numbers }: PendingWrite): void {
   const { assignment } = draft.state;
   const left = assignment === null ? 0 : serving(assignment);
-  if (left < input.factor) {
+  const factor = assignment?.writeFactor ?? 1;
+  if (left < factor) {
     const detail =
-      `the write is on ${left} active ${left === 1 ? 'replica' : 'replicas'} of the shard, and write_consistency_factor asks for ${input.factor}; ` +
+      `the write is on ${left} active ${left === 1 ? 'replica' : 'replicas'} of the shard, and write_consistency_factor asks for ${factor}; ` +
       'it may be applied: send it again when more replicas are active';
     refuse(draft, input.caller, { code: 'unavailable', detail, retryAfterMs: 1000 });
     return;
   }
-  draft.effects.push({ kind: 'acknowledge', caller: input.caller, numbers, until: input.until, failure });
+  draft.effects.push({ kind: 'acknowledge', input, numbers, failure });
 }
 
 /** An agreed state that requires a channel again ends its idleness. */

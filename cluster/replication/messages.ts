@@ -4,6 +4,7 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId, ReplicaState } from '../../protocols/model/cluster.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
+import type { WriteOperation } from '../../protocols/model/update.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { DataAnswer, DataCall } from '../data-messages.js';
 
@@ -14,6 +15,8 @@ export interface ShardAssignment {
   readonly replicas: ReadonlyMap<PeerId, ReplicaState>;
   /** Index of the entry that made each replica. */
   readonly since: ReadonlyMap<PeerId, number>;
+  /** `write_consistency_factor`: how many Active replicas must have a write, the leader's included. */
+  readonly writeFactor: number;
 }
 
 /** Whoever waits for an answer: a number that the shell knows. */
@@ -92,12 +95,12 @@ export type ReplicationInput =
 export interface WriteInput {
   readonly kind: 'write';
   readonly caller: Caller;
+  /** Of the request. */
+  readonly operation: WriteOperation;
   readonly operations: readonly Uint8Array[];
-  readonly until: 'logged' | 'applied';
+  readonly until: 'logged' | 'applied' | 'shown';
   readonly deadlineMs: number;
   readonly usage?: HardwareUsage;
-  /** How many Active replicas must have it, this one included. */
-  readonly factor: number;
 }
 
 export type TransferInput =
@@ -154,9 +157,8 @@ export type ReplicationEffect =
   /** failure: what the operation came to on every replica. */
   | {
       readonly kind: 'acknowledge';
-      readonly caller: Caller;
+      readonly input: WriteInput;
       readonly numbers: readonly number[];
-      readonly until: 'logged' | 'applied';
       readonly failure: ErrorFacts | null;
     }
   | { readonly kind: 'answer'; readonly caller: Caller; readonly answer: TransferAnswer }

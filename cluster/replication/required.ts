@@ -57,3 +57,8 @@ export function serving(assignment: ShardAssignment): number {
   for (const state of assignment.replicas.values()) if (state === 'Active' || state === 'Initializing') count += 1;
   return count;
 }
+
+/** Whether what is waited for has to be applied there, not only on disk: a Listener applies when it comes to it. */
+export function mustApply({ assignment }: Pick<ReplicationState, 'assignment'>, peer: PeerId): boolean {
+  return assignment?.replicas.get(peer) !== 'Listener';
+}

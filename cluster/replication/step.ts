@@ -6,7 +6,7 @@ import { driveAll } from './channels.js';
 import { beginStep, type Draft, leftOpen, notLeading, type ReplicationStep, refuse, setRole } from './draft.js';
 import { attach, compare, endChannel, fill, release, require } from './jobs.js';
 import { takeAssignment } from './leading.js';
-import { located, locateAgain, startLocating } from './locating.js';
+import { locateAgain, located, startLocating } from './locating.js';
 import type { HeardCall, ReplicationInput, ShardAssignment } from './messages.js';
 import type { ReplicationState } from './state.js';
 import { driveSync, syncAnswered, syncCallFailed, tookOver } from './syncing.js';

@@ -111,7 +111,11 @@ function giveUp(draft: Draft, peer: PeerId, reason: string): void {
   const role = syncingOf(draft);
   const its = role.probes.get(peer)?.last ?? null;
   const dead = its !== null && its.clock < role.last.clock ? peer : self;
-  draft.effects.push({ kind: 'log', level: 'warn', text: `the log of peer ${peer} does not continue the own one (${reason}): ${dead} is to be Dead` });
+  draft.effects.push({
+    kind: 'log',
+    level: 'warn',
+    text: `the log of peer ${peer} does not continue the own one (${reason}): ${dead} is to be Dead`,
+  });
   draft.effects.push({ kind: 'proposeDead', peer: dead, clock: assignment?.term ?? 0 });
   setRole(draft, withProbe({ ...role, source: null }, peer, { last: null, askedAt: ticks, retryAt: ticks + PROPOSE_TICKS }));
 }
@@ -126,4 +130,3 @@ function syncingOf(draft: Draft): Syncing {
   if (role.kind !== 'Syncing') throw new Error(`a replica that is ${role.kind} does not synchronize`);
   return role;
 }
-

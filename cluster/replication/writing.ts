@@ -16,7 +16,7 @@ interface Logged {
 }
 
 export function write(draft: Draft, input: WriteInput): void {
-  const error = refused(draft, input);
+  const error = refused(draft);
   if (error !== null) {
     refuse(draft, input.caller, error);
     return;
@@ -29,19 +29,25 @@ export function write(draft: Draft, input: WriteInput): void {
   draft.effects.push({ kind: 'logWrite', run: role.run, write: number, clock, tickAfter: role.tickAfter, input });
 }
 
-function refused(draft: Draft, { factor }: WriteInput): ErrorFacts | null {
+function refused(draft: Draft): ErrorFacts | null {
   const { assignment, role } = draft.state;
   if (role.kind !== 'Leading' || assignment === null) {
     const leader = assignment?.leader ?? null;
-    return notLeading(leader === null ? 'no replica of the shard is active' : `this replica does not lead the shard now, peer ${leader} should`);
+    return notLeading(
+      leader === null ? 'no replica of the shard is active' : `this replica does not lead the shard now, peer ${leader} should`,
+    );
   }
   const active = serving(assignment);
-  if (active < factor) {
-    const detail = `the shard has ${active} active replicas, and write_consistency_factor asks for ${factor}: nothing was written`;
+  if (active < assignment.writeFactor) {
+    const detail = `the shard has ${active} active replicas, and write_consistency_factor asks for ${assignment.writeFactor}: nothing was written`;
     return { code: 'unavailable', detail, retryAfterMs: 1000 };
   }
   if (role.issued.length + role.pending.length >= WRITES_MAX || role.bytes >= WRITE_BYTES_MAX) {
-    return { code: 'busy', detail: `${role.issued.length + role.pending.length} writes wait for replicas of the shard`, retryAfterMs: 1000 };
+    return {
+      code: 'busy',
+      detail: `${role.issued.length + role.pending.length} writes wait for replicas of the shard`,
+      retryAfterMs: 1000,
+    };
   }
   if (role.last.tick - doneTick(draft, role) > TERM_TICKS / 2) {
     return { code: 'busy', detail: 'a replica of the shard is too far behind', retryAfterMs: 1000 };
@@ -112,4 +118,3 @@ function doneTick(draft: Draft, role: Leading): number {
   if (tick === Number.POSITIVE_INFINITY) return requiredChannels(draft, role).length === 0 ? role.last.tick : role.recent.after.tick;
   return tick;
 }
-

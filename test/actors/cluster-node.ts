@@ -70,6 +70,7 @@ export async function startClusterNode(storagePath: string, wrap: (stores: Store
     calls: NO_CALLS,
     assignments: new Assignments(),
     propose: () => Promise.reject(new Error('nobody proposes here')),
+    barrier: null,
   };
   const told: CarriedOut[] = [];
   let local: LocalData | null = null;

@@ -1,0 +1,49 @@
+/** What doors and telemetry see of a replica's part in its shard's log. */
+
+import { isRequired } from '../../cluster/replication/required.js';
+import type { Phase, ReplicationState, Role } from '../../cluster/replication/state.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
+import type { ActorRef } from '../runtime/behaviour.js';
+import type { ReplicationMessage } from './messages.js';
+
+export interface ReplicationEntry {
+  readonly actor: ActorRef<ReplicationMessage>;
+  readonly status: () => ReplicationStatus;
+}
+
+export interface ReplicationStatus {
+  readonly role: Role['kind'];
+  readonly term: number;
+  /** Of the newest operation that a leader knows to be on its disk; null for others. */
+  readonly position: number | null;
+  /** Writes that wait for this disk or another one. */
+  readonly waiting: number;
+  readonly followers: readonly FollowerStatus[];
+}
+
+export interface FollowerStatus {
+  readonly peer: PeerId;
+  readonly phase: Phase['kind'];
+  readonly required: boolean;
+  /** Of the newest operation that it is known to have; null: not known. */
+  readonly position: number | null;
+  readonly error: string | null;
+}
+
+export function statusOf(state: ReplicationState): ReplicationStatus {
+  const { assignment, role } = state;
+  const leading = role.kind === 'Leading' ? role : null;
+  return {
+    role: role.kind,
+    term: assignment?.term ?? 0,
+    position: leading?.last.tick ?? null,
+    waiting: leading === null ? 0 : leading.issued.length + leading.pending.length,
+    followers: [...(leading?.channels.values() ?? [])].map(({ error, peer, phase }) => ({
+      peer,
+      phase: phase.kind,
+      required: isRequired(state, peer),
+      position: phase.kind === 'Streaming' ? phase.logged.tick : null,
+      error: error?.detail ?? null,
+    })),
+  };
+}
