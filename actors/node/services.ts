@@ -1,6 +1,7 @@
 /** What the actors of one node share: the engine, what it tells, the collections on disk, the build budget. */
 
 import type { PeerCalls } from '../../cluster/data-messages.js';
+import type { ClusterOperation } from '../../cluster/operations.js';
 import type { CollectionStore } from '../collection/store.js';
 import type { BuildBudget } from '../optimizer/budget.js';
 import type { ReplicaFiles } from '../replica/files.js';
@@ -30,6 +31,9 @@ export interface NodeServices {
   readonly propose: Propose;
   /** What the cluster has agreed on; it knows nothing on a node of its own. */
   readonly assignments: Assignments;
-  /** Once everything that was agreed anywhere before the call is applied here; null on a node of its own. Errors: `unavailable` without a leader, `timeout`. */
+  /**
+   * Once everything that was agreed anywhere before the call is applied here; null on a node of its own. Errors: `unavailable`
+   * without a leader, `timeout`.
+   */
   readonly barrier: ((timeoutMs: number) => Promise<void>) | null;
 }

@@ -36,6 +36,7 @@ async function target(state: ReplicaState = 'PartialSnapshot') {
       [1, 'Active'],
       [2, state],
     ]),
+    writeFactor: 1,
     since: new Map(),
     transfers: [RUN.transfer],
   };
