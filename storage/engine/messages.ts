@@ -227,7 +227,16 @@ export type ToShardLog =
   | { readonly kind: 'position'; readonly id: number; readonly key: ReplicaKey }
   /** By a `LogPart`. */
   | { readonly kind: 'entriesAfter'; readonly id: number; readonly key: ReplicaKey; readonly after: ClockTag; readonly bytesMax: number }
-  | { readonly kind: 'resetLog'; readonly id: number; readonly key: ReplicaKey; readonly at: ClockTag };
+  | { readonly kind: 'resetLog'; readonly id: number; readonly key: ReplicaKey; readonly at: ClockTag }
+  /** By a `ReplicaDigest`. */
+  | { readonly kind: 'digest'; readonly id: number; readonly key: ReplicaKey }
+  /** By a `BucketPoints`. */
+  | { readonly kind: 'bucketPoints'; readonly id: number; readonly key: ReplicaKey; readonly buckets: readonly number[] }
+  /** By how many points are others now. */
+  | { readonly kind: 'replaceBuckets'; readonly id: number; readonly key: ReplicaKey; readonly bytes: Uint8Array }
+  /** By encoded operations. */
+  | { readonly kind: 'settings'; readonly id: number; readonly key: ReplicaKey }
+  | { readonly kind: 'applySettings'; readonly id: number; readonly key: ReplicaKey; readonly operations: readonly Uint8Array[] };
 
 /** What became of an `OrderedWrite`: who asked has the operations. */
 export interface OrderedTags {

@@ -273,6 +273,17 @@ export class ReplicaWriter {
       case 'resetLog':
         store.resetLog(message.at);
         return undefined;
+      case 'digest':
+        return store.digest();
+      case 'bucketPoints':
+        return store.bucketPoints(message.buckets);
+      case 'replaceBuckets':
+        return store.replaceBuckets(message.bytes);
+      case 'settings':
+        return store.settings();
+      case 'applySettings':
+        store.applySettings(message.operations);
+        return undefined;
       case 'configure':
         store.configure(message.config);
         return undefined;

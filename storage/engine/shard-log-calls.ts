@@ -46,24 +46,26 @@ export class ShardLogCalls implements ShardLogPort {
     return this.ask(key, { kind: 'resetLog', id: 0, key, at });
   }
 
-  async digest(key: ReplicaKey): Promise<ReplicaDigest> {
-    throw notYet(key);
+  digest(key: ReplicaKey): Promise<ReplicaDigest> {
+    return this.ask(key, { kind: 'digest', id: 0, key });
   }
 
-  async bucketPoints(key: ReplicaKey, _buckets: readonly number[]): Promise<BucketPoints> {
-    throw notYet(key);
+  bucketPoints(key: ReplicaKey, buckets: readonly number[]): Promise<BucketPoints> {
+    return this.ask(key, { kind: 'bucketPoints', id: 0, key, buckets });
   }
 
-  async replaceBuckets(key: ReplicaKey, _bytes: Uint8Array): Promise<number> {
-    throw notYet(key);
+  async replaceBuckets(key: ReplicaKey, bytes: Uint8Array): Promise<number> {
+    const copy = copyOf(bytes);
+    const { value } = await this.send(key, { kind: 'replaceBuckets', id: 0, key, bytes: copy }, [copy]);
+    return value as number;
   }
 
-  async settings(key: ReplicaKey): Promise<readonly Uint8Array[]> {
-    throw notYet(key);
+  settings(key: ReplicaKey): Promise<readonly Uint8Array[]> {
+    return this.ask(key, { kind: 'settings', id: 0, key });
   }
 
-  async applySettings(key: ReplicaKey, _operations: readonly Uint8Array[]): Promise<void> {
-    throw notYet(key);
+  applySettings(key: ReplicaKey, operations: readonly Uint8Array[]): Promise<void> {
+    return this.ask(key, { kind: 'applySettings', id: 0, key, operations });
   }
 
   async checkpoint(key: ReplicaKey, _folder: string): Promise<ReplicaCheckpoint> {

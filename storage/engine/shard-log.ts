@@ -77,12 +77,16 @@ export interface ReplicaCheckpoint {
 
 /** Errors of all: `unavailable` when the replica is not open; `storage`; `busy`; `timeout` where there is a deadline. */
 export interface ShardLogPort {
-  /** Errors: `conflict` for a clock that is over; `wrongInput` of the operations, and nothing is logged then. */
+  /**
+   * Errors: `conflict` for a clock that is over, `wrongInput` of the operations, `busy` and `timeout`: nothing is logged then. After
+   * `storage`, and `unavailable` where the writer was lost, `position` tells what is. Memory of the operations stays the caller's.
+   */
   writeOrdered(key: ReplicaKey, write: OrderedWrite): Promise<OrderedWritten>;
   /**
    * Takes over a leader's operations: those that it has are passed over. previous: of the operation before the first of `entries`.
    * Answers with its last tag when all are on disk. Errors: `conflict` when it has another operation than `previous`, or none, or
-   * ends with an operation of a higher clock than the first entry's.
+   * ends with an operation that is not among them; `unavailable` when the collection does not have their vectors here yet. Without
+   * entries it says whether it has `previous`, and until 'applied' waits for what is logged.
    */
   append(key: ReplicaKey, previous: ClockTag, entries: readonly ShardEntry[], until: 'logged' | 'applied'): Promise<ClockTag>;
   position(key: ReplicaKey): Promise<ShardPosition>;
@@ -94,11 +98,14 @@ export interface ShardLogPort {
   digest(key: ReplicaKey): Promise<ReplicaDigest>;
   /** Once everything before is applied. */
   bucketPoints(key: ReplicaKey, buckets: readonly number[]): Promise<BucketPoints>;
-  /** Makes the points of those buckets the given ones, on disk when it is answered. The answer: points that were changed, added or removed. */
+  /**
+   * Makes the points of those buckets the given ones, on disk when it is answered. The answer: points that were changed, added or
+   * removed; those that have their version already stay. Errors: `conflict` when the replica's last operation is not the `at` of the points.
+   */
   replaceBuckets(key: ReplicaKey, bytes: Uint8Array): Promise<number>;
-  /** The field indexes and other settings that are not points, as operations, for a replica that is to be filled. */
+  /** What is not points, field indexes, as operations, for a replica that is to be filled. */
   settings(key: ReplicaKey): Promise<readonly Uint8Array[]>;
-  /** Applies such operations outside of the log. */
+  /** Applies such operations outside of the log; field indexes that are not among them go. */
   applySettings(key: ReplicaKey, operations: readonly Uint8Array[]): Promise<void>;
   /** Into `folder`, which is made. The log keeps what follows until `releaseCheckpoint`. */
   checkpoint(key: ReplicaKey, folder: string): Promise<ReplicaCheckpoint>;

@@ -50,9 +50,10 @@ export class SegmentRows {
   damagedFiles: readonly string[] = [];
   /** By field name; fields whose index is not there yet are missing. */
   readonly indexed = new Map<string, IndexedRows>();
-  private readonly kinds: Uint8Array;
-  private readonly words: Uint32Array;
-  private readonly versions: Float64Array;
+  /** Ids (see `writeIdWords`) and versions of the rows. */
+  readonly kinds: Uint8Array;
+  readonly words: Uint32Array;
+  readonly versions: Float64Array;
   private readonly deletedAt: Uint32Array;
   /** One bit per row, in whole blocks: what is stored of `deletedAt`. */
   private readonly deletedBits: Uint8Array;
@@ -383,7 +384,18 @@ export function makeAppendable(id: number, config: CollectionConfig, slots: numb
 /** An empty appendable segment with these vectors and room for this many rows. */
 export function appendableOf(id: number, plans: readonly VectorPlan[], capacity: number, slots: number): SegmentRows {
   const layout = segmentLayout(capacity, plans, { ordered: false, slots });
-  const memory = segmentMemory(layout);
+  return appendableIn(segmentMemory(layout), id, plans, layout);
+}
+
+/** Room for rows on their way from one replica to another: no thread but this one sees them, and the memory goes when they do. */
+export function passingRows(plans: readonly VectorPlan[], capacity: number): SegmentRows {
+  const layout = segmentLayout(capacity, plans, { ordered: false, slots: 0 });
+  // Kernels alone need a memory of WebAssembly, and each of these takes gigabytes of addresses until it is collected.
+  const memory = { buffer: new ArrayBuffer(layout.bytes) } as WebAssembly.Memory;
+  return appendableIn(memory, 0, plans, layout);
+}
+
+function appendableIn(memory: WebAssembly.Memory, id: number, plans: readonly VectorPlan[], layout: SegmentLayout): SegmentRows {
   new Uint32Array(memory.buffer, layout.deletedAt, layout.capacity).fill(LIVE);
   return new SegmentRows(
     {

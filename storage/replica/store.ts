@@ -14,11 +14,12 @@ import { TroupeError } from '../../protocols/errors.js';
 import { type CollectionConfig, type FieldSchema, sameSchema } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { type ClockTag, isSameTag } from '../../protocols/model/shard-log.js';
-import type { LoggedOperation } from '../../protocols/operation-codec.js';
+import type { UpdateOperation } from '../../protocols/model/update.js';
+import { decodeOperation, encodeOperation, type LoggedOperation } from '../../protocols/operation-codec.js';
 import { AppendError, AppendFolder } from '../append-file.js';
 import { initChecksum } from '../checksum.js';
 import type { BuildResult, BuildSources, GraphStats, ReplicaSpec, ReplicaStats, SegmentStats } from '../engine/messages.js';
-import type { LogPart, ShardPosition } from '../engine/shard-log.js';
+import type { BucketPoints, LogPart, ReplicaDigest, ShardPosition } from '../engine/shard-log.js';
 import { afterPrefix, Environment, LmdbError } from '../lmdb.js';
 import { checkFormat, isMarkedMade, markMade } from '../made-file.js';
 import { measured } from '../meter.js';
@@ -29,11 +30,14 @@ import { vectorPlans } from '../segment/plans.js';
 import { cleanSegmentFolders } from '../segment/sealed.js';
 import { WriteAheadLog } from '../wal.js';
 import { applyOperation } from './apply.js';
+import { decodeBuckets, encodeBuckets } from './bucket-codec.js';
 import { carryDeletions, defersRows, holdReplaced, settleDeferred } from './deferral.js';
+import { PointDigest } from './digest.js';
 import { loadReplica, slotsOf, trackSealedFields, writeFirstRecords } from './load.js';
 import { type Leader, NO_LEADER } from './log-tags.js';
 import { encodeManifest, type Manifest, type ManifestField } from './manifest.js';
 import { MANIFEST_KEY, segmentPrefix } from './records.js';
+import { pointsOfBuckets, replaceBuckets } from './replace-buckets.js';
 import { makeAppendable, type RowItems, SegmentRows } from './segment-rows.js';
 import { fieldsOf, type ReplicaShape, Transaction, type TransactionHost } from './transaction.js';
 
@@ -91,6 +95,8 @@ export class ReplicaStore implements TransactionHost {
   private lastGeneration: number;
   private lastSegment: number;
   private commits = 0;
+  /** Kept from the first time on that somebody asks for it. */
+  private pointDigest: PointDigest | null = null;
   private lastWriteMs = 0;
   private retiring: RetiredSegment[] = [];
   /** Segments whose records can be removed. */
@@ -269,13 +275,13 @@ export class ReplicaStore implements TransactionHost {
   private applyBacklog(): Outcome[] {
     const outcomes: Outcome[] = [];
     for (let next = this.backlog[0]; next !== undefined; next = this.backlog[0]) {
-      outcomes.push(this.applyLogged(next));
+      outcomes.push(this.applyAlone(next));
       this.backlog.shift();
     }
     return outcomes;
   }
 
-  private applyLogged(next: NumberedOperation): Outcome {
+  private applyAlone(next: NumberedOperation): Outcome {
     const { operation } = next;
     try {
       return (this.applyTogether([next], []) as [Outcome])[0];
@@ -327,6 +333,7 @@ export class ReplicaStore implements TransactionHost {
       throw error;
     }
     this.shape = transaction.shape;
+    for (const change of transaction.rowChanges) this.pointDigest?.change(change);
     if (transaction.hasNewGeneration) this.hooks.published(this.shape.generation);
     return result;
   }
@@ -388,6 +395,59 @@ export class ReplicaStore implements TransactionHost {
     this.apply([]);
     const now = new Transaction(this, this.shape);
     return ids.find((id) => now.find(id) === undefined) ?? null;
+  }
+
+  // ---------------------------------------------------------------- points for other replicas
+
+  /** See `ShardLogPort.digest`. Errors: `storage`. */
+  digest(): ReplicaDigest {
+    this.applyLogged();
+    this.pointDigest ??= PointDigest.of(this.shape.segments);
+    return { at: this.wal.last, ...this.pointDigest.value() };
+  }
+
+  /** See `ShardLogPort.bucketPoints`. Errors: `storage`. */
+  bucketPoints(buckets: readonly number[]): BucketPoints {
+    this.applyLogged();
+    const at = this.wal.last;
+    const now = new Transaction(this, this.shape);
+    const points = pointsOfBuckets(now.segments, new Set(buckets));
+    const bytes = encodeBuckets(at, buckets, vectorPlans(this.spec.config.params), points, (point) => now.payloadText(point));
+    return { at, buckets, points: points.length, bytes };
+  }
+
+  /** See `ShardLogPort.replaceBuckets`. Errors: `storage`. */
+  replaceBuckets(bytes: Uint8Array): number {
+    const passed = decodeBuckets(bytes, vectorPlans(this.spec.config.params));
+    this.applyLogged();
+    const { last } = this.wal;
+    if (!isSameTag(passed.at, last))
+      throw new TroupeError('conflict', `the points are those after operation ${passed.at.tick}, the replica is at ${last.tick}`);
+    return this.transact((transaction) => replaceBuckets(transaction, passed));
+  }
+
+  /** See `ShardLogPort.settings`. Errors: `storage`. */
+  settings(): Uint8Array[] {
+    this.applyLogged();
+    return this.shape.manifest.fields.map(({ name, schema }) =>
+      encodeOperation({ operation: { kind: 'createFieldIndex', field: name, schema }, chained: false }),
+    );
+  }
+
+  /** See `ShardLogPort.applySettings`. Errors: `storage`. */
+  applySettings(operations: readonly Uint8Array[]): void {
+    const decoded = operations.map((bytes) => decodeOperation(bytes).operation);
+    this.applyLogged();
+    this.transact((transaction) => makeSettings(transaction, decoded));
+  }
+
+  /** Errors: `storage`, when the disk refuses. */
+  private applyLogged(): void {
+    if (this.backlog.length > 0) this.applyNumbered([]);
+  }
+
+  get keepsDigest(): boolean {
+    return this.pointDigest !== null;
   }
 
   // ---------------------------------------------------------------- host of transactions
@@ -608,6 +668,13 @@ export class ReplicaStore implements TransactionHost {
     if (segment === undefined) throw new TroupeError('conflict', `there is no segment ${id}`);
     return segment;
   }
+}
+
+/** Makes the field indexes those that the operations make. */
+function makeSettings(transaction: Transaction, operations: readonly UpdateOperation[]): void {
+  const wanted = operations.flatMap((operation) => (operation.kind === 'createFieldIndex' ? [operation] : []));
+  for (const { name } of transaction.manifest.fields) if (!wanted.some(({ field }) => field === name)) transaction.deleteField(name);
+  for (const operation of wanted) applyOperation(transaction, operation, transaction.appliedOperation);
 }
 
 // ------------------------------------------------------------------ sealed segments

@@ -24,6 +24,7 @@ import { openIndexOf } from '../segment/index/open.js';
 import type { VectorPlan } from '../segment/layout.js';
 import { readPayloadText } from '../segment/payload-file.js';
 import { appendableFieldIndex, fieldPrefix, IndexWriter } from './appendable-index.js';
+import type { RowChange } from './digest.js';
 import { encodeManifest, type Manifest, type ManifestField, type ManifestSegment } from './manifest.js';
 import {
   check,
@@ -62,6 +63,8 @@ export interface TransactionHost {
   /** Rows of appendable segments, by segment id; the host sees to it that they are on disk before the commit. */
   readonly rowFiles: AppendFolder;
   readonly openCommit: number;
+  /** Whether `rowChanges` are wanted. */
+  readonly keepsDigest: boolean;
   /** A number that no set before had, committed or not. */
   nextGeneration(): number;
   /** An empty appendable segment with an id that was never used, with room for a row with these items. */
@@ -91,6 +94,8 @@ export class Transaction {
   private readonly appended = new Map<SegmentRows, { from: number; payloads: number }>();
   private readonly deletedBlocks = new Map<SegmentRows, Set<number>>();
   private readonly undos: (() => void)[] = [];
+  /** Rows that came to the live ones and that left them, where somebody keeps a digest. */
+  readonly rowChanges: RowChange[] = [];
   private readonly idKey = Buffer.alloc(ID_KEY_BYTES);
 
   constructor(
@@ -159,7 +164,12 @@ export class Transaction {
     const value = Buffer.allocUnsafe(4);
     value.writeUInt32LE(row, 0);
     this.environment.put('ids', this.idKey, value);
+    this.noteRow(segment, row, 1);
     return { segment, row };
+  }
+
+  private noteRow(segment: SegmentRows, row: number, sign: 1 | -1): void {
+    if (this.host.keepsDigest) this.rowChanges.push({ segment, row, sign });
   }
 
   /**
@@ -197,6 +207,7 @@ export class Transaction {
   /** Keeps a live row for readers only. */
   hold({ segment, row }: Location): void {
     segment.hold(row);
+    this.noteRow(segment, row, -1);
     this.onUndo(() => segment.unhold(row));
   }
 
@@ -204,6 +215,7 @@ export class Transaction {
   markDeleted({ segment, row }: Location, replacement?: Location): void {
     const wasHeld = !segment.isLive(row);
     const block = segment.markDeleted(row, this.seq);
+    if (!wasHeld) this.noteRow(segment, row, -1);
     this.onUndo(() => {
       segment.unmarkDeleted(row);
       if (wasHeld) segment.hold(row);

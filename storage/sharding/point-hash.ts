@@ -10,7 +10,7 @@
  * Source: Austin Appleby, MurmurHash3 (public domain).
  */
 
-import { type PointId, writeIdWords } from '../../protocols/model/point-id.js';
+import { ID_KIND_UUID, idKind, type PointId, writeIdWords } from '../../protocols/model/point-id.js';
 import { finishHash, mixBlock } from '../../vectors/murmur3.js';
 
 const words = new Uint32Array(4);
@@ -18,9 +18,14 @@ const words = new Uint32Array(4);
 /** 0..2^32-1. */
 export function hashPoint(id: PointId): number {
   writeIdWords(id, words, 0);
-  if (typeof id !== 'string') return finishHash(mixBlock(mixBlock(0, words[3] as number), words[2] as number), 8) >>> 0;
+  return hashIdWords(idKind(id), words, 0);
+}
+
+/** The same of the id whose kind and words (see `writeIdWords`) these are. */
+export function hashIdWords(kind: number, idWords: Uint32Array, at: number): number {
+  if (kind !== ID_KIND_UUID) return finishHash(mixBlock(mixBlock(0, idWords[at + 3] as number), idWords[at + 2] as number), 8) >>> 0;
   let hash = 0;
-  for (let at = 0; at < 4; at++) hash = mixBlock(hash, swapBytes(words[at] as number));
+  for (let word = at; word < at + 4; word++) hash = mixBlock(hash, swapBytes(idWords[word] as number));
   return finishHash(hash, 16) >>> 0;
 }
 

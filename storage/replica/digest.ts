@@ -1,0 +1,72 @@
+/**
+ * What a replica's points come to, for replicas to compare: for each bucket of ids the sum of hashes over (id, version), mod 2^64, and
+ * how many points there are. The sum takes points in and out one by one, so it is kept while points change.
+ *
+ * A point's hash is two of 32 bits (MurmurHash3, `vectors/murmur3.ts`): the lower over kind, words of the id, version, the upper over
+ * the same backwards. Replicas of one shard have the same operations in the same order, so equal versions say equal points.
+ */
+
+import { finishHash, mixBlock } from '../../vectors/murmur3.js';
+import { DIGEST_BUCKETS } from '../engine/shard-log.js';
+import { hashIdWords } from '../sharding/point-hash.js';
+import type { SegmentRows } from './segment-rows.js';
+
+/** A row that came to the live ones or left them. */
+export interface RowChange {
+  readonly segment: SegmentRows;
+  readonly row: number;
+  readonly sign: 1 | -1;
+}
+
+export class PointDigest {
+  /** Sums, the lower half of each first: u64 on the machines that there are. */
+  private readonly halves = new Uint32Array(DIGEST_BUCKETS * 2);
+  private readonly counts = new Uint32Array(DIGEST_BUCKETS);
+
+  /** Of the live rows. */
+  static of(segments: readonly SegmentRows[]): PointDigest {
+    const digest = new PointDigest();
+    for (const segment of segments)
+      for (let row = 0; row < segment.rows; row++) if (segment.isLive(row)) digest.change({ segment, row, sign: 1 });
+    return digest;
+  }
+
+  change({ row, segment, sign }: RowChange): void {
+    const bucket = bucketOfRow(segment, row);
+    hashRow(segment, row);
+    const at = bucket * 2;
+    this.counts[bucket] = (this.counts[bucket] as number) + sign;
+    const low = (this.halves[at] as number) + sign * rowHash.low;
+    const carry = low < 0 ? -1 : low > 0xffff_ffff ? 1 : 0;
+    this.halves[at] = low;
+    this.halves[at + 1] = (this.halves[at + 1] as number) + sign * rowHash.high + carry;
+  }
+
+  /** Copies: u64 [DIGEST_BUCKETS] and u32 [DIGEST_BUCKETS]. */
+  value(): { buckets: BigUint64Array; points: Uint32Array } {
+    return { buckets: new BigUint64Array(this.halves.slice().buffer), points: this.counts.slice() };
+  }
+}
+
+/** 0..DIGEST_BUCKETS-1. Shards are told by the whole of this hash, so its last bits say nothing of the shard. */
+export function bucketOfRow({ kinds, words }: SegmentRows, row: number): number {
+  return hashIdWords(kinds[row] as number, words, row * 4) % DIGEST_BUCKETS;
+}
+
+/** The last `hashRow`'s. */
+const rowHash = { low: 0, high: 0 };
+const BYTES = 28;
+
+function hashRow({ kinds, versions, words }: SegmentRows, row: number): void {
+  const kind = kinds[row] as number;
+  const version = versions[row] as number;
+  const versionLow = version >>> 0;
+  const versionHigh = Math.floor(version / 0x1_0000_0000);
+  const at = row * 4;
+  let low = mixBlock(0, kind);
+  for (let word = at; word < at + 4; word++) low = mixBlock(low, words[word] as number);
+  let high = mixBlock(mixBlock(0, versionHigh), versionLow);
+  for (let word = at + 3; word >= at; word--) high = mixBlock(high, words[word] as number);
+  rowHash.low = finishHash(mixBlock(mixBlock(low, versionLow), versionHigh), BYTES) >>> 0;
+  rowHash.high = finishHash(mixBlock(high, kind), BYTES) >>> 0;
+}

@@ -1,0 +1,121 @@
+/** Replicas that are made equal by digests and the points of buckets, whatever each of them has been through. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { TroupeError } from '../../../protocols/errors.js';
+import type { CollectionConfig } from '../../../protocols/model/collection.js';
+import { addVector, removeVector } from '../../../protocols/rest/vector-names.js';
+import { DIGEST_BUCKETS } from '../../../storage/engine/shard-log.js';
+import { PointDigest } from '../../../storage/replica/digest.js';
+import { randomFrom } from '../build/fixture.js';
+import { type Model, Observed, type Random, randomNames, randomUpdate, SHAPES } from './observed.js';
+import { configOf } from './support.js';
+
+const LEADER = { peer: 1, clock: 1 };
+
+/** All buckets in which the digests of two replicas differ. */
+function differing(one: Observed, other: Observed): number[] {
+  const [ours, theirs] = [one.store.digest(), other.store.digest()];
+  return Array.from({ length: DIGEST_BUCKETS }, (_, bucket) => bucket).filter(
+    (bucket) => ours.buckets[bucket] !== theirs.buckets[bucket] || ours.points[bucket] !== theirs.points[bucket],
+  );
+}
+
+/** Makes a replica what another one is. The answer: points that were others. */
+function fill(target: Observed, source: Observed, random: Random): number {
+  source.store.applyNumbered([]);
+  target.store.resetLog(source.store.position.last);
+  target.store.applySettings(source.store.settings());
+  const buckets = differing(source, target);
+  let changed = 0;
+  while (buckets.length > 0) changed += target.store.replaceBuckets(source.store.bucketPoints(buckets.splice(0, 1 + random(20))).bytes);
+  return changed;
+}
+
+/** An operation with the next tick; those of the target have a clock of their own, as those of a leader that was cut off. */
+function write(replica: Observed, by: { peer: number; clock: number }, tickAfter: number, model: Model, random: Random): void {
+  const operation = Math.max(replica.store.position.last.tick, tickAfter) + 1;
+  const numbered = [{ operation, by, logged: { operation: randomUpdate(model, replica.config, random), chained: false } }];
+  if (random(4) === 0) replica.store.logNumbered(numbered);
+  else replica.store.applyNumbered(numbered);
+}
+
+const everyKind = SHAPES.slice(3).reduce(addVector, configOf({}));
+const plain = removeVector(everyKind, 'd');
+const deferring: CollectionConfig = {
+  ...plain,
+  optimizer_config: { ...plain.optimizer_config, indexing_threshold: 1, prevent_unoptimized: true },
+};
+
+for (const [seed, config] of [
+  [1, plain],
+  [2, plain],
+  [3, plain],
+  [4, deferring],
+  [5, deferring],
+] as const) {
+  // biome-ignore format: one thought
+  test(`a replica becomes what another one is by the buckets that differ, in history ${seed}`, async (t) => {
+    const next = randomFrom(seed);
+    const random: Random = (below) => Math.floor(next() * below);
+    const model: Model = new Map();
+    const source = await Observed.open(t, config);
+    const target = await Observed.open(t, config);
+    for (let round = 0; round < 60; round++) {
+      const replica = random(3) === 0 ? target : source;
+      const kind = random(10);
+      if (kind < 4) for (let count = random(12); count > 0; count--) write(source, LEADER, 0, model, random);
+      else if (kind === 4) write(target, { peer: 2, clock: round + 2 }, (round + 2) * 1_000_000, structuredClone(model), random);
+      else if (kind === 5) await replica.reopen();
+      else if (kind === 6) {
+        const changed = randomNames(model, source.config, random);
+        for (const each of [source, target]) each.configure(changed);
+      } else if (kind === 7) {
+        const sources = replica.segments.filter(({ rows }) => rows > 0 && random(3) > 0);
+        if (sources.length > 0) await replica.build(sources.map(({ id }) => id), () => write(source, LEADER, 0, model, random)); // biome-ignore format: one thought
+      } else {
+        const field = { kind: 'createFieldIndex', field: 'id', schema: { type: 'integer' } } as const;
+        if (random(4) === 0) source.apply(random(2) === 0 ? field : { kind: 'deleteFieldIndex', field: 'id' });
+        fill(target, source, random);
+        assert.deepEqual(differing(source, target), []);
+        assert.deepEqual(target.store.digest(), source.store.digest());
+        assert.equal(fill(target, source, random), 0);
+        // Readers may see fewer of them while points are deferred, each replica its own.
+        if (config === plain) assert.deepEqual([target.seen(), target.seen()], [source.seen(), model]);
+        assert.deepEqual(target.store.stats().fields, source.store.stats().fields);
+      }
+      for (const each of [source, target]) {
+        const { buckets, points } = each.store.digest();
+        assert.deepEqual({ buckets, points }, freshDigest(each), `round ${round}`);
+      }
+    }
+    for (const each of [source, target]) each.configure({ ...each.config, optimizer_config: plain.optimizer_config });
+    fill(target, source, random);
+    assert.deepEqual([target.seen(), target.seen()], [source.seen(), model]);
+    for (const each of [source, target]) assert.deepEqual(each.warnings, []);
+  });
+}
+
+/** What the points come to when they are counted anew. */
+function freshDigest({ store }: Observed): object {
+  return PointDigest.of((store as unknown as { shape: { segments: Parameters<typeof PointDigest.of>[0] } }).shape.segments).value();
+}
+
+test('points of buckets are refused by a replica that has gone on, and where their vectors are not known yet', async (t) => {
+  const source = await Observed.open(t, everyKind);
+  const target = await Observed.open(t, everyKind);
+  const poorer = await Observed.open(t, plain);
+  const random: Random = () => 1;
+  write(source, LEADER, 0, new Map(), random);
+  const { at, buckets, bytes, points } = source.store.bucketPoints(differing(source, target));
+  assert.deepEqual([at, buckets.length, points], [{ ...LEADER, tick: 1 }, 1, 1]);
+  const failsWith = (code: string) => (error: unknown) => error instanceof TroupeError && error.code === code;
+  assert.throws(() => target.store.replaceBuckets(bytes), failsWith('conflict'));
+  target.store.resetLog(at);
+  poorer.store.resetLog(at);
+  assert.throws(() => poorer.store.replaceBuckets(bytes), failsWith('unavailable'));
+  assert.throws(() => target.store.replaceBuckets(new Uint8Array(9)), failsWith('wrongInput'));
+  assert.equal(target.store.replaceBuckets(bytes), 1);
+  write(target, LEADER, 0, new Map(), random);
+  assert.throws(() => target.store.replaceBuckets(bytes), failsWith('conflict'));
+});
