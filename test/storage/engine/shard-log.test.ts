@@ -179,3 +179,29 @@ test("a replica that had no leader gets one: its operations are nobody's, the la
     ],
   );
 });
+
+test('a replica is filled from another one by settings and buckets while that one goes on, and is then its equal', async (t) => {
+  const pool = await poolOf(t);
+  for (const key of ['a/0', 'b/0']) await replicaOf(t, pool, key);
+  const field: UpdateOperation = { kind: 'createFieldIndex', field: 'text', schema: { type: 'keyword' } };
+  await pool.writeOrdered('a/0', write([field, ...Array.from({ length: 50 }, (_, id) => put(id, `t${id}`))]));
+  await pool.writeOrdered('b/0', write([put(70), put(3), { ...field, field: 'other' }], { peer: 1, clock: 1 }));
+  const { last } = await pool.position('a/0');
+  await pool.resetLog('b/0', last);
+  await pool.applySettings('b/0', await pool.settings('a/0'));
+  const [ours, theirs] = [await pool.digest('a/0'), await pool.digest('b/0')];
+  assert.deepEqual([ours.at, theirs.at], [last, last]);
+  assert.deepEqual([ours.points.reduce((sum, points) => sum + points), theirs.points.reduce((sum, points) => sum + points)], [50, 2]);
+  const buckets = [...ours.buckets.keys()].filter((bucket) => ours.buckets[bucket] !== theirs.buckets[bucket]);
+  const first = await pool.bucketPoints('a/0', buckets.slice(0, 20));
+  assert.ok((await pool.replaceBuckets('b/0', first.bytes)) >= first.points);
+  // An operation between the parts, which changes a point that is not there yet.
+  const { entries } = await pool.writeOrdered('a/0', write([put(3, 'again'), clear(49)]));
+  await pool.append('b/0', last, entries, 'applied');
+  const second = await pool.bucketPoints('a/0', buckets.slice(20));
+  assert.deepEqual(second.at, entries.at(-1)?.tag);
+  await pool.replaceBuckets('b/0', second.bytes);
+  assert.deepEqual(await pool.digest('b/0'), await pool.digest('a/0'));
+  assert.equal(await pointsOf(pool, 'b/0'), await pointsOf(pool, 'a/0'));
+  assert.deepEqual(pool.stats('b/0')?.fields, pool.stats('a/0')?.fields);
+});
