@@ -117,7 +117,7 @@ async function opened({ seed = 1, logKept = 100, mistakes = {}, world = new Worl
   const disk = given ?? new VirtualDisk('node-1', world, new Stream(seed, 'disk'), () => {});
   const life = new Life('node-1');
   disk.attach(life);
-  const engine = new VirtualEngine(disk, { logKept, mistakes });
+  const engine = new VirtualEngine(disk, { logKept, nowMs: () => world.nowMs, mistakes });
   /** What it comes to, in virtual time. */
   const run = async <Value>(promise: Promise<Value>): Promise<Value> => {
     promise.catch(() => {});

@@ -13,6 +13,7 @@ import { decodeEncoded } from '../../storage/engine/decode-update.js';
 import type {
   BuildReport,
   EncodedWrite,
+  PortionResult,
   RawRequest,
   ReadOperation,
   ReplicaKey,
@@ -21,6 +22,7 @@ import type {
   SplitWrite,
   Written,
 } from '../../storage/engine/messages.js';
+import { decodePortion, encodePortionAnswer } from '../../storage/engine/portion/codec.js';
 import type {
   BucketPoints,
   LogPart,
@@ -32,8 +34,10 @@ import type {
   ShardPosition,
 } from '../../storage/engine/shard-log.js';
 import { splitRequest } from '../../storage/engine/split-request.js';
+import { newEntries, nextTags } from '../../storage/replica/follow.js';
 import { sampleSegment, sampleStats } from '../actors/samples.js';
 import type { VirtualDisk } from './disk.js';
+import { answerPortion } from './engine-portions.js';
 import { answerRead } from './engine-reads.js';
 import {
   applyNext,
@@ -41,8 +45,8 @@ import {
   checkpointBytes,
   digestOf,
   entriesBehind,
+  knownLog,
   lastOf,
-  newEntries,
   newReplica,
   replaceBuckets,
   type StoredReplica,
@@ -60,6 +64,8 @@ export interface EngineMistakes {
 export interface EngineSettings {
   /** Applied operations that a log keeps. */
   readonly logKept: number;
+  /** The node's wall clock. */
+  readonly nowMs: () => number;
   readonly mistakes: EngineMistakes;
 }
 
@@ -175,6 +181,15 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     return this.disk.read(() => answerRead(operation, request, replicas));
   }
 
+  portion(keys: readonly ReplicaKey[], body: Uint8Array): Promise<PortionResult> {
+    const asked = keys.map((key) => ({ shard: Number(key.slice(key.lastIndexOf('/') + 1)), stored: this.#replica(key).stored }));
+    const portion = decodePortion(body);
+    return this.disk.read(() => {
+      const answer = encodePortionAnswer(answerPortion(portion, asked));
+      return { body: answer.slice(), positions: asked.map(({ stored }) => stored.applied.tick) };
+    });
+  }
+
   async split(job: SplitJob): Promise<SplitWrite> {
     return splitRequest(job);
   }
@@ -196,13 +211,10 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
   async writeOrdered(key: ReplicaKey, write: OrderedWrite): Promise<OrderedWritten> {
     const replica = this.#replica(key);
     const entries = await this.#inTurn(replica, async () => {
-      const last = replica.end;
-      if (write.clock < last.clock) throw refused('conflict', `${key} knows clock ${last.clock}, ${write.clock} is over`);
+      if (write.deadlineMs <= this.ways.nowMs()) throw refused('timeout', 'the request waited for its turn until its time was up');
       decodeEncoded(write.operations, replica.config.params);
-      const from = Math.max(last.tick, write.tickAfter);
-      const made = write.operations.map((operation, at): ShardEntry => {
-        return { tag: { peer: write.peer, clock: write.clock, tick: from + 1 + at }, operation: operation.slice() };
-      });
+      const tags = nextTags(replica.end, write, write.tickAfter, write.operations.length);
+      const made = tags.map((tag, at): ShardEntry => ({ tag, operation: (write.operations[at] as Uint8Array).slice() }));
       await this.#log(replica, made);
       return made;
     });
@@ -214,13 +226,9 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     const replica = this.#replica(key);
     const last = await this.#inTurn(replica, async () => {
       const { stored } = replica;
-      const end = lastOf(stored);
-      const first = entries[0]?.tag.clock ?? previous.clock;
-      if (end.clock > first) throw refused('conflict', `${key} knows clock ${end.clock}, ${first} is over`);
-      const added = newEntries(stored, previous, entries);
-      if (added === null) throw refused('conflict', `the log of ${key} ends at ${textOf(end)}, not at ${textOf(previous)}`);
+      const added = newEntries(knownLog(stored, replica.end), previous, entries);
       if (added.length > 0) await this.#log(replica, this.#withMistake(added));
-      return lastOf(stored);
+      return replica.end;
     });
     if (until === 'applied') await this.#applied(replica, last.tick);
     return last;
@@ -415,14 +423,17 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
 
   #statsOf({ commits, key, stored }: OpenReplica): ReplicaStats {
     const rows = stored.points.size;
-    return sampleStats([sampleSegment({ rows })], { key, appliedOperation: stored.applied.tick, commits, fields: new Map(stored.fields) });
+    const position = { last: lastOf(stored), base: stored.base };
+    return sampleStats([sampleSegment({ rows })], {
+      key,
+      appliedOperation: stored.applied.tick,
+      commits,
+      fields: new Map(stored.fields),
+      position,
+    });
   }
 }
 
 function refused(code: ErrorCode, detail: string): TroupeError {
   return new TroupeError(code, detail);
-}
-
-function textOf({ clock, peer, tick }: ClockTag): string {
-  return `${tick} (clock ${clock} of peer ${peer})`;
 }

@@ -80,7 +80,7 @@ export class SimulatedNode {
     this.disk.attach(life);
     this.tell(`starts at ${this.uri}${this.bootstrap === null ? '' : `, bootstrap ${this.bootstrap}`}`);
     const { network, compactEntries, logKept, mistakes } = this.around;
-    this.engine = new VirtualEngine(this.disk, { logKept, mistakes: mistakes.engine ?? {} });
+    this.engine = new VirtualEngine(this.disk, { logKept, nowMs: () => this.nowMs(), mistakes: mistakes.engine ?? {} });
     const started = startNode({
       storagePath: `/${this.host}`,
       pool: this.engine,

@@ -8,6 +8,7 @@ import { type ClockTag, isSameTag, NO_TAG, type ShardEntry } from '../../protoco
 import type { PointBatch, UpdateOperation } from '../../protocols/model/update.js';
 import { decodeOperation } from '../../protocols/operation-codec.js';
 import { DIGEST_BUCKETS, type ReplicaDigest } from '../../storage/engine/shard-log.js';
+import type { KnownLog } from '../../storage/replica/follow.js';
 import { hashNumbers, hashPoint } from '../../storage/sharding/point-hash.js';
 
 export interface StoredPoint {
@@ -44,21 +45,9 @@ export function entriesBehind({ base, entries }: StoredReplica, tag: ClockTag): 
   return at < 0 ? null : entries.slice(at + 1);
 }
 
-/**
- * Which of a leader's entries are new; null where they do not continue this log: it has not got `previous`, or another operation
- * in the place of one of them.
- */
-export function newEntries(replica: StoredReplica, previous: ClockTag, entries: readonly ShardEntry[]): readonly ShardEntry[] | null {
-  const { base } = replica;
-  const kept = entries.filter(({ tag }) => tag.tick > base.tick);
-  const before = entries.length === kept.length ? previous : (entries[entries.length - kept.length - 1] as ShardEntry).tag;
-  // What was said of operations that the log has no more cannot be checked.
-  if (kept.length === 0) return [];
-  const own = entriesBehind(replica, before);
-  if (own === null) return null;
-  const same = own.findIndex(({ tag }, at) => kept[at] === undefined || !isSameTag(tag, (kept[at] as ShardEntry).tag));
-  if (same < 0) return kept.slice(own.length);
-  return kept[same] === undefined ? [] : null;
+/** As far as it matters to what may be logged. end: of the last operation that is on its way to it. */
+export function knownLog({ base, entries }: StoredReplica, end: ClockTag): KnownLog {
+  return { last: end, base, tagOf: (tick) => entries.find(({ tag }) => tag.tick === tick)?.tag ?? (end.tick === tick ? end : null) };
 }
 
 /** Applies the next entry. The answer: why it could not be. */

@@ -1,0 +1,87 @@
+/** Answers of the simulation's engine to parts of distributed reads: lists by id, points, counts, and searches by the dot product. */
+
+import type { ShardId } from '../../protocols/model/cluster.js';
+import { compareIds, type PointId } from '../../protocols/model/point-id.js';
+import type { Answer, Ask, Extras, Hits, LevelAsk, Portion, PortionAnswer, ShardPoints } from '../../storage/engine/portion/messages.js';
+import type { StoredPoint, StoredReplica } from './replica-files.js';
+
+export interface AskedReplica {
+  readonly shard: ShardId;
+  readonly stored: StoredReplica;
+}
+
+interface Hit {
+  readonly shard: ShardId;
+  readonly id: PointId;
+  readonly point: StoredPoint;
+  readonly score: number;
+}
+
+export function answerPortion({ asks }: Portion, replicas: readonly AskedReplica[]): PortionAnswer {
+  return { answers: asks.map((ask) => answerAsk(ask, replicas)) };
+}
+
+function answerAsk(ask: Ask, replicas: readonly AskedReplica[]): Answer {
+  switch (ask.kind) {
+    case 'level':
+      return hitsOf(bestOf(ask, replicas), ask.extras);
+    case 'points':
+      return hitsOf(
+        ask.points.flatMap((asked) => namedPoints(asked, replicas)),
+        ask.extras,
+      );
+    case 'count':
+      if (ask.filter !== null) throw new Error("the simulation's engine counts without filters");
+      return { kind: 'count', count: allOf(replicas).length };
+    default:
+      throw new Error(`the simulation's engine knows no ${ask.kind}`);
+  }
+}
+
+function bestOf({ candidates, count, filter, query, scoreThreshold }: LevelAsk, replicas: readonly AskedReplica[]): Hit[] {
+  if (filter !== null || candidates !== null || scoreThreshold !== null) throw new Error("the simulation's engine has no filters");
+  if (query.kind === 'list') {
+    const { from } = query;
+    const listed = allOf(replicas).filter(({ id }) => from === null || compareIds(id, from) >= 0);
+    return listed.sort((one, other) => compareIds(one.id, other.id)).slice(0, count);
+  }
+  if (query.kind !== 'nearest' || query.value.kind !== 'dense' || query.own !== null)
+    throw new Error(`the simulation's engine knows no ${query.kind}`);
+  const { values } = query.value;
+  const scored = allOf(replicas).flatMap((hit) => {
+    const { vector } = hit.point;
+    if (vector === null) return [];
+    return [{ ...hit, score: Math.fround(vector.reduce((sum, part, at) => sum + part * (values[at] as number), 0)) }];
+  });
+  return scored.sort((one, other) => other.score - one.score || compareIds(one.id, other.id)).slice(0, count);
+}
+
+function allOf(replicas: readonly AskedReplica[]): Hit[] {
+  return replicas.flatMap(({ shard, stored }) => [...stored.points].map(([id, point]) => ({ shard, id, point, score: 1 })));
+}
+
+function namedPoints({ ids, shard }: ShardPoints, replicas: readonly AskedReplica[]): Hit[] {
+  const asked = replicas.filter((replica) => shard === null || replica.shard === shard);
+  return asked.flatMap((replica) =>
+    ids.flatMap((id) => {
+      const point = replica.stored.points.get(id);
+      return point === undefined ? [] : [{ shard: replica.shard, id, point, score: 1 }];
+    }),
+  );
+}
+
+function hitsOf(hits: readonly Hit[], { groupBy, withPayload, withVector }: Extras): Hits {
+  if (groupBy !== null || withVector.kind !== 'none') throw new Error("the simulation's engine shows payloads");
+  const shown = hits.map(({ point }) => ({ payload: Buffer.from(JSON.stringify(point.payload), 'utf8') }));
+  return {
+    kind: 'hits',
+    shards: hits.map(({ shard }) => shard),
+    ids: hits.map(({ id }) => id),
+    scores: Float64Array.from(hits, ({ score }) => score),
+    versions: Float64Array.from(hits, ({ point }) => point.version),
+    orderValues: null,
+    shown: withPayload.kind === 'none' ? null : shown,
+    groups: null,
+    total: 0,
+  };
+}
