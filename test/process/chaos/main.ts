@@ -1,10 +1,14 @@
-/** `npm run chaos -- --minutes 10 --nodes 5 [--seed S] [--folder F]`: see `run.ts`. Exit code 1 when something must not be. */
+/**
+ * `npm run chaos -- --minutes 10 --nodes 5 [--seed S] [--folder F]`: see `run.ts`; with `--points [--shards 6]`, `point-run.ts`. Exit code 1
+ * when something must not be.
+ */
 
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { FAULTS } from './faults.js';
+import { runPointChaos } from './point-run.js';
 import { runChaos } from './run.js';
 
 const { values } = parseArgs({
@@ -14,9 +18,11 @@ const { values } = parseArgs({
     clients: { type: 'string', default: '4' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     folder: { type: 'string' },
+    points: { type: 'boolean', default: false },
+    shards: { type: 'string', default: '6' },
   },
 });
-const wrong = (['minutes', 'nodes', 'clients', 'seed'] as const).find((name) => !(Number(values[name]) > 0));
+const wrong = (['minutes', 'nodes', 'clients', 'seed', 'shards'] as const).find((name) => !(Number(values[name]) > 0));
 if (wrong !== undefined) {
   process.stderr.write(`--${wrong}: expected a number above 0, got ${values[wrong]}\n`);
   process.exit(2);
@@ -24,13 +30,14 @@ if (wrong !== undefined) {
 const folder = values.folder === undefined ? mkdtempSync(join(tmpdir(), 'troupe-chaos-')) : resolve(values.folder);
 mkdirSync(folder, { recursive: true });
 process.stdout.write(`seed ${values.seed}, data and story.log in ${folder}\n`);
-const report = await runChaos({
+const options = {
   nodes: Number(values.nodes),
   milliseconds: Number(values.minutes) * 60_000,
   clients: Number(values.clients),
   seed: Number(values.seed),
   folder,
   faults: FAULTS,
-});
+};
+const report = values.points ? await runPointChaos({ ...options, shards: Number(values.shards) }) : await runChaos(options);
 process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
 process.exit(report.violations.length === 0 ? 0 : 1);

@@ -1,0 +1,263 @@
+/**
+ * Clients that write, read and search points of one collection through any node, each its own ids, one request after the other and
+ * again by another node when one fails; they remember what each point must be.
+ */
+
+import type { LocalCluster } from '../../../ops/cluster/local-cluster.js';
+import type { LocalNode } from '../../../ops/cluster/local-node.js';
+import type { Random } from '../../../ops/random.js';
+import type { Answer } from '../../../ops/rest-client.js';
+
+export const POINTS = 'points';
+const DIM = 4;
+const IDS_PER_CLIENT = 60;
+/** Seconds that the cluster may take for one try. */
+const TIMEOUT_S = 5;
+/** Any answer must come by then. */
+const PATIENCE_MS = 15_000;
+/** A request that has not succeeded by any of its tries within so long has failed. */
+const RETRIES_MS = 30_000;
+const RETRY_PAUSE_MS = 100;
+
+export interface PointTotals {
+  writes: number;
+  reads: number;
+  searches: number;
+  tries: number;
+  /** Requests that no try of was answered well. */
+  failed: number;
+  /** Reads that gave a value of a write whose answer did not come, after a later write was acknowledged: it was carried out late. */
+  late: number;
+  slowestMs: number;
+}
+
+interface Point {
+  /** The newest acknowledged stamp; null: deleted, or never written. */
+  stamp: number | null;
+  /** Stamps (null: a deletion) of tries of which nobody said what became of them. */
+  readonly open: Set<number | null>;
+  /** All that was ever written. */
+  readonly written: Set<number | null>;
+}
+
+interface Shown {
+  readonly id: number;
+  readonly version?: number;
+  readonly score?: number;
+  readonly payload: { readonly client: number; readonly stamp: number };
+}
+
+/** The vector that a point has with a stamp. */
+function vectorOf(id: number, stamp: number): number[] {
+  return Array.from({ length: DIM }, (_, at) => ((id * 31 + stamp * 17 + at * 7) % 101) / 4);
+}
+
+export class PointClients {
+  readonly totals: PointTotals = { writes: 0, reads: 0, searches: 0, tries: 0, failed: 0, late: 0, slowestMs: 0 };
+  readonly violations: string[] = [];
+  /** By client. */
+  readonly points: Map<number, Point>[] = [];
+  private stopped = false;
+  private stamp = 1;
+
+  constructor(
+    private readonly cluster: LocalCluster,
+    private readonly random: Random,
+    private readonly story: (line: string) => void,
+    private readonly shards: number,
+  ) {}
+
+  async prepare(): Promise<void> {
+    const body = { vectors: { size: DIM, distance: 'Dot' }, shard_number: this.shards, replication_factor: 2, write_consistency_factor: 1 };
+    const { client } = this.cluster.nodes[0] as LocalNode;
+    await client.result('PUT', `/collections/${POINTS}?timeout=60`, body);
+    await client.result('PUT', `/collections/${POINTS}/index?wait=true`, { field_name: 'client', field_schema: 'integer' });
+  }
+
+  /** Runs so many clients until `stop`. */
+  async run(count: number): Promise<void> {
+    await Promise.all(Array.from({ length: count }, (_, client) => this.client(client)));
+  }
+
+  stop(): void {
+    this.stopped = true;
+  }
+
+  private async client(client: number): Promise<void> {
+    const own = new Map<number, Point>();
+    for (let at = 0; at < IDS_PER_CLIENT; at++)
+      own.set(client * IDS_PER_CLIENT + at, { stamp: null, open: new Set(), written: new Set([null]) });
+    this.points[client] = own;
+    while (!this.stopped) {
+      const draw = this.random.unit();
+      if (draw < 0.45) await this.upsert(client, own);
+      else if (draw < 0.55) await this.remove(own);
+      else if (draw < 0.8) await this.retrieve(own);
+      else await this.search(client, own);
+    }
+  }
+
+  private async upsert(client: number, own: Map<number, Point>): Promise<void> {
+    const ids = this.someOf([...own.keys()], 1 + this.random.integer(12));
+    const stamp = this.stamp++;
+    const points = ids.map((id) => ({ id, vector: vectorOf(id, stamp), payload: { client, stamp } }));
+    await this.write('PUT', `/collections/${POINTS}/points?wait=true&timeout=${TIMEOUT_S}`, { points }, own, ids, stamp);
+  }
+
+  private async remove(own: Map<number, Point>): Promise<void> {
+    const ids = this.someOf([...own.keys()], 1 + this.random.integer(4));
+    await this.write('POST', `/collections/${POINTS}/points/delete?wait=true&timeout=${TIMEOUT_S}`, { points: ids }, own, ids, null);
+  }
+
+  private async write(
+    method: string,
+    path: string,
+    body: unknown,
+    own: Map<number, Point>,
+    ids: readonly number[],
+    stamp: number | null,
+  ): Promise<void> {
+    const points = ids.map((id) => own.get(id) as Point);
+    for (const point of points) point.written.add(stamp);
+    this.totals.writes += 1;
+    const answer = await this.tried(method, path, body, () => {
+      for (const point of points) point.open.add(stamp);
+    });
+    if (answer !== null) for (const point of points) point.stamp = stamp;
+  }
+
+  private async retrieve(own: Map<number, Point>): Promise<void> {
+    const ids = this.someOf([...own.keys()], 10);
+    const consistency = this.anyConsistency();
+    this.totals.reads += 1;
+    const path = `/collections/${POINTS}/points?timeout=${TIMEOUT_S}${consistency === null ? '' : `&consistency=${consistency}`}`;
+    const answer = await this.tried('POST', path, { ids, with_payload: true });
+    if (answer === null) return;
+    this.compare(path, own, ids, (answer.body as { result: Shown[] }).result, consistency !== null);
+  }
+
+  /** All points of the client, best first. */
+  private async search(client: number, own: Map<number, Point>): Promise<void> {
+    const consistency = this.anyConsistency();
+    const query = Array.from({ length: DIM }, () => this.random.integer(100) / 4);
+    const filter = { must: [{ key: 'client', match: { value: client } }] };
+    const body = { query, filter, limit: 2 * IDS_PER_CLIENT, with_payload: true, params: { exact: true } };
+    const path = `/collections/${POINTS}/points/query?timeout=${TIMEOUT_S}${consistency === null ? '' : `&consistency=${consistency}`}`;
+    this.totals.searches += 1;
+    const answer = await this.tried('POST', path, body);
+    if (answer === null) return;
+    const { points } = (answer.body as { result: { points: Shown[] } }).result;
+    points.forEach(({ id, payload, score = Number.NaN }, at) => {
+      const expected = vectorOf(id, payload.stamp).reduce((sum, part, axis) => sum + part * (query[axis] as number), 0);
+      if (Math.abs(score - expected) > 1e-3 * Math.max(1, expected))
+        this.wrong(`${path} gave point ${id} the score ${score} instead of ${expected}`);
+      const before = points[at - 1]?.score ?? Number.POSITIVE_INFINITY;
+      if (score > before) this.wrong(`${path} gave ${score} behind ${before}`);
+      if (payload.client !== client) this.wrong(`${path} gave point ${id}, which the filter leaves out`);
+    });
+    this.compare(path, own, [...own.keys()], points, consistency !== null);
+  }
+
+  /** complete: no acknowledged write may be missed. */
+  private compare(what: string, own: Map<number, Point>, ids: readonly number[], shown: readonly Shown[], complete: boolean): void {
+    const stamps = new Map(shown.map(({ id, payload }) => [id, payload.stamp]));
+    if (stamps.size !== shown.length) this.wrong(`${what} gave a point twice`);
+    for (const id of ids) {
+      const seen = stamps.get(id) ?? null;
+      const { open, stamp, written } = own.get(id) as Point;
+      if (!written.has(seen)) this.wrong(`${what} gave point ${id} as ${seen}, which nobody wrote`);
+      else if (complete && seen !== stamp && !open.has(seen))
+        this.wrong(`${what} gave point ${id} as ${seen} where ${stamp} was acknowledged`);
+      else if (complete && seen !== stamp && stamp !== null && seen !== null && seen < stamp) this.totals.late += 1;
+    }
+  }
+
+  /** What an answer must say of all points at the end, read by `query` from whichever replicas are there. */
+  checkAll(what: string, shown: readonly { readonly id: number; readonly stamp: number }[]): void {
+    const stamps = new Map(shown.map(({ id, stamp }) => [id, stamp]));
+    if (stamps.size !== shown.length) this.wrong(`${what} gave a point twice`);
+    for (const own of this.points) {
+      for (const [id, { open, stamp }] of own) {
+        const seen = stamps.get(id) ?? null;
+        if (seen !== stamp && !open.has(seen)) this.wrong(`${what} gave point ${id} as ${seen} where ${stamp} was acknowledged`);
+      }
+    }
+  }
+
+  /** Tries again by other nodes until one answers well; null when none does in time. left: nobody knows what became of a try. */
+  private async tried(method: string, path: string, body: unknown, left: () => void = () => {}): Promise<Answer | null> {
+    const began = performance.now();
+    let told = '';
+    while (performance.now() - began < RETRIES_MS) {
+      const node = this.anyNode();
+      if (node !== null) {
+        this.totals.tries += 1;
+        const answer = await this.ask(node, method, path, body);
+        if (answer !== null && answer.status === 200) {
+          this.totals.slowestMs = Math.max(this.totals.slowestMs, Math.round(performance.now() - began));
+          return answer;
+        }
+        told = answer === null ? 'no answer' : `${answer.status} ${answer.text.slice(0, 300)}`;
+        this.story(`${method} ${path} at node ${node.number}: ${told}`);
+        // Several shards may have taken their parts whatever the answer says.
+        left();
+        if (answer !== null && ![503, 408, 429, 500].includes(answer.status))
+          this.wrong(`${method} ${path} at node ${node.number}: ${told}`);
+      }
+      await pause(RETRY_PAUSE_MS);
+    }
+    this.totals.failed += 1;
+    this.story(`!!! ${method} ${path} failed for ${RETRIES_MS} ms; last: ${told}`);
+    return null;
+  }
+
+  private async ask(node: LocalNode, method: string, path: string, body: unknown): Promise<Answer | null> {
+    const launched = node.pid;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<'late'>((resolve) => {
+      timer = setTimeout(() => resolve('late'), PATIENCE_MS);
+    });
+    try {
+      const first = await Promise.race([node.client.call(method, path, body), late]);
+      if (first !== 'late') return first;
+      if (node.state === 'running' && node.pid === launched && !this.disturbed(node))
+        this.wrong(`${method} ${path} at node ${node.number}: no answer within ${PATIENCE_MS} ms`);
+      return null;
+    } catch {
+      return null;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Nodes that have just been paused, by number: they owe no answer. */
+  readonly pausedMs = new Map<number, number>();
+
+  private disturbed(node: LocalNode): boolean {
+    return performance.now() - (this.pausedMs.get(node.number) ?? Number.NEGATIVE_INFINITY) < PATIENCE_MS * 2;
+  }
+
+  private anyNode(): LocalNode | null {
+    const running = this.cluster.nodes.filter(({ state }) => state === 'running');
+    return running.length === 0 ? null : (running[this.random.integer(running.length)] as LocalNode);
+  }
+
+  private anyConsistency(): string | null {
+    return [null, 'majority', 'quorum', 'all'][this.random.integer(4)] as string | null;
+  }
+
+  private someOf(ids: number[], count: number): number[] {
+    return Array.from({ length: count }, () => ids.splice(this.random.integer(ids.length), 1)[0] as number);
+  }
+
+  private wrong(what: string): void {
+    this.story(`!!! ${what}`);
+    if (this.violations.length < 20) this.violations.push(what);
+  }
+}
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, milliseconds);
+  });
+}
