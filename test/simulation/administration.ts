@@ -4,6 +4,7 @@ import { errorFacts } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { Administration } from './faults.js';
 import type { SimulatedNode } from './node.js';
+import { POINTS } from './point-clients.js';
 import type { Stream } from './random.js';
 import type { Story } from './story.js';
 import type { Watch } from './watch.js';
@@ -21,6 +22,20 @@ export class Operator implements Administration {
     private readonly story: Story,
     private readonly random: Stream,
   ) {}
+
+  /** Whether all that the node has of the points is elsewhere as well, with those that lead its shards. */
+  canSpare(node: SimulatedNode): boolean {
+    const peerId = node.cluster?.status().peerId ?? 0;
+    const shards = [...(this.watch.agreed()?.collections.get(POINTS)?.shards.values() ?? [])].filter(({ replicas }) =>
+      replicas.has(peerId),
+    );
+    return shards.every(({ leader }) => leader !== null && leader !== peerId && this.#isWell(leader));
+  }
+
+  #isWell(peerId: PeerId): boolean {
+    const node = this.nodes.find((other) => other.cluster?.status().peerId === peerId);
+    return node?.life?.paused === false;
+  }
 
   replace(node: SimulatedNode): void {
     const { identity } = node.disk.consensus;

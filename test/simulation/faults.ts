@@ -60,6 +60,8 @@ export interface Administration {
   renew(node: SimulatedNode): void;
   /** One at a time. */
   readonly busy: boolean;
+  /** Whether nothing is lost with it. */
+  canSpare(node: SimulatedNode): boolean;
 }
 
 export class Faults {
@@ -286,6 +288,7 @@ export class Faults {
   #administer(what: 'replace' | 'renew'): (() => void) | null {
     const node = this.#victim();
     if (node === null || node.cluster?.status().phase !== 'Member' || this.administration.busy) return null;
+    if (!this.administration.canSpare(node)) return null;
     this.administration[what](node);
     return () => {};
   }

@@ -12,6 +12,7 @@ import { PointClients, type PointCounts } from './point-clients.js';
 import { PointWatch } from './point-watch.js';
 import { Stream } from './random.js';
 import { difference, Sameness } from './same.js';
+import { type MoveCounts, ShardMoves } from './shard-moves.js';
 import { Story } from './story.js';
 import { Watch } from './watch.js';
 import { World } from './world.js';
@@ -40,6 +41,7 @@ export interface SimulationResult {
   readonly network: NetworkCounts;
   readonly clients: ClientCounts;
   readonly points: PointCounts;
+  readonly moves: MoveCounts;
   readonly undecided: number;
   readonly committed: number;
   readonly terms: number;
@@ -71,6 +73,7 @@ class Simulation {
   readonly #clients: Clients;
   readonly #points: PointClients;
   readonly #pointWatch: PointWatch;
+  readonly #moves: ShardMoves;
   readonly #operator: Operator;
   readonly #faults: Faults;
   readonly #violations: string[] = [];
@@ -98,6 +101,7 @@ class Simulation {
     this.#points = new PointClients(world, this.#nodes, story, new Stream(seed, 'points'), violation);
     this.#pointWatch = new PointWatch(this.#nodes, violation);
     this.#operator = new Operator(world, this.#nodes, this.#watch, story, new Stream(seed, 'operator'));
+    this.#moves = new ShardMoves(world, this.#nodes, () => !this.#operator.busy, story, new Stream(seed, 'moves'), violation);
     this.#faults = new Faults(world, this.#network, this.#nodes, this.#operator, story, new Stream(seed, 'faults'));
     world.afterEvent = (life) => {
       this.#watch.look(life);
@@ -142,7 +146,10 @@ class Simulation {
     const faultsMs = this.options.faultsMs ?? FAULTS_MS;
     const fromMs = this.#world.nowMs;
     this.#clients.start(5);
-    if (this.#withPoints) this.#points.start(4);
+    if (this.#withPoints) {
+      this.#points.start(4);
+      void this.#moves.start();
+    }
     this.#faults.plan(schedule(new Stream(this.seed, 'schedule'), fromMs, fromMs + faultsMs));
     await this.#world.run(faultsMs);
   }
@@ -153,6 +160,7 @@ class Simulation {
     this.#faults.heal();
     this.#clients.stop();
     this.#points.stop();
+    this.#moves.stop();
     await this.#until(RECOVERY_MS, 'agreeing after the last fault', () => this.#isWhole() && !this.#operator.busy);
     await this.#rest();
     this.#points.settle();
@@ -266,6 +274,7 @@ class Simulation {
       network: this.#network.counts,
       clients: this.#clients.counts,
       points: this.#points.counts,
+      moves: this.#moves.counts,
       undecided: this.#clients.undecided + this.#points.undecided,
       committed: this.#watch.committedIndex,
       terms: Math.max(0, ...this.#watch.leaders.keys()),

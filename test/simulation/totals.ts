@@ -20,7 +20,7 @@ export interface Totals {
 }
 
 export function summaryOf(result: SimulationResult): Summary {
-  const { clients, committed, events, faults, network, points, recoveredMs, seed, terms, undecided, violations, virtualMs } = result;
+  const { clients, committed, events, faults, moves, network, points, recoveredMs, seed, terms, undecided, violations, virtualMs } = result;
   return {
     seed,
     violations,
@@ -32,6 +32,7 @@ export function summaryOf(result: SimulationResult): Summary {
       ...named('messages', network),
       ...named('calls', clients),
       ...named('points', points),
+      ...named('shards', moves),
       'undecided histories': undecided,
     },
     faults: Object.fromEntries(faults),
