@@ -23,7 +23,7 @@ test('operations are ordered, logged and applied, and read by id', async () => {
     [{ peer: 1, clock: 7, tick: 1 }],
   );
   assert.deepEqual(await run(engine.position(KEY)), { last: { peer: 1, clock: 7, tick: 1 }, base: NO_TAG });
-  assert.deepEqual(await run(read(engine, 'retrieve', { ids: [3, 4] })), [{ id: 3, payload: { value: 1 } }]);
+  assert.deepEqual(await run(read(engine, 'retrieve', { ids: [3, 4], with_payload: true })), [{ id: 3, payload: { value: 1 } }]);
   await assert.rejects(run(engine.writeOrdered(KEY, ordered(6, [upsert(3, 2)]))), { code: 'conflict' });
 });
 

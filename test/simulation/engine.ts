@@ -4,12 +4,16 @@
  */
 
 import type { EnginePort } from '../../actors/runtime/ports.js';
-import { type ErrorCode, type ErrorFacts, TroupeError } from '../../protocols/errors.js';
+import { type ErrorCode, TroupeError } from '../../protocols/errors.js';
+import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import { encodeOperation } from '../../protocols/operation-codec.js';
 import { decodeEncoded } from '../../storage/engine/decode-update.js';
+import type { GatherAccess, GatherAsk } from '../../storage/engine/gather/access.js';
+import { gatherContext } from '../../storage/engine/gather/context.js';
+import { gatherRead } from '../../storage/engine/gather/read.js';
 import type {
   BuildReport,
   EncodedWrite,
@@ -38,20 +42,8 @@ import { newEntries, nextTags } from '../../storage/replica/follow.js';
 import { sampleSegment, sampleStats } from '../actors/samples.js';
 import type { VirtualDisk } from './disk.js';
 import { answerPortion } from './engine-portions.js';
-import { answerRead } from './engine-reads.js';
-import {
-  applyNext,
-  bucketBytes,
-  checkpointBytes,
-  digestOf,
-  entriesBehind,
-  knownLog,
-  lastOf,
-  newReplica,
-  replaceBuckets,
-  type StoredReplica,
-  trim,
-} from './replica-files.js';
+import { OpenReplica } from './open-replica.js';
+import { bucketBytes, checkpointBytes, digestOf, entriesBehind, knownLog, lastOf, newReplica, replaceBuckets } from './replica-files.js';
 
 /** What an engine does against its contract, to see whether the simulation finds it. */
 export interface EngineMistakes {
@@ -69,25 +61,8 @@ export interface EngineSettings {
   readonly mistakes: EngineMistakes;
 }
 
-interface OpenReplica {
-  readonly key: ReplicaKey;
-  readonly folder: string;
-  config: CollectionConfig;
-  readonly stored: StoredReplica;
-  /** Of the last operation that is on its way to the log. */
-  end: ClockTag;
-  /** Its last piece of work; never rejects. */
-  turn: Promise<unknown>;
-  applying: boolean;
-  closed: boolean;
-  /** Who waits until an operation is applied. */
-  waiting: { readonly tick: number; readonly resolve: () => void }[];
-  /** Of operations that somebody waits for. */
-  readonly failures: Map<number, ErrorFacts>;
-  commits: number;
-}
-
-const RETRY_MS = 300;
+/** From one turn of a read over many nodes to the next. */
+const GATHER_MS = 0.05;
 
 export class VirtualEngine implements EnginePort, ShardLogPort {
   readonly open = new Map<ReplicaKey, OpenReplica>();
@@ -111,20 +86,16 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     const stored = disk.replicas.get(spec.folder);
     if (stored === undefined) throw new TroupeError('storage', `${spec.folder} is gone`);
     const { key, folder, config } = spec;
-    const replica: OpenReplica = {
+    const replica = new OpenReplica({
       key,
       folder,
       config,
       stored,
-      end: lastOf(stored),
-      turn: Promise.resolve(),
-      applying: false,
-      closed: false,
-      waiting: [],
-      failures: new Map(),
-      commits: 0,
-    };
-    await disk.write(`open ${key}`, () => this.#applyAll(replica));
+      disk,
+      logKept: this.ways.logKept,
+      tell: (changed) => this.#tell(changed),
+    });
+    await disk.write(`open ${key}`, () => replica.applyAll());
     this.open.set(key, replica);
     return this.#statsOf(replica);
   }
@@ -133,8 +104,7 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     const replica = this.open.get(key);
     if (replica === undefined) return;
     this.open.delete(key);
-    await this.#inTurn(replica, () => this.#allApplied(replica));
-    replica.closed = true;
+    await replica.whenApplied(() => {});
   }
 
   async configure(key: ReplicaKey, config: CollectionConfig): Promise<void> {
@@ -176,13 +146,31 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
 
   // ---------------------------------------------------------------- requests
 
+  /** By the same code as over many nodes, of replicas that are all here. */
   async read(operation: ReadOperation, keys: readonly ReplicaKey[], request: RawRequest): Promise<Uint8Array> {
-    const replicas = keys.map((key) => this.#replica(key).stored);
-    return this.disk.read(() => answerRead(operation, request, replicas));
+    const { params } = this.#replica(keys[0] ?? '').config;
+    const place = { uid: 0, params, shards: keys.map((key) => ({ id: shardOf(key), key: null })) };
+    const scatter = async ({ body, shards }: GatherAsk) => {
+      const asked = keys.filter((key) => shards === null || shards.includes(shardOf(key)));
+      return [(await this.portion(asked, body)).body];
+    };
+    return this.gather(operation, request, { place, scatter, locate: nowhere });
+  }
+
+  gather(operation: ReadOperation, request: RawRequest, { locate, place, scatter }: GatherAccess): Promise<Uint8Array> {
+    const context = gatherContext({
+      place,
+      locate: async (collection) => locate(collection),
+      scatter: (ask) => scatter(ask),
+      expired: () => this.ways.nowMs() > request.deadlineMs,
+      later: (run) => this.disk.later(GATHER_MS, run),
+      random: () => 0.5,
+    });
+    return gatherRead(operation, request, context);
   }
 
   portion(keys: readonly ReplicaKey[], body: Uint8Array): Promise<PortionResult> {
-    const asked = keys.map((key) => ({ shard: Number(key.slice(key.lastIndexOf('/') + 1)), stored: this.#replica(key).stored }));
+    const asked = keys.map((key) => ({ shard: shardOf(key), stored: this.#replica(key).stored }));
     const portion = decodePortion(body);
     return this.disk.read(() => {
       const answer = encodePortionAnswer(answerPortion(portion, asked));
@@ -210,7 +198,7 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
 
   async writeOrdered(key: ReplicaKey, write: OrderedWrite): Promise<OrderedWritten> {
     const replica = this.#replica(key);
-    const entries = await this.#inTurn(replica, async () => {
+    const entries = await replica.inTurn(async () => {
       if (write.deadlineMs <= this.ways.nowMs()) throw refused('timeout', 'the request waited for its turn until its time was up');
       decodeEncoded(write.operations, replica.config.params);
       const tags = nextTags(replica.end, write, write.tickAfter, write.operations.length);
@@ -219,29 +207,29 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
       return made;
     });
     if (write.until === 'logged') return { entries, failure: null };
-    return { entries, failure: await this.#outcome(replica, entries) };
+    return { entries, failure: await replica.outcome(entries) };
   }
 
   async append(key: ReplicaKey, previous: ClockTag, entries: readonly ShardEntry[], until: 'logged' | 'applied'): Promise<ClockTag> {
     const replica = this.#replica(key);
-    const last = await this.#inTurn(replica, async () => {
+    const last = await replica.inTurn(async () => {
       const { stored } = replica;
       const added = newEntries(knownLog(stored, replica.end), previous, entries);
       if (added.length > 0) await this.#log(replica, this.#withMistake(added));
       return replica.end;
     });
-    if (until === 'applied') await this.#applied(replica, last.tick);
+    if (until === 'applied') await replica.applied(last.tick);
     return last;
   }
 
   position(key: ReplicaKey): Promise<ShardPosition> {
     const replica = this.#replica(key);
-    return this.#inTurn(replica, async () => ({ last: lastOf(replica.stored), base: replica.stored.base }));
+    return replica.inTurn(async () => ({ last: lastOf(replica.stored), base: replica.stored.base }));
   }
 
   entriesAfter(key: ReplicaKey, after: ClockTag, bytesMax: number): Promise<LogPart> {
     const replica = this.#replica(key);
-    return this.#inTurn(replica, async (): Promise<LogPart> => {
+    return replica.inTurn(async (): Promise<LogPart> => {
       const { stored } = replica;
       if (after.tick < stored.base.tick) return { kind: 'compacted' };
       const behind = entriesBehind(stored, after);
@@ -325,95 +313,19 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     return replica;
   }
 
-  #inTurn<Value>(replica: OpenReplica, run: () => Promise<Value>): Promise<Value> {
-    const result = replica.turn.then(run);
-    replica.turn = result.then(
-      () => {},
-      () => {},
-    );
-    return result;
+  #log(replica: OpenReplica, entries: readonly ShardEntry[]): Promise<void> {
+    return replica.log(entries, this.ways.mistakes.answersEarly === true);
   }
 
-  /** Runs when everything that was logged before is applied. */
-  async #whenApplied<Value>(key: ReplicaKey, run: (replica: OpenReplica) => Value | Promise<Value>): Promise<Value> {
+  #whenApplied<Value>(key: ReplicaKey, run: (replica: OpenReplica) => Value | Promise<Value>): Promise<Value> {
     const replica = this.#replica(key);
-    return this.#inTurn(replica, async () => {
-      await this.#allApplied(replica);
-      return run(replica);
-    });
-  }
-
-  async #log(replica: OpenReplica, entries: readonly ShardEntry[]): Promise<void> {
-    const { stored } = replica;
-    const carryOut = () => {
-      stored.entries = [...stored.entries, ...entries];
-      this.disk.logged(replica.folder, entries);
-    };
-    const failed = () => {
-      replica.end = lastOf(stored);
-    };
-    replica.end = entries.at(-1)?.tag ?? replica.end;
-    const written = this.disk.write(`log of ${replica.key}`, carryOut, failed).then(() => this.#apply(replica));
-    if (this.ways.mistakes.answersEarly !== true) return written;
-    written.catch(() => {});
+    return replica.whenApplied(() => run(replica));
   }
 
   #withMistake(entries: readonly ShardEntry[]): readonly ShardEntry[] {
     const { skipsOneIn } = this.ways.mistakes;
     if (skipsOneIn === undefined) return entries;
     return entries.filter(() => ++this.#appended % skipsOneIn !== 0);
-  }
-
-  #allApplied(replica: OpenReplica): Promise<void> {
-    return this.#applied(replica, lastOf(replica.stored).tick);
-  }
-
-  #applied(replica: OpenReplica, tick: number): Promise<void> {
-    if (replica.stored.applied.tick >= tick) return Promise.resolve();
-    return new Promise((resolve) => {
-      replica.waiting.push({ tick, resolve });
-      this.#apply(replica);
-    });
-  }
-
-  /** The first failure of these operations, once they are applied. */
-  async #outcome(replica: OpenReplica, entries: readonly ShardEntry[]): Promise<ErrorFacts | null> {
-    await this.#applied(replica, entries.at(-1)?.tag.tick ?? 0);
-    const failures = entries.flatMap(({ tag }) => replica.failures.get(tag.tick) ?? []);
-    for (const { tag } of entries) replica.failures.delete(tag.tick);
-    return failures[0] ?? null;
-  }
-
-  /** Begins to apply what is logged, unless it is under way. */
-  #apply(replica: OpenReplica): void {
-    if (replica.applying || lastOf(replica.stored).tick === replica.stored.applied.tick) return;
-    replica.applying = true;
-    const ended = () => {
-      replica.applying = false;
-      this.#tell(replica);
-      const { tick } = replica.stored.applied;
-      const done = replica.waiting.filter((waiting) => waiting.tick <= tick);
-      replica.waiting = replica.waiting.filter((waiting) => waiting.tick > tick);
-      for (const { resolve } of done) resolve();
-      this.#apply(replica);
-    };
-    // A full disk has room again one day.
-    const again = () => {
-      replica.applying = false;
-      this.disk.later(RETRY_MS, () => this.#apply(replica));
-    };
-    this.disk.write(`apply ${replica.key}`, () => this.#applyAll(replica)).then(ended, again);
-  }
-
-  #applyAll(replica: OpenReplica): void {
-    const { stored } = replica;
-    for (const entry of stored.entries) {
-      if (entry.tag.tick <= stored.applied.tick) continue;
-      const failure = applyNext(stored, entry);
-      if (failure !== null) replica.failures.set(entry.tag.tick, failure);
-    }
-    replica.commits += 1;
-    trim(stored, this.ways.logKept);
   }
 
   #tell(replica: OpenReplica): void {
@@ -432,6 +344,14 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
       position,
     });
   }
+}
+
+function shardOf(key: ReplicaKey): ShardId {
+  return Number(key.slice(key.lastIndexOf('/') + 1));
+}
+
+function nowhere(collection: string): never {
+  throw refused('notFound', `there is no ${collection} here`);
 }
 
 function refused(code: ErrorCode, detail: string): TroupeError {

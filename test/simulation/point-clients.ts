@@ -2,7 +2,7 @@
 
 import { errorFacts } from '../../protocols/errors.js';
 import type { WriteOperation } from '../../protocols/model/update.js';
-import type { RawRequest, ReadOperation } from '../../storage/engine/messages.js';
+import type { RawRequest } from '../../storage/engine/messages.js';
 import { sampleConfig } from '../actors/samples.js';
 import { checkLinearizable } from './linearizable.js';
 import type { SimulatedNode } from './node.js';
@@ -160,13 +160,13 @@ export class PointClients {
   /** True when it was answered. */
   async #read(who: string, node: SimulatedNode, consistency: Consistency): Promise<boolean> {
     const all = [...this.#calls.keys()];
-    const scroll = this.random.chance(0.4);
-    const ids = scroll ? all : this.random.shuffled(all).slice(0, 3);
+    const operation = this.random.pick(['retrieve', 'retrieve', 'scroll', 'query'] as const);
+    const ids = operation === 'retrieve' ? this.random.shuffled(all).slice(0, 3) : all;
     const calls = ids.map((id) => this.#note(id, { kind: 'read' }, PROMISES[consistency]));
-    const body = scroll ? { limit: 1000, with_payload: true } : { ids, with_payload: true };
+    const body = operation === 'retrieve' ? { ids, with_payload: true } : { limit: 1000, with_payload: true };
+    if (operation === 'query') Object.assign(body, { query: [this.random.integer(-1, 1), 0, 0, 1] });
     const request = this.#request(node, body, { consistency });
     this.counts.reads += 1;
-    const operation: ReadOperation = scroll ? 'scroll' : 'retrieve';
     const answer = await this.#call(who, node, `${operation} ${ids.join()} at ${consistency}`, (api) =>
       api.read(POINTS, operation, request),
     );
@@ -174,8 +174,10 @@ export class PointClients {
     this.counts.answered += 1;
     const result = jsonOf(answer) as Shown[] | { points: Shown[] };
     const points = Array.isArray(result) ? result : result.points;
-    const ascending = points.every(({ id }, at) => at === 0 || id > (points[at - 1] as Shown).id);
-    if (scroll && !ascending) this.violation(`a scroll gave the points ${points.map(({ id }) => id).join()}`);
+    const order = points.map(({ id, score }) => (operation === 'scroll' ? id : -(score ?? 0)));
+    if (operation !== 'retrieve' && order.some((value, at) => at > 0 && value < (order[at - 1] as number)))
+      this.violation(`a ${operation} gave the points ${points.map(({ id }) => id).join()}`);
+    if (new Set(points.map(({ id }) => id)).size !== points.length) this.violation(`a ${operation} gave a point twice`);
     const values = new Map(points.map(({ id, payload }) => [id, payload.value]));
     for (const call of calls) this.#answer(call, { kind: 'seen', value: values.get(call.id) ?? null });
     this.story.tell(who, `  saw ${points.map(({ id, payload }) => `${id}=${payload.value}`).join(' ')}`);
@@ -247,6 +249,7 @@ export class PointClients {
 
 interface Shown {
   readonly id: number;
+  readonly score?: number;
   readonly payload: { readonly value: string };
 }
 
