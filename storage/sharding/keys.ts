@@ -18,7 +18,7 @@ export function selectShards(shards: readonly KeyedShard[], selector: ShardKeySe
 /**
  * The rings that an operation goes to, one for each key: a point is under each of them. A collection that has no shard yet has none.
  * custom: shards have keys of their own, as `sharding_method` says.
- * Errors: `wrongInput` for a key that no shard has, and for points without a key.
+ * Errors: `wrongInput` for a key that no shard has, for points without a key, and for an index that no shard would keep.
  */
 export function ringsOf(
   shards: readonly KeyedShard[],
@@ -29,6 +29,9 @@ export function ringsOf(
   if (selector === null) {
     if (!custom) return [ringOf(shards.map(({ id }) => id))];
     if ('batch' in operation) throw new TroupeError('wrongInput', 'Shard key not specified');
+    if (shards.length === 0 && operation.kind === 'createFieldIndex') {
+      throw new TroupeError('wrongInput', 'the collection has no shards: create a shard key first');
+    }
     return [...new Set(shards.map(({ key }) => key))].map((key) => ringOfKey(shards, key));
   }
   return keysOf(shards, selector, 'wrongInput').map((key) => ringOfKey(shards, key));
