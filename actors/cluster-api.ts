@@ -7,6 +7,7 @@ import type { RaftState } from '../cluster/raft/state.js';
 import type { ClusterState } from '../cluster/state.js';
 import type { ClusterSetup, PeerId, TransferMethod } from '../protocols/model/cluster.js';
 import type { ConsensusStore } from '../protocols/model/consensus.js';
+import type { TransferBoard } from './transfers/board.js';
 
 /** Log and transport are the caller's to close, after the node. */
 export interface ClusterOptions {
@@ -29,6 +30,8 @@ export interface ClusterOptions {
   readonly transferMethod?: TransferMethod | null;
   /** `storage.performance.*_shard_transfers_limit`: automatic transfers of one collection to a peer, and from one, at a time; null: any number. */
   readonly transferLimits?: TransferLimits;
+  /** Between two comparisons of a replica's digest with its leader's, in milliseconds; 0: never. Default: ten minutes. */
+  readonly comparePeriodMs?: number;
   /** Takes Raft's steps in the place of `cluster/raft/step.ts`: simulations break a rule on purpose. */
   readonly raftStep?: RaftStep;
 }
@@ -56,6 +59,8 @@ export interface ClusterFigures {
 
 export interface ClusterApi {
   readonly config: ClusterFigures;
+  /** Transfers that this node carries out, and what comparing digests has found. */
+  readonly transfers: TransferBoard;
   /** As of now, on this node. */
   status(): ClusterStatus;
   /** Null until this node is part of a cluster. */

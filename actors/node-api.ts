@@ -44,6 +44,7 @@ import type { Clock, EnginePort, Log, RuntimePorts } from './runtime/ports.js';
 import { EngineSignals } from './runtime/signals.js';
 import { systemClock, systemPorts } from './runtime/system-ports.js';
 import type { ActorTelemetry } from './runtime/telemetry.js';
+import { transfersProps } from './transfers/start.js';
 
 export type { CollectionView, OptimizationsView } from './node/report.js';
 export type { ActorTelemetry } from './runtime/telemetry.js';
@@ -165,10 +166,19 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
   const hideShardKeys = showShardKeys(services.assignments, pool);
   const facts = () => ({ nowMs: clock.nowMs(), cpus });
   const details = () => replicaDetails(view, pool, facts());
+  const { cluster: joined } = options;
   const cluster =
-    options.cluster == null
+    joined == null
       ? null
-      : startCluster(options.cluster, clock, services.assignments, details, () => deadReplicas(view), answerCalls(view));
+      : startCluster(
+          joined,
+          clock,
+          services.assignments,
+          details,
+          () => deadReplicas(view),
+          answerCalls(view, services),
+          (board) => transfersProps(services, view, joined, board, clock),
+        );
   const startConsensus = cluster?.startConsensus ?? null;
   const node = system.spawn(nodeBehaviour(), 'node', { services, view, startConsensus }, (error) => {
     log.error(`the node cannot go on: ${error.detail}`);

@@ -1,6 +1,7 @@
 /** Figures of the cluster for `GET /metrics`. */
 
 import type { ClusterApi } from '../actors/cluster-api.js';
+import type { TransferBoard } from '../actors/transfers/board.js';
 import type { ClusterState } from '../cluster/state.js';
 import { raftFigures } from './cluster-report.js';
 import type { MetricsWriter } from './prometheus.js';
@@ -35,6 +36,20 @@ export function writeCluster(writer: MetricsWriter, cluster: ClusterApi | null):
   for (const [peer, { connected }] of connections) writer.sample('cluster_peer_connected', { peer }, connected ? 1 : 0);
   writer.family('cluster_message_failures_total', 'counter', 'messages to the peer that were dropped');
   for (const [peer, { failures }] of connections) writer.sample('cluster_message_failures_total', { peer }, failures);
+  writeTransfers(writer, cluster.transfers);
+}
+
+function writeTransfers(writer: MetricsWriter, { digests, outcomes, running }: TransferBoard): void {
+  writer
+    .family('cluster_transfers_running', 'gauge', 'shard transfers that this node carries out')
+    .sample('cluster_transfers_running', {}, running.size);
+  writer.family('cluster_transfers_total', 'counter', 'shard transfers that this node carried out, by what became of them');
+  for (const [outcome, count] of Object.entries(outcomes)) writer.sample('cluster_transfers_total', { outcome }, count);
+  const counter = (name: string, help: string, value: number) => writer.family(name, 'counter', help).sample(name, {}, value);
+  counter('cluster_digest_comparisons_total', "comparisons of a replica's digest with its leader's", digests.comparisons);
+  counter('cluster_digest_failures_total', 'of these, those that could not be carried out', digests.failures);
+  counter('cluster_digest_differences_total', 'buckets of points that differed', digests.differences);
+  counter('cluster_digest_repaired_points_total', 'points that were repaired because of that', digests.repaired);
 }
 
 export function replicaCounts({ collections }: ClusterState): ReplicaCounts {

@@ -67,8 +67,12 @@ async function collectionCluster({ identity, node }: DoorServices, { path, query
   const name = collectionOf(path);
   const { cluster } = node;
   if (cluster !== null) {
-    const record = recordOf(agreedState(cluster), name);
-    return result(collectionReport(record, cluster.status().peerId, node.exists(name) ? node.localShards(name) : new Map()));
+    const state = agreedState(cluster);
+    const record = recordOf(state, name);
+    const local = node.exists(name) ? node.localShards(name) : new Map();
+    const own = state.collections.has(name) ? name : (state.aliases.get(name) ?? name);
+    const nowMs = Date.now();
+    return result(collectionReport(record, cluster.status().peerId, local, (transfer) => cluster.transfers.comment(own, transfer, nowMs)));
   }
   // One whose configuration cannot be read refuses, as its information does.
   node.info(name);

@@ -39,8 +39,16 @@ export function recordOf({ aliases, collections }: ClusterState, name: string): 
   return record;
 }
 
-/** `GET /collections/{name}/cluster`. points: of the replicas on this node. Source: contract, `CollectionClusterInfo`. */
-export function collectionReport({ shards, transfers }: CollectionRecord, self: PeerId, local: ReadonlyMap<ShardId, LocalShard>): Json {
+/**
+ * `GET /collections/{name}/cluster`. points: of the replicas on this node. comment: how far a transfer is, where this node knows.
+ * Source: contract, `CollectionClusterInfo`.
+ */
+export function collectionReport(
+  { shards, transfers }: CollectionRecord,
+  self: PeerId,
+  local: ReadonlyMap<ShardId, LocalShard>,
+  comment: (transfer: TransferRecord) => string | null,
+): Json {
   const replicas = sortedShards(shards).flatMap(([shardId, { key, replicas }]) =>
     [...replicas].map(([peerId, state]) => ({ peerId, shard: { shard_id: shardId, ...keyOf(key) }, state })),
   );
@@ -53,8 +61,15 @@ export function collectionReport({ shards, transfers }: CollectionRecord, self: 
     remote_shards: replicas
       .filter(({ peerId }) => peerId !== self)
       .map(({ peerId, shard, state }) => ({ ...shard, peer_id: peerId, state })),
-    shard_transfers: transfers.map(transferReport),
+    shard_transfers: transfers.map((transfer) => {
+      const leader = shards.get(transfer.shardId)?.leader ?? null;
+      return { ...transferReport(transfer), comment: comment(transfer) ?? runnerOf(leader) };
+    }),
   };
+}
+
+function runnerOf(leader: PeerId | null): string {
+  return leader === null ? 'waiting for the shard to have a leader' : `carried out by peer ${leader}, which knows how far it is`;
 }
 
 /** `GET /collections/{name}/shards`: keys are those of custom sharding. */

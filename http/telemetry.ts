@@ -37,6 +37,9 @@ export function telemetryReport(services: DoorServices, options: TelemetryOption
     report.memory = memoryReport();
     report.hardware = { collection_data: hardwareReport(services, options) };
   }
+  const { cluster } = services.node;
+  if (cluster !== null)
+    report.transfers = cluster.transfers.report(Date.now(), options.anonymize ? hashedName : (name) => name, !options.anonymize);
   report.engine = engineReport(services, options);
   report.actors = actorReport(services.node.telemetry(), options);
   return report;

@@ -8,6 +8,7 @@ import type { ClusterApi } from '../cluster-api.js';
 import type { Propose } from '../node/services.js';
 import type { ActorRef, ReplyTo } from '../runtime/behaviour.js';
 import type { Clock } from '../runtime/ports.js';
+import type { TransferBoard } from '../transfers/board.js';
 import type { PeerLink } from './link.js';
 import type { ConsensusMessage } from './messages.js';
 import type { Submission } from './prepare.js';
@@ -31,11 +32,12 @@ export interface ClusterNodeParts {
   readonly link: PeerLink;
   readonly clock: Clock;
   readonly tickMs: number;
+  readonly board: TransferBoard;
   /** Figures of this node's replicas. */
   readonly replicas: () => PeerDetails['replicas'];
 }
 
-export function clusterNode({ clock, link, replicas, tickMs, view }: ClusterNodeParts): ClusterNode {
+export function clusterNode({ board, clock, link, replicas, tickMs, view }: ClusterNodeParts): ClusterNode {
   function ask(make: (replyTo: ReplyTo<boolean>, timeoutMs: number) => ConsensusMessage, timeoutMs: number): Promise<boolean> {
     const left = Math.max(1, timeoutMs);
     return actorOf(view).ask<boolean>((replyTo) => make(replyTo, left), left + graceOf(left));
@@ -73,6 +75,7 @@ export function clusterNode({ clock, link, replicas, tickMs, view }: ClusterNode
 
   const api: ClusterApi = {
     config: { tickMs, joinMs: JOIN_MS, requestMs: PEER_REQUEST_MS, queuedMessagesMax: QUEUE_MESSAGES_MAX },
+    transfers: board,
     status: () => view.status(link.transport.connections()),
     state: () => view.agreed,
     barrier,

@@ -5,9 +5,11 @@ import type { PeerDetails } from '../../cluster/peer-messages.js';
 import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { ClusterOptions } from '../cluster-api.js';
-import { CONSENSUS, type StartConsensus } from '../node/shell.js';
+import { CONSENSUS, type StartConsensus, TRANSFERS } from '../node/shell.js';
 import type { Assignments } from '../replication/assignments.js';
 import type { Clock } from '../runtime/ports.js';
+import { TransferBoard } from '../transfers/board.js';
+import { type TransfersProps, transfersBehaviour } from '../transfers/shell.js';
 import { type ClusterNode, clusterNode, detailsOf } from './cluster-node.js';
 import { PeerLink } from './link.js';
 import { refusedPoints } from './local-points.js';
@@ -33,16 +35,20 @@ export function startCluster(
   replicas: () => PeerDetails['replicas'],
   deadReplicas: () => readonly OwnReplica[],
   answer: AnswerCall,
+  transfers: (board: TransferBoard) => TransfersProps,
 ): StartedCluster {
+  const board = new TransferBoard();
   const view = new ConsensusView(clock, assignments);
   const link: PeerLink = new PeerLink(options.transport, view, () => detailsOf(view, link, replicas()), answer);
-  const { api, propose, submit } = clusterNode({ view, link, clock, replicas, tickMs: options.tickMs });
+  const { api, propose, submit } = clusterNode({ view, link, clock, replicas, tickMs: options.tickMs, board });
   return {
     api,
     submit,
     propose,
-    startConsensus: (context, local) =>
-      context.spawn(consensusBehaviour(), CONSENSUS, { options, view, link, node: context.self, deadReplicas, local }),
+    startConsensus: (context, local) => {
+      context.spawn(transfersBehaviour(), TRANSFERS, transfers(board));
+      return context.spawn(consensusBehaviour(), CONSENSUS, { options, view, link, node: context.self, deadReplicas, local });
+    },
     peerId: () => view.peerId,
     checkPoints: (collection) => {
       const { agreed, isRemoved, peerId } = view;

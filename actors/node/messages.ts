@@ -56,6 +56,8 @@ export type NodeMessage =
   | { readonly kind: 'tellNow' }
   /** Consensus crashed too often and is stopped. */
   | { readonly kind: 'consensusGaveUp'; readonly error: ErrorFacts }
+  /** The supervisor of transfers crashed too often and is stopped. */
+  | { readonly kind: 'transfersGaveUp'; readonly error: ErrorFacts }
   /** The collection crashed too often and is stopped. */
   | { readonly kind: 'collectionGaveUp'; readonly folder: string; readonly error: ErrorFacts }
   | { readonly kind: 'close'; readonly replyTo: ReplyTo<boolean> };
@@ -81,6 +83,7 @@ export type NodeEffect =
   | { readonly kind: 'tellCarriedOut'; readonly carriedOut: CarriedOut }
   /** The node goes on without consensus. */
   | { readonly kind: 'loseConsensus'; readonly error: ErrorFacts }
+  | { readonly kind: 'loseTransfers'; readonly error: ErrorFacts }
   | { readonly kind: 'saveAliases'; readonly aliases: AliasMap }
   /** Let the doors and the engine know the aliases. */
   | { readonly kind: 'announceAliases'; readonly aliases: AliasMap }

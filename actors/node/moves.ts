@@ -29,7 +29,8 @@ export type NodeMove =
   | 'noteTakenAway'
   | 'noteStill'
   | 'retry'
-  | 'loseConsensus';
+  | 'loseConsensus'
+  | 'loseTransfers';
 
 /** States × messages. */
 export const NODE_MOVES: Readonly<Record<NodeState['kind'], Readonly<Record<NodeMessage['kind'], NodeMove>>>> = {
@@ -56,6 +57,7 @@ export const NODE_MOVES: Readonly<Record<NodeState['kind'], Readonly<Record<Node
     retry: 'ignore',
     tellNow: 'ignore',
     consensusGaveUp: 'ignore',
+    transfersGaveUp: 'ignore',
     collectionGaveUp: 'ignore',
     close: 'closeNow',
   },
@@ -82,6 +84,7 @@ export const NODE_MOVES: Readonly<Record<NodeState['kind'], Readonly<Record<Node
     retry: 'retry',
     tellNow: 'look',
     consensusGaveUp: 'loseConsensus',
+    transfersGaveUp: 'loseTransfers',
     collectionGaveUp: 'noteAbandoned',
     close: 'close',
   },
@@ -108,6 +111,7 @@ export const NODE_MOVES: Readonly<Record<NodeState['kind'], Readonly<Record<Node
     retry: 'retry',
     tellNow: 'look',
     consensusGaveUp: 'loseConsensus',
+    transfersGaveUp: 'loseTransfers',
     collectionGaveUp: 'noteAbandoned',
     close: 'close',
   },
@@ -134,6 +138,7 @@ export const NODE_MOVES: Readonly<Record<NodeState['kind'], Readonly<Record<Node
     retry: 'ignore',
     tellNow: 'ignore',
     consensusGaveUp: 'ignore',
+    transfersGaveUp: 'ignore',
     collectionGaveUp: 'noteGone',
     close: 'refuse',
   },
@@ -160,6 +165,7 @@ export const NODE_MOVES: Readonly<Record<NodeState['kind'], Readonly<Record<Node
     retry: 'ignore',
     tellNow: 'ignore',
     consensusGaveUp: 'ignore',
+    transfersGaveUp: 'ignore',
     collectionGaveUp: 'ignore',
     close: 'closeNow',
   },

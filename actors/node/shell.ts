@@ -20,7 +20,7 @@ import { type CollectionEntry, type NodeView, showAbandoned } from './view.js';
 export interface NodeProps {
   readonly services: NodeServices;
   readonly view: NodeView;
-  /** Starts consensus as a child of the node actor, once it is known what is on disk. Null: a node of its own. */
+  /** Starts consensus, and what goes with it, as children of the node actor, once it is known what is on disk. Null: a node of its own. */
   readonly startConsensus: StartConsensus | null;
 }
 
@@ -28,6 +28,8 @@ export type StartConsensus = (context: ActorContext<unknown, NodeMessage>, local
 
 /** Name of the actor that `startConsensus` starts. No folder has a `$`, so no collection's actor is called so. */
 export const CONSENSUS = '$consensus';
+/** Beside it, the supervisor of transfers. */
+export const TRANSFERS = '$transfers';
 
 /** Tries of what failed come further and further apart. */
 const RETRY = { delayMinMs: 1000, delayMaxMs: 60_000 };
@@ -90,6 +92,9 @@ export function nodeBehaviour(): Behaviour<NodeProps, NodeState, NodeMessage, No
       case 'loseConsensus':
         consensus = null;
         context.log.error(`the node goes on without consensus, until it starts again: ${effect.error.detail}`);
+        break;
+      case 'loseTransfers':
+        context.log.error(`the node carries out no transfers, until it starts again: ${effect.error.detail}`);
         break;
       case 'saveAliases':
         context.settle(
@@ -167,8 +172,10 @@ export function nodeBehaviour(): Behaviour<NodeProps, NodeState, NodeMessage, No
     step: stepNode,
     perform,
     summarize,
-    childFailed: (name, error) =>
-      name === CONSENSUS ? { kind: 'consensusGaveUp', error } : { kind: 'collectionGaveUp', folder: name, error },
+    childFailed: (name, error) => {
+      if (name === CONSENSUS) return { kind: 'consensusGaveUp', error };
+      return name === TRANSFERS ? { kind: 'transfersGaveUp', error } : { kind: 'collectionGaveUp', folder: name, error };
+    },
   };
 }
 

@@ -100,6 +100,8 @@ function move(state: NodeState, message: NodeMessage): NodeStep {
       return maybeReady(withPhase(state as Serving, (message as MessageOf<'takeAwayFailed'>).folder, { kind: 'Abandoned' }), []);
     case 'retry':
       return inCluster(state) ? retry(state, (message as MessageOf<'retry'>).folder) : become(state);
+    case 'loseTransfers':
+      return become<NodeState, NodeEffect>(state, { kind: 'loseTransfers', error: (message as MessageOf<'transfersGaveUp'>).error });
     case 'loseConsensus':
       return become<NodeState, NodeEffect>(state, { kind: 'loseConsensus', error: (message as MessageOf<'consensusGaveUp'>).error });
     case 'closeNow':

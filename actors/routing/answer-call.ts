@@ -2,7 +2,9 @@
 
 import type { AnswerCall, PeerCalls } from '../../cluster/data-messages.js';
 import { TroupeError } from '../../protocols/errors.js';
+import type { NodeServices } from '../node/services.js';
 import type { CollectionEntry, NodeView } from '../node/view.js';
+import { receiveFiles } from '../transfer/receive-files.js';
 
 /** Of a node of its own. */
 export const NO_CALLS: PeerCalls = {
@@ -10,10 +12,11 @@ export const NO_CALLS: PeerCalls = {
 };
 
 /** Errors: `conflict` when the replica is not here, or not yet: nothing was done; and what the replica answers. */
-export function answerCalls(view: NodeView): AnswerCall {
+export function answerCalls(view: NodeView, services: NodeServices): AnswerCall {
   return async (from, call) => {
     const { collection, uid } = call.kind === 'read' ? call : call.shard;
-    entryOf(view, collection, uid);
+    const entry = entryOf(view, collection, uid);
+    if (call.kind === 'putFile' || call.kind === 'installFiles') return receiveFiles(services, entry, call);
     throw new TroupeError('unsupported', `peer ${from} calls for ${call.kind}, which this release does not carry out`);
   };
 }

@@ -37,8 +37,8 @@ export type TransferMove =
 
 /** With waiting from 0.25 s to 10 s in between, that is about two minutes. */
 export const FAILURES_MAX = 15;
-/** Buckets are exactly as of their place in the log, so one round should do. */
-const ROUNDS_MAX = 3;
+/** An operation that names a point which is not there yet fails as a whole, so that buckets sent before may differ once more. */
+const ROUNDS_MAX = 8;
 
 const NOTHING: Readonly<Record<TransferMessage['kind'], TransferMove>> = {
   fileSent: 'ignore',

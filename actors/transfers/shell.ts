@@ -25,9 +25,6 @@ export interface TransfersProps {
 
 type TransfersContext = ActorContext<TransfersProps, TransfersMessage>;
 
-/** A name that no collection's folder has. */
-export const TRANSFERS = '$transfers';
-
 export function transfersBehaviour(): Behaviour<TransfersProps, TransfersState, TransfersMessage, TransfersEffect> {
   return {
     kind: 'transfers',

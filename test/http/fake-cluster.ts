@@ -1,6 +1,7 @@
 /** A cluster that only pretends: peers 11 (this node), 12 and 13, with collections to show. It records what it is asked. */
 
 import type { ClusterApi, ClusterSetup, ClusterStatus } from '../../actors/cluster-api.js';
+import { TransferBoard } from '../../actors/transfers/board.js';
 import type { PeerDetails } from '../../cluster/peer-messages.js';
 import type { RaftState } from '../../cluster/raft/state.js';
 import type { ClusterState } from '../../cluster/state.js';
@@ -10,6 +11,7 @@ import { CUSTOM, configOf, Log, membersOf } from '../cluster/samples.js';
 
 export class FakeCluster implements ClusterApi {
   readonly config = { tickMs: 100, joinMs: 10_000, requestMs: 5000, queuedMessagesMax: 64 };
+  readonly transfers = new TransferBoard();
   readonly asked: string[] = [];
   joined = true;
   agreed: ClusterState = sampleState();

@@ -4,6 +4,7 @@ import { clusterNode } from '../../../actors/consensus/cluster-node.js';
 import type { PeerLink } from '../../../actors/consensus/link.js';
 import { ConsensusView } from '../../../actors/consensus/view.js';
 import { Assignments } from '../../../actors/replication/assignments.js';
+import { TransferBoard } from '../../../actors/transfers/board.js';
 import { TroupeError } from '../../../protocols/errors.js';
 
 const CLOCK = { nowMs: () => 0 };
@@ -12,7 +13,7 @@ const CLOCK = { nowMs: () => 0 };
 async function heard(error: TroupeError): Promise<string> {
   const view = new ConsensusView(CLOCK, new Assignments());
   view.actor = { path: '/node/$consensus', tell: () => 'sent', report: () => 'sent', ask: () => Promise.reject(error) };
-  const { submit } = clusterNode({ view, clock: CLOCK, tickMs: 100, link: {} as PeerLink, replicas: () => [] });
+  const { submit } = clusterNode({ view, clock: CLOCK, tickMs: 100, link: {} as PeerLink, replicas: () => [], board: new TransferBoard() });
   const submission = { kind: 'operation', operation: { kind: 'deleteCollection', name: 'a' } } as const;
   return submit(submission, 1000).then(
     () => 'done',

@@ -1,0 +1,92 @@
+/** Puts together what the transfers of a node need. */
+
+import type { TransferRun } from '../../cluster/transfer/runs.js';
+import { TroupeError } from '../../protocols/errors.js';
+import type { ShardId } from '../../protocols/model/cluster.js';
+import type { ReplicaKey } from '../../storage/engine/messages.js';
+import { type ClusterOptions, TRANSFER_LIMITS } from '../cluster-api.js';
+import type { NodeServices } from '../node/services.js';
+import type { CollectionEntry, NodeView } from '../node/view.js';
+import type { ReplicationMessage } from '../replication/messages.js';
+import type { ActorRef } from '../runtime/behaviour.js';
+import type { Clock } from '../runtime/ports.js';
+import type { LeadingShard, TransferPorts } from '../transfer/ports.js';
+import { discardFiles } from '../transfer/receive-files.js';
+import { sendFiles } from '../transfer/send-files.js';
+import type { TransferBoard } from './board.js';
+import type { Sight } from './messages.js';
+import type { TransfersProps } from './shell.js';
+
+/** Between two looks at the agreed state, in ticks of consensus. */
+const LOOK_TICKS = 2;
+/** Between two comparisons of a follower's digest with its leader's. */
+const COMPARE_PERIOD_MS = 600_000;
+const PROPOSE_MS = 10_000;
+/** A step that takes longer is begun again. A digest that is asked for the first time reads all points. */
+const ATTACH_MS = 60_000;
+const COMPARE_MS = 600_000;
+const FILL_MS = 120_000;
+const REQUIRE_MS = 120_000;
+
+export function transfersProps(
+  services: NodeServices,
+  view: NodeView,
+  options: Pick<ClusterOptions, 'tickMs' | 'transferLimits' | 'comparePeriodMs'>,
+  board: TransferBoard,
+  clock: Clock,
+): TransfersProps {
+  const shardOf = (collection: string, uid: number, shardId: ShardId) => leadingShard(entryOf(view, collection, uid), shardId);
+  const ports: TransferPorts = {
+    leadingShard: ({ collection, transfer, uid }) => shardOf(collection, uid, transfer.shardId),
+    propose: async (operation) => {
+      await services.propose(operation, PROPOSE_MS);
+    },
+    sendFiles: async (run, onSent, signal) => sendFiles(services, sourceKey(view, run), run, onSent, signal),
+    nowMs: () => clock.nowMs(),
+  };
+  const tickMs = LOOK_TICKS * options.tickMs;
+  const comparePeriodTicks = Math.ceil((options.comparePeriodMs ?? COMPARE_PERIOD_MS) / tickMs);
+  return {
+    settings: { limits: options.transferLimits ?? TRANSFER_LIMITS, comparePeriodTicks },
+    board,
+    ports,
+    look: () => look(services),
+    tickMs,
+    shardOf,
+    discardFiles: (files) => discardFiles(services, files),
+  };
+}
+
+function look({ assignments }: NodeServices): Sight {
+  const { agreed, connected, leadsCluster, peerId } = assignments;
+  return { agreed, self: peerId, leads: leadsCluster, reachable: new Set([...connected, peerId]) };
+}
+
+function leadingShard(entry: CollectionEntry | null, shardId: ShardId): LeadingShard | null {
+  const actor = entry?.replications.get(shardId)?.actor;
+  return actor === undefined ? null : shardBehind(actor);
+}
+
+/** The replication actor's messages as calls. */
+function shardBehind(actor: ActorRef<ReplicationMessage>): LeadingShard {
+  return {
+    attach: (peer, mayReset) => actor.ask((replyTo) => ({ kind: 'attach', peer, mayReset, replyTo }), ATTACH_MS),
+    compare: (peer) => actor.ask((replyTo) => ({ kind: 'compare', peer, replyTo }), COMPARE_MS),
+    fill: (peer, buckets) => actor.ask((replyTo) => ({ kind: 'fill', peer, buckets, replyTo }), FILL_MS),
+    require: async (peer) => {
+      await actor.ask<boolean>((replyTo) => ({ kind: 'require', peer, replyTo }), REQUIRE_MS);
+    },
+    release: (peer) => void actor.report({ kind: 'release', peer }),
+  };
+}
+
+function sourceKey(view: NodeView, { collection, transfer, uid }: TransferRun): ReplicaKey {
+  const replica = entryOf(view, collection, uid)?.replicas.get(transfer.shardId);
+  if (replica === undefined) throw new TroupeError('unavailable', 'the replica that leads the shard is not open');
+  return replica.key;
+}
+
+function entryOf(view: NodeView, collection: string, uid: number): CollectionEntry | null {
+  const entry = view.collections.get(collection);
+  return entry?.belonging?.uid === uid ? entry : null;
+}
