@@ -11,7 +11,12 @@ const BETWEEN = { shard_id: SHARD_ID, from_peer_id: COUNT, to_peer_id: COUNT };
 const ROLE = words('Follower', 'PreCandidate', 'Candidate', 'Leader');
 const THREAD = fields({ consensus_thread_status: words('working', 'stopped', 'stopped_with_err') }, { last_update: TEXT, err: TEXT });
 const RAFT = { term: COUNT, commit: COUNT, is_voter: FLAG };
-const TRANSFERS = list(fields({ shard_id: COUNT, from: COUNT, to: COUNT, sync: FLAG }, { to_shard_id: COUNT, method: METHOD, comment: described('How far it is, and why its last try failed.', TEXT) }));
+const TRANSFERS = list(
+  fields(
+    { shard_id: COUNT, from: COUNT, to: COUNT, sync: FLAG },
+    { to_shard_id: COUNT, method: METHOD, comment: described('How far it is, and why its last try failed.', TEXT) },
+  ),
+);
 
 export const CLUSTER_SCHEMAS = {
   ShardKey: described(
