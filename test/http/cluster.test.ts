@@ -119,7 +119,16 @@ test('shards of a collection are shown where they are, by its name or an alias',
       { shard_id: 1, peer_id: 12, state: 'Active' },
       { shard_id: 1, peer_id: 13, state: 'Partial' },
     ],
-    shard_transfers: [{ shard_id: 1, from: 12, to: 13, sync: true, method: 'stream_records' }],
+    shard_transfers: [
+      {
+        shard_id: 1,
+        from: 12,
+        to: 13,
+        sync: true,
+        method: 'stream_records',
+        comment: 'carried out by peer 12, which knows how far it is',
+      },
+    ],
   };
   assert.deepEqual(await resultOf('GET', '/collections/a/cluster'), expected);
   assert.deepEqual(await resultOf('GET', '/collections/x/cluster'), expected);
