@@ -145,6 +145,25 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
     return keys.length;
   }
 
+  /** Removes all entries; within `write` only. */
+  clear(database: Name): void {
+    try {
+      this.tables[database].clearSync();
+    } catch (error) {
+      throw storageError(`cannot write to \`${database}\``, error);
+    }
+  }
+
+  /** Copies the newest commit, as it is at some moment of the call, to the empty folder `target`, while writes go on. Errors: `storage`. */
+  async backup(target: string): Promise<void> {
+    try {
+      // Compacted ones begin to count their transactions anew.
+      await this.root.backup(target, false);
+    } catch (error) {
+      throw storageError(`${dataFile(this.folder)}: cannot copy to ${target}`, error);
+    }
+  }
+
   get(database: Name, key: Uint8Array): Uint8Array | undefined {
     return copyOf(this.tables[database].getBinaryFast(key));
   }

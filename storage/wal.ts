@@ -18,6 +18,7 @@ import {
   type Leader,
   LOG_KEY,
   type LogTags,
+  logBehind,
   NO_TAGS,
   tagOf,
   withOperation,
@@ -148,8 +149,7 @@ export class WriteAheadLog {
     for (const { operation } of this.entries) this.environment.remove('wal', operationKey(operation));
     this.trimmed = this.entries.length;
     this.resetTo = at.tick;
-    const { peer, clock } = at;
-    this.changedTags = { ...withOperation(NO_TAGS, { peer, clock }, at.tick), base: at };
+    this.changedTags = logBehind(at);
   }
 
   /** Writes what has changed of the tags; the last step of a transaction. */

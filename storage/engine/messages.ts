@@ -236,7 +236,10 @@ export type ToShardLog =
   | { readonly kind: 'replaceBuckets'; readonly id: number; readonly key: ReplicaKey; readonly bytes: Uint8Array }
   /** By encoded operations. */
   | { readonly kind: 'settings'; readonly id: number; readonly key: ReplicaKey }
-  | { readonly kind: 'applySettings'; readonly id: number; readonly key: ReplicaKey; readonly operations: readonly Uint8Array[] };
+  | { readonly kind: 'applySettings'; readonly id: number; readonly key: ReplicaKey; readonly operations: readonly Uint8Array[] }
+  /** By a `ReplicaCheckpoint`, later than what was asked for after it. */
+  | { readonly kind: 'checkpoint'; readonly id: number; readonly key: ReplicaKey; readonly folder: string }
+  | { readonly kind: 'releaseCheckpoint'; readonly id: number; readonly key: ReplicaKey };
 
 /** What became of an `OrderedWrite`: who asked has the operations. */
 export interface OrderedTags {

@@ -235,6 +235,10 @@ export class ReplicaWriter {
       this.purgeNeeded = this.store !== null;
       return;
     }
+    if (message.kind === 'checkpoint') {
+      void this.checkpoint(message.id, message.folder);
+      return;
+    }
     try {
       const value = await this.perform(message);
       this.port.post({ kind: 'answer', id: message.id, body: null, value, stats: this.statsOf(this.store) });
@@ -246,7 +250,7 @@ export class ReplicaWriter {
   }
 
   /** Returns the answer's value. */
-  private async perform(message: Exclude<OtherMessage, { kind: 'retired' }>): Promise<unknown> {
+  private async perform(message: Exclude<OtherMessage, { kind: 'retired' | 'checkpoint' }>): Promise<unknown> {
     if (message.kind === 'open') {
       if (this.store !== null) throw new TroupeError('conflict', `replica ${this.key} is open already`);
       this.store = await ReplicaStore.open(message.spec, message.damaged, this.hooks());
@@ -284,6 +288,9 @@ export class ReplicaWriter {
       case 'applySettings':
         store.applySettings(message.operations);
         return undefined;
+      case 'releaseCheckpoint':
+        store.releaseCheckpoint();
+        return undefined;
       case 'configure':
         store.configure(message.config);
         return undefined;
@@ -298,6 +305,22 @@ export class ReplicaWriter {
       default:
         return unreachable(message);
     }
+  }
+
+  /** Answers when the copy is made; the messages behind are carried out meanwhile. */
+  private async checkpoint(id: number, folder: string): Promise<void> {
+    try {
+      const { store } = this;
+      if (store === null) throw new TroupeError('unavailable', `replica ${this.key} is not open`);
+      const value = await store.checkpoint(folder);
+      this.port.post({ kind: 'answer', id, body: null, value, stats: this.statsOf(this.store) });
+    } catch (error) {
+      this.fail(id, error, this.statsOf(this.store));
+      this.reportFatal(error);
+    }
+    // What was retired while it was made.
+    this.purgeNeeded = this.store !== null;
+    this.schedule();
   }
 
   /** Removes some of what retired segments left; goes on in later turns. */

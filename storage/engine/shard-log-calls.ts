@@ -1,6 +1,5 @@
 /** `ShardLogPort` as the main thread carries it out: by messages to the replicas' writers. */
 
-import { TroupeError } from '../../protocols/errors.js';
 import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import { addUsage } from '../../protocols/model/usage.js';
 import type { OrderedTags, ReplicaKey, ToShardLog } from './messages.js';
@@ -68,12 +67,12 @@ export class ShardLogCalls implements ShardLogPort {
     return this.ask(key, { kind: 'applySettings', id: 0, key, operations });
   }
 
-  async checkpoint(key: ReplicaKey, _folder: string): Promise<ReplicaCheckpoint> {
-    throw notYet(key);
+  checkpoint(key: ReplicaKey, folder: string): Promise<ReplicaCheckpoint> {
+    return this.ask(key, { kind: 'checkpoint', id: 0, key, folder });
   }
 
-  async releaseCheckpoint(key: ReplicaKey): Promise<void> {
-    throw notYet(key);
+  releaseCheckpoint(key: ReplicaKey): Promise<void> {
+    return this.ask(key, { kind: 'releaseCheckpoint', id: 0, key });
   }
 
   private async ask<T>(key: ReplicaKey, message: ToShardLog): Promise<T> {
@@ -96,8 +95,4 @@ export class ShardLogCalls implements ShardLogPort {
 /** Callers keep theirs, to send them on. */
 function copyOf(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(bytes);
-}
-
-function notYet(key: ReplicaKey): TroupeError {
-  return new TroupeError('unsupported', `replica ${key} cannot be copied`);
 }

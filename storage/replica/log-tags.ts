@@ -63,3 +63,8 @@ export function behind(tags: LogTags, base: ClockTag): LogTags {
   const first = tags.runs.findLastIndex((run) => run.tick <= base.tick);
   return { ...tags, base, runs: first <= 0 ? tags.runs : tags.runs.slice(first) };
 }
+
+/** Of a log that begins behind an operation and holds nothing yet. */
+export function logBehind(at: ClockTag, failed = 0): LogTags {
+  return { ...withOperation(NO_TAGS, at, at.tick), base: at, failed };
+}

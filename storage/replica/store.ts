@@ -19,7 +19,7 @@ import { decodeOperation, encodeOperation, type LoggedOperation } from '../../pr
 import { AppendError, AppendFolder } from '../append-file.js';
 import { initChecksum } from '../checksum.js';
 import type { BuildResult, BuildSources, GraphStats, ReplicaSpec, ReplicaStats, SegmentStats } from '../engine/messages.js';
-import type { BucketPoints, LogPart, ReplicaDigest, ShardPosition } from '../engine/shard-log.js';
+import type { BucketPoints, LogPart, ReplicaCheckpoint, ReplicaDigest, ShardPosition } from '../engine/shard-log.js';
 import { afterPrefix, Environment, LmdbError } from '../lmdb.js';
 import { checkFormat, isMarkedMade, markMade } from '../made-file.js';
 import { measured } from '../meter.js';
@@ -31,6 +31,7 @@ import { cleanSegmentFolders } from '../segment/sealed.js';
 import { WriteAheadLog } from '../wal.js';
 import { applyOperation } from './apply.js';
 import { decodeBuckets, encodeBuckets } from './bucket-codec.js';
+import { makeCheckpoint } from './checkpoint.js';
 import { carryDeletions, defersRows, holdReplaced, settleDeferred } from './deferral.js';
 import { PointDigest } from './digest.js';
 import { loadReplica, slotsOf, trackSealedFields, writeFirstRecords } from './load.js';
@@ -95,6 +96,12 @@ export class ReplicaStore implements TransactionHost {
   private lastGeneration: number;
   private lastSegment: number;
   private commits = 0;
+  /** The log keeps what is behind this operation, whatever it comes to: a checkpoint has what is before. */
+  private keptFrom = Number.POSITIVE_INFINITY;
+  /** The checkpoint that is being made, until when files stay; null: none is. */
+  private copying: Promise<ReplicaCheckpoint> | null = null;
+  /** All readers have dropped the sets before this generation. */
+  private retiredGeneration = 0;
   /** Kept from the first time on that somebody asks for it. */
   private pointDigest: PointDigest | null = null;
   private lastWriteMs = 0;
@@ -324,7 +331,7 @@ export class ReplicaStore implements TransactionHost {
     try {
       result = this.commit(() => {
         const changed = change(transaction);
-        if (trims) this.wal.trim(transaction.appliedOperation, this.walCapacity);
+        if (trims) this.wal.trim(Math.min(transaction.appliedOperation, this.keptFrom), this.walCapacity);
         transaction.flush();
         return changed;
       });
@@ -439,6 +446,33 @@ export class ReplicaStore implements TransactionHost {
     const decoded = operations.map((bytes) => decodeOperation(bytes).operation);
     this.applyLogged();
     this.transact((transaction) => makeSettings(transaction, decoded));
+  }
+
+  /** See `ShardLogPort.checkpoint`. Other calls may come meanwhile. Errors: `conflict` while another one is there; `storage`. */
+  checkpoint(folder: string): Promise<ReplicaCheckpoint> {
+    if (this.keptFrom !== Number.POSITIVE_INFINITY)
+      throw new TroupeError('conflict', 'another checkpoint of the replica has not been released yet');
+    this.applyLogged();
+    this.keptFrom = this.shape.appliedOperation;
+    this.copying = this.copyTo(folder);
+    return this.copying;
+  }
+
+  private async copyTo(folder: string): Promise<ReplicaCheckpoint> {
+    try {
+      return await makeCheckpoint(this.environment, this.spec.folder, folder);
+    } catch (error) {
+      this.releaseCheckpoint();
+      throw error;
+    } finally {
+      this.copying = null;
+      this.retired(this.retiredGeneration);
+    }
+  }
+
+  /** The log may lose what it was kept for. */
+  releaseCheckpoint(): void {
+    this.keptFrom = Number.POSITIVE_INFINITY;
   }
 
   /** Errors: `storage`, when the disk refuses. */
@@ -556,6 +590,9 @@ export class ReplicaStore implements TransactionHost {
 
   /** All readers have dropped the sets before `generation`: what only those had can be removed. */
   retired(generation: number): void {
+    this.retiredGeneration = generation;
+    // A copy that is being made may point at them.
+    if (this.copying !== null) return;
     const [gone, kept] = partition(this.retiring, (retired) => retired.generation <= generation);
     this.retiring = kept;
     for (const { handle } of gone) {
@@ -656,6 +693,7 @@ export class ReplicaStore implements TransactionHost {
   }
 
   async close(): Promise<void> {
+    await this.copying?.catch(() => {});
     for (const segment of this.shape.segments) if (!segment.isAppendable) closeSegmentFiles(segment.handle);
     for (const { handle } of this.retiring) if (handle.kind === 'sealed') closeSegmentFiles(handle);
     this.rowFiles.close();

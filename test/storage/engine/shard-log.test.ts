@@ -1,7 +1,8 @@
 /** A replica's part in its shard's log, on real writers and disks. */
 
 import assert from 'node:assert/strict';
-import { rmSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { CollectionConfig } from '../../../protocols/model/collection.js';
@@ -9,7 +10,8 @@ import { type ClockTag, isSameTag, NO_TAG, type ShardEntry } from '../../../prot
 import type { UpdateOperation } from '../../../protocols/model/update.js';
 import { encodeOperation } from '../../../protocols/operation-codec.js';
 import { EnginePool } from '../../../storage/engine/pool.js';
-import type { OrderedWrite } from '../../../storage/engine/shard-log.js';
+import type { OrderedWrite, ReplicaCheckpoint } from '../../../storage/engine/shard-log.js';
+import { verifyReplicas } from '../../../storage/verify-lmdb.js';
 import { byIds, configOf, specOf, temporaryFolder, upsert } from '../replica/support.js';
 
 const LEADER = { peer: 7, clock: 3 };
@@ -204,4 +206,78 @@ test('a replica is filled from another one by settings and buckets while that on
   assert.deepEqual(await pool.digest('b/0'), await pool.digest('a/0'));
   assert.equal(await pointsOf(pool, 'b/0'), await pointsOf(pool, 'a/0'));
   assert.deepEqual(pool.stats('b/0')?.fields, pool.stats('a/0')?.fields);
+});
+
+/** What a target gets of a checkpoint: so many bytes of each file. */
+function received(t: TestContext, { files, folder }: ReplicaCheckpoint): string {
+  const copy = temporaryFolder(t);
+  for (const { bytes, path: file } of files) {
+    mkdirSync(path.dirname(path.join(copy, file)), { recursive: true });
+    writeFileSync(path.join(copy, file), readFileSync(path.join(folder, file)).subarray(0, bytes));
+  }
+  return copy;
+}
+
+test('a checkpoint that is made while writes and builds go on opens as a replica, whose log goes on behind it', async (t) => {
+  const pool = await poolOf(t);
+  const folder = await replicaOf(t, pool, 'a/0');
+  const seal = async (): Promise<void> => {
+    const segments = pool.stats('a/0')?.segments.flatMap(({ id, rows }) => (rows > 0 ? [id] : [])) ?? [];
+    const plan = { plan: 'segment', segments, missingFields: ['text'], withGraph: true, threads: 1, niceness: 0 } as const;
+    await pool.build('a/0', plan, () => {}, new AbortController().signal);
+  };
+  const field: UpdateOperation = { kind: 'createFieldIndex', field: 'text', schema: { type: 'keyword' } };
+  await pool.writeOrdered('a/0', write([field, ...Array.from({ length: 600 }, (_, id) => put(id, `t${id % 7}`))]));
+  await seal();
+  await pool.writeOrdered('a/0', write(Array.from({ length: 300 }, (_, at) => put(500 + at, 'x'.repeat(at * 4)))));
+  const target = temporaryFolder(t);
+  const copying = pool.checkpoint('a/0', target);
+  const meanwhile = [
+    seal(),
+    ...Array.from({ length: 60 }, (_, at) => pool.writeOrdered('a/0', write([put(at * 9, 'later'.repeat(500)), put(2000 + at)]))),
+  ];
+  const checkpoint = await copying;
+  await assert.rejects(pool.checkpoint('a/0', target), failsWith('conflict'));
+  await Promise.all(meanwhile);
+  await seal();
+  assert.ok(checkpoint.at.tick >= 901);
+  const copy = received(t, checkpoint);
+  assert.deepEqual([...(await verifyReplicas([copy])).values()], [null]);
+  await replicaOf(t, pool, 'b/0', undefined, copy);
+  assert.deepEqual(await pool.position('b/0'), { last: checkpoint.at, base: checkpoint.at });
+  await pool.append('b/0', checkpoint.at, await tail(pool, 'a/0', checkpoint.at), 'applied');
+  assert.deepEqual(await pool.digest('b/0'), await pool.digest('a/0'));
+  assert.equal(await pointsOf(pool, 'b/0'), await pointsOf(pool, 'a/0'));
+  await pool.releaseCheckpoint('a/0');
+  await pool.closeReplica('a/0');
+  await replicaOf(t, pool, 'a/0', undefined, folder);
+  assert.equal(await pointsOf(pool, 'b/0'), await pointsOf(pool, 'a/0'));
+});
+
+test('the log keeps what follows a checkpoint until it is released', async (t) => {
+  const pool = await poolOf(t);
+  await replicaOf(t, pool, 'a/0');
+  const text = 'z'.repeat(4 << 20);
+  await pool.writeOrdered('a/0', write([put(1, text)]));
+  const { at } = await pool.checkpoint('a/0', temporaryFolder(t));
+  for (let id = 2; id <= 20; id++) await pool.writeOrdered('a/0', write([put(1, text)]));
+  assert.equal((await tail(pool, 'a/0', at)).length, 19);
+  await pool.releaseCheckpoint('a/0');
+  await pool.writeOrdered('a/0', write([put(1, text)]));
+  assert.equal((await pool.entriesAfter('a/0', at, 1)).kind, 'compacted');
+});
+
+test('a checkpoint that cannot be made leaves nothing behind, and the next one is made', async (t) => {
+  const pool = await poolOf(t);
+  const folder = await replicaOf(t, pool, 'a/0');
+  await pool.writeOrdered('a/0', write([put(1)]));
+  await assert.rejects(pool.checkpoint('a/0', `${folder}/format.json/below`), failsWith('storage'));
+  const target = `${temporaryFolder(t)}/new`;
+  const { files } = await pool.checkpoint('a/0', target);
+  assert.deepEqual(files.map((file) => file.path).sort(), ['format.json', 'lmdb/data.mdb']);
+  // The replica closes when a copy of it is made to its end.
+  await pool.releaseCheckpoint('a/0');
+  const copying = pool.checkpoint('a/0', target);
+  await pool.closeReplica('a/0');
+  assert.deepEqual((await copying).at, { ...LEADER, tick: 1 });
 });

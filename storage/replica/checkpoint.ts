@@ -1,0 +1,105 @@
+/**
+ * A copy of a replica's files as of one commit, made while the replica goes on: LMDB copies its file from a snapshot, everything that
+ * the copy points at is linked, as files of segments do not change and those of rows only grow. The copy opens as a replica whose log
+ * begins behind the last operation it has applied.
+ */
+
+import fs from 'node:fs';
+import path from 'node:path';
+import { TroupeError } from '../../protocols/errors.js';
+import type { ClockTag } from '../../protocols/model/shard-log.js';
+import type { ReplicaCheckpoint } from '../engine/shard-log.js';
+import { Environment } from '../lmdb.js';
+import { copyMark } from '../made-file.js';
+import { segmentFolder } from '../segment/sealed.js';
+import { decodeLogTags, encodeLogTags, LOG_KEY, logBehind, NO_TAGS, tagOf } from './log-tags.js';
+import { decodeManifest, type Manifest } from './manifest.js';
+import { damagedRecord, decodeState, MANIFEST_KEY, STATE_KEY } from './records.js';
+
+type CheckpointFile = ReplicaCheckpoint['files'][number];
+
+/**
+ * Makes the copy in `folder`; what lies there goes. Until it settles, no file of a segment may be removed from the replica.
+ * Errors: `storage`; nothing is left in `folder` then.
+ */
+export async function makeCheckpoint(environment: Environment, replica: string, folder: string): Promise<ReplicaCheckpoint> {
+  try {
+    fs.rmSync(folder, { recursive: true, force: true });
+    const lmdb = path.join(folder, 'lmdb');
+    fs.mkdirSync(lmdb, { recursive: true });
+    await environment.backup(lmdb);
+    const { at, manifest } = await withoutLog(lmdb);
+    const files = [fileIn(folder, 'lmdb/data.mdb'), ...linkSegments(replica, folder, manifest)];
+    copyMark(replica, folder);
+    return { at, folder, files: [...files, fileIn(folder, 'format.json')] };
+  } catch (error) {
+    remove(folder);
+    if (error instanceof TroupeError) throw error;
+    throw new TroupeError('storage', `cannot copy the replica to ${folder}: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** What cannot be removed now is when the next one is made. */
+function remove(folder: string): void {
+  try {
+    fs.rmSync(folder, { recursive: true, force: true });
+  } catch {}
+}
+
+/** Takes the operations out of the copied environment, which lie in files that are not copied. Returns what it has applied and consists of. */
+async function withoutLog(lmdb: string): Promise<{ at: ClockTag; manifest: Manifest }> {
+  const copy = Environment.open(lmdb, () => {
+    throw new TroupeError('storage', `the copy in ${lmdb} is empty`);
+  });
+  try {
+    const { appliedOperation } = decodeState(copy.get('meta', STATE_KEY) ?? missing('state'));
+    const record = copy.get('meta', LOG_KEY);
+    const tags = record === undefined ? NO_TAGS : decodeLogTags(record);
+    const at = tagOf(tags, appliedOperation);
+    copy.write(() => {
+      copy.clear('wal');
+      copy.put('meta', LOG_KEY, encodeLogTags(logBehind(at, tags.failed)));
+    });
+    return { at, manifest: decodeManifest(copy.get('meta', MANIFEST_KEY) ?? missing('manifest')) };
+  } finally {
+    await copy.close();
+  }
+}
+
+function linkSegments(replica: string, folder: string, { segments }: Manifest): CheckpointFile[] {
+  return segments.flatMap(({ id, kind }) => {
+    if (kind === 'appendable') return linkFiles(replica, folder, 'rows', (name) => name === String(id));
+    const sealed = path.relative(replica, segmentFolder(replica, id));
+    // Files of a build that is under way.
+    return linkFiles(replica, folder, sealed.split(path.sep).join('/'), (name) => !name.endsWith('.tmp'));
+  });
+}
+
+/** Links the files of one folder below the replica's. */
+function linkFiles(replica: string, folder: string, below: string, wanted: (name: string) => boolean): CheckpointFile[] {
+  fs.mkdirSync(path.join(folder, below), { recursive: true });
+  const names = fs.readdirSync(path.join(replica, below)).filter(wanted);
+  for (const name of names) linkFile(path.join(replica, below, name), path.join(folder, below, name));
+  return names.map((name) => fileIn(folder, `${below}/${name}`));
+}
+
+/** Another file system, or one without links, gets a copy. */
+function linkFile(source: string, target: string): void {
+  try {
+    fs.linkSync(source, target);
+  } catch (error) {
+    if (!['EXDEV', 'EPERM', 'ENOTSUP', 'EMLINK'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    fs.copyFileSync(source, target);
+  }
+}
+
+/** Its bytes now: a file of rows may get more, which do not belong to the copy. */
+function fileIn(folder: string, name: string): CheckpointFile {
+  return { path: name, bytes: fs.statSync(path.join(folder, name)).size };
+}
+
+function missing(record: string): never {
+  throw damagedRecord(`meta/${record}`);
+}
