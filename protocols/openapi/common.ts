@@ -38,7 +38,10 @@ export const COMMON_SCHEMAS = {
     }),
   ),
   Payload: described('Any JSON object.', map(ANYTHING)),
-  ShardKeySelector: described('Shards to work on, where a collection has keys of its own for them.', any(TEXT, COUNT, TEXTS, list(COUNT))),
+  ShardKeySelector: described(
+    'Shards to work on, where a collection has keys of its own for them; without any it is all of them. A `target` that does not serve is stood in for by its `fallback`.',
+    any(ref('ShardKey'), list(ref('ShardKey')), fields({ target: ref('ShardKey'), fallback: ref('ShardKey') })),
+  ),
 
   DenseVector: described('As many numbers as the vector has dimensions.', COMPONENTS),
   MultiVector: described('Several vectors of one length.', list(COMPONENTS, 1)),
@@ -127,13 +130,16 @@ export const COMMON_SCHEMAS = {
   UpdateResult: fields({ status: words('acknowledged', 'completed', 'wait_timeout') }, { operation_id: COUNT }),
   Record: described(
     'A point as it is stored.',
-    fields({ id: ref('PointId') }, { payload: ref('Payload'), vector: ref('StoredVectors'), order_value: NUMBER }),
+    fields(
+      { id: ref('PointId') },
+      { payload: ref('Payload'), vector: ref('StoredVectors'), shard_key: ref('ShardKey'), order_value: NUMBER },
+    ),
   ),
   ScoredPoint: described(
     'A point and how well it fits.',
     fields(
       { id: ref('PointId'), version: COUNT, score: NUMBER },
-      { payload: ref('Payload'), vector: ref('StoredVectors'), order_value: NUMBER },
+      { payload: ref('Payload'), vector: ref('StoredVectors'), shard_key: ref('ShardKey'), order_value: NUMBER },
     ),
   ),
   StoredVectors: leaf<number[] | number[][] | { [name: string]: number[] | number[][] | { indices: number[]; values: number[] } }>({

@@ -24,7 +24,7 @@ export interface Portion {
   readonly asks: readonly Ask[];
 }
 
-export type Ask = LevelAsk | PointsAsk | ValuesAsk | TermsAsk | ScoresAsk | CountAsk | FacetAsk | FieldAsk;
+export type Ask = LevelAsk | PointsAsk | ValuesAsk | TermsAsk | ScoresAsk | CountAsk | FacetAsk | FieldAsk | FieldsAsk;
 
 /** Distinct points of a shard; null: of whichever of the asked shards has them. */
 export interface ShardPoints {
@@ -136,6 +136,11 @@ export interface FieldAsk {
   readonly key: string;
 }
 
+/** All indexes of payload keys. Answered by `Fields`. */
+export interface FieldsAsk {
+  readonly kind: 'fields';
+}
+
 // ------------------------------------------------------------------ answers
 
 /** Aligned with the asks. */
@@ -143,7 +148,7 @@ export interface PortionAnswer {
   readonly answers: readonly Answer[];
 }
 
-export type Answer = Hits | Values | TermSums | Scores | Count | Counts | Field;
+export type Answer = Hits | Values | TermSums | Scores | Count | Counts | Field | Fields;
 
 /** The answer to each kind of ask. */
 export interface AnswerOf {
@@ -155,6 +160,7 @@ export interface AnswerOf {
   readonly count: Count;
   readonly facet: Counts;
   readonly field: Field;
+  readonly fields: Fields;
 }
 
 /** Points in the order that was asked for; all lists are aligned. An order has a point once for each of its values. */
@@ -228,4 +234,9 @@ export interface Field {
   readonly kind: 'field';
   /** Null: it has no index. */
   readonly schema: FieldSchema | null;
+}
+
+export interface Fields {
+  readonly kind: 'fields';
+  readonly fields: readonly { readonly key: string; readonly schema: FieldSchema }[];
 }

@@ -1,5 +1,6 @@
 /** Carries out a portion of a read on snapshots of some shards: decode, run each ask, encode. */
 
+import type { FieldSchema } from '../../../protocols/model/collection.js';
 import type { PayloadSelector, VectorSelector } from '../../../protocols/model/filter.js';
 import type { VectorValue } from '../../../protocols/model/vector.js';
 import { checkTime } from '../clock.js';
@@ -20,7 +21,6 @@ import type {
   Ask,
   Counts,
   Extras,
-  Field,
   Hits,
   Scores,
   ScoresAsk,
@@ -71,7 +71,9 @@ function answerOf(shards: Shards, ask: Ask, random: () => number): Answer {
       return { kind: 'counts', values: [...counts.keys()], counts: [...counts.values()] } satisfies Counts;
     }
     case 'field':
-      return fieldOf(shards.snapshots, ask.key);
+      return { kind: 'field', schema: indexedFields(shards.snapshots).get(ask.key) ?? null };
+    case 'fields':
+      return { kind: 'fields', fields: [...indexedFields(shards.snapshots)].map(([key, schema]) => ({ key, schema })) };
     default:
       return ask satisfies never;
   }
@@ -153,6 +155,7 @@ function termSums(snapshots: readonly ReplicaSnapshot[], { using, indices }: Ter
   return { kind: 'terms', indices, rows: Float64Array.from(indices, (index) => frequencies.rowsWith(index)), filled: frequencies.filled };
 }
 
-function fieldOf(snapshots: readonly ReplicaSnapshot[], key: string): Field {
-  return { kind: 'field', schema: snapshots[0]?.segments[0]?.fields.get(key) ?? null };
+/** Of the first shard: all have the same, but while an index is made or dropped. */
+function indexedFields(snapshots: readonly ReplicaSnapshot[]): ReadonlyMap<string, FieldSchema> {
+  return snapshots[0]?.segments[0]?.fields ?? new Map();
 }
