@@ -2,6 +2,7 @@
 
 import os from 'node:os';
 import type { PeerDetails } from '../cluster/peer-messages.js';
+import type { CollectionRecord } from '../cluster/state.js';
 import { type ErrorFacts, errorFromFacts, TroupeError } from '../protocols/errors.js';
 import type { AliasAction } from '../protocols/model/alias.js';
 import type { PeerId, ShardId } from '../protocols/model/cluster.js';
@@ -17,27 +18,30 @@ import { type CollectionStore, openCollectionStore } from './collection/store.js
 import { startCluster } from './consensus/start-cluster.js';
 import { AliasFile, type AliasStore } from './node/alias-store.js';
 import { type Found, Names } from './node/names.js';
+import { OwnPoints } from './node/own-points.js';
 import {
   type AgreedFacts,
   type CollectionView,
   collectionView,
   type OptimizationsView,
   optimizationsView,
-  type ReplicaFacts,
   type ReportFacts,
   replicaStatus,
+  viewOfFigures,
 } from './node/report.js';
 import type { NodeServices } from './node/services.js';
-import { writeSharded } from './node/sharded-write.js';
 import { nodeBehaviour } from './node/shell.js';
 import { CollectionUsages } from './node/usages.js';
 import { VerifiedReplicas, type VerifyReplicas } from './node/verified-replicas.js';
-import { type CollectionEntry, deadReplicas, NodeView, type ReplicaEntry } from './node/view.js';
+import { deadReplicas, NodeView, type ReplicaEntry } from './node/view.js';
 import { BuildBudget } from './optimizer/budget.js';
 import { buildThreadsMax } from './optimizer/decide.js';
 import { ReplicaFiles } from './replica/files.js';
 import { Assignments } from './replication/assignments.js';
 import { answerCalls, NO_CALLS } from './routing/answer-call.js';
+import { figuresOf, replicaFacts } from './routing/figures.js';
+import { type Agreed, ClusterPoints } from './routing/points.js';
+import { Routes } from './routing/routes.js';
 import { showShardKeys } from './routing/shard-keys.js';
 import { ActorSystem } from './runtime/actor.js';
 import type { Clock, EnginePort, Log, RuntimePorts } from './runtime/ports.js';
@@ -103,8 +107,10 @@ export interface NodeApi {
   aliases(collection: string | null): AliasView[];
   /** True when all actions are done and on disk. Errors: `notFound`, `conflict`; nothing has changed then. */
   changeAliases(actions: readonly AliasAction[], timeoutMs?: number): Promise<boolean>;
-  /** Errors: `notFound`; `storage` when its configuration cannot be read. */
+  /** With the figures of the replicas on this node. Errors: `notFound`; `storage` when its configuration cannot be read. */
   info(name: string): CollectionView;
+  /** With the figures of one replica of each shard; a shard that nobody tells of is left out, and the collection is not green then. Errors: as `info`. */
+  wholeInfo(name: string): Promise<CollectionView>;
   optimizations(name: string): OptimizationsView;
   /** Figures of the collection's replicas on this node. */
   stats(name: string): readonly ReplicaStats[];
@@ -135,15 +141,14 @@ const ADMINISTRATION_MS = 600_000;
 /** Start reads everything from disk. */
 const START_MS = 0x7fff_ffff;
 const CLOSE_MS = 60_000;
-/** The engine ends a write at its deadline with a message that says more than ours. */
-const DEADLINE_GRACE_MS = 250;
 
 /** Starts the node's actors; collections are being opened when it returns (see `whenReady`). */
 export async function startNode(options: NodeOptions): Promise<NodeApi> {
   const { log, pool } = options;
   const clock = options.clock ?? systemClock;
   const cpus = options.cpus ?? os.availableParallelism();
-  const system = new ActorSystem(options.ports ?? systemPorts(log, clock));
+  const ports = options.ports ?? systemPorts(log, clock);
+  const system = new ActorSystem(ports);
   const view = new NodeView();
   const verified = new VerifiedReplicas(options.verify ?? verifyReplicas);
   const services: NodeServices = {
@@ -166,6 +171,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
   const hideShardKeys = showShardKeys(services.assignments, pool);
   const facts = () => ({ nowMs: clock.nowMs(), cpus });
   const details = () => replicaDetails(view, pool, facts());
+  const answer = answerCalls({ view, services, clock });
   const { cluster: joined } = options;
   const cluster =
     joined == null
@@ -176,7 +182,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
           services.assignments,
           details,
           () => deadReplicas(view),
-          answerCalls(view, services),
+          answer,
           (board) => transfersProps(services, view, joined, board, clock),
         );
   const startConsensus = cluster?.startConsensus ?? null;
@@ -192,6 +198,18 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     return state === null || cluster === null ? null : { state, peerId: cluster.peerId() };
   });
   const usages = new CollectionUsages();
+  const own = new OwnPoints(pool, clock);
+  const routes = new Routes({
+    assignments: services.assignments,
+    calls: services.calls,
+    answer,
+    barrier: (timeoutMs) => cluster?.api.barrier(timeoutMs) ?? Promise.resolve(),
+    clock,
+    timers: ports.timers,
+    random: ports.random,
+  });
+  const agreed = (name: string) => agreedOf(names.find(name));
+  const points = new ClusterPoints({ routes, engine: pool, find: agreed });
   let closed = false;
 
   return {
@@ -220,7 +238,18 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
       node.ask((replyTo) => ({ kind: 'changeAliases', actions, replyTo }), ADMINISTRATION_MS),
     info: (name) => {
       const found = names.find(name);
-      return collectionView(configOf(found), replicaFacts(found.entry, pool), facts(), agreedFacts(found, cluster?.peerId() ?? 0));
+      return collectionView(
+        configOf(found),
+        replicaFacts(found.entry, pool),
+        facts(),
+        found.record && agreedFacts(found.record, cluster?.peerId() ?? 0),
+      );
+    },
+    wholeInfo: async (name) => {
+      const found = names.find(name);
+      if (found.record === null) return collectionView(configOf(found), replicaFacts(found.entry, pool), facts());
+      const figures = await figuresOf(routes, found.name, found.record.uid, [...found.record.shards.keys()]);
+      return viewOfFigures(configOf(found), figures, { ...agreedFacts(found.record, 0), wanted: found.record.shards.size });
     },
     optimizations: (name) => {
       const found = names.find(name);
@@ -233,23 +262,28 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     },
     stats: (name) => replicaFacts(names.find(name).entry, pool).flatMap(({ stats }) => (stats === null ? [] : [stats])),
     read: async (name, operation, request) => {
-      cluster?.checkPoints(name);
+      cluster?.checkStarted();
+      const found = names.find(name);
+      if (found.record !== null) {
+        const body = await points.read(agreedOf(found), operation, request);
+        if (found.entry !== null) usages.add(found.entry, request);
+        return body;
+      }
       const { entry, shards } = names.points(name);
-      const body = await pool.read(operation, readableKeys(entry, shards), request);
+      const body = await own.read(entry, shards, operation, request);
       usages.add(entry, request);
       return body;
     },
     write: async (name, operation, wait, request) => {
-      cluster?.checkPoints(name);
+      cluster?.checkStarted();
+      const found = names.find(name);
+      if (found.record !== null) {
+        const body = await points.write(agreedOf(found), operation, wait, request);
+        if (found.entry !== null) usages.add(found.entry, request);
+        return body;
+      }
       const { entry, shards } = names.points(name);
-      const replicas = replicasOf(entry, shards);
-      const timeoutMs = () => Math.max(1, request.deadlineMs - clock.nowMs()) + DEADLINE_GRACE_MS;
-      const { params } = configOf({ entry, name, record: null });
-      const [only] = replicas.values();
-      const body =
-        replicas.size === 1 && only !== undefined
-          ? await only.actor.ask<Uint8Array>((replyTo) => ({ kind: 'write', operation, wait, request, replyTo }), timeoutMs())
-          : await writeSharded(pool, { operation, wait, request, params, replicas }, timeoutMs);
+      const body = await own.write(entry, shards, operation, wait, request);
       usages.add(entry, request);
       return body;
     },
@@ -286,11 +320,16 @@ const STOPPED_TREE: ActorTelemetry = {
   children: [],
 };
 
-function agreedFacts({ record }: Found, self: PeerId): AgreedFacts | null {
-  if (record === null) return null;
+/** Errors: `unavailable` where a node is without its cluster. */
+function agreedOf({ entry, name, record }: Found): Agreed {
+  if (record !== null) return { name, entry, record };
+  throw new TroupeError('unavailable', `collection ${name} is not one of the cluster`);
+}
+
+function agreedFacts(record: CollectionRecord, self: PeerId): AgreedFacts {
   const shards = [...record.shards.values()];
   return {
-    local: shards.filter(({ replicas }) => replicas.has(self)).length,
+    wanted: shards.filter(({ replicas }) => replicas.has(self)).length,
     shards: shards.map(({ replicas }) => [...replicas.values()]),
   };
 }
@@ -309,16 +348,6 @@ function localShard(replica: ReplicaEntry | undefined, pool: EnginePort): LocalS
   return { points: pool.stats(replica.key)?.points ?? 0, state: replica.state };
 }
 
-function replicaFacts(entry: CollectionEntry | null, pool: EnginePort): ReplicaFacts[] {
-  return [...(entry?.replicas ?? [])].map(([shardId, { key, reason, state }]) => ({
-    shardId,
-    state,
-    reason,
-    stats: pool.stats(key),
-    optimizer: entry?.optimizers.get(key) ?? null,
-  }));
-}
-
 /** What this node tells its peers of its replicas. */
 function replicaDetails(view: NodeView, pool: EnginePort, facts: ReportFacts): PeerDetails['replicas'] {
   return [...view.collections.values()].flatMap((entry) => {
@@ -333,34 +362,4 @@ function replicaDetails(view: NodeView, pool: EnginePort, facts: ReportFacts): P
       };
     });
   });
-}
-
-/** Keys of one replica of each of these shards. Errors: `unavailable` when one of them does not serve: no answer lacks points. */
-function readableKeys(entry: CollectionEntry, shards: readonly ShardId[]): string[] {
-  return [...replicasOf(entry, shards).values()].map((replica) => {
-    if (!replica.servesReads) throw notServing(entry, replica.reason);
-    return replica.key;
-  });
-}
-
-/** The replica of each of these shards. Errors: `unavailable` when there is none yet. */
-function replicasOf(entry: CollectionEntry, shards: readonly ShardId[]): Map<ShardId, ReplicaEntry> {
-  checkUsable(entry);
-  const replicas = new Map<ShardId, ReplicaEntry>();
-  for (const shardId of shards) {
-    const replica = entry.replicas.get(shardId);
-    if (replica === undefined) throw notServing(entry, entry.error);
-    replicas.set(shardId, replica);
-  }
-  if (replicas.size === 0) throw notServing(entry, entry.error);
-  return replicas;
-}
-
-function checkUsable(entry: CollectionEntry): void {
-  configOf({ entry, name: entry.name, record: null });
-}
-
-function notServing(entry: CollectionEntry, reason: ErrorFacts | null): TroupeError {
-  if (reason === null) return new TroupeError('unavailable', `collection ${entry.name} is being opened`, { retryAfterMs: 1000 });
-  return new TroupeError('unavailable', `collection ${entry.name}: ${reason.detail}`, { retryAfterMs: reason.retryAfterMs ?? 1000 });
 }

@@ -5,6 +5,7 @@
 
 import { type ErrorFacts, TroupeError } from '../protocols/errors.js';
 import type { PeerId, ShardId } from '../protocols/model/cluster.js';
+import type { FieldSchema } from '../protocols/model/collection.js';
 import type { PointId } from '../protocols/model/point-id.js';
 import type { ClockTag, ShardEntry } from '../protocols/model/shard-log.js';
 import type { WriteOperation } from '../protocols/model/update.js';
@@ -41,6 +42,10 @@ export type DataCall =
       readonly timeoutMs: number;
       readonly measured: boolean;
     }
+  /** Up to where the logs of these replicas go. */
+  | { readonly kind: 'reached'; readonly collection: string; readonly uid: number; readonly shards: readonly ShardId[] }
+  /** Figures of these replicas, for `GET /collections/{c}`. */
+  | { readonly kind: 'figures'; readonly collection: string; readonly uid: number; readonly shards: readonly ShardId[] }
   /** From the shard's leader. Refused as `conflict` when the receiver knows a higher clock. */
   | {
       readonly kind: 'append';
@@ -84,6 +89,19 @@ export type DataCall =
       readonly files: readonly { readonly path: string; readonly bytes: number }[];
     };
 
+/** What one replica of a shard adds to the figures of its collection. */
+export interface ShardFigures {
+  readonly status: 'green' | 'yellow' | 'grey' | 'red';
+  /** Of its optimizer, or why it is Dead; null: all is well. */
+  readonly error: string | null;
+  readonly points: number;
+  readonly deferredPoints: number;
+  readonly indexedVectors: number;
+  readonly segments: number;
+  readonly queuedOperations: number;
+  readonly fields: readonly { readonly field: string; readonly schema: FieldSchema; readonly points: number }[];
+}
+
 export type DataReply =
   | {
       readonly kind: 'written';
@@ -99,6 +117,9 @@ export type DataReply =
       readonly positions: readonly number[];
       readonly usage: HardwareUsage | null;
     }
+  /** The tick of the newest operation on each one's disk. */
+  | { readonly kind: 'reached'; readonly ticks: readonly number[] }
+  | { readonly kind: 'figures'; readonly figures: readonly ShardFigures[] }
   | { readonly kind: 'position'; readonly last: ClockTag; readonly base: ClockTag }
   | { readonly kind: 'entries'; readonly entries: readonly ShardEntry[]; readonly last: ClockTag }
   | { readonly kind: 'compacted' | 'diverged' }
@@ -112,10 +133,18 @@ export type DataAnswer = Exclude<DataReply, { readonly kind: 'error' }>;
 /** Calls of the network, as an interface: gRPC between processes, a virtual network in simulations. */
 export interface PeerCalls {
   /**
-   * Errors: `LostAnswer` (`unavailable`, `timeout`) for a call that the peer may carry out; `unavailable` where it has not reached it;
-   * `busy` beyond a bound; and what the peer answers.
+   * Errors: `LostAnswer` (`unavailable`, `timeout`) for a call that the peer may carry out; `NotReached` where there is no connection;
+   * `busy` beyond a bound; and what the peer answers: `conflict` where nothing was done, as it is not the right one, or not yet.
    */
   call(peer: PeerId, call: DataCall, timeoutMs: number): Promise<DataAnswer>;
+}
+
+/** The call has not reached the peer: there is no connection with it. Nothing was done. */
+export class NotReached extends TroupeError {
+  constructor(detail: string) {
+    super('unavailable', detail, { retryAfterMs: 1000 });
+    this.name = 'NotReached';
+  }
 }
 
 /** The call has left this node and no answer has come: the peer may have carried it out, or may still do so. */

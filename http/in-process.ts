@@ -32,7 +32,7 @@ export async function callOperation<Name extends OperationName>(
   const body = call.body === undefined ? null : encodeBody(call.body);
   switch (operation?.kind) {
     case 'read': {
-      const request = rawRequest(services, path, query, body, readParameters(query));
+      const request = rawRequest(services, path, query, body, readParameters(query).timeoutSeconds);
       return decodeResult<Name>(await services.node.read(path.collection_name as string, operation.engine, request));
     }
     case 'write': {

@@ -61,7 +61,7 @@ export const NODE_HANDLERS: Readonly<Record<NodeOperation, Handler>> = {
   },
   collectionInfo: async ({ node }, { path, query }) => {
     await upToDate(node, query);
-    return result(node.info(collectionOf(path)));
+    return result(await node.wholeInfo(collectionOf(path)));
   },
   createCollection,
   updateCollection,

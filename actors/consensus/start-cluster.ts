@@ -2,7 +2,7 @@
 
 import type { AnswerCall } from '../../cluster/data-messages.js';
 import type { PeerDetails } from '../../cluster/peer-messages.js';
-import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import { TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { ClusterOptions } from '../cluster-api.js';
 import { CONSENSUS, type StartConsensus, TRANSFERS } from '../node/shell.js';
@@ -12,7 +12,6 @@ import { TransferBoard } from '../transfers/board.js';
 import { type TransfersProps, transfersBehaviour } from '../transfers/shell.js';
 import { type ClusterNode, clusterNode, detailsOf } from './cluster-node.js';
 import { PeerLink } from './link.js';
-import { refusedPoints } from './local-points.js';
 import type { OwnReplica } from './messages.js';
 import { consensusBehaviour } from './shell.js';
 import { ConsensusView } from './view.js';
@@ -21,8 +20,8 @@ export interface StartedCluster extends ClusterNode {
   readonly startConsensus: StartConsensus;
   /** 0 until it is known. */
   peerId(): PeerId;
-  /** Errors: `unsupported` for points that are not all on this node. */
-  checkPoints(collection: string): void;
+  /** Errors: `unavailable` until this node knows what is agreed. */
+  checkStarted(): void;
   /** This node is about to stop: another one leads from now on. */
   handOver(): void;
 }
@@ -50,12 +49,9 @@ export function startCluster(
       return context.spawn(consensusBehaviour(), CONSENSUS, { options, view, link, node: context.self, deadReplicas, local });
     },
     peerId: () => view.peerId,
-    checkPoints: (collection) => {
-      const { agreed, isRemoved, peerId } = view;
-      // Without the agreed state nobody knows who else holds these points. A removed peer's are its own.
-      if (agreed === null && !isRemoved) throw new TroupeError('unavailable', 'the node is starting', { retryAfterMs: 1000 });
-      const refused = agreed === null ? null : refusedPoints(agreed, peerId, collection);
-      if (refused !== null) throw errorFromFacts(refused);
+    checkStarted: () => {
+      // Without the agreed state nobody knows who else holds points. A removed peer's are its own.
+      if (view.agreed === null && !view.isRemoved) throw new TroupeError('unavailable', 'the node is starting', { retryAfterMs: 1000 });
     },
     handOver: () => void view.actor?.tell({ kind: 'handOver' }),
   };

@@ -1,5 +1,6 @@
 /** What the API shows of a collection, from its configuration, its figures and its optimizer. Source: API reference, `GET /collections/{name}` and `…/optimizations`. */
 
+import type { ShardFigures } from '../../cluster/data-messages.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { ReplicaState, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
@@ -25,8 +26,8 @@ export interface ReportFacts {
 
 /** How the shards of a cluster's collection do, by what is agreed. */
 export interface AgreedFacts {
-  /** Replicas that this node should have. */
-  readonly local: number;
+  /** Replicas whose figures there should be. */
+  readonly wanted: number;
   /** Each shard's replicas. */
   readonly shards: readonly (readonly ReplicaState[])[];
 }
@@ -88,20 +89,43 @@ export function collectionView(
   facts: ReportFacts,
   agreed: AgreedFacts | null = null,
 ): CollectionView {
-  const all = replicas.flatMap((replica) => (replica.stats === null ? [] : [replica.stats]));
-  const segments = all.flatMap((stats) => stats.segments);
+  const figures = replicas.map((replica) => shardFigures(config, replica, facts));
+  return viewOfFigures(config, figures, agreed);
+}
+
+/** figures: of one replica of each shard, also of other nodes. agreed: null on a node of its own. */
+export function viewOfFigures(config: CollectionConfig, figures: readonly ShardFigures[], agreed: AgreedFacts | null): CollectionView {
+  const error = figures.find((shard) => shard.error !== null)?.error ?? null;
   return {
-    status: agreed === null ? statusOf(config, replicas, facts) : statusInCluster(config, replicas, facts, agreed),
-    optimizer_status: optimizerStatusOf(replicas),
-    indexed_vectors_count: sum(segments.map((segment) => segment.indexedVectors)),
-    points_count: sum(all.map((stats) => stats.points)),
-    segments_count: segments.length,
+    status: agreed === null ? together(figures) : statusInCluster(figures, agreed),
+    optimizer_status: error === null ? 'ok' : { error },
+    indexed_vectors_count: sum(figures.map((shard) => shard.indexedVectors)),
+    points_count: sum(figures.map((shard) => shard.points)),
+    segments_count: sum(figures.map((shard) => shard.segments)),
     config,
-    payload_schema: payloadSchema(all),
+    payload_schema: payloadSchema(figures),
     update_queue: {
-      length: sum(all.map((stats) => stats.queuedOperations)),
-      ...(config.optimizer_config.prevent_unoptimized === true ? { deferred_points: sum(all.map((stats) => stats.deferredPoints)) } : {}),
+      length: sum(figures.map((shard) => shard.queuedOperations)),
+      ...(config.optimizer_config.prevent_unoptimized === true
+        ? { deferred_points: sum(figures.map((shard) => shard.deferredPoints)) }
+        : {}),
     },
+  };
+}
+
+/** What a replica adds to its collection's figures. */
+export function shardFigures(config: CollectionConfig, replica: ReplicaFacts, facts: ReportFacts): ShardFigures {
+  const { optimizer, reason, state, stats } = replica;
+  const error = optimizer?.error ?? (state === 'Dead' ? reason : null);
+  return {
+    status: replicaStatus(config, replica, facts),
+    error: error?.detail ?? null,
+    points: stats?.points ?? 0,
+    deferredPoints: stats?.deferredPoints ?? 0,
+    indexedVectors: sum((stats?.segments ?? []).map((segment) => segment.indexedVectors)),
+    segments: stats?.segments.length ?? 0,
+    queuedOperations: stats?.queuedOperations ?? 0,
+    fields: [...(stats?.fields ?? [])].map(([field, schema]) => ({ field, schema, points: stats?.fieldPoints.get(field) ?? 0 })),
   };
 }
 
@@ -145,16 +169,11 @@ function replicaOptimizations(config: CollectionConfig, replica: ReplicaFacts, f
 }
 
 /** - red also when all replicas of a shard are Dead, or gone with their peers; yellow when one is not Active yet, or Dead while others serve. */
-function statusInCluster(
-  config: CollectionConfig,
-  replicas: readonly ReplicaFacts[],
-  facts: ReportFacts,
-  { local, shards }: AgreedFacts,
-): CollectionView['status'] {
+function statusInCluster(figures: readonly ShardFigures[], { shards, wanted }: AgreedFacts): CollectionView['status'] {
   if (shards.some((states) => states.every((state) => state === 'Dead'))) return 'red';
-  const here = replicas.length === 0 && local === 0 ? 'green' : statusOf(config, replicas, facts);
+  const here = figures.length === 0 && wanted === 0 ? 'green' : together(figures);
   if (here === 'red') return 'red';
-  return replicas.length < local || shards.flat().some((state) => state !== 'Active' && state !== 'Listener') ? 'yellow' : here;
+  return figures.length < wanted || shards.flat().some((state) => state !== 'Active' && state !== 'Listener') ? 'yellow' : here;
 }
 
 /**
@@ -163,17 +182,19 @@ function statusInCluster(
  * - grey: there is work for the optimizer, but it is off;
  * - green: nothing to do.
  */
-function statusOf(config: CollectionConfig, replicas: readonly ReplicaFacts[], facts: ReportFacts): CollectionView['status'] {
-  if (replicas.some((replica) => replica.state === 'Dead' || (replica.optimizer?.error ?? null) !== null)) return 'red';
-  const decisions = replicas.map((replica) => decisionOf(config, replica, facts));
-  const busy = replicas.some((replica, at) => isBusy(replica) || hasWork(decisions[at] as Decision));
-  if (busy || replicas.length === 0) return 'yellow';
-  return decisions.some((decision) => decision.kind === 'off') ? 'grey' : 'green';
+function together(figures: readonly ShardFigures[]): CollectionView['status'] {
+  const statuses = new Set(figures.map(({ status }) => status));
+  if (statuses.has('red')) return 'red';
+  if (statuses.has('yellow') || statuses.size === 0) return 'yellow';
+  return statuses.has('grey') ? 'grey' : 'green';
 }
 
 /** Of one replica; config: null where it cannot be read. */
 export function replicaStatus(config: CollectionConfig | null, replica: ReplicaFacts, facts: ReportFacts): CollectionView['status'] {
-  return config === null ? 'red' : statusOf(config, [replica], facts);
+  if (config === null || replica.state === 'Dead' || (replica.optimizer?.error ?? null) !== null) return 'red';
+  const decision = decisionOf(config, replica, facts);
+  if (isBusy(replica) || hasWork(decision)) return 'yellow';
+  return decision.kind === 'off' ? 'grey' : 'green';
 }
 
 function isBusy(replica: ReplicaFacts): boolean {
@@ -192,18 +213,15 @@ function decisionOf(config: CollectionConfig, replica: ReplicaFacts, facts: Repo
   return decideOptimization(replica.stats, config, { ...facts, runningSources });
 }
 
-function optimizerStatusOf(replicas: readonly ReplicaFacts[]): CollectionView['optimizer_status'] {
-  const error = replicas
-    .map((replica) => replica.optimizer?.error ?? (replica.state === 'Dead' ? replica.reason : null))
-    .find((found) => found !== null);
-  return error === undefined || error === null ? 'ok' : { error: error.detail };
-}
-
-function payloadSchema(all: readonly ReplicaStats[]): CollectionView['payload_schema'] {
+function payloadSchema(figures: readonly ShardFigures[]): CollectionView['payload_schema'] {
   const schema: Record<string, { data_type: string; params?: object; points: number }> = {};
-  for (const stats of all) {
-    for (const [field, { type, params }] of stats.fields) {
-      const points = (Object.hasOwn(schema, field) ? (schema[field]?.points ?? 0) : 0) + (stats.fieldPoints.get(field) ?? 0);
+  for (const { fields } of figures) {
+    for (const {
+      field,
+      points: own,
+      schema: { params, type },
+    } of fields) {
+      const points = (Object.hasOwn(schema, field) ? (schema[field]?.points ?? 0) : 0) + own;
       const value = params === undefined ? { data_type: type, points } : { data_type: type, params, points };
       // A field may be called `__proto__`.
       Object.defineProperty(schema, field, { value, enumerable: true, configurable: true, writable: true });

@@ -1,27 +1,152 @@
-/** What this node does for its peers: their calls find the replica that they are for. */
+/** What this node does for its peers: their calls find the replicas that they are for. */
 
-import type { AnswerCall, PeerCalls } from '../../cluster/data-messages.js';
+import {
+  type AnswerCall,
+  type DataAnswer,
+  type DataCall,
+  NotReached,
+  type PeerCalls,
+  type ShardAddress,
+} from '../../cluster/data-messages.js';
 import { TroupeError } from '../../protocols/errors.js';
+import type { ShardId } from '../../protocols/model/cluster.js';
+import type { PointId } from '../../protocols/model/point-id.js';
+import { noUsage } from '../../protocols/model/usage.js';
+import type { ReplicaKey, Written } from '../../storage/engine/messages.js';
 import type { NodeServices } from '../node/services.js';
 import type { CollectionEntry, NodeView } from '../node/view.js';
+import type { ReplicationMessage } from '../replication/messages.js';
+import type { ActorRef } from '../runtime/behaviour.js';
+import type { Clock } from '../runtime/ports.js';
 import { receiveFiles } from '../transfer/receive-files.js';
+import { replicaFigures } from './figures.js';
 
 /** Of a node of its own. */
 export const NO_CALLS: PeerCalls = {
-  call: (peer) => Promise.reject(new TroupeError('unavailable', `this node is part of no cluster, and knows no peer ${peer}`)),
+  call: (peer) => Promise.reject(new NotReached(`this node is part of no cluster, and knows no peer ${peer}`)),
 };
 
-/** Errors: `conflict` when the replica is not here, or not yet: nothing was done; and what the replica answers. */
-export function answerCalls(view: NodeView, services: NodeServices): AnswerCall {
+export interface AnswerParts {
+  readonly view: NodeView;
+  readonly services: NodeServices;
+  readonly clock: Clock;
+}
+
+type CallOf<Kind extends DataCall['kind']> = Extract<DataCall, { readonly kind: Kind }>;
+
+/** A leader has deadlines of its own, on its side. */
+const ORDERED_MS = 60_000;
+/** The engine ends a write at its deadline with a message that says more than ours. */
+const GRACE_MS = 100;
+
+/** Errors: `conflict` when the replica is not here, or not any more, or not the right one: nothing was done; and what the replica answers. */
+export function answerCalls(parts: AnswerParts): AnswerCall {
   return async (from, call) => {
-    const { collection, uid } = call.kind === 'read' ? call : call.shard;
-    const entry = entryOf(view, collection, uid);
-    if (call.kind === 'putFile' || call.kind === 'installFiles') return receiveFiles(services, entry, call);
-    throw new TroupeError('unsupported', `peer ${from} calls for ${call.kind}, which this release does not carry out`);
+    switch (call.kind) {
+      case 'write':
+        return writePart(parts, call);
+      case 'missing':
+        return missing(parts, call);
+      case 'read':
+        return read(parts, call);
+      case 'reached':
+        return reached(parts, call);
+      case 'figures': {
+        const entry = entryOf(parts, call);
+        const { clock, services } = parts;
+        return {
+          kind: 'figures',
+          figures: call.shards.map((shardId) =>
+            replicaFigures(entry, shardId, services.engine, { nowMs: clock.nowMs(), cpus: services.cpus }),
+          ),
+        };
+      }
+      case 'append':
+      case 'position':
+      case 'entriesAfter':
+      case 'resetLog':
+      case 'digest':
+      case 'replaceBuckets':
+      case 'applySettings':
+        return replicationOf(parts, call.shard).ask<DataAnswer>((replyTo) => ({ kind: 'call', from, call, replyTo }), ORDERED_MS);
+      case 'putFile':
+      case 'installFiles':
+        return receiveFiles(parts.services, entryOf(parts, call.shard), call);
+      default:
+        return call satisfies never;
+    }
   };
 }
 
-function entryOf(view: NodeView, collection: string, uid: number): CollectionEntry {
+async function writePart(parts: AnswerParts, call: CallOf<'write'>): Promise<DataAnswer> {
+  const { measured, operation, operations, shard, timeoutMs, until } = call;
+  const usage = measured ? noUsage() : null;
+  const deadlineMs = parts.clock.nowMs() + timeoutMs;
+  const counted = usage === null ? {} : { usage };
+  const written = await replicationOf(parts, shard).ask<Written>(
+    (replyTo) => ({ kind: 'write', operation, operations, until, deadlineMs, ...counted, replyTo }),
+    timeoutMs + GRACE_MS,
+  );
+  return { kind: 'written', ...written, usage };
+}
+
+async function missing(parts: AnswerParts, { ids, shard, timeoutMs }: CallOf<'missing'>): Promise<DataAnswer> {
+  const deadlineMs = parts.clock.nowMs() + timeoutMs;
+  const id = await replicationOf(parts, shard).ask<PointId | null>(
+    (replyTo) => ({ kind: 'missing', ids, deadlineMs, replyTo }),
+    timeoutMs + GRACE_MS,
+  );
+  return { kind: 'missing', id };
+}
+
+async function read(parts: AnswerParts, call: CallOf<'read'>): Promise<DataAnswer> {
+  const usage = call.measured ? noUsage() : null;
+  const keys = readableKeys(parts, call);
+  const deadlineMs = parts.clock.nowMs() + call.timeoutMs;
+  const { body, positions } = await parts.services.engine.portion(keys, call.body, deadlineMs, usage ?? undefined);
+  return { kind: 'answered', body, positions, usage };
+}
+
+async function reached(parts: AnswerParts, call: CallOf<'reached'>): Promise<DataAnswer> {
+  const keys = readableKeys(parts, call);
+  const positions = await Promise.all(keys.map((key) => parts.services.engine.position(key)));
+  return { kind: 'reached', ticks: positions.map(({ last }) => last.tick) };
+}
+
+/** Only replicas that are Active in the agreed state as well: others may lack what was acknowledged. Errors: `conflict`. */
+function readableKeys(
+  parts: AnswerParts,
+  call: { readonly collection: string; readonly uid: number; readonly shards: readonly ShardId[] },
+): ReplicaKey[] {
+  const entry = entryOf(parts, call);
+  return call.shards.map((shardId) => {
+    const key = readableKey(parts.services, entry, call.uid, shardId);
+    if (key === null)
+      throw new TroupeError('conflict', `shard ${shardId} of collection ${call.collection} serves no reads on this node now`);
+    return key;
+  });
+}
+
+/** The key of this node's replica, where it is Active here and in the agreed state; else null. */
+export function readableKey(
+  { assignments }: Pick<NodeServices, 'assignments'>,
+  entry: CollectionEntry,
+  uid: number,
+  shardId: ShardId,
+): ReplicaKey | null {
+  const replica = entry.replicas.get(shardId);
+  if (replica?.servesReads !== true) return null;
+  const agreed = assignments.of({ collection: entry.name, uid, shardId })?.replicas.get(assignments.peerId);
+  return agreed === 'Active' ? replica.key : null;
+}
+
+function replicationOf(parts: AnswerParts, shard: ShardAddress): ActorRef<ReplicationMessage> {
+  const replication = entryOf(parts, shard).replications.get(shard.shardId);
+  if (replication !== undefined) return replication.actor;
+  throw new TroupeError('conflict', `shard ${shard.shardId} of collection ${shard.collection} is not on this node, or not yet`);
+}
+
+function entryOf({ view }: AnswerParts, { collection, uid }: { readonly collection: string; readonly uid: number }): CollectionEntry {
   const entry = view.collections.get(collection);
   if (entry?.belonging?.uid === uid) return entry;
   throw new TroupeError('conflict', `collection ${collection} (${uid}) is not on this node, or not yet`);

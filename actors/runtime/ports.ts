@@ -4,9 +4,12 @@ import type { TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
+import type { HardwareUsage } from '../../protocols/model/usage.js';
+import type { GatherAccess } from '../../storage/engine/gather/access.js';
 import type {
   BuildReport,
   EncodedWrite,
+  PortionResult,
   RawRequest,
   ReadOperation,
   ReplicaKey,
@@ -68,6 +71,10 @@ export interface RuntimePorts {
 /** The engine's workers as the actors see them: what they use of `EnginePool`. */
 export interface EnginePort extends ShardLogPort {
   read(operation: ReadOperation, replicas: readonly ReplicaKey[], request: RawRequest): Promise<Uint8Array>;
+  /** A part of a read over many nodes, on some replicas of its collection. */
+  portion(replicas: readonly ReplicaKey[], body: Uint8Array, deadlineMs: number, usage?: HardwareUsage): Promise<PortionResult>;
+  /** A read whose portions are asked through `access`. */
+  gather(operation: ReadOperation, request: RawRequest, access: GatherAccess): Promise<Uint8Array>;
   /** Reads that begin from now on find collections by these aliases, too. */
   setAliases(aliases: AliasMap): void;
   /** Reads that begin from now on choose shards by these keys. */

@@ -6,7 +6,7 @@
 import { type Client, type ClientUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
-import { type AnswerCall, type DataAnswer, type DataCall, type DataReply, LostAnswer } from '../data-messages.js';
+import { type AnswerCall, type DataAnswer, type DataCall, type DataReply, LostAnswer, NotReached } from '../data-messages.js';
 import { channelTarget } from './address.js';
 import { decodeCall, decodeReply, encodeCall, encodeReply, unpackCall } from './codec/calls.js';
 import type { Hello } from './codec/frames.js';
@@ -30,7 +30,7 @@ export class OutgoingCalls {
 
   /** reachable: as of now. Errors: as `PeerCalls`. */
   async call(peer: PeerId, reachable: Reachable | null, hello: Hello, call: DataCall, timeoutMs: number): Promise<DataAnswer> {
-    if (reachable === null) throw new TroupeError('unavailable', `there is no connection with peer ${peer}`, { retryAfterMs: 1000 });
+    if (reachable === null) throw new NotReached(`there is no connection with peer ${peer}`);
     const line = this.#line(peer, reachable);
     if (line.waiting.size >= WAITING_MAX) {
       throw new TroupeError('busy', `${WAITING_MAX} calls to peer ${peer} wait for their answers`, { retryAfterMs: BUSY_RETRY_MS });
@@ -118,14 +118,14 @@ export class IncomingCalls {
 
   async #carryOut(bytes: Uint8Array): Promise<DataReply> {
     const own = this.own();
-    if (own === null) throw new TroupeError('unavailable', 'this node takes no calls of peers now', { retryAfterMs: 1000 });
+    if (own === null) throw new TroupeError('conflict', 'this node takes no calls of peers now', { retryAfterMs: 1000 });
     if (this.#served > SERVED_MAX) {
       throw new TroupeError('busy', 'too many calls of peers are being carried out', { retryAfterMs: BUSY_RETRY_MS });
     }
     const { call: packed, hello } = decodeCall(bytes);
     if (hello === null) throw new TroupeError('wrongInput', 'a call says not who calls');
     const judged = judgeHello(own, hello, null);
-    if (judged.kind === 'refused') throw new TroupeError('unavailable', judged.reason);
+    if (judged.kind === 'refused') throw new TroupeError('conflict', judged.reason);
     const call = unpackCall(packed);
     if (call === null) throw new TroupeError('unsupported', 'this release does not know what is called for; update this node');
     return this.answer(hello.from, call);

@@ -160,10 +160,11 @@ class Door {
       callback(null, Buffer.from([HEALTH_STATUS_HEAD, this.services.notReady() === null ? SERVING : NOT_SERVING]));
   }
 
-  private rawRequest(message: string, { path, timeoutSeconds }: Routing, body: Uint8Array, deadlineMs: number): RawRequest {
+  private rawRequest(message: string, { consistency, path, timeoutSeconds }: Routing, body: Uint8Array, deadlineMs: number): RawRequest {
     const ownMs = this.services.nowMs() + (timeoutSeconds === undefined ? DEFAULT_TIMEOUT_MS : timeoutSeconds * 1000);
     const measuring = this.services.hardwareReporting ? { usage: noUsage() } : {};
-    return { path, query: {}, body, message, deadlineMs: Math.min(ownMs, deadlineMs), ...measuring };
+    const level = consistency === undefined ? {} : { consistency };
+    return { path, query: {}, body, message, deadlineMs: Math.min(ownMs, deadlineMs), ...measuring, ...level };
   }
 
   /** When the client stops waiting, in milliseconds since the epoch; infinite when it said nothing. */

@@ -128,9 +128,10 @@ class Door {
     try {
       const path = request.params as PathParameters;
       const query = request.query as QueryParameters;
-      const timeout = readParameters(query);
+      const { consistency, timeoutSeconds } = readParameters(query);
       if (operation.engine === 'getPoint') checkPointId(path.id as string);
-      const raw = await this.rawRequest(request, path, query, timeout);
+      const taken = await this.rawRequest(request, path, query, timeoutSeconds);
+      const raw: RawRequest = consistency === undefined ? taken : { ...taken, consistency };
       const result = await this.services.node.read(path.collection_name as string, operation.engine, raw);
       this.answer(at, request, response, started, envelope(result, this.services.monotonicMs() - started, usageOf(raw)));
     } catch (error) {

@@ -47,6 +47,9 @@ export const TRANSFER_METHODS = ['stream_records', 'snapshot', 'wal_delta', 'res
 
 export type TransferMethod = (typeof TRANSFER_METHODS)[number];
 
+/** How many replicas of each shard a read takes into account. Source: contract, `ReadConsistency`. */
+export type ReadConsistency = number | 'majority' | 'quorum' | 'all';
+
 /** A peer as the cluster's membership has it. */
 export interface Member {
   readonly peerId: PeerId;

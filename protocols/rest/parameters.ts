@@ -1,6 +1,7 @@
 /** Query parameters and path segments of requests: read and checked as the contract has it. */
 
 import { TroupeError } from '../errors.js';
+import type { ReadConsistency } from '../model/cluster.js';
 
 /** Query parameters as the door decoded them; a parameter given twice is an array. */
 export type QueryParameters = Readonly<Record<string, unknown>>;
@@ -16,10 +17,15 @@ const COLLECTION_NAME_LENGTH_MAX = 255;
 const FORBIDDEN_NAME_CHARACTERS = ['<', '>', ':', '"', '/', '\\', '|', '?', '*', '\0', '\u001f'];
 const ORDERINGS = ['weak', 'medium', 'strong'];
 
-/** `timeout` in seconds of a read, whose `consistency` is checked too. Errors: malformedParameter. */
-export function readParameters(query: QueryParameters): number | undefined {
-  checkConsistency(text(query, 'consistency'));
-  return pointsTimeout(query);
+export interface ReadParameters {
+  /** Undefined: one replica of each shard will do. */
+  readonly consistency: ReadConsistency | undefined;
+  readonly timeoutSeconds: number | undefined;
+}
+
+/** Parameters of a read of points. Errors: malformedParameter. */
+export function readParameters(query: QueryParameters): ReadParameters {
+  return { consistency: consistencyOf(text(query, 'consistency')), timeoutSeconds: pointsTimeout(query) };
 }
 
 /**
@@ -27,9 +33,8 @@ export function readParameters(query: QueryParameters): number | undefined {
  * replicas above 1. Errors: malformedParameter.
  */
 export function asksForAgreement(query: QueryParameters): boolean {
-  const level = text(query, 'consistency');
-  checkConsistency(level);
-  return level !== undefined && !/^0*1$/.test(level);
+  const level = consistencyOf(text(query, 'consistency'));
+  return level !== undefined && level !== 1;
 }
 
 /** Parameters of a write to points or payload indexes. Errors: malformedParameter. */
@@ -101,8 +106,8 @@ function pointsTimeout(query: QueryParameters): number | undefined {
   return seconds;
 }
 
-function checkConsistency(value: string | undefined): void {
-  if (value === undefined || value === 'all' || value === 'majority' || value === 'quorum') return;
-  if (/^\d+$/.test(value) && Number(value) >= 1) return;
+function consistencyOf(value: string | undefined): ReadConsistency | undefined {
+  if (value === undefined || value === 'all' || value === 'majority' || value === 'quorum') return value;
+  if (/^\d+$/.test(value) && Number(value) >= 1) return Number(value);
   throw new TroupeError('malformedParameter', `failed to deserialize read consistency query parameter value '${value}'`);
 }

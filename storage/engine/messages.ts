@@ -5,7 +5,7 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
-import type { KeyedShard, ShardId } from '../../protocols/model/cluster.js';
+import type { KeyedShard, ReadConsistency, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig, CollectionParams, FieldSchema } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
@@ -66,6 +66,10 @@ export interface RawRequest {
   readonly deadlineMs: number;
   /** Present: the work is measured, and what it cost stands here when it is answered. */
   readonly usage?: HardwareUsage;
+  /** Of a read in a cluster; absent: one replica of each shard will do. */
+  readonly consistency?: ReadConsistency;
+  /** Of a read in a cluster: points of other collections may be elsewhere. See `isElsewhere`. */
+  readonly localOnly?: true;
 }
 
 // ------------------------------------------------------------------ writes over several shards

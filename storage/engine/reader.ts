@@ -16,6 +16,7 @@ import { measured } from '../meter.js';
 import { chosenSnapshots } from './chosen-shards.js';
 import { Clock, timeLimit } from './clock.js';
 import { collectGarbage } from './collect-garbage.js';
+import { pointsElsewhere } from './elsewhere.js';
 import type { FromReader, ReaderData, ReplicaKey, ShardKeyMap, ToReader } from './messages.js';
 import { runRead } from './operations.js';
 import { runPortion } from './portion/run.js';
@@ -150,6 +151,7 @@ class Reader {
       if (snapshots.length === 0) throw new TroupeError('unavailable', 'the collection has no replica here', { retryAfterMs: 1000 });
       const lookups = new Map<string, ReplicaSnapshot[]>();
       const lookup = (collection: string, shardKey?: ShardKeySelector): readonly ReplicaSnapshot[] => {
+        if (read.request.localOnly === true) throw pointsElsewhere();
         const keys = this.keysOf(collection);
         const known = lookups.get(collection) ?? take(keys);
         lookups.set(collection, known);

@@ -4,9 +4,22 @@ import type { EnginePort } from '../../actors/runtime/ports.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
+import { type ClockTag, NO_TAG, type ShardEntry } from '../../protocols/model/shard-log.js';
 import { decodeOperation } from '../../protocols/operation-codec.js';
-import type { BuildReport, EncodedWrite, ReplicaKey, ReplicaStats, SplitJob, SplitWrite, Written } from '../../storage/engine/messages.js';
+import type { GatherAccess } from '../../storage/engine/gather/access.js';
+import type {
+  BuildReport,
+  EncodedWrite,
+  PortionResult,
+  RawRequest,
+  ReplicaKey,
+  ReplicaStats,
+  SplitJob,
+  SplitWrite,
+  Written,
+} from '../../storage/engine/messages.js';
 import type { BuildPlan, BuildProgress } from '../../storage/engine/pool.js';
+import type { OrderedWrite, OrderedWritten, ShardPosition } from '../../storage/engine/shard-log.js';
 import { splitRequest } from '../../storage/engine/split-request.js';
 import { sampleStats } from './samples.js';
 
@@ -46,6 +59,21 @@ export class FakeEngine implements EnginePort {
     this.calls.push(`write ${key} ${operation}${wait ? ' wait' : ''}`);
     if (!this.open.has(key)) throw new TroupeError('unavailable', `replica ${key} is not open here`);
     return { body: bytes(operation) };
+  }
+
+  async portion(replicas: readonly ReplicaKey[], body: Uint8Array): Promise<PortionResult> {
+    return { body: bytes(`${Buffer.from(body)} of ${replicas.join()}`), positions: replicas.map(() => 0) };
+  }
+
+  async gather(operation: string, _request: RawRequest, { place, scatter }: GatherAccess): Promise<Uint8Array> {
+    if (place.shards.length === 0) return bytes('nothing');
+    const answers = await scatter({ collection: null, shards: null, body: bytes(operation) });
+    return bytes(
+      answers
+        .map((answer) => Buffer.from(answer).toString())
+        .sort()
+        .join(', '),
+    );
   }
 
   async split(job: SplitJob): Promise<SplitWrite> {
@@ -99,10 +127,30 @@ export class FakeEngine implements EnginePort {
     });
   }
 
-  // What replicas have of their shard's log is not this engine's affair.
-  readonly writeOrdered = noLog;
-  readonly append = noLog;
-  readonly position = noLog;
+  // Of their shards' logs, replicas know where they end.
+  readonly #ends = new Map<ReplicaKey, ClockTag>();
+
+  async writeOrdered(key: ReplicaKey, { clock, operations, peer, tickAfter, until }: OrderedWrite): Promise<OrderedWritten> {
+    const entries = operations.map((operation, at) => ({ operation, tag: { peer, clock, tick: tickAfter + 1 + at } }));
+    await this.append(key, this.#endOf(key), entries, until);
+    return { entries, failure: null };
+  }
+
+  async append(key: ReplicaKey, _previous: ClockTag, entries: readonly ShardEntry[], until: string): Promise<ClockTag> {
+    const kinds = entries.map(({ operation }) => decodeOperation(operation).operation.kind);
+    this.calls.push(`write ${key} ${kinds.join()} until ${until}`);
+    this.#ends.set(key, entries.at(-1)?.tag ?? this.#endOf(key));
+    return this.#endOf(key);
+  }
+
+  async position(key: ReplicaKey): Promise<ShardPosition> {
+    return { last: this.#endOf(key), base: NO_TAG };
+  }
+
+  #endOf(key: ReplicaKey): ClockTag {
+    return this.#ends.get(key) ?? NO_TAG;
+  }
+
   readonly entriesAfter = noLog;
   readonly resetLog = noLog;
   readonly digest = noLog;

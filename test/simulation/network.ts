@@ -3,7 +3,7 @@
  * the bytes of the real protocol.
  */
 
-import { type DataAnswer, type DataCall, type DataReply, LostAnswer } from '../../cluster/data-messages.js';
+import { type DataAnswer, type DataCall, type DataReply, LostAnswer, NotReached } from '../../cluster/data-messages.js';
 import type { PeerMessage, PeerReply, PeerRequest } from '../../cluster/peer-messages.js';
 import type { PeerConnection, PeerTransport, TransportListener } from '../../cluster/ports.js';
 import { decodeCall, decodeReply, encodeCall, encodeReply, unpackCall } from '../../cluster/transport/codec/calls.js';
@@ -214,7 +214,7 @@ export class Endpoint implements PeerTransport {
     const { world } = network;
     const other = network.peerOf(this, peer);
     if (other === undefined || this.#connections.get(peer)?.connected !== true)
-      return Promise.reject(new TroupeError('unavailable', `there is no connection with peer ${peer}`));
+      return Promise.reject(new NotReached(`there is no connection with peer ${peer}`));
     const sent = calledAs(this.peerId, peer, call);
     return new Promise((resolve, reject) => {
       world.after(timeoutMs, () => reject(new LostAnswer('timeout', `peer ${peer} has not answered within ${timeoutMs} ms`)), life);

@@ -19,6 +19,8 @@ const KINDS: Readonly<Record<DataCall['kind'], true>> = {
   write: true,
   missing: true,
   read: true,
+  reached: true,
+  figures: true,
   append: true,
   position: true,
   entriesAfter: true,

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ClusterApi, ClusterOptions } from '../../../actors/cluster-api.js';
 import { type NodeApi, type NodeOptions, startNode } from '../../../actors/node-api.js';
-import type { DataAnswer, DataCall } from '../../../cluster/data-messages.js';
+import { type DataAnswer, type DataCall, NotReached } from '../../../cluster/data-messages.js';
 import type { PeerMessage, PeerReply, PeerRequest } from '../../../cluster/peer-messages.js';
 import type { PeerConnection, PeerTransport, TransportListener } from '../../../cluster/ports.js';
 import { TroupeError } from '../../../protocols/errors.js';
@@ -171,7 +171,7 @@ export class FakeTransport implements PeerTransport {
   async call(peer: PeerId, call: DataCall): Promise<DataAnswer> {
     const own = this.network.endpoints.get(this.uri);
     const target = this.#reach(peer);
-    if (own === undefined || target === null) throw new TroupeError('unavailable', `there is no connection with peer ${peer}`);
+    if (own === undefined || target === null) throw new NotReached(`there is no connection with peer ${peer}`);
     return target.listener.called(own.peerId, call);
   }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { writeSharded } from '../../../actors/node/sharded-write.js';
+import { LocalShards, writeSharded } from '../../../actors/node/sharded-write.js';
 import type { ReplicaEntry } from '../../../actors/node/view.js';
 import type { ReplicaMessage } from '../../../actors/replica/messages.js';
 import type { ActorRef } from '../../../actors/runtime/behaviour.js';
@@ -30,7 +30,8 @@ async function world(): Promise<World> {
   const write = async (operation: WriteOperation, body: object, wait = true) => {
     const replicas = new Map(SHARDS.map((shard) => [shard, replicaOf(shard, states.get(shard) ?? 'Active', engine)]));
     const request: RawRequest = { path: {}, query: {}, body: Buffer.from(JSON.stringify(body)), deadlineMs: Number.MAX_SAFE_INTEGER };
-    const answer = await writeSharded(engine, { operation, wait, request, params: config.params, replicas }, () => 1000);
+    const writer = new LocalShards(engine, replicas, { operation, request }, () => 1000);
+    const answer = await writeSharded(engine, { operation, wait, request, params: config.params, shards: SHARDS }, writer);
     return JSON.parse(Buffer.from(answer).toString());
   };
   return { engine, states, write };

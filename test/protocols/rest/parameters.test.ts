@@ -21,8 +21,8 @@ function codeOf(run: () => unknown): string {
 }
 
 test('the timeout of reads and writes of points is a positive integer, everything else is malformed', () => {
-  assert.equal(readParameters({ timeout: '7' }), 7);
-  assert.equal(readParameters({}), undefined);
+  assert.deepEqual(readParameters({ timeout: '7' }), { consistency: undefined, timeoutSeconds: 7 });
+  assert.deepEqual(readParameters({ consistency: '02' }), { consistency: 2, timeoutSeconds: undefined });
   for (const timeout of ['0', '-1', 'abc', '', '1.5', '99999999999999999999', ['1', '2']]) {
     assert.equal(
       codeOf(() => readParameters({ timeout })),
@@ -50,7 +50,8 @@ test('a timeout of 0 is out of range where collections are changed', () => {
 });
 
 test('read consistency is a positive number, all, majority or quorum', () => {
-  for (const consistency of ['1', '2', 'all', 'majority', 'quorum']) readParameters({ consistency });
+  for (const consistency of ['1', '2', 'all', 'majority', 'quorum'])
+    assert.equal(String(readParameters({ consistency }).consistency), consistency);
   for (const consistency of ['0', '-1', 'none', 'ALL']) {
     assert.equal(
       codeOf(() => readParameters({ consistency })),

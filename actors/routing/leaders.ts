@@ -1,0 +1,130 @@
+/**
+ * Writes of a collection's shards, each to the shard's leader, wherever it is. What is definitely not carried out is tried again with
+ * what is agreed by then, until the request's time is over; what may have been carried out never is: done twice, it could undo
+ * what somebody else wrote in between.
+ */
+
+import { type DataAnswer, type DataCall, LostAnswer, NotReached, type ShardAddress } from '../../cluster/data-messages.js';
+import { errorFacts, TroupeError } from '../../protocols/errors.js';
+import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
+import type { PointId } from '../../protocols/model/point-id.js';
+import { addUsage } from '../../protocols/model/usage.js';
+import type { EncodedPart, EncodedWrite, RawRequest, WriteOperation, Written } from '../../storage/engine/messages.js';
+import type { ShardWriter } from '../node/sharded-write.js';
+import type { Assignment } from '../replication/assignments.js';
+import type { Routes } from './routes.js';
+
+export interface LeaderWrite {
+  readonly collection: string;
+  readonly uid: number;
+  readonly operation: WriteOperation;
+  readonly request: RawRequest;
+}
+
+/** A shard that has no leader, or another one than was asked, is looked at again after so long at most. */
+const LOOK_AGAIN_MS = 100;
+/** The leader ends a write at its deadline with a message that says more than ours. */
+const GRACE_MS = 250;
+
+export class LeaderWriter implements ShardWriter {
+  constructor(
+    private readonly routes: Routes,
+    private readonly asked: LeaderWrite,
+  ) {}
+
+  check(shardId: ShardId): void {
+    const assignment = this.#assignmentOf(this.#addressOf(shardId));
+    if (assignment.leader === null && !canHaveLeader(assignment)) throw noLeader(shardId, assignment);
+  }
+
+  async write({ operations, shardId }: EncodedPart, until: EncodedWrite['until']): Promise<Written> {
+    const { operation, request } = this.asked;
+    const shard = this.#addressOf(shardId);
+    const measured = request.usage !== undefined;
+    const answer = await this.#ask(shard, (leader, timeoutMs) => {
+      // What this node's own replica is given is its own; another try needs it again.
+      const given = leader === this.routes.assignments.peerId ? operations.map((bytes) => bytes.slice()) : operations;
+      return { kind: 'write', shard, operation, operations: given, until, timeoutMs, measured };
+    });
+    if (answer.kind !== 'written') throw unexpected(answer);
+    if (request.usage !== undefined && answer.usage !== null) addUsage(request.usage, answer.usage);
+    return { numbers: answer.numbers, status: answer.status };
+  }
+
+  async missing(shardId: ShardId, ids: readonly PointId[]): Promise<PointId | null> {
+    const shard = this.#addressOf(shardId);
+    const answer = await this.#ask(shard, (_leader, timeoutMs) => ({ kind: 'missing', shard, ids, timeoutMs }));
+    if (answer.kind !== 'missing') throw unexpected(answer);
+    return answer.id;
+  }
+
+  async #ask(shard: ShardAddress, make: (leader: PeerId, timeoutMs: number) => DataCall): Promise<DataAnswer> {
+    const { deadlineMs } = this.asked.request;
+    for (;;) {
+      const assignment = this.#assignmentOf(shard);
+      const { leader } = assignment;
+      const leftMs = deadlineMs - this.routes.clock.nowMs();
+      let refusal: TroupeError;
+      if (leader === null) {
+        refusal = noLeader(shard.shardId, assignment);
+        if (!canHaveLeader(assignment)) throw refusal;
+      } else {
+        const call = make(leader, Math.max(1, leftMs));
+        try {
+          return await this.routes.call(leader, call, Math.max(1, leftMs) + GRACE_MS);
+        } catch (error) {
+          if (!isWorthAnotherTry(error, assignment, call.kind === 'missing')) throw told(error, shard.shardId);
+          refusal = shownRefusal(error, shard.shardId);
+        }
+      }
+      if (leftMs <= LOOK_AGAIN_MS) throw refusal;
+      await this.routes.changed(shard, assignment, LOOK_AGAIN_MS);
+    }
+  }
+
+  /** Errors: `notFound` when the collection is gone meanwhile. */
+  #assignmentOf(shard: ShardAddress): Assignment {
+    const assignment = this.routes.assignments.of(shard);
+    if (assignment !== null) return assignment;
+    throw new TroupeError('notFound', `shard ${shard.shardId} of collection ${shard.collection} is gone`);
+  }
+
+  #addressOf(shardId: ShardId): ShardAddress {
+    return { collection: this.asked.collection, uid: this.asked.uid, shardId };
+  }
+}
+
+/** Whether a leader that is not there, or cannot be reached, will be followed by another one. */
+function canHaveLeader({ leader, replicas }: Assignment): boolean {
+  return [...replicas].some(([peer, state]) => peer !== leader && (state === 'Active' || state === 'Initializing'));
+}
+
+/** Only what was definitely not carried out, or changes nothing. */
+function isWorthAnotherTry(error: unknown, assignment: Assignment, changesNothing: boolean): boolean {
+  if (error instanceof NotReached || (changesNothing && error instanceof LostAnswer)) return canHaveLeader(assignment);
+  return error instanceof TroupeError && error.code === 'conflict';
+}
+
+function noLeader(shardId: ShardId, { replicas }: Assignment): TroupeError {
+  const states = [...replicas].map(([peer, state]) => `peer ${peer} is ${state}`).join(', ') || 'it is on no peer';
+  return new TroupeError('unavailable', `shard ${shardId} takes no writes: no replica of it is Active (${states})`, { retryAfterMs: 1000 });
+}
+
+function shownRefusal(error: unknown, shardId: ShardId): TroupeError {
+  return new TroupeError('unavailable', `shard ${shardId} takes no writes: ${errorFacts(error).detail}`, {
+    cause: error,
+    retryAfterMs: 1000,
+  });
+}
+
+/** What the client hears of an error that ends the write. */
+function told(error: unknown, shardId: ShardId): unknown {
+  if (error instanceof NotReached) return shownRefusal(error, shardId);
+  if (!(error instanceof LostAnswer)) return error;
+  const detail = `shard ${shardId}: ${error.detail}; the write may still be carried out`;
+  return new TroupeError(error.code, detail, { cause: error, ...(error.code === 'timeout' ? {} : { retryAfterMs: 1000 }) });
+}
+
+export function unexpected({ kind }: DataAnswer): Error {
+  return new Error(`a peer has answered with ${kind}`);
+}

@@ -1,0 +1,144 @@
+/**
+ * Points of a cluster's collections, asked of any node: reads go to replicas of all shards, this node's own where it has them all;
+ * writes to the leaders of their shards.
+ */
+
+import type { CollectionRecord } from '../../cluster/state.js';
+import { TroupeError } from '../../protocols/errors.js';
+import type { ReadConsistency, ShardId } from '../../protocols/model/cluster.js';
+import { isElsewhere } from '../../storage/engine/elsewhere.js';
+import type { GatherAccess, GatherPlace } from '../../storage/engine/gather/access.js';
+import type { RawRequest, ReadOperation, ReplicaKey, WriteOperation } from '../../storage/engine/messages.js';
+import { writeSharded } from '../node/sharded-write.js';
+import type { CollectionEntry } from '../node/view.js';
+import type { EnginePort } from '../runtime/ports.js';
+import { readableKey } from './answer-call.js';
+import { confirmSeen, isConfirmed, nothingSeen, type Seen, setFloors } from './consistency.js';
+import { LeaderWriter } from './leaders.js';
+import { readPortions } from './readers.js';
+import type { Routes } from './routes.js';
+import { keyedShards } from './shard-keys.js';
+
+/** A collection of the cluster. */
+export interface Agreed {
+  readonly name: string;
+  /** Null: this node is making it. */
+  readonly entry: CollectionEntry | null;
+  readonly record: CollectionRecord;
+}
+
+export interface PointsParts {
+  readonly routes: Routes;
+  readonly engine: Pick<EnginePort, 'gather' | 'read' | 'split'>;
+  /** By name or alias. Errors: `notFound`. */
+  readonly find: (name: string) => Agreed;
+}
+
+export class ClusterPoints {
+  constructor(private readonly parts: PointsParts) {}
+
+  /** Errors: those of the operation; `unavailable`, `timeout`. */
+  async read(found: Agreed, operation: ReadOperation, request: RawRequest): Promise<Uint8Array> {
+    checkShards(found);
+    const level = request.consistency ?? 1;
+    const keys = level === 1 ? this.#localKeys(found) : null;
+    if (keys === null) return this.#gather(found, operation, request, level);
+    try {
+      return await this.parts.engine.read(operation, keys, { ...request, localOnly: true });
+    } catch (error) {
+      if (!isElsewhere(error)) throw error;
+      return this.#gather(found, operation, request, level);
+    }
+  }
+
+  /** Errors: as `writeSharded`. */
+  write(found: Agreed, operation: WriteOperation, wait: boolean, request: RawRequest): Promise<Uint8Array> {
+    checkShards(found);
+    const { name, record } = found;
+    const writer = new LeaderWriter(this.parts.routes, { collection: name, uid: record.uid, operation, request });
+    const { params } = record.config;
+    const keyed = params.sharding_method === 'custom' ? { keyed: keyedShards(record) } : {};
+    return writeSharded(this.parts.engine, { operation, wait, request, params, shards: [...record.shards.keys()], ...keyed }, writer);
+  }
+
+  /** One replica of each shard on this node; null when it has not all of them. */
+  #localKeys({ entry, record }: Agreed): ReplicaKey[] | null {
+    if (entry === null) return null;
+    const keys: ReplicaKey[] = [];
+    for (const shardId of record.shards.keys()) {
+      const key = readableKey(this.parts.routes, entry, record.uid, shardId);
+      if (key === null) return null;
+      keys.push(key);
+    }
+    return keys.length === 0 ? null : keys;
+  }
+
+  async #gather(found: Agreed, operation: ReadOperation, request: RawRequest, level: ReadConsistency): Promise<Uint8Array> {
+    const { engine, routes } = this.parts;
+    if (level !== 1) await routes.barrier(Math.max(1, request.deadlineMs - routes.clock.nowMs()));
+    // What is agreed may be newer now.
+    const access = new ReadAccess(this.parts, level === 1 ? found : this.parts.find(found.name), request, level);
+    const answer = await engine.gather(operation, request, access);
+    await access.confirm();
+    return answer;
+  }
+}
+
+/** One read's way to its points. */
+class ReadAccess implements GatherAccess {
+  readonly place: GatherPlace;
+  readonly #seen = new Map<number, Promise<Seen>>();
+
+  constructor(
+    private readonly parts: PointsParts,
+    private readonly found: Agreed,
+    private readonly request: RawRequest,
+    private readonly level: ReadConsistency,
+  ) {
+    this.place = placeOf(found);
+  }
+
+  // Both may be taken off it.
+  readonly locate: GatherAccess['locate'] = (collection) => placeOf(this.parts.find(collection));
+
+  readonly scatter: GatherAccess['scatter'] = async ({ body, collection, shards }) => {
+    const found = collection === null ? this.found : this.parts.find(collection);
+    const asked = shards ?? [...found.record.shards.keys()];
+    const { deadlineMs, usage } = this.request;
+    const seen = await this.#seenOf(found, asked);
+    const { params } = found.record.config;
+    return readPortions(this.parts.routes, { seen, shards: asked, body, params, deadlineMs, usage });
+  };
+
+  /** Errors: `timeout`. */
+  async confirm(): Promise<void> {
+    if (!isConfirmed(this.level)) return;
+    for (const seen of this.#seen.values()) await confirmSeen(this.parts.routes, await seen, this.request.deadlineMs);
+  }
+
+  async #seenOf({ name, record: { uid } }: Agreed, shards: readonly ShardId[]): Promise<Seen> {
+    const { routes } = this.parts;
+    const before = this.#seen.get(uid) ?? Promise.resolve(nothingSeen(name, uid, routes.random.next()));
+    const seen = before.then(async (known) => {
+      if (this.level !== 1) await setFloors(routes, known, shards, this.level, this.request.deadlineMs);
+      return known;
+    });
+    this.#seen.set(uid, seen);
+    return seen;
+  }
+}
+
+function placeOf({ record }: Agreed): GatherPlace {
+  return { uid: record.uid, params: record.config.params, shards: keyedShards(record) };
+}
+
+/** Errors: `unavailable` for a collection that has lost a shard with its peers. */
+function checkShards({ name, record: { shards } }: Agreed): void {
+  const lost = [...shards].flatMap(([shardId, { replicas }]) => (replicas.size === 0 ? [shardId] : []));
+  if (lost.length === 0) return;
+  const which = lost.length === 1 ? `shard ${lost[0]} is` : `shards ${lost.join(', ')} are`;
+  throw new TroupeError(
+    'unavailable',
+    `collection ${name} is not whole: its ${which} on no peer of the cluster. Delete it and upload its points again`,
+  );
+}

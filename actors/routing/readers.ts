@@ -1,0 +1,114 @@
+/** Portions of reads: which replicas are asked, another one on failure or delay, and which of their answers count. */
+
+import { type DataAnswer, LostAnswer } from '../../cluster/data-messages.js';
+import { TroupeError } from '../../protocols/errors.js';
+import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
+import type { CollectionParams } from '../../protocols/model/collection.js';
+import { addUsage, type HardwareUsage } from '../../protocols/model/usage.js';
+import { activeOf, type Seen } from './consistency.js';
+import { race } from './race.js';
+import type { Routes } from './routes.js';
+import { type Share, spread } from './spread.js';
+
+export interface ShardJob {
+  readonly seen: Seen;
+  readonly shards: readonly ShardId[];
+  readonly params: Pick<CollectionParams, 'read_fan_out_factor' | 'read_fan_out_delay_ms'>;
+}
+
+export interface PortionJob extends ShardJob {
+  /** An encoded `Portion`. */
+  readonly body: Uint8Array;
+  readonly deadlineMs: number;
+  /** What the answers cost is added to it. */
+  readonly usage?: HardwareUsage | undefined;
+}
+
+type Answered = Extract<DataAnswer, { kind: 'answered' }>;
+
+/** A replica that takes so long may be on a node that has stopped: another one is asked, too. */
+const SLOW_MS = 2000;
+/** Replicas that lag behind what was seen, and nodes that know what is agreed later than this one, are asked again after so long. */
+const AGAIN_MS = 10;
+const AGAIN_MAX_MS = 200;
+
+/** Portions that together take in each shard once, in any order. Errors: the first that nobody else could do better; `unavailable`, `timeout`. */
+export async function readPortions(routes: Routes, job: PortionJob): Promise<Uint8Array[]> {
+  const answers = await askShards(routes, job, (share) => askPortion(routes, job, share));
+  for (const { usage } of answers) if (job.usage !== undefined && usage !== null) addUsage(job.usage, usage);
+  return answers.map(({ body }) => body);
+}
+
+/** Whether another replica may answer where one has failed like this. */
+export function answersElsewhere(error: unknown): boolean {
+  return error instanceof LostAnswer || (error instanceof TroupeError && ELSEWHERE.has(error.code));
+}
+
+/** Not `timeout`: that is the request's own, on all of them. */
+const ELSEWHERE: ReadonlySet<string> = new Set(['unavailable', 'conflict', 'busy', 'storage', 'internal']);
+
+/** Answers of Active replicas that together take in each shard once, in any order. ask: asks one peer. Errors: as `readPortions`. */
+export function askShards<T>(routes: Routes, job: ShardJob, ask: (share: Share) => Promise<T>): Promise<T[]> {
+  return askOthers(routes, job, ask, job.shards, new Map());
+}
+
+/** tried: peers that were asked for each shard, and are not asked again. */
+async function askOthers<T>(
+  routes: Routes,
+  job: ShardJob,
+  ask: (share: Share) => Promise<T>,
+  shards: readonly ShardId[],
+  tried: ReadonlyMap<ShardId, ReadonlySet<PeerId>>,
+): Promise<T[]> {
+  const { read_fan_out_delay_ms: delayMs, read_fan_out_factor: more } = job.params;
+  const left = candidatesOf(routes, job.seen, shards, tried);
+  const self = routes.assignments.peerId;
+  const answers = spread(left, self, () => job.seen.draw).map((share) => {
+    const others = new Map(share.shards.map((shardId) => [shardId, new Set([...(tried.get(shardId) ?? []), share.peer])]));
+    const canPass = share.shards.every((shardId) => (left.get(shardId) as PeerId[]).length > 1);
+    const asked = async () => [await ask(share)];
+    const runs = [asked, ...(canPass ? [() => askOthers(routes, job, ask, share.shards, others)] : [])];
+    const atOnce = Math.max(1, Math.min(runs.length, 1 + (more ?? 0)));
+    return race(() => runs.shift()?.(), routes.timers, { atOnce, delayMs: delayMs ?? SLOW_MS, passes: answersElsewhere });
+  });
+  return (await Promise.all(answers)).flat();
+}
+
+/** Errors: `unavailable`. */
+function candidatesOf(
+  routes: Routes,
+  seen: Seen,
+  shards: readonly ShardId[],
+  tried: ReadonlyMap<ShardId, ReadonlySet<PeerId>>,
+): ReadonlyMap<ShardId, PeerId[]> {
+  return new Map(
+    shards.map((shardId) => {
+      const passed = tried.get(shardId);
+      return [shardId, activeOf(routes, seen, shardId).filter((peer) => passed?.has(peer) !== true)];
+    }),
+  );
+}
+
+/** Asks one peer until its answer takes in what it should. */
+async function askPortion(routes: Routes, job: PortionJob, { peer, shards }: Share): Promise<Answered> {
+  const { body, deadlineMs, seen, usage } = job;
+  const { collection, uid } = seen;
+  for (let pauseMs = AGAIN_MS; ; pauseMs = Math.min(AGAIN_MAX_MS, pauseMs * 2)) {
+    const timeoutMs = Math.max(1, deadlineMs - routes.clock.nowMs());
+    const call = { kind: 'read', collection, uid, shards, body, timeoutMs, measured: usage !== undefined } as const;
+    const answer = await routes.call(peer, call, timeoutMs);
+    if (answer.kind !== 'answered') throw new Error(`a peer has answered a read with ${answer.kind}`);
+    const lags = shards.some((shardId, at) => (answer.positions[at] as number) < (seen.floors.get(shardId) ?? 0));
+    if (!lags) {
+      shards.forEach((shardId, at) => {
+        const tick = answer.positions[at] as number;
+        seen.reached.set(shardId, Math.max(seen.reached.get(shardId) ?? 0, tick));
+        seen.floors.set(shardId, Math.max(seen.floors.get(shardId) ?? 0, tick));
+      });
+      return answer;
+    }
+    if (deadlineMs - routes.clock.nowMs() <= pauseMs)
+      throw new TroupeError('timeout', `peer ${peer} has not applied what was acknowledged`);
+    await routes.pause(pauseMs);
+  }
+}
