@@ -25,7 +25,8 @@ const GROUPS = [3, 2, 1];
 
 export interface GatheringNode {
   readonly doors: Doors;
-  readonly url: string;
+  /** Of the door for REST. */
+  readonly port: number;
   /** Reads that were gathered, and questions that these have asked. */
   readonly counts: { reads: number; asks: number };
 }
@@ -67,7 +68,7 @@ export async function gatheringNode(context: TestContext, shards: number): Promi
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   });
   const url = `http://127.0.0.1:${rest.port}`;
-  return { doors: new Doors({ url, grpcPort: grpc.port }), url, counts };
+  return { doors: new Doors({ url, grpcPort: grpc.port }), port: rest.port, counts };
 }
 
 function gatherReads(node: NodeApi, pool: EnginePool, gathering: GatherPool, counts: GatheringNode['counts']): void {
