@@ -1,6 +1,6 @@
 /** What the main thread does for a read over many nodes: it knows where shards are, and moves bytes. */
 
-import type { ShardId, ShardKey } from '../../../protocols/model/cluster.js';
+import type { KeyedShard, ShardId } from '../../../protocols/model/cluster.js';
 import type { CollectionParams } from '../../../protocols/model/collection.js';
 
 /** What a read has to know of a collection before it asks for its points. */
@@ -8,8 +8,8 @@ export interface GatherPlace {
   /** Of this life of the collection: two names stand for the same one when they have the same number. */
   readonly uid: number;
   readonly params: CollectionParams;
-  /** All its shards, with the key that each belongs to. */
-  readonly shards: readonly { readonly id: ShardId; readonly key: ShardKey | null }[];
+  /** All its shards, ascending. */
+  readonly shards: readonly KeyedShard[];
 }
 
 /** One question to some shards of a collection: portions that together take in each of them once. */

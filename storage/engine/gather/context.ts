@@ -1,17 +1,18 @@
 /** What the parts of one read over many nodes share. */
 
+import type { ShardKeySelector } from '../../../protocols/model/cluster.js';
 import type { Scoring } from '../../../protocols/model/query.js';
 import type { TermSums } from '../portion/messages.js';
 import type { GatherAsk, GatherPlace } from './access.js';
 import type { ResolvedInputs } from './inputs.js';
 import { Portions } from './portions.js';
-import type { Source } from './source.js';
+import { chosenShards, type Source } from './source.js';
 
 export interface GatherContext {
   readonly source: Source;
   readonly portions: Portions;
-  /** Another collection or alias. Errors: `notFound`. */
-  readonly lookup: (collection: string) => Promise<Source>;
+  /** Another collection or alias, all its shards or those chosen. Errors: `notFound`; those of `selectShards`. */
+  readonly lookup: (collection: string, shardKey?: ShardKeySelector) => Promise<Source>;
   /** 0 <= n < 1. */
   readonly random: () => number;
   /** What the inputs of a query were found to be: groups ask it several times. */
@@ -33,20 +34,24 @@ export interface GatherActs {
 }
 
 export function gatherContext({ place, locate, scatter, expired, later, random }: GatherActs): GatherContext {
-  const lookups = new Map<string, Promise<Source>>();
-  const lookup = async (collection: string): Promise<Source> => ({ collection, place: await locate(collection), shards: null });
+  const places = new Map<string, Promise<GatherPlace>>();
   return {
     source: { collection: null, place, shards: null },
     portions: new Portions({ scatter, expired, later }),
-    lookup: (collection) => {
-      const known = lookups.get(collection) ?? lookup(collection);
-      lookups.set(collection, known);
-      return known;
+    lookup: async (collection, shardKey) => {
+      const known = places.get(collection) ?? locate(collection);
+      places.set(collection, known);
+      return chosenShards({ collection, place: await known, shards: null }, shardKey);
     },
     random,
     inputs: new WeakMap(),
     terms: new WeakMap(),
   };
+}
+
+/** The same over the shards of some keys. Errors: those of `selectShards`. */
+export function within(context: GatherContext, shardKey: ShardKeySelector | undefined): GatherContext {
+  return shardKey === undefined ? context : { ...context, source: chosenShards(context.source, shardKey) };
 }
 
 /** All of them; when some fail, the error of the first of those, as if they had run one after the other. */

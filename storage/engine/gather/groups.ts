@@ -26,7 +26,7 @@ export async function queryGroups(context: GatherContext, request: GroupsRequest
   const shown = await shownGroups(context, found, { withPayload, withVector, groupBy: null });
   const points = lookup === null || withLookup === null ? NO_POINTS : await lookupPoints(context, lookup, withLookup, found);
   return shown.map(({ value, hits }) => {
-    const group = { id: value, hits: hits.map((hit) => scoredView(request, hit)) };
+    const group = { id: value, hits: hits.map((hit) => scoredView(context, request, hit)) };
     const id = pointIdFrom(value);
     const point = id === undefined ? undefined : points.get(id);
     return point === undefined ? group : { ...group, lookup: point };

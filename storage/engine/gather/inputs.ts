@@ -8,7 +8,7 @@ import { type InputPlace, inputsOf, noSuchPoint, noSuchVector } from '../inputs.
 import type { ShardPoints, TermSums } from '../portion/messages.js';
 import type { GatherContext } from './context.js';
 import { shardsOf } from './hits.js';
-import { placedPoints, type Source, spaceFacts } from './source.js';
+import { isSame, placedPoints, type Source, spaceFacts } from './source.js';
 
 export interface ResolvedInput {
   readonly value: VectorValue;
@@ -31,10 +31,11 @@ export function resolveInputs(context: GatherContext, query: Scoring, place: Inp
 
 async function askInputs(context: GatherContext, query: Scoring, { using, lookupFrom }: InputPlace): Promise<ResolvedInputs> {
   const ids = [...new Set(inputsOf(query).flatMap((input) => (input.kind === 'point' ? [input.id] : [])))];
-  const source = lookupFrom === null || ids.length === 0 ? context.source : await context.lookup(lookupFrom.collection);
+  const source =
+    lookupFrom === null || ids.length === 0 ? context.source : await context.lookup(lookupFrom.collection, lookupFrom.shardKey);
   const name = lookupFrom?.vector ?? using;
   const stored = ids.length === 0 ? NOTHING_STORED : await storedValues(context, source, name, ids);
-  const isOwn = source.place.uid === context.source.place.uid;
+  const isOwn = isSame(source, context.source);
   return {
     of: (input) => {
       switch (input.kind) {
@@ -88,8 +89,7 @@ export async function namedPoints(context: GatherContext, query: Scoring, { look
   const ids = new Set<PointId>();
   for (const input of inputsOf(query)) if (input.kind === 'point') ids.add(input.id);
   if (ids.size === 0 || lookupFrom === null) return [...ids];
-  const { place } = await context.lookup(lookupFrom.collection);
-  return place.uid === context.source.place.uid ? [...ids] : [];
+  return isSame(await context.lookup(lookupFrom.collection, lookupFrom.shardKey), context.source) ? [...ids] : [];
 }
 
 /** Of the indices of these values, over all shards that are asked; null where they do not count. Errors: `wrongInput` for an unknown vector name. */

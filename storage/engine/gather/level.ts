@@ -48,7 +48,9 @@ export class Level {
   /** The page of points in id order, from an id on (null: the first). */
   async listed(from: PointId | null): Promise<readonly GatheredHit[]> {
     const lists = await this.ask({ kind: 'list', from }, null);
-    return this.page(lists.flat().sort((a, b) => compareIds(a.id, b.id)));
+    const hits = lists.flat().sort((a, b) => compareIds(a.id, b.id) || a.shard - b.shard);
+    // Shards of several keys may each have a point of one id.
+    return this.page(hits.filter(({ id }, at) => at === 0 || hits[at - 1]?.id !== id));
   }
 
   /** The page of points by a value of their payload. */

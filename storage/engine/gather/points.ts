@@ -14,7 +14,7 @@ import type { PointView } from '../result.js';
 import type { GatherContext } from './context.js';
 import { type GatheredHit, hitsFrom } from './hits.js';
 import { Level } from './level.js';
-import { checkSelected, placedPoints } from './source.js';
+import { checkSelected, placedPoints, type Source, shownKey } from './source.js';
 
 /** The points in the order they are asked for; missing ones and repetitions are left out. */
 export async function retrieve(context: GatherContext, { ids, withPayload, withVector }: RetrieveQuery): Promise<PointView[]> {
@@ -31,7 +31,7 @@ export async function retrieve(context: GatherContext, { ids, withPayload, withV
   }
   return distinct.flatMap((id) => {
     const hit = found.get(id);
-    return hit === undefined ? [] : [recordView(hit)];
+    return hit === undefined ? [] : [recordView(source, hit)];
   });
 }
 
@@ -43,15 +43,15 @@ export async function scroll(context: GatherContext, query: ScrollQuery): Promis
   const extras = { withPayload, withVector, groupBy: null };
   if (orderBy !== null) {
     const hits = await new Level(context, { ...node, limit, offset: 0 }, [], extras).ordered(orderBy);
-    return { points: hits.map(recordView), next: null };
+    return { points: hits.map((hit) => recordView(context.source, hit)), next: null };
   }
   const hits = await new Level(context, { ...node, limit: limit + 1, offset: 0 }, [], extras).listed(query.offset);
-  return { points: hits.slice(0, limit).map(recordView), next: hits[limit]?.id ?? null };
+  return { points: hits.slice(0, limit).map((hit) => recordView(context.source, hit)), next: hits[limit]?.id ?? null };
 }
 
 /** The point without score or version. */
-function recordView({ id, shown, orderValue }: GatheredHit): PointView {
-  return { id, ...shown, ...(orderValue === undefined ? {} : { orderValue }) };
+function recordView(source: Source, { id, shard, shown, orderValue }: GatheredHit): PointView {
+  return { id, ...shown, ...shownKey(source, shard), ...(orderValue === undefined ? {} : { orderValue }) };
 }
 
 export async function count({ source, portions }: GatherContext, { filter }: CountQuery): Promise<number> {

@@ -17,20 +17,28 @@ import { completeHits, type GatheredHit } from './hits.js';
 import { namedPoints, resolveInputs } from './inputs.js';
 import { betterScores, Level, type Prefetched } from './level.js';
 import { drawnHits, sampleHits } from './sample.js';
-import { checkSelected, spaceFacts } from './source.js';
+import { checkSelected, shownKey, spaceFacts } from './source.js';
 
 /** The page of points that a query asks for. Errors: as `../query.ts`. */
 export async function runQuery(context: GatherContext, request: QueryRequest): Promise<PointView[]> {
   checkSelected(context.source.place.params, request.withVector);
   const { withPayload, withVector } = request;
   const hits = await hitsOf(context, request, { withPayload, withVector, groupBy: null });
-  return hits.map((hit) => scoredView(request, hit));
+  return hits.map((hit) => scoredView(context, request, hit));
 }
 
 /** A hit as the API shows it: what has no score of its own is shown without its version, too. */
-export function scoredView({ query }: QueryNode, { id, score, version, orderValue, shown }: GatheredHit): PointView {
+export function scoredView({ source }: GatherContext, { query }: QueryNode, hit: GatheredHit): PointView {
+  const { id, shard, score, version, orderValue, shown } = hit;
   const unscored = query === null || query.kind === 'orderBy' || query.kind === 'sample';
-  return { id, version: unscored ? 0 : version, score, ...shown, ...(orderValue === undefined ? {} : { orderValue }) };
+  return {
+    id,
+    version: unscored ? 0 : version,
+    score,
+    ...shown,
+    ...shownKey(source, shard),
+    ...(orderValue === undefined ? {} : { orderValue }),
+  };
 }
 
 /** The page of hits of one level of a query, best first, with all that is to be shown of them. */

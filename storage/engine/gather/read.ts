@@ -4,7 +4,7 @@ import type { RawRequest, ReadOperation } from '../messages.js';
 import { encodeRead, matrixResult, pointResult, queriedResult } from '../read-answer.js';
 import { decodeRead, type ReadRequest } from '../read-request.js';
 import type { ReadResult } from '../result.js';
-import { allInOrder, type GatherContext } from './context.js';
+import { allInOrder, type GatherContext, within } from './context.js';
 import { queryGroups } from './groups.js';
 import { distanceMatrix } from './matrix.js';
 import { count, facet, retrieve, scroll } from './points.js';
@@ -17,22 +17,24 @@ export async function gatherRead(operation: ReadOperation, request: RawRequest, 
 
 async function resultOf(read: ReadRequest, context: GatherContext): Promise<ReadResult> {
   switch (read.kind) {
-    case 'queries':
-      return queriedResult(read.answer, await allInOrder(read.queries.map((query) => runQuery(context, query))));
+    case 'queries': {
+      const lists = read.queries.map(async (query) => runQuery(within(context, query.shardKey), query));
+      return queriedResult(read.answer, await allInOrder(lists));
+    }
     case 'groups':
-      return { kind: 'groups', groups: await queryGroups(context, read.request) };
+      return { kind: 'groups', groups: await queryGroups(within(context, read.request.shardKey), read.request) };
     case 'retrieve':
-      return { kind: 'points', points: await retrieve(context, read.query) };
+      return { kind: 'points', points: await retrieve(within(context, read.query.shardKey), read.query) };
     case 'point':
       return pointResult(read.query, await retrieve(context, read.query));
     case 'scroll':
-      return { kind: 'scrolled', ...(await scroll(context, read.query)) };
+      return { kind: 'scrolled', ...(await scroll(within(context, read.query.shardKey), read.query)) };
     case 'count':
-      return { kind: 'count', count: await count(context, read.query) };
+      return { kind: 'count', count: await count(within(context, read.query.shardKey), read.query) };
     case 'facet':
-      return { kind: 'facet', hits: await facet(context, read.query) };
+      return { kind: 'facet', hits: await facet(within(context, read.query.shardKey), read.query) };
     case 'matrix':
-      return matrixResult(read.answer, await distanceMatrix(context, read.query));
+      return matrixResult(read.answer, await distanceMatrix(within(context, read.query.shardKey), read.query));
     default:
       return read satisfies never;
   }

@@ -1,9 +1,10 @@
 /** Where the points of one read, or of a lookup within it, are: which collection, and which of its shards. */
 
-import type { ShardId } from '../../../protocols/model/cluster.js';
+import type { ShardId, ShardKey, ShardKeySelector } from '../../../protocols/model/cluster.js';
 import { type CollectionParams, type Distance, sparseByName, vectorsByName } from '../../../protocols/model/collection.js';
 import type { VectorSelector } from '../../../protocols/model/filter.js';
 import type { PointId } from '../../../protocols/model/point-id.js';
+import { selectShards } from '../../sharding/keys.js';
 import { ringOf, shardIndexOf } from '../../sharding/ring.js';
 import { selectedNames } from '../point-view.js';
 import type { ShardPoints } from '../portion/messages.js';
@@ -17,6 +18,26 @@ export interface Source {
   /** Null: all of them. */
   readonly shards: readonly ShardId[] | null;
 }
+
+/** The source's shards that a selector of keys names. Errors: those of `selectShards`. */
+export function chosenShards(source: Source, shardKey: ShardKeySelector | undefined): Source {
+  return shardKey === undefined ? source : { ...source, shards: selectShards(source.place.shards, shardKey) };
+}
+
+/** Whether a lookup is made in what is asked itself, by whatever name. */
+export function isSame(lookup: Source, asked: Source): boolean {
+  if (lookup.place.uid !== asked.place.uid) return false;
+  return lookup.shards === null || asked.shards === null || asked.shards.includes(lookup.shards[0] as ShardId);
+}
+
+/** The key of a point of that shard, as answers show it; nothing where shards have none. */
+export function shownKey({ place }: Source, shard: ShardId): { shardKey?: ShardKey } {
+  if (place.params.sharding_method !== 'custom') return NO_KEY;
+  const key = place.shards.find(({ id }) => id === shard)?.key ?? null;
+  return key === null ? NO_KEY : { shardKey: key };
+}
+
+const NO_KEY = {};
 
 /** Points and the shards that may have them: null for all of the source's. */
 export interface PlacedPoints {

@@ -14,6 +14,7 @@ import { compose } from '../../../ops/compose.js';
 import { loadSettings } from '../../../ops/config/load.js';
 import { moduleLog } from '../../../ops/log.js';
 import { TroupeError } from '../../../protocols/errors.js';
+import { DeadlineTimer } from '../../../storage/engine/deadline-timer.js';
 import type { GatherAccess, GatherPlace } from '../../../storage/engine/gather/access.js';
 import { GatherPool } from '../../../storage/engine/gather/gather-pool.js';
 import type { RawRequest, ReadOperation, ReplicaKey } from '../../../storage/engine/messages.js';
@@ -53,7 +54,11 @@ export async function gatheringNode(context: TestContext, shards: number): Promi
   );
   const counts = { reads: 0, asks: 0 };
   const closing = new AbortController();
-  const gathering = new GatherPool({ entry: undefined, closing: closing.signal }, { watchDeadline: () => {}, tellWorker: () => {} });
+  const gathering: GatherPool = new GatherPool(
+    { entry: undefined, closing: closing.signal },
+    { watchDeadline: (deadlineMs) => deadlines.watch(deadlineMs), tellWorker: () => {} },
+  );
+  const deadlines = new DeadlineTimer((nowMs) => gathering.expire(nowMs));
   await gathering.startAll();
   gatherReads(node, pool, gathering, counts);
   await node.whenReady();
@@ -61,6 +66,7 @@ export async function gatheringNode(context: TestContext, shards: number): Promi
   const grpc = await startGrpcDoor(services, { host: '127.0.0.1', port: 0, maxMessageBytes: BODY_BYTES_MAX, logRequests: false });
   context.after(async () => {
     closing.abort();
+    deadlines.stop();
     await Promise.all([rest.close(0), grpc.close(0)]);
     await gathering.close();
     await node.close();
