@@ -16,6 +16,7 @@ import { folderName } from './collection/folder-name.js';
 import { localShards } from './collection/state.js';
 import { type CollectionStore, openCollectionStore } from './collection/store.js';
 import { startCluster } from './consensus/start-cluster.js';
+import { withLimits } from './limits/limited-node.js';
 import { AliasFile, type AliasStore } from './node/alias-store.js';
 import { type Found, Names } from './node/names.js';
 import { OwnPoints } from './node/own-points.js';
@@ -68,6 +69,8 @@ export interface NodeOptions {
   readonly verify?: VerifyReplicas;
   /** `storage.performance.optimizer_cpu_budget`. Default 0: half the CPUs. */
   readonly optimizerCpuBudget?: number;
+  /** `storage.performance.update_rate_limit`: updates that go on at a time; others wait. Default: any number. */
+  readonly updateRateLimit?: number | null;
   readonly cpus?: number;
   readonly clock?: Clock;
   /** The node's actor crashed too often: the process should end. */
@@ -212,7 +215,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
   const points = new ClusterPoints({ routes, engine: pool, find: agreed });
   let closed = false;
 
-  return {
+  const api: NodeApi = {
     cluster: cluster?.api ?? null,
     listCollections: () => names.list(),
     exists: (name) => names.exists(name),
@@ -304,6 +307,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
       hideShardKeys();
     },
   };
+  return withLimits(api, (name) => names.find(name).entry, options.updateRateLimit ?? null, clock, ports.timers);
 }
 
 const STOPPED_TREE: ActorTelemetry = {

@@ -46,6 +46,7 @@ export async function compose(
     log: logOf('actors'),
     cluster,
     optimizerCpuBudget: storage.performance.optimizer_cpu_budget,
+    updateRateLimit: storage.performance.update_rate_limit,
     onFatal: (error) => {
       log.error('the node cannot go on', { error: error.detail });
       onFatal();

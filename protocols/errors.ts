@@ -32,6 +32,8 @@ export const ERROR_KINDS = {
   bodyTooLarge: { restStatus: 400, grpcStatus: 8, prefix: '' },
   /** A bounded queue is full; retry after `retryAfterMs`. */
   busy: { restStatus: 429, grpcStatus: 8, prefix: 'Too many requests: ' },
+  /** More than the collection lets through in a minute (strict mode); where waiting helps, retry after `retryAfterMs`. */
+  rateLimited: { restStatus: 429, grpcStatus: 8, prefix: 'Rate limiting exceeded: ' },
   /** The node or a replica cannot serve now. */
   unavailable: { restStatus: 503, grpcStatus: 14, prefix: 'Service unavailable: ' },
   timeout: { restStatus: 408, grpcStatus: 4, prefix: 'Timeout: ' },

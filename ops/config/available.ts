@@ -20,7 +20,6 @@ export function unavailableSettings(settings: Settings): string[] {
     [storage.snapshots_config.snapshots_storage === 's3', 'storage.snapshots_config.snapshots_storage', 'snapshots in S3'],
     [isSet(storage.recovery_mode), 'storage.recovery_mode', 'recovery mode'],
     [storage.node_type === 'Listener' && !cluster.enabled, 'storage.node_type', 'listener mode outside of a cluster'],
-    [storage.performance.update_rate_limit !== null, 'storage.performance.update_rate_limit', 'limiting the rate of updates'],
     [!isQuantization(settings), 'storage.collection.quantization', 'no quantization that collections could have'],
   ];
   return checks.filter(([on]) => on).map(([, key, feature]) => `${key}: not available in this release (${feature})`);
