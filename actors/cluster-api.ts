@@ -1,5 +1,6 @@
 /** What the doors call of a node that is part of a cluster. */
 
+import type { ClusterOperation } from '../cluster/operations.js';
 import type { PeerDetails } from '../cluster/peer-messages.js';
 import type { PeerConnection, PeerTransport } from '../cluster/ports.js';
 import type { RaftEffect, RaftInput } from '../cluster/raft/messages.js';
@@ -73,6 +74,8 @@ export interface ClusterApi {
   recover(timeoutMs: number): Promise<boolean>;
   /** Errors: `notFound`, `wrongInput`, `conflict`, `unsupported`, `unavailable`, `timeout`. */
   setUp(collection: string, operation: ClusterSetup, timeoutMs: number): Promise<boolean>;
+  /** Has the cluster agree on an operation, and carries it out. Errors: those of the operation, `unavailable`, `timeout`. */
+  change(operation: ClusterOperation, timeoutMs: number): Promise<boolean>;
   /** What each peer says of itself; null for one that does not answer in time. */
   describePeers(timeoutMs: number): Promise<ReadonlyMap<PeerId, PeerDetails | null>>;
 }

@@ -363,6 +363,7 @@ function replicaDetails(view: NodeView, pool: EnginePort, facts: ReportFacts): P
         status: replicaStatus(entry.config, replica, facts),
         pointsCount: replica.stats?.points ?? 0,
         vectorsCount: rows.reduce((total, count) => total + count, 0),
+        bytes: (replica.stats?.segments ?? []).reduce((total, { vectorBytes }) => total + vectorBytes, 0),
       };
     });
   });

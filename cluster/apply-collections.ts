@@ -26,6 +26,7 @@ export function createCollection(state: ClusterState, { config, name, placement 
     shards: new Map(),
     nextShardId: 0,
     transfers: [],
+    autoReplication: false,
   };
   return done(withCollection(state, name, withShards(record, null, placement, { first: 'Initializing', since: state.appliedIndex })));
 }
@@ -38,6 +39,13 @@ export function updateCollection(state: ClusterState, { basedOn, config, name }:
     }
     if (stringifyJson(record.config) === stringifyJson(config)) return unchanged(state);
     return done(withCollection(state, name, { ...record, config, revision: state.appliedIndex }));
+  });
+}
+
+export function setAutoReplication(state: ClusterState, { collection, enabled }: OperationOf<'setAutoReplication'>): Change {
+  return onCollection(state, collection, (record) => {
+    if (record.autoReplication === enabled) return unchanged(state);
+    return done(withCollection(state, collection, { ...record, autoReplication: enabled }));
   });
 }
 

@@ -19,6 +19,10 @@ export function markPeer(state: ClusterState, operation: Extract<ClusterOperatio
   return done({ ...state, marks });
 }
 
+export function planMoves(state: ClusterState, { moves }: Extract<ClusterOperation, { kind: 'planMoves' }>): Change {
+  return moves.length === 0 && state.plannedMoves.length === 0 ? unchanged(state) : done({ ...state, plannedMoves: moves });
+}
+
 export function markOf({ marks }: Pick<ClusterState, 'marks'>, peerId: PeerId): PeerMark {
   return marks.get(peerId) ?? NO_MARK;
 }

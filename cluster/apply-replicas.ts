@@ -80,8 +80,15 @@ export function startTransfer(state: ClusterState, operation: OperationOf<'start
     }
     const started: TransferRecord = { ...transfer, method, sync, targetIsNew: current === undefined, startedAt: state.appliedIndex };
     const target = withReplica({ ...record, transfers: [...record.transfers, started] }, shardId, to, next);
-    return done(withCollection(state, collection, current === undefined ? withSince(target, shardId, to, state.appliedIndex) : target));
+    const begun = current === undefined ? withSince(target, shardId, to, state.appliedIndex) : target;
+    return done(withCollection(withoutPlanned(state, record.uid, transfer), collection, begun));
   });
+}
+
+/** What was planned has been begun. */
+function withoutPlanned(state: ClusterState, uid: number, { from, shardId, to }: TransferKey): ClusterState {
+  const left = state.plannedMoves.filter((move) => move.uid !== uid || move.shardId !== shardId || move.from !== from || move.to !== to);
+  return left.length === state.plannedMoves.length ? state : { ...state, plannedMoves: left };
 }
 
 function refusedTransfer(

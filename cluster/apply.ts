@@ -13,8 +13,16 @@
 
 import type { Membership, PeerId } from '../protocols/model/cluster.js';
 import type { Entry } from '../protocols/model/consensus.js';
-import { changeAliases, createCollection, createShardKey, deleteCollection, dropShardKey, updateCollection } from './apply-collections.js';
-import { markPeer } from './apply-peers.js';
+import {
+  changeAliases,
+  createCollection,
+  createShardKey,
+  deleteCollection,
+  dropShardKey,
+  setAutoReplication,
+  updateCollection,
+} from './apply-collections.js';
+import { markPeer, planMoves } from './apply-peers.js';
 import {
   abortTransfer,
   dropReplica,
@@ -149,6 +157,10 @@ function applyOperation(state: ClusterState, operation: ClusterOperation): Chang
       return abortTransfer(state, operation);
     case 'markPeer':
       return markPeer(state, operation);
+    case 'planMoves':
+      return planMoves(state, operation);
+    case 'setAutoReplication':
+      return setAutoReplication(state, operation);
     // What it is for follows every operation.
     case 'electLeaders':
     case 'noop':

@@ -6,7 +6,7 @@
 import { stringifyJson } from '../protocols/json.js';
 import type { AliasAction } from '../protocols/model/alias.js';
 import { TRANSFER_METHODS } from '../protocols/model/cluster.js';
-import type { ClusterOperation, ProposedOperation, ReplicaChange, TransferKey } from './operations.js';
+import type { ClusterOperation, PlannedMove, ProposedOperation, ReplicaChange, TransferKey } from './operations.js';
 import { parseObject, readAll, type StrictFields } from './strict-fields.js';
 
 /** Raised when a field changes its meaning or an operation does. 2: shards have leaders, and terms to name them by. */
@@ -69,6 +69,10 @@ function inOrder(operation: ClusterOperation): ClusterOperation {
       return { kind, ...transferInOrder(operation), reason: operation.reason, clock: operation.clock };
     case 'markPeer':
       return { kind, peerId: operation.peerId, listens: operation.listens, leaving: operation.leaving };
+    case 'planMoves':
+      return { kind, moves: operation.moves.map(moveInOrder) };
+    case 'setAutoReplication':
+      return { kind, collection: operation.collection, enabled: operation.enabled };
     case 'electLeaders':
     case 'noop':
       return { kind };
@@ -93,6 +97,20 @@ function actionInOrder(action: AliasAction): AliasAction {
 
 function changeInOrder({ clock, collection, from, peerId, shardId, to, uid }: ReplicaChange): ReplicaChange {
   return { collection, uid, shardId, peerId, from, to, clock };
+}
+
+export function moveInOrder({ collection, from, shardId, to, uid }: PlannedMove): PlannedMove {
+  return { collection, uid, shardId, from, to };
+}
+
+export function readMove(fields: StrictFields): PlannedMove {
+  return {
+    collection: fields.string('collection'),
+    uid: fields.integer('uid'),
+    shardId: fields.integer('shardId'),
+    from: fields.integerOrNull('from'),
+    to: fields.integerOrNull('to'),
+  };
 }
 
 function transferInOrder({ collection, transfer }: { readonly collection: string; readonly transfer: TransferKey }): NamedTransfer {
@@ -124,6 +142,8 @@ const KINDS: readonly ClusterOperation['kind'][] = [
   'finishTransfer',
   'abortTransfer',
   'markPeer',
+  'planMoves',
+  'setAutoReplication',
   'electLeaders',
   'noop',
 ];
@@ -173,6 +193,10 @@ function readOperation(fields: StrictFields, version: number): ClusterOperation 
         listens: fields.value('listens') === null ? null : fields.boolean('listens'),
         leaving: fields.value('leaving') === null ? null : fields.word('leaving', LEAVING),
       };
+    case 'planMoves':
+      return { kind, moves: fields.list('moves', readMove) };
+    case 'setAutoReplication':
+      return { kind, collection: fields.string('collection'), enabled: fields.boolean('enabled') };
     case 'electLeaders':
     case 'noop':
       return { kind };

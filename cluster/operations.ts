@@ -29,6 +29,15 @@ export interface ReplicaChange {
   readonly clock: number | null;
 }
 
+/** A replica that goes, one that comes, or one that moves. from: null: it is copied from the leader; to: null: it is dropped. */
+export interface PlannedMove {
+  readonly collection: string;
+  readonly uid: number;
+  readonly shardId: ShardId;
+  readonly from: PeerId | null;
+  readonly to: PeerId | null;
+}
+
 export type ClusterOperation =
   | { readonly kind: 'createCollection'; readonly name: string; readonly config: CollectionConfig; readonly placement: Placement }
   /** `config` was made from revision `basedOn`: refused as `conflict` when there is a newer one. */
@@ -76,6 +85,10 @@ export type ClusterOperation =
       readonly listens: boolean | null;
       readonly leaving: 'removal' | 'drain' | 'stays' | null;
     }
+  /** In the place of all that were planned before. */
+  | { readonly kind: 'planMoves'; readonly moves: readonly PlannedMove[] }
+  /** See `CollectionRecord.autoReplication`. */
+  | { readonly kind: 'setAutoReplication'; readonly collection: string; readonly enabled: boolean }
   /** Leaders for all shards that have an Active replica and no leader: those of earlier releases had none. */
   | { readonly kind: 'electLeaders' }
   /** Nothing but an index everyone agrees on. */

@@ -42,5 +42,7 @@ export interface PeerDetails {
     readonly status: string;
     readonly pointsCount: number;
     readonly vectorsCount: number;
+    /** Of its vectors, about. */
+    readonly bytes: number;
   }[];
 }

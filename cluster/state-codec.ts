@@ -6,6 +6,7 @@
 import { ERROR_KINDS, type ErrorCode } from '../protocols/errors.js';
 import { stringifyJson } from '../protocols/json.js';
 import { type Member, type PeerId, type ReplicaState, type ShardId, TRANSFER_METHODS } from '../protocols/model/cluster.js';
+import { moveInOrder, readMove } from './operation-codec.js';
 import type { Outcome } from './operations.js';
 import type { ClusterState, CollectionRecord, PeerMark, Session, ShardRecord, TransferRecord } from './state.js';
 import { parseObject, readAll, type StrictFields } from './strict-fields.js';
@@ -14,11 +15,12 @@ import { parseObject, readAll, type StrictFields } from './strict-fields.js';
 const VERSION = 2;
 
 export function encodeState(state: ClusterState): Uint8Array {
-  const { aliases, appliedIndex, clusterId, collections, marks, membership, sessions } = state;
+  const { aliases, appliedIndex, clusterId, collections, marks, membership, plannedMoves, sessions } = state;
   const head = stringifyJson({ version: VERSION, clusterId, appliedIndex, membership: membership.map(memberInOrder) });
   const tail = stringifyJson({
     aliases: sortedByName(aliases).map(([alias, collection]) => ({ alias, collection })),
     marks: sortedById(marks).map(([peerId, { leaving, listens }]) => ({ peerId, listens, leaving })),
+    plannedMoves: plannedMoves.map(moveInOrder),
     sessions: sortedById(sessions).map(([peerId, session]) => ({ peerId, ...sessionForm(session) })),
   });
   const records = sortedByName(collections).map(([name, record]) => `{"name":${JSON.stringify(name)},${collectionText(record).slice(1)}`);
@@ -47,6 +49,7 @@ export function decodeState(bytes: Uint8Array): ClusterState {
       collections: new Map(fields.list('collections', (item) => [item.string('name'), readCollection(item, version)])),
       aliases: new Map(fields.list('aliases', (item) => [item.string('alias'), item.string('collection')])),
       marks: version >= 2 ? new Map(fields.list('marks', readMark)) : new Map(),
+      plannedMoves: version >= 2 ? fields.list('plannedMoves', readMove) : [],
       sessions: new Map(fields.list('sessions', (item) => [item.integer('peerId'), readSession(item)])),
     };
   });
@@ -70,7 +73,7 @@ function readMember(fields: StrictFields): Member {
   };
 }
 
-function collectionForm({ config, nextShardId, revision, shards, transfers, uid }: CollectionRecord): object {
+function collectionForm({ autoReplication, config, nextShardId, revision, shards, transfers, uid }: CollectionRecord): object {
   return {
     uid,
     revision,
@@ -84,6 +87,7 @@ function collectionForm({ config, nextShardId, revision, shards, transfers, uid 
       term,
     })),
     transfers: transfers.map(transferInOrder),
+    autoReplication,
   };
 }
 
@@ -96,6 +100,7 @@ function readCollection(fields: StrictFields, version: number): CollectionRecord
     nextShardId: fields.integer('nextShardId'),
     shards: new Map(fields.list('shards', (item): [ShardId, ShardRecord] => [item.integer('shardId'), readShard(item, version, uid)])),
     transfers: fields.list('transfers', readTransfer),
+    autoReplication: version >= 2 ? fields.boolean('autoReplication') : false,
   };
 }
 

@@ -3,7 +3,7 @@
 import type { AliasMap } from '../protocols/model/alias.js';
 import type { Membership, PeerId, ReplicaState, ShardId, ShardKey, TransferMethod } from '../protocols/model/cluster.js';
 import type { CollectionConfig } from '../protocols/model/collection.js';
-import type { Outcome, TransferKey } from './operations.js';
+import type { Outcome, PlannedMove, TransferKey } from './operations.js';
 
 export interface ClusterState {
   /** Random, chosen by the founder. */
@@ -16,6 +16,8 @@ export interface ClusterState {
   readonly aliases: AliasMap;
   /** Of members that have something special about them. */
   readonly marks: ReadonlyMap<PeerId, PeerMark>;
+  /** Moves that are still to be begun, in order (`POST /cluster/rebalance`). */
+  readonly plannedMoves: readonly PlannedMove[];
   /** Proposals that were applied, by their origin. */
   readonly sessions: ReadonlyMap<PeerId, Session>;
 }
@@ -40,6 +42,8 @@ export interface CollectionRecord {
   /** Ids are not given twice. */
   readonly nextShardId: ShardId;
   readonly transfers: readonly TransferRecord[];
+  /** The cluster makes and drops replicas so that there are `replication_factor` of them. */
+  readonly autoReplication: boolean;
 }
 
 export interface ShardRecord {
@@ -71,5 +75,14 @@ export interface Session {
 
 /** The state before the first entry. */
 export function emptyState(clusterId: string): ClusterState {
-  return { clusterId, appliedIndex: 0, membership: [], collections: new Map(), aliases: new Map(), marks: new Map(), sessions: new Map() };
+  return {
+    clusterId,
+    appliedIndex: 0,
+    membership: [],
+    collections: new Map(),
+    aliases: new Map(),
+    marks: new Map(),
+    plannedMoves: [],
+    sessions: new Map(),
+  };
 }

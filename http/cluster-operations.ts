@@ -2,13 +2,13 @@
 
 import type { ClusterApi } from '../actors/cluster-api.js';
 import type { NodeApi } from '../actors/node-api.js';
-import type { ClusterState } from '../cluster/state.js';
 import { TroupeError } from '../protocols/errors.js';
-import type { ClusterSetup } from '../protocols/model/cluster.js';
+import type { ClusterSetup, PeerId } from '../protocols/model/cluster.js';
 import { decodeClusterSetup, decodeCreateShardKey, decodeDeleteShardKey, peerIdFromText } from '../protocols/rest/cluster.js';
-import { flag, unsigned } from '../protocols/rest/parameters.js';
+import { flag, type QueryParameters, unsigned } from '../protocols/rest/parameters.js';
 import { type Answer, result } from './answer.js';
-import { clusterReport, collectionReport, nodesReport, recordOf, shardKeysReport } from './cluster-report.js';
+import { drain, keep, rebalance } from './cluster-plans.js';
+import { agreedState, clusterReport, collectionReport, nodesReport, recordOf, shardKeysReport } from './cluster-report.js';
 import { agreementMsOf, collectionOf, type Handler, type NodeRequest, settingsOf, timeoutMsOf, upToDate } from './node-request.js';
 import type { ClusterOperation } from './operations.js';
 import type { DoorServices } from './services.js';
@@ -23,6 +23,9 @@ export const CLUSTER_HANDLERS: Readonly<Record<ClusterOperation, Handler>> = {
   clusterStatus: ({ node: { cluster } }) => result(cluster === null ? { status: 'disabled' } : clusterReport(cluster)),
   clusterTelemetry,
   removePeer,
+  drainPeer: (services, request) => onPeer(services, request, drain),
+  keepPeer: (services, request) => onPeer(services, request, keep),
+  rebalance: async ({ node }, { query }) => result(await rebalance(clusterOf(node), query)),
   recoverPeer: async ({ node }, { query }) => result(await clusterOf(node).recover(agreementMsOf(query))),
   collectionCluster,
   setUpCollection: (services, request) => setUp(services, request, decodeClusterSetup(settingsOf(request.body))),
@@ -36,15 +39,6 @@ export const CLUSTER_HANDLERS: Readonly<Record<ClusterOperation, Handler>> = {
   deleteShardKey: (services, request) => setUp(services, request, decodeDeleteShardKey(settingsOf(request.body))),
 };
 
-/** What the cluster has agreed on, as this node knows it. Errors: `unavailable` as long as it is in none. */
-export function agreedState(cluster: ClusterApi): ClusterState {
-  const state = cluster.state();
-  if (state !== null) return state;
-  const { error, phase } = cluster.status();
-  const detail = `this node is not part of its cluster yet (${phase}${error === null ? '' : `: ${error}`})`;
-  throw new TroupeError('unavailable', detail, { retryAfterMs: 1000 });
-}
-
 async function clusterTelemetry({ node }: DoorServices, { query }: NodeRequest): Promise<Answer> {
   const level = unsigned(query, 'details_level') ?? NODES_LEVEL;
   const timeoutMs = timeoutMsOf(query) ?? DESCRIBE_MS;
@@ -53,10 +47,24 @@ async function clusterTelemetry({ node }: DoorServices, { query }: NodeRequest):
   return result(nodesReport(agreedState(cluster), await cluster.describePeers(timeoutMs), level));
 }
 
-async function removePeer({ node }: DoorServices, { path, query }: NodeRequest): Promise<Answer> {
+async function onPeer(
+  { node }: DoorServices,
+  { path, query }: NodeRequest,
+  run: (cluster: ClusterApi, peerId: PeerId, query: QueryParameters) => Promise<unknown>,
+): Promise<Answer> {
+  const peerId = peerOf(path);
+  return typeof peerId === 'number' ? result(await run(clusterOf(node), peerId, query)) : peerId;
+}
+
+/** The peer that a path names, or the answer that it names none. */
+function peerOf(path: NodeRequest['path']): PeerId | Answer {
   const text = path.peer_id as string;
-  const peerId = peerIdFromText(text);
-  if (peerId === undefined) return { kind: 'text', status: 404, text: `can not parse ${JSON.stringify(text)} to a u64` };
+  return peerIdFromText(text) ?? { kind: 'text', status: 404, text: `can not parse ${JSON.stringify(text)} to a u64` };
+}
+
+async function removePeer({ node }: DoorServices, { path, query }: NodeRequest): Promise<Answer> {
+  const peerId = peerOf(path);
+  if (typeof peerId !== 'number') return peerId;
   const force = flag(query, 'force');
   const timeoutMs = agreementMsOf(query);
   return result(await clusterOf(node, 'Distributed mode disabled.').removePeer(peerId, force, timeoutMs));

@@ -6,7 +6,7 @@ import { collectionMissing } from '../cluster/aliases.js';
 import type { PeerDetails } from '../cluster/peer-messages.js';
 import type { LeaderRole, RaftState } from '../cluster/raft/state.js';
 import type { ClusterState, CollectionRecord, ShardRecord, TransferRecord } from '../cluster/state.js';
-import { errorFromFacts } from '../protocols/errors.js';
+import { errorFromFacts, TroupeError } from '../protocols/errors.js';
 import type { PeerId, ShardId } from '../protocols/model/cluster.js';
 
 type Json = Record<string, unknown>;
@@ -32,6 +32,15 @@ export function clusterReport(cluster: ClusterApi): Json {
   };
 }
 
+/** What the cluster has agreed on, as this node knows it. Errors: `unavailable` as long as it is in none. */
+export function agreedState(cluster: ClusterApi): ClusterState {
+  const state = cluster.state();
+  if (state !== null) return state;
+  const { error, phase } = cluster.status();
+  const detail = `this node is not part of its cluster yet (${phase}${error === null ? '' : `: ${error}`})`;
+  throw new TroupeError('unavailable', detail, { retryAfterMs: 1000 });
+}
+
 /** The collection of this name or alias. Errors: `notFound`. */
 export function recordOf({ aliases, collections }: ClusterState, name: string): CollectionRecord {
   const record = collections.get(name) ?? collections.get(aliases.get(name) ?? '');
@@ -44,7 +53,7 @@ export function recordOf({ aliases, collections }: ClusterState, name: string): 
  * Source: contract, `CollectionClusterInfo`.
  */
 export function collectionReport(
-  { shards, transfers }: CollectionRecord,
+  { autoReplication, shards, transfers }: CollectionRecord,
   self: PeerId,
   local: ReadonlyMap<ShardId, LocalShard>,
   comment: (transfer: TransferRecord) => string | null,
@@ -65,6 +74,8 @@ export function collectionReport(
       const leader = shards.get(transfer.shardId)?.leader ?? null;
       return { ...transferReport(transfer), comment: comment(transfer) ?? runnerOf(leader) };
     }),
+    // Troupe's own.
+    ...(autoReplication ? { auto_replication: true } : {}),
   };
 }
 

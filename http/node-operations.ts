@@ -10,7 +10,8 @@ import { applyCollectionChange, decodeCreateCollection, decodeUpdateCollection }
 import { checkNewCollectionName, flag, type QueryParameters, text, unsigned, updateParameters } from '../protocols/rest/parameters.js';
 import { addVector, decodeNewVector, removeVector } from '../protocols/rest/vector-names.js';
 import { type Answer, result } from './answer.js';
-import { agreedState, CLUSTER_HANDLERS } from './cluster-operations.js';
+import { CLUSTER_HANDLERS } from './cluster-operations.js';
+import { agreedState } from './cluster-report.js';
 import { DOCS_PAGE, DOCS_POLICY } from './docs-page.js';
 import { metricsText } from './metrics.js';
 import { collectionOf, type Handler, type NodeRequest, settingsOf, timeoutMsOf, upToDate } from './node-request.js';

@@ -72,6 +72,9 @@ export type ClusterOperation =
   | 'clusterStatus'
   | 'clusterTelemetry'
   | 'removePeer'
+  | 'drainPeer'
+  | 'keepPeer'
+  | 'rebalance'
   | 'recoverPeer'
   | 'collectionCluster'
   | 'setUpCollection'
@@ -202,6 +205,10 @@ export const OPERATIONS: readonly Operation[] = [
   node('GET', '/cluster', 'cluster_status', 'm', 'clusterStatus'),
   node('GET', '/cluster/telemetry', 'cluster_telemetry', 'r', 'clusterTelemetry'),
   node('DELETE', '/cluster/peer/{peer_id}', 'remove_peer', 'm', 'removePeer'),
+  // Troupe's own.
+  node('POST', '/cluster/peer/{peer_id}/drain', 'drain_peer', 'm', 'drainPeer'),
+  node('DELETE', '/cluster/peer/{peer_id}/drain', 'keep_peer', 'm', 'keepPeer'),
+  node('POST', '/cluster/rebalance', 'rebalance_cluster', 'm', 'rebalance'),
   node('GET', `${COLLECTION}/cluster`, 'collection_cluster_info', 'r', 'collectionCluster'),
   node('GET', `${COLLECTION}/shards`, 'list_shard_keys', 'r', 'listShardKeys'),
   node('PUT', `${COLLECTION}/shards`, 'create_shard_key', 'm', 'createShardKey'),

@@ -82,6 +82,7 @@ export function clusterNode({ board, clock, link, replicas, tickMs, view }: Clus
     removePeer,
     recover: (timeoutMs) => ask((replyTo, left) => ({ kind: 'recover', timeoutMs: left, replyTo }), timeoutMs),
     setUp: (collection, setup, timeoutMs) => submit({ kind: 'setUp', collection, setup }, timeoutMs),
+    change: (operation, timeoutMs) => submit({ kind: 'operation', operation }, timeoutMs),
     describePeers,
   };
   return { api, submit, propose };

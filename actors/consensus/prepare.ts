@@ -86,6 +86,8 @@ function setUp(collection: string, setup: ClusterSetup, agreed: ClusterState, us
       const placement = placeShards(agreed, { shards, replicationFactor, peers: setup.placement });
       return { kind: 'createShardKey', collection: name, key: setup.key, placement, initialState: setup.initialState };
     }
+    case 'autoReplication':
+      return { kind: 'setAutoReplication', collection: name, enabled: setup.enabled };
     case 'dropShardKey':
       return { kind: 'dropShardKey', collection: name, key: setup.key };
     default:

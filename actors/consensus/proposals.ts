@@ -197,7 +197,7 @@ export function isUnderWay({ member }: Draft, kind: OwnProposal): boolean {
 }
 
 export function refuseCaller(draft: Draft, caller: Caller, error: ErrorFacts): void {
-  if (caller.kind === 'caller' || caller.kind === 'peer') draft.refuse(caller.replyTo, error);
+  if ('replyTo' in caller) draft.refuse(caller.replyTo, error);
 }
 
 function answerAgreed(
@@ -208,7 +208,8 @@ function answerAgreed(
   answer: boolean,
   operation: ClusterOperation | null,
 ): void {
-  if (caller.kind === 'caller') {
+  if (caller.kind === 'then') caller.then(draft, deadlineTick);
+  else if (caller.kind === 'caller') {
     const { replyTo, settles } = caller;
     if (!settles) {
       draft.reply(replyTo, answer);
@@ -241,7 +242,7 @@ function collectionOf(operation: ClusterOperation): string | null {
 
 /** Somebody waits, and not for ever. */
 function isOutside(caller: Caller): boolean {
-  return caller.kind === 'caller' || caller.kind === 'peer';
+  return 'replyTo' in caller;
 }
 
 function refusal(reason: Extract<RefusalReason, 'tooLarge' | 'membershipInvalid'>): ErrorFacts {

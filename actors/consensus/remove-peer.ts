@@ -1,17 +1,18 @@
 /** Removes a peer from the cluster, for good: its id does not come back. */
 
+import type { ClusterOperation } from '../../cluster/operations.js';
 import type { RaftState } from '../../cluster/raft/state.js';
 import type { ClusterState } from '../../cluster/state.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { Draft } from './draft.js';
 import type { ConsensusMessage } from './messages.js';
-import { proposeMembership } from './proposals.js';
+import { proposeMembership, submit } from './proposals.js';
 
 type RemovePeer = Extract<ConsensusMessage, { kind: 'removePeer' }>;
 
 /** Errors: `notFound`; `wrongInput` while it holds shards, unless forced. */
 export function removePeer(draft: Draft, { force, peerId, replyTo }: RemovePeer, deadlineTick: number): void {
-  const { agreed, raft } = draft.member;
+  const { agreed } = draft.member;
   if (!agreed.membership.some((member) => member.peerId === peerId)) {
     draft.refuse(replyTo, { code: 'notFound', detail: `peer ${peerId} is not part of the cluster` });
     return;
@@ -22,15 +23,40 @@ export function removePeer(draft: Draft, { force, peerId, replyTo }: RemovePeer,
     return;
   }
   const held = force ? [] : shardsOn(agreed, peerId);
-  if (held.length > 0) {
-    const detail =
-      `peer ${peerId} holds shards of ${shown(held)}: drop these replicas (\`drop_replica\`) where other peers have one, delete the collections, ` +
-      'or remove the peer with force=true, and what it alone holds is lost to the cluster';
-    draft.refuse(replyTo, { code: 'wrongInput', detail });
+  if (held.length > 0) refuseHolder(draft, replyTo, peerId, held);
+  else if (force) remove(draft, peerId, replyTo, deadlineTick);
+  else {
+    // From then on nothing is placed there: what it is found without stays without.
+    const then = (later: Draft, latest: number) => removeEmpty(later, peerId, replyTo, latest);
+    submit(draft, { kind: 'operation', operation: markOf(peerId, 'removal') }, { kind: 'then', replyTo, then }, deadlineTick);
+  }
+}
+
+/** The peer is marked. */
+function removeEmpty(draft: Draft, peerId: PeerId, replyTo: RemovePeer['replyTo'], deadlineTick: number): void {
+  const held = shardsOn(draft.member.agreed, peerId);
+  if (held.length === 0) {
+    remove(draft, peerId, replyTo, deadlineTick);
     return;
   }
+  refuseHolder(draft, replyTo, peerId, held);
+  submit(draft, { kind: 'operation', operation: markOf(peerId, 'stays') }, { kind: 'mark' }, deadlineTick);
+}
+
+function markOf(peerId: PeerId, leaving: 'removal' | 'stays'): ClusterOperation {
+  return { kind: 'markPeer', peerId, listens: null, leaving };
+}
+
+function refuseHolder(draft: Draft, replyTo: RemovePeer['replyTo'], peerId: PeerId, held: readonly string[]): void {
+  const detail =
+    `peer ${peerId} holds shards of ${shown(held)}: move them away (\`POST /cluster/peer/${peerId}/drain\`), drop these replicas ` +
+    '(`drop_replica`) where other peers have one, delete the collections, or remove the peer with force=true, and what it alone holds is lost';
+  draft.refuse(replyTo, { code: 'wrongInput', detail });
+}
+
+function remove(draft: Draft, peerId: PeerId, replyTo: RemovePeer['replyTo'], deadlineTick: number): void {
   // The next leader is there at once, in the place of an election after the removal.
-  if (peerId === raft.config.peerId) handOver(draft);
+  if (peerId === draft.member.raft.config.peerId) handOver(draft);
   proposeMembership(draft, { kind: 'remove', peerId }, { kind: 'caller', replyTo, settles: true }, deadlineTick);
 }
 

@@ -159,7 +159,7 @@ function foundedState(local: LocalData, clusterId: string, peerId: PeerId): Clus
     ]);
     const shards = new Map([...held, ...lost]);
     const nextShardId = Math.max(-1, ...shards.keys()) + 1;
-    return [name, { uid: uidOf(lost), revision: FOUNDED, config, shards, nextShardId, transfers: [] }];
+    return [name, { uid: uidOf(lost), revision: FOUNDED, config, shards, nextShardId, transfers: [], autoReplication: false }];
   });
   return { ...emptyState(clusterId), appliedIndex: FOUNDED, collections: new Map(collections), aliases: local.aliases };
 }

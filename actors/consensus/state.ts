@@ -151,11 +151,13 @@ export type Caller =
       readonly reply: 'joined' | 'announced';
       readonly member: Omit<Member, 'voter'>;
     }
+  /** then: takes the caller over once it is agreed. */
+  | { readonly kind: 'then'; readonly replyTo: ReplyTo<boolean>; readonly then: (draft: Draft, deadlineTick: number) => void }
   /** Consensus itself, which sees by the state whether it is still needed. */
   | { readonly kind: OwnProposal };
 
-/** For replicas of this node, the membership, replicas that do not serve, shards without a leader, and this node's own mark. */
-export type OwnProposal = 'activation' | 'upkeep' | 'health' | 'election' | 'mark';
+/** For replicas of this node, the membership, replicas that do not serve, shards without a leader, this node's own mark, and plans. */
+export type OwnProposal = 'activation' | 'upkeep' | 'health' | 'election' | 'mark' | 'plan';
 
 export type ProposalWhat =
   | {

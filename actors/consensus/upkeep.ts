@@ -6,6 +6,7 @@ import type { Member, PeerId } from '../../protocols/model/cluster.js';
 import { maybeActivate } from './activation.js';
 import type { Draft } from './draft.js';
 import { lookAfter } from './health.js';
+import { maybeGoOnWithPlans } from './plans.js';
 import { dropLateProposals, isUnderWay, propose, proposeMembership, submit } from './proposals.js';
 import { isLeaderless } from './readiness.js';
 import { askReads, dropLateReads } from './reads.js';
@@ -36,6 +37,7 @@ export function tick(draft: Draft): void {
   maybePromote(draft);
   maybeAnnounce(draft);
   lookAfter(draft);
+  maybeGoOnWithPlans(draft);
   maybeMark(draft);
   // Where a proposal was given up.
   if (ticks % ACTIVATE_TICKS === 0 || ticks === draft.member.upkeep.activateTick) maybeActivate(draft);

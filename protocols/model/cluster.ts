@@ -99,4 +99,6 @@ export type ClusterSetup =
       readonly placement: readonly PeerId[] | null;
       readonly initialState: ReplicaState | null;
     }
-  | { readonly kind: 'dropShardKey'; readonly key: ShardKey };
+  | { readonly kind: 'dropShardKey'; readonly key: ShardKey }
+  /** Troupe's own: whether `replication_factor` is carried out, also when it changes or a peer is removed. */
+  | { readonly kind: 'autoReplication'; readonly enabled: boolean };

@@ -18,6 +18,8 @@ const TRANSFERS = list(
   ),
 );
 
+const LOADS = map(fields({ replicas: COUNT, bytes: COUNT }));
+
 export const CLUSTER_SCHEMAS = {
   ShardKey: described(
     'Label of shards that users name.',
@@ -70,13 +72,25 @@ export const CLUSTER_SCHEMAS = {
       { number_of_peers: COUNT },
     ),
   }),
-  CollectionCluster: fields({
-    peer_id: COUNT,
-    shard_count: COUNT,
-    local_shards: list(fields({ shard_id: COUNT, points_count: COUNT, state: STATE }, KEY)),
-    remote_shards: list(fields({ shard_id: COUNT, peer_id: COUNT, state: STATE }, KEY)),
-    shard_transfers: TRANSFERS,
-  }),
+  CollectionCluster: fields(
+    {
+      peer_id: COUNT,
+      shard_count: COUNT,
+      local_shards: list(fields({ shard_id: COUNT, points_count: COUNT, state: STATE }, KEY)),
+      remote_shards: list(fields({ shard_id: COUNT, peer_id: COUNT, state: STATE }, KEY)),
+      shard_transfers: TRANSFERS,
+    },
+    { auto_replication: FLAG },
+  ),
+  ClusterPlan: described(
+    'Moves, and what each peer holds before and after. Without `from_peer_id` a copy is made, without `to_peer_id` a replica is dropped.',
+    fields({
+      started: FLAG,
+      moves: list(fields({ collection: TEXT, shard_id: COUNT, bytes: COUNT }, { from_peer_id: COUNT, to_peer_id: COUNT })),
+      stuck: list(fields({ collection: TEXT, shard_id: COUNT, reason: TEXT })),
+      balance: fields({ before: LOADS, after: LOADS }),
+    }),
+  ),
   ShardKeys: described(
     'Without `shard_keys` where sharding is automatic.',
     fields({}, { shard_keys: list(fields({ key: ref('ShardKey') })) }),
@@ -90,7 +104,7 @@ export const CLUSTER_SCHEMAS = {
   }),
   DeleteShardKey: fields(KEY),
   ClusterOperation: described(
-    'One of these. Shards cannot be moved or copied in this release.',
+    'One of these. `auto_replication` is Troupe’s own: with it the cluster makes and drops replicas to have `replication_factor` of them.',
     any(
       fields({ move_shard: fields(BETWEEN, { to_shard_id: SHARD_ID, method: METHOD }) }),
       fields({ replicate_shard: fields(BETWEEN, { to_shard_id: SHARD_ID, method: METHOD }) }),
@@ -99,6 +113,7 @@ export const CLUSTER_SCHEMAS = {
       fields({ drop_replica: fields({ shard_id: SHARD_ID, peer_id: COUNT }) }),
       fields({ create_sharding_key: ref('CreateShardKey') }),
       fields({ drop_sharding_key: ref('DeleteShardKey') }),
+      fields({ auto_replication: fields({ enabled: FLAG }) }),
     ),
   ),
 };

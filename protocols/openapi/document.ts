@@ -47,6 +47,8 @@ const QUERY_PARAMETERS: Readonly<Record<string, readonly Parameter[]>> = {
 
 const NODES_LEVELS = '0: which peers answer; 1 (without it): how they are, and states of replicas; 2: what each replica holds, too.';
 
+const DRY_RUN = query('dry_run', { type: 'boolean' }, 'Only say what would be done.');
+
 /** Query parameters of operations on collections and the node, by name. */
 const NODE_PARAMETERS: Readonly<Record<string, readonly Parameter[]>> = {
   get_collections: LATEST,
@@ -65,6 +67,9 @@ const NODE_PARAMETERS: Readonly<Record<string, readonly Parameter[]>> = {
   delete_shard_key: [TIMEOUT],
   recover_current_peer: [TIMEOUT],
   cluster_telemetry: [query('details_level', { type: 'integer', minimum: 0 }, NODES_LEVELS), TIMEOUT],
+  drain_peer: [DRY_RUN, TIMEOUT],
+  keep_peer: [TIMEOUT],
+  rebalance_cluster: [DRY_RUN, TIMEOUT],
   remove_peer: [query('force', { type: 'boolean' }, 'Even while it holds shards, whose points may be lost.'), TIMEOUT],
   telemetry: [query('details_level', { type: 'integer', minimum: 0 }), query('anonymize', { type: 'boolean' })],
   metrics: [query('anonymize', { type: 'boolean' })],

@@ -18,6 +18,8 @@ const OPERATIONS: ReadonlyMap<string, ((fields: Fields) => ClusterSetup) | null>
   ['drop_replica', decodeDropReplica],
   ['create_sharding_key', decodeNewKey],
   ['drop_sharding_key', (fields: Fields): ClusterSetup => ({ kind: 'dropShardKey', key: decodeKey(fields) })],
+  // Troupe's own.
+  ['auto_replication', decodeAutoReplication],
   ['start_resharding', null],
   ['abort_resharding', null],
   ['replicate_points', null],
@@ -84,6 +86,10 @@ function decodeNewKey(fields: Fields): ClusterSetup {
     placement: decodePeers(fields),
     initialState: fields.word('initial_state', REPLICA_STATES) ?? null,
   };
+}
+
+function decodeAutoReplication(fields: Fields): ClusterSetup {
+  return { kind: 'autoReplication', enabled: given(fields, 'enabled', fields.boolean('enabled')) };
 }
 
 /** An empty list is as good as none: gRPC has no other way to leave it out. */

@@ -92,6 +92,20 @@ const operation: fc.Arbitrary<ClusterOperation> = fc.oneof(
     listens: fc.option(fc.boolean(), { nil: null }),
     leaving: fc.constantFrom(null, null, 'removal' as const, 'drain' as const, 'stays' as const),
   }),
+  record({
+    kind: fc.constant('planMoves' as const),
+    moves: fc.array(
+      record({
+        collection: sharded,
+        uid: fc.constantFrom(2, 3),
+        shardId: fc.nat(1),
+        from: fc.option(peer, { nil: null }),
+        to: fc.option(peer, { nil: null }),
+      }),
+      { maxLength: 3 },
+    ),
+  }),
+  record({ kind: fc.constant('setAutoReplication' as const), collection: sharded, enabled: fc.boolean() }),
   fc.constant({ kind: 'electLeaders' as const }),
   fc.constant({ kind: 'noop' as const }),
 );

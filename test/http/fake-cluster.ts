@@ -2,6 +2,7 @@
 
 import type { ClusterApi, ClusterSetup, ClusterStatus } from '../../actors/cluster-api.js';
 import { TransferBoard } from '../../actors/transfers/board.js';
+import type { ClusterOperation } from '../../cluster/operations.js';
 import type { PeerDetails } from '../../cluster/peer-messages.js';
 import type { RaftState } from '../../cluster/raft/state.js';
 import type { ClusterState } from '../../cluster/state.js';
@@ -56,6 +57,11 @@ export class FakeCluster implements ClusterApi {
     return true;
   }
 
+  async change(operation: ClusterOperation, timeoutMs: number): Promise<boolean> {
+    this.note(`change ${JSON.stringify(operation)} ${timeoutMs}`);
+    return true;
+  }
+
   async setUp(collection: string, operation: ClusterSetup, timeoutMs: number): Promise<boolean> {
     const text = JSON.stringify(operation, (_key, value) => (typeof value === 'bigint' ? `${value}n` : value));
     this.note(`${collection} ${text} ${timeoutMs}`);
@@ -64,7 +70,7 @@ export class FakeCluster implements ClusterApi {
 
   async describePeers(timeoutMs: number): Promise<ReadonlyMap<PeerId, PeerDetails | null>> {
     this.note(`describe ${timeoutMs}`);
-    const replicas = [{ collection: 'a', shardId: 0, status: 'green', pointsCount: 3, vectorsCount: 6 }];
+    const replicas = [{ collection: 'a', shardId: 0, status: 'green', pointsCount: 3, vectorsCount: 6, bytes: 4096 }];
     const details = { version: '0.5.0', role: 'Leader', isVoter: true, term: 3, commit: 9, pendingOperations: 0, lastUpdateMs: 0 } as const;
     return new Map<PeerId, PeerDetails | null>([
       [11, { ...details, replicas }],

@@ -113,6 +113,7 @@ const COUNTS = {
   restartTransfer: 'restarts',
   createShardKey: 'moves',
   dropShardKey: 'moves',
+  autoReplication: 'moves',
 } as const;
 
 function activeOf(replicas: ShardRecord['replicas']): PeerId[] {

@@ -185,6 +185,7 @@ function readFailure(reader: WireReader): ErrorFacts {
 
 function writeDetails(writer: WireWriter, details: PeerDetails): void {
   writeEach(writer, 8, details.replicas, (replica) => {
+    writer.int(6, replica.bytes);
     writer.int(5, replica.vectorsCount);
     writer.int(4, replica.pointsCount);
     writer.string(3, replica.status);
@@ -230,16 +231,18 @@ function readReplica(reader: WireReader): Replica {
   let status = '';
   let pointsCount = 0;
   let vectorsCount = 0;
+  let bytes = 0;
   readFields(reader, (tag) => {
     if (tag === bytesTag(1)) collection = reader.string();
     else if (tag === intTag(2)) shardId = reader.uint32();
     else if (tag === bytesTag(3)) status = reader.string();
     else if (tag === intTag(4)) pointsCount = readInt(reader);
     else if (tag === intTag(5)) vectorsCount = readInt(reader);
+    else if (tag === intTag(6)) bytes = readInt(reader);
     else return false;
     return true;
   });
-  return { collection, shardId, status, pointsCount, vectorsCount };
+  return { collection, shardId, status, pointsCount, vectorsCount, bytes };
 }
 
 function whole(milliseconds: number): number {

@@ -59,6 +59,7 @@ export class Peers {
       shards: this.#shards,
       nextShardId: this.#shards.size,
       transfers: [],
+      autoReplication: false,
     };
     const agreed = { ...emptyState('cluster'), appliedIndex: this.#index, collections: new Map([['c', record]]) };
     this.assignments.show({ agreed, peerId: SELF, leads: false, connected: new Set() });

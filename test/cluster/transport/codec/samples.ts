@@ -116,7 +116,7 @@ export const peerReply: fc.Arbitrary<PeerReply> = fc.oneof(
       commit: int,
       pendingOperations: int,
       lastUpdateMs: int,
-      replicas: fc.array(fc.record({ collection: text, shardId: uint32, status: text, pointsCount: int, vectorsCount: int }), {
+      replicas: fc.array(fc.record({ collection: text, shardId: uint32, status: text, pointsCount: int, vectorsCount: int, bytes: int }), {
         maxLength: 3,
       }),
     }),
