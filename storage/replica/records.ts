@@ -7,6 +7,7 @@
  * |-----------|----------------------------------------------------------|-------|
  * | `meta`    | `state`                                                  | state record (below), then its xxHash64 |
  * | `meta`    | `manifest`                                               | sealed JSON: segments, fields, next numbers (`manifest.ts`) |
+ * | `meta`    | `log`                                                    | sealed JSON: whose operations the log has (`log-tags.ts`) |
  * | `wal`     | operation number u64 BE                                  | stored operation (`protocols/operation-codec.ts`), in file `wal/<an operation>` |
  * | `ids`     | segment u32 BE, kind u8, id 16 bytes BE                  | row u32 LE (appendable segments; live points only) |
  * | `rows`    | segment u32 BE, first row u32 BE                         | stored chunk of rows (`segment-rows.ts`): ids, versions, vectors (appendable), in file `rows/<segment>` |

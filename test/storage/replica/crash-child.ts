@@ -46,4 +46,56 @@ async function fillDisk(): Promise<void> {
   await replica.close();
 }
 
-await (what === 'log' ? logAndWait() : fillDisk());
+/** Writes as the leader of a term, some operations large, and says each tick that is on disk, until the process is ended. */
+async function lead(clock: number): Promise<void> {
+  const { store } = await Replica.open(specOf(folder));
+  const by = { peer: clock * 10, clock };
+  for (let tick = Math.max(store.position.last.tick, clock * 1000) + 1; ; tick++) {
+    const operation = upsert([{ id: tick % 50, seed: tick, payload: { text: 'x'.repeat(tick % 3 === 0 ? 20_000 : 5) } }]);
+    // Hangs on an operation that fails.
+    const failing: UpdateOperation = { kind: 'clearPayload', selector: byIds(777) };
+    const numbered = [
+      { operation: tick, by, logged: logged(operation) },
+      { operation: tick + 1, by, logged: logged(failing) },
+      { operation: tick + 2, by, logged: { operation: upsert([{ id: 888, seed: 1 }]), chained: true } },
+    ];
+    tick += 2;
+    if (tick % 2 === 0) store.logNumbered(numbered);
+    else store.applyNumbered(numbered);
+    process.stdout.write(`${tick}\n`);
+  }
+}
+
+/** A leader's writes until the disk refuses; then one that takes over what it could not log. */
+async function leadToTheEnd(): Promise<void> {
+  process.on('SIGXFSZ', () => {});
+  const { store } = await Replica.open(specOf(folder));
+  const by = { peer: 10, clock: 1 };
+  const write = (id: number, bytes: number): boolean => {
+    const operation = store.position.last.tick + 1;
+    const point = upsert([{ id, seed: id, payload: { text: 'x'.repeat(bytes) } }]);
+    try {
+      store.applyNumbered([{ operation, by, logged: logged(point) }]);
+      return true;
+    } catch (error) {
+      if (error instanceof TroupeError && error.code === 'storage') return false;
+      throw error;
+    }
+  };
+  let written = 0;
+  while (write(written, 60_000)) written++;
+  const { last } = store.position;
+  const entries = store.entriesAfter({ peer: 0, clock: 0, tick: 0 }, Number.MAX_SAFE_INTEGER);
+  const digest = store.digest();
+  const points = digest.points.reduce((sum, count) => sum + count, 0);
+  process.stdout.write(JSON.stringify({ written, last, entries: entries.kind === 'entries' ? entries.entries.length : 0, points }));
+  await store.close();
+}
+
+const RUNS: Record<string, () => Promise<void>> = {
+  log: logAndWait,
+  fill: fillDisk,
+  lead: () => lead(Number(process.argv[4])),
+  leadToTheEnd,
+};
+await RUNS[what]?.();

@@ -474,3 +474,32 @@ test('a replica of an unknown format is refused by its number', async (t) => {
   writeFileSync(file, '');
   await assert.rejects(Replica.open(specOf(folder)), { code: 'storage', detail: `${file} is damaged` });
 });
+
+test('a replica of the format before is taken over with its log, and is then one that a leader can write', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await Replica.open(specOf(folder));
+  replica.apply(upsert([{ id: 1, seed: 1 }]));
+  replica.store.log([{ operation: upsert([{ id: 2, seed: 2 }]), chained: false }]);
+  await replica.close();
+  const file = path.join(folder, 'format.json');
+  writeFileSync(file, '{"format":3}\n');
+  const again = await Replica.within(t, specOf(folder));
+  assert.deepEqual([...again.points().keys()], ['1', '2']);
+  assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')), { format: 4 });
+  const by = { peer: 5, clock: 1 };
+  again.store.applyNumbered([{ operation: 9, by, logged: { operation: upsert([{ id: 3, seed: 3 }]), chained: false } }]);
+  assert.deepEqual(again.store.position, { last: { ...by, tick: 9 }, base: { peer: 0, clock: 0, tick: 0 } });
+});
+
+test("a record of the log's leaders that is damaged is named", async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await Replica.open(specOf(folder));
+  const by = { peer: 123_456_789, clock: 1 };
+  replica.store.applyNumbered([{ operation: 1, by, logged: { operation: upsert([{ id: 3, seed: 3 }]), chained: false } }]);
+  await replica.close();
+  const file = path.join(folder, 'lmdb', 'data.mdb');
+  const bytes = readFileSync(file);
+  for (let at = bytes.indexOf('123456789'); at >= 0; at = bytes.indexOf('123456789', at + 1)) (bytes[at] as number) ^= 1;
+  writeFileSync(file, bytes);
+  await assert.rejects(Replica.open(specOf(folder)), /record `meta\/log` is damaged/);
+});
