@@ -15,6 +15,7 @@ import { collectGarbage } from './collect-garbage.js';
 import { decodeEncoded, decodeRequest } from './decode-update.js';
 import type { EncodedWrite, FromWriter, OrderedTags, ReplicaStats, ToWriter, Written } from './messages.js';
 import { type OrderedMessage, writeOrdered } from './ordered-writes.js';
+import type { BucketPoints, LogPart } from './shard-log.js';
 import { updateAnswer } from './update-answer.js';
 
 /** Bytes of request bodies that are committed together. */
@@ -22,7 +23,8 @@ const GROUP_BYTES_MAX = 16 * 2 ** 20;
 const GROUP_REQUESTS_MAX = 4096;
 
 export interface WriterPort {
-  post(message: FromWriter): void;
+  /** gives: memory that goes along uncopied. */
+  post(message: FromWriter, gives?: readonly ArrayBuffer[]): void;
   now(): number;
   /** Runs a function in a later turn of the event loop. */
   later(run: () => void): void;
@@ -241,7 +243,7 @@ export class ReplicaWriter {
     }
     try {
       const value = await this.perform(message);
-      this.port.post({ kind: 'answer', id: message.id, body: null, value, stats: this.statsOf(this.store) });
+      this.port.post({ kind: 'answer', id: message.id, body: null, value, stats: this.statsOf(this.store) }, memoryOf(message.kind, value));
       this.releaseHeld();
     } catch (error) {
       this.fail(message.id, error, this.statsOf(this.store));
@@ -379,6 +381,14 @@ export class ReplicaWriter {
 
 function isWrite(message: ToWriter): message is WriteMessage {
   return message.kind === 'write' || message.kind === 'writeEncoded';
+}
+
+/** Memory of an answer that nobody else uses. */
+function memoryOf(kind: ToWriter['kind'], value: unknown): ArrayBuffer[] {
+  if (kind === 'bucketPoints') return [(value as BucketPoints).bytes.buffer as ArrayBuffer];
+  if (kind !== 'entriesAfter') return [];
+  const part = value as LogPart;
+  return part.kind === 'entries' ? part.entries.map(({ operation }) => operation.buffer as ArrayBuffer) : [];
 }
 
 function isOrdered(message: ToWriter): message is OrderedMessage {

@@ -11,7 +11,7 @@ if (port === null) throw new Error('writer.js is the entry of a worker thread');
 const writers = new Map<string, ReplicaWriter>();
 
 const writerPort: WriterPort = {
-  post: (message: FromWriter) => port.postMessage(message),
+  post: (message: FromWriter, gives: readonly ArrayBuffer[] = []) => port.postMessage(message, gives),
   now: () => Date.now(),
   later: (run) => {
     setImmediate(() => {

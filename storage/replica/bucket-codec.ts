@@ -33,7 +33,7 @@ export interface PassedBuckets {
   payloadText(row: number): Uint8Array;
 }
 
-/** plans: the vectors of the collection. locations: the points. */
+/** In memory of their own. plans: the vectors of the collection. locations: the points. */
 export function encodeBuckets(
   at: ClockTag,
   buckets: readonly number[],
@@ -66,7 +66,7 @@ export function encodeBuckets(
     ends,
     payloads: Buffer.concat(payloads),
   };
-  return pack(packed);
+  return new Uint8Array(pack(packed));
 }
 
 /** plans: the vectors of the collection here. Errors: `unavailable` when it does not have one of the vectors yet; `wrongInput` for other bytes. */
