@@ -1,0 +1,33 @@
+/** Replication with one rule broken: each of these the random walk has to find out. */
+
+import type { ReplicationInput } from '../../../cluster/replication/messages.js';
+import { step } from '../../../cluster/replication/step.js';
+import type { ReplicationStepOf } from './world.js';
+
+export const MISTAKES: Readonly<Record<string, ReplicationStepOf>> = {
+  'acknowledges what is on its own disk only': (state, input) => {
+    const stepped = step(state, input);
+    const { role } = stepped.state;
+    if (role.kind !== 'Leading' || input.kind !== 'logged') return stepped;
+    const early = role.pending.map((write) => ({ kind: 'acknowledge' as const, ...write }));
+    return { state: { ...stepped.state, role: { ...role, pending: [] } }, effects: [...stepped.effects, ...early] };
+  },
+  'leads without asking the others what they have': (state, input) => {
+    if (input.kind !== 'located') return step(state, input);
+    return step(state, { ...input, last: { ...input.last, clock: state.assignment?.term ?? 0 } });
+  },
+  'listens to a leader whose term is over': (state, input) => {
+    if (input.kind !== 'called') return step(state, input);
+    const clock = Math.max(input.call.clock, state.heard, state.assignment?.term ?? 0);
+    return step(state, { ...input, call: { ...input.call, clock } } as ReplicationInput);
+  },
+  'forgets whom it required when it starts again': (state, input) => step({ ...state, openedIn: -1 }, input),
+  'finishes a transfer without the writes that come meanwhile': (state, input) => {
+    const stepped = step(state, input);
+    return input.kind === 'require' ? { ...stepped, state: { ...stepped.state, required: new Set() } } : stepped;
+  },
+  'gives the ticks of an earlier term to other operations': (state, input) => {
+    const { effects, state: next } = step(state, input);
+    return { state: next, effects: effects.map((effect) => (effect.kind === 'logWrite' ? { ...effect, tickAfter: 0 } : effect)) };
+  },
+};
