@@ -21,13 +21,8 @@ export const MISTAKES: Readonly<Record<string, ReplicationStepOf>> = {
     const clock = Math.max(input.call.clock, state.heard, state.assignment?.term ?? 0);
     return step(state, { ...input, call: { ...input.call, clock } } as ReplicationInput);
   },
-  'forgets whom it required when it starts again': (state, input) => step({ ...state, openedIn: -1 }, input),
   'finishes a transfer without the writes that come meanwhile': (state, input) => {
     const stepped = step(state, input);
     return input.kind === 'require' ? { ...stepped, state: { ...stepped.state, required: new Set() } } : stepped;
-  },
-  'gives the ticks of an earlier term to other operations': (state, input) => {
-    const { effects, state: next } = step(state, input);
-    return { state: next, effects: effects.map((effect) => (effect.kind === 'logWrite' ? { ...effect, tickAfter: 0 } : effect)) };
   },
 };

@@ -77,7 +77,7 @@ function walk(seed: number, tell?: (line: string) => void, taken: ReplicationSte
     else if (what < 0.76 && node.up) world.crash(peer);
     else if (what < 0.9 && !node.up) world.start(peer);
     else if (what < 0.93) world.makeDead(peer, world.assignment.term);
-    else if (what < 0.96) node.replica.compact(2);
+    else if (what < 0.98) node.replica.compact(2);
     else crashLeader(world, check);
   }
   settle(world, check);

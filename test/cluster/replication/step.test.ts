@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FAIL_TICKS } from '../../../cluster/replication/figures.js';
+import { tickAfter } from '../../../cluster/replication/leading.js';
+import { REPLICA_STATES, type ReplicaState } from '../../../protocols/model/cluster.js';
+import { NO_TAG, TERM_TICKS } from '../../../protocols/model/shard-log.js';
+import { assignment, Machine, SELF, tag } from './machine.js';
+
+const DONE = { kind: 'done', changed: 0 } as const;
+const LOST = { code: 'unavailable', detail: 'nobody is there' } as const;
+
+test('a replica that does not lead refuses writes as conflict, so that they are sent elsewhere', () => {
+  const pair = assignment({ 1: 'Active', 2: 'Active' });
+  const roles = {
+    Closed: new Machine().assign(pair),
+    Following: new Machine().opened({ ...pair, leader: 2 }),
+    Locating: new Machine().opened(pair),
+    Syncing: new Machine().opened(pair).give({ kind: 'barrierPassed', run: 1, assignment: pair }),
+  };
+  roles.Syncing.give({ kind: 'located', run: roles.Syncing.run, last: tag(10, 3) });
+  for (const [role, machine] of Object.entries(roles)) {
+    assert.equal(machine.role, role);
+    const caller = machine.write();
+    assert.deepEqual(
+      machine.effects.map((effect) => (effect.kind === 'refuse' ? [effect.caller, effect.error.code] : effect.kind)),
+      [[caller, 'conflict']],
+    );
+  }
+});
+
+test('what is acknowledged is on every replica that is required by its agreed state', () => {
+  const waits: Partial<Record<ReplicaState, boolean>> = {};
+  for (const state of REPLICA_STATES) {
+    const machine = new Machine().assign(assignment({ 1: 'Active', 2: state }, { term: 3, leader: null }));
+    machine.give({ kind: 'opened' }).assign(assignment({ 1: 'Active', 2: state }));
+    machine.give({ kind: 'located', run: machine.run, last: tag(10) });
+    const caller = machine.written([11]);
+    waits[state] = !machine.acknowledged.includes(caller);
+  }
+  assert.deepEqual(waits, {
+    Active: true,
+    Dead: false,
+    Partial: false,
+    Initializing: true,
+    Listener: true,
+    PartialSnapshot: false,
+    Recovery: false,
+    Resharding: true,
+    ReshardingScaleDown: true,
+    ActiveRead: true,
+    ManualRecovery: false,
+  });
+});
+
+test('a write goes to the others once it is on the own disk, and is answered when the last one has it', () => {
+  const machine = new Machine().leading(assignment({ 1: 'Active', 2: 'Active', 3: 'Active' }));
+  const caller = machine.written([11, 12]);
+  assert.deepEqual(machine.acknowledged, []);
+  const second = machine.callTo(2, 'append');
+  const third = machine.callTo(3, 'append');
+  assert.deepEqual(second.request.previous, tag(10));
+  assert.deepEqual(
+    second.request.entries.map((entry) => entry.tag.tick),
+    [11, 12],
+  );
+  assert.deepEqual(machine.answer(2, second.call, DONE).acknowledged, []);
+  machine.answer(3, third.call, DONE);
+  assert.deepEqual(machine.acknowledged, [caller]);
+  assert.deepEqual(machine.all('acknowledge')[0]?.numbers, [11, 12]);
+});
+
+test('who waits until it is applied waits for all that serve, and not for a Listener', () => {
+  const machine = new Machine().leading(assignment({ 1: 'Active', 2: 'Active', 3: 'Listener' }));
+  const caller = machine.written([11], { until: 'applied' });
+  const [second, third] = [machine.callTo(2, 'append'), machine.callTo(3, 'append')];
+  assert.deepEqual([second.request.until, third.request.until], ['applied', 'logged']);
+  machine.answer(3, third.call, DONE);
+  assert.deepEqual(machine.answer(2, second.call, DONE).acknowledged, [caller]);
+});
+
+test('answers of the own disk are taken in the order of the writes, so that nothing is sent with a gap', () => {
+  const machine = new Machine().leading(assignment({ 1: 'Active', 2: 'Active' }));
+  machine.write({ until: 'applied' });
+  const first = machine.all('logWrite')[0]?.write ?? 0;
+  machine.write();
+  const second = machine.all('logWrite')[0]?.write ?? 0;
+  assert.deepEqual(machine.logged(second, [12]).effects, []);
+  const { request } = machine.logged(first, [11]).callTo(2, 'append');
+  assert.deepEqual(
+    request.entries.map((entry) => entry.tag.tick),
+    [11, 12],
+  );
+});
+
+test('a required replica that answers errors for two seconds is to be Dead, and only what is agreed ends the waiting', () => {
+  const machine = new Machine().leading(assignment({ 1: 'Active', 2: 'Active', 3: 'Active' }));
+  const caller = machine.written([11]);
+  machine.answer(3, machine.callTo(3, 'append').call, DONE);
+  const proposals: number[] = [];
+  for (let tick = 0; tick < FAIL_TICKS + 5; tick++) {
+    const { role } = machine.state;
+    const busy = role.kind === 'Leading' ? role.channels.get(2)?.busy : null;
+    if (busy != null) machine.give({ kind: 'callFailed', run: machine.run, peer: 2, call: busy.call, error: LOST, isLost: true });
+    machine.ticks(1);
+    proposals.push(...machine.all('proposeDead').map(({ peer }) => peer));
+    assert.deepEqual(machine.acknowledged, []);
+  }
+  assert.deepEqual(proposals, [2]);
+  machine.assign(assignment({ 1: 'Active', 2: 'Dead', 3: 'Active' }));
+  assert.deepEqual(machine.acknowledged, [caller]);
+});
+
+test('a replica that is not there is nobody’s trouble while nothing is written', () => {
+  const machine = new Machine().leading(assignment({ 1: 'Active', 2: 'Active' }));
+  const caller = machine.written([11]);
+  machine.answer(2, machine.callTo(2, 'append').call, DONE);
+  assert.ok(caller > 0);
+  assert.deepEqual(machine.ticks(2 * FAIL_TICKS).all('proposeDead'), []);
+});
+
+test('with fewer replicas than write_consistency_factor nothing is written; what is on too few by then is told so', () => {
+  const pair = assignment({ 1: 'Active', 2: 'Active' }, { writeFactor: 2 });
+  const machine = new Machine().leading(pair);
+  machine.written([11]);
+  machine.assign({ ...pair, replicas: new Map([[SELF, 'Active'] as const, [2, 'Dead'] as const]) });
+  assert.match(machine.all('refuse')[0]?.error.detail ?? '', /may be applied/);
+  machine.write();
+  assert.match(machine.all('refuse')[0]?.error.detail ?? '', /nothing was written/);
+  assert.deepEqual(machine.all('logWrite'), []);
+});
+
+test('a new leader takes over the longest log before it takes writes, and counts on at a multiple that nobody has used', () => {
+  const before = assignment({ 1: 'Active', 2: 'Active', 3: 'Active' }, { leader: 2, term: 3 });
+  const machine = new Machine().opened(before).assign({ ...before, leader: SELF, term: 4 });
+  machine.give({ kind: 'located', run: machine.run, last: tag(5, 3) });
+  assert.equal(machine.role, 'Syncing');
+  const [second, third] = [machine.callTo(2, 'position'), machine.callTo(3, 'position')];
+  machine.answer(2, second.call, { kind: 'position', last: tag(5, 3), base: NO_TAG });
+  machine.answer(3, third.call, { kind: 'position', last: tag(7, 3), base: NO_TAG });
+  const entries = [6, 7].map((tick) => ({ tag: tag(tick, 3), operation: Uint8Array.of(1) }));
+  machine.answer(3, machine.callTo(3, 'entriesAfter').call, { kind: 'entries', entries, last: tag(7, 3) });
+  assert.deepEqual(machine.all('takeOver')[0]?.entries, entries);
+  machine.give({ kind: 'tookOver', run: machine.run, last: tag(7, 3) });
+  assert.equal(machine.role, 'Leading');
+  machine.write();
+  assert.equal(machine.all('logWrite')[0]?.tickAfter, TERM_TICKS - 1);
+});
+
+test('the first leader of all counts on, as does one that leads on in its term', () => {
+  assert.equal(tickAfter(NO_TAG, 1), 0);
+  assert.equal(tickAfter(tag(7, 4), 4), 7);
+  assert.equal(tickAfter(tag(7, 3), 4), TERM_TICKS - 1);
+  assert.equal(tickAfter(tag(TERM_TICKS, 3), 4), 2 * TERM_TICKS - 1);
+});
+
+test('a leader that is started again in its term waits for targets that it may have required before', () => {
+  const agreed = assignment({ 1: 'Active', 2: 'Partial', 3: 'Partial' });
+  const machine = new Machine().opened(agreed);
+  machine.give({ kind: 'located', run: machine.run, last: tag(10) });
+  assert.equal(machine.role, 'Locating', 'its view may be old');
+  machine.give({ kind: 'barrierPassed', run: machine.run, assignment: agreed });
+  const [second, third] = [machine.callTo(2, 'position'), machine.callTo(3, 'position')];
+  const caller = machine.written([11]);
+  assert.deepEqual(machine.acknowledged, []);
+  // The log does not continue that of peer 2: it cannot have been required.
+  machine.answer(2, second.call, { kind: 'position', last: tag(9, 2), base: NO_TAG });
+  machine.give({ kind: 'readDone', run: machine.run, peer: 2, call: machine.all('read')[0]?.call ?? 0, part: { kind: 'diverged' } });
+  machine.answer(3, third.call, { kind: 'position', last: tag(10), base: NO_TAG });
+  const entries = [{ tag: tag(11), operation: Uint8Array.of(1) }];
+  machine.give({
+    kind: 'readDone',
+    run: machine.run,
+    peer: 3,
+    call: machine.all('read')[0]?.call ?? 0,
+    part: { kind: 'entries', entries },
+  });
+  assert.deepEqual(machine.acknowledged, []);
+  machine.answer(3, machine.callTo(3, 'append').call, DONE);
+  assert.deepEqual(machine.acknowledged, [caller]);
+});
+
+test('calls of a leader whose term is over are refused; those of a later one end the own lead, and its writes are left open', () => {
+  const machine = new Machine().leading(assignment({ 1: 'Active', 2: 'Active' }));
+  const caller = machine.written([11]);
+  const shard = { collection: 'c', uid: 1, shardId: 0 };
+  const append = (clock: number) => ({ kind: 'append', shard, leader: 2, clock, previous: tag(10), entries: [], until: 'logged' }) as const;
+  machine.give({ kind: 'called', caller: 1, from: 2, call: append(3) });
+  assert.deepEqual(
+    machine.all('refuse').map((effect) => [effect.caller, effect.error.code]),
+    [[1, 'conflict']],
+  );
+  machine.give({ kind: 'called', caller: 2, from: 2, call: append(5) });
+  assert.equal(machine.role, 'Following');
+  const [refused] = machine.all('refuse');
+  assert.equal(refused?.caller, caller);
+  assert.match(refused?.error.detail ?? '', /may still be carried out/);
+  assert.equal(machine.all('carryOut').length, 1);
+  machine.give({ kind: 'called', caller: 3, from: 3, call: append(4) });
+  assert.equal(machine.all('carryOut').length, 0);
+});
+
+test('the points of a bucket are replaced in their place between operations', () => {
+  const machine = new Machine().leading(assignment({ 1: 'Active', 2: 'Active' }));
+  machine.give({ kind: 'fill', caller: 7, peer: 2, buckets: [3] });
+  const job = machine.all('fetch')[0]?.job ?? 0;
+  machine.written([11]);
+  assert.deepEqual(machine.all('call'), [], 'nothing passes a place that is not known yet');
+  machine.written([12]);
+  const value = { kind: 'buckets', at: tag(11), points: 2, bytes: Uint8Array.of(9) } as const;
+  machine.give({ kind: 'fetched', run: machine.run, peer: 2, job, value });
+  const append = machine.callTo(2, 'append');
+  assert.deepEqual(
+    append.request.entries.map((entry) => entry.tag.tick),
+    [11],
+  );
+  const replace = machine.answer(2, append.call, DONE).callTo(2, 'replaceBuckets');
+  machine.answer(2, replace.call, { kind: 'done', changed: 2 });
+  assert.deepEqual(machine.all('answer')[0]?.answer, { kind: 'filled', changed: 2, points: 2, bytes: 1 });
+  assert.deepEqual(
+    machine.callTo(2, 'append').request.entries.map((entry) => entry.tag.tick),
+    [12],
+  );
+});
+
+test('a target is required from the moment on that it is asked for, and stays so until the agreed state says otherwise', () => {
+  const agreed = assignment({ 1: 'Active', 2: 'Partial' });
+  const machine = new Machine()
+    .assign({ ...agreed, leader: null, term: 3 })
+    .give({ kind: 'opened' })
+    .assign(agreed);
+  machine.give({ kind: 'located', run: machine.run, last: tag(10) });
+  machine.give({ kind: 'attach', caller: 7, peer: 2, mayReset: true });
+  machine.answer(2, machine.callTo(2, 'position').call, { kind: 'position', last: tag(10), base: NO_TAG });
+  const read = machine.all('read')[0]?.call ?? 0;
+  machine.give({ kind: 'readDone', run: machine.run, peer: 2, call: read, part: { kind: 'entries', entries: [] } });
+  assert.deepEqual(machine.all('answer')[0]?.answer, { kind: 'attached', how: 'delta', entries: 0 });
+  machine.give({ kind: 'require', caller: 8, peer: 2 });
+  const empty = machine.callTo(2, 'append');
+  assert.deepEqual([empty.request.entries.length, empty.request.until], [0, 'applied']);
+  assert.deepEqual(machine.answer(2, empty.call, DONE).all('answer')[0]?.answer, { kind: 'required' });
+  machine.give({ kind: 'release', peer: 2 });
+  const caller = machine.written([11]);
+  assert.deepEqual(machine.acknowledged, []);
+  machine.assign({ ...agreed, replicas: new Map([[SELF, 'Active'] as const, [2, 'Dead'] as const]) });
+  assert.deepEqual(machine.acknowledged, [caller]);
+});
+
+test('a write of which nobody knows whether it was logged is left open, and the own log is looked at again', () => {
+  const machine = new Machine().leading(assignment({ 1: 'Active', 2: 'Active' }));
+  const caller = machine.write();
+  const write = machine.all('logWrite')[0]?.write ?? 0;
+  machine.give({ kind: 'logFailed', run: machine.run, write, error: { code: 'storage', detail: 'the disk is full' } });
+  assert.equal(machine.role, 'Locating');
+  const [refused] = machine.all('refuse');
+  assert.equal(refused?.caller, caller);
+  assert.match(refused?.error.detail ?? '', /may still be carried out/);
+});
