@@ -1,7 +1,7 @@
 /** How a collection becomes what the cluster wants: see `Reshaping`. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
-import { isSameLife } from '../node/desired.js';
+import { type Belonging, isSameLife } from '../node/desired.js';
 import { become, type Step } from '../runtime/behaviour.js';
 import type { CollectionEffect, ReshapeMessage } from './messages.js';
 import {
@@ -137,11 +137,18 @@ function droppedShards(running: Running, wanted: ReshapeMessage): number[] {
 
 /** Shards that stay with their points. One that went and came again in between is not the same: it missed what was written meanwhile. */
 function keptShards(running: Running, { belonging: wanted }: ReshapeMessage): number[] {
+  const { belonging } = running;
   return localShards(running).filter((id) => {
     if (!wanted.shards.includes(id)) return false;
     const { since } = wanted;
-    return running.belonging === null || since === undefined || isSameLife(running.belonging, { ...wanted, since }, id);
+    // What is taken over from a node of its own or from another cluster has its indexes from there.
+    if (belonging === null || since === undefined || !isSamePeer(belonging, wanted)) return true;
+    return isSameLife(belonging, { ...wanted, since }, id);
   });
+}
+
+function isSamePeer(one: Belonging, other: Belonging): boolean {
+  return one.clusterId === other.clusterId && one.peerId === other.peerId;
 }
 
 function without(ids: ReadonlySet<number>, gone: number): ReadonlySet<number> {

@@ -132,3 +132,10 @@ test('files of an earlier replica of a wanted shard go before the new one is mad
   ]);
   assert.deepEqual(play(here(), wanted, SAVED), ['reshape: Active, saveReshape 0,1', 'reshapeSaved: Active, announce, configureShards 4']);
 });
+
+test('what a peer takes over from another cluster, or from who it was before, keeps its points', () => {
+  const former: Belonging = { ...belonging(0, 1), clusterId: 'theirs', since: [30, 50] };
+  const here = active({ config: CONFIG, belonging: former, open: new Set([0, 1]), updates: [], reshaping: null });
+  const adopted: CollectionMessage = { kind: 'reshape', config: CONFIG, belonging: { ...belonging(0, 1), since: [1, 1] }, replyTo: 4 };
+  assert.deepEqual(play(here, adopted, SAVED), ['reshape: Active, saveReshape 0,1', 'reshapeSaved: Active, announce, configureShards 4']);
+});
