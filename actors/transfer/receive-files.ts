@@ -23,6 +23,9 @@ const PATH = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[\w.-]+(?:\/[\w.-]+)*$/;
 export async function receiveFiles(services: NodeServices, entry: CollectionEntry, call: FileCall): Promise<DataAnswer> {
   const { clock, shard, startedAt } = call;
   check(services, shard, clock, startedAt);
+  // Before anything is sent in vain.
+  if (!entry.replicas.has(shard.shardId))
+    throw new TroupeError('conflict', `shard ${shard.shardId} of ${shard.collection} is not on this node, or not yet`);
   const name = `transfer-${shard.uid}-${shard.shardId}-${startedAt}`;
   const folder = services.store.staging(name);
   if (call.kind === 'putFile') await putPart(folder, call);

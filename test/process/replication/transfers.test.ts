@@ -1,0 +1,117 @@
+/** Shards on the move and replicas that come back, on real nodes under writes. `TROUPE_MOVES`: moves by each method (default 4). */
+
+import assert from 'node:assert/strict';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { LocalCluster } from '../../../ops/cluster/local-cluster.js';
+import { temporaryFolder, until } from '../support.js';
+import { allPoints, moveAround, peerIds, shardsOf, untilCalm, Writer } from './shards.js';
+
+const MOVES = Number(process.env.TROUPE_MOVES ?? 4);
+const IDS = 600;
+
+async function started(t: TestContext): Promise<LocalCluster> {
+  const cluster = await LocalCluster.start({ nodes: 3, folder: await temporaryFolder(t) });
+  t.after(() => cluster.close());
+  return cluster;
+}
+
+async function create(cluster: LocalCluster, name: string, shards: number, copies: number): Promise<void> {
+  const body = { vectors: { size: 4, distance: 'Dot' }, shard_number: shards, replication_factor: copies };
+  await cluster.node(1).client.result('PUT', `/collections/${name}`, body);
+}
+
+test('shards move again and again under writes, by records and by files: nothing is lost, and every node shows the same', async (t) => {
+  const cluster = await started(t);
+  await create(cluster, 'points', 3, 2);
+  const writer = new Writer(cluster, 'points', IDS, 3);
+  for (const method of ['stream_records', 'snapshot']) {
+    const times = await moveAround(cluster, 'points', 2, MOVES, method);
+    const sorted = [...times].sort((one, other) => one - other);
+    t.diagnostic(
+      `${method}: ${MOVES} moves, median ${Math.round(sorted[sorted.length >> 1] ?? 0)} ms, longest ${Math.round(sorted.at(-1) ?? 0)} ms`,
+    );
+  }
+  await writer.stop();
+  t.diagnostic(`${writer.requests} requests, ${writer.failures} failed`);
+  const shown = await Promise.all(cluster.nodes.map((node) => allPoints(node, 'points')));
+  for (const points of shown) {
+    writer.check(points);
+    assert.deepEqual(points, shown[0]);
+  }
+  for (const consistency of ['all', 'majority', 'quorum'])
+    assert.deepEqual(await allPoints(cluster.node(2), 'points', consistency), shown[0]);
+});
+
+test('a node that was away gets what it missed by itself, and every replica has the same points then', async (t) => {
+  const cluster = await started(t);
+  await create(cluster, 'points', 2, 3);
+  const writer = new Writer(cluster, 'points', IDS, 2);
+  await until(
+    async () => writer.requests,
+    (requests) => requests > 20,
+  );
+  await cluster.node(3).kill();
+  const away = writer.requests;
+  await until(
+    async () => writer.requests,
+    (requests) => requests > away + 50,
+  );
+  cluster.launch(3);
+  await cluster.untilReady(3);
+  await untilCalm(cluster.node(1), 'points', 3);
+  await writer.stop();
+  // Each node has a replica of each shard, and reads go to its own.
+  const shown = await Promise.all(cluster.nodes.map((node) => allPoints(node, 'points')));
+  for (const points of shown) {
+    writer.check(points);
+    assert.deepEqual(points, shown[0]);
+  }
+});
+
+test('a node whose collections are gone from its disk is filled again without a hand, while clients write', async (t) => {
+  const cluster = await started(t);
+  await create(cluster, 'points', 2, 3);
+  const writer = new Writer(cluster, 'points', IDS, 2);
+  await until(
+    async () => writer.acknowledged.size,
+    (size) => size === IDS,
+  );
+  const node = cluster.node(2);
+  await node.kill();
+  await rm(join(node.folder, 'storage', 'collections'), { recursive: true });
+  cluster.launch(2);
+  await cluster.untilReady(2);
+  await untilCalm(cluster.node(1), 'points', 3);
+  await writer.stop();
+  const shown = await Promise.all(cluster.nodes.map((each) => allPoints(each, 'points')));
+  for (const points of shown) {
+    writer.check(points);
+    assert.deepEqual(points, shown[0]);
+  }
+});
+
+test('a transfer is aborted on request: its target is gone again, and its source serves on', async (t) => {
+  const cluster = await started(t);
+  await create(cluster, 'points', 1, 1);
+  const writer = new Writer(cluster, 'points', 50, 1);
+  const peers = await peerIds(cluster);
+  const { replicas } = await shardsOf(cluster.node(1), 'points');
+  const [from] = [...(replicas.get(0)?.keys() ?? [])];
+  const to = peers.find((peer) => peer !== from) as number;
+  const other = cluster.nodes[peers.indexOf(to)];
+  // It cannot take anything: the transfer waits for it.
+  other?.pause();
+  const asked = cluster.nodes[peers.indexOf(from as number)]?.client;
+  const body = { shard_id: 0, from_peer_id: from, to_peer_id: to };
+  await asked?.result('POST', '/collections/points/cluster', { move_shard: { ...body, method: 'stream_records' } });
+  const { status } = (await asked?.call('POST', '/collections/points/cluster', { abort_transfer: body })) ?? { status: 0 };
+  // It may have been given up before, as its target does not answer.
+  assert.ok([200, 400, 404].includes(status), String(status));
+  other?.resume();
+  const calm = await untilCalm(cluster.node(1), 'points', 1);
+  assert.deepEqual([...(calm.replicas.get(0)?.keys() ?? [])], [from]);
+  await writer.stop();
+  writer.check(await allPoints(cluster.node(1), 'points'));
+});
