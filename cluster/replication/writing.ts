@@ -49,7 +49,8 @@ function refused(draft: Draft): ErrorFacts | null {
       retryAfterMs: 1000,
     };
   }
-  if (role.last.tick - doneTick(draft, role) > TERM_TICKS / 2) {
+  // Ticks have a gap before those of this term.
+  if (role.last.tick - Math.max(doneTick(draft, role), role.tickAfter) > TERM_TICKS / 2) {
     return { code: 'busy', detail: 'a replica of the shard is too far behind', retryAfterMs: 1000 };
   }
   return null;

@@ -146,6 +146,16 @@ test('a new leader takes over the longest log before it takes writes, and counts
   assert.equal(machine.all('logWrite')[0]?.tickAfter, TERM_TICKS - 1);
 });
 
+test('the gap between the ticks of two leaders is no lag', () => {
+  const before = assignment({ 1: 'Active', 2: 'Active' }, { leader: 2, term: 3 });
+  const machine = new Machine().opened(before).assign({ ...before, leader: SELF, term: 4 });
+  machine.give({ kind: 'located', run: machine.run, last: tag(5, 3) });
+  machine.answer(2, machine.callTo(2, 'position').call, { kind: 'position', last: tag(5, 3), base: NO_TAG });
+  machine.written([TERM_TICKS]);
+  machine.write();
+  assert.deepEqual(machine.all('refuse'), []);
+});
+
 test('the first leader of all counts on, as does one that leads on in its term', () => {
   assert.equal(tickAfter(NO_TAG, 1), 0);
   assert.equal(tickAfter(tag(7, 4), 4), 7);
