@@ -12,7 +12,7 @@ import { decodeCall, decodeReply, encodeCall, encodeReply, unpackCall } from './
 import type { Hello } from './codec/frames.js';
 import { judgeHello, type OwnSide } from './handshake.js';
 import type { Reachable } from './link.js';
-import { asIs, CALL_PATH, newCallClient } from './streams.js';
+import { asIs, CALL_PATH, newCallClient, unreachable } from './streams.js';
 
 /** Calls to one peer that wait for their answers, and calls of all peers that are being carried out: more are `busy`. */
 const WAITING_MAX = 4096;
@@ -82,8 +82,12 @@ export class OutgoingCalls {
   }
 }
 
+/** What gRPC says when it had no connection to send on: the first words, or what it was doing at the deadline. */
+const UNSENT = /^No connection established|^Name resolution failed|Waiting for LB pick|Waiting for name resolution/;
+
 function lostBy(peer: PeerId, error: ServiceError, timeoutMs: number): TroupeError {
   const { code, details } = error;
+  if (UNSENT.test(details)) return new NotReached(`peer ${peer} cannot be reached: ${unreachable(details)}`);
   if (code === status.DEADLINE_EXCEEDED) return new LostAnswer('timeout', `peer ${peer} has not answered within ${timeoutMs} ms`, error);
   if (code === status.UNIMPLEMENTED) {
     return new TroupeError('unsupported', `peer ${peer} runs a release that takes no calls for replicas; update it`, { cause: error });

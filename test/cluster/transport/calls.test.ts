@@ -89,6 +89,15 @@ test('what the other side refuses is its error; a peer that is unknown or not th
   await closeAll(a);
 });
 
+test('a call for which no connection comes about has not reached the peer, although there is a stream that the peer has opened', async () => {
+  const [a, b] = await Promise.all([peer(1), peer(2)]);
+  a.transport.setPeers(new Map([[2, 'http://127.0.0.1:1']]));
+  b.transport.setPeers(new Map([[1, a.uri]]));
+  await a.heard.until('it was called', () => isConnected(a, 2));
+  await assert.rejects(a.transport.call(2, MISSING, 5000), (error) => error instanceof NotReached && /ECONNREFUSED/.test(error.message));
+  await closeAll(a, b);
+});
+
 test('an answer that does not come in time, or whose peer goes, is lost: the call may be carried out', async () => {
   const [a, b] = await Promise.all([peer(1), peer(2)]);
   await connect(a, b);
