@@ -1,15 +1,16 @@
 /** Answers of gRPC, in the JSON form of Protocol Buffers, as results of REST; and the form in which both are compared. */
 
-import { idOf, type Json, type Members, mapOf, maybe, membersOf, sent, text, vectorsOf } from './values.js';
+import { idOf, type Json, type Members, mapOf, maybe, membersOf, sent, shardKeyOf, text, vectorsOf } from './values.js';
 
 export function pointOf(message: Json): { [key: string]: Json } {
-  const { id, payload, vectors, order_value, version, ...members } = message as Members;
+  const { id, payload, vectors, order_value, shard_key, version, ...members } = message as Members;
   return sent({
     ...members,
     id: idOf(id as Json),
     version: maybe(version, Number),
     payload: maybe(payload, membersOf),
     vector: maybe(vectors, vectorsOf),
+    shard_key: maybe(shard_key, shardKeyOf),
     order_value: maybe(order_value, orderValueOf),
   });
 }

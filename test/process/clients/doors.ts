@@ -10,7 +10,7 @@ import { ERROR_KINDS } from '../../../protocols/errors.js';
 import { batchOf, compared, facetOf, groupsOf, offsetsOf, pairsOf, pointsOf, scrollOf, updateOf } from './answers.js';
 import { discoverMessage, orderMessage, queryPointsMessage, readMessage, recommendMessage, searchMessage } from './query-message.js';
 import { fieldIndexMessage, infoOf, numbersOf, settingsMessage, vectorNameMessage } from './settings.js';
-import { idMessage, type Json, type Members, mapOf, maybe, sent } from './values.js';
+import { idMessage, type Json, type Members, mapOf, maybe, sent, shardKeyMessage, shardKeyOf } from './values.js';
 import { batchMessage, pointsMessage, writeMessage } from './write-message.js';
 
 /** Body and query parameters of a request, as the client for REST takes them together. */
@@ -70,8 +70,8 @@ const PAIRS = {
     ({ shard_keys }) => ({ shard_keys: (shard_keys as { key: Json }[]).map(({ key }) => ({ key: shardKeyOf(key) })) }),
   ),
 
-  create_shard_key: pair((client, name, args) => client.createShardKey(name, args), 'CreateShardKeyRequest', shardKeyMessage, same0),
-  delete_shard_key: pair((client, name, args) => client.deleteShardKey(name, args), 'DeleteShardKeyRequest', shardKeyMessage, same0),
+  create_shard_key: pair((client, name, args) => client.createShardKey(name, args), 'CreateShardKeyRequest', keyRequest, same0),
+  delete_shard_key: pair((client, name, args) => client.deleteShardKey(name, args), 'DeleteShardKeyRequest', keyRequest, same0),
   update_collection_cluster: pair(
     (client, name, args) => client.updateCollectionCluster(name, args),
     'UpdateCollectionClusterSetupRequest',
@@ -268,10 +268,10 @@ function same0({ result }: { [key: string]: Json }): unknown {
   return result;
 }
 
-function shardKeyMessage({ shard_key, timeout, ...args }: Args): Args {
+function keyRequest({ shard_key, timeout, ...args }: Args): Args {
   return {
     timeout: timeout as Json,
-    request: { ...args, shard_key: typeof shard_key === 'number' ? { number: shard_key } : { keyword: shard_key as Json } },
+    request: { ...args, shard_key: shardKeyMessage(shard_key as Json) },
   };
 }
 
@@ -280,12 +280,6 @@ function clusterInfo(info: { [key: string]: Json }): unknown {
   const withKeys = (shards: { shard_key?: Json }[] = []) =>
     shards.map((shard) => (shard.shard_key === undefined ? shard : { ...shard, shard_key: shardKeyOf(shard.shard_key) }));
   return { ...rest, local_shards: withKeys(local_shards), remote_shards: withKeys(remote_shards) };
-}
-
-/** `{"keyword":"a"}` or `{"number":"7"}` as REST has it. */
-function shardKeyOf(key: Json): Json {
-  const { keyword, number } = key as { keyword?: string; number?: string };
-  return keyword ?? Number(number);
 }
 
 function aliases({ aliases: list }: { [key: string]: Json }): unknown {

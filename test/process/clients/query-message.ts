@@ -1,10 +1,22 @@
 /** Queries of every kind of REST as messages of gRPC, in the JSON form of Protocol Buffers. */
 
 import { conditionMessage, filterMessage } from './filter-message.js';
-import { idMessage, inputMessage, type Json, type Members, mapOf, maybe, sent, valueMap, vectorMessage, word } from './values.js';
+import {
+  idMessage,
+  inputMessage,
+  type Json,
+  type Members,
+  mapOf,
+  maybe,
+  sent,
+  shardKeysMessage,
+  valueMap,
+  vectorMessage,
+  word,
+} from './values.js';
 
 /** Members that requests of every kind share; the rest stays as it is. */
-export function readMessage({ with_payload, with_vector, with_lookup, lookup_from, filter, consistency, ...members }: Members): {
+export function readMessage({ with_payload, with_vector, with_lookup, lookup_from, filter, consistency, shard_key, ...members }: Members): {
   [key: string]: Json;
 } {
   return sent({
@@ -14,6 +26,7 @@ export function readMessage({ with_payload, with_vector, with_lookup, lookup_fro
     with_vectors: maybe(with_vector, vectorSelector),
     with_lookup: maybe(with_lookup, lookupMessage),
     lookup_from: maybe(lookup_from, locationMessage),
+    shard_key_selector: maybe(shard_key, shardKeysMessage),
     read_consistency: maybe(consistency, (of: Json): Json => (typeof of === 'number' ? { factor: of } : { type: word(of) })),
   });
 }
@@ -177,6 +190,6 @@ function lookupMessage(lookup: Json): Json {
   return sent({ collection, with_payload: maybe(with_payload, payloadSelector), with_vectors: maybe(with_vectors, vectorSelector) });
 }
 
-function locationMessage({ collection, vector }: Members): Json {
-  return sent({ collection_name: collection, vector_name: vector });
+function locationMessage({ collection, vector, shard_key }: Members): Json {
+  return sent({ collection_name: collection, vector_name: vector, shard_key_selector: maybe(shard_key, shardKeysMessage) });
 }

@@ -126,3 +126,21 @@ function vectorOf(message: Json): Json {
   if (sparse !== undefined) return { indices: sparse.indices, values: sparse.values };
   return (multi_dense as { vectors: { data: Json }[] }).vectors.map(({ data }) => data);
 }
+
+/** `shard_key` of a request: a key, a list of keys, or a target with a fallback. */
+export function shardKeysMessage(selector: Json): Json {
+  if (Array.isArray(selector)) return { shard_keys: selector.map(shardKeyMessage) };
+  if (typeof selector !== 'object' || selector === null) return { shard_keys: [shardKeyMessage(selector)] };
+  const { fallback, target } = selector as Members;
+  return { shard_keys: [shardKeyMessage(target as Json)], fallback: shardKeyMessage(fallback as Json) };
+}
+
+export function shardKeyMessage(key: Json): Json {
+  return typeof key === 'number' ? { number: key } : { keyword: key };
+}
+
+/** `{"keyword":"a"}` or `{"number":"7"}` as REST has it. */
+export function shardKeyOf(key: Json): Json {
+  const { keyword, number } = key as { keyword?: string; number?: string };
+  return keyword ?? Number(number);
+}

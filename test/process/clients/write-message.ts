@@ -1,15 +1,16 @@
 /** Writing requests of REST as messages of gRPC, in the JSON form of Protocol Buffers. */
 
 import { filterMessage } from './filter-message.js';
-import { idMessage, type Json, type Members, maybe, sent, valueMap, vectorsMessage, word } from './values.js';
+import { idMessage, type Json, type Members, maybe, sent, shardKeysMessage, valueMap, vectorsMessage, word } from './values.js';
 
 /** Upserts and updates of vectors. */
-export function pointsMessage({ points, batch, update_filter, update_mode, ...members }: Members): { [key: string]: Json } {
+export function pointsMessage({ points, batch, update_filter, update_mode, shard_key, ...members }: Members): { [key: string]: Json } {
   return sent({
     ...members,
     points: maybe(points ?? maybe(batch, pointsOfBatch), (list: Members[]) => list.map(pointMessage)),
     update_filter: maybe(update_filter, filterMessage),
     update_mode: maybe(update_mode, word),
+    shard_key_selector: maybe(shard_key, shardKeysMessage),
   });
 }
 
@@ -28,13 +29,14 @@ function pointsOfBatch({ ids, vectors, payloads }: Members): Json {
 
 /** Requests about the points of a list of ids or of a filter, which gRPC has in a field of the given name. */
 export function writeMessage(selector: string): (args: Members) => { [key: string]: Json } {
-  return ({ points, filter, vector, payload, ...members }) => {
+  return ({ points, filter, vector, payload, shard_key, ...members }) => {
     const ids = maybe(points, (list: Json[]): Json => ({ points: { ids: list.map(idMessage) } }));
     return sent({
       ...members,
       [selector]: ids ?? maybe(filter, (of: Json): Json => ({ filter: filterMessage(of) })),
       vectors: maybe(vector, (names: Json): Json => ({ names })),
       payload: maybe(payload, valueMap),
+      shard_key_selector: maybe(shard_key, shardKeysMessage),
     });
   };
 }
