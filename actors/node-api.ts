@@ -41,6 +41,7 @@ import { ReplicaFiles } from './replica/files.js';
 import { Assignments } from './replication/assignments.js';
 import { answerCalls, NO_CALLS } from './routing/answer-call.js';
 import { figuresOf, replicaFacts } from './routing/figures.js';
+import { indexingNewShards } from './routing/new-shards.js';
 import { type Agreed, ClusterPoints } from './routing/points.js';
 import { Routes } from './routing/routes.js';
 import { showShardKeys } from './routing/shard-keys.js';
@@ -216,7 +217,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
   let closed = false;
 
   const api: NodeApi = {
-    cluster: cluster?.api ?? null,
+    cluster: cluster && indexingNewShards(cluster.api, { find: agreed, points, routes }),
     listCollections: () => names.list(),
     exists: (name) => names.exists(name),
     createCollection: (name, config, timeoutMs) =>

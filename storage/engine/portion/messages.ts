@@ -24,7 +24,7 @@ export interface Portion {
   readonly asks: readonly Ask[];
 }
 
-export type Ask = LevelAsk | PointsAsk | ValuesAsk | TermsAsk | ScoresAsk | CountAsk | FacetAsk | FieldAsk | FieldsAsk;
+export type Ask = LevelAsk | PointsAsk | ValuesAsk | TermsAsk | ScoresAsk | CountAsk | FacetAsk | FieldAsk;
 
 /** Distinct points of a shard; null: of whichever of the asked shards has them. */
 export interface ShardPoints {
@@ -136,11 +136,6 @@ export interface FieldAsk {
   readonly key: string;
 }
 
-/** All indexes of payload keys. Answered by `Fields`. */
-export interface FieldsAsk {
-  readonly kind: 'fields';
-}
-
 // ------------------------------------------------------------------ answers
 
 /** Aligned with the asks. */
@@ -148,7 +143,7 @@ export interface PortionAnswer {
   readonly answers: readonly Answer[];
 }
 
-export type Answer = Hits | Values | TermSums | Scores | Count | Counts | Field | Fields;
+export type Answer = Hits | Values | TermSums | Scores | Count | Counts | Field;
 
 /** The answer to each kind of ask. */
 export interface AnswerOf {
@@ -160,7 +155,6 @@ export interface AnswerOf {
   readonly count: Count;
   readonly facet: Counts;
   readonly field: Field;
-  readonly fields: Fields;
 }
 
 /** Points in the order that was asked for; all lists are aligned. An order has a point once for each of its values. */
@@ -234,9 +228,4 @@ export interface Field {
   readonly kind: 'field';
   /** Null: it has no index. */
   readonly schema: FieldSchema | null;
-}
-
-export interface Fields {
-  readonly kind: 'fields';
-  readonly fields: readonly { readonly key: string; readonly schema: FieldSchema }[];
 }

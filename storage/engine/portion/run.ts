@@ -72,8 +72,6 @@ function answerOf(shards: Shards, ask: Ask, random: () => number): Answer {
     }
     case 'field':
       return { kind: 'field', schema: indexedFields(shards.snapshots).get(ask.key) ?? null };
-    case 'fields':
-      return { kind: 'fields', fields: [...indexedFields(shards.snapshots)].map(([key, schema]) => ({ key, schema })) };
     default:
       return ask satisfies never;
   }

@@ -137,10 +137,6 @@ test('a list goes on from an id, and an order has the values and the points’ o
   assert.deepEqual([[...ordered.scores], [...ordered.versions]], [[1, 1, 1], [2, 1, 1]]); // biome-ignore format: a pair
   assert.equal((await asked(['p/2'], { kind: 'field', key: 'n' })).schema?.type, 'integer');
   assert.equal((await asked(['p/2'], { kind: 'field', key: 'm' })).schema, null);
-  assert.deepEqual(
-    (await asked(['p/2'], { kind: 'fields' })).fields.map(({ key }) => key),
-    ['n'],
-  );
   const counts = await asked(['p/2'], { kind: 'facet', key: 'n', filter: { ...NO_FILTER, must: [{ kind: 'hasId', ids: [2, 5] }] } });
   assert.deepEqual([counts.values, counts.counts], [[2, 5], [1, 1]]); // biome-ignore format: a pair
 });

@@ -1,0 +1,67 @@
+/** Shards that come with a new shard key get the indexes of payload keys that the collection's other shards have. */
+
+import { TroupeError } from '../../protocols/errors.js';
+import { stringifyJson } from '../../protocols/json.js';
+import type { ClusterSetup, ShardId } from '../../protocols/model/cluster.js';
+import type { FieldSchema } from '../../protocols/model/collection.js';
+import type { ClusterApi } from '../cluster-api.js';
+import { figuresOf } from './figures.js';
+import type { Agreed, ClusterPoints, PointsParts } from './points.js';
+import type { Routes } from './routes.js';
+
+export interface IndexingParts extends Pick<PointsParts, 'find' | 'routes'> {
+  readonly points: Pick<ClusterPoints, 'write'>;
+}
+
+/**
+ * The same as `api`, but that a shard key is made when its shards have the others' indexes, too. An index that is made or dropped at the same time may
+ * be missing or left there; making it or dropping it again makes up for that.
+ */
+export function indexingNewShards(api: ClusterApi, parts: IndexingParts): ClusterApi {
+  return {
+    ...api,
+    setUp: async (collection, setup, timeoutMs) => {
+      const deadlineMs = parts.routes.clock.nowMs() + timeoutMs;
+      const done = await api.setUp(collection, setup, timeoutMs);
+      if (setup.kind === 'createShardKey') await indexShards(parts, collection, setup, deadlineMs);
+      return done;
+    },
+  };
+}
+
+type Created = Extract<ClusterSetup, { kind: 'createShardKey' }>;
+
+/** Errors: `unavailable`, `timeout`: the key is there, and has not all indexes. */
+async function indexShards(
+  { find, points, routes }: IndexingParts,
+  collection: string,
+  { key }: Created,
+  deadlineMs: number,
+): Promise<void> {
+  // It may have been agreed on without being known here.
+  await routes.barrier(Math.max(1, deadlineMs - routes.clock.nowMs()));
+  const found = find(collection);
+  const shards = [...found.record.shards];
+  const added = new Map(shards.filter(([, shard]) => shard.key === key));
+  const others = shards.flatMap(([shardId, shard]) => (shard.key === key ? [] : [shardId]));
+  // Shards that begin without a replica that could lead are filled from others.
+  const led = [...added.values()].every(({ replicas }) =>
+    [...replicas.values()].some((state) => state === 'Active' || state === 'Initializing'),
+  );
+  if (others.length === 0 || !led) return;
+  const within: Agreed = { ...found, record: { ...found.record, shards: added } };
+  for (const [field_name, { params, type }] of await fieldsOf(routes, found, others)) {
+    const body = Buffer.from(stringifyJson({ field_name, field_schema: params ?? type }));
+    await points.write(within, 'createFieldIndex', true, { path: {}, query: {}, body, deadlineMs });
+  }
+}
+
+/** All indexes that some shard has. */
+async function fieldsOf(routes: Routes, { name, record }: Agreed, shards: readonly ShardId[]): Promise<Map<string, FieldSchema>> {
+  const figures = await figuresOf(routes, name, record.uid, shards);
+  if (figures.length === 0) {
+    const detail = `the shard key is there, but no other shard of ${name} tells which payload keys have indexes: create them again`;
+    throw new TroupeError('unavailable', detail, { retryAfterMs: 1000 });
+  }
+  return new Map(figures.flatMap(({ fields }) => fields.map(({ field, schema }): [string, FieldSchema] => [field, schema])));
+}
