@@ -4,9 +4,10 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { RestClient } from '../../ops/rest-client.js';
 import { compared } from './clients/answers.js';
-import { Doors, type Outcome, outcome } from './clients/doors.js';
+import { Doors, outcome } from './clients/doors.js';
 import { ERRORS } from './clients/error-cases.js';
 import { FILMS } from './clients/films.js';
+import { difference } from './clients/over-shards.js';
 import { READS } from './clients/read-cases.js';
 import { uploadFilms } from './clients/upload-films.js';
 import type { Json } from './clients/values.js';
@@ -184,30 +185,6 @@ async function checkRevisions(
     assert.equal(point.vector, point.revision);
   }
   assert.ok(points.every(({ id }) => sent.has(id)));
-}
-
-function difference(found: Outcome, wanted: Outcome, what: string): string[] {
-  try {
-    assert.deepEqual(comparedOverShards(found), comparedOverShards(wanted), what);
-    return [];
-  } catch (error) {
-    return [
-      `${what}: ${(error as Error).message} ${JSON.stringify(found).slice(0, 600)} instead of ${JSON.stringify(wanted).slice(0, 600)}`,
-    ];
-  }
-}
-
-/** Each shard has numbers of its own for operations. */
-function comparedOverShards(outcome: Outcome): unknown {
-  if ('failed' in outcome) return outcome;
-  return withoutNumbers(compared(outcome.result));
-}
-
-function withoutNumbers(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNumbers);
-  if (typeof value !== 'object' || value === null) return value;
-  const members = Object.entries(value).filter(([key]) => key !== 'version' && key !== 'operation_id');
-  return Object.fromEntries(members.map(([key, member]) => [key, withoutNumbers(member)]));
 }
 
 async function contents(doors: Doors, collection: string): Promise<unknown> {

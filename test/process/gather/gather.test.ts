@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { compared } from '../clients/answers.js';
-import { type Outcome, outcome } from '../clients/doors.js';
+import { outcome } from '../clients/doors.js';
 import { ERRORS } from '../clients/error-cases.js';
+import { difference } from '../clients/over-shards.js';
 import { READS } from '../clients/read-cases.js';
 import { uploadFilms } from '../clients/upload-films.js';
 import { gatheringNode } from './gathering-node.js';
@@ -41,24 +41,3 @@ test('a collection whose six shards are on several nodes answers as one of a sin
     assert.deepEqual(differences, []);
   });
 });
-
-function difference(found: Outcome, wanted: Outcome, what: string): string[] {
-  try {
-    assert.deepEqual(comparedOverShards(found), comparedOverShards(wanted), what);
-    return [];
-  } catch {
-    return [`${what}: ${JSON.stringify(found).slice(0, 1200)} instead of ${JSON.stringify(wanted).slice(0, 1200)}`];
-  }
-}
-
-/** Each shard has numbers of its own for operations. */
-function comparedOverShards(outcome: Outcome): unknown {
-  return 'failed' in outcome ? outcome : withoutNumbers(compared(outcome.result));
-}
-
-function withoutNumbers(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNumbers);
-  if (typeof value !== 'object' || value === null) return value;
-  const members = Object.entries(value).filter(([key]) => key !== 'version' && key !== 'operation_id');
-  return Object.fromEntries(members.map(([key, member]) => [key, withoutNumbers(member)]));
-}
