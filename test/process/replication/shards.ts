@@ -63,6 +63,8 @@ export class Writer {
   readonly sent = new Map<number, number>();
   requests = 0;
   failures = 0;
+  /** How often each answer came that was no success. */
+  readonly refusals = new Map<string, number>();
   #stopped = false;
   readonly #ended: Promise<void>[] = [];
 
@@ -99,6 +101,8 @@ export class Writer {
       if (answer?.status === 200) for (const { id, payload } of points) this.acknowledged.set(id, payload.version);
       else {
         this.failures += 1;
+        const refusal = answer === null ? 'no answer' : `${answer.status} ${answer.text.replace(/\d+/g, '#').slice(0, 160)}`;
+        this.refusals.set(refusal, (this.refusals.get(refusal) ?? 0) + 1);
         await new Promise((done) => setTimeout(done, 50));
       }
     }

@@ -34,7 +34,7 @@ test('shards move again and again under writes, by records and by files: nothing
     );
   }
   await writer.stop();
-  t.diagnostic(`${writer.requests} requests, ${writer.failures} failed`);
+  t.diagnostic(`${writer.requests} requests, ${writer.failures} failed: ${JSON.stringify([...writer.refusals])}`);
   const shown = await Promise.all(cluster.nodes.map((node) => allPoints(node, 'points')));
   for (const points of shown) {
     writer.check(points);
