@@ -5,7 +5,8 @@ import type { ClockTag } from '../../protocols/model/shard-log.js';
 import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import type { LoggedOperation } from '../../protocols/operation-codec.js';
 import { type KnownLog, newEntries, nextTags } from '../replica/follow.js';
-import type { NumberedOperation, Outcome, ReplicaStore } from '../replica/store.js';
+import type { NumberedOperation, Outcome } from '../replica/operations.js';
+import type { ReplicaStore } from '../replica/store.js';
 import { decodeEncoded, decodeShared } from './decode-update.js';
 import type { OrderedTags, ToWriter } from './messages.js';
 
@@ -40,7 +41,7 @@ export function writeOrdered(store: ReplicaStore, group: readonly OrderedMessage
   const first = planned.findLastIndex(({ until }) => until === 'logged') + 1;
   const numberedOf = (plans: readonly Planned[]): NumberedOperation[] => plans.flatMap(({ numbered }) => numbered);
   try {
-    store.logNumbered(numberedOf(planned.slice(0, first)));
+    store.operations.logNumbered(numberedOf(planned.slice(0, first)));
   } catch (error) {
     for (const { id } of planned) on.fail(id, error);
     return;
@@ -51,7 +52,7 @@ export function writeOrdered(store: ReplicaStore, group: readonly OrderedMessage
     on.answer(id, answer(null), usage === null ? null : noUsage());
   }
   try {
-    const all = store.applyNumbered(numberedOf(planned.slice(first)));
+    const all = store.operations.applyNumbered(numberedOf(planned.slice(first)));
     const outcomes = new Map(all.map((outcome) => [outcome.operation, outcome]));
     on.applied();
     for (const { answer, id, numbered, usage } of waiting) on.answer(id, answer(failureOf(numbered, outcomes)), usage);

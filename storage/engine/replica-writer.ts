@@ -9,7 +9,8 @@ import type { ClockTag } from '../../protocols/model/shard-log.js';
 import { addUsage, type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import type { LoggedOperation } from '../../protocols/operation-codec.js';
 import { LmdbError } from '../lmdb.js';
-import { type Outcome, type ReplicaHooks, ReplicaStore } from '../replica/store.js';
+import type { Outcome } from '../replica/operations.js';
+import { type ReplicaHooks, ReplicaStore } from '../replica/store.js';
 import { ringsOf } from '../sharding/keys.js';
 import { collectGarbage } from './collect-garbage.js';
 import { decodeEncoded, decodeRequest } from './decode-update.js';
@@ -280,15 +281,15 @@ export class ReplicaWriter {
         store.resetLog(message.at);
         return undefined;
       case 'digest':
-        return store.digest();
+        return store.copies.digest();
       case 'bucketPoints':
-        return store.bucketPoints(message.buckets);
+        return store.copies.bucketPoints(message.buckets);
       case 'replaceBuckets':
-        return store.replaceBuckets(message.bytes);
+        return store.copies.replaceBuckets(message.bytes);
       case 'settings':
-        return store.settings();
+        return store.copies.settings();
       case 'applySettings':
-        store.applySettings(message.operations);
+        store.copies.applySettings(message.operations);
         return undefined;
       case 'releaseCheckpoint':
         store.releaseCheckpoint();

@@ -14,31 +14,27 @@ import { TroupeError } from '../../protocols/errors.js';
 import { type CollectionConfig, type FieldSchema, sameSchema } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { type ClockTag, isSameTag } from '../../protocols/model/shard-log.js';
-import type { UpdateOperation } from '../../protocols/model/update.js';
-import { decodeOperation, encodeOperation, type LoggedOperation } from '../../protocols/operation-codec.js';
-import { AppendError, AppendFolder } from '../append-file.js';
+import type { LoggedOperation } from '../../protocols/operation-codec.js';
+import { AppendFolder } from '../append-file.js';
 import { initChecksum } from '../checksum.js';
 import type { BuildResult, BuildSources, GraphStats, ReplicaSpec, ReplicaStats, SegmentStats } from '../engine/messages.js';
-import type { BucketPoints, LogPart, ReplicaCheckpoint, ReplicaDigest, ShardPosition } from '../engine/shard-log.js';
-import { afterPrefix, Environment, LmdbError } from '../lmdb.js';
+import type { LogPart, ReplicaCheckpoint, ShardPosition } from '../engine/shard-log.js';
+import { afterPrefix, Environment } from '../lmdb.js';
 import { checkFormat, isMarkedMade, markMade } from '../made-file.js';
-import { measured } from '../meter.js';
 import type { FieldIndexHandle, SegmentHandle, SegmentSet } from '../segment/handle.js';
 import type { VectorLayout } from '../segment/layout.js';
 import { closeSegmentFiles, readPayloadBytes } from '../segment/payload-file.js';
 import { vectorPlans } from '../segment/plans.js';
 import { cleanSegmentFolders } from '../segment/sealed.js';
 import { WriteAheadLog } from '../wal.js';
-import { applyOperation } from './apply.js';
-import { decodeBuckets, encodeBuckets } from './bucket-codec.js';
 import { makeCheckpoint } from './checkpoint.js';
+import { Copies, type CopiesHost } from './copies.js';
 import { carryDeletions, defersRows, holdReplaced, settleDeferred } from './deferral.js';
-import { PointDigest } from './digest.js';
 import { loadReplica, slotsOf, trackSealedFields, writeFirstRecords } from './load.js';
-import { type Leader, NO_LEADER } from './log-tags.js';
+import { NO_LEADER } from './log-tags.js';
 import { encodeManifest, type Manifest, type ManifestField } from './manifest.js';
+import { type NumberedOperation, Operations, type OperationsHost, type Outcome } from './operations.js';
 import { MANIFEST_KEY, segmentPrefix } from './records.js';
-import { pointsOfBuckets, replaceBuckets } from './replace-buckets.js';
 import { makeAppendable, type RowItems, SegmentRows } from './segment-rows.js';
 import { fieldsOf, type ReplicaShape, Transaction, type TransactionHost } from './transaction.js';
 
@@ -51,16 +47,6 @@ export interface ReplicaHooks {
   warn(message: string): void;
   now(): number;
 }
-
-/** An operation with its number, and who gave it. */
-export interface NumberedOperation {
-  readonly operation: number;
-  readonly by: Leader;
-  readonly logged: LoggedOperation;
-}
-
-/** How an operation went. `skipped`: the one it hangs on failed. */
-export type Outcome = { readonly operation: number; readonly error: TroupeError | 'skipped' | null };
 
 /**
  * 2: large values lie in files beside LMDB. 3: the manifest says which vectors an appendable segment has, and these may be
@@ -84,15 +70,15 @@ interface RetiredSegment {
   readonly handle: SegmentHandle;
 }
 
-export class ReplicaStore implements TransactionHost {
+export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost {
   readonly environment: Environment;
   readonly rowFiles: AppendFolder;
   readonly openCommit: number;
   private spec: ReplicaSpec;
   private shape: ReplicaShape;
   readonly wal: WriteAheadLog;
-  /** In the WAL and acknowledged, not applied yet. */
-  private backlog: NumberedOperation[] = [];
+  readonly operations: Operations;
+  readonly copies: Copies;
   private lastGeneration: number;
   private lastSegment: number;
   private commits = 0;
@@ -102,8 +88,6 @@ export class ReplicaStore implements TransactionHost {
   private copying: Promise<ReplicaCheckpoint> | null = null;
   /** All readers have dropped the sets before this generation. */
   private retiredGeneration = 0;
-  /** Kept from the first time on that somebody asks for it. */
-  private pointDigest: PointDigest | null = null;
   private lastWriteMs = 0;
   private retiring: RetiredSegment[] = [];
   /** Segments whose records can be removed. */
@@ -126,6 +110,8 @@ export class ReplicaStore implements TransactionHost {
     this.lastGeneration = shape.generation;
     this.lastSegment = shape.manifest.nextSegment - 1;
     this.purging = [...shape.manifest.dropped];
+    this.operations = new Operations(this);
+    this.copies = new Copies(this);
   }
 
   /**
@@ -170,162 +156,35 @@ export class ReplicaStore implements TransactionHost {
       group.push({ operation, by: NO_LEADER, logged });
       groupBytes += bytes;
       if (groupBytes < REPLAY_BYTES_MAX) continue;
-      this.replay(group);
+      this.operations.replay(group);
       group = [];
       groupBytes = 0;
     }
-    this.replay(group);
-  }
-
-  private replay(group: NumberedOperation[]): void {
-    this.backlog.push(...group);
-    this.apply([]);
-    if (this.backlog.length > 0)
-      throw new TroupeError('storage', `operations from ${this.backlog[0]?.operation} on of the WAL cannot be applied`);
+    this.operations.replay(group);
   }
 
   // ---------------------------------------------------------------- writes
 
-  /** Puts operations in the WAL, on disk on return, to be applied by the next `apply`. Returns their numbers. Errors: `storage`; nothing is logged then. */
+  /** See `Operations.log`. */
   log(operations: readonly LoggedOperation[]): number[] {
-    const numbered = this.number(operations);
-    this.logNumbered(numbered);
-    return numbered.map(({ operation }) => operation);
+    return this.operations.log(operations);
   }
 
-  /** As `log`, operations of a leader: in ascending order, behind all that are there. */
-  logNumbered(numbered: readonly NumberedOperation[]): void {
-    if (numbered.length === 0) return;
-    this.commit(() => this.append(numbered));
-    this.backlog.push(...numbered);
-  }
-
-  private append(numbered: readonly NumberedOperation[]): void {
-    for (const { operation, by, logged } of numbered) this.wal.append(operation, by, logged, this.walCapacity);
-  }
-
-  /**
-   * Applies what was logged, then logs and applies `operations`, in one transaction that is on disk on return.
-   * Returns how each of `operations` went. A disk that refuses is the outcome of all of them: they are not in the WAL
-   * then, and what was logged waits for the next call. An operation that meets a bug is alone with it.
-   */
+  /** See `Operations.apply`. */
   apply(operations: readonly LoggedOperation[]): Outcome[] {
-    const numbered = this.number(operations);
-    if (numbered.length + this.backlog.length === 0) return [];
-    try {
-      const outcomes = this.applyTogether(this.backlog, numbered);
-      this.backlog = [];
-      return outcomes.slice(outcomes.length - numbered.length);
-    } catch (error) {
-      if (isRefusal(error)) return numbered.map(({ operation }) => ({ operation, error }));
-      return this.applyOneByOne(operations, error);
-    }
+    return this.operations.apply(operations);
   }
 
-  /**
-   * As `apply`, operations of a leader: all of them are in the log on return, whatever becomes of each. Returns how each went, and before
-   * these each of those that were logged. Errors: `storage`; where that is after a bug, they may be in the log, not applied.
-   */
-  applyNumbered(numbered: readonly NumberedOperation[]): Outcome[] {
-    if (numbered.length + this.backlog.length === 0) return [];
-    try {
-      const outcomes = this.applyTogether(this.backlog, numbered);
-      this.backlog = [];
-      return outcomes;
-    } catch (error) {
-      if (isRefusal(error)) throw error;
-      this.hooks.warn(`a group of operations failed and is applied one by one: ${textOf(error)}`);
-      this.logNumbered(numbered);
-      return this.applyBacklog();
-    }
-  }
-
-  private number(operations: readonly LoggedOperation[]): NumberedOperation[] {
-    const { tick } = this.wal.last;
-    return operations.map((logged, index) => ({ operation: tick + 1 + index, by: NO_LEADER, logged }));
-  }
-
-  private applyTogether(logged: readonly NumberedOperation[], unlogged: readonly NumberedOperation[]): Outcome[] {
-    const outcomes = this.transact((transaction) => {
-      this.append(unlogged);
-      return this.applyAll(transaction, [...logged, ...unlogged]);
-    });
+  applied(): void {
     this.lastWriteMs = this.hooks.now();
-    return outcomes;
   }
 
-  /** After a bug within a group: the operation that meets it is passed over, the others are applied. */
-  private applyOneByOne(operations: readonly LoggedOperation[], cause: unknown): Outcome[] {
-    this.hooks.warn(`a group of operations failed and is applied one by one: ${textOf(cause)}`);
-    try {
-      this.applyBacklog();
-    } catch (refusal) {
-      return operations.map(() => ({ operation: 0, error: refusal as TroupeError }));
-    }
-    let broken = false;
-    return operations.map((logged): Outcome => {
-      const operation = this.wal.last.tick + 1;
-      if (logged.chained && broken) return { operation, error: 'skipped' };
-      try {
-        const alone = { operation, by: NO_LEADER, logged: { ...logged, chained: false, encoded: undefined } };
-        const [outcome] = this.applyTogether([], [alone]) as [Outcome];
-        broken = outcome.error !== null;
-        return outcome;
-      } catch (error) {
-        broken = true;
-        return { operation, error: asKnown(error) };
-      }
-    });
-  }
-
-  /** Applies what was logged, one after the other: those that meet a bug are passed over. Errors: `storage` when the disk refuses; the rest stays logged then. */
-  private applyBacklog(): Outcome[] {
-    const outcomes: Outcome[] = [];
-    for (let next = this.backlog[0]; next !== undefined; next = this.backlog[0]) {
-      outcomes.push(this.applyAlone(next));
-      this.backlog.shift();
-    }
-    return outcomes;
-  }
-
-  private applyAlone(next: NumberedOperation): Outcome {
-    const { operation } = next;
-    try {
-      return (this.applyTogether([next], []) as [Outcome])[0];
-    } catch (error) {
-      if (isRefusal(error)) throw error;
-      this.hooks.warn(`operation ${operation} cannot be applied and is passed over: ${textOf(error)}`);
-      this.transact((transaction) => {
-        transaction.appliedOperation = operation;
-        this.wal.markFailed(operation);
-      });
-      return { operation, error: asKnown(error) };
-    }
-  }
-
-  /** An operation that hangs on the one before it is not applied where that one was not, however long ago. */
-  private applyAll(transaction: Transaction, operations: readonly NumberedOperation[]): Outcome[] {
-    return operations.map(({ operation, logged }): Outcome => {
-      const broken = this.wal.failed > 0 && this.wal.failed === transaction.appliedOperation;
-      transaction.appliedOperation = operation;
-      if (logged.chained && broken) {
-        this.wal.markFailed(operation);
-        return { operation, error: 'skipped' };
-      }
-      try {
-        measured(logged.usage ?? null, () => applyOperation(transaction, logged.operation, operation));
-        return { operation, error: null };
-      } catch (error) {
-        // Only what was found out before anything changed is the operation's own affair; the rest ends the transaction.
-        if (!(error instanceof TroupeError) || error.code !== 'notFound') throw error;
-        this.wal.markFailed(operation);
-        return { operation, error };
-      }
-    });
+  warn(message: string): void {
+    this.hooks.warn(message);
   }
 
   /** Runs `change` in a transaction; W3. trims: the log may lose applied operations. */
-  private transact<T>(change: (transaction: Transaction) => T, trims = true): T {
+  transact<T>(change: (transaction: Transaction) => T, trims = true): T {
     const transaction = new Transaction(this, this.shape);
     let result: T;
     try {
@@ -340,13 +199,13 @@ export class ReplicaStore implements TransactionHost {
       throw error;
     }
     this.shape = transaction.shape;
-    for (const change of transaction.rowChanges) this.pointDigest?.change(change);
+    this.copies.note(transaction.rowChanges);
     if (transaction.hasNewGeneration) this.hooks.published(this.shape.generation);
     return result;
   }
 
   /** Runs `action` in one LMDB transaction. The files it wrote are on disk before the commit, whose records point at them. */
-  private commit<T>(action: () => T): T {
+  commit<T>(action: () => T): T {
     let result: T;
     try {
       result = this.environment.write(() => {
@@ -367,7 +226,7 @@ export class ReplicaStore implements TransactionHost {
     return result;
   }
 
-  private get walCapacity(): number {
+  get walCapacity(): number {
     return Math.max(this.spec.config.wal_config.wal_capacity_mb * 2 ** 20, this.wal.isOrdered ? RETAINED_BYTES : 0);
   }
 
@@ -394,65 +253,23 @@ export class ReplicaStore implements TransactionHost {
       this.wal.reset(at);
       transaction.appliedOperation = at.tick;
     }, false);
-    this.backlog = [];
+    this.operations.forget();
   }
 
   /** The first of these points that is not there once everything logged is applied; null: all are. */
   missing(ids: readonly PointId[]): PointId | null {
     this.apply([]);
-    const now = new Transaction(this, this.shape);
+    const now = this.view();
     return ids.find((id) => now.find(id) === undefined) ?? null;
   }
 
-  // ---------------------------------------------------------------- points for other replicas
-
-  /** See `ShardLogPort.digest`. Errors: `storage`. */
-  digest(): ReplicaDigest {
-    this.applyLogged();
-    this.pointDigest ??= PointDigest.of(this.shape.segments);
-    return { at: this.wal.last, ...this.pointDigest.value() };
-  }
-
-  /** See `ShardLogPort.bucketPoints`. Errors: `storage`. */
-  bucketPoints(buckets: readonly number[]): BucketPoints {
-    this.applyLogged();
-    const at = this.wal.last;
-    const now = new Transaction(this, this.shape);
-    const points = pointsOfBuckets(now.segments, new Set(buckets));
-    const bytes = encodeBuckets(at, buckets, vectorPlans(this.spec.config.params), points, (point) => now.payloadText(point));
-    return { at, buckets, points: points.length, bytes };
-  }
-
-  /** See `ShardLogPort.replaceBuckets`. Errors: `storage`. */
-  replaceBuckets(bytes: Uint8Array): number {
-    const passed = decodeBuckets(bytes, vectorPlans(this.spec.config.params));
-    this.applyLogged();
-    const { last } = this.wal;
-    if (!isSameTag(passed.at, last))
-      throw new TroupeError('conflict', `the points are those after operation ${passed.at.tick}, the replica is at ${last.tick}`);
-    return this.transact((transaction) => replaceBuckets(transaction, passed));
-  }
-
-  /** See `ShardLogPort.settings`. Errors: `storage`. */
-  settings(): Uint8Array[] {
-    this.applyLogged();
-    return this.shape.manifest.fields.map(({ name, schema }) =>
-      encodeOperation({ operation: { kind: 'createFieldIndex', field: name, schema }, chained: false }),
-    );
-  }
-
-  /** See `ShardLogPort.applySettings`. Errors: `storage`. */
-  applySettings(operations: readonly Uint8Array[]): void {
-    const decoded = operations.map((bytes) => decodeOperation(bytes).operation);
-    this.applyLogged();
-    this.transact((transaction) => makeSettings(transaction, decoded));
-  }
+  // ---------------------------------------------------------------- a copy of the files
 
   /** See `ShardLogPort.checkpoint`. Other calls may come meanwhile. Errors: `conflict` while another one is there; `storage`. */
   checkpoint(folder: string): Promise<ReplicaCheckpoint> {
     if (this.keptFrom !== Number.POSITIVE_INFINITY)
       throw new TroupeError('conflict', 'another checkpoint of the replica has not been released yet');
-    this.applyLogged();
+    this.operations.applyLogged();
     this.keptFrom = this.shape.appliedOperation;
     this.copying = this.copyTo(folder);
     return this.copying;
@@ -475,13 +292,13 @@ export class ReplicaStore implements TransactionHost {
     this.keptFrom = Number.POSITIVE_INFINITY;
   }
 
-  /** Errors: `storage`, when the disk refuses. */
-  private applyLogged(): void {
-    if (this.backlog.length > 0) this.applyNumbered([]);
+  /** A transaction that is only read from. */
+  view(): Transaction {
+    return new Transaction(this, this.shape);
   }
 
   get keepsDigest(): boolean {
-    return this.pointDigest !== null;
+    return this.copies.keepsDigest;
   }
 
   // ---------------------------------------------------------------- host of transactions
@@ -634,7 +451,7 @@ export class ReplicaStore implements TransactionHost {
   configure(config: CollectionConfig): void {
     const { spec } = this;
     this.apply([]);
-    if (this.backlog.length > 0) throw new TroupeError('storage', 'there are operations that the disk has not taken yet');
+    if (this.operations.waiting > 0) throw new TroupeError('storage', 'there are operations that the disk has not taken yet');
     this.spec = { ...spec, config };
     try {
       this.transact((transaction) => {
@@ -679,7 +496,7 @@ export class ReplicaStore implements TransactionHost {
       fields: fieldsOf(manifest),
       fieldPoints: new Map(fieldPoints),
       appliedOperation,
-      queuedOperations: this.backlog.length,
+      queuedOperations: this.operations.waiting,
       commits: this.commits,
       walBytes: this.wal.bytes,
       lastWriteMs: this.lastWriteMs,
@@ -706,13 +523,6 @@ export class ReplicaStore implements TransactionHost {
     if (segment === undefined) throw new TroupeError('conflict', `there is no segment ${id}`);
     return segment;
   }
-}
-
-/** Makes the field indexes those that the operations make. */
-function makeSettings(transaction: Transaction, operations: readonly UpdateOperation[]): void {
-  const wanted = operations.flatMap((operation) => (operation.kind === 'createFieldIndex' ? [operation] : []));
-  for (const { name } of transaction.manifest.fields) if (!wanted.some(({ field }) => field === name)) transaction.deleteField(name);
-  for (const operation of wanted) applyOperation(transaction, operation, transaction.appliedOperation);
 }
 
 // ------------------------------------------------------------------ sealed segments
@@ -759,20 +569,6 @@ function graphStats({ name, graph, subgraphs }: VectorLayout): GraphStats[] {
 
 function partition<T>(items: readonly T[], test: (item: T) => boolean): [T[], T[]] {
   return [items.filter(test), items.filter((item) => !test(item))];
-}
-
-/** The disk took nothing of the transaction; as opposed to a bug in an operation. */
-function isRefusal(error: unknown): error is LmdbError | AppendError {
-  return error instanceof LmdbError || error instanceof AppendError;
-}
-
-function asKnown(error: unknown): TroupeError {
-  if (error instanceof TroupeError) return error;
-  return new TroupeError('internal', `the operation cannot be applied: ${textOf(error)}`, { cause: error });
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
 /** Indexes of a built segment whose fields still have the schema that they were built with. */

@@ -15,7 +15,7 @@ const LEADER = { peer: 1, clock: 1 };
 
 /** All buckets in which the digests of two replicas differ. */
 function differing(one: Observed, other: Observed): number[] {
-  const [ours, theirs] = [one.store.digest(), other.store.digest()];
+  const [ours, theirs] = [one.store.copies.digest(), other.store.copies.digest()];
   return Array.from({ length: DIGEST_BUCKETS }, (_, bucket) => bucket).filter(
     (bucket) => ours.buckets[bucket] !== theirs.buckets[bucket] || ours.points[bucket] !== theirs.points[bucket],
   );
@@ -23,12 +23,13 @@ function differing(one: Observed, other: Observed): number[] {
 
 /** Makes a replica what another one is. The answer: points that were others. */
 function fill(target: Observed, source: Observed, random: Random): number {
-  source.store.applyNumbered([]);
+  source.store.operations.applyNumbered([]);
   target.store.resetLog(source.store.position.last);
-  target.store.applySettings(source.store.settings());
+  target.store.copies.applySettings(source.store.copies.settings());
   const buckets = differing(source, target);
   let changed = 0;
-  while (buckets.length > 0) changed += target.store.replaceBuckets(source.store.bucketPoints(buckets.splice(0, 1 + random(20))).bytes);
+  while (buckets.length > 0)
+    changed += target.store.copies.replaceBuckets(source.store.copies.bucketPoints(buckets.splice(0, 1 + random(20))).bytes);
   return changed;
 }
 
@@ -36,8 +37,8 @@ function fill(target: Observed, source: Observed, random: Random): number {
 function write(replica: Observed, by: { peer: number; clock: number }, tickAfter: number, model: Model, random: Random): void {
   const operation = Math.max(replica.store.position.last.tick, tickAfter) + 1;
   const numbered = [{ operation, by, logged: { operation: randomUpdate(model, replica.config, random), chained: false } }];
-  if (random(4) === 0) replica.store.logNumbered(numbered);
-  else replica.store.applyNumbered(numbered);
+  if (random(4) === 0) replica.store.operations.logNumbered(numbered);
+  else replica.store.operations.applyNumbered(numbered);
 }
 
 const everyKind = SHAPES.slice(3).reduce(addVector, configOf({}));
@@ -78,14 +79,14 @@ for (const [seed, config] of [
         if (random(4) === 0) source.apply(random(2) === 0 ? field : { kind: 'deleteFieldIndex', field: 'id' });
         fill(target, source, random);
         assert.deepEqual(differing(source, target), []);
-        assert.deepEqual(target.store.digest(), source.store.digest());
+        assert.deepEqual(target.store.copies.digest(), source.store.copies.digest());
         assert.equal(fill(target, source, random), 0);
         // Readers may see fewer of them while points are deferred, each replica its own.
         if (config === plain) assert.deepEqual([target.seen(), target.seen()], [source.seen(), model]);
         assert.deepEqual(target.store.stats().fields, source.store.stats().fields);
       }
       for (const each of [source, target]) {
-        const { buckets, points } = each.store.digest();
+        const { buckets, points } = each.store.copies.digest();
         assert.deepEqual({ buckets, points }, freshDigest(each), `round ${round}`);
       }
     }
@@ -107,15 +108,15 @@ test('points of buckets are refused by a replica that has gone on, and where the
   const poorer = await Observed.open(t, plain);
   const random: Random = () => 1;
   write(source, LEADER, 0, new Map(), random);
-  const { at, buckets, bytes, points } = source.store.bucketPoints(differing(source, target));
+  const { at, buckets, bytes, points } = source.store.copies.bucketPoints(differing(source, target));
   assert.deepEqual([at, buckets.length, points], [{ ...LEADER, tick: 1 }, 1, 1]);
   const failsWith = (code: string) => (error: unknown) => error instanceof TroupeError && error.code === code;
-  assert.throws(() => target.store.replaceBuckets(bytes), failsWith('conflict'));
+  assert.throws(() => target.store.copies.replaceBuckets(bytes), failsWith('conflict'));
   target.store.resetLog(at);
   poorer.store.resetLog(at);
-  assert.throws(() => poorer.store.replaceBuckets(bytes), failsWith('unavailable'));
-  assert.throws(() => target.store.replaceBuckets(new Uint8Array(9)), failsWith('wrongInput'));
-  assert.equal(target.store.replaceBuckets(bytes), 1);
+  assert.throws(() => poorer.store.copies.replaceBuckets(bytes), failsWith('unavailable'));
+  assert.throws(() => target.store.copies.replaceBuckets(new Uint8Array(9)), failsWith('wrongInput'));
+  assert.equal(target.store.copies.replaceBuckets(bytes), 1);
   write(target, LEADER, 0, new Map(), random);
-  assert.throws(() => target.store.replaceBuckets(bytes), failsWith('conflict'));
+  assert.throws(() => target.store.copies.replaceBuckets(bytes), failsWith('conflict'));
 });

@@ -60,8 +60,8 @@ async function lead(clock: number): Promise<void> {
       { operation: tick + 2, by, logged: { operation: upsert([{ id: 888, seed: 1 }]), chained: true } },
     ];
     tick += 2;
-    if (tick % 2 === 0) store.logNumbered(numbered);
-    else store.applyNumbered(numbered);
+    if (tick % 2 === 0) store.operations.logNumbered(numbered);
+    else store.operations.applyNumbered(numbered);
     process.stdout.write(`${tick}\n`);
   }
 }
@@ -75,7 +75,7 @@ async function leadToTheEnd(): Promise<void> {
     const operation = store.position.last.tick + 1;
     const point = upsert([{ id, seed: id, payload: { text: 'x'.repeat(bytes) } }]);
     try {
-      store.applyNumbered([{ operation, by, logged: logged(point) }]);
+      store.operations.applyNumbered([{ operation, by, logged: logged(point) }]);
       return true;
     } catch (error) {
       if (error instanceof TroupeError && error.code === 'storage') return false;
@@ -86,7 +86,7 @@ async function leadToTheEnd(): Promise<void> {
   while (write(written, 60_000)) written++;
   const { last } = store.position;
   const entries = store.entriesAfter({ peer: 0, clock: 0, tick: 0 }, Number.MAX_SAFE_INTEGER);
-  const digest = store.digest();
+  const digest = store.copies.digest();
   const points = digest.points.reduce((sum, count) => sum + count, 0);
   process.stdout.write(JSON.stringify({ written, last, entries: entries.kind === 'entries' ? entries.entries.length : 0, points }));
   await store.close();

@@ -487,7 +487,7 @@ test('a replica of the format before is taken over with its log, and is then one
   assert.deepEqual([...again.points().keys()], ['1', '2']);
   assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')), { format: 4 });
   const by = { peer: 5, clock: 1 };
-  again.store.applyNumbered([{ operation: 9, by, logged: { operation: upsert([{ id: 3, seed: 3 }]), chained: false } }]);
+  again.store.operations.applyNumbered([{ operation: 9, by, logged: { operation: upsert([{ id: 3, seed: 3 }]), chained: false } }]);
   assert.deepEqual(again.store.position, { last: { ...by, tick: 9 }, base: { peer: 0, clock: 0, tick: 0 } });
 });
 
@@ -495,7 +495,7 @@ test("a record of the log's leaders that is damaged is named", async (t) => {
   const folder = temporaryFolder(t);
   const replica = await Replica.open(specOf(folder));
   const by = { peer: 123_456_789, clock: 1 };
-  replica.store.applyNumbered([{ operation: 1, by, logged: { operation: upsert([{ id: 3, seed: 3 }]), chained: false } }]);
+  replica.store.operations.applyNumbered([{ operation: 1, by, logged: { operation: upsert([{ id: 3, seed: 3 }]), chained: false } }]);
   await replica.close();
   const file = path.join(folder, 'lmdb', 'data.mdb');
   const bytes = readFileSync(file);

@@ -11,8 +11,9 @@ import { type PointId, readIdWords } from '../../../protocols/model/point-id.js'
 import type { PointBatch, UpdateOperation } from '../../../protocols/model/update.js';
 import { hasBit } from '../../../query/filter/bits.js';
 import type { ReplicaSpec } from '../../../storage/engine/messages.js';
+import type { Outcome } from '../../../storage/replica/operations.js';
 import { openReplicaView, type ReplicaView } from '../../../storage/replica/reader-view.js';
-import { type Outcome, type ReplicaHooks, ReplicaStore } from '../../../storage/replica/store.js';
+import { type ReplicaHooks, ReplicaStore } from '../../../storage/replica/store.js';
 import type { SegmentSet } from '../../../storage/segment/handle.js';
 import { residentOffset } from '../../../storage/segment/layout.js';
 import { readPayloadText } from '../../../storage/segment/payload-file.js';

@@ -1,0 +1,97 @@
+/** What other replicas are told of a replica's points, and what it takes over of theirs. All of it after everything that is logged. */
+
+import { TroupeError } from '../../protocols/errors.js';
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import { isSameTag } from '../../protocols/model/shard-log.js';
+import type { UpdateOperation } from '../../protocols/model/update.js';
+import { decodeOperation, encodeOperation } from '../../protocols/operation-codec.js';
+import type { BucketPoints, ReplicaDigest } from '../engine/shard-log.js';
+import type { VectorPlan } from '../segment/layout.js';
+import { vectorPlans } from '../segment/plans.js';
+import type { WriteAheadLog } from '../wal.js';
+import { applyOperation } from './apply.js';
+import { decodeBuckets, encodeBuckets } from './bucket-codec.js';
+import { PointDigest, type RowChange } from './digest.js';
+import type { Operations } from './operations.js';
+import { pointsOfBuckets, replaceBuckets } from './replace-buckets.js';
+import type { Transaction } from './transaction.js';
+
+export interface CopiesHost {
+  readonly wal: WriteAheadLog;
+  readonly config: CollectionConfig;
+  readonly operations: Operations;
+  transact<T>(change: (transaction: Transaction) => T): T;
+  /** A transaction that is only read from. */
+  view(): Transaction;
+}
+
+export class Copies {
+  /** Kept from the first time on that somebody asks for it. */
+  private pointDigest: PointDigest | null = null;
+
+  constructor(private readonly host: CopiesHost) {}
+
+  get keepsDigest(): boolean {
+    return this.pointDigest !== null;
+  }
+
+  /** What a transaction did to the live rows; it is on disk. */
+  note(changes: readonly RowChange[]): void {
+    for (const change of changes) this.pointDigest?.change(change);
+  }
+
+  /** See `ShardLogPort.digest`. Errors: `storage`. */
+  digest(): ReplicaDigest {
+    this.host.operations.applyLogged();
+    this.pointDigest ??= PointDigest.of(this.host.view().segments);
+    return { at: this.host.wal.last, ...this.pointDigest.value() };
+  }
+
+  /** See `ShardLogPort.bucketPoints`. Errors: `storage`. */
+  bucketPoints(buckets: readonly number[]): BucketPoints {
+    this.host.operations.applyLogged();
+    const at = this.host.wal.last;
+    const now = this.host.view();
+    const points = pointsOfBuckets(now.segments, new Set(buckets));
+    const bytes = encodeBuckets(at, buckets, this.plans, points, (point) => now.payloadText(point));
+    return { at, buckets, points: points.length, bytes };
+  }
+
+  /** See `ShardLogPort.replaceBuckets`. Errors: `storage`. */
+  replaceBuckets(bytes: Uint8Array): number {
+    const passed = decodeBuckets(bytes, this.plans);
+    this.host.operations.applyLogged();
+    const { last } = this.host.wal;
+    if (!isSameTag(passed.at, last))
+      throw new TroupeError('conflict', `the points are those after operation ${passed.at.tick}, the replica is at ${last.tick}`);
+    return this.host.transact((transaction) => replaceBuckets(transaction, passed));
+  }
+
+  /** See `ShardLogPort.settings`. Errors: `storage`. */
+  settings(): Uint8Array[] {
+    this.host.operations.applyLogged();
+    return this.host
+      .view()
+      .manifest.fields.map(({ name, schema }) =>
+        encodeOperation({ operation: { kind: 'createFieldIndex', field: name, schema }, chained: false }),
+      );
+  }
+
+  /** See `ShardLogPort.applySettings`. Errors: `storage`. */
+  applySettings(operations: readonly Uint8Array[]): void {
+    const decoded = operations.map((bytes) => decodeOperation(bytes).operation);
+    this.host.operations.applyLogged();
+    this.host.transact((transaction) => makeSettings(transaction, decoded));
+  }
+
+  private get plans(): VectorPlan[] {
+    return vectorPlans(this.host.config.params);
+  }
+}
+
+/** Makes the field indexes those that the operations make. */
+function makeSettings(transaction: Transaction, operations: readonly UpdateOperation[]): void {
+  const wanted = operations.flatMap((operation) => (operation.kind === 'createFieldIndex' ? [operation] : []));
+  for (const { name } of transaction.manifest.fields) if (!wanted.some(({ field }) => field === name)) transaction.deleteField(name);
+  for (const operation of wanted) applyOperation(transaction, operation, transaction.appliedOperation);
+}
