@@ -5,7 +5,7 @@ import type { PeerDetails, PeerMessage, PeerReply, PeerRequest } from '../../clu
 import type { PeerTransport } from '../../cluster/ports.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
-import type { Random } from '../runtime/ports.js';
+import type { Clock, Random } from '../runtime/ports.js';
 import type { Drawn } from './messages.js';
 import type { ConsensusView } from './view.js';
 
@@ -27,11 +27,12 @@ export class PeerLink {
   ) {}
 
   /** The same each time: a node that loads its log again is the peer that it was going to be. */
-  drawn(random: Random): Drawn {
+  drawn(random: Random, clock: Clock): Drawn {
     this.#drawn ??= {
       peerId: 1 + Math.floor(random.next() * 2 ** 47),
       clusterId: newUuid(random),
       seed: Math.floor(random.next() * 2 ** 32),
+      seconds: Math.floor(clock.nowMs() / 1000),
     };
     return { ...this.#drawn, seed: Math.floor(random.next() * 2 ** 32) };
   }

@@ -15,6 +15,8 @@ export interface Drawn {
   readonly clusterId: string;
   /** Of Raft's own generator. */
   readonly seed: number;
+  /** Seconds since the epoch. */
+  readonly seconds: number;
 }
 
 /** A replica of this node: of which entry, see `ShardRecord.since`. */

@@ -52,7 +52,7 @@ export function consensusBehaviour(): Behaviour<ConsensusProps, ConsensusState, 
         loads += 1;
         context.settle(
           options.store.load(),
-          (stored) => ({ kind: 'loaded', stored, drawn: link.drawn(context.random) }),
+          (stored) => ({ kind: 'loaded', stored, drawn: link.drawn(context.random, context.clock) }),
           (error) => ({ kind: 'loadFailed', error }),
         );
         break;

@@ -84,11 +84,11 @@ export function becomeJoined(state: JoiningConsensus, clusterId: string, members
 }
 
 /** The first state: a snapshot that holds what this node had. */
-export function becomeFounder(state: StartingConsensus, { clusterId, peerId, seed }: Drawn): ConsensusStep {
+export function becomeFounder(state: StartingConsensus, { clusterId, peerId, seconds, seed }: Drawn): ConsensusStep {
   const { settings } = state;
   const identity = { peerId, clusterId, starts: 1, removed: false };
   const membership = [{ peerId, uri: settings.uri ?? '', version: settings.version, voter: true }];
-  const data = encodeState({ ...foundedState(settings.local, clusterId, peerId), membership });
+  const data = encodeState({ ...foundedState(settings.local, clusterId, peerId, seconds + 1), membership });
   const snapshot = { index: FOUNDED, term: FOUNDED, membership, data };
   const hardState = { term: FOUNDED, votedFor: null, commit: FOUNDED };
   const write = { ...NO_WRITE, reset: true, identity, hardState, snapshot, applied: FOUNDED };
@@ -145,13 +145,17 @@ function beginningNotice({ clusterId, peerId }: PeerIdentity, { stored, write }:
   return { kind: 'log', level: 'info', text: `this peer (${peerId}) ${how} cluster ${clusterId}` };
 }
 
-/** Collections of a founder have this peer's replicas, which are there. Shards that were on other peers have none any more. */
-function foundedState(local: LocalData, clusterId: string, peerId: PeerId): ClusterState {
+/**
+ * Collections of a founder have this peer's replicas, which are there. Shards that were on other peers have none any more.
+ * term: of its shards. Their logs may come from a former cluster, whose clocks nobody here knows: the time in seconds is above them,
+ * as no shard has a new leader each second.
+ */
+function foundedState(local: LocalData, clusterId: string, peerId: PeerId, term: number): ClusterState {
   const collections = local.collections.map((collection): [string, CollectionRecord] => {
     const { belonging, config, name } = collection;
     const held = localShards(collection).map((shardId): [number, ShardRecord] => [
       shardId,
-      { key: null, replicas: new Map([[peerId, 'Active']]), since: new Map([[peerId, FOUNDED]]), leader: peerId, term: 1 },
+      { key: null, replicas: new Map([[peerId, 'Active']]), since: new Map([[peerId, FOUNDED]]), leader: peerId, term },
     ]);
     const lost = shardsElsewhere(belonging, config).map((shardId): [number, ShardRecord] => [
       shardId,

@@ -94,6 +94,32 @@ test('a peer is removed by its id, by force where asked', async () => {
   assert.equal((await call('DELETE', '/cluster/peer/13?timeout=0')).status, 422);
 });
 
+test('draining and balancing can be looked at first, with moves, bytes and balance, and are begun by one agreed operation', async () => {
+  type Shown = { started: boolean; moves: object[]; stuck: object[]; balance: { before: object; after: object } };
+  const dry = (await resultOf('POST', '/cluster/peer/13/drain?dry_run=true')) as Shown;
+  assert.equal(dry.started, false);
+  assert.deepEqual(dry.balance.before, {
+    11: { replicas: 4, bytes: 4096 },
+    12: { replicas: 2, bytes: 4096 },
+    13: { replicas: 1, bytes: 0 },
+  });
+  assert.deepEqual(cluster.asked, ['barrier 10000', 'describe 2000']);
+  cluster.asked.length = 0;
+  const { started } = (await resultOf('POST', '/cluster/peer/13/drain?timeout=5')) as Shown;
+  assert.equal(started, true);
+  assert.equal(cluster.asked.at(-1), 'change {"kind":"markPeer","peerId":13,"listens":null,"leaving":"drain"} 5000');
+  assert.equal(await resultOf('DELETE', '/cluster/peer/13/drain'), true);
+  assert.equal(cluster.asked.at(-1), 'change {"kind":"markPeer","peerId":13,"listens":null,"leaving":"stays"} 10000');
+  await resultOf('POST', '/cluster/rebalance?dry_run=true');
+  assert.doesNotMatch(cluster.asked.join(), /planMoves/);
+  await resultOf('POST', '/cluster/rebalance');
+  assert.match(cluster.asked.join(), /planMoves/);
+  const missing = await call('POST', '/cluster/peer/99/drain');
+  assert.deepEqual([missing.status, missing.shown], [404, 'Not found: peer 99 is not part of the cluster']);
+  assert.equal((await call('POST', '/cluster/peer/abc/drain')).status, 404);
+  assert.equal((await call('POST', '/cluster/rebalance?dry_run=perhaps')).status, 400);
+});
+
 test('a peer takes the state from its leader anew', async () => {
   assert.equal(await resultOf('POST', '/cluster/recover'), true);
   assert.deepEqual(cluster.asked, ['recover 10000']);
@@ -166,6 +192,7 @@ test('each operation on shards is read and handed on', async () => {
       '{"kind":"createShardKey","key":"a","shardsNumber":2,"replicationFactor":3,"placement":[12,13],"initialState":"Active"}',
     ],
     [{ drop_sharding_key: { shard_key: 7 } }, '{"kind":"dropShardKey","key":7}'],
+    [{ auto_replication: { enabled: true } }, '{"kind":"autoReplication","enabled":true}'],
   ];
   for (const [body, asked] of cases) {
     cluster.asked.length = 0;

@@ -49,8 +49,8 @@ test('operations on the cluster, through both doors', async (context) => {
       ['create_shard_key', { shard_key: 'north' }, 409],
       ['create_shard_key', { shard_key: 'south', placement: [5] }, 400],
       ['delete_shard_key', { shard_key: 'south' }, 400],
-      ['update_collection_cluster', { move_shard: between }, 400],
-      ['update_collection_cluster', { replicate_shard: between }, 400],
+      ['update_collection_cluster', { move_shard: { ...between, to_peer_id: 5 } }, 400],
+      ['update_collection_cluster', { replicate_shard: { ...between, to_peer_id: 5 } }, 400],
       ['update_collection_cluster', { abort_transfer: between }, 404],
       ['update_collection_cluster', { drop_replica: { shard_id: 99, peer_id: peers[0] } }, 404],
     ];

@@ -13,7 +13,7 @@ import { NOTHING_STORED, type StoredConsensus } from '../../../protocols/model/c
 import { incompleteRows } from '../move-table.js';
 import { sampleConfig } from '../samples.js';
 
-const DRAWN: Drawn = { peerId: 11, clusterId: 'c', seed: 1 };
+const DRAWN: Drawn = { peerId: 11, clusterId: 'c', seed: 1, seconds: 0 };
 const FULL: ErrorFacts = { code: 'storage', detail: 'no space left' };
 
 function settings(over: Partial<Settings> = {}): Settings {
