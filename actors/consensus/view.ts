@@ -7,6 +7,7 @@ import type { ClusterStatus } from '../cluster-api.js';
 import type { Assignments } from '../replication/assignments.js';
 import type { ActorRef } from '../runtime/behaviour.js';
 import type { Clock } from '../runtime/ports.js';
+import { isAloneWithout } from './alone.js';
 import type { ConsensusMessage } from './messages.js';
 import { isLeaderless } from './readiness.js';
 import type { ConsensusState, MemberConsensus } from './state.js';
@@ -32,7 +33,9 @@ export class ConsensusView {
     if (state.kind === 'Member' && state.agreed.appliedIndex > 0) {
       this.#agreed = state.agreed;
       const { agreed, connected, identity, raft } = state;
-      this.assignments.show({ agreed, connected, leads: raft.role.kind === 'Leader', peerId: identity.peerId });
+      const isAlone = (peer: PeerId) => isAloneWithout(state, peer);
+      const leads = raft.role.kind === 'Leader';
+      this.assignments.show({ agreed, connected, leads, peerId: identity.peerId, isAloneWithout: isAlone });
     }
     this.#lastUpdateMs = this.clock.nowMs();
   }

@@ -39,6 +39,8 @@ export interface Shown {
   readonly peerId: PeerId;
   readonly leads: boolean;
   readonly connected: ReadonlySet<PeerId>;
+  /** See `Assignments.isAloneWithout`. */
+  readonly isAloneWithout: (peer: PeerId) => boolean;
 }
 
 export class Assignments {
@@ -46,6 +48,7 @@ export class Assignments {
   #peerId: PeerId = 0;
   #leads = false;
   #connected: ReadonlySet<PeerId> = new Set();
+  #isAloneWithout: (peer: PeerId) => boolean = () => false;
   readonly #watches = new Map<string, Set<Watch>>();
   readonly #watchers = new Set<() => void>();
 
@@ -69,11 +72,17 @@ export class Assignments {
     return this.#connected;
   }
 
+  /** Whether this peer is away and nothing can be agreed on without it, nor without this node: no shard that is led here gets another leader. */
+  isAloneWithout(peer: PeerId): boolean {
+    return this.#isAloneWithout(peer);
+  }
+
   /** For consensus: what is agreed by now, and what else it knows. */
-  show({ agreed, connected, leads, peerId }: Shown): void {
+  show({ agreed, connected, isAloneWithout, leads, peerId }: Shown): void {
     const before = this.#agreed;
     this.#leads = leads;
     this.#connected = connected;
+    this.#isAloneWithout = isAloneWithout;
     this.#agreed = agreed;
     this.#peerId = peerId;
     if (before?.collections === agreed.collections) return;

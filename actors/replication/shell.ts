@@ -232,8 +232,12 @@ function acknowledge({ failure, input, numbers }: EffectOf<'acknowledge'>, conte
   const forget = context.onEnd(cancel);
 }
 
-function proposeDead({ clock, peer }: EffectOf<'proposeDead'>, context: ReplicationContext): void {
+function proposeDead({ clock, peer, run }: EffectOf<'proposeDead'>, context: ReplicationContext): void {
   const { services, shard } = context.props;
+  if (services.assignments.isAloneWithout(peer)) {
+    context.report({ kind: 'happened', input: { kind: 'excused', run, peer } });
+    return;
+  }
   const change = { ...shard, peerId: peer, from: null, to: 'Dead', clock } as const;
   services
     .propose({ kind: 'setReplicaStates', changes: [change] }, PROPOSE_MS)

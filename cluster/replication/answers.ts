@@ -100,7 +100,13 @@ export function readFailed(draft: Draft, { call, peer }: InputOf<'readFailed'>):
 /** The leader's log continues its own. */
 function continued(draft: Draft, channel: Channel, logged: ClockTag): void {
   const { attaching, peer } = channel;
-  setChannel(draft, { ...channel, phase: { kind: 'Streaming', logged, applied: 0 }, inherited: false, attaching: null });
+  setChannel(draft, {
+    ...channel,
+    phase: { kind: 'Streaming', logged, applied: 0 },
+    inherited: false,
+    attaching: null,
+    excusedUntil: null,
+  });
   answerWaiters(draft, peer);
   if (attaching !== null) answer(draft, attaching.caller, { kind: 'attached', how: 'delta', entries: lackOf(draft, logged) });
 }
@@ -229,7 +235,7 @@ function answer(draft: Draft, caller: number, value: TransferAnswer): void {
 }
 
 function healthy(channel: Channel): Channel {
-  return { ...channel, failingSince: null, error: null, retryAt: 0 };
+  return { ...channel, failingSince: null, error: null, retryAt: 0, excusedUntil: null };
 }
 
 /** Ticks have gaps where leaders changed. */

@@ -3,7 +3,7 @@
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { ShardEntry } from '../../protocols/model/shard-log.js';
 import { changeChannel, changeLeading, channelOf, type Draft, leadingOf, nextNumber, setChannel } from './draft.js';
-import { APPEND_BYTES, FAIL_TICKS, PROPOSE_TICKS } from './figures.js';
+import { APPEND_BYTES, EXCUSE_TICKS, FAIL_TICKS, PROPOSE_TICKS } from './figures.js';
 import { endChannel } from './jobs.js';
 import { acknowledge } from './leading.js';
 import type { Fetch, PeerCall } from './messages.js';
@@ -73,8 +73,22 @@ export function dropChannel(draft: Draft, peer: PeerId): void {
 
 function propose(draft: Draft, { peer }: Channel): void {
   const { assignment, ticks } = draft.state;
-  draft.effects.push({ kind: 'proposeDead', peer, clock: assignment?.term ?? 0 });
+  draft.effects.push({ kind: 'proposeDead', run: leadingOf(draft).run, peer, clock: assignment?.term ?? 0 });
   changeChannel(draft, peer, { phase: { kind: 'Broken', proposeAt: ticks + PROPOSE_TICKS } });
+}
+
+/** Its own time is over: what is written goes on without it, and it is looked for meanwhile (L9). */
+export function excuse(draft: Draft, peer: PeerId): void {
+  const channel = channelOf(draft, peer);
+  const { ticks } = draft.state;
+  if (channel?.phase.kind !== 'Broken' || draft.state.required.has(peer)) return;
+  setChannel(draft, {
+    ...channel,
+    phase: { kind: 'Probing', position: null },
+    excusedUntil: ticks + EXCUSE_TICKS,
+    failingSince: ticks,
+    retryAt: ticks + 1,
+  });
 }
 
 function isWaitedFor(draft: Draft, { phase, waiters }: Channel): boolean {

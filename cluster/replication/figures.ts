@@ -3,6 +3,8 @@
 export const TICK_MS = 100;
 /** A replica that acknowledgements wait for and that answers nothing but errors for so long is made Dead. */
 export const FAIL_TICKS = 20;
+/** How long a replica is not waited for where nothing can be agreed; then that is found out anew. */
+export const EXCUSE_TICKS = 20;
 /** What was proposed and is not agreed is proposed again. */
 export const PROPOSE_TICKS = 20;
 /** Of one call that brings entries; a larger operation goes alone. */

@@ -69,12 +69,12 @@ export function acknowledge(draft: Draft): void {
   const waiting: PendingWrite[] = [];
   let bytes = role.bytes;
   for (const write of role.pending) {
-    if (!waitedFor.every((channel) => hasWrite(draft, channel, write))) {
+    if (!waitedFor.every((channel) => isExcused(draft, channel) || hasWrite(draft, channel, write))) {
       waiting.push(write);
       continue;
     }
     bytes -= bytesOfWrite(write);
-    answer(draft, write);
+    answer(draft, write, waitedFor.filter((channel) => isExcused(draft, channel)).length);
   }
   if (waiting.length < role.pending.length) changeLeading(draft, { pending: waiting, bytes });
 }
@@ -97,9 +97,15 @@ function hasWrite(draft: Draft, channel: Channel | null, { input, tick }: Pendin
   return input.until === 'logged' || !mustApply(draft.state, channel.peer) || applied >= tick;
 }
 
-function answer(draft: Draft, { failure, input, numbers }: PendingWrite): void {
+/** L9 */
+function isExcused({ state }: Draft, channel: Channel | null): boolean {
+  return channel !== null && channel.excusedUntil !== null && state.ticks < channel.excusedUntil;
+}
+
+/** excused: required replicas that do not have it. */
+function answer(draft: Draft, { failure, input, numbers }: PendingWrite, excused: number): void {
   const { assignment } = draft.state;
-  const left = assignment === null ? 0 : serving(assignment);
+  const left = assignment === null ? 0 : serving(assignment) - excused;
   const factor = assignment?.writeFactor ?? 1;
   if (left < factor) {
     const detail =

@@ -63,6 +63,8 @@ export type ReplicationInput =
   | { readonly kind: 'called'; readonly caller: Caller; readonly from: PeerId; readonly call: HeardCall }
   | TransferInput
   | { readonly kind: 'located'; readonly run: number; readonly last: ClockTag }
+  /** L9: no other leader can come while this peer is away. */
+  | { readonly kind: 'excused'; readonly run: number; readonly peer: PeerId }
   | { readonly kind: 'locateFailed'; readonly run: number; readonly error: ErrorFacts }
   | { readonly kind: 'barrierPassed'; readonly run: number; readonly assignment: ShardAssignment | null }
   | { readonly kind: 'barrierFailed'; readonly run: number; readonly error: ErrorFacts }
@@ -163,5 +165,5 @@ export type ReplicationEffect =
     }
   | { readonly kind: 'answer'; readonly caller: Caller; readonly answer: TransferAnswer }
   | { readonly kind: 'refuse'; readonly caller: Caller; readonly error: ErrorFacts }
-  /** That the replica on this peer is Dead, unless the shard has another term by now. */
-  | { readonly kind: 'proposeDead'; readonly peer: PeerId; readonly clock: number };
+  /** That the replica on this peer is Dead, unless the shard has another term by now; or `excused` comes back, where nothing can be agreed (L9). */
+  | { readonly kind: 'proposeDead'; readonly run: number; readonly peer: PeerId; readonly clock: number };

@@ -125,6 +125,8 @@ export interface Channel {
   readonly failingSince: number | null;
   readonly error: ErrorFacts | null;
   readonly retryAt: number;
+  /** Not waited for until then (L9); null: it is. */
+  readonly excusedUntil: number | null;
   readonly attaching: { readonly caller: Caller; readonly mayReset: boolean } | null;
   readonly jobs: readonly Job[];
   readonly waiters: readonly { readonly caller: Caller; readonly tick: number }[];
@@ -180,6 +182,7 @@ export function newChannel(peer: PeerId, since: number, position: ClockTag | nul
     failingSince: null,
     error: null,
     retryAt: 0,
+    excusedUntil: null,
     attaching: null,
     jobs: [],
     waiters: [],

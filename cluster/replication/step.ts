@@ -2,7 +2,7 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import { answered, callFailed, fetched, fetchFailed, readDone, readFailed } from './answers.js';
-import { driveAll } from './channels.js';
+import { driveAll, excuse } from './channels.js';
 import { beginStep, type Draft, leftOpen, notLeading, type ReplicationStep, refuse, setRole } from './draft.js';
 import { attach, compare, endChannel, fill, release, require } from './jobs.js';
 import { takeAssignment } from './leading.js';
@@ -92,6 +92,9 @@ function take(draft: Draft, input: ReplicationInput): void {
       break;
     case 'located':
       located(draft, { last: input.last });
+      break;
+    case 'excused':
+      excuse(draft, input.peer);
       break;
     case 'barrierPassed':
       assign(draft, input.assignment);

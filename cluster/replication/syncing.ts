@@ -77,7 +77,7 @@ function drivenProbe(draft: Draft, run: number, peer: PeerId, probe: Probe): Pro
   if (probe.last !== null) return probe;
   let next = probe;
   if (ticks - probe.askedAt >= FAIL_TICKS && ticks >= probe.proposeAt) {
-    draft.effects.push({ kind: 'proposeDead', peer, clock: assignment?.term ?? 0 });
+    draft.effects.push({ kind: 'proposeDead', run, peer, clock: assignment?.term ?? 0 });
     next = { ...next, proposeAt: ticks + PROPOSE_TICKS };
   }
   if (next.call !== null || ticks < next.retryAt) return next;
@@ -116,7 +116,7 @@ function giveUp(draft: Draft, peer: PeerId, reason: string): void {
     level: 'warn',
     text: `the log of peer ${peer} does not continue the own one (${reason}): ${dead} is to be Dead`,
   });
-  draft.effects.push({ kind: 'proposeDead', peer: dead, clock: assignment?.term ?? 0 });
+  draft.effects.push({ kind: 'proposeDead', run: role.run, peer: dead, clock: assignment?.term ?? 0 });
   setRole(draft, withProbe({ ...role, source: null }, peer, { last: null, askedAt: ticks, retryAt: ticks + PROPOSE_TICKS }));
 }
 

@@ -62,7 +62,7 @@ export class Peers {
       autoReplication: false,
     };
     const agreed = { ...emptyState('cluster'), appliedIndex: this.#index, collections: new Map([['c', record]]) };
-    this.assignments.show({ agreed, peerId: SELF, leads: false, connected: new Set() });
+    this.assignments.show({ agreed, peerId: SELF, leads: false, connected: new Set(), isAloneWithout: () => false });
   }
 
   /** What a promise comes to while time passes. */

@@ -265,3 +265,38 @@ test('a write of which nobody knows whether it was logged is left open, and the 
   assert.equal(refused?.caller, caller);
   assert.match(refused?.error.detail ?? '', /may still be carried out/);
 });
+
+test('where nothing can be agreed a replica that is away is not waited for, until it is back', () => {
+  const machine = new Machine().leading(assignment({ 1: 'Active', 2: 'Active' }));
+  const fail = (): void => {
+    const { role } = machine.state;
+    const busy = role.kind === 'Leading' ? role.channels.get(2)?.busy : null;
+    if (busy != null) machine.give({ kind: 'callFailed', run: machine.run, peer: 2, call: busy.call, error: LOST, isLost: true });
+  };
+  const caller = machine.written([11]);
+  while (machine.all('proposeDead').length === 0) {
+    fail();
+    machine.ticks(1);
+  }
+  assert.deepEqual(machine.acknowledged, []);
+  machine.give({ kind: 'excused', run: machine.run, peer: 2 });
+  assert.deepEqual(machine.acknowledged, [caller]);
+  const second = machine.written([12]);
+  assert.deepEqual(machine.acknowledged, [second]);
+  machine.ticks(1);
+  machine.answer(2, machine.callTo(2, 'position').call, { kind: 'position', last: tag(10), base: NO_TAG });
+  const entries = [11, 12].map((tick) => ({ tag: tag(tick), operation: Uint8Array.of(1) }));
+  machine.give({
+    kind: 'readDone',
+    run: machine.run,
+    peer: 2,
+    call: machine.all('read')[0]?.call ?? 0,
+    part: { kind: 'entries', entries },
+  });
+  const append = machine.callTo(2, 'append');
+  const third = machine.written([13]);
+  assert.deepEqual(machine.acknowledged, [], 'it is waited for again');
+  machine.answer(2, append.call, DONE);
+  machine.answer(2, machine.callTo(2, 'append').call, DONE);
+  assert.deepEqual(machine.acknowledged, [third]);
+});
