@@ -137,7 +137,11 @@ class Flow {
     target.on('drain', () => {
       if (this.passing) source.resume();
     });
-    // That it ended is news as well, which a cut holds back.
+    // That it ended is news as well, which a cut holds back. A process that is killed ends its side only: its socket stays half open.
+    source.once('end', () => {
+      this.ended = true;
+      if (this.passing) target.end();
+    });
     source.once('close', () => {
       this.ended = true;
       if (this.passing) target.destroy();
