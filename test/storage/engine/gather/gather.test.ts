@@ -28,7 +28,7 @@ const random = randomOf(11);
 const points = Array.from({ length: POINTS }, (_, id) => ({
   id,
   vector: Array.from({ length: DIM }, () => random()),
-  payload: { n: id, third: id % 3, text: `point ${id}` },
+  payload: { n: id, third: id % 3, text: `point ${id}`, years: [id % 50, 1000 + (id % 7)] },
 }));
 let pool: EnginePool;
 
@@ -68,7 +68,9 @@ async function open(key: string): Promise<void> {
 
 async function write(key: string, some: readonly object[]): Promise<void> {
   await pool.write('upsertPoints', key, true, request({ points: some }));
-  await pool.write('createFieldIndex', key, true, request({ field_name: 'third', field_schema: 'integer' }));
+  for (const field_name of ['third', 'years']) {
+    await pool.write('createFieldIndex', key, true, request({ field_name, field_schema: 'integer' }));
+  }
 }
 
 function request(body: unknown, more: Partial<RawRequest> = {}): RawRequest {
@@ -156,6 +158,16 @@ const SAME: readonly (readonly [string, ReadOperation, object])[] = [
     'groups of what prefetches found',
     'queryGroups',
     { prefetch: [prefetch, { query: 3 }], query: { fusion: 'rrf' }, group_by: 'third', limit: 3 },
+  ],
+  [
+    'groups of an order that repeats points',
+    'queryGroups',
+    { query: { order_by: 'years' }, group_by: 'third', limit: 3, group_size: 700, with_payload: ['n'] },
+  ],
+  [
+    'an order that repeats points, in prefetches',
+    'query',
+    { prefetch: { query: { order_by: 'years' }, limit: 3000 }, query: { fusion: 'rrf' }, limit: 50 },
   ],
   ['examples', 'recommend', { positive: [1, 2], negative: [3], strategy: 'sum_scores', limit: 20 }],
 ];
