@@ -6,6 +6,7 @@ import type { PeerCall, ReplicationInput, TransferAnswer } from '../../cluster/r
 import type { ReplicationState } from '../../cluster/replication/state.js';
 import { startReplication } from '../../cluster/replication/state.js';
 import { type ErrorFacts, errorFacts, errorFromFacts } from '../../protocols/errors.js';
+import type { ReplicaState } from '../../protocols/model/cluster.js';
 import type { ReplicaKey, Written } from '../../storage/engine/messages.js';
 import type { NodeServices } from '../node/services.js';
 import type { CollectionEntry } from '../node/view.js';
@@ -43,6 +44,8 @@ const PROPOSE_MS = 5000;
 
 export function replicationBehaviour(): Behaviour<ReplicationProps, ReplicationActorState, ReplicationMessage, ReplicationActorEffect> {
   let newest: ReplicationState = startReplication();
+  /** Peers whose death is being proposed. */
+  let proposed = new Set<number>();
 
   function remembered(step: Step<ReplicationActorState, ReplicationActorEffect>): Step<ReplicationActorState, ReplicationActorEffect> {
     newest = step.state.core;
@@ -125,7 +128,7 @@ export function replicationBehaviour(): Behaviour<ReplicationProps, ReplicationA
         context.fail(effect.caller, errorFromFacts(effect.error));
         break;
       case 'proposeDead':
-        proposeDead(effect, context);
+        proposeDead(effect, newest.assignment?.replicas.get(effect.peer) ?? null, proposed, context);
         break;
       default:
         unreachable(effect);
@@ -135,7 +138,10 @@ export function replicationBehaviour(): Behaviour<ReplicationProps, ReplicationA
   return {
     kind: 'replication',
     mailboxCapacity: MAILBOX_CAPACITY,
-    start: () => remembered(startReplicationActor()),
+    start: () => {
+      proposed = new Set();
+      return remembered(startReplicationActor());
+    },
     step: (state, message) => remembered(stepReplication(state, message)),
     perform,
     summarize,
@@ -232,16 +238,25 @@ function acknowledge({ failure, input, numbers }: EffectOf<'acknowledge'>, conte
   const forget = context.onEnd(cancel);
 }
 
-function proposeDead({ clock, peer, run }: EffectOf<'proposeDead'>, context: ReplicationContext): void {
+/** from: what is known of it. A proposal that comes late must not end a transfer that fills it again. */
+function proposeDead(
+  { clock, peer, run }: EffectOf<'proposeDead'>,
+  from: ReplicaState | null,
+  proposed: Set<number>,
+  context: ReplicationContext,
+): void {
   const { services, shard } = context.props;
   if (services.assignments.isAloneWithout(peer)) {
     context.report({ kind: 'happened', input: { kind: 'excused', run, peer } });
     return;
   }
-  const change = { ...shard, peerId: peer, from: null, to: 'Dead', clock } as const;
+  if (proposed.has(peer)) return;
+  proposed.add(peer);
+  const change = { ...shard, peerId: peer, from, to: 'Dead', clock } as const;
   services
     .propose({ kind: 'setReplicaStates', changes: [change] }, PROPOSE_MS)
-    .catch((error: unknown) => context.log.info(`${context.path}: that peer ${peer} is Dead is not agreed: ${errorFacts(error).detail}`));
+    .catch((error: unknown) => context.log.info(`${context.path}: that peer ${peer} is Dead is not agreed: ${errorFacts(error).detail}`))
+    .finally(() => proposed.delete(peer));
 }
 
 async function barrier({ barrier: pass }: NodeServices): Promise<void> {
