@@ -5,7 +5,7 @@ import { indexingNewShards } from '../../../actors/routing/new-shards.js';
 import type { Agreed } from '../../../actors/routing/points.js';
 import { keyedShards, showShardKeys } from '../../../actors/routing/shard-keys.js';
 import type { ShardFigures } from '../../../cluster/data-messages.js';
-import { type CollectionRecord, emptyState } from '../../../cluster/state.js';
+import type { CollectionRecord } from '../../../cluster/state.js';
 import type { ClusterSetup, KeyedShard, ReplicaState, ShardId, ShardKey } from '../../../protocols/model/cluster.js';
 import { sampleConfig } from '../samples.js';
 import { Peers, SELF, UID } from './support.js';
@@ -29,11 +29,6 @@ function recordOf(shards: readonly (readonly [ShardId, ShardKey | null, ReplicaS
   };
 }
 
-function agree(peers: Peers, index: number, collections: Readonly<Record<string, CollectionRecord>>): void {
-  const agreed = { ...emptyState('cluster'), appliedIndex: index, collections: new Map(Object.entries(collections)) };
-  peers.assignments.show({ agreed, peerId: SELF, leads: false, connected: new Set() });
-}
-
 test('the engine hears of the keys of all collections that have some, once for each change of them', () => {
   const peers = new Peers();
   const heard: ReadonlyMap<string, readonly KeyedShard[]>[] = [];
@@ -43,22 +38,22 @@ test('the engine hears of the keys of all collections that have some, once for e
     [0, 'a', 'Active'],
   ]);
   const plain = recordOf([[0, null, 'Active']], false);
-  agree(peers, 1, { plain });
+  peers.show({ plain });
   assert.equal(heard.length, 0);
-  agree(peers, 2, { plain, keyed });
+  peers.show({ plain, keyed });
   const shards = [
     { id: 0, key: 'a', active: true },
     { id: 3, key: 7, active: false },
   ];
   assert.deepEqual(heard, [new Map([['keyed', shards]])]);
   assert.equal(keyedShards(keyed), heard[0]?.get('keyed'));
-  agree(peers, 3, { plain: recordOf([[0, null, 'Active']], false), keyed });
+  peers.show({ plain: recordOf([[0, null, 'Active']], false), keyed });
   assert.equal(heard.length, 1);
-  agree(peers, 4, { keyed: recordOf([]) });
-  agree(peers, 5, {});
+  peers.show({ keyed: recordOf([]) });
+  peers.show({});
   assert.deepEqual(heard.slice(1), [new Map([['keyed', []]]), new Map()]);
   cancel();
-  agree(peers, 6, { keyed });
+  peers.show({ keyed });
   assert.equal(heard.length, 3);
 });
 
@@ -79,7 +74,7 @@ const FIGURES: ShardFigures = {
 /** What is written when this key is made. figures: what the other shards' node tells; null: nothing. */
 async function written(record: CollectionRecord, setup: ClusterSetup, figures: ShardFigures | null): Promise<string[]> {
   const peers = new Peers();
-  agree(peers, 1, { c: record });
+  peers.show({ c: record });
   if (figures !== null) peers.answers.set(SELF, () => ({ kind: 'figures', figures: [figures] }));
   const writes: string[] = [];
   const api = indexingNewShards({ setUp: async () => true } as unknown as ClusterApi, {

@@ -51,7 +51,6 @@ export class Peers {
         return [Number(shardId), { key: null, replicas, since, leader, term }];
       }),
     );
-    this.#index += 1;
     const record: CollectionRecord = {
       uid: UID,
       revision: 1,
@@ -61,7 +60,12 @@ export class Peers {
       transfers: [],
       autoReplication: false,
     };
-    const agreed = { ...emptyState('cluster'), appliedIndex: this.#index, collections: new Map([['c', record]]) };
+    this.show({ c: record });
+  }
+
+  show(collections: Readonly<Record<string, CollectionRecord>>): void {
+    this.#index += 1;
+    const agreed = { ...emptyState('cluster'), appliedIndex: this.#index, collections: new Map(Object.entries(collections)) };
     this.assignments.show({ agreed, peerId: SELF, leads: false, connected: new Set(), isAloneWithout: () => false });
   }
 
