@@ -157,11 +157,11 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     return this.gather(operation, request, { place, scatter, locate: nowhere });
   }
 
-  gather(operation: ReadOperation, request: RawRequest, { locate, place, scatter }: GatherAccess): Promise<Uint8Array> {
+  gather(operation: ReadOperation, request: RawRequest, access: GatherAccess): Promise<Uint8Array> {
     const context = gatherContext({
-      place,
-      locate: async (collection) => locate(collection),
-      scatter: (ask) => scatter(ask),
+      place: access.place,
+      locate: async (collection) => access.locate(collection),
+      scatter: (ask) => access.scatter(ask),
       expired: () => this.ways.nowMs() > request.deadlineMs,
       later: (run) => this.disk.later(GATHER_MS, run),
       random: () => 0.5,
