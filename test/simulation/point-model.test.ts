@@ -37,6 +37,8 @@ test('a change is refused exactly where there is no point', () => {
   assert.equal(checkLinearizable([put('a', 0, 1), change(DONE), read('c', 4, 5)], pointModel), 'linearizable');
   assert.equal(checkLinearizable([put('a', 0, 1), change({ kind: 'none' })], pointModel), 'impossible');
   assert.equal(checkLinearizable([change(DONE)], pointModel), 'impossible');
+  assert.equal(checkLinearizable([change({ kind: 'none' }), read(null, 4, 5)], pointModel), 'linearizable');
+  assert.equal(checkLinearizable([noted({ kind: 'delete' }, 0, 1, DONE), read(null, 4, 5)], pointModel), 'linearizable');
 });
 
 function put(value: string, called: number, answered: number): PointCall {

@@ -16,24 +16,33 @@ export type PointAnswer =
   /** value: null where there is no point. */
   | { readonly kind: 'seen'; readonly value: string | null };
 
-export const pointModel: Model<string | null, PointOperation, PointAnswer> = {
-  start: null,
+/** value: null where there is no point. */
+export interface PointState {
+  readonly value: string | null;
+}
+
+const NO_POINT: PointState = { value: null };
+
+export const pointModel: Model<PointState, PointOperation, PointAnswer> = {
+  start: NO_POINT,
   step(state, operation, answer) {
     switch (operation.kind) {
       case 'read':
-        return answer === null || (answer.kind === 'seen' && answer.value === state) ? state : null;
+        return answer === null || (answer.kind === 'seen' && answer.value === state.value) ? state : null;
       case 'put':
-        return operation.value;
+        return { value: operation.value };
       case 'delete':
-        return null;
-      case 'change':
-        if (answer?.kind === 'none') return state === null ? state : null;
-        return state === null ? (answer === null ? state : null) : operation.value;
+        return NO_POINT;
+      case 'change': {
+        const isThere = state.value !== null;
+        if (answer !== null && isThere !== (answer.kind === 'done')) return null;
+        return isThere ? { value: operation.value } : state;
+      }
       default:
         return operation satisfies never;
     }
   },
-  key: (state) => String(state),
+  key: ({ value }) => String(value),
 };
 
 export interface PointCall extends Call<PointOperation, PointAnswer> {
