@@ -23,8 +23,8 @@ const FAILURES = new Set(['unavailable', 'timeout', 'busy', 'storage', 'tooFewRe
  * What a read at each consistency promises: `linearizable`; `complete`: it misses no write that was acknowledged before it began;
  * `weak`: only what was written once.
  */
-const PROMISES = { '1': 'weak', '2': 'weak', quorum: 'complete', majority: 'linearizable', all: 'linearizable' } as const;
-type Consistency = keyof typeof PROMISES;
+const PROMISES = { 1: 'weak', 2: 'weak', quorum: 'complete', majority: 'linearizable', all: 'linearizable' } as const;
+type Consistency = '1' | '2' | 'quorum' | 'majority' | 'all';
 
 export interface PointCounts {
   writes: number;
@@ -165,7 +165,8 @@ export class PointClients {
     const calls = ids.map((id) => this.#note(id, { kind: 'read' }, PROMISES[consistency]));
     const body = operation === 'retrieve' ? { ids, with_payload: true } : { limit: 1000, with_payload: true };
     if (operation === 'query') Object.assign(body, { query: [this.random.integer(-1, 1), 0, 0, 1] });
-    const request = this.#request(node, body, { consistency });
+    const level = consistency === '1' || consistency === '2' ? Number(consistency) : consistency;
+    const request: RawRequest = { ...this.#request(node, body, {}), consistency: level };
     this.counts.reads += 1;
     const answer = await this.#call(who, node, `${operation} ${ids.join()} at ${consistency}`, (api) =>
       api.read(POINTS, operation, request),
