@@ -36,6 +36,8 @@ export interface NetworkCounts {
 
 /** A link is tried again, and found broken, after so long. */
 const LINK_MS = { low: 20, high: 700 };
+/** A part of a call that was lost is sent again after so long. */
+const RESEND_MS = { low: 200, high: 600 };
 
 export class VirtualNetwork {
   settings: NetworkSettings = CALM_NETWORK;
@@ -140,12 +142,21 @@ export class VirtualNetwork {
   }
 }
 
+/** What calls to a peer go by. */
+interface Line {
+  readonly to: Endpoint;
+  /** Tells those who wait for answers that none will come. */
+  readonly waiting: Set<() => void>;
+  broken: boolean;
+}
+
 export class Endpoint implements PeerTransport {
   listener: TransportListener | null = null;
   peerId: PeerId = 0;
   clusterId: () => string | null = () => null;
   peers: ReadonlyMap<PeerId, string> = new Map();
   readonly #connections = new Map<PeerId, PeerConnection>();
+  readonly #lines = new Map<PeerId, Line>();
   #looking = false;
 
   constructor(
@@ -213,23 +224,39 @@ export class Endpoint implements PeerTransport {
     const { network, life } = this;
     const { world } = network;
     const other = network.peerOf(this, peer);
-    if (other === undefined || this.#connections.get(peer)?.connected !== true)
+    if (other === undefined || this.#lines.get(peer)?.to !== other)
       return Promise.reject(new NotReached(`there is no connection with peer ${peer}`));
+    const line = this.#lines.get(peer) as Line;
     const sent = calledAs(this.peerId, peer, call);
     return new Promise((resolve, reject) => {
-      world.after(timeoutMs, () => reject(new LostAnswer('timeout', `peer ${peer} has not answered within ${timeoutMs} ms`)), life);
+      const end = (settle: () => void) => {
+        line.waiting.delete(lose);
+        settle();
+      };
+      const lose = () => reject(new LostAnswer('unavailable', `the connection with peer ${peer} broke`));
+      line.waiting.add(lose);
+      const late = () => reject(new LostAnswer('timeout', `peer ${peer} has not answered within ${timeoutMs} ms`));
+      world.after(timeoutMs, () => end(late), life);
       const back = (reply: DataReply) => {
         const received = decodeReply(encodeReply(reply));
         const settle = () => (received.kind === 'error' ? reject(errorFromFacts(received.error)) : resolve(received));
-        for (const delayMs of network.arrivals(other.host, this.host).slice(0, 1)) world.after(delayMs, settle, life);
+        this.#carry(line, other, this, () => end(settle));
       };
-      const arrive = () => {
+      this.#carry(line, this, other, () => {
         if (other.listener === null || other.peerId !== peer || !sameCluster(this, other)) return;
         network.tell(other.host, `← ${this.host}  call ${call.kind}`);
         other.listener.called(this.peerId, sent).then(back, (error: unknown) => back({ kind: 'error', error: errorFacts(error) }));
-      };
-      for (const delayMs of network.arrivals(this.host, other.host).slice(0, 1)) world.after(delayMs, arrive, other.life);
+      });
     });
+  }
+
+  /** As a connection does: what is lost on the way is sent again, as long as it holds. */
+  #carry(line: Line, from: Endpoint, to: Endpoint, arrive: () => void): void {
+    const { network } = this;
+    if (line.broken) return;
+    const [delayMs] = network.arrivals(from.host, to.host);
+    if (delayMs !== undefined) network.world.after(delayMs, arrive, to.life);
+    else network.world.after(network.random.between(RESEND_MS.low, RESEND_MS.high), () => this.#carry(line, from, to, arrive), from.life);
   }
 
   connections(): ReadonlyMap<PeerId, PeerConnection> {
@@ -253,11 +280,24 @@ export class Endpoint implements PeerTransport {
     this.#looking = false;
     for (const peer of this.peers.keys()) {
       const other = this.network.peerOf(this, peer);
+      this.#keepLine(peer, other);
       const cut = other === undefined || this.network.isCut(this.host, other.host) || this.network.isCut(other.host, this.host);
       if (this.#connections.get(peer)?.connected === !cut) continue;
       this.#connections.set(peer, cut ? NO_CONNECTION : CONNECTION);
       this.listener?.connectionChanged(peer, !cut);
     }
+  }
+
+  /** Calls end with the connection that they went by. */
+  #keepLine(peer: PeerId, other: Endpoint | undefined): void {
+    const cut = other === undefined || this.network.isCut(this.host, other.host) || this.network.isCut(other.host, this.host);
+    const line = this.#lines.get(peer);
+    if (line !== undefined && (cut || line.to !== other)) {
+      this.#lines.delete(peer);
+      line.broken = true;
+      for (const lose of [...line.waiting]) lose();
+    }
+    if (!cut && this.#lines.get(peer) === undefined) this.#lines.set(peer, { to: other, waiting: new Set(), broken: false });
   }
 
   #deliver(other: Endpoint, to: PeerId, bytes: Uint8Array): void {

@@ -17,7 +17,7 @@ const TIMEOUT_MS = 4000;
 /** Calls end within their timeout, and this. */
 const GRACE_MS = 3000;
 /** Of the cluster, not of the request: whether a write was carried out, nobody knows. */
-const FAILURES = new Set(['unavailable', 'timeout', 'busy', 'storage', 'tooFewReplicas', 'conflict']);
+const FAILURES = new Set(['unavailable', 'timeout', 'busy', 'storage']);
 
 /**
  * What a read at each consistency promises: `linearizable`; `complete`: it misses no write that was acknowledged before it began;
@@ -239,7 +239,9 @@ export class PointClients {
         (error: unknown) => {
           const { code, detail } = errorFacts(error);
           const isMissing = code === 'notFound' && /^No point with id/.test(detail);
-          if (!isMissing && !FAILURES.has(code) && life.alive)
+          // A node that has just joined does not know of it yet.
+          const isEarly = code === 'notFound' && /^Collection .* doesn't exist/.test(detail);
+          if (!isMissing && !isEarly && !FAILURES.has(code) && life.alive)
             this.violation(`${what} failed: ${code}: ${detail}${error instanceof Error ? `\n${error.stack}` : ''}`);
           end(isMissing ? 'notFound' : null, `${code}: ${detail}`);
         },

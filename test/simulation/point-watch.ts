@@ -59,7 +59,13 @@ export class PointWatch {
 
   /** P2. */
   #unrestOf(name: string, { shards, transfers }: CollectionRecord): string | null {
-    if (transfers.length > 0) return `${name} has ${transfers.length} transfers`;
+    const [transfer] = transfers;
+    if (transfer !== undefined) {
+      const { from, method, shardId, startedAt, to } = transfer;
+      const shard = shards.get(shardId);
+      const states = [...(shard?.replicas ?? [])].map(([peerId, state]) => `peer ${peerId} is ${state}`).join(', ');
+      return `${name} has a transfer (${method}) of shard ${shardId} from ${from} to ${to} since ${startedAt}; peer ${shard?.leader} leads, ${states}`;
+    }
     for (const [shardId, { replicas }] of shards) {
       // Of collections without points, whole shards may go with their peers.
       if (name !== POINTS && ![...replicas.values()].includes('Active')) continue;
