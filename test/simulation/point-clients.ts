@@ -35,6 +35,9 @@ export interface PointCounts {
 
 type Noted = { -readonly [Name in keyof PointCall]: PointCall[Name] };
 
+/** The answer's bytes; `notFound` for a point; `refused`: nothing has changed; null: it failed, and nobody knows what has changed. */
+type Answer = Uint8Array | 'notFound' | 'refused' | null;
+
 interface Write {
   readonly operation: WriteOperation;
   readonly ids: readonly number[];
@@ -146,6 +149,9 @@ export class PointClients {
     const request = this.#request(node, write.body, { wait: String(wait), ordering });
     const answer = await this.#call(who, node, what, (api) => api.write(POINTS, operation, wait, request));
     if (answer === 'notFound') for (const call of calls) this.#answer(call, { kind: 'none' });
+    // Of several shards, others may have taken their parts.
+    if (answer === 'refused' && ids.length === 1) this.#forget(calls);
+    if (answer === 'refused') return this.#isShort(node);
     if (answer === null || answer === 'notFound') return answer !== null;
     this.counts.written += 1;
     const { status } = jsonOf(answer) as { status: string };
@@ -171,7 +177,7 @@ export class PointClients {
     const answer = await this.#call(who, node, `${operation} ${ids.join()} at ${consistency}`, (api) =>
       api.read(POINTS, operation, request),
     );
-    if (answer === null || answer === 'notFound') return false;
+    if (!(answer instanceof Uint8Array)) return false;
     this.counts.answered += 1;
     const result = jsonOf(answer) as Shown[] | { points: Shown[] };
     const points = Array.isArray(result) ? result : result.points;
@@ -191,6 +197,21 @@ export class PointClients {
     return call;
   }
 
+  /** They have changed nothing. */
+  #forget(calls: readonly Noted[]): void {
+    for (const call of calls) {
+      const all = this.#calls.get(call.id) as Noted[];
+      all.splice(all.indexOf(call), 1);
+    }
+  }
+
+  /** Whether peers were removed that a write would need. */
+  #isShort(node: SimulatedNode): boolean {
+    const record = node.cluster?.state()?.collections.get(POINTS);
+    const factor = record?.config.params.write_consistency_factor ?? 1;
+    return [...(record?.shards.values() ?? [])].some(({ replicas }) => replicas.size < factor);
+  }
+
   #answer(call: Noted, answer: PointAnswer): void {
     call.answer = answer;
     call.answered = this.world.events;
@@ -200,13 +221,12 @@ export class PointClients {
     return { path: {}, query, body: Buffer.from(JSON.stringify(body), 'utf8'), deadlineMs: node.nowMs() + TIMEOUT_MS };
   }
 
-  /** The answer's bytes; `notFound`; null when it failed or nobody knows. */
   async #call(
     who: string,
     node: SimulatedNode,
     what: string,
     ask: (api: NonNullable<SimulatedNode['api']>) => Promise<Uint8Array>,
-  ): Promise<Uint8Array | 'notFound' | null> {
+  ): Promise<Answer> {
     const { api, life } = node;
     if (api === null || life === null) return null;
     this.story.tell(who, `→ ${node.host}  ${what}`);
@@ -215,11 +235,11 @@ export class PointClients {
     return answer;
   }
 
-  #ended(call: Promise<Uint8Array>, life: Life, what: string): Promise<{ answer: Uint8Array | 'notFound' | null; error: string | null }> {
+  #ended(call: Promise<Uint8Array>, life: Life, what: string): Promise<{ answer: Answer; error: string | null }> {
     return new Promise((resolve) => {
       let ended = false;
       let lateMs = this.world.nowMs + TIMEOUT_MS + GRACE_MS;
-      const end = (answer: Uint8Array | 'notFound' | null, error: string | null) => {
+      const end = (answer: Answer, error: string | null) => {
         ended = true;
         resolve({ answer, error });
       };
@@ -243,7 +263,7 @@ export class PointClients {
           const isEarly = code === 'notFound' && /^Collection .* doesn't exist/.test(detail);
           if (!isMissing && !isEarly && !FAILURES.has(code) && life.alive)
             this.violation(`${what} failed: ${code}: ${detail}${error instanceof Error ? `\n${error.stack}` : ''}`);
-          end(isMissing ? 'notFound' : null, `${code}: ${detail}`);
+          end(isMissing ? 'notFound' : /nothing was written/.test(detail) ? 'refused' : null, `${code}: ${detail}`);
         },
       );
     });
