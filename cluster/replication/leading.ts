@@ -33,12 +33,14 @@ export function becomeLeading(draft: Draft, last: ClockTag, positions: ReadonlyM
 }
 
 /**
- * A leader's first tick is the next multiple of TERM_TICKS, behind everything that somebody may have written and nobody knows of.
- * Before the first leader nobody has, and one that leads on knows all of its term.
+ * A leader's first tick is behind everything that an earlier one may have written for itself alone, whether that began where this one
+ * does or elsewhere: two multiples of TERM_TICKS further for each term that it knows nothing of. A leader is never more than half
+ * of one ahead of what all replicas have, so what terms up to k have written ends below floor(last) + 2 (k - last.clock) + 1.5 of them.
+ * Before the first leader nobody has written, and one that leads on knows all of its term.
  */
 export function tickAfter(last: ClockTag, term: number): number {
   if (term <= 1 || last.clock === term) return last.tick;
-  return (Math.floor(last.tick / TERM_TICKS) + 1) * TERM_TICKS - 1;
+  return (Math.floor(last.tick / TERM_TICKS) + 2 * (term - last.clock)) * TERM_TICKS - 1;
 }
 
 /** Channels for those that are required now; others end. */

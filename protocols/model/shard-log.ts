@@ -32,8 +32,8 @@ export function isSameTag(one: ClockTag, other: ClockTag): boolean {
 }
 
 /**
- * A leader's first tick is the next multiple of this behind everything that it knows of, and it never has as many operations that
- * not all replicas have: so an operation that an earlier leader wrote for itself alone never shares its tick, nor its points their version,
- * with another one.
+ * A leader's first tick is two multiples of this further for each term since that of the last operation it knows of, and it is never more
+ * than half of one ahead of what all replicas have: so an operation that an earlier leader wrote for itself alone never shares its
+ * tick, nor its points their version, with another one.
  */
 export const TERM_TICKS = 2 ** 20;

@@ -143,7 +143,7 @@ test('a new leader takes over the longest log before it takes writes, and counts
   machine.give({ kind: 'tookOver', run: machine.run, last: tag(7, 3) });
   assert.equal(machine.role, 'Leading');
   machine.write();
-  assert.equal(machine.all('logWrite')[0]?.tickAfter, TERM_TICKS - 1);
+  assert.equal(machine.all('logWrite')[0]?.tickAfter, 2 * TERM_TICKS - 1);
 });
 
 test('the gap between the ticks of two leaders is no lag', () => {
@@ -151,7 +151,7 @@ test('the gap between the ticks of two leaders is no lag', () => {
   const machine = new Machine().opened(before).assign({ ...before, leader: SELF, term: 4 });
   machine.give({ kind: 'located', run: machine.run, last: tag(5, 3) });
   machine.answer(2, machine.callTo(2, 'position').call, { kind: 'position', last: tag(5, 3), base: NO_TAG });
-  machine.written([TERM_TICKS]);
+  machine.written([2 * TERM_TICKS]);
   machine.write();
   assert.deepEqual(machine.all('refuse'), []);
 });
@@ -159,8 +159,16 @@ test('the gap between the ticks of two leaders is no lag', () => {
 test('the first leader of all counts on, as does one that leads on in its term', () => {
   assert.equal(tickAfter(NO_TAG, 1), 0);
   assert.equal(tickAfter(tag(7, 4), 4), 7);
-  assert.equal(tickAfter(tag(7, 3), 4), TERM_TICKS - 1);
-  assert.equal(tickAfter(tag(TERM_TICKS, 3), 4), 2 * TERM_TICKS - 1);
+  assert.equal(tickAfter(tag(7, 3), 4), 2 * TERM_TICKS - 1);
+  assert.equal(tickAfter(tag(TERM_TICKS, 3), 4), 3 * TERM_TICKS - 1);
+});
+
+test('leaders of different terms that know of the same operations give different ticks', () => {
+  const starts = [4, 5, 6].map((term) => tickAfter(tag(7, 3), term));
+  assert.equal(new Set(starts).size, starts.length);
+  // The leader of term 4 went on from an operation that only it had, half of TERM_TICKS further at most.
+  const ahead = tickAfter(tag(TERM_TICKS * 1.2, 3), 4) + TERM_TICKS / 2;
+  assert.ok(tickAfter(tag(TERM_TICKS * 0.9, 3), 5) > ahead);
 });
 
 test('a leader that is started again in its term waits for targets that it may have required before', () => {
