@@ -36,6 +36,8 @@ export interface CollectionStore {
   remove(folder: string): Promise<void>;
   /** The same for the files of one of its shards, closed before. */
   removeShard(folder: string, shardId: number): Promise<void>;
+  /** Whether there are any files of one of its shards. */
+  hasShard(folder: string, shardId: number): Promise<boolean>;
   /** A folder for files of a transfer, on the same disk: not made yet, and removed by the next start. */
   staging(name: string): string;
   /** Puts the files in `staged` in the place of a shard's, closed before. On disk when it resolves; after a crash it may have none. */
@@ -95,6 +97,11 @@ export async function openCollectionStore(
       await syncFolder(path(folder));
       discard(deleted, onLeftover);
     },
+    hasShard: (folder, shardId) =>
+      access(join(path(folder), String(shardId))).then(
+        () => true,
+        () => false,
+      ),
     staging: (name) => join(root, `${UNFINISHED}${name}`),
     exchangeShard: async (folder, shardId, staged) => {
       const deleted = join(root, DELETED + randomUUID());

@@ -1,6 +1,6 @@
 /** The replica actor: opens its files in the engine, hands writes on, keeps its optimizer, tries again when it is Dead. */
 
-import { type ErrorFacts, errorFromFacts } from '../../protocols/errors.js';
+import { type ErrorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { ReplicaKey, ReplicaStats, Written } from '../../storage/engine/messages.js';
 import type { NodeServices } from '../node/services.js';
 import type { CollectionEntry } from '../node/view.js';
@@ -159,11 +159,30 @@ function listen(context: ReplicaContext): StatsValve {
 
 function open(context: ReplicaContext): void {
   const { key, folder, services } = context.props;
+  const there = isKnownAsActive(context.props) ? refuseLost(context.props) : Promise.resolve();
   context.settle(
-    services.files.open(key, folder, () => configOf(context.props)),
+    there.then(() => services.files.open(key, folder, () => configOf(context.props))),
     (stats) => ({ kind: 'opened', stats }),
     (error) => ({ kind: 'openFailed', error }),
   );
+}
+
+/**
+ * The cluster has counted on this replica since before this process began, and has another one to fill it from. Made anew it would
+ * serve nothing as if that were all.
+ */
+function isKnownAsActive({ entry, services: { assignments }, shardId }: ReplicaProps): boolean {
+  const { belonging, name } = entry;
+  const assignment = belonging === null ? null : assignments.of({ collection: name, uid: belonging.uid, shardId });
+  if (assignment?.replicas.get(assignments.peerId) !== 'Active') return false;
+  if ((assignment.since.get(assignments.peerId) ?? Number.POSITIVE_INFINITY) > assignments.firstIndex) return false;
+  return [...assignment.replicas].some(([peer, state]) => peer !== assignments.peerId && state === 'Active');
+}
+
+/** Its node has it agreed that the replica is Dead; then it is made anew, and filled. Errors: `storage` where its files are gone. */
+async function refuseLost({ entry, key, services, shardId }: ReplicaProps): Promise<void> {
+  if (!(await services.store.hasShard(entry.folder, shardId)))
+    throw new TroupeError('storage', `the files of ${key} are gone: another replica has to fill it`);
 }
 
 /** An opening that fails is tried again as any other one; whoever sent the files hears of it. */

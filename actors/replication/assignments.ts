@@ -49,6 +49,7 @@ export class Assignments {
   #leads = false;
   #connected: ReadonlySet<PeerId> = new Set();
   #isAloneWithout: (peer: PeerId) => boolean = () => false;
+  #firstIndex = 0;
   readonly #watches = new Map<string, Set<Watch>>();
   readonly #watchers = new Set<() => void>();
 
@@ -67,6 +68,11 @@ export class Assignments {
     return this.#leads;
   }
 
+  /** `appliedIndex` of the state that this process began with; 0 before. */
+  get firstIndex(): number {
+    return this.#firstIndex;
+  }
+
   /** Peers with which this node has a connection. */
   get connected(): ReadonlySet<PeerId> {
     return this.#connected;
@@ -80,6 +86,7 @@ export class Assignments {
   /** For consensus: what is agreed by now, and what else it knows. */
   show({ agreed, connected, isAloneWithout, leads, peerId }: Shown): void {
     const before = this.#agreed;
+    if (before === null) this.#firstIndex = agreed.appliedIndex;
     this.#leads = leads;
     this.#connected = connected;
     this.#isAloneWithout = isAloneWithout;

@@ -32,6 +32,7 @@ export function virtualCollections(disk: VirtualDisk): CollectionStore {
     save: (collection) => disk.write(`save ${collection.name}`, () => put(collection)),
     remove: (folder) => disk.write(`remove ${folder}`, () => removed(folder)),
     removeShard: (folder, shardId) => disk.write(`remove ${folder}/${shardId}`, () => disk.removeBelow(`${path(folder)}/${shardId}`)),
+    hasShard: (folder, shardId) => disk.read(() => disk.replicas.has(`${path(folder)}/${shardId}`)),
     staging: (name) => `/${disk.name}/.creating-${name}`,
     exchangeShard: (folder, shardId, staged) => disk.write(`put ${staged} in the place of ${folder}/${shardId}`, () => {}),
     setAside: async (folder) => {

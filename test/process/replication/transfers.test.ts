@@ -92,6 +92,38 @@ test('a node whose collections are gone from its disk is filled again without a 
   }
 });
 
+test('a node that nobody has missed notices by itself that its files are gone, and serves nothing until they are back', async (t) => {
+  const cluster = await started(t);
+  await create(cluster, 'points', 2, 3);
+  const writer = new Writer(cluster, 'points', 100, 1);
+  await until(
+    async () => writer.acknowledged.size,
+    (size) => size === 100,
+  );
+  await writer.stop();
+  await Promise.all(cluster.nodes.map((node) => node.stop()));
+  const node = cluster.node(2);
+  await rm(join(node.folder, 'storage', 'collections'), { recursive: true });
+  for (const { number } of cluster.nodes) cluster.launch(number);
+  await Promise.all(cluster.nodes.map(({ number }) => cluster.untilReady(number)));
+  // Whatever it says until it is filled, it never says that there is less.
+  let answers = 0;
+  await until(
+    async () => {
+      const answer = await node.client.call('POST', '/collections/points/points/count', { exact: true });
+      if (answer.status === 200) {
+        assert.equal((JSON.parse(answer.text) as { result: { count: number } }).result.count, 100);
+        answers += 1;
+      }
+      return answers;
+    },
+    (count) => count >= 20,
+  );
+  await untilCalm(cluster.node(1), 'points', 3);
+  assert.match(node.log(), /files of points\/\d are gone/);
+  writer.check(await allPoints(node, 'points'));
+});
+
 test('a transfer is aborted on request: its target is gone again, and its source serves on', async (t) => {
   const cluster = await started(t);
   await create(cluster, 'points', 1, 1);
