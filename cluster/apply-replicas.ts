@@ -43,6 +43,10 @@ function setReplicaState(record: CollectionRecord, change: ReplicaChange): Colle
   if (current === to) return record;
   const where = `the replica of shard ${shardId} of \`${change.collection}\` on peer ${peerId}`;
   if (from !== null && from !== current) return { error: { code: 'conflict', detail: `${where} is ${current}, not ${from}` } };
+  // Two that were decided at the same time would leave nobody with everything that was acknowledged.
+  const isLast = current === 'Active' && !hasOtherActive(replicas, peerId);
+  if (isLast && (to === 'Listener' || (to === 'Dead' && clock !== null)))
+    return { error: { code: 'conflict', detail: `${where} is the last Active one of its shard` } };
   const event = to === 'Active' && !hasOtherActive(replicas, peerId) ? 'activateAlone' : EVENT_TO[to];
   const next = event === null ? null : afterEvent(current, event);
   if (next !== to) return { error: wrongInput(`${where} is ${current} and cannot become ${to}`) };

@@ -46,3 +46,17 @@ test('a death that was decided under another leader is refused', () => {
   assert.deepEqual([leader, term], [B, 2]);
   assert.equal(log.say({ kind: 'setReplicaStates', changes }), 'conflict: shard 0 has term 2 by now, not 1');
 });
+
+test('of two replicas that are found dead at the same time, by each other, the last Active one stays', () => {
+  const log = new Log();
+  log.propose({ kind: 'createCollection', name: 'a', config: configOf(), placement: [[A, B]] });
+  const set = (peerId: PeerId, to: 'Active' | 'Dead' | 'Listener', clock: number | null) =>
+    log.say({ kind: 'setReplicaStates', changes: [{ collection: 'a', uid: 2, shardId: 0, peerId, from: null, to, clock }] });
+  for (const peerId of [A, B]) set(peerId, 'Active', null);
+  assert.equal(printLeaders(log.state, 'a'), '0: 11 1');
+  assert.equal(set(B, 'Dead', 1), 'done');
+  const last = 'conflict: the replica of shard 0 of `a` on peer 11 is the last Active one of its shard';
+  assert.equal(set(A, 'Dead', 1), last);
+  assert.equal(set(A, 'Listener', null), last);
+  assert.equal(printShards(log.state, 'a'), '0: 11 Active, 12 Dead');
+});
