@@ -73,6 +73,10 @@ export class FakeNode {
     return this.collections.delete(name);
   }
 
+  async wholeInfo(name: string): Promise<CollectionView> {
+    return this.info(name);
+  }
+
   info(name: string): CollectionView {
     const config = this.config(name);
     return {

@@ -1,0 +1,117 @@
+/** What goes on while a node is away. Source: specification, limits, «Temporary node outage». */
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { LocalCluster } from '../../ops/cluster/local-cluster.js';
+import type { LocalNode } from '../../ops/cluster/local-node.js';
+import { temporaryFolder, until } from './support.js';
+
+const POINTS = 60;
+const SETTINGS = { vectors: { size: 2, distance: 'Dot' } };
+
+async function clusterFor(t: TestContext, nodes: number): Promise<LocalCluster> {
+  const cluster = await LocalCluster.start({ nodes, folder: await temporaryFolder(t) });
+  t.after(() => cluster.close());
+  return cluster;
+}
+
+function upload({ client }: LocalNode, from: number, count = POINTS, timeout = 20) {
+  const points = Array.from({ length: count }, (_, at) => ({ id: from + at, vector: [at, 1] }));
+  return client.call('PUT', `/collections/c/points?wait=true&timeout=${timeout}`, { points });
+}
+
+async function countOf({ client }: LocalNode, parameters = ''): Promise<number> {
+  return (await client.result<{ count: number }>('POST', `/collections/c/points/count${parameters}`, {})).count;
+}
+
+test('one node: nothing is answered while it is away, and everything is there when it is back', async (t) => {
+  const cluster = await clusterFor(t, 1);
+  const only = cluster.node(1);
+  await only.client.result('PUT', '/collections/c', { ...SETTINGS, shard_number: 3 });
+  assert.equal((await upload(only, 0)).status, 200);
+  await only.kill();
+  await assert.rejects(countOf(only));
+  await cluster.start(1);
+  await until(
+    () => only.client.call('POST', '/collections/c/points/count', {}),
+    ({ text }) => text.includes(`"count":${POINTS}`),
+  );
+  await until(
+    () => upload(only, POINTS),
+    ({ status }) => status === 200,
+  );
+});
+
+test('two nodes without copies: what concerns all shards fails while one is away, and nothing is lost', async (t) => {
+  const cluster = await clusterFor(t, 2);
+  const one = cluster.node(1);
+  await one.client.result('PUT', '/collections/c?timeout=20', { ...SETTINGS, shard_number: 4, replication_factor: 1 });
+  assert.equal((await upload(one, 0)).status, 200);
+  await cluster.node(2).kill();
+  const started = performance.now();
+  const read = await one.client.call('POST', '/collections/c/points/count?timeout=5', {});
+  const written = await upload(one, POINTS, POINTS, 5);
+  for (const { status, text } of [read, written]) assert.ok(status === 503 || status === 408, text);
+  assert.ok(performance.now() - started < 15_000);
+  await cluster.start(2);
+  await until(
+    () => upload(one, POINTS),
+    ({ status }) => status === 200,
+  );
+  assert.equal(await countOf(one), 2 * POINTS);
+});
+
+test('two nodes with all shards on both: reads go on while one is away; changes that need an agreement wait for it', async (t) => {
+  const cluster = await clusterFor(t, 2);
+  const one = cluster.node(1);
+  await one.client.result('PUT', '/collections/c?timeout=20', { ...SETTINGS, shard_number: 2, replication_factor: 2 });
+  assert.equal((await upload(one, 0)).status, 200);
+  await cluster.node(2).kill();
+  assert.equal(await countOf(one), POINTS);
+  const search = await one.client.call('POST', '/collections/c/points/query', { query: [1, 0], limit: 3 });
+  assert.equal(search.status, 200, search.text);
+  // Without a majority nobody can agree that the other copy is behind, and it must not come back without what was acknowledged.
+  const written = await upload(one, POINTS, POINTS, 5);
+  assert.ok(written.status === 503 || written.status === 408, written.text);
+  const created = await one.client.call('PUT', '/collections/other?timeout=3', SETTINGS);
+  assert.ok(created.status === 503 || created.status === 408, created.text);
+  await cluster.start(2);
+  await until(
+    () => upload(one, POINTS),
+    ({ status }) => status === 200,
+  );
+  for (const number of [1, 2]) assert.equal(await countOf(cluster.node(number), '?consistency=majority&timeout=20'), 2 * POINTS);
+});
+
+test('three nodes with two copies of each shard: everything goes on, whichever one is away', async (t) => {
+  const cluster = await clusterFor(t, 3);
+  await cluster.node(1).client.result('PUT', '/collections/c?timeout=20', { ...SETTINGS, shard_number: 6, replication_factor: 2 });
+  let points = 0;
+  for (const away of [1, 2, 3]) {
+    await cluster.node(away).kill();
+    const others = cluster.nodes.filter(({ number }) => number !== away);
+    for (const node of others) {
+      // Whoever was away may have been asked already: then the client asks again.
+      const from = points;
+      await until(
+        () => upload(node, from),
+        ({ status }) => status === 200,
+      );
+      points += POINTS;
+    }
+    for (const node of others) {
+      assert.equal(await countOf(node), points);
+      assert.equal(await countOf(node, '?consistency=majority&timeout=20'), points);
+    }
+    const named = await others[0]?.client.call('PUT', `/collections/other-${away}?timeout=20`, SETTINGS);
+    assert.equal(named?.status, 200, named?.text);
+    await cluster.start(away);
+    // Until its replicas have what they missed.
+    await until(
+      () => others[0]?.client.result<{ status: string }>('GET', '/collections/c') ?? Promise.reject(new Error('nobody is there')),
+      ({ status }) => status === 'green',
+      60_000,
+    );
+  }
+  for (const node of cluster.nodes) assert.equal(await countOf(node, '?consistency=all&timeout=20'), points);
+});
