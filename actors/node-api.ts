@@ -39,6 +39,7 @@ import { BuildBudget } from './optimizer/budget.js';
 import { buildThreadsMax } from './optimizer/decide.js';
 import { ReplicaFiles } from './replica/files.js';
 import { Assignments } from './replication/assignments.js';
+import type { ReplicationEntry, ReplicationStatus } from './replication/view.js';
 import { answerCalls, NO_CALLS } from './routing/answer-call.js';
 import { figuresOf, replicaFacts } from './routing/figures.js';
 import { indexingNewShards } from './routing/new-shards.js';
@@ -83,6 +84,8 @@ export interface NodeOptions {
 export interface LocalShard {
   readonly points: number;
   readonly state: string;
+  /** Its part in the shard's log; left out outside of a cluster. */
+  readonly replication?: ReplicationStatus;
 }
 
 export interface AliasView {
@@ -262,7 +265,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     localShards: (name) => {
       const { entry } = names.find(name);
       const shards = entry?.config == null ? [] : localShards({ belonging: entry.belonging, config: entry.config });
-      return new Map(shards.map((shardId) => [shardId, localShard(entry?.replicas.get(shardId), pool)]));
+      return new Map(shards.map((shardId) => [shardId, localShard(entry?.replicas.get(shardId), entry?.replications.get(shardId), pool)]));
     },
     stats: (name) => replicaFacts(names.find(name).entry, pool).flatMap(({ stats }) => (stats === null ? [] : [stats])),
     read: async (name, operation, request) => {
@@ -348,9 +351,10 @@ function configOf({ entry, name, record }: Found): CollectionConfig {
 }
 
 /** replica: undefined until its actor has begun. */
-function localShard(replica: ReplicaEntry | undefined, pool: EnginePort): LocalShard {
-  if (replica === undefined) return { points: 0, state: 'Initializing' };
-  return { points: pool.stats(replica.key)?.points ?? 0, state: replica.state };
+function localShard(replica: ReplicaEntry | undefined, replication: ReplicationEntry | undefined, pool: EnginePort): LocalShard {
+  const status = replication === undefined ? {} : { replication: replication.status() };
+  if (replica === undefined) return { points: 0, state: 'Initializing', ...status };
+  return { points: pool.stats(replica.key)?.points ?? 0, state: replica.state, ...status };
 }
 
 /** What this node tells its peers of its replicas. */

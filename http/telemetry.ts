@@ -73,6 +73,19 @@ function appReport({ identity }: DoorServices, detailed: boolean): Json {
   };
 }
 
+/** The part of each replica of this node in its shard's log: lag is counted in operations, and null where it is not known. */
+function replicationReport(node: DoorServices['node'], name: string, anonymize: boolean): Json[] {
+  return [...node.localShards(name)].flatMap(([shardId, { replication }]) => {
+    if (replication === undefined) return [];
+    const { followers, position, role, term, waiting } = replication;
+    const lagOf = (its: number | null) => (its === null || position === null ? null : position - its);
+    const shown = followers.map(({ error, peer, phase, position: its, required }) => {
+      return { peer_id: peer, phase, required, lag: lagOf(its), ...(anonymize || error === null ? {} : { error }) };
+    });
+    return [{ shard_id: shardId, role, term, position, waiting, followers: shown }];
+  });
+}
+
 function collectionReport({ node }: DoorServices, name: string, { anonymize }: TelemetryOptions): Json {
   const id = anonymize ? hashedName(name) : name;
   try {
@@ -86,6 +99,7 @@ function collectionReport({ node }: DoorServices, name: string, { anonymize }: T
       segments_count: info.segments_count,
       ...(info.update_queue.deferred_points === undefined ? {} : { update_queue: info.update_queue }),
       ...(anonymize ? {} : { config: info.config }),
+      ...(node.cluster === null ? {} : { replication: replicationReport(node, name, anonymize) }),
     };
   } catch (error) {
     // A collection that cannot be read, or was deleted since, must not hide the others.
