@@ -1,6 +1,6 @@
 /**
  * The engine's threads as the main thread sees them: readers answer queries, writers own the writes of their replicas,
- * builders make segments. Here is what doors and actors call; `reader-pool.ts`, `writer-pool.ts` and `build-run.ts` do
+ * builders make segments, one more gathers reads over many nodes. Here is what doors and actors call; `reader-pool.ts`, `writer-pool.ts` and `build-run.ts` do
  * it, and `pool-state.ts` decides which reader gets what.
  */
 
