@@ -46,6 +46,21 @@ export function untilCalm(node: LocalNode, collection: string, count: number, ti
   );
 }
 
+export interface EndedTransfer {
+  readonly method: string;
+  readonly outcome: string;
+  readonly shard_id: number;
+}
+
+/** What became of the transfers that the nodes have carried out since they were started. */
+export async function endedTransfers(cluster: LocalCluster): Promise<EndedTransfer[]> {
+  const running = cluster.nodes.filter(({ state }) => state === 'running');
+  const shown = await Promise.all(
+    running.map(({ client }) => client.result<{ transfers: { ended: EndedTransfer[] } }>('GET', '/telemetry')),
+  );
+  return shown.flatMap(({ transfers }) => transfers.ended);
+}
+
 export async function peerIds(cluster: LocalCluster): Promise<number[]> {
   return Promise.all(cluster.nodes.map(async ({ client }) => (await client.result<{ peer_id: number }>('GET', '/cluster')).peer_id));
 }

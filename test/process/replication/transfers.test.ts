@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { LocalCluster } from '../../../ops/cluster/local-cluster.js';
 import { temporaryFolder, until } from '../support.js';
-import { allPoints, moveAround, peerIds, shardsOf, untilCalm, Writer } from './shards.js';
+import { allPoints, endedTransfers, moveAround, peerIds, shardsOf, untilCalm, Writer } from './shards.js';
 
 const MOVES = Number(process.env.TROUPE_MOVES ?? 4);
 const IDS = 600;
@@ -62,6 +62,15 @@ test('a node that was away gets what it missed by itself, and every replica has 
   await cluster.untilReady(3);
   await untilCalm(cluster.node(1), 'points', 3);
   await writer.stop();
+  // The log has what it missed: the delta was enough.
+  const ended = await until(
+    () => endedTransfers(cluster),
+    (all) => new Set(all.filter(({ outcome }) => outcome === 'finished').map(({ shard_id }) => shard_id)).size === 2,
+  );
+  assert.ok(
+    ended.filter(({ outcome }) => outcome === 'finished').every(({ method }) => method === 'wal_delta'),
+    JSON.stringify(ended),
+  );
   // Each node has a replica of each shard, and reads go to its own.
   const shown = await Promise.all(cluster.nodes.map((node) => allPoints(node, 'points')));
   for (const points of shown) {
