@@ -31,7 +31,8 @@ export function afterLeaving(collections: ClusterState['collections'], peerId: P
 
 /** Whether a shard waits for a leader although it could have one: see `electLeaders`. */
 export function lacksLeader({ shards, uid }: CollectionRecord): boolean {
-  return [...shards].some(([shardId, shard]) => shard.leader === null && electedOf(uid, shardId, shard) !== null);
+  for (const [shardId, shard] of shards) if (shard.leader === null && electedOf(uid, shardId, shard) !== null) return true;
+  return false;
 }
 
 function collectionsOf(state: ClusterState, operation: ClusterOperation): Iterable<string> {

@@ -27,9 +27,15 @@ export function lookAfter(draft: Draft): void {
   }
   if (ticks % LOOK_TICKS !== 0) return;
   const silent = silentPeers(draft);
+  const { collections } = draft.member.agreed;
+  const found = [...silent].join();
+  // Ten thousand collections take a while, and most of the time nothing has changed.
+  if (upkeep.wellWith?.collections === collections && upkeep.wellWith.silent === found) return;
   if (silent.size > 0) bury(draft, (_collection, _record, _shardId, peerId) => silent.has(peerId));
   if (!isUnderWay(draft, 'election') && [...draft.member.agreed.collections.values()].some(lacksLeader))
     submit(draft, { kind: 'operation', operation: { kind: 'electLeaders' } }, { kind: 'election' }, ticks + PROPOSAL_TICKS);
+  if (!isUnderWay(draft, 'health') && !isUnderWay(draft, 'election'))
+    draft.change({ upkeep: { ...draft.member.upkeep, wellWith: { collections, silent: found } } });
 }
 
 /** What its node says of its own replicas. */

@@ -127,7 +127,7 @@ function becomeMember(settings: Settings, identity: PeerIdentity, beginning: Beg
     peers: members,
     logBytes: 0,
     snapshotBytes: stored.snapshot?.data.length ?? 0,
-    upkeep: { activateTick: 0, announceTick: 0, leadsSinceTick: 0, announceTurn: 0 },
+    upkeep: { activateTick: 0, announceTick: 0, leadsSinceTick: 0, wellWith: null, announceTurn: 0 },
   };
   const draft = new Draft(member, drive);
   draft.emit({ kind: 'listen', peerId: identity.peerId });

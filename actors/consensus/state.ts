@@ -223,6 +223,8 @@ export interface Upkeep {
   readonly announceTick: number;
   /** Since when this peer leads; the present tick where it does not. */
   readonly leadsSinceTick: number;
+  /** Nothing was left to do about replicas' health with these; null: it was not looked at. */
+  readonly wellWith: { readonly collections: ClusterState['collections']; readonly silent: string } | null;
   /** Member that was asked last. */
   readonly announceTurn: number;
 }

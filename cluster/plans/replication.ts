@@ -12,9 +12,11 @@ import { othersActive, type Plan, shardsOf } from './plan.js';
  * isGone: peers that do not answer.
  */
 export function planReplication(state: ClusterState, isGone: (peerId: PeerId) => boolean): Plan {
+  const moves: PlannedMove[] = [];
+  // Looked at once a second, however many collections there are.
+  if (![...state.collections.values()].some(({ autoReplication }) => autoReplication)) return { moves, stuck: [] };
   const layout = new Layout(state, new Map());
   const hosts = hostsOf(state, false);
-  const moves: PlannedMove[] = [];
   for (const { id, name, record, shard } of shardsOf(state)) {
     if (!record.autoReplication || shard.leader === null || record.transfers.some(({ shardId }) => shardId === id)) continue;
     const factor = Math.min(record.config.params.replication_factor, hosts.length);
