@@ -40,7 +40,7 @@ export function replicaFacts(entry: CollectionEntry | null, engine: Pick<EngineP
 export async function figuresOf(routes: Routes, collection: string, uid: number, shards: readonly ShardId[]): Promise<ShardFigures[]> {
   const seen = nothingSeen(collection, uid, routes.random.next());
   const asked = shards.map(async (shardId) => {
-    const job = { seen, shards: [shardId], params: {} };
+    const job = { seen, shards: [shardId], params: {}, deadlineMs: routes.clock.nowMs() + FIGURES_MS };
     const answers = await askShards(routes, job, async ({ peer, shards: share }) => {
       const answer = await routes.call(peer, { kind: 'figures', collection, uid, shards: share }, FIGURES_MS);
       return answer.kind === 'figures' ? answer.figures : [];

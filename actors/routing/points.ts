@@ -46,7 +46,9 @@ export class ClusterPoints {
     try {
       return await this.parts.engine.read(operation, keys, { ...request, localOnly: true });
     } catch (error) {
-      if (!isElsewhere(error)) throw error;
+      // A replica that has just gone elsewhere, or has failed.
+      const another = error instanceof TroupeError && (error.code === 'unavailable' || error.code === 'storage');
+      if (!isElsewhere(error) && !another) throw error;
       return this.#gather(found, operation, request, level);
     }
   }

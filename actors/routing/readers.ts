@@ -14,12 +14,12 @@ export interface ShardJob {
   readonly seen: Seen;
   readonly shards: readonly ShardId[];
   readonly params: Pick<CollectionParams, 'read_fan_out_factor' | 'read_fan_out_delay_ms'>;
+  readonly deadlineMs: number;
 }
 
 export interface PortionJob extends ShardJob {
   /** An encoded `Portion`. */
   readonly body: Uint8Array;
-  readonly deadlineMs: number;
   /** What the answers cost is added to it. */
   readonly usage?: HardwareUsage | undefined;
 }
@@ -48,8 +48,18 @@ export function answersElsewhere(error: unknown): boolean {
 const ELSEWHERE: ReadonlySet<string> = new Set(['unavailable', 'conflict', 'busy', 'storage', 'internal']);
 
 /** Answers of Active replicas that together take in each shard once, in any order. ask: asks one peer. Errors: as `readPortions`. */
-export function askShards<T>(routes: Routes, job: ShardJob, ask: (share: Share) => Promise<T>): Promise<T[]> {
-  return askOthers(routes, job, ask, job.shards, new Map());
+export async function askShards<T>(routes: Routes, job: ShardJob, ask: (share: Share) => Promise<T>): Promise<T[]> {
+  for (let pauseMs = AGAIN_MS; ; pauseMs = Math.min(AGAIN_MAX_MS, pauseMs * 2)) {
+    try {
+      return await askOthers(routes, job, ask, job.shards, new Map());
+    } catch (error) {
+      // Whoever was asked knows better: a replica has moved, and this node has not heard of it.
+      if (!(error instanceof TroupeError) || error.code !== 'conflict') throw error;
+      if (job.deadlineMs - routes.clock.nowMs() <= pauseMs)
+        throw new TroupeError('unavailable', error.detail, { cause: error, retryAfterMs: 1000 });
+    }
+    await routes.pause(pauseMs);
+  }
 }
 
 /** tried: peers that were asked for each shard, and are not asked again. */

@@ -45,6 +45,19 @@ test('when one fails its shards are asked for elsewhere; an error of the request
   await assert.rejects(peers.outcome(readPortions(peers.routes, jobOf(peers, [0, 1]))), { code: 'wrongInput' });
 });
 
+test('a replica that has moved is looked for again until this node has heard where it is', async () => {
+  const peers = new Peers();
+  peers.agree({ 0: { leader: 2, 2: 'Active' } });
+  peers.answers.set(2, () => conflict('shard 0 serves no reads on this node now'));
+  answering(peers, 3);
+  const reading = readPortions(peers.routes, jobOf(peers, [0]));
+  peers.world.ports.timers.after(300, () => peers.agree({ 0: { leader: 3, term: 2, 3: 'Active' } }));
+  assert.deepEqual(peersOf(await peers.outcome(reading)), [3]);
+  peers.agree({ 0: { leader: 2, 2: 'Active' } });
+  const late = readPortions(peers.routes, jobOf(peers, [0], { deadlineMs: peers.world.nowMs + 400 }));
+  await assert.rejects(peers.outcome(late), { code: 'unavailable', message: /serves no reads on this node now/ });
+});
+
 test('when one is slow another one is asked, after the delay of the collection', async () => {
   const peers = new Peers();
   peers.agree({ 0: { leader: 2, 2: 'Active', 3: 'Active' } });

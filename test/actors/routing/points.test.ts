@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { CollectionEntry, ReplicaEntry } from '../../../actors/node/view.js';
+import { ClusterPoints } from '../../../actors/routing/points.js';
+import type { CollectionRecord } from '../../../cluster/state.js';
+import { TroupeError } from '../../../protocols/errors.js';
+import { pointsElsewhere } from '../../../storage/engine/elsewhere.js';
+import type { RawRequest } from '../../../storage/engine/messages.js';
+import { FakeEngine } from '../fake-engine.js';
+import { Peers, SELF } from './support.js';
+
+/** A node with replicas of both shards, and how its own engine answers reads. */
+function world(read: () => Promise<Uint8Array>) {
+  const peers = new Peers();
+  peers.agree({ 0: { leader: 1, 1: 'Active', 2: 'Active' }, 1: { leader: 2, 1: 'Active', 2: 'Active' } });
+  peers.answers.set(SELF, (call) => {
+    if (call.kind === 'reached') return { kind: 'reached', ticks: call.shards.map(() => 3) };
+    return { kind: 'answered', body: Buffer.from('portions'), positions: [3, 3], usage: null };
+  });
+  peers.answers.set(2, () => ({ kind: 'reached', ticks: [3, 3] }));
+  const replicas = new Map([0, 1].map((shard) => [shard, { key: `c/${shard}`, servesReads: true } as ReplicaEntry]));
+  const record = peers.assignments.agreed?.collections.get('c') as CollectionRecord;
+  const find = () => ({ name: 'c', entry: { name: 'c', replicas } as unknown as CollectionEntry, record });
+  const engine = Object.assign(new FakeEngine(), { read });
+  const points = new ClusterPoints({ routes: peers.routes, engine, find });
+  const ask = async (more: Partial<RawRequest> = {}) => {
+    const request = { path: {}, query: {}, body: null, deadlineMs: peers.world.nowMs + 10_000, ...more };
+    return Buffer.from(await peers.outcome(points.read(find(), 'count', request))).toString();
+  };
+  return { peers, ask };
+}
+
+test('a read of a collection that is wholly here goes to the readers, at one replica of each shard', async () => {
+  const { ask, peers } = world(async () => Buffer.from('own'));
+  assert.equal(await ask(), 'own');
+  assert.equal(await ask({ consistency: 1 }), 'own');
+  assert.deepEqual([peers.asked, peers.barriers], [[], 0]);
+});
+
+test('it is gathered when it needs another collection’s points, or a replica has just gone', async () => {
+  for (const error of [pointsElsewhere(), new TroupeError('unavailable', 'replica c/0 is not open here')]) {
+    const { ask, peers } = world(() => Promise.reject(error));
+    assert.equal(await ask(), 'portions');
+    assert.deepEqual(peers.asked, ['read 0+1 of 1']);
+  }
+  const { ask } = world(() => Promise.reject(new TroupeError('wrongInput', 'no such vector')));
+  await assert.rejects(ask(), { code: 'wrongInput' });
+});
+
+test('at majority the node makes sure of what is agreed, asks all replicas how far they are, and has what was read confirmed', async () => {
+  const { ask, peers } = world(async () => Buffer.from('own'));
+  assert.equal(await ask({ consistency: 'majority' }), 'portions');
+  assert.equal(peers.barriers, 1);
+  const rounds = [peers.asked.slice(0, 2).sort(), peers.asked.slice(2, 3), peers.asked.slice(3).sort()];
+  const both = ['reached 0+1 of 1', 'reached 0+1 of 2'];
+  assert.deepEqual(rounds, [both, ['read 0+1 of 1'], both]);
+});
