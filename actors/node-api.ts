@@ -200,10 +200,11 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
   const ready = node.ask<boolean>((replyTo) => ({ kind: 'awaitReady', replyTo }), START_MS).then(() => {});
   // Whoever calls `whenReady` hears of a failure; nobody has to.
   ready.catch(() => {});
-  const names = new Names(view, () => {
+  const agreedHere = () => {
     const state = cluster?.api.state() ?? null;
     return state === null || cluster === null ? null : { state, peerId: cluster.peerId() };
-  });
+  };
+  const names = new Names(view, agreedHere, () => cluster?.checkStarted());
   const usages = new CollectionUsages();
   const own = new OwnPoints(pool, clock);
   const routes = new Routes({

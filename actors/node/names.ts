@@ -25,6 +25,8 @@ export class Names {
   constructor(
     private readonly view: NodeView,
     private readonly agreed: () => { readonly state: ClusterState; readonly peerId: PeerId } | null,
+    /** Throws while this node does not know yet what there is. */
+    private readonly checkStarted: () => void = () => {},
   ) {}
 
   /** Names in the order of their code units. */
@@ -40,9 +42,10 @@ export class Names {
     return this.#find(name) !== null;
   }
 
-  /** Errors: `notFound`. */
+  /** Errors: `notFound`; `unavailable` for what a node of a cluster that starts has not heard of. */
   find(name: string): Found {
     const found = this.#find(name);
+    if (found === null && this.agreed() === null) this.checkStarted();
     if (found === null) throw new TroupeError('notFound', `Collection \`${name}\` doesn't exist!`);
     return found;
   }
