@@ -51,6 +51,8 @@ export interface EngineMistakes {
   readonly answersEarly?: boolean;
   /** Passes over one operation in so many that a leader sends. */
   readonly skipsOneIn?: number;
+  /** Takes all replicas for the same. */
+  readonly sameDigests?: boolean;
 }
 
 export interface EngineSettings {
@@ -253,7 +255,9 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
   }
 
   digest(key: ReplicaKey): Promise<ReplicaDigest> {
-    return this.#whenApplied(key, ({ stored }) => digestOf(stored));
+    return this.#whenApplied(key, ({ stored }) =>
+      this.ways.mistakes.sameDigests === true ? digestOf({ ...stored, points: new Map() }) : digestOf(stored),
+    );
   }
 
   bucketPoints(key: ReplicaKey, buckets: readonly number[]): Promise<BucketPoints> {

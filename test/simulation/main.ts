@@ -16,7 +16,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     from: { type: 'string', default: '1' },
     workers: { type: 'string', default: String(Math.min(8, os.availableParallelism())) },
-    points: { type: 'boolean', default: false },
+    points: { type: 'boolean', default: true },
     worker: { type: 'boolean', default: false },
   },
 });

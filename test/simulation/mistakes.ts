@@ -9,6 +9,25 @@ import type { Mistakes } from './node.js';
 /** Writes count as done before they are on disk. */
 export const NO_PRE_PERSIST: Mistakes = { acknowledgesEarly: true };
 
+/** Writes of points are answered before the log has them. */
+export const EARLY_ANSWERS: Mistakes = { engine: { answersEarly: true } };
+
+/** Replicas pass over an operation now and then. */
+export const SKIPPED_TAGS: Mistakes = { engine: { skipsOneIn: 25 } };
+
+/** Transfers end before their target has the points. */
+export const EMPTY_TARGETS: Mistakes = { engine: { sameDigests: true } };
+
+/** Targets are told to have the writes that come while they are filled, and get none. */
+export const LOST_LAST_WRITES: Mistakes = {
+  calls: (agreed, to, call) => {
+    if (call.kind !== 'append') return null;
+    const last = call.entries.at(-1)?.tag;
+    const shard = agreed?.collections.get(call.shard.collection)?.shards.get(call.shard.shardId);
+    return last === undefined || shard?.replicas.get(to) !== 'Partial' ? null : { kind: 'position', last, base: call.previous };
+  },
+};
+
 /** A node that starts has forgotten how far it had applied. */
 export const FORGOTTEN_APPLIED: Mistakes = { forgetsApplied: true };
 

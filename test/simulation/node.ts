@@ -3,6 +3,9 @@
 import type { ClusterApi, RaftStep } from '../../actors/cluster-api.js';
 import { type NodeApi, startNode } from '../../actors/node-api.js';
 import type { Log, RuntimePorts } from '../../actors/runtime/ports.js';
+import type { DataAnswer, DataCall } from '../../cluster/data-messages.js';
+import type { ClusterState } from '../../cluster/state.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
 import { virtualAliases, virtualCollections } from './collection-files.js';
 import { type DiskMistakes, VirtualDisk } from './disk.js';
 import { type EngineMistakes, VirtualEngine } from './engine.js';
@@ -18,6 +21,8 @@ const EPOCH_MS = 1_700_000_000_000;
 export interface Mistakes extends DiskMistakes {
   readonly raftStep?: RaftStep;
   readonly engine?: EngineMistakes;
+  /** A call that is answered without its peer; agreed: the state that all nodes have come to. */
+  readonly calls?: (agreed: ClusterState | null, to: PeerId, call: DataCall) => DataAnswer | null;
 }
 
 export interface Surroundings {

@@ -3,12 +3,22 @@ import { execFile } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { COMMIT_FROM_OLD_TERM, DOUBLE_VOTE, FORGOTTEN_APPLIED, NO_PRE_PERSIST } from './mistakes.js';
+import {
+  COMMIT_FROM_OLD_TERM,
+  DOUBLE_VOTE,
+  EARLY_ANSWERS,
+  EMPTY_TARGETS,
+  FORGOTTEN_APPLIED,
+  LOST_LAST_WRITES,
+  NO_PRE_PERSIST,
+  SKIPPED_TAGS,
+} from './mistakes.js';
 import type { Mistakes } from './node.js';
 import { simulate } from './simulate.js';
 
 /** Seeds of one `npm test`; `npm run simulate` runs as many as wanted. */
 const SEEDS = 300;
+const POINTS_WRONG = /^(P1|acknowledged|linearizability|progress: replicas that are the same)/;
 /** A broken rule is found within so many. */
 const SEEDS_MAX = 60;
 
@@ -35,6 +45,10 @@ for (const [name, mistakes, invariant] of [
   ['a commit of an old term by its copies', COMMIT_FROM_OLD_TERM, /^I[348]/],
   ['a second vote in a term', DOUBLE_VOTE, /second vote|^I1/],
   ['a forgotten applied index', FORGOTTEN_APPLIED, /^I[46]/],
+  ['a write of points that is answered before the log has it', EARLY_ANSWERS, POINTS_WRONG],
+  ['a replica that passes over an operation', SKIPPED_TAGS, POINTS_WRONG],
+  ['a transfer that ends before its target has the points', EMPTY_TARGETS, POINTS_WRONG],
+  ['a transfer that ends without the last writes', LOST_LAST_WRITES, POINTS_WRONG],
 ] as const) {
   test(`${name} is found`, async () => {
     const found = await firstViolation(mistakes);

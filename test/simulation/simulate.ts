@@ -24,7 +24,7 @@ export interface SimulationOptions {
   /** Keep the story's lines. */
   readonly tell?: boolean;
   readonly mistakes?: Mistakes;
-  /** With points. */
+  /** Default: with points. */
   readonly points?: boolean;
 }
 
@@ -103,6 +103,8 @@ class Simulation {
     this.#operator = new Operator(world, this.#nodes, this.#watch, story, new Stream(seed, 'operator'));
     this.#moves = new ShardMoves(world, this.#nodes, () => !this.#operator.busy, story, new Stream(seed, 'moves'), violation);
     this.#faults = new Faults(world, this.#network, this.#nodes, this.#operator, story, new Stream(seed, 'faults'));
+    const { calls } = mistakes;
+    if (calls !== undefined) this.#network.intercept = (to, call) => calls(this.#watch.agreed(), to, call);
     world.afterEvent = (life) => {
       this.#watch.look(life);
       this.#pointWatch.follow(this.#watch.agreed());
@@ -184,7 +186,7 @@ class Simulation {
   }
 
   get #withPoints(): boolean {
-    return this.options.points ?? false;
+    return this.options.points ?? true;
   }
 
   /** All nodes are voters of one cluster, know one leader, and have applied and carried out the same. */
