@@ -20,12 +20,14 @@ export interface Seen {
   readonly floors: Map<ShardId, number>;
   /** The largest ticks that answers have taken in. */
   readonly reached: Map<ShardId, number>;
+  /** Terms that floors were set in: ticks of different terms say nothing of each other. */
+  readonly terms: Map<ShardId, number>;
   /** 0 to 1: the same peers are asked in all rounds, where they answer. */
   readonly draw: number;
 }
 
 export function nothingSeen(collection: string, uid: number, draw: number): Seen {
-  return { collection, uid, floors: new Map(), reached: new Map(), draw };
+  return { collection, uid, floors: new Map(), reached: new Map(), terms: new Map(), draw };
 }
 
 /** How many of a shard's `active` replicas have to say how far they are, and how many are asked. */
@@ -67,6 +69,7 @@ export async function setFloors(
   let left = shards.filter((shardId) => !seen.floors.has(shardId));
   while (left.length > 0) {
     const asks = new Map(left.map((shardId) => [shardId, activeOf(routes, seen, shardId)]));
+    for (const shardId of left) seen.terms.set(shardId, termOf(routes, seen, shardId));
     const chosen = new Map([...asks].map(([shardId, active]) => [shardId, chosenOf(active, consistency, routes)]));
     const answers = await askReached(routes, seen, chosen, deadlineMs);
     left = left.filter((shardId) => {
@@ -79,10 +82,14 @@ export async function setFloors(
   }
 }
 
-/** Waits until all Active replicas of what was read have what was seen. Errors: `timeout`. */
+/**
+ * Waits until all Active replicas of what was read have what was seen. Errors: `timeout`; `unavailable` when a shard's leader has changed
+ * since: the new one may not have what its replicas had of the earlier one.
+ */
 export async function confirmSeen(routes: Routes, seen: Seen, deadlineMs: number): Promise<void> {
   let left = [...seen.reached.keys()];
   for (;;) {
+    for (const shardId of left) checkTerm(routes, seen, shardId);
     const asked = new Map(left.map((shardId) => [shardId, activeOf(routes, seen, shardId)]));
     // Nobody else could answer a later read.
     const shared = new Map([...asked].filter(([, peers]) => peers.length > 1));
@@ -92,9 +99,21 @@ export async function confirmSeen(routes: Routes, seen: Seen, deadlineMs: number
       const have = (answers.get(shardId) ?? []).filter((reached) => reached >= tick);
       return have.length < peers.length ? [shardId] : [];
     });
+    for (const shardId of shared.keys()) checkTerm(routes, seen, shardId);
     if (left.length === 0) return;
     await again(routes, left, deadlineMs, 'have what was read');
   }
+}
+
+function termOf({ assignments }: Routes, { collection, uid }: Seen, shardId: ShardId): number {
+  return assignments.of({ collection, uid, shardId })?.term ?? 0;
+}
+
+function checkTerm(routes: Routes, seen: Seen, shardId: ShardId): void {
+  const known = seen.terms.get(shardId);
+  if (known === undefined || known === termOf(routes, seen, shardId)) return;
+  const detail = `shard ${shardId} of collection ${seen.collection} has got another leader while it was read`;
+  throw new TroupeError('unavailable', detail, { retryAfterMs: 100 });
 }
 
 /** Agreed to be Active. Errors: `unavailable` when there is none; `notFound` when the shard is gone. */
