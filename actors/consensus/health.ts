@@ -48,13 +48,13 @@ export function noteDeadReplicas(draft: Draft, replicas: readonly OwnReplica[]):
   });
 }
 
-/** Peers of which this leader has heard nothing for `SILENT_TICKS`, as far as it has led so long. */
-export function silentPeers(draft: Draft): ReadonlySet<PeerId> {
+/** Peers of which this leader has heard nothing for so many ticks, as far as it has led so long. */
+export function silentPeers(draft: Draft, silentTicks = SILENT_TICKS): ReadonlySet<PeerId> {
   const { agreed, heardTicks, identity, ticks, upkeep } = draft.member;
   const silent = new Set<PeerId>();
   for (const { peerId } of agreed.membership) {
     if (peerId === identity.peerId) continue;
-    if (ticks - Math.max(upkeep.leadsSinceTick, heardTicks.get(peerId) ?? 0) >= SILENT_TICKS) silent.add(peerId);
+    if (ticks - Math.max(upkeep.leadsSinceTick, heardTicks.get(peerId) ?? 0) >= silentTicks) silent.add(peerId);
   }
   return silent;
 }

@@ -1,6 +1,7 @@
 /** The leader carries out what is planned: draining, moves for balance, and copies where their number is kept. */
 
 import { nextStep } from '../../cluster/plans/next.js';
+import { replacedPeer } from '../../cluster/plans/replaced.js';
 import type { Draft } from './draft.js';
 import { silentPeers } from './health.js';
 import { isUnderWay, proposeMembership, submit } from './proposals.js';
@@ -8,12 +9,25 @@ import { isUnderWay, proposeMembership, submit } from './proposals.js';
 /** Ticks between two steps: a transfer that fails at once is not begun again at once. */
 const STEP_TICKS = 10;
 const PROPOSAL_TICKS = 50;
+/** Addresses may be given to other nodes: who is silent so long at an address that is another peer's now does not come back to it. */
+const LOST_TICKS = 100;
 
 /** Once a tick. */
 export function maybeGoOnWithPlans(draft: Draft): void {
   const { agreed, raft, settings, ticks } = draft.member;
   if (raft.role.kind !== 'Leader' || ticks % STEP_TICKS !== 0 || isUnderWay(draft, 'plan')) return;
   const silent = silentPeers(draft);
+  const lost = silent.size === 0 ? silent : silentPeers(draft, LOST_TICKS);
+  const replaced = replacedPeer(
+    agreed,
+    (peerId) => lost.has(peerId),
+    (peerId) => !silent.has(peerId),
+  );
+  if (replaced !== null) {
+    const operation = { kind: 'markPeer', peerId: replaced, listens: null, leaving: 'drain' } as const;
+    submit(draft, { kind: 'operation', operation }, { kind: 'plan' }, ticks + PROPOSAL_TICKS);
+    return;
+  }
   const limits = { ...settings.transferLimits, method: settings.transferMethod };
   const step = nextStep(agreed, limits, (peerId) => silent.has(peerId));
   if (step === null) return;

@@ -8,6 +8,7 @@ import { type Sizes, shardName } from '../../../cluster/plans/layout.js';
 import { nextStep } from '../../../cluster/plans/next.js';
 import { balanceOf, type Plan } from '../../../cluster/plans/plan.js';
 import { planRebalance } from '../../../cluster/plans/rebalance.js';
+import { replacedPeer } from '../../../cluster/plans/replaced.js';
 import { planReplication } from '../../../cluster/plans/replication.js';
 import type { ClusterState } from '../../../cluster/state.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
@@ -168,5 +169,33 @@ test('a Dead replica is healed where it is as long as its peer is there, and rep
   assert.deepEqual(
     carryOut(log, (peerId) => peerId === 11),
     ['copy 0: 12 → 13', 'drop 0 on 11'],
+  );
+});
+
+test('a peer is replaced when another one answers at its address and it has long been silent, and once only', () => {
+  const member = (peerId: PeerId, port: number, slash = '') => ({
+    peerId,
+    uri: `http://node:${port}${slash}`,
+    version: '0.5.0',
+    voter: true,
+  });
+  const state = { membership: [member(11, 1), member(12, 2), member(13, 1, '/'), member(14, 4)], marks: new Map() };
+  const lost = (...peers: PeerId[]) => {
+    const isLost = (peerId: PeerId) => peers.includes(peerId);
+    return replacedPeer(state, isLost, (peerId) => !isLost(peerId));
+  };
+  assert.equal(lost(), null, 'both answer');
+  assert.equal(lost(11), 11);
+  assert.equal(lost(13), 13, 'whichever is there');
+  assert.equal(lost(11, 13), null, 'nobody is there');
+  assert.equal(lost(12, 14), null, 'nobody else has the address');
+  const marks = new Map([[11, { listens: false, leaving: 'drain' as const }]]);
+  assert.equal(
+    replacedPeer(
+      { ...state, marks },
+      (peerId) => peerId === 11,
+      (peerId) => peerId !== 11,
+    ),
+    null,
   );
 });

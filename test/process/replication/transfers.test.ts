@@ -101,6 +101,38 @@ test('a node whose collections are gone from its disk is filled again without a 
   }
 });
 
+test('a node that comes back with an empty disk takes the place of the peer it was, without a hand, while clients write', async (t) => {
+  const cluster = await started(t);
+  await create(cluster, 'points', 3, 2);
+  const writer = new Writer(cluster, 'points', IDS, 2);
+  await until(
+    async () => writer.acknowledged.size,
+    (size) => size === IDS,
+  );
+  const node = cluster.node(2);
+  const before = await cluster.peerIdOf(node);
+  await node.kill();
+  await rm(join(node.folder, 'storage'), { recursive: true });
+  cluster.launch(2);
+  await cluster.untilReady(2);
+  const after = await cluster.peerIdOf(node);
+  assert.notEqual(after, before);
+  // The peer that it was is drained first.
+  await until(
+    () => cluster.node(1).cluster(),
+    (answer) => answer !== null && !(before in answer.peers),
+    60_000,
+  );
+  const { replicas } = await untilCalm(cluster.node(1), 'points', 2);
+  assert.ok([...replicas.values()].some((states) => states.has(after)));
+  await writer.stop();
+  const shown = await Promise.all(cluster.nodes.map((each) => allPoints(each, 'points', 'all')));
+  for (const points of shown) {
+    writer.check(points);
+    assert.deepEqual(points, shown[0]);
+  }
+});
+
 test('a node that nobody has missed notices by itself that its files are gone, and serves nothing until they are back', async (t) => {
   const cluster = await started(t);
   await create(cluster, 'points', 2, 3);
