@@ -66,6 +66,8 @@ export interface ClusterApi {
   status(): ClusterStatus;
   /** Null until this node is part of a cluster. */
   state(): ClusterState | null;
+  /** Errors: `unavailable` while a node that starts may know less than what was agreed before. */
+  checkStarted(): void;
   /** Once everything that was committed anywhere before the call is applied here. Errors: `unavailable` without a leader, `timeout`. */
   barrier(timeoutMs: number): Promise<void>;
   /** True when the cluster has agreed. Errors: `notFound`; `wrongInput` while it holds shards, unless forced; `unavailable`, `timeout`. */
@@ -91,6 +93,8 @@ export interface ClusterStatus {
   readonly carriedOut: number;
   /** There was no leader for so long that requests which need one are refused. */
   readonly leaderless: boolean;
+  /** It knows all that was agreed before its process started. */
+  readonly caughtUp: boolean;
   /** Committed and not yet applied, or proposed here and not yet answered. */
   readonly pendingOperations: number;
   /** When it last took a step. */

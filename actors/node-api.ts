@@ -204,7 +204,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     const state = cluster?.api.state() ?? null;
     return state === null || cluster === null ? null : { state, peerId: cluster.peerId() };
   };
-  const names = new Names(view, agreedHere, () => cluster?.checkStarted());
+  const names = new Names(view, agreedHere, () => cluster?.checkKnows());
   const usages = new CollectionUsages();
   const own = new OwnPoints(pool, clock);
   const routes = new Routes({
@@ -270,7 +270,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     },
     stats: (name) => replicaFacts(names.find(name).entry, pool).flatMap(({ stats }) => (stats === null ? [] : [stats])),
     read: async (name, operation, request) => {
-      cluster?.checkStarted();
+      cluster?.api.checkStarted();
       const found = names.find(name);
       if (found.record !== null) {
         const body = await points.read(agreedOf(found), operation, request);
@@ -283,7 +283,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
       return body;
     },
     write: async (name, operation, wait, request) => {
-      cluster?.checkStarted();
+      cluster?.api.checkStarted();
       const found = names.find(name);
       if (found.record !== null) {
         const body = await points.write(agreedOf(found), operation, wait, request);

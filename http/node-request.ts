@@ -52,8 +52,9 @@ export function agreementMsOf(query: QueryParameters): number {
 
 /**
  * With `consistency`, waits until this node knows all that its cluster had agreed on when it was asked; else what is read may be
- * a little old. Errors: `malformedParameter`; `unavailable`, `timeout`.
+ * a little old, though no older than what was agreed before this node started. Errors: `malformedParameter`; `unavailable`, `timeout`.
  */
 export async function upToDate({ cluster }: NodeApi, query: QueryParameters): Promise<void> {
-  if (asksForAgreement(query) && cluster !== null) await cluster.barrier(agreementMsOf(query));
+  if (asksForAgreement(query)) await cluster?.barrier(agreementMsOf(query));
+  else cluster?.checkStarted();
 }

@@ -78,6 +78,7 @@ export function clusterNode({ board, clock, link, replicas, tickMs, view }: Clus
     transfers: board,
     status: () => view.status(link.transport.connections()),
     state: () => view.agreed,
+    checkStarted: () => view.checkStarted(),
     barrier,
     removePeer,
     recover: (timeoutMs) => ask((replyTo, left) => ({ kind: 'recover', timeoutMs: left, replyTo }), timeoutMs),

@@ -7,6 +7,7 @@ import type { PeerId } from '../../protocols/model/cluster.js';
 import type { Entry, Snapshot } from '../../protocols/model/consensus.js';
 import { maybeActivate } from './activation.js';
 import { carryOut } from './carrying.js';
+import { noteCatchUpIndex } from './catching-up.js';
 import type { Draft } from './draft.js';
 import { finishAll, noteAgreed, noteProposed, tryAllAnew } from './proposals.js';
 import { maybeAnswerReads, noteReadReady } from './reads.js';
@@ -43,6 +44,7 @@ function take(draft: Draft, effect: RaftEffect): void {
       noteProposed(draft, effect.id, effect.outcome);
       break;
     case 'readReady':
+      noteCatchUpIndex(draft, effect.id, effect.index);
       noteReadReady(draft, effect.id, effect.index);
       break;
     case 'roleChanged':

@@ -2,7 +2,6 @@
 
 import type { AnswerCall } from '../../cluster/data-messages.js';
 import type { PeerDetails } from '../../cluster/peer-messages.js';
-import { TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { ClusterOptions } from '../cluster-api.js';
 import { CONSENSUS, type StartConsensus, TRANSFERS } from '../node/shell.js';
@@ -20,8 +19,8 @@ export interface StartedCluster extends ClusterNode {
   readonly startConsensus: StartConsensus;
   /** 0 until it is known. */
   peerId(): PeerId;
-  /** Errors: `unavailable` until this node knows what is agreed. */
-  checkStarted(): void;
+  /** For what this node does not find. Errors: `unavailable` until it knows what is agreed. */
+  checkKnows(): void;
   /** This node is about to stop: another one leads from now on. */
   handOver(): void;
 }
@@ -49,10 +48,7 @@ export function startCluster(
       return context.spawn(consensusBehaviour(), CONSENSUS, { options, view, link, node: context.self, deadReplicas, local });
     },
     peerId: () => view.peerId,
-    checkStarted: () => {
-      // Without the agreed state nobody knows who else holds points. A removed peer's are its own.
-      if (view.agreed === null && !view.isRemoved) throw new TroupeError('unavailable', 'the node is starting', { retryAfterMs: 1000 });
-    },
+    checkKnows: () => view.checkKnows(),
     handOver: () => void view.actor?.tell({ kind: 'handOver' }),
   };
 }

@@ -9,6 +9,7 @@ import { type ConsensusWrite, NO_WRITE, NOTHING_STORED, type PeerIdentity, type 
 import { localShards } from '../collection/state.js';
 import { ADOPTED, ADOPTED_IN_PART, type Adoption, type Belonging, type LocalData, shardsElsewhere } from '../node/desired.js';
 import { become, type Step } from '../runtime/behaviour.js';
+import { NOT_CAUGHT_UP } from './catching-up.js';
 import { Draft } from './draft.js';
 import { drive, takeEffects } from './drive.js';
 import type { ConsensusEffect, Drawn } from './messages.js';
@@ -120,6 +121,7 @@ function becomeMember(settings: Settings, identity: PeerIdentity, beginning: Beg
     carrying: nothingCarried(stored.applied - 1),
     sessionWrite: outbox.writes + 1,
     calls: noCalls(identity.starts),
+    catchUp: NOT_CAUGHT_UP,
     ticks: 0,
     leaderlessTicks: 0,
     connected: new Set(),

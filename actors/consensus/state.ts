@@ -19,6 +19,7 @@ import type { PeerIdentity } from '../../protocols/model/consensus.js';
 import type { ClusterOptions, RaftStep, TransferLimits } from '../cluster-api.js';
 import type { CarriedOut, Desired, LocalData } from '../node/desired.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
+import type { CatchUp } from './catching-up.js';
 import type { Draft } from './draft.js';
 import type { ConsensusEffect, Drawn } from './messages.js';
 import type { Submission } from './prepare.js';
@@ -68,6 +69,8 @@ export interface MemberConsensus {
   readonly sessionWrite: number;
   readonly carrying: Carrying;
   readonly calls: Calls;
+  /** Null: this node knows all that was agreed before it started. */
+  readonly catchUp: CatchUp | null;
   /** Ticks since the start. */
   readonly ticks: number;
   /** Ticks since a leader was known. */

@@ -6,6 +6,7 @@ import { type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors
 import { NO_WRITE } from '../../protocols/model/consensus.js';
 import { become, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
 import { noteAsked, noteCarriedOut } from './carrying.js';
+import { goOnCatchingUp } from './catching-up.js';
 import { Draft } from './draft.js';
 import { drive } from './drive.js';
 import { noteDeadReplicas } from './health.js';
@@ -81,6 +82,7 @@ export function stepConsensus(state: ConsensusState, message: ConsensusMessage):
 function memberStep(state: MemberConsensus, message: ConsensusMessage): ConsensusStep {
   const draft = new Draft(state, drive);
   takeMessage(draft, message);
+  goOnCatchingUp(draft);
   followMembership(draft);
   draft.emit(...noticesOf(state, draft.member));
   if (draft.removed) return becomeRemoved(draft);

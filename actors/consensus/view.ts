@@ -2,12 +2,14 @@
 
 import type { PeerConnection } from '../../cluster/ports.js';
 import type { ClusterState } from '../../cluster/state.js';
+import { TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { ClusterStatus } from '../cluster-api.js';
 import type { Assignments } from '../replication/assignments.js';
 import type { ActorRef } from '../runtime/behaviour.js';
 import type { Clock } from '../runtime/ports.js';
 import { isAloneWithout } from './alone.js';
+import { mayServe } from './catching-up.js';
 import type { ConsensusMessage } from './messages.js';
 import { isLeaderless } from './readiness.js';
 import type { ConsensusState, MemberConsensus } from './state.js';
@@ -17,6 +19,8 @@ export class ConsensusView {
   actor: ActorRef<ConsensusMessage> | null = null;
   #state: ConsensusState | null = null;
   #agreed: ClusterState | null = null;
+  /** Since a moment of this process. */
+  #caughtUp = false;
   #lastUpdateMs: number;
 
   /** assignments: shown what is agreed, too. */
@@ -30,14 +34,42 @@ export class ConsensusView {
   show(state: ConsensusState): void {
     if (state === this.#state) return;
     this.#state = state;
-    if (state.kind === 'Member' && state.agreed.appliedIndex > 0) {
-      this.#agreed = state.agreed;
-      const { agreed, connected, identity, raft } = state;
-      const isAlone = (peer: PeerId) => isAloneWithout(state, peer);
-      const leads = raft.role.kind === 'Leader';
-      this.assignments.show({ agreed, connected, leads, peerId: identity.peerId, isAloneWithout: isAlone });
-    }
+    if (state.kind === 'Member' && state.agreed.appliedIndex > 0) this.#showMember(state);
     this.#lastUpdateMs = this.clock.nowMs();
+  }
+
+  /** Nothing older than before, also while this node reads its log again or takes the leader's state over. */
+  #showMember(state: MemberConsensus): void {
+    const { connected, identity, raft } = state;
+    const isNewer = this.#agreed === null || state.agreed.appliedIndex >= this.#agreed.appliedIndex;
+    const agreed = isNewer || this.#agreed === null ? state.agreed : this.#agreed;
+    this.#agreed = agreed;
+    this.#caughtUp ||= state.catchUp === null;
+    const isAlone = (peer: PeerId) => isAloneWithout(state, peer);
+    const leads = raft.role.kind === 'Leader';
+    const serves = this.#caughtUp || mayServe(state);
+    this.assignments.show({ agreed, connected, leads, peerId: identity.peerId, serves, isAloneWithout: isAlone });
+  }
+
+  /** Errors: `unavailable` while this node does not know what was agreed before it started, and there may be somebody who does. */
+  checkStarted(): void {
+    // A removed peer's points are its own.
+    if (this.isRemoved) return;
+    const state = this.#state;
+    // Without the agreed state nobody knows who else holds points.
+    if (this.#agreed === null) throw new TroupeError('unavailable', 'the node is starting', { retryAfterMs: 1000 });
+    if (this.#caughtUp || state?.kind !== 'Member' || mayServe(state)) return;
+    throw new TroupeError('unavailable', 'the node is starting, and does not know yet what its cluster has agreed on meanwhile', {
+      retryAfterMs: 1000,
+    });
+  }
+
+  /** Errors: as `checkStarted`, and `unavailable` where there was nobody to ask: what is not known here may be there. */
+  checkKnows(): void {
+    this.checkStarted();
+    if (this.#caughtUp || this.isRemoved) return;
+    const detail = 'this node has started and found no leader since: it does not know whether there is such a collection';
+    throw new TroupeError('unavailable', detail, { retryAfterMs: 1000 });
   }
 
   /** As applied here; null until this node has heard of its cluster. A node that is no member any more goes on with what it knew. */
@@ -70,6 +102,7 @@ export class ConsensusView {
       raft: member?.raft ?? null,
       carriedOut: member?.carrying.carriedOut ?? 0,
       leaderless: member !== null && isLeaderless(member),
+      caughtUp: this.#caughtUp,
       pendingOperations: member === null ? 0 : pendingOperations(member),
       lastUpdateMs: this.#lastUpdateMs,
       connections,

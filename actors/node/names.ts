@@ -26,7 +26,7 @@ export class Names {
     private readonly view: NodeView,
     private readonly agreed: () => { readonly state: ClusterState; readonly peerId: PeerId } | null,
     /** Throws while this node does not know yet what there is. */
-    private readonly checkStarted: () => void = () => {},
+    private readonly checkKnows: () => void = () => {},
   ) {}
 
   /** Names in the order of their code units. */
@@ -38,14 +38,17 @@ export class Names {
     return (this.agreed()?.state ?? this.view).aliases;
   }
 
+  /** Errors: `unavailable` for what a node of a cluster that starts has not heard of. */
   exists(name: string): boolean {
-    return this.#find(name) !== null;
+    if (this.#find(name) !== null) return true;
+    this.checkKnows();
+    return false;
   }
 
   /** Errors: `notFound`; `unavailable` for what a node of a cluster that starts has not heard of. */
   find(name: string): Found {
     const found = this.#find(name);
-    if (found === null && this.agreed() === null) this.checkStarted();
+    if (found === null) this.checkKnows();
     if (found === null) throw new TroupeError('notFound', `Collection \`${name}\` doesn't exist!`);
     return found;
   }

@@ -39,6 +39,7 @@ export interface Shown {
   readonly peerId: PeerId;
   readonly leads: boolean;
   readonly connected: ReadonlySet<PeerId>;
+  readonly serves: boolean;
   /** See `Assignments.isAloneWithout`. */
   readonly isAloneWithout: (peer: PeerId) => boolean;
 }
@@ -50,6 +51,7 @@ export class Assignments {
   #connected: ReadonlySet<PeerId> = new Set();
   #isAloneWithout: (peer: PeerId) => boolean = () => false;
   #firstIndex = 0;
+  #serves = true;
   readonly #watches = new Map<string, Set<Watch>>();
   readonly #watchers = new Set<() => void>();
 
@@ -73,6 +75,11 @@ export class Assignments {
     return this.#firstIndex;
   }
 
+  /** False while this node has just started and may know less than what was agreed before: its replicas may not be Active any more. */
+  get serves(): boolean {
+    return this.#serves;
+  }
+
   /** Peers with which this node has a connection. */
   get connected(): ReadonlySet<PeerId> {
     return this.#connected;
@@ -84,10 +91,11 @@ export class Assignments {
   }
 
   /** For consensus: what is agreed by now, and what else it knows. */
-  show({ agreed, connected, isAloneWithout, leads, peerId }: Shown): void {
+  show({ agreed, connected, isAloneWithout, leads, peerId, serves }: Shown): void {
     const before = this.#agreed;
     if (before === null) this.#firstIndex = agreed.appliedIndex;
     this.#leads = leads;
+    this.#serves = serves;
     this.#connected = connected;
     this.#isAloneWithout = isAloneWithout;
     this.#agreed = agreed;

@@ -6,7 +6,7 @@ import type { ClusterOperation } from '../../cluster/operations.js';
 import type { PeerDetails } from '../../cluster/peer-messages.js';
 import type { RaftState } from '../../cluster/raft/state.js';
 import type { ClusterState } from '../../cluster/state.js';
-import type { TroupeError } from '../../protocols/errors.js';
+import { TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { CUSTOM, configOf, Log, membersOf } from '../cluster/samples.js';
 
@@ -15,6 +15,8 @@ export class FakeCluster implements ClusterApi {
   readonly transfers = new TransferBoard();
   readonly asked: string[] = [];
   joined = true;
+  /** See `checkStarted`. */
+  starts = false;
   agreed: ClusterState = sampleState();
   leads = true;
   error: string | null = null;
@@ -31,6 +33,7 @@ export class FakeCluster implements ClusterApi {
       pendingOperations: 2,
       carriedOut: 6,
       leaderless: false,
+      caughtUp: true,
       lastUpdateMs: 1000,
       connections: new Map([
         [12, { connected: true, failures: 0, lastError: null, lastErrorMs: null, protocolVersion: 1, queued: 4 }],
@@ -41,6 +44,10 @@ export class FakeCluster implements ClusterApi {
 
   state(): ClusterState | null {
     return this.joined ? this.agreed : null;
+  }
+
+  checkStarted(): void {
+    if (this.starts) throw new TroupeError('unavailable', 'the node is starting', { retryAfterMs: 1000 });
   }
 
   async barrier(timeoutMs: number): Promise<void> {

@@ -25,3 +25,9 @@ test('a peer says what keeps it from being ready', () => {
     'the node is joining its cluster: nobody is there',
   );
 });
+
+test('a peer that comes back is not ready while it may know less than what was agreed before, unless there is nobody to ask', () => {
+  const behind = { ...caughtUp, caughtUp: false };
+  assert.equal(membershipWaitsFor(behind), 'the node does not know yet what its cluster has agreed on meanwhile');
+  assert.equal(membershipWaitsFor({ ...behind, raft: { ...raft, leader: null }, leaderless: true }), null);
+});

@@ -156,6 +156,39 @@ test('a collection that this node has not heard of yet can be changed through it
   assert.equal(await world.run(three.api.updateCollection('a', (config) => config)), true);
 });
 
+test('a node that starts serves nothing before it knows all that was agreed before, and what it has where nobody leads', async () => {
+  const nodes = await world.founded(3);
+  const [one, , three] = nodes as [FakeNode, FakeNode, FakeNode];
+  await world.run(one.api.createCollection('old', sampleConfig()));
+  await world.kill(three);
+  await world.run(one.api.createCollection('new', sampleConfig()));
+  world.network.cut(world.uri(3), world.uri(1));
+  world.network.cut(world.uri(3), world.uri(2));
+  const again = await world.start(3, null);
+  await world.until(() => again.cluster.state() !== null, 'its log is read');
+  const startedMs = world.world.nowMs;
+  for (const name of ['old', 'new']) {
+    const refused = { code: 'unavailable', message: /is starting/ };
+    assert.throws(() => again.cluster.checkStarted(), refused);
+    await assert.rejects(again.api.read(name, 'count', { body: null, deadlineMs: world.world.nowMs + 1000 } as never), refused);
+  }
+  // Nobody comes: what it has is better than nothing, and what it does not know may be there.
+  await world.until(() => again.cluster.status().leaderless, 'it gives up to wait for a leader');
+  assert.ok(world.world.nowMs - startedMs < 10_000);
+  again.cluster.checkStarted();
+  assert.ok(again.api.exists('old'));
+  assert.throws(() => again.api.exists('new'), { code: 'unavailable', message: /no leader since/ });
+  world.network.heal();
+  await world.until(() => again.cluster.status().caughtUp, 'it has heard what was agreed');
+  assert.ok(again.api.exists('new'));
+  assert.ok(!again.api.exists('other'));
+  // Without a leader it goes on serving what it knew.
+  world.network.cut(world.uri(3), world.uri(1));
+  world.network.cut(world.uri(3), world.uri(2));
+  await world.until(() => again.cluster.status().raft?.leader === null, 'its leader is gone');
+  again.cluster.checkStarted();
+});
+
 test('a node whose log refuses a write is as one that crashed, and comes back when there is room again', async () => {
   const nodes = await world.founded(3);
   const [one, two, three] = nodes as [FakeNode, FakeNode, FakeNode];

@@ -27,7 +27,7 @@ test('a node of its own that founds a cluster brings its collections and aliases
   await world.run(one.cluster.barrier(5000));
   assert.ok(one.engine.open.has('mine/0'));
   const two = await world.start(2, 1);
-  await world.until(() => two.api.exists('also-mine'), 'it has joined');
+  await world.until(() => two.cluster.status().caughtUp && two.api.exists('also-mine'), 'it has joined');
   assert.equal(two.engine.open.has('mine/0'), false);
   const request = { path: {}, query: {}, body: null, deadlineMs: world.world.nowMs + 5000 };
   for (const node of [one, two])

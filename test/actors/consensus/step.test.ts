@@ -202,7 +202,8 @@ test('a session that a crash could make forgotten proposes nothing: its number w
 });
 
 test('R1: a follower answers when what it answers for is on disk', () => {
-  const { state, effects } = after(follower(), heartbeat({ entries: [{ index: 3, term: 5, payload: { kind: 'empty' } }] }));
+  const started = { ...follower(), catchUp: null };
+  const { state, effects } = after(started, heartbeat({ entries: [{ index: 3, term: 5, payload: { kind: 'empty' } }] }));
   assert.equal(kinds(effects), 'write log');
   const { number } = effectsOf(effects, 'write')[0] as { number: number };
   const written = after(state, { kind: 'written', number });

@@ -20,6 +20,8 @@ export class Peers {
   readonly asked: string[] = [];
   readonly answers = new Map<PeerId, Answerer>();
   barriers = 0;
+  /** See `Assignments.serves`. */
+  serves = true;
   #shards: ReadonlyMap<ShardId, ShardRecord> = new Map();
   #index = 0;
   readonly routes: Routes;
@@ -66,7 +68,7 @@ export class Peers {
   show(collections: Readonly<Record<string, CollectionRecord>>): void {
     this.#index += 1;
     const agreed = { ...emptyState('cluster'), appliedIndex: this.#index, collections: new Map(Object.entries(collections)) };
-    this.assignments.show({ agreed, peerId: SELF, leads: false, connected: new Set(), isAloneWithout: () => false });
+    this.assignments.show({ agreed, peerId: SELF, leads: false, connected: new Set(), serves: this.serves, isAloneWithout: () => false });
   }
 
   /** What a promise comes to while time passes. */
