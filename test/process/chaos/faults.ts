@@ -29,6 +29,8 @@ export class Faults {
     private readonly story: (line: string) => void,
     /** Told of nodes that are paused and resumed. */
     private readonly onPause: (node: LocalNode) => void,
+    /** Resolves when the next fault may come. */
+    private readonly recovered: () => Promise<void> = async () => {},
   ) {}
 
   /** Until the deadline (of `performance.now()`); everything is made good when it resolves. */
@@ -44,6 +46,7 @@ export class Faults {
       await sleep(this.random.integer(FAULT_MS_MAX));
       await this.end(kind, victims);
       this.story(`--- ${kind} is over`);
+      await this.recovered();
       await sleep(this.random.integer(CALM_MS_MAX));
     }
   }

@@ -1,5 +1,5 @@
 /**
- * `npm run chaos -- --minutes 10 --nodes 5 [--seed S] [--folder F]`: see `run.ts`; with `--points [--shards 6]`, `point-run.ts`. Exit code 1
+ * `npm run chaos -- --minutes 10 --nodes 5 [--seed S] [--folder F]`: see `run.ts`; with `--points [--shards 6] [--overlapping]`, `point-run.ts`. Exit code 1
  * when something must not be.
  */
 
@@ -19,6 +19,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     folder: { type: 'string' },
     points: { type: 'boolean', default: false },
+    overlapping: { type: 'boolean', default: false },
     shards: { type: 'string', default: '6' },
   },
 });
@@ -38,6 +39,8 @@ const options = {
   folder,
   faults: FAULTS,
 };
-const report = values.points ? await runPointChaos({ ...options, shards: Number(values.shards) }) : await runChaos(options);
+const report = values.points
+  ? await runPointChaos({ ...options, shards: Number(values.shards), overlapping: values.overlapping })
+  : await runChaos(options);
 process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
 process.exit(report.violations.length === 0 ? 0 : 1);

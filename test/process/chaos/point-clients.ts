@@ -1,18 +1,21 @@
 /**
  * Clients that write, read and search points of one collection through any node, each its own ids, one request after the other and
- * again by another node when one fails; they remember what each point must be.
+ * again by another node when one fails; they remember what each point must be. They are the unmodified ones: every other one asks
+ * through gRPC.
  */
 
 import type { LocalCluster } from '../../../ops/cluster/local-cluster.js';
 import type { LocalNode } from '../../../ops/cluster/local-node.js';
 import type { Random } from '../../../ops/random.js';
-import type { Answer } from '../../../ops/rest-client.js';
+import { type Args, Doors, type OperationName, type Outcome, outcome } from '../clients/doors.js';
 
 export const POINTS = 'points';
 const DIM = 4;
 const IDS_PER_CLIENT = 60;
 /** Seconds that the cluster may take for one try. */
 const TIMEOUT_S = 5;
+/** Statuses of REST and codes of gRPC that may come while nodes fail: unavailable, timed out, busy; and connections that are lost. */
+const EXPECTED: ReadonlySet<number> = new Set([503, 408, 429, 1, 4, 8, 10, 13, 14]);
 /** Any answer must come by then. */
 const PATIENCE_MS = 15_000;
 /** A request that has not succeeded by any of its tries within so long has failed. */
@@ -55,6 +58,8 @@ function vectorOf(id: number, stamp: number): number[] {
 export class PointClients {
   readonly totals: PointTotals = { writes: 0, reads: 0, searches: 0, tries: 0, failed: 0, late: 0, slowestMs: 0 };
   readonly violations: string[] = [];
+  /** By number of the node. */
+  private readonly doors: ReadonlyMap<number, Doors>;
   /** By client. */
   readonly points: Map<number, Point>[] = [];
   private stopped = false;
@@ -65,7 +70,9 @@ export class PointClients {
     private readonly random: Random,
     private readonly story: (line: string) => void,
     private readonly shards: number,
-  ) {}
+  ) {
+    this.doors = new Map(cluster.nodes.map((node) => [node.number, new Doors(node)]));
+  }
 
   async prepare(): Promise<void> {
     const body = { vectors: { size: DIM, distance: 'Dot' }, shard_number: this.shards, replication_factor: 2, write_consistency_factor: 1 };
@@ -91,8 +98,8 @@ export class PointClients {
     while (!this.stopped) {
       const draw = this.random.unit();
       if (draw < 0.45) await this.upsert(client, own);
-      else if (draw < 0.55) await this.remove(own);
-      else if (draw < 0.8) await this.retrieve(own);
+      else if (draw < 0.55) await this.remove(client, own);
+      else if (draw < 0.8) await this.retrieve(client, own);
       else await this.search(client, own);
     }
   }
@@ -101,18 +108,18 @@ export class PointClients {
     const ids = this.someOf([...own.keys()], 1 + this.random.integer(12));
     const stamp = this.stamp++;
     const points = ids.map((id) => ({ id, vector: vectorOf(id, stamp), payload: { client, stamp } }));
-    await this.write('PUT', `/collections/${POINTS}/points?wait=true&timeout=${TIMEOUT_S}`, { points }, own, ids, stamp);
+    await this.write(client, 'upsert_points', { points }, own, ids, stamp);
   }
 
-  private async remove(own: Map<number, Point>): Promise<void> {
+  private async remove(client: number, own: Map<number, Point>): Promise<void> {
     const ids = this.someOf([...own.keys()], 1 + this.random.integer(4));
-    await this.write('POST', `/collections/${POINTS}/points/delete?wait=true&timeout=${TIMEOUT_S}`, { points: ids }, own, ids, null);
+    await this.write(client, 'delete_points', { points: ids }, own, ids, null);
   }
 
   private async write(
-    method: string,
-    path: string,
-    body: unknown,
+    client: number,
+    operation: OperationName,
+    args: Args,
     own: Map<number, Point>,
     ids: readonly number[],
     stamp: number | null,
@@ -120,20 +127,19 @@ export class PointClients {
     const points = ids.map((id) => own.get(id) as Point);
     for (const point of points) point.written.add(stamp);
     this.totals.writes += 1;
-    const answer = await this.tried(method, path, body, () => {
+    const answer = await this.tried(client, operation, { ...args, wait: true }, () => {
       for (const point of points) point.open.add(stamp);
     });
     if (answer !== null) for (const point of points) point.stamp = stamp;
   }
 
-  private async retrieve(own: Map<number, Point>): Promise<void> {
+  private async retrieve(client: number, own: Map<number, Point>): Promise<void> {
     const ids = this.someOf([...own.keys()], 10);
     const consistency = this.anyConsistency();
     this.totals.reads += 1;
-    const path = `/collections/${POINTS}/points?timeout=${TIMEOUT_S}${consistency === null ? '' : `&consistency=${consistency}`}`;
-    const answer = await this.tried('POST', path, { ids, with_payload: true });
+    const answer = await this.tried(client, 'get_points', { ids, with_payload: true, ...consistency });
     if (answer === null) return;
-    this.compare(path, own, ids, (answer.body as { result: Shown[] }).result, consistency !== null);
+    this.compare(`get_points ${JSON.stringify(consistency)}`, own, ids, answer as Shown[], consistency !== null);
   }
 
   /** All points of the client, best first. */
@@ -141,21 +147,21 @@ export class PointClients {
     const consistency = this.anyConsistency();
     const query = Array.from({ length: DIM }, () => this.random.integer(100) / 4);
     const filter = { must: [{ key: 'client', match: { value: client } }] };
-    const body = { query, filter, limit: 2 * IDS_PER_CLIENT, with_payload: true, params: { exact: true } };
-    const path = `/collections/${POINTS}/points/query?timeout=${TIMEOUT_S}${consistency === null ? '' : `&consistency=${consistency}`}`;
+    const args = { query, filter, limit: 2 * IDS_PER_CLIENT, with_payload: true, params: { exact: true }, ...consistency };
+    const what = `query_points ${JSON.stringify(consistency)}`;
     this.totals.searches += 1;
-    const answer = await this.tried('POST', path, body);
+    const answer = await this.tried(client, 'query_points', args);
     if (answer === null) return;
-    const { points } = (answer.body as { result: { points: Shown[] } }).result;
+    const { points } = answer as { points: Shown[] };
     points.forEach(({ id, payload, score = Number.NaN }, at) => {
       const expected = vectorOf(id, payload.stamp).reduce((sum, part, axis) => sum + part * (query[axis] as number), 0);
       if (Math.abs(score - expected) > 1e-3 * Math.max(1, expected))
-        this.wrong(`${path} gave point ${id} the score ${score} instead of ${expected}`);
+        this.wrong(`${what} gave point ${id} the score ${score} instead of ${expected}`);
       const before = points[at - 1]?.score ?? Number.POSITIVE_INFINITY;
-      if (score > before) this.wrong(`${path} gave ${score} behind ${before}`);
-      if (payload.client !== client) this.wrong(`${path} gave point ${id}, which the filter leaves out`);
+      if (score > before) this.wrong(`${what} gave ${score} behind ${before}`);
+      if (payload.client !== client) this.wrong(`${what} gave point ${id}, which the filter leaves out`);
     });
-    this.compare(path, own, [...own.keys()], points, consistency !== null);
+    this.compare(what, own, [...own.keys()], points, consistency !== null);
   }
 
   /** complete: no acknowledged write may be missed. */
@@ -184,44 +190,46 @@ export class PointClients {
     }
   }
 
-  /** Tries again by other nodes until one answers well; null when none does in time. left: nobody knows what became of a try. */
-  private async tried(method: string, path: string, body: unknown, left: () => void = () => {}): Promise<Answer | null> {
+  /** The result; tries again by other nodes until one answers well, null when none does in time. left: nobody knows what became of a try. */
+  private async tried(client: number, operation: OperationName, args: Args, left: () => void = () => {}): Promise<unknown> {
     const began = performance.now();
     let told = '';
     while (performance.now() - began < RETRIES_MS) {
       const node = this.anyNode();
       if (node !== null) {
         this.totals.tries += 1;
-        const answer = await this.ask(node, method, path, body);
-        if (answer !== null && answer.status === 200) {
+        const answer = await this.ask(node, client, operation, args);
+        if (answer !== null && 'result' in answer) {
           this.totals.slowestMs = Math.max(this.totals.slowestMs, Math.round(performance.now() - began));
-          return answer;
+          return answer.result;
         }
-        told = answer === null ? 'no answer' : `${answer.status} ${answer.text.slice(0, 300)}`;
-        this.story(`${method} ${path} at node ${node.number}: ${told}`);
+        told = answer === null ? 'no answer' : `${answer.failed} ${answer.message.slice(0, 300)}`;
+        this.story(`${operation} ${JSON.stringify(args).slice(0, 40)} of client ${client} at node ${node.number}: ${told}`);
         // Several shards may have taken their parts whatever the answer says.
         left();
-        if (answer !== null && ![503, 408, 429, 500].includes(answer.status))
-          this.wrong(`${method} ${path} at node ${node.number}: ${told}`);
+        if (answer !== null && !EXPECTED.has(answer.failed)) this.wrong(`${operation} at node ${node.number}: ${told}`);
       }
       await pause(RETRY_PAUSE_MS);
     }
     this.totals.failed += 1;
-    this.story(`!!! ${method} ${path} failed for ${RETRIES_MS} ms; last: ${told}`);
+    this.story(`!!! ${operation} of client ${client} failed for ${RETRIES_MS} ms; last: ${told}`);
     return null;
   }
 
-  private async ask(node: LocalNode, method: string, path: string, body: unknown): Promise<Answer | null> {
+  private async ask(node: LocalNode, client: number, operation: OperationName, args: Args): Promise<Outcome | null> {
     const launched = node.pid;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<'late'>((resolve) => {
       timer = setTimeout(() => resolve('late'), PATIENCE_MS);
     });
+    const doors = this.doors.get(node.number) as Doors;
+    const whole = { ...args, timeout: TIMEOUT_S };
     try {
-      const first = await Promise.race([node.client.call(method, path, body), late]);
+      const asked = client % 2 === 0 ? doors.rest(operation, POINTS, whole) : doors.grpc(operation, POINTS, whole);
+      const first = await Promise.race([outcome(asked), late]);
       if (first !== 'late') return first;
       if (node.state === 'running' && node.pid === launched && !this.disturbed(node))
-        this.wrong(`${method} ${path} at node ${node.number}: no answer within ${PATIENCE_MS} ms`);
+        this.wrong(`${operation} of client ${client} at node ${node.number}: no answer within ${PATIENCE_MS} ms`);
       return null;
     } catch {
       return null;
@@ -242,8 +250,9 @@ export class PointClients {
     return running.length === 0 ? null : (running[this.random.integer(running.length)] as LocalNode);
   }
 
-  private anyConsistency(): string | null {
-    return [null, 'majority', 'quorum', 'all'][this.random.integer(4)] as string | null;
+  private anyConsistency(): { consistency: string } | null {
+    const consistency = [null, 'majority', 'quorum', 'all'][this.random.integer(4)] as string | null;
+    return consistency === null ? null : { consistency };
   }
 
   private someOf(ids: number[], count: number): number[] {

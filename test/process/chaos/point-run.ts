@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LocalCluster } from '../../../ops/cluster/local-cluster.js';
 import type { LocalNode } from '../../../ops/cluster/local-node.js';
 import { seededRandom } from '../../../ops/random.js';
-import { differencesOf } from './agreement.js';
+import { differencesOf, untilAgreed } from './agreement.js';
 import { type Fault, Faults } from './faults.js';
 import { collectionCluster, Moves } from './moves.js';
 import { POINTS, PointClients, type PointTotals } from './point-clients.js';
@@ -19,6 +19,8 @@ export interface PointChaosOptions {
   readonly seed: number;
   readonly folder: string;
   readonly faults: readonly Fault[];
+  /** The next fault may come before all replicas have recovered from the one before: then shards may have nobody left. */
+  readonly overlapping: boolean;
 }
 
 export interface PointChaosReport {
@@ -27,6 +29,8 @@ export interface PointChaosReport {
   readonly moves: Readonly<Record<string, number>>;
   readonly refusedMoves: number;
   readonly points: number;
+  /** How often replicas were brought up to date, by method and outcome. */
+  readonly healings: Readonly<Record<string, number>>;
   /** Milliseconds from the last repair until all replicas were Active. */
   readonly healedMs: number;
   /** What must not be; empty when all is well. */
@@ -35,6 +39,7 @@ export interface PointChaosReport {
 
 const HEAL_MS = 120_000;
 const POLL_MS = 200;
+const COPIES = 2;
 const POINTS_MAX = 100_000;
 
 /** The story of the run is at `story.log` in its folder, beside the folders of the nodes. */
@@ -49,9 +54,9 @@ export async function runPointChaos(options: PointChaosOptions): Promise<PointCh
     await healed(cluster);
     const moves = new Moves(cluster, seededRandom(options.seed + 2), story);
     const running = [clients.run(options.clients), moves.run()];
-    const faults = new Faults(cluster, seededRandom(options.seed + 1), options.faults, story, (node) =>
-      clients.pausedMs.set(node.number, performance.now()),
-    );
+    const onPause = (node: LocalNode) => clients.pausedMs.set(node.number, performance.now());
+    const calm = options.overlapping ? undefined : () => recovered(cluster, options.shards);
+    const faults = new Faults(cluster, seededRandom(options.seed + 1), options.faults, story, onPause, calm);
     await faults.run(performance.now() + options.milliseconds);
     const repaired = performance.now();
     moves.stop();
@@ -60,7 +65,14 @@ export async function runPointChaos(options: PointChaosOptions): Promise<PointCh
     await healed(cluster);
     const healedMs = Math.round(performance.now() - repaired);
     story(`--- all replicas are Active after ${healedMs} ms`);
-    const { violations, points } = await compareReplicas(cluster, clients, story);
+    const methods = await healings(cluster);
+    const agreed = await untilAgreed(cluster, HEAL_MS).then(
+      () => [],
+      (error: Error) => [error.message],
+    );
+    const { violations, points } = await compareReplicas(cluster, clients);
+    const all = [...clients.violations, ...agreed, ...violations];
+    for (const violation of [...agreed, ...violations]) story(`!!! ${violation}`);
     return {
       totals: clients.totals,
       faults: Object.fromEntries(faults.report.faults),
@@ -68,7 +80,8 @@ export async function runPointChaos(options: PointChaosOptions): Promise<PointCh
       refusedMoves: moves.refused,
       points,
       healedMs,
-      violations: [...clients.violations, ...violations],
+      healings: methods,
+      violations: all,
     };
   } finally {
     await cluster.close();
@@ -86,32 +99,71 @@ async function healed(cluster: LocalCluster): Promise<void> {
   }
 }
 
-/** What is left of the points with each node stopped in turn: with two replicas of each shard, all say the same. */
-async function compareReplicas(
-  cluster: LocalCluster,
-  clients: PointClients,
-  story: (line: string) => void,
-): Promise<{ violations: string[]; points: number }> {
+/** Each shard has both of its replicas; a third one may be on its way. */
+async function recovered(cluster: LocalCluster, shards: number): Promise<void> {
+  const deadline = performance.now() + HEAL_MS;
+  for (;;) {
+    const state = await collectionCluster(cluster);
+    const active = state?.replicas.filter((replica) => replica.state === 'Active') ?? [];
+    if (active.length >= shards * COPIES) return;
+    if (performance.now() > deadline) throw new Error(`shards have not recovered after ${HEAL_MS} ms: ${JSON.stringify(state)}`);
+    await sleep(POLL_MS);
+  }
+}
+
+/**
+ * The points of every replica: each node is given a replica of the shards that it lacks, so that it reads its own alone; those that
+ * were there stay as they are.
+ */
+async function compareReplicas(cluster: LocalCluster, clients: PointClients): Promise<{ violations: string[]; points: number }> {
+  await copyEverywhere(cluster);
   const seen: { readonly what: string; readonly points: Readonly<Record<string, unknown>> }[] = [];
-  for (const { number } of cluster.nodes) {
-    await cluster.node(number).stop();
-    const asked = cluster.nodes.find(({ state }) => state === 'running') as LocalNode;
-    const all = await allPoints(asked);
-    const what = `all points without node ${number}`;
+  for (const node of cluster.nodes) {
+    const all = await allPoints(node);
+    const what = `all points of node ${node.number}`;
     clients.checkAll(
       what,
       all.map(({ id, payload }) => ({ id, stamp: payload.stamp })),
     );
     seen.push({ what, points: Object.fromEntries(all.map(({ id, payload, version }) => [id, { ...payload, version }])) });
-    await cluster.start(number);
-    await healed(cluster);
   }
   const violations = seen.slice(1).flatMap(({ points, what }) => {
     const differences = differencesOf(seen[0]?.points, points).slice(0, 5);
     return differences.map((difference) => `${seen[0]?.what} and ${what} differ: ${difference}`);
   });
-  for (const violation of violations) story(`!!! ${violation}`);
   return { violations, points: Object.keys(seen[0]?.points ?? {}).length };
+}
+
+async function copyEverywhere(cluster: LocalCluster): Promise<void> {
+  const { client } = cluster.nodes[0] as LocalNode;
+  const peers = await Promise.all(cluster.nodes.map((node) => cluster.peerIdOf(node)));
+  const state = await collectionCluster(cluster);
+  const shards = new Set(state?.replicas.map(({ shard }) => shard));
+  for (const shard_id of shards) {
+    const holders = state?.replicas.filter(({ shard }) => shard === shard_id).map(({ peer }) => peer) ?? [];
+    for (const to_peer_id of peers.filter((peer) => !holders.includes(peer)))
+      await client.result('POST', `/collections/${POINTS}/cluster?timeout=30`, {
+        replicate_shard: { shard_id, from_peer_id: holders[0], to_peer_id },
+      });
+  }
+  await healed(cluster);
+  await untilAgreed(cluster, HEAL_MS);
+}
+
+/** Transfers by which replicas have recovered, by method, as the nodes that run still know. */
+async function healings(cluster: LocalCluster): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const { client } of cluster.nodes) {
+    const { transfers } = await client.result<{ transfers: { ended: { method: string; outcome: string; sync: boolean }[] } }>(
+      'GET',
+      '/telemetry',
+    );
+    for (const { method, outcome } of transfers.ended.filter(({ sync }) => sync)) {
+      const name = `${method} ${outcome}`;
+      counts[name] = (counts[name] ?? 0) + 1;
+    }
+  }
+  return counts;
 }
 
 interface Found {
@@ -120,12 +172,12 @@ interface Found {
   readonly payload: { readonly stamp: number };
 }
 
-/** With their versions, of whichever replicas are there. */
+/** With their versions, of the node's own replicas. */
 async function allPoints(node: LocalNode): Promise<readonly Found[]> {
   const body = { query: [0, 0, 0, 0], limit: POINTS_MAX, with_payload: true, params: { exact: true } };
   const deadline = performance.now() + HEAL_MS;
   for (;;) {
-    const answer = await node.client.call('POST', `/collections/${POINTS}/points/query?consistency=all&timeout=20`, body);
+    const answer = await node.client.call('POST', `/collections/${POINTS}/points/query?timeout=20`, body);
     if (answer.status === 200) return (answer.body as { result: { points: Found[] } }).result.points;
     if (performance.now() > deadline) throw new Error(`points cannot be read: ${answer.status} ${answer.text}`);
     await sleep(POLL_MS);
