@@ -353,9 +353,15 @@ function configOf({ entry, name, record }: Found): CollectionConfig {
 
 /** replica: undefined until its actor has begun. */
 function localShard(replica: ReplicaEntry | undefined, replication: ReplicationEntry | undefined, pool: EnginePort): LocalShard {
-  const status = replication === undefined ? {} : { replication: replication.status() };
+  const stats = replica === undefined ? undefined : pool.stats(replica.key);
+  const status = replication === undefined ? {} : { replication: withPosition(replication.status(), stats) };
   if (replica === undefined) return { points: 0, state: 'Initializing', ...status };
-  return { points: pool.stats(replica.key)?.points ?? 0, state: replica.state, ...status };
+  return { points: stats?.points ?? 0, state: replica.state, ...status };
+}
+
+/** Only a leader keeps its own position in mind; the engine knows that of each. */
+function withPosition(status: ReplicationStatus, stats: ReplicaStats | null | undefined): ReplicationStatus {
+  return status.position === null && stats ? { ...status, position: stats.position.last.tick } : status;
 }
 
 /** What this node tells its peers of its replicas. */

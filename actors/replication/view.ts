@@ -14,7 +14,7 @@ export interface ReplicationEntry {
 export interface ReplicationStatus {
   readonly role: Role['kind'];
   readonly term: number;
-  /** Of the newest operation that a leader knows to be on its disk; null for others. */
+  /** Of the newest operation that a leader knows to be on its disk; null for others, which the engine tells of. */
   readonly position: number | null;
   /** Writes that wait for this disk or another one. */
   readonly waiting: number;

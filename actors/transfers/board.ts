@@ -88,7 +88,7 @@ function figuresOf(progress: TransferProgress, nowMs: number, withCauses: boolea
     [`${unit}_sent`]: sent,
     rate: rateOf(progress, nowMs),
     eta_seconds: etaSeconds(progress, nowMs),
-    bytes,
+    ...(unit === 'points' ? { bytes } : {}),
     failures,
     cause: withCauses ? cause : cause === null ? null : 'hidden',
   };

@@ -25,6 +25,11 @@ const OPERATIONS: ReadonlyMap<string, ((fields: Fields) => ClusterSetup) | null>
   ['replicate_points', null],
 ]);
 
+const NO_OPERATION = `data did not match any variant of untagged enum ClusterOperations: expected one of ${[...OPERATIONS]
+  .filter(([, decode]) => decode !== null)
+  .map(([name]) => `\`${name}\``)
+  .join(', ')}`;
+
 /**
  * The one operation that the body asks for.
  * Errors: malformedBody, invalidValue; unsupported for resharding and for copies of points between shard keys.
@@ -32,7 +37,7 @@ const OPERATIONS: ReadonlyMap<string, ((fields: Fields) => ClusterSetup) | null>
 export function decodeClusterSetup(body: JsonValue): ClusterSetup {
   const fields = Fields.of(body, '');
   const [name, ...more] = fields.names().filter((member) => OPERATIONS.has(member) && fields.value(member) !== undefined);
-  if (name === undefined) throw new TroupeError('malformedBody', 'data did not match any variant of untagged enum ClusterOperations');
+  if (name === undefined) throw new TroupeError('malformedBody', NO_OPERATION);
   if (more.length > 0) throw new TroupeError('malformedBody', `one operation at a time: the body has ${[name, ...more].join(' and ')}`);
   const inner = fields.nested(name) as Fields;
   const decode = OPERATIONS.get(name);

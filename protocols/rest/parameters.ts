@@ -109,5 +109,8 @@ function pointsTimeout(query: QueryParameters): number | undefined {
 function consistencyOf(value: string | undefined): ReadConsistency | undefined {
   if (value === undefined || value === 'all' || value === 'majority' || value === 'quorum') return value;
   if (/^\d+$/.test(value) && Number(value) >= 1) return Number(value);
-  throw new TroupeError('malformedParameter', `failed to deserialize read consistency query parameter value '${value}'`);
+  throw new TroupeError(
+    'malformedParameter',
+    `failed to deserialize read consistency query parameter value '${value}': expected \`majority\`, \`quorum\`, \`all\` or a number of replicas, 1 or larger`,
+  );
 }

@@ -114,4 +114,23 @@ test('three nodes with two copies of each shard: everything goes on, whichever o
     );
   }
   for (const node of cluster.nodes) assert.equal(await countOf(node, '?consistency=all&timeout=20'), points);
+  // Each of a shard's replicas tells how far its log goes, not its leader's alone.
+  await until(
+    async () => (await Promise.all(cluster.nodes.map(positionsOf))).flat().sort(),
+    (told) => told.length === 12 && told.every((position, at) => position === told[at - (at % 2)]),
+  );
 });
+
+/** `shard:position` of each of the node's replicas. */
+async function positionsOf({ client }: LocalNode): Promise<string[]> {
+  interface Told {
+    readonly collections: { readonly collections: readonly { readonly id: string; readonly replication: readonly Replication[] }[] };
+  }
+  interface Replication {
+    readonly shard_id: number;
+    readonly position: number | null;
+  }
+  const { collections } = await client.result<Told>('GET', '/telemetry?details_level=3');
+  const { replication } = collections.collections.find(({ id }) => id === 'c') ?? { replication: [] };
+  return replication.flatMap(({ position, shard_id }) => (position === null ? [] : [`${shard_id}:${position}`]));
+}

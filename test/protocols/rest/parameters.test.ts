@@ -59,6 +59,7 @@ test('read consistency is a positive number, all, majority or quorum', () => {
       consistency,
     );
   }
+  assert.throws(() => readParameters({ consistency: 'most' }), /'most': expected `majority`, `quorum`, `all` or a number/);
 });
 
 test('writes wait only when asked, in so many words', () => {
