@@ -10,17 +10,20 @@ import { isUnderWay, proposeMembership, submit } from './proposals.js';
 const STEP_TICKS = 10;
 const PROPOSAL_TICKS = 50;
 /** Addresses may be given to other nodes: who is silent so long at an address that is another peer's now does not come back to it. */
-const LOST_TICKS = 100;
+const REPLACED_TICKS = 100;
+/** Copies that a silent peer has are made elsewhere after so long: five minutes, in which nodes restart, also slow ones. */
+const LOST_TICKS = 3000;
 
 /** Once a tick. */
 export function maybeGoOnWithPlans(draft: Draft): void {
   const { agreed, raft, settings, ticks } = draft.member;
   if (raft.role.kind !== 'Leader' || ticks % STEP_TICKS !== 0 || isUnderWay(draft, 'plan')) return;
   const silent = silentPeers(draft);
-  const lost = silent.size === 0 ? silent : silentPeers(draft, LOST_TICKS);
+  const longSilent = silent.size === 0 ? silent : silentPeers(draft, REPLACED_TICKS);
+  const lost = longSilent.size === 0 ? longSilent : silentPeers(draft, LOST_TICKS);
   const replaced = replacedPeer(
     agreed,
-    (peerId) => lost.has(peerId),
+    (peerId) => longSilent.has(peerId),
     (peerId) => !silent.has(peerId),
   );
   if (replaced !== null) {
@@ -29,7 +32,12 @@ export function maybeGoOnWithPlans(draft: Draft): void {
     return;
   }
   const limits = { ...settings.transferLimits, method: settings.transferMethod };
-  const step = nextStep(agreed, limits, (peerId) => silent.has(peerId));
+  const step = nextStep(
+    agreed,
+    limits,
+    (peerId) => silent.has(peerId),
+    (peerId) => lost.has(peerId),
+  );
   if (step === null) return;
   const deadlineTick = ticks + PROPOSAL_TICKS;
   if (step.kind === 'operation') submit(draft, step, { kind: 'plan' }, deadlineTick);

@@ -18,8 +18,13 @@ export interface PlanLimits {
   readonly method: TransferMethod;
 }
 
-/** Null: nothing is to be done now. isGone: peers that do not answer. */
-export function nextStep(state: ClusterState, limits: PlanLimits, isGone: (peerId: PeerId) => boolean): PlanStep | null {
+/** Null: nothing is to be done now. isGone: peers that do not answer. isLost: those that have not for so long that copies are made elsewhere. */
+export function nextStep(
+  state: ClusterState,
+  limits: PlanLimits,
+  isGone: (peerId: PeerId) => boolean,
+  isLost: (peerId: PeerId) => boolean,
+): PlanStep | null {
   for (const [peerId, { leaving }] of state.marks) {
     if (leaving !== 'drain') continue;
     if (!holdsAnything(state, peerId)) return { kind: 'remove', peerId };
@@ -28,7 +33,7 @@ export function nextStep(state: ClusterState, limits: PlanLimits, isGone: (peerI
   }
   const valid = state.plannedMoves.filter((move) => isPossible(state, move));
   if (valid.length < state.plannedMoves.length) return { kind: 'operation', operation: { kind: 'planMoves', moves: valid } };
-  return firstOf(state, valid, limits, isGone) ?? firstOf(state, planReplication(state, isGone).moves, limits, isGone);
+  return firstOf(state, valid, limits, isGone) ?? firstOf(state, planReplication(state, isGone, isLost).moves, limits, isGone);
 }
 
 function firstOf(

@@ -8,10 +8,10 @@ import { Layout } from './layout.js';
 import { othersActive, type Plan, shardsOf } from './plan.js';
 
 /**
- * A step for each shard that has too few replicas or too many. A Dead one whose peer is there counts: it is healed where it is.
- * isGone: peers that do not answer.
+ * A step for each shard that has too few replicas or too many. A Dead one counts until its peer is lost: it is healed where it is.
+ * isGone: peers that do not answer now. isLost: those that have not for long; a restart is no reason to copy everything elsewhere.
  */
-export function planReplication(state: ClusterState, isGone: (peerId: PeerId) => boolean): Plan {
+export function planReplication(state: ClusterState, isGone: (peerId: PeerId) => boolean, isLost: (peerId: PeerId) => boolean): Plan {
   const moves: PlannedMove[] = [];
   // Looked at once a second, however many collections there are.
   if (![...state.collections.values()].some(({ autoReplication }) => autoReplication)) return { moves, stuck: [] };
@@ -20,7 +20,7 @@ export function planReplication(state: ClusterState, isGone: (peerId: PeerId) =>
   for (const { id, name, record, shard } of shardsOf(state)) {
     if (!record.autoReplication || shard.leader === null || record.transfers.some(({ shardId }) => shardId === id)) continue;
     const factor = Math.min(record.config.params.replication_factor, hosts.length);
-    const counted = [...shard.replicas].filter(([peerId, replica]) => hosts.includes(peerId) && !(replica === 'Dead' && isGone(peerId)));
+    const counted = [...shard.replicas].filter(([peerId, replica]) => hosts.includes(peerId) && !(replica === 'Dead' && isLost(peerId)));
     const move = { collection: name, uid: record.uid, shardId: id };
     let planned: PlannedMove | null = null;
     if (counted.length < factor) {

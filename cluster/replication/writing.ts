@@ -39,7 +39,7 @@ function refused(draft: Draft): ErrorFacts | null {
   }
   const active = serving(assignment);
   if (active < assignment.writeFactor) {
-    const detail = `the shard has ${active} active replicas, and write_consistency_factor asks for ${assignment.writeFactor}: nothing was written`;
+    const detail = `active replicas of the shard: ${active}, write_consistency_factor: ${assignment.writeFactor}: nothing was written to it`;
     return { code: 'unavailable', detail, retryAfterMs: 1000 };
   }
   if (role.issued.length + role.pending.length >= WRITES_MAX || role.bytes >= WRITE_BYTES_MAX) {
