@@ -102,6 +102,15 @@ export interface ShardFigures {
   readonly fields: readonly { readonly field: string; readonly schema: FieldSchema; readonly points: number }[];
 }
 
+/** How far a replica's log is. */
+export interface ReachedLog {
+  /** Of the newest operation on its disk. */
+  readonly clock: number;
+  readonly tick: number;
+  /** Of a leader: every replica that it waits for, also one that is to become Active, has all up to this tick. Null: not known here. */
+  readonly held: number | null;
+}
+
 export type DataReply =
   | {
       readonly kind: 'written';
@@ -117,8 +126,8 @@ export type DataReply =
       readonly positions: readonly number[];
       readonly usage: HardwareUsage | null;
     }
-  /** The tick of the newest operation on each one's disk. */
-  | { readonly kind: 'reached'; readonly ticks: readonly number[] }
+  /** How far the logs of the asked shards' replicas are. */
+  | { readonly kind: 'reached'; readonly logs: readonly ReachedLog[] }
   | { readonly kind: 'figures'; readonly figures: readonly ShardFigures[] }
   | { readonly kind: 'position'; readonly last: ClockTag; readonly base: ClockTag }
   | { readonly kind: 'entries'; readonly entries: readonly ShardEntry[]; readonly last: ClockTag }

@@ -47,3 +47,13 @@ export function statusOf(state: ReplicationState): ReplicationStatus {
     })),
   };
 }
+
+/** The tick up to which all replicas that the leader waits for have its log; null for others, and where one has not said so yet. */
+export function heldOf({ followers, position }: ReplicationStatus): number | null {
+  let held = position;
+  for (const follower of followers) {
+    if (!follower.required) continue;
+    held = held === null || follower.position === null ? null : Math.min(held, follower.position);
+  }
+  return held;
+}

@@ -6,6 +6,7 @@ import {
   type DataCall,
   NotReached,
   type PeerCalls,
+  type ReachedLog,
   type ShardAddress,
 } from '../../cluster/data-messages.js';
 import { TroupeError } from '../../protocols/errors.js';
@@ -16,6 +17,7 @@ import type { ReplicaKey, Written } from '../../storage/engine/messages.js';
 import type { NodeServices } from '../node/services.js';
 import type { CollectionEntry, NodeView } from '../node/view.js';
 import type { ReplicationMessage } from '../replication/messages.js';
+import { heldOf } from '../replication/view.js';
 import type { ActorRef } from '../runtime/behaviour.js';
 import type { Clock } from '../runtime/ports.js';
 import { receiveFiles } from '../transfer/receive-files.js';
@@ -109,8 +111,13 @@ async function read(parts: AnswerParts, call: CallOf<'read'>): Promise<DataAnswe
 
 async function reached(parts: AnswerParts, call: CallOf<'reached'>): Promise<DataAnswer> {
   const keys = readableKeys(parts, call);
-  const positions = await Promise.all(keys.map((key) => parts.services.engine.position(key)));
-  return { kind: 'reached', ticks: positions.map(({ last }) => last.tick) };
+  const { replications } = entryOf(parts, call);
+  const logs = keys.map(async (key, at): Promise<ReachedLog> => {
+    const { last } = await parts.services.engine.position(key);
+    const status = replications.get(call.shards[at] as ShardId)?.status();
+    return { clock: last.clock, tick: last.tick, held: status === undefined ? null : heldOf(status) };
+  });
+  return { kind: 'reached', logs: await Promise.all(logs) };
 }
 
 /** Only replicas that are Active in the agreed state as well: others may lack what was acknowledged. Errors: `conflict`. */

@@ -3,9 +3,11 @@
  * the same order, so where a replica's log ends says all about what it has: the one that goes furthest holds what all others hold.
  * A read that asks for more than one replica first makes sure that this node knows what is agreed (a barrier), then asks as many
  * replicas as it should how far they are, and takes no answer of one that is behind the furthest. A read at `majority` or `all` is
- * answered when every Active replica has come as far as what it has seen: no later read can see less.
+ * answered when the shard's leader knows that every replica it waits for has what was seen: those that are Active, and those that
+ * are about to be. Whoever leads later is one of them or follows from one, so no later read can see less.
  */
 
+import type { ReachedLog } from '../../cluster/data-messages.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { PeerId, ReadConsistency, ShardId } from '../../protocols/model/cluster.js';
 import { answersElsewhere } from './readers.js';
@@ -20,14 +22,14 @@ export interface Seen {
   readonly floors: Map<ShardId, number>;
   /** The largest ticks that answers have taken in. */
   readonly reached: Map<ShardId, number>;
-  /** Terms that floors were set in: ticks of different terms say nothing of each other. */
-  readonly terms: Map<ShardId, number>;
+  /** Of the operations that are the floors: of another leader's log, a tick says nothing. */
+  readonly clocks: Map<ShardId, number>;
   /** 0 to 1: the same peers are asked in all rounds, where they answer. */
   readonly draw: number;
 }
 
 export function nothingSeen(collection: string, uid: number, draw: number): Seen {
-  return { collection, uid, floors: new Map(), reached: new Map(), terms: new Map(), draw };
+  return { collection, uid, floors: new Map(), reached: new Map(), clocks: new Map(), draw };
 }
 
 /** How many of a shard's `active` replicas have to say how far they are, and how many are asked. */
@@ -69,13 +71,13 @@ export async function setFloors(
   let left = shards.filter((shardId) => !seen.floors.has(shardId));
   while (left.length > 0) {
     const asks = new Map(left.map((shardId) => [shardId, activeOf(routes, seen, shardId)]));
-    for (const shardId of left) seen.terms.set(shardId, termOf(routes, seen, shardId));
     const chosen = new Map([...asks].map(([shardId, active]) => [shardId, chosenOf(active, consistency, routes)]));
     const answers = await askReached(routes, seen, chosen, deadlineMs);
     left = left.filter((shardId) => {
-      const ticks = answers.get(shardId) ?? [];
-      if (ticks.length < quota(consistency, (asks.get(shardId) as PeerId[]).length).needed) return true;
-      seen.floors.set(shardId, Math.max(...ticks));
+      const logs = answers.get(shardId) ?? [];
+      if (logs.length < quota(consistency, (asks.get(shardId) as PeerId[]).length).needed) return true;
+      seen.floors.set(shardId, Math.max(...logs.map(({ tick }) => tick)));
+      seen.clocks.set(shardId, Math.max(...logs.map(({ clock }) => clock)));
       return false;
     });
     if (left.length > 0) await again(routes, left, deadlineMs, 'say how far they are');
@@ -83,63 +85,57 @@ export async function setFloors(
 }
 
 /**
- * Waits until all Active replicas of what was read have what was seen. Errors: `timeout`; `unavailable` when a shard's leader has changed
- * since: the new one may not have what its replicas had of the earlier one.
+ * Waits until all replicas that the shards' leaders wait for have what was seen. False: a shard has got another leader since its floor was
+ * set, which may lack what was read; it has to be read again. Errors: `timeout`.
  */
-export async function confirmSeen(routes: Routes, seen: Seen, deadlineMs: number): Promise<void> {
+export async function confirmSeen(routes: Routes, seen: Seen, deadlineMs: number): Promise<boolean> {
   let left = [...seen.reached.keys()];
   for (;;) {
-    for (const shardId of left) checkTerm(routes, seen, shardId);
-    const asked = new Map(left.map((shardId) => [shardId, activeOf(routes, seen, shardId)]));
-    // Nobody else could answer a later read.
-    const shared = new Map([...asked].filter(([, peers]) => peers.length > 1));
-    const answers = await askReached(routes, seen, shared, deadlineMs);
-    left = [...shared].flatMap(([shardId, peers]) => {
-      const tick = seen.reached.get(shardId) as number;
-      const have = (answers.get(shardId) ?? []).filter((reached) => reached >= tick);
-      return have.length < peers.length ? [shardId] : [];
-    });
-    for (const shardId of shared.keys()) checkTerm(routes, seen, shardId);
-    if (left.length === 0) return;
+    const leaders = new Map(left.map((shardId) => [shardId, leaderOf(routes, seen, shardId)]));
+    const answers = await askReached(routes, seen, leaders, deadlineMs);
+    const logs = new Map([...answers].flatMap(([shardId, [log]]) => (log === undefined ? [] : [[shardId, log] as const])));
+    if ([...logs].some(([shardId, { clock }]) => clock > (seen.clocks.get(shardId) as number))) return false;
+    left = left.filter((shardId) => (logs.get(shardId)?.held ?? -1) < (seen.reached.get(shardId) as number));
+    if (left.length === 0) return true;
     await again(routes, left, deadlineMs, 'have what was read');
   }
 }
 
-function termOf({ assignments }: Routes, { collection, uid }: Seen, shardId: ShardId): number {
-  return assignments.of({ collection, uid, shardId })?.term ?? 0;
-}
-
-function checkTerm(routes: Routes, seen: Seen, shardId: ShardId): void {
-  const known = seen.terms.get(shardId);
-  if (known === undefined || known === termOf(routes, seen, shardId)) return;
-  const detail = `shard ${shardId} of collection ${seen.collection} has got another leader while it was read`;
-  throw new TroupeError('unavailable', detail, { retryAfterMs: 100 });
+/** None while the shard has none. Errors: `notFound` when it is gone. */
+function leaderOf({ assignments }: Routes, { collection, uid }: Seen, shardId: ShardId): PeerId[] {
+  const assignment = assignments.of({ collection, uid, shardId });
+  if (assignment === null) throw gone(collection, shardId);
+  return assignment.leader === null ? [] : [assignment.leader];
 }
 
 /** Agreed to be Active. Errors: `unavailable` when there is none; `notFound` when the shard is gone. */
 export function activeOf(routes: Pick<Routes, 'assignments'>, { collection, uid }: Seen, shardId: ShardId): PeerId[] {
   const assignment = routes.assignments.of({ collection, uid, shardId });
-  if (assignment === null) throw new TroupeError('notFound', `shard ${shardId} of collection ${collection} is gone`);
+  if (assignment === null) throw gone(collection, shardId);
   const active = [...assignment.replicas].filter(([, state]) => state === 'Active').map(([peer]) => peer);
   if (active.length > 0) return active;
   const states = [...assignment.replicas].map(([peer, state]) => `peer ${peer} is ${state}`).join(', ') || 'it is on no peer';
   throw new TroupeError('unavailable', `shard ${shardId} of collection ${collection} serves no reads: ${states}`, { retryAfterMs: 1000 });
 }
 
+function gone(collection: string, shardId: ShardId): TroupeError {
+  return new TroupeError('notFound', `shard ${shardId} of collection ${collection} is gone`);
+}
+
 function chosenOf(active: readonly PeerId[], consistency: ReadConsistency, { random }: Routes): PeerId[] {
   return some(active, quota(consistency, active.length).asked, () => random.next());
 }
 
-/** One call for each peer. Ticks of those that have answered, by shard. */
+/** One call for each peer. Logs of those that have answered, by shard. */
 async function askReached(
   routes: Routes,
   { collection, uid }: Seen,
   peers: ReadonlyMap<ShardId, readonly PeerId[]>,
   deadlineMs: number,
-): Promise<ReadonlyMap<ShardId, number[]>> {
+): Promise<ReadonlyMap<ShardId, ReachedLog[]>> {
   const byPeer = new Map<PeerId, ShardId[]>();
   for (const [shardId, list] of peers) for (const peer of list) byPeer.set(peer, [...(byPeer.get(peer) ?? []), shardId]);
-  const ticks = new Map<ShardId, number[]>();
+  const logs = new Map<ShardId, ReachedLog[]>();
   const timeoutMs = Math.max(1, Math.min(REACHED_MS, deadlineMs - routes.clock.nowMs()));
   const asked = [...byPeer].map(async ([peer, shards]) => {
     const answer = await routes.call(peer, { kind: 'reached', collection, uid, shards }, timeoutMs).catch((error: unknown) => {
@@ -148,11 +144,11 @@ async function askReached(
     });
     if (answer?.kind !== 'reached') return;
     shards.forEach((shardId, at) => {
-      ticks.set(shardId, [...(ticks.get(shardId) ?? []), answer.ticks[at] as number]);
+      logs.set(shardId, [...(logs.get(shardId) ?? []), answer.logs[at] as ReachedLog]);
     });
   });
   await Promise.all(asked);
-  return ticks;
+  return logs;
 }
 
 async function again(routes: Routes, shards: readonly ShardId[], deadlineMs: number, what: string): Promise<void> {

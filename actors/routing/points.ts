@@ -77,12 +77,13 @@ export class ClusterPoints {
 
   async #gather(found: Agreed, operation: ReadOperation, request: RawRequest, level: ReadConsistency): Promise<Uint8Array> {
     const { engine, routes } = this.parts;
-    if (level !== 1) await routes.barrier(Math.max(1, request.deadlineMs - routes.clock.nowMs()));
-    // What is agreed may be newer now.
-    const access = new ReadAccess(this.parts, level === 1 ? found : this.parts.find(found.name), request, level);
-    const answer = await engine.gather(operation, request, access);
-    await access.confirm();
-    return answer;
+    for (;;) {
+      if (level !== 1) await routes.barrier(Math.max(1, request.deadlineMs - routes.clock.nowMs()));
+      // What is agreed may be newer now.
+      const access = new ReadAccess(this.parts, level === 1 ? found : this.parts.find(found.name), request, level);
+      const answer = await engine.gather(operation, request, access);
+      if (await access.confirm()) return answer;
+    }
   }
 }
 
@@ -112,10 +113,13 @@ class ReadAccess implements GatherAccess {
     return readPortions(this.parts.routes, { seen, shards: asked, body, params, deadlineMs, usage });
   };
 
-  /** Errors: `timeout`. */
-  async confirm(): Promise<void> {
-    if (!isConfirmed(this.level)) return;
-    for (const seen of this.#seen.values()) await confirmSeen(this.parts.routes, await seen, this.request.deadlineMs);
+  /** False: it has to be read again. Errors: `timeout`. */
+  async confirm(): Promise<boolean> {
+    if (!isConfirmed(this.level)) return true;
+    for (const seen of this.#seen.values()) {
+      if (!(await confirmSeen(this.parts.routes, await seen, this.request.deadlineMs))) return false;
+    }
+    return true;
   }
 
   async #seenOf({ name, record: { uid } }: Agreed, shards: readonly ShardId[]): Promise<Seen> {

@@ -3,21 +3,23 @@ import { test } from 'node:test';
 import type { CollectionEntry, ReplicaEntry } from '../../../actors/node/view.js';
 import { ClusterPoints } from '../../../actors/routing/points.js';
 import type { CollectionRecord } from '../../../cluster/state.js';
+import type { ReachedLog } from '../../../cluster/data-messages.js';
 import { TroupeError } from '../../../protocols/errors.js';
 import { pointsElsewhere } from '../../../storage/engine/elsewhere.js';
 import type { RawRequest } from '../../../storage/engine/messages.js';
 import { FakeEngine } from '../fake-engine.js';
-import { Peers, SELF } from './support.js';
+import { type Answerer, Peers, SELF } from './support.js';
 
 /** A node with replicas of both shards, and how its own engine answers reads. */
 function world(read: () => Promise<Uint8Array>) {
   const peers = new Peers();
+  const logs: ReachedLog[] = [{ clock: 1, tick: 3, held: 3 }];
   peers.agree({ 0: { leader: 1, 1: 'Active', 2: 'Active' }, 1: { leader: 2, 1: 'Active', 2: 'Active' } });
   peers.answers.set(SELF, (call) => {
-    if (call.kind === 'reached') return { kind: 'reached', ticks: call.shards.map(() => 3) };
-    return { kind: 'answered', body: Buffer.from('portions'), positions: [3, 3], usage: null };
+    if (call.kind === 'reached') return { kind: 'reached', logs: call.shards.map(() => logs.at(-1) as ReachedLog) };
+    return { kind: 'answered', body: Buffer.from('portions'), positions: call.kind === 'read' ? call.shards.map(() => (logs.at(-1) as ReachedLog).tick) : [], usage: null };
   });
-  peers.answers.set(2, () => ({ kind: 'reached', ticks: [3, 3] }));
+  peers.answers.set(2, (call) => ({ kind: 'reached', logs: 'shards' in call ? call.shards.map(() => logs.at(-1) as ReachedLog) : [] }));
   const replicas = new Map([0, 1].map((shard) => [shard, { key: `c/${shard}`, servesReads: true } as ReplicaEntry]));
   const record = peers.assignments.agreed?.collections.get('c') as CollectionRecord;
   const find = () => ({ name: 'c', entry: { name: 'c', replicas } as unknown as CollectionEntry, record });
@@ -27,7 +29,7 @@ function world(read: () => Promise<Uint8Array>) {
     const request = { path: {}, query: {}, body: null, deadlineMs: peers.world.nowMs + 10_000, ...more };
     return Buffer.from(await peers.outcome(points.read(find(), 'count', request))).toString();
   };
-  return { peers, ask };
+  return { peers, ask, logs };
 }
 
 test('a read of a collection that is wholly here goes to the readers, at one replica of each shard', async () => {
@@ -47,11 +49,23 @@ test('it is gathered when it needs another collection’s points, or a replica h
   await assert.rejects(ask(), { code: 'wrongInput' });
 });
 
-test('at majority the node makes sure of what is agreed, asks all replicas how far they are, and has what was read confirmed', async () => {
+test('at majority the node makes sure of what is agreed, asks all replicas how far they are, and has leaders confirm what was read', async () => {
   const { ask, peers } = world(async () => Buffer.from('own'));
   assert.equal(await ask({ consistency: 'majority' }), 'portions');
   assert.equal(peers.barriers, 1);
   const rounds = [peers.asked.slice(0, 2).sort(), peers.asked.slice(2, 3), peers.asked.slice(3).sort()];
   const both = ['reached 0+1 of 1', 'reached 0+1 of 2'];
-  assert.deepEqual(rounds, [both, ['read 0+1 of 1'], both]);
+  assert.deepEqual(rounds, [both, ['read 0+1 of 1'], ['reached 0 of 1', 'reached 1 of 2']]);
+});
+
+test('at majority it is all read again, behind another barrier, when a shard has got another leader meanwhile', async () => {
+  const { ask, logs, peers } = world(async () => Buffer.from('own'));
+  const own = peers.answers.get(SELF) as Answerer;
+  peers.answers.set(SELF, (call, from) => {
+    const answer = own(call, from);
+    if (call.kind === 'read') logs.push({ clock: 2, tick: 9, held: 9 });
+    return answer;
+  });
+  assert.equal(await ask({ consistency: 'majority' }), 'portions');
+  assert.deepEqual([peers.barriers, peers.asked.filter((asked) => asked.startsWith('read')).length], [2, 2]);
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { confirmSeen, nothingSeen, quota, setFloors } from '../../../actors/routing/consistency.js';
 import { type PortionJob, readPortions } from '../../../actors/routing/readers.js';
+import type { ReachedLog } from '../../../cluster/data-messages.js';
 import { TroupeError } from '../../../protocols/errors.js';
 import { conflict, never, Peers, UID } from './support.js';
 
@@ -11,12 +12,14 @@ function jobOf(peers: Peers, shards: readonly number[], more: Partial<PortionJob
   return { seen: nothingSeen('c', UID, 0), shards, body: BODY, params: {}, deadlineMs: peers.world.nowMs + 30_000, ...more };
 }
 
+const logAt = (tick: number): ReachedLog => ({ clock: 1, tick, held: tick });
+
 /** Answers with its own number, and that it is so far on each shard. */
 function answering(peers: Peers, peer: number, tick = 1): void {
   peers.answers.set(peer, (call) => {
     assert.ok(call.kind === 'read' || call.kind === 'reached');
     const ticks = call.shards.map(() => tick);
-    if (call.kind === 'reached') return { kind: 'reached', ticks };
+    if (call.kind === 'reached') return { kind: 'reached', logs: ticks.map(logAt) };
     return { kind: 'answered', body: Uint8Array.of(peer), positions: ticks, usage: null };
   });
 }
@@ -143,16 +146,40 @@ test('replicas that never say how far they are end the read with a timeout', asy
   await assert.rejects(peers.outcome(waiting), { code: 'timeout' });
 });
 
-test('what was read is confirmed once every Active replica has it', async () => {
-  const peers = new Peers();
-  peers.agree({ 0: { leader: 2, 2: 'Active', 3: 'Active' }, 1: { leader: 2, 2: 'Active' } });
-  let tick = 5;
-  answering(peers, 2, 9);
-  peers.answers.set(3, () => ({ kind: 'reached', ticks: [tick++] }));
+/** What has been seen of shard 0: operation 9 of the leader whose clock is 1. */
+function seenNine(): ReturnType<typeof nothingSeen> {
   const seen = nothingSeen('c', UID, 0);
-  seen.reached.set(0, 9).set(1, 9);
-  await peers.outcome(confirmSeen(peers.routes, seen, peers.world.nowMs + 30_000));
-  assert.equal(tick, 10);
-  // Whoever is the only one to answer later reads confirms itself.
-  assert.ok(!peers.asked.some((asked) => asked.includes('1 of 2')));
+  seen.reached.set(0, 9);
+  seen.clocks.set(0, 1);
+  return seen;
+}
+
+test('what was read is confirmed once the leader knows that every replica it waits for has it, also one that is about to be Active', async () => {
+  const peers = new Peers();
+  peers.agree({ 0: { leader: 2, 2: 'Active', 3: 'Active', 4: 'Partial' } });
+  // The leader waits for the Partial replica, which lags.
+  const held = [null, 7, 8, 9];
+  peers.answers.set(2, () => ({ kind: 'reached', logs: [{ clock: 1, tick: 12, held: held.shift() ?? null }] }));
+  assert.equal(await peers.outcome(confirmSeen(peers.routes, seenNine(), peers.world.nowMs + 30_000)), true);
+  assert.deepEqual(held, []);
+  assert.ok(peers.asked.every((asked) => asked === 'reached 0 of 2'));
+});
+
+test('a tick of a later leader confirms nothing: that leader may lack what was read', async () => {
+  const peers = new Peers();
+  peers.agree({ 0: { leader: 2, term: 2, 2: 'Active', 3: 'Active' } });
+  peers.answers.set(2, () => ({ kind: 'reached', logs: [{ clock: 2, tick: 2 ** 21, held: 2 ** 21 }] }));
+  assert.equal(await peers.outcome(confirmSeen(peers.routes, seenNine(), peers.world.nowMs + 30_000)), false);
+});
+
+test('a read of a shard without a leader waits for the next one, and ends with a timeout when none comes', async () => {
+  const peers = new Peers();
+  peers.agree({ 0: { leader: null, 2: 'Active', 3: 'Active' } });
+  answering(peers, 2, 9);
+  const waiting = confirmSeen(peers.routes, seenNine(), peers.world.nowMs + 30_000);
+  peers.world.ports.timers.after(1000, () => peers.agree({ 0: { leader: 2, term: 2, 2: 'Active', 3: 'Active' } }));
+  assert.equal(await peers.outcome(waiting), true);
+  peers.agree({ 0: { leader: null, 2: 'Active' } });
+  const late = confirmSeen(peers.routes, seenNine(), peers.world.nowMs + 500);
+  await assert.rejects(peers.outcome(late), { code: 'timeout' });
 });
