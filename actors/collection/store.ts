@@ -14,6 +14,7 @@ import { initChecksum } from '../../storage/checksum.js';
 import { replaceFile, syncFolder } from '../checked-file.js';
 import { decodeConfigFile, encodeConfigFile, type StoredCollection } from './config-file.js';
 import { folderName } from './folder-name.js';
+import { STAGED_ON_DISK, type StagedFiles } from './staged-files.js';
 
 const CONFIG_FILE = 'config.json';
 const SET_ASIDE = 'set-aside';
@@ -40,6 +41,8 @@ export interface CollectionStore {
   hasShard(folder: string, shardId: number): Promise<boolean>;
   /** A folder for files of a transfer, on the same disk: not made yet, and removed by the next start. */
   staging(name: string): string;
+  /** What lies in such folders. */
+  readonly staged: StagedFiles;
   /** Puts the files in `staged` in the place of a shard's, closed before. On disk when it resolves; after a crash it may have none. */
   exchangeShard(folder: string, shardId: number, staged: string): Promise<void>;
   /** Moves the collection, closed before, where no start looks for it. Result: where to; null when it was not there. */
@@ -102,6 +105,7 @@ export async function openCollectionStore(
         () => true,
         () => false,
       ),
+    staged: STAGED_ON_DISK,
     staging: (name) => join(root, `${UNFINISHED}${name}`),
     exchangeShard: async (folder, shardId, staged) => {
       const deleted = join(root, DELETED + randomUUID());

@@ -1,11 +1,8 @@
 /** The target's side of a `snapshot` transfer: parts of files are put together beside the replica, then take its place. */
 
-import { mkdir, open, rm, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
 import type { DataAnswer, DataCall, ShardAddress } from '../../cluster/data-messages.js';
 import type { IncomingFiles } from '../../cluster/transfer/runs.js';
 import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
-import { syncFolder } from '../checked-file.js';
 import type { NodeServices } from '../node/services.js';
 import type { CollectionEntry } from '../node/view.js';
 
@@ -28,7 +25,7 @@ export async function receiveFiles(services: NodeServices, entry: CollectionEntr
     throw new TroupeError('conflict', `shard ${shard.shardId} of ${shard.collection} is not on this node, or not yet`);
   const name = `transfer-${shard.uid}-${shard.shardId}-${startedAt}`;
   const folder = services.store.staging(name);
-  if (call.kind === 'putFile') await putPart(folder, call);
+  if (call.kind === 'putFile') await services.store.staged.write(folder, checked(call.path), call.offset, call.bytes);
   else await install(services, entry, folder, call);
   return { kind: 'done', changed: 0 };
 }
@@ -44,24 +41,6 @@ function check({ assignments }: NodeServices, shard: ShardAddress, clock: number
     throw new TroupeError('conflict', `${where} waits for the files of another transfer`);
 }
 
-async function putPart(folder: string, { bytes, offset, path }: Extract<FileCall, { kind: 'putFile' }>): Promise<void> {
-  const file = fileIn(folder, path);
-  await mkdir(dirname(file), { recursive: true });
-  // A transfer that begins anew sends each file from its beginning.
-  const handle = await open(file, offset === 0 ? 'w' : 'r+');
-  try {
-    let written = 0;
-    while (written < bytes.length) {
-      const { bytesWritten } = await handle.write(bytes, written, bytes.length - written, offset + written);
-      written += bytesWritten;
-    }
-  } catch (error) {
-    throw new TroupeError('storage', `${path} cannot be written: ${String(error)}`, { cause: error });
-  } finally {
-    await handle.close();
-  }
-}
-
 async function install(
   services: NodeServices,
   entry: CollectionEntry,
@@ -71,37 +50,17 @@ async function install(
   const replica = entry.replicas.get(shard.shardId);
   if (replica === undefined)
     throw new TroupeError('conflict', `shard ${shard.shardId} of ${shard.collection} is not on this node, or not yet`);
-  for (const { bytes, path } of files) await syncFile(folder, path, bytes);
-  await syncFolders(folder, files);
+  for (const { path } of files) checked(path);
+  await services.store.staged.sync(folder, files);
   await replica.actor.ask<boolean>((replyTo) => ({ kind: 'install', staged: folder, replyTo }), INSTALL_MS);
 }
 
-async function syncFile(folder: string, path: string, bytes: number): Promise<void> {
-  const file = fileIn(folder, path);
-  const found = await stat(file).catch(() => null);
-  if (found?.size !== bytes) throw new TroupeError('storage', `${path} has arrived with ${found?.size ?? 'no'} of ${bytes} bytes`);
-  const handle = await open(file, 'r+');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-async function syncFolders(folder: string, files: readonly { readonly path: string }[]): Promise<void> {
-  const folders = new Set([folder]);
-  for (const { path } of files) {
-    for (let below = dirname(path); below !== '.'; below = dirname(below)) folders.add(join(folder, below));
-  }
-  for (const one of folders) await syncFolder(one);
-}
-
-function fileIn(folder: string, path: string): string {
+function checked(path: string): string {
   if (!PATH.test(path)) throw errorFromFacts({ code: 'wrongInput', detail: `a checkpoint has no file ${path}` });
-  return join(folder, path);
+  return path;
 }
 
 /** What is left of a transfer whose files are not waited for any more. */
 export async function discardFiles({ store }: Pick<NodeServices, 'store'>, { shardId, startedAt, uid }: IncomingFiles): Promise<void> {
-  await rm(store.staging(`transfer-${uid}-${shardId}-${startedAt}`), { recursive: true, force: true });
+  await store.staged.remove(store.staging(`transfer-${uid}-${shardId}-${startedAt}`));
 }

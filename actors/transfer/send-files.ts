@@ -1,12 +1,11 @@
 /** The leader's side of a `snapshot` transfer: a checkpoint of its replica, file by file, to the target. */
 
-import { open, rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { PeerCalls } from '../../cluster/data-messages.js';
 import type { TransferRun } from '../../cluster/transfer/runs.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { ReplicaKey } from '../../storage/engine/messages.js';
-import type { ReplicaCheckpoint, ShardLogPort } from '../../storage/engine/shard-log.js';
+import type { ShardLogPort } from '../../storage/engine/shard-log.js';
+import type { StagedFile, StagedFiles } from '../collection/staged-files.js';
 import type { CollectionStore } from '../collection/store.js';
 
 /** Below what a call may carry, and small enough that the main thread is not held up. */
@@ -18,7 +17,7 @@ const INSTALL_MS = 600_000;
 export interface FileSenderParts {
   readonly engine: Pick<ShardLogPort, 'checkpoint' | 'releaseCheckpoint'>;
   readonly calls: PeerCalls;
-  readonly store: Pick<CollectionStore, 'staging'>;
+  readonly store: Pick<CollectionStore, 'staging' | 'staged'>;
 }
 
 /** Resolves when the target has installed the files. The leader's replica stays in use meanwhile. Errors: those of the engine, the disk, the target. */
@@ -31,7 +30,7 @@ export async function sendFiles(
 ): Promise<void> {
   const { collection, term, transfer, uid } = run;
   const folder = store.staging(`checkpoint-${uid}-${transfer.shardId}-${transfer.startedAt}`);
-  await rm(folder, { recursive: true, force: true });
+  await store.staged.remove(folder);
   try {
     const { files } = await engine.checkpoint(key, folder);
     const address = { shard: { collection, uid, shardId: transfer.shardId }, clock: term, startedAt: transfer.startedAt };
@@ -39,7 +38,7 @@ export async function sendFiles(
     let sent = 0;
     onSent(0, total);
     for (const file of files) {
-      for await (const { bytes, offset } of partsOf(folder, file)) {
+      for await (const { bytes, offset } of partsOf(store.staged, folder, file)) {
         if (signal.aborted) throw new TroupeError('unavailable', 'the transfer has ended');
         await calls.call(transfer.to, { kind: 'putFile', ...address, path: file.path, offset, bytes }, PART_MS);
         sent += bytes.length;
@@ -49,26 +48,20 @@ export async function sendFiles(
     await calls.call(transfer.to, { kind: 'installFiles', ...address, files }, INSTALL_MS);
   } finally {
     await engine.releaseCheckpoint(key).catch(() => {});
-    await rm(folder, { recursive: true, force: true });
+    await store.staged.remove(folder);
   }
 }
 
 /** An empty file is one part, too. */
 async function* partsOf(
+  staged: StagedFiles,
   folder: string,
-  file: ReplicaCheckpoint['files'][number],
+  { bytes, path }: StagedFile,
 ): AsyncGenerator<{ readonly offset: number; readonly bytes: Uint8Array }> {
-  const handle = await open(join(folder, file.path), 'r');
-  try {
-    let offset = 0;
-    do {
-      const part = new Uint8Array(Math.min(PART_BYTES, file.bytes - offset));
-      const { bytesRead } = await handle.read(part, 0, part.length, offset);
-      if (bytesRead < part.length) throw new TroupeError('storage', `${file.path} of the checkpoint is shorter than it was`);
-      yield { offset, bytes: part };
-      offset += part.length;
-    } while (offset < file.bytes);
-  } finally {
-    await handle.close();
-  }
+  let offset = 0;
+  do {
+    const part = await staged.read(folder, path, offset, Math.min(PART_BYTES, bytes - offset));
+    yield { offset, bytes: part };
+    offset += part.length;
+  } while (offset < bytes);
 }

@@ -2,10 +2,12 @@
 
 import type { StoredCollection } from '../../actors/collection/config-file.js';
 import { folderName } from '../../actors/collection/folder-name.js';
+import type { StagedFiles } from '../../actors/collection/staged-files.js';
 import type { CollectionStore } from '../../actors/collection/store.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { VirtualDisk } from './disk.js';
+import { CHECKPOINT_FILE, fromCheckpoint } from './replica-files.js';
 
 export function virtualCollections(disk: VirtualDisk): CollectionStore {
   const stored = (folder: string): StoredCollection => {
@@ -21,7 +23,10 @@ export function virtualCollections(disk: VirtualDisk): CollectionStore {
   const path = (folder: string) => `/${disk.name}/${folder}`;
   return {
     path,
-    scan: () => disk.read(() => [...disk.folders.keys()].sort()),
+    scan: async () => {
+      await disk.write('sweep', () => disk.removeBelow(`/${disk.name}/staging`));
+      return [...disk.folders.keys()].sort();
+    },
     load: (folder) => disk.read(() => stored(folder)),
     create: async (collection) => {
       const existing = await disk.read(() => disk.folders.get(folderName(collection.name)) as StoredCollection | undefined);
@@ -33,8 +38,17 @@ export function virtualCollections(disk: VirtualDisk): CollectionStore {
     remove: (folder) => disk.write(`remove ${folder}`, () => removed(folder)),
     removeShard: (folder, shardId) => disk.write(`remove ${folder}/${shardId}`, () => disk.removeBelow(`${path(folder)}/${shardId}`)),
     hasShard: (folder, shardId) => disk.read(() => disk.replicas.has(`${path(folder)}/${shardId}`)),
-    staging: (name) => `/${disk.name}/.creating-${name}`,
-    exchangeShard: (folder, shardId, staged) => disk.write(`put ${staged} in the place of ${folder}/${shardId}`, () => {}),
+    staging: (name) => `/${disk.name}/staging/${name}`,
+    staged: virtualFiles(disk),
+    exchangeShard: async (folder, shardId, staged) => {
+      const shard = `${path(folder)}/${shardId}`;
+      // A crash between the two leaves none.
+      await disk.write(`remove ${shard}`, () => disk.removeBelow(shard));
+      await disk.write(`put ${staged} in the place of ${shard}`, () => {
+        disk.replicas.set(shard, fromCheckpoint(fileOf(disk, `${staged}/${CHECKPOINT_FILE}`)));
+        disk.removeBelow(staged);
+      });
+    },
     setAside: async (folder) => {
       let kept = false;
       await disk.write(`set ${folder} aside`, () => {
@@ -43,6 +57,30 @@ export function virtualCollections(disk: VirtualDisk): CollectionStore {
       return kept ? `/${disk.name}/set-aside/${folder}` : null;
     },
   };
+}
+
+function virtualFiles(disk: VirtualDisk): StagedFiles {
+  return {
+    read: (folder, path, offset, length) => disk.read(() => fileOf(disk, `${folder}/${path}`).slice(offset, offset + length)),
+    write: (folder, path, offset, bytes) =>
+      disk.write(`part of ${path}`, () => {
+        const name = `${folder}/${path}`;
+        const before = offset === 0 ? new Uint8Array() : fileOf(disk, name).subarray(0, offset);
+        disk.files.set(name, Uint8Array.from([...before, ...bytes]));
+      }),
+    sync: (folder, files) =>
+      disk.read(() => {
+        for (const { bytes, path } of files)
+          if (fileOf(disk, `${folder}/${path}`).length !== bytes) throw new TroupeError('storage', `${path} has not arrived whole`);
+      }),
+    remove: (folder) => disk.write(`remove ${folder}`, () => disk.removeBelow(folder)),
+  };
+}
+
+function fileOf(disk: VirtualDisk, path: string): Uint8Array {
+  const bytes = disk.files.get(path);
+  if (bytes === undefined) throw new TroupeError('storage', `${path} is missing`);
+  return bytes;
 }
 
 export function virtualAliases(disk: VirtualDisk) {

@@ -43,7 +43,17 @@ import { sampleSegment, sampleStats } from '../actors/samples.js';
 import type { VirtualDisk } from './disk.js';
 import { answerPortion } from './engine-portions.js';
 import { OpenReplica } from './open-replica.js';
-import { bucketBytes, checkpointBytes, digestOf, entriesBehind, knownLog, lastOf, newReplica, replaceBuckets } from './replica-files.js';
+import {
+  bucketBytes,
+  CHECKPOINT_FILE,
+  checkpointBytes,
+  digestOf,
+  entriesBehind,
+  knownLog,
+  lastOf,
+  newReplica,
+  replaceBuckets,
+} from './replica-files.js';
 
 /** What an engine does against its contract, to see whether the simulation finds it. */
 export interface EngineMistakes {
@@ -300,8 +310,8 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     return this.#whenApplied(key, async ({ stored }) => {
       const bytes = checkpointBytes(stored);
       const at = stored.applied;
-      await this.disk.write(`checkpoint of ${key}`, () => this.disk.files.set(`${folder}/points`, bytes));
-      return { at, folder, files: [{ path: 'points', bytes: bytes.length }] };
+      await this.disk.write(`checkpoint of ${key}`, () => this.disk.files.set(`${folder}/${CHECKPOINT_FILE}`, bytes));
+      return { at, folder, files: [{ path: CHECKPOINT_FILE, bytes: bytes.length }] };
     });
   }
 

@@ -40,9 +40,11 @@ export interface Fault {
 
 const LONGEST_MS: Partial<Record<FaultKind, number>> = { crashAll: 2000, pause: 5000, split: 10_000, slowDisk: 8000 };
 
-/** Faults of a seed, by time. */
-export function schedule(random: Stream, fromMs: number, toMs: number): Fault[] {
-  const bag = Object.entries(KINDS).flatMap(([kind, parts]) => Array.from({ length: parts }, () => kind as FaultKind));
+/** Faults of a seed, by time. among: kinds that may happen. */
+export function schedule(random: Stream, fromMs: number, toMs: number, among: (kind: FaultKind) => boolean = () => true): Fault[] {
+  const bag = Object.entries(KINDS)
+    .flatMap(([kind, parts]) => Array.from({ length: parts }, () => kind as FaultKind))
+    .filter(among);
   const faults: Fault[] = [];
   for (let count = random.integer(4, 14); count > 0; count--) {
     const kind = random.pick(bag);

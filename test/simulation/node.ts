@@ -61,6 +61,8 @@ export class SimulatedNode {
     readonly number: number,
     private readonly around: Surroundings,
     bootstrap: string | null,
+    /** A node of type Listener. */
+    readonly listens = false,
   ) {
     this.host = `node-${number}`;
     this.uri = `http://${this.host}:6335`;
@@ -106,6 +108,7 @@ export class SimulatedNode {
         version: '0.1.0',
         tickMs: 100,
         compactEntries,
+        listens: this.listens,
         ...(mistakes.raftStep === undefined ? {} : { raftStep: mistakes.raftStep }),
       },
     });

@@ -209,7 +209,9 @@ export class PointClients {
   #isShort(node: SimulatedNode): boolean {
     const record = node.cluster?.state()?.collections.get(POINTS);
     const factor = record?.config.params.write_consistency_factor ?? 1;
-    return [...(record?.shards.values() ?? [])].some(({ replicas }) => replicas.size < factor);
+    return [...(record?.shards.values() ?? [])].some(
+      ({ replicas }) => [...replicas.values()].filter((state) => state !== 'Listener').length < factor,
+    );
   }
 
   #answer(call: Noted, answer: PointAnswer): void {

@@ -2,10 +2,10 @@
  * Looks at replicas' files for what must never be, and for what must be at the end.
  *
  * - P1: a tick of a shard belongs to one operation, whoever has it in its log.
- * - P2: at rest, all replicas of a shard are Active, at the same operation, and the same point by point.
+ * - P2: at rest, all replicas of a shard are Active (Listener where the node listens only), at the same operation, and the same point by point.
  */
 
-import type { ClusterState, CollectionRecord } from '../../cluster/state.js';
+import type { ClusterState, CollectionRecord, TransferRecord } from '../../cluster/state.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { ShardEntry } from '../../protocols/model/shard-log.js';
 import type { SimulatedNode } from './node.js';
@@ -14,6 +14,8 @@ import { lastOf, type StoredReplica } from './replica-files.js';
 import { difference, Sameness } from './same.js';
 
 export class PointWatch {
+  /** How many were begun, done and given up, by method. */
+  readonly transfers = new Map<string, number>();
   /** By shard's life and tick. */
   readonly #operations = new Map<string, Map<number, ShardEntry>>();
   readonly #sameness = new Sameness();
@@ -30,6 +32,7 @@ export class PointWatch {
   /** Shards are known by the lives of their collections. */
   follow(agreed: ClusterState | null): void {
     if (agreed === this.#followed) return;
+    this.#count(this.#followed, agreed);
     this.#followed = agreed;
     for (const [name, { uid }] of agreed?.collections ?? []) this.#uids.set(name, uid);
   }
@@ -41,6 +44,21 @@ export class PointWatch {
       if (found !== null) return found;
     }
     return null;
+  }
+
+  /** Transfers that have begun since, and those that have ended: with a replica in use, or not. */
+  #count(before: ClusterState | null, agreed: ClusterState | null): void {
+    const [old, now] = [transfersOf(before), transfersOf(agreed)];
+    for (const [key, { method }] of now) if (!old.has(key)) this.#add(`${method} begun`);
+    for (const [key, { collection, method, shardId, to }] of old) {
+      if (now.has(key)) continue;
+      const state = agreed?.collections.get(collection)?.shards.get(shardId)?.replicas.get(to);
+      this.#add(`${method} ${state === 'Active' || state === 'Listener' ? 'done' : 'given up'}`);
+    }
+  }
+
+  #add(what: string): void {
+    this.transfers.set(what, (this.transfers.get(what) ?? 0) + 1);
   }
 
   /** P1. */
@@ -71,7 +89,8 @@ export class PointWatch {
       if (name !== POINTS && ![...replicas.values()].includes('Active')) continue;
       let first: { readonly host: string; readonly stored: StoredReplica } | null = null;
       for (const [peerId, state] of replicas) {
-        if (state !== 'Active') return `${name}/${shardId} on peer ${peerId} is ${state}`;
+        if (state !== (this.#nodeOf(peerId)?.listens === true ? 'Listener' : 'Active'))
+          return `${name}/${shardId} on peer ${peerId} is ${state}`;
         const node = this.#nodeOf(peerId);
         const stored = node?.engine?.open.get(`${name}/${shardId}`)?.stored;
         if (node === undefined || stored === undefined) return `${name}/${shardId} is not open on peer ${peerId}`;
@@ -92,4 +111,13 @@ export class PointWatch {
   #nodeOf(peerId: PeerId): SimulatedNode | undefined {
     return this.nodes.find((node) => node.cluster?.status().peerId === peerId);
   }
+}
+
+/** By what no other transfer has. */
+function transfersOf(agreed: ClusterState | null): Map<string, TransferRecord & { readonly collection: string }> {
+  const transfers = new Map<string, TransferRecord & { readonly collection: string }>();
+  for (const [collection, record] of agreed?.collections ?? [])
+    for (const transfer of record.transfers)
+      transfers.set(`${record.uid}/${transfer.shardId}/${transfer.to}/${transfer.startedAt}`, { ...transfer, collection });
+  return transfers;
 }

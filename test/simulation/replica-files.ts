@@ -116,7 +116,10 @@ export function replaceBuckets({ points }: StoredReplica, bytes: Uint8Array): nu
   return changed;
 }
 
-/** All of it, as one file of a checkpoint. */
+/** The only file of a checkpoint. */
+export const CHECKPOINT_FILE = 'points';
+
+/** All of it, as that file. */
 export function checkpointBytes({ applied, points, fields }: StoredReplica): Uint8Array {
   return bytesOf({ applied, points: [...points], fields: [...fields] });
 }

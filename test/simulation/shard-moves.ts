@@ -9,7 +9,7 @@ import type { Stream } from './random.js';
 import type { Story } from './story.js';
 import type { World } from './world.js';
 
-const METHODS: readonly TransferMethod[] = ['stream_records', 'wal_delta'];
+const METHODS: readonly TransferMethod[] = ['stream_records', 'wal_delta', 'snapshot'];
 const REPLICAS_MAX = 3;
 const TIMEOUT_MS = 4000;
 

@@ -18,7 +18,10 @@ import { Watch } from './watch.js';
 import { World } from './world.js';
 
 export interface SimulationOptions {
+  /** Default: five, in some seeds two. */
   readonly nodes?: number;
+  /** Default: all that a cluster of so many nodes survives. */
+  readonly faults?: readonly FaultKind[];
   /** Virtual time with faults. */
   readonly faultsMs?: number;
   /** Keep the story's lines. */
@@ -42,6 +45,10 @@ export interface SimulationResult {
   readonly clients: ClientCounts;
   readonly points: PointCounts;
   readonly moves: MoveCounts;
+  /** Of all collections: begun, done and given up, by method. */
+  readonly transfers: ReadonlyMap<string, number>;
+  /** Of two nodes; with one that only listens. */
+  readonly sort: 'pair' | 'listener' | 'five';
   readonly undecided: number;
   readonly committed: number;
   readonly terms: number;
@@ -55,6 +62,9 @@ const FAULTS_MS = 30_000;
 /** Bound from healing to agreement and answers to all requests. */
 const RECOVERY_MS = 40_000;
 const STEP_MS = 250;
+/** Of all seeds. */
+const TWO_NODES = 0.15;
+const LISTENS = 0.2;
 
 export async function simulate(seed: number, options: SimulationOptions = {}): Promise<SimulationResult> {
   const simulation = new Simulation(seed, options);
@@ -94,8 +104,11 @@ class Simulation {
     const logKept = shape.pick([0, 5, 40, 400]);
     const mistakes = options.mistakes ?? {};
     const around = { seed, world, network: this.#network, story, compactEntries, logKept, mistakes, violation };
-    for (let number = 1; number <= (options.nodes ?? 5); number++)
-      this.#nodes.push(new SimulatedNode(number, around, number === 1 ? null : 'http://node-1:6335'));
+    const sort = new Stream(seed, 'sort of cluster');
+    const nodes = options.nodes ?? (sort.chance(TWO_NODES) ? 2 : 5);
+    const listener = nodes > 2 && sort.chance(LISTENS) ? sort.integer(2, nodes) : 0;
+    for (let number = 1; number <= nodes; number++)
+      this.#nodes.push(new SimulatedNode(number, around, number === 1 ? null : 'http://node-1:6335', number === listener));
     this.#watch = new Watch(this.#nodes, violation, tell);
     this.#clients = new Clients(world, this.#nodes, story, new Stream(seed, 'clients'), violation);
     this.#points = new PointClients(world, this.#nodes, story, new Stream(seed, 'points'), violation);
@@ -152,7 +165,10 @@ class Simulation {
       this.#points.start(4);
       void this.#moves.start();
     }
-    this.#faults.plan(schedule(new Stream(this.seed, 'schedule'), fromMs, fromMs + faultsMs));
+    const { faults } = this.options;
+    // Half of a cluster's disks hold no majority.
+    const among = (kind: FaultKind) => faults?.includes(kind) ?? (this.#nodes.length > 2 || kind !== 'emptyDisk');
+    this.#faults.plan(schedule(new Stream(this.seed, 'schedule'), fromMs, fromMs + faultsMs, among));
     await this.#world.run(faultsMs);
   }
 
@@ -277,6 +293,8 @@ class Simulation {
       clients: this.#clients.counts,
       points: this.#points.counts,
       moves: this.#moves.counts,
+      transfers: this.#pointWatch.transfers,
+      sort: this.#nodes.length === 2 ? 'pair' : this.#nodes.some((node) => node.listens) ? 'listener' : 'five',
       undecided: this.#clients.undecided + this.#points.undecided,
       committed: this.#watch.committedIndex,
       terms: Math.max(0, ...this.#watch.leaders.keys()),

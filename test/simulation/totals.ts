@@ -8,6 +8,8 @@ export interface Summary {
   readonly violations: readonly string[];
   readonly figures: { readonly [name: string]: number };
   readonly faults: { readonly [kind: string]: number };
+  readonly transfers: { readonly [what: string]: number };
+  readonly sorts: { readonly [sort: string]: number };
   readonly recoveredMs: number;
 }
 
@@ -16,17 +18,20 @@ export interface Totals {
   readonly failed: readonly number[];
   readonly figures: ReadonlyMap<string, number>;
   readonly faults: ReadonlyMap<string, number>;
+  readonly transfers: ReadonlyMap<string, number>;
+  readonly sorts: ReadonlyMap<string, number>;
   readonly recoveredMsMax: number;
 }
 
 export function summaryOf(result: SimulationResult): Summary {
-  const { clients, committed, events, faults, moves, network, points, recoveredMs, seed, terms, undecided, violations, virtualMs } = result;
+  const { clients, committed, events, faults, moves, network, points, recoveredMs, seed, sort, terms, transfers, undecided, violations } =
+    result;
   return {
     seed,
     violations,
     figures: {
       events,
-      'virtual ms': virtualMs,
+      'virtual ms': result.virtualMs,
       'committed entries': committed,
       terms,
       ...named('messages', network),
@@ -35,13 +40,15 @@ export function summaryOf(result: SimulationResult): Summary {
       ...named('shards', moves),
       'undecided histories': undecided,
     },
+    transfers: Object.fromEntries(transfers),
+    sorts: { [sort]: 1 },
     faults: Object.fromEntries(faults),
     recoveredMs,
   };
 }
 
 export function emptyTotals(): Totals {
-  return { seeds: 0, failed: [], figures: new Map(), faults: new Map(), recoveredMsMax: 0 };
+  return { seeds: 0, failed: [], figures: new Map(), faults: new Map(), transfers: new Map(), sorts: new Map(), recoveredMsMax: 0 };
 }
 
 export function addTo(totals: Totals, summary: Summary): Totals {
@@ -50,6 +57,8 @@ export function addTo(totals: Totals, summary: Summary): Totals {
     failed: summary.violations.length === 0 ? totals.failed : [...totals.failed, summary.seed],
     figures: sums(totals.figures, summary.figures),
     faults: sums(totals.faults, summary.faults),
+    transfers: sums(totals.transfers, summary.transfers),
+    sorts: sums(totals.sorts, summary.sorts),
     recoveredMsMax: Math.max(totals.recoveredMsMax, summary.recoveredMs),
   };
 }
@@ -61,6 +70,8 @@ export function shown(totals: Totals): string {
     `${totals.seeds} seeds, ${totals.failed.length} failed`,
     `${list(totals.figures)} (${hours.toFixed(1)} virtual hours)`,
     `faults: ${list(totals.faults)}`,
+    `transfers: ${list(totals.transfers)}`,
+    `clusters: ${list(totals.sorts)}`,
     `longest recovery: ${(totals.recoveredMsMax / 1000).toFixed(1)} virtual s`,
   ];
   return lines.join('\n');

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CollectionEntry, ReplicaEntry } from '../../../actors/node/view.js';
 import { ClusterPoints } from '../../../actors/routing/points.js';
-import type { CollectionRecord } from '../../../cluster/state.js';
 import type { ReachedLog } from '../../../cluster/data-messages.js';
+import type { CollectionRecord } from '../../../cluster/state.js';
 import { TroupeError } from '../../../protocols/errors.js';
 import { pointsElsewhere } from '../../../storage/engine/elsewhere.js';
 import type { RawRequest } from '../../../storage/engine/messages.js';
@@ -17,7 +17,12 @@ function world(read: () => Promise<Uint8Array>) {
   peers.agree({ 0: { leader: 1, 1: 'Active', 2: 'Active' }, 1: { leader: 2, 1: 'Active', 2: 'Active' } });
   peers.answers.set(SELF, (call) => {
     if (call.kind === 'reached') return { kind: 'reached', logs: call.shards.map(() => logs.at(-1) as ReachedLog) };
-    return { kind: 'answered', body: Buffer.from('portions'), positions: call.kind === 'read' ? call.shards.map(() => (logs.at(-1) as ReachedLog).tick) : [], usage: null };
+    return {
+      kind: 'answered',
+      body: Buffer.from('portions'),
+      positions: call.kind === 'read' ? call.shards.map(() => (logs.at(-1) as ReachedLog).tick) : [],
+      usage: null,
+    };
   });
   peers.answers.set(2, (call) => ({ kind: 'reached', logs: 'shards' in call ? call.shards.map(() => logs.at(-1) as ReachedLog) : [] }));
   const replicas = new Map([0, 1].map((shard) => [shard, { key: `c/${shard}`, servesReads: true } as ReplicaEntry]));

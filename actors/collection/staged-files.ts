@@ -1,0 +1,73 @@
+/** Files of `snapshot` transfers, in folders of `CollectionStore.staging`, before they take a replica's place or after they were copied from one. */
+
+import { mkdir, open, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { TroupeError } from '../../protocols/errors.js';
+import { syncFolder } from '../checked-file.js';
+
+/** Paths are relative to their folder, and don't lead out of it. Errors: `storage`. */
+export interface StagedFiles {
+  /** So many bytes from there. */
+  read(folder: string, path: string, offset: number, length: number): Promise<Uint8Array>;
+  /** At offset 0 the file begins anew. */
+  write(folder: string, path: string, offset: number, bytes: Uint8Array): Promise<void>;
+  /** Each of these files is there with all its bytes, and stays when it resolves. */
+  sync(folder: string, files: readonly StagedFile[]): Promise<void>;
+  remove(folder: string): Promise<void>;
+}
+
+export interface StagedFile {
+  readonly path: string;
+  readonly bytes: number;
+}
+
+export const STAGED_ON_DISK: StagedFiles = {
+  read: async (folder, path, offset, length) => {
+    const handle = await open(join(folder, path), 'r');
+    try {
+      const part = new Uint8Array(length);
+      const { bytesRead } = await handle.read(part, 0, length, offset);
+      if (bytesRead < length) throw new TroupeError('storage', `${path} of the checkpoint is shorter than it was`);
+      return part;
+    } finally {
+      await handle.close();
+    }
+  },
+  write: async (folder, path, offset, bytes) => {
+    const file = join(folder, path);
+    await mkdir(dirname(file), { recursive: true });
+    const handle = await open(file, offset === 0 ? 'w' : 'r+');
+    try {
+      let written = 0;
+      while (written < bytes.length) {
+        const { bytesWritten } = await handle.write(bytes, written, bytes.length - written, offset + written);
+        written += bytesWritten;
+      }
+    } catch (error) {
+      throw new TroupeError('storage', `${path} cannot be written: ${String(error)}`, { cause: error });
+    } finally {
+      await handle.close();
+    }
+  },
+  sync: async (folder, files) => {
+    for (const file of files) await syncFile(folder, file);
+    const folders = new Set([folder]);
+    for (const { path } of files) {
+      for (let below = dirname(path); below !== '.'; below = dirname(below)) folders.add(join(folder, below));
+    }
+    for (const one of folders) await syncFolder(one);
+  },
+  remove: (folder) => rm(folder, { recursive: true, force: true }),
+};
+
+async function syncFile(folder: string, { bytes, path }: StagedFile): Promise<void> {
+  const file = join(folder, path);
+  const found = await stat(file).catch(() => null);
+  if (found?.size !== bytes) throw new TroupeError('storage', `${path} has arrived with ${found?.size ?? 'no'} of ${bytes} bytes`);
+  const handle = await open(file, 'r+');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
