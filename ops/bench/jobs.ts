@@ -5,7 +5,8 @@
 /** Requests ready to be sent, see `writeRequests`. Sent over keep-alive connections, one under way on each. */
 export interface LoadJob {
   readonly kind: 'load';
-  readonly port: number;
+  /** Of the nodes that are asked: connections go to one after the other. */
+  readonly ports: readonly number[];
   /** What the requests of the file are: HTTP/1.1 as it goes over the wire, or calls that `grpcRequest` made. */
   readonly protocol: 'rest' | 'grpc';
   readonly requestsFile: string;

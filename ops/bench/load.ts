@@ -38,7 +38,10 @@ interface Run {
 
 async function run(job: LoadJob): Promise<LoadResult> {
   const requests = readRequests(readFileSync(job.requestsFile));
-  const connections = Array.from({ length: job.connections }, () => (job.protocol === 'grpc' ? openGrpc(job.port) : open(job.port)));
+  const connections = Array.from({ length: job.connections }, (_, at) => {
+    const port = job.ports[at % job.ports.length] as number;
+    return job.protocol === 'grpc' ? openGrpc(port) : open(port);
+  });
   const lanes = await Promise.all(connections);
   const state: Run = {
     job,

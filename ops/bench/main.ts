@@ -19,6 +19,8 @@ import { measureCluster } from './cluster/run.js';
 import { type Dataset, loadMnist, loadSample, makeSynthetic } from './dataset.js';
 import { machine } from './measure.js';
 import { profileSummary } from './profile.js';
+import { replicationMarkdown } from './replication/report.js';
+import { measureReplication, REPLICATION_PARTS, type ReplicationPart } from './replication/run.js';
 import { markdown, writeChapter } from './report.js';
 import { measure, type Settings } from './run.js';
 
@@ -35,6 +37,9 @@ const HELP = `npm run bench -- [options]
   --seconds S        length of each measurement, default 3
   --api              the other parts of the API instead: gRPC, quantization, sparse, multivectors, hybrid, facet, scroll, groups
   --cluster          clusters on this machine instead: idle cost, changes of collections, lost leaders, nodes that join
+  --replication      shards and replicas on three local nodes instead; see --part, --methods and --count
+  --part LIST        of --replication: throughput, moves, resharding; default all
+  --methods LIST     of transfers, default stream_records,snapshot,wal_delta
   --quick            fewer rows, two values of ef, short measurements; tables are printed, not kept
   --seed N           of payloads and synthetic vectors, default ${SEED_DEFAULT}
   --profile FOLDER   CPU profiles of the node's threads, with a summary
@@ -51,6 +56,9 @@ const { values: options } = parseArgs({
     quick: { type: 'boolean', default: false },
     api: { type: 'boolean', default: false },
     cluster: { type: 'boolean', default: false },
+    replication: { type: 'boolean', default: false },
+    part: { type: 'string' },
+    methods: { type: 'string', default: 'stream_records,snapshot,wal_delta' },
     seed: { type: 'string', default: String(SEED_DEFAULT) },
     profile: { type: 'string' },
     out: { type: 'string' },
@@ -79,6 +87,10 @@ if (options.api) {
 }
 if (options.cluster) {
   await benchCluster();
+  process.exit(0);
+}
+if (options.replication) {
+  await benchReplication();
   process.exit(0);
 }
 
@@ -138,6 +150,32 @@ async function benchCluster(): Promise<void> {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+async function benchReplication(): Promise<void> {
+  const parts = options.part?.split(',') ?? REPLICATION_PARTS;
+  const wrong = parts.find((part) => !(REPLICATION_PARTS as readonly string[]).includes(part));
+  if (wrong !== undefined) {
+    console.error(`unknown part «${wrong}»\n${HELP}`);
+    process.exit(1);
+  }
+  const of = (full: number, quick: number): number => Number(options.count ?? (options.quick ? quick : full));
+  const { profileFolder } = settings;
+  const kept = !options.quick && profileFolder === null && options.count === undefined;
+  const report = await measureReplication({
+    parts: parts as ReplicationPart[],
+    methods: options.methods.split(','),
+    counts: { throughput: of(200_000, 30_000), moves: of(1_000_000, 100_000), resharding: of(200_000, 30_000) },
+    seconds: Number(options.seconds ?? (options.quick ? 2 : 5)),
+    seed,
+    command,
+    temporary: tmpdir(),
+    nodeArguments: profileFolder === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileFolder}`],
+    resultsFile: options.out ?? (kept ? join(ROOT, 'ops', 'bench', 'results', 'replication.json') : null),
+  });
+  console.log(`\n${replicationMarkdown(report)}`);
+  if (profileFolder !== null) console.log(profileSummary(profileFolder));
+  if (kept) writeChapter(join(ROOT, 'ops', 'bench', 'README.md'), 'replication', replicationMarkdown(report));
 }
 
 function* datasets(): Generator<Dataset> {

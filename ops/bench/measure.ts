@@ -1,6 +1,6 @@
 /** Readings of a process tree and of a folder, from Linux's /proc; elsewhere they are null. */
 
-import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, release, totalmem } from 'node:os';
 import { join } from 'node:path';
 
@@ -43,6 +43,21 @@ export function memory(pid: number): Memory | null {
     }
   }
   return { rss: sums.VmRSS, anonymous: sums.RssAnon, file: sums.RssFile, shared: sums.RssShmem };
+}
+
+/** From now on the peak of a process's resident memory is counted anew. Nothing happens where the system has no such counter. */
+export function resetPeak(pid: number): void {
+  try {
+    writeFileSync(`/proc/${pid}/clear_refs`, '5');
+  } catch {
+    // Not Linux.
+  }
+}
+
+/** The most megabytes of a process that were resident since `resetPeak`, files that it maps included. */
+export function peakMegabytes(pid: number): number | null {
+  const match = /^VmHWM:\s+(\d+) kB/m.exec(textOf(`/proc/${pid}/status`));
+  return match === null ? null : (Number(match[1]) * 1024) / 1e6;
 }
 
 /** Megabytes on disk below a folder, as blocks taken (sparse files count what they hold). */

@@ -1,15 +1,12 @@
-/** One data set, measured from upload to restart. */
-
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { type RunningNode, startNode } from '../node-process.js';
 import { RestClient } from '../rest-client.js';
-import { type BenchFilter, type Dataset, PAYLOAD_FIELDS, vectorText } from './dataset.js';
+import { type BenchFilter, type Dataset, PAYLOAD_FIELDS } from './dataset.js';
 import { type Helper, startHelper } from './helper.js';
 import type { BaselineBuild, BaselineData, BaselineSearch, LoadResult, ToBaseline, ToLoad, Truth } from './jobs.js';
 import { cpuSeconds, diskMegabytes, type Machine, type Memory, memory } from './measure.js';
-import { jsonRequest, writeRequests } from './requests.js';
+import { idsOf, recallOf, searchRequests, UPLOAD_BATCH, uploadRequests, writeBaselineData } from './prepared.js';
+import { writeRequests } from './requests.js';
 
 export interface Settings {
   readonly efs: readonly number[];
@@ -87,7 +84,6 @@ interface Context {
 
 const MAIN = 'bench';
 const SECOND = 'bench_second';
-const UPLOAD_BATCH = 256;
 const UPLOAD_CONNECTIONS = 4;
 const CONNECTIVITY = 16;
 const EF_CONSTRUCT = 100;
@@ -263,18 +259,6 @@ function shown(result: LoadResult): { p50: number; p99: number; queriesPerSecond
   return { p50: result.p50, p99: result.p99, queriesPerSecond: result.requests / result.seconds };
 }
 
-function* uploadRequests(dataset: Dataset, collection: string): Generator<Buffer> {
-  const path = `/collections/${collection}/points?wait=true`;
-  for (let from = 0; from < dataset.count; from += UPLOAD_BATCH) {
-    const points: string[] = [];
-    for (let row = from; row < Math.min(dataset.count, from + UPLOAD_BATCH); row++) {
-      const payload = JSON.stringify(dataset.payloads[row]);
-      points.push(`{"id":${row},"vector":${vectorText(dataset.vectors, dataset.dim, row)},"payload":${payload}}`);
-    }
-    yield jsonRequest('PUT', path, `{"points":[${points.join(',')}]}`);
-  }
-}
-
 // ------------------------------------------------------------------ searches
 
 async function measureSearches(context: Context, node: RunningNode, baseline: Report['baseline']): Promise<SearchReport[]> {
@@ -327,14 +311,8 @@ function searchFile(context: Context, collection: string, ef: number, filter: Be
   const { dataset, settings } = context;
   const file = join(context.folder, 'search.requests');
   const rest = filter === null ? '' : `,"filter":${JSON.stringify(filter.filter)}`;
-  const requests = Array.from({ length: dataset.queryCount }, (_, row) =>
-    jsonRequest(
-      'POST',
-      `/collections/${collection}/points/query`,
-      `{"query":${vectorText(dataset.queries, dataset.dim, row)},"limit":${settings.limit},"params":{"hnsw_ef":${ef}}${rest}}`,
-    ),
-  );
-  writeRequests(file, requests);
+  const body = `"limit":${settings.limit},"params":{"hnsw_ef":${ef}}${rest}`;
+  writeRequests(file, searchRequests(dataset, collection, body));
   return file;
 }
 
@@ -355,7 +333,7 @@ async function runLoad(
 ): Promise<LoadResult> {
   const result = await context.load.run<LoadResult>({
     kind: 'load',
-    port: node.port,
+    ports: [node.port],
     protocol: 'rest',
     requestsFile,
     connections: options.connections,
@@ -403,47 +381,8 @@ async function measureBaseline(context: Context): Promise<Report['baseline']> {
   return { build, searches };
 }
 
-function writeBaselineData(dataset: Dataset, folder: string): BaselineData {
-  mkdirSync(folder, { recursive: true });
-  const vectorsFile = join(folder, 'vectors.f32');
-  const queriesFile = join(folder, 'queries.f32');
-  const cosine = dataset.distance === 'Cosine';
-  writeFileSync(vectorsFile, bytesOf(cosine ? normalized(dataset.vectors, dataset.dim) : dataset.vectors));
-  writeFileSync(queriesFile, bytesOf(cosine ? normalized(dataset.queries, dataset.dim) : dataset.queries));
-  // On normalized vectors the inner product orders as the cosine does, and is the cheaper of the two for the baseline.
-  return { vectorsFile, queriesFile, dim: dataset.dim, metric: cosine ? 'ip' : 'l2sq', threads: availableParallelism() };
-}
-
-function bytesOf(values: Float32Array): Uint8Array {
-  return new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
-}
-
-function normalized(values: Float32Array, dim: number): Float32Array {
-  const copy = values.slice();
-  for (let at = 0; at < copy.length; at += dim) {
-    const norm = Math.hypot(...copy.subarray(at, at + dim)) || 1;
-    for (let d = 0; d < dim; d++) copy[at + d] = (copy[at + d] as number) / norm;
-  }
-  return copy;
-}
-
 function matchingRows(dataset: Dataset, filter: BenchFilter): Uint32Array {
   return Uint32Array.from(dataset.payloads.flatMap((payload, row) => (filter.matches(payload) ? [row] : [])));
-}
-
-/** Part of the exact answers that were found, over all queries. */
-function recallOf(truth: Truth, found: readonly (readonly number[])[]): number {
-  let hits = 0;
-  found.forEach((ids, query) => {
-    const wanted = new Set(truth.rows.subarray(query * truth.k, (query + 1) * truth.k));
-    for (const id of ids) if (wanted.has(id)) hits++;
-  });
-  return hits / (found.length * truth.k);
-}
-
-function idsOf(body: string | undefined): number[] {
-  if (body === undefined) return [];
-  return (JSON.parse(body) as { result: { points: { id: number }[] } }).result.points.map((point) => point.id);
 }
 
 /** The baseline's CPU per query at a recall, between its measured points by straight line; null outside of them. */

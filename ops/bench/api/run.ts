@@ -457,7 +457,7 @@ async function run(
   const before = cpuSeconds(node.pid);
   const result = await load.run<LoadResult>({
     kind: 'load',
-    port: options.protocol === 'grpc' ? node.grpcPort : node.port,
+    ports: [options.protocol === 'grpc' ? node.grpcPort : node.port],
     protocol: options.protocol ?? 'rest',
     requestsFile,
     connections: CONNECTIONS,

@@ -1,0 +1,118 @@
+/** Nodes that are measured together: one of its own, or a cluster's on this machine, talking to each other directly. */
+
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LocalCluster } from '../../cluster/local-cluster.js';
+import { startNode } from '../../node-process.js';
+import { RestClient } from '../../rest-client.js';
+import type { Dataset } from '../dataset.js';
+import { PAYLOAD_FIELDS } from '../dataset.js';
+import type { Helper } from '../helper.js';
+import type { LoadJob, LoadResult, ToLoad } from '../jobs.js';
+import { cpuSeconds } from '../measure.js';
+
+export interface FleetNode {
+  readonly port: number;
+  readonly pid: number;
+  readonly client: RestClient;
+}
+
+export interface Fleet {
+  readonly nodes: readonly FleetNode[];
+  /** Null for a node of its own. */
+  readonly cluster: LocalCluster | null;
+  close(): Promise<void>;
+}
+
+export async function startAlone(folder: string, nodeArguments: readonly string[]): Promise<Fleet> {
+  const node = await startNode({ folder, nodeArguments });
+  const client = new RestClient(node.port);
+  return {
+    nodes: [{ port: node.port, pid: node.pid, client }],
+    cluster: null,
+    async close() {
+      client.close();
+      await node.end('SIGTERM');
+    },
+  };
+}
+
+export async function startCluster(nodes: number, folder: string, nodeArguments: readonly string[]): Promise<Fleet> {
+  // No proxy between them: it would share the CPUs.
+  const cluster = await LocalCluster.start({
+    nodes,
+    folder: join(folder, 'cluster'),
+    nodeArguments,
+    environment: { grpc_proxy: undefined },
+  });
+  return {
+    nodes: cluster.nodes.map(({ port, pid, client }) => ({ port, pid: pid as number, client })),
+    cluster,
+    close: () => cluster.close(),
+  };
+}
+
+/** CPU seconds of all nodes together. */
+export function cpuOf({ nodes }: Fleet): number {
+  return nodes.reduce((sum, { pid }) => sum + (cpuSeconds(pid) ?? 0), 0);
+}
+
+/** Indexes from so many kilobytes of vectors on, so that shards of small data sets have them, too. */
+const INDEXING_THRESHOLD_KB = 1000;
+
+export async function createCollection(fleet: Fleet, name: string, dataset: Dataset, shards: number, copies: number): Promise<void> {
+  const { client } = fleet.nodes[0] as FleetNode;
+  await client.result('PUT', `/collections/${name}`, {
+    vectors: { size: dataset.dim, distance: dataset.distance },
+    shard_number: shards,
+    replication_factor: copies,
+    optimizers_config: { indexing_threshold: INDEXING_THRESHOLD_KB },
+  });
+  for (const [field, type] of Object.entries(PAYLOAD_FIELDS)) {
+    await client.result('PUT', `/collections/${name}/index?wait=true`, { field_name: field, field_schema: type });
+  }
+}
+
+const QUIET_MS = 1000;
+/** Of one core: nothing is built or merged any more. */
+const QUIET_SHARE = 0.15;
+const QUIET_MINUTES_MAX = 30;
+
+/** Waits until every node shows the collection green and none has work left. Resolves with the milliseconds until the work was done. */
+export async function untilQuiet(fleet: Fleet, collection: string): Promise<number> {
+  const startedMs = performance.now();
+  for (;;) {
+    const before = cpuOf(fleet);
+    await sleep(QUIET_MS);
+    const share = (cpuOf(fleet) - before) / (QUIET_MS / 1000);
+    const shown = await Promise.all(
+      fleet.nodes.map(({ client }) => client.result<{ status: string }>('GET', `/collections/${collection}`).catch(() => null)),
+    );
+    const passedMs = performance.now() - startedMs;
+    if (share < QUIET_SHARE * fleet.nodes.length && shown.every((info) => info?.status === 'green')) return passedMs - QUIET_MS;
+    if (passedMs > QUIET_MINUTES_MAX * 60_000) throw new Error(`still busy after ${QUIET_MINUTES_MAX} minutes: ${JSON.stringify(shown)}`);
+  }
+}
+
+/** A load job on these nodes. Rejects when an answer was an error. */
+export async function runLoad(
+  load: Helper<ToLoad>,
+  nodes: readonly FleetNode[],
+  requestsFile: string,
+  options: Partial<Pick<LoadJob, 'connections' | 'requests' | 'requestsMin' | 'seconds' | 'keepBodies'>>,
+): Promise<LoadResult> {
+  const result = await load.run<LoadResult>({
+    kind: 'load',
+    ports: nodes.map(({ port }) => port),
+    protocol: 'rest',
+    requestsFile,
+    connections: 1,
+    requests: Number.POSITIVE_INFINITY,
+    requestsMin: 1,
+    seconds: Number.POSITIVE_INFINITY,
+    keepBodies: false,
+    ...options,
+  });
+  if (result.errors > 0) throw new Error(`${result.errors} of ${result.requests} requests failed; the first: ${result.firstError}`);
+  return result;
+}
