@@ -1,6 +1,6 @@
 /**
- * Calls of peers for each other's replicas: one connection for each peer, beside its stream, so that large bodies hold up no
- * heartbeat. It lives as long as the stream does: when that is lost, so are the calls that wait for an answer.
+ * Calls of peers for each other's replicas: small ones together on a stream of their own, large ones each alone on another connection,
+ * beside the stream of the two peers, so that large bodies hold up no heartbeat. All that lives as long as the stream does: when that is lost, so are the calls that wait for an answer.
  */
 
 import { type Client, type ClientUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
@@ -8,7 +8,8 @@ import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { type AnswerCall, type DataAnswer, type DataCall, type DataReply, LostAnswer, NotReached } from '../data-messages.js';
 import { channelTarget } from './address.js';
-import { decodeCall, decodeReply, encodeCall, encodeReply, unpackCall } from './codec/calls.js';
+import { CallStream } from './call-stream.js';
+import { decodeCall, decodeReply, encodeCall, encodeReply, packCall, packReply, type SaidCall, unpackCall } from './codec/calls.js';
 import type { Hello } from './codec/frames.js';
 import { judgeHello, type OwnSide } from './handshake.js';
 import type { Reachable } from './link.js';
@@ -20,9 +21,16 @@ const SERVED_MAX = 16_384;
 const BUSY_RETRY_MS = 100;
 
 interface Line extends Reachable {
+  readonly target: string;
   readonly client: Client;
   readonly waiting: Set<ClientUnaryCall>;
+  /** Null until it is needed. */
+  stream: CallStream | null;
 }
+
+/** Calls that are larger, and those of transfers, go alone: they would hold up others. */
+const TOGETHER_BYTES_MAX = 64 << 10;
+const ALONE: ReadonlySet<DataCall['kind']> = new Set(['entriesAfter', 'digest', 'replaceBuckets', 'putFile', 'installFiles']);
 
 /** This node's calls. */
 export class OutgoingCalls {
@@ -32,10 +40,14 @@ export class OutgoingCalls {
   async call(peer: PeerId, reachable: Reachable | null, hello: Hello, call: DataCall, timeoutMs: number): Promise<DataAnswer> {
     if (reachable === null) throw new NotReached(`there is no connection with peer ${peer}`);
     const line = this.#line(peer, reachable);
-    if (line.waiting.size >= WAITING_MAX) {
+    if (line.waiting.size + (line.stream?.size ?? 0) >= WAITING_MAX) {
       throw new TroupeError('busy', `${WAITING_MAX} calls to peer ${peer} wait for their answers`, { retryAfterMs: BUSY_RETRY_MS });
     }
-    const reply = await this.#send(peer, line, encodeCall(hello, call), timeoutMs);
+    const packed = packCall(call);
+    const alone = ALONE.has(call.kind) || packed.length > TOGETHER_BYTES_MAX;
+    const reply = await (alone
+      ? this.#send(peer, line, encodeCall(hello, packed), timeoutMs)
+      : this.#stream(peer, line, hello).call(packed, timeoutMs));
     if (reply.kind === 'error') throw errorFromFacts(reply.error);
     return reply;
   }
@@ -46,6 +58,7 @@ export class OutgoingCalls {
     if (line === undefined) return;
     this.#lines.delete(peer);
     for (const call of [...line.waiting]) call.cancel();
+    line.stream?.close();
     line.client.close();
   }
 
@@ -57,9 +70,15 @@ export class OutgoingCalls {
     const there = this.#lines.get(peer);
     if (there !== undefined && there.uri === reachable.uri && there.session === reachable.session) return there;
     this.cut(peer);
-    const line: Line = { ...reachable, client: newCallClient(channelTarget(reachable.uri)), waiting: new Set() };
+    const target = channelTarget(reachable.uri);
+    const line: Line = { ...reachable, target, client: newCallClient(target), waiting: new Set(), stream: null };
     this.#lines.set(peer, line);
     return line;
+  }
+
+  #stream(peer: PeerId, line: Line, hello: Hello): CallStream {
+    if (line.stream === null || line.stream.isOver) line.stream = new CallStream(peer, line.target, hello);
+    return line.stream;
   }
 
   #send(peer: PeerId, { client, waiting }: Line, request: Uint8Array, timeoutMs: number): Promise<DataReply> {
@@ -106,27 +125,34 @@ export class IncomingCalls {
     private readonly answer: AnswerCall,
   ) {}
 
-  /** The bytes of the reply. */
+  /** The bytes of the reply to a call that came alone. */
   async serve(bytes: Uint8Array): Promise<Buffer> {
+    return asBuffer(encodeReply(await this.#replyTo(() => decodeCall(bytes))));
+  }
+
+  /** The packed reply to a call of a stream. */
+  async serveOne(hello: Hello, call: Uint8Array): Promise<Uint8Array> {
+    return packReply(await this.#replyTo(() => ({ hello, call })));
+  }
+
+  async #replyTo(said: () => SaidCall): Promise<DataReply> {
     this.#served++;
-    let reply: DataReply;
     try {
-      reply = await this.#carryOut(bytes);
+      return await this.#carryOut(said);
     } catch (error) {
-      reply = { kind: 'error', error: errorFacts(error) };
+      return { kind: 'error', error: errorFacts(error) };
     } finally {
       this.#served--;
     }
-    return asBuffer(encodeReply(reply));
   }
 
-  async #carryOut(bytes: Uint8Array): Promise<DataReply> {
+  async #carryOut(said: () => SaidCall): Promise<DataReply> {
     const own = this.own();
     if (own === null) throw new TroupeError('conflict', 'this node takes no calls of peers now', { retryAfterMs: 1000 });
     if (this.#served > SERVED_MAX) {
       throw new TroupeError('busy', 'too many calls of peers are being carried out', { retryAfterMs: BUSY_RETRY_MS });
     }
-    const { call: packed, hello } = decodeCall(bytes);
+    const { call: packed, hello } = said();
     if (hello === null) throw new TroupeError('wrongInput', 'a call says not who calls');
     const judged = judgeHello(own, hello, null);
     if (judged.kind === 'refused') throw new TroupeError('conflict', judged.reason);

@@ -17,6 +17,7 @@ import type { DataAnswer, DataCall } from '../data-messages.js';
 import type { PeerMessage, PeerReply, PeerRequest } from '../peer-messages.js';
 import type { PeerConnection, PeerTransport, TransportListener } from '../ports.js';
 import { channelTarget, hostOf, listenAddress } from './address.js';
+import { CallsServer } from './call-stream.js';
 import { IncomingCalls, OutgoingCalls } from './calls.js';
 import { encodeHello, type Hello, type VersionRange } from './codec/frames.js';
 import { type Answer, decodeAnswer, decodeRequest, encodeAnswer, encodeRequest } from './codec/requests.js';
@@ -28,6 +29,7 @@ import {
   acceptedStream,
   asIs,
   CALL_PATH,
+  CALLS_PATH,
   CONNECT_PATH,
   type FrameStream,
   KEEPALIVE_MS,
@@ -94,6 +96,7 @@ class GrpcTransport implements ListeningTransport, LinkHost {
   private readonly uris = new Map<PeerId, string>();
   private readonly outgoing = new OutgoingCalls();
   private readonly incoming: IncomingCalls;
+  private readonly calls: CallsServer;
   private readonly ticking: NodeJS.Timeout;
   private ungreeted = 0;
   private asked = 0;
@@ -108,6 +111,7 @@ class GrpcTransport implements ListeningTransport, LinkHost {
       () => (this.self === null || this.closing !== null ? null : this.own()),
       (from, call) => this.listener.called(from, call),
     );
+    this.calls = new CallsServer((hello, packed) => this.incoming.serveOne(hello, packed));
     this.server = new Server({
       'grpc.max_receive_message_length': CALL_BYTES_MAX,
       'grpc.max_send_message_length': -1,
@@ -119,6 +123,7 @@ class GrpcTransport implements ListeningTransport, LinkHost {
       Ask: (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => void this.answer(call, callback),
       Call: (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) =>
         void this.incoming.serve(call.request).then((reply) => callback(null, reply)),
+      Calls: (call: ServerDuplexStream<Buffer, Buffer>) => this.calls.accept(call),
     });
     this.ticking = setInterval(() => {
       for (const link of [...this.links.values()]) link.tick();
@@ -218,6 +223,7 @@ class GrpcTransport implements ListeningTransport, LinkHost {
     this.listener = NOBODY;
     for (const link of links) link.cutOff();
     this.outgoing.close();
+    this.calls.close();
     await new Promise<void>((resolve) => {
       const cut = setTimeout(() => this.server.forceShutdown(), CLOSING_MS);
       this.server.tryShutdown(() => {
@@ -346,6 +352,7 @@ const SERVICE = {
   Connect: methodOf(CONNECT_PATH, true),
   Ask: methodOf(ASK_PATH, false),
   Call: methodOf(CALL_PATH, false),
+  Calls: methodOf(CALLS_PATH, true),
 };
 
 function methodOf(path: string, streams: boolean) {

@@ -6,6 +6,7 @@ import { CALL_BYTES_MAX, FRAME_BYTES_MAX } from './queue.js';
 export const CONNECT_PATH = '/troupe.peer.Peers/Connect';
 export const ASK_PATH = '/troupe.peer.Peers/Ask';
 export const CALL_PATH = '/troupe.peer.Peers/Call';
+export const CALLS_PATH = '/troupe.peer.Peers/Calls';
 
 export interface StreamEvents {
   frame(bytes: Uint8Array): void;
@@ -48,10 +49,18 @@ export const KEEPALIVE_MS = 10_000;
 /** What may be under way to this side before it has read it: a frame. */
 const FLOW_WINDOW_BYTES = 1 << 20;
 
-/** Calls a peer. */
+/** Opens the stream of two peers. */
 export function dialStream(target: string, events: StreamEvents): FrameStream {
-  const client = newClient(target);
-  const call = client.makeBidiStreamRequest<Buffer, Buffer>(CONNECT_PATH, asIs, asIs);
+  return streamOf(newClient(target), CONNECT_PATH, events);
+}
+
+/** Opens a stream of calls to a peer. */
+export function dialCalls(target: string, events: StreamEvents): FrameStream {
+  return streamOf(newCallClient(target), CALLS_PATH, events);
+}
+
+function streamOf(client: Client, path: string, events: StreamEvents): FrameStream {
+  const call = client.makeBidiStreamRequest<Buffer, Buffer>(path, asIs, asIs);
   const once = new OnceEnded(events);
   const end = (reason: string) => {
     once.ended(reason);

@@ -6,7 +6,7 @@
 import { type DataAnswer, type DataCall, type DataReply, LostAnswer, NotReached } from '../../cluster/data-messages.js';
 import type { PeerMessage, PeerReply, PeerRequest } from '../../cluster/peer-messages.js';
 import type { PeerConnection, PeerTransport, TransportListener } from '../../cluster/ports.js';
-import { decodeCall, decodeReply, encodeCall, encodeReply, unpackCall } from '../../cluster/transport/codec/calls.js';
+import { decodeCall, decodeReply, encodeCall, encodeReply, packCall, unpackCall } from '../../cluster/transport/codec/calls.js';
 import { decodeFrame, encodeMessages } from '../../cluster/transport/codec/frames.js';
 import { decodeAnswer, decodeRequest, encodeAnswer, encodeRequest } from '../../cluster/transport/codec/requests.js';
 import { PROTOCOL_VERSIONS } from '../../cluster/transport/handshake.js';
@@ -338,7 +338,7 @@ function asSent(request: PeerRequest): PeerRequest {
 
 function calledAs(from: PeerId, to: PeerId, call: DataCall): DataCall {
   const hello = { versions: PROTOCOL_VERSIONS, clusterId: '', from, to, session: 0, release: '' };
-  const received = unpackCall(decodeCall(encodeCall(hello, call)).call);
+  const received = unpackCall(decodeCall(encodeCall(hello, packCall(call))).call);
   if (received === null) throw new Error(`nobody understands ${call.kind}`);
   return received;
 }

@@ -4,7 +4,7 @@ import { broken, WireReader } from '../../../protocols/grpc/wire-reader.js';
 import { WireWriter } from '../../../protocols/grpc/wire-writer.js';
 import { pack, unpack } from '../../../protocols/pack.js';
 import type { DataCall, DataReply } from '../../data-messages.js';
-import { bytesTag, readFields, readMessage, writeMessage } from './fields.js';
+import { bytesTag, intTag, readFields, readInt, readMessage, writeEach, writeMessage } from './fields.js';
 import { type Hello, readHello, writeHello } from './frames.js';
 
 export interface SaidCall {
@@ -32,9 +32,10 @@ const KINDS: Readonly<Record<DataCall['kind'], true>> = {
   installFiles: true,
 };
 
-export function encodeCall(hello: Hello, call: DataCall): Uint8Array {
+/** call: packed. */
+export function encodeCall(hello: Hello, call: Uint8Array): Uint8Array {
   const writer = new WireWriter();
-  writer.blob(2, pack(call));
+  writer.blob(2, call);
   writeMessage(writer, 1, () => writeHello(writer, hello));
   return writer.finish();
 }
@@ -65,6 +66,13 @@ export function encodeReply(reply: DataReply): Uint8Array {
   return writer.finish();
 }
 
+/** Errors: `malformedBody`. */
+export function unpackReply(bytes: Uint8Array): DataReply {
+  const reply = unpack(bytes) as DataReply | null;
+  if (typeof reply !== 'object' || reply === null || typeof reply.kind !== 'string') throw broken('a reply has no kind');
+  return reply;
+}
+
 export function decodeReply(bytes: Uint8Array): DataReply {
   const reader = new WireReader(bytes);
   let packed: Uint8Array = new Uint8Array(0);
@@ -73,7 +81,66 @@ export function decodeReply(bytes: Uint8Array): DataReply {
     packed = reader.blob();
     return true;
   });
-  const reply = unpack(packed) as DataReply | null;
-  if (typeof reply !== 'object' || reply === null || typeof reply.kind !== 'string') throw broken('a reply has no kind');
-  return reply;
+  return unpackReply(packed);
+}
+
+/** What goes over a stream of calls in one write, either way. */
+export interface CallFrame {
+  /** The caller's first frame has it. */
+  readonly hello: Hello | null;
+  readonly items: readonly NumberedBytes[];
+}
+
+/** A packed call, or the packed reply to the call of that number. */
+export interface NumberedBytes {
+  readonly number: number;
+  readonly bytes: Uint8Array;
+}
+
+export function packCall(call: DataCall): Uint8Array {
+  return ownCopy(pack(call));
+}
+
+export function packReply(reply: DataReply): Uint8Array {
+  return ownCopy(pack(reply));
+}
+
+export function encodeCallFrame({ hello, items }: CallFrame): Uint8Array {
+  const writer = new WireWriter();
+  writeEach(writer, 2, items, ({ bytes, number }) => {
+    writer.blob(2, bytes);
+    writer.int(1, number);
+  });
+  if (hello !== null) writeMessage(writer, 1, () => writeHello(writer, hello));
+  return writer.finish();
+}
+
+export function decodeCallFrame(bytes: Uint8Array): CallFrame {
+  const reader = new WireReader(bytes);
+  const items: NumberedBytes[] = [];
+  let hello: Hello | null = null;
+  readFields(reader, (tag) => {
+    if (tag === bytesTag(1)) hello = readMessage(reader, readHello);
+    else if (tag === bytesTag(2)) items.push(readMessage(reader, readNumbered));
+    else return false;
+    return true;
+  });
+  return { hello, items };
+}
+
+function readNumbered(reader: WireReader): NumberedBytes {
+  let number = 0;
+  let bytes: Uint8Array = new Uint8Array(0);
+  readFields(reader, (tag) => {
+    if (tag === intTag(1)) number = readInt(reader);
+    else if (tag === bytesTag(2)) bytes = reader.blob();
+    else return false;
+    return true;
+  });
+  return { number, bytes };
+}
+
+/** What packs writes the next value into the same memory. */
+function ownCopy(bytes: Uint8Array): Uint8Array {
+  return new Uint8Array(bytes);
 }

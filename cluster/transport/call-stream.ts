@@ -1,0 +1,235 @@
+/**
+ * Many small calls and their replies on one stream: a call of its own costs several times as much. Nothing is sent before the other
+ * side has answered the hello, so that a call that is still here has not reached anybody.
+ */
+
+import type { ServerDuplexStream } from '@grpc/grpc-js';
+import type { PeerId } from '../../protocols/model/cluster.js';
+import { type DataReply, LostAnswer, NotReached } from '../data-messages.js';
+import { decodeCallFrame, encodeCallFrame, type NumberedBytes, unpackReply } from './codec/calls.js';
+import { EMPTY_FRAME, type Hello } from './codec/frames.js';
+import { acceptedStream, dialCalls, type FrameStream } from './streams.js';
+
+/** A frame is full from here on. */
+const FRAME_BYTES = 1 << 20;
+
+/** Numbered items on their way out, several to a frame when more come than the stream takes. */
+class Outbox {
+  #items: NumberedBytes[] = [];
+  #writing = false;
+  #flushing = false;
+
+  /** open: whether items may be sent now. written: a frame has left with the last item that waited. */
+  constructor(
+    private readonly stream: () => FrameStream,
+    private readonly open: () => boolean,
+    private readonly written: () => void = () => {},
+  ) {}
+
+  get isEmpty(): boolean {
+    return this.#items.length === 0 && !this.#writing;
+  }
+
+  push(item: NumberedBytes): void {
+    this.#items.push(item);
+    if (this.#flushing) return;
+    this.#flushing = true;
+    // What else is sent in this turn joins the frame.
+    queueMicrotask(() => {
+      this.#flushing = false;
+      this.flush();
+    });
+  }
+
+  /** Whether it was still here. */
+  take(number: number): boolean {
+    const at = this.#items.findIndex((item) => item.number === number);
+    if (at >= 0) this.#items.splice(at, 1);
+    return at >= 0;
+  }
+
+  flush(): void {
+    if (this.#writing || this.#items.length === 0 || !this.open()) return;
+    let bytes = 0;
+    let count = 0;
+    while (count < this.#items.length && bytes < FRAME_BYTES) bytes += (this.#items[count++] as NumberedBytes).bytes.length;
+    const items = this.#items.splice(0, count);
+    this.#writing = true;
+    this.stream().write(encodeCallFrame({ hello: null, items }), () => {
+      this.#writing = false;
+      this.flush();
+      if (this.isEmpty) this.written();
+    });
+  }
+}
+
+interface Waiting {
+  readonly resolve: (reply: DataReply) => void;
+  readonly reject: (error: Error) => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+/** The caller's side. */
+export class CallStream {
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #stream: FrameStream;
+  readonly #outbox: Outbox;
+  #nextNumber = 1;
+  #welcome = false;
+  #over = false;
+
+  constructor(
+    private readonly peer: PeerId,
+    target: string,
+    hello: Hello,
+  ) {
+    this.#stream = dialCalls(target, {
+      frame: (bytes) => this.#received(bytes),
+      ended: (reason) => this.#end(`peer ${peer} cannot be reached: ${reason}`, `the stream of calls to peer ${peer} has ended: ${reason}`),
+    });
+    this.#outbox = new Outbox(
+      () => this.#stream,
+      () => this.#welcome && !this.#over,
+    );
+    this.#stream.write(encodeCallFrame({ hello, items: [] }), () => {});
+  }
+
+  /** Whether it takes no calls any more. */
+  get isOver(): boolean {
+    return this.#over;
+  }
+
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  /** packed: a call, in memory that does not change. Errors: `NotReached`, `LostAnswer`. */
+  call(packed: Uint8Array, timeoutMs: number): Promise<DataReply> {
+    const number = this.#nextNumber++;
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => this.#late(number, timeoutMs), timeoutMs);
+      this.#waiting.set(number, { resolve, reject, timer });
+      this.#outbox.push({ number, bytes: packed });
+    });
+  }
+
+  close(): void {
+    const { peer } = this;
+    this.#end(`there is no connection with peer ${peer}`, `the connection with peer ${peer} was lost`);
+    this.#stream.close(null);
+  }
+
+  #received(bytes: Uint8Array): void {
+    if (!this.#welcome) {
+      this.#welcome = true;
+      this.#outbox.flush();
+    }
+    let items: readonly NumberedBytes[];
+    try {
+      ({ items } = decodeCallFrame(bytes));
+    } catch (error) {
+      this.#stream.close('that is no frame of replies');
+      const detail = `peer ${this.peer} answers with what is no reply of a peer: ${(error as Error).message}`;
+      this.#end(detail, detail);
+      return;
+    }
+    for (const item of items) this.#answered(item);
+  }
+
+  #answered({ bytes, number }: NumberedBytes): void {
+    const call = this.#take(number);
+    if (call === undefined) return;
+    try {
+      call.resolve(unpackReply(bytes));
+    } catch (broken) {
+      call.reject(new LostAnswer('unavailable', `peer ${this.peer} answers with what is no reply of a peer`, broken));
+    }
+  }
+
+  #late(number: number, timeoutMs: number): void {
+    const unsent = this.#outbox.take(number);
+    const call = this.#take(number);
+    if (unsent) call?.reject(new NotReached(`peer ${this.peer} cannot be reached: no stream within ${timeoutMs} ms`));
+    else call?.reject(new LostAnswer('timeout', `peer ${this.peer} has not answered within ${timeoutMs} ms`));
+  }
+
+  #end(unsent: string, lost: string): void {
+    if (this.#over) return;
+    this.#over = true;
+    for (const number of [...this.#waiting.keys()]) {
+      const error = this.#outbox.take(number) ? new NotReached(unsent) : new LostAnswer('unavailable', lost);
+      this.#take(number)?.reject(error);
+    }
+  }
+
+  #take(number: number): Waiting | undefined {
+    const call = this.#waiting.get(number);
+    if (call === undefined) return undefined;
+    this.#waiting.delete(number);
+    clearTimeout(call.timer);
+    return call;
+  }
+}
+
+/** The side that is called. */
+export class CallsServer {
+  readonly #streams = new Set<{ close(): void }>();
+  #closing = false;
+
+  /** serve: the packed reply to a packed call; does not reject. */
+  constructor(private readonly serve: (hello: Hello, packed: Uint8Array) => Promise<Uint8Array>) {}
+
+  accept(call: ServerDuplexStream<Buffer, Buffer>): void {
+    let hello: Hello | null = null;
+    let carriedOut = 0;
+    let over = false;
+    const end = (reason: string | null): void => {
+      over = true;
+      this.#streams.delete(handle);
+      stream.close(reason);
+    };
+    const endWhenDone = (): void => {
+      if (this.#closing && !over && carriedOut === 0 && outbox.isEmpty) end(null);
+    };
+    const handle = { close: endWhenDone };
+    const carryOut = (from: Hello, { bytes, number }: NumberedBytes): void => {
+      carriedOut++;
+      void this.serve(from, bytes).then((reply) => {
+        carriedOut--;
+        if (!over) outbox.push({ number, bytes: reply });
+      });
+    };
+    const stream = acceptedStream(call, {
+      frame: (bytes) => {
+        try {
+          const frame = decodeCallFrame(bytes);
+          if (hello === null) {
+            ({ hello } = frame);
+            if (hello === null) throw new Error('a call says not who calls');
+            stream.write(EMPTY_FRAME, () => {});
+          }
+          for (const item of frame.items) carryOut(hello, item);
+        } catch (error) {
+          end((error as Error).message);
+        }
+      },
+      ended: () => {
+        over = true;
+        this.#streams.delete(handle);
+      },
+    });
+    const outbox = new Outbox(
+      () => stream,
+      () => !over,
+      endWhenDone,
+    );
+    this.#streams.add(handle);
+    endWhenDone();
+  }
+
+  /** Streams end when what was called for on them is answered. */
+  close(): void {
+    this.#closing = true;
+    for (const stream of [...this.#streams]) stream.close();
+  }
+}
