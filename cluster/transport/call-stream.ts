@@ -12,6 +12,8 @@ import { acceptedStream, dialCalls, type FrameStream } from './streams.js';
 
 /** A frame is full from here on. */
 const FRAME_BYTES = 1 << 20;
+/** Streams of calls that a node takes: a peer has one. */
+const STREAMS_MAX = 256;
 
 /** Numbered items on their way out, several to a frame when more come than the stream takes. */
 class Outbox {
@@ -223,6 +225,10 @@ export class CallsServer {
       () => !over,
       endWhenDone,
     );
+    if (this.#streams.size >= STREAMS_MAX) {
+      end('too many streams of calls');
+      return;
+    }
     this.#streams.add(handle);
     endWhenDone();
   }

@@ -157,3 +157,27 @@ function plain(value: unknown): unknown {
   if (typeof value === 'object' && value !== null) return Object.fromEntries(Object.entries(value).map(([key, of]) => [key, plain(of)]));
   return value;
 }
+
+test('a node that stops answers the small calls that it was asked before, and takes no more', async () => {
+  const [a, b] = await Promise.all([peer(1), peer(2)]);
+  await connect(a, b);
+  let answer = (_: { kind: 'missing'; id: null }) => {};
+  const asked = new Promise<void>((reached) => {
+    b.heard.answer = () => {
+      reached();
+      return new Promise((resolve) => {
+        answer = resolve;
+      });
+    };
+  });
+  const called = a.transport.call(2, MISSING, 20_000).catch((error: unknown) => error);
+  await asked;
+  const closed = b.transport.close();
+  answer({ kind: 'missing', id: null });
+  // Its stream of messages has ended as well, and may be noticed first.
+  const reply = await called;
+  assert.ok(reply instanceof LostAnswer || (reply as { kind?: string }).kind === 'missing');
+  await closed;
+  await assert.rejects(a.transport.call(2, MISSING, 5000), (error) => error instanceof NotReached || error instanceof LostAnswer);
+  await closeAll(a);
+});

@@ -13,6 +13,7 @@ import { applied, CLUSTER, closeAll, connect, isConnected, peer, type TestPeer }
 
 const CONNECT = '/troupe.peer.Peers/Connect';
 const ASK = '/troupe.peer.Peers/Ask';
+const CALLS = '/troupe.peer.Peers/Calls';
 
 test('garbage on the port ends its connection, and peers talk on', async (t) => {
   const seed = Number(process.env.TROUPE_SEED ?? Date.now() % 1_000_000);
@@ -40,7 +41,7 @@ test('garbage on the port ends its connection, and peers talk on', async (t) => 
       [framed(hello), framed(hello), framed(Buffer.alloc(0))],
       [Buffer.from([1, 0, 0, 0, 4, 1, 2, 3, 4])],
     ];
-    const path = [CONNECT, ASK, '/troupe.peer.Peers/Other', '/'][i % 13 < 10 ? i % 2 : 2 + (i % 2)] as string;
+    const path = [CONNECT, ASK, CALLS, '/troupe.peer.Peers/Other', '/'][i % 13 < 10 ? i % 3 : 3 + (i % 2)] as string;
     await sendStream(a.transport.port, path, bodies[i % bodies.length] as Buffer[]);
   }
   assert.ok(isConnected(a, 2) && isConnected(b, 1));
