@@ -5,6 +5,7 @@
  */
 
 import { type DataAnswer, type DataCall, LostAnswer, NotReached, type ShardAddress } from '../../cluster/data-messages.js';
+import { serving } from '../../cluster/replication/required.js';
 import { errorFacts, TroupeError } from '../../protocols/errors.js';
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { PointId } from '../../protocols/model/point-id.js';
@@ -35,6 +36,11 @@ export class LeaderWriter implements ShardWriter {
   check(shardId: ShardId): void {
     const assignment = this.#assignmentOf(this.#addressOf(shardId));
     if (assignment.leader === null && !canHaveLeader(assignment)) throw noLeader(shardId, assignment);
+    // The leader looks at it again; but then other shards may have taken their parts.
+    const active = serving(assignment);
+    if (active >= assignment.writeFactor) return;
+    const detail = `shard ${shardId} has ${active} of the ${assignment.writeFactor} active replicas that write_consistency_factor asks for: nothing was written`;
+    throw new TroupeError('unavailable', detail, { retryAfterMs: 1000 });
   }
 
   async write({ operations, shardId }: EncodedPart, until: EncodedWrite['until']): Promise<Written> {

@@ -85,3 +85,11 @@ test('errors of the leader are the answer; without one in time, why not', async 
   const late = writerOf(peers, 300).write(part(2), 'logged');
   await assert.rejects(peers.outcome(late), { code: 'unavailable', message: /peer 2 is Initializing/ });
 });
+
+test('a shard without as many active replicas as write_consistency_factor asks for is found before any shard has its part', () => {
+  const peers = new Peers();
+  peers.agree({ 0: { leader: 2, 2: 'Active', 3: 'Dead' }, 1: { leader: 2, 2: 'Active', 3: 'Active' } }, 2);
+  const writer = writerOf(peers);
+  writer.check(1);
+  assert.throws(() => writer.check(0), { code: 'unavailable', message: /shard 0 has 1 of the 2 active replicas .*: nothing was written/ });
+});

@@ -45,7 +45,9 @@ export class Peers {
   /** Replicas of each shard, and who leads it. */
   agree(
     shards: Readonly<Record<ShardId, { readonly leader: PeerId | null; readonly term?: number } & Readonly<Record<PeerId, ReplicaState>>>>,
+    writeFactor = 1,
   ): void {
+    const config = sampleConfig();
     this.#shards = new Map(
       Object.entries(shards).map(([shardId, { leader, term = 1, ...states }]) => {
         const replicas = new Map(Object.entries(states).map(([peer, state]) => [Number(peer), state as ReplicaState]));
@@ -56,7 +58,7 @@ export class Peers {
     const record: CollectionRecord = {
       uid: UID,
       revision: 1,
-      config: sampleConfig(),
+      config: { ...config, params: { ...config.params, write_consistency_factor: writeFactor } },
       shards: this.#shards,
       nextShardId: this.#shards.size,
       transfers: [],
