@@ -4,6 +4,7 @@ import { broken, WireReader } from '../../../protocols/grpc/wire-reader.js';
 import { WireWriter } from '../../../protocols/grpc/wire-writer.js';
 import { pack, unpack } from '../../../protocols/pack.js';
 import type { DataCall, DataReply } from '../../data-messages.js';
+import { brokenField, isKnownCall } from './call-shapes.js';
 import { bytesTag, intTag, readFields, readInt, readMessage, writeEach, writeMessage } from './fields.js';
 import { type Hello, readHello, writeHello } from './frames.js';
 
@@ -13,24 +14,6 @@ export interface SaidCall {
   /** Packed, for `unpackCall`. */
   readonly call: Uint8Array;
 }
-
-/** Every kind, so that the compiler asks for the missing one. */
-const KINDS: Readonly<Record<DataCall['kind'], true>> = {
-  write: true,
-  missing: true,
-  read: true,
-  reached: true,
-  figures: true,
-  append: true,
-  position: true,
-  entriesAfter: true,
-  resetLog: true,
-  digest: true,
-  replaceBuckets: true,
-  applySettings: true,
-  putFile: true,
-  installFiles: true,
-};
 
 /** call: packed. */
 export function encodeCall(hello: Hello, call: Uint8Array): Uint8Array {
@@ -53,11 +36,14 @@ export function decodeCall(bytes: Uint8Array): SaidCall {
   return { hello, call };
 }
 
-/** Null when it is of a kind that this release doesn't know. Fields are as a peer that speaks the same version has made them. */
+/** Null when it is of a kind that this release doesn't know. */
 export function unpackCall(bytes: Uint8Array): DataCall | null {
   const call = unpack(bytes) as DataCall | null;
   if (typeof call !== 'object' || call === null || typeof call.kind !== 'string') throw broken('a call has no kind');
-  return Object.hasOwn(KINDS, call.kind) ? call : null;
+  if (!isKnownCall(call.kind)) return null;
+  const field = brokenField(call);
+  if (field !== null) throw broken(`a call \`${call.kind}\` whose \`${field}\` is no such thing`);
+  return call;
 }
 
 export function encodeReply(reply: DataReply): Uint8Array {

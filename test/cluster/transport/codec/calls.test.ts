@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { DataCall } from '../../../../cluster/data-messages.js';
+import { unpackCall } from '../../../../cluster/transport/codec/calls.js';
+import { seededRandom } from '../../../../ops/random.js';
+import { TroupeError } from '../../../../protocols/errors.js';
+import { pack } from '../../../../protocols/pack.js';
+
+const SHARD = { collection: 'c', uid: 7, shardId: 3 };
+const TAG = { peer: 2 ** 47, clock: 3, tick: 2 ** 40 };
+const BYTES = Uint8Array.of(1, 2, 3);
+const SHARDS = { collection: 'c', uid: 7, shards: [0, 3] };
+const LED = { shard: SHARD, clock: 3 };
+const CALLS: readonly DataCall[] = [
+  { kind: 'write', shard: SHARD, operation: 'upsertPoints', operations: [BYTES], until: 'shown', timeoutMs: 9.5, measured: true },
+  { kind: 'missing', shard: SHARD, ids: ['a4f5b6c7-0000-4000-8000-000000000000'], timeoutMs: 50 },
+  { kind: 'read', ...SHARDS, body: BYTES, timeoutMs: 9, measured: false },
+  { kind: 'reached', ...SHARDS },
+  { kind: 'figures', ...SHARDS },
+  { kind: 'append', ...LED, leader: 1, previous: TAG, entries: [{ tag: TAG, operation: BYTES }], until: 'applied' },
+  { kind: 'position', ...LED },
+  { kind: 'entriesAfter', ...LED, after: TAG, bytesMax: 5 },
+  { kind: 'resetLog', ...LED, at: TAG },
+  { kind: 'digest', ...LED },
+  { kind: 'replaceBuckets', ...LED, bytes: BYTES },
+  { kind: 'applySettings', ...LED, operations: [BYTES] },
+  { kind: 'putFile', ...LED, startedAt: 10, path: 'a', offset: 0, bytes: BYTES },
+  { kind: 'installFiles', ...LED, startedAt: 10, files: [{ path: 'a', bytes: 3 }] },
+];
+
+/** The value with something else in the place of each of its parts, one at a time. */
+function spoiled(value: unknown): unknown[] {
+  const others = [undefined, null, -1, Number.NaN, {}, [null], 2 ** 40 + 0.5, Symbol.iterator.toString()].filter(
+    (other) => typeof other !== typeof value,
+  );
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return others;
+  if (Array.isArray(value)) return value.flatMap((item, at) => spoiled(item).map((other) => value.with(at, other))).concat([7, 'x', {}]);
+  const parts = Object.entries(value).flatMap(([name, part]) => spoiled(part).map((other): unknown => ({ ...value, [name]: other })));
+  return [...parts, 7, 'x', null];
+}
+
+test('every call is taken as it was made', () => {
+  for (const call of CALLS) assert.deepEqual(plain(unpackCall(pack(call))), plain(call));
+});
+
+test('a call with a field that is missing or is something else never reaches a shard', () => {
+  for (const call of CALLS) {
+    const { kind, ...fields } = call;
+    const all = spoiled(fields).filter((other) => typeof other === 'object' && other !== null);
+    assert.ok(all.length > 5);
+    for (const other of all) {
+      const bytes = pack({ ...other, kind });
+      assert.throws(
+        () => unpackCall(bytes),
+        { code: 'malformedBody' },
+        JSON.stringify(other, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
+      );
+    }
+  }
+});
+
+test('bytes that are no call are refused as the mistake of whoever sent them', () => {
+  const random = seededRandom(7);
+  for (let round = 0; round < 3000; round++) {
+    const bytes = Buffer.from(pack(CALLS[round % CALLS.length]));
+    for (let change = 0; change <= random.integer(3); change++) bytes[random.integer(bytes.length)] = random.integer(256);
+    const body = round % 3 === 0 ? bytes.subarray(0, random.integer(bytes.length)) : bytes;
+    try {
+      unpackCall(body);
+    } catch (error) {
+      assert.ok(error instanceof TroupeError && ['malformedBody', 'wrongInput'].includes(error.code), String(error));
+    }
+  }
+});
+
+function plain(call: DataCall | null): unknown {
+  return JSON.parse(
+    JSON.stringify(call, (_, value) => (typeof value === 'bigint' ? `${value}n` : value instanceof Uint8Array ? [...value] : value)),
+  );
+}
