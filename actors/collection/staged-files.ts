@@ -36,6 +36,8 @@ export const STAGED_ON_DISK: StagedFiles = {
   write: async (folder, path, offset, bytes) => {
     const file = join(folder, path);
     await mkdir(dirname(file), { recursive: true });
+    // A part of an earlier try that is still being written is none of the new one's.
+    if (offset === 0) await rm(file, { force: true });
     const handle = await open(file, offset === 0 ? 'w' : 'r+');
     try {
       let written = 0;

@@ -31,8 +31,10 @@ export async function sendFiles(
   const { collection, term, transfer, uid } = run;
   const folder = store.staging(`checkpoint-${uid}-${transfer.shardId}-${transfer.startedAt}`);
   await store.staged.remove(folder);
+  let made = false;
   try {
     const { files } = await engine.checkpoint(key, folder);
+    made = true;
     const address = { shard: { collection, uid, shardId: transfer.shardId }, clock: term, startedAt: transfer.startedAt };
     const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
     let sent = 0;
@@ -47,7 +49,8 @@ export async function sendFiles(
     }
     await calls.call(transfer.to, { kind: 'installFiles', ...address, files }, INSTALL_MS);
   } finally {
-    await engine.releaseCheckpoint(key).catch(() => {});
+    // One that was refused is another transfer's, which needs what the log keeps for it.
+    if (made) await engine.releaseCheckpoint(key).catch(() => {});
     await store.staged.remove(folder);
   }
 }

@@ -17,6 +17,9 @@ import { type TransfersSettings, type TransfersState, watching } from './state.j
 
 type TransfersStep = Step<TransfersState, TransfersEffect>;
 
+/** Between two looks for a digest that is due, at most. */
+const COMPARE_TICKS = 20;
+
 export function startTransfers(settings: TransfersSettings): TransfersStep {
   return become<TransfersState, TransfersEffect>(watching(settings), { kind: 'tickLater' });
 }
@@ -94,12 +97,17 @@ function heal(state: TransfersState, { leads, reachable }: Sight, agreed: Cluste
 
 function compare(state: TransfersState, { reachable, self }: Sight, agreed: ClusterState, effects: TransfersEffect[]): TransfersState {
   const { comparePeriodTicks } = state.settings;
-  if (comparePeriodTicks === 0) return state;
+  if (comparePeriodTicks === 0 || state.ticks % compareTicks(comparePeriodTicks) !== 0) return state;
   const compared = followReplicas(agreed, self, state.compared, state.ticks);
   const due = state.comparison === null ? nextComparison(agreed, self, compared, comparePeriodTicks, state.ticks) : null;
   if (due === null || !reachable.has(due.peerId)) return { ...state, compared };
   effects.push({ kind: 'compare', comparison: due });
   return { ...state, compared, comparison: due };
+}
+
+/** All replicas of all shards are gone through, which is not worth it at each look. */
+function compareTicks(periodTicks: number): number {
+  return Math.max(1, Math.min(COMPARE_TICKS, Math.floor(periodTicks / 100)));
 }
 
 /** A transfer that nobody carries out would stand for ever. */
@@ -115,5 +123,12 @@ function giveUp(state: TransfersState, name: string, cause: string): TransfersSt
     reason: `its actor crashed again and again: ${cause}`,
     clock: term,
   } as const;
-  return become<TransfersState, TransfersEffect>({ ...state, proposing: true }, { kind: 'propose', operations: [operation] });
+  // Where that is not agreed, the next look begins it anew.
+  const runs = new Map(state.runs);
+  runs.delete(name);
+  return become<TransfersState, TransfersEffect>(
+    { ...state, runs, proposing: true },
+    { kind: 'stopRun', name, run, outcome: 'aborted', release: false },
+    { kind: 'propose', operations: [operation] },
+  );
 }

@@ -45,15 +45,18 @@ export function planHealing(
   const operations: HealingPlan['operations'][number][] = [];
   const remembered = new Map<string, HealingTry>();
   for (const [collection, record] of agreed.collections) {
-    const load = loadOf(record);
+    let load: ReturnType<typeof loadOf> | null = null;
     for (const [shardId, { leader, replicas }] of record.shards) {
       for (const [peerId, state] of replicas) {
+        // Nearly all: this is looked at several times a second.
+        if (state === 'Active' || state === 'Listener') continue;
         const name = replicaName(record.uid, shardId, peerId);
         const known = tries.get(name);
         // A transfer to it may lead nowhere, too: what is known of earlier ones is kept until it is Active.
-        if (known !== undefined && state !== 'Active' && state !== 'Listener') remembered.set(name, known);
+        if (known !== undefined) remembered.set(name, known);
         if (state !== 'Dead' || leader === null || !reachable.has(peerId) || !reachable.has(leader)) continue;
         if (known !== undefined && tick < known.nextTick) continue;
+        load ??= loadOf(record);
         if (!load.admits(leader, peerId, limits)) continue;
         load.add(leader, peerId);
         remembered.set(name, afterTry(known, tick));

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
@@ -57,10 +57,15 @@ async function target(state: ReplicaState = 'PartialSnapshot') {
   return { root, store, services, installed, answer, replica: join(store.path('cities'), '0') };
 }
 
-function leader(store: Awaited<ReturnType<typeof target>>['store'], answer: (call: FileCall) => Promise<DataAnswer>) {
+function leader(
+  store: Awaited<ReturnType<typeof target>>['store'],
+  answer: (call: FileCall) => Promise<DataAnswer>,
+  refusal?: TroupeError,
+) {
   let released = 0;
   const engine = {
     checkpoint: async (_key: string, folder: string) => {
+      if (refusal !== undefined) throw refusal;
       for (const [path, bytes] of Object.entries(FILES)) {
         await mkdir(dirname(join(folder, path)), { recursive: true });
         // A linked file may grow while it is sent.
@@ -131,4 +136,26 @@ test('a replica takes files when it is agreed to wait for those of this transfer
   for (const path of ['../a', 'a/../../b', '/etc/a', '', 'a//b', '.', 'a/.']) {
     await assert.rejects(waiting.answer({ ...part, path }), (error: TroupeError) => error.code === 'wrongInput', path);
   }
+});
+
+test('a transfer that may have no checkpoint, as another one has it, leaves that one alone', async (t) => {
+  const { answer, root, store } = await target();
+  t.after(() => rm(root, { recursive: true, force: true }));
+  const { released, send } = leader(store, answer, new Thrown('conflict', 'another checkpoint of the replica has not been released yet'));
+  await assert.rejects(send(), /another checkpoint/);
+  assert.equal(released(), 0);
+});
+
+test('a file that is sent anew is another file: a part of the earlier one that is still being written is none of it', async (t) => {
+  const { answer, root, store } = await target();
+  t.after(() => rm(root, { recursive: true, force: true }));
+  const shard = { collection: 'cities', uid: 5, shardId: 0 };
+  const part = { kind: 'putFile', shard, clock: 3, startedAt: 10, path: 'a', offset: 0, bytes: Uint8Array.of(1, 2) } as const;
+  await answer(part);
+  const staged = join(store.staging('transfer-5-0-10'), 'a');
+  const earlier = await open(staged, 'r+');
+  await answer({ ...part, bytes: Uint8Array.of(3, 4) });
+  await earlier.write(Uint8Array.of(9), 0, 1, 1);
+  await earlier.close();
+  assert.deepEqual([...(await readFile(staged))], [3, 4]);
 });

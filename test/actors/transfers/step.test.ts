@@ -87,5 +87,8 @@ test('a transfer whose actor cannot be kept alive is aborted', () => {
   watch.see(UNDER_WAY);
   const [name] = watch.state.runs.keys();
   assert.ok(name !== undefined);
-  assert.deepEqual(watch.hear({ kind: 'transferGaveUp', name, error: { code: 'internal', detail: 'no' } }), ['propose abortTransfer']);
+  const gaveUp = { kind: 'transferGaveUp', name, error: { code: 'internal', detail: 'no' } } as const;
+  assert.deepEqual(watch.hear(gaveUp), ['stop 2: aborted', 'propose abortTransfer']);
+  // It is not agreed: a transfer that nobody carries out would stand for ever.
+  assert.deepEqual(watch.see(UNDER_WAY), ['start 2']);
 });
