@@ -45,6 +45,7 @@ export class ConsensusView {
     const agreed = isNewer || this.#agreed === null ? state.agreed : this.#agreed;
     this.#agreed = agreed;
     this.#caughtUp ||= state.catchUp === null;
+    if (this.#caughtUp) this.assignments.settle();
     const isAlone = (peer: PeerId) => isAloneWithout(state, peer);
     const leads = raft.role.kind === 'Leader';
     const serves = this.#caughtUp || mayServe(state);

@@ -52,6 +52,7 @@ export class Assignments {
   #isAloneWithout: (peer: PeerId) => boolean = () => false;
   #firstIndex = 0;
   #serves = true;
+  #isSettled = false;
   readonly #watches = new Map<string, Set<Watch>>();
   readonly #watchers = new Set<() => void>();
 
@@ -78,6 +79,16 @@ export class Assignments {
   /** False while this node has just started and may know less than what was agreed before: its replicas may not be Active any more. */
   get serves(): boolean {
     return this.#serves;
+  }
+
+  /** Whether everything that was agreed before this process began is known. What it begins with may be older than what an earlier one knew. */
+  get isSettled(): boolean {
+    return this.#isSettled;
+  }
+
+  /** It is, or a barrier has passed. */
+  settle(): void {
+    this.#isSettled = true;
   }
 
   /** Peers with which this node has a connection. */

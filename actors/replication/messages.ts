@@ -21,8 +21,8 @@ export type ReplicationMessage =
   /** Its replica can be used, or cannot any more. */
   | { readonly kind: 'opened' }
   | { readonly kind: 'closed'; readonly error: ErrorFacts }
-  /** self: this node's peer. Null: the cluster has no such shard. */
-  | { readonly kind: 'assigned'; readonly self: PeerId; readonly assignment: Assignment | null }
+  /** self: this node's peer. Null: the cluster has no such shard. isSettled: see `Assignments`. */
+  | { readonly kind: 'assigned'; readonly self: PeerId; readonly assignment: Assignment | null; readonly isSettled: boolean }
   | WriteMessage
   | MissingMessage
   | CallMessage

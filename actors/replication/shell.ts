@@ -151,7 +151,9 @@ export function replicationBehaviour(): Behaviour<ReplicationProps, ReplicationA
 function begin(context: ReplicationContext): void {
   const { entry, services, shard } = context.props;
   const { assignments } = services;
-  const tell = (assignment: Assignment | null) => context.report({ kind: 'assigned', self: assignments.peerId, assignment });
+  const tell = (assignment: Assignment | null) => {
+    context.report({ kind: 'assigned', self: assignments.peerId, assignment, isSettled: assignments.isSettled });
+  };
   context.onEnd(assignments.watch(shard, tell));
   tell(assignments.of(shard));
   // A replica that is open already says so no more.
@@ -259,8 +261,9 @@ function proposeDead(
     .finally(() => proposed.delete(peer));
 }
 
-async function barrier({ barrier: pass }: NodeServices): Promise<void> {
+async function barrier({ assignments, barrier: pass }: NodeServices): Promise<void> {
   await pass?.(BARRIER_MS);
+  assignments.settle();
 }
 
 function answerOf(answer: TransferAnswer): Attached | Compared | Filled | boolean {

@@ -10,6 +10,7 @@ import type { Fetch, PeerCall } from './messages.js';
 import { recentAfter } from './recent.js';
 import { isRequired, mustApply } from './required.js';
 import type { Busy, Channel, Job, Phase } from './state.js';
+import { forgetDone } from './writing.js';
 
 type Streaming = Extract<Phase, { kind: 'Streaming' }>;
 type WithoutHead<Kind> = Kind extends Busy ? Omit<Kind, 'call' | 'startedAt'> : never;
@@ -17,6 +18,7 @@ type WithoutHead<Kind> = Kind extends Busy ? Omit<Kind, 'call' | 'startedAt'> : 
 export function driveAll(draft: Draft): void {
   for (const peer of leadingOf(draft).channels.keys()) drive(draft, peer);
   acknowledge(draft);
+  forgetDone(draft);
 }
 
 function drive(draft: Draft, peer: PeerId): void {

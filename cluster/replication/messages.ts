@@ -55,7 +55,8 @@ export type ReadPart =
 export type ReplicationInput =
   | { readonly kind: 'opened' }
   | { readonly kind: 'closed'; readonly error: ErrorFacts }
-  | { readonly kind: 'assigned'; readonly self: PeerId; readonly assignment: ShardAssignment | null }
+  /** isSettled: this node knows everything that was agreed before it was started (L5). */
+  | { readonly kind: 'assigned'; readonly self: PeerId; readonly assignment: ShardAssignment | null; readonly isSettled: boolean }
   /** 100 ms have passed, or more; only while `needsTicks`. */
   | { readonly kind: 'tick' }
   | WriteInput

@@ -23,8 +23,13 @@ export interface ReplicationState {
   readonly ticking: boolean;
   /** The highest clock that a leader has called with, or the own log has: lower ones are over (L2). */
   readonly heard: number;
-  /** Term in which this replica was opened: what an earlier life did in it is not known (L5). Null until one is known. */
+  /**
+   * Term that an earlier life may have led: the one in which this replica was opened or, where what is known of the cluster may be older
+   * than what that life knew, the newest. What it did in it is not known (L5). Null until one is known.
+   */
   readonly openedIn: number | null;
+  /** Everything that was agreed before this life is known: terms that are heard of from now on are new. */
+  readonly isSettled: boolean;
   /** Targets of transfers that acknowledgements wait for: declared by `require` in this term, or inherited (L5). */
   readonly required: ReadonlySet<PeerId>;
   /** Counts roles and calls. */
@@ -166,6 +171,7 @@ export function startReplication(): ReplicationState {
     ticking: false,
     heard: 0,
     openedIn: null,
+    isSettled: false,
     required: new Set(),
     counter: 0,
     role: { kind: 'Closed' },

@@ -8,6 +8,7 @@ import { attach, compare, endChannel, fill, release, require } from './jobs.js';
 import { takeAssignment } from './leading.js';
 import { locateAgain, located, startLocating } from './locating.js';
 import type { HeardCall, ReplicationInput, ShardAssignment } from './messages.js';
+import { isAgreedRequired } from './required.js';
 import type { ReplicationState } from './state.js';
 import { driveSync, syncAnswered, syncCallFailed, tookOver } from './syncing.js';
 import { logFailed, logged, write } from './writing.js';
@@ -29,7 +30,7 @@ export function step(state: ReplicationState, input: ReplicationInput): Replicat
 }
 
 /** Whether something waits for time to pass. */
-export function needsTicks({ role }: Pick<ReplicationState, 'role'>): boolean {
+export function needsTicks({ role, ticks }: Pick<ReplicationState, 'role' | 'ticks'>): boolean {
   switch (role.kind) {
     case 'Closed':
     case 'Following':
@@ -40,7 +41,7 @@ export function needsTicks({ role }: Pick<ReplicationState, 'role'>): boolean {
       return true;
     case 'Leading':
       return [...role.channels.values()].some(({ busy, phase, retryAt }) => {
-        return busy !== null || phase.kind === 'Broken' || (phase.kind === 'Probing' && retryAt > 0) || retryAt > 0;
+        return busy !== null || phase.kind === 'Broken' || retryAt > ticks;
       });
     default:
       return role satisfies never;
@@ -60,7 +61,7 @@ function take(draft: Draft, input: ReplicationInput): void {
       break;
     case 'assigned':
       state.self = input.self;
-      assign(draft, input.assignment);
+      assign(draft, input.assignment, input.isSettled);
       break;
     case 'tick':
       state.ticks += 1;
@@ -97,7 +98,7 @@ function take(draft: Draft, input: ReplicationInput): void {
       excuse(draft, input.peer);
       break;
     case 'barrierPassed':
-      assign(draft, input.assignment);
+      assign(draft, input.assignment, true);
       // It may have told of another leader.
       if (isOfRole(state, input.run)) located(draft, { barrier: true });
       break;
@@ -147,7 +148,7 @@ function isOfRole({ role }: ReplicationState, run: number): boolean {
   return 'run' in role && role.run === run;
 }
 
-function assign(draft: Draft, assignment: ShardAssignment | null): void {
+function assign(draft: Draft, assignment: ShardAssignment | null, isSettled: boolean): void {
   const { state } = draft;
   const before = state.assignment;
   state.assignment = assignment;
@@ -155,7 +156,8 @@ function assign(draft: Draft, assignment: ShardAssignment | null): void {
     standDown(draft, 'the shard is gone');
     return;
   }
-  state.openedIn ??= assignment.term;
+  if (!state.isSettled) state.openedIn = assignment.term;
+  state.isSettled ||= isSettled;
   if (before?.term !== assignment.term) state.required = new Set();
   if (state.role.kind === 'Closed') return;
   if (before?.term === assignment.term && before.leader === assignment.leader && state.role.kind !== 'Following') {
@@ -210,7 +212,18 @@ function answerCall(draft: Draft, caller: number, call: HeardCall): void {
     }
   }
   if (state.role.kind === 'Closed') refuse(draft, caller, { code: 'unavailable', detail: 'the replica is not open', retryAfterMs: 1000 });
+  else if (isForTargets(call) && state.assignment !== null && isAgreedRequired(state.assignment, state.self))
+    refuse(draft, caller, {
+      code: 'unavailable',
+      detail: 'the replica waits for no transfer, as far as its node knows',
+      retryAfterMs: 100,
+    });
   else draft.effects.push({ kind: 'carryOut', caller, call });
+}
+
+/** What a transfer begins with would undo what is acknowledged where it comes late, when the replica is Active again. */
+function isForTargets({ kind }: HeardCall): boolean {
+  return kind === 'resetLog' || kind === 'applySettings';
 }
 
 function refusal({ assignment, role, self }: ReplicationState): ErrorFacts {

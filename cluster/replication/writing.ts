@@ -110,6 +110,15 @@ function takeResults(draft: Draft): void {
   changeLeading(draft, { issued: role.issued.slice(done.length), pending: [...role.pending, ...pending], bytes, last, recent });
 }
 
+/** Memory of entries is given back as soon as everybody has them, not with the next write. */
+export function forgetDone(draft: Draft): void {
+  const role = leadingOf(draft);
+  const [oldest] = role.recent.entries;
+  if (oldest === undefined) return;
+  const tick = doneTick(draft, role);
+  if (oldest.tag.tick <= tick) changeLeading(draft, { recent: withRecent(role.recent, [], tick) });
+}
+
 /** What all channels have; everything, when there is none. */
 function doneTick(draft: Draft, role: Leading): number {
   let tick = Number.POSITIVE_INFINITY;

@@ -41,8 +41,8 @@ export class Machine {
     return 'run' in this.state.role ? this.state.role.run : 0;
   }
 
-  assign(assigned: ShardAssignment | null): this {
-    return this.give({ kind: 'assigned', self: SELF, assignment: assigned });
+  assign(assigned: ShardAssignment | null, isSettled = true): this {
+    return this.give({ kind: 'assigned', self: SELF, assignment: assigned, isSettled });
   }
 
   /** Opened in this term, and Locating. */

@@ -197,6 +197,17 @@ test('a leader that is started again in its term waits for targets that it may h
   assert.deepEqual(machine.acknowledged, [caller]);
 });
 
+test('a leader that was started with an old view waits for a barrier and for targets, also in a term that it hears of only then', () => {
+  const agreed = assignment({ 1: 'Active', 2: 'Partial' });
+  const machine = new Machine().assign({ ...agreed, leader: 2, term: 3 }, false).give({ kind: 'opened' });
+  machine.assign(agreed, false).give({ kind: 'located', run: machine.run, last: tag(10) });
+  assert.equal(machine.role, 'Locating', 'an earlier life may have led this term');
+  machine.give({ kind: 'barrierPassed', run: machine.run, assignment: agreed });
+  machine.callTo(2, 'position');
+  machine.written([11]);
+  assert.deepEqual(machine.acknowledged, [], 'that life may have required the target');
+});
+
 test('calls of a leader whose term is over are refused; those of a later one end the own lead, and its writes are left open', () => {
   const machine = new Machine().leading(assignment({ 1: 'Active', 2: 'Active' }));
   const caller = machine.written([11]);
@@ -215,6 +226,56 @@ test('calls of a leader whose term is over are refused; those of a later one end
   assert.equal(machine.all('carryOut').length, 1);
   machine.give({ kind: 'called', caller: 3, from: 3, call: append(4) });
   assert.equal(machine.all('carryOut').length, 0);
+});
+
+test('what a transfer begins with is refused by a replica that is Active: it may have been on its way since before', () => {
+  const calls = [
+    { kind: 'resetLog', at: tag(5) },
+    { kind: 'applySettings', operations: [] },
+    { kind: 'digest' },
+    { kind: 'position' },
+  ] as const;
+  const shard = { collection: 'c', uid: 1, shardId: 0 };
+  const carriedOut = (state: ReplicaState): string[] =>
+    calls.flatMap((call) => {
+      const machine = new Machine().opened(assignment({ 1: state, 2: 'Active' }, { leader: 2 }));
+      machine.give({ kind: 'called', caller: 3, from: 2, call: { ...call, shard, clock: 4 } });
+      return machine.all('carryOut').map((effect) => effect.call.kind);
+    });
+  assert.deepEqual(carriedOut('Active'), ['digest', 'position']);
+  assert.deepEqual(carriedOut('Listener'), ['digest', 'position']);
+  assert.deepEqual(carriedOut('Partial'), ['resetLog', 'applySettings', 'digest', 'position']);
+});
+
+test('entries are kept in memory no longer than until every replica has them', () => {
+  const machine = new Machine().leading(assignment({ 1: 'Active', 2: 'Active' }));
+  const kept = () => (machine.state.role.kind === 'Leading' ? machine.state.role.recent.entries.map((entry) => entry.tag.tick) : []);
+  machine.written([11, 12]);
+  assert.deepEqual(kept(), [11, 12]);
+  machine.answer(2, machine.callTo(2, 'append').call, DONE);
+  assert.deepEqual(kept(), []);
+  machine.written([13]);
+  assert.deepEqual(machine.callTo(2, 'append').request.previous, tag(12));
+});
+
+test('a channel that has failed and is released costs no ticks', () => {
+  const agreed = assignment({ 1: 'Active', 2: 'Partial' });
+  const machine = new Machine()
+    .assign({ ...agreed, leader: null, term: 3 })
+    .give({ kind: 'opened' })
+    .assign(agreed);
+  machine.give({ kind: 'located', run: machine.run, last: tag(10) });
+  machine.give({ kind: 'attach', caller: 7, peer: 2, mayReset: true });
+  machine.answer(2, machine.callTo(2, 'position').call, { kind: 'position', last: tag(9, 2), base: NO_TAG });
+  machine.give({ kind: 'readDone', run: machine.run, peer: 2, call: machine.all('read')[0]?.call ?? 0, part: { kind: 'diverged' } });
+  machine.answer(2, machine.callTo(2, 'resetLog').call, DONE);
+  const { job } = machine.all('fetch')[0] ?? { job: 0 };
+  machine.give({ kind: 'fetched', run: machine.run, peer: 2, job, value: { kind: 'settings', operations: [] } });
+  const { call } = machine.callTo(2, 'applySettings');
+  machine.give({ kind: 'callFailed', run: machine.run, peer: 2, call, error: LOST, isLost: true });
+  machine.give({ kind: 'release', peer: 2 });
+  machine.ticks(3);
+  assert.deepEqual(machine.ticks(3).effects, []);
 });
 
 test('the points of a bucket are replaced in their place between operations', () => {

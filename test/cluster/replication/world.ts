@@ -128,7 +128,7 @@ export class World {
     // What it has seen last need not be on its disk.
     node.seen = Math.max(0, node.seen - (this.chance(0.5) ? 0 : Math.floor(this.random() * 3)));
     this.tell(`start ${peer} at ${node.replica.last.tick}@${node.replica.last.clock}, view ${node.seen}`);
-    this.input(peer, { kind: 'assigned', self: peer, assignment: this.agreed[node.seen] as ShardAssignment });
+    this.input(peer, { kind: 'assigned', self: peer, assignment: this.agreed[node.seen] as ShardAssignment, isSettled: false });
     this.input(peer, { kind: 'opened' });
     this.look(peer);
   }
@@ -265,7 +265,7 @@ export class World {
       const node = this.node(peer);
       if (node.life !== life || node.seen >= this.agreed.length - 1) return;
       node.seen += 1;
-      this.input(peer, { kind: 'assigned', self: peer, assignment: this.agreed[node.seen] as ShardAssignment });
+      this.input(peer, { kind: 'assigned', self: peer, assignment: this.agreed[node.seen] as ShardAssignment, isSettled: false });
       this.look(peer);
     });
   }
