@@ -1,6 +1,7 @@
 /** Files of `snapshot` transfers, in folders of `CollectionStore.staging`, before they take a replica's place or after they were copied from one. */
 
-import { mkdir, open, rm, stat } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { syncFolder } from '../checked-file.js';
@@ -11,8 +12,8 @@ export interface StagedFiles {
   read(folder: string, path: string, offset: number, length: number): Promise<Uint8Array>;
   /** At offset 0 the file begins anew. */
   write(folder: string, path: string, offset: number, bytes: Uint8Array): Promise<void>;
-  /** Each of these files is there with all its bytes, and stays when it resolves. */
-  sync(folder: string, files: readonly StagedFile[]): Promise<void>;
+  /** Each of these files is there with all its bytes, and stays when it resolves. Result: the folder, out of reach of what is written to the first one. */
+  settle(folder: string, files: readonly StagedFile[]): Promise<string>;
   remove(folder: string): Promise<void>;
 }
 
@@ -51,16 +52,30 @@ export const STAGED_ON_DISK: StagedFiles = {
       await handle.close();
     }
   },
-  sync: async (folder, files) => {
-    for (const file of files) await syncFile(folder, file);
-    const folders = new Set([folder]);
-    for (const { path } of files) {
-      for (let below = dirname(path); below !== '.'; below = dirname(below)) folders.add(join(folder, below));
+  settle: async (staged, files) => {
+    const folder = `${staged}-${randomUUID()}`;
+    await rename(staged, folder).catch((error: unknown) => {
+      throw new TroupeError('storage', `the files of the transfer are not there: ${String(error)}`, { cause: error });
+    });
+    try {
+      await syncAll(folder, files);
+    } catch (error) {
+      await rm(folder, { recursive: true, force: true });
+      throw error;
     }
-    for (const one of folders) await syncFolder(one);
+    return folder;
   },
   remove: (folder) => rm(folder, { recursive: true, force: true }),
 };
+
+async function syncAll(folder: string, files: readonly StagedFile[]): Promise<void> {
+  for (const file of files) await syncFile(folder, file);
+  const folders = new Set([folder]);
+  for (const { path } of files) {
+    for (let below = dirname(path); below !== '.'; below = dirname(below)) folders.add(join(folder, below));
+  }
+  for (const one of folders) await syncFolder(one);
+}
 
 async function syncFile(folder: string, { bytes, path }: StagedFile): Promise<void> {
   const file = join(folder, path);

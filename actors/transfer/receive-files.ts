@@ -51,8 +51,9 @@ async function install(
   if (replica === undefined)
     throw new TroupeError('conflict', `shard ${shard.shardId} of ${shard.collection} is not on this node, or not yet`);
   for (const { path } of files) checked(path);
-  await services.store.staged.sync(folder, files);
-  await replica.actor.ask<boolean>((replyTo) => ({ kind: 'install', staged: folder, replyTo }), INSTALL_MS);
+  // Who hears no answer sends everything anew, while this one goes on.
+  const ready = await services.store.staged.settle(folder, files);
+  await replica.actor.ask<boolean>((replyTo) => ({ kind: 'install', staged: ready, replyTo }), INSTALL_MS);
 }
 
 function checked(path: string): string {

@@ -68,10 +68,11 @@ function virtualFiles(disk: VirtualDisk): StagedFiles {
         const before = offset === 0 ? new Uint8Array() : fileOf(disk, name).subarray(0, offset);
         disk.files.set(name, Uint8Array.from([...before, ...bytes]));
       }),
-    sync: (folder, files) =>
+    settle: (folder, files) =>
       disk.read(() => {
         for (const { bytes, path } of files)
           if (fileOf(disk, `${folder}/${path}`).length !== bytes) throw new TroupeError('storage', `${path} has not arrived whole`);
+        return folder;
       }),
     remove: (folder) => disk.write(`remove ${folder}`, () => disk.removeBelow(folder)),
   };

@@ -42,19 +42,21 @@ async function target(state: ReplicaState = 'PartialSnapshot') {
   };
   const services = { store, assignments: { peerId: 2, of: () => assignment } } as unknown as NodeServices;
   const installed: string[] = [];
+  const during = { install: async () => {} };
   const actor = {
     ask: async (make: (replyTo: number) => ReplicaMessage) => {
       const message = make(0);
       assert.equal(message.kind, 'install');
       if (message.kind !== 'install') return false;
       installed.push(message.staged);
+      await during.install();
       await store.exchangeShard('cities', 0, message.staged);
       return true;
     },
   };
   const entry = { name: 'cities', folder: 'cities', replicas: new Map([[0, { actor }]]) } as unknown as CollectionEntry;
   const answer = (call: FileCall) => receiveFiles(services, entry, call);
-  return { root, store, services, installed, answer, replica: join(store.path('cities'), '0') };
+  return { root, store, services, installed, during, answer, replica: join(store.path('cities'), '0') };
 }
 
 function leader(
@@ -144,6 +146,17 @@ test('a transfer that may have no checkpoint, as another one has it, leaves that
   const { released, send } = leader(store, answer, new Thrown('conflict', 'another checkpoint of the replica has not been released yet'));
   await assert.rejects(send(), /another checkpoint/);
   assert.equal(released(), 0);
+});
+
+test('files that are being installed are out of reach of the parts that a later try sends', async (t) => {
+  const { answer, during, replica, root, store } = await target();
+  t.after(() => rm(root, { recursive: true, force: true }));
+  const shard = { collection: 'cities', uid: 5, shardId: 0 };
+  during.install = async () => {
+    await answer({ kind: 'putFile', shard, clock: 3, startedAt: 10, path: 'wal-empty', offset: 0, bytes: Uint8Array.of(9) });
+  };
+  await leader(store, answer).send();
+  assert.equal((await readFile(join(replica, 'wal-empty'))).length, 0);
 });
 
 test('a file that is sent anew is another file: a part of the earlier one that is still being written is none of it', async (t) => {
