@@ -8,6 +8,8 @@ import type { ReplicationMessage } from './messages.js';
 
 export interface ReplicationEntry {
   readonly actor: ActorRef<ReplicationMessage>;
+  /** See `Proof`. */
+  readonly isWhole: () => boolean;
   readonly status: () => ReplicationStatus;
 }
 

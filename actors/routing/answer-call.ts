@@ -142,7 +142,7 @@ export function readableKey(
   shardId: ShardId,
 ): ReplicaKey | null {
   const replica = entry.replicas.get(shardId);
-  if (replica?.servesReads !== true || !assignments.serves) return null;
+  if (replica?.servesReads !== true || !assignments.serves || entry.replications.get(shardId)?.isWhole() === false) return null;
   const agreed = assignments.of({ collection: entry.name, uid, shardId })?.replicas.get(assignments.peerId);
   return agreed === 'Active' ? replica.key : null;
 }

@@ -1,9 +1,12 @@
 /** What a node says right after it was started again, on real nodes. */
 
 import assert from 'node:assert/strict';
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { LocalCluster } from '../../../ops/cluster/local-cluster.js';
 import { temporaryFolder, until } from '../support.js';
+import { untilCalm } from './shards.js';
 
 const SETTINGS = { vectors: { size: 2, distance: 'Dot' }, shard_number: 3, replication_factor: 2 };
 
@@ -61,4 +64,45 @@ test('a node that is back says nothing of collections and points before it knows
     60_000,
   );
   t.diagnostic(JSON.stringify([...seen]));
+});
+
+test('a node whose replica has come back empty serves nothing of it until another one has filled it', async (t) => {
+  const cluster = await LocalCluster.start({ nodes: 3, folder: await temporaryFolder(t) });
+  t.after(() => cluster.close());
+  const settings = { ...SETTINGS, shard_number: 1, replication_factor: 3 };
+  await cluster.node(1).client.result('PUT', '/collections/c', settings);
+  const points = Array.from({ length: 30 }, (_, id) => ({ id, vector: [id, 1] }));
+  await until(
+    () => cluster.node(1).client.call('PUT', '/collections/c/points?wait=true', { points }),
+    ({ status }) => status === 200,
+  );
+  await Promise.all(cluster.nodes.map((node) => node.stop()));
+  const node = cluster.node(2);
+  // Its folder stays: nothing is missing that its node would look for.
+  const folder = join(node.folder, 'storage', 'collections', 'c', '0');
+  for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true });
+  for (const { number } of cluster.nodes) cluster.launch(number);
+  let answers = 0;
+  await until(
+    async () => {
+      const answer = await node.client.call('POST', '/collections/c/points/count', { exact: true }).catch(() => null);
+      if (answer?.status === 200) {
+        assert.equal((JSON.parse(answer.text) as { result: { count: number } }).result.count, points.length);
+        answers += 1;
+      }
+      return answers;
+    },
+    (count) => count >= 10,
+    60_000,
+  );
+  await untilCalm(cluster.node(1), 'c', 3);
+  // Its own, which is what it asks first.
+  const { local_shards } = await node.client.result<{ local_shards: { points_count: number; state: string }[] }>(
+    'GET',
+    '/collections/c/cluster',
+  );
+  assert.deepEqual(
+    local_shards.map(({ points_count, state }) => [points_count, state]),
+    [[points.length, 'Active']],
+  );
 });
