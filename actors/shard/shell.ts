@@ -31,15 +31,32 @@ export function shardBehaviour(): Behaviour<ShardProps, ShardState, ShardMessage
   let replica: ActorRef<ReplicaMessage> | null = null;
   /** Null outside of a cluster. */
   let replication: ActorRef<ReplicationMessage> | null = null;
+  /** `uid` of the collection whose log that is; undefined until it is known. */
+  let followed: number | null | undefined;
+
+  /** Has a part in the log of the shard that the collection belongs to. */
+  function follow(context: ShardContext): void {
+    const { entry } = context.props;
+    const uid = entry.belonging?.uid ?? null;
+    if (uid === followed) return;
+    if (replication !== null) stopReplication(context);
+    followed = uid;
+    replication = startReplication(context);
+  }
 
   function perform(effect: ShardEffect, context: ShardContext): void {
     const { parent, shardId } = context.props;
     switch (effect.kind) {
       case 'startReplica':
         replica = startReplica(context);
-        replication = startReplication(context);
+        // What an earlier life of this actor had has ended with it.
+        replication = null;
+        followed = undefined;
+        follow(context);
         break;
       case 'configureReplica':
+        // What was a node's own, or another cluster's, has become this one's: it has another log to take part in.
+        follow(context);
         if (replica === null) context.reply(effect.replyTo, true);
         else context.forward(replica, { kind: 'configure', config: effect.config, replyTo: effect.replyTo }, effect.replyTo);
         break;

@@ -26,6 +26,14 @@ test('a node of its own that founds a cluster brings its collections and aliases
   assert.deepEqual([...(record?.shards.get(0)?.replicas ?? [])], [[one.peerId, 'Active']]);
   await world.run(one.cluster.barrier(5000));
   assert.ok(one.engine.open.has('mine/0'));
+  // It is led as every other one from now on.
+  const points = {
+    path: {},
+    query: {},
+    body: new TextEncoder().encode('{"points":[{"id":1,"vector":[1,2,3,4]}]}'),
+    deadlineMs: world.world.nowMs + 10_000,
+  };
+  await world.run(one.api.write('mine', 'upsertPoints', true, points));
   const two = await world.start(2, 1);
   await world.until(() => two.cluster.status().caughtUp && two.api.exists('also-mine'), 'it has joined');
   assert.equal(two.engine.open.has('mine/0'), false);
