@@ -34,7 +34,8 @@ export class Proof {
   /** False while nobody knows whether the replica, as it is open, is all there. */
   get holds(): boolean {
     this.#proved ||= this.#isPlain();
-    return this.#proved;
+    // What nothing is agreed on, nobody counts on.
+    return this.#proved || this.parts.services.assignments.of(this.parts.shard) === null;
   }
 
   /** Its files have been opened anew. */

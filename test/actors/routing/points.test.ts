@@ -27,7 +27,7 @@ function world(read: () => Promise<Uint8Array>) {
   peers.answers.set(2, (call) => ({ kind: 'reached', logs: 'shards' in call ? call.shards.map(() => logs.at(-1) as ReachedLog) : [] }));
   const replicas = new Map([0, 1].map((shard) => [shard, { key: `c/${shard}`, servesReads: true } as ReplicaEntry]));
   const record = peers.assignments.agreed?.collections.get('c') as CollectionRecord;
-  const find = () => ({ name: 'c', entry: { name: 'c', replicas } as unknown as CollectionEntry, record });
+  const find = () => ({ name: 'c', entry: { name: 'c', replicas, replications: new Map() } as unknown as CollectionEntry, record });
   const engine = Object.assign(new FakeEngine(), { read });
   const points = new ClusterPoints({ routes: peers.routes, engine, find });
   const ask = async (more: Partial<RawRequest> = {}) => {
