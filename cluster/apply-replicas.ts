@@ -66,6 +66,29 @@ export function dropReplica(state: ClusterState, { collection, peerId, shardId }
   });
 }
 
+/** Its points are lost, and whoever asks knows it. */
+export function recreateShard(state: ClusterState, { collection, peerId, shardId }: OperationOf<'recreateShard'>): Change {
+  return onCollection(state, collection, (record) => {
+    const shard = record.shards.get(shardId);
+    if (shard === undefined) return refused(state, shardMissing(collection, shardId));
+    if (shard.replicas.size > 0) {
+      const holders = [...shard.replicas].map(([peer, replica]) => `peer ${peer} (${replica})`).join(', ');
+      return refused(state, wrongInput(`shard ${shardId} has replicas, and need not begin with nothing: ${holders}`));
+    }
+    const error = refusedHolder(state, peerId);
+    if (error !== null) return refused(state, error);
+    const made = withSince(withReplica(record, shardId, peerId, 'Initializing'), shardId, peerId, state.appliedIndex);
+    return done(withCollection(state, collection, made));
+  });
+}
+
+/** Why a peer gets no more replicas. */
+function refusedHolder({ marks, membership }: ClusterState, peerId: PeerId): ErrorFacts | null {
+  if (!membership.some((member) => member.peerId === peerId)) return wrongInput(`peer ${peerId} is not part of the cluster`);
+  if ((marks.get(peerId)?.leaving ?? null) === null) return null;
+  return wrongInput(`peer ${peerId} is leaving the cluster and gets no more replicas`);
+}
+
 export function startTransfer(state: ClusterState, operation: OperationOf<'startTransfer'>): Change {
   const { collection, method, sync, transfer } = operation;
   return onCollection(state, collection, (record) => {

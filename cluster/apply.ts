@@ -27,6 +27,7 @@ import {
   abortTransfer,
   dropReplica,
   finishTransfer,
+  recreateShard,
   restartTransfer,
   setReplicaStates,
   startTransfer,
@@ -147,6 +148,8 @@ function applyOperation(state: ClusterState, operation: ClusterOperation): Chang
       return setReplicaStates(state, operation);
     case 'dropReplica':
       return dropReplica(state, operation);
+    case 'recreateShard':
+      return recreateShard(state, operation);
     case 'startTransfer':
       return startTransfer(state, operation);
     case 'restartTransfer':

@@ -56,6 +56,7 @@ function inOrder(operation: ClusterOperation): ClusterOperation {
     case 'setReplicaStates':
       return { kind, changes: operation.changes.map(changeInOrder) };
     case 'dropReplica':
+    case 'recreateShard':
       return { kind, collection: operation.collection, shardId: operation.shardId, peerId: operation.peerId };
     case 'startTransfer': {
       const { collection, method, sync, transfer } = operation;
@@ -137,6 +138,7 @@ const KINDS: readonly ClusterOperation['kind'][] = [
   'dropShardKey',
   'setReplicaStates',
   'dropReplica',
+  'recreateShard',
   'startTransfer',
   'restartTransfer',
   'finishTransfer',
@@ -177,6 +179,7 @@ function readOperation(fields: StrictFields, version: number): ClusterOperation 
     case 'setReplicaStates':
       return { kind, changes: fields.list('changes', (item) => readChange(item, version)) };
     case 'dropReplica':
+    case 'recreateShard':
       return { kind, collection: fields.string('collection'), shardId: fields.integer('shardId'), peerId: fields.integer('peerId') };
     case 'startTransfer':
       return { kind, ...readTransfer(fields), method: fields.word('method', TRANSFER_METHODS), sync: fields.boolean('sync') };

@@ -54,6 +54,8 @@ export type ClusterOperation =
   | { readonly kind: 'dropShardKey'; readonly collection: string; readonly key: ShardKey }
   | { readonly kind: 'setReplicaStates'; readonly changes: readonly ReplicaChange[] }
   | { readonly kind: 'dropReplica'; readonly collection: string; readonly shardId: ShardId; readonly peerId: PeerId }
+  /** A replica with nothing for a shard that has none. */
+  | { readonly kind: 'recreateShard'; readonly collection: string; readonly shardId: ShardId; readonly peerId: PeerId }
   /** sync: the source stays (`replicate_shard`); else the replica moves (`move_shard`). */
   | {
       readonly kind: 'startTransfer';

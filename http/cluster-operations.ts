@@ -90,7 +90,15 @@ async function collectionCluster({ identity, node }: DoorServices, { path, query
 
 async function setUp({ node }: DoorServices, { path, query }: NodeRequest, operation: ClusterSetup): Promise<Answer> {
   const timeoutMs = agreementMsOf(query);
-  return result(await clusterOf(node).setUp(collectionOf(path), operation, timeoutMs));
+  const done = await clusterOf(node).setUp(collectionOf(path), operation, timeoutMs);
+  return result(operation.kind === 'activateReplica' ? { activated: done, warning: activationWarning(operation) } : done);
+}
+
+function activationWarning({ peerId, shardId }: Extract<ClusterSetup, { kind: 'activateReplica' }>): string {
+  return (
+    `shard ${shardId} goes on with what peer ${peerId} has: points that only other replicas had are lost, also acknowledged ones, and ` +
+    'replicas that come back are made equal to this one. Upload what is missing again'
+  );
 }
 
 /** Errors: `standalone`. */

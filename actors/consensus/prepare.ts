@@ -45,7 +45,7 @@ export function isWorthAnotherTry(submission: Submission, code: TroupeError['cod
 /** The collection whose new replicas become Active before the caller is answered; null: nothing of the kind. */
 export function newReplicasOf(operation: ClusterOperation): string | null {
   if (operation.kind === 'createCollection') return operation.name;
-  return operation.kind === 'createShardKey' ? operation.collection : null;
+  return operation.kind === 'createShardKey' || operation.kind === 'recreateShard' ? operation.collection : null;
 }
 
 /** The collection of this name or alias. */
@@ -77,6 +77,8 @@ function setUp(collection: string, setup: ClusterSetup, agreed: ClusterState, us
       return { kind: 'restartTransfer', collection: name, transfer: transferOf(setup), method: setup.method, clock: null };
     case 'dropReplica':
       return { kind: 'dropReplica', collection: name, shardId: setup.shardId, peerId: setup.peerId };
+    case 'activateReplica':
+      return activateReplica(name, record, setup);
     case 'createShardKey': {
       const { params } = record.config;
       const shards = setup.shardsNumber ?? params.shard_number;
@@ -93,6 +95,28 @@ function setUp(collection: string, setup: ClusterSetup, agreed: ClusterState, us
     default:
       return setup satisfies never;
   }
+}
+
+/** Errors: `notFound`; `wrongInput` where the shard has an Active replica, which all others heal from, or another one than is named. */
+function activateReplica(
+  collection: string,
+  { shards, uid }: CollectionRecord,
+  { peerId, shardId }: Extract<ClusterSetup, { kind: 'activateReplica' }>,
+): ClusterOperation {
+  const shard = shards.get(shardId);
+  if (shard === undefined) throw new TroupeError('notFound', `Collection \`${collection}\` has no shard ${shardId}`);
+  const { replicas, term } = shard;
+  const active = [...replicas].find(([, state]) => state === 'Active');
+  if (active !== undefined) {
+    const detail = `shard ${shardId} has an Active replica on peer ${active[0]}, and its others heal from it: nothing has to be given up`;
+    throw new TroupeError('wrongInput', detail);
+  }
+  const from = replicas.get(peerId);
+  if (from !== undefined)
+    return { kind: 'setReplicaStates', changes: [{ collection, uid, shardId, peerId, from, to: 'Active', clock: term }] };
+  if (replicas.size === 0) return { kind: 'recreateShard', collection, shardId, peerId };
+  const holders = [...replicas].map(([peer, state]) => `peer ${peer} (${state})`).join(', ');
+  throw new TroupeError('wrongInput', `shard ${shardId} has no replica on peer ${peerId}: name one of ${holders}`);
 }
 
 function transferOf({ from, shardId, to, toShardId }: TransferKey): TransferKey {

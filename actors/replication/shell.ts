@@ -60,7 +60,10 @@ export function replicationBehaviour(): Behaviour<ReplicationProps, ReplicationA
     switch (effect.kind) {
       case 'begin':
         proof = new Proof({ ...context.props, clock: context.clock, log: context.log });
-        entry.replications.set(shard.shardId, entryOf(context, proof, () => statusOf(newest)));
+        entry.replications.set(
+          shard.shardId,
+          entryOf(context, proof, () => statusOf(newest)),
+        );
         begin(context);
         break;
       case 'prove':

@@ -145,6 +145,6 @@ function checkShards({ name, record: { shards } }: Agreed): void {
   const which = lost.length === 1 ? `shard ${lost[0]} is` : `shards ${lost.join(', ')} are`;
   throw new TroupeError(
     'unavailable',
-    `collection ${name} is not whole: its ${which} on no peer of the cluster. Delete it and upload its points again`,
+    `collection ${name} is not whole: its ${which} on no peer of the cluster. Delete it and upload its points again, or have them begin empty on a peer (\`activate_replica\`)`,
   );
 }

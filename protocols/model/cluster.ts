@@ -90,6 +90,8 @@ export type ClusterSetup =
       readonly method: TransferMethod;
     }
   | { readonly kind: 'dropReplica'; readonly shardId: ShardId; readonly peerId: PeerId }
+  /** Troupe's own: a shard without an Active replica goes on with this one, or with nothing where it has none. */
+  | { readonly kind: 'activateReplica'; readonly shardId: ShardId; readonly peerId: PeerId }
   | {
       readonly kind: 'createShardKey';
       readonly key: ShardKey;

@@ -104,7 +104,9 @@ export const CLUSTER_SCHEMAS = {
   }),
   DeleteShardKey: fields(KEY),
   ClusterOperation: described(
-    'One of these. `auto_replication` is Troupe’s own: with it the cluster makes and drops replicas to have `replication_factor` of them.',
+    'One of these. `auto_replication` and `activate_replica` are Troupe’s own. With the first the cluster makes and drops replicas to have ' +
+      '`replication_factor` of them. With the second a shard that has no Active replica any more goes on with this one as it is, or with ' +
+      'nothing where it has no replica at all: what only others had is lost for good.',
     any(
       fields({ move_shard: fields(BETWEEN, { to_shard_id: SHARD_ID, method: METHOD }) }),
       fields({ replicate_shard: fields(BETWEEN, { to_shard_id: SHARD_ID, method: METHOD }) }),
@@ -114,6 +116,7 @@ export const CLUSTER_SCHEMAS = {
       fields({ create_sharding_key: ref('CreateShardKey') }),
       fields({ drop_sharding_key: ref('DeleteShardKey') }),
       fields({ auto_replication: fields({ enabled: FLAG }) }),
+      fields({ activate_replica: fields({ shard_id: SHARD_ID, peer_id: COUNT, accept_data_loss: FLAG }) }),
     ),
   ),
 };

@@ -20,6 +20,7 @@ const OPERATIONS: ReadonlyMap<string, ((fields: Fields) => ClusterSetup) | null>
   ['drop_sharding_key', (fields: Fields): ClusterSetup => ({ kind: 'dropShardKey', key: decodeKey(fields) })],
   // Troupe's own.
   ['auto_replication', decodeAutoReplication],
+  ['activate_replica', decodeActivate],
   ['start_resharding', null],
   ['abort_resharding', null],
   ['replicate_points', null],
@@ -80,6 +81,16 @@ function decodeTransfer(fields: Fields): { shardId: number; toShardId: number | 
 
 function decodeDropReplica(fields: Fields): ClusterSetup {
   return { kind: 'dropReplica', shardId: shardId(fields), peerId: given(fields, 'peer_id', fields.integer('peer_id')) };
+}
+
+/** Whoever asks has to say that he knows what it costs. */
+function decodeActivate(fields: Fields): ClusterSetup {
+  const replica = { shardId: shardId(fields), peerId: given(fields, 'peer_id', fields.integer('peer_id')) };
+  if (fields.boolean('accept_data_loss') === true) return { kind: 'activateReplica', ...replica };
+  const detail =
+    `${fields.pathOf('accept_data_loss')}: the shard goes on with what this replica has, and what only others had is lost for good: ` +
+    'send `true` to accept that';
+  throw new TroupeError('invalidValue', detail);
 }
 
 function decodeNewKey(fields: Fields): ClusterSetup {

@@ -105,6 +105,7 @@ const operation: fc.Arbitrary<ClusterOperation> = fc.oneof(
       { maxLength: 3 },
     ),
   }),
+  record({ kind: fc.constant('recreateShard' as const), collection: sharded, shardId: fc.nat(1), peerId: peer }),
   record({ kind: fc.constant('setAutoReplication' as const), collection: sharded, enabled: fc.boolean() }),
   fc.constant({ kind: 'electLeaders' as const }),
   fc.constant({ kind: 'noop' as const }),

@@ -201,6 +201,13 @@ test('each operation on shards is read and handed on', async () => {
   }
 });
 
+test('a replica that is activated although others had more is answered with what that costs', async () => {
+  const body = { activate_replica: { shard_id: 0, peer_id: 12, accept_data_loss: true } };
+  const answer = (await resultOf('POST', '/collections/a/cluster', body)) as { activated: boolean; warning: string };
+  assert.equal(answer.activated, true);
+  assert.match(answer.warning, /points that only other replicas had are lost/);
+});
+
 test('operations on shards that make no sense are refused before anybody is asked', async () => {
   const refused = async (body: object, status: number, message: RegExp) => {
     const reply = await call('POST', '/collections/a/cluster', body);
@@ -212,6 +219,7 @@ test('operations on shards that make no sense are refused before anybody is aske
   await refused({ move_shard: MOVE, drop_replica: { shard_id: 0, peer_id: 1 } }, 400, /one operation at a time/);
   await refused({ move_shard: { shard_id: 1, from_peer_id: 11 } }, 400, /missing field `move_shard.to_peer_id`/);
   await refused({ move_shard: { ...MOVE, method: 'magic' } }, 400, /method/);
+  await refused({ activate_replica: { shard_id: 0, peer_id: 12 } }, 422, /accept_data_loss: .* is lost for good/);
   await refused({ restart_transfer: MOVE }, 400, /missing field `restart_transfer.method`/);
   await refused({ drop_replica: { shard_id: -1, peer_id: 1 } }, 400, /shard_id/);
   await refused({ create_sharding_key: { shard_key: 1.5 } }, 400, /shard_key/);

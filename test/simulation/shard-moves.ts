@@ -114,6 +114,7 @@ const COUNTS = {
   createShardKey: 'moves',
   dropShardKey: 'moves',
   autoReplication: 'moves',
+  activateReplica: 'moves',
 } as const;
 
 function activeOf(replicas: ShardRecord['replicas']): PeerId[] {
