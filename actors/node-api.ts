@@ -39,6 +39,7 @@ import { BuildBudget } from './optimizer/budget.js';
 import { buildThreadsMax } from './optimizer/decide.js';
 import { ReplicaFiles } from './replica/files.js';
 import { Assignments } from './replication/assignments.js';
+import { retire } from './replication/retiring.js';
 import type { ReplicationEntry, ReplicationStatus } from './replication/view.js';
 import { answerCalls, NO_CALLS } from './routing/answer-call.js';
 import { figuresOf, replicaFacts } from './routing/figures.js';
@@ -303,7 +304,12 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     close: async () => {
       if (closed) return;
       closed = true;
-      cluster?.handOver();
+      if (cluster !== null) {
+        await retire(services, view).catch((error: unknown) =>
+          log.info(`other nodes find out by themselves that this one stops: ${String(error)}`),
+        );
+        cluster.handOver();
+      }
       await node
         .ask<boolean>((replyTo) => ({ kind: 'close', replyTo }), CLOSE_MS)
         .catch((error: unknown) => log.warn(`not every collection closed in order: ${String(error)}`));

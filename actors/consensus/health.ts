@@ -9,6 +9,7 @@ import type { PeerId } from '../../protocols/model/cluster.js';
 import type { Draft } from './draft.js';
 import type { OwnReplica } from './messages.js';
 import { isUnderWay, submit } from './proposals.js';
+import type { MemberConsensus } from './state.js';
 
 /** Ticks without a word from a peer. */
 export const SILENT_TICKS = 20;
@@ -26,7 +27,7 @@ export function lookAfter(draft: Draft): void {
     return;
   }
   if (ticks % LOOK_TICKS !== 0) return;
-  const silent = silentPeers(draft);
+  const silent = silentPeers(draft.member);
   const { collections } = draft.member.agreed;
   const found = [...silent].join();
   // Ten thousand collections take a while, and most of the time nothing has changed.
@@ -48,9 +49,10 @@ export function noteDeadReplicas(draft: Draft, replicas: readonly OwnReplica[]):
   });
 }
 
+type Heard = Pick<MemberConsensus, 'agreed' | 'heardTicks' | 'identity' | 'ticks' | 'upkeep'>;
+
 /** Peers of which this leader has heard nothing for so many ticks, as far as it has led so long. */
-export function silentPeers(draft: Draft, silentTicks = SILENT_TICKS): ReadonlySet<PeerId> {
-  const { agreed, heardTicks, identity, ticks, upkeep } = draft.member;
+export function silentPeers({ agreed, heardTicks, identity, ticks, upkeep }: Heard, silentTicks = SILENT_TICKS): ReadonlySet<PeerId> {
   const silent = new Set<PeerId>();
   for (const { peerId } of agreed.membership) {
     if (peerId === identity.peerId) continue;

@@ -18,9 +18,9 @@ const LOST_TICKS = 3000;
 export function maybeGoOnWithPlans(draft: Draft): void {
   const { agreed, raft, settings, ticks } = draft.member;
   if (raft.role.kind !== 'Leader' || ticks % STEP_TICKS !== 0 || isUnderWay(draft, 'plan')) return;
-  const silent = silentPeers(draft);
-  const longSilent = silent.size === 0 ? silent : silentPeers(draft, REPLACED_TICKS);
-  const lost = longSilent.size === 0 ? longSilent : silentPeers(draft, LOST_TICKS);
+  const silent = silentPeers(draft.member);
+  const longSilent = silent.size === 0 ? silent : silentPeers(draft.member, REPLACED_TICKS);
+  const lost = longSilent.size === 0 ? longSilent : silentPeers(draft.member, LOST_TICKS);
   const replaced = replacedPeer(
     agreed,
     (peerId) => longSilent.has(peerId),

@@ -10,6 +10,7 @@ import type { ActorRef } from '../runtime/behaviour.js';
 import type { Clock } from '../runtime/ports.js';
 import { isAloneWithout } from './alone.js';
 import { mayServe } from './catching-up.js';
+import { silentPeers } from './health.js';
 import type { ConsensusMessage } from './messages.js';
 import { isLeaderless } from './readiness.js';
 import type { ConsensusState, MemberConsensus } from './state.js';
@@ -49,7 +50,10 @@ export class ConsensusView {
     const isAlone = (peer: PeerId) => isAloneWithout(state, peer);
     const leads = raft.role.kind === 'Leader';
     const serves = this.#caughtUp || mayServe(state);
-    this.assignments.show({ agreed, connected, leads, peerId: identity.peerId, serves, isAloneWithout: isAlone });
+    // What is begun with a peer that is about to be Dead comes to nothing.
+    const silent = silentPeers(state);
+    const answering = silent.size === 0 ? connected : new Set([...connected].filter((peer) => !silent.has(peer)));
+    this.assignments.show({ agreed, connected: answering, leads, peerId: identity.peerId, serves, isAloneWithout: isAlone });
   }
 
   /** Errors: `unavailable` while this node does not know what was agreed before it started, and there may be somebody who does. */

@@ -91,7 +91,7 @@ export class Assignments {
     this.#isSettled = true;
   }
 
-  /** Peers with which this node has a connection. */
+  /** Peers with which this node has a connection; to the leader of consensus, those of them that it hears of. */
   get connected(): ReadonlySet<PeerId> {
     return this.#connected;
   }

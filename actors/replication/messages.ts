@@ -83,7 +83,13 @@ export type TransferMessage =
    */
   | { readonly kind: 'require'; readonly peer: PeerId; readonly replyTo: ReplyTo<boolean> }
   /** Nothing more goes to it, unless it is required. */
-  | { readonly kind: 'release'; readonly peer: PeerId };
+  | { readonly kind: 'release'; readonly peer: PeerId }
+  /**
+   * No write is taken from now on (`conflict`): true once all that were begun are answered. It ends by itself where no other leader
+   * comes.
+   */
+  | { readonly kind: 'pause'; readonly replyTo: ReplyTo<boolean> }
+  | { readonly kind: 'resume' };
 
 /** delta: the leader's log continues its own. reset: it begins anew at the leader's position, with points as they were. */
 export interface Attached {

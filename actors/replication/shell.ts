@@ -296,6 +296,7 @@ function answerOf(answer: TransferAnswer): Attached | Compared | Filled | boolea
     case 'filled':
       return { changed: answer.changed, points: answer.points, bytes: answer.bytes };
     case 'required':
+    case 'paused':
       return true;
     default:
       return unreachable(answer);
@@ -323,6 +324,8 @@ function summarize(message: ReplicationMessage): string {
     case 'opened':
     case 'prove':
     case 'missing':
+    case 'pause':
+    case 'resume':
       return '';
     default:
       return unreachable(message);

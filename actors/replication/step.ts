@@ -27,6 +27,7 @@ function inputOf(message: Exclude<ReplicationMessage, { kind: 'prove' }>): Repli
     case 'closed':
     case 'assigned':
     case 'release':
+    case 'resume':
       return message;
     case 'write': {
       const { replyTo, ...rest } = message;
@@ -44,6 +45,8 @@ function inputOf(message: Exclude<ReplicationMessage, { kind: 'prove' }>): Repli
       return { kind: 'fill', caller: message.replyTo, peer: message.peer, buckets: message.buckets };
     case 'require':
       return { kind: 'require', caller: message.replyTo, peer: message.peer };
+    case 'pause':
+      return { kind: 'pause', caller: message.replyTo };
     case 'happened':
       return message.input;
     default:

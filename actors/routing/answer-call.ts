@@ -18,7 +18,7 @@ import type { NodeServices } from '../node/services.js';
 import type { CollectionEntry, NodeView } from '../node/view.js';
 import type { ReplicationMessage } from '../replication/messages.js';
 import { heldOf } from '../replication/view.js';
-import type { ActorRef } from '../runtime/behaviour.js';
+import { NotTaken, type ReplyTo } from '../runtime/behaviour.js';
 import type { Clock } from '../runtime/ports.js';
 import { receiveFiles } from '../transfer/receive-files.js';
 import { replicaFigures } from './figures.js';
@@ -70,7 +70,7 @@ export function answerCalls(parts: AnswerParts): AnswerCall {
       case 'digest':
       case 'replaceBuckets':
       case 'applySettings':
-        return replicationOf(parts, call.shard).ask<DataAnswer>((replyTo) => ({ kind: 'call', from, call, replyTo }), ORDERED_MS);
+        return ask<DataAnswer>(parts, call.shard, (replyTo) => ({ kind: 'call', from, call, replyTo }), ORDERED_MS);
       case 'putFile':
       case 'installFiles':
         return receiveFiles(parts.services, entryOf(parts, call.shard), call);
@@ -85,7 +85,9 @@ async function writePart(parts: AnswerParts, call: CallOf<'write'>): Promise<Dat
   const usage = measured ? noUsage() : null;
   const deadlineMs = parts.clock.nowMs() + timeoutMs;
   const counted = usage === null ? {} : { usage };
-  const written = await replicationOf(parts, shard).ask<Written>(
+  const written = await ask<Written>(
+    parts,
+    shard,
     (replyTo) => ({ kind: 'write', operation, operations, until, deadlineMs, ...counted, replyTo }),
     timeoutMs + GRACE_MS,
   );
@@ -94,10 +96,7 @@ async function writePart(parts: AnswerParts, call: CallOf<'write'>): Promise<Dat
 
 async function missing(parts: AnswerParts, { ids, shard, timeoutMs }: CallOf<'missing'>): Promise<DataAnswer> {
   const deadlineMs = parts.clock.nowMs() + timeoutMs;
-  const id = await replicationOf(parts, shard).ask<PointId | null>(
-    (replyTo) => ({ kind: 'missing', ids, deadlineMs, replyTo }),
-    timeoutMs + GRACE_MS,
-  );
+  const id = await ask<PointId | null>(parts, shard, (replyTo) => ({ kind: 'missing', ids, deadlineMs, replyTo }), timeoutMs + GRACE_MS);
   return { kind: 'missing', id };
 }
 
@@ -147,10 +146,22 @@ export function readableKey(
   return agreed === 'Active' ? replica.key : null;
 }
 
-function replicationOf(parts: AnswerParts, shard: ShardAddress): ActorRef<ReplicationMessage> {
+/** Errors: as `ActorRef.ask`; `conflict` where the replica is not here, or went before it has seen the message. */
+async function ask<Answer>(
+  parts: AnswerParts,
+  shard: ShardAddress,
+  make: (replyTo: ReplyTo<Answer>) => ReplicationMessage,
+  timeoutMs: number,
+): Promise<Answer> {
   const replication = entryOf(parts, shard).replications.get(shard.shardId);
-  if (replication !== undefined) return replication.actor;
-  throw new TroupeError('conflict', `shard ${shard.shardId} of collection ${shard.collection} is not on this node, or not yet`);
+  const where = `shard ${shard.shardId} of collection ${shard.collection}`;
+  if (replication === undefined) throw new TroupeError('conflict', `${where} is not on this node, or not yet`);
+  try {
+    return await replication.actor.ask(make, timeoutMs);
+  } catch (error) {
+    if (error instanceof NotTaken) throw new TroupeError('conflict', `${where} is not on this node any more`, { cause: error });
+    throw error;
+  }
 }
 
 function entryOf({ view }: AnswerParts, { collection, uid }: { readonly collection: string; readonly uid: number }): CollectionEntry {

@@ -22,8 +22,11 @@ export interface LeaderWrite {
   readonly request: RawRequest;
 }
 
-/** A shard that has no leader, or another one than was asked, is looked at again after so long at most. */
+/** A shard that has no leader, or another one than was asked, is looked at again after so long at most: sooner at first. */
 const LOOK_AGAIN_MS = 100;
+const LOOK_AGAIN_MS_MIN = 10;
+/** A leader that waits for a replica takes nothing more after a while: by then the replica is back, or Dead. */
+const BUSY_PATIENCE_MS = 5000;
 /** The leader ends a write at its deadline with a message that says more than ours. */
 const GRACE_MS = 250;
 
@@ -66,10 +69,12 @@ export class LeaderWriter implements ShardWriter {
 
   async #ask(shard: ShardAddress, make: (leader: PeerId, timeoutMs: number) => DataCall): Promise<DataAnswer> {
     const { deadlineMs } = this.asked.request;
-    for (;;) {
+    const { clock } = this.routes;
+    const patientMs = clock.nowMs() + BUSY_PATIENCE_MS;
+    for (let pauseMs = LOOK_AGAIN_MS_MIN; ; pauseMs = Math.min(LOOK_AGAIN_MS, 2 * pauseMs)) {
       const assignment = this.#assignmentOf(shard);
       const { leader } = assignment;
-      const leftMs = deadlineMs - this.routes.clock.nowMs();
+      const leftMs = deadlineMs - clock.nowMs();
       let refusal: TroupeError;
       if (leader === null) {
         refusal = noLeader(shard.shardId, assignment);
@@ -79,12 +84,14 @@ export class LeaderWriter implements ShardWriter {
         try {
           return await this.routes.call(leader, call, Math.max(1, leftMs) + GRACE_MS);
         } catch (error) {
-          if (!isWorthAnotherTry(error, assignment, call.kind === 'missing')) throw told(error, shard.shardId);
-          refusal = shownRefusal(error, shard.shardId);
+          const isBusy = error instanceof TroupeError && error.code === 'busy';
+          if (isBusy ? clock.nowMs() >= patientMs : !isWorthAnotherTry(error, assignment, call.kind === 'missing'))
+            throw told(error, shard.shardId);
+          refusal = isBusy ? error : shownRefusal(error, shard.shardId);
         }
       }
       if (leftMs <= LOOK_AGAIN_MS) throw refusal;
-      await this.routes.changed(shard, assignment, LOOK_AGAIN_MS);
+      await this.routes.changed(shard, assignment, pauseMs);
     }
   }
 

@@ -9,7 +9,7 @@
 
 import { type ErrorFacts, errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import { type AskHolder, Asks } from './asks.js';
-import type { ActorContext, ActorRef, Behaviour, ReplyTo, Tagged, TellResult } from './behaviour.js';
+import { type ActorContext, type ActorRef, type Behaviour, NotTaken, type ReplyTo, type Tagged, type TellResult } from './behaviour.js';
 import type { Cancel, Mailbox, RuntimePorts } from './ports.js';
 import { FlightRecorder } from './recorder.js';
 import { type CrashHistory, DEFAULT_RESTART_POLICY, decideRestart, jittered, NO_CRASHES, type RestartPolicy } from './restart.js';
@@ -182,9 +182,8 @@ class Actor<Props, State extends Tagged, Message extends Tagged, Effect extends 
     this.mailbox.close();
     this.#held = [];
     this.#depth = 0;
-    const error = new TroupeError('unavailable', `${this.path} is stopped`);
-    this.system.asks.rejectAll(this.#queued, error);
-    this.system.asks.rejectAll(this.#taken, error);
+    this.system.asks.rejectAll(this.#queued, new NotTaken(this.path));
+    this.system.asks.rejectAll(this.#taken, new TroupeError('unavailable', `${this.path} is stopped`));
     this.parent.childStopped(this.name);
   }
 
@@ -228,7 +227,7 @@ class Actor<Props, State extends Tagged, Message extends Tagged, Effect extends 
   }
 
   #refusal(result: 'busy' | 'stopped'): TroupeError {
-    if (result === 'stopped') return new TroupeError('unavailable', `${this.path} is stopped`);
+    if (result === 'stopped') return new NotTaken(this.path);
     return new TroupeError('busy', `${this.#depth} messages wait for ${this.path}`, { retryAfterMs: BUSY_RETRY_MS });
   }
 

@@ -3,7 +3,7 @@
  * them: step synchronously, then its effects in order; what an effect brought about comes back as a message.
  */
 
-import type { ErrorFacts } from '../../protocols/errors.js';
+import { type ErrorFacts, TroupeError } from '../../protocols/errors.js';
 import type { Cancel, Clock, Log, Random } from './ports.js';
 
 /** Messages, states and effects are tagged unions. */
@@ -42,6 +42,14 @@ export type ReplyTo<Answer> = number & { readonly __answer?: (answer: Answer) =>
 
 export type TellResult = 'sent' | 'busy' | 'stopped';
 
+/** The actor was stopped before it has seen the message: nothing was done. */
+export class NotTaken extends TroupeError {
+  constructor(path: string) {
+    super('unavailable', `${path} is stopped`);
+    this.name = 'NotTaken';
+  }
+}
+
 /** The address of an actor. */
 export interface ActorRef<Message> {
   readonly path: string;
@@ -53,7 +61,8 @@ export interface ActorRef<Message> {
    */
   report(message: Message): TellResult;
   /**
-   * The answer to a request. Errors: `busy` (mailbox full), `unavailable` (stopped, or restarted while it had the request),
+   * The answer to a request. Errors: `busy` (mailbox full), `unavailable` (stopped: `NotTaken` before it had the request; or restarted
+   * while it had it),
    * `internal` (crashed by it), `timeout`, and whatever error the actor answers.
    */
   ask<Answer>(make: (replyTo: ReplyTo<Answer>) => Message, timeoutMs: number): Promise<Answer>;

@@ -13,6 +13,8 @@ export type TransferMessage =
   | { readonly kind: 'compared'; readonly compared: Compared; readonly nowMs: number }
   | { readonly kind: 'filled'; readonly filled: Filled; readonly nowMs: number }
   | { readonly kind: 'required'; readonly nowMs: number }
+  /** The leader takes no writes for a moment, or could not stop: then those under way end as at any change of leaders. */
+  | { readonly kind: 'paused'; readonly nowMs: number }
   /** What was proposed is applied here. */
   | { readonly kind: 'agreed'; readonly nowMs: number }
   | { readonly kind: 'failed'; readonly error: ErrorFacts; readonly nowMs: number }
@@ -25,6 +27,8 @@ export type TransferEffect =
   | { readonly kind: 'compare' }
   | { readonly kind: 'fill'; readonly buckets: readonly number[] }
   | { readonly kind: 'require' }
+  | { readonly kind: 'pause' }
+  | { readonly kind: 'resume' }
   | { readonly kind: 'propose'; readonly operation: ClusterOperation }
   | { readonly kind: 'retryLater'; readonly attempt: number }
   | { readonly kind: 'show'; readonly progress: TransferProgress }

@@ -38,6 +38,9 @@ export interface LeadingShard {
   require(peer: PeerId): Promise<void>;
   /** It is a stranger again. */
   release(peer: PeerId): void;
+  /** Resolves when no write of the shard is under way; none is taken until another one leads, or `resume`, or for some seconds. */
+  pause(): Promise<void>;
+  resume(): void;
 }
 
 export interface TransferPorts {

@@ -60,6 +60,15 @@ export function transferBehaviour(): Behaviour<TransferProps, TransferState, Tra
           () => ({ kind: 'required', nowMs: nowMs() }),
         );
         break;
+      case 'pause': {
+        // Where it could not stop the end is the same, and less smooth.
+        const goOn = () => context.report({ kind: 'paused', nowMs: nowMs() });
+        (ports.leadingShard(run)?.pause() ?? Promise.resolve()).then(goOn, goOn);
+        break;
+      }
+      case 'resume':
+        ports.leadingShard(run)?.resume();
+        break;
       case 'propose':
         settle(context, ports.propose(effect.operation), () => ({ kind: 'agreed', nowMs: nowMs() }));
         break;

@@ -9,6 +9,7 @@
  * | Comparing  | the digests of both |
  * | Filling    | a batch of buckets that differed |
  * | Requiring  | the target to have everything, and to be needed for whatever is acknowledged |
+ * | Pausing    | the leader to have answered what is under way, as it is to lead no more |
  * | Finishing  | the agreement that it is Active |
  * | Restarting | the agreement that it goes on with another method |
  * | Aborting   | the agreement that it ends without success |
@@ -28,6 +29,7 @@ export type TransferState =
   | Comparing
   | Filling
   | Requiring
+  | Pausing
   | Finishing
   | Restarting
   | Aborting
@@ -70,6 +72,10 @@ export interface Filling extends Common {
 
 export interface Requiring extends Common {
   readonly kind: 'Requiring';
+}
+
+export interface Pausing extends Common {
+  readonly kind: 'Pausing';
 }
 
 export interface Finishing extends Common {

@@ -7,6 +7,8 @@
  * - M3. Whatever fails is tried again, from the attaching on; after `FAILURES_MAX` failures without a point that was brought in between
  *   the transfer is aborted.
  * - M4. A `wal_delta` whose difference cannot be had from the log goes on as `stream_records`.
+ * - M9. A leader that hands its shard over takes no writes while the end is agreed on, and none is under way then: it leads on where it is
+ *   not agreed.
  */
 
 import { nextBatch } from '../../cluster/transfer/batches.js';
@@ -30,6 +32,7 @@ export type TransferMove =
   | 'announced'
   | 'compared'
   | 'filled'
+  | 'required'
   | 'finish'
   | 'end'
   | 'fail'
@@ -47,6 +50,7 @@ const NOTHING: Readonly<Record<TransferMessage['kind'], TransferMove>> = {
   compared: 'ignore',
   filled: 'ignore',
   required: 'ignore',
+  paused: 'ignore',
   agreed: 'ignore',
   failed: 'ignore',
   retry: 'ignore',
@@ -59,7 +63,8 @@ export const TRANSFER_MOVES: Readonly<Record<StateKind, Readonly<Record<Transfer
   Announcing: { ...NOTHING, agreed: 'announced', failed: 'fail' },
   Comparing: { ...NOTHING, compared: 'compared', failed: 'fail' },
   Filling: { ...NOTHING, filled: 'filled', failed: 'fail' },
-  Requiring: { ...NOTHING, required: 'finish', failed: 'fail' },
+  Requiring: { ...NOTHING, required: 'required', failed: 'fail' },
+  Pausing: { ...NOTHING, paused: 'finish' },
   Finishing: { ...NOTHING, agreed: 'end', failed: 'fail' },
   Restarting: { ...NOTHING, agreed: 'end', failed: 'fail' },
   Aborting: { ...NOTHING, agreed: 'end', failed: 'fail' },
@@ -94,6 +99,8 @@ export function stepTransfer(state: TransferState, message: TransferMessage): Tr
       return compared(state, message as MessageOf<'compared'>);
     case 'filled':
       return filled(well(state as Filling), message as MessageOf<'filled'>);
+    case 'required':
+      return required(state);
     case 'finish':
       return finish(state);
     case 'end':
@@ -159,6 +166,12 @@ function filled(state: Filling, { filled: { bytes, points }, nowMs }: MessageOf<
   return next.next < next.differences.buckets.length ? fill(next) : compare({ ...next, rounds: next.rounds + 1 });
 }
 
+/** M9 */
+function required(state: Common): TransferStep {
+  if (!state.run.handsOver) return finish(state);
+  return enter({ ...common(state), kind: 'Pausing' }, 'finishing', { kind: 'pause' });
+}
+
 function finish(state: Common): TransferStep {
   const { collection, term, transfer } = state.run;
   const operation = { kind: 'finishTransfer', collection, transfer: keyOf(transfer), clock: term } as const;
@@ -193,9 +206,14 @@ function fail(state: TransferState | Common, error: ErrorFacts): TransferStep {
   return enter(
     { ...failed, kind: 'Waiting', then, method, reason },
     'waiting',
+    ...resumed(kind, state),
     { kind: 'log', level: failures === 1 ? 'info' : 'warn', text },
     { kind: 'retryLater', attempt: failures },
   );
+}
+
+function resumed(kind: StateKind, { run }: Common): TransferEffect[] {
+  return kind === 'Finishing' && run.handsOver ? [{ kind: 'resume' }] : [];
 }
 
 /** A cluster that cannot agree on anything for a while does not make a transfer worthless. */
@@ -226,7 +244,7 @@ function tryAgain(state: Waiting): TransferStep {
     case 'attach':
       return attach(state);
     case 'finish':
-      return finish(state);
+      return required(state);
     case 'restart':
       return restart(state, state.method, state.reason);
     case 'abort':

@@ -27,6 +27,8 @@ const ATTACH_MS = 60_000;
 const COMPARE_MS = 600_000;
 const FILL_MS = 120_000;
 const REQUIRE_MS = 120_000;
+/** Somewhat longer than a pause. */
+const PAUSE_MS = 4000;
 
 export function transfersProps(
   services: NodeServices,
@@ -77,6 +79,10 @@ function shardBehind(actor: ActorRef<ReplicationMessage>): LeadingShard {
       await actor.ask<boolean>((replyTo) => ({ kind: 'require', peer, replyTo }), REQUIRE_MS);
     },
     release: (peer) => void actor.report({ kind: 'release', peer }),
+    pause: async () => {
+      await actor.ask<boolean>((replyTo) => ({ kind: 'pause', replyTo }), PAUSE_MS);
+    },
+    resume: () => void actor.report({ kind: 'resume' }),
   };
 }
 

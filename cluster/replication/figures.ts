@@ -7,6 +7,8 @@ export const FAIL_TICKS = 20;
 export const EXCUSE_TICKS = 20;
 /** What was proposed and is not agreed is proposed again. */
 export const PROPOSE_TICKS = 20;
+/** A leader that pauses for the next one, which does not come, leads on after so long. */
+export const PAUSE_TICKS = 30;
 /** Of one call that brings entries; a larger operation goes alone. */
 export const APPEND_BYTES = 2 * 1024 * 1024;
 /** Entries kept in memory for the channels; older ones are read from the log. */

@@ -29,6 +29,7 @@ export function becomeLeading(draft: Draft, last: ClockTag, positions: ReadonlyM
     pending: [],
     bytes: 0,
     channels,
+    pause: null,
   });
 }
 

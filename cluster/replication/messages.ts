@@ -111,14 +111,17 @@ export type TransferInput =
   | { readonly kind: 'compare'; readonly caller: Caller; readonly peer: PeerId }
   | { readonly kind: 'fill'; readonly caller: Caller; readonly peer: PeerId; readonly buckets: readonly number[] }
   | { readonly kind: 'require'; readonly caller: Caller; readonly peer: PeerId }
-  | { readonly kind: 'release'; readonly peer: PeerId };
+  | { readonly kind: 'release'; readonly peer: PeerId }
+  | { readonly kind: 'pause'; readonly caller: Caller }
+  | { readonly kind: 'resume' };
 
 /** Of transfers. */
 export type TransferAnswer =
   | { readonly kind: 'attached'; readonly how: 'delta' | 'reset' | 'refused'; readonly entries: number }
   | { readonly kind: 'compared'; readonly buckets: readonly number[]; readonly points: readonly number[]; readonly total: number }
   | { readonly kind: 'filled'; readonly changed: number; readonly points: number; readonly bytes: number }
-  | { readonly kind: 'required' };
+  | { readonly kind: 'required' }
+  | { readonly kind: 'paused' };
 
 /** Everything that asks the own replica is asked in the order of the effects. */
 export type ReplicationEffect =

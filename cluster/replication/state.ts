@@ -92,6 +92,8 @@ export interface Leading {
   /** Bytes of issued and pending writes. */
   readonly bytes: number;
   readonly channels: ReadonlyMap<PeerId, Channel>;
+  /** No write is taken; null: they are. waiting: for what was begun. */
+  readonly pause: { readonly until: number; readonly waiting: readonly Caller[] } | null;
 }
 
 export interface Recent {

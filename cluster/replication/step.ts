@@ -8,6 +8,7 @@ import { attach, compare, endChannel, fill, release, require } from './jobs.js';
 import { takeAssignment } from './leading.js';
 import { locateAgain, located, startLocating } from './locating.js';
 import type { HeardCall, ReplicationInput, ShardAssignment } from './messages.js';
+import { drivePause, pause, resume } from './pausing.js';
 import { isAgreedRequired } from './required.js';
 import type { ReplicationState } from './state.js';
 import { driveSync, syncAnswered, syncCallFailed, tookOver } from './syncing.js';
@@ -20,7 +21,10 @@ export function step(state: ReplicationState, input: ReplicationInput): Replicat
   const draft = beginStep(state);
   take(draft, input);
   const { role } = draft.state;
-  if (role.kind === 'Leading') driveAll(draft);
+  if (role.kind === 'Leading') {
+    driveAll(draft);
+    drivePause(draft);
+  }
   if (role.kind === 'Syncing') driveSync(draft);
   if (needsTicks(draft.state) && !draft.state.ticking) {
     draft.state.ticking = true;
@@ -40,6 +44,7 @@ export function needsTicks({ role, ticks }: Pick<ReplicationState, 'role' | 'tic
     case 'Syncing':
       return true;
     case 'Leading':
+      if (role.pause !== null) return true;
       return [...role.channels.values()].some(({ busy, phase, retryAt }) => {
         return busy !== null || phase.kind === 'Broken' || retryAt > ticks;
       });
@@ -82,14 +87,19 @@ function take(draft: Draft, input: ReplicationInput): void {
     case 'compare':
     case 'fill':
     case 'require':
+    case 'pause':
       if (state.role.kind !== 'Leading') refuse(draft, input.caller, refusal(state));
       else if (input.kind === 'attach') attach(draft, input);
       else if (input.kind === 'compare') compare(draft, input);
       else if (input.kind === 'fill') fill(draft, input);
+      else if (input.kind === 'pause') pause(draft, input.caller);
       else require(draft, input);
       break;
     case 'release':
       release(draft, input.peer);
+      break;
+    case 'resume':
+      if (state.role.kind === 'Leading') resume(draft);
       break;
     case 'located':
       located(draft, { last: input.last });
@@ -184,6 +194,7 @@ function standDown(draft: Draft, reason: string): void {
     for (const { input } of role.issued) refuse(draft, input.caller, leftOpen(reason));
     for (const { input } of role.pending) refuse(draft, input.caller, leftOpen(reason));
     for (const channel of role.channels.values()) endChannel(draft, channel, notLeading(reason));
+    for (const caller of role.pause?.waiting ?? []) refuse(draft, caller, notLeading(reason));
   }
   setRole(draft, { kind: 'Following' });
 }

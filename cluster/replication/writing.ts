@@ -37,6 +37,7 @@ function refused(draft: Draft): ErrorFacts | null {
       leader === null ? 'no replica of the shard is active' : `this replica does not lead the shard now, peer ${leader} should`,
     );
   }
+  if (role.pause !== null) return notLeading('the shard is about to get another leader');
   const active = serving(assignment);
   if (active < assignment.writeFactor) {
     const detail = `active replicas of the shard: ${active}, write_consistency_factor: ${assignment.writeFactor}: nothing was written to it`;

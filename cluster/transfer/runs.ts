@@ -13,6 +13,8 @@ export interface TransferRun {
   readonly transfer: TransferRecord;
   /** State of the target when the run began. */
   readonly target: ReplicaState;
+  /** The replica that goes is the one that leads: at the end the target leads. */
+  readonly handsOver: boolean;
 }
 
 /** Runs of this peer by their names, in the order of the state. */
@@ -25,7 +27,7 @@ export function wantedRuns(agreed: ClusterState, self: PeerId): Map<string, Tran
       // Points of a resharding go between shards, in another way.
       if (shard === undefined || target === undefined || transfer.toShardId !== null) continue;
       if (shard.leader !== self || transfer.to === self) continue;
-      const run: TransferRun = { collection, uid, term: shard.term, transfer, target };
+      const run: TransferRun = { collection, uid, term: shard.term, transfer, target, handsOver: !transfer.sync && transfer.from === self };
       runs.set(runName(run), run);
     }
   }

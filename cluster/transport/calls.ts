@@ -101,8 +101,12 @@ export class OutgoingCalls {
   }
 }
 
-/** What gRPC says when it had no connection to send on: the first words, or what it was doing at the deadline. */
-const UNSENT = /^No connection established|^Name resolution failed|Waiting for LB pick|Waiting for name resolution/;
+/**
+ * What gRPC says when it had no connection to send on: the first words, or what it was doing at the deadline. A stream that is refused has
+ * not been looked at. Source: RFC 9113, section 8.7.
+ */
+const UNSENT =
+  /^No connection established|^Stream refused by server|^Name resolution failed|Waiting for LB pick|Waiting for name resolution/;
 
 function lostBy(peer: PeerId, error: ServiceError, timeoutMs: number): TroupeError {
   const { code, details } = error;

@@ -38,7 +38,7 @@ test('what somebody refuses who does not lead is brought to who does, as soon as
   peers.answers.set(2, () => conflict());
   peers.answers.set(3, () => WRITTEN);
   const written = writerOf(peers).write(part(0), 'logged');
-  peers.world.ports.timers.after(30, () => peers.agree({ 0: { leader: 3, term: 2, 2: 'Dead', 3: 'Active' } }));
+  peers.world.ports.timers.after(5, () => peers.agree({ 0: { leader: 3, term: 2, 2: 'Dead', 3: 'Active' } }));
   assert.deepEqual(await peers.outcome(written), { numbers: [9], status: 'completed' });
   assert.deepEqual(peers.asked, ['write 0 of 2', 'write 0 of 3']);
 });
@@ -92,4 +92,16 @@ test('a shard without as many active replicas as write_consistency_factor asks f
   const writer = writerOf(peers);
   writer.check(1);
   assert.throws(() => writer.check(0), { code: 'unavailable', message: /shard 0 has 1 of the 2 active replicas .*: nothing was written/ });
+});
+
+test('a leader that can take nothing more for a while is asked again, and the client hears of it only when that goes on', async () => {
+  const peers = new Peers();
+  peers.agree({ 0: { leader: 2, 2: 'Active', 3: 'Active' } });
+  const busy = () => Promise.reject(new TroupeError('busy', 'a replica of the shard is too far behind'));
+  peers.answers.set(2, busy);
+  const written = writerOf(peers).write(part(0), 'logged');
+  peers.world.ports.timers.after(2500, () => peers.answers.set(2, () => WRITTEN));
+  assert.deepEqual(await peers.outcome(written), { numbers: [9], status: 'completed' });
+  peers.answers.set(2, busy);
+  await assert.rejects(peers.outcome(writerOf(peers).write(part(0), 'logged')), { code: 'busy' });
 });

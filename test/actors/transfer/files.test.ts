@@ -15,7 +15,14 @@ import { TroupeError as Thrown, type TroupeError } from '../../../protocols/erro
 import type { ReplicaState } from '../../../protocols/model/cluster.js';
 import { transferOf } from '../../cluster/transfer/support.js';
 
-const RUN = { collection: 'cities', uid: 5, term: 3, transfer: transferOf({ method: 'snapshot' }), target: 'PartialSnapshot' } as const;
+const RUN = {
+  collection: 'cities',
+  uid: 5,
+  term: 3,
+  transfer: transferOf({ method: 'snapshot' }),
+  target: 'PartialSnapshot',
+  handsOver: false,
+} as const;
 const LARGE = Uint8Array.from({ length: 5 * 2 ** 20 + 7 }, (_, at) => (at * 7) % 251);
 const FILES: Readonly<Record<string, Uint8Array>> = {
   'lmdb/data.mdb': LARGE,

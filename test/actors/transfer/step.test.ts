@@ -7,8 +7,8 @@ import type { TransferRun } from '../../../cluster/transfer/runs.js';
 import type { ReplicaState, TransferMethod } from '../../../protocols/model/cluster.js';
 import { transferOf } from '../../cluster/transfer/support.js';
 
-function runOf(method: TransferMethod, target: ReplicaState): TransferRun {
-  return { collection: 'cities', uid: 5, term: 3, transfer: transferOf({ method, from: 3, sync: false }), target };
+function runOf(method: TransferMethod, target: ReplicaState, handsOver: boolean): TransferRun {
+  return { collection: 'cities', uid: 5, term: 3, transfer: transferOf({ method, from: 3, sync: false }), target, handsOver };
 }
 
 /** A run and all that it caused so far, in words. */
@@ -16,8 +16,8 @@ class Story {
   readonly lines: string[] = [];
   state: TransferState;
 
-  constructor(method: TransferMethod, target: ReplicaState) {
-    const { effects, state } = startTransfer(runOf(method, target), 1000);
+  constructor(method: TransferMethod, target: ReplicaState, handsOver = false) {
+    const { effects, state } = startTransfer(runOf(method, target, handsOver), 1000);
     this.state = state;
     this.#note(effects);
   }
@@ -77,6 +77,7 @@ const failed = (code: 'unavailable' | 'internal' = 'unavailable'): TransferMessa
 const REQUIRED: TransferMessage = { kind: 'required', nowMs: 6000 };
 const AGREED: TransferMessage = { kind: 'agreed', nowMs: 7000 };
 const RETRY: TransferMessage = { kind: 'retry', nowMs: 8000 };
+const PAUSED: TransferMessage = { kind: 'paused', nowMs: 6500 };
 const INSTALLED: TransferMessage = { kind: 'filesInstalled', nowMs: 2000 };
 
 test('records: the log begins anew, buckets that differ are sent, and nothing is finished before the digests are equal', () => {
@@ -135,6 +136,15 @@ test('an end whose agreement is not known is proposed again, and nothing is atta
   for (let times = 0; times < FAILURES_MAX + 5; times += 1) story.hear(failed(), RETRY);
   assert.equal(story.lines.filter((line) => line === 'attach').length, 1);
   assert.equal(story.lines.at(-1), 'propose finishTransfer in term 3');
+});
+
+test('a leader whose own replica goes pauses before the end is agreed on, and leads on while it is not', () => {
+  const story = new Story('stream_records', 'Partial', true).hear(attached('delta'), compared(), REQUIRED);
+  assert.deepEqual(story.lines, ['attach', 'compare', 'require', 'pause']);
+  story.hear(PAUSED, failed(), RETRY, PAUSED, AGREED);
+  const end = 'propose finishTransfer in term 3';
+  assert.deepEqual(story.lines.slice(4), [end, 'resume', 'retry 1', 'pause', end]);
+  assert.equal(story.state.kind, 'Done');
 });
 
 test('a transfer that brings nothing, try after try, is aborted', () => {

@@ -1,0 +1,36 @@
+/**
+ * A leader that is about to hand its shard over takes no more writes for a moment, so that nothing is under way when it stops leading:
+ * what waits elsewhere goes to the next leader. A pause ends by itself where no other leader comes.
+ */
+
+import { changeLeading, type Draft, leadingOf, refuse } from './draft.js';
+import { PAUSE_TICKS } from './figures.js';
+import type { Caller } from './messages.js';
+
+/** Answered once everything that was begun is answered. Another one makes the pause longer. */
+export function pause(draft: Draft, caller: Caller): void {
+  const waiting = leadingOf(draft).pause?.waiting ?? [];
+  changeLeading(draft, { pause: { until: draft.state.ticks + PAUSE_TICKS, waiting: [...waiting, caller] } });
+}
+
+/** It leads on. */
+export function resume(draft: Draft): void {
+  const { pause: known } = leadingOf(draft);
+  if (known === null) return;
+  const error = { code: 'unavailable', detail: 'the pause of the shard has ended', retryAfterMs: 1000 } as const;
+  for (const caller of known.waiting) refuse(draft, caller, error);
+  changeLeading(draft, { pause: null });
+}
+
+/** After everything else that a leader does in a step. */
+export function drivePause(draft: Draft): void {
+  const { issued, pause: known, pending } = leadingOf(draft);
+  if (known === null) return;
+  if (draft.state.ticks >= known.until) {
+    resume(draft);
+    return;
+  }
+  if (known.waiting.length === 0 || issued.length > 0 || pending.length > 0) return;
+  for (const caller of known.waiting) draft.effects.push({ kind: 'answer', caller, answer: { kind: 'paused' } });
+  changeLeading(draft, { pause: { ...known, waiting: [] } });
+}
