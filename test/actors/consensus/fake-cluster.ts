@@ -124,6 +124,8 @@ export class FakeNetwork {
 export class FakeTransport implements PeerTransport {
   #uris: ReadonlyMap<PeerId, string> = new Map();
   #connected = new Set<PeerId>();
+  /** Nobody hears of it, and its connections stay. */
+  silent = false;
 
   constructor(
     private readonly network: FakeNetwork,
@@ -152,7 +154,7 @@ export class FakeTransport implements PeerTransport {
 
   send(to: PeerId, messages: readonly PeerMessage[]): void {
     const own = this.network.endpoints.get(this.uri);
-    if (own === undefined) return;
+    if (own === undefined || this.silent) return;
     this.network.world.ports.timers.after(1, () => {
       const target = this.#reach(to);
       if (target === null) own.listener.unreachable(to);
@@ -293,6 +295,11 @@ export class FakeCluster {
     if (life !== undefined) life.dead = true;
     node.store.crash();
     await this.#transports.get(node.number)?.close();
+  }
+
+  /** As a process that was stopped for a while. */
+  silence(node: FakeNode): void {
+    (this.#transports.get(node.number) as FakeTransport).silent = true;
   }
 
   /** Lets time pass until it holds. */

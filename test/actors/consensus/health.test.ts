@@ -46,6 +46,47 @@ test('replicas of a node that is silent for two seconds are Dead, others lead wh
   assert.deepEqual(new Set(alone.flatMap(({ replicas }) => [...replicas.values()])), new Set(['Active']));
 });
 
+test('a node that stops in order leaves the lead to others before it goes, and nobody waits for what it had', async () => {
+  const nodes = (await world.founded(3)) as Three;
+  await world.run(nodes[0].api.createCollection('a', copies(3, 2)));
+  await world.run(nodes[0].api.createCollection('b', copies(3, 1)));
+  const [first, second, third] = nodes;
+  const stoppedMs = world.world.nowMs;
+  await world.run(third.api.close());
+  await world.kill(third);
+  for (const node of [first, second]) {
+    await world.until(() => shown(node, nodes).join().includes('3 Dead'), 'the others know it');
+    for (const line of shown(node, nodes)) assert.doesNotMatch(line, /3 Active|led by (3|nobody)/);
+  }
+  assert.ok(world.world.nowMs - stoppedMs < 1500, `${world.world.nowMs - stoppedMs} ms`);
+  const alone = [...(first.cluster.state()?.collections.get('b')?.shards.values() ?? [])];
+  assert.deepEqual(new Set(alone.flatMap(({ replicas }) => [...replicas.values()])), new Set(['Active']));
+});
+
+test('nodes that all stop at the same time leave an Active replica of each shard', async () => {
+  const nodes = (await world.founded(3)) as Three;
+  await world.run(nodes[0].api.createCollection('a', copies(6, 2)));
+  await world.run(Promise.all(nodes.map(({ api }) => api.close())));
+  for (const node of nodes) {
+    for (const line of shown(node, nodes)) assert.match(line, / Active/);
+  }
+});
+
+test('a peer that is about to be Dead is not counted on to get back what it missed', async () => {
+  const nodes = (await world.founded(3)) as Three;
+  await world.run(nodes[0].api.createCollection('a', copies(6, 2)));
+  const leader = leaderOf(nodes) as FakeNode;
+  const silent = nodes.find((node) => node !== leader) as FakeNode;
+  // Its connections stay, as those of a process that was paused do for a while.
+  world.silence(silent);
+  const begun: unknown[] = [];
+  for (let tenths = 0; tenths < 35; tenths++) {
+    await world.pass(100);
+    begun.push(...(leader.cluster.state()?.collections.get('a')?.transfers ?? []));
+  }
+  assert.deepEqual(begun, []);
+});
+
 test('a node that is cut off for less than that keeps its replicas, also when it led the cluster', async () => {
   const nodes = (await world.founded(3)) as Three;
   await world.run(nodes[0].api.createCollection('a', copies(3, 3)));

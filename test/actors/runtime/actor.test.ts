@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ActorSystem, type ActorSystemOptions } from '../../../actors/runtime/actor.js';
-import { type ActorContext, type ActorRef, type Behaviour, become, type ReplyTo } from '../../../actors/runtime/behaviour.js';
+import { type ActorContext, type ActorRef, type Behaviour, become, NotTaken, type ReplyTo } from '../../../actors/runtime/behaviour.js';
 import type { ActorTelemetry } from '../../../actors/runtime/telemetry.js';
 import type { ErrorFacts, TroupeError } from '../../../protocols/errors.js';
 import { FakeWorld } from '../fake-world.js';
@@ -352,6 +352,17 @@ test('a request to a stopped actor, or waiting as it stops, ends with unavailabl
   world.deliver();
   await waiting;
   await assert.rejects(actor.ask(read, 1000), { code: 'unavailable', detail: '/top is stopped' });
+});
+
+test('a request that a stopping actor has not seen says so, one that it has seen does not', async () => {
+  const { world, actor } = setUp();
+  const outcome = (asked: Promise<number>) => asked.catch((error: unknown) => error instanceof NotTaken);
+  const seen = outcome(actor.ask((replyTo: ReplyTo<number>) => ({ kind: 'swallow', replyTo }), 1000));
+  world.deliver();
+  actor.tell({ kind: 'stop' });
+  const unseen = outcome(actor.ask(read, 1000));
+  world.deliver();
+  assert.deepEqual(await Promise.all([seen, unseen, outcome(actor.ask(read, 1000))]), [false, true, true]);
 });
 
 test('a request that was handed on is answered by the other actor, and ends when that one stops', async () => {

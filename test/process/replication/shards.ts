@@ -71,7 +71,7 @@ interface StoredPoint {
   readonly vector: readonly number[];
 }
 
-/** Writes to one collection, through all nodes in turn, until it is stopped: each id again and again, with a version that grows. */
+/** Writes to one collection, through all nodes in turn, or these, until it is stopped: each id again and again, with a version that grows. */
 export class Writer {
   /** By id: the newest version that was acknowledged, and the newest that was sent. */
   readonly acknowledged = new Map<number, number>();
@@ -88,6 +88,7 @@ export class Writer {
     private readonly collection: string,
     private readonly ids: number,
     writers: number,
+    private readonly through: readonly number[] | null = null,
   ) {
     for (let writer = 0; writer < writers; writer += 1) this.#ended.push(this.#run(writer, writers));
   }
@@ -108,7 +109,7 @@ export class Writer {
         this.sent.set(id, version);
         return { id, vector: vectorOf(id, version), payload: { version } };
       });
-      const running = this.cluster.nodes.filter(({ state }) => state === 'running');
+      const running = this.cluster.nodes.filter(({ number, state }) => state === 'running' && this.through?.includes(number) !== false);
       const node = running[(round + writer) % running.length];
       if (node === undefined) break;
       this.requests += 1;
