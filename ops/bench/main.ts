@@ -161,7 +161,7 @@ async function benchReplication(): Promise<void> {
   }
   const of = (full: number, quick: number): number => Number(options.count ?? (options.quick ? quick : full));
   const { profileFolder } = settings;
-  const kept = !options.quick && profileFolder === null && options.count === undefined;
+  const kept = !options.quick && profileFolder === null;
   const report = await measureReplication({
     parts: parts as ReplicationPart[],
     methods: options.methods.split(','),

@@ -57,8 +57,10 @@ export function cpuOf({ nodes }: Fleet): number {
   return nodes.reduce((sum, { pid }) => sum + (cpuSeconds(pid) ?? 0), 0);
 }
 
-/** Indexes from so many kilobytes of vectors on, so that shards of small data sets have them, too. */
-const INDEXING_THRESHOLD_KB = 1000;
+/** Kilobytes of vectors that get an index: no more than an eighth of a shard, so that shards of small data sets have them, too. */
+function indexingThreshold({ count, dim }: Dataset, shards: number): number {
+  return Math.round(Math.min(10_000, Math.max(1000, (count * dim * 4) / 1024 / shards / 8)));
+}
 
 export async function createCollection(fleet: Fleet, name: string, dataset: Dataset, shards: number, copies: number): Promise<void> {
   const { client } = fleet.nodes[0] as FleetNode;
@@ -66,7 +68,7 @@ export async function createCollection(fleet: Fleet, name: string, dataset: Data
     vectors: { size: dataset.dim, distance: dataset.distance },
     shard_number: shards,
     replication_factor: copies,
-    optimizers_config: { indexing_threshold: INDEXING_THRESHOLD_KB },
+    optimizers_config: { indexing_threshold: indexingThreshold(dataset, shards) },
   });
   for (const [field, type] of Object.entries(PAYLOAD_FIELDS)) {
     await client.result('PUT', `/collections/${name}/index?wait=true`, { field_name: field, field_schema: type });
