@@ -23,10 +23,11 @@ export function virtualCollections(disk: VirtualDisk): CollectionStore {
   const path = (folder: string) => `/${disk.name}/${folder}`;
   return {
     path,
-    scan: async () => {
-      await disk.write('sweep', () => disk.removeBelow(`/${disk.name}/staging`));
-      return [...disk.folders.keys()].sort();
-    },
+    scan: () =>
+      disk.read(() => {
+        disk.removeBelow(`/${disk.name}/staging`);
+        return [...disk.folders.keys()].sort();
+      }),
     load: (folder) => disk.read(() => stored(folder)),
     create: async (collection) => {
       const existing = await disk.read(() => disk.folders.get(folderName(collection.name)) as StoredCollection | undefined);

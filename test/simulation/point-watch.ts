@@ -6,7 +6,7 @@
  */
 
 import type { ClusterState, CollectionRecord, TransferRecord } from '../../cluster/state.js';
-import type { PeerId } from '../../protocols/model/cluster.js';
+import type { PeerId, ReplicaState } from '../../protocols/model/cluster.js';
 import type { ShardEntry } from '../../protocols/model/shard-log.js';
 import type { SimulatedNode } from './node.js';
 import { POINTS } from './point-clients.js';
@@ -89,8 +89,7 @@ export class PointWatch {
       if (name !== POINTS && ![...replicas.values()].includes('Active')) continue;
       let first: { readonly host: string; readonly stored: StoredReplica } | null = null;
       for (const [peerId, state] of replicas) {
-        if (state !== (this.#nodeOf(peerId)?.listens === true ? 'Listener' : 'Active'))
-          return `${name}/${shardId} on peer ${peerId} is ${state}`;
+        if (state !== this.#wanted(peerId, replicas)) return `${name}/${shardId} on peer ${peerId} is ${state}`;
         const node = this.#nodeOf(peerId);
         const stored = node?.engine?.open.get(`${name}/${shardId}`)?.stored;
         if (node === undefined || stored === undefined) return `${name}/${shardId} is not open on peer ${peerId}`;
@@ -106,6 +105,12 @@ export class PointWatch {
       }
     }
     return null;
+  }
+
+  /** A node that only listens serves a shard where nobody else would. */
+  #wanted(peerId: PeerId, replicas: ReadonlyMap<PeerId, ReplicaState>): ReplicaState {
+    if (this.#nodeOf(peerId)?.listens !== true) return 'Active';
+    return [...replicas].some(([other, state]) => other !== peerId && state === 'Active') ? 'Listener' : 'Active';
   }
 
   #nodeOf(peerId: PeerId): SimulatedNode | undefined {

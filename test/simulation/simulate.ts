@@ -166,8 +166,9 @@ class Simulation {
       void this.#moves.start();
     }
     const { faults } = this.options;
-    // Half of a cluster's disks hold no majority.
-    const among = (kind: FaultKind) => faults?.includes(kind) ?? (this.#nodes.length > 2 || kind !== 'emptyDisk');
+    // Half of a cluster's disks hold no majority, and two that move at once don't find each other.
+    const isPair = this.#nodes.length === 2;
+    const among = (kind: FaultKind) => faults?.includes(kind) ?? !(isPair && (kind === 'emptyDisk' || kind === 'move'));
     this.#faults.plan(schedule(new Stream(this.seed, 'schedule'), fromMs, fromMs + faultsMs, among));
     await this.#world.run(faultsMs);
   }
