@@ -1,6 +1,6 @@
 /** Shards that come with a new shard key get the indexes of payload keys that the collection's other shards have. */
 
-import { TroupeError } from '../../protocols/errors.js';
+import { errorFacts, TroupeError } from '../../protocols/errors.js';
 import { stringifyJson } from '../../protocols/json.js';
 import type { ClusterSetup, ShardId } from '../../protocols/model/cluster.js';
 import type { FieldSchema } from '../../protocols/model/collection.js';
@@ -23,7 +23,8 @@ export function indexingNewShards(api: ClusterApi, parts: IndexingParts): Cluste
     setUp: async (collection, setup, timeoutMs) => {
       const deadlineMs = parts.routes.clock.nowMs() + timeoutMs;
       const done = await api.setUp(collection, setup, timeoutMs);
-      if (setup.kind === 'createShardKey') await indexShards(parts, collection, setup, deadlineMs);
+      if (setup.kind === 'createShardKey')
+        await indexShards(parts, collection, setup, deadlineMs).catch((error) => keyIsThere(setup, error));
       return done;
     },
   };
@@ -31,7 +32,13 @@ export function indexingNewShards(api: ClusterApi, parts: IndexingParts): Cluste
 
 type Created = Extract<ClusterSetup, { kind: 'createShardKey' }>;
 
-/** Errors: `unavailable`, `timeout`: the key is there, and has not all indexes. */
+/** Whoever hears of an error would take the key for not made. */
+function keyIsThere({ key }: Created, error: unknown): never {
+  const { code, detail, retryAfterMs } = errorFacts(error);
+  const told = `shard key ${stringifyJson(key)} is there, but its shards may lack indexes of payload keys, which can be created again: ${detail}`;
+  throw new TroupeError(code, told, { cause: error, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
+}
+
 async function indexShards(
   { find, points, routes }: IndexingParts,
   collection: string,
@@ -60,7 +67,7 @@ async function indexShards(
 async function fieldsOf(routes: Routes, { name, record }: Agreed, shards: readonly ShardId[]): Promise<Map<string, FieldSchema>> {
   const figures = await figuresOf(routes, name, record.uid, shards);
   if (figures.length === 0) {
-    const detail = `the shard key is there, but no other shard of ${name} tells which payload keys have indexes: create them again`;
+    const detail = `no other shard of ${name} tells which payload keys have indexes`;
     throw new TroupeError('unavailable', detail, { retryAfterMs: 1000 });
   }
   return new Map(figures.flatMap(({ fields }) => fields.map(({ field, schema }): [string, FieldSchema] => [field, schema])));

@@ -207,7 +207,7 @@ function shardKeyChange({ name }: Name, before: Value): Change {
 
 function outcomeOf({ status, text }: Answer): Outcome {
   if (status === 200) return 'acknowledged';
-  return status === 408 || /may still be carried out/.test(text) ? 'open' : 'refused';
+  return status === 408 || /may still be carried out|is there, but/.test(text) ? 'open' : 'refused';
 }
 
 function collectionBody(stamp: number) {
