@@ -72,7 +72,9 @@ export function recreateShard(state: ClusterState, { collection, peerId, shardId
     const shard = record.shards.get(shardId);
     if (shard === undefined) return refused(state, shardMissing(collection, shardId));
     if (shard.replicas.size > 0) {
-      const holders = [...shard.replicas].map(([peer, replica]) => `peer ${peer} (${replica})`).join(', ');
+      // In an order that does not depend on how the state came to be: a snapshot's is another one.
+      const replicas = [...shard.replicas].sort(([one], [other]) => one - other);
+      const holders = replicas.map(([peer, replica]) => `peer ${peer} (${replica})`).join(', ');
       return refused(state, wrongInput(`shard ${shardId} has replicas, and need not begin with nothing: ${holders}`));
     }
     const error = refusedHolder(state, peerId);
