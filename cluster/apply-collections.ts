@@ -27,6 +27,8 @@ export function createCollection(state: ClusterState, { config, name, placement 
     nextShardId: 0,
     transfers: [],
     autoReplication: false,
+    layout: state.appliedIndex,
+    resharding: null,
   };
   return done(withCollection(state, name, withShards(record, null, placement, { first: 'Initializing', since: state.appliedIndex })));
 }
@@ -68,7 +70,7 @@ export function createShardKey(state: ClusterState, operation: OperationOf<'crea
   return onCollection(state, collection, (record) => {
     const notCustom = refusedKey(collection, record);
     if (notCustom !== null) return refused(state, notCustom);
-    if (shardsOf(record, key).length > 0) return refused(state, { code: 'conflict', detail: `Shard key ${shown(key)} already exists` });
+    if (shardsOf(record, key).length > 0) return refused(state, { code: 'conflict', detail: `Shard key ${shownKey(key)} already exists` });
     const misplaced = refusedPlacement(state, placement);
     if (misplaced !== null) return refused(state, misplaced);
     if (placement.length === 0) return refused(state, wrongInput('a shard key needs at least one shard'));
@@ -87,28 +89,29 @@ export function dropShardKey(state: ClusterState, { collection, key }: Operation
     const notCustom = refusedKey(collection, record);
     if (notCustom !== null) return refused(state, notCustom);
     const gone = shardsOf(record, key);
-    if (gone.length === 0) return refused(state, wrongInput(`Shard key ${shown(key)} not found`));
+    if (gone.length === 0) return refused(state, wrongInput(`Shard key ${shownKey(key)} not found`));
     const shards = new Map([...record.shards].filter(([shardId]) => !gone.includes(shardId)));
     const transfers = record.transfers.filter(({ shardId, toShardId }) => !gone.includes(shardId) && !gone.includes(toShardId ?? shardId));
-    return done(withCollection(state, collection, { ...record, shards, transfers }));
+    const resharding = record.resharding?.key === key ? null : record.resharding;
+    return done(withCollection(state, collection, { ...record, shards, transfers, resharding }));
   });
 }
 
-function refusedKey(collection: string, { config }: CollectionRecord): ErrorFacts | null {
+export function refusedKey(collection: string, { config }: CollectionRecord): ErrorFacts | null {
   if (config.params.sharding_method === 'custom') return null;
   return wrongInput(`Collection \`${collection}\` has no shard keys: it was not created with "sharding_method": "custom"`);
 }
 
-function shardsOf({ shards }: CollectionRecord, key: ShardKey): ShardId[] {
+export function shardsOf({ shards }: CollectionRecord, key: ShardKey | null): ShardId[] {
   return [...shards].filter(([, shard]) => shard.key === key).map(([shardId]) => shardId);
 }
 
-function shown(key: ShardKey): string {
+export function shownKey(key: ShardKey): string {
   return typeof key === 'string' ? `"${key}"` : String(key);
 }
 
 /** S4. A peer may have left since the placement was chosen. */
-function refusedPlacement({ marks, membership }: ClusterState, placement: Placement): ErrorFacts | null {
+export function refusedPlacement({ marks, membership }: ClusterState, placement: Placement): ErrorFacts | null {
   for (const peers of placement) {
     if (peers.length === 0) return wrongInput('a shard needs at least one replica');
     if (new Set(peers).size < peers.length) return wrongInput('a shard can have one replica on each peer');
@@ -131,7 +134,7 @@ interface NewReplicas {
   readonly since: number;
 }
 
-function withShards(record: CollectionRecord, key: ShardKey | null, placement: Placement, made: NewReplicas): CollectionRecord {
+export function withShards(record: CollectionRecord, key: ShardKey | null, placement: Placement, made: NewReplicas): CollectionRecord {
   const shards = new Map(record.shards);
   placement.forEach((peers, at) => {
     shards.set(record.nextShardId + at, newShard(key, peers, made));

@@ -33,6 +33,7 @@ import {
   startTransfer,
   withoutPeer,
 } from './apply-replicas.js';
+import { abortResharding, finishStage, startResharding } from './apply-resharding.js';
 import { asBatch, type Change, unchanged } from './change.js';
 import { afterLeaving, afterOperation } from './leaders.js';
 import { decodeOperation, type StoredOperation } from './operation-codec.js';
@@ -144,6 +145,12 @@ function applyOperation(state: ClusterState, operation: ClusterOperation): Chang
       return createShardKey(state, operation);
     case 'dropShardKey':
       return dropShardKey(state, operation);
+    case 'startResharding':
+      return startResharding(state, operation);
+    case 'finishStage':
+      return finishStage(state, operation);
+    case 'abortResharding':
+      return abortResharding(state, operation);
     case 'setReplicaStates':
       return setReplicaStates(state, operation);
     case 'dropReplica':

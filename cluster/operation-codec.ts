@@ -5,8 +5,15 @@
 
 import { stringifyJson } from '../protocols/json.js';
 import type { AliasAction } from '../protocols/model/alias.js';
-import { TRANSFER_METHODS } from '../protocols/model/cluster.js';
-import type { ClusterOperation, PlannedMove, ProposedOperation, ReplicaChange, TransferKey } from './operations.js';
+import { RESHARDING_DIRECTIONS, TRANSFER_METHODS } from '../protocols/model/cluster.js';
+import {
+  type ClusterOperation,
+  type PlannedMove,
+  type ProposedOperation,
+  RESHARDING_STAGES,
+  type ReplicaChange,
+  type TransferKey,
+} from './operations.js';
 import { parseObject, readAll, type StrictFields } from './strict-fields.js';
 
 /** Raised when a field changes its meaning or an operation does. 2: shards have leaders, and terms to name them by. */
@@ -53,6 +60,16 @@ function inOrder(operation: ClusterOperation): ClusterOperation {
     }
     case 'dropShardKey':
       return { kind, collection: operation.collection, key: operation.key };
+    case 'startResharding': {
+      const { collection, direction, key, placement } = operation;
+      return { kind, collection, direction, key, placement };
+    }
+    case 'finishStage': {
+      const { clock, collection, shardId, stage, startedAt } = operation;
+      return { kind, collection, startedAt, stage, shardId, clock };
+    }
+    case 'abortResharding':
+      return { kind, collection: operation.collection };
     case 'setReplicaStates':
       return { kind, changes: operation.changes.map(changeInOrder) };
     case 'dropReplica':
@@ -136,6 +153,9 @@ const KINDS: readonly ClusterOperation['kind'][] = [
   'changeAliases',
   'createShardKey',
   'dropShardKey',
+  'startResharding',
+  'finishStage',
+  'abortResharding',
   'setReplicaStates',
   'dropReplica',
   'recreateShard',
@@ -176,6 +196,25 @@ function readOperation(fields: StrictFields, version: number): ClusterOperation 
       };
     case 'dropShardKey':
       return { kind, collection: fields.string('collection'), key: fields.shardKey('key') };
+    case 'startResharding':
+      return {
+        kind,
+        collection: fields.string('collection'),
+        direction: fields.word('direction', RESHARDING_DIRECTIONS),
+        key: fields.value('key') === null ? null : fields.shardKey('key'),
+        placement: fields.placement('placement'),
+      };
+    case 'finishStage':
+      return {
+        kind,
+        collection: fields.string('collection'),
+        startedAt: fields.integer('startedAt'),
+        stage: fields.word('stage', RESHARDING_STAGES),
+        shardId: fields.integer('shardId'),
+        clock: fields.integer('clock'),
+      };
+    case 'abortResharding':
+      return { kind, collection: fields.string('collection') };
     case 'setReplicaStates':
       return { kind, changes: fields.list('changes', (item) => readChange(item, version)) };
     case 'dropReplica':

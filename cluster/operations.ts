@@ -2,7 +2,7 @@
 
 import type { ErrorFacts } from '../protocols/errors.js';
 import type { AliasAction } from '../protocols/model/alias.js';
-import type { PeerId, ReplicaState, ShardId, ShardKey, TransferMethod } from '../protocols/model/cluster.js';
+import type { PeerId, ReplicaState, ReshardingDirection, ShardId, ShardKey, TransferMethod } from '../protocols/model/cluster.js';
 import type { CollectionConfig } from '../protocols/model/collection.js';
 
 /** Peers that hold a replica of each of the new shards. */
@@ -38,6 +38,14 @@ export interface PlannedMove {
   readonly to: PeerId | null;
 }
 
+/**
+ * copying: points are copied while writes go on. switching: writes wait for the last copies. cleaning: points that belong to another
+ * shard by now are removed.
+ */
+export const RESHARDING_STAGES = ['copying', 'switching', 'cleaning'] as const;
+
+export type ReshardingStage = (typeof RESHARDING_STAGES)[number];
+
 export type ClusterOperation =
   | { readonly kind: 'createCollection'; readonly name: string; readonly config: CollectionConfig; readonly placement: Placement }
   /** `config` was made from revision `basedOn`: refused as `conflict` when there is a newer one. */
@@ -52,6 +60,24 @@ export type ClusterOperation =
       readonly initialState: ReplicaState | null;
     }
   | { readonly kind: 'dropShardKey'; readonly collection: string; readonly key: ShardKey }
+  /** placement: of the new shard (up); of none (down). */
+  | {
+      readonly kind: 'startResharding';
+      readonly collection: string;
+      readonly direction: ReshardingDirection;
+      readonly key: ShardKey | null;
+      readonly placement: Placement;
+    }
+  /** What a shard has to do in a stage is done. startedAt: as in `Resharding`. clock: as in `ReplicaChange`. */
+  | {
+      readonly kind: 'finishStage';
+      readonly collection: string;
+      readonly startedAt: number;
+      readonly stage: ReshardingStage;
+      readonly shardId: ShardId;
+      readonly clock: number;
+    }
+  | { readonly kind: 'abortResharding'; readonly collection: string }
   | { readonly kind: 'setReplicaStates'; readonly changes: readonly ReplicaChange[] }
   | { readonly kind: 'dropReplica'; readonly collection: string; readonly shardId: ShardId; readonly peerId: PeerId }
   /** A replica with nothing for a shard that has none. */

@@ -5,14 +5,21 @@
 
 import { ERROR_KINDS, type ErrorCode } from '../protocols/errors.js';
 import { stringifyJson } from '../protocols/json.js';
-import { type Member, type PeerId, type ReplicaState, type ShardId, TRANSFER_METHODS } from '../protocols/model/cluster.js';
+import {
+  type Member,
+  type PeerId,
+  RESHARDING_DIRECTIONS,
+  type ReplicaState,
+  type ShardId,
+  TRANSFER_METHODS,
+} from '../protocols/model/cluster.js';
 import { moveInOrder, readMove } from './operation-codec.js';
-import type { Outcome } from './operations.js';
-import type { ClusterState, CollectionRecord, PeerMark, Session, ShardRecord, TransferRecord } from './state.js';
+import { type Outcome, RESHARDING_STAGES } from './operations.js';
+import type { ClusterState, CollectionRecord, PeerMark, Resharding, Session, ShardRecord, TransferRecord } from './state.js';
 import { parseObject, readAll, type StrictFields } from './strict-fields.js';
 
-/** Raised when a field changes its meaning. 2: shards have leaders, and replicas the entry that made them. */
-const VERSION = 2;
+/** Raised when a field changes its meaning. 2: shards have leaders, and replicas the entry that made them. 3: shards may come and go. */
+const VERSION = 3;
 
 export function encodeState(state: ClusterState): Uint8Array {
   const { aliases, appliedIndex, clusterId, collections, marks, membership, plannedMoves, sessions } = state;
@@ -73,7 +80,8 @@ function readMember(fields: StrictFields): Member {
   };
 }
 
-function collectionForm({ autoReplication, config, nextShardId, revision, shards, transfers, uid }: CollectionRecord): object {
+function collectionForm(record: CollectionRecord): object {
+  const { autoReplication, config, layout, nextShardId, resharding, revision, shards, transfers, uid } = record;
   return {
     uid,
     revision,
@@ -88,6 +96,8 @@ function collectionForm({ autoReplication, config, nextShardId, revision, shards
     })),
     transfers: transfers.map(transferInOrder),
     autoReplication,
+    layout,
+    resharding: resharding === null ? null : reshardingForm(resharding),
   };
 }
 
@@ -101,6 +111,8 @@ function readCollection(fields: StrictFields, version: number): CollectionRecord
     shards: new Map(fields.list('shards', (item): [ShardId, ShardRecord] => [item.integer('shardId'), readShard(item, version, uid)])),
     transfers: fields.list('transfers', readTransfer),
     autoReplication: version >= 2 ? fields.boolean('autoReplication') : false,
+    layout: version >= 3 ? fields.integer('layout') : uid,
+    resharding: version >= 3 && fields.value('resharding') !== null ? fields.nested('resharding', readResharding) : null,
   };
 }
 
@@ -117,6 +129,22 @@ function readShard(fields: StrictFields, version: number, uid: number): ShardRec
     since: new Map(replicas.map(({ peerId, since }): [PeerId, number] => [peerId, since])),
     leader: version >= 2 ? fields.integerOrNull('leader') : null,
     term: version >= 2 ? fields.integer('term') : 0,
+  };
+}
+
+function reshardingForm({ direction, done, key, peerId, shardId, stage, startedAt }: Resharding): object {
+  return { direction, shardId, peerId, key, stage, done: done.map((id) => ({ shardId: id })), startedAt };
+}
+
+function readResharding(fields: StrictFields): Resharding {
+  return {
+    direction: fields.word('direction', RESHARDING_DIRECTIONS),
+    shardId: fields.integer('shardId'),
+    peerId: fields.integer('peerId'),
+    key: fields.value('key') === null ? null : fields.shardKey('key'),
+    stage: fields.word('stage', RESHARDING_STAGES),
+    done: fields.list('done', (item) => item.integer('shardId')),
+    startedAt: fields.integer('startedAt'),
   };
 }
 

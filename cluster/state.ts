@@ -1,9 +1,17 @@
 /** What the nodes of a cluster agree on: the state that the log's entries lead to, the same on every node. */
 
 import type { AliasMap } from '../protocols/model/alias.js';
-import type { Membership, PeerId, ReplicaState, ShardId, ShardKey, TransferMethod } from '../protocols/model/cluster.js';
+import type {
+  Membership,
+  PeerId,
+  ReplicaState,
+  ReshardingDirection,
+  ShardId,
+  ShardKey,
+  TransferMethod,
+} from '../protocols/model/cluster.js';
 import type { CollectionConfig } from '../protocols/model/collection.js';
-import type { Outcome, PlannedMove, TransferKey } from './operations.js';
+import type { Outcome, PlannedMove, ReshardingStage, TransferKey } from './operations.js';
 
 export interface ClusterState {
   /** Random, chosen by the founder. */
@@ -44,6 +52,26 @@ export interface CollectionRecord {
   readonly transfers: readonly TransferRecord[];
   /** The cluster makes and drops replicas so that there are `replication_factor` of them. */
   readonly autoReplication: boolean;
+  /** Index of the entry that last changed which shard has which points: requests that were spread by another one are refused. */
+  readonly layout: number;
+  /** A shard that comes or goes; null: none does. */
+  readonly resharding: Resharding | null;
+}
+
+/** See `resharding.ts`. */
+export interface Resharding {
+  readonly direction: ReshardingDirection;
+  /** up: that comes. down: that goes. */
+  readonly shardId: ShardId;
+  /** Of its first replica. */
+  readonly peerId: PeerId;
+  /** Whose shards become one more or one less; null with automatic sharding. */
+  readonly key: ShardKey | null;
+  readonly stage: ReshardingStage;
+  /** Shards that have finished the stage. */
+  readonly done: readonly ShardId[];
+  /** Index of the entry that started it. */
+  readonly startedAt: number;
 }
 
 export interface ShardRecord {

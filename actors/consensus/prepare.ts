@@ -4,7 +4,7 @@ import type { ClusterOperation, TransferKey } from '../../cluster/operations.js'
 import { placeShards } from '../../cluster/placement.js';
 import type { ClusterState, CollectionRecord } from '../../cluster/state.js';
 import { TroupeError } from '../../protocols/errors.js';
-import type { TransferMethod } from '../../protocols/model/cluster.js';
+import type { PeerId, TransferMethod } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ClusterSetup } from '../cluster-api.js';
 import type { Settings } from './state.js';
@@ -90,6 +90,10 @@ function setUp(collection: string, setup: ClusterSetup, agreed: ClusterState, us
     }
     case 'autoReplication':
       return { kind: 'setAutoReplication', collection: name, enabled: setup.enabled };
+    case 'startResharding':
+      return startResharding(name, record, setup, agreed);
+    case 'abortResharding':
+      return { kind: 'abortResharding', collection: name };
     case 'dropShardKey':
       return { kind: 'dropShardKey', collection: name, key: setup.key };
     default:
@@ -117,6 +121,28 @@ function activateReplica(
   if (replicas.size === 0) return { kind: 'recreateShard', collection, shardId, peerId };
   const holders = [...replicas].map(([peer, state]) => `peer ${peer} (${state})`).join(', ');
   throw new TroupeError('wrongInput', `shard ${shardId} has no replica on peer ${peerId}: name one of ${holders}`);
+}
+
+function startResharding(
+  collection: string,
+  record: CollectionRecord,
+  { direction, key, peerId }: Extract<ClusterSetup, { kind: 'startResharding' }>,
+  agreed: ClusterState,
+): ClusterOperation {
+  if (record.config.optimizer_config.prevent_unoptimized === true) {
+    const detail =
+      'a collection with `prevent_unoptimized` cannot be resharded: points that are held back could not be copied; switch it off meanwhile';
+    throw new TroupeError('unsupported', detail);
+  }
+  if (direction === 'down') return { kind: 'startResharding', collection, direction, key, placement: [] };
+  if (peerId !== null && !agreed.membership.some((member) => member.peerId === peerId))
+    throw new TroupeError('wrongInput', `peer ${peerId} is not part of the cluster`);
+  const { replication_factor: replicationFactor } = record.config.params;
+  const [placed] = placeShards(agreed, { shards: 1, replicationFactor, peers: null }) as [readonly PeerId[]];
+  // Of the others the last one makes room for the peer that was named.
+  const named = peerId === null || placed.includes(peerId) ? placed : [peerId, ...placed.slice(0, -1)];
+  const placement = peerId === null ? [placed] : [[peerId, ...named.filter((peer) => peer !== peerId)]];
+  return { kind: 'startResharding', collection, direction, key, placement };
 }
 
 function transferOf({ from, shardId, to, toShardId }: TransferKey): TransferKey {

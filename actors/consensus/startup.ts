@@ -165,7 +165,20 @@ function foundedState(local: LocalData, clusterId: string, peerId: PeerId, term:
     ]);
     const shards = new Map([...held, ...lost]);
     const nextShardId = Math.max(-1, ...shards.keys()) + 1;
-    return [name, { uid: uidOf(lost), revision: FOUNDED, config, shards, nextShardId, transfers: [], autoReplication: false }];
+    return [
+      name,
+      {
+        uid: uidOf(lost),
+        revision: FOUNDED,
+        config,
+        shards,
+        nextShardId,
+        transfers: [],
+        autoReplication: false,
+        layout: FOUNDED,
+        resharding: null,
+      },
+    ];
   });
   return { ...emptyState(clusterId), appliedIndex: FOUNDED, collections: new Map(collections), aliases: local.aliases };
 }

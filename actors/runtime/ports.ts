@@ -1,5 +1,6 @@
 /** What actors need of the world, as interfaces, so that tests and simulations can put their own in place. */
 
+import type { ShardId } from '../../protocols/model/cluster.js';
 import type { TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
@@ -72,7 +73,13 @@ export interface RuntimePorts {
 export interface EnginePort extends ShardLogPort {
   read(operation: ReadOperation, replicas: readonly ReplicaKey[], request: RawRequest): Promise<Uint8Array>;
   /** A part of a read over many nodes, on some replicas of its collection. */
-  portion(replicas: readonly ReplicaKey[], body: Uint8Array, deadlineMs: number, usage?: HardwareUsage): Promise<PortionResult>;
+  portion(
+    replicas: readonly ReplicaKey[],
+    body: Uint8Array,
+    deadlineMs: number,
+    usage?: HardwareUsage,
+    ring?: readonly ShardId[],
+  ): Promise<PortionResult>;
   /** A read whose portions are asked through `access`. */
   gather(operation: ReadOperation, request: RawRequest, access: GatherAccess): Promise<Uint8Array>;
   /** Reads that begin from now on find collections by these aliases, too. */

@@ -47,6 +47,12 @@ export const TRANSFER_METHODS = ['stream_records', 'snapshot', 'wal_delta', 'res
 
 export type TransferMethod = (typeof TRANSFER_METHODS)[number];
 
+/** In the order of their numbers in gRPC. Source: contract, `ReshardingDirection`. */
+export const RESHARDING_DIRECTIONS = ['up', 'down'] as const;
+
+/** up: one more shard. down: one less. */
+export type ReshardingDirection = (typeof RESHARDING_DIRECTIONS)[number];
+
 /** How many replicas of each shard a read takes into account. Source: contract, `ReadConsistency`. */
 export type ReadConsistency = number | 'majority' | 'quorum' | 'all';
 
@@ -102,5 +108,13 @@ export type ClusterSetup =
       readonly initialState: ReplicaState | null;
     }
   | { readonly kind: 'dropShardKey'; readonly key: ShardKey }
+  /** peerId: where the new shard's first replica goes; null: wherever there is most room. */
+  | {
+      readonly kind: 'startResharding';
+      readonly direction: ReshardingDirection;
+      readonly peerId: PeerId | null;
+      readonly key: ShardKey | null;
+    }
+  | { readonly kind: 'abortResharding' }
   /** Troupe's own: whether `replication_factor` is carried out, also when it changes or a peer is removed. */
   | { readonly kind: 'autoReplication'; readonly enabled: boolean };

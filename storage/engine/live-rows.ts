@@ -2,7 +2,6 @@
 
 import type { Filter } from '../../protocols/model/filter.js';
 import { clearBit, forEachBit, fullBits } from '../../query/filter/bits.js';
-import { putBits } from './admitted.js';
 import { filterBits } from './filter-source.js';
 import { hasVector, type SegmentView } from './snapshot-view.js';
 
@@ -18,7 +17,7 @@ export function liveBits(view: SegmentView, filter: Filter | null): Uint32Array 
 /** Live rows among `bits` (null: all), ascending. A copy. */
 export function liveRows(view: SegmentView, bits: Uint32Array | null): Uint32Array {
   const { kernels, slot, handle } = view.reader;
-  const count = kernels.listAdmitted(slot, view.rows, view.admission(bits === null ? 0 : putBits(view, bits)));
+  const count = kernels.listAdmitted(slot, view.rows, view.admission(bits));
   return new Uint32Array(handle.memory.buffer, slot + handle.layout.scratch.rows, count).slice();
 }
 

@@ -70,6 +70,8 @@ export interface RawRequest {
   readonly consistency?: ReadConsistency;
   /** Of a read in a cluster: points of other collections may be elsewhere. See `isElsewhere`. */
   readonly localOnly?: true;
+  /** Of a read while shards are resharded: the ring in force. Rows that it gives to another shard than the one that has them do not count. */
+  readonly ring?: readonly ShardId[];
 }
 
 // ------------------------------------------------------------------ writes over several shards

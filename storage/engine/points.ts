@@ -4,7 +4,6 @@ import type { Filter } from '../../protocols/model/filter.js';
 import { compareIds, type PointId } from '../../protocols/model/point-id.js';
 import type { CountQuery, RetrieveQuery, ScrollQuery } from '../../protocols/model/query.js';
 import { hasBit } from '../../query/filter/bits.js';
-import { putBits } from './admitted.js';
 import { checkTime } from './clock.js';
 import { filterBits } from './filter-source.js';
 import type { Hit } from './hit.js';
@@ -83,7 +82,7 @@ export function count(snapshots: readonly ReplicaSnapshot[], query: CountQuery):
 function countRows(view: SegmentView, filter: Filter | null): number {
   if (view.rows === 0) return 0;
   const bits = filter === null ? null : filterBits(view, filter);
-  return view.reader.kernels.countAdmitted(view.rows, view.admission(bits === null ? 0 : putBits(view, bits)));
+  return view.reader.kernels.countAdmitted(view.rows, view.admission(bits));
 }
 
 /** Live rows that pass, one of each id, over all segments in id order, from the id `from` on (null: the first). */

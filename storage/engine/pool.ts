@@ -6,6 +6,7 @@
 
 import os from 'node:os';
 import { TroupeError } from '../../protocols/errors.js';
+import type { ShardId } from '../../protocols/model/cluster.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
@@ -142,8 +143,14 @@ export class EnginePool implements ShardLogPort {
    * A part of a distributed read, on some replicas of its collection, at least one. body: an encoded `Portion` (see `portion/`), which must
    * not change until it is answered. usage: what it costs is added to it. Errors: as `read`.
    */
-  portion(replicas: readonly ReplicaKey[], body: Uint8Array, deadlineMs: number, usage?: HardwareUsage): Promise<PortionResult> {
-    return this.readerPool.portion(replicas, body, deadlineMs, usage);
+  portion(
+    replicas: readonly ReplicaKey[],
+    body: Uint8Array,
+    deadlineMs: number,
+    usage?: HardwareUsage,
+    ring?: readonly ShardId[],
+  ): Promise<PortionResult> {
+    return this.readerPool.portion(replicas, body, deadlineMs, usage, ring);
   }
 
   /**

@@ -5,6 +5,7 @@
  */
 
 import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import type { ShardId } from '../../protocols/model/cluster.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import { addUsage, type HardwareUsage } from '../../protocols/model/usage.js';
 import { collectGarbage } from './collect-garbage.js';
@@ -147,8 +148,14 @@ export class ReaderPool {
   }
 
   /** See `EnginePool.portion`. */
-  portion(replicas: readonly ReplicaKey[], body: Uint8Array, deadlineMs: number, usage: HardwareUsage | undefined): Promise<PortionResult> {
-    const request = { path: {}, query: {}, body, deadlineMs, usage };
+  portion(
+    replicas: readonly ReplicaKey[],
+    body: Uint8Array,
+    deadlineMs: number,
+    usage: HardwareUsage | undefined,
+    ring: readonly ShardId[] | undefined,
+  ): Promise<PortionResult> {
+    const request = { path: {}, query: {}, body, deadlineMs, usage, ...(ring === undefined ? {} : { ring }) };
     return new Promise((resolve, reject) => this.offer({ kind: 'portion', replicas, request, resolve, reject }));
   }
 

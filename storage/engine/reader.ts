@@ -137,11 +137,12 @@ class Reader {
     clock.deadlineMs = read.request.deadlineMs;
     if (clock.expired()) throw timeLimit();
     const taken: ReplicaSnapshot[] = [];
+    const ring = read.request.ring ?? null;
     const take = (keys: readonly ReplicaKey[]): ReplicaSnapshot[] =>
       keys.map((key) => {
         const replica = this.replicas.get(key);
         if (replica === undefined) throw new TroupeError('unavailable', `replica ${key} is not open here`, { retryAfterMs: 1000 });
-        const snapshot = replica.snapshot(this.shardKeyOf(key));
+        const snapshot = replica.snapshot(this.shardKeyOf(key), ring);
         if (snapshot === null) throw new SetOnItsWay();
         taken.push(snapshot);
         return snapshot;

@@ -14,7 +14,7 @@ import { fitsCodes } from '../../vectors/code-query.js';
 import { type Admission, KernelExpired, type Kernels, type Matrix, type Ranked } from '../../vectors/kernel-api.js';
 import { spend } from '../meter.js';
 import { itemBytes, residentOffset } from '../segment/layout.js';
-import { admittedBits, putBits } from './admitted.js';
+import { admittedBits } from './admitted.js';
 import { timeLimit } from './clock.js';
 import { rankFiled, stagingMatrix } from './filed-originals.js';
 import { HALF_SCORE_DIM_MAX, halfScore } from './half-score.js';
@@ -159,7 +159,7 @@ function runPlan(
   k: number,
 ): Ranked {
   const { kernels, slot } = view.reader;
-  const run: Run = { view, kernels, slot, admission: view.admission(bits === null ? 0 : putBits(view, bits)) };
+  const run: Run = { view, kernels, slot, admission: view.admission(bits) };
   const { codes, original } = vector;
   if (plan.useCodes && codes !== null) {
     kernels.setQuery(slot, codes, values);

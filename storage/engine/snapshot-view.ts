@@ -3,6 +3,7 @@
  * views and kernels on their memories. `snapshot()` fixes one moment: which set, which rows, which deletions.
  *
  * V1: a row counts in a snapshot iff row < rows of its segment there, and deletedAt[row] > seq.
+ * V1a: while its shard is resharded, rows that the ring in force gives to another shard do not count either (`owned`).
  * V2: everything kept per row (bitsets of filters, presence) stays right, as rows are never changed.
  */
 
@@ -12,6 +13,7 @@ import { sparseByName, vectorsByName } from '../../protocols/model/collection.js
 import type { PointId } from '../../protocols/model/point-id.js';
 import { readIdWords } from '../../protocols/model/point-id.js';
 import type { VectorValue } from '../../protocols/model/vector.js';
+import { clearBehind, emptyBits, hasBit, intersect, setBit, wordsOf } from '../../query/filter/bits.js';
 import type { ConditionCache, FilterCache } from '../../query/filter/cache.js';
 import type { FieldIndex } from '../../query/filter/source.js';
 import { decodeHalf } from '../../vectors/half.js';
@@ -28,6 +30,7 @@ import { residentOffset, type VectorLayout } from '../segment/layout.js';
 import { closeSegmentFiles, readPayloadText } from '../segment/payload-file.js';
 import { itemOffsets } from '../segment/ragged.js';
 import { readRows } from '../segment/vector-file.js';
+import { RingOwner, ringOf } from '../sharding/ring.js';
 import type { Clock } from './clock.js';
 import type { ReplicaKey, ReplicaSpec, ToReader } from './messages.js';
 import { openValueWalks, type ValueWalks } from './value-graphs.js';
@@ -123,7 +126,7 @@ export class ReplicaReader {
   }
 
   /** The newest committed moment; null when its set of segments has not come yet. `release` it when the answer is made. */
-  snapshot(shardKey: ShardKey | null = null): ReplicaSnapshot | null {
+  snapshot(shardKey: ShardKey | null = null, ring: readonly ShardId[] | null = null): ReplicaSnapshot | null {
     this.view ??= openReplicaView(this.spec.folder);
     const { view } = this;
     const state = view.refresh();
@@ -133,12 +136,16 @@ export class ReplicaReader {
       return null;
     }
     const seq = state.commit - this.openCommit;
+    const shardId = shardOf(this.spec.key);
+    // Shards of other keys have rings of their own, and all of their rows are theirs.
+    const owner = ring?.includes(shardId) === true ? new RingOwner(ringOf(ring), shardId) : null;
     const segments = set.segments.map((handle) => {
       const rows = handle.kind === 'sealed' ? handle.rows : (state.appendable.get(handle.id) ?? 0);
-      return new SegmentView(this.segments.get(handle.id) as SegmentReader, rows, seq, view, this.fields, shardKey);
+      const reader = this.segments.get(handle.id) as SegmentReader;
+      return new SegmentView(reader, rows, seq, view, this.fields, shardKey, owner && reader.ownedRows(owner, rows));
     });
     return {
-      shardId: shardOf(this.spec.key),
+      shardId,
       shardKey,
       appliedOperation: state.appliedOperation,
       config: this.spec.config,
@@ -210,6 +217,7 @@ export class SegmentReader {
   /** Rows from 0 that all have the vector, as far as was looked. */
   private readonly present = new Map<string, number>();
   private madeKernels: Kernels | null = null;
+  private owned: OwnedRows | null = null;
 
   constructor(
     private current: SegmentHandle,
@@ -247,6 +255,16 @@ export class SegmentReader {
 
   vector(name: string): VectorReader | undefined {
     return this.vectors.get(name);
+  }
+
+  /** Bits of the first `rows` rows at least that belong to the shard; those of one ring are kept, as rows never change. */
+  ownedRows(owner: RingOwner, rows: number): Uint32Array {
+    if (this.owned === null || !this.owned.owner.isSame(owner))
+      this.owned = { owner, rows: 0, bits: emptyBits(this.handle.layout.capacity) };
+    const { owned } = this;
+    for (; owned.rows < rows; owned.rows++)
+      if (owner.has(this.kinds[owned.rows] as number, this.idWords, owned.rows * 4)) setBit(owned.bits, owned.rows);
+    return owned.bits;
   }
 
   /** This thread's scratch for a filter: u32 words, one bit per row. */
@@ -322,6 +340,13 @@ export class SegmentReader {
   }
 }
 
+interface OwnedRows {
+  readonly owner: RingOwner;
+  /** That were looked at. */
+  rows: number;
+  readonly bits: Uint32Array;
+}
+
 /** A segment in a snapshot. */
 export class SegmentView {
   constructor(
@@ -332,18 +357,33 @@ export class SegmentView {
     private readonly view: ReplicaView,
     readonly fields: ReadonlyMap<string, FieldSchema>,
     readonly shardKey: ShardKey | null = null,
+    /** Bits of the rows that are this shard's; null: all are. Those behind the last row mean nothing. */
+    readonly owned: Uint32Array | null = null,
   ) {}
 
   get handle(): SegmentHandle {
     return this.reader.handle;
   }
 
-  /** Which rows count for the kernels. bits: offset of a bitset, 0 for none. */
-  admission(bits: number): Admission {
-    return { deletedAt: this.handle.layout.deletedAt, seq: this.seq, bits };
+  /** Which rows count for the kernels: live ones, of `bits` unless they are null. Until the next call on this thread. */
+  admission(bits: Uint32Array | null): Admission {
+    const { deletedAt } = this.handle.layout;
+    const given = bits ?? this.owned;
+    if (given === null) return { deletedAt, seq: this.seq, bits: 0 };
+    const words = wordsOf(this.rows);
+    const scratch = this.reader.scratchBits(words);
+    scratch.set(given.subarray(0, words));
+    if (this.owned !== null) intersect(scratch, this.owned);
+    clearBehind(scratch, this.rows);
+    return { deletedAt, seq: this.seq, bits: this.reader.slot + this.handle.layout.scratch.bits };
   }
 
   isLive(row: number): boolean {
+    return this.isThere(row) && (this.owned === null || hasBit(this.owned, row));
+  }
+
+  /** Live, whichever shard it belongs to. */
+  isThere(row: number): boolean {
     return row < this.rows && (this.reader.deletedAt[row] as number) > this.seq;
   }
 

@@ -6,7 +6,7 @@
 
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import { hashNumbers, hashPoint } from './point-hash.js';
+import { hashIdWords, hashNumbers, hashPoint } from './point-hash.js';
 
 /**
  * Places of one shard. Shares of shards differ by 1 / sqrt(places), 2.2 %, so that 12 of them are within 10 % by all odds.
@@ -46,11 +46,34 @@ export function ringOf(shards: Iterable<ShardId>): Ring {
 }
 
 /** Index into `ring.shards` of the shard that has the point. */
-export function shardIndexOf({ buckets, owners, positions }: Ring, id: PointId): number {
-  const hash = hashPoint(id);
+export function shardIndexOf(ring: Ring, id: PointId): number {
+  return ownerOf(ring, hashPoint(id));
+}
+
+function ownerOf({ buckets, owners, positions }: Ring, hash: number): number {
   let at = buckets[hash >>> BUCKET_SHIFT] as number;
   while (at < positions.length && (positions[at] as number) < hash) at++;
   return owners[at === positions.length ? 0 : at] as number;
+}
+
+/** Which ids, as their kind and words, one shard of a ring has. */
+export class RingOwner {
+  readonly #index: number;
+
+  constructor(
+    private readonly ring: Ring,
+    private readonly shardId: ShardId,
+  ) {
+    this.#index = ring.shards.indexOf(shardId);
+  }
+
+  isSame({ ring, shardId }: RingOwner): boolean {
+    return ring === this.ring && shardId === this.shardId;
+  }
+
+  has(kind: number, idWords: Uint32Array, at: number): boolean {
+    return ownerOf(this.ring, hashIdWords(kind, idWords, at)) === this.#index;
+  }
 }
 
 /** Two shards at one position: the one with the smaller id comes first. */

@@ -115,6 +115,8 @@ const COUNTS = {
   dropShardKey: 'moves',
   autoReplication: 'moves',
   activateReplica: 'moves',
+  startResharding: 'moves',
+  abortResharding: 'moves',
 } as const;
 
 function activeOf(replicas: ShardRecord['replicas']): PeerId[] {

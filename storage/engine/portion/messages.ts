@@ -24,7 +24,19 @@ export interface Portion {
   readonly asks: readonly Ask[];
 }
 
-export type Ask = LevelAsk | PointsAsk | ValuesAsk | TermsAsk | ScoresAsk | CountAsk | FacetAsk | FieldAsk;
+export type Ask =
+  | LevelAsk
+  | PointsAsk
+  | ValuesAsk
+  | TermsAsk
+  | ScoresAsk
+  | CountAsk
+  | FacetAsk
+  | FieldAsk
+  | LeavingAsk
+  | OwnedAsk
+  | GoneAsk
+  | StrayAsk;
 
 /** Distinct points of a shard; null: of whichever of the asked shards has them. */
 export interface ShardPoints {
@@ -136,6 +148,41 @@ export interface FieldAsk {
   readonly key: string;
 }
 
+// ------------------------------------------------------------------ shards that come and go
+
+/** A part of a shard's points in id order. Of one shard; the answer says from where the next part goes. */
+interface ShardPart {
+  /** Null: from the first. */
+  readonly from: PointId | null;
+}
+
+/** Points that another shard of the ring has, whole, as operations for those shards. Answered by `Leaving`. */
+export interface LeavingAsk extends ShardPart {
+  readonly kind: 'leaving';
+  readonly ring: readonly ShardId[];
+  /** Only points with a higher version. */
+  readonly after: number;
+}
+
+/** Ids of the points here that a ring gives to `owner`. Answered by `Ids`. */
+export interface OwnedAsk extends ShardPart {
+  readonly kind: 'owned';
+  readonly ring: readonly ShardId[];
+  readonly owner: ShardId;
+}
+
+/** Which of these points (`Ids`) are not here. Answered by `Deletion`. */
+export interface GoneAsk {
+  readonly kind: 'gone';
+  readonly ids: Uint8Array;
+}
+
+/** Points here that the ring gives to another shard. Answered by `Deletion`. */
+export interface StrayAsk extends ShardPart {
+  readonly kind: 'stray';
+  readonly ring: readonly ShardId[];
+}
+
 // ------------------------------------------------------------------ answers
 
 /** Aligned with the asks. */
@@ -143,7 +190,7 @@ export interface PortionAnswer {
   readonly answers: readonly Answer[];
 }
 
-export type Answer = Hits | Values | TermSums | Scores | Count | Counts | Field;
+export type Answer = Hits | Values | TermSums | Scores | Count | Counts | Field | Leaving | Ids | Deletion;
 
 /** The answer to each kind of ask. */
 export interface AnswerOf {
@@ -155,6 +202,10 @@ export interface AnswerOf {
   readonly count: Count;
   readonly facet: Counts;
   readonly field: Field;
+  readonly leaving: Leaving;
+  readonly owned: Ids;
+  readonly gone: Deletion;
+  readonly stray: Deletion;
 }
 
 /** Points in the order that was asked for; all lists are aligned. An order has a point once for each of its values. */
@@ -228,4 +279,28 @@ export interface Field {
   readonly kind: 'field';
   /** Null: it has no index. */
   readonly schema: FieldSchema | null;
+}
+
+export interface Leaving {
+  readonly kind: 'leaving';
+  /** Operations are as `encodeOperation` makes them. */
+  readonly parts: readonly { readonly shard: ShardId; readonly points: number; readonly operation: Uint8Array }[];
+  /** Null: that was the last part. */
+  readonly next: PointId | null;
+}
+
+export interface Ids {
+  readonly kind: 'ids';
+  readonly count: number;
+  /** For `GoneAsk`. */
+  readonly ids: Uint8Array;
+  readonly next: PointId | null;
+}
+
+export interface Deletion {
+  readonly kind: 'deletion';
+  readonly count: number;
+  /** As `encodeOperation` makes it; null: there are none. */
+  readonly operation: Uint8Array | null;
+  readonly next: PointId | null;
 }

@@ -15,6 +15,7 @@ import type { ReplicaSnapshot } from '../snapshot-view.js';
 import { frequenciesIn } from '../term-counts.js';
 import { vectorSpace } from '../vector-space.js';
 import { decodePortion, encodePortionAnswer } from './codec.js';
+import { goneIds, leavingPoints, ownedIds, strayIds } from './leaving.js';
 import { levelHits } from './level.js';
 import type {
   Answer,
@@ -72,6 +73,14 @@ function answerOf(shards: Shards, ask: Ask, random: () => number): Answer {
     }
     case 'field':
       return { kind: 'field', schema: indexedFields(shards.snapshots).get(ask.key) ?? null };
+    case 'leaving':
+      return leavingPoints(shards.snapshots, ask);
+    case 'owned':
+      return ownedIds(shards.snapshots, ask);
+    case 'gone':
+      return goneIds(shards.snapshots, ask);
+    case 'stray':
+      return strayIds(shards.snapshots, ask);
     default:
       return ask satisfies never;
   }

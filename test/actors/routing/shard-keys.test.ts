@@ -26,6 +26,8 @@ function recordOf(shards: readonly (readonly [ShardId, ShardKey | null, ReplicaS
     nextShardId: 10,
     transfers: [],
     autoReplication: false,
+    layout: UID,
+    resharding: null,
   };
 }
 

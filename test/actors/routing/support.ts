@@ -63,6 +63,8 @@ export class Peers {
       nextShardId: this.#shards.size,
       transfers: [],
       autoReplication: false,
+      layout: UID,
+      resharding: null,
     };
     this.show({ c: record });
   }
