@@ -1,5 +1,6 @@
 /** What the doors call: one node, its collections, and their points. */
 
+import { servingShards } from '../cluster/resharding.js';
 import os from 'node:os';
 import type { PeerDetails } from '../cluster/peer-messages.js';
 import type { CollectionRecord } from '../cluster/state.js';
@@ -179,7 +180,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
   const hideShardKeys = showShardKeys(services.assignments, pool);
   const facts = () => ({ nowMs: clock.nowMs(), cpus });
   const details = () => replicaDetails(view, pool, facts());
-  const answer = answerCalls({ view, services, clock });
+  const answer = answerCalls({ fences: new Map(), view, services, clock });
   const { cluster: joined } = options;
   const cluster =
     joined == null
@@ -257,8 +258,8 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     wholeInfo: async (name) => {
       const found = names.find(name);
       if (found.record === null) return collectionView(configOf(found), replicaFacts(found.entry, pool), facts());
-      const figures = await figuresOf(routes, found.name, found.record.uid, [...found.record.shards.keys()]);
-      return viewOfFigures(configOf(found), figures, { ...agreedFacts(found.record, 0), wanted: found.record.shards.size });
+      const figures = await figuresOf(routes, found.name, found.record.uid, [...servingShards(found.record).keys()]);
+      return viewOfFigures(configOf(found), figures, { ...agreedFacts(found.record, 0), wanted: servingShards(found.record).size });
     },
     optimizations: (name) => {
       const found = names.find(name);

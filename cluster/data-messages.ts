@@ -18,7 +18,21 @@ export interface ShardAddress {
   readonly shardId: ShardId;
 }
 
-/** timeoutMs: what is left of the caller's time. measured: the answer says what it cost. */
+/** Of a copy from one shard to another: refused as `conflict` when it comes late. */
+export interface CopyFence {
+  /** See `Resharding`. */
+  readonly startedAt: number;
+  /** The shard that the points come from, and its term. */
+  readonly from: ShardId;
+  readonly clock: number;
+  /** Ascending: nothing is taken behind a later one. */
+  readonly sequence: number;
+}
+
+/**
+ * timeoutMs: what is left of the caller's time. measured: the answer says what it cost. layout: of the collection's record as the caller
+ * knows it; refused as `conflict` where another one is known. fence: of resharding's own; these look at all points that are there.
+ */
 export type DataCall =
   /** Part of a request for the shard's leader. Answered when it is acknowledged (see actors/replication). */
   | {
@@ -29,9 +43,17 @@ export type DataCall =
       readonly until: 'logged' | 'applied' | 'shown';
       readonly timeoutMs: number;
       readonly measured: boolean;
+      readonly layout: number;
+      readonly fence?: CopyFence;
     }
   /** For the shard's leader: the first of these points that is not there after all writes before. */
-  | { readonly kind: 'missing'; readonly shard: ShardAddress; readonly ids: readonly PointId[]; readonly timeoutMs: number }
+  | {
+      readonly kind: 'missing';
+      readonly shard: ShardAddress;
+      readonly ids: readonly PointId[];
+      readonly timeoutMs: number;
+      readonly layout: number;
+    }
   /** A portion of a read, for replicas of these shards that serve reads (`storage/engine/portion`). */
   | {
       readonly kind: 'read';
@@ -41,7 +63,11 @@ export type DataCall =
       readonly body: Uint8Array;
       readonly timeoutMs: number;
       readonly measured: boolean;
+      readonly layout: number;
+      readonly fence?: CopyFence;
     }
+  /** The layout that the peer knows, in place of a tick: answered by `reached`. */
+  | { readonly kind: 'layout'; readonly collection: string; readonly uid: number }
   /** Up to where the logs of these replicas go. */
   | { readonly kind: 'reached'; readonly collection: string; readonly uid: number; readonly shards: readonly ShardId[] }
   /** Figures of these replicas, for `GET /collections/{c}`. */

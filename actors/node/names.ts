@@ -3,6 +3,7 @@
  * where this node has not carried it out or holds no shard of it.
  */
 
+import { servingShards } from '../../cluster/resharding.js';
 import type { ClusterState, CollectionRecord } from '../../cluster/state.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
@@ -77,7 +78,7 @@ export class Names {
     const entry = this.entry(name);
     const { belonging, config } = entry;
     const { record } = this.find(name);
-    if (record !== null) return { entry, shards: [...record.shards.keys()] };
+    if (record !== null) return { entry, shards: [...servingShards(record).keys()] };
     return { entry, shards: config === null ? [] : localShards({ belonging, config }) };
   }
 

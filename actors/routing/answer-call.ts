@@ -2,6 +2,7 @@
 
 import {
   type AnswerCall,
+  type CopyFence,
   type DataAnswer,
   type DataCall,
   NotReached,
@@ -9,6 +10,8 @@ import {
   type ReachedLog,
   type ShardAddress,
 } from '../../cluster/data-messages.js';
+import { hidingRing, holdsWrites } from '../../cluster/resharding.js';
+import type { CollectionRecord } from '../../cluster/state.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { PointId } from '../../protocols/model/point-id.js';
@@ -22,6 +25,7 @@ import { NotTaken, type ReplyTo } from '../runtime/behaviour.js';
 import type { Clock } from '../runtime/ports.js';
 import { receiveFiles } from '../transfer/receive-files.js';
 import { replicaFigures } from './figures.js';
+import { checkLayout } from './layout.js';
 
 /** Of a node of its own. */
 export const NO_CALLS: PeerCalls = {
@@ -29,6 +33,8 @@ export const NO_CALLS: PeerCalls = {
 };
 
 export interface AnswerParts {
+  /** The last sequence number of each shard that points were copied from (see `CopyFence`). */
+  readonly fences: Map<string, number>;
   readonly view: NodeView;
   readonly services: NodeServices;
   readonly clock: Clock;
@@ -51,6 +57,8 @@ export function answerCalls(parts: AnswerParts): AnswerCall {
         return missing(parts, call);
       case 'read':
         return read(parts, call);
+      case 'layout':
+        return { kind: 'reached', ticks: [agreedRecord(parts.services, call).layout] };
       case 'reached':
         return reached(parts, call);
       case 'figures': {
@@ -82,6 +90,7 @@ export function answerCalls(parts: AnswerParts): AnswerCall {
 
 async function writePart(parts: AnswerParts, call: CallOf<'write'>): Promise<DataAnswer> {
   const { measured, operation, operations, shard, timeoutMs, until } = call;
+  checkTaking(parts, call);
   const usage = measured ? noUsage() : null;
   const deadlineMs = parts.clock.nowMs() + timeoutMs;
   const counted = usage === null ? {} : { usage };
@@ -94,7 +103,9 @@ async function writePart(parts: AnswerParts, call: CallOf<'write'>): Promise<Dat
   return { kind: 'written', ...written, usage };
 }
 
-async function missing(parts: AnswerParts, { ids, shard, timeoutMs }: CallOf<'missing'>): Promise<DataAnswer> {
+async function missing(parts: AnswerParts, call: CallOf<'missing'>): Promise<DataAnswer> {
+  const { ids, layout, shard, timeoutMs } = call;
+  checkLayout(agreedRecord(parts.services, shard), shard.collection, layout);
   const deadlineMs = parts.clock.nowMs() + timeoutMs;
   const id = await ask<PointId | null>(parts, shard, (replyTo) => ({ kind: 'missing', ids, deadlineMs, replyTo }), timeoutMs + GRACE_MS);
   return { kind: 'missing', id };
@@ -102,9 +113,15 @@ async function missing(parts: AnswerParts, { ids, shard, timeoutMs }: CallOf<'mi
 
 async function read(parts: AnswerParts, call: CallOf<'read'>): Promise<DataAnswer> {
   const usage = call.measured ? noUsage() : null;
+  const record = agreedRecord(parts.services, call);
+  checkLayout(record, call.collection, call.layout);
+  if (call.fence !== undefined) checkFence(parts, record, call.fence);
   const keys = readableKeys(parts, call);
   const deadlineMs = parts.clock.nowMs() + call.timeoutMs;
-  const { body, positions } = await parts.services.engine.portion(keys, call.body, deadlineMs, usage ?? undefined);
+  const ring = call.fence === undefined ? hidingRing(record) : null;
+  const { body, positions } = await parts.services.engine.portion(keys, call.body, deadlineMs, usage ?? undefined, ring ?? undefined);
+  // What was hidden may be gone since.
+  checkLayout(agreedRecord(parts.services, call), call.collection, call.layout);
   return { kind: 'answered', body, positions, usage };
 }
 
@@ -117,6 +134,37 @@ async function reached(parts: AnswerParts, call: CallOf<'reached'>): Promise<Dat
     return { clock: last.clock, tick: last.tick, held: status === undefined ? null : heldOf(status) };
   });
   return { kind: 'reached', logs: await Promise.all(logs) };
+}
+
+type OfCollection = { readonly collection: string; readonly uid: number };
+
+/** Errors: `conflict` for a collection that is not agreed on here. */
+function agreedRecord({ assignments }: Pick<NodeServices, 'assignments'>, { collection, uid }: OfCollection): CollectionRecord {
+  const record = assignments.agreed?.collections.get(collection);
+  if (record?.uid === uid) return record;
+  throw new TroupeError('conflict', `collection ${collection} (${uid}) is not known to this node, or not yet`);
+}
+
+/** Errors: `conflict` when writes of the shard wait, or go elsewhere (D2, D3). */
+function checkTaking(parts: AnswerParts, { fence, layout, shard }: CallOf<'write'>): void {
+  const record = agreedRecord(parts.services, shard);
+  checkLayout(record, shard.collection, layout);
+  if (fence !== undefined) checkFence(parts, record, fence);
+  else if (holdsWrites(record, shard.shardId))
+    throw new TroupeError('conflict', `shard ${shard.shardId} of collection ${shard.collection} gives points to another shard in this moment`);
+}
+
+/** D4. Errors: `conflict`. */
+function checkFence({ fences }: AnswerParts, { resharding, shards, uid }: CollectionRecord, fence: CopyFence): void {
+  const { clock, from, sequence, startedAt } = fence;
+  const late = (detail: string) => new TroupeError('conflict', detail);
+  if (resharding === null || resharding.startedAt !== startedAt) throw late('points are copied for a resharding that is over, or not begun here');
+  const term = shards.get(from)?.term;
+  if (term !== clock) throw late(`shard ${from} has term ${term} here, not ${clock}`);
+  const name = `${uid}/${startedAt}/${from}/${clock}`;
+  if (sequence < (fences.get(name) ?? 0)) throw late(`points of shard ${from} come late`);
+  if (!fences.has(name)) for (const known of fences.keys()) if (known.startsWith(`${uid}/`) && !known.startsWith(`${uid}/${startedAt}/`)) fences.delete(known);
+  fences.set(name, sequence);
 }
 
 /** Only replicas that are Active in the agreed state as well: others may lack what was acknowledged. Errors: `conflict`. */

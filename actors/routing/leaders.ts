@@ -13,11 +13,14 @@ import { addUsage } from '../../protocols/model/usage.js';
 import type { EncodedPart, EncodedWrite, RawRequest, WriteOperation, Written } from '../../storage/engine/messages.js';
 import type { ShardWriter } from '../node/sharded-write.js';
 import type { Assignment } from '../replication/assignments.js';
+import { LayoutChanged } from './layout.js';
 import type { Routes } from './routes.js';
 
 export interface LeaderWrite {
   readonly collection: string;
   readonly uid: number;
+  /** Of the record that the request is spread by. */
+  readonly layout: number;
   readonly operation: WriteOperation;
   readonly request: RawRequest;
 }
@@ -31,6 +34,9 @@ const BUSY_PATIENCE_MS = 5000;
 const GRACE_MS = 250;
 
 export class LeaderWriter implements ShardWriter {
+  readonly #writes: Promise<unknown>[] = [];
+  #mayHaveWritten = false;
+
   constructor(
     private readonly routes: Routes,
     private readonly asked: LeaderWrite,
@@ -46,23 +52,42 @@ export class LeaderWriter implements ShardWriter {
     throw new TroupeError('unavailable', detail, { retryAfterMs: 1000 });
   }
 
-  async write({ operations, shardId }: EncodedPart, until: EncodedWrite['until']): Promise<Written> {
+  /** When nothing of the request is under way any more: whether some of it was, or may have been, carried out. */
+  async mayHaveWritten(): Promise<boolean> {
+    await Promise.allSettled(this.#writes);
+    return this.#mayHaveWritten;
+  }
+
+  write(part: EncodedPart, until: EncodedWrite['until']): Promise<Written> {
+    const written = this.#write(part, until);
+    this.#writes.push(written);
+    return written;
+  }
+
+  async #write({ operations, shardId }: EncodedPart, until: EncodedWrite['until']): Promise<Written> {
     const { operation, request } = this.asked;
     const shard = this.#addressOf(shardId);
     const measured = request.usage !== undefined;
     const answer = await this.#ask(shard, (leader, timeoutMs) => {
       // What this node's own replica is given is its own; another try needs it again.
       const given = leader === this.routes.assignments.peerId ? operations.map((bytes) => bytes.slice()) : operations;
-      return { kind: 'write', shard, operation, operations: given, until, timeoutMs, measured };
+      return { kind: 'write', shard, operation, operations: given, until, timeoutMs, measured, layout: this.asked.layout };
     });
     if (answer.kind !== 'written') throw unexpected(answer);
+    this.#mayHaveWritten = true;
     if (request.usage !== undefined && answer.usage !== null) addUsage(request.usage, answer.usage);
     return { numbers: answer.numbers, status: answer.status };
   }
 
   async missing(shardId: ShardId, ids: readonly PointId[]): Promise<PointId | null> {
     const shard = this.#addressOf(shardId);
-    const answer = await this.#ask(shard, (_leader, timeoutMs) => ({ kind: 'missing', shard, ids, timeoutMs }));
+    const answer = await this.#ask(shard, (_leader, timeoutMs) => ({
+      kind: 'missing',
+      shard,
+      ids,
+      timeoutMs,
+      layout: this.asked.layout,
+    }));
     if (answer.kind !== 'missing') throw unexpected(answer);
     return answer.id;
   }
@@ -72,6 +97,7 @@ export class LeaderWriter implements ShardWriter {
     const { clock } = this.routes;
     const patientMs = clock.nowMs() + BUSY_PATIENCE_MS;
     for (let pauseMs = LOOK_AGAIN_MS_MIN; ; pauseMs = Math.min(LOOK_AGAIN_MS, 2 * pauseMs)) {
+      this.#checkLayout();
       const assignment = this.#assignmentOf(shard);
       const { leader } = assignment;
       const leftMs = deadlineMs - clock.nowMs();
@@ -84,6 +110,7 @@ export class LeaderWriter implements ShardWriter {
         try {
           return await this.routes.call(leader, call, Math.max(1, leftMs) + GRACE_MS);
         } catch (error) {
+          if (error instanceof LostAnswer && call.kind === 'write') this.#mayHaveWritten = true;
           const isBusy = error instanceof TroupeError && error.code === 'busy';
           if (isBusy ? clock.nowMs() >= patientMs : !isWorthAnotherTry(error, assignment, call.kind === 'missing'))
             throw told(error, shard.shardId);
@@ -93,6 +120,13 @@ export class LeaderWriter implements ShardWriter {
       if (leftMs <= LOOK_AGAIN_MS) throw refusal;
       await this.routes.changed(shard, assignment, pauseMs);
     }
+  }
+
+  /** Errors: `LayoutChanged`. */
+  #checkLayout(): void {
+    const { collection, layout, uid } = this.asked;
+    const record = this.routes.assignments.agreed?.collections.get(collection);
+    if (record?.uid === uid && record.layout !== layout) throw new LayoutChanged(collection);
   }
 
   /** Errors: `notFound` when the collection is gone meanwhile. */

@@ -3,6 +3,7 @@
  * writes to the leaders of their shards.
  */
 
+import { hidingRing, servingShards } from '../../cluster/resharding.js';
 import type { CollectionRecord } from '../../cluster/state.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { ReadConsistency, ShardId } from '../../protocols/model/cluster.js';
@@ -14,6 +15,7 @@ import type { CollectionEntry } from '../node/view.js';
 import type { EnginePort } from '../runtime/ports.js';
 import { readableKey } from './answer-call.js';
 import { confirmSeen, isConfirmed, nothingSeen, type Seen, setFloors } from './consistency.js';
+import { checkLayout, isOtherLayout, LayoutChanged } from './layout.js';
 import { LeaderWriter } from './leaders.js';
 import { readPortions } from './readers.js';
 import type { Routes } from './routes.js';
@@ -34,17 +36,37 @@ export interface PointsParts {
   readonly find: (name: string) => Agreed;
 }
 
+/** Where others know other shards, it is looked again after so long. */
+const AGAIN_MS = 10;
+
 export class ClusterPoints {
   constructor(private readonly parts: PointsParts) {}
 
   /** Errors: those of the operation; `unavailable`, `timeout`. */
   async read(found: Agreed, operation: ReadOperation, request: RawRequest): Promise<Uint8Array> {
+    for (let now = found; ; now = this.parts.find(found.name)) {
+      try {
+        return await this.#read(now, operation, request);
+      } catch (error) {
+        const leftMs = request.deadlineMs - this.parts.routes.clock.nowMs();
+        if (!isOtherLayout(error) || leftMs <= AGAIN_MS) throw error;
+        await this.parts.routes.pause(AGAIN_MS);
+      }
+    }
+  }
+
+  /** Errors: as `read`; `conflict` when shards come or go meanwhile. */
+  async #read(found: Agreed, operation: ReadOperation, request: RawRequest): Promise<Uint8Array> {
     checkShards(found);
     const level = request.consistency ?? 1;
     const keys = level === 1 ? this.#localKeys(found) : null;
     if (keys === null) return this.#gather(found, operation, request, level);
     try {
-      return await this.parts.engine.read(operation, keys, { ...request, localOnly: true });
+      const ring = hidingRing(found.record);
+      const answer = await this.parts.engine.read(operation, keys, { ...request, localOnly: true, ...(ring === null ? {} : { ring }) });
+      // What was hidden may be gone since.
+      checkLayout(this.parts.find(found.name).record, found.name, found.record.layout);
+      return answer;
     } catch (error) {
       // A replica that has just gone elsewhere, or has failed.
       const another = error instanceof TroupeError && (error.code === 'unavailable' || error.code === 'storage');
@@ -54,20 +76,34 @@ export class ClusterPoints {
   }
 
   /** Errors: as `writeSharded`. */
-  write(found: Agreed, operation: WriteOperation, wait: boolean, request: RawRequest): Promise<Uint8Array> {
-    checkShards(found);
-    const { name, record } = found;
-    const writer = new LeaderWriter(this.parts.routes, { collection: name, uid: record.uid, operation, request });
-    const { params } = record.config;
-    const keyed = params.sharding_method === 'custom' ? { keyed: keyedShards(record) } : {};
-    return writeSharded(this.parts.engine, { operation, wait, request, params, shards: [...record.shards.keys()], ...keyed }, writer);
+  async write(found: Agreed, operation: WriteOperation, wait: boolean, request: RawRequest): Promise<Uint8Array> {
+    const { engine, routes } = this.parts;
+    for (let now = found; ; now = this.parts.find(found.name)) {
+      const { name, record } = now;
+      const isLate = request.deadlineMs - routes.clock.nowMs() <= AGAIN_MS;
+      // What waits here has not been spread yet.
+      if (record.resharding?.stage === 'switching' && !isLate) {
+        await routes.pause(AGAIN_MS);
+        continue;
+      }
+      checkShards(now);
+      const writer = new LeaderWriter(routes, { collection: name, uid: record.uid, layout: record.layout, operation, request });
+      const { params } = record.config;
+      const keyed = params.sharding_method === 'custom' ? { keyed: keyedShards(record) } : {};
+      const shards = [...servingShards(record).keys()];
+      try {
+        return await writeSharded(engine, { operation, wait, request, params, shards, ...keyed }, writer);
+      } catch (error) {
+        if (!(error instanceof LayoutChanged) || isLate || (await writer.mayHaveWritten())) throw error;
+      }
+    }
   }
 
   /** One replica of each shard on this node; null when it has not all of them. */
   #localKeys({ entry, record }: Agreed): ReplicaKey[] | null {
     if (entry === null) return null;
     const keys: ReplicaKey[] = [];
-    for (const shardId of record.shards.keys()) {
+    for (const shardId of servingShards(record).keys()) {
       const key = readableKey(this.parts.routes, entry, record.uid, shardId);
       if (key === null) return null;
       keys.push(key);
@@ -91,6 +127,8 @@ export class ClusterPoints {
 class ReadAccess implements GatherAccess {
   readonly place: GatherPlace;
   readonly #seen = new Map<number, Promise<Seen>>();
+  /** All rounds of a read go by one layout. */
+  readonly #others = new Map<string, Agreed>();
 
   constructor(
     private readonly parts: PointsParts,
@@ -102,15 +140,15 @@ class ReadAccess implements GatherAccess {
   }
 
   // Both may be taken off it.
-  readonly locate: GatherAccess['locate'] = (collection) => placeOf(this.parts.find(collection));
+  readonly locate: GatherAccess['locate'] = (collection) => placeOf(this.#other(collection));
 
   readonly scatter: GatherAccess['scatter'] = async ({ body, collection, shards }) => {
-    const found = collection === null ? this.found : this.parts.find(collection);
-    const asked = shards ?? [...found.record.shards.keys()];
+    const found = collection === null ? this.found : this.#other(collection);
+    const asked = shards ?? [...servingShards(found.record).keys()];
     const { deadlineMs, usage } = this.request;
     const seen = await this.#seenOf(found, asked);
     const { params } = found.record.config;
-    return readPortions(this.parts.routes, { seen, shards: asked, body, params, deadlineMs, usage });
+    return readPortions(this.parts.routes, { seen, shards: asked, body, params, layout: found.record.layout, deadlineMs, usage });
   };
 
   /** False: it has to be read again. Errors: `timeout`. */
@@ -120,6 +158,12 @@ class ReadAccess implements GatherAccess {
       if (!(await confirmSeen(this.parts.routes, await seen, this.request.deadlineMs))) return false;
     }
     return true;
+  }
+
+  #other(collection: string): Agreed {
+    const known = this.#others.get(collection) ?? this.parts.find(collection);
+    this.#others.set(collection, known);
+    return known;
   }
 
   async #seenOf({ name, record: { uid } }: Agreed, shards: readonly ShardId[]): Promise<Seen> {
@@ -139,8 +183,8 @@ function placeOf({ record }: Agreed): GatherPlace {
 }
 
 /** Errors: `unavailable` for a collection that has lost a shard with its peers. */
-function checkShards({ name, record: { shards } }: Agreed): void {
-  const lost = [...shards].flatMap(([shardId, { replicas }]) => (replicas.size === 0 ? [shardId] : []));
+function checkShards({ name, record }: Agreed): void {
+  const lost = [...servingShards(record)].flatMap(([shardId, { replicas }]) => (replicas.size === 0 ? [shardId] : []));
   if (lost.length === 0) return;
   const which = lost.length === 1 ? `shard ${lost[0]} is` : `shards ${lost.join(', ')} are`;
   throw new TroupeError(

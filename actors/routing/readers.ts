@@ -20,6 +20,8 @@ export interface ShardJob {
 export interface PortionJob extends ShardJob {
   /** An encoded `Portion`. */
   readonly body: Uint8Array;
+  /** Of the record that the read is spread by. */
+  readonly layout: number;
   /** What the answers cost is added to it. */
   readonly usage?: HardwareUsage | undefined;
 }
@@ -101,11 +103,11 @@ function candidatesOf(
 
 /** Asks one peer until its answer takes in what it should. */
 async function askPortion(routes: Routes, job: PortionJob, { peer, shards }: Share): Promise<Answered> {
-  const { body, deadlineMs, seen, usage } = job;
+  const { body, deadlineMs, layout, seen, usage } = job;
   const { collection, uid } = seen;
   for (let pauseMs = AGAIN_MS; ; pauseMs = Math.min(AGAIN_MAX_MS, pauseMs * 2)) {
     const timeoutMs = Math.max(1, deadlineMs - routes.clock.nowMs());
-    const call = { kind: 'read', collection, uid, shards, body, timeoutMs, measured: usage !== undefined } as const;
+    const call = { kind: 'read', collection, uid, shards, body, timeoutMs, measured: usage !== undefined, layout } as const;
     const answer = await routes.call(peer, call, timeoutMs);
     if (answer.kind !== 'answered') throw new Error(`a peer has answered a read with ${answer.kind}`);
     const lags = shards.some((shardId, at) => (answer.positions[at] as number) < (seen.floors.get(shardId) ?? 0));

@@ -1,5 +1,6 @@
 /** Which shards of which collections have keys, as agreed: for the engine, which chooses shards by them. */
 
+import { servingShards } from '../../cluster/resharding.js';
 import type { CollectionRecord } from '../../cluster/state.js';
 import type { KeyedShard } from '../../protocols/model/cluster.js';
 import type { Assignments } from '../replication/assignments.js';
@@ -12,7 +13,7 @@ const known = new WeakMap<CollectionRecord, readonly KeyedShard[]>();
 export function keyedShards(record: CollectionRecord): readonly KeyedShard[] {
   const found = known.get(record);
   if (found !== undefined) return found;
-  const shards = [...record.shards].map(([id, { key, replicas }]) => ({ id, key, active: [...replicas.values()].includes('Active') }));
+  const shards = [...servingShards(record)].map(([id, { key, replicas }]) => ({ id, key, active: [...replicas.values()].includes('Active') }));
   shards.sort((one, other) => one.id - other.id);
   known.set(record, shards);
   return shards;

@@ -92,7 +92,7 @@ export class Peers {
   }
 
   async #answer(peer: PeerId, call: DataCall): Promise<DataAnswer> {
-    const shards = 'shards' in call ? call.shards : [call.shard.shardId];
+    const shards = 'shards' in call ? call.shards : 'shard' in call ? [call.shard.shardId] : [];
     this.asked.push(`${call.kind} ${shards.join('+')} of ${peer}`);
     const answer = this.answers.get(peer);
     if (answer === undefined) throw new NotReached(`there is no connection with peer ${peer}`);
