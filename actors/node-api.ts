@@ -1,8 +1,8 @@
 /** What the doors call: one node, its collections, and their points. */
 
-import { servingShards } from '../cluster/resharding.js';
 import os from 'node:os';
 import type { PeerDetails } from '../cluster/peer-messages.js';
+import { servingShards } from '../cluster/resharding.js';
 import type { CollectionRecord } from '../cluster/state.js';
 import { type ErrorFacts, errorFromFacts, TroupeError } from '../protocols/errors.js';
 import type { AliasAction } from '../protocols/model/alias.js';
@@ -42,9 +42,10 @@ import { ReplicaFiles } from './replica/files.js';
 import { Assignments } from './replication/assignments.js';
 import { retire } from './replication/retiring.js';
 import type { ReplicationEntry, ReplicationStatus } from './replication/view.js';
+import { runResharding } from './resharding/runs.js';
 import { answerCalls, NO_CALLS } from './routing/answer-call.js';
 import { figuresOf, replicaFacts } from './routing/figures.js';
-import { indexingNewShards } from './routing/new-shards.js';
+import { indexAs, indexingNewShards } from './routing/new-shards.js';
 import { type Agreed, ClusterPoints } from './routing/points.js';
 import { Routes } from './routing/routes.js';
 import { showShardKeys } from './routing/shard-keys.js';
@@ -150,6 +151,8 @@ const ADMINISTRATION_MS = 600_000;
 /** Start reads everything from disk. */
 const START_MS = 0x7fff_ffff;
 const CLOSE_MS = 60_000;
+/** For the end of a stage of resharding to be agreed on. */
+const FINISH_MS = 10_000;
 
 /** Starts the node's actors; collections are being opened when it returns (see `whenReady`). */
 export async function startNode(options: NodeOptions): Promise<NodeApi> {
@@ -220,6 +223,14 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
   });
   const agreed = (name: string) => agreedOf(names.find(name));
   const points = new ClusterPoints({ routes, engine: pool, find: agreed });
+  const endResharding = runResharding({
+    routes,
+    log,
+    indexAs: (collection, from, to) => indexAs({ find: agreed, points, routes }, collection, from, to),
+    finish: async ({ collection, shardId, stage, startedAt, term }) => {
+      await services.propose({ kind: 'finishStage', collection, startedAt, stage, shardId, clock: term }, FINISH_MS);
+    },
+  });
   let closed = false;
 
   const api: NodeApi = {
@@ -317,6 +328,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
       system.stop();
       services.signals.close();
       hideShardKeys();
+      endResharding();
     },
   };
   return withLimits(api, (name) => names.find(name).entry, options.updateRateLimit ?? null, clock, ports.timers);

@@ -5,7 +5,7 @@ import type { LocalShard } from '../actors/node-api.js';
 import { collectionMissing } from '../cluster/aliases.js';
 import type { PeerDetails } from '../cluster/peer-messages.js';
 import type { LeaderRole, RaftState } from '../cluster/raft/state.js';
-import type { ClusterState, CollectionRecord, ShardRecord, TransferRecord } from '../cluster/state.js';
+import type { ClusterState, CollectionRecord, Resharding, ShardRecord, TransferRecord } from '../cluster/state.js';
 import { errorFromFacts, TroupeError } from '../protocols/errors.js';
 import type { PeerId, ShardId } from '../protocols/model/cluster.js';
 
@@ -53,7 +53,7 @@ export function recordOf({ aliases, collections }: ClusterState, name: string): 
  * Source: contract, `CollectionClusterInfo`.
  */
 export function collectionReport(
-  { autoReplication, shards, transfers }: CollectionRecord,
+  { autoReplication, resharding, shards, transfers }: CollectionRecord,
   self: PeerId,
   local: ReadonlyMap<ShardId, LocalShard>,
   comment: (transfer: TransferRecord) => string | null,
@@ -74,6 +74,7 @@ export function collectionReport(
       const leader = shards.get(transfer.shardId)?.leader ?? null;
       return { ...transferReport(transfer), comment: comment(transfer) ?? runnerOf(leader) };
     }),
+    ...(resharding === null ? {} : { resharding_operations: [reshardingReport(resharding)] }),
     // Troupe's own.
     ...(autoReplication ? { auto_replication: true } : {}),
   };
@@ -140,7 +141,7 @@ export function telemetryClusterReport(cluster: ClusterApi | null, shown: (uri: 
     },
     peers: Object.fromEntries(members.map(({ peerId, uri }) => [peerId, { uri: shown(uri) }])),
     peer_metadata: Object.fromEntries(members.map(({ peerId, version }) => [peerId, { version }])),
-    resharding_enabled: false,
+    resharding_enabled: true,
     raft: { phase: status.phase, applied: state?.appliedIndex ?? 0, carried_out: status.carriedOut, ...raftReport(status, shown) },
   };
 }
@@ -226,6 +227,11 @@ function shardsReport(name: string, { shards, transfers }: CollectionRecord, det
 
 function transferReport({ from, method, shardId, sync, to, toShardId }: TransferRecord): Json {
   return { shard_id: shardId, ...(toShardId === null ? {} : { to_shard_id: toShardId }), from, to, sync, method };
+}
+
+/** Source: contract, `ReshardingInfo`. */
+function reshardingReport({ direction, key, peerId, shardId }: Resharding): Json {
+  return { direction, shard_id: shardId, peer_id: peerId, ...keyOf(key) };
 }
 
 function keyOf(key: ShardRecord['key']): { shard_key?: ShardRecord['key'] } {

@@ -151,19 +151,24 @@ function checkTaking(parts: AnswerParts, { fence, layout, shard }: CallOf<'write
   checkLayout(record, shard.collection, layout);
   if (fence !== undefined) checkFence(parts, record, fence);
   else if (holdsWrites(record, shard.shardId))
-    throw new TroupeError('conflict', `shard ${shard.shardId} of collection ${shard.collection} gives points to another shard in this moment`);
+    throw new TroupeError(
+      'conflict',
+      `shard ${shard.shardId} of collection ${shard.collection} gives points to another shard in this moment`,
+    );
 }
 
 /** D4. Errors: `conflict`. */
 function checkFence({ fences }: AnswerParts, { resharding, shards, uid }: CollectionRecord, fence: CopyFence): void {
   const { clock, from, sequence, startedAt } = fence;
   const late = (detail: string) => new TroupeError('conflict', detail);
-  if (resharding === null || resharding.startedAt !== startedAt) throw late('points are copied for a resharding that is over, or not begun here');
+  if (resharding === null || resharding.startedAt !== startedAt)
+    throw late('points are copied for a resharding that is over, or not begun here');
   const term = shards.get(from)?.term;
   if (term !== clock) throw late(`shard ${from} has term ${term} here, not ${clock}`);
   const name = `${uid}/${startedAt}/${from}/${clock}`;
   if (sequence < (fences.get(name) ?? 0)) throw late(`points of shard ${from} come late`);
-  if (!fences.has(name)) for (const known of fences.keys()) if (known.startsWith(`${uid}/`) && !known.startsWith(`${uid}/${startedAt}/`)) fences.delete(known);
+  if (!fences.has(name))
+    for (const known of fences.keys()) if (known.startsWith(`${uid}/`) && !known.startsWith(`${uid}/${startedAt}/`)) fences.delete(known);
   fences.set(name, sequence);
 }
 

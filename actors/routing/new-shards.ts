@@ -30,6 +30,28 @@ export function indexingNewShards(api: ClusterApi, parts: IndexingParts): Cluste
   };
 }
 
+/** Gives the shard `to` the indexes that `from` has, and takes those that it has not. Errors: as `write`. */
+export async function indexAs({ find, points, routes }: IndexingParts, collection: string, from: ShardId, to: ShardId): Promise<void> {
+  const found = find(collection);
+  const shard = found.record.shards.get(to);
+  if (shard === undefined) return;
+  const within: Agreed = { ...found, record: { ...found.record, shards: new Map([[to, shard]]), resharding: null } };
+  const deadlineMs = routes.clock.nowMs() + INDEX_MS;
+  const [wanted, there] = await Promise.all([fieldsOf(routes, found, [from]), fieldsOf(routes, found, [to])]);
+  for (const [field_name, schema] of wanted) {
+    const known = there.get(field_name);
+    if (known !== undefined && stringifyJson(known) === stringifyJson(schema)) continue;
+    const body = Buffer.from(stringifyJson({ field_name, field_schema: schema.params ?? schema.type }));
+    await points.write(within, 'createFieldIndex', true, { path: {}, query: {}, body, deadlineMs });
+  }
+  for (const field_name of there.keys()) {
+    if (wanted.has(field_name)) continue;
+    await points.write(within, 'deleteFieldIndex', true, { path: { field_name }, query: {}, body: null, deadlineMs });
+  }
+}
+
+const INDEX_MS = 600_000;
+
 type Created = Extract<ClusterSetup, { kind: 'createShardKey' }>;
 
 /** Whoever hears of an error would take the key for not made. */

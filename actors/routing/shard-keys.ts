@@ -13,7 +13,11 @@ const known = new WeakMap<CollectionRecord, readonly KeyedShard[]>();
 export function keyedShards(record: CollectionRecord): readonly KeyedShard[] {
   const found = known.get(record);
   if (found !== undefined) return found;
-  const shards = [...servingShards(record)].map(([id, { key, replicas }]) => ({ id, key, active: [...replicas.values()].includes('Active') }));
+  const shards = [...servingShards(record)].map(([id, { key, replicas }]) => ({
+    id,
+    key,
+    active: [...replicas.values()].includes('Active'),
+  }));
   shards.sort((one, other) => one.id - other.id);
   known.set(record, shards);
   return shards;

@@ -1,8 +1,8 @@
 /** What actors need of the world, as interfaces, so that tests and simulations can put their own in place. */
 
-import type { ShardId } from '../../protocols/model/cluster.js';
 import type { TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
+import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';

@@ -1,7 +1,7 @@
 /** Bodies of `POST /collections/{name}/cluster` and of the routes of shard keys. Source: contract, `ClusterOperations`. */
 
 import { TroupeError } from '../errors.js';
-import { type ClusterSetup, type PeerId, REPLICA_STATES, type ShardKey, TRANSFER_METHODS } from '../model/cluster.js';
+import { type ClusterSetup, type PeerId, REPLICA_STATES, RESHARDING_DIRECTIONS, type ShardKey, TRANSFER_METHODS } from '../model/cluster.js';
 import type { JsonValue } from '../model/payload.js';
 import { SHARDS_MAX } from './collections.js';
 import { Fields, type IntegerRange, wrongType } from './fields.js';
@@ -21,8 +21,8 @@ const OPERATIONS: ReadonlyMap<string, ((fields: Fields) => ClusterSetup) | null>
   // Troupe's own.
   ['auto_replication', decodeAutoReplication],
   ['activate_replica', decodeActivate],
-  ['start_resharding', null],
-  ['abort_resharding', null],
+  ['start_resharding', decodeStartResharding],
+  ['abort_resharding', (): ClusterSetup => ({ kind: 'abortResharding' })],
   ['replicate_points', null],
 ]);
 
@@ -33,7 +33,7 @@ const NO_OPERATION = `data did not match any variant of untagged enum ClusterOpe
 
 /**
  * The one operation that the body asks for.
- * Errors: malformedBody, invalidValue; unsupported for resharding and for copies of points between shard keys.
+ * Errors: malformedBody, invalidValue; unsupported for copies of points between shard keys.
  */
 export function decodeClusterSetup(body: JsonValue): ClusterSetup {
   const fields = Fields.of(body, '');
@@ -106,6 +106,15 @@ function decodeNewKey(fields: Fields): ClusterSetup {
 
 function decodeAutoReplication(fields: Fields): ClusterSetup {
   return { kind: 'autoReplication', enabled: given(fields, 'enabled', fields.boolean('enabled')) };
+}
+
+function decodeStartResharding(fields: Fields): ClusterSetup {
+  return {
+    kind: 'startResharding',
+    direction: given(fields, 'direction', fields.word('direction', RESHARDING_DIRECTIONS)),
+    peerId: fields.integer('peer_id') ?? null,
+    key: fields.value('shard_key') === undefined ? null : decodeKey(fields),
+  };
 }
 
 /** An empty list is as good as none: gRPC has no other way to leave it out. */

@@ -6,8 +6,8 @@
 
 import os from 'node:os';
 import { TroupeError } from '../../protocols/errors.js';
-import type { ShardId } from '../../protocols/model/cluster.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
+import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';

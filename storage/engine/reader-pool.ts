@@ -5,8 +5,8 @@
  */
 
 import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
-import type { ShardId } from '../../protocols/model/cluster.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
+import type { ShardId } from '../../protocols/model/cluster.js';
 import { addUsage, type HardwareUsage } from '../../protocols/model/usage.js';
 import { collectGarbage } from './collect-garbage.js';
 import type {

@@ -1,0 +1,266 @@
+/**
+ * One shard's part of a stage of resharding, done by its leader's node (see cluster/resharding.ts).
+ *
+ * - D4. Copies are operations of the shards that they go to. They carry the term of the shard that they come from and a number; late
+ *   ones are refused. So what a former leader still sends never takes the place of what its successor has copied.
+ * - D5. A pass copies what has a higher version than what the last one began with, and removes copies whose point is not there any
+ *   more. It may be done again, by whoever leads then.
+ * - D6. Nothing is copied or removed before all nodes that serve reads know the layout, and so hide it.
+ */
+
+import { type DataAnswer, type DataCall, LostAnswer } from '../../cluster/data-messages.js';
+import { busyShards, comingRing, hidingRing, type ReshardingDuty, readingPeers } from '../../cluster/resharding.js';
+import type { CollectionRecord, Resharding } from '../../cluster/state.js';
+import { TroupeError } from '../../protocols/errors.js';
+import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
+import type { PointId } from '../../protocols/model/point-id.js';
+import type { WriteOperation } from '../../protocols/model/update.js';
+import { decodePortionAnswer, encodePortion } from '../../storage/engine/portion/codec.js';
+import type { AnswerOf, Ask } from '../../storage/engine/portion/messages.js';
+import type { Routes } from '../routing/routes.js';
+
+export interface MoverParts {
+  readonly routes: Routes;
+  /** Gives shards the indexes of payload keys that others have. */
+  readonly indexAs: (collection: string, from: ShardId, to: ShardId) => Promise<void>;
+  /** Resolves when the shard's part is agreed to be done. */
+  readonly finish: (duty: ReshardingDuty) => Promise<void>;
+}
+
+interface Asked<Kind extends Ask['kind']> {
+  readonly answer: AnswerOf[Kind];
+  /** The tick of the last operation that it takes in. */
+  readonly position: number;
+}
+
+/** A pass that has copied no more points is followed by the switch, during which writes wait for the next one. */
+const SMALL_PASS = 500;
+const PASSES_MAX = 20;
+const CALL_MS = 60_000;
+const AGAIN_MS = 50;
+
+export class Mover {
+  #sequence = 0;
+
+  /** floors: the version up to which the points of a shard are copied, by its name, as long as this process knows. */
+  constructor(
+    private readonly parts: MoverParts,
+    private readonly duty: ReshardingDuty,
+    private readonly floors: Map<string, number>,
+    private readonly isOver: () => boolean,
+  ) {}
+
+  /** Resolves when the stage is done here, or is not this node's any more. Errors: any; another try may do. */
+  async run(): Promise<void> {
+    try {
+      await this.#everyoneKnows();
+      if (this.duty.stage === 'cleaning') await this.#clean();
+      else await this.#copy();
+      await this.parts.finish(this.duty);
+    } catch (error) {
+      if (!(error instanceof Over)) throw error;
+    }
+  }
+
+  async #copy(): Promise<void> {
+    const { collection, shardId, stage, startedAt, term, uid } = this.duty;
+    const { record, resharding } = this.#agreed();
+    if (resharding.direction === 'up' && shardId === Math.min(...busyShards(record, resharding)))
+      await this.parts.indexAs(collection, shardId, resharding.shardId);
+    const name = `${uid}-${startedAt}-${shardId}-${term}`;
+    // What was taken before the switch began is copied, too.
+    const tick = await this.#settled(shardId);
+    for (let pass = 1; ; pass++) {
+      const { floor, points } = await this.#pass(this.floors.get(name) ?? -1, tick);
+      const isLast = stage === 'switching' || points <= SMALL_PASS || pass >= PASSES_MAX;
+      if (isLast) for (const target of this.#targets()) await this.#removeGone(target, tick);
+      this.floors.set(name, floor);
+      if (isLast) return;
+    }
+  }
+
+  /** Copies points with a higher version than `after`. floor: all with a version up to it are copied. */
+  async #pass(after: number, tick: number): Promise<{ readonly floor: number; readonly points: number }> {
+    const { self } = this;
+    const { shardId } = this.duty;
+    let floor = Number.POSITIVE_INFINITY;
+    let points = 0;
+    let from: PointId | null = null;
+    do {
+      const { record, resharding } = this.#agreed();
+      const ring = comingRing(record, resharding);
+      const { answer, position }: Asked<'leaving'> = await this.#ask(() => self, shardId, { kind: 'leaving', ring, after, from }, tick);
+      floor = Math.min(floor, position);
+      for (const part of answer.parts) {
+        await this.#write(part.shard, 'upsertPoints', part.operation);
+        points += part.points;
+      }
+      from = answer.next;
+    } while (from !== null);
+    return { floor, points };
+  }
+
+  /** Removes copies in `target` of points that are not in this shard. */
+  async #removeGone(target: ShardId, tick: number): Promise<void> {
+    const { shardId } = this.duty;
+    // Behind everything that a former leader of this shard may have sent there.
+    const reached = await this.#settled(target);
+    let from: PointId | null = null;
+    do {
+      const ring = hidingRing(this.#agreed().record) ?? [];
+      const there: Asked<'owned'> = await this.#ask(
+        () => this.#leaderOf(target),
+        target,
+        { kind: 'owned', ring, owner: shardId, from },
+        reached,
+      );
+      const { count, ids, next } = there.answer;
+      if (count > 0) {
+        const { answer } = await this.#ask(() => this.self, shardId, { kind: 'gone', ids }, tick);
+        if (answer.operation !== null) await this.#write(target, 'deletePoints', answer.operation);
+      }
+      from = next;
+    } while (from !== null);
+  }
+
+  /** Removes points that are another shard's, until there are none. */
+  async #clean(): Promise<void> {
+    const { shardId } = this.duty;
+    for (;;) {
+      const tick = await this.#settled(shardId);
+      let removed = 0;
+      let from: PointId | null = null;
+      do {
+        const ring = hidingRing(this.#agreed().record) ?? [];
+        const { answer }: Asked<'stray'> = await this.#ask(() => this.self, shardId, { kind: 'stray', ring, from }, tick);
+        if (answer.operation !== null) await this.#write(shardId, 'deletePoints', answer.operation);
+        removed += answer.count;
+        from = answer.next;
+      } while (from !== null);
+      if (removed === 0) return;
+    }
+  }
+
+  // ---------------------------------------------------------------- what is agreed
+
+  get self(): PeerId {
+    return this.parts.routes.assignments.peerId;
+  }
+
+  /** Errors: `Over`. */
+  #agreed(): { readonly record: CollectionRecord; readonly resharding: Resharding } {
+    const record = this.parts.routes.assignments.agreed?.collections.get(this.duty.collection);
+    if (this.isOver() || record?.uid !== this.duty.uid || record.resharding === null) throw new Over();
+    return { record, resharding: record.resharding };
+  }
+
+  #targets(): readonly ShardId[] {
+    const { record, resharding } = this.#agreed();
+    return comingRing(record, resharding).filter(
+      (id) => id !== this.duty.shardId && (resharding.direction === 'down' || id === resharding.shardId),
+    );
+  }
+
+  /** Errors: `unavailable` while the shard has no leader. */
+  #leaderOf(shardId: ShardId): PeerId {
+    const leader = this.#agreed().record.shards.get(shardId)?.leader ?? null;
+    if (leader === null) throw new TroupeError('unavailable', `shard ${shardId} has no leader`);
+    return leader;
+  }
+
+  /** D6. */
+  async #everyoneKnows(): Promise<void> {
+    const { collection, layout, uid } = this.duty;
+    const known = new Set<PeerId>();
+    for (;;) {
+      const left = readingPeers(this.#agreed().record).filter((peer) => !known.has(peer));
+      if (left.length === 0) return;
+      await Promise.all(
+        left.map(async (peer) => {
+          const answer = await this.parts.routes.call(peer, { kind: 'layout', collection, uid }, 2000).catch(() => null);
+          if (answer?.kind === 'reached' && (answer.ticks[0] as number) >= layout) known.add(peer);
+        }),
+      );
+      if (left.some((peer) => !known.has(peer))) await this.#pause();
+    }
+  }
+
+  // ---------------------------------------------------------------- calls
+
+  /** The tick of the newest operation of the shard, behind all that its leader was given before. */
+  async #settled(shardId: ShardId): Promise<number> {
+    const { collection, layout, uid } = this.duty;
+    const shard = { collection, uid, shardId };
+    return this.#again(async () => {
+      const leader = this.#leaderOf(shardId);
+      await this.#call(leader, { kind: 'missing', shard, ids: [0], timeoutMs: CALL_MS, layout });
+      const answer = await this.#call(leader, { kind: 'reached', collection, uid, shards: [shardId] });
+      if (answer.kind !== 'reached') throw new Error(`a peer has answered with ${answer.kind}`);
+      return answer.ticks[0] as number;
+    });
+  }
+
+  /** Of a replica that has come to `tick` at least. */
+  #ask<One extends Ask>(peerOf: () => PeerId, shardId: ShardId, ask: One, tick: number): Promise<Asked<One['kind']>> {
+    const { collection, layout, uid } = this.duty;
+    const body = encodePortion({ asks: [ask] }).slice();
+    const shards = [shardId];
+    return this.#again(async () => {
+      const fence = this.#fence();
+      const call = { kind: 'read', collection, uid, shards, body, timeoutMs: CALL_MS, measured: false, layout, fence } as const;
+      const answer = await this.#call(peerOf(), call);
+      if (answer.kind !== 'answered') throw new Error(`a peer has answered with ${answer.kind}`);
+      const position = answer.positions[0] as number;
+      if (position < tick) throw new TroupeError('conflict', `shard ${shardId} has not come to ${tick} yet`);
+      return { answer: decodePortionAnswer(answer.body).answers[0] as AnswerOf[One['kind']], position };
+    });
+  }
+
+  /** An operation of resharding, in the log of its shard and seen by reads of all its replicas. */
+  async #write(shardId: ShardId, operation: WriteOperation, bytes: Uint8Array): Promise<void> {
+    const { collection, layout, uid } = this.duty;
+    const shard = { collection, uid, shardId };
+    await this.#again(() => {
+      // What this node's own replica is given is its own.
+      const given = { operations: [bytes.slice()], until: 'shown', timeoutMs: CALL_MS, measured: false } as const;
+      return this.#call(this.#leaderOf(shardId), { kind: 'write', shard, operation, ...given, layout, fence: this.#fence() });
+    });
+  }
+
+  #fence() {
+    this.#sequence += 1;
+    return { startedAt: this.duty.startedAt, from: this.duty.shardId, clock: this.duty.term, sequence: this.#sequence };
+  }
+
+  #call(peer: PeerId, call: DataCall): Promise<DataAnswer> {
+    return this.parts.routes.call(peer, call, CALL_MS + 1000);
+  }
+
+  /** Until it does. All of it may be done twice (D5). Errors: `Over`, and what another try does not change. */
+  async #again<Result>(attempt: () => Promise<Result>): Promise<Result> {
+    for (;;) {
+      this.#agreed();
+      try {
+        return await attempt();
+      } catch (error) {
+        if (!isPassing(error)) throw error;
+      }
+      await this.#pause();
+    }
+  }
+
+  async #pause(): Promise<void> {
+    this.#agreed();
+    await this.parts.routes.pause(AGAIN_MS);
+  }
+}
+
+/** What is to be done is not this node's any more, or is done. */
+class Over extends Error {}
+
+function isPassing(error: unknown): boolean {
+  if (error instanceof LostAnswer) return true;
+  return error instanceof TroupeError && PASSING.has(error.code);
+}
+
+const PASSING: ReadonlySet<string> = new Set(['unavailable', 'conflict', 'busy', 'timeout']);

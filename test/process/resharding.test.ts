@@ -1,0 +1,173 @@
+/** One shard more and one less on three real nodes while clients write, delete, search and count: nothing is lost, doubled or hidden at any moment. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { LocalCluster } from '../../ops/cluster/local-cluster.js';
+import type { LocalNode } from '../../ops/cluster/local-node.js';
+import { temporaryFolder, until } from './support.js';
+
+/** Points that nobody changes, and those behind them that are written and deleted. */
+const STILL = 900;
+const MOVING = 300;
+
+interface ClusterInfo {
+  readonly shard_count: number;
+  readonly local_shards: readonly { readonly shard_id: number; readonly state: string }[];
+  readonly remote_shards: readonly { readonly shard_id: number; readonly state: string }[];
+  readonly resharding_operations?: readonly { readonly direction: string; readonly shard_id: number; readonly peer_id: number }[];
+}
+
+const vectorOf = (id: number) => [Math.cos(id), Math.sin(id), id / STILL];
+const pointOf = (id: number, round = 0) => ({
+  id,
+  vector: { v: vectorOf(id), s: { indices: [id % 7, 100 + (id % 5)], values: [1, 2] } },
+  payload: { still: id < STILL, round, third: id % 3 },
+});
+const STILL_ONLY = { must: [{ key: 'still', match: { value: true } }] };
+
+async function begin(cluster: LocalCluster): Promise<void> {
+  const { client } = cluster.node(1);
+  await client.result('PUT', '/collections/c', {
+    vectors: { v: { size: 3, distance: 'Euclid' } },
+    sparse_vectors: { s: {} },
+    shard_number: 2,
+    replication_factor: 2,
+  });
+  await client.result('PUT', '/collections/c/index?wait=true', { field_name: 'third', field_schema: 'integer' });
+  await client.result('PUT', '/collections/c/points?wait=true', { points: Array.from({ length: STILL }, (_, id) => pointOf(id)) });
+}
+
+function infoOf({ client }: LocalNode): Promise<ClusterInfo> {
+  return client.result<ClusterInfo>('GET', '/collections/c/cluster');
+}
+
+/** What a client may say again: the cluster says so, too. */
+async function again<T>(action: () => Promise<T>): Promise<T> {
+  for (let left = 100; ; left--) {
+    try {
+      return await action();
+    } catch (error) {
+      if (left === 0) throw error;
+      await new Promise((resolve) => void setTimeout(resolve, 100));
+    }
+  }
+}
+
+/** Looks at points that nobody changes in several ways. */
+async function look({ client }: LocalNode, id: number): Promise<void> {
+  const { count } = await again(() =>
+    client.result<{ count: number }>('POST', '/collections/c/points/count', { filter: STILL_ONLY, exact: true }),
+  );
+  assert.equal(count, STILL, 'a count is wrong');
+  const { points } = await again(() =>
+    client.result<{ points: { id: number }[] }>('POST', '/collections/c/points/scroll', { filter: STILL_ONLY, limit: STILL * 2 }),
+  );
+  assert.deepEqual(
+    points.map((point) => point.id),
+    Array.from({ length: STILL }, (_, at) => at),
+  );
+  const nearest = await again(() =>
+    client.result<{ points: { id: number }[] }>('POST', '/collections/c/points/query', {
+      query: vectorOf(id),
+      using: 'v',
+      filter: STILL_ONLY,
+      limit: 5,
+    }),
+  );
+  assert.equal(nearest.points[0]?.id, id);
+  assert.equal(new Set(nearest.points.map((point) => point.id)).size, 5);
+  const facet = await again(() =>
+    client.result<{ hits: { value: number; count: number }[] }>('POST', '/collections/c/facet', {
+      key: 'third',
+      filter: STILL_ONLY,
+      exact: true,
+    }),
+  );
+  assert.deepEqual(
+    facet.hits.map(({ count }) => count),
+    [STILL / 3, STILL / 3, STILL / 3],
+  );
+}
+
+/** Writes and deletes until `end`; what is acknowledged stands in `there`: round by id, null: deleted. */
+class Writer {
+  readonly there = new Map<number, number>();
+  ended = false;
+  #round = 0;
+
+  constructor(private readonly nodes: () => readonly LocalNode[]) {}
+
+  async run(): Promise<void> {
+    while (!this.ended) {
+      const round = ++this.#round;
+      const nodes = this.nodes();
+      const { client } = nodes[round % nodes.length] as LocalNode;
+      const ids = Array.from({ length: 20 }, (_, at) => STILL + ((round * 37 + at * 11) % MOVING));
+      if (round % 3 === 0) {
+        await again(() => client.result('POST', '/collections/c/points/delete?wait=true', { points: ids }));
+        for (const id of ids) this.there.delete(id);
+      } else if (round % 7 === 0) {
+        const filter = { must: [{ key: 'still', match: { value: false } }] };
+        await again(() => client.result('POST', '/collections/c/points/payload?wait=true', { payload: { round }, filter }));
+        for (const id of this.there.keys()) this.there.set(id, round);
+      } else {
+        await again(() => client.result('PUT', '/collections/c/points?wait=true', { points: ids.map((id) => pointOf(id, round)) }));
+        for (const id of ids) this.there.set(id, round);
+      }
+    }
+  }
+}
+
+async function checkMoving({ client }: LocalNode, there: ReadonlyMap<number, number>): Promise<void> {
+  const filter = { must_not: [{ key: 'still', match: { value: true } }] };
+  const { points } = await client.result<{ points: { id: number; payload: { round: number } }[] }>(
+    'POST',
+    '/collections/c/points/scroll?consistency=all',
+    { filter, limit: MOVING * 2 },
+  );
+  assert.deepEqual(
+    new Map(points.map(({ id, payload }) => [id, payload.round])),
+    new Map([...there].sort(([one], [other]) => one - other)),
+  );
+}
+
+/** Reshards while clients are busy; `meanwhile` happens then, too. */
+async function reshard(cluster: LocalCluster, direction: 'up' | 'down', shards: number, meanwhile: () => Promise<void>): Promise<void> {
+  const running = () => cluster.nodes.filter((node) => node.state === 'running');
+  const writer = new Writer(running);
+  const writing = writer.run();
+  const { client } = cluster.node(1);
+  assert.equal(await client.result('POST', '/collections/c/cluster', { start_resharding: { direction } }), true);
+  const during = await infoOf(cluster.node(1));
+  if (during.resharding_operations !== undefined) assert.equal(during.resharding_operations[0]?.direction, direction);
+  await meanwhile();
+  let looks = 0;
+  await until(
+    async () => {
+      const nodes = running();
+      await look(nodes[looks % nodes.length] as LocalNode, (looks++ * 7) % STILL);
+      return infoOf(cluster.node(1));
+    },
+    ({ resharding_operations }) => resharding_operations === undefined,
+  );
+  writer.ended = true;
+  await writing;
+  for (const node of running()) {
+    assert.equal((await infoOf(node)).shard_count, shards);
+    await look(node, 5);
+    await checkMoving(node, writer.there);
+  }
+  const { points_count } = await client.result<{ points_count: number }>('GET', '/collections/c');
+  assert.equal(points_count, STILL + writer.there.size);
+  await client.result('POST', '/collections/c/points/delete?wait=true', {
+    filter: { must_not: [{ key: 'still', match: { value: true } }] },
+  });
+}
+
+test('a shard comes and goes while clients write, delete, search and count on three nodes: no point is lost, doubled or hidden', async (t) => {
+  const cluster = await LocalCluster.start({ nodes: 3, folder: await temporaryFolder(t) });
+  t.after(() => cluster.close());
+  await begin(cluster);
+  await reshard(cluster, 'up', 3, async () => {});
+  await reshard(cluster, 'down', 2, async () => {});
+});
