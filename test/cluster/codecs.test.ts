@@ -47,7 +47,7 @@ test('a state of a later release is refused, and damage is named', () => {
   const state = { ...emptyState('c1'), membership: membersOf([1]) };
   const text = Buffer.from(encodeState(state)).toString('utf8');
   assert.deepEqual(decodeState(Buffer.from(text)), state);
-  assert.throws(() => decodeState(Buffer.from(text.replace('"version":2', '"version":9'))), /the cluster's state has version 9/);
+  assert.throws(() => decodeState(Buffer.from(text.replace('"version":3', '"version":9'))), /the cluster's state has version 9/);
   assert.throws(
     () => decodeState(Buffer.from(text.replace('"voter":true', '"voter":1'))),
     /membership\[0\]\.voter is neither true nor false/,
@@ -66,11 +66,11 @@ test('operations of a release without leaders have no clock and give none, and i
   assert.equal(printLeaders(log.state, 'a'), '0: none 0');
   const ofThen = Buffer.from(encodeState(log.state))
     .toString()
-    .replace('"version":2', '"version":1')
+    .replace('"version":3', '"version":1')
     .replace(',"since":2', '')
     .replace(',"leader":null,"term":0', '')
     .replace('"marks":[],"plannedMoves":[],', '')
-    .replace(',"autoReplication":false', '');
+    .replace(',"autoReplication":false,"layout":2,"resharding":null', '');
   assert.deepEqual(decodeState(Buffer.from(ofThen)), log.state);
   log.propose({ kind: 'electLeaders' });
   assert.equal(printLeaders(log.state, 'a'), '0: 11 1');

@@ -192,6 +192,12 @@ test('each operation on shards is read and handed on', async () => {
       '{"kind":"createShardKey","key":"a","shardsNumber":2,"replicationFactor":3,"placement":[12,13],"initialState":"Active"}',
     ],
     [{ drop_sharding_key: { shard_key: 7 } }, '{"kind":"dropShardKey","key":7}'],
+    [
+      { start_resharding: { direction: 'up', peer_id: 12, shard_key: 'a' } },
+      '{"kind":"startResharding","direction":"up","peerId":12,"key":"a"}',
+    ],
+    [{ start_resharding: { direction: 'down' } }, '{"kind":"startResharding","direction":"down","peerId":null,"key":null}'],
+    [{ abort_resharding: {} }, '{"kind":"abortResharding"}'],
     [{ auto_replication: { enabled: true } }, '{"kind":"autoReplication","enabled":true}'],
   ];
   for (const [body, asked] of cases) {
@@ -226,8 +232,9 @@ test('operations on shards that make no sense are refused before anybody is aske
   await refused({ create_sharding_key: { shard_key: 'a', shards_number: 0 } }, 422, /must be from 1 to 4096/);
   await refused({ create_sharding_key: { shard_key: 'a', placement: ['b'] } }, 400, /placement\[0\]/);
   await refused({ create_sharding_key: { shard_key: 'a', initial_state: 'Happy' } }, 400, /initial_state/);
-  for (const name of ['start_resharding', 'abort_resharding', 'replicate_points'])
-    await refused({ [name]: { direction: 'up' } }, 400, /Not supported: .* is not available in this release/);
+  await refused({ start_resharding: {} }, 400, /missing field `start_resharding.direction`/);
+  await refused({ start_resharding: { direction: 'sideways' } }, 400, /direction/);
+  await refused({ replicate_points: {} }, 400, /Not supported: .* is not available in this release/);
   assert.deepEqual(cluster.asked, []);
 });
 
