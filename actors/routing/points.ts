@@ -49,10 +49,17 @@ export class ClusterPoints {
         return await this.#read(now, operation, request);
       } catch (error) {
         const leftMs = request.deadlineMs - this.parts.routes.clock.nowMs();
-        if (!isOtherLayout(error) || leftMs <= AGAIN_MS) throw error;
+        const isOver = isOtherLayout(error) || (error instanceof TroupeError && (this.#layoutOf(now) ?? now.record.layout) !== now.record.layout);
+        if (!isOver || leftMs <= AGAIN_MS) throw error;
         await this.parts.routes.pause(AGAIN_MS);
       }
     }
+  }
+
+  /** As agreed by now; null: the collection is gone. */
+  #layoutOf({ name, record }: Agreed): number | null {
+    const now = this.parts.routes.assignments.agreed?.collections.get(name);
+    return now?.uid === record.uid ? now.layout : null;
   }
 
   /** Errors: as `read`; `conflict` when shards come or go meanwhile. */

@@ -6,6 +6,7 @@ import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionParams } from '../../protocols/model/collection.js';
 import { addUsage, type HardwareUsage } from '../../protocols/model/usage.js';
 import { activeOf, type Seen } from './consistency.js';
+import { isOtherLayout } from './layout.js';
 import { race } from './race.js';
 import type { Routes } from './routes.js';
 import { type Share, spread } from './spread.js';
@@ -56,7 +57,7 @@ export async function askShards<T>(routes: Routes, job: ShardJob, ask: (share: S
       return await askOthers(routes, job, ask, job.shards, new Map());
     } catch (error) {
       // Whoever was asked knows better: a replica has moved, and this node has not heard of it.
-      if (!(error instanceof TroupeError) || error.code !== 'conflict') throw error;
+      if (!(error instanceof TroupeError) || error.code !== 'conflict' || isOtherLayout(error)) throw error;
       if (job.deadlineMs - routes.clock.nowMs() <= pauseMs)
         throw new TroupeError('unavailable', error.detail, { cause: error, retryAfterMs: 1000 });
     }

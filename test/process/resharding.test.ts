@@ -171,3 +171,31 @@ test('a shard comes and goes while clients write, delete, search and count on th
   await reshard(cluster, 'up', 3, async () => {});
   await reshard(cluster, 'down', 2, async () => {});
 });
+
+test('a node that is killed while points are copied holds nothing up for good: whoever leads then goes on', async (t) => {
+  const cluster = await LocalCluster.start({ nodes: 3, folder: await temporaryFolder(t) });
+  t.after(() => cluster.close());
+  await begin(cluster);
+  await reshard(cluster, 'up', 3, async () => {
+    await cluster.node(3).kill();
+    await cluster.start(3);
+  });
+});
+
+test('resharding that is aborted leaves every point where it was', async (t) => {
+  const cluster = await LocalCluster.start({ nodes: 1, folder: await temporaryFolder(t) });
+  t.after(() => cluster.close());
+  await begin(cluster);
+  const { client } = cluster.node(1);
+  for (const direction of ['up', 'down']) {
+    await client.result('POST', '/collections/c/cluster', { start_resharding: { direction } });
+    // It may be too late.
+    const aborted = await client.call('POST', '/collections/c/cluster', { abort_resharding: {} });
+    const info = await until(
+      () => infoOf(cluster.node(1)),
+      ({ resharding_operations }) => resharding_operations === undefined,
+    );
+    if (aborted.status === 200) assert.equal(info.shard_count, 2, direction);
+    await look(cluster.node(1), 3);
+  }
+});
