@@ -127,7 +127,7 @@ function refusedTransfer(
 ): ErrorFacts | null {
   const { from, shardId, to, toShardId } = transfer;
   if (toShardId !== null || method === 'resharding_stream_records')
-    return { code: 'unsupported', detail: 'transfers between shards: the number of shards cannot be changed' };
+    return { code: 'unsupported', detail: 'transfers between shards: use start_resharding' };
   const shard = shards.get(shardId);
   if (shard === undefined) return shardMissing(collection, shardId);
   if (!membership.some(({ peerId }) => peerId === to)) return wrongInput(`peer ${to} is not part of the cluster`);

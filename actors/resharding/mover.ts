@@ -8,7 +8,7 @@
  * - D6. Nothing is copied or removed before all nodes that serve reads know the layout, and so hide it.
  */
 
-import { type DataAnswer, type DataCall, LostAnswer } from '../../cluster/data-messages.js';
+import { type DataAnswer, type DataCall, LostAnswer, type ReachedLog } from '../../cluster/data-messages.js';
 import { busyShards, comingRing, hidingRing, type ReshardingDuty, readingPeers } from '../../cluster/resharding.js';
 import type { CollectionRecord, Resharding } from '../../cluster/state.js';
 import { TroupeError } from '../../protocols/errors.js';
@@ -178,7 +178,7 @@ export class Mover {
       await Promise.all(
         left.map(async (peer) => {
           const answer = await this.parts.routes.call(peer, { kind: 'layout', collection, uid }, 2000).catch(() => null);
-          if (answer?.kind === 'reached' && (answer.ticks[0] as number) >= layout) known.add(peer);
+          if (answer?.kind === 'layout' && answer.layout >= layout) known.add(peer);
         }),
       );
       if (left.some((peer) => !known.has(peer))) await this.#pause();
@@ -196,7 +196,7 @@ export class Mover {
       await this.#call(leader, { kind: 'missing', shard, ids: [0], timeoutMs: CALL_MS, layout });
       const answer = await this.#call(leader, { kind: 'reached', collection, uid, shards: [shardId] });
       if (answer.kind !== 'reached') throw new Error(`a peer has answered with ${answer.kind}`);
-      return answer.ticks[0] as number;
+      return (answer.logs[0] as ReachedLog).tick;
     });
   }
 

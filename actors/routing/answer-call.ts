@@ -58,7 +58,7 @@ export function answerCalls(parts: AnswerParts): AnswerCall {
       case 'read':
         return read(parts, call);
       case 'layout':
-        return { kind: 'reached', ticks: [agreedRecord(parts.services, call).layout] };
+        return { kind: 'layout', layout: agreedRecord(parts.services, call).layout };
       case 'reached':
         return reached(parts, call);
       case 'figures': {

@@ -49,7 +49,8 @@ export class ClusterPoints {
         return await this.#read(now, operation, request);
       } catch (error) {
         const leftMs = request.deadlineMs - this.parts.routes.clock.nowMs();
-        const isOver = isOtherLayout(error) || (error instanceof TroupeError && (this.#layoutOf(now) ?? now.record.layout) !== now.record.layout);
+        const isOver =
+          isOtherLayout(error) || (error instanceof TroupeError && (this.#layoutOf(now) ?? now.record.layout) !== now.record.layout);
         if (!isOver || leftMs <= AGAIN_MS) throw error;
         await this.parts.routes.pause(AGAIN_MS);
       }

@@ -1,7 +1,14 @@
 /** Bodies of `POST /collections/{name}/cluster` and of the routes of shard keys. Source: contract, `ClusterOperations`. */
 
 import { TroupeError } from '../errors.js';
-import { type ClusterSetup, type PeerId, REPLICA_STATES, RESHARDING_DIRECTIONS, type ShardKey, TRANSFER_METHODS } from '../model/cluster.js';
+import {
+  type ClusterSetup,
+  type PeerId,
+  REPLICA_STATES,
+  RESHARDING_DIRECTIONS,
+  type ShardKey,
+  TRANSFER_METHODS,
+} from '../model/cluster.js';
 import type { JsonValue } from '../model/payload.js';
 import { SHARDS_MAX } from './collections.js';
 import { Fields, type IntegerRange, wrongType } from './fields.js';

@@ -21,7 +21,16 @@ test('a call arrives as it was made, with its caller, and the reply comes back a
   const entry = { tag: { peer: 2 ** 47, clock: 3, tick: 2 ** 40 }, operation: Uint8Array.of(1, 2, 3) };
   const calls: DataCall[] = [
     MISSING,
-    { kind: 'write', shard: SHARD, operation: 'upsertPoints', operations: [entry.operation], until: 'shown', timeoutMs: 9, measured: true, layout: 7 },
+    {
+      kind: 'write',
+      shard: SHARD,
+      operation: 'upsertPoints',
+      operations: [entry.operation],
+      until: 'shown',
+      timeoutMs: 9,
+      measured: true,
+      layout: 7,
+    },
     { kind: 'append', shard: SHARD, leader: 2 ** 47, clock: 3, previous: entry.tag, entries: [entry, entry], until: 'logged' },
   ];
   const heard: { from: number; call: DataCall }[] = [];
