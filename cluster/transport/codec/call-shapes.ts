@@ -23,6 +23,9 @@ const shards = { collection: isText, uid: isCount, shards: listOf(isCount) };
 const led = { shard, clock: isCount };
 const sent = { ...led, startedAt: isCount };
 
+const fence = has({ startedAt: isCount, from: isCount, clock: isCount, sequence: isCount });
+const spread = { layout: isCount, fence: (value: unknown) => value === undefined || fence(value) };
+
 const SHAPES: Shapes = {
   write: {
     shard,
@@ -31,9 +34,11 @@ const SHAPES: Shapes = {
     until: (value) => isUntil(value) || value === 'shown',
     timeoutMs: isTime,
     measured: isFlag,
+    ...spread,
   },
-  missing: { shard, ids: listOf(isId), timeoutMs: isTime },
-  read: { ...shards, body: isBytes, timeoutMs: isTime, measured: isFlag },
+  missing: { shard, ids: listOf(isId), timeoutMs: isTime, layout: isCount },
+  read: { ...shards, body: isBytes, timeoutMs: isTime, measured: isFlag, ...spread },
+  layout: { collection: isText, uid: isCount },
   reached: shards,
   figures: shards,
   append: { ...led, leader: isCount, previous: isTag, entries: listOf(has({ tag: isTag, operation: isBytes })), until: isUntil },

@@ -12,9 +12,19 @@ const BYTES = Uint8Array.of(1, 2, 3);
 const SHARDS = { collection: 'c', uid: 7, shards: [0, 3] };
 const LED = { shard: SHARD, clock: 3 };
 const CALLS: readonly DataCall[] = [
-  { kind: 'write', shard: SHARD, operation: 'upsertPoints', operations: [BYTES], until: 'shown', timeoutMs: 9.5, measured: true },
-  { kind: 'missing', shard: SHARD, ids: ['a4f5b6c7-0000-4000-8000-000000000000'], timeoutMs: 50 },
-  { kind: 'read', ...SHARDS, body: BYTES, timeoutMs: 9, measured: false },
+  {
+    kind: 'write',
+    shard: SHARD,
+    operation: 'upsertPoints',
+    operations: [BYTES],
+    until: 'shown',
+    timeoutMs: 9.5,
+    measured: true,
+    layout: 5,
+  },
+  { kind: 'missing', shard: SHARD, ids: ['a4f5b6c7-0000-4000-8000-000000000000'], timeoutMs: 50, layout: 5 },
+  { kind: 'read', ...SHARDS, body: BYTES, timeoutMs: 9, measured: false, layout: 5 },
+  { kind: 'layout', collection: 'c', uid: 7 },
   { kind: 'reached', ...SHARDS },
   { kind: 'figures', ...SHARDS },
   { kind: 'append', ...LED, leader: 1, previous: TAG, entries: [{ tag: TAG, operation: BYTES }], until: 'applied' },
