@@ -161,7 +161,10 @@ export class Clients {
           const { code, detail } = errorFacts(error);
           if (code === 'internal') this.violation(`${what} failed: ${detail}${error instanceof Error ? `\n${error.stack}` : ''}`);
           // After these nobody knows whether it was, or will be, carried out.
-          const open = code === 'timeout' || /may still be carried out|the cluster has agreed on it|is stopped/.test(detail) || !life.alive;
+          const open =
+            code === 'timeout' ||
+            /may still be carried out|the cluster has agreed on it|is there, but|is stopped/.test(detail) ||
+            !life.alive;
           end(open ? null : { kind: FAILURES.has(code) ? 'failed' : 'refused' }, `${code}: ${detail}`);
         },
       );

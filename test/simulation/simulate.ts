@@ -206,7 +206,7 @@ class Simulation {
     return this.options.points ?? true;
   }
 
-  /** All nodes are voters of one cluster, know one leader, and have applied and carried out the same. */
+  /** All nodes are voters of one cluster, connected with each other, know one leader, and have applied and carried out the same. */
   #isWhole(): boolean {
     const first = this.#nodes[0]?.cluster?.status().raft;
     if (first === undefined || first === null || first.leader === null) return false;
@@ -226,6 +226,7 @@ class Simulation {
           raft?.appliedIndex === first.commitIndex &&
           node.cluster?.state()?.appliedIndex === first.commitIndex &&
           status.carriedOut >= first.commitIndex &&
+          [...status.connections.values()].every(({ connected }) => connected) &&
           voters.some(({ peerId }) => peerId === status.peerId)
         );
       }) &&
