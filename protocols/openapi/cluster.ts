@@ -116,7 +116,7 @@ export const CLUSTER_SCHEMAS = {
       fields({ create_sharding_key: ref('CreateShardKey') }),
       fields({ drop_sharding_key: ref('DeleteShardKey') }),
       fields({ auto_replication: fields({ enabled: FLAG }) }),
-      fields({ activate_replica: fields({ shard_id: SHARD_ID, peer_id: COUNT, accept_data_loss: FLAG }) }),
+      fields({ activate_replica: fields({ shard_id: SHARD_ID, peer_id: COUNT, accept_data_loss: { type: 'boolean', enum: [true] } }) }),
     ),
   ),
 };

@@ -11,7 +11,7 @@ export interface SchemaObject {
   readonly description?: string;
   readonly type?: 'string' | 'number' | 'integer' | 'boolean' | 'object' | 'array';
   readonly format?: string;
-  readonly enum?: readonly string[];
+  readonly enum?: readonly (string | boolean)[];
   readonly minimum?: number;
   readonly maximum?: number;
   readonly minItems?: number;
