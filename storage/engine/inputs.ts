@@ -20,16 +20,20 @@ export type InputPlace = Pick<QueryNode, 'using' | 'lookupFrom'>;
  * `unsupported` for models that are not.
  */
 export function resolveInput(context: ReadContext, input: VectorInput, place: InputPlace): { value: VectorValue; own: FoundRow | null } {
+  if (input.kind === 'point') return storedValue(context, input.id, place);
+  return { value: givenValue(input), own: null };
+}
+
+/** What an input stands for that comes with the query. Errors: `unsupported` for models that are not. */
+export function givenValue(input: Exclude<VectorInput, { readonly kind: 'point' }>): VectorValue {
   switch (input.kind) {
-    case 'point':
-      return storedValue(context, input.id, place);
     case 'bm25':
     case 'document':
     case 'image':
     case 'object':
-      return { value: embedQueried(input), own: null };
+      return embedQueried(input);
     default:
-      return { value: input, own: null };
+      return input;
   }
 }
 

@@ -3,8 +3,7 @@
 import type { PointId } from '../../../protocols/model/point-id.js';
 import type { QueryNode, Scoring } from '../../../protocols/model/query.js';
 import type { VectorInput, VectorValue } from '../../../protocols/model/vector.js';
-import { embedQueried } from '../embed.js';
-import { type InputPlace, inputsOf, noSuchPoint, noSuchVector } from '../inputs.js';
+import { givenValue, type InputPlace, inputsOf, noSuchPoint, noSuchVector } from '../inputs.js';
 import type { ShardPoints, TermSums } from '../portion/messages.js';
 import type { GatherContext } from './context.js';
 import { shardsOf } from './hits.js';
@@ -38,21 +37,11 @@ async function askInputs(context: GatherContext, query: Scoring, { using, lookup
   const isOwn = isSame(source, context.source);
   return {
     of: (input) => {
-      switch (input.kind) {
-        case 'point': {
-          const found = stored.get(input.id);
-          if (found === undefined) throw noSuchPoint(input.id);
-          if (found.value === null) throw noSuchVector(name);
-          return { value: found.value, own: isOwn ? { shard: found.shard, id: input.id } : null };
-        }
-        case 'bm25':
-        case 'document':
-        case 'image':
-        case 'object':
-          return { value: embedQueried(input), own: null };
-        default:
-          return { value: input, own: null };
-      }
+      if (input.kind !== 'point') return { value: givenValue(input), own: null };
+      const found = stored.get(input.id);
+      if (found === undefined) throw noSuchPoint(input.id);
+      if (found.value === null) throw noSuchVector(name);
+      return { value: found.value, own: isOwn ? { shard: found.shard, id: input.id } : null };
     },
   };
 }
