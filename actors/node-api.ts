@@ -331,7 +331,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
       endResharding();
     },
   };
-  return withLimits(api, (name) => names.find(name).entry, options.updateRateLimit ?? null, clock, ports.timers);
+  return withLimits(api, (name) => names.find(name).entry, pool, options.updateRateLimit ?? null, clock, ports.timers);
 }
 
 const STOPPED_TREE: ActorTelemetry = {

@@ -1,10 +1,26 @@
 /** A node whose requests about points are held to the limits of their collections, and of the node. */
 
+import type { RawRequest, ReadOperation, WriteOperation } from '../../storage/engine/messages.js';
 import type { CollectionEntry } from '../node/view.js';
 import type { NodeApi } from '../node-api.js';
-import type { Clock, Timers } from '../runtime/ports.js';
+import type { Clock, EnginePort, Timers } from '../runtime/ports.js';
 import { openGate } from './gate.js';
-import { RateLimits } from './limits.js';
+import { limitOf, RateLimits } from './limits.js';
+
+/** Requests that cost one token whatever they say: nobody has to look into them. */
+const COST_ONE: ReadonlySet<ReadOperation | WriteOperation> = new Set<ReadOperation | WriteOperation>([
+  'getPoint',
+  'scroll',
+  'count',
+  'facet',
+  'search',
+  'recommend',
+  'discover',
+  'searchGroups',
+  'recommendGroups',
+  'createFieldIndex',
+  'deleteFieldIndex',
+]);
 
 /**
  * entryOf: the collection of this name or alias on this node; null: it has no replica of it, and no limit of its own then.
@@ -13,24 +29,37 @@ import { RateLimits } from './limits.js';
 export function withLimits(
   node: NodeApi,
   entryOf: (name: string) => CollectionEntry | null,
+  engine: Pick<EnginePort, 'weigh'>,
   updates: number | null,
   clock: Clock,
   timers: Timers,
 ): NodeApi {
   const limits = new RateLimits(clock);
   const gate = openGate(updates, clock, timers);
-  const take = (name: string, kind: 'read' | 'write') => {
+
+  async function takeRead(name: string, operation: ReadOperation, request: RawRequest): Promise<void> {
     const entry = entryOf(name);
-    if (entry !== null) limits.take(entry, entry.config, kind);
-  };
+    if (entry === null || limitOf(entry.config, 'read') === null) return;
+    const cost = COST_ONE.has(operation) ? 1 : await engine.weigh({ kind: 'read', operation, request });
+    limits.take(entry, entry.config, 'read', cost);
+  }
+
+  async function takeWrite(name: string, operation: WriteOperation, request: RawRequest): Promise<void> {
+    const entry = entryOf(name);
+    if (entry?.config == null || limitOf(entry.config, 'write') === null) return;
+    const { params } = entry.config;
+    const cost = COST_ONE.has(operation) ? 1 : await engine.weigh({ kind: 'write', operation, request, params });
+    limits.take(entry, entry.config, 'write', cost);
+  }
+
   return {
     ...node,
     read: async (name, operation, request) => {
-      take(name, 'read');
+      await takeRead(name, operation, request);
       return node.read(name, operation, request);
     },
     write: async (name, operation, wait, request) => {
-      take(name, 'write');
+      await takeWrite(name, operation, request);
       return gate.enter(request.deadlineMs, () => node.write(name, operation, wait, request));
     },
   };

@@ -19,6 +19,7 @@ import type {
   ShardKeyMap,
   SplitJob,
   SplitWrite,
+  WeighJob,
   WriteOperation,
   Written,
 } from '../../storage/engine/messages.js';
@@ -89,6 +90,8 @@ export interface EnginePort extends ShardLogPort {
   write(operation: WriteOperation, key: ReplicaKey, wait: boolean, request: RawRequest): Promise<{ body: Uint8Array }>;
   /** A write request as its shards get it. Nothing is written. */
   split(job: SplitJob): Promise<SplitWrite>;
+  /** What a request costs where the rate of requests is limited. */
+  weigh(job: WeighJob): Promise<number>;
   writeEncoded(key: ReplicaKey, write: EncodedWrite): Promise<Written>;
   /** The first of these points that is not there after all writes before; null: all are. */
   missing(key: ReplicaKey, ids: readonly PointId[], deadlineMs: number): Promise<PointId | null>;

@@ -88,6 +88,11 @@ export interface SplitJob {
   readonly wait: boolean;
 }
 
+/** A request whose weight is asked for (`weigh.ts`). params: of the collection that is written to. */
+export type WeighJob =
+  | { readonly kind: 'read'; readonly operation: ReadOperation; readonly request: RawRequest }
+  | { readonly kind: 'write'; readonly operation: WriteOperation; readonly request: RawRequest; readonly params: CollectionParams };
+
 /** A write request, decoded and checked, as each shard gets it. */
 export interface SplitWrite {
   readonly stages: readonly WriteStage[];
@@ -167,7 +172,9 @@ export type ToReader =
   /** A part of a distributed read (`portion/`): `request.body` is all that it has. Answered like a read. */
   | { readonly kind: 'portion'; readonly id: number; readonly replicas: readonly ReplicaKey[]; readonly request: RawRequest }
   /** Answered by `split` or `error`. */
-  | { readonly kind: 'split'; readonly id: number; readonly job: SplitJob };
+  | { readonly kind: 'split'; readonly id: number; readonly job: SplitJob }
+  /** Answered by `weighed` or `error`. */
+  | { readonly kind: 'weigh'; readonly id: number; readonly job: WeighJob };
 
 export type FromReader =
   | { readonly kind: 'ready' }
@@ -180,6 +187,7 @@ export type FromReader =
       readonly positions?: readonly number[];
     }
   | { readonly kind: 'split'; readonly id: number; readonly write: SplitWrite }
+  | { readonly kind: 'weighed'; readonly id: number; readonly weight: number }
   | { readonly kind: 'error'; readonly id: number; readonly error: ErrorFacts }
   | { readonly kind: 'retired'; readonly key: ReplicaKey; readonly generation: number }
   | { readonly kind: 'detached'; readonly key: ReplicaKey };

@@ -28,6 +28,7 @@ import type {
   ShardKeyMap,
   SplitJob,
   SplitWrite,
+  WeighJob,
   WriteOperation,
   Written,
 } from './messages.js';
@@ -202,6 +203,11 @@ export class EnginePool implements ShardLogPort {
    */
   split(job: SplitJob): Promise<SplitWrite> {
     return this.readerPool.split(job);
+  }
+
+  /** What a request costs where the rate of requests is limited, at least 1. Errors: those of the request itself; as of a read. */
+  weigh(job: WeighJob): Promise<number> {
+    return this.readerPool.weigh(job);
   }
 
   /** Carries out operations that `split` made. Their memory is given away. Errors: as `write`. */

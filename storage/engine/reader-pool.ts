@@ -19,6 +19,7 @@ import type {
   SplitJob,
   SplitWrite,
   ToReader,
+  WeighJob,
 } from './messages.js';
 import {
   expireReads,
@@ -77,6 +78,7 @@ type ReadWork = {
     }
   | { readonly kind: 'portion'; readonly replicas: readonly ReplicaKey[]; readonly resolve: (result: PortionResult) => void }
   | { readonly kind: 'split'; readonly job: SplitJob; readonly resolve: (write: SplitWrite) => void }
+  | { readonly kind: 'weigh'; readonly job: WeighJob; readonly resolve: (weight: number) => void }
 );
 
 interface ReplicaSets {
@@ -162,6 +164,11 @@ export class ReaderPool {
   /** See `EnginePool.split`. */
   split(job: SplitJob): Promise<SplitWrite> {
     return new Promise((resolve, reject) => this.offer({ kind: 'split', job, request: job.request, resolve, reject }));
+  }
+
+  /** See `EnginePool.weigh`. */
+  weigh(job: WeighJob): Promise<number> {
+    return new Promise((resolve, reject) => this.offer({ kind: 'weigh', job, request: job.request, resolve, reject }));
   }
 
   private offer(work: ReadWork): void {
@@ -346,6 +353,11 @@ export class ReaderPool {
         if (read?.work.kind === 'split') read.work.resolve(message.write);
         return;
       }
+      case 'weighed': {
+        const read = this.finishRead(index, message.id);
+        if (read?.work.kind === 'weigh') read.work.resolve(message.weight);
+        return;
+      }
       case 'error': {
         const read = this.finishRead(index, message.id);
         read?.work.reject(errorFromFacts(message.error));
@@ -385,6 +397,7 @@ export class ReaderPool {
     const body = work.request.body === null ? null : ownBytes(work.request.body);
     const request = { ...work.request, body };
     if (work.kind === 'split') this.slots.post(reader, { kind: 'split', id, job: { ...work.job, request } });
+    else if (work.kind === 'weigh') this.slots.post(reader, { kind: 'weigh', id, job: { ...work.job, request } });
     else if (work.kind === 'portion') this.slots.post(reader, { kind: 'portion', id, replicas: work.replicas, request });
     else this.slots.post(reader, { kind: 'read', id, operation: work.operation, replicas: work.replicas, request });
   }

@@ -22,6 +22,7 @@ import { runRead } from './operations.js';
 import { runPortion } from './portion/run.js';
 import { collectionOf, type ReaderContext, ReplicaReader, type ReplicaSnapshot, shardOf } from './snapshot-view.js';
 import { memoryOf, splitRequest } from './split-request.js';
+import { weightOf } from './weigh.js';
 
 /** Bitsets of filters this thread keeps, over all segments. */
 const FILTER_CACHE_BYTES_MAX = 32 << 20;
@@ -58,6 +59,9 @@ class Reader {
         return;
       case 'split':
         this.split(message);
+        return;
+      case 'weigh':
+        this.weigh(message);
         return;
       case 'attach':
         this.attach(message);
@@ -119,6 +123,15 @@ class Reader {
       if (job.request.deadlineMs <= Date.now()) throw timeLimit();
       const write = splitRequest(job);
       this.post({ kind: 'split', id, write }, memoryOf(write));
+    } catch (error) {
+      this.fail(id, error);
+    }
+  }
+
+  private weigh({ id, job }: Extract<ToReader, { kind: 'weigh' }>): void {
+    try {
+      if (job.request.deadlineMs <= Date.now()) throw timeLimit();
+      this.post({ kind: 'weighed', id, weight: weightOf(job) });
     } catch (error) {
       this.fail(id, error);
     }

@@ -16,11 +16,13 @@ import type {
   ReplicaStats,
   SplitJob,
   SplitWrite,
+  WeighJob,
   Written,
 } from '../../storage/engine/messages.js';
 import type { BuildPlan, BuildProgress } from '../../storage/engine/pool.js';
 import type { OrderedWrite, OrderedWritten, ShardPosition } from '../../storage/engine/shard-log.js';
 import { splitRequest } from '../../storage/engine/split-request.js';
+import { weightOf } from '../../storage/engine/weigh.js';
 import { sampleStats } from './samples.js';
 
 export interface FakeBuild {
@@ -78,6 +80,10 @@ export class FakeEngine implements EnginePort {
 
   async split(job: SplitJob): Promise<SplitWrite> {
     return splitRequest(job);
+  }
+
+  async weigh(job: WeighJob): Promise<number> {
+    return weightOf(job);
   }
 
   async writeEncoded(key: ReplicaKey, { operations, until }: EncodedWrite): Promise<Written> {

@@ -24,6 +24,7 @@ import type {
   ReplicaStats,
   SplitJob,
   SplitWrite,
+  WeighJob,
   Written,
 } from '../../storage/engine/messages.js';
 import { decodePortion, encodePortionAnswer } from '../../storage/engine/portion/codec.js';
@@ -38,6 +39,7 @@ import type {
   ShardPosition,
 } from '../../storage/engine/shard-log.js';
 import { splitRequest } from '../../storage/engine/split-request.js';
+import { weightOf } from '../../storage/engine/weigh.js';
 import { newEntries, nextTags } from '../../storage/replica/follow.js';
 import { sampleSegment, sampleStats } from '../actors/samples.js';
 import type { VirtualDisk } from './disk.js';
@@ -192,6 +194,10 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
 
   async split(job: SplitJob): Promise<SplitWrite> {
     return splitRequest(job);
+  }
+
+  async weigh(job: WeighJob): Promise<number> {
+    return weightOf(job);
   }
 
   write(): Promise<{ body: Uint8Array }> {

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openGate } from '../../../actors/limits/gate.js';
+import { withLimits } from '../../../actors/limits/limited-node.js';
 import { RateLimits } from '../../../actors/limits/limits.js';
 import { newBucket, takeTokens } from '../../../actors/limits/rate.js';
+import type { CollectionEntry } from '../../../actors/node/view.js';
+import type { NodeApi } from '../../../actors/node-api.js';
 import type { TroupeError } from '../../../protocols/errors.js';
 import { sampleConfig } from '../samples.js';
 
@@ -33,15 +36,45 @@ test('limits hold while strict mode is enabled, for reads and writes each, and a
   const owner = {};
   const strict = (config: Record<string, unknown>) => ({ ...sampleConfig(), strict_mode_config: config });
   const on = strict({ enabled: true, read_rate_limit: 1, write_rate_limit: 2 });
-  limits.take(owner, on, 'read');
+  limits.take(owner, on, 'read', 1);
   assert.throws(
-    () => limits.take(owner, on, 'read'),
+    () => limits.take(owner, on, 'read', 1),
     (error: TroupeError) => error.code === 'rateLimited',
   );
-  limits.take(owner, on, 'write');
-  limits.take(owner, strict({ ...on.strict_mode_config, enabled: false }), 'read');
-  limits.take(owner, strict({ enabled: true, read_rate_limit: 3 }), 'read');
-  limits.take({}, on, 'read');
+  limits.take(owner, on, 'write', 1);
+  limits.take(owner, strict({ ...on.strict_mode_config, enabled: false }), 'read', 1);
+  limits.take(owner, strict({ enabled: true, read_rate_limit: 3 }), 'read', 1);
+  limits.take({}, on, 'read', 1);
+});
+
+test('what a request costs is asked for only where its collection has a limit, and it may say something', async () => {
+  const asked: string[] = [];
+  const engine = {
+    weigh: async ({ operation }: { readonly operation: string }) => {
+      asked.push(operation);
+      return 3;
+    },
+  };
+  const node = { read: async () => new Uint8Array(1), write: async () => new Uint8Array(1) } as unknown as NodeApi;
+  const strict_mode_config = { enabled: true, read_rate_limit: 5, write_rate_limit: 2 };
+  const entries = new Map([
+    ['limited', { config: { ...sampleConfig(), strict_mode_config } }],
+    ['free', { config: sampleConfig() }],
+  ]) as unknown as ReadonlyMap<string, CollectionEntry>;
+  const limited = withLimits(node, (name) => entries.get(name) ?? null, engine, null, { nowMs: () => 0 }, { after: () => () => {} });
+  const request = { path: {}, query: {}, body: null, deadlineMs: 1 };
+  await limited.read('free', 'queryBatch', request);
+  await limited.write('free', 'upsertPoints', true, request);
+  await limited.read('elsewhere', 'queryBatch', request);
+  await limited.read('limited', 'count', request);
+  assert.deepEqual(asked, []);
+  await limited.read('limited', 'queryBatch', request);
+  const refused = (error: TroupeError) => error.code === 'rateLimited';
+  await assert.rejects(limited.read('limited', 'queryBatch', request), refused);
+  await limited.read('limited', 'scroll', request);
+  await assert.rejects(limited.write('limited', 'upsertPoints', true, request), refused);
+  await limited.write('limited', 'createFieldIndex', true, request);
+  assert.deepEqual(asked, ['queryBatch', 'queryBatch', 'upsertPoints']);
 });
 
 test('so many updates go on at a time, others in the order in which they came, and none beyond its deadline', async () => {
