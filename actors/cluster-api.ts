@@ -2,12 +2,13 @@
 
 import type { ClusterOperation } from '../cluster/operations.js';
 import type { PeerDetails } from '../cluster/peer-messages.js';
-import type { PeerConnection, PeerTransport } from '../cluster/ports.js';
+import type { InternalPort, PeerConnection, PeerTransport } from '../cluster/ports.js';
 import type { RaftEffect, RaftInput } from '../cluster/raft/messages.js';
 import type { RaftState } from '../cluster/raft/state.js';
 import type { ClusterState } from '../cluster/state.js';
 import type { ClusterSetup, PeerId, TransferMethod } from '../protocols/model/cluster.js';
 import type { ConsensusStore } from '../protocols/model/consensus.js';
+import type { PeerCallStats } from './call-stats.js';
 import type { TransferBoard } from './transfers/board.js';
 
 /** Log and transport are the caller's to close, after the node. */
@@ -62,6 +63,7 @@ export interface ClusterApi {
   readonly config: ClusterFigures;
   /** Transfers that this node carries out, and what comparing digests has found. */
   readonly transfers: TransferBoard;
+  readonly calls: PeerCallStats;
   /** As of now, on this node. */
   status(): ClusterStatus;
   /** Null until this node is part of a cluster. */
@@ -100,4 +102,5 @@ export interface ClusterStatus {
   /** When it last took a step. */
   readonly lastUpdateMs: number;
   readonly connections: ReadonlyMap<PeerId, PeerConnection>;
+  readonly internalPort: InternalPort;
 }

@@ -12,6 +12,7 @@ import type { HardwareUsage } from '../protocols/model/usage.js';
 import type { RawRequest, ReadOperation, ReplicaStats, WriteOperation } from '../storage/engine/messages.js';
 import type { PoolDepths } from '../storage/engine/pool.js';
 import { verifyReplicas } from '../storage/verify-lmdb.js';
+import { CallStats, countedAnswers, countedCalls } from './call-stats.js';
 import type { ClusterApi, ClusterOptions } from './cluster-api.js';
 import { folderName } from './collection/folder-name.js';
 import { localShards } from './collection/state.js';
@@ -162,6 +163,9 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
   const ports = options.ports ?? systemPorts(log, clock);
   const system = new ActorSystem(ports);
   const view = new NodeView();
+  const precise = options.ports === undefined && options.clock === undefined;
+  const watch = { clock, preciseMs: precise ? () => performance.now() : () => clock.nowMs() };
+  const calls = { made: new CallStats(), answered: new CallStats() };
   const verified = new VerifiedReplicas(options.verify ?? verifyReplicas);
   const services: NodeServices = {
     engine: pool,
@@ -174,7 +178,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     verified,
     budget: new BuildBudget(buildThreadsMax(options.optimizerCpuBudget ?? 0, cpus)),
     cpus,
-    calls: options.cluster?.transport ?? NO_CALLS,
+    calls: options.cluster == null ? NO_CALLS : countedCalls(options.cluster.transport, calls.made, watch),
     assignments: new Assignments(),
     propose: (operation, timeoutMs) =>
       cluster?.propose(operation, timeoutMs) ?? Promise.reject(new TroupeError('standalone', 'Distributed mode disabled')),
@@ -194,7 +198,8 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
           services.assignments,
           details,
           () => deadReplicas(view),
-          answer,
+          countedAnswers(answer, calls.answered, watch),
+          calls,
           (board) => transfersProps(services, view, joined, board, clock),
         );
   const startConsensus = cluster?.startConsensus ?? null;

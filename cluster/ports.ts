@@ -16,6 +16,16 @@ export interface PeerConnection {
   readonly queued: number;
 }
 
+/** Who is connected with this node's internal port. */
+export interface InternalPort {
+  /** That are open; a peer has several: for the stream of the pair, for small calls, for large ones. */
+  readonly connections: number;
+  /** Streams on which peers make their small calls. */
+  readonly callStreams: number;
+  /** That are being carried out. */
+  readonly calls: number;
+}
+
 export interface TransportListener {
   /** Messages of one peer, in order. The cluster and the peer are those of the handshake. */
   received(from: PeerId, messages: readonly PeerMessage[]): void;
@@ -43,5 +53,6 @@ export interface PeerTransport extends PeerCalls {
   /** Errors: `unavailable` when nobody answers there, `timeout`, and what the other side answers. */
   request(uri: string, request: PeerRequest, timeoutMs: number): Promise<PeerReply>;
   connections(): ReadonlyMap<PeerId, PeerConnection>;
+  internalPort(): InternalPort;
   close(): Promise<void>;
 }

@@ -1,6 +1,8 @@
 /** Figures of the cluster for `GET /metrics`. */
 
+import type { CallStats, PeerCallStats } from '../actors/call-stats.js';
 import type { ClusterApi } from '../actors/cluster-api.js';
+import { BUCKET_SECONDS } from '../actors/durations.js';
 import type { TransferBoard } from '../actors/transfers/board.js';
 import type { ClusterState } from '../cluster/state.js';
 import { raftFigures } from './cluster-report.js';
@@ -36,7 +38,22 @@ export function writeCluster(writer: MetricsWriter, cluster: ClusterApi | null):
   for (const [peer, { connected }] of connections) writer.sample('cluster_peer_connected', { peer }, connected ? 1 : 0);
   writer.family('cluster_message_failures_total', 'counter', 'messages to the peer that were dropped');
   for (const [peer, { failures }] of connections) writer.sample('cluster_message_failures_total', { peer }, failures);
+  single('cluster_internal_connections', 'connections with the internal port', status.internalPort.connections);
+  single('cluster_internal_calls', 'calls of peers that are being carried out', status.internalPort.calls);
+  writeCalls(writer, cluster.calls);
   writeTransfers(writer, cluster.transfers);
+}
+
+/** direction: made by this node, or answered by it. outcome: `ok`, or what went wrong. */
+function writeCalls(writer: MetricsWriter, { answered, made }: PeerCallStats): void {
+  const counts = (direction: string, stats: CallStats) =>
+    stats.counts().map(({ durations, kind, outcome }) => ({ labels: { direction, kind, outcome }, durations }));
+  const all = [...counts('made', made), ...counts('answered', answered)];
+  writer.family('cluster_peer_calls_total', 'counter', 'calls between this node and its peers for their replicas');
+  for (const { durations, labels } of all) writer.sample('cluster_peer_calls_total', labels, durations.count);
+  writer.family('cluster_peer_calls_duration_seconds', 'histogram', 'time to answer such a call');
+  for (const { durations, labels } of all)
+    writer.histogram('cluster_peer_calls_duration_seconds', labels, BUCKET_SECONDS, durations.buckets, durations.totalMs / 1000);
 }
 
 function writeTransfers(writer: MetricsWriter, { digests, outcomes, running }: TransferBoard): void {

@@ -142,8 +142,13 @@ export function telemetryClusterReport(cluster: ClusterApi | null, shown: (uri: 
     peers: Object.fromEntries(members.map(({ peerId, uri }) => [peerId, { uri: shown(uri) }])),
     peer_metadata: Object.fromEntries(members.map(({ peerId, version }) => [peerId, { version }])),
     resharding_enabled: true,
+    internal_port: internalPortReport(status),
     raft: { phase: status.phase, applied: state?.appliedIndex ?? 0, carried_out: status.carriedOut, ...raftReport(status, shown) },
   };
+}
+
+function internalPortReport({ internalPort: { callStreams, calls, connections } }: ClusterStatus): Json {
+  return { connections, call_streams: callStreams, calls };
 }
 
 function raftReport({ connections, raft }: ClusterStatus, shown: (text: string) => string): Json {

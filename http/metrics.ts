@@ -1,12 +1,12 @@
 /** `GET /metrics`: figures of the process for Prometheus. Source of names: contract, `GET /metrics`. */
 
 import { readdirSync, readFileSync } from 'node:fs';
+import { BUCKET_SECONDS, type Durations } from '../actors/durations.js';
 import type { NodeApi } from '../actors/node-api.js';
 import type { ActorTelemetry } from '../actors/runtime/telemetry.js';
 import { DEFAULT_VECTOR, isSingleVector } from '../protocols/model/collection.js';
 import { type ReplicaCounts, replicaCounts, writeCluster } from './cluster-metrics.js';
 import { MetricsWriter } from './prometheus.js';
-import { BUCKET_SECONDS, type Durations } from './request-stats.js';
 import { API_VERSION, type DoorServices } from './services.js';
 import { hashedName } from './telemetry.js';
 

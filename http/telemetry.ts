@@ -2,9 +2,11 @@
 
 import { createHash } from 'node:crypto';
 import os from 'node:os';
+import type { CallStats } from '../actors/call-stats.js';
+import type { Durations } from '../actors/durations.js';
 import type { ActorTelemetry } from '../actors/runtime/telemetry.js';
 import { telemetryClusterReport } from './cluster-report.js';
-import type { Durations, RequestStats } from './request-stats.js';
+import type { RequestStats } from './request-stats.js';
 import { API_VERSION, type DoorServices } from './services.js';
 
 export interface TelemetryOptions {
@@ -38,8 +40,10 @@ export function telemetryReport(services: DoorServices, options: TelemetryOption
     report.hardware = { collection_data: hardwareReport(services, options) };
   }
   const { cluster } = services.node;
-  if (cluster !== null)
+  if (cluster !== null) {
+    report.peer_calls = { made: callReport(cluster.calls.made), answered: callReport(cluster.calls.answered) };
     report.transfers = cluster.transfers.report(Date.now(), options.anonymize ? hashedName : (name) => name, !options.anonymize);
+  }
   report.engine = engineReport(services, options);
   report.actors = actorReport(services.node.telemetry(), options);
   return report;
@@ -118,6 +122,13 @@ function restResponses({ stats }: DoorServices): Json {
 
 function grpcResponses({ grpcStats }: DoorServices): Json {
   return responses(grpcStats, (method) => `/${method}`);
+}
+
+/** Calls of peers by kind and what became of them, as the doors' requests are shown. */
+function callReport(stats: CallStats): Json {
+  const byKind: Record<string, Json> = {};
+  for (const { durations, kind, outcome } of stats.counts()) byKind[kind] = { ...byKind[kind], [outcome]: durationReport(durations) };
+  return { responses: byKind };
 }
 
 function responses<Endpoint>(stats: RequestStats<Endpoint>, nameOf: (endpoint: Endpoint) => string): Json {

@@ -4,6 +4,7 @@ import type { PeerDetails } from '../../cluster/peer-messages.js';
 import { QUEUE_MESSAGES_MAX } from '../../cluster/transport/queue.js';
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
+import type { PeerCallStats } from '../call-stats.js';
 import type { ClusterApi } from '../cluster-api.js';
 import type { Propose } from '../node/services.js';
 import type { ActorRef, ReplyTo } from '../runtime/behaviour.js';
@@ -33,11 +34,12 @@ export interface ClusterNodeParts {
   readonly clock: Clock;
   readonly tickMs: number;
   readonly board: TransferBoard;
+  readonly calls: PeerCallStats;
   /** Figures of this node's replicas. */
   readonly replicas: () => PeerDetails['replicas'];
 }
 
-export function clusterNode({ board, clock, link, replicas, tickMs, view }: ClusterNodeParts): ClusterNode {
+export function clusterNode({ board, calls, clock, link, replicas, tickMs, view }: ClusterNodeParts): ClusterNode {
   function ask(make: (replyTo: ReplyTo<boolean>, timeoutMs: number) => ConsensusMessage, timeoutMs: number): Promise<boolean> {
     const left = Math.max(1, timeoutMs);
     return actorOf(view).ask<boolean>((replyTo) => make(replyTo, left), left + graceOf(left));
@@ -76,7 +78,8 @@ export function clusterNode({ board, clock, link, replicas, tickMs, view }: Clus
   const api: ClusterApi = {
     config: { tickMs, joinMs: JOIN_MS, requestMs: PEER_REQUEST_MS, queuedMessagesMax: QUEUE_MESSAGES_MAX },
     transfers: board,
-    status: () => view.status(link.transport.connections()),
+    calls,
+    status: () => view.status(link.transport),
     state: () => view.agreed,
     checkStarted: () => view.checkStarted(),
     barrier,
@@ -91,7 +94,7 @@ export function clusterNode({ board, clock, link, replicas, tickMs, view }: Clus
 
 /** How this node sees itself. */
 export function detailsOf(view: ConsensusView, link: Pick<PeerLink, 'transport'>, replicas: PeerDetails['replicas']): PeerDetails {
-  const { lastUpdateMs, pendingOperations, raft } = view.status(link.transport.connections());
+  const { lastUpdateMs, pendingOperations, raft } = view.status(link.transport);
   const own = raft?.membership.find(({ peerId }) => peerId === view.peerId);
   return {
     version: own?.version ?? '',

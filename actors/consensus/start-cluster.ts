@@ -3,6 +3,7 @@
 import type { AnswerCall } from '../../cluster/data-messages.js';
 import type { PeerDetails } from '../../cluster/peer-messages.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
+import type { PeerCallStats } from '../call-stats.js';
 import type { ClusterOptions } from '../cluster-api.js';
 import { CONSENSUS, type StartConsensus, TRANSFERS } from '../node/shell.js';
 import type { Assignments } from '../replication/assignments.js';
@@ -25,7 +26,7 @@ export interface StartedCluster extends ClusterNode {
   handOver(): void;
 }
 
-/** answer: carries out calls of peers for this node's replicas. */
+/** answer: carries out calls of peers for this node's replicas. calls: what is counted of them. */
 export function startCluster(
   options: ClusterOptions,
   clock: Clock,
@@ -33,12 +34,13 @@ export function startCluster(
   replicas: () => PeerDetails['replicas'],
   deadReplicas: () => readonly OwnReplica[],
   answer: AnswerCall,
+  calls: PeerCallStats,
   transfers: (board: TransferBoard) => TransfersProps,
 ): StartedCluster {
   const board = new TransferBoard();
   const view = new ConsensusView(clock, assignments);
   const link: PeerLink = new PeerLink(options.transport, view, () => detailsOf(view, link, replicas()), answer);
-  const { api, propose, submit } = clusterNode({ view, link, clock, replicas, tickMs: options.tickMs, board });
+  const { api, propose, submit } = clusterNode({ view, link, clock, replicas, tickMs: options.tickMs, board, calls });
   return {
     api,
     submit,

@@ -1,6 +1,6 @@
 /** What doors see of consensus without asking its actor: its newest state, written by it alone. */
 
-import type { PeerConnection } from '../../cluster/ports.js';
+import type { PeerTransport } from '../../cluster/ports.js';
 import type { ClusterState } from '../../cluster/state.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
@@ -97,7 +97,7 @@ export class ConsensusView {
     return state !== null && 'identity' in state ? state.identity.clusterId : null;
   }
 
-  status(connections: ReadonlyMap<PeerId, PeerConnection>): ClusterStatus {
+  status(transport: Pick<PeerTransport, 'connections' | 'internalPort'>): ClusterStatus {
     const state = this.#state;
     const member = state?.kind === 'Member' ? state : null;
     return {
@@ -110,7 +110,8 @@ export class ConsensusView {
       caughtUp: this.#caughtUp,
       pendingOperations: member === null ? 0 : pendingOperations(member),
       lastUpdateMs: this.#lastUpdateMs,
-      connections,
+      connections: transport.connections(),
+      internalPort: transport.internalPort(),
     };
   }
 }

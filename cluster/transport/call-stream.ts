@@ -233,6 +233,11 @@ export class CallsServer {
     endWhenDone();
   }
 
+  /** Streams that are open. */
+  get size(): number {
+    return this.#streams.size;
+  }
+
   /** Streams end when what was called for on them is answered. */
   close(): void {
     this.#closing = true;

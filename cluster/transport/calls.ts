@@ -129,6 +129,11 @@ export class IncomingCalls {
     private readonly answer: AnswerCall,
   ) {}
 
+  /** Calls that are being carried out. */
+  get size(): number {
+    return this.#served;
+  }
+
   /** The bytes of the reply to a call that came alone. */
   async serve(bytes: Uint8Array): Promise<Buffer> {
     return asBuffer(encodeReply(await this.#replyTo(() => decodeCall(bytes))));

@@ -15,7 +15,7 @@ import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { DataAnswer, DataCall } from '../data-messages.js';
 import type { PeerMessage, PeerReply, PeerRequest } from '../peer-messages.js';
-import type { PeerConnection, PeerTransport, TransportListener } from '../ports.js';
+import type { InternalPort, PeerConnection, PeerTransport, TransportListener } from '../ports.js';
 import { channelTarget, hostOf, listenAddress } from './address.js';
 import { CallsServer } from './call-stream.js';
 import { IncomingCalls, OutgoingCalls } from './calls.js';
@@ -24,6 +24,7 @@ import { type Answer, decodeAnswer, decodeRequest, encodeAnswer, encodeRequest }
 import { commonVersion, type OwnSide, PROTOCOL_VERSIONS, versionsDiffer } from './handshake.js';
 import { HANDSHAKE_MS, judgeAnswer, type LinkHost, PeerLink, TICK_MS } from './link.js';
 import { CALL_BYTES_MAX } from './queue.js';
+import { connectionsOf } from './sockets.js';
 import {
   ASK_PATH,
   acceptedStream,
@@ -196,6 +197,10 @@ class GrpcTransport implements ListeningTransport, LinkHost {
 
   connections(): ReadonlyMap<PeerId, PeerConnection> {
     return new Map([...this.links].map(([peer, link]) => [peer, link.connection()]));
+  }
+
+  internalPort(): InternalPort {
+    return { connections: connectionsOf(this.server), callStreams: this.calls.size, calls: this.incoming.size };
   }
 
   async request(uri: string, request: PeerRequest, timeoutMs: number): Promise<PeerReply> {

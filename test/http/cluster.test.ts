@@ -368,6 +368,46 @@ test("a node's telemetry says how its consensus is set up", async () => {
   });
 });
 
+test('calls of peers are counted by kind and by what became of them, in telemetry and metrics, beside who is connected', async () => {
+  cluster.calls.made.record('append', 'ok', 2, 5000);
+  cluster.calls.made.record('append', 'ok', 4, 6000);
+  cluster.calls.made.record('append', 'lost', 30, 7000);
+  cluster.calls.answered.record('read', 'conflict', 0.5, 8000);
+  const shown = (await resultOf('GET', '/telemetry')) as Record<string, Record<string, unknown>>;
+  const statistics = (count: number, [min, avg, max, total]: readonly number[], lastMs: number) => ({
+    count,
+    avg_duration_micros: avg,
+    min_duration_micros: min,
+    max_duration_micros: max,
+    total_duration_micros: total,
+    last_responded: new Date(lastMs).toISOString(),
+  });
+  assert.deepEqual(shown.peer_calls, {
+    made: {
+      responses: {
+        append: {
+          lost: statistics(1, [30_000, 30_000, 30_000, 30_000], 7000),
+          ok: statistics(2, [2000, 3000, 4000, 6000], 6000),
+        },
+      },
+    },
+    answered: { responses: { read: { conflict: statistics(1, [500, 500, 500, 500], 8000) } } },
+  });
+  assert.deepEqual(shown.cluster?.internal_port, { connections: 3, call_streams: 1, calls: 2 });
+  const lines = (await call('GET', '/metrics')).text.split('\n');
+  for (const line of [
+    'cluster_internal_connections 3',
+    'cluster_internal_calls 2',
+    'cluster_peer_calls_total{direction="made",kind="append",outcome="ok"} 2',
+    'cluster_peer_calls_total{direction="made",kind="append",outcome="lost"} 1',
+    'cluster_peer_calls_total{direction="answered",kind="read",outcome="conflict"} 1',
+    'cluster_peer_calls_duration_seconds_bucket{direction="made",kind="append",outcome="ok",le="0.0025"} 1',
+    'cluster_peer_calls_duration_seconds_sum{direction="made",kind="append",outcome="ok"} 0.006',
+  ]) {
+    assert.ok(lines.includes(line), line);
+  }
+});
+
 test("a node's telemetry has its role, term, commit and applied entry, and as leader the progress of each peer", async () => {
   const report = async (query = '') => ((await resultOf('GET', `/telemetry${query}`)) as { cluster: Record<string, unknown> }).cluster;
   const { enabled, raft, status } = await report();

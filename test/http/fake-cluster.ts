@@ -1,5 +1,6 @@
 /** A cluster that only pretends: peers 11 (this node), 12 and 13, with collections to show. It records what it is asked. */
 
+import { CallStats } from '../../actors/call-stats.js';
 import type { ClusterApi, ClusterSetup, ClusterStatus } from '../../actors/cluster-api.js';
 import { TransferBoard } from '../../actors/transfers/board.js';
 import type { ClusterOperation } from '../../cluster/operations.js';
@@ -13,6 +14,7 @@ import { CUSTOM, configOf, Log, membersOf } from '../cluster/samples.js';
 export class FakeCluster implements ClusterApi {
   readonly config = { tickMs: 100, joinMs: 10_000, requestMs: 5000, queuedMessagesMax: 64 };
   readonly transfers = new TransferBoard();
+  readonly calls = { made: new CallStats(), answered: new CallStats() };
   readonly asked: string[] = [];
   joined = true;
   /** See `checkStarted`. */
@@ -35,6 +37,7 @@ export class FakeCluster implements ClusterApi {
       leaderless: false,
       caughtUp: true,
       lastUpdateMs: 1000,
+      internalPort: { connections: 3, callStreams: 1, calls: 2 },
       connections: new Map([
         [12, { connected: true, failures: 0, lastError: null, lastErrorMs: null, protocolVersion: 1, queued: 4 }],
         [13, { connected: false, failures: 5, lastError: 'connection refused', lastErrorMs: 2000, protocolVersion: null, queued: 0 }],

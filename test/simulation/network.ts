@@ -5,7 +5,7 @@
 
 import { type DataAnswer, type DataCall, type DataReply, LostAnswer, NotReached } from '../../cluster/data-messages.js';
 import type { PeerMessage, PeerReply, PeerRequest } from '../../cluster/peer-messages.js';
-import type { PeerConnection, PeerTransport, TransportListener } from '../../cluster/ports.js';
+import type { InternalPort, PeerConnection, PeerTransport, TransportListener } from '../../cluster/ports.js';
 import { decodeCall, decodeReply, encodeCall, encodeReply, packCall, unpackCall } from '../../cluster/transport/codec/calls.js';
 import { decodeFrame, encodeMessages } from '../../cluster/transport/codec/frames.js';
 import { decodeAnswer, decodeRequest, encodeAnswer, encodeRequest } from '../../cluster/transport/codec/requests.js';
@@ -265,6 +265,10 @@ export class Endpoint implements PeerTransport {
 
   connections(): ReadonlyMap<PeerId, PeerConnection> {
     return this.#connections;
+  }
+
+  internalPort(): InternalPort {
+    return { connections: 0, callStreams: 0, calls: 0 };
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { CallStats } from '../../../actors/call-stats.js';
 import { clusterNode } from '../../../actors/consensus/cluster-node.js';
 import type { PeerLink } from '../../../actors/consensus/link.js';
 import { ConsensusView } from '../../../actors/consensus/view.js';
@@ -13,7 +14,8 @@ const CLOCK = { nowMs: () => 0 };
 async function heard(error: TroupeError): Promise<string> {
   const view = new ConsensusView(CLOCK, new Assignments());
   view.actor = { path: '/node/$consensus', tell: () => 'sent', report: () => 'sent', ask: () => Promise.reject(error) };
-  const { submit } = clusterNode({ view, clock: CLOCK, tickMs: 100, link: {} as PeerLink, replicas: () => [], board: new TransferBoard() });
+  const counts = { calls: { made: new CallStats(), answered: new CallStats() }, board: new TransferBoard() };
+  const { submit } = clusterNode({ view, clock: CLOCK, tickMs: 100, link: {} as PeerLink, replicas: () => [], ...counts });
   const submission = { kind: 'operation', operation: { kind: 'deleteCollection', name: 'a' } } as const;
   return submit(submission, 1000).then(
     () => 'done',

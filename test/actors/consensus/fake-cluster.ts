@@ -7,7 +7,7 @@ import type { ClusterApi, ClusterOptions } from '../../../actors/cluster-api.js'
 import { type NodeApi, type NodeOptions, startNode } from '../../../actors/node-api.js';
 import { type DataAnswer, type DataCall, NotReached } from '../../../cluster/data-messages.js';
 import type { PeerMessage, PeerReply, PeerRequest } from '../../../cluster/peer-messages.js';
-import type { PeerConnection, PeerTransport, TransportListener } from '../../../cluster/ports.js';
+import type { InternalPort, PeerConnection, PeerTransport, TransportListener } from '../../../cluster/ports.js';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
 import {
@@ -180,6 +180,10 @@ export class FakeTransport implements PeerTransport {
   connections(): ReadonlyMap<PeerId, PeerConnection> {
     const facts = { failures: 0, lastError: null, lastErrorMs: null, protocolVersion: 1, queued: 0 };
     return new Map([...this.#uris.keys()].map((peer) => [peer, { ...facts, connected: this.#connected.has(peer) }]));
+  }
+
+  internalPort(): InternalPort {
+    return { connections: 0, callStreams: 0, calls: 0 };
   }
 
   async close(): Promise<void> {

@@ -169,6 +169,30 @@ function plain(value: unknown): unknown {
   return value;
 }
 
+test('the internal port knows how many connections it has, and how many calls are under way on them', async () => {
+  const [a, b] = await Promise.all([peer(1), peer(2)]);
+  assert.deepEqual(b.transport.internalPort(), { connections: 0, callStreams: 0, calls: 0 });
+  await connect(a, b);
+  let answer = () => {};
+  const asked = new Promise<void>((reached) => {
+    b.heard.answer = () => {
+      reached();
+      return new Promise((resolve) => {
+        answer = () => resolve({ kind: 'missing', id: null });
+      });
+    };
+  });
+  const calling = a.transport.call(2, MISSING, 5000);
+  await asked;
+  const { callStreams, calls, connections } = b.transport.internalPort();
+  assert.deepEqual([callStreams, calls], [1, 1]);
+  assert.ok(connections >= 1 && connections <= 3, `${connections}`);
+  answer();
+  await calling;
+  assert.equal(b.transport.internalPort().calls, 0);
+  await closeAll(a, b);
+});
+
 test('a node that stops answers the small calls that it was asked before, and takes no more', async () => {
   const [a, b] = await Promise.all([peer(1), peer(2)]);
   await connect(a, b);
