@@ -152,7 +152,7 @@ const ADMINISTRATION_MS = 600_000;
 /** Start reads everything from disk. */
 const START_MS = 0x7fff_ffff;
 const CLOSE_MS = 60_000;
-/** For the end of a stage of resharding to be agreed on. */
+/** For the end of a stage in which points go to other shards to be agreed on. */
 const FINISH_MS = 10_000;
 
 /** Starts the node's actors; collections are being opened when it returns (see `whenReady`). */
@@ -232,6 +232,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     routes,
     log,
     indexAs: (collection, from, to) => indexAs({ find: agreed, points, routes }, collection, from, to),
+    show: (duty, progress) => cluster?.api.transfers.showFlow(duty, progress),
     finish: async ({ collection, shardId, stage, startedAt, term }) => {
       await services.propose({ kind: 'finishStage', collection, startedAt, stage, shardId, clock: term }, FINISH_MS);
     },

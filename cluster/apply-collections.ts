@@ -2,10 +2,11 @@
 
 import type { ErrorFacts } from '../protocols/errors.js';
 import { stringifyJson } from '../protocols/json.js';
-import type { PeerId, ReplicaState, ShardId, ShardKey } from '../protocols/model/cluster.js';
+import type { PeerId, ReplicaState, ShardKey } from '../protocols/model/cluster.js';
 import { aliasExists, aliasesAfter, collectionExists } from './aliases.js';
 import { type Change, done, onCollection, refused, unchanged, withCollection, withCollections, wrongInput } from './change.js';
 import type { ClusterOperation, Placement } from './operations.js';
+import { shardsOfKey } from './point-flow.js';
 import { FIRST_STATES } from './replica-state.js';
 import type { ClusterState, CollectionRecord, ShardRecord } from './state.js';
 
@@ -29,6 +30,8 @@ export function createCollection(state: ClusterState, { config, name, placement 
     autoReplication: false,
     layout: state.appliedIndex,
     resharding: null,
+    closedKeys: [],
+    keyCopy: null,
   };
   return done(withCollection(state, name, withShards(record, null, placement, { first: 'Initializing', since: state.appliedIndex })));
 }
@@ -66,11 +69,12 @@ export function changeAliases(state: ClusterState, { actions }: OperationOf<'cha
 }
 
 export function createShardKey(state: ClusterState, operation: OperationOf<'createShardKey'>): Change {
-  const { collection, initialState, key, placement } = operation;
+  const { closed, collection, initialState, key, placement } = operation;
   return onCollection(state, collection, (record) => {
     const notCustom = refusedKey(collection, record);
     if (notCustom !== null) return refused(state, notCustom);
-    if (shardsOf(record, key).length > 0) return refused(state, { code: 'conflict', detail: `Shard key ${shownKey(key)} already exists` });
+    if (shardsOfKey(record, key).length > 0)
+      return refused(state, { code: 'conflict', detail: `Shard key ${shownKey(key)} already exists` });
     const misplaced = refusedPlacement(state, placement);
     if (misplaced !== null) return refused(state, misplaced);
     if (placement.length === 0) return refused(state, wrongInput('a shard key needs at least one shard'));
@@ -79,31 +83,31 @@ export function createShardKey(state: ClusterState, operation: OperationOf<'crea
       const detail = `replicas of a new shard key cannot be ${first}; possible are ${[...FIRST_STATES].join(', ')}`;
       return refused(state, wrongInput(detail));
     }
-    return done(withCollection(state, collection, withShards(record, key, placement, { first, since: state.appliedIndex })));
+    const made = withShards(record, key, placement, { first, since: state.appliedIndex });
+    const keyed = closed ? { ...made, closedKeys: [...made.closedKeys, key] } : made;
+    return done(withCollection(state, collection, keyed));
   });
 }
 
-/** Its shards go, and their transfers. */
+/** Its shards go, and their transfers, and copies from and to it. */
 export function dropShardKey(state: ClusterState, { collection, key }: OperationOf<'dropShardKey'>): Change {
   return onCollection(state, collection, (record) => {
     const notCustom = refusedKey(collection, record);
     if (notCustom !== null) return refused(state, notCustom);
-    const gone = shardsOf(record, key);
+    const gone = shardsOfKey(record, key);
     if (gone.length === 0) return refused(state, wrongInput(`Shard key ${shownKey(key)} not found`));
     const shards = new Map([...record.shards].filter(([shardId]) => !gone.includes(shardId)));
     const transfers = record.transfers.filter(({ shardId, toShardId }) => !gone.includes(shardId) && !gone.includes(toShardId ?? shardId));
     const resharding = record.resharding?.key === key ? null : record.resharding;
-    return done(withCollection(state, collection, { ...record, shards, transfers, resharding }));
+    const closedKeys = record.closedKeys.filter((closed) => closed !== key);
+    const keyCopy = record.keyCopy?.source === key || record.keyCopy?.target === key ? null : record.keyCopy;
+    return done(withCollection(state, collection, { ...record, shards, transfers, resharding, closedKeys, keyCopy }));
   });
 }
 
 export function refusedKey(collection: string, { config }: CollectionRecord): ErrorFacts | null {
   if (config.params.sharding_method === 'custom') return null;
   return wrongInput(`Collection \`${collection}\` has no shard keys: it was not created with "sharding_method": "custom"`);
-}
-
-export function shardsOf({ shards }: CollectionRecord, key: ShardKey | null): ShardId[] {
-  return [...shards].filter(([, shard]) => shard.key === key).map(([shardId]) => shardId);
 }
 
 export function shownKey(key: ShardKey): string {

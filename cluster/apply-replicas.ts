@@ -2,6 +2,7 @@
 
 import type { ErrorFacts } from '../protocols/errors.js';
 import type { PeerId, ReplicaState, ShardId } from '../protocols/model/cluster.js';
+import { abortKeyCopy, restartKeyCopy } from './apply-key-copy.js';
 import { type Change, done, onCollection, refused, unchanged, withCollection, withCollections, wrongInput } from './change.js';
 import type { ClusterOperation, ReplicaChange, TransferKey } from './operations.js';
 import { afterEvent, EVENT_TO, type ReplicaEvent, TRANSFER_STARTS } from './replica-state.js';
@@ -127,7 +128,7 @@ function refusedTransfer(
 ): ErrorFacts | null {
   const { from, shardId, to, toShardId } = transfer;
   if (toShardId !== null || method === 'resharding_stream_records')
-    return { code: 'unsupported', detail: 'transfers between shards: use start_resharding' };
+    return { code: 'unsupported', detail: 'transfers between shards: use start_resharding, or replicate_points' };
   const shard = shards.get(shardId);
   if (shard === undefined) return shardMissing(collection, shardId);
   if (!membership.some(({ peerId }) => peerId === to)) return wrongInput(`peer ${to} is not part of the cluster`);
@@ -146,6 +147,7 @@ function refusedTransfer(
 
 export function restartTransfer(state: ClusterState, operation: OperationOf<'restartTransfer'>): Change {
   const { collection, method } = operation;
+  if (operation.transfer.toShardId !== null) return restartKeyCopy(state, operation);
   return onTransfer(state, operation, (record, known) => {
     const { shardId, to } = known;
     const current = record.shards.get(shardId)?.replicas.get(to);
@@ -174,6 +176,7 @@ export function finishTransfer(state: ClusterState, operation: OperationOf<'fini
 
 export function abortTransfer(state: ClusterState, operation: OperationOf<'abortTransfer'>): Change {
   const { collection } = operation;
+  if (operation.transfer.toShardId !== null) return abortKeyCopy(state, operation);
   return onTransfer(state, operation, (record, known) => done(withCollection(state, collection, aborted(record, known))));
 }
 

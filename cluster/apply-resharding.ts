@@ -1,11 +1,12 @@
-/** Operations on the number of shards: see `resharding.ts`. */
+/** Operations by which points go to other shards: see `point-flow.ts`. */
 
 import type { ErrorFacts } from '../protocols/errors.js';
 import type { PeerId, ShardId } from '../protocols/model/cluster.js';
-import { refusedKey, refusedPlacement, shardsOf, shownKey, withShards } from './apply-collections.js';
+import { refusedKey, refusedPlacement, shownKey, withShards } from './apply-collections.js';
+import { afterCopyStage, refusedBusy, refusedClosed } from './apply-key-copy.js';
 import { type Change, done, onCollection, refused, unchanged, withCollection, wrongInput } from './change.js';
 import type { ClusterOperation } from './operations.js';
-import { busyShards } from './resharding.js';
+import { flowOf, shardsOfKey } from './point-flow.js';
 import type { ClusterState, CollectionRecord, Resharding, ShardRecord } from './state.js';
 
 type OperationOf<Kind extends ClusterOperation['kind']> = Extract<ClusterOperation, { kind: Kind }>;
@@ -16,7 +17,7 @@ export function startResharding(state: ClusterState, operation: OperationOf<'sta
     const error = refusedStart(record, operation) ?? refusedPlacement(state, placement);
     if (error !== null) return refused(state, error);
     const index = state.appliedIndex;
-    const shardId = direction === 'up' ? record.nextShardId : Math.max(...shardsOf(record, key));
+    const shardId = direction === 'up' ? record.nextShardId : Math.max(...shardsOfKey(record, key));
     const made = direction === 'up' ? withShards(record, key, placement, { first: 'Initializing', since: index }) : record;
     const [first] = (made.shards.get(shardId) as ShardRecord).replicas.keys();
     const resharding: Resharding = { direction, shardId, peerId: first as PeerId, key, stage: 'copying', done: [], startedAt: index };
@@ -28,14 +29,15 @@ function refusedStart(
   record: CollectionRecord,
   { collection, direction, key, placement }: OperationOf<'startResharding'>,
 ): ErrorFacts | null {
-  if (record.resharding !== null) return { code: 'conflict', detail: `Collection \`${collection}\` is being resharded already` };
+  const busy = refusedBusy(collection, record);
+  if (busy !== null) return busy;
   const custom = record.config.params.sharding_method === 'custom';
   if (custom && key === null) return wrongInput(`Collection \`${collection}\` has shard keys: say which one's shards are to be resharded`);
   if (key !== null) {
-    const notCustom = refusedKey(collection, record);
+    const notCustom = refusedKey(collection, record) ?? refusedClosed(record, key);
     if (notCustom !== null) return notCustom;
   }
-  const shards = shardsOf(record, key);
+  const shards = shardsOfKey(record, key);
   if (shards.length === 0) return wrongInput(key === null ? 'the collection has no shards' : `Shard key ${shownKey(key)} not found`);
   if (direction === 'down' && shards.length === 1) return wrongInput('there is one shard only, and points need one');
   if (placement.length !== (direction === 'up' ? 1 : 0)) return wrongInput('one shard comes or goes at a time');
@@ -59,17 +61,26 @@ function refusedReplicas(record: CollectionRecord, shards: readonly ShardId[]): 
 export function finishStage(state: ClusterState, operation: OperationOf<'finishStage'>): Change {
   const { clock, collection, shardId, stage, startedAt } = operation;
   return onCollection(state, collection, (record) => {
-    const { resharding } = record;
-    if (resharding === null || resharding.startedAt !== startedAt || resharding.stage !== stage)
+    const flow = flowOf(record);
+    if (flow === null || flow.startedAt !== startedAt || flow.stage !== stage)
       return refused(state, { code: 'conflict', detail: `shard ${shardId} has nothing to finish: the stage is over` });
     const shard = record.shards.get(shardId);
     if (shard?.term !== clock) return refused(state, { code: 'conflict', detail: `shard ${shardId} has another leader by now` });
-    if (resharding.done.includes(shardId)) return unchanged(state);
-    const next = { ...resharding, done: [...resharding.done, shardId] };
-    const isOver = busyShards(record, resharding).every((id) => next.done.includes(id));
-    const after = isOver ? afterStage(record, next, state.appliedIndex) : { ...record, resharding: next };
-    return done(withCollection(state, collection, after));
+    if (flow.done.includes(shardId)) return unchanged(state);
+    const finished = [...flow.done, shardId];
+    const isOver = flow.busy.every((id) => finished.includes(id));
+    return done(withCollection(state, collection, withDone(record, finished, isOver, state.appliedIndex)));
   });
+}
+
+function withDone(record: CollectionRecord, finished: readonly ShardId[], isOver: boolean, index: number): CollectionRecord {
+  const { keyCopy, resharding } = record;
+  if (resharding !== null) {
+    const next = { ...resharding, done: finished };
+    return isOver ? afterStage(record, next, index) : { ...record, resharding: next };
+  }
+  if (keyCopy === null) return record;
+  return isOver ? afterCopyStage(record, keyCopy, index) : { ...record, keyCopy: { ...keyCopy, done: finished } };
 }
 
 function afterStage(record: CollectionRecord, resharding: Resharding, index: number): CollectionRecord {

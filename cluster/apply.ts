@@ -22,6 +22,7 @@ import {
   setAutoReplication,
   updateCollection,
 } from './apply-collections.js';
+import { startKeyCopy } from './apply-key-copy.js';
 import { markPeer, planMoves } from './apply-peers.js';
 import {
   abortTransfer,
@@ -147,6 +148,8 @@ function applyOperation(state: ClusterState, operation: ClusterOperation): Chang
       return dropShardKey(state, operation);
     case 'startResharding':
       return startResharding(state, operation);
+    case 'startKeyCopy':
+      return startKeyCopy(state, operation);
     case 'finishStage':
       return finishStage(state, operation);
     case 'abortResharding':

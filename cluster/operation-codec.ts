@@ -16,8 +16,8 @@ import {
 } from './operations.js';
 import { parseObject, readAll, type StrictFields } from './strict-fields.js';
 
-/** Raised when a field changes its meaning or an operation does. 2: shards have leaders, and terms to name them by. */
-const VERSION = 2;
+/** Raised when a field changes its meaning or an operation does. 2: shards have leaders, and terms to name them by. 3: keys may be closed. */
+const VERSION = 3;
 
 /** An operation of the log. hasLeaders: it was written by a release in which operations give shards their leaders. */
 export type StoredOperation = ProposedOperation & { readonly hasLeaders: boolean };
@@ -55,14 +55,18 @@ function inOrder(operation: ClusterOperation): ClusterOperation {
     case 'changeAliases':
       return { kind, actions: operation.actions.map(actionInOrder) };
     case 'createShardKey': {
-      const { collection, initialState, key, placement } = operation;
-      return { kind, collection, key, placement, initialState };
+      const { closed, collection, initialState, key, placement } = operation;
+      return { kind, collection, key, placement, initialState, closed };
     }
     case 'dropShardKey':
       return { kind, collection: operation.collection, key: operation.key };
     case 'startResharding': {
       const { collection, direction, key, placement } = operation;
       return { kind, collection, direction, key, placement };
+    }
+    case 'startKeyCopy': {
+      const { collection, filter, source, target } = operation;
+      return { kind, collection, source, target, filter };
     }
     case 'finishStage': {
       const { clock, collection, shardId, stage, startedAt } = operation;
@@ -154,6 +158,7 @@ const KINDS: readonly ClusterOperation['kind'][] = [
   'createShardKey',
   'dropShardKey',
   'startResharding',
+  'startKeyCopy',
   'finishStage',
   'abortResharding',
   'setReplicaStates',
@@ -193,6 +198,7 @@ function readOperation(fields: StrictFields, version: number): ClusterOperation 
         key: fields.shardKey('key'),
         placement: fields.placement('placement'),
         initialState: fields.value('initialState') === null ? null : fields.replicaState('initialState'),
+        closed: version >= 3 ? fields.boolean('closed') : false,
       };
     case 'dropShardKey':
       return { kind, collection: fields.string('collection'), key: fields.shardKey('key') };
@@ -203,6 +209,14 @@ function readOperation(fields: StrictFields, version: number): ClusterOperation 
         direction: fields.word('direction', RESHARDING_DIRECTIONS),
         key: fields.value('key') === null ? null : fields.shardKey('key'),
         placement: fields.placement('placement'),
+      };
+    case 'startKeyCopy':
+      return {
+        kind,
+        collection: fields.string('collection'),
+        source: fields.shardKey('source'),
+        target: fields.shardKey('target'),
+        filter: fields.stringOrNull('filter'),
       };
     case 'finishStage':
       return {

@@ -8,7 +8,7 @@ import type { CollectionConfig } from '../protocols/model/collection.js';
 /** Peers that hold a replica of each of the new shards. */
 export type Placement = readonly (readonly PeerId[])[];
 
-/** Names a transfer within its collection. `toShardId` is another shard when points are resharded. */
+/** Names a transfer within its collection. `toShardId` is another shard where points go to another key (see `KeyCopy`). */
 export interface TransferKey {
   readonly shardId: ShardId;
   readonly from: PeerId;
@@ -58,6 +58,8 @@ export type ClusterOperation =
       readonly key: ShardKey;
       readonly placement: Placement;
       readonly initialState: ReplicaState | null;
+      /** See `CollectionRecord.closedKeys`. */
+      readonly closed: boolean;
     }
   | { readonly kind: 'dropShardKey'; readonly collection: string; readonly key: ShardKey }
   /** placement: of the new shard (up); of none (down). */
@@ -68,7 +70,15 @@ export type ClusterOperation =
       readonly key: ShardKey | null;
       readonly placement: Placement;
     }
-  /** What a shard has to do in a stage is done. startedAt: as in `Resharding`. clock: as in `ReplicaChange`. */
+  /** See `KeyCopy`. */
+  | {
+      readonly kind: 'startKeyCopy';
+      readonly collection: string;
+      readonly source: ShardKey;
+      readonly target: ShardKey;
+      readonly filter: string | null;
+    }
+  /** What a shard has to do in a stage is done. startedAt: as in `Resharding` or `KeyCopy`. clock: as in `ReplicaChange`. */
   | {
       readonly kind: 'finishStage';
       readonly collection: string;

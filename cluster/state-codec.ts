@@ -15,11 +15,14 @@ import {
 } from '../protocols/model/cluster.js';
 import { moveInOrder, readMove } from './operation-codec.js';
 import { type Outcome, RESHARDING_STAGES } from './operations.js';
-import type { ClusterState, CollectionRecord, PeerMark, Resharding, Session, ShardRecord, TransferRecord } from './state.js';
+import type { ClusterState, CollectionRecord, KeyCopy, PeerMark, Resharding, Session, ShardRecord, TransferRecord } from './state.js';
 import { parseObject, readAll, type StrictFields } from './strict-fields.js';
 
-/** Raised when a field changes its meaning. 2: shards have leaders, and replicas the entry that made them. 3: shards may come and go. */
-const VERSION = 3;
+/**
+ * Raised when a field changes its meaning. 2: shards have leaders, and replicas the entry that made them. 3: shards may come and go.
+ * 4: keys may be closed, and be copied.
+ */
+const VERSION = 4;
 
 export function encodeState(state: ClusterState): Uint8Array {
   const { aliases, appliedIndex, clusterId, collections, marks, membership, plannedMoves, sessions } = state;
@@ -81,7 +84,7 @@ function readMember(fields: StrictFields): Member {
 }
 
 function collectionForm(record: CollectionRecord): object {
-  const { autoReplication, config, layout, nextShardId, resharding, revision, shards, transfers, uid } = record;
+  const { autoReplication, closedKeys, config, keyCopy, layout, nextShardId, resharding, revision, shards, transfers, uid } = record;
   return {
     uid,
     revision,
@@ -98,6 +101,8 @@ function collectionForm(record: CollectionRecord): object {
     autoReplication,
     layout,
     resharding: resharding === null ? null : reshardingForm(resharding),
+    closedKeys: closedKeys.map((key) => ({ key })),
+    keyCopy: keyCopy === null ? null : keyCopyForm(keyCopy),
   };
 }
 
@@ -113,6 +118,8 @@ function readCollection(fields: StrictFields, version: number): CollectionRecord
     autoReplication: version >= 2 ? fields.boolean('autoReplication') : false,
     layout: version >= 3 ? fields.integer('layout') : uid,
     resharding: version >= 3 && fields.value('resharding') !== null ? fields.nested('resharding', readResharding) : null,
+    closedKeys: version >= 4 ? fields.list('closedKeys', (item) => item.shardKey('key')) : [],
+    keyCopy: version >= 4 && fields.value('keyCopy') !== null ? fields.nested('keyCopy', readKeyCopy) : null,
   };
 }
 
@@ -143,6 +150,21 @@ function readResharding(fields: StrictFields): Resharding {
     peerId: fields.integer('peerId'),
     key: fields.value('key') === null ? null : fields.shardKey('key'),
     stage: fields.word('stage', RESHARDING_STAGES),
+    done: fields.list('done', (item) => item.integer('shardId')),
+    startedAt: fields.integer('startedAt'),
+  };
+}
+
+function keyCopyForm({ done, filter, source, stage, startedAt, target }: KeyCopy): object {
+  return { source, target, filter, stage, done: done.map((id) => ({ shardId: id })), startedAt };
+}
+
+function readKeyCopy(fields: StrictFields): KeyCopy {
+  return {
+    source: fields.shardKey('source'),
+    target: fields.shardKey('target'),
+    filter: fields.stringOrNull('filter'),
+    stage: fields.word('stage', ['copying', 'switching']),
     done: fields.list('done', (item) => item.integer('shardId')),
     startedAt: fields.integer('startedAt'),
   };

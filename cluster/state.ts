@@ -56,9 +56,27 @@ export interface CollectionRecord {
   readonly layout: number;
   /** A shard that comes or goes; null: none does. */
   readonly resharding: Resharding | null;
+  /** Shard keys that wait for a copy to fill them (`initial_state: Partial`): until then their shards have no points for anybody. */
+  readonly closedKeys: readonly ShardKey[];
+  /** Points that are copied from one key to another; null: none are. */
+  readonly keyCopy: KeyCopy | null;
 }
 
-/** See `resharding.ts`. */
+/** Points of all shards of a key that are copied to the shards of another one (`replicate_points`), and stay. See `point-flow.ts`. */
+export interface KeyCopy {
+  readonly source: ShardKey;
+  /** One that was closed is opened by the copy, at its end. */
+  readonly target: ShardKey;
+  /** JSON, as the API has filters; null: all points. */
+  readonly filter: string | null;
+  readonly stage: Exclude<ReshardingStage, 'cleaning'>;
+  /** Shards of the source that have finished the stage. */
+  readonly done: readonly ShardId[];
+  /** Index of the entry that started it, or restarted it last. */
+  readonly startedAt: number;
+}
+
+/** See `point-flow.ts`. */
 export interface Resharding {
   readonly direction: ReshardingDirection;
   /** up: that comes. down: that goes. */

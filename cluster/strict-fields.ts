@@ -70,6 +70,10 @@ export class StrictFields {
     return value;
   }
 
+  stringOrNull(name: string): string | null {
+    return this.value(name) === null ? null : this.string(name);
+  }
+
   boolean(name: string): boolean {
     const value = this.value(name);
     if (typeof value !== 'boolean') throw this.wrong(name, 'is neither true nor false');

@@ -4,10 +4,12 @@ import type { ClusterApi, ClusterStatus } from '../actors/cluster-api.js';
 import type { LocalShard } from '../actors/node-api.js';
 import { collectionMissing } from '../cluster/aliases.js';
 import type { PeerDetails } from '../cluster/peer-messages.js';
+import { copyTransfers } from '../cluster/point-flow.js';
 import type { LeaderRole, RaftState } from '../cluster/raft/state.js';
+import { isClosed } from '../cluster/resharding.js';
 import type { ClusterState, CollectionRecord, Resharding, ShardRecord, TransferRecord } from '../cluster/state.js';
 import { errorFromFacts, TroupeError } from '../protocols/errors.js';
-import type { PeerId, ShardId } from '../protocols/model/cluster.js';
+import type { PeerId, ReplicaState, ShardId } from '../protocols/model/cluster.js';
 
 type Json = Record<string, unknown>;
 
@@ -53,13 +55,18 @@ export function recordOf({ aliases, collections }: ClusterState, name: string): 
  * Source: contract, `CollectionClusterInfo`.
  */
 export function collectionReport(
-  { autoReplication, resharding, shards, transfers }: CollectionRecord,
+  record: CollectionRecord,
   self: PeerId,
   local: ReadonlyMap<ShardId, LocalShard>,
   comment: (transfer: TransferRecord) => string | null,
 ): Json {
-  const replicas = sortedShards(shards).flatMap(([shardId, { key, replicas }]) =>
-    [...replicas].map(([peerId, state]) => ({ peerId, shard: { shard_id: shardId, ...keyOf(key) }, state })),
+  const { autoReplication, resharding, shards, transfers } = record;
+  const replicas = sortedShards(shards).flatMap(([shardId, shard]) =>
+    [...shard.replicas].map(([peerId, state]) => ({
+      peerId,
+      shard: { shard_id: shardId, ...keyOf(shard.key) },
+      state: shownState(record, shard, state),
+    })),
   );
   return {
     peer_id: self,
@@ -70,7 +77,7 @@ export function collectionReport(
     remote_shards: replicas
       .filter(({ peerId }) => peerId !== self)
       .map(({ peerId, shard, state }) => ({ ...shard, peer_id: peerId, state })),
-    shard_transfers: transfers.map((transfer) => {
+    shard_transfers: [...transfers, ...copyTransfers(record)].map((transfer) => {
       const leader = shards.get(transfer.shardId)?.leader ?? null;
       return { ...transferReport(transfer), comment: comment(transfer) ?? runnerOf(leader) };
     }),
@@ -78,6 +85,11 @@ export function collectionReport(
     // Troupe's own.
     ...(autoReplication ? { auto_replication: true } : {}),
   };
+}
+
+/** Replicas of a key that waits to be filled have what was copied so far, and serve nobody. */
+function shownState(record: CollectionRecord, shard: ShardRecord, state: ReplicaState): ReplicaState {
+  return isClosed(record, shard) && (state === 'Active' || state === 'Initializing') ? 'Partial' : state;
 }
 
 function runnerOf(leader: PeerId | null): string {
@@ -214,19 +226,19 @@ function peerReport({ commit, isVoter, lastUpdateMs, pendingOperations, role, te
   };
 }
 
-function shardsReport(name: string, { shards, transfers }: CollectionRecord, details: ReadonlyMap<PeerId, PeerDetails | null>): Json {
+function shardsReport(name: string, record: CollectionRecord, details: ReadonlyMap<PeerId, PeerDetails | null>): Json {
   return {
     id: name,
-    shards: sortedShards(shards).map(([shardId, { key, replicas }]) => ({
+    shards: sortedShards(record.shards).map(([shardId, shard]) => ({
       id: shardId,
-      ...(key === null ? {} : { key }),
-      replicas: [...replicas].map(([peerId, state]) => {
+      ...(shard.key === null ? {} : { key: shard.key }),
+      replicas: [...shard.replicas].map(([peerId, state]) => {
         const own = details.get(peerId)?.replicas.find((replica) => replica.collection === name && replica.shardId === shardId);
         const figures = own === undefined ? {} : { status: own.status, num_points: own.pointsCount, num_vectors: own.vectorsCount };
-        return { peer_id: peerId, state, ...figures };
+        return { peer_id: peerId, state: shownState(record, shard, state), ...figures };
       }),
     })),
-    shard_transfers: transfers.map(transferReport),
+    shard_transfers: [...record.transfers, ...copyTransfers(record)].map(transferReport),
   };
 }
 

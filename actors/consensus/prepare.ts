@@ -86,7 +86,10 @@ function setUp(collection: string, setup: ClusterSetup, agreed: ClusterState, us
       const stranger = setup.placement?.find((peer) => !agreed.membership.some(({ peerId }) => peerId === peer));
       if (stranger !== undefined) throw new TroupeError('wrongInput', `peer ${stranger} is not part of the cluster`);
       const placement = placeShards(agreed, { shards, replicationFactor, peers: setup.placement });
-      return { kind: 'createShardKey', collection: name, key: setup.key, placement, initialState: setup.initialState };
+      // What a copy is to fill can be led and written like every other shard, and is hidden until then.
+      const closed = setup.initialState === 'Partial';
+      const initialState = closed ? null : setup.initialState;
+      return { kind: 'createShardKey', collection: name, key: setup.key, placement, initialState, closed };
     }
     case 'autoReplication':
       return { kind: 'setAutoReplication', collection: name, enabled: setup.enabled };
@@ -94,6 +97,9 @@ function setUp(collection: string, setup: ClusterSetup, agreed: ClusterState, us
       return startResharding(name, record, setup, agreed);
     case 'abortResharding':
       return { kind: 'abortResharding', collection: name };
+    case 'replicatePoints':
+      checkDeferral(record);
+      return { kind: 'startKeyCopy', collection: name, source: setup.source, target: setup.target, filter: setup.filter };
     case 'dropShardKey':
       return { kind: 'dropShardKey', collection: name, key: setup.key };
     default:
@@ -129,11 +135,7 @@ function startResharding(
   { direction, key, peerId }: Extract<ClusterSetup, { kind: 'startResharding' }>,
   agreed: ClusterState,
 ): ClusterOperation {
-  if (record.config.optimizer_config.prevent_unoptimized === true) {
-    const detail =
-      'a collection with `prevent_unoptimized` cannot be resharded: points that are held back could not be copied; switch it off meanwhile';
-    throw new TroupeError('unsupported', detail);
-  }
+  checkDeferral(record);
   if (direction === 'down') return { kind: 'startResharding', collection, direction, key, placement: [] };
   if (peerId !== null && !agreed.membership.some((member) => member.peerId === peerId))
     throw new TroupeError('wrongInput', `peer ${peerId} is not part of the cluster`);
@@ -143,6 +145,14 @@ function startResharding(
   const named = peerId === null || placed.includes(peerId) ? placed : [peerId, ...placed.slice(0, -1)];
   const placement = peerId === null ? [placed] : [[peerId, ...named.filter((peer) => peer !== peerId)]];
   return { kind: 'startResharding', collection, direction, key, placement };
+}
+
+/** Errors: `unsupported`. */
+function checkDeferral({ config }: CollectionRecord): void {
+  if (config.optimizer_config.prevent_unoptimized !== true) return;
+  const detail =
+    'points of a collection with `prevent_unoptimized` cannot go to other shards: those that are held back could not be copied; switch it off meanwhile';
+  throw new TroupeError('unsupported', detail);
 }
 
 function transferOf({ from, shardId, to, toShardId }: TransferKey): TransferKey {

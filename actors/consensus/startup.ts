@@ -177,6 +177,8 @@ function foundedState(local: LocalData, clusterId: string, peerId: PeerId, term:
         autoReplication: false,
         layout: FOUNDED,
         resharding: null,
+        closedKeys: [],
+        keyCopy: null,
       },
     ];
   });

@@ -1,22 +1,28 @@
 /**
- * One shard's part of a stage of resharding, done by its leader's node (see cluster/resharding.ts).
+ * One shard's part of a stage in which points go to other shards, done by its leader's node (see cluster/point-flow.ts).
  *
  * - D4. Copies are operations of the shards that they go to. They carry the term of the shard that they come from and a number; late
  *   ones are refused. So what a former leader still sends never takes the place of what its successor has copied.
- * - D5. A pass copies what has a higher version than what the last one began with, and removes copies whose point is not there any
- *   more. It may be done again, by whoever leads then.
+ * - D5. A pass copies what has a higher version than what the last one began with. The last one of a stage also removes copies whose
+ *   point is not there any more, where nobody else writes to the target. It may be done again, by whoever leads then.
  * - D6. Nothing is copied or removed before all nodes that serve reads know the layout, and so hide it.
  */
 
 import { type DataAnswer, type DataCall, LostAnswer, type ReachedLog } from '../../cluster/data-messages.js';
-import { busyShards, comingRing, hidingRing, type ReshardingDuty, readingPeers } from '../../cluster/resharding.js';
-import type { CollectionRecord, Resharding } from '../../cluster/state.js';
-import { TroupeError } from '../../protocols/errors.js';
+import { type FlowDuty, flowOf, type PointFlow } from '../../cluster/point-flow.js';
+import { readingPeers } from '../../cluster/resharding.js';
+import type { CollectionRecord } from '../../cluster/state.js';
+import { noProgress, type TransferProgress } from '../../cluster/transfer/progress.js';
+import { errorFacts, TroupeError } from '../../protocols/errors.js';
+import { parseJson } from '../../protocols/json.js';
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
+import type { Filter } from '../../protocols/model/filter.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { WriteOperation } from '../../protocols/model/update.js';
+import { decodeFilter } from '../../protocols/rest/filter.js';
 import { decodePortionAnswer, encodePortion } from '../../storage/engine/portion/codec.js';
-import type { AnswerOf, Ask } from '../../storage/engine/portion/messages.js';
+import type { AnswerOf, Ask, LeavingAsk } from '../../storage/engine/portion/messages.js';
+import { isLateCopy } from '../routing/layout.js';
 import type { Routes } from '../routing/routes.js';
 
 export interface MoverParts {
@@ -24,7 +30,9 @@ export interface MoverParts {
   /** Gives shards the indexes of payload keys that others have. */
   readonly indexAs: (collection: string, from: ShardId, to: ShardId) => Promise<void>;
   /** Resolves when the shard's part is agreed to be done. */
-  readonly finish: (duty: ReshardingDuty) => Promise<void>;
+  readonly finish: (duty: FlowDuty) => Promise<void>;
+  /** How far it is; null: it is over, or another node's. */
+  readonly show: (duty: FlowDuty, progress: TransferProgress | null) => void;
 }
 
 interface Asked<Kind extends Ask['kind']> {
@@ -39,20 +47,30 @@ const PASSES_MAX = 20;
 const CALL_MS = 60_000;
 const AGAIN_MS = 50;
 
-export class Mover {
-  #sequence = 0;
+/** What is remembered of the copies of a shard in its leader's term, over all stages and tries. */
+export interface CopyMemory {
+  /** The version up to which its points are copied, as long as this process knows. */
+  floor: number;
+  /** Of the last call (D4). */
+  sequence: number;
+}
 
-  /** floors: the version up to which the points of a shard are copied, by its name, as long as this process knows. */
+export class Mover {
+  #progress: TransferProgress;
+
   constructor(
     private readonly parts: MoverParts,
-    private readonly duty: ReshardingDuty,
-    private readonly floors: Map<string, number>,
+    private readonly duty: FlowDuty,
+    private readonly memory: CopyMemory,
     private readonly isOver: () => boolean,
-  ) {}
+  ) {
+    this.#progress = noProgress('stream_records', duty.stage, parts.routes.clock.nowMs());
+  }
 
   /** Resolves when the stage is done here, or is not this node's any more. Errors: any; another try may do. */
   async run(): Promise<void> {
     try {
+      this.#show({});
       await this.#everyoneKnows();
       if (this.duty.stage === 'cleaning') await this.#clean();
       else await this.#copy();
@@ -62,19 +80,29 @@ export class Mover {
     }
   }
 
+  /** For those who look at it. */
+  failed(error: unknown): void {
+    this.#show({ failures: this.#progress.failures + 1, cause: errorFacts(error).detail });
+  }
+
+  #show(change: Partial<TransferProgress>): void {
+    this.#progress = { ...this.#progress, ...change };
+    if (!this.isOver()) this.parts.show(this.duty, this.#progress);
+  }
+
   async #copy(): Promise<void> {
-    const { collection, shardId, stage, startedAt, term, uid } = this.duty;
-    const { record, resharding } = this.#agreed();
-    if (resharding.direction === 'up' && shardId === Math.min(...busyShards(record, resharding)))
-      await this.parts.indexAs(collection, shardId, resharding.shardId);
-    const name = `${uid}-${startedAt}-${shardId}-${term}`;
+    const { collection, shardId, stage } = this.duty;
+    const { flow } = this.#agreed();
+    if (flow.mirrors && shardId === Math.min(...flow.source))
+      for (const target of flow.receiving.filter((id) => !flow.source.includes(id))) await this.parts.indexAs(collection, shardId, target);
     // What was taken before the switch began is copied, too.
     const tick = await this.#settled(shardId);
+    await this.#showTotal(tick);
     for (let pass = 1; ; pass++) {
-      const { floor, points } = await this.#pass(this.floors.get(name) ?? -1, tick);
+      const { floor, points } = await this.#pass(this.memory.floor, tick);
       const isLast = stage === 'switching' || points <= SMALL_PASS || pass >= PASSES_MAX;
-      if (isLast) for (const target of this.#targets()) await this.#removeGone(target, tick);
-      this.floors.set(name, floor);
+      if (isLast && flow.mirrors) for (const target of this.#targets()) await this.#removeGone(target, tick);
+      this.memory.floor = floor;
       if (isLast) return;
     }
   }
@@ -87,13 +115,17 @@ export class Mover {
     let points = 0;
     let from: PointId | null = null;
     do {
-      const { record, resharding } = this.#agreed();
-      const ring = comingRing(record, resharding);
-      const { answer, position }: Asked<'leaving'> = await this.#ask(() => self, shardId, { kind: 'leaving', ring, after, from }, tick);
+      const ring = this.#agreed().flow.target;
+      const ask: LeavingAsk = { kind: 'leaving', ring, filter: this.#filter(), after, from };
+      const { answer, position }: Asked<'leaving'> = await this.#ask(() => self, shardId, ask, tick);
       floor = Math.min(floor, position);
       for (const part of answer.parts) {
         await this.#write(part.shard, 'upsertPoints', part.operation);
         points += part.points;
+        const { bytes, sent, total } = this.#progress;
+        // What changed meanwhile is sent again.
+        const now = { sent: sent + part.points, total: total === 0 ? 0 : Math.max(total, sent + part.points) };
+        this.#show({ ...now, bytes: bytes + part.operation.byteLength });
       }
       from = answer.next;
     } while (from !== null);
@@ -107,7 +139,7 @@ export class Mover {
     const reached = await this.#settled(target);
     let from: PointId | null = null;
     do {
-      const ring = hidingRing(this.#agreed().record) ?? [];
+      const ring = this.#agreed().flow.source;
       const there: Asked<'owned'> = await this.#ask(
         () => this.#leaderOf(target),
         target,
@@ -116,7 +148,7 @@ export class Mover {
       );
       const { count, ids, next } = there.answer;
       if (count > 0) {
-        const { answer } = await this.#ask(() => this.self, shardId, { kind: 'gone', ids }, tick);
+        const { answer } = await this.#ask(() => this.self, shardId, { kind: 'gone', filter: this.#filter(), ids }, tick);
         if (answer.operation !== null) await this.#write(target, 'deletePoints', answer.operation);
       }
       from = next;
@@ -131,10 +163,11 @@ export class Mover {
       let removed = 0;
       let from: PointId | null = null;
       do {
-        const ring = hidingRing(this.#agreed().record) ?? [];
+        const ring = this.#agreed().flow.source;
         const { answer }: Asked<'stray'> = await this.#ask(() => this.self, shardId, { kind: 'stray', ring, from }, tick);
         if (answer.operation !== null) await this.#write(shardId, 'deletePoints', answer.operation);
         removed += answer.count;
+        this.#show({ sent: this.#progress.sent + answer.count });
         from = answer.next;
       } while (from !== null);
       if (removed === 0) return;
@@ -148,17 +181,30 @@ export class Mover {
   }
 
   /** Errors: `Over`. */
-  #agreed(): { readonly record: CollectionRecord; readonly resharding: Resharding } {
+  #agreed(): { readonly record: CollectionRecord; readonly flow: PointFlow } {
     const record = this.parts.routes.assignments.agreed?.collections.get(this.duty.collection);
-    if (this.isOver() || record?.uid !== this.duty.uid || record.resharding === null) throw new Over();
-    return { record, resharding: record.resharding };
+    if (this.isOver() || record?.uid !== this.duty.uid) throw new Over();
+    const flow = flowOf(record);
+    if (flow?.startedAt !== this.duty.startedAt) throw new Over();
+    return { record, flow };
   }
 
   #targets(): readonly ShardId[] {
-    const { record, resharding } = this.#agreed();
-    return comingRing(record, resharding).filter(
-      (id) => id !== this.duty.shardId && (resharding.direction === 'down' || id === resharding.shardId),
-    );
+    return this.#agreed().flow.receiving.filter((id) => id !== this.duty.shardId);
+  }
+
+  /** Of the points that go. */
+  #filter(): Filter | null {
+    const { filter } = this.#agreed().flow;
+    return filter === null ? null : decodeFilter(parseJson(Buffer.from(filter)), 'filter');
+  }
+
+  /** Where all that pass go, it is known how many that are. */
+  async #showTotal(tick: number): Promise<void> {
+    const { source, target } = this.#agreed().flow;
+    if (this.duty.stage !== 'copying' || target.some((id) => source.includes(id))) return;
+    const { answer } = await this.#ask(() => this.self, this.duty.shardId, { kind: 'count', filter: this.#filter() }, tick);
+    this.#show({ total: answer.count, sendingSinceMs: this.parts.routes.clock.nowMs() });
   }
 
   /** Errors: `unavailable` while the shard has no leader. */
@@ -216,7 +262,7 @@ export class Mover {
     });
   }
 
-  /** An operation of resharding, in the log of its shard and seen by reads of all its replicas. */
+  /** An operation of the copy, in the log of its shard and seen by reads of all its replicas. */
   async #write(shardId: ShardId, operation: WriteOperation, bytes: Uint8Array): Promise<void> {
     const { collection, layout, uid } = this.duty;
     const shard = { collection, uid, shardId };
@@ -228,8 +274,8 @@ export class Mover {
   }
 
   #fence() {
-    this.#sequence += 1;
-    return { startedAt: this.duty.startedAt, from: this.duty.shardId, clock: this.duty.term, sequence: this.#sequence };
+    this.memory.sequence += 1;
+    return { startedAt: this.duty.startedAt, from: this.duty.shardId, clock: this.duty.term, sequence: this.memory.sequence };
   }
 
   #call(peer: PeerId, call: DataCall): Promise<DataAnswer> {
@@ -244,6 +290,8 @@ export class Mover {
         return await attempt();
       } catch (error) {
         if (!isPassing(error)) throw error;
+        // A process before this one has led in the same term, and had come further.
+        if (isLateCopy(error)) this.memory.sequence *= 2;
       }
       await this.#pause();
     }

@@ -10,7 +10,8 @@ import {
   type ReachedLog,
   type ShardAddress,
 } from '../../cluster/data-messages.js';
-import { hidingRing, holdsWrites } from '../../cluster/resharding.js';
+import { flowOf, holdsWrites } from '../../cluster/point-flow.js';
+import { hidingRing } from '../../cluster/resharding.js';
 import type { CollectionRecord } from '../../cluster/state.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
@@ -25,7 +26,7 @@ import { NotTaken, type ReplyTo } from '../runtime/behaviour.js';
 import type { Clock } from '../runtime/ports.js';
 import { receiveFiles } from '../transfer/receive-files.js';
 import { replicaFigures } from './figures.js';
-import { checkLayout } from './layout.js';
+import { checkLayout, lateCopy } from './layout.js';
 
 /** Of a node of its own. */
 export const NO_CALLS: PeerCalls = {
@@ -158,15 +159,15 @@ function checkTaking(parts: AnswerParts, { fence, layout, shard }: CallOf<'write
 }
 
 /** D4. Errors: `conflict`. */
-function checkFence({ fences }: AnswerParts, { resharding, shards, uid }: CollectionRecord, fence: CopyFence): void {
+function checkFence({ fences }: AnswerParts, record: CollectionRecord, fence: CopyFence): void {
+  const { shards, uid } = record;
   const { clock, from, sequence, startedAt } = fence;
   const late = (detail: string) => new TroupeError('conflict', detail);
-  if (resharding === null || resharding.startedAt !== startedAt)
-    throw late('points are copied for a resharding that is over, or not begun here');
+  if (flowOf(record)?.startedAt !== startedAt) throw late('points are copied for something that is over, or not begun here');
   const term = shards.get(from)?.term;
   if (term !== clock) throw late(`shard ${from} has term ${term} here, not ${clock}`);
   const name = `${uid}/${startedAt}/${from}/${clock}`;
-  if (sequence < (fences.get(name) ?? 0)) throw late(`points of shard ${from} come late`);
+  if (sequence < (fences.get(name) ?? 0)) throw lateCopy(from);
   if (!fences.has(name))
     for (const known of fences.keys()) if (known.startsWith(`${uid}/`) && !known.startsWith(`${uid}/${startedAt}/`)) fences.delete(known);
   fences.set(name, sequence);

@@ -1,7 +1,8 @@
-/** Requests are spread over shards by a layout, and are refused by who knows another one (D2 of cluster/resharding.ts). */
+/** Requests are spread over shards by a layout, and are refused by who knows another one (D2 of cluster/point-flow.ts). */
 
 import type { CollectionRecord } from '../../cluster/state.js';
 import { TroupeError } from '../../protocols/errors.js';
+import type { ShardId } from '../../protocols/model/cluster.js';
 
 const OTHER_LAYOUT = 'is spread over other shards than';
 
@@ -15,6 +16,17 @@ export function checkLayout({ layout }: CollectionRecord, collection: string, as
 export function isOtherLayout(error: unknown): boolean {
   return error instanceof TroupeError && error.code === 'conflict' && error.detail.includes(OTHER_LAYOUT);
 }
+
+/** A copy that comes behind a later one of its shard (D4 of actors/resharding/mover.ts). */
+export function lateCopy(shardId: ShardId): TroupeError {
+  return new TroupeError('conflict', `points of shard ${shardId} ${LATE}`);
+}
+
+export function isLateCopy(error: unknown): boolean {
+  return error instanceof TroupeError && error.code === 'conflict' && error.detail.endsWith(LATE);
+}
+
+const LATE = 'come late: others were copied since';
 
 /** Parts of a request may have been carried out by a layout that is over: only its client can know whether to do it again. */
 export class LayoutChanged extends TroupeError {

@@ -1,5 +1,6 @@
 /** Shards that come with a new shard key get the indexes of payload keys that the collection's other shards have. */
 
+import type { CollectionRecord } from '../../cluster/state.js';
 import { errorFacts, TroupeError } from '../../protocols/errors.js';
 import { stringifyJson } from '../../protocols/json.js';
 import type { ClusterSetup, ShardId } from '../../protocols/model/cluster.js';
@@ -35,7 +36,7 @@ export async function indexAs({ find, points, routes }: IndexingParts, collectio
   const found = find(collection);
   const shard = found.record.shards.get(to);
   if (shard === undefined) return;
-  const within: Agreed = { ...found, record: { ...found.record, shards: new Map([[to, shard]]), resharding: null } };
+  const within = onlyWith(found, new Map([[to, shard]]));
   const deadlineMs = routes.clock.nowMs() + INDEX_MS;
   const [wanted, there] = await Promise.all([fieldsOf(routes, found, [from]), fieldsOf(routes, found, [to])]);
   for (const [field_name, schema] of wanted) {
@@ -48,6 +49,11 @@ export async function indexAs({ find, points, routes }: IndexingParts, collectio
     if (wanted.has(field_name)) continue;
     await points.write(within, 'deleteFieldIndex', true, { path: { field_name }, query: {}, body: null, deadlineMs });
   }
+}
+
+/** The collection as if it had these shards only, and as if they took writes. */
+function onlyWith(found: Agreed, shards: CollectionRecord['shards']): Agreed {
+  return { ...found, record: { ...found.record, shards, resharding: null, closedKeys: [], keyCopy: null } };
 }
 
 const INDEX_MS = 600_000;
@@ -78,7 +84,7 @@ async function indexShards(
     [...replicas.values()].some((state) => state === 'Active' || state === 'Initializing'),
   );
   if (others.length === 0 || !led) return;
-  const within: Agreed = { ...found, record: { ...found.record, shards: added } };
+  const within = onlyWith(found, added);
   for (const [field_name, { params, type }] of await fieldsOf(routes, found, others)) {
     const body = Buffer.from(stringifyJson({ field_name, field_schema: params ?? type }));
     await points.write(within, 'createFieldIndex', true, { path: {}, query: {}, body, deadlineMs });

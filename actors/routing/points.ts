@@ -3,6 +3,7 @@
  * writes to the leaders of their shards.
  */
 
+import { isSwitching } from '../../cluster/point-flow.js';
 import { hidingRing, servingShards } from '../../cluster/resharding.js';
 import type { CollectionRecord } from '../../cluster/state.js';
 import { TroupeError } from '../../protocols/errors.js';
@@ -90,7 +91,7 @@ export class ClusterPoints {
       const { name, record } = now;
       const isLate = request.deadlineMs - routes.clock.nowMs() <= AGAIN_MS;
       // What waits here has not been spread yet.
-      if (record.resharding?.stage === 'switching' && !isLate) {
+      if (isSwitching(record) && !isLate) {
         await routes.pause(AGAIN_MS);
         continue;
       }

@@ -1,6 +1,6 @@
 /** Which shards of which collections have keys, as agreed: for the engine, which chooses shards by them. */
 
-import { servingShards } from '../../cluster/resharding.js';
+import { comingShard, isClosed } from '../../cluster/resharding.js';
 import type { CollectionRecord } from '../../cluster/state.js';
 import type { KeyedShard } from '../../protocols/model/cluster.js';
 import type { Assignments } from '../replication/assignments.js';
@@ -13,11 +13,13 @@ const known = new WeakMap<CollectionRecord, readonly KeyedShard[]>();
 export function keyedShards(record: CollectionRecord): readonly KeyedShard[] {
   const found = known.get(record);
   if (found !== undefined) return found;
-  const shards = [...servingShards(record)].map(([id, { key, replicas }]) => ({
-    id,
-    key,
-    active: [...replicas.values()].includes('Active'),
-  }));
+  const coming = comingShard(record);
+  const shards = [...record.shards].flatMap(([id, shard]): KeyedShard[] => {
+    if (id === coming) return [];
+    const { key, replicas } = shard;
+    if (isClosed(record, shard)) return [{ id, key, active: false, closed: true }];
+    return [{ id, key, active: [...replicas.values()].includes('Active') }];
+  });
   shards.sort((one, other) => one.id - other.id);
   known.set(record, shards);
   return shards;

@@ -1,5 +1,9 @@
-/** What doors see of this node's transfers: how far each is, what became of the last ones, and what comparing digests has found. */
+/**
+ * What doors see of this node's transfers: how far each is, what became of the last ones, how far points are that go to other shards,
+ * and what comparing digests has found.
+ */
 
+import type { FlowDuty } from '../../cluster/point-flow.js';
 import type { TransferRecord } from '../../cluster/state.js';
 import { etaSeconds, progressText, rateOf, type TransferProgress } from '../../cluster/transfer/progress.js';
 import type { RunOutcome, TransferRun } from '../../cluster/transfer/runs.js';
@@ -24,9 +28,10 @@ export interface DigestCounts {
   repaired: number;
 }
 
-/** Written by the `transfers` actor and its children. */
+/** Written by the `transfers` actor and its children, and by whoever brings points to other shards. */
 export class TransferBoard {
   readonly running = new Map<string, { readonly run: TransferRun; readonly progress: TransferProgress | null }>();
+  readonly flows = new Map<string, { readonly duty: FlowDuty; readonly progress: TransferProgress }>();
   /** The newest last. */
   readonly ended: EndedTransfer[] = [];
   readonly outcomes: Record<RunOutcome, number> = { finished: 0, aborted: 0, restarted: 0, left: 0 };
@@ -45,8 +50,18 @@ export class TransferBoard {
     if (this.ended.length > ENDED_MAX) this.ended.shift();
   }
 
+  /** progress: null: it is over, or another node's. */
+  showFlow(duty: FlowDuty, progress: TransferProgress | null): void {
+    if (progress === null) this.flows.delete(duty.name);
+    else this.flows.set(duty.name, { duty, progress });
+  }
+
   /** One line about a transfer that this node carries out; null about any other one. */
   comment(collection: string, transfer: TransferRecord, nowMs: number): string | null {
+    for (const { duty, progress } of this.flows.values()) {
+      const isIt = duty.shardId === transfer.shardId && duty.startedAt === transfer.startedAt && transfer.toShardId !== null;
+      if (isIt && duty.collection === collection) return progressText(progress, nowMs);
+    }
     for (const { run, progress } of this.running.values()) {
       const { from, shardId, startedAt, to } = run.transfer;
       const isIt = shardId === transfer.shardId && from === transfer.from && to === transfer.to && startedAt === transfer.startedAt;
@@ -72,6 +87,12 @@ export class TransferBoard {
         ...transferOf(run, progress, endedMs),
         outcome,
         ended: new Date(endedMs).toISOString(),
+      })),
+      // Of resharding, and of copies to another shard key.
+      flows: [...this.flows.values()].map(({ duty, progress }) => ({
+        collection: shown(duty.collection),
+        shard_id: duty.shardId,
+        ...figuresOf(progress, nowMs, withCauses),
       })),
       outcomes: { ...this.outcomes },
       digests: { ...this.digests },

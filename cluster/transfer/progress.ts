@@ -1,8 +1,9 @@
 /** How far a transfer is, and how that is told. */
 
 import type { TransferMethod } from '../../protocols/model/cluster.js';
+import type { ReshardingStage } from '../operations.js';
 
-/** What a transfer is at. */
+/** What a transfer, or points that go to other shards, are at. */
 export type TransferStage =
   | 'copying files'
   | 'attaching'
@@ -13,6 +14,8 @@ export type TransferStage =
   | 'finishing'
   | 'falling back'
   | 'aborting'
+  // Of points that go to other shards.
+  | ReshardingStage
   | 'waiting'
   | 'done';
 

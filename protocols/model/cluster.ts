@@ -23,6 +23,8 @@ export interface KeyedShard {
   readonly key: ShardKey | null;
   /** Whether some replica of it is Active. Left out: it is. */
   readonly active?: boolean;
+  /** Its key waits to be filled (`initial_state: Partial`): nobody reads or writes it by its key. Left out: no. */
+  readonly closed?: boolean;
 }
 
 /** In the order of their numbers in gRPC. Source: contract, `ReplicaState`. */
@@ -108,6 +110,8 @@ export type ClusterSetup =
       readonly initialState: ReplicaState | null;
     }
   | { readonly kind: 'dropShardKey'; readonly key: ShardKey }
+  /** filter: JSON, as the API has filters, checked; null: all points. */
+  | { readonly kind: 'replicatePoints'; readonly source: ShardKey; readonly target: ShardKey; readonly filter: string | null }
   /** peerId: where the new shard's first replica goes; null: wherever there is most room. */
   | {
       readonly kind: 'startResharding';

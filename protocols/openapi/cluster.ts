@@ -1,12 +1,13 @@
 /** Schemas of the cluster: its nodes, where shards are, and what can be done to them. */
 
-import { REPLICA_STATES, TRANSFER_METHODS } from '../model/cluster.js';
+import { REPLICA_STATES, RESHARDING_DIRECTIONS, TRANSFER_METHODS } from '../model/cluster.js';
 import { any, COUNT, described, FLAG, fields, integer, leaf, list, map, ref, TEXT, words } from './schema.js';
 
 const SHARD_ID = integer(0, 0xffff_ffff);
 const KEY = { shard_key: ref('ShardKey') };
 const STATE = ref('ReplicaState');
 const METHOD = words(...TRANSFER_METHODS);
+const DIRECTION = words(...RESHARDING_DIRECTIONS);
 const BETWEEN = { shard_id: SHARD_ID, from_peer_id: COUNT, to_peer_id: COUNT };
 const ROLE = words('Follower', 'PreCandidate', 'Candidate', 'Leader');
 const THREAD = fields({ consensus_thread_status: words('working', 'stopped', 'stopped_with_err') }, { last_update: TEXT, err: TEXT });
@@ -80,7 +81,10 @@ export const CLUSTER_SCHEMAS = {
       remote_shards: list(fields({ shard_id: COUNT, peer_id: COUNT, state: STATE }, KEY)),
       shard_transfers: TRANSFERS,
     },
-    { auto_replication: FLAG },
+    {
+      resharding_operations: list(fields({ direction: DIRECTION, shard_id: COUNT, peer_id: COUNT }, KEY)),
+      auto_replication: FLAG,
+    },
   ),
   ClusterPlan: described(
     'Moves, and what each peer holds before and after. Without `from_peer_id` a copy is made, without `to_peer_id` a replica is dropped.',
@@ -100,13 +104,18 @@ export const CLUSTER_SCHEMAS = {
     shards_number: integer(1, 4096),
     replication_factor: integer(1),
     placement: described('Peers that may hold replicas; all when it is left out.', list(COUNT)),
-    initial_state: STATE,
+    initial_state: described(
+      '`Partial`: the key waits for `replicate_points` to fill it, and has no points for anybody until then; `fallback` stands for it.',
+      STATE,
+    ),
   }),
   DeleteShardKey: fields(KEY),
   ClusterOperation: described(
     'One of these. `auto_replication` and `activate_replica` are Troupe’s own. With the first the cluster makes and drops replicas to have ' +
       '`replication_factor` of them. With the second a shard that has no Active replica any more goes on with this one as it is, or with ' +
-      'nothing where it has no replica at all: what only others had is lost for good.',
+      'nothing where it has no replica at all: what only others had is lost for good. `replicate_points` copies the points that pass ' +
+      'to another shard key while requests go on, and opens it at the end where it was made as `Partial`; it is shown as ' +
+      '`shard_transfers` with `to_shard_id`. `start_resharding` adds a shard and gives it its share of the points, or takes the last one away.',
     any(
       fields({ move_shard: fields(BETWEEN, { to_shard_id: SHARD_ID, method: METHOD }) }),
       fields({ replicate_shard: fields(BETWEEN, { to_shard_id: SHARD_ID, method: METHOD }) }),
@@ -115,6 +124,9 @@ export const CLUSTER_SCHEMAS = {
       fields({ drop_replica: fields({ shard_id: SHARD_ID, peer_id: COUNT }) }),
       fields({ create_sharding_key: ref('CreateShardKey') }),
       fields({ drop_sharding_key: ref('DeleteShardKey') }),
+      fields({ replicate_points: fields({ from_shard_key: ref('ShardKey'), to_shard_key: ref('ShardKey') }, { filter: ref('Filter') }) }),
+      fields({ start_resharding: fields({ direction: DIRECTION }, { peer_id: COUNT, shard_key: ref('ShardKey') }) }),
+      fields({ abort_resharding: fields({}) }),
       fields({ auto_replication: fields({ enabled: FLAG }) }),
       fields({ activate_replica: fields({ shard_id: SHARD_ID, peer_id: COUNT, accept_data_loss: { type: 'boolean', enum: [true] } }) }),
     ),

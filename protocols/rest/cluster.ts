@@ -1,6 +1,7 @@
 /** Bodies of `POST /collections/{name}/cluster` and of the routes of shard keys. Source: contract, `ClusterOperations`. */
 
 import { TroupeError } from '../errors.js';
+import { stringifyJson } from '../json.js';
 import {
   type ClusterSetup,
   type PeerId,
@@ -12,12 +13,13 @@ import {
 import type { JsonValue } from '../model/payload.js';
 import { SHARDS_MAX } from './collections.js';
 import { Fields, type IntegerRange, wrongType } from './fields.js';
+import { decodeFilter } from './filter.js';
 
 const SHARD_ID: IntegerRange = { max: 0xffff_ffff };
 const UINT64_MAX = 0xffff_ffff_ffff_ffffn;
 
-/** How each operation is read; null: the API has it, and this release has not. */
-const OPERATIONS: ReadonlyMap<string, ((fields: Fields) => ClusterSetup) | null> = new Map([
+/** How each operation is read. */
+const OPERATIONS: ReadonlyMap<string, (fields: Fields) => ClusterSetup> = new Map([
   ['move_shard', (fields: Fields) => decodeMove('moveShard', fields)],
   ['replicate_shard', (fields: Fields) => decodeMove('replicateShard', fields)],
   ['abort_transfer', (fields: Fields): ClusterSetup => ({ kind: 'abortTransfer', ...decodeTransfer(fields) })],
@@ -30,17 +32,16 @@ const OPERATIONS: ReadonlyMap<string, ((fields: Fields) => ClusterSetup) | null>
   ['activate_replica', decodeActivate],
   ['start_resharding', decodeStartResharding],
   ['abort_resharding', (): ClusterSetup => ({ kind: 'abortResharding' })],
-  ['replicate_points', null],
+  ['replicate_points', decodeReplicatePoints],
 ]);
 
-const NO_OPERATION = `data did not match any variant of untagged enum ClusterOperations: expected one of ${[...OPERATIONS]
-  .filter(([, decode]) => decode !== null)
-  .map(([name]) => `\`${name}\``)
+const NO_OPERATION = `data did not match any variant of untagged enum ClusterOperations: expected one of ${[...OPERATIONS.keys()]
+  .map((name) => `\`${name}\``)
   .join(', ')}`;
 
 /**
  * The one operation that the body asks for.
- * Errors: malformedBody, invalidValue; unsupported for copies of points between shard keys.
+ * Errors: malformedBody, invalidValue.
  */
 export function decodeClusterSetup(body: JsonValue): ClusterSetup {
   const fields = Fields.of(body, '');
@@ -48,9 +49,8 @@ export function decodeClusterSetup(body: JsonValue): ClusterSetup {
   if (name === undefined) throw new TroupeError('malformedBody', NO_OPERATION);
   if (more.length > 0) throw new TroupeError('malformedBody', `one operation at a time: the body has ${[name, ...more].join(' and ')}`);
   const inner = fields.nested(name) as Fields;
-  const decode = OPERATIONS.get(name);
-  if (decode) return decode(inner);
-  throw new TroupeError('unsupported', `\`${name}\` is not available in this release`);
+  const decode = OPERATIONS.get(name) as (fields: Fields) => ClusterSetup;
+  return decode(inner);
 }
 
 /** Errors: malformedBody, invalidValue. */
@@ -124,6 +124,17 @@ function decodeStartResharding(fields: Fields): ClusterSetup {
   };
 }
 
+function decodeReplicatePoints(fields: Fields): ClusterSetup {
+  const filter = fields.value('filter');
+  decodeFilter(filter, fields.pathOf('filter'));
+  return {
+    kind: 'replicatePoints',
+    source: decodeKey(fields, 'from_shard_key'),
+    target: decodeKey(fields, 'to_shard_key'),
+    filter: filter === undefined || filter === null ? null : stringifyJson(filter),
+  };
+}
+
 /** An empty list is as good as none: gRPC has no other way to leave it out. */
 function decodePeers(fields: Fields): PeerId[] | null {
   const value = fields.value('placement');
@@ -137,12 +148,12 @@ function decodePeers(fields: Fields): PeerId[] | null {
   return peers.length === 0 ? null : [...new Set(peers)];
 }
 
-function decodeKey(fields: Fields): ShardKey {
-  const value = fields.value('shard_key');
+function decodeKey(fields: Fields, name = 'shard_key'): ShardKey {
+  const value = fields.value(name);
   if (typeof value === 'string' || typeof value === 'bigint') return value;
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
-  if (value === undefined) throw missing(fields, 'shard_key');
-  throw wrongType(fields.pathOf('shard_key'), value, 'a string or an unsigned integer');
+  if (value === undefined) throw missing(fields, name);
+  throw wrongType(fields.pathOf(name), value, 'a string or an unsigned integer');
 }
 
 function shardId(fields: Fields): number {

@@ -8,9 +8,12 @@ import type { KeyedShard, ShardId, ShardKey, ShardKeySelector } from '../../prot
 import type { UpdateOperation } from '../../protocols/model/update.js';
 import { type Ring, ringOf } from './ring.js';
 
-/** Shards of a read, in their order. selector: undefined or null: all. Errors: `badRequest` for a key that no shard has. */
+/**
+ * Shards of a read, in their order. selector: undefined or null: all that have points.
+ * Errors: `badRequest` for a key that no shard has, `unavailable` for one that waits to be filled.
+ */
 export function selectShards(shards: readonly KeyedShard[], selector: ShardKeySelector | null | undefined): readonly ShardId[] {
-  if (selector === null || selector === undefined) return shards.map(({ id }) => id);
+  if (selector === null || selector === undefined) return shards.flatMap(({ closed, id }) => (closed === true ? [] : [id]));
   const keys = new Set(keysOf(shards, selector, 'badRequest'));
   return shards.filter(({ key }) => key !== null && keys.has(key)).map(({ id }) => id);
 }
@@ -18,7 +21,8 @@ export function selectShards(shards: readonly KeyedShard[], selector: ShardKeySe
 /**
  * The rings that an operation goes to, one for each key: a point is under each of them. A collection that has no shard yet has none.
  * custom: shards have keys of their own, as `sharding_method` says.
- * Errors: `wrongInput` for a key that no shard has, for points without a key, and for an index that no shard would keep.
+ * Errors: `wrongInput` for a key that no shard has, for points without a key, and for an index that no shard would keep; `unavailable`
+ * for a key that waits to be filled.
  */
 export function ringsOf(
   shards: readonly KeyedShard[],
@@ -29,10 +33,11 @@ export function ringsOf(
   if (selector === null) {
     if (!custom) return [ringOf(shards.map(({ id }) => id))];
     if ('batch' in operation) throw new TroupeError('wrongInput', 'Shard key not specified');
-    if (shards.length === 0 && operation.kind === 'createFieldIndex') {
+    const open = shards.filter(({ closed }) => closed !== true);
+    if (open.length === 0 && operation.kind === 'createFieldIndex') {
       throw new TroupeError('wrongInput', 'the collection has no shards: create a shard key first');
     }
-    return [...new Set(shards.map(({ key }) => key))].map((key) => ringOfKey(shards, key));
+    return [...new Set(open.map(({ key }) => key))].map((key) => ringOfKey(open, key));
   }
   return keysOf(shards, selector, 'wrongInput').map((key) => ringOfKey(shards, key));
 }
@@ -45,9 +50,19 @@ function keysOf(shards: readonly KeyedShard[], selector: ShardKeySelector, code:
   const keys = selector.kind === 'keys' ? [...new Set(selector.keys)] : [servingKey(shards, selector)];
   const known = new Set(shards.map(({ key }) => key));
   for (const key of keys) {
-    if (!known.has(key)) throw new TroupeError(code, `Shard key ${typeof key === 'string' ? JSON.stringify(key) : key} not found`);
+    if (!known.has(key)) throw new TroupeError(code, `Shard key ${shownKey(key)} not found`);
+    if (shards.some((shard) => shard.key === key && shard.closed === true)) throw notFilled(key);
   }
   return keys;
+}
+
+function notFilled(key: ShardKey): TroupeError {
+  const detail = `shard key ${shownKey(key)} is not filled yet: it can be asked for when \`replicate_points\` to it is done, or with a \`fallback\``;
+  return new TroupeError('unavailable', detail, { retryAfterMs: 1000 });
+}
+
+function shownKey(key: ShardKey): string {
+  return typeof key === 'string' ? JSON.stringify(key) : String(key);
 }
 
 function servingKey(shards: readonly KeyedShard[], { target, fallback }: Extract<ShardKeySelector, { kind: 'fallback' }>): ShardKey {

@@ -72,8 +72,16 @@ const operation: fc.Arbitrary<ClusterOperation> = fc.oneof(
     key,
     placement,
     initialState: fc.option(state, { nil: null }),
+    closed: fc.boolean(),
   }),
   record({ kind: fc.constant('dropShardKey' as const), collection: name, key }),
+  record({
+    kind: fc.constant('startKeyCopy' as const),
+    collection: name,
+    source: key,
+    target: key,
+    filter: fc.constantFrom(null, '{}'),
+  }),
   { weight: 6, arbitrary: record({ kind: fc.constant('setReplicaStates' as const), changes: fc.array(change, { maxLength: 4 }) }) },
   record({ kind: fc.constant('dropReplica' as const), collection: sharded, shardId, peerId: peer }),
   {

@@ -92,7 +92,7 @@ test('shard keys make shards with ids of their own and take them along', () => {
   log.propose(create('b'));
   const key = (kind: 'createShardKey' | 'dropShardKey', collection: string, name: string | number): string => {
     if (kind === 'dropShardKey') return log.say({ kind, collection, key: name });
-    return log.say({ kind, collection, key: name, placement: [[A], [B]], initialState: null });
+    return log.say({ kind, collection, key: name, placement: [[A], [B]], initialState: null, closed: false });
   };
   assert.equal(key('createShardKey', 'a', '7'), 'done');
   assert.equal(key('createShardKey', 'a', 7), 'done');
@@ -108,7 +108,7 @@ test('replicas of a new shard key start as asked, in states that need no transfe
   const log = new Log();
   log.propose({ kind: 'createCollection', name: 'a', config: CUSTOM, placement: [] });
   const start = (key: string, initialState: 'Active' | 'Recovery') =>
-    log.say({ kind: 'createShardKey', collection: 'a', key, placement: [[A]], initialState });
+    log.say({ kind: 'createShardKey', collection: 'a', key, placement: [[A]], initialState, closed: false });
   assert.equal(start('x', 'Active'), 'done');
   assert.match(start('y', 'Recovery'), /^wrongInput: replicas of a new shard key cannot be Recovery/);
   assert.equal(printShards(log.state, 'a'), '0 x: 11 Active');

@@ -17,12 +17,12 @@ function changed(from: string, to: string): Uint8Array {
 test('an operation is JSON with a version', () => {
   assert.equal(
     Buffer.from(NOOP).toString('utf8'),
-    '{"version":2,"origin":1,"session":1,"sequence":1,"doneBelow":1,"operation":{"kind":"noop"}}',
+    '{"version":3,"origin":1,"session":1,"sequence":1,"doneBelow":1,"operation":{"kind":"noop"}}',
   );
 });
 
 test('fields have their place whatever order the proposal had', () => {
-  const operation = { placement: [[1]], kind: 'createShardKey', initialState: null, key: 'k', collection: 'a' } as const;
+  const operation = { placement: [[1]], kind: 'createShardKey', closed: false, initialState: null, key: 'k', collection: 'a' } as const;
   const bytes = encodeOperation({ operation, doneBelow: 1, sequence: 2, session: 3, origin: 4 });
   assert.match(Buffer.from(bytes).toString(), /"origin":4.*"kind":"createShardKey","collection":"a","key":"k","placement":\[\[1\]\]/);
 });
@@ -30,11 +30,11 @@ test('fields have their place whatever order the proposal had', () => {
 test('what a later release wrote stops this one with a message that says so', () => {
   const refused = (bytes: Uint8Array, message: RegExp) => assert.throws(() => decodeOperation(bytes), { code: 'storage', message });
   const operation = { kind: 'createCollection', name: 'a', config: {}, placement: [[1]] };
-  const bare = JSON.stringify({ version: 2, origin: 1, session: 1, sequence: 1, doneBelow: 1, operation });
+  const bare = JSON.stringify({ version: 3, origin: 1, session: 1, sequence: 1, doneBelow: 1, operation });
   refused(Buffer.from(bare), /config\.params is no object/);
   refused(
-    changed('"version":2', '"version":3'),
-    /an operation of the cluster has version 3, this release reads 2: run the release that wrote it/,
+    changed('"version":3', '"version":4'),
+    /an operation of the cluster has version 4, this release reads 3: run the release that wrote it/,
   );
   refused(changed('"noop"', '"explode"'), /operation\.kind is unknown to this release: it is damaged or was written by a later release/);
   refused(changed('"kind":"noop"', '"kind":"noop","loud":true'), /operation\.loud is unknown to this release/);
@@ -47,7 +47,7 @@ test('a state of a later release is refused, and damage is named', () => {
   const state = { ...emptyState('c1'), membership: membersOf([1]) };
   const text = Buffer.from(encodeState(state)).toString('utf8');
   assert.deepEqual(decodeState(Buffer.from(text)), state);
-  assert.throws(() => decodeState(Buffer.from(text.replace('"version":3', '"version":9'))), /the cluster's state has version 9/);
+  assert.throws(() => decodeState(Buffer.from(text.replace('"version":4', '"version":9'))), /the cluster's state has version 9/);
   assert.throws(
     () => decodeState(Buffer.from(text.replace('"voter":true', '"voter":1'))),
     /membership\[0\]\.voter is neither true nor false/,
@@ -66,11 +66,11 @@ test('operations of a release without leaders have no clock and give none, and i
   assert.equal(printLeaders(log.state, 'a'), '0: none 0');
   const ofThen = Buffer.from(encodeState(log.state))
     .toString()
-    .replace('"version":3', '"version":1')
+    .replace('"version":4', '"version":1')
     .replace(',"since":2', '')
     .replace(',"leader":null,"term":0', '')
     .replace('"marks":[],"plannedMoves":[],', '')
-    .replace(',"autoReplication":false,"layout":2,"resharding":null', '');
+    .replace(',"autoReplication":false,"layout":2,"resharding":null,"closedKeys":[],"keyCopy":null', '');
   assert.deepEqual(decodeState(Buffer.from(ofThen)), log.state);
   log.propose({ kind: 'electLeaders' });
   assert.equal(printLeaders(log.state, 'a'), '0: 11 1');

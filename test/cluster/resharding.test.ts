@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { busyShards, comingRing, hidingRing, holdsWrites, reshardingDuties, servingShards } from '../../cluster/resharding.js';
+import { flowDuties, holdsWrites } from '../../cluster/point-flow.js';
+import { busyShards, comingRing, hidingRing, servingShards } from '../../cluster/resharding.js';
 import type { CollectionRecord, Resharding } from '../../cluster/state.js';
 import { decodeState, encodeState } from '../../cluster/state-codec.js';
 import { configOf, Log } from './samples.js';
@@ -106,7 +107,7 @@ test('a shard finishes a stage once, in its own term, and only the stage that is
   const log = begun();
   log.propose(UP);
   const { startedAt } = recordOf(log).resharding as Resharding;
-  const [duty] = [11, 12].flatMap((peer) => reshardingDuties(log.state, peer));
+  const [duty] = [11, 12].flatMap((peer) => flowDuties(log.state, peer));
   assert.ok(duty !== undefined);
   const { shardId, term } = duty;
   const part = { kind: 'finishStage', collection: 'a', startedAt, stage: 'copying', shardId, clock: term } as const;
@@ -115,7 +116,7 @@ test('a shard finishes a stage once, in its own term, and only the stage that is
   assert.match(log.say({ ...part, startedAt: startedAt - 1 }), /the stage is over/);
   assert.equal(log.say(part), 'done');
   assert.equal(log.say(part), 'unchanged');
-  assert.ok([11, 12].every((peer) => reshardingDuties(log.state, peer).every((left) => left.shardId !== shardId)));
+  assert.ok([11, 12].every((peer) => flowDuties(log.state, peer).every((left) => left.shardId !== shardId)));
 });
 
 test('resharding is refused while another one, a transfer or a replica that is not Active is in its way, and where keys do not fit', () => {

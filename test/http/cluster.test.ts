@@ -198,6 +198,11 @@ test('each operation on shards is read and handed on', async () => {
     ],
     [{ start_resharding: { direction: 'down' } }, '{"kind":"startResharding","direction":"down","peerId":null,"key":null}'],
     [{ abort_resharding: {} }, '{"kind":"abortResharding"}'],
+    [
+      { replicate_points: { from_shard_key: 'red', to_shard_key: 7, filter: { must: { key: 'a', match: { value: 1 } } } } },
+      '{"kind":"replicatePoints","source":"red","target":7,"filter":"{\\"must\\":{\\"key\\":\\"a\\",\\"match\\":{\\"value\\":1}}}"}',
+    ],
+    [{ replicate_points: { from_shard_key: 1, to_shard_key: 2 } }, '{"kind":"replicatePoints","source":1,"target":2,"filter":null}'],
     [{ auto_replication: { enabled: true } }, '{"kind":"autoReplication","enabled":true}'],
   ];
   for (const [body, asked] of cases) {
@@ -234,7 +239,10 @@ test('operations on shards that make no sense are refused before anybody is aske
   await refused({ create_sharding_key: { shard_key: 'a', initial_state: 'Happy' } }, 400, /initial_state/);
   await refused({ start_resharding: {} }, 400, /missing field `start_resharding.direction`/);
   await refused({ start_resharding: { direction: 'sideways' } }, 400, /direction/);
-  await refused({ replicate_points: {} }, 400, /Not supported: .* is not available in this release/);
+  await refused({ replicate_points: {} }, 400, /missing field `replicate_points.from_shard_key`/);
+  await refused({ replicate_points: { from_shard_key: 'a' } }, 400, /missing field `replicate_points.to_shard_key`/);
+  const filter = { must: [{ key: 'a' }] };
+  await refused({ replicate_points: { from_shard_key: 'a', to_shard_key: 'b', filter } }, 422, /filter/);
   assert.deepEqual(cluster.asked, []);
 });
 
@@ -251,6 +259,9 @@ test('gRPC asks for the same by its own messages', async () => {
   assert.equal((await setUp({ move_shard: { ...MOVE, method: 'WalDelta' } })).result, true);
   assert.equal((await setUp({ create_shard_key: { shard_key: { number: 3 }, placement: [12] } })).result, true);
   assert.equal((await setUp({ delete_shard_key: { shard_key: { keyword: 'b' } } })).result, true);
+  const condition = { field: { key: 'n', match: { integer: 5 } } };
+  const points = { from_shard_key: { keyword: 'b' }, to_shard_key: { number: 3 }, filter: { must: [condition] } };
+  assert.equal((await setUp({ replicate_points: points })).result, true);
   const request = { shard_key: { keyword: 'c' }, initial_state: 'Partial' };
   assert.equal((await grpc.call('Collections/CreateShardKey', { collection_name: 'k', request })).result, true);
   assert.equal(
@@ -261,6 +272,7 @@ test('gRPC asks for the same by its own messages', async () => {
     'a {"kind":"moveShard","shardId":1,"toShardId":null,"from":11,"to":12,"method":"wal_delta"} 5000',
     'a {"kind":"createShardKey","key":3,"shardsNumber":null,"replicationFactor":null,"placement":[12],"initialState":null} 5000',
     'a {"kind":"dropShardKey","key":"b"} 5000',
+    'a {"kind":"replicatePoints","source":"b","target":3,"filter":"{\\"must\\":[{\\"key\\":\\"n\\",\\"match\\":{\\"value\\":5}}]}"} 5000',
     'k {"kind":"createShardKey","key":"c","shardsNumber":null,"replicationFactor":null,"placement":null,"initialState":"Partial"} 10000',
     'k {"kind":"dropShardKey","key":9} 10000',
   ]);

@@ -115,7 +115,7 @@ function sampleState(): ClusterState {
   log.propose({ kind: 'changeAliases', actions: [{ kind: 'create', alias: 'x', collection: 'a' }] });
   log.propose({ kind: 'createCollection', name: 'k', config: CUSTOM, placement: [] });
   for (const key of ['red', 7, 2n ** 60n])
-    log.propose({ kind: 'createShardKey', collection: 'k', key, placement: [[11]], initialState: 'Active' });
+    log.propose({ kind: 'createShardKey', collection: 'k', key, placement: [[11]], initialState: 'Active', closed: false });
   return log.state;
 }
 

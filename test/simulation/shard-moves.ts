@@ -117,6 +117,7 @@ const COUNTS = {
   activateReplica: 'moves',
   startResharding: 'moves',
   abortResharding: 'moves',
+  replicatePoints: 'moves',
 } as const;
 
 function activeOf(replicas: ShardRecord['replicas']): PeerId[] {

@@ -6,10 +6,11 @@ import type { PointBatch, UpdateOperation, VectorColumn } from '../../../protoco
 import type { VectorValue } from '../../../protocols/model/vector.js';
 import { encodeOperation } from '../../../protocols/operation-codec.js';
 import { pack, unpack } from '../../../protocols/pack.js';
+import { hasBit } from '../../../query/filter/bits.js';
 import { type Ring, ringOf, shardIndexOf } from '../../sharding/ring.js';
-import { payloadOf } from '../filter-source.js';
+import { filterBits, payloadOf } from '../filter-source.js';
 import { type FoundRow, findPoint, rowsInOrder } from '../points.js';
-import type { ReplicaSnapshot } from '../snapshot-view.js';
+import type { ReplicaSnapshot, SegmentView } from '../snapshot-view.js';
 import type { Deletion, GoneAsk, Ids, Leaving, LeavingAsk, OwnedAsk, StrayAsk } from './messages.js';
 
 /** A part ends after so many rows, points or bytes of vectors and payloads: other reads wait for it. */
@@ -18,14 +19,14 @@ const POINTS_MAX = 1000;
 const IDS_MAX = 20_000;
 const BYTES_MAX = 4 << 20;
 
-export function leavingPoints(snapshots: readonly ReplicaSnapshot[], { after, from, ring: shards }: LeavingAsk): Leaving {
+export function leavingPoints(snapshots: readonly ReplicaSnapshot[], { after, filter, from, ring: shards }: LeavingAsk): Leaving {
   const { names, self } = placeOf(snapshots);
   const ring = ringOf(shards);
   const parts = new Map<ShardId, Rows>();
   let looked = 0;
   let points = 0;
   let bytes = 0;
-  for (const found of rowsInOrder(snapshots, from, null)) {
+  for (const found of rowsInOrder(snapshots, from, filter)) {
     const { row, view } = found;
     if (looked >= ROWS_MAX || points >= POINTS_MAX || bytes >= BYTES_MAX) return leaving(parts, names, view.id(row));
     looked++;
@@ -47,8 +48,18 @@ export function ownedIds(snapshots: readonly ReplicaSnapshot[], { from, owner, r
   return { kind: 'ids', count: ids.length, ids: pack(ids).slice(), next };
 }
 
-export function goneIds(snapshots: readonly ReplicaSnapshot[], { ids }: GoneAsk): Deletion {
-  const gone = (unpack(ids) as PointId[]).filter((id) => findPoint(snapshots, id) === undefined);
+export function goneIds(snapshots: readonly ReplicaSnapshot[], { filter, ids }: GoneAsk): Deletion {
+  const passing = new Map<SegmentView, Uint32Array>();
+  const passes = ({ row, view }: FoundRow): boolean => {
+    if (filter === null) return true;
+    const bits = passing.get(view) ?? filterBits(view, filter);
+    passing.set(view, bits);
+    return hasBit(bits, row);
+  };
+  const gone = (unpack(ids) as PointId[]).filter((id) => {
+    const found = findPoint(snapshots, id);
+    return found === undefined || !passes(found);
+  });
   return deletion(gone, null);
 }
 

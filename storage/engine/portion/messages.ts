@@ -148,7 +148,7 @@ export interface FieldAsk {
   readonly key: string;
 }
 
-// ------------------------------------------------------------------ shards that come and go
+// ------------------------------------------------------------------ points that go to other shards
 
 /** A part of a shard's points in id order. Of one shard; the answer says from where the next part goes. */
 interface ShardPart {
@@ -160,6 +160,8 @@ interface ShardPart {
 export interface LeavingAsk extends ShardPart {
   readonly kind: 'leaving';
   readonly ring: readonly ShardId[];
+  /** Null: all. */
+  readonly filter: Filter | null;
   /** Only points with a higher version. */
   readonly after: number;
 }
@@ -171,9 +173,10 @@ export interface OwnedAsk extends ShardPart {
   readonly owner: ShardId;
 }
 
-/** Which of these points (`Ids`) are not here. Answered by `Deletion`. */
+/** Which of these points (`Ids`) are not here, or do not pass. Answered by `Deletion`. */
 export interface GoneAsk {
   readonly kind: 'gone';
+  readonly filter: Filter | null;
   readonly ids: Uint8Array;
 }
 

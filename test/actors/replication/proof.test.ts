@@ -25,6 +25,8 @@ function replica({ alone = false, others = [2, 3], since = 4, tick = 0 } = {}) {
     autoReplication: false,
     layout: SHARD.uid,
     resharding: null,
+    closedKeys: [],
+    keyCopy: null,
   };
   const agreed = { ...emptyState('cluster'), appliedIndex: 9, collections: new Map([['c', record]]) };
   assignments.show({ agreed, peerId: SELF, leads: false, connected: new Set(), serves: true, isAloneWithout: () => alone });

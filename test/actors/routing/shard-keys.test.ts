@@ -28,6 +28,8 @@ function recordOf(shards: readonly (readonly [ShardId, ShardKey | null, ReplicaS
     autoReplication: false,
     layout: UID,
     resharding: null,
+    closedKeys: [],
+    keyCopy: null,
   };
 }
 

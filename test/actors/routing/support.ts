@@ -65,6 +65,8 @@ export class Peers {
       autoReplication: false,
       layout: UID,
       resharding: null,
+      closedKeys: [],
+      keyCopy: null,
     };
     this.show({ c: record });
   }

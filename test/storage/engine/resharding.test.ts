@@ -5,6 +5,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
+import type { Filter } from '../../../protocols/model/filter.js';
 import { EnginePool } from '../../../storage/engine/pool.js';
 import { decodePortionAnswer, encodePortion } from '../../../storage/engine/portion/codec.js';
 import type { AnswerOf, Ask } from '../../../storage/engine/portion/messages.js';
@@ -91,18 +92,27 @@ test('a ring hides from counts, lists and searches what it gives to other shards
 });
 
 test('what leaves a shard is whole in another one, and copies whose point is gone are found', async () => {
-  const first = await asked('p/0', { kind: 'leaving', ring: [1], after: -1, from: null });
+  const first = await asked('p/0', { kind: 'leaving', ring: [1], filter: null, after: -1, from: null });
   assert.deepEqual([first.parts.map(({ points, shard }) => [shard, points]), first.next], [[[1, ids.length]], null]);
   const write = { until: 'shown', deadlineMs: Date.now() + 10_000 } as const;
   for (const { operation } of first.parts) await pool.writeEncoded('p/1', { operations: [operation], ...write });
-  const parts = async (key: string) => (await asked(key, { kind: 'leaving', ring: [99], after: -1, from: null })).parts[0]?.operation;
+  const parts = async (key: string) =>
+    (await asked(key, { kind: 'leaving', ring: [99], filter: null, after: -1, from: null })).parts[0]?.operation;
   assert.deepEqual(await parts('p/1'), await parts('p/0'));
 
   await pool.write('deletePoints', 'p/0', true, request({ points: [1, 2] }));
   const there = await asked('p/1', { kind: 'owned', ring: [0], owner: 0, from: null });
   assert.equal(there.count, ids.length);
-  const gone = await asked('p/0', { kind: 'gone', ids: there.ids });
+  const gone = await asked('p/0', { kind: 'gone', filter: null, ids: there.ids });
   assert.equal(gone.count, 2);
+  const filter: Filter = { must: [], should: [], mustNot: [{ kind: 'hasId', ids: [3, 4] }], minShould: null };
+  const unwanted = await asked('p/0', { kind: 'gone', filter, ids: there.ids });
+  assert.equal(unwanted.count, 4);
+  const wanted = await asked('p/0', { kind: 'leaving', ring: [1], filter, after: -1, from: null });
+  assert.deepEqual(
+    wanted.parts.map(({ points }) => points),
+    [ids.length - 4],
+  );
   const stray = await asked('p/0', { kind: 'stray', ring: RING, from: null });
   assert.equal(stray.count, ids.filter((id) => id > 2 && !ownIds(0).includes(id)).length);
 });

@@ -32,6 +32,25 @@ test('a fallback stands for a target of which a shard does not serve', () => {
   assert.throws(() => asked('b', 'c'), { code: 'badRequest', detail: 'Shard key "c" not found' });
 });
 
+test('a key that waits to be filled has nothing: reads and writes of all keys leave it out, and those of its own are refused', () => {
+  const shards: readonly KeyedShard[] = [
+    { id: 0, key: 'a' },
+    { id: 1, key: 'b', active: false, closed: true },
+  ];
+  assert.deepEqual(selectShards(shards, null), [0]);
+  assert.deepEqual(selectShards(shards, { kind: 'fallback', target: 'b', fallback: 'a' }), [0]);
+  assert.deepEqual(
+    ringsOf(shards, true, remove, null).map((ring) => ring.shards),
+    [[0]],
+  );
+  const refused = { code: 'unavailable', detail: /shard key "b" is not filled yet/ };
+  assert.throws(() => selectShards(shards, keys('a', 'b')), refused);
+  assert.throws(() => selectShards(shards, { kind: 'fallback', target: 'c', fallback: 'b' }), refused);
+  assert.throws(() => ringsOf(shards, true, upsert, keys('b')), refused);
+  const index: UpdateOperation = { kind: 'createFieldIndex', field: 'f', schema: { type: 'keyword' } };
+  assert.throws(() => ringsOf(shards.slice(1), true, index, null), { code: 'wrongInput' });
+});
+
 test('a write goes to a ring for each key, and points need keys where shards have some', () => {
   const rings = (shards: readonly KeyedShard[], operation: UpdateOperation, selector: ShardKeySelector | null) =>
     ringsOf(shards, shards !== AUTO, operation, selector).map((ring) => ring.shards);
