@@ -46,6 +46,7 @@ import type { ReplicationEntry, ReplicationStatus } from './replication/view.js'
 import { runResharding } from './resharding/runs.js';
 import { answerCalls, NO_CALLS } from './routing/answer-call.js';
 import { figuresOf, replicaFacts } from './routing/figures.js';
+import { findingLost } from './routing/lost-replicas.js';
 import { indexAs, indexingNewShards } from './routing/new-shards.js';
 import { type Agreed, ClusterPoints } from './routing/points.js';
 import { Routes } from './routing/routes.js';
@@ -240,7 +241,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
   let closed = false;
 
   const api: NodeApi = {
-    cluster: cluster && indexingNewShards(cluster.api, { find: agreed, points, routes }),
+    cluster: cluster && indexingNewShards(findingLost(cluster.api, { find: agreed, routes }), { find: agreed, points, routes }),
     listCollections: () => names.list(),
     exists: (name) => names.exists(name),
     createCollection: (name, config, timeoutMs) =>

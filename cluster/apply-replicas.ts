@@ -72,7 +72,8 @@ export function recreateShard(state: ClusterState, { collection, peerId, shardId
   return onCollection(state, collection, (record) => {
     const shard = record.shards.get(shardId);
     if (shard === undefined) return refused(state, shardMissing(collection, shardId));
-    if (shard.replicas.size > 0) {
+    // Its own is lost, too, or it would not be asked for.
+    if ([...shard.replicas.keys()].some((peer) => peer !== peerId)) {
       // In an order that does not depend on how the state came to be: a snapshot's is another one.
       const replicas = [...shard.replicas].sort(([one], [other]) => one - other);
       const holders = replicas.map(([peer, replica]) => `peer ${peer} (${replica})`).join(', ');
@@ -80,7 +81,8 @@ export function recreateShard(state: ClusterState, { collection, peerId, shardId
     }
     const error = refusedHolder(state, peerId);
     if (error !== null) return refused(state, error);
-    const made = withSince(withReplica(record, shardId, peerId, 'Initializing'), shardId, peerId, state.appliedIndex);
+    const emptied = settled(withReplica(record, shardId, peerId, null));
+    const made = withSince(withReplica(emptied, shardId, peerId, 'Initializing'), shardId, peerId, state.appliedIndex);
     return done(withCollection(state, collection, made));
   });
 }

@@ -11,6 +11,7 @@ import { access, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { initChecksum } from '../../storage/checksum.js';
+import { isMarkedMade } from '../../storage/made-file.js';
 import { replaceFile, syncFolder } from '../checked-file.js';
 import { decodeConfigFile, encodeConfigFile, type StoredCollection } from './config-file.js';
 import { folderName } from './folder-name.js';
@@ -37,7 +38,7 @@ export interface CollectionStore {
   remove(folder: string): Promise<void>;
   /** The same for the files of one of its shards, closed before. */
   removeShard(folder: string, shardId: number): Promise<void>;
-  /** Whether there are any files of one of its shards. */
+  /** Whether one of its shards has been made, as far as its files say. */
   hasShard(folder: string, shardId: number): Promise<boolean>;
   /** A folder for files of a transfer, on the same disk: not made yet, and removed by the next start. */
   staging(name: string): string;
@@ -100,11 +101,7 @@ export async function openCollectionStore(
       await syncFolder(path(folder));
       discard(deleted, onLeftover);
     },
-    hasShard: (folder, shardId) =>
-      access(join(path(folder), String(shardId))).then(
-        () => true,
-        () => false,
-      ),
+    hasShard: async (folder, shardId) => isMarkedMade(join(path(folder), String(shardId))),
     staged: STAGED_ON_DISK,
     staging: (name) => join(root, `${UNFINISHED}${name}`),
     exchangeShard: async (folder, shardId, staged) => {

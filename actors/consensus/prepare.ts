@@ -111,22 +111,29 @@ function setUp(collection: string, setup: ClusterSetup, agreed: ClusterState, us
 function activateReplica(
   collection: string,
   { shards, uid }: CollectionRecord,
-  { peerId, shardId }: Extract<ClusterSetup, { kind: 'activateReplica' }>,
+  { lost, peerId, shardId }: Extract<ClusterSetup, { kind: 'activateReplica' }>,
 ): ClusterOperation {
   const shard = shards.get(shardId);
   if (shard === undefined) throw new TroupeError('notFound', `Collection \`${collection}\` has no shard ${shardId}`);
   const { replicas, term } = shard;
-  const active = [...replicas].find(([, state]) => state === 'Active');
-  if (active !== undefined) {
-    const detail = `shard ${shardId} has an Active replica on peer ${active[0]}, and its others heal from it: nothing has to be given up`;
+  const active = [...replicas].filter(([, state]) => state === 'Active').map(([peer]) => peer);
+  const healthy = active.find((peer) => !lost.includes(peer));
+  if (healthy !== undefined) {
+    const detail = `shard ${shardId} has an Active replica on peer ${healthy}, and its others heal from it: nothing has to be given up`;
     throw new TroupeError('wrongInput', detail);
   }
+  const others = [...replicas].filter(([peer]) => !active.includes(peer));
   const from = replicas.get(peerId);
-  if (from !== undefined)
-    return { kind: 'setReplicaStates', changes: [{ collection, uid, shardId, peerId, from, to: 'Active', clock: term }] };
-  if (replicas.size === 0) return { kind: 'recreateShard', collection, shardId, peerId };
-  const holders = [...replicas].map(([peer, state]) => `peer ${peer} (${state})`).join(', ');
-  throw new TroupeError('wrongInput', `shard ${shardId} has no replica on peer ${peerId}: name one of ${holders}`);
+  if (from !== undefined && from !== 'Active') {
+    const change = { collection, uid, shardId };
+    const given = active.map((peer) => ({ ...change, peerId: peer, from: 'Active', to: 'Dead', clock: null }) as const);
+    return { kind: 'setReplicaStates', changes: [...given, { ...change, peerId, from, to: 'Active', clock: term }] };
+  }
+  if (others.length === 0 && (replicas.size === 0 || from !== undefined)) return { kind: 'recreateShard', collection, shardId, peerId };
+  const holders = others.map(([peer, state]) => `peer ${peer} (${state})`).join(', ');
+  const detail =
+    from === undefined ? `shard ${shardId} has no replica on peer ${peerId}` : `the replica on peer ${peerId} is the one that is lost`;
+  throw new TroupeError('wrongInput', `${detail}: name ${holders === '' ? `peer ${active.join(' or ')}` : `one of ${holders}`}`);
 }
 
 function startResharding(

@@ -1,6 +1,7 @@
 /** What doors see of consensus without asking its actor: its newest state, written by it alone. */
 
 import type { PeerTransport } from '../../cluster/ports.js';
+import { lastIndex } from '../../cluster/raft/log.js';
 import type { ClusterState } from '../../cluster/state.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
@@ -22,6 +23,8 @@ export class ConsensusView {
   #agreed: ClusterState | null = null;
   /** Since a moment of this process. */
   #caughtUp = false;
+  /** Null before it is a member. */
+  #lastIndexAtStart: number | null = null;
   #lastUpdateMs: number;
 
   /** assignments: shown what is agreed, too. */
@@ -35,6 +38,8 @@ export class ConsensusView {
   show(state: ConsensusState): void {
     if (state === this.#state) return;
     this.#state = state;
+    // It becomes a member with the log that is on its disk.
+    if (state.kind === 'Member') this.#lastIndexAtStart ??= lastIndex(state.raft.log);
     if (state.kind === 'Member' && state.agreed.appliedIndex > 0) this.#showMember(state);
     this.#lastUpdateMs = this.clock.nowMs();
   }
@@ -53,7 +58,15 @@ export class ConsensusView {
     // What is begun with a peer that is about to be Dead comes to nothing.
     const silent = silentPeers(state);
     const answering = silent.size === 0 ? connected : new Set([...connected].filter((peer) => !silent.has(peer)));
-    this.assignments.show({ agreed, connected: answering, leads, peerId: identity.peerId, serves, isAloneWithout: isAlone });
+    this.assignments.show({
+      agreed,
+      connected: answering,
+      leads,
+      peerId: identity.peerId,
+      serves,
+      lastIndexAtStart: this.#lastIndexAtStart ?? 0,
+      isAloneWithout: isAlone,
+    });
   }
 
   /** Errors: `unavailable` while this node does not know what was agreed before it started, and there may be somebody who does. */

@@ -159,30 +159,41 @@ function listen(context: ReplicaContext): StatsValve {
 
 function open(context: ReplicaContext): void {
   const { key, folder, services } = context.props;
-  const there = isKnownAsActive(context.props) ? refuseLost(context.props) : Promise.resolve();
+  const checked = refuseLost(context.props);
   context.settle(
-    there.then(() => services.files.open(key, folder, () => configOf(context.props))),
+    checked.then(() => services.files.open(key, folder, () => configOf(context.props))),
     (stats) => ({ kind: 'opened', stats }),
     (error) => ({ kind: 'openFailed', error }),
   );
 }
 
 /**
- * The cluster has counted on this replica since before this process began, and has another one to fill it from. Made anew it would
- * serve nothing as if that were all.
+ * A replica that the cluster has counted on since before this process began has files: made anew it would serve nothing as if that were
+ * all. Where another one is Active its node has it agreed that this one is Dead; then it is made anew, and filled.
+ * Errors: `storage` where they are gone; `unavailable` while it is not known whether there are any.
  */
-function isKnownAsActive({ entry, services: { assignments }, shardId }: ReplicaProps): boolean {
-  const { belonging, name } = entry;
-  const assignment = belonging === null ? null : assignments.of({ collection: name, uid: belonging.uid, shardId });
-  if (assignment?.replicas.get(assignments.peerId) !== 'Active') return false;
-  if ((assignment.since.get(assignments.peerId) ?? Number.POSITIVE_INFINITY) > assignments.firstIndex) return false;
-  return [...assignment.replicas].some(([peer, state]) => peer !== assignments.peerId && state === 'Active');
-}
-
-/** Its node has it agreed that the replica is Dead; then it is made anew, and filled. Errors: `storage` where its files are gone. */
-async function refuseLost({ entry, key, services, shardId }: ReplicaProps): Promise<void> {
-  if (!(await services.store.hasShard(entry.folder, shardId)))
-    throw new TroupeError('storage', `the files of ${key} are gone: another replica has to fill it`);
+async function refuseLost({ entry, services, shardId }: ReplicaProps): Promise<void> {
+  const { assignments, barrier, store } = services;
+  const { belonging, folder, name } = entry;
+  // A node of its own has nobody to tell it.
+  if (belonging === null || barrier === null || (await store.hasShard(folder, shardId))) return;
+  const assignment = assignments.of({ collection: name, uid: belonging.uid, shardId });
+  const since = assignment?.since.get(assignments.peerId);
+  if (since !== undefined && since > assignments.lastIndexAtStart) return;
+  if (!assignments.isSettled)
+    throw new TroupeError('unavailable', 'it has no files, and this node does not know yet whether there should be any', {
+      retryAfterMs: 1000,
+    });
+  if (assignment?.replicas.get(assignments.peerId) !== 'Active') return;
+  const others = [...assignment.replicas].filter(([peer]) => peer !== assignments.peerId);
+  if (others.some(([, state]) => state === 'Active'))
+    throw new TroupeError('storage', 'its files are gone: it becomes Dead, and another replica fills it');
+  const peers = others.map(([peer, state]) => `peer ${peer} (${state})`).join(', ');
+  throw new TroupeError(
+    'storage',
+    'its files are gone, and no other replica of the shard is Active: put them back and start the node again, or give up what only it ' +
+      `had: \`activate_replica\` has the shard go on with ${peers === '' ? 'nothing' : `another one: ${peers}`}`,
+  );
 }
 
 /** An opening that fails is tried again as any other one; whoever sent the files hears of it. */

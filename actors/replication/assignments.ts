@@ -40,6 +40,8 @@ export interface Shown {
   readonly leads: boolean;
   readonly connected: ReadonlySet<PeerId>;
   readonly serves: boolean;
+  /** See `Assignments.lastIndexAtStart`. */
+  readonly lastIndexAtStart: number;
   /** See `Assignments.isAloneWithout`. */
   readonly isAloneWithout: (peer: PeerId) => boolean;
 }
@@ -50,7 +52,7 @@ export class Assignments {
   #leads = false;
   #connected: ReadonlySet<PeerId> = new Set();
   #isAloneWithout: (peer: PeerId) => boolean = () => false;
-  #firstIndex = 0;
+  #lastIndexAtStart = 0;
   #serves = true;
   #isSettled = false;
   readonly #watches = new Map<string, Set<Watch>>();
@@ -71,9 +73,9 @@ export class Assignments {
     return this.#leads;
   }
 
-  /** `appliedIndex` of the state that this process began with; 0 before. */
-  get firstIndex(): number {
-    return this.#firstIndex;
+  /** Of the last entry that an earlier process has left in the log: what later ones tell is new to this node. 0 before it is known. */
+  get lastIndexAtStart(): number {
+    return this.#lastIndexAtStart;
   }
 
   /** False while this node has just started and may know less than what was agreed before: its replicas may not be Active any more. */
@@ -102,9 +104,9 @@ export class Assignments {
   }
 
   /** For consensus: what is agreed by now, and what else it knows. */
-  show({ agreed, connected, isAloneWithout, leads, peerId, serves }: Shown): void {
+  show({ agreed, connected, isAloneWithout, lastIndexAtStart, leads, peerId, serves }: Shown): void {
     const before = this.#agreed;
-    if (before === null) this.#firstIndex = agreed.appliedIndex;
+    this.#lastIndexAtStart = lastIndexAtStart;
     this.#leads = leads;
     this.#serves = serves;
     this.#connected = connected;

@@ -21,8 +21,6 @@ export type ReplicationMessage =
   /** Its replica can be used, or cannot any more. */
   | { readonly kind: 'opened' }
   | { readonly kind: 'closed'; readonly error: ErrorFacts }
-  /** It is not known yet whether it is all there: time to ask again. */
-  | { readonly kind: 'prove' }
   /** self: this node's peer. Null: the cluster has no such shard. isSettled: see `Assignments`. */
   | { readonly kind: 'assigned'; readonly self: PeerId; readonly assignment: Assignment | null; readonly isSettled: boolean }
   | WriteMessage
@@ -115,8 +113,4 @@ export interface Filled {
 }
 
 /** The agreed state is watched, and a replica that is open already is one; then what the decisions cause. */
-export type ReplicationActorEffect =
-  | { readonly kind: 'begin' }
-  /** See `Proof`. anew: its files have been opened. */
-  | { readonly kind: 'prove'; readonly anew: boolean }
-  | ReplicationEffect;
+export type ReplicationActorEffect = { readonly kind: 'begin' } | ReplicationEffect;

@@ -14,10 +14,9 @@ import { type ActorContext, type Behaviour, type ReplyTo, type Step, unreachable
 import type { AssignedShard, Assignment } from './assignments.js';
 import type { Attached, Compared, Filled, ReplicationActorEffect, ReplicationMessage } from './messages.js';
 import { carryOut, fetchFor, readAfter } from './own-replica.js';
-import { PROVE_AGAIN_MS, Proof } from './proof.js';
 import type { ReplicationActorState } from './state.js';
 import { startReplicationActor, stepReplication } from './step.js';
-import { type ReplicationEntry, statusOf } from './view.js';
+import { statusOf } from './view.js';
 
 export interface ReplicationProps {
   readonly key: ReplicaKey;
@@ -47,7 +46,8 @@ export function replicationBehaviour(): Behaviour<ReplicationProps, ReplicationA
   let newest: ReplicationState = startReplication();
   /** Peers whose death is being proposed. */
   let proposed = new Set<number>();
-  let proof: Proof | null = null;
+  /** See `ReplicationEntry.resets`. */
+  let resets = 0;
 
   function remembered(step: Step<ReplicationActorState, ReplicationActorEffect>): Step<ReplicationActorState, ReplicationActorEffect> {
     newest = step.state.core;
@@ -59,16 +59,8 @@ export function replicationBehaviour(): Behaviour<ReplicationProps, ReplicationA
     const { engine } = services;
     switch (effect.kind) {
       case 'begin':
-        proof = new Proof({ ...context.props, clock: context.clock, log: context.log });
-        entry.replications.set(
-          shard.shardId,
-          entryOf(context, proof, () => statusOf(newest)),
-        );
+        entry.replications.set(shard.shardId, { actor: context.self, resets: () => resets, status: () => statusOf(newest) });
         begin(context);
-        break;
-      case 'prove':
-        if (effect.anew) proof?.begin();
-        prove(proof, context);
         break;
       case 'tickLater':
         context.after(TICK_MS, { kind: 'happened', input: { kind: 'tick' } });
@@ -123,6 +115,7 @@ export function replicationBehaviour(): Behaviour<ReplicationProps, ReplicationA
         );
         break;
       case 'carryOut':
+        if (effect.call.kind === 'resetLog') resets += 1;
         answerWith(context, effect.caller, carryOut(engine, key, effect.call));
         break;
       case 'findMissing':
@@ -156,17 +149,6 @@ export function replicationBehaviour(): Behaviour<ReplicationProps, ReplicationA
     perform,
     summarize,
   };
-}
-
-function entryOf({ self }: ReplicationContext, proof: Proof, status: ReplicationEntry['status']): ReplicationEntry {
-  return { actor: self, isWhole: () => proof.holds, status };
-}
-
-function prove(proof: Proof | null, context: ReplicationContext): void {
-  if (proof === null || proof.holds) return;
-  void proof.isLeftToAsk().then((left) => {
-    if (left) context.after(PROVE_AGAIN_MS, { kind: 'prove' });
-  });
 }
 
 function begin(context: ReplicationContext): void {
@@ -322,7 +304,6 @@ function summarize(message: ReplicationMessage): string {
     case 'closed':
       return message.error.detail;
     case 'opened':
-    case 'prove':
     case 'missing':
     case 'pause':
     case 'resume':

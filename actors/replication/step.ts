@@ -14,14 +14,12 @@ export function startReplicationActor(): ReplicationStep {
 }
 
 export function stepReplication(state: ReplicationActorState, message: ReplicationMessage): ReplicationStep {
-  if (message.kind === 'prove') return become<ReplicationActorState, ReplicationActorEffect>(state, { kind: 'prove', anew: false });
   const { effects, state: core } = decide(state.core, inputOf(message));
-  const proves: ReplicationActorEffect[] = message.kind === 'opened' ? [{ kind: 'prove', anew: true }] : [];
-  return { state: named(core), effects: [...proves, ...effects] };
+  return { state: named(core), effects };
 }
 
 /** Whoever asks is the caller of what it asks for. */
-function inputOf(message: Exclude<ReplicationMessage, { kind: 'prove' }>): ReplicationInput {
+function inputOf(message: ReplicationMessage): ReplicationInput {
   switch (message.kind) {
     case 'opened':
     case 'closed':

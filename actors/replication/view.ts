@@ -8,8 +8,8 @@ import type { ReplicationMessage } from './messages.js';
 
 export interface ReplicationEntry {
   readonly actor: ActorRef<ReplicationMessage>;
-  /** See `Proof`. */
-  readonly isWhole: () => boolean;
+  /** How often it was set to another place in the log, to be filled: what was read of it meanwhile has what the place says in parts only. */
+  readonly resets: () => number;
   readonly status: () => ReplicationStatus;
 }
 

@@ -17,7 +17,7 @@ import { TroupeError } from '../../protocols/errors.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { noUsage } from '../../protocols/model/usage.js';
-import type { ReplicaKey, Written } from '../../storage/engine/messages.js';
+import type { Written } from '../../storage/engine/messages.js';
 import type { NodeServices } from '../node/services.js';
 import type { CollectionEntry, NodeView } from '../node/view.js';
 import type { ReplicationMessage } from '../replication/messages.js';
@@ -27,6 +27,7 @@ import type { Clock } from '../runtime/ports.js';
 import { receiveFiles } from '../transfer/receive-files.js';
 import { replicaFigures } from './figures.js';
 import { checkLayout, lateCopy } from './layout.js';
+import { checkRead, readables } from './readable.js';
 
 /** Of a node of its own. */
 export const NO_CALLS: PeerCalls = {
@@ -117,19 +118,22 @@ async function read(parts: AnswerParts, call: CallOf<'read'>): Promise<DataAnswe
   const record = agreedRecord(parts.services, call);
   checkLayout(record, call.collection, call.layout);
   if (call.fence !== undefined) checkFence(parts, record, call.fence);
-  const keys = readableKeys(parts, call);
+  const entry = entryOf(parts, call);
+  const replicas = readables(parts.services, entry, call.uid, call.shards);
+  const keys = replicas.map(({ key }) => key);
   const deadlineMs = parts.clock.nowMs() + call.timeoutMs;
   const ring = call.fence === undefined ? hidingRing(record) : null;
   const { body, positions } = await parts.services.engine.portion(keys, call.body, deadlineMs, usage ?? undefined, ring ?? undefined);
+  checkRead(parts.services, entry, call.uid, call.shards, replicas);
   // What was hidden may be gone since.
   checkLayout(agreedRecord(parts.services, call), call.collection, call.layout);
   return { kind: 'answered', body, positions, usage };
 }
 
 async function reached(parts: AnswerParts, call: CallOf<'reached'>): Promise<DataAnswer> {
-  const keys = readableKeys(parts, call);
-  const { replications } = entryOf(parts, call);
-  const logs = keys.map(async (key, at): Promise<ReachedLog> => {
+  const entry = entryOf(parts, call);
+  const { replications } = entry;
+  const logs = readables(parts.services, entry, call.uid, call.shards).map(async ({ key }, at): Promise<ReachedLog> => {
     const { last } = await parts.services.engine.position(key);
     const status = replications.get(call.shards[at] as ShardId)?.status();
     return { clock: last.clock, tick: last.tick, held: status === undefined ? null : heldOf(status) };
@@ -171,33 +175,6 @@ function checkFence({ fences }: AnswerParts, record: CollectionRecord, fence: Co
   if (!fences.has(name))
     for (const known of fences.keys()) if (known.startsWith(`${uid}/`) && !known.startsWith(`${uid}/${startedAt}/`)) fences.delete(known);
   fences.set(name, sequence);
-}
-
-/** Only replicas that are Active in the agreed state as well: others may lack what was acknowledged. Errors: `conflict`. */
-function readableKeys(
-  parts: AnswerParts,
-  call: { readonly collection: string; readonly uid: number; readonly shards: readonly ShardId[] },
-): ReplicaKey[] {
-  const entry = entryOf(parts, call);
-  return call.shards.map((shardId) => {
-    const key = readableKey(parts.services, entry, call.uid, shardId);
-    if (key === null)
-      throw new TroupeError('conflict', `shard ${shardId} of collection ${call.collection} serves no reads on this node now`);
-    return key;
-  });
-}
-
-/** The key of this node's replica, where it is Active here and in the agreed state; else null. */
-export function readableKey(
-  { assignments }: Pick<NodeServices, 'assignments'>,
-  entry: CollectionEntry,
-  uid: number,
-  shardId: ShardId,
-): ReplicaKey | null {
-  const replica = entry.replicas.get(shardId);
-  if (replica?.servesReads !== true || !assignments.serves || entry.replications.get(shardId)?.isWhole() === false) return null;
-  const agreed = assignments.of({ collection: entry.name, uid, shardId })?.replicas.get(assignments.peerId);
-  return agreed === 'Active' ? replica.key : null;
 }
 
 /** Errors: as `ActorRef.ask`; `conflict` where the replica is not here, or went before it has seen the message. */

@@ -10,14 +10,14 @@ import { TroupeError } from '../../protocols/errors.js';
 import type { ReadConsistency, ShardId } from '../../protocols/model/cluster.js';
 import { isElsewhere } from '../../storage/engine/elsewhere.js';
 import type { GatherAccess, GatherPlace } from '../../storage/engine/gather/access.js';
-import type { RawRequest, ReadOperation, ReplicaKey, WriteOperation } from '../../storage/engine/messages.js';
+import type { RawRequest, ReadOperation, WriteOperation } from '../../storage/engine/messages.js';
 import { writeSharded } from '../node/sharded-write.js';
 import type { CollectionEntry } from '../node/view.js';
 import type { EnginePort } from '../runtime/ports.js';
-import { readableKey } from './answer-call.js';
 import { confirmSeen, isConfirmed, nothingSeen, type Seen, setFloors } from './consistency.js';
 import { checkLayout, isOtherLayout, LayoutChanged } from './layout.js';
 import { LeaderWriter } from './leaders.js';
+import { checkRead, type Readable, readable } from './readable.js';
 import { readPortions } from './readers.js';
 import type { Routes } from './routes.js';
 import { keyedShards } from './shard-keys.js';
@@ -36,6 +36,15 @@ export interface PointsParts {
   /** By name or alias. Errors: `notFound`. */
   readonly find: (name: string) => Agreed;
 }
+
+interface Local {
+  readonly entry: CollectionEntry;
+  readonly shards: readonly ShardId[];
+  readonly replicas: readonly Readable[];
+}
+
+/** Errors of this node's replicas that others may not have. */
+const FROM_ANOTHER: ReadonlySet<string> = new Set(['unavailable', 'storage', 'conflict']);
 
 /** Where others know other shards, it is looked again after so long. */
 const AGAIN_MS = 10;
@@ -68,17 +77,20 @@ export class ClusterPoints {
   async #read(found: Agreed, operation: ReadOperation, request: RawRequest): Promise<Uint8Array> {
     checkShards(found);
     const level = request.consistency ?? 1;
-    const keys = level === 1 ? this.#localKeys(found) : null;
-    if (keys === null) return this.#gather(found, operation, request, level);
+    const local = level === 1 ? this.#local(found) : null;
+    if (local === null) return this.#gather(found, operation, request, level);
+    const { entry, replicas, shards } = local;
     try {
       const ring = hidingRing(found.record);
+      const keys = replicas.map(({ key }) => key);
       const answer = await this.parts.engine.read(operation, keys, { ...request, localOnly: true, ...(ring === null ? {} : { ring }) });
       // What was hidden may be gone since.
       checkLayout(this.parts.find(found.name).record, found.name, found.record.layout);
+      checkRead(this.parts.routes, entry, found.record.uid, shards, replicas);
       return answer;
     } catch (error) {
       // A replica that has just gone elsewhere, or has failed.
-      const another = error instanceof TroupeError && (error.code === 'unavailable' || error.code === 'storage');
+      const another = error instanceof TroupeError && FROM_ANOTHER.has(error.code) && !isOtherLayout(error);
       if (!isElsewhere(error) && !another) throw error;
       return this.#gather(found, operation, request, level);
     }
@@ -109,15 +121,16 @@ export class ClusterPoints {
   }
 
   /** One replica of each shard on this node; null when it has not all of them. */
-  #localKeys({ entry, record }: Agreed): ReplicaKey[] | null {
+  #local({ entry, record }: Agreed): Local | null {
     if (entry === null) return null;
-    const keys: ReplicaKey[] = [];
-    for (const shardId of servingShards(record).keys()) {
-      const key = readableKey(this.parts.routes, entry, record.uid, shardId);
-      if (key === null) return null;
-      keys.push(key);
+    const shards = [...servingShards(record).keys()];
+    const replicas: Readable[] = [];
+    for (const shardId of shards) {
+      const found = readable(this.parts.routes, entry, record.uid, shardId);
+      if (found === null) return null;
+      replicas.push(found);
     }
-    return keys.length === 0 ? null : keys;
+    return shards.length === 0 ? null : { entry, shards, replicas };
   }
 
   async #gather(found: Agreed, operation: ReadOperation, request: RawRequest, level: ReadConsistency): Promise<Uint8Array> {

@@ -98,8 +98,11 @@ export type ClusterSetup =
       readonly method: TransferMethod;
     }
   | { readonly kind: 'dropReplica'; readonly shardId: ShardId; readonly peerId: PeerId }
-  /** Troupe's own: a shard without an Active replica goes on with this one, or with nothing where it has none. */
-  | { readonly kind: 'activateReplica'; readonly shardId: ShardId; readonly peerId: PeerId }
+  /**
+   * Troupe's own: a shard without an Active replica goes on with this one, or with nothing where it has none.
+   * lost: peers whose replica is agreed to be Active, and cannot be used; a node finds out.
+   */
+  | { readonly kind: 'activateReplica'; readonly shardId: ShardId; readonly peerId: PeerId; readonly lost: readonly PeerId[] }
   | {
       readonly kind: 'createShardKey';
       readonly key: ShardKey;

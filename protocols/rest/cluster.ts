@@ -93,7 +93,7 @@ function decodeDropReplica(fields: Fields): ClusterSetup {
 /** Whoever asks has to say that he knows what it costs. */
 function decodeActivate(fields: Fields): ClusterSetup {
   const replica = { shardId: shardId(fields), peerId: given(fields, 'peer_id', fields.integer('peer_id')) };
-  if (fields.boolean('accept_data_loss') === true) return { kind: 'activateReplica', ...replica };
+  if (fields.boolean('accept_data_loss') === true) return { kind: 'activateReplica', ...replica, lost: [] };
   const detail =
     `${fields.pathOf('accept_data_loss')}: the shard goes on with what this replica has, and what only others had is lost for good: ` +
     'send `true` to accept that';

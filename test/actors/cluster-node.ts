@@ -1,6 +1,6 @@
 /** A node's actors with real files, the engine of tests, and a test in the place of consensus. */
 
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CollectionStore, openCollectionStore } from '../../actors/collection/store.js';
 import { AliasFile, type AliasStore } from '../../actors/node/alias-store.js';
@@ -16,7 +16,7 @@ import { NO_CALLS } from '../../actors/routing/answer-call.js';
 import { ActorSystem } from '../../actors/runtime/actor.js';
 import type { ActorRef } from '../../actors/runtime/behaviour.js';
 import { EngineSignals } from '../../actors/runtime/signals.js';
-import { FakeEngine } from './fake-engine.js';
+import { EngineWithFiles, type FakeEngine } from './fake-engine.js';
 import { FakeWorld } from './fake-world.js';
 
 export interface ClusterNode {
@@ -37,19 +37,6 @@ export interface ClusterNode {
 interface Stores {
   readonly store: CollectionStore;
   readonly aliases: AliasStore;
-}
-
-/** An engine whose replicas leave a file: each opening of an empty folder writes another one. */
-class EngineWithFiles extends FakeEngine {
-  static #made = 0;
-
-  override async openReplica(spec: Parameters<FakeEngine['openReplica']>[0] & { folder: string }, damaged: string | null) {
-    const stats = await super.openReplica(spec, damaged);
-    await mkdir(spec.folder, { recursive: true });
-    EngineWithFiles.#made += 1;
-    await writeFile(join(spec.folder, 'points'), String(EngineWithFiles.#made), { flag: 'wx' }).catch(() => {});
-    return stats;
-  }
 }
 
 /** wrap: takes the place of the real stores. */

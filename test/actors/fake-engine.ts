@@ -1,5 +1,7 @@
 /** An engine without workers: it does what a test tells it to. */
 
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { EnginePort } from '../../actors/runtime/ports.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
@@ -23,6 +25,7 @@ import type { BuildPlan, BuildProgress } from '../../storage/engine/pool.js';
 import type { OrderedWrite, OrderedWritten, ShardPosition } from '../../storage/engine/shard-log.js';
 import { splitRequest } from '../../storage/engine/split-request.js';
 import { weightOf } from '../../storage/engine/weigh.js';
+import { markMade } from '../../storage/made-file.js';
 import { sampleStats } from './samples.js';
 
 export interface FakeBuild {
@@ -202,4 +205,18 @@ function bytes(text: string): Uint8Array {
 
 async function noLog(key: ReplicaKey): Promise<never> {
   throw new TroupeError('unavailable', `replica ${key} has no log here`);
+}
+
+/** An engine whose replicas leave a file: each opening of an empty folder writes another one. */
+export class EngineWithFiles extends FakeEngine {
+  static #made = 0;
+
+  override async openReplica(spec: Parameters<FakeEngine['openReplica']>[0] & { folder: string }, damaged: string | null) {
+    const stats = await super.openReplica(spec, damaged);
+    await mkdir(spec.folder, { recursive: true });
+    EngineWithFiles.#made += 1;
+    await writeFile(join(spec.folder, 'points'), String(EngineWithFiles.#made), { flag: 'wx' }).catch(() => {});
+    markMade(spec.folder, 1);
+    return stats;
+  }
 }

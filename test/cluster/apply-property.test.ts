@@ -289,10 +289,12 @@ function checkMoves(before: ClusterState, after: ClusterState): void {
   for (const [collection, record] of after.collections) {
     const known = before.collections.get(collection);
     if (known === undefined || known.uid !== record.uid || known === record) continue;
-    for (const [id, { replicas }] of record.shards) {
+    for (const [id, { replicas, since }] of record.shards) {
       for (const [peerId, to] of replicas) {
         const from = known.shards.get(id)?.replicas.get(peerId);
-        if (from === undefined || from === to) continue;
+        // One that was made anew is another one.
+        const isSame = known.shards.get(id)?.since.get(peerId) === since.get(peerId);
+        if (from === undefined || from === to || !isSame) continue;
         const events = Object.keys(REPLICA_MOVES[from]) as ReplicaEvent[];
         assert.ok(
           events.some((event) => afterEvent(from, event) === to),

@@ -17,7 +17,7 @@ import {
   NOTHING_STORED,
   type StoredConsensus,
 } from '../../../protocols/model/consensus.js';
-import { FakeEngine } from '../fake-engine.js';
+import { EngineWithFiles, type FakeEngine } from '../fake-engine.js';
 import { FakeWorld } from '../fake-world.js';
 
 /** What a write makes of what is stored. */
@@ -234,7 +234,7 @@ export class FakeCluster {
     this.#transports.set(number, transport);
     const life = { dead: false };
     this.#worlds.set(number, life);
-    const engine = new FakeEngine();
+    const engine = new EngineWithFiles();
     const api = await startNode({
       ...(await this.#options(number, life)),
       pool: engine,
@@ -348,7 +348,7 @@ export class FakeCluster {
     this.#starts += 1;
     return {
       storagePath: await this.storagePath(number),
-      pool: new FakeEngine(),
+      pool: new EngineWithFiles(),
       log: this.world.log,
       clock: this.world.ports.clock,
       ports: this.#ports(number * 1000 + this.#starts, life),

@@ -26,15 +26,17 @@ function world(read: () => Promise<Uint8Array>) {
   });
   peers.answers.set(2, (call) => ({ kind: 'reached', logs: 'shards' in call ? call.shards.map(() => logs.at(-1) as ReachedLog) : [] }));
   const replicas = new Map([0, 1].map((shard) => [shard, { key: `c/${shard}`, servesReads: true } as ReplicaEntry]));
+  const life = { resets: 0 };
+  const replications = new Map([[0, { resets: () => life.resets }]]);
   const record = peers.assignments.agreed?.collections.get('c') as CollectionRecord;
-  const find = () => ({ name: 'c', entry: { name: 'c', replicas, replications: new Map() } as unknown as CollectionEntry, record });
+  const find = () => ({ name: 'c', entry: { name: 'c', replicas, replications } as unknown as CollectionEntry, record });
   const engine = Object.assign(new FakeEngine(), { read });
   const points = new ClusterPoints({ routes: peers.routes, engine, find });
   const ask = async (more: Partial<RawRequest> = {}) => {
     const request = { path: {}, query: {}, body: null, deadlineMs: peers.world.nowMs + 10_000, ...more };
     return Buffer.from(await peers.outcome(points.read(find(), 'count', request))).toString();
   };
-  return { peers, ask, logs };
+  return { peers, ask, life, logs };
 }
 
 test('a read of a collection that is wholly here goes to the readers, at one replica of each shard', async () => {
@@ -52,6 +54,23 @@ test('it is gathered when it needs another collection’s points, or a replica h
   }
   const { ask } = world(() => Promise.reject(new TroupeError('wrongInput', 'no such vector')));
   await assert.rejects(ask(), { code: 'wrongInput' });
+});
+
+test('what was read while a replica became Dead, or was set to a newer place in the log, counts for nothing', async () => {
+  const changes: ((peers: Peers, life: { resets: number }) => void)[] = [
+    (peers) => peers.agree({ 0: { leader: 2, 1: 'Dead', 2: 'Active' }, 1: { leader: 2, 1: 'Active', 2: 'Active' } }),
+    (_, life) => {
+      life.resets += 1;
+    },
+  ];
+  for (const change of changes) {
+    const { ask, life, peers } = world(async () => {
+      change(peers, life);
+      return Buffer.from('own');
+    });
+    peers.answers.set(2, () => ({ kind: 'answered', body: Buffer.from('portions'), positions: [3, 3], usage: null }));
+    assert.match(await ask(), /portions/);
+  }
 });
 
 test('at majority the node makes sure of what is agreed, asks all replicas how far they are, and has leaders confirm what was read', async () => {

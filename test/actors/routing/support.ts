@@ -74,7 +74,15 @@ export class Peers {
   show(collections: Readonly<Record<string, CollectionRecord>>): void {
     this.#index += 1;
     const agreed = { ...emptyState('cluster'), appliedIndex: this.#index, collections: new Map(Object.entries(collections)) };
-    this.assignments.show({ agreed, peerId: SELF, leads: false, connected: new Set(), serves: this.serves, isAloneWithout: () => false });
+    this.assignments.show({
+      agreed,
+      peerId: SELF,
+      leads: false,
+      connected: new Set(),
+      serves: this.serves,
+      lastIndexAtStart: 0,
+      isAloneWithout: () => false,
+    });
   }
 
   /** What a promise comes to while time passes. */

@@ -5,6 +5,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { LocalCluster } from '../../../ops/cluster/local-cluster.js';
+import type { LocalNode } from '../../../ops/cluster/local-node.js';
 import { temporaryFolder, until } from '../support.js';
 import { untilCalm } from './shards.js';
 
@@ -66,6 +67,12 @@ test('a node that is back says nothing of collections and points before it knows
   t.diagnostic(JSON.stringify([...seen]));
 });
 
+/** Its folder stays: nothing is missing that its node would look for. */
+async function emptyReplica({ folder }: LocalNode): Promise<void> {
+  const replica = join(folder, 'storage', 'collections', 'c', '0');
+  for (const name of await readdir(replica)) await rm(join(replica, name), { recursive: true });
+}
+
 test('a node whose replica has come back empty serves nothing of it until another one has filled it', async (t) => {
   const cluster = await LocalCluster.start({ nodes: 3, folder: await temporaryFolder(t) });
   t.after(() => cluster.close());
@@ -76,11 +83,10 @@ test('a node whose replica has come back empty serves nothing of it until anothe
     () => cluster.node(1).client.call('PUT', '/collections/c/points?wait=true', { points }),
     ({ status }) => status === 200,
   );
-  await Promise.all(cluster.nodes.map((node) => node.stop()));
+  // Killed, as nodes that stop in order tell the others to go on without them.
+  await Promise.all(cluster.nodes.map((node) => node.kill()));
   const node = cluster.node(2);
-  // Its folder stays: nothing is missing that its node would look for.
-  const folder = join(node.folder, 'storage', 'collections', 'c', '0');
-  for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true });
+  await emptyReplica(node);
   for (const { number } of cluster.nodes) cluster.launch(number);
   let answers = 0;
   await until(
@@ -105,4 +111,39 @@ test('a node whose replica has come back empty serves nothing of it until anothe
     local_shards.map(({ points_count, state }) => [points_count, state]),
     [[points.length, 'Active']],
   );
+});
+
+test('a shard whose last Active replica has lost its files says so, serves nothing, and goes on with another one when somebody asks', async (t) => {
+  const cluster = await LocalCluster.start({ nodes: 3, folder: await temporaryFolder(t) });
+  t.after(() => cluster.close());
+  const settings = { ...SETTINGS, shard_number: 1, replication_factor: 3 };
+  const [one, two, three] = cluster.nodes as [LocalNode, LocalNode, LocalNode];
+  await one.client.result('PUT', '/collections/c', settings);
+  const points = Array.from({ length: 30 }, (_, id) => ({ id, vector: [id, 1] }));
+  await until(
+    () => one.client.call('PUT', '/collections/c/points?wait=true', { points }),
+    ({ status }) => status === 200,
+  );
+  const lost = await cluster.peerIdOf(two);
+  // The second goes last: nobody else is Active then.
+  for (const node of [one, three, two]) await node.stop();
+  await emptyReplica(two);
+  for (const { number } of cluster.nodes) cluster.launch(number);
+  await Promise.all(cluster.nodes.map(({ number }) => cluster.untilReady(number)));
+  const count = () => one.client.call('POST', '/collections/c/points/count?timeout=2', { exact: true });
+  const refused = await until(count, ({ status, text }) => status === 503 && text.includes('activate_replica'), 60_000);
+  assert.match(refused.text, /on peer \d+: the replica is Dead: its files are gone, and no other replica of the shard is Active/);
+  const written = await three.client.call('PUT', '/collections/c/points?wait=true&timeout=2', { points: [{ id: 100, vector: [1, 1] }] });
+  assert.ok(written.status === 503 || written.status === 408, written.text);
+  const body = (peer: number) => ({ activate_replica: { shard_id: 0, peer_id: peer, accept_data_loss: true } });
+  const itself = await three.client.call('POST', '/collections/c/cluster', body(lost));
+  assert.equal(itself.status, 400);
+  assert.match(itself.text, /is the one that is lost: name one of peer/);
+  await three.client.result('POST', '/collections/c/cluster', body(await cluster.peerIdOf(three)));
+  await untilCalm(one, 'c', 3);
+  for (const node of cluster.nodes)
+    assert.equal(
+      (await node.client.result<{ count: number }>('POST', '/collections/c/points/count', { exact: true })).count,
+      points.length,
+    );
 });
