@@ -127,7 +127,8 @@ function activateReplica(
   if (from !== undefined && from !== 'Active') {
     const change = { collection, uid, shardId };
     const given = active.map((peer) => ({ ...change, peerId: peer, from: 'Active', to: 'Dead', clock: null }) as const);
-    return { kind: 'setReplicaStates', changes: [...given, { ...change, peerId, from, to: 'Active', clock: term }] };
+    // Transfers to it begin and fail while nobody serves the shard.
+    return { kind: 'setReplicaStates', changes: [...given, { ...change, peerId, from: null, to: 'Active', clock: term }] };
   }
   if (others.length === 0 && (replicas.size === 0 || from !== undefined)) return { kind: 'recreateShard', collection, shardId, peerId };
   const holders = others.map(([peer, state]) => `peer ${peer} (${state})`).join(', ');
