@@ -385,6 +385,7 @@ test('a write that is not answered by its deadline ends with timeout', async () 
   await run(node.createCollection('pictures', sampleConfig()));
   engine.write = () => new Promise(() => {});
   const refused = assert.rejects(node.write('pictures', 'upsertPoints', true, request(world)), { code: 'timeout' });
+  await world.settle();
   world.advance(11_000);
   await refused;
 });
