@@ -8,15 +8,20 @@ import type { ClusterState, CollectionRecord, ShardRecord } from './state.js';
 export type IsLost = (collection: string, record: CollectionRecord, shardId: ShardId, peerId: PeerId) => boolean;
 
 /**
- * Changes that make lost replicas Dead, `max` of them at most. A shard whose Active replicas are all lost stays as it is: they alone
- * have everything that was acknowledged, and come back with it.
+ * Changes that make lost replicas Dead, `max` of them at most. A shard of which no Active replica is left on a peer that is well stays as it
+ * is: they alone have everything that was acknowledged, and come back with it.
  */
-export function deathsOf({ collections }: Pick<ClusterState, 'collections'>, isLost: IsLost, max: number): ReplicaChange[] {
+export function deathsOf(
+  { collections }: Pick<ClusterState, 'collections'>,
+  isLost: IsLost,
+  max: number,
+  isWell: (peerId: PeerId) => boolean = () => true,
+): ReplicaChange[] {
   const changes: ReplicaChange[] = [];
   for (const [collection, record] of collections) {
     for (const [shardId, { replicas, term }] of record.shards) {
       const lost = [...replicas].filter(([peerId, state]) => state !== 'Dead' && isLost(collection, record, shardId, peerId));
-      if (lost.length === 0 || !hasOtherActive(replicas, lost)) continue;
+      if (lost.length === 0 || !hasOtherActive(replicas, lost, isWell)) continue;
       for (const [peerId, from] of lost) {
         if (changes.length >= max) return changes;
         changes.push({ collection, uid: record.uid, shardId, peerId, from, to: 'Dead', clock: term });
@@ -26,6 +31,10 @@ export function deathsOf({ collections }: Pick<ClusterState, 'collections'>, isL
   return changes;
 }
 
-function hasOtherActive(replicas: ShardRecord['replicas'], lost: readonly (readonly [PeerId, ReplicaState])[]): boolean {
-  return [...replicas].some(([peerId, state]) => state === 'Active' && lost.every(([other]) => other !== peerId));
+function hasOtherActive(
+  replicas: ShardRecord['replicas'],
+  lost: readonly (readonly [PeerId, ReplicaState])[],
+  isWell: (peerId: PeerId) => boolean,
+): boolean {
+  return [...replicas].some(([peerId, state]) => state === 'Active' && isWell(peerId) && lost.every(([other]) => other !== peerId));
 }

@@ -13,6 +13,8 @@ import type { MemberConsensus } from './state.js';
 
 /** Ticks without a word from a peer. */
 export const SILENT_TICKS = 20;
+/** A peer that has said nothing for so long may be away as well: nobody becomes Dead for its sake. Followers answer every tick. */
+const DOUBTFUL_TICKS = 5;
 /** The leader looks at the whole state, and not at each tick. */
 const LOOK_TICKS = 5;
 const PROPOSAL_TICKS = 50;
@@ -29,10 +31,16 @@ export function lookAfter(draft: Draft): void {
   if (ticks % LOOK_TICKS !== 0) return;
   const silent = silentPeers(draft.member);
   const { collections } = draft.member.agreed;
-  const found = [...silent].join();
+  const doubtful = silent.size === 0 ? silent : silentPeers(draft.member, DOUBTFUL_TICKS);
+  const found = `${[...silent].join()} ${[...doubtful].join()}`;
   // Ten thousand collections take a while, and most of the time nothing has changed.
   if (upkeep.wellWith?.collections === collections && upkeep.wellWith.silent === found) return;
-  if (silent.size > 0) bury(draft, (_collection, _record, _shardId, peerId) => silent.has(peerId));
+  if (silent.size > 0)
+    bury(
+      draft,
+      (_collection, _record, _shardId, peerId) => silent.has(peerId),
+      (peerId) => !doubtful.has(peerId),
+    );
   if (!isUnderWay(draft, 'election') && [...draft.member.agreed.collections.values()].some(lacksLeader))
     submit(draft, { kind: 'operation', operation: { kind: 'electLeaders' } }, { kind: 'election' }, ticks + PROPOSAL_TICKS);
   if (!isUnderWay(draft, 'health') && !isUnderWay(draft, 'election'))
@@ -61,9 +69,9 @@ export function silentPeers({ agreed, heardTicks, identity, ticks, upkeep }: Hea
   return silent;
 }
 
-function bury(draft: Draft, isLost: IsLost): void {
+function bury(draft: Draft, isLost: IsLost, isWell?: (peerId: PeerId) => boolean): void {
   if (isUnderWay(draft, 'health')) return;
-  const changes = deathsOf(draft.member.agreed, isLost, CHANGES_MAX);
+  const changes = deathsOf(draft.member.agreed, isLost, CHANGES_MAX, isWell);
   if (changes.length === 0) return;
   const operation = { kind: 'setReplicaStates', changes } as const;
   submit(draft, { kind: 'operation', operation }, { kind: 'health' }, draft.member.ticks + PROPOSAL_TICKS);

@@ -19,8 +19,14 @@ const CHANGES_MAX = 2000;
 /** Errors: where it is not agreed; then the others find out by themselves. */
 export async function retire({ assignments, propose }: Pick<NodeServices, 'assignments' | 'propose'>, view: NodeView): Promise<void> {
   const changes = (): ReplicaChange[] => {
-    const { agreed, peerId } = assignments;
-    return agreed === null ? [] : deathsOf(agreed, (_collection, _record, _shardId, peer) => peer === peerId, CHANGES_MAX);
+    const { agreed, connected, peerId } = assignments;
+    if (agreed === null) return [];
+    return deathsOf(
+      agreed,
+      (_collection, _record, _shardId, peer) => peer === peerId,
+      CHANGES_MAX,
+      (peer) => connected.has(peer),
+    );
   };
   await Promise.all(changes().map((change) => pause(view, change)));
   for (let tries = 1; ; tries += 1) {

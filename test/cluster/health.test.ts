@@ -31,6 +31,19 @@ test('replicas of a silent peer die where another one is Active, and those that 
   assert.equal(bury(log, B, A, C), 'nobody');
 });
 
+test('no replica dies for the sake of one whose peer may be away as well: it may be the one that comes back', () => {
+  const log = cluster();
+  const isLost = (_collection: string, _record: unknown, _shardId: number, peerId: PeerId) => peerId === B;
+  assert.deepEqual(
+    deathsOf(log.state, isLost, 100, (peer) => peer !== A),
+    [],
+  );
+  assert.deepEqual(
+    deathsOf(log.state, isLost, 100, (peer) => peer === A).map(({ peerId, shardId }) => [shardId, peerId]),
+    [[0, B]],
+  );
+});
+
 test('a replica that was never made dies too, so that it holds up neither writes nor the choice of a leader', () => {
   const log = cluster();
   assert.equal(printLeaders(log.state, 'a').split('\n')[2], '2: 12 1');
