@@ -32,7 +32,7 @@ export interface ClusterOptions {
   readonly transferMethod?: TransferMethod | null;
   /** `storage.performance.*_shard_transfers_limit`: automatic transfers of one collection to a peer, and from one, at a time; null: any number. */
   readonly transferLimits?: TransferLimits;
-  /** Between two comparisons of a replica's digest with its leader's, in milliseconds; 0: never. Default: ten minutes. */
+  /** `cluster.digest_period_sec`: between two comparisons of a replica's digest with its leader's; 0: never. Default: ten minutes. */
   readonly comparePeriodMs?: number;
   /** Takes Raft's steps in the place of `cluster/raft/step.ts`: simulations break a rule on purpose. */
   readonly raftStep?: RaftStep;

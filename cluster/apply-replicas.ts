@@ -67,6 +67,24 @@ export function dropReplica(state: ClusterState, { collection, peerId, shardId }
   });
 }
 
+/** S7: the leader gives the lead away. Errors: `conflict` where that was decided under another one, or the heir is not Active any more. */
+export function changeLeader(state: ClusterState, { clock, collection, shardId, to, uid }: OperationOf<'changeLeader'>): Change {
+  return onCollection(state, collection, (record) => {
+    const shard = record.uid === uid ? record.shards.get(shardId) : undefined;
+    if (shard === undefined) return refused(state, shardMissing(collection, shardId));
+    const late = refusedClock(shardId, shard, clock);
+    if (late !== null) return refused(state, late);
+    if (shard.leader === null) return refused(state, { code: 'conflict', detail: `shard ${shardId} has no leader that could give way` });
+    const replica = shard.replicas.get(to);
+    if (replica !== 'Active') {
+      const detail = `the replica of shard ${shardId} on peer ${to} is ${replica ?? 'gone'}, and only an Active one can lead`;
+      return refused(state, { code: 'conflict', detail });
+    }
+    if (shard.leader === to) return unchanged(state);
+    return done(withCollection(state, collection, withShard(record, shardId, { ...shard, leader: to, term: shard.term + 1 })));
+  });
+}
+
 /** Its points are lost, and whoever asks knows it. */
 export function recreateShard(state: ClusterState, { collection, peerId, shardId }: OperationOf<'recreateShard'>): Change {
   return onCollection(state, collection, (record) => {

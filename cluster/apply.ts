@@ -26,6 +26,7 @@ import { startKeyCopy } from './apply-key-copy.js';
 import { markPeer, planMoves } from './apply-peers.js';
 import {
   abortTransfer,
+  changeLeader,
   dropReplica,
   finishTransfer,
   recreateShard,
@@ -174,6 +175,8 @@ function applyOperation(state: ClusterState, operation: ClusterOperation): Chang
       return planMoves(state, operation);
     case 'setAutoReplication':
       return setAutoReplication(state, operation);
+    case 'changeLeader':
+      return changeLeader(state, operation);
     // What it is for follows every operation.
     case 'electLeaders':
     case 'noop':

@@ -1,6 +1,6 @@
 /**
- * Who leads each shard. A leader is one of the Active replicas, and stays it until it is Active no more; then the next one has the next
- * term. So terms never repeat a leader by chance, and what a leader of an earlier term still says can be told from the newest one's.
+ * Who leads each shard. A leader is one of the Active replicas, and stays it until it is Active no more, or gives the lead away
+ * (`changeLeader`); then the next one has the next term. So terms never repeat a leader by chance, and what a leader of an earlier term still says can be told from the newest one's.
  */
 
 import type { PeerId, ShardId } from '../protocols/model/cluster.js';

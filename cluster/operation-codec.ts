@@ -95,6 +95,10 @@ function inOrder(operation: ClusterOperation): ClusterOperation {
       return { kind, moves: operation.moves.map(moveInOrder) };
     case 'setAutoReplication':
       return { kind, collection: operation.collection, enabled: operation.enabled };
+    case 'changeLeader': {
+      const { clock, collection, shardId, to, uid } = operation;
+      return { kind, collection, uid, shardId, to, clock };
+    }
     case 'electLeaders':
     case 'noop':
       return { kind };
@@ -171,6 +175,7 @@ const KINDS: readonly ClusterOperation['kind'][] = [
   'markPeer',
   'planMoves',
   'setAutoReplication',
+  'changeLeader',
   'electLeaders',
   'noop',
 ];
@@ -253,6 +258,15 @@ function readOperation(fields: StrictFields, version: number): ClusterOperation 
       return { kind, moves: fields.list('moves', readMove) };
     case 'setAutoReplication':
       return { kind, collection: fields.string('collection'), enabled: fields.boolean('enabled') };
+    case 'changeLeader':
+      return {
+        kind,
+        collection: fields.string('collection'),
+        uid: fields.integer('uid'),
+        shardId: fields.integer('shardId'),
+        to: fields.integer('to'),
+        clock: fields.integer('clock'),
+      };
     case 'electLeaders':
     case 'noop':
       return { kind };

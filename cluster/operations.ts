@@ -127,6 +127,15 @@ export type ClusterOperation =
   | { readonly kind: 'planMoves'; readonly moves: readonly PlannedMove[] }
   /** See `CollectionRecord.autoReplication`. */
   | { readonly kind: 'setAutoReplication'; readonly collection: string; readonly enabled: boolean }
+  /** The lead of a shard goes to another Active replica: its leader has taken no more writes by then. uid, clock: as in `ReplicaChange`. */
+  | {
+      readonly kind: 'changeLeader';
+      readonly collection: string;
+      readonly uid: number;
+      readonly shardId: ShardId;
+      readonly to: PeerId;
+      readonly clock: number;
+    }
   /** Leaders for all shards that have an Active replica and no leader: those of earlier releases had none. */
   | { readonly kind: 'electLeaders' }
   /** Nothing but an index everyone agrees on. */

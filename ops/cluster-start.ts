@@ -60,6 +60,7 @@ export async function openCluster(
     version,
     tickMs: cluster.consensus.tick_period_ms,
     compactEntries: cluster.consensus.compact_wal_entries,
+    comparePeriodMs: 1000 * cluster.digest_period_sec,
     listens: storage.node_type === 'Listener',
     transferMethod: TRANSFER_METHODS.find((method) => method === storage.shard_transfer_method) ?? null,
     transferLimits: {

@@ -111,6 +111,8 @@ export const SETTINGS = {
     enabled: flag(false),
     p2p: { port: integer(6335, PORT), enable_tls: flag(false) },
     consensus: { tick_period_ms: integer(100, POSITIVE), compact_wal_entries: integer(128, NOT_NEGATIVE) },
+    // Troupe's own.
+    digest_period_sec: integer(600, NOT_NEGATIVE),
   },
   tls: {
     cert: text('./tls/cert.pem'),

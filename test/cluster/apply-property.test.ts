@@ -115,6 +115,17 @@ const operation: fc.Arbitrary<ClusterOperation> = fc.oneof(
   }),
   record({ kind: fc.constant('recreateShard' as const), collection: sharded, shardId: fc.nat(1), peerId: peer }),
   record({ kind: fc.constant('setAutoReplication' as const), collection: sharded, enabled: fc.boolean() }),
+  {
+    weight: 6,
+    arbitrary: record({
+      kind: fc.constant('changeLeader' as const),
+      collection: sharded,
+      uid: fc.constantFrom(2, 2, 2, 2, 2, 3),
+      shardId: fc.nat(1),
+      to: peer,
+      clock: fc.constantFrom(1, 1, 2),
+    }),
+  },
   fc.constant({ kind: 'electLeaders' as const }),
   fc.constant({ kind: 'noop' as const }),
 );
@@ -145,14 +156,19 @@ const FIRST_PLACEMENT = [
   [1, 2],
   [2, 3],
 ];
+const ACTIVE = [
+  [0, 1],
+  [0, 2],
+  [1, 3],
+] as const;
 const FIRST: ClusterOperation = { kind: 'createCollection', name: 'a', config: configOf({ shard_number: 2 }), placement: FIRST_PLACEMENT };
 
 /** A collection whose shards have an Active replica each, and whatever happens to it. */
 const entries: fc.Arbitrary<Entry[]> = fc.array(payload, { minLength: 10, maxLength: 60 }).map((payloads) => {
-  const changes = [1, 3].map((peerId, at) => ({
+  const changes = ACTIVE.map(([shard, peerId]) => ({
     collection: 'a',
     uid: 2,
-    shardId: at,
+    shardId: shard,
     peerId,
     from: null,
     to: 'Active' as const,
@@ -224,7 +240,7 @@ test('entries that are applied together lead where they lead one after the other
 });
 
 test('each state that entries lead to keeps the rules of shards and transfers, and a refusal changes nothing (S3, S4, S5)', () => {
-  const seen = { transfers: 0, refused: 0 };
+  const seen = { transfers: 0, refused: 0, givenAway: 0 };
   fc.assert(
     fc.property(entries, (log) => {
       let reached = emptyState('c1');
@@ -236,7 +252,9 @@ test('each state that entries lead to keeps the rules of shards and transfers, a
           assert.equal(next.aliases, reached.aliases);
         }
         checkRules(next);
-        checkLeaders(reached, next);
+        const givenAway = entry.payload.kind === 'operation' && decodeOperation(entry.payload.bytes).operation.kind === 'changeLeader';
+        checkLeaders(reached, next, givenAway);
+        if (givenAway && outcome?.outcome.kind === 'done' && outcome.outcome.changed) seen.givenAway += 1;
         checkMoves(reached, next);
         for (const record of next.collections.values()) seen.transfers += record.transfers.length;
         reached = next;
@@ -246,6 +264,7 @@ test('each state that entries lead to keeps the rules of shards and transfers, a
   );
   assert.ok(seen.transfers > 50, `only ${seen.transfers} transfers were seen`);
   assert.ok(seen.refused > 1000);
+  assert.ok(seen.givenAway > 5, `the lead was given away ${seen.givenAway} times`);
 });
 
 function checkRules({ aliases, collections, marks, membership }: ClusterState): void {
@@ -267,8 +286,8 @@ function checkRules({ aliases, collections, marks, membership }: ClusterState): 
   }
 }
 
-/** S7: leaders are Active, and terms tell them apart. A replica knows the entry that made it. */
-function checkLeaders(before: ClusterState, after: ClusterState): void {
+/** S7: leaders are Active, stay unless they give the lead away, and terms tell them apart. A replica knows the entry that made it. */
+function checkLeaders(before: ClusterState, after: ClusterState, givenAway: boolean): void {
   for (const [collection, record] of after.collections) {
     const known = before.collections.get(collection);
     for (const [id, { leader, replicas, since, term }] of record.shards) {
@@ -279,7 +298,7 @@ function checkLeaders(before: ClusterState, after: ClusterState): void {
       if (earlier === undefined) continue;
       assert.ok(term >= earlier.term);
       if (leader !== null && leader !== earlier.leader) assert.ok(term > earlier.term, `term ${term} has had two leaders`);
-      if (earlier.leader !== null && replicas.get(earlier.leader) === 'Active') assert.equal(leader, earlier.leader);
+      if (!givenAway && earlier.leader !== null && replicas.get(earlier.leader) === 'Active') assert.equal(leader, earlier.leader);
     }
   }
 }

@@ -92,6 +92,25 @@ test('what was decided about a shard under another leader is refused, and change
   assert.equal(printShards(log.state, 'a').split('\n')[0], '0: 11 Dead, 13 Active, 12 Partial');
 });
 
+test('a leader gives the lead to another Active replica, with the next term, and once only', () => {
+  const { leaders, log, set } = cluster([[A, B]]);
+  const give = (to: PeerId, clock: number, uid = 2) => log.say({ kind: 'changeLeader', collection: 'a', uid, shardId: 0, to, clock });
+  set(0, B, 'Active');
+  assert.equal(give(B, 0), 'conflict: shard 0 has no leader that could give way');
+  set(0, A, 'Active');
+  assert.equal(leaders(), '0: 11 1');
+  log.propose({ kind: 'startTransfer', collection: 'a', transfer: transfer(A, C), method: 'stream_records', sync: true });
+  assert.equal(give(C, 1), 'conflict: the replica of shard 0 on peer 13 is Partial, and only an Active one can lead');
+  assert.equal(give(A, 1), 'unchanged');
+  assert.equal(give(B, 1, 3), 'notFound: Collection `a` has no shard 0', 'another collection of this name');
+  assert.equal(give(B, 1), 'done');
+  assert.equal(leaders(), '0: 12 2');
+  assert.equal(give(A, 1), 'conflict: shard 0 has term 2 by now, not 1');
+  set(0, A, 'Dead');
+  assert.equal(give(A, 2), 'conflict: the replica of shard 0 on peer 11 is Dead, and only an Active one can lead');
+  assert.equal(leaders(), '0: 12 2');
+});
+
 test('a peer that leaves the cluster hands on what it led', () => {
   const { leaders, log, set } = cluster([
     [A, B],
