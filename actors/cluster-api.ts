@@ -34,6 +34,8 @@ export interface ClusterOptions {
   readonly transferLimits?: TransferLimits;
   /** `cluster.digest_period_sec`: between two comparisons of a replica's digest with its leader's; 0: never. Default: ten minutes. */
   readonly comparePeriodMs?: number;
+  /** `cluster.leader_spread_sec`: of rest, before leads of shards are spread over the nodes again; 0: never. Default: 30 seconds. */
+  readonly restMs?: number;
   /** Takes Raft's steps in the place of `cluster/raft/step.ts`: simulations break a rule on purpose. */
   readonly raftStep?: RaftStep;
 }

@@ -45,6 +45,7 @@ import { retire } from './replication/retiring.js';
 import type { ReplicationEntry, ReplicationStatus } from './replication/view.js';
 import { runResharding } from './resharding/runs.js';
 import { answerCalls, NO_CALLS } from './routing/answer-call.js';
+import { handingOverFirst } from './routing/dropping.js';
 import { figuresOf, replicaFacts } from './routing/figures.js';
 import { findingLost } from './routing/lost-replicas.js';
 import { indexAs, indexingNewShards } from './routing/new-shards.js';
@@ -201,7 +202,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
           () => deadReplicas(view),
           countedAnswers(answer, calls.answered, watch),
           calls,
-          (board) => transfersProps(services, view, joined, board, clock),
+          (board) => transfersProps(services, view, joined, board, clock, (peer, call, timeoutMs) => routes.call(peer, call, timeoutMs)),
         );
   const startConsensus = cluster?.startConsensus ?? null;
   const node = system.spawn(nodeBehaviour(), 'node', { services, view, startConsensus }, (error) => {
@@ -239,9 +240,10 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     },
   });
   let closed = false;
+  const asked = { find: agreed, routes };
 
   const api: NodeApi = {
-    cluster: cluster && indexingNewShards(findingLost(cluster.api, { find: agreed, routes }), { find: agreed, points, routes }),
+    cluster: cluster && indexingNewShards(handingOverFirst(findingLost(cluster.api, asked), routes), { ...asked, points }),
     listCollections: () => names.list(),
     exists: (name) => names.exists(name),
     createCollection: (name, config, timeoutMs) =>

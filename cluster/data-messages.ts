@@ -82,6 +82,8 @@ export type DataCall =
       readonly entries: readonly ShardEntry[];
       readonly until: 'logged' | 'applied';
     }
+  /** For the shard's leader: it gives the lead to this peer, without an open write. Answered once that is agreed. */
+  | { readonly kind: 'handOver'; readonly shard: ShardAddress; readonly clock: number; readonly to: PeerId }
   | { readonly kind: 'position'; readonly shard: ShardAddress; readonly clock: number }
   | {
       readonly kind: 'entriesAfter';

@@ -56,12 +56,14 @@ function writeCalls(writer: MetricsWriter, { answered, made }: PeerCallStats): v
     writer.histogram('cluster_peer_calls_duration_seconds', labels, BUCKET_SECONDS, durations.buckets, durations.totalMs / 1000);
 }
 
-function writeTransfers(writer: MetricsWriter, { digests, outcomes, running }: TransferBoard): void {
+function writeTransfers(writer: MetricsWriter, { digests, handOvers, outcomes, running }: TransferBoard): void {
   writer
     .family('cluster_transfers_running', 'gauge', 'shard transfers that this node carries out')
     .sample('cluster_transfers_running', {}, running.size);
   writer.family('cluster_transfers_total', 'counter', 'shard transfers that this node carried out, by what became of them');
   for (const [outcome, count] of Object.entries(outcomes)) writer.sample('cluster_transfers_total', { outcome }, count);
+  writer.family('cluster_hand_overs_total', 'counter', 'leads of shards that this node had others take');
+  for (const [outcome, count] of Object.entries(handOvers)) writer.sample('cluster_hand_overs_total', { outcome }, count);
   const counter = (name: string, help: string, value: number) => writer.family(name, 'counter', help).sample(name, {}, value);
   counter('cluster_digest_comparisons_total', "comparisons of a replica's digest with its leader's", digests.comparisons);
   counter('cluster_digest_failures_total', 'of these, those that could not be carried out', digests.failures);

@@ -61,6 +61,7 @@ export async function openCluster(
     tickMs: cluster.consensus.tick_period_ms,
     compactEntries: cluster.consensus.compact_wal_entries,
     comparePeriodMs: 1000 * cluster.digest_period_sec,
+    restMs: 1000 * cluster.leader_spread_sec,
     listens: storage.node_type === 'Listener',
     transferMethod: TRANSFER_METHODS.find((method) => method === storage.shard_transfer_method) ?? null,
     transferLimits: {

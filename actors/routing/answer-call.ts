@@ -20,6 +20,7 @@ import { noUsage } from '../../protocols/model/usage.js';
 import type { Written } from '../../storage/engine/messages.js';
 import type { NodeServices } from '../node/services.js';
 import type { CollectionEntry, NodeView } from '../node/view.js';
+import { handOver } from '../replication/hand-over.js';
 import type { ReplicationMessage } from '../replication/messages.js';
 import { heldOf } from '../replication/view.js';
 import { NotTaken, type ReplyTo } from '../runtime/behaviour.js';
@@ -81,6 +82,8 @@ export function answerCalls(parts: AnswerParts): AnswerCall {
       case 'replaceBuckets':
       case 'applySettings':
         return ask<DataAnswer>(parts, call.shard, (replyTo) => ({ kind: 'call', from, call, replyTo }), ORDERED_MS);
+      case 'handOver':
+        return handOver(parts.services, entryOf(parts, call.shard), call);
       case 'putFile':
       case 'installFiles':
         return receiveFiles(parts.services, entryOf(parts, call.shard), call);

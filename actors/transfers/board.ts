@@ -35,6 +35,8 @@ export class TransferBoard {
   /** The newest last. */
   readonly ended: EndedTransfer[] = [];
   readonly outcomes: Record<RunOutcome, number> = { finished: 0, aborted: 0, restarted: 0, left: 0 };
+  /** Leads of shards that this node, as the leader of consensus, had others take. */
+  readonly handOvers = { done: 0, failed: 0 };
   readonly digests: DigestCounts = { comparisons: 0, failures: 0, differences: 0, repaired: 0 };
 
   show(name: string, run: TransferRun, progress: TransferProgress | null): void {
@@ -96,6 +98,7 @@ export class TransferBoard {
       })),
       outcomes: { ...this.outcomes },
       digests: { ...this.digests },
+      hand_overs: { ...this.handOvers },
     };
   }
 }

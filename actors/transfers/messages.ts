@@ -1,6 +1,7 @@
 /** What the supervisor of a node's transfers hears and what it causes. */
 
 import type { ClusterOperation } from '../../cluster/operations.js';
+import type { HandOver } from '../../cluster/plans/leadership.js';
 import type { ClusterState } from '../../cluster/state.js';
 import type { Comparison } from '../../cluster/transfer/comparing.js';
 import type { IncomingFiles, RunOutcome, TransferRun } from '../../cluster/transfer/runs.js';
@@ -31,6 +32,8 @@ export type TransfersMessage =
       readonly repaired: number;
       readonly error: ErrorFacts | null;
     }
+  /** Null: it is agreed. */
+  | { readonly kind: 'handedOver'; readonly handOver: HandOver; readonly error: ErrorFacts | null }
   /** A transfer's actor crashed too often and is stopped. */
   | { readonly kind: 'transferGaveUp'; readonly name: string; readonly error: ErrorFacts };
 
@@ -52,4 +55,7 @@ export type TransfersEffect =
   /** In order; a `proposed` at the end. */
   | { readonly kind: 'propose'; readonly operations: readonly ClusterOperation[] }
   | { readonly kind: 'compare'; readonly comparison: Comparison }
+  /** A `handedOver` at the end. */
+  | { readonly kind: 'handOver'; readonly handOver: HandOver }
+  | { readonly kind: 'countHandOver'; readonly handOver: HandOver; readonly error: ErrorFacts | null }
   | { readonly kind: 'count'; readonly ended: Extract<TransfersMessage, { kind: 'comparisonEnded' }> };

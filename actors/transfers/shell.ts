@@ -1,5 +1,6 @@
 /** The supervisor of a node's transfers: looks at the agreed state, keeps one actor for each transfer of the shards led here. */
 
+import type { HandOver } from '../../cluster/plans/leadership.js';
 import { nextBatch } from '../../cluster/transfer/batches.js';
 import type { Comparison } from '../../cluster/transfer/comparing.js';
 import type { IncomingFiles } from '../../cluster/transfer/runs.js';
@@ -19,6 +20,8 @@ export interface TransfersProps {
   readonly look: () => Sight;
   readonly tickMs: number;
   readonly discardFiles: (files: IncomingFiles) => Promise<void>;
+  /** Resolves when it is agreed; where it is not, the shard is led as before. */
+  readonly handOver: (handOver: HandOver) => Promise<void>;
   /** Of a shard that is led here; null: it is not, or not open. */
   readonly shardOf: (collection: string, uid: number, shardId: number) => LeadingShard | null;
 }
@@ -71,6 +74,17 @@ function perform(effect: TransfersEffect, context: TransfersContext): void {
     case 'compare':
       compare(effect.comparison, context);
       break;
+    case 'handOver': {
+      const { handOver } = effect;
+      context.props.handOver(handOver).then(
+        () => context.report({ kind: 'handedOver', handOver, error: null }),
+        (error: unknown) => context.report({ kind: 'handedOver', handOver, error: errorFacts(error) }),
+      );
+      break;
+    }
+    case 'countHandOver':
+      countHandOver(effect, context);
+      break;
     case 'count':
       count(effect.ended, context);
       break;
@@ -115,6 +129,21 @@ async function repair(shard: LeadingShard, peerId: Comparison['peerId'], found: 
     found.repaired += changed;
     if (points > 0) bytesPerPoint = bytes / points;
     at += buckets.length;
+  }
+}
+
+function countHandOver(
+  { error, handOver: { collection, from, shardId, to } }: Extract<TransfersEffect, { kind: 'countHandOver' }>,
+  context: TransfersContext,
+): void {
+  const { handOvers } = context.props.board;
+  const what = `the lead of shard ${shardId} of ${collection} from peer ${from} to peer ${to}`;
+  if (error === null) {
+    handOvers.done += 1;
+    context.log.info(`${what} was handed over, so that peers lead equally many`);
+  } else {
+    handOvers.failed += 1;
+    context.log.info(`${what} could not be handed over: ${error.detail}`);
   }
 }
 

@@ -1,5 +1,6 @@
-/** Puts together what the transfers of a node need. */
+/** Puts together what the transfers of a node need. callPeer: also for this node itself. */
 
+import type { PeerCalls } from '../../cluster/data-messages.js';
 import type { TransferRun } from '../../cluster/transfer/runs.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
@@ -21,6 +22,10 @@ import type { TransfersProps } from './shell.js';
 const LOOK_TICKS = 2;
 /** Between two comparisons of a follower's digest with its leader's. */
 const COMPARE_PERIOD_MS = 600_000;
+/** Without a transfer or anything of the kind, before the leads of shards are spread. */
+const REST_MS = 30_000;
+/** Somewhat longer than it can take. */
+export const HAND_OVER_MS = 4000;
 const PROPOSE_MS = 10_000;
 /** A step that takes longer is begun again. A digest that is asked for the first time reads all points. */
 const ATTACH_MS = 60_000;
@@ -33,9 +38,10 @@ const PAUSE_MS = 4000;
 export function transfersProps(
   services: NodeServices,
   view: NodeView,
-  options: Pick<ClusterOptions, 'tickMs' | 'transferLimits' | 'comparePeriodMs'>,
+  options: Pick<ClusterOptions, 'tickMs' | 'transferLimits' | 'comparePeriodMs' | 'restMs'>,
   board: TransferBoard,
   clock: Clock,
+  callPeer: PeerCalls['call'],
 ): TransfersProps {
   const shardOf = (collection: string, uid: number, shardId: ShardId) => leadingShard(entryOf(view, collection, uid), shardId);
   const ports: TransferPorts = {
@@ -48,13 +54,17 @@ export function transfersProps(
   };
   const tickMs = LOOK_TICKS * options.tickMs;
   const comparePeriodTicks = Math.ceil((options.comparePeriodMs ?? COMPARE_PERIOD_MS) / tickMs);
+  const restTicks = Math.ceil((options.restMs ?? REST_MS) / tickMs);
   return {
-    settings: { limits: options.transferLimits ?? TRANSFER_LIMITS, comparePeriodTicks },
+    settings: { limits: options.transferLimits ?? TRANSFER_LIMITS, comparePeriodTicks, restTicks },
     board,
     ports,
     look: () => look(services),
     tickMs,
     shardOf,
+    handOver: async ({ clock: term, collection, from, shardId, to, uid }) => {
+      await callPeer(from, { kind: 'handOver', shard: { collection, uid, shardId }, clock: term, to }, HAND_OVER_MS);
+    },
     discardFiles: (files) => discardFiles(services, files),
   };
 }

@@ -1,5 +1,6 @@
 /** What the supervisor of a node's transfers knows. It has one state: what runs follows from what is agreed. */
 
+import type { ClusterState } from '../../cluster/state.js';
 import type { ComparedAt, Comparison } from '../../cluster/transfer/comparing.js';
 import type { HealingTries, TransferLimits } from '../../cluster/transfer/healing.js';
 import type { IncomingFiles, TransferRun } from '../../cluster/transfer/runs.js';
@@ -8,6 +9,8 @@ export interface TransfersSettings {
   readonly limits: TransferLimits;
   /** Between two comparisons of a follower's digest; 0: digests are not compared in the background. */
   readonly comparePeriodTicks: number;
+  /** Of rest, before the leads of shards are spread; 0: they are not. */
+  readonly restTicks: number;
 }
 
 export interface TransfersState {
@@ -24,7 +27,20 @@ export interface TransfersState {
   readonly compared: ComparedAt;
   /** That is under way. */
   readonly comparison: Comparison | null;
+  readonly spreading: Spreading;
 }
+
+/** How the leads of shards come to be spread. */
+export interface Spreading {
+  /** For so many ticks nothing was going on; 0 on a node that does not lead consensus. */
+  readonly restedTicks: number;
+  /** A hand-over is under way. */
+  readonly busy: boolean;
+  /** With these collections, and so many peers that answered, nothing was left to be spread: they are not gone through again. */
+  readonly spreadWith: { readonly collections: ClusterState['collections']; readonly reachable: number } | null;
+}
+
+export const RESTLESS: Spreading = { restedTicks: 0, busy: false, spreadWith: null };
 
 export function watching(settings: TransfersSettings): TransfersState {
   return {
@@ -37,5 +53,6 @@ export function watching(settings: TransfersSettings): TransfersState {
     proposing: false,
     compared: new Map(),
     comparison: null,
+    spreading: RESTLESS,
   };
 }

@@ -4,21 +4,27 @@
  *
  * - M5. A node runs the transfers of the shards that it leads, each as long as its record stands in the agreed state.
  * - M6. Transfers that nobody asked for are started by the leader of consensus alone, within the limits.
+ * - M11. Where nothing has gone on for a while, the leader of consensus has the leads of shards spread, one after the other; those of a
+ *   peer that is drained at once.
  * - M7. One digest at a time is compared in the background, none of a shard with a transfer.
  */
 
+import { isAtRest, planLeadership, planLeaving } from '../../cluster/plans/leadership.js';
 import type { ClusterState } from '../../cluster/state.js';
 import { followReplicas, nextComparison } from '../../cluster/transfer/comparing.js';
 import { planHealing } from '../../cluster/transfer/healing.js';
 import { incomingFiles, outcomeOf, type TransferRun, wantedRuns } from '../../cluster/transfer/runs.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
 import { become, type Step, unreachable } from '../runtime/behaviour.js';
 import type { Sight, TransfersEffect, TransfersMessage } from './messages.js';
-import { type TransfersSettings, type TransfersState, watching } from './state.js';
+import { RESTLESS, type Spreading, type TransfersSettings, type TransfersState, watching } from './state.js';
 
 type TransfersStep = Step<TransfersState, TransfersEffect>;
 
 /** Between two looks for a digest that is due, at most. */
 const COMPARE_TICKS = 20;
+/** Between two hand-overs, at least. */
+const SPREAD_TICKS = 5;
 
 export function startTransfers(settings: TransfersSettings): TransfersStep {
   return become<TransfersState, TransfersEffect>(watching(settings), { kind: 'tickLater' });
@@ -36,6 +42,15 @@ export function stepTransfers(state: TransfersState, message: TransfersMessage):
       const compared = new Map(state.compared).set(message.comparison.name, state.ticks);
       return become<TransfersState, TransfersEffect>({ ...state, compared, comparison: null }, { kind: 'count', ended: message });
     }
+    case 'handedOver': {
+      // Where one fails, so may the next: it is time to rest.
+      const restedTicks = message.error === null ? state.spreading.restedTicks : 0;
+      const { error, handOver } = message;
+      return become<TransfersState, TransfersEffect>(
+        { ...state, spreading: { ...state.spreading, restedTicks, busy: false } },
+        { kind: 'countHandOver', handOver, error },
+      );
+    }
     case 'transferGaveUp':
       return giveUp(state, message.name, message.error.detail);
     default:
@@ -50,7 +65,8 @@ function look(before: TransfersState, sight: Sight): TransfersStep {
   if (agreed === null) return become({ ...state, runs: withRuns(state.runs, new Map(), null, effects) }, ...effects);
   const runs = withRuns(state.runs, wantedRuns(agreed, sight.self), agreed, effects);
   const incoming = withIncoming(state.incoming, incomingFiles(agreed, sight.self), effects);
-  return become({ ...compare(heal({ ...state, runs, incoming }, sight, agreed, effects), sight, agreed, effects) }, ...effects);
+  const healed = heal({ ...state, runs, incoming }, sight, agreed, effects);
+  return become(spread(compare(healed, sight, agreed, effects), sight, agreed, effects), ...effects);
 }
 
 /** Ends what is wanted no more before it begins what is new: a restarted transfer has one run. */
@@ -103,6 +119,28 @@ function compare(state: TransfersState, { reachable, self }: Sight, agreed: Clus
   if (due === null || !reachable.has(due.peerId)) return { ...state, compared };
   effects.push({ kind: 'compare', comparison: due });
   return { ...state, compared, comparison: due };
+}
+
+function spread(state: TransfersState, { leads, reachable }: Sight, agreed: ClusterState, effects: TransfersEffect[]): TransfersState {
+  const { settings, spreading } = state;
+  if (spreading.busy) return state;
+  const isReachable = (peerId: PeerId) => reachable.has(peerId);
+  const leaving = leads && state.ticks % SPREAD_TICKS === 0 ? planLeaving(agreed, isReachable) : null;
+  if (leaving !== null) {
+    effects.push({ kind: 'handOver', handOver: leaving });
+    return { ...state, spreading: { ...RESTLESS, busy: true } };
+  }
+  if (settings.restTicks === 0) return state;
+  if (!leads || !isAtRest(agreed)) return spreading === RESTLESS ? state : { ...state, spreading: RESTLESS };
+  const rested: Spreading = { ...spreading, restedTicks: spreading.restedTicks + 1 };
+  const { spreadWith } = rested;
+  const isSpread = spreadWith?.collections === agreed.collections && spreadWith.reachable === reachable.size;
+  if (isSpread || rested.restedTicks < settings.restTicks || state.ticks % SPREAD_TICKS !== 0) return { ...state, spreading: rested };
+  const handOver = planLeadership(agreed, isReachable);
+  if (handOver === null)
+    return { ...state, spreading: { ...rested, spreadWith: { collections: agreed.collections, reachable: reachable.size } } };
+  effects.push({ kind: 'handOver', handOver });
+  return { ...state, spreading: { ...rested, busy: true } };
 }
 
 /** All replicas of all shards are gone through, which is not worth it at each look. */

@@ -4,6 +4,7 @@ import type { PeerId, TransferMethod } from '../../protocols/model/cluster.js';
 import type { ClusterOperation, PlannedMove } from '../operations.js';
 import type { ClusterState } from '../state.js';
 import { planDrain } from './drain.js';
+import { heirOf } from './leadership.js';
 import { planReplication } from './replication.js';
 
 export type PlanStep =
@@ -28,12 +29,19 @@ export function nextStep(
   for (const [peerId, { leaving }] of state.marks) {
     if (leaving !== 'drain') continue;
     if (!holdsAnything(state, peerId)) return { kind: 'remove', peerId };
-    const step = firstOf(state, planDrain(state, peerId).moves, limits, isGone);
+    const moves = planDrain(state, peerId).moves.filter((move) => !waitsForHeir(state, move, isGone));
+    const step = firstOf(state, moves, limits, isGone);
     if (step !== null) return step;
   }
   const valid = state.plannedMoves.filter((move) => isPossible(state, move));
   if (valid.length < state.plannedMoves.length) return { kind: 'operation', operation: { kind: 'planMoves', moves: valid } };
   return firstOf(state, valid, limits, isGone) ?? firstOf(state, planReplication(state, isGone, isLost).moves, limits, isGone);
+}
+
+/** Its leader hands over first: no write is open when it is dropped. */
+function waitsForHeir(state: ClusterState, { collection, from, shardId, to }: PlannedMove, isGone: (peerId: PeerId) => boolean): boolean {
+  const leads = to === null && from !== null && state.collections.get(collection)?.shards.get(shardId)?.leader === from;
+  return leads && !isGone(from) && heirOf(state, { collection, shardId }, (peerId) => !isGone(peerId)) !== null;
 }
 
 function firstOf(

@@ -113,6 +113,7 @@ export const SETTINGS = {
     consensus: { tick_period_ms: integer(100, POSITIVE), compact_wal_entries: integer(128, NOT_NEGATIVE) },
     // Troupe's own.
     digest_period_sec: integer(600, NOT_NEGATIVE),
+    leader_spread_sec: integer(30, NOT_NEGATIVE),
   },
   tls: {
     cert: text('./tls/cert.pem'),

@@ -42,6 +42,7 @@ const SHAPES: Shapes = {
   reached: shards,
   figures: shards,
   append: { ...led, leader: isCount, previous: isTag, entries: listOf(has({ tag: isTag, operation: isBytes })), until: isUntil },
+  handOver: { ...led, to: isCount },
   position: led,
   entriesAfter: { ...led, after: isTag, bytesMax: isCount },
   resetLog: { ...led, at: isTag },

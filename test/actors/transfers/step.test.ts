@@ -1,16 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Sight, TransfersEffect, TransfersMessage } from '../../../actors/transfers/messages.js';
-import type { TransfersState } from '../../../actors/transfers/state.js';
+import type { TransfersSettings, TransfersState } from '../../../actors/transfers/state.js';
 import { startTransfers, stepTransfers } from '../../../actors/transfers/step.js';
 import type { ClusterState } from '../../../cluster/state.js';
 import { stateOf } from '../../cluster/transfer/support.js';
 
-const SETTINGS = { limits: { incoming: 1, outgoing: 1 }, comparePeriodTicks: 3 };
+const SETTINGS = { limits: { incoming: 1, outgoing: 1 }, comparePeriodTicks: 3, restTicks: 0 };
 const UNDER_WAY = stateOf([{ 1: 'Active', 2: 'Partial' }], [{}]);
 
 class Watch {
-  state: TransfersState = startTransfers(SETTINGS).state;
+  state: TransfersState;
+
+  constructor(settings: Partial<TransfersSettings> = {}) {
+    this.state = startTransfers({ ...SETTINGS, ...settings }).state;
+  }
 
   hear(message: TransfersMessage): string[] {
     const { effects, state } = stepTransfers(this.state, message);
@@ -31,6 +35,8 @@ function worded(effect: TransfersEffect): string {
       return `stop ${effect.run.transfer.to}: ${effect.outcome}${effect.release ? ', release' : ''}`;
     case 'propose':
       return `propose ${effect.operations.map(({ kind }) => kind).join(' ')}`;
+    case 'handOver':
+      return `lead of ${effect.handOver.shardId}: ${effect.handOver.from} → ${effect.handOver.to}`;
     case 'compare':
       return `compare ${effect.comparison.shardId} on ${effect.comparison.peerId}`;
     default:
@@ -91,4 +97,58 @@ test('a transfer whose actor cannot be kept alive is aborted', () => {
   assert.deepEqual(watch.hear(gaveUp), ['stop 2: aborted', 'propose abortTransfer']);
   // It is not agreed: a transfer that nobody carries out would stand for ever.
   assert.deepEqual(watch.see(UNDER_WAY), ['start 2']);
+});
+
+/** Two shards that peer 2 leads. */
+const UNEVEN = stateOf(
+  [
+    { 2: 'Active', 3: 'Active' },
+    { 2: 'Active', 3: 'Active' },
+  ],
+  [],
+  { 0: 2, 1: 2 },
+);
+const SPREADS = { comparePeriodTicks: 0, restTicks: 10 };
+
+test('the leader of consensus has a lead handed over once all was at rest for a while, and one at a time', () => {
+  const watch = new Watch(SPREADS);
+  const many = (count: number, agreed: ClusterState, given: Partial<Sight>) =>
+    Array.from({ length: count }, () => watch.see(agreed, given)).flat();
+  assert.deepEqual(many(30, UNEVEN, { leads: false }), []);
+  assert.deepEqual(many(9, UNEVEN, { leads: true }), []);
+  assert.deepEqual(many(20, UNEVEN, { leads: true }), ['lead of 0: 2 → 3']);
+  const handOver = { collection: 'c', uid: 1, shardId: 0, from: 2, to: 3, clock: 1 };
+  assert.deepEqual(watch.hear({ kind: 'handedOver', handOver, error: null }), ['countHandOver']);
+  const even = stateOf(
+    [
+      { 2: 'Active', 3: 'Active' },
+      { 2: 'Active', 3: 'Active' },
+    ],
+    [],
+    { 0: 3, 1: 2 },
+  );
+  assert.deepEqual(many(30, even, { leads: true }), []);
+});
+
+test('a transfer, and a hand-over that failed, begin the rest anew; without a rest nothing is spread', () => {
+  const watch = new Watch(SPREADS);
+  const lead = { leads: true, self: 1 };
+  for (let look = 0; look < 9; look++) watch.see(UNEVEN, lead);
+  const busy = stateOf(
+    [
+      { 2: 'Active', 3: 'Partial' },
+      { 2: 'Active', 3: 'Active' },
+    ],
+    [{ from: 2, to: 3 }],
+    { 0: 2, 1: 2 },
+  );
+  watch.see(busy, lead);
+  for (let look = 0; look < 9; look++) assert.deepEqual(watch.see(UNEVEN, lead), []);
+  const seen = Array.from({ length: 6 }, () => watch.see(UNEVEN, lead)).flat();
+  assert.deepEqual(seen, ['lead of 0: 2 → 3']);
+  const handOver = { collection: 'c', uid: 1, shardId: 0, from: 2, to: 3, clock: 1 };
+  watch.hear({ kind: 'handedOver', handOver, error: { code: 'timeout', detail: 'writes wait' } });
+  for (let look = 0; look < 9; look++) assert.deepEqual(watch.see(UNEVEN, lead), []);
+  const never = new Watch({ ...SPREADS, restTicks: 0 });
+  for (let look = 0; look < 40; look++) assert.deepEqual(never.see(UNEVEN, lead), []);
 });

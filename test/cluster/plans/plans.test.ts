@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import type { ClusterOperation } from '../../../cluster/operations.js';
 import { planDrain } from '../../../cluster/plans/drain.js';
 import { type Sizes, shardName } from '../../../cluster/plans/layout.js';
+import { planLeaving } from '../../../cluster/plans/leadership.js';
 import { nextStep } from '../../../cluster/plans/next.js';
 import { balanceOf, type Plan } from '../../../cluster/plans/plan.js';
 import { planRebalance } from '../../../cluster/plans/rebalance.js';
@@ -47,6 +48,12 @@ function printPlan(state: ClusterState, plan: Plan, sizes: Sizes = new Map()): s
 function carryOut(log: Log, isGone: (peerId: PeerId) => boolean = nobody, isLost = isGone): string[] {
   const lines: string[] = [];
   for (let steps = 0; steps < 50; steps++) {
+    const leaving = planLeaving(log.state, (peerId) => !isGone(peerId));
+    if (leaving !== null) {
+      const { clock, collection, from, shardId, to, uid } = leaving;
+      assert.equal(log.say({ kind: 'changeLeader', collection, uid, shardId, to, clock }), 'done');
+      lines.push(`lead ${shardId}: ${from} → ${to}`);
+    }
     const step = nextStep(log.state, LIMITS, isGone, isLost);
     if (step === null) return lines;
     if (step.kind === 'remove') {
@@ -197,4 +204,16 @@ test('a peer is replaced when another one answers at its address and it has long
     ),
     null,
   );
+});
+
+test('a leader that is drained and has nobody to move to hands over before its replica is dropped', () => {
+  const log = cluster([11, 12, 13], 3, [
+    [11, 12, 13],
+    [11, 12, 13],
+  ]);
+  const leaders = () => [...(log.state.collections.get('a')?.shards.values() ?? [])].map(({ leader }) => leader).join();
+  assert.equal(leaders(), '13,11');
+  log.propose({ kind: 'markPeer', peerId: 11, listens: null, leaving: 'drain' });
+  assert.deepEqual(carryOut(log), ['lead 1: 11 → 12', 'drop 0 on 11', 'drop 1 on 11', 'remove 11']);
+  assert.equal(leaders(), '13,12');
 });

@@ -13,6 +13,7 @@ export function stateOf(
     uid: 5,
     shards: new Map(shards.map((replicas, shardId) => [shardId, shardOf(replicas, leaders[shardId])])),
     transfers: transfers.map(transferOf),
+    resharding: null,
   } as unknown as CollectionRecord;
   return { ...emptyState('c'), collections: new Map([['cities', record]]) };
 }
