@@ -20,7 +20,8 @@ export interface HandOver {
 export function isAtRest({ collections, marks, plannedMoves }: ClusterState): boolean {
   if (plannedMoves.length > 0) return false;
   for (const { leaving } of marks.values()) if (leaving !== null) return false;
-  for (const { resharding, transfers } of collections.values()) if (resharding !== null || transfers.length > 0) return false;
+  for (const { keyCopy, resharding, transfers } of collections.values())
+    if (keyCopy !== null || resharding !== null || transfers.length > 0) return false;
   return true;
 }
 

@@ -14,6 +14,7 @@ export function stateOf(
     shards: new Map(shards.map((replicas, shardId) => [shardId, shardOf(replicas, leaders[shardId])])),
     transfers: transfers.map(transferOf),
     resharding: null,
+    keyCopy: null,
   } as unknown as CollectionRecord;
   return { ...emptyState('c'), collections: new Map([['cities', record]]) };
 }
