@@ -10,10 +10,16 @@ import { temporaryFolder, until } from './support.js';
 const STILL = 900;
 const MOVING = 300;
 
+interface ShardInfo {
+  readonly shard_id: number;
+  readonly state: string;
+  readonly shard_key?: string;
+}
+
 interface ClusterInfo {
   readonly shard_count: number;
-  readonly local_shards: readonly { readonly shard_id: number; readonly state: string }[];
-  readonly remote_shards: readonly { readonly shard_id: number; readonly state: string }[];
+  readonly local_shards: readonly ShardInfo[];
+  readonly remote_shards: readonly ShardInfo[];
   readonly resharding_operations?: readonly { readonly direction: string; readonly shard_id: number; readonly peer_id: number }[];
 }
 
@@ -25,6 +31,11 @@ const pointOf = (id: number, round = 0) => ({
 });
 const STILL_ONLY = { must: [{ key: 'still', match: { value: true } }] };
 
+/** Of requests: which shard key they are for; nothing with automatic sharding. */
+type Where = { readonly shard_key?: string };
+
+const EVERYWHERE: Where = {};
+
 async function begin(cluster: LocalCluster): Promise<void> {
   const { client } = cluster.node(1);
   await client.result('PUT', '/collections/c', {
@@ -35,6 +46,22 @@ async function begin(cluster: LocalCluster): Promise<void> {
   });
   await client.result('PUT', '/collections/c/index?wait=true', { field_name: 'third', field_schema: 'integer' });
   await client.result('PUT', '/collections/c/points?wait=true', { points: Array.from({ length: STILL }, (_, id) => pointOf(id)) });
+}
+
+/** The same points under two keys: those of `resharded`, and those of `still`, which are nobody's business. */
+async function beginWithKeys(cluster: LocalCluster): Promise<void> {
+  const { client } = cluster.node(1);
+  await client.result('PUT', '/collections/c', {
+    vectors: { v: { size: 3, distance: 'Euclid' } },
+    sparse_vectors: { s: {} },
+    sharding_method: 'custom',
+    replication_factor: 2,
+  });
+  await client.result('PUT', '/collections/c/shards', { shard_key: 'resharded', shards_number: 2 });
+  await client.result('PUT', '/collections/c/shards', { shard_key: 'still', shards_number: 1 });
+  await client.result('PUT', '/collections/c/index?wait=true', { field_name: 'third', field_schema: 'integer' });
+  const points = Array.from({ length: STILL }, (_, id) => pointOf(id));
+  for (const shard_key of ['resharded', 'still']) await client.result('PUT', '/collections/c/points?wait=true', { points, shard_key });
 }
 
 function infoOf({ client }: LocalNode): Promise<ClusterInfo> {
@@ -54,13 +81,13 @@ async function again<T>(action: () => Promise<T>): Promise<T> {
 }
 
 /** Looks at points that nobody changes in several ways. */
-async function look({ client }: LocalNode, id: number): Promise<void> {
+async function look({ client }: LocalNode, id: number, where: Where): Promise<void> {
   const { count } = await again(() =>
-    client.result<{ count: number }>('POST', '/collections/c/points/count', { filter: STILL_ONLY, exact: true }),
+    client.result<{ count: number }>('POST', '/collections/c/points/count', { filter: STILL_ONLY, exact: true, ...where }),
   );
   assert.equal(count, STILL, 'a count is wrong');
   const { points } = await again(() =>
-    client.result<{ points: { id: number }[] }>('POST', '/collections/c/points/scroll', { filter: STILL_ONLY, limit: STILL * 2 }),
+    client.result<{ points: { id: number }[] }>('POST', '/collections/c/points/scroll', { filter: STILL_ONLY, limit: STILL * 2, ...where }),
   );
   assert.deepEqual(
     points.map((point) => point.id),
@@ -72,6 +99,7 @@ async function look({ client }: LocalNode, id: number): Promise<void> {
       using: 'v',
       filter: STILL_ONLY,
       limit: 5,
+      ...where,
     }),
   );
   assert.equal(nearest.points[0]?.id, id);
@@ -81,6 +109,7 @@ async function look({ client }: LocalNode, id: number): Promise<void> {
       key: 'third',
       filter: STILL_ONLY,
       exact: true,
+      ...where,
     }),
   );
   assert.deepEqual(
@@ -95,35 +124,41 @@ class Writer {
   ended = false;
   #round = 0;
 
-  constructor(private readonly nodes: () => readonly LocalNode[]) {}
+  constructor(
+    private readonly nodes: () => readonly LocalNode[],
+    private readonly where: Where,
+  ) {}
 
   async run(): Promise<void> {
+    const { where } = this;
     while (!this.ended) {
       const round = ++this.#round;
       const nodes = this.nodes();
       const { client } = nodes[round % nodes.length] as LocalNode;
       const ids = Array.from({ length: 20 }, (_, at) => STILL + ((round * 37 + at * 11) % MOVING));
       if (round % 3 === 0) {
-        await again(() => client.result('POST', '/collections/c/points/delete?wait=true', { points: ids }));
+        await again(() => client.result('POST', '/collections/c/points/delete?wait=true', { points: ids, ...where }));
         for (const id of ids) this.there.delete(id);
       } else if (round % 7 === 0) {
         const filter = { must: [{ key: 'still', match: { value: false } }] };
-        await again(() => client.result('POST', '/collections/c/points/payload?wait=true', { payload: { round }, filter }));
+        await again(() => client.result('POST', '/collections/c/points/payload?wait=true', { payload: { round }, filter, ...where }));
         for (const id of this.there.keys()) this.there.set(id, round);
       } else {
-        await again(() => client.result('PUT', '/collections/c/points?wait=true', { points: ids.map((id) => pointOf(id, round)) }));
+        await again(() =>
+          client.result('PUT', '/collections/c/points?wait=true', { points: ids.map((id) => pointOf(id, round)), ...where }),
+        );
         for (const id of ids) this.there.set(id, round);
       }
     }
   }
 }
 
-async function checkMoving({ client }: LocalNode, there: ReadonlyMap<number, number>): Promise<void> {
+async function checkMoving({ client }: LocalNode, there: ReadonlyMap<number, number>, where: Where): Promise<void> {
   const filter = { must_not: [{ key: 'still', match: { value: true } }] };
   const { points } = await client.result<{ points: { id: number; payload: { round: number } }[] }>(
     'POST',
     '/collections/c/points/scroll?consistency=all',
-    { filter, limit: MOVING * 2 },
+    { filter, limit: MOVING * 2, ...where },
   );
   assert.deepEqual(
     new Map(points.map(({ id, payload }) => [id, payload.round])),
@@ -132,12 +167,18 @@ async function checkMoving({ client }: LocalNode, there: ReadonlyMap<number, num
 }
 
 /** Reshards while clients are busy; `meanwhile` happens then, too. */
-async function reshard(cluster: LocalCluster, direction: 'up' | 'down', shards: number, meanwhile: () => Promise<void>): Promise<void> {
+async function reshard(
+  cluster: LocalCluster,
+  direction: 'up' | 'down',
+  shards: number,
+  meanwhile: () => Promise<void>,
+  where = EVERYWHERE,
+): Promise<void> {
   const running = () => cluster.nodes.filter((node) => node.state === 'running');
-  const writer = new Writer(running);
+  const writer = new Writer(running, where);
   const writing = writer.run();
   const { client } = cluster.node(1);
-  assert.equal(await client.result('POST', '/collections/c/cluster', { start_resharding: { direction } }), true);
+  assert.equal(await client.result('POST', '/collections/c/cluster', { start_resharding: { direction, ...where } }), true);
   const during = await infoOf(cluster.node(1));
   if (during.resharding_operations !== undefined) assert.equal(during.resharding_operations[0]?.direction, direction);
   await meanwhile();
@@ -145,7 +186,7 @@ async function reshard(cluster: LocalCluster, direction: 'up' | 'down', shards: 
   await until(
     async () => {
       const nodes = running();
-      await look(nodes[looks % nodes.length] as LocalNode, (looks++ * 7) % STILL);
+      await look(nodes[looks % nodes.length] as LocalNode, (looks++ * 7) % STILL, where);
       return infoOf(cluster.node(1));
     },
     ({ resharding_operations }) => resharding_operations === undefined,
@@ -154,13 +195,15 @@ async function reshard(cluster: LocalCluster, direction: 'up' | 'down', shards: 
   await writing;
   for (const node of running()) {
     assert.equal((await infoOf(node)).shard_count, shards);
-    await look(node, 5);
-    await checkMoving(node, writer.there);
+    await look(node, 5, where);
+    await checkMoving(node, writer.there, where);
   }
   const { points_count } = await client.result<{ points_count: number }>('GET', '/collections/c');
-  assert.equal(points_count, STILL + writer.there.size);
+  const others = where === EVERYWHERE ? 0 : STILL;
+  assert.equal(points_count, STILL + others + writer.there.size);
   await client.result('POST', '/collections/c/points/delete?wait=true', {
     filter: { must_not: [{ key: 'still', match: { value: true } }] },
+    ...where,
   });
 }
 
@@ -170,6 +213,38 @@ test('a shard comes and goes while clients write, delete, search and count on th
   await begin(cluster);
   await reshard(cluster, 'up', 3, async () => {});
   await reshard(cluster, 'down', 2, async () => {});
+});
+
+test("a shard key's shards become one more and one less while clients write under it: other keys keep theirs", async (t) => {
+  const cluster = await LocalCluster.start({ nodes: 3, folder: await temporaryFolder(t) });
+  t.after(() => cluster.close());
+  await beginWithKeys(cluster);
+  const where = { shard_key: 'resharded' };
+  const counted = async () => {
+    const { local_shards, remote_shards } = await infoOf(cluster.node(1));
+    const ids = new Map([...local_shards, ...remote_shards].map(({ shard_id, shard_key }) => [shard_id, shard_key]));
+    return ['resharded', 'still', 'new'].map((key) => [...ids.values()].filter((one) => one === key).length);
+  };
+  const { client } = cluster.node(2);
+  const refused = await client.call('POST', '/collections/c/cluster', { start_resharding: { direction: 'up' } });
+  assert.equal(refused.status, 400);
+  await reshard(cluster, 'up', 4, async () => {}, where);
+  assert.deepEqual(await counted(), [3, 1, 0]);
+  await reshard(
+    cluster,
+    'down',
+    3,
+    async () => {
+      await cluster.node(3).kill();
+      await cluster.start(3);
+    },
+    where,
+  );
+  assert.deepEqual(await counted(), [2, 1, 0]);
+  await look(cluster.node(3), 5, { shard_key: 'still' });
+  // A new key has as many shards as the collection says, whatever became of others.
+  await client.result('PUT', '/collections/c/shards', { shard_key: 'new' });
+  assert.deepEqual(await counted(), [2, 1, 1]);
 });
 
 test('a node that is killed while points are copied holds nothing up for good: whoever leads then goes on', async (t) => {
@@ -196,6 +271,6 @@ test('resharding that is aborted leaves every point where it was', async (t) => 
       ({ resharding_operations }) => resharding_operations === undefined,
     );
     if (aborted.status === 200) assert.equal(info.shard_count, 2, direction);
-    await look(cluster.node(1), 3);
+    await look(cluster.node(1), 3, EVERYWHERE);
   }
 });
