@@ -36,10 +36,11 @@ import {
   withoutPeer,
 } from './apply-replicas.js';
 import { abortResharding, finishStage, startResharding } from './apply-resharding.js';
-import { asBatch, type Change, unchanged } from './change.js';
+import { asBatch, type Change, unchanged, withCollection } from './change.js';
 import { afterLeaving, afterOperation } from './leaders.js';
 import { decodeOperation, type StoredOperation } from './operation-codec.js';
 import type { ClusterOperation, Outcome } from './operations.js';
+import { withRevision } from './point-flow.js';
 import type { ClusterState, Session } from './state.js';
 
 export interface Applied {
@@ -116,11 +117,22 @@ function applyProposal(state: ClusterState, proposed: StoredOperation): Applied 
   if (sequence < session.doneBelow) return { state, outcome: null };
   const remembered = session.outcomes.get(sequence);
   if (remembered !== undefined) return { state, outcome: resultOf(remembered) };
-  const { outcome, state: after } = applyOperation(state, operation);
+  const { outcome, state: changedTo } = applyOperation(state, operation);
+  const after = outcome.kind === 'done' ? afterFlow(state, changedTo, operation) : changedTo;
   // Releases without leaders wrote the others, and a snapshot of theirs has none either: both ways lead to the same state.
   const changed = proposed.hasLeaders && outcome.kind === 'done' ? afterOperation(after, operation) : after;
   const sessions = new Map(changed.sessions).set(origin, withOutcome(session, Math.max(session.doneBelow, doneBelow), sequence, outcome));
   return { state: { ...changed, sessions }, outcome: resultOf(outcome) };
+}
+
+/** See `withRevision`. */
+function afterFlow(before: ClusterState, after: ClusterState, operation: ClusterOperation): ClusterState {
+  if (!('collection' in operation)) return after;
+  const { collection } = operation;
+  const [known, record] = [before.collections.get(collection), after.collections.get(collection)];
+  if (known === undefined || record === undefined || known === record) return after;
+  const next = withRevision(known, record, after.appliedIndex);
+  return next === record ? after : withCollection(after, collection, next);
 }
 
 function withOutcome(session: Session, doneBelow: number, sequence: number, outcome: Outcome): Session {

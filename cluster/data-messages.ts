@@ -66,7 +66,7 @@ export type DataCall =
       readonly layout: number;
       readonly fence?: CopyFence;
     }
-  /** The layout that the peer knows. */
+  /** The layout that the peer knows, and whether all points of its replicas can be seen. */
   | { readonly kind: 'layout'; readonly collection: string; readonly uid: number }
   /** Up to where the logs of these replicas go. */
   | { readonly kind: 'reached'; readonly collection: string; readonly uid: number; readonly shards: readonly ShardId[] }
@@ -156,7 +156,8 @@ export type DataReply =
     }
   /** How far the logs of the asked shards' replicas are. */
   | { readonly kind: 'reached'; readonly logs: readonly ReachedLog[] }
-  | { readonly kind: 'layout'; readonly layout: number }
+  /** showsAll: no replica here holds points back that reads do not see yet (`prevent_unoptimized`), nor will it. */
+  | { readonly kind: 'layout'; readonly layout: number; readonly showsAll: boolean }
   | { readonly kind: 'figures'; readonly figures: readonly ShardFigures[] }
   | { readonly kind: 'position'; readonly last: ClockTag; readonly base: ClockTag }
   | { readonly kind: 'entries'; readonly entries: readonly ShardEntry[]; readonly last: ClockTag }

@@ -84,6 +84,22 @@ export function holdsWrites(record: CollectionRecord, shardId: ShardId): boolean
   return isSwitching(record) && flowOf(record)?.busy.includes(shardId) === true;
 }
 
+/**
+ * What replicas go by: while points go to other shards, none are held back (`prevent_unoptimized`), as nobody could copy them. Whether
+ * that is so goes with the record's `revision`, as all of its configuration does.
+ */
+export function effectiveConfig(record: CollectionRecord): CollectionRecord['config'] {
+  const { config } = record;
+  if (config.optimizer_config.prevent_unoptimized !== true || flowOf(record) === null) return config;
+  return { ...config, optimizer_config: { ...config.optimizer_config, prevent_unoptimized: false } };
+}
+
+/** `after`, an operation's, with a new revision where what replicas go by begins or ends to be another configuration. */
+export function withRevision(before: CollectionRecord, after: CollectionRecord, index: number): CollectionRecord {
+  const isSame = (flowOf(before) === null) === (flowOf(after) === null);
+  return isSame || after.config.optimizer_config.prevent_unoptimized !== true ? after : { ...after, revision: index };
+}
+
 /** What the leader of a shard has to do for a stage. */
 export interface FlowDuty {
   readonly name: string;

@@ -1,5 +1,6 @@
 /** What a collection's record says of one peer. Records never change, and a look at ten thousand of them comes with each operation: what was read once is kept. */
 
+import { effectiveConfig } from '../../cluster/point-flow.js';
 import type { CollectionRecord } from '../../cluster/state.js';
 import type { PeerId, ReplicaState } from '../../protocols/model/cluster.js';
 import type { DesiredCollection } from '../node/desired.js';
@@ -23,7 +24,7 @@ export function ownPart(record: CollectionRecord, peerId: PeerId): OwnPart {
   const since = own.map(([, shard]) => shard.since.get(peerId) ?? record.uid);
   const part: OwnPart = {
     peerId,
-    desired: { uid: record.uid, revision: record.revision, config: record.config, shards, since },
+    desired: { uid: record.uid, revision: record.revision, config: effectiveConfig(record), shards, since },
     states: new Set(own.flatMap(([, { replicas }]) => replicas.get(peerId) ?? [])),
   };
   known.set(record, part);

@@ -98,7 +98,6 @@ function setUp(collection: string, setup: ClusterSetup, agreed: ClusterState, us
     case 'abortResharding':
       return { kind: 'abortResharding', collection: name };
     case 'replicatePoints':
-      checkDeferral(record);
       return { kind: 'startKeyCopy', collection: name, source: setup.source, target: setup.target, filter: setup.filter };
     case 'dropShardKey':
       return { kind: 'dropShardKey', collection: name, key: setup.key };
@@ -143,7 +142,6 @@ function startResharding(
   { direction, key, peerId }: Extract<ClusterSetup, { kind: 'startResharding' }>,
   agreed: ClusterState,
 ): ClusterOperation {
-  checkDeferral(record);
   if (direction === 'down') return { kind: 'startResharding', collection, direction, key, placement: [] };
   if (peerId !== null && !agreed.membership.some((member) => member.peerId === peerId))
     throw new TroupeError('wrongInput', `peer ${peerId} is not part of the cluster`);
@@ -153,14 +151,6 @@ function startResharding(
   const named = peerId === null || placed.includes(peerId) ? placed : [peerId, ...placed.slice(0, -1)];
   const placement = peerId === null ? [placed] : [[peerId, ...named.filter((peer) => peer !== peerId)]];
   return { kind: 'startResharding', collection, direction, key, placement };
-}
-
-/** Errors: `unsupported`. */
-function checkDeferral({ config }: CollectionRecord): void {
-  if (config.optimizer_config.prevent_unoptimized !== true) return;
-  const detail =
-    'points of a collection with `prevent_unoptimized` cannot go to other shards: those that are held back could not be copied; switch it off meanwhile';
-  throw new TroupeError('unsupported', detail);
 }
 
 function transferOf({ from, shardId, to, toShardId }: TransferKey): TransferKey {

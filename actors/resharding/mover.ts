@@ -5,7 +5,8 @@
  *   ones are refused. So what a former leader still sends never takes the place of what its successor has copied.
  * - D5. A pass copies what has a higher version than what the last one began with. The last one of a stage also removes copies whose
  *   point is not there any more, where nobody else writes to the target. It may be done again, by whoever leads then.
- * - D6. Nothing is copied or removed before all nodes that serve reads know the layout, and so hide it.
+ * - D6. Nothing is copied or removed before all nodes that serve reads know the layout, and so hide it, and hold no points back
+ *   that would have to be copied.
  */
 
 import { type DataAnswer, type DataCall, LostAnswer, type ReachedLog } from '../../cluster/data-messages.js';
@@ -224,7 +225,7 @@ export class Mover {
       await Promise.all(
         left.map(async (peer) => {
           const answer = await this.parts.routes.call(peer, { kind: 'layout', collection, uid }, 2000).catch(() => null);
-          if (answer?.kind === 'layout' && answer.layout >= layout) known.add(peer);
+          if (answer?.kind === 'layout' && answer.layout >= layout && answer.showsAll) known.add(peer);
         }),
       );
       if (left.some((peer) => !known.has(peer))) await this.#pause();

@@ -61,7 +61,7 @@ export function answerCalls(parts: AnswerParts): AnswerCall {
       case 'read':
         return read(parts, call);
       case 'layout':
-        return { kind: 'layout', layout: agreedRecord(parts.services, call).layout };
+        return layoutHere(parts, call);
       case 'reached':
         return reached(parts, call);
       case 'figures': {
@@ -142,6 +142,20 @@ async function reached(parts: AnswerParts, call: CallOf<'reached'>): Promise<Dat
     return { clock: last.clock, tick: last.tick, held: status === undefined ? null : heldOf(status) };
   });
   return { kind: 'reached', logs: await Promise.all(logs) };
+}
+
+/** Of the replicas here, no point is held back when the configuration that is agreed on has come to them and does not hold any back. */
+function layoutHere(parts: AnswerParts, call: CallOf<'layout'>): DataAnswer {
+  const { engine } = parts.services;
+  const record = agreedRecord(parts.services, call);
+  const { layout, revision } = record;
+  if (record.config.optimizer_config.prevent_unoptimized !== true) return { kind: 'layout', layout, showsAll: true };
+  const { belonging, replicas } = entryOf(parts, call);
+  const holdsBack = [...replicas.values()].some(({ key }) => {
+    const stats = engine.stats(key);
+    return stats !== null && (stats.defers || stats.deferredPoints > 0);
+  });
+  return { kind: 'layout', layout, showsAll: belonging?.revision === revision && !holdsBack };
 }
 
 type OfCollection = { readonly collection: string; readonly uid: number };

@@ -327,6 +327,8 @@ export interface ReplicaStats {
   readonly points: number;
   /** Points whose newest row reads do not see yet. */
   readonly deferredPoints: number;
+  /** Whether there may be some (`prevent_unoptimized`). */
+  readonly defers: boolean;
   readonly segments: readonly SegmentStats[];
   readonly fields: ReadonlyMap<string, FieldSchema>;
   /** Points that reads see with a value in each indexed field. */

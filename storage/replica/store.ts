@@ -29,7 +29,7 @@ import { cleanSegmentFolders } from '../segment/sealed.js';
 import { WriteAheadLog } from '../wal.js';
 import { makeCheckpoint } from './checkpoint.js';
 import { Copies, type CopiesHost } from './copies.js';
-import { carryDeletions, defersRows, holdReplaced, settleDeferred } from './deferral.js';
+import { carryDeletions, deferralBytes, defersRows, holdReplaced, settleDeferred } from './deferral.js';
 import { loadReplica, slotsOf, trackSealedFields, writeFirstRecords } from './load.js';
 import { NO_LEADER } from './log-tags.js';
 import { encodeManifest, type Manifest, type ManifestField } from './manifest.js';
@@ -492,6 +492,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
       key: this.spec.key,
       points: sumLive(shown),
       deferredPoints: this.deferredPoints,
+      defers: deferralBytes(this.spec.config) !== Number.POSITIVE_INFINITY,
       segments: stats,
       fields: fieldsOf(manifest),
       fieldPoints: new Map(fieldPoints),

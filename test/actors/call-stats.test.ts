@@ -11,7 +11,7 @@ test('each call is counted by its kind and by what became of it, and what it com
   let now = 0;
   const watch = { clock: { nowMs: () => now }, preciseMs: () => now };
   const ends: (DataAnswer | Error)[] = [
-    { kind: 'layout', layout: 7 },
+    { kind: 'layout', layout: 7, showsAll: true },
     new TroupeError('conflict', 'not here'),
     new NotReached('no connection'),
     new LostAnswer('timeout', 'too late'),
@@ -25,7 +25,7 @@ test('each call is counted by its kind and by what became of it, and what it com
   };
   const made = new CallStats();
   const calls = countedCalls({ call: end }, made, watch);
-  assert.deepEqual(await calls.call(2, LAYOUT, 100), { kind: 'layout', layout: 7 });
+  assert.deepEqual(await calls.call(2, LAYOUT, 100), { kind: 'layout', layout: 7, showsAll: true });
   for (const call of [LAYOUT, MISSING, MISSING, MISSING]) await assert.rejects(calls.call(2, call, 100));
   const shown = made.counts().map(({ durations: { count, lastMs, totalMs }, kind, outcome }) => [kind, outcome, count, totalMs, lastMs]);
   assert.deepEqual(shown, [
@@ -36,8 +36,8 @@ test('each call is counted by its kind and by what became of it, and what it com
     ['missing', 'unreached', 1, 10, 30],
   ]);
   const answered = new CallStats();
-  const answer = countedAnswers(async () => ({ kind: 'layout', layout: 1 }), answered, watch);
-  assert.deepEqual(await answer(3, LAYOUT), { kind: 'layout', layout: 1 });
+  const answer = countedAnswers(async () => ({ kind: 'layout', layout: 1, showsAll: true }), answered, watch);
+  assert.deepEqual(await answer(3, LAYOUT), { kind: 'layout', layout: 1, showsAll: true });
   assert.deepEqual(
     answered.counts().map(({ kind, outcome }) => [kind, outcome]),
     [['layout', 'ok']],

@@ -76,6 +76,7 @@ export function sampleStats(segments: readonly SegmentStats[] = [sampleSegment()
   return {
     key: 'pictures/0',
     deferredPoints: 0,
+    defers: false,
     points: segments.reduce((total, segment) => total + segment.rows - segment.deleted, 0),
     segments,
     fields: new Map(),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { copyTransfers, flowDuties, flowOf, holdsWrites } from '../../cluster/point-flow.js';
+import { copyTransfers, effectiveConfig, flowDuties, flowOf, holdsWrites } from '../../cluster/point-flow.js';
 import { servingShards } from '../../cluster/resharding.js';
 import type { CollectionRecord, KeyCopy } from '../../cluster/state.js';
 import { decodeState, encodeState } from '../../cluster/state-codec.js';
@@ -121,6 +121,30 @@ test('a copy is refused where keys do not fit, or something else is going on', (
   const fresh = begun();
   fresh.propose({ kind: 'setReplicaStates', changes: [{ ...dead, uid: recordOf(fresh).uid }] });
   assert.match(fresh.say({ ...COPY, target: 7 }), /shard 3 of shard key 7 has no Active replica/);
+});
+
+test('replicas hold no points back while points go to other shards, and the cluster carries that out as it does settings', () => {
+  const log = begun();
+  const { config, revision } = recordOf(log);
+  const prevents = { ...config, optimizer_config: { ...config.optimizer_config, prevent_unoptimized: true } };
+  assert.equal(log.say({ kind: 'updateCollection', name: 'a', config: prevents, basedOn: revision }), 'done');
+  const shownConfig = () => {
+    const record = recordOf(log);
+    return [record.config, effectiveConfig(record)].map(({ optimizer_config }) => optimizer_config.prevent_unoptimized);
+  };
+  const revisions = [recordOf(log).revision];
+  assert.deepEqual(shownConfig(), [true, true]);
+  log.propose(COPY);
+  revisions.push(recordOf(log).revision);
+  assert.deepEqual(shownConfig(), [true, false]);
+  for (const shardId of [0, 1]) finish(log, shardId);
+  revisions.push(recordOf(log).revision);
+  assert.deepEqual(shownConfig(), [true, false]);
+  for (const shardId of [0, 1]) finish(log, shardId);
+  revisions.push(recordOf(log).revision);
+  assert.deepEqual(shownConfig(), [true, true]);
+  const [first, copying, switching, over] = revisions as [number, number, number, number];
+  assert.ok(first < copying && copying === switching && switching < over, revisions.join());
 });
 
 test('a copy ends with the key that it goes from or to, and a key of the same name is another one', () => {

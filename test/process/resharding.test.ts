@@ -36,9 +36,10 @@ type Where = { readonly shard_key?: string };
 
 const EVERYWHERE: Where = {};
 
-async function begin(cluster: LocalCluster): Promise<void> {
+async function begin(cluster: LocalCluster, settings: object = {}): Promise<void> {
   const { client } = cluster.node(1);
   await client.result('PUT', '/collections/c', {
+    ...settings,
     vectors: { v: { size: 3, distance: 'Euclid' } },
     sparse_vectors: { s: {} },
     shard_number: 2,
@@ -158,7 +159,7 @@ async function checkMoving({ client }: LocalNode, there: ReadonlyMap<number, num
   const { points } = await client.result<{ points: { id: number; payload: { round: number } }[] }>(
     'POST',
     '/collections/c/points/scroll?consistency=all',
-    { filter, limit: MOVING * 2, ...where },
+    { filter, limit: STILL, ...where },
   );
   assert.deepEqual(
     new Map(points.map(({ id, payload }) => [id, payload.round])),
@@ -245,6 +246,30 @@ test("a shard key's shards become one more and one less while clients write unde
   // A new key has as many shards as the collection says, whatever became of others.
   await client.result('PUT', '/collections/c/shards', { shard_key: 'new' });
   assert.deepEqual(await counted(), [2, 1, 1]);
+});
+
+test('points that `prevent_unoptimized` holds back go to their new shard with all others, and are held back again afterwards', async (t) => {
+  const cluster = await LocalCluster.start({ nodes: 3, folder: await temporaryFolder(t) });
+  t.after(() => cluster.close());
+  const { client } = cluster.node(1);
+  await begin(cluster, { optimizers_config: { prevent_unoptimized: true, indexing_threshold: 1 } });
+  const held = Array.from({ length: 400 }, (_, at) => pointOf(STILL + MOVING + at));
+  for (const [round, direction] of (['up', 'down'] as const).entries()) {
+    await client.result('PUT', '/collections/c/points', { points: held.map(({ id }) => pointOf(id, round)) });
+    await client.result('POST', '/collections/c/cluster', { start_resharding: { direction } });
+    await until(
+      () => infoOf(cluster.node(2)),
+      ({ resharding_operations }) => resharding_operations === undefined,
+    );
+    for (const node of cluster.nodes) {
+      await checkMoving(node, new Map(held.map(({ id }) => [id, round])), EVERYWHERE);
+      await look(node, 4, EVERYWHERE);
+    }
+  }
+  interface Info {
+    readonly config: { readonly optimizer_config: { readonly prevent_unoptimized: boolean } };
+  }
+  assert.equal((await client.result<Info>('GET', '/collections/c')).config.optimizer_config.prevent_unoptimized, true);
 });
 
 test('a node that is killed while points are copied holds nothing up for good: whoever leads then goes on', async (t) => {

@@ -75,6 +75,7 @@ function plan(segments: SegmentStats[], scene: Scene = {}): string {
   const stats: ReplicaStats = {
     key: 'c/0',
     deferredPoints: 0,
+    defers: false,
     points: segments.reduce((total, { rows, deleted }) => total + rows - deleted, 0),
     segments,
     fields: scene.fields ?? new Map(),

@@ -68,7 +68,7 @@ class Copied {
   #answer(call: DataCall): DataAnswer {
     switch (call.kind) {
       case 'layout':
-        return { kind: 'layout', layout: UID };
+        return { kind: 'layout', layout: UID, showsAll: true };
       case 'missing':
         return { kind: 'missing', id: null };
       case 'reached':

@@ -13,6 +13,7 @@ const statsOf = (key: string): ReplicaStats => ({
   key,
   points: generation,
   deferredPoints: 0,
+  defers: false,
   segments: [],
   fields: new Map(),
   fieldPoints: new Map(),
