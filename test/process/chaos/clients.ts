@@ -3,10 +3,9 @@
  * what each name must be. A change of which nobody said what became of it leaves its name open, and ends its use.
  */
 
-import type { LocalCluster } from '../../../ops/cluster/local-cluster.js';
 import type { LocalNode } from '../../../ops/cluster/local-node.js';
-import type { Random } from '../../../ops/random.js';
 import type { Answer } from '../../../ops/rest-client.js';
+import { AskingClients, pause } from './asking.js';
 
 /** What a name stands for: a collection's `indexing_threshold`, an alias' collection, a shard key that is there, or nothing. */
 export type Value = number | string | null;
@@ -33,27 +32,16 @@ type Outcome = 'acknowledged' | 'refused' | 'open';
 
 /** Seconds that the cluster may take, as asked for. */
 const TIMEOUT_S = 5;
-/** Any answer must come by then. */
-const PATIENCE_MS = 15_000;
 const NAMES_PER_CLIENT = 4;
 export const BASES = ['base-0', 'base-1'] as const;
 /** A collection whose shards have keys. */
 export const KEYED = 'keyed';
 export const PRESENT = 'there';
 
-export class Clients {
+export class Clients extends AskingClients {
   readonly totals: Totals = { acknowledged: 0, refused: 0, open: 0, reads: 0, slowestMs: 0 };
   readonly names: Name[] = [];
-  /** What must not be, in words. */
-  readonly violations: string[] = [];
-  private stopped = false;
   private stamp = 1;
-
-  constructor(
-    private readonly cluster: LocalCluster,
-    private readonly random: Random,
-    private readonly story: (line: string) => void,
-  ) {}
 
   /** Collections that aliases point at, and the one of the shard keys. */
   async prepare(): Promise<void> {
@@ -66,16 +54,7 @@ export class Clients {
     }
   }
 
-  /** Runs so many clients until `stop`. */
-  async run(count: number): Promise<void> {
-    await Promise.all(Array.from({ length: count }, (_, at) => this.client(at)));
-  }
-
-  stop(): void {
-    this.stopped = true;
-  }
-
-  private async client(number: number): Promise<void> {
+  protected override async client(number: number): Promise<void> {
     const own: Name[] = [];
     for (let next = 0; !this.stopped; ) {
       if (own.length < NAMES_PER_CLIENT) {
@@ -108,7 +87,7 @@ export class Clients {
       this.totals.slowestMs = Math.max(this.totals.slowestMs, milliseconds);
     } else if (outcome === 'open') name.possible = [before, after];
     if (answer !== null && ![200, 503, 408].includes(answer.status)) {
-      this.violations.push(`${method} ${path} at node ${node.number}, where ${name.name} was ${before}, was answered ${told}`);
+      this.wrong(`${method} ${path} at node ${node.number}, where ${name.name} was ${before}, was answered ${told}`);
     }
     if (outcome === 'refused') await pause(100);
   }
@@ -149,45 +128,21 @@ export class Clients {
     this.totals.reads++;
     const seen = name.kind === 'collection' ? collectionValue(answer) : aliasValue(answer, name.name);
     if (seen !== name.possible[0]) {
-      this.violations.push(`${path} at node ${node.number} shows ${name.name} as ${seen} where ${name.possible[0]} was acknowledged`);
+      this.wrong(`${path} at node ${node.number} shows ${name.name} as ${seen} where ${name.possible[0]} was acknowledged`);
     }
   }
 
   private async ask(node: LocalNode, method: string, path: string, body: unknown) {
     const started = performance.now();
-    const launched = node.pid;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<'late'>((resolve) => {
-      timer = setTimeout(() => resolve('late'), PATIENCE_MS);
-    });
     let answer: Answer | null = null;
     let outcome: Outcome = 'open';
     try {
-      const first = await Promise.race([node.client.call(method, path, body), late]);
-      if (first !== 'late') {
-        answer = first;
-        outcome = outcomeOf(first);
-      } else if (node.state === 'running' && node.pid === launched && !this.disturbed(node)) {
-        this.violations.push(`${method} ${path} at node ${node.number}: no answer within ${PATIENCE_MS} ms`);
-      }
+      answer = await this.inTime(node, `${method} ${path}`, () => node.client.call(method, path, body));
+      if (answer !== null) outcome = outcomeOf(answer);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED') outcome = 'refused';
-    } finally {
-      clearTimeout(timer);
     }
     return { outcome, answer, milliseconds: performance.now() - started };
-  }
-
-  /** Nodes that have just been paused, by number: they owe no answer. */
-  readonly pausedMs = new Map<number, number>();
-
-  private disturbed(node: LocalNode): boolean {
-    return performance.now() - (this.pausedMs.get(node.number) ?? Number.NEGATIVE_INFINITY) < PATIENCE_MS * 2;
-  }
-
-  private anyNode(): LocalNode | null {
-    const running = this.cluster.nodes.filter(({ state }) => state === 'running');
-    return running.length === 0 ? null : (running[this.random.integer(running.length)] as LocalNode);
   }
 }
 
@@ -224,10 +179,4 @@ function aliasValue({ body, status, text }: Answer, name: string): Value {
   const aliases = (body as { result?: { aliases: { alias_name: string; collection_name: string }[] } }).result?.aliases;
   if (aliases === undefined) return `${status} ${text.slice(0, 200)}`;
   return aliases.find(({ alias_name }) => alias_name === name)?.collection_name ?? null;
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, milliseconds);
-  });
 }

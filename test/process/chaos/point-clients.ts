@@ -8,6 +8,7 @@ import type { LocalCluster } from '../../../ops/cluster/local-cluster.js';
 import type { LocalNode } from '../../../ops/cluster/local-node.js';
 import type { Random } from '../../../ops/random.js';
 import { type Args, Doors, type OperationName, type Outcome, outcome } from '../clients/doors.js';
+import { AskingClients, pause } from './asking.js';
 
 export const POINTS = 'points';
 const DIM = 4;
@@ -16,8 +17,6 @@ const IDS_PER_CLIENT = 60;
 const TIMEOUT_S = 5;
 /** Statuses of REST and codes of gRPC that may come while nodes fail: unavailable, timed out, busy; and connections that are lost. */
 const EXPECTED: ReadonlySet<number> = new Set([503, 408, 429, 1, 4, 8, 10, 13, 14]);
-/** Any answer must come by then. */
-const PATIENCE_MS = 15_000;
 /** A request that has not succeeded by any of its tries within so long has failed. */
 const RETRIES_MS = 30_000;
 const RETRY_PAUSE_MS = 100;
@@ -55,22 +54,21 @@ function vectorOf(id: number, stamp: number): number[] {
   return Array.from({ length: DIM }, (_, at) => ((id * 31 + stamp * 17 + at * 7) % 101) / 4);
 }
 
-export class PointClients {
+export class PointClients extends AskingClients {
   readonly totals: PointTotals = { writes: 0, reads: 0, searches: 0, tries: 0, failed: 0, late: 0, slowestMs: 0 };
-  readonly violations: string[] = [];
   /** By number of the node. */
   private readonly doors: ReadonlyMap<number, Doors>;
   /** By client. */
   readonly points: Map<number, Point>[] = [];
-  private stopped = false;
   private stamp = 1;
 
   constructor(
-    private readonly cluster: LocalCluster,
-    private readonly random: Random,
-    private readonly story: (line: string) => void,
+    cluster: LocalCluster,
+    random: Random,
+    story: (line: string) => void,
     private readonly shards: number,
   ) {
+    super(cluster, random, story);
     this.doors = new Map(cluster.nodes.map((node) => [node.number, new Doors(node)]));
   }
 
@@ -81,16 +79,7 @@ export class PointClients {
     await client.result('PUT', `/collections/${POINTS}/index?wait=true`, { field_name: 'client', field_schema: 'integer' });
   }
 
-  /** Runs so many clients until `stop`. */
-  async run(count: number): Promise<void> {
-    await Promise.all(Array.from({ length: count }, (_, client) => this.client(client)));
-  }
-
-  stop(): void {
-    this.stopped = true;
-  }
-
-  private async client(client: number): Promise<void> {
+  protected override async client(client: number): Promise<void> {
     const own = new Map<number, Point>();
     for (let at = 0; at < IDS_PER_CLIENT; at++)
       own.set(client * IDS_PER_CLIENT + at, { stamp: null, open: new Set(), written: new Set([null]) });
@@ -217,37 +206,10 @@ export class PointClients {
   }
 
   private async ask(node: LocalNode, client: number, operation: OperationName, args: Args): Promise<Outcome | null> {
-    const launched = node.pid;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<'late'>((resolve) => {
-      timer = setTimeout(() => resolve('late'), PATIENCE_MS);
-    });
     const doors = this.doors.get(node.number) as Doors;
     const whole = { ...args, timeout: TIMEOUT_S };
-    try {
-      const asked = client % 2 === 0 ? doors.rest(operation, POINTS, whole) : doors.grpc(operation, POINTS, whole);
-      const first = await Promise.race([outcome(asked), late]);
-      if (first !== 'late') return first;
-      if (node.state === 'running' && node.pid === launched && !this.disturbed(node))
-        this.wrong(`${operation} of client ${client} at node ${node.number}: no answer within ${PATIENCE_MS} ms`);
-      return null;
-    } catch {
-      return null;
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  /** Nodes that have just been paused, by number: they owe no answer. */
-  readonly pausedMs = new Map<number, number>();
-
-  private disturbed(node: LocalNode): boolean {
-    return performance.now() - (this.pausedMs.get(node.number) ?? Number.NEGATIVE_INFINITY) < PATIENCE_MS * 2;
-  }
-
-  private anyNode(): LocalNode | null {
-    const running = this.cluster.nodes.filter(({ state }) => state === 'running');
-    return running.length === 0 ? null : (running[this.random.integer(running.length)] as LocalNode);
+    const asked = () => (client % 2 === 0 ? doors.rest(operation, POINTS, whole) : doors.grpc(operation, POINTS, whole));
+    return this.inTime(node, `${operation} of client ${client}`, () => outcome(asked())).catch(() => null);
   }
 
   private anyConsistency(): { consistency: string } | null {
@@ -258,15 +220,4 @@ export class PointClients {
   private someOf(ids: number[], count: number): number[] {
     return Array.from({ length: count }, () => ids.splice(this.random.integer(ids.length), 1)[0] as number);
   }
-
-  private wrong(what: string): void {
-    this.story(`!!! ${what}`);
-    if (this.violations.length < 20) this.violations.push(what);
-  }
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, milliseconds);
-  });
 }

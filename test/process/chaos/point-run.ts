@@ -55,7 +55,7 @@ export async function runPointChaos(options: PointChaosOptions): Promise<PointCh
     await healed(cluster);
     const moves = new Moves(cluster, seededRandom(options.seed + 2), story);
     const running = [clients.run(options.clients), moves.run()];
-    const onPause = (node: LocalNode) => clients.pausedMs.set(node.number, performance.now());
+    const onPause = (node: LocalNode) => clients.notePause(node);
     const calm = options.overlapping ? undefined : () => recovered(cluster, options.shards);
     const faults = new Faults(cluster, seededRandom(options.seed + 1), options.faults, story, onPause, calm);
     await faults.run(performance.now() + options.milliseconds);

@@ -44,9 +44,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     const clients = new Clients(cluster, seededRandom(options.seed), story);
     await clients.prepare();
     const running = clients.run(options.clients);
-    const faults = new Faults(cluster, seededRandom(options.seed + 1), options.faults, story, (node) =>
-      clients.pausedMs.set(node.number, performance.now()),
-    );
+    const faults = new Faults(cluster, seededRandom(options.seed + 1), options.faults, story, (node) => clients.notePause(node));
     await faults.run(performance.now() + options.milliseconds);
     const repaired = performance.now();
     await goesOn(clients);
