@@ -1,6 +1,13 @@
 /** What requests go by: who holds what, how peers are called, and when to look again. */
 
-import type { AnswerCall, DataAnswer, DataCall, PeerCalls, ShardAddress } from '../../cluster/data-messages.js';
+import {
+  type AnswerCall,
+  type DataAnswer,
+  type DataCall,
+  LostAnswer,
+  type PeerCalls,
+  type ShardAddress,
+} from '../../cluster/data-messages.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { Assignment, Assignments } from '../replication/assignments.js';
 import type { Clock, Random, Timers } from '../runtime/ports.js';
@@ -35,7 +42,17 @@ export class Routes {
   /** This node as well, by its own id. Errors: as `PeerCalls`. */
   call(peer: PeerId, call: DataCall, timeoutMs: number): Promise<DataAnswer> {
     const { answer, assignments, calls } = this.parts;
-    return peer === assignments.peerId ? answer(peer, call) : calls.call(peer, call, timeoutMs);
+    return peer === assignments.peerId ? this.#inTime(answer(peer, call), timeoutMs) : calls.call(peer, call, timeoutMs);
+  }
+
+  /** The own disk may be the slow one. */
+  #inTime(answer: Promise<DataAnswer>, timeoutMs: number): Promise<DataAnswer> {
+    return new Promise((resolve, reject) => {
+      const stop = this.timers.after(timeoutMs, () => {
+        reject(new LostAnswer('timeout', `this node has not answered within ${timeoutMs} ms`));
+      });
+      answer.finally(stop).then(resolve, reject);
+    });
   }
 
   pause(milliseconds: number): Promise<void> {

@@ -93,3 +93,11 @@ test('at majority it is all read again, behind another barrier, when a shard has
   assert.equal(await ask({ consistency: 'majority' }), 'portions');
   assert.deepEqual([peers.barriers, peers.asked.filter((asked) => asked.startsWith('read')).length], [2, 2]);
 });
+
+test('a read whose own node does not say how far its replicas are ends with its time', async () => {
+  const { ask, peers } = world(async () => Buffer.from('own'));
+  peers.answers.set(SELF, () => new Promise(() => {}));
+  const begunMs = peers.world.nowMs;
+  await assert.rejects(ask({ consistency: 'all' }), { code: 'timeout' });
+  assert.ok(peers.world.nowMs - begunMs <= 10_100);
+});
