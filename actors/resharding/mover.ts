@@ -22,7 +22,7 @@ import type { PointId } from '../../protocols/model/point-id.js';
 import type { WriteOperation } from '../../protocols/model/update.js';
 import { decodeFilter } from '../../protocols/rest/filter.js';
 import { decodePortionAnswer, encodePortion } from '../../storage/engine/portion/codec.js';
-import type { AnswerOf, Ask, LeavingAsk } from '../../storage/engine/portion/messages.js';
+import type { AnswerOf, Ask, LeavingAsk, OwnedAsk } from '../../storage/engine/portion/messages.js';
 import { isLateCopy } from '../routing/layout.js';
 import type { Routes } from '../routing/routes.js';
 
@@ -138,15 +138,11 @@ export class Mover {
     const { shardId } = this.duty;
     // Behind everything that a former leader of this shard may have sent there.
     const reached = await this.#settled(target);
+    // Writes wait meanwhile, and most often nothing is gone.
+    if (this.duty.stage === 'switching' && (await this.#isAsMany(target, tick, reached))) return;
     let from: PointId | null = null;
     do {
-      const ring = this.#agreed().flow.source;
-      const there: Asked<'owned'> = await this.#ask(
-        () => this.#leaderOf(target),
-        target,
-        { kind: 'owned', ring, owner: shardId, from },
-        reached,
-      );
+      const there = await this.#owned(target, { from, countOnly: false }, reached);
       const { count, ids, next } = there.answer;
       if (count > 0) {
         const { answer } = await this.#ask(() => this.self, shardId, { kind: 'gone', filter: this.#filter(), ids }, tick);
@@ -154,6 +150,43 @@ export class Mover {
       }
       from = next;
     } while (from !== null);
+  }
+
+  /** Whether `target` has as many copies as this shard has points for it. All of these are there. */
+  async #isAsMany(target: ShardId, tick: number, reached: number): Promise<boolean> {
+    const { shardId } = this.duty;
+    const countWhole = async (ask: (from: PointId | null) => Promise<Asked<'owned'>>): Promise<number> => {
+      let sum = 0;
+      let from: PointId | null = null;
+      do {
+        const { answer }: Asked<'owned'> = await ask(from);
+        sum += answer.count;
+        from = answer.next;
+      } while (from !== null);
+      return sum;
+    };
+    const here = (from: PointId | null) => {
+      const ask = {
+        kind: 'owned',
+        ring: this.#agreed().flow.target,
+        owner: target,
+        filter: this.#filter(),
+        countOnly: true,
+        from,
+      } as const;
+      return this.#ask(() => this.self, shardId, ask, tick);
+    };
+    const [points, copies] = await Promise.all([
+      countWhole(here),
+      countWhole((from) => this.#owned(target, { from, countOnly: true }, reached)),
+    ]);
+    return points === copies;
+  }
+
+  /** Copies in `target` of points that are this shard's, or were. */
+  #owned(target: ShardId, { countOnly, from }: Pick<OwnedAsk, 'countOnly' | 'from'>, reached: number): Promise<Asked<'owned'>> {
+    const ask = { kind: 'owned', ring: this.#agreed().flow.source, owner: this.duty.shardId, filter: null, countOnly, from } as const;
+    return this.#ask(() => this.#leaderOf(target), target, ask, reached);
   }
 
   /** Removes points that are another shard's, until there are none. */

@@ -1,6 +1,7 @@
 /** Points of a shard that another one is to have: what is copied there, and what is removed. All of one shard, a part at a time. */
 
 import type { ShardId } from '../../../protocols/model/cluster.js';
+import type { Filter } from '../../../protocols/model/filter.js';
 import type { PointId } from '../../../protocols/model/point-id.js';
 import type { PointBatch, UpdateOperation, VectorColumn } from '../../../protocols/model/update.js';
 import type { VectorValue } from '../../../protocols/model/vector.js';
@@ -17,6 +18,7 @@ import type { Deletion, GoneAsk, Ids, Leaving, LeavingAsk, OwnedAsk, StrayAsk } 
 const ROWS_MAX = 50_000;
 const POINTS_MAX = 1000;
 const IDS_MAX = 20_000;
+const COUNTED_MAX = 200_000;
 const BYTES_MAX = 4 << 20;
 
 export function leavingPoints(snapshots: readonly ReplicaSnapshot[], { after, filter, from, ring: shards }: LeavingAsk): Leaving {
@@ -42,10 +44,27 @@ export function leavingPoints(snapshots: readonly ReplicaSnapshot[], { after, fi
   return leaving(parts, names, null);
 }
 
-export function ownedIds(snapshots: readonly ReplicaSnapshot[], { from, owner, ring: shards }: OwnedAsk): Ids {
+export function ownedIds(snapshots: readonly ReplicaSnapshot[], { countOnly, filter, from, owner, ring: shards }: OwnedAsk): Ids {
   const ring = ringOf(shards);
-  const { ids, next } = idsWhere(snapshots, from, (id) => ownerOf(ring, id) === owner);
+  if (countOnly) return ownedCount(snapshots, { filter, from, owner, ring });
+  const { ids, next } = idsWhere(snapshots, from, filter, (id) => ownerOf(ring, id) === owner);
   return { kind: 'ids', count: ids.length, ids: pack(ids).slice(), next };
+}
+
+function ownedCount(
+  snapshots: readonly ReplicaSnapshot[],
+  { filter, from, owner, ring }: Pick<OwnedAsk, 'filter' | 'from' | 'owner'> & { readonly ring: Ring },
+): Ids {
+  let count = 0;
+  let looked = 0;
+  const answer = (next: PointId | null): Ids => ({ kind: 'ids', count, ids: pack([]).slice(), next });
+  for (const { row, view } of rowsInOrder(snapshots, from, filter)) {
+    const id = view.id(row);
+    if (looked >= COUNTED_MAX) return answer(id);
+    looked++;
+    if (ownerOf(ring, id) === owner) count++;
+  }
+  return answer(null);
 }
 
 export function goneIds(snapshots: readonly ReplicaSnapshot[], { filter, ids }: GoneAsk): Deletion {
@@ -66,18 +85,19 @@ export function goneIds(snapshots: readonly ReplicaSnapshot[], { filter, ids }: 
 export function strayIds(snapshots: readonly ReplicaSnapshot[], { from, ring: shards }: StrayAsk): Deletion {
   const { self } = placeOf(snapshots);
   const ring = ringOf(shards);
-  const { ids, next } = idsWhere(snapshots, from, (id) => ownerOf(ring, id) !== self);
+  const { ids, next } = idsWhere(snapshots, from, null, (id) => ownerOf(ring, id) !== self);
   return deletion(ids, next);
 }
 
 function idsWhere(
   snapshots: readonly ReplicaSnapshot[],
   from: PointId | null,
+  filter: Filter | null,
   passes: (id: PointId) => boolean,
 ): { readonly ids: PointId[]; readonly next: PointId | null } {
   const ids: PointId[] = [];
   let looked = 0;
-  for (const { row, view } of rowsInOrder(snapshots, from, null)) {
+  for (const { row, view } of rowsInOrder(snapshots, from, filter)) {
     const id = view.id(row);
     if (looked >= ROWS_MAX || ids.length >= IDS_MAX) return { ids, next: id };
     looked++;

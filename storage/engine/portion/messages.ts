@@ -171,6 +171,10 @@ export interface OwnedAsk extends ShardPart {
   readonly kind: 'owned';
   readonly ring: readonly ShardId[];
   readonly owner: ShardId;
+  /** Null: all. */
+  readonly filter: Filter | null;
+  /** The ids themselves are not wanted. */
+  readonly countOnly: boolean;
 }
 
 /** Which of these points (`Ids`) are not here, or do not pass. Answered by `Deletion`. */
@@ -295,7 +299,7 @@ export interface Leaving {
 export interface Ids {
   readonly kind: 'ids';
   readonly count: number;
-  /** For `GoneAsk`. */
+  /** For `GoneAsk`; of none where they are not wanted. */
   readonly ids: Uint8Array;
   readonly next: PointId | null;
 }

@@ -48,7 +48,8 @@ class Copied {
   /** Of the last call that the other node took. */
   taken = 0;
 
-  constructor() {
+  /** copies: that the target has. */
+  constructor(private readonly copies: number) {
     const answer = (call: DataCall): DataAnswer => this.#answer(call);
     this.peers.answers.set(SELF, answer);
     this.peers.answers.set(OTHER, (call) => {
@@ -77,7 +78,7 @@ class Copied {
         this.written += 1;
         return { kind: 'written', numbers: [1], status: 'completed', usage: null };
       case 'read': {
-        const answers = decodePortion(call.body).asks.map(answerOf);
+        const answers = decodePortion(call.body).asks.map((ask) => answerOf(ask, this.copies));
         return { kind: 'answered', body: new Uint8Array(encodePortionAnswer({ answers })), positions: [9], usage: null };
       }
       default:
@@ -112,7 +113,7 @@ class Copied {
   }
 }
 
-function answerOf(ask: Ask): Answer {
+function answerOf(ask: Ask, copies: number): Answer {
   switch (ask.kind) {
     case 'count':
       return { kind: 'count', count: PAGES };
@@ -124,7 +125,7 @@ function answerOf(ask: Ask): Answer {
       return { kind: 'leaving', parts: [part], next: page + 1 < PAGES ? page + 1 : null };
     }
     case 'owned':
-      return { kind: 'ids', count: 1, ids: pack([7]).slice(), next: null };
+      return { kind: 'ids', count: ask.owner === 1 ? PAGES : copies, ids: pack([7]).slice(), next: null };
     case 'gone':
       return { kind: 'deletion', count: 1, operation: new Uint8Array([1]), next: null };
     default:
@@ -133,16 +134,22 @@ function answerOf(ask: Ask): Answer {
 }
 
 test('what is copied while writes wait goes on behind the copies before it: none of it comes late', async () => {
-  const copied = new Copied();
+  const copied = new Copied(PAGES + 1);
   await copied.run();
   assert.equal(copied.refused, 0);
-  // All pages, and in each stage what is gone.
+  // All pages, and in each stage the one that is gone.
   assert.equal(copied.written, PAGES + 2);
   assert.deepEqual(copied.indexed, ['0-1', '0-1']);
 });
 
+test('while writes wait, copies whose point is gone are looked for only where there are more copies than points', async () => {
+  const copied = new Copied(PAGES);
+  await copied.run();
+  assert.equal(copied.written, PAGES + 1);
+});
+
 test('a leader that was started again within its term comes past the copies of the process before it in a few steps', async () => {
-  const copied = new Copied();
+  const copied = new Copied(PAGES + 1);
   copied.taken = 1_000_000;
   await copied.run('switching');
   assert.ok(copied.refused <= 20, `${copied.refused}`);

@@ -101,13 +101,15 @@ test('what leaves a shard is whole in another one, and copies whose point is gon
   assert.deepEqual(await parts('p/1'), await parts('p/0'));
 
   await pool.write('deletePoints', 'p/0', true, request({ points: [1, 2] }));
-  const there = await asked('p/1', { kind: 'owned', ring: [0], owner: 0, from: null });
+  const there = await asked('p/1', { kind: 'owned', ring: [0], owner: 0, filter: null, countOnly: false, from: null });
   assert.equal(there.count, ids.length);
   const gone = await asked('p/0', { kind: 'gone', filter: null, ids: there.ids });
   assert.equal(gone.count, 2);
   const filter: Filter = { must: [], should: [], mustNot: [{ kind: 'hasId', ids: [3, 4] }], minShould: null };
   const unwanted = await asked('p/0', { kind: 'gone', filter, ids: there.ids });
   assert.equal(unwanted.count, 4);
+  const counted = await asked('p/1', { kind: 'owned', ring: [0], owner: 0, filter, countOnly: true, from: null });
+  assert.deepEqual([counted.count, counted.next], [there.count - 2, null]);
   const wanted = await asked('p/0', { kind: 'leaving', ring: [1], filter, after: -1, from: null });
   assert.deepEqual(
     wanted.parts.map(({ points }) => points),
