@@ -8,10 +8,9 @@ import { TroupeError } from '../../protocols/errors.js';
 import type { NodeServices } from '../node/services.js';
 import type { CollectionEntry } from '../node/view.js';
 
-/** For writes that were begun. */
-const PAUSE_MS = 1000;
-/** A pause lasts three seconds: what is not agreed by then comes to a leader that writes. */
-const PROPOSE_MS = 1500;
+/** For writes that were begun, and for the agreement: a pause lasts three seconds, and longer when it is asked for again. */
+const PAUSE_MS = 2500;
+const PROPOSE_MS = 2500;
 
 /** Errors: `conflict` where another one leads, or the heir cannot; `busy`, `unavailable`, `timeout` where it could not stop, or agree. */
 export async function handOver(
@@ -29,7 +28,10 @@ export async function handOver(
     actor.report({ kind: 'resume' });
     throw error;
   };
-  await actor.ask<boolean>((replyTo) => ({ kind: 'pause', replyTo }), PAUSE_MS).catch(resume);
+  const pause = () => actor.ask<boolean>((replyTo) => ({ kind: 'pause', replyTo }), PAUSE_MS).catch(resume);
+  await pause();
+  // What was waited for is not missing from the time to agree.
+  await pause();
   const { collection, shardId, uid } = shard;
   const changed = await propose({ kind: 'changeLeader', collection, uid, shardId, to, clock }, PROPOSE_MS).catch((error: unknown) => {
     // It may be agreed yet: the pause ends by itself.

@@ -13,8 +13,7 @@ export function handingOverFirst(api: ClusterApi, routes: Routes): ClusterApi {
     ...api,
     setUp: async (collection, setup, timeoutMs) => {
       const endMs = routes.clock.nowMs() + timeoutMs;
-      // Where it cannot hand over it is dropped all the same, and writes that are under way are open.
-      if (setup.kind === 'dropReplica') await handOver(routes, collection, setup, timeoutMs).catch(() => {});
+      if (setup.kind === 'dropReplica') await handOver(routes, collection, setup, endMs - timeoutMs / 3);
       return api.setUp(collection, setup, Math.max(1, endMs - routes.clock.nowMs()));
     },
   };
@@ -22,7 +21,25 @@ export function handingOverFirst(api: ClusterApi, routes: Routes): ClusterApi {
 
 type Dropped = Extract<ClusterSetup, { kind: 'dropReplica' }>;
 
-async function handOver(routes: Routes, collection: string, { peerId, shardId }: Dropped, timeoutMs: number): Promise<void> {
+const TRIES = 2;
+const AGAIN_MS = 50;
+
+/** Where it cannot hand over until `endMs` its replica is dropped all the same, and writes that are under way are open. */
+async function handOver(routes: Routes, collection: string, dropped: Dropped, endMs: number): Promise<void> {
+  for (let tries = 1; tries <= TRIES; tries += 1) {
+    const leftMs = endMs - routes.clock.nowMs();
+    if (leftMs <= AGAIN_MS) return;
+    try {
+      await tryHandOver(routes, collection, dropped, leftMs);
+      return;
+    } catch {
+      await routes.pause(AGAIN_MS);
+    }
+  }
+}
+
+/** Errors: `notFound`; those of the call. */
+async function tryHandOver(routes: Routes, collection: string, { peerId, shardId }: Dropped, timeoutMs: number): Promise<void> {
   const { agreed, connected, peerId: self } = routes.assignments;
   if (agreed === null) return;
   const { name } = recordOf(collection, agreed);
@@ -30,5 +47,5 @@ async function handOver(routes: Routes, collection: string, { peerId, shardId }:
   if (heir === null || heir.from !== peerId) return;
   const { clock, to, uid } = heir;
   const shard = { collection: name, uid, shardId };
-  await routes.call(peerId, { kind: 'handOver', shard, clock, to }, Math.min(HAND_OVER_MS, timeoutMs / 2));
+  await routes.call(peerId, { kind: 'handOver', shard, clock, to }, Math.min(HAND_OVER_MS, timeoutMs));
 }

@@ -25,7 +25,7 @@ const COMPARE_PERIOD_MS = 600_000;
 /** Without a transfer or anything of the kind, before the leads of shards are spread. */
 const REST_MS = 30_000;
 /** Somewhat longer than it can take. */
-export const HAND_OVER_MS = 4000;
+export const HAND_OVER_MS = 6000;
 const PROPOSE_MS = 10_000;
 /** A step that takes longer is begun again. A digest that is asked for the first time reads all points. */
 const ATTACH_MS = 60_000;
