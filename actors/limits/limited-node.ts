@@ -37,19 +37,23 @@ export function withLimits(
   const limits = new RateLimits(clock);
   const gate = openGate(updates, clock, timers);
 
+  /** cost: asked for where there is a token at all, so that nobody looks into what is refused anyway. */
+  async function take(entry: CollectionEntry, kind: 'read' | 'write', cost: () => Promise<number>): Promise<void> {
+    limits.check(entry, entry.config, kind);
+    limits.take(entry, entry.config, kind, await cost());
+  }
+
   async function takeRead(name: string, operation: ReadOperation, request: RawRequest): Promise<void> {
     const entry = entryOf(name);
     if (entry === null || limitOf(entry.config, 'read') === null) return;
-    const cost = COST_ONE.has(operation) ? 1 : await engine.weigh({ kind: 'read', operation, request });
-    limits.take(entry, entry.config, 'read', cost);
+    await take(entry, 'read', async () => (COST_ONE.has(operation) ? 1 : engine.weigh({ kind: 'read', operation, request })));
   }
 
   async function takeWrite(name: string, operation: WriteOperation, request: RawRequest): Promise<void> {
     const entry = entryOf(name);
     if (entry?.config == null || limitOf(entry.config, 'write') === null) return;
     const { params } = entry.config;
-    const cost = COST_ONE.has(operation) ? 1 : await engine.weigh({ kind: 'write', operation, request, params });
-    limits.take(entry, entry.config, 'write', cost);
+    await take(entry, 'write', async () => (COST_ONE.has(operation) ? 1 : engine.weigh({ kind: 'write', operation, request, params })));
   }
 
   return {

@@ -21,16 +21,33 @@ export class RateLimits {
 
   /** cost: in tokens. Errors: `rateLimited`; nothing was done then. owner: the collection on this node. */
   take(owner: object, config: CollectionConfig | null, kind: 'read' | 'write', cost: number): void {
+    const buckets = this.#bucketsOf(owner);
+    const taken = this.#tryTake(buckets, config, kind, cost);
+    if (taken === null) return;
+    buckets[kind] = taken.bucket;
+    if (taken.error !== null) throw errorFromFacts(taken.error);
+  }
+
+  /** Takes nothing. Errors: `rateLimited`, where there is not even the token of the smallest request. */
+  check(owner: object, config: CollectionConfig | null, kind: 'read' | 'write'): void {
+    const error = this.#tryTake(this.#bucketsOf(owner), config, kind, 1)?.error ?? null;
+    if (error !== null) throw errorFromFacts(error);
+  }
+
+  /** Null: there is no limit. */
+  #tryTake(buckets: Buckets, config: CollectionConfig | null, kind: 'read' | 'write', cost: number): ReturnType<typeof takeTokens> | null {
     const limit = limitOf(config, kind);
-    if (limit === null) return;
-    const buckets = this.#buckets.get(owner) ?? { read: null, write: null };
-    this.#buckets.set(owner, buckets);
+    if (limit === null) return null;
     const nowMs = this.clock.nowMs();
     const known = buckets[kind];
     const bucket = known?.perMinute === limit ? known : newBucket(limit, nowMs);
-    const taken = takeTokens(bucket, cost, kind === 'read' ? 'Read' : 'Write', nowMs);
-    buckets[kind] = taken.bucket;
-    if (taken.error !== null) throw errorFromFacts(taken.error);
+    return takeTokens(bucket, cost, kind === 'read' ? 'Read' : 'Write', nowMs);
+  }
+
+  #bucketsOf(owner: object): Buckets {
+    const buckets = this.#buckets.get(owner) ?? { read: null, write: null };
+    this.#buckets.set(owner, buckets);
+    return buckets;
   }
 }
 

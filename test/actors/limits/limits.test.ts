@@ -75,6 +75,9 @@ test('what a request costs is asked for only where its collection has a limit, a
   await assert.rejects(limited.write('limited', 'upsertPoints', true, request), refused);
   await limited.write('limited', 'createFieldIndex', true, request);
   assert.deepEqual(asked, ['queryBatch', 'queryBatch', 'upsertPoints']);
+  await limited.write('limited', 'deleteFieldIndex', true, request);
+  await assert.rejects(limited.write('limited', 'upsertPoints', true, request), refused);
+  assert.equal(asked.length, 3, 'without a token nobody looks into it');
 });
 
 test('so many updates go on at a time, others in the order in which they came, and none beyond its deadline', async () => {
