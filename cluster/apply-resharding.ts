@@ -1,7 +1,7 @@
 /** Operations by which points go to other shards: see `point-flow.ts`. */
 
 import type { ErrorFacts } from '../protocols/errors.js';
-import type { PeerId, ShardId } from '../protocols/model/cluster.js';
+import type { ShardId } from '../protocols/model/cluster.js';
 import { refusedKey, refusedPlacement, shownKey, withShards } from './apply-collections.js';
 import { afterCopyStage, refusedBusy, refusedClosed } from './apply-key-copy.js';
 import { type Change, done, onCollection, refused, unchanged, withCollection, wrongInput } from './change.js';
@@ -19,8 +19,10 @@ export function startResharding(state: ClusterState, operation: OperationOf<'sta
     const index = state.appliedIndex;
     const shardId = direction === 'up' ? record.nextShardId : Math.max(...shardsOfKey(record, key));
     const made = direction === 'up' ? withShards(record, key, placement, { first: 'Initializing', since: index }) : record;
-    const [first] = (made.shards.get(shardId) as ShardRecord).replicas.keys();
-    const resharding: Resharding = { direction, shardId, peerId: first as PeerId, key, stage: 'copying', done: [], startedAt: index };
+    const peers = (made.shards.get(shardId) as ShardRecord).replicas.keys();
+    // Peers have another order in a state that was read from a snapshot.
+    const peerId = placement[0]?.[0] ?? Math.min(...peers);
+    const resharding: Resharding = { direction, shardId, peerId, key, stage: 'copying', done: [], startedAt: index };
     return done(withCollection(state, collection, { ...made, layout: index, resharding }));
   });
 }
@@ -48,7 +50,9 @@ function refusedStart(
 
 function refusedReplicas(record: CollectionRecord, shards: readonly ShardId[]): ErrorFacts | null {
   for (const shardId of shards) {
-    for (const [peer, state] of (record.shards.get(shardId) as ShardRecord).replicas) {
+    // The first of them is named, in an order that all nodes know.
+    const replicas = [...(record.shards.get(shardId) as ShardRecord).replicas].sort(([one], [other]) => one - other);
+    for (const [peer, state] of replicas) {
       if (state === 'Active' || state === 'Listener') continue;
       const detail = `the replica of shard ${shardId} on peer ${peer} is ${state}: resharding begins when all are Active`;
       return { code: 'conflict', detail };

@@ -4,23 +4,16 @@ import { flowDuties, holdsWrites } from '../../cluster/point-flow.js';
 import { busyShards, comingRing, hidingRing, servingShards } from '../../cluster/resharding.js';
 import type { CollectionRecord, Resharding } from '../../cluster/state.js';
 import { decodeState, encodeState } from '../../cluster/state-codec.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
 import { configOf, Log } from './samples.js';
 
 const UP = { kind: 'startResharding', collection: 'a', direction: 'up', key: null, placement: [[12, 13]] } as const;
 const DOWN = { ...UP, direction: 'down', placement: [] } as const;
 
-/** A collection of two shards on peers 11 and 12, all Active. */
-function begun(): Log {
+/** A collection of two shards on two peers each, all Active. */
+function begun(peers: readonly PeerId[] = [11, 12]): Log {
   const log = new Log();
-  log.propose({
-    kind: 'createCollection',
-    name: 'a',
-    config: configOf(),
-    placement: [
-      [11, 12],
-      [11, 12],
-    ],
-  });
+  log.propose({ kind: 'createCollection', name: 'a', config: configOf(), placement: [peers, peers] });
   activate(log);
   return log;
 }
@@ -101,6 +94,22 @@ test('resharding up that is aborted drops the new shard; down removes the copies
   finish(log);
   assert.equal(shown(log), 'serving 0,1');
   assert.match(log.say({ kind: 'abortResharding', collection: 'a' }), /not being resharded/);
+});
+
+test('resharding begins, or is refused, in the same words in a state that was read from a snapshot', () => {
+  const begin = (isDead: boolean) => {
+    const [log, read] = [begun([12, 11]), begun([12, 11])];
+    const { uid } = recordOf(log);
+    const changes = [12, 11].map((peerId) => ({ collection: 'a', uid, shardId: 1, peerId, from: null, to: 'Dead' as const, clock: null }));
+    if (isDead) for (const one of [log, read]) one.propose({ kind: 'setReplicaStates', changes });
+    read.state = decodeState(encodeState(read.state));
+    const said = [log.say(DOWN), read.say(DOWN)];
+    assert.equal(said[0], said[1]);
+    assert.deepEqual(log.state, read.state);
+    return said[0] as string;
+  };
+  assert.equal(begin(false), 'done');
+  assert.match(begin(true), /on peer 11 is Dead/);
 });
 
 test('a shard finishes a stage once, in its own term, and only the stage that is agreed on', () => {
