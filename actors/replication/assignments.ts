@@ -55,6 +55,7 @@ export class Assignments {
   #lastIndexAtStart = 0;
   #serves = true;
   #isSettled = false;
+  #mayBeLeft = true;
   readonly #watches = new Map<string, Set<Watch>>();
   readonly #watchers = new Set<() => void>();
 
@@ -100,7 +101,12 @@ export class Assignments {
 
   /** Whether this peer is away and nothing can be agreed on without it, nor without this node: no shard that is led here gets another leader. */
   isAloneWithout(peer: PeerId): boolean {
-    return this.#isAloneWithout(peer);
+    return this.#mayBeLeft && this.#isAloneWithout(peer);
+  }
+
+  /** From now on nothing is written here that others lack: this node has asked to lead no more, which may be agreed on at any time. */
+  stayTogether(): void {
+    this.#mayBeLeft = false;
   }
 
   /** For consensus: what is agreed by now, and what else it knows. */

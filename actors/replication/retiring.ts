@@ -7,6 +7,8 @@ import { deathsOf } from '../../cluster/health.js';
 import type { ReplicaChange } from '../../cluster/operations.js';
 import type { NodeServices } from '../node/services.js';
 import type { NodeView } from '../node/view.js';
+import type { Assignments } from './assignments.js';
+import { heldOf, type ReplicationEntry } from './view.js';
 
 /** In all a stop may become so much longer. */
 const PAUSE_MS = 1500;
@@ -16,7 +18,11 @@ const TRIES = 3;
 /** As many as one agreement may hold; the rest is found to be silent, as after a crash. */
 const CHANGES_MAX = 2000;
 
-/** Errors: where it is not agreed; then the others find out by themselves. */
+/**
+ * Shards that this node leads, and whose other replicas may lack something that was acknowledged (L9), stay as they are: nobody else
+ * could lead them.
+ * Errors: where it is not agreed; then the others find out by themselves.
+ */
 export async function retire({ assignments, propose }: Pick<NodeServices, 'assignments' | 'propose'>, view: NodeView): Promise<void> {
   const changes = (): ReplicaChange[] => {
     const { agreed, connected, peerId } = assignments;
@@ -29,8 +35,9 @@ export async function retire({ assignments, propose }: Pick<NodeServices, 'assig
     );
   };
   await Promise.all(changes().map((change) => pause(view, change)));
+  assignments.stayTogether();
   for (let tries = 1; ; tries += 1) {
-    const left = changes();
+    const left = changes().filter((change) => canBeLeft(assignments, view, change));
     if (left.length === 0) return;
     try {
       await propose({ kind: 'setReplicaStates', changes: left }, PROPOSE_MS);
@@ -41,10 +48,20 @@ export async function retire({ assignments, propose }: Pick<NodeServices, 'assig
   }
 }
 
+function canBeLeft(assignments: Assignments, view: NodeView, change: ReplicaChange): boolean {
+  if (assignments.of(change)?.leader !== assignments.peerId) return true;
+  const status = replicationOf(view, change)?.status();
+  return status?.role === 'Leading' && heldOf(status) === status.position;
+}
+
 /** Where it leads no more, or cannot stop, the change of leaders is as after a crash. */
-async function pause(view: NodeView, { collection, shardId, uid }: ReplicaChange): Promise<void> {
-  const entry = view.collections.get(collection);
-  const replication = entry?.belonging?.uid === uid ? entry.replications.get(shardId) : undefined;
+async function pause(view: NodeView, change: ReplicaChange): Promise<void> {
+  const replication = replicationOf(view, change);
   if (replication?.status().role !== 'Leading') return;
   await replication.actor.ask<boolean>((replyTo) => ({ kind: 'pause', replyTo }), PAUSE_MS).catch(() => {});
+}
+
+function replicationOf(view: NodeView, { collection, shardId, uid }: ReplicaChange): ReplicationEntry | undefined {
+  const entry = view.collections.get(collection);
+  return entry?.belonging?.uid === uid ? entry.replications.get(shardId) : undefined;
 }
