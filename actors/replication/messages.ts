@@ -46,6 +46,8 @@ export interface WriteMessage {
   readonly deadlineMs: number;
   /** Present: what it cost here is added to it. */
   readonly usage?: HardwareUsage;
+  /** Of resharding: what was acknowledged in another shard is taken here, however few replicas there are. */
+  readonly isCopy?: true;
   readonly replyTo: ReplyTo<Written>;
 }
 

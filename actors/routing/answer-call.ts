@@ -94,15 +94,16 @@ export function answerCalls(parts: AnswerParts): AnswerCall {
 }
 
 async function writePart(parts: AnswerParts, call: CallOf<'write'>): Promise<DataAnswer> {
-  const { measured, operation, operations, shard, timeoutMs, until } = call;
+  const { fence, measured, operation, operations, shard, timeoutMs, until } = call;
   checkTaking(parts, call);
   const usage = measured ? noUsage() : null;
   const deadlineMs = parts.clock.nowMs() + timeoutMs;
   const counted = usage === null ? {} : { usage };
+  const copied = fence === undefined ? {} : { isCopy: true as const };
   const written = await ask<Written>(
     parts,
     shard,
-    (replyTo) => ({ kind: 'write', operation, operations, until, deadlineMs, ...counted, replyTo }),
+    (replyTo) => ({ kind: 'write', operation, operations, until, deadlineMs, ...counted, ...copied, replyTo }),
     timeoutMs + GRACE_MS,
   );
   return { kind: 'written', ...written, usage };

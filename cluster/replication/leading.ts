@@ -109,7 +109,7 @@ function isExcused({ state }: Draft, channel: Channel | null): boolean {
 function answer(draft: Draft, { failure, input, numbers }: PendingWrite, excused: number): void {
   const { assignment } = draft.state;
   const left = assignment === null ? 0 : serving(assignment) - excused;
-  const factor = assignment?.writeFactor ?? 1;
+  const factor = input.isCopy === true ? 1 : (assignment?.writeFactor ?? 1);
   if (left < factor) {
     const detail =
       `the write is on ${left} active ${left === 1 ? 'replica' : 'replicas'} of the shard, and write_consistency_factor asks for ${factor}; ` +

@@ -104,6 +104,8 @@ export interface WriteInput {
   readonly until: 'logged' | 'applied' | 'shown';
   readonly deadlineMs: number;
   readonly usage?: HardwareUsage;
+  /** Of resharding: what was acknowledged in another shard is taken here, however few replicas there are. */
+  readonly isCopy?: true;
 }
 
 export type TransferInput =

@@ -16,7 +16,7 @@ interface Logged {
 }
 
 export function write(draft: Draft, input: WriteInput): void {
-  const error = refused(draft);
+  const error = refused(draft, input);
   if (error !== null) {
     refuse(draft, input.caller, error);
     return;
@@ -29,7 +29,7 @@ export function write(draft: Draft, input: WriteInput): void {
   draft.effects.push({ kind: 'logWrite', run: role.run, write: number, clock, tickAfter: role.tickAfter, input });
 }
 
-function refused(draft: Draft): ErrorFacts | null {
+function refused(draft: Draft, { isCopy }: WriteInput): ErrorFacts | null {
   const { assignment, role } = draft.state;
   if (role.kind !== 'Leading' || assignment === null) {
     const leader = assignment?.leader ?? null;
@@ -39,7 +39,7 @@ function refused(draft: Draft): ErrorFacts | null {
   }
   if (role.pause !== null) return notLeading('the shard is about to get another leader');
   const active = serving(assignment);
-  if (active < assignment.writeFactor) {
+  if (active < assignment.writeFactor && isCopy !== true) {
     const detail = `active replicas of the shard: ${active}, write_consistency_factor: ${assignment.writeFactor}: nothing was written to it`;
     return { code: 'unavailable', detail, retryAfterMs: 1000 };
   }

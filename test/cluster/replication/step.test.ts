@@ -127,6 +127,8 @@ test('with fewer replicas than write_consistency_factor nothing is written; what
   machine.write();
   assert.match(machine.all('refuse')[0]?.error.detail ?? '', /nothing was written/);
   assert.deepEqual(machine.all('logWrite'), []);
+  machine.written([12], { isCopy: true });
+  assert.equal(machine.all('acknowledge').length, 1, 'what another shard had acknowledged has to go somewhere');
 });
 
 test('a new leader takes over the longest log before it takes writes, and counts on at a multiple that nobody has used', () => {
