@@ -61,7 +61,8 @@ export class ClusterPoints {
         const leftMs = request.deadlineMs - this.parts.routes.clock.nowMs();
         const isOver =
           isOtherLayout(error) || (error instanceof TroupeError && (this.#layoutOf(now) ?? now.record.layout) !== now.record.layout);
-        if (!isOver || leftMs <= AGAIN_MS) throw error;
+        if (!isOver) throw error;
+        if (leftMs <= AGAIN_MS) throw isOtherLayout(error) ? resharded(found.name, error) : error;
         await this.parts.routes.pause(AGAIN_MS);
       }
     }
@@ -143,6 +144,10 @@ export class ClusterPoints {
       if (await access.confirm()) return answer;
     }
   }
+}
+
+function resharded(collection: string, cause: unknown): TroupeError {
+  return new TroupeError('unavailable', `collection ${collection} is resharded in this moment: read again`, { cause, retryAfterMs: 100 });
 }
 
 /** One read's way to its points. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CollectionEntry, ReplicaEntry } from '../../../actors/node/view.js';
+import { checkLayout } from '../../../actors/routing/layout.js';
 import { ClusterPoints } from '../../../actors/routing/points.js';
 import type { ReachedLog } from '../../../cluster/data-messages.js';
 import type { CollectionRecord } from '../../../cluster/state.js';
@@ -8,7 +9,7 @@ import { TroupeError } from '../../../protocols/errors.js';
 import { pointsElsewhere } from '../../../storage/engine/elsewhere.js';
 import type { RawRequest } from '../../../storage/engine/messages.js';
 import { FakeEngine } from '../fake-engine.js';
-import { type Answerer, Peers, SELF } from './support.js';
+import { type Answerer, Peers, SELF, UID } from './support.js';
 
 /** A node with replicas of both shards, and how its own engine answers reads. */
 function world(read: () => Promise<Uint8Array>) {
@@ -100,4 +101,12 @@ test('a read whose own node does not say how far its replicas are ends with its 
   const begunMs = peers.world.nowMs;
   await assert.rejects(ask({ consistency: 'all' }), { code: 'timeout' });
   assert.ok(peers.world.nowMs - begunMs <= 10_100);
+});
+
+test('a read that finds no moment between two layouts is told to come again, not what is wrong with them', async () => {
+  const { ask } = world(async () => {
+    checkLayout({ layout: UID } as CollectionRecord, 'c', UID + 1);
+    return assert.fail('another layout');
+  });
+  await assert.rejects(ask(), { code: 'unavailable' });
 });
