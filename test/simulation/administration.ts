@@ -4,7 +4,7 @@ import { errorFacts } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { Administration } from './faults.js';
 import type { SimulatedNode } from './node.js';
-import { POINTS } from './point-clients.js';
+import { POINTS } from './point-names.js';
 import type { Stream } from './random.js';
 import type { Story } from './story.js';
 import type { Watch } from './watch.js';
@@ -26,9 +26,10 @@ export class Operator implements Administration {
   /** Whether all that the node has of the points is elsewhere as well, with those that lead its shards. */
   canSpare(node: SimulatedNode): boolean {
     const peerId = node.cluster?.status().peerId ?? 0;
-    const shards = [...(this.watch.agreed()?.collections.get(POINTS)?.shards.values() ?? [])].filter(({ replicas }) =>
-      replicas.has(peerId),
-    );
+    const record = this.watch.agreed()?.collections.get(POINTS);
+    // What moves to it may be on its disk alone in the next moment.
+    if (record?.transfers.some(({ to }) => to === peerId) === true) return false;
+    const shards = [...(record?.shards.values() ?? [])].filter(({ replicas }) => replicas.has(peerId));
     return shards.every(({ leader }) => leader !== null && leader !== peerId && this.#isWell(leader));
   }
 

@@ -1,20 +1,15 @@
 /** Clients that ask nodes at random, one thing after the other, and note what they heard. */
 
 import type { NodeApi } from '../../actors/node-api.js';
-import { errorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { sampleConfig } from '../actors/samples.js';
+import { type CallParts, callNode, type Ended, TIMEOUT_MS } from './calls.js';
 import { type Call, checkLinearizable } from './linearizable.js';
 import { type Answer, type Group, groupModel, NO_COLLECTION, type Operation } from './model.js';
 import type { SimulatedNode } from './node.js';
 import type { Stream } from './random.js';
-import type { Story } from './story.js';
-import type { Life, World } from './world.js';
 
 const GROUPS = 3;
-const TIMEOUT_MS = 4000;
-/** Calls end within their timeout, and this. */
-const GRACE_MS = 3000;
 /** Of the cluster, not of the request. */
 const FAILURES = new Set(['unavailable', 'storage', 'busy']);
 const ALIASES = ['x', 'y'];
@@ -43,11 +38,9 @@ export class Clients {
   #stopped = false;
 
   constructor(
-    private readonly world: World,
+    private readonly parts: CallParts,
     private readonly nodes: readonly SimulatedNode[],
-    private readonly story: Story,
     private readonly random: Stream,
-    private readonly violation: (what: string) => void,
   ) {}
 
   start(clients: number): void {
@@ -83,13 +76,15 @@ export class Clients {
       const verdict = checkLinearizable(calls, groupModel);
       if (verdict === 'undecided') this.undecided += 1;
       if (verdict === 'impossible')
-        this.violation(`linearizability: what clients saw of c${group} cannot have happened in any order\n${shortest(calls).join('\n')}`);
+        this.parts.violation(
+          `linearizability: what clients saw of c${group} cannot have happened in any order\n${shortest(calls).join('\n')}`,
+        );
     }
   }
 
   async #live(client: number): Promise<void> {
     while (!this.#stopped) {
-      await this.world.sleep(this.random.between(20, 900));
+      await this.parts.world.sleep(this.random.between(20, 900));
       if (this.#stopped) return;
       const node = this.random.pick(this.nodes);
       if (node.api === null) continue;
@@ -117,58 +112,32 @@ export class Clients {
   async #call(who: string, node: SimulatedNode, group: number, operation: Operation): Promise<Answer | null> {
     const { api, life } = node;
     if (api === null || life === null) return null;
-    const noted: Noted = { group, operation, called: this.world.events, answered: Infinity, answer: null };
+    const noted: Noted = { group, operation, called: this.parts.world.events, answered: Infinity, answer: null };
     this.#calls.push(noted);
     this.counts.calls += 1;
-    this.story.tell(who, `→ ${node.host}  c${group} ${textOf(operation)}`);
-    const { answer, error } = await this.#ended(carryOut(api, group, operation), life, `${textOf(operation)} on ${node.host}`);
-    this.story.tell(
-      who,
-      `← ${node.host}  c${group} ${textOf(operation)}: ${[answer === null ? '' : textOf(answer), error].join(' ').trim()}`,
-    );
+    const what = `c${group} ${textOf(operation)}`;
+    const ended = await callNode(this.parts, who, node, what, (api) => carryOut(api, group, operation), textOf);
+    const answer = ended === null ? null : this.#answerOf(ended, what);
     if (answer === null) this.counts.open += 1;
     else {
       this.counts[answer.kind === 'refused' || answer.kind === 'failed' ? answer.kind : 'done'] += 1;
-      noted.answered = this.world.events;
+      noted.answered = this.parts.world.events;
       noted.answer = answer;
     }
     return answer;
   }
 
-  /** The answer, or that the node crashed before it. A call that does not end is a violation. */
-  #ended(call: Promise<Answer>, life: Life, what: string): Promise<{ answer: Answer | null; error: string }> {
-    return new Promise((resolve) => {
-      let ended = false;
-      let lateMs = this.world.nowMs + TIMEOUT_MS + GRACE_MS;
-      const end = (answer: Answer | null, error: string) => {
-        ended = true;
-        resolve({ answer, error });
-      };
-      const watch = () => {
-        if (ended) return;
-        if (!life.alive) return end(null, 'the node is gone');
-        if (life.paused) lateMs = this.world.nowMs + TIMEOUT_MS + GRACE_MS;
-        if (this.world.nowMs > lateMs) {
-          this.violation(`${what} has not ended ${GRACE_MS} ms after its timeout`);
-          return end(null, 'no end');
-        }
-        this.world.after(500, watch);
-      };
-      this.world.after(500, watch);
-      call.then(
-        (answer) => end(answer, ''),
-        (error: unknown) => {
-          const { code, detail } = errorFacts(error);
-          if (code === 'internal') this.violation(`${what} failed: ${detail}${error instanceof Error ? `\n${error.stack}` : ''}`);
-          // After these nobody knows whether it was, or will be, carried out.
-          const open =
-            code === 'timeout' ||
-            /may still be carried out|the cluster has agreed on it|is there, but|is stopped/.test(detail) ||
-            !life.alive;
-          end(open ? null : { kind: FAILURES.has(code) ? 'failed' : 'refused' }, `${code}: ${detail}`);
-        },
-      );
-    });
+  /** Null where nobody knows whether it was, or will be, carried out. */
+  #answerOf(ended: Ended<Answer>, what: string): Answer | null {
+    if (ended.kind === 'answered') return ended.answer;
+    if (ended.kind === 'lost') return null;
+    const { error, lives, stack } = ended;
+    if (error.code === 'internal') this.parts.violation(`${what} failed: ${error.detail}${stack}`);
+    const isOpen =
+      error.code === 'timeout' ||
+      /may still be carried out|the cluster has agreed on it|is there, but|is stopped/.test(error.detail) ||
+      !lives;
+    return isOpen ? null : { kind: FAILURES.has(error.code) ? 'failed' : 'refused' };
   }
 }
 

@@ -1,13 +1,16 @@
-/** Answers of the simulation's engine to parts of distributed reads: lists by id, points, counts, and searches by the dot product. */
+/** Answers of the simulation's engine to parts of distributed reads: lists by id, points, counts, searches by the dot product, and what resharding asks. */
 
 import type { ShardId } from '../../protocols/model/cluster.js';
 import { compareIds, type PointId } from '../../protocols/model/point-id.js';
 import type { Answer, Ask, Extras, Hits, LevelAsk, Portion, PortionAnswer, ShardPoints } from '../../storage/engine/portion/messages.js';
+import { goneIds, leavingPoints, ownedIds, ownerOf, strayIds } from './engine-leaving.js';
 import type { StoredPoint, StoredReplica } from './replica-files.js';
 
 export interface AskedReplica {
   readonly shard: ShardId;
   readonly stored: StoredReplica;
+  /** Points that it gives to another shard do not count; null: all do. */
+  readonly ring: readonly ShardId[] | null;
 }
 
 interface Hit {
@@ -33,6 +36,14 @@ function answerAsk(ask: Ask, replicas: readonly AskedReplica[]): Answer {
     case 'count':
       if (ask.filter !== null) throw new Error("the simulation's engine counts without filters");
       return { kind: 'count', count: allOf(replicas).length };
+    case 'leaving':
+      return leavingPoints(onlyOne(replicas), ask);
+    case 'owned':
+      return ownedIds(onlyOne(replicas), ask);
+    case 'gone':
+      return goneIds(onlyOne(replicas), ask);
+    case 'stray':
+      return strayIds(onlyOne(replicas), ask);
     default:
       throw new Error(`the simulation's engine knows no ${ask.kind}`);
   }
@@ -57,17 +68,25 @@ function bestOf({ candidates, count, filter, query, scoreThreshold }: LevelAsk, 
 }
 
 function allOf(replicas: readonly AskedReplica[]): Hit[] {
-  return replicas.flatMap(({ shard, stored }) => [...stored.points].map(([id, point]) => ({ shard, id, point, score: 1 })));
+  return replicas.flatMap((replica) => [...replica.stored.points.keys()].flatMap((id) => shownPoint(replica, id)));
+}
+
+/** Nothing where it is not there, or not the shard's. */
+function shownPoint({ ring, shard, stored }: AskedReplica, id: PointId): Hit[] {
+  const point = stored.points.get(id);
+  const isHidden = ring?.includes(shard) === true && ownerOf(ring, id) !== shard;
+  return point === undefined || isHidden ? [] : [{ shard, id, point, score: 1 }];
+}
+
+function onlyOne(replicas: readonly AskedReplica[]): AskedReplica {
+  const [replica] = replicas;
+  if (replica === undefined || replicas.length > 1) throw new Error('one shard is asked at a time');
+  return replica;
 }
 
 function namedPoints({ ids, shard }: ShardPoints, replicas: readonly AskedReplica[]): Hit[] {
   const asked = replicas.filter((replica) => shard === null || replica.shard === shard);
-  return asked.flatMap((replica) =>
-    ids.flatMap((id) => {
-      const point = replica.stored.points.get(id);
-      return point === undefined ? [] : [{ shard: replica.shard, id, point, score: 1 }];
-    }),
-  );
+  return asked.flatMap((replica) => ids.flatMap((id) => shownPoint(replica, id)));
 }
 
 function hitsOf(hits: readonly Hit[], { groupBy, withPayload, withVector }: Extras): Hits {

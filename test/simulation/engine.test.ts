@@ -3,11 +3,15 @@ import { test } from 'node:test';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { NO_TAG, type ShardEntry } from '../../protocols/model/shard-log.js';
 import type { UpdateOperation } from '../../protocols/model/update.js';
-import { encodeOperation } from '../../protocols/operation-codec.js';
+import { decodeOperation, encodeOperation } from '../../protocols/operation-codec.js';
+import { pack, unpack } from '../../protocols/pack.js';
+import { decodePortionAnswer, encodePortion } from '../../storage/engine/portion/codec.js';
+import type { AnswerOf, Ask } from '../../storage/engine/portion/messages.js';
 import type { OrderedWrite } from '../../storage/engine/shard-log.js';
 import { sampleConfig } from '../actors/samples.js';
 import { VirtualDisk } from './disk.js';
 import { type EngineMistakes, VirtualEngine } from './engine.js';
+import { ownerOf } from './engine-leaving.js';
 import { Stream } from './random.js';
 import { bucketOf } from './replica-files.js';
 import { Life, World } from './world.js';
@@ -79,6 +83,61 @@ test('buckets that are replaced make the points of two replicas the same', async
   assert.equal(points, 20);
   assert.equal(await other.run(other.engine.replaceBuckets(KEY, bytes)), 21);
   assert.deepEqual(await other.run(other.engine.digest(KEY)), await one.run(one.engine.digest(KEY)));
+});
+
+test('a shard tells what leaves it, what a ring gives to whom, and hides what it gives to others', async () => {
+  const { engine, run } = await opened();
+  const ids = Array.from({ length: 12 }, (_, at) => at + 1);
+  for (const id of ids) await run(engine.writeOrdered(KEY, ordered(1, [upsert(id, id)])));
+  const ring = [0, 1];
+  const others = ids.filter((id) => ownerOf(ring, id) === 1);
+  assert.ok(others.length > 0 && others.length < ids.length);
+  const asked = async <One extends Ask>(ask: One): Promise<AnswerOf[One['kind']]> => {
+    const { body } = await run(engine.portion([KEY], encodePortion({ asks: [ask] }), DEADLINE_MS));
+    return decodePortionAnswer(body).answers[0] as AnswerOf[One['kind']];
+  };
+  /** Of all parts. */
+  const listed = async (part: (from: PointId | null) => Promise<{ readonly ids: readonly PointId[]; readonly next: PointId | null }>) => {
+    const all: PointId[] = [];
+    let from: PointId | null = null;
+    do {
+      const { ids: some, next } = await part(from);
+      all.push(...some);
+      from = next;
+    } while (from !== null);
+    return all;
+  };
+  const idsIn = (operation: Uint8Array | null) => {
+    if (operation === null) return [];
+    const decoded = decodeOperation(operation).operation;
+    if (decoded.kind === 'upsert') return decoded.batch.ids;
+    return decoded.kind === 'deletePoints' && decoded.selector.kind === 'ids' ? decoded.selector.ids : assert.fail(decoded.kind);
+  };
+  const leaving = async (after: number) =>
+    listed(async (from) => {
+      const { next, parts } = await asked({ kind: 'leaving', ring, after, from });
+      return { ids: parts.flatMap(({ operation }) => idsIn(operation)), next };
+    });
+  assert.deepEqual(await leaving(0), others);
+  assert.deepEqual(await leaving(12), []);
+  const stray = await listed(async (from) => {
+    const { next, operation } = await asked({ kind: 'stray', ring, from });
+    return { ids: idsIn(operation), next };
+  });
+  assert.deepEqual(stray, others);
+  const owned = await listed(async (from) => {
+    const { ids: packed, next } = await asked({ kind: 'owned', ring, owner: 1, from });
+    return { ids: unpack(packed) as PointId[], next };
+  });
+  assert.deepEqual(owned, others);
+  assert.deepEqual(idsIn((await asked({ kind: 'gone', ids: pack([1, 77]).slice() })).operation), [77]);
+  const body = Buffer.from(JSON.stringify({ limit: 100 }));
+  const shown = await run(engine.read('scroll', [KEY], { path: {}, query: {}, body, deadlineMs: DEADLINE_MS, ring }));
+  const { points } = JSON.parse(Buffer.from(shown).toString('utf8')) as { points: { id: PointId }[] };
+  assert.deepEqual(
+    points.map(({ id }) => id),
+    ids.filter((id) => !others.includes(id)),
+  );
 });
 
 test('a crash loses what was not acknowledged or some of it, and never what was', async () => {

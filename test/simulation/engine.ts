@@ -9,6 +9,7 @@ import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
+import type { HardwareUsage } from '../../protocols/model/usage.js';
 import { encodeOperation } from '../../protocols/operation-codec.js';
 import { decodeEncoded } from '../../storage/engine/decode-update.js';
 import type { GatherAccess, GatherAsk } from '../../storage/engine/gather/access.js';
@@ -22,6 +23,7 @@ import type {
   ReadOperation,
   ReplicaKey,
   ReplicaStats,
+  ShardKeyMap,
   SplitJob,
   SplitWrite,
   WeighJob,
@@ -65,6 +67,8 @@ export interface EngineMistakes {
   readonly skipsOneIn?: number;
   /** Takes all replicas for the same. */
   readonly sameDigests?: boolean;
+  /** Shows points of whichever shard has them. */
+  readonly hidesNothing?: boolean;
 }
 
 export interface EngineSettings {
@@ -82,6 +86,8 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
   readonly open = new Map<ReplicaKey, OpenReplica>();
   readonly #stats = new Set<(stats: ReplicaStats) => void>();
   readonly #failed = new Set<(key: ReplicaKey, error: TroupeError) => void>();
+  /** Shards with keys, by collection. */
+  #keyed: ShardKeyMap = new Map();
   #appended = 0;
 
   constructor(
@@ -151,7 +157,9 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
 
   setAliases(): void {}
 
-  setShardKeys(): void {}
+  setShardKeys(shards: ShardKeyMap): void {
+    this.#keyed = shards;
+  }
 
   /** Replicas here are too small for one. */
   build(): Promise<BuildReport> {
@@ -163,10 +171,12 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
   /** By the same code as over many nodes, of replicas that are all here. */
   async read(operation: ReadOperation, keys: readonly ReplicaKey[], request: RawRequest): Promise<Uint8Array> {
     const { params } = this.#replica(keys[0] ?? '').config;
-    const place = { uid: 0, params, shards: keys.map((key) => ({ id: shardOf(key), key: null })) };
+    const keyed = this.#keyed.get(collectionOf(keys[0] ?? ''));
+    const shards = keyed ?? keys.map((key) => ({ id: shardOf(key), key: null }));
+    const place = { uid: 0, params, shards };
     const scatter = async ({ body, shards }: GatherAsk) => {
       const asked = keys.filter((key) => shards === null || shards.includes(shardOf(key)));
-      return [(await this.portion(asked, body)).body];
+      return [(await this.portion(asked, body, request.deadlineMs, undefined, request.ring)).body];
     };
     return this.gather(operation, request, { place, scatter, locate: nowhere });
   }
@@ -183,8 +193,15 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     return gatherRead(operation, request, context);
   }
 
-  portion(keys: readonly ReplicaKey[], body: Uint8Array): Promise<PortionResult> {
-    const asked = keys.map((key) => ({ shard: shardOf(key), stored: this.#replica(key).stored }));
+  portion(
+    keys: readonly ReplicaKey[],
+    body: Uint8Array,
+    _deadlineMs: number,
+    _usage?: HardwareUsage,
+    ring?: readonly ShardId[],
+  ): Promise<PortionResult> {
+    const shown = this.ways.mistakes.hidesNothing === true ? null : (ring ?? null);
+    const asked = keys.map((key) => ({ shard: shardOf(key), stored: this.#replica(key).stored, ring: shown }));
     const portion = decodePortion(body);
     return this.disk.read(() => {
       const answer = encodePortionAnswer(answerPortion(portion, asked));
@@ -364,6 +381,10 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
       position,
     });
   }
+}
+
+function collectionOf(key: ReplicaKey): string {
+  return key.slice(0, key.lastIndexOf('/'));
 }
 
 function shardOf(key: ReplicaKey): ShardId {

@@ -6,14 +6,17 @@ import {
   EARLY_ANSWERS,
   EMPTY_TARGETS,
   FORGOTTEN_APPLIED,
+  LOST_COPIES,
   LOST_LAST_WRITES,
   NO_PRE_PERSIST,
+  SHOWN_COPIES,
   SKIPPED_TAGS,
 } from './mistakes.js';
 import type { Mistakes } from './node.js';
 import { simulate } from './simulate.js';
 
-const POINTS_WRONG = /^(P1|acknowledged|linearizability|progress: replicas that are the same)|does not work after healing$/;
+const POINTS_WRONG =
+  /^(P1|acknowledged|linearizability|progress: replicas that are the same)|gave a point twice$|does not work after healing$/;
 /** A broken rule is found within so many; six, where this was written. */
 const SEEDS_MAX = 60;
 
@@ -26,6 +29,8 @@ for (const [name, mistakes, invariant] of [
   ['a replica that passes over an operation', SKIPPED_TAGS, POINTS_WRONG],
   ['a transfer that ends before its target has the points', EMPTY_TARGETS, POINTS_WRONG],
   ['a transfer that ends without the last writes', LOST_LAST_WRITES, POINTS_WRONG],
+  ['a shard that serves before the copies are confirmed', LOST_COPIES, POINTS_WRONG],
+  ['a copy that is shown while another shard has the point', SHOWN_COPIES, POINTS_WRONG],
 ] as readonly (readonly [string, Mistakes, RegExp])[]) {
   test(`${name} is found`, async () => {
     const found = await firstViolation(mistakes);

@@ -28,6 +28,17 @@ export const LOST_LAST_WRITES: Mistakes = {
   },
 };
 
+/** Shards that are resharded take copies for written that are lost on their way. */
+export const LOST_COPIES: Mistakes = {
+  calls: (_agreed, _to, call) => {
+    if (call.kind !== 'write' || call.fence === undefined || call.operation !== 'upsertPoints') return null;
+    return { kind: 'written', numbers: call.operations.map(() => 1), status: 'completed', usage: null };
+  },
+};
+
+/** Copies that a shard has got count before it has its part of the ring, and what it has given away counts on. */
+export const SHOWN_COPIES: Mistakes = { engine: { hidesNothing: true } };
+
 /** A node that starts has forgotten how far it had applied. */
 export const FORGOTTEN_APPLIED: Mistakes = { forgetsApplied: true };
 

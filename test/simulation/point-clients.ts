@@ -1,23 +1,27 @@
 /** Clients that write, read and delete points by any node, and what they must have seen. */
 
-import { errorFacts } from '../../protocols/errors.js';
+import type { NodeApi } from '../../actors/node-api.js';
+import type { ShardKey } from '../../protocols/model/cluster.js';
 import type { WriteOperation } from '../../protocols/model/update.js';
 import type { RawRequest } from '../../storage/engine/messages.js';
 import { sampleConfig } from '../actors/samples.js';
+import { type CallParts, callNode, type Ended, TIMEOUT_MS } from './calls.js';
 import { checkLinearizable } from './linearizable.js';
 import type { SimulatedNode } from './node.js';
+import { type CountCall, wrongCount } from './point-counts.js';
 import { missedWrite, type PointAnswer, type PointCall, type PointOperation, pointModel } from './point-model.js';
+import { POINTS, PointNames } from './point-names.js';
 import type { Stream } from './random.js';
-import type { Story } from './story.js';
-import type { Life, World } from './world.js';
 
-export const POINTS = 'points';
-const IDS = 12;
-const TIMEOUT_MS = 4000;
-/** Calls end within their timeout, and this. */
-const GRACE_MS = 3000;
 /** Of the cluster, not of the request: whether a write was carried out, nobody knows. */
 const FAILURES = new Set(['unavailable', 'timeout', 'busy', 'storage']);
+/** A node that has just joined does not know of the collection yet, or of its keys. */
+const EARLY = /^Collection .* doesn't exist|^Shard key .* not found|^the collection has no shards/;
+const KEYS: readonly ShardKey[] = ['north', 'south'];
+/** Of all seeds: collections with shard keys, and with an index of a payload key. */
+const KEYED = 0.3;
+const INDEXED = 0.5;
+const FOUNDING_MS = 20_000;
 
 /**
  * What a read at each consistency promises: `linearizable`; `complete`: it misses no write that was acknowledged before it began;
@@ -40,7 +44,9 @@ type Answer = Uint8Array | 'notFound' | 'refused' | null;
 
 interface Write {
   readonly operation: WriteOperation;
-  readonly ids: readonly number[];
+  /** Keys that it names; null: none. */
+  readonly keys: readonly ShardKey[] | null;
+  readonly points: readonly number[];
   readonly point: PointOperation;
   readonly body: object;
 }
@@ -49,30 +55,39 @@ export class PointClients {
   readonly counts: PointCounts = { writes: 0, written: 0, reads: 0, answered: 0 };
   /** Histories that took too many steps to check. */
   undecided = 0;
-  readonly #calls = new Map<number, Noted[]>();
+  readonly #names: PointNames;
+  readonly #calls: ReadonlyMap<number, Noted[]>;
+  readonly #counted: CountCall[] = [];
   #values = 0;
   #stopped = false;
 
   constructor(
-    private readonly world: World,
+    private readonly parts: CallParts,
     private readonly nodes: readonly SimulatedNode[],
-    private readonly story: Story,
     private readonly random: Stream,
-    private readonly violation: (what: string) => void,
   ) {
-    for (let id = 1; id <= IDS; id++) this.#calls.set(id, []);
+    this.#names = new PointNames(random.chance(KEYED) ? KEYS : []);
+    this.#calls = new Map(this.#names.all.map((point) => [point, []]));
   }
 
   /** Makes the collection. */
   async found(node: SimulatedNode): Promise<void> {
+    const { api } = node;
     const config = sampleConfig();
+    const { keys } = this.#names;
     const params = {
       ...config.params,
-      shard_number: this.random.integer(1, 3),
+      ...(keys.length === 0 ? {} : { sharding_method: 'custom' as const }),
+      shard_number: this.random.integer(1, keys.length === 0 ? 3 : 2),
       replication_factor: this.random.integer(2, 3),
       write_consistency_factor: this.random.integer(1, 2),
     };
-    await node.api?.createCollection(POINTS, { ...config, params }, 20_000);
+    await api?.createCollection(POINTS, { ...config, params }, FOUNDING_MS);
+    const made = { shardsNumber: null, replicationFactor: null, placement: null, initialState: null };
+    for (const key of keys) await api?.cluster?.setUp(POINTS, { kind: 'createShardKey', key, ...made }, FOUNDING_MS);
+    if (!this.random.chance(INDEXED)) return;
+    const index = this.#request(node, { field_name: 'value', field_schema: 'keyword' }, {});
+    await api?.write(POINTS, 'createFieldIndex', true, index);
   }
 
   start(clients: number): void {
@@ -86,52 +101,86 @@ export class PointClients {
   /** From now on, what was acknowledged has been applied everywhere. */
   settle(): void {
     for (const calls of this.#calls.values())
-      for (const call of calls) if (call.acknowledged && call.answered === Infinity) call.answered = this.world.events;
+      for (const call of calls) if (call.acknowledged && call.answered === Infinity) call.answered = this.#now;
   }
 
-  /** The node writes, and reads all points at the strongest consistency. True when it answered. */
+  /** The node writes, reads all points at the strongest consistency, and counts them. True when it answered. */
   async finish(node: SimulatedNode): Promise<boolean> {
-    const put = this.#put([this.random.integer(1, IDS)]);
-    return (await this.#write('check', node, put, true)) && (await this.#read('check', node, 'all'));
+    const put = this.#put([this.random.pick(this.#names.all)]);
+    if (!(await this.#write('check', node, put, true))) return false;
+    for (const keys of this.#names.keys.length === 0 ? [null] : this.#names.keys.map((key) => [key]))
+      if (!(await this.#read('check', node, 'all', keys))) return false;
+    return this.#count('check', node, 'all');
   }
 
   /** Whether what clients saw can have happened. */
   check(): void {
-    for (const [id, calls] of this.#calls) {
+    for (const count of this.#counted) {
+      const wrong = wrongCount(count, (point) => this.#calls.get(point) as Noted[]);
+      if (wrong !== null) this.parts.violation(`acknowledged: ${wrong}`);
+    }
+    for (const [point, calls] of this.#calls) {
       const missed = missedWrite(calls);
-      if (missed !== null) this.violation(`acknowledged: point ${id}: ${missed}\n${linesOf(calls)}`);
+      if (missed !== null) this.parts.violation(`acknowledged: point ${point}: ${missed}\n${linesOf(calls)}`);
       const promised = calls.filter((call) => call.operation.kind !== 'read' || call.promise === 'linearizable');
       const verdict = checkLinearizable(promised, pointModel);
       if (verdict === 'undecided') this.undecided += 1;
       if (verdict === 'impossible')
-        this.violation(`linearizability: what clients saw of point ${id} cannot have happened\n${linesOf(shortest(promised))}`);
+        this.parts.violation(`linearizability: what clients saw of point ${point} cannot have happened\n${linesOf(shortest(promised))}`);
     }
+  }
+
+  get #now(): number {
+    return this.parts.world.events;
   }
 
   async #live(who: string): Promise<void> {
     while (!this.#stopped) {
-      await this.world.sleep(this.random.between(20, 900));
+      await this.parts.world.sleep(this.random.between(20, 900));
       if (this.#stopped) return;
       const node = this.random.pick(this.nodes);
       if (node.api === null) continue;
       if (this.random.chance(0.55)) await this.#write(who, node, this.#nextWrite(), this.random.chance(0.8));
-      else await this.#read(who, node, this.random.pick(Object.keys(PROMISES) as Consistency[]));
+      else await this.#nextRead(who, node, this.random.pick(Object.keys(PROMISES) as Consistency[]));
     }
   }
 
-  #nextWrite(): Write {
-    const ids = this.random.shuffled([...this.#calls.keys()]).slice(0, this.random.integer(1, 3));
-    const draw = this.random.integer(1, 100);
-    if (draw <= 60) return this.#put(ids);
-    if (draw <= 80) return { operation: 'deletePoints', ids, point: { kind: 'delete' }, body: { points: ids } };
-    const point = { kind: 'change', value: this.#nextValue() } as const;
-    return { operation: 'setPayload', ids: ids.slice(0, 1), point, body: { points: ids.slice(0, 1), payload: { value: point.value } } };
+  #nextRead(who: string, node: SimulatedNode, consistency: Consistency): Promise<boolean> {
+    if (this.random.chance(0.1)) return this.#count(who, node, consistency);
+    const { keys } = this.#names;
+    return this.#read(who, node, consistency, keys.length === 0 ? null : [this.random.pick(keys)]);
   }
 
-  #put(ids: readonly number[]): Write {
+  #nextWrite(): Write {
+    const { all, keys } = this.#names;
+    const first = this.random.pick(all);
+    const own = this.#names.keyOf(first);
+    // Ids of all keys at once, now and then.
+    const among = own !== null && this.random.chance(0.2) ? keys : own === null ? null : [own];
+    const ids = this.random.shuffled([...new Set(this.#names.under(among).map((point) => this.#names.idOf(point)))]);
+    const chosen = ids.slice(0, this.random.integer(1, 3));
+    const points = this.#names.under(among).filter((point) => chosen.includes(this.#names.idOf(point)));
+    const draw = this.random.integer(1, 100);
+    if (draw <= 60) return this.#put(points);
+    // By a filter, and under several keys, those are meant that are there.
+    const filter = this.random.chance(0.3) || points.length > chosen.length;
+    const selected = filter ? { filter: { must: [{ has_id: chosen }] } } : { points: chosen };
+    // Without keys it means all of them.
+    const named = points.length > chosen.length && this.random.chance(0.5) ? null : among;
+    if (draw <= 80) return { operation: 'deletePoints', keys: named, points, point: { kind: 'delete' }, body: selected };
+    const value = this.#nextValue();
+    if (filter)
+      return { operation: 'setPayload', keys: named, points, point: { kind: 'touch', value }, body: { ...selected, payload: { value } } };
+    const body = { points: [this.#names.idOf(first)], payload: { value } };
+    return { operation: 'setPayload', keys: own === null ? null : [own], points: [first], point: { kind: 'change', value }, body };
+  }
+
+  #put(points: readonly number[]): Write {
     const point = { kind: 'put', value: this.#nextValue() } as const;
-    const points = ids.map((id) => ({ id, vector: [id, 0, 0, 1], payload: { value: point.value } }));
-    return { operation: 'upsertPoints', ids, point, body: { points } };
+    const keys = [...new Set(points.flatMap((one) => this.#names.keyOf(one) ?? []))];
+    const ids = [...new Set(points.map((one) => this.#names.idOf(one)))];
+    const body = { points: ids.map((id) => ({ id, vector: [id, 0, 0, 1], payload: { value: point.value } })) };
+    return { operation: 'upsertPoints', keys: keys.length === 0 ? null : keys, points, point, body };
   }
 
   #nextValue(): string {
@@ -140,19 +189,17 @@ export class PointClients {
   }
 
   /** True when it was carried out, or there was nothing to change. */
-  async #write(who: string, node: SimulatedNode, write: Write, wait: boolean): Promise<boolean> {
-    const { ids, operation, point } = write;
-    const calls = ids.map((id) => this.#note(id, point, 'linearizable'));
+  async #write(who: string, node: SimulatedNode, { body, keys, operation, point, points }: Write, wait: boolean): Promise<boolean> {
+    const calls = points.map((one) => this.#note(one, point, 'linearizable'));
     const ordering = this.random.pick(['weak', 'medium', 'strong']);
-    const what = `${textOf(point)} ${ids.join()}${wait ? '' : ' wait=false'}`;
+    const what = `${textOf(point)} ${points.join()}${wait ? '' : ' wait=false'}`;
     this.counts.writes += 1;
-    const request = this.#request(node, write.body, { wait: String(wait), ordering });
+    const request = this.#request(node, { ...body, ...keyed(keys) }, { wait: String(wait), ordering });
     const answer = await this.#call(who, node, what, (api) => api.write(POINTS, operation, wait, request));
     if (answer === 'notFound') for (const call of calls) this.#answer(call, { kind: 'none' });
     // Of several shards, others may have taken their parts.
-    if (answer === 'refused' && ids.length === 1) this.#forget(calls);
-    if (answer === 'refused') return this.#isShort(node);
-    if (answer === null || answer === 'notFound') return answer !== null;
+    if (answer === 'refused' && points.length === 1 && !('filter' in body)) this.#forget(calls);
+    if (!(answer instanceof Uint8Array)) return answer === 'notFound';
     this.counts.written += 1;
     const { status } = jsonOf(answer) as { status: string };
     for (const call of calls) {
@@ -163,36 +210,60 @@ export class PointClients {
     return true;
   }
 
-  /** True when it was answered. */
-  async #read(who: string, node: SimulatedNode, consistency: Consistency): Promise<boolean> {
-    const all = [...this.#calls.keys()];
+  /** Of one key, where there are some: ids are those of other points under each. True when it was answered. */
+  async #read(who: string, node: SimulatedNode, consistency: Consistency, keys: readonly ShardKey[] | null): Promise<boolean> {
+    const all = this.#names.under(keys);
     const operation = this.random.pick(['retrieve', 'retrieve', 'scroll', 'query'] as const);
-    const ids = operation === 'retrieve' ? this.random.shuffled(all).slice(0, 3) : all;
-    const calls = ids.map((id) => this.#note(id, { kind: 'read' }, PROMISES[consistency]));
-    const body = operation === 'retrieve' ? { ids, with_payload: true } : { limit: 1000, with_payload: true };
+    const asked = operation === 'retrieve' ? this.random.shuffled([...all]).slice(0, 3) : all;
+    const calls = asked.map((point) => this.#note(point, { kind: 'read' }, PROMISES[consistency]));
+    const ids = asked.map((point) => this.#names.idOf(point));
+    const body = { ...(operation === 'retrieve' ? { ids } : { limit: 1000 }), with_payload: true, ...keyed(keys) };
     if (operation === 'query') Object.assign(body, { query: [this.random.integer(-1, 1), 0, 0, 1] });
-    const level = consistency === '1' || consistency === '2' ? Number(consistency) : consistency;
-    const request: RawRequest = { ...this.#request(node, body, {}), consistency: level };
-    this.counts.reads += 1;
-    const answer = await this.#call(who, node, `${operation} ${ids.join()} at ${consistency}`, (api) =>
-      api.read(POINTS, operation, request),
-    );
-    if (!(answer instanceof Uint8Array)) return false;
-    this.counts.answered += 1;
+    const what = `${operation} ${asked.join()} at ${consistency}`;
+    const answer = await this.#ask(who, node, what, operation, body, consistency);
+    if (answer === null) return false;
     const result = jsonOf(answer) as Shown[] | { points: Shown[] };
     const points = Array.isArray(result) ? result : result.points;
+    this.parts.story.tell(who, `  saw ${points.map(({ id, payload }) => `${id}=${payload.value}`).join(' ')}`);
     const order = points.map(({ id, score }) => (operation === 'scroll' ? id : -(score ?? 0)));
     if (operation !== 'retrieve' && order.some((value, at) => at > 0 && value < (order[at - 1] as number)))
-      this.violation(`a ${operation} gave the points ${points.map(({ id }) => id).join()}`);
-    if (new Set(points.map(({ id }) => id)).size !== points.length) this.violation(`a ${operation} gave a point twice`);
+      this.parts.violation(`a ${operation} gave the points ${points.map(({ id }) => id).join()}`);
+    if (new Set(points.map(({ id }) => id)).size !== points.length) this.parts.violation(`a ${operation} gave a point twice`);
     const values = new Map(points.map(({ id, payload }) => [id, payload.value]));
-    for (const call of calls) this.#answer(call, { kind: 'seen', value: values.get(call.id) ?? null });
-    this.story.tell(who, `  saw ${points.map(({ id, payload }) => `${id}=${payload.value}`).join(' ')}`);
+    for (const call of calls) this.#answer(call, { kind: 'seen', value: values.get(this.#names.idOf(call.id)) ?? null });
     return true;
   }
 
+  /** Of all keys. True when it was answered. */
+  async #count(who: string, node: SimulatedNode, consistency: Consistency): Promise<boolean> {
+    const called = this.#now;
+    const answer = await this.#ask(who, node, `count at ${consistency}`, 'count', { exact: true }, consistency);
+    if (answer === null) return false;
+    const { count } = jsonOf(answer) as { count: number };
+    this.parts.story.tell(who, `  counted ${count}`);
+    this.#counted.push({ points: this.#names.all, called, answered: this.#now, count, complete: PROMISES[consistency] !== 'weak' });
+    return true;
+  }
+
+  async #ask(
+    who: string,
+    node: SimulatedNode,
+    what: string,
+    operation: 'retrieve' | 'scroll' | 'query' | 'count',
+    body: object,
+    consistency: Consistency,
+  ): Promise<Uint8Array | null> {
+    const level = consistency === '1' || consistency === '2' ? Number(consistency) : consistency;
+    const request: RawRequest = { ...this.#request(node, body, {}), consistency: level };
+    this.counts.reads += 1;
+    const answer = await this.#call(who, node, what, (api) => api.read(POINTS, operation, request));
+    if (!(answer instanceof Uint8Array)) return null;
+    this.counts.answered += 1;
+    return answer;
+  }
+
   #note(id: number, operation: PointOperation, promise: PointCall['promise']): Noted {
-    const call: Noted = { id, operation, promise, called: this.world.events, answered: Infinity, answer: null, acknowledged: false };
+    const call: Noted = { id, operation, promise, called: this.#now, answered: Infinity, answer: null, acknowledged: false };
     (this.#calls.get(id) as Noted[]).push(call);
     return call;
   }
@@ -205,71 +276,34 @@ export class PointClients {
     }
   }
 
-  /** Whether peers were removed that a write would need. */
-  #isShort(node: SimulatedNode): boolean {
-    const record = node.cluster?.state()?.collections.get(POINTS);
-    const factor = record?.config.params.write_consistency_factor ?? 1;
-    return [...(record?.shards.values() ?? [])].some(
-      ({ replicas }) => [...replicas.values()].filter((state) => state !== 'Listener').length < factor,
-    );
-  }
-
   #answer(call: Noted, answer: PointAnswer): void {
     call.answer = answer;
-    call.answered = this.world.events;
+    call.answered = this.#now;
   }
 
   #request(node: SimulatedNode, body: object, query: Record<string, string>): RawRequest {
     return { path: {}, query, body: Buffer.from(JSON.stringify(body), 'utf8'), deadlineMs: node.nowMs() + TIMEOUT_MS };
   }
 
-  async #call(
-    who: string,
-    node: SimulatedNode,
-    what: string,
-    ask: (api: NonNullable<SimulatedNode['api']>) => Promise<Uint8Array>,
-  ): Promise<Answer> {
-    const { api, life } = node;
-    if (api === null || life === null) return null;
-    this.story.tell(who, `→ ${node.host}  ${what}`);
-    const { answer, error } = await this.#ended(ask(api), life, `${what} on ${node.host}`);
-    this.story.tell(who, `← ${node.host}  ${what}: ${error ?? 'done'}`);
-    return answer;
+  async #call(who: string, node: SimulatedNode, what: string, ask: (api: NodeApi) => Promise<Uint8Array>): Promise<Answer> {
+    const ended = await callNode(this.parts, who, node, what, ask);
+    return ended === null ? null : this.#answerOf(ended, `${what} on ${node.host}`);
   }
 
-  #ended(call: Promise<Uint8Array>, life: Life, what: string): Promise<{ answer: Answer; error: string | null }> {
-    return new Promise((resolve) => {
-      let ended = false;
-      let lateMs = this.world.nowMs + TIMEOUT_MS + GRACE_MS;
-      const end = (answer: Answer, error: string | null) => {
-        ended = true;
-        resolve({ answer, error });
-      };
-      const watch = () => {
-        if (ended) return;
-        if (!life.alive) return end(null, 'the node is gone');
-        if (life.paused) lateMs = this.world.nowMs + TIMEOUT_MS + GRACE_MS;
-        if (this.world.nowMs > lateMs) {
-          this.violation(`${what} has not ended ${GRACE_MS} ms after its timeout`);
-          return end(null, 'no end');
-        }
-        this.world.after(500, watch);
-      };
-      this.world.after(500, watch);
-      call.then(
-        (answer) => end(answer, null),
-        (error: unknown) => {
-          const { code, detail } = errorFacts(error);
-          const isMissing = code === 'notFound' && /^No point with id/.test(detail);
-          // A node that has just joined does not know of it yet.
-          const isEarly = code === 'notFound' && /^Collection .* doesn't exist/.test(detail);
-          if (!isMissing && !isEarly && !FAILURES.has(code) && life.alive)
-            this.violation(`${what} failed: ${code}: ${detail}${error instanceof Error ? `\n${error.stack}` : ''}`);
-          end(isMissing ? 'notFound' : /nothing was written/.test(detail) ? 'refused' : null, `${code}: ${detail}`);
-        },
-      );
-    });
+  #answerOf(ended: Ended<Uint8Array>, what: string): Answer {
+    if (ended.kind === 'answered') return ended.answer;
+    if (ended.kind === 'lost') return null;
+    const { error, lives, stack } = ended;
+    const { code, detail } = error;
+    const isMissing = code === 'notFound' && /^No point with id/.test(detail);
+    if (!isMissing && !EARLY.test(detail) && !FAILURES.has(code) && lives)
+      this.parts.violation(`${what} failed: ${code}: ${detail}${stack}`);
+    return isMissing ? 'notFound' : /nothing was written/.test(detail) ? 'refused' : null;
   }
+}
+
+function keyed(keys: readonly ShardKey[] | null): object {
+  return keys === null ? {} : { shard_key: keys.length === 1 ? keys[0] : keys };
 }
 
 interface Shown {

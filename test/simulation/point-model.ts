@@ -6,6 +6,8 @@ export type PointOperation =
   | { readonly kind: 'put'; readonly value: string }
   /** Refused where there is no point. */
   | { readonly kind: 'change'; readonly value: string }
+  /** Nothing happens where there is no point. */
+  | { readonly kind: 'touch'; readonly value: string }
   | { readonly kind: 'delete' }
   | { readonly kind: 'read' };
 
@@ -33,6 +35,8 @@ export const pointModel: Model<PointState, PointOperation, PointAnswer> = {
         return { value: operation.value };
       case 'delete':
         return NO_POINT;
+      case 'touch':
+        return state.value === null ? state : { value: operation.value };
       case 'change': {
         const isThere = state.value !== null;
         if (answer !== null && isThere !== (answer.kind === 'done')) return null;
@@ -65,12 +69,17 @@ export function missedWrite(calls: readonly PointCall[]): string | null {
     const sources = writes.filter((write) => writtenBy(write) === value && write.called <= read.answered && write.answer?.kind !== 'none');
     if (sources.length === 0 && value !== null) return `a read gave ${value}, which nobody had written`;
     if (read.promise === 'weak') continue;
-    // Before all writes there was no point.
+    // Before all writes there was no point; what was touched may not have been there.
     const ends = sources.map((write) => write.answered);
     if (value === null) ends.push(-1);
     const newest = Math.max(...ends);
     const missed = writes.find(
-      (write) => write.answer?.kind === 'done' && write.called > newest && write.answered < read.called && writtenBy(write) !== value,
+      (write) =>
+        write.operation.kind !== 'touch' &&
+        write.answer?.kind === 'done' &&
+        write.called > newest &&
+        write.answered < read.called &&
+        writtenBy(write) !== value,
     );
     if (missed !== undefined) return `a read gave ${value} after ${JSON.stringify(missed.operation)} was acknowledged`;
   }
@@ -78,5 +87,5 @@ export function missedWrite(calls: readonly PointCall[]): string | null {
 }
 
 function writtenBy({ operation }: PointCall): string | null {
-  return operation.kind === 'put' || operation.kind === 'change' ? operation.value : null;
+  return 'value' in operation ? operation.value : null;
 }

@@ -2,20 +2,25 @@
  * Looks at replicas' files for what must never be, and for what must be at the end.
  *
  * - P1: a tick of a shard belongs to one operation, whoever has it in its log.
- * - P2: at rest, all replicas of a shard are Active (Listener where the node listens only), at the same operation, and the same point by point.
+ * - P2: at rest, all replicas of a shard are Active (Listener where the node listens only), at the same operation, and the same point by point,
+ *   with the same indexes of payload keys in all shards.
+ * - P3: at rest, nothing is resharded, each point is on the one shard that has it by the ring of its key, and `shard_number` is how many there are.
  */
 
 import type { ClusterState, CollectionRecord, TransferRecord } from '../../cluster/state.js';
 import type { PeerId, ReplicaState } from '../../protocols/model/cluster.js';
 import type { ShardEntry } from '../../protocols/model/shard-log.js';
+import { ownerOf } from './engine-leaving.js';
 import type { SimulatedNode } from './node.js';
-import { POINTS } from './point-clients.js';
+import { POINTS } from './point-names.js';
 import { lastOf, type StoredReplica } from './replica-files.js';
 import { difference, Sameness } from './same.js';
 
 export class PointWatch {
   /** How many were begun, done and given up, by method. */
   readonly transfers = new Map<string, number>();
+  /** Shards that came and went: begun, done and given up, by direction. */
+  readonly reshardings = new Map<string, number>();
   /** By shard's life and tick. */
   readonly #operations = new Map<string, Map<number, ShardEntry>>();
   readonly #sameness = new Sameness();
@@ -33,6 +38,7 @@ export class PointWatch {
   follow(agreed: ClusterState | null): void {
     if (agreed === this.#followed) return;
     this.#count(this.#followed, agreed);
+    this.#countReshardings(this.#followed, agreed);
     this.#followed = agreed;
     for (const [name, { uid }] of agreed?.collections ?? []) this.#uids.set(name, uid);
   }
@@ -49,16 +55,24 @@ export class PointWatch {
   /** Transfers that have begun since, and those that have ended: with a replica in use, or not. */
   #count(before: ClusterState | null, agreed: ClusterState | null): void {
     const [old, now] = [transfersOf(before), transfersOf(agreed)];
-    for (const [key, { method }] of now) if (!old.has(key)) this.#add(`${method} begun`);
+    for (const [key, { method }] of now) if (!old.has(key)) add(this.transfers, `${method} begun`);
     for (const [key, { collection, method, shardId, to }] of old) {
       if (now.has(key)) continue;
       const state = agreed?.collections.get(collection)?.shards.get(shardId)?.replicas.get(to);
-      this.#add(`${method} ${state === 'Active' || state === 'Listener' ? 'done' : 'given up'}`);
+      add(this.transfers, `${method} ${state === 'Active' || state === 'Listener' ? 'done' : 'given up'}`);
     }
   }
 
-  #add(what: string): void {
-    this.transfers.set(what, (this.transfers.get(what) ?? 0) + 1);
+  /** The same of shards that come and go. */
+  #countReshardings(before: ClusterState | null, agreed: ClusterState | null): void {
+    for (const [name, { resharding, shards, uid }] of agreed?.collections ?? []) {
+      const earlier = before?.collections.get(name);
+      const old = earlier?.uid === uid ? earlier.resharding : null;
+      if (resharding !== null && resharding.startedAt !== old?.startedAt) add(this.reshardings, `${resharding.direction} begun`);
+      if (old === null || old === undefined || old.startedAt === resharding?.startedAt) continue;
+      const isThere = shards.has(old.shardId);
+      add(this.reshardings, `${old.direction} ${isThere === (old.direction === 'up') ? 'done' : 'given up'}`);
+    }
   }
 
   /** P1. */
@@ -75,8 +89,13 @@ export class PointWatch {
     }
   }
 
-  /** P2. */
-  #unrestOf(name: string, { shards, transfers }: CollectionRecord): string | null {
+  /** P2 and P3. */
+  #unrestOf(name: string, record: CollectionRecord): string | null {
+    const { resharding, shards, transfers } = record;
+    if (resharding !== null) {
+      const leaders = [...shards].map(([shardId, { leader }]) => `peer ${leader} leads ${shardId}`).join(', ');
+      return `${name} is resharded ${JSON.stringify(resharding)}; ${leaders}`;
+    }
     const [transfer] = transfers;
     if (transfer !== undefined) {
       const { from, method, shardId, startedAt, to } = transfer;
@@ -104,6 +123,25 @@ export class PointWatch {
         }
       }
     }
+    return name === POINTS ? this.#misplaced(record) : null;
+  }
+
+  /** P3. All replicas of a shard are the same. */
+  #misplaced({ config, shards }: CollectionRecord): string | null {
+    const { sharding_method, shard_number } = config.params;
+    if (sharding_method !== 'custom' && shard_number !== shards.size)
+      return `shard_number is ${shard_number}, and there are ${shards.size}`;
+    let fields: StoredReplica['fields'] | null = null;
+    for (const [shardId, { key, replicas }] of shards) {
+      const [peerId] = replicas.keys();
+      const stored = this.#nodeOf(peerId as PeerId)?.engine?.open.get(`${POINTS}/${shardId}`)?.stored as StoredReplica;
+      const ring = [...shards].flatMap(([other, shard]) => (shard.key === key ? [other] : []));
+      for (const id of stored.points.keys())
+        if (ownerOf(ring, id) !== shardId) return `shard ${shardId} has point ${id}, which is shard ${ownerOf(ring, id)}'s`;
+      const found = difference(fields ?? stored.fields, stored.fields);
+      if (found !== '') return `shard ${shardId} has other indexes than the one before: ${found}`;
+      fields = stored.fields;
+    }
     return null;
   }
 
@@ -116,6 +154,10 @@ export class PointWatch {
   #nodeOf(peerId: PeerId): SimulatedNode | undefined {
     return this.nodes.find((node) => node.cluster?.status().peerId === peerId);
   }
+}
+
+function add(counts: Map<string, number>, what: string): void {
+  counts.set(what, (counts.get(what) ?? 0) + 1);
 }
 
 /** By what no other transfer has. */

@@ -5,7 +5,7 @@ import type { FieldSchema } from '../../protocols/model/collection.js';
 import type { Payload } from '../../protocols/model/payload.js';
 import { compareIds, type PointId } from '../../protocols/model/point-id.js';
 import { type ClockTag, isSameTag, NO_TAG, type ShardEntry } from '../../protocols/model/shard-log.js';
-import type { PointBatch, UpdateOperation } from '../../protocols/model/update.js';
+import type { PointBatch, PointsSelector, UpdateOperation } from '../../protocols/model/update.js';
 import { decodeOperation } from '../../protocols/operation-codec.js';
 import { DIGEST_BUCKETS, type ReplicaDigest } from '../../storage/engine/shard-log.js';
 import type { KnownLog } from '../../storage/replica/follow.js';
@@ -152,12 +152,12 @@ function applyOperation({ points, fields }: StoredReplica, operation: UpdateOper
       upsert(points, operation.batch, version);
       return null;
     case 'deletePoints':
-      for (const id of idsOf(operation)) points.delete(id);
+      for (const id of idsOf(operation, points)) points.delete(id);
       return null;
     case 'setPayload':
     case 'overwritePayload': {
       checkPlain(operation.key === null, operation);
-      const ids = idsOf(operation);
+      const ids = idsOf(operation, points);
       const missing = ids.find((id) => !points.has(id));
       if (missing !== undefined) return { code: 'notFound', detail: `No point with id ${missing} found` };
       for (const id of ids) {
@@ -190,9 +190,12 @@ function upsert(points: Map<PointId, StoredPoint>, { ids, payloads, vectors }: P
 
 const NO_PAYLOAD: Payload = {};
 
-function idsOf(operation: Extract<UpdateOperation, { selector: unknown }>): readonly PointId[] {
-  if (operation.selector.kind !== 'ids') throw new Error("the simulation's engine selects points by id");
-  return operation.selector.ids;
+/** By a filter: those that are there. */
+function idsOf({ selector }: Extract<UpdateOperation, { selector: PointsSelector }>, points: StoredReplica['points']): readonly PointId[] {
+  if (selector.kind === 'ids') return selector.ids;
+  const [condition] = selector.filter.must;
+  if (condition?.kind !== 'hasId') throw new Error("the simulation's engine selects points by id");
+  return condition.ids.filter((id) => points.has(id));
 }
 
 function checkPlain(plain: boolean, { kind }: UpdateOperation): void {

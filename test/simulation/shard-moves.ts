@@ -1,17 +1,18 @@
 /** Somebody who moves, adds and drops replicas of the points' shards while everything goes on. */
 
 import type { CollectionRecord, ShardRecord } from '../../cluster/state.js';
-import { errorFacts } from '../../protocols/errors.js';
 import type { ClusterSetup, PeerId, ShardId, TransferMethod } from '../../protocols/model/cluster.js';
+import type { CallParts } from './calls.js';
 import type { SimulatedNode } from './node.js';
-import { POINTS } from './point-clients.js';
+import { POINTS } from './point-names.js';
 import type { Stream } from './random.js';
-import type { Story } from './story.js';
-import type { World } from './world.js';
+import { setUpPoints } from './setups.js';
 
 const METHODS: readonly TransferMethod[] = ['stream_records', 'wal_delta', 'snapshot'];
 const REPLICAS_MAX = 3;
-const TIMEOUT_MS = 4000;
+const MEND_MS = 200;
+
+type Setup = Extract<ClusterSetup, { readonly kind: keyof typeof COUNTS }>;
 
 export interface MoveCounts {
   moves: number;
@@ -27,23 +28,21 @@ export class ShardMoves {
   #stopped = false;
 
   constructor(
-    private readonly world: World,
+    private readonly parts: CallParts,
     private readonly nodes: readonly SimulatedNode[],
     /** Not while a peer's disk is lost: what the others have is all there is. */
     private readonly mayDrop: () => boolean,
-    private readonly story: Story,
     private readonly random: Stream,
-    private readonly violation: (what: string) => void,
   ) {}
 
   async start(): Promise<void> {
     while (!this.#stopped) {
-      await this.world.sleep(this.random.between(300, 4000));
+      await this.parts.world.sleep(this.random.between(300, 4000));
       if (this.#stopped) return;
       const node = this.random.pick(this.nodes);
       const record = node.cluster?.state()?.collections.get(POINTS);
       const setup = record === undefined ? null : this.#next(node, record);
-      if (setup !== null) await this.#carryOut(node, setup);
+      if (setup !== null && (await setUpPoints(this.parts, 'mover', node, setup))) this.counts[COUNTS[setup.kind]] += 1;
     }
   }
 
@@ -51,7 +50,29 @@ export class ShardMoves {
     this.#stopped = true;
   }
 
-  #next(node: SimulatedNode, record: CollectionRecord): ClusterSetup | null {
+  /** Gives shards the replicas that their writes ask for, where peers that were removed have left fewer. */
+  async mend(): Promise<void> {
+    for (;;) {
+      await this.parts.world.sleep(MEND_MS);
+      const node = this.random.pick(this.nodes);
+      const record = node.cluster?.state()?.collections.get(POINTS);
+      if (record === undefined) continue;
+      const factor = record.config.params.write_consistency_factor;
+      const short = [...record.shards].filter(
+        ([, { replicas }]) => [...replicas.keys()].filter((peer) => !this.#listens(peer)).length < factor,
+      );
+      if (short.length === 0) return;
+      const [shardId, shard] = this.random.pick(short);
+      const setup = this.#transfer(node, shardId, shard, 'replicateShard');
+      if (setup !== null) await setUpPoints(this.parts, 'mover', node, setup);
+    }
+  }
+
+  #listens(peerId: PeerId): boolean {
+    return this.nodes.find((node) => node.cluster?.status().peerId === peerId)?.listens === true;
+  }
+
+  #next(node: SimulatedNode, record: CollectionRecord): Setup | null {
     const draw = this.random.integer(1, 100);
     const [shardId, shard] = this.random.pick([...record.shards]);
     if (draw <= 10) {
@@ -66,14 +87,14 @@ export class ShardMoves {
     return this.#transfer(node, shardId, shard, draw <= 40 ? 'replicateShard' : 'moveShard');
   }
 
-  #drop(shardId: ShardId, { replicas }: ShardRecord): ClusterSetup | null {
+  #drop(shardId: ShardId, { replicas }: ShardRecord): Setup | null {
     const active = activeOf(replicas);
     const peerId = this.random.pick([...replicas.keys()]);
     const left = active.filter((peer) => peer !== peerId);
     return left.length >= 2 && this.mayDrop() ? { kind: 'dropReplica', shardId, peerId } : null;
   }
 
-  #transfer(node: SimulatedNode, shardId: ShardId, { replicas }: ShardRecord, kind: 'moveShard' | 'replicateShard'): ClusterSetup | null {
+  #transfer(node: SimulatedNode, shardId: ShardId, { replicas }: ShardRecord, kind: 'moveShard' | 'replicateShard'): Setup | null {
     const active = activeOf(replicas);
     const members = node.cluster?.state()?.membership ?? [];
     const free = members.map(({ peerId }) => peerId).filter((peerId) => !replicas.has(peerId));
@@ -81,27 +102,6 @@ export class ShardMoves {
     if (kind === 'replicateShard' && replicas.size >= REPLICAS_MAX) return null;
     const method = this.random.chance(0.2) ? null : this.random.pick(METHODS);
     return { kind, shardId, toShardId: null, from: this.random.pick(active), to: this.random.pick(free), method };
-  }
-
-  async #carryOut(node: SimulatedNode, setup: ClusterSetup): Promise<void> {
-    const { cluster } = node;
-    if (cluster === null) return;
-    this.story.tell('mover', `→ ${node.host}  ${JSON.stringify(setup)}`);
-    const asked = cluster.setUp(POINTS, setup, TIMEOUT_MS).then(
-      () => {
-        this.counts[COUNTS[setup.kind]] += 1;
-        return 'agreed';
-      },
-      (error: unknown) => {
-        const { code, detail } = errorFacts(error);
-        if (code === 'internal' && !/stopped|restarts/.test(detail))
-          this.violation(`${JSON.stringify(setup)} on ${node.host} failed: ${detail}`);
-        return `${code}: ${detail}`;
-      },
-    );
-    // A node that crashes answers nothing.
-    const answer = await Promise.race([asked, this.world.sleep(2 * TIMEOUT_MS).then(() => 'no answer')]);
-    this.story.tell('mover', `← ${node.host}  ${setup.kind}: ${answer}`);
   }
 }
 
@@ -111,13 +111,6 @@ const COUNTS = {
   dropReplica: 'drops',
   abortTransfer: 'aborts',
   restartTransfer: 'restarts',
-  createShardKey: 'moves',
-  dropShardKey: 'moves',
-  autoReplication: 'moves',
-  activateReplica: 'moves',
-  startResharding: 'moves',
-  abortResharding: 'moves',
-  replicatePoints: 'moves',
 } as const;
 
 function activeOf(replicas: ShardRecord['replicas']): PeerId[] {

@@ -11,6 +11,7 @@ import { type Mistakes, SimulatedNode } from './node.js';
 import { PointClients, type PointCounts } from './point-clients.js';
 import { PointWatch } from './point-watch.js';
 import { Stream } from './random.js';
+import { Reshardings } from './reshardings.js';
 import { difference, Sameness } from './same.js';
 import { type MoveCounts, ShardMoves } from './shard-moves.js';
 import { Story } from './story.js';
@@ -47,6 +48,8 @@ export interface SimulationResult {
   readonly moves: MoveCounts;
   /** Of all collections: begun, done and given up, by method. */
   readonly transfers: ReadonlyMap<string, number>;
+  /** The same of shards that came and went, by direction. */
+  readonly reshardings: ReadonlyMap<string, number>;
   /** Of two nodes; with one that only listens. */
   readonly sort: 'pair' | 'listener' | 'five';
   readonly undecided: number;
@@ -65,6 +68,7 @@ const STEP_MS = 250;
 /** Of all seeds. */
 const TWO_NODES = 0.15;
 const LISTENS = 0.2;
+const RESHARDED = 0.6;
 
 export async function simulate(seed: number, options: SimulationOptions = {}): Promise<SimulationResult> {
   const simulation = new Simulation(seed, options);
@@ -84,6 +88,8 @@ class Simulation {
   readonly #points: PointClients;
   readonly #pointWatch: PointWatch;
   readonly #moves: ShardMoves;
+  readonly #reshardings: Reshardings;
+  readonly #reshards: boolean;
   readonly #operator: Operator;
   readonly #faults: Faults;
   readonly #violations: string[] = [];
@@ -110,14 +116,17 @@ class Simulation {
     for (let number = 1; number <= nodes; number++)
       this.#nodes.push(new SimulatedNode(number, around, number === 1 ? null : 'http://node-1:6335', number === listener));
     this.#watch = new Watch(this.#nodes, violation, tell);
-    this.#clients = new Clients(world, this.#nodes, story, new Stream(seed, 'clients'), violation);
-    this.#points = new PointClients(world, this.#nodes, story, new Stream(seed, 'points'), violation);
+    const calls = { world, story, violation };
+    this.#clients = new Clients(calls, this.#nodes, new Stream(seed, 'clients'));
+    this.#points = new PointClients(calls, this.#nodes, new Stream(seed, 'points'));
     this.#pointWatch = new PointWatch(this.#nodes, violation);
     this.#operator = new Operator(world, this.#nodes, this.#watch, story, new Stream(seed, 'operator'));
-    this.#moves = new ShardMoves(world, this.#nodes, () => !this.#operator.busy, story, new Stream(seed, 'moves'), violation);
+    this.#moves = new ShardMoves(calls, this.#nodes, () => !this.#operator.busy, new Stream(seed, 'moves'));
+    this.#reshardings = new Reshardings(calls, this.#nodes, new Stream(seed, 'reshardings'));
     this.#faults = new Faults(world, this.#network, this.#nodes, this.#operator, story, new Stream(seed, 'faults'));
-    const { calls } = mistakes;
-    if (calls !== undefined) this.#network.intercept = (to, call) => calls(this.#watch.agreed(), to, call);
+    const { calls: answered } = mistakes;
+    if (answered !== undefined) this.#network.intercept = (to, call) => answered(this.#watch.agreed(), to, call);
+    this.#reshards = new Stream(seed, 'reshards').chance(RESHARDED);
     world.afterEvent = (life) => {
       this.#watch.look(life);
       this.#pointWatch.follow(this.#watch.agreed());
@@ -164,6 +173,7 @@ class Simulation {
     if (this.#withPoints) {
       this.#points.start(4);
       void this.#moves.start();
+      if (this.#reshards) void this.#reshardings.start();
     }
     const { faults } = this.options;
     // Half of a cluster's disks hold no majority, and two that move at once don't find each other.
@@ -180,7 +190,14 @@ class Simulation {
     this.#clients.stop();
     this.#points.stop();
     this.#moves.stop();
+    this.#reshardings.stop();
     await this.#until(RECOVERY_MS, 'agreeing after the last fault', () => this.#isWhole() && !this.#operator.busy);
+    let mended = !this.#withPoints;
+    if (!mended)
+      void this.#moves.mend().then(() => {
+        mended = true;
+      });
+    await this.#until(RECOVERY_MS, 'giving shards the replicas that they lack', () => mended);
     await this.#rest();
     this.#points.settle();
     let checked = 0;
@@ -196,10 +213,11 @@ class Simulation {
     this.#recoveredMs = this.#world.nowMs - healedMs;
   }
 
-  /** All replicas are there and the same. */
+  /** All replicas are there and the same, and all nodes know so. */
   async #rest(): Promise<void> {
     const unrest = () => (this.#withPoints ? this.#pointWatch.unrest(this.#watch.agreed()) : null);
-    await this.#until(RECOVERY_MS, 'replicas that are the same', () => unrest() === null, unrest);
+    const isSo = () => unrest() === null && this.#isWhole();
+    await this.#until(RECOVERY_MS, 'replicas that are the same', isSo, () => unrest() ?? this.#describe());
   }
 
   get #withPoints(): boolean {
@@ -296,6 +314,7 @@ class Simulation {
       points: this.#points.counts,
       moves: this.#moves.counts,
       transfers: this.#pointWatch.transfers,
+      reshardings: this.#pointWatch.reshardings,
       sort: this.#nodes.length === 2 ? 'pair' : this.#nodes.some((node) => node.listens) ? 'listener' : 'five',
       undecided: this.#clients.undecided + this.#points.undecided,
       committed: this.#watch.committedIndex,

@@ -9,6 +9,7 @@ export interface Summary {
   readonly figures: { readonly [name: string]: number };
   readonly faults: { readonly [kind: string]: number };
   readonly transfers: { readonly [what: string]: number };
+  readonly reshardings: { readonly [what: string]: number };
   readonly sorts: { readonly [sort: string]: number };
   readonly recoveredMs: number;
 }
@@ -19,13 +20,13 @@ export interface Totals {
   readonly figures: ReadonlyMap<string, number>;
   readonly faults: ReadonlyMap<string, number>;
   readonly transfers: ReadonlyMap<string, number>;
+  readonly reshardings: ReadonlyMap<string, number>;
   readonly sorts: ReadonlyMap<string, number>;
   readonly recoveredMsMax: number;
 }
 
 export function summaryOf(result: SimulationResult): Summary {
-  const { clients, committed, events, faults, moves, network, points, recoveredMs, seed, sort, terms, transfers, undecided, violations } =
-    result;
+  const { clients, committed, events, faults, moves, network, points, recoveredMs, seed, sort, terms, undecided, violations } = result;
   return {
     seed,
     violations,
@@ -40,7 +41,8 @@ export function summaryOf(result: SimulationResult): Summary {
       ...named('shards', moves),
       'undecided histories': undecided,
     },
-    transfers: Object.fromEntries(transfers),
+    transfers: Object.fromEntries(result.transfers),
+    reshardings: Object.fromEntries(result.reshardings),
     sorts: { [sort]: 1 },
     faults: Object.fromEntries(faults),
     recoveredMs,
@@ -48,7 +50,8 @@ export function summaryOf(result: SimulationResult): Summary {
 }
 
 export function emptyTotals(): Totals {
-  return { seeds: 0, failed: [], figures: new Map(), faults: new Map(), transfers: new Map(), sorts: new Map(), recoveredMsMax: 0 };
+  const empty = { figures: new Map(), faults: new Map(), transfers: new Map(), reshardings: new Map(), sorts: new Map() };
+  return { seeds: 0, failed: [], ...empty, recoveredMsMax: 0 };
 }
 
 export function addTo(totals: Totals, summary: Summary): Totals {
@@ -58,6 +61,7 @@ export function addTo(totals: Totals, summary: Summary): Totals {
     figures: sums(totals.figures, summary.figures),
     faults: sums(totals.faults, summary.faults),
     transfers: sums(totals.transfers, summary.transfers),
+    reshardings: sums(totals.reshardings, summary.reshardings),
     sorts: sums(totals.sorts, summary.sorts),
     recoveredMsMax: Math.max(totals.recoveredMsMax, summary.recoveredMs),
   };
@@ -71,6 +75,7 @@ export function shown(totals: Totals): string {
     `${list(totals.figures)} (${hours.toFixed(1)} virtual hours)`,
     `faults: ${list(totals.faults)}`,
     `transfers: ${list(totals.transfers)}`,
+    `resharding: ${list(totals.reshardings)}`,
     `clusters: ${list(totals.sorts)}`,
     `longest recovery: ${(totals.recoveredMsMax / 1000).toFixed(1)} virtual s`,
   ];
