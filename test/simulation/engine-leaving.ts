@@ -19,7 +19,8 @@ export function ownerOf(ring: readonly ShardId[], id: PointId): ShardId {
   return places.shards[shardIndexOf(places, id)] as ShardId;
 }
 
-export function leavingPoints({ shard: self, stored }: AskedReplica, { after, from, ring }: LeavingAsk): Leaving {
+export function leavingPoints({ shard: self, stored }: AskedReplica, { after, filter, from, ring }: LeavingAsk): Leaving {
+  if (filter !== null) throw new Error("the simulation's engine has no filters");
   const { ids, next } = partOf(stored, from);
   const leaving = ids.filter((id) => pointOf(stored, id).version > after && ownerOf(ring, id) !== self);
   const parts = [...new Set(leaving.map((id) => ownerOf(ring, id)))].map((shard) => {

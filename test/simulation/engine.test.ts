@@ -115,7 +115,7 @@ test('a shard tells what leaves it, what a ring gives to whom, and hides what it
   };
   const leaving = async (after: number) =>
     listed(async (from) => {
-      const { next, parts } = await asked({ kind: 'leaving', ring, after, from });
+      const { next, parts } = await asked({ kind: 'leaving', ring, filter: null, after, from });
       return { ids: parts.flatMap(({ operation }) => idsIn(operation)), next };
     });
   assert.deepEqual(await leaving(0), others);
@@ -130,7 +130,7 @@ test('a shard tells what leaves it, what a ring gives to whom, and hides what it
     return { ids: unpack(packed) as PointId[], next };
   });
   assert.deepEqual(owned, others);
-  assert.deepEqual(idsIn((await asked({ kind: 'gone', ids: pack([1, 77]).slice() })).operation), [77]);
+  assert.deepEqual(idsIn((await asked({ kind: 'gone', filter: null, ids: pack([1, 77]).slice() })).operation), [77]);
   const body = Buffer.from(JSON.stringify({ limit: 100 }));
   const shown = await run(engine.read('scroll', [KEY], { path: {}, query: {}, body, deadlineMs: DEADLINE_MS, ring }));
   const { points } = JSON.parse(Buffer.from(shown).toString('utf8')) as { points: { id: PointId }[] };

@@ -10,7 +10,7 @@ const shard = { collection: 'c', uid: 7, shardId: 3 };
 const CALL = { kind: 'handOver', shard, clock: 5, to: 2 } as const;
 
 /** A node of peer 1, whose shard has this leader; what was asked for, in order. */
-function node(leader: number, pauses: TroupeError | null, agrees: TroupeError | boolean) {
+function node(leader: number, pauses: TroupeError | null, agrees: TroupeError | boolean, held: number | null = 9) {
   const asked: string[] = [];
   const actor = {
     ask: async (make: (replyTo: number) => ReplicationMessage) => {
@@ -20,7 +20,8 @@ function node(leader: number, pauses: TroupeError | null, agrees: TroupeError | 
     },
     report: ({ kind }: ReplicationMessage) => void asked.push(kind),
   };
-  const entry = { replications: new Map([[3, { actor }]]) } as unknown as CollectionEntry;
+  const status = () => ({ role: 'Leading', position: 9, followers: [{ peer: 2, required: true, position: held }] });
+  const entry = { replications: new Map([[3, { actor, status }]]) } as unknown as CollectionEntry;
   const assignments = { of: () => ({ leader, term: 5 }), peerId: 1 } as unknown as Assignments;
   const propose = async (operation: object) => {
     asked.push(JSON.stringify(operation));
@@ -54,4 +55,12 @@ test('a leader that cannot stop, or whose heir is refused, leads on at once; one
   const open = node(1, null, new TroupeError('timeout', 'it may still be carried out'));
   await assert.rejects(open.run(), { code: 'timeout' });
   assert.deepEqual(open.asked, ['pause', 'pause', PROPOSED]);
+});
+
+test('a leader that alone has what is acknowledged leads on', async () => {
+  for (const held of [8, null]) {
+    const { asked, run } = node(1, null, true, held);
+    await assert.rejects(run(), { code: 'conflict' });
+    assert.deepEqual(asked, ['pause', 'resume']);
+  }
 });

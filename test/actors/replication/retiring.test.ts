@@ -12,6 +12,7 @@ const OTHER = 2;
 /** What a node proposes that stops, leading shard 0 of two: the peers of the changes' shards. held: the other's position. */
 async function proposedWith(held: number | null): Promise<readonly number[]> {
   const peers = new Peers();
+  peers.connected = new Set([OTHER]);
   peers.agree({ 0: { leader: SELF, [SELF]: 'Active', [OTHER]: 'Active' }, 1: { leader: OTHER, [SELF]: 'Active', [OTHER]: 'Active' } });
   const phase = held === null ? 'Probing' : 'Streaming';
   const follower = { peer: OTHER, phase, required: true, position: held, error: null } as const;

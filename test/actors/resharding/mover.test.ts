@@ -83,7 +83,7 @@ async function fencesOf(stage: Resharding['stage'], memory: CopyMemory): Promise
 }
 
 test('copies of a later stage come behind those of an earlier one', async () => {
-  const memory: CopyMemory = { floors: new Map(), sequence: 0 };
+  const memory: CopyMemory = { floor: -1, sequence: 0 };
   const copying = await fencesOf('copying', memory);
   const switching = await fencesOf('switching', memory);
   const numbers = [...copying, ...switching].map(({ sequence }) => sequence);

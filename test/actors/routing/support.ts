@@ -22,6 +22,7 @@ export class Peers {
   barriers = 0;
   /** See `Assignments.serves`. */
   serves = true;
+  connected: ReadonlySet<PeerId> = new Set();
   #shards: ReadonlyMap<ShardId, ShardRecord> = new Map();
   #index = 0;
   readonly routes: Routes;
@@ -78,7 +79,7 @@ export class Peers {
       agreed,
       peerId: SELF,
       leads: false,
-      connected: new Set(),
+      connected: this.connected,
       serves: this.serves,
       lastIndexAtStart: 0,
       isAloneWithout: () => false,
