@@ -126,7 +126,7 @@ test('a shard tells what leaves it, what a ring gives to whom, and hides what it
   });
   assert.deepEqual(stray, others);
   const owned = await listed(async (from) => {
-    const { ids: packed, next } = await asked({ kind: 'owned', ring, owner: 1, from });
+    const { ids: packed, next } = await asked({ kind: 'owned', ring, owner: 1, filter: null, countOnly: false, from });
     return { ids: unpack(packed) as PointId[], next };
   });
   assert.deepEqual(owned, others);
