@@ -3,7 +3,6 @@
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { ClusterState, CollectionRecord, ShardRecord } from '../state.js';
 import { planDrain } from './drain.js';
-import { othersActive, shardsOf } from './plan.js';
 
 /** The lead of a shard that goes from one peer to another. */
 export interface HandOver {
@@ -15,6 +14,8 @@ export interface HandOver {
   /** Of the shard: refused in another one. */
   readonly clock: number;
 }
+
+type IsReachable = (peerId: PeerId) => boolean;
 
 /** Whether nothing goes on by which points, and with them leaders, come to other peers. */
 export function isAtRest({ collections, marks, plannedMoves }: ClusterState): boolean {
@@ -29,24 +30,23 @@ export function isAtRest({ collections, marks, plannedMoves }: ClusterState): bo
  * The hand-over that brings peers closest to leading equally many shards of a collection, and where no collection gains, of all: null
  * when none brings two peers closer. Each is a step of its own, after which the next one is found anew: so there is an end to it.
  */
-export function planLeadership(state: ClusterState, isReachable: (peerId: PeerId) => boolean): HandOver | null {
-  const counts = new LeadCounts(state);
-  let best: { readonly handOver: HandOver; readonly gain: Gain } | null = null;
-  for (const { id, name, record, shard } of shardsOf(state)) {
-    const { leader: from } = shard;
-    if (from === null || !isReachable(from)) continue;
-    for (const to of heirs(state, shard, isReachable)) {
-      const gain = counts.gainOf(record, from, to);
-      if (gain.ofCollection < 0 || (gain.ofCollection === 0 && gain.ofAll <= 0)) continue;
-      if (best !== null && !isMore(gain, best.gain)) continue;
-      best = { handOver: { collection: name, uid: record.uid, shardId: id, from, to, clock: shard.term }, gain };
+export function planLeadership(state: ClusterState, isReachable: IsReachable): HandOver | null {
+  const ofAll = leadsOf(state.collections.values());
+  let best: Candidate | null = null;
+  for (const [collection, record] of state.collections) {
+    const counts: LeadCounts = { ofAll, ofCollection: leadsOf([record]) };
+    for (const [shardId, shard] of record.shards) {
+      if (shard.leader === null || !isReachable(shard.leader)) continue;
+      const candidate = bestOf(state, { collection, record, shardId, shard }, counts, isReachable);
+      if (candidate === null || candidate.ofCollection < 0 || (candidate.ofCollection === 0 && candidate.ofAll <= 0)) continue;
+      if (best === null || isBetter(candidate, best)) best = candidate;
     }
   }
   return best?.handOver ?? null;
 }
 
 /** Of a peer that is drained, the next shard that it leads and whose replica there is dropped, not moved. Null: there is none. */
-export function planLeaving(state: ClusterState, isReachable: (peerId: PeerId) => boolean): HandOver | null {
+export function planLeaving(state: ClusterState, isReachable: IsReachable): HandOver | null {
   for (const [peerId, { leaving }] of state.marks) {
     if (leaving !== 'drain' || !isReachable(peerId)) continue;
     for (const { collection, shardId, to } of planDrain(state, peerId).moves) {
@@ -61,58 +61,68 @@ export function planLeaving(state: ClusterState, isReachable: (peerId: PeerId) =
 export function heirOf(
   state: ClusterState,
   { collection, shardId }: { readonly collection: string; readonly shardId: ShardId },
-  isReachable: (peerId: PeerId) => boolean,
+  isReachable: IsReachable,
 ): HandOver | null {
   const record = state.collections.get(collection);
   const shard = record?.shards.get(shardId);
-  if (record === undefined || shard === undefined || shard.leader === null) return null;
-  const from = shard.leader;
-  const counts = new LeadCounts(state);
-  let best: { readonly to: PeerId; readonly gain: Gain } | null = null;
-  for (const to of heirs(state, shard, isReachable)) {
-    const gain = counts.gainOf(record, from, to);
-    if (best === null || isMore(gain, best.gain)) best = { to, gain };
-  }
-  return best === null ? null : { collection, uid: record.uid, shardId, from, to: best.to, clock: shard.term };
+  if (record === undefined || shard === undefined) return null;
+  const counts = { ofAll: leadsOf(state.collections.values()), ofCollection: leadsOf([record]) };
+  return bestOf(state, { collection, record, shardId, shard }, counts, isReachable)?.handOver ?? null;
 }
 
-/** By how many more shards the giver leads than the taker would. */
-interface Gain {
-  readonly ofCollection: number;
+/** How many shards each peer leads. */
+interface LeadCounts {
+  readonly ofAll: ReadonlyMap<PeerId, number>;
+  readonly ofCollection: ReadonlyMap<PeerId, number>;
+}
+
+/** With by how many more shards the giver leads than the taker would. */
+interface Candidate {
+  readonly handOver: HandOver;
   readonly ofAll: number;
+  readonly ofCollection: number;
 }
 
-function isMore(one: Gain, other: Gain): boolean {
-  return one.ofCollection - other.ofCollection > 0 || (one.ofCollection === other.ofCollection && one.ofAll > other.ofAll);
+interface Place {
+  readonly collection: string;
+  readonly record: CollectionRecord;
+  readonly shardId: ShardId;
+  readonly shard: ShardRecord;
 }
 
-/** In the order of their ids, so that a plan does not hang on how the state came to be. */
-function heirs({ marks }: ClusterState, shard: ShardRecord, isReachable: (peerId: PeerId) => boolean): PeerId[] {
-  if (shard.leader === null) return [];
-  return othersActive(shard, shard.leader)
-    .filter((peerId) => isReachable(peerId) && (marks.get(peerId)?.leaving ?? null) === null)
-    .sort((one, other) => one - other);
-}
-
-/** How many shards each peer leads, in each collection and in all. */
-class LeadCounts {
-  readonly #ofAll = new Map<PeerId, number>();
-  readonly #ofCollection = new Map<number, Map<PeerId, number>>();
-
-  constructor({ collections }: ClusterState) {
-    for (const { shards, uid } of collections.values()) {
-      const counts = new Map<PeerId, number>();
-      for (const { leader } of shards.values()) {
-        if (leader === null) continue;
-        counts.set(leader, (counts.get(leader) ?? 0) + 1);
-        this.#ofAll.set(leader, (this.#ofAll.get(leader) ?? 0) + 1);
-      }
-      this.#ofCollection.set(uid, counts);
-    }
+/** The peer that gains most by leading the shard; null: no other one can. */
+function bestOf(
+  { marks }: ClusterState,
+  { collection, record, shard, shardId }: Place,
+  { ofAll, ofCollection }: LeadCounts,
+  isReachable: IsReachable,
+): Candidate | null {
+  const { leader: from, term: clock } = shard;
+  if (from === null) return null;
+  const gain = (counts: ReadonlyMap<PeerId, number>, to: PeerId) => (counts.get(from) ?? 0) - (counts.get(to) ?? 0) - 1;
+  let best: Candidate | null = null;
+  for (const [to, replica] of shard.replicas) {
+    if (to === from || replica !== 'Active' || !isReachable(to) || (marks.get(to)?.leaving ?? null) !== null) continue;
+    const handOver = { collection, uid: record.uid, shardId, from, to, clock };
+    const candidate = { handOver, ofAll: gain(ofAll, to), ofCollection: gain(ofCollection, to) };
+    if (best === null || isBetter(candidate, best)) best = candidate;
   }
+  return best;
+}
 
-  gainOf({ uid }: CollectionRecord, from: PeerId, to: PeerId): Gain {
-    const gain = (counts: ReadonlyMap<PeerId, number>) => (counts.get(from) ?? 0) - (counts.get(to) ?? 0) - 1;
-    return { ofCollection: gain(this.#ofCollection.get(uid) ?? new Map()), ofAll: gain(this.#ofAll) };
+/** Equal ones in the order of their names, so that a plan does not hang on how the state came to be. */
+function isBetter(one: Candidate, other: Candidate): boolean {
+  if (one.ofCollection !== other.ofCollection) return one.ofCollection > other.ofCollection;
+  if (one.ofAll !== other.ofAll) return one.ofAll > other.ofAll;
+  const [mine, its] = [one.handOver, other.handOver];
+  if (mine.collection !== its.collection) return mine.collection < its.collection;
+  return mine.shardId === its.shardId ? mine.to < its.to : mine.shardId < its.shardId;
+}
+
+function leadsOf(records: Iterable<CollectionRecord>): Map<PeerId, number> {
+  const counts = new Map<PeerId, number>();
+  for (const { shards } of records) {
+    for (const { leader } of shards.values()) if (leader !== null) counts.set(leader, (counts.get(leader) ?? 0) + 1);
   }
+  return counts;
 }
