@@ -33,6 +33,13 @@ export class Operator implements Administration {
     return shards.every(({ leader }) => leader !== null && leader !== peerId && this.#isWell(leader));
   }
 
+  #isElsewhere(peerId: PeerId): boolean {
+    const shards = [...(this.watch.agreed()?.collections.get(POINTS)?.shards.values() ?? [])];
+    return shards.every(
+      ({ replicas }) => !replicas.has(peerId) || [...replicas].some(([other, state]) => other !== peerId && state === 'Active'),
+    );
+  }
+
   #isWell(peerId: PeerId): boolean {
     const node = this.nodes.find((other) => other.cluster?.status().peerId === peerId);
     return node?.life?.paused === false;
@@ -63,7 +70,7 @@ export class Operator implements Administration {
   }
 
   async #renewed(node: SimulatedNode, peerId: PeerId): Promise<void> {
-    await this.#remove(node, peerId);
+    await this.#remove(node, peerId, () => this.#isElsewhere(peerId));
     node.bootstrap = this.#otherThan(node).uri;
     for (;;) {
       await this.world.sleep(RETRY_MS);
@@ -95,11 +102,15 @@ export class Operator implements Administration {
     await after();
   }
 
-  /** Asks one node after the other until the peer is gone. */
-  async #remove(node: SimulatedNode, peerId: PeerId): Promise<void> {
+  /** Asks one node after the other until the peer is gone. may: what it has may have become all there is. */
+  async #remove(node: SimulatedNode, peerId: PeerId, may = () => true): Promise<void> {
     for (;;) {
       const agreed = this.watch.agreed();
       if (agreed !== null && !agreed.membership.some((member) => member.peerId === peerId)) return;
+      if (!may()) {
+        await this.world.sleep(RETRY_MS);
+        continue;
+      }
       const asked = this.#otherThan(node);
       this.story.tell('operator', `→ ${asked.host}  remove peer ${peerId}`);
       const answer = await this.#ask(asked, peerId);

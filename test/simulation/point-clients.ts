@@ -106,8 +106,12 @@ export class PointClients {
 
   /** The node writes, reads all points at the strongest consistency, and counts them. True when it answered. */
   async finish(node: SimulatedNode): Promise<boolean> {
-    const put = this.#put([this.random.pick(this.#names.all)]);
-    if (!(await this.#write('check', node, put, true))) return false;
+    const put = () => this.#write('check', node, this.#put([this.random.pick(this.#names.all)]), true);
+    // One that has just started finds out first what was agreed meanwhile.
+    for (let tries = 1; !(await put()); tries++) {
+      if (tries === 5) return false;
+      await this.parts.world.sleep(200);
+    }
     for (const keys of this.#names.keys.length === 0 ? [null] : this.#names.keys.map((key) => [key]))
       if (!(await this.#read('check', node, 'all', keys))) return false;
     return this.#count('check', node, 'all');

@@ -50,18 +50,19 @@ export class ShardMoves {
     this.#stopped = true;
   }
 
-  /** Gives shards the replicas that their writes ask for, where peers that were removed have left fewer. */
+  /** Gives shards another replica, and those that their writes ask for, where peers that were removed have left fewer. */
   async mend(): Promise<void> {
     for (;;) {
       await this.parts.world.sleep(MEND_MS);
       const node = this.random.pick(this.nodes);
       const record = node.cluster?.state()?.collections.get(POINTS);
       if (record === undefined) continue;
-      const factor = record.config.params.write_consistency_factor;
+      const least = Math.max(2, record.config.params.write_consistency_factor);
       const short = [...record.shards].filter(
-        ([, { replicas }]) => [...replicas.keys()].filter((peer) => !this.#listens(peer)).length < factor,
+        ([, { replicas }]) => [...replicas.keys()].filter((peer) => !this.#listens(peer)).length < least,
       );
-      if (short.length === 0) return;
+      if (short.length === 0 && this.mayDrop()) return;
+      if (short.length === 0) continue;
       const [shardId, shard] = this.random.pick(short);
       const setup = this.#transfer(node, shardId, shard, 'replicateShard');
       if (setup !== null) await setUpPoints(this.parts, 'mover', node, setup);

@@ -157,7 +157,7 @@ class Simulation {
   async #found(): Promise<void> {
     const random = new Stream(this.seed, 'founding');
     for (const node of this.#nodes) this.#world.after(node.number === 1 ? 0 : random.between(0, 2000), () => node.start());
-    await this.#until(FOUNDING_MS, 'founding the cluster', () => this.#isWhole());
+    await this.#until(FOUNDING_MS, 'founding the cluster', () => this.#isWhole() && this.#knowsListeners());
     if (!this.#withPoints) return;
     let founded = false;
     this.#points.found(this.#nodes[0] as SimulatedNode).then(() => {
@@ -191,12 +191,12 @@ class Simulation {
     this.#points.stop();
     this.#moves.stop();
     this.#reshardings.stop();
-    await this.#until(RECOVERY_MS, 'agreeing after the last fault', () => this.#isWhole() && !this.#operator.busy);
     let mended = !this.#withPoints;
     if (!mended)
       void this.#moves.mend().then(() => {
         mended = true;
       });
+    await this.#until(RECOVERY_MS, 'agreeing after the last fault', () => this.#isWhole() && !this.#operator.busy);
     await this.#until(RECOVERY_MS, 'giving shards the replicas that they lack', () => mended);
     await this.#rest();
     this.#points.settle();
@@ -250,6 +250,12 @@ class Simulation {
       }) &&
       !this.#hasNewReplicas()
     );
+  }
+
+  /** What is made before would have replicas there that never serve. */
+  #knowsListeners(): boolean {
+    const listening = this.#nodes.filter((node) => node.listens).map((node) => node.cluster?.status().peerId ?? 0);
+    return listening.every((peerId) => this.#watch.agreed()?.marks.get(peerId)?.listens === true);
   }
 
   /** Replicas do not stay as they were made. */
