@@ -1,6 +1,7 @@
 /** A node as a child process of the demo, the benchmark and the process tests: started on free ports, watched, killed. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { createServer } from 'node:net';
@@ -164,25 +165,25 @@ function statusOf(url: string): Promise<number> {
   });
 }
 
+/** Below those that systems give to connections: one of these could take a node's port before it listens, or while it is away. */
+const PORTS = { min: 15_000, max: 30_000 };
+
 /** Ports nobody listens on, all different. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from(
-      { length: count },
-      () =>
-        new Promise<ReturnType<typeof createServer>>((done, refuse) => {
-          const server = createServer();
-          server.once('error', refuse);
-          server.listen(0, '127.0.0.1', () => done(server));
-        }),
-    ),
-  );
-  const ports = servers.map((server) => {
-    const address = server.address();
-    return address !== null && typeof address === 'object' ? address.port : 0;
+  const ports = new Set<number>();
+  while (ports.size < count) {
+    const port = randomInt(PORTS.min, PORTS.max);
+    if (!ports.has(port) && (await isFree(port))) ports.add(port);
+  }
+  return [...ports];
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((done) => {
+    const server = createServer();
+    server.once('error', () => done(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => done(true)));
   });
-  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
-  return ports;
 }
 
 /** From `#!/usr/bin/env -S NAME=value node --option`. */

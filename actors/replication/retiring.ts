@@ -34,9 +34,12 @@ export async function retire({ assignments, propose }: Pick<NodeServices, 'assig
       (peer) => connected.has(peer),
     );
   };
-  await Promise.all(changes().map((change) => pause(view, change)));
+  const pauseAll = () => Promise.all(changes().map((change) => pause(view, change)));
+  await pauseAll();
   assignments.stayTogether();
   for (let tries = 1; ; tries += 1) {
+    // A pause ends by itself: each try has one, from which no time is missing that was waited for.
+    await pauseAll();
     const left = changes().filter((change) => canBeLeft(assignments, view, change));
     if (left.length === 0) return;
     try {

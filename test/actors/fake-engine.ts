@@ -22,7 +22,7 @@ import type {
   Written,
 } from '../../storage/engine/messages.js';
 import type { BuildPlan, BuildProgress } from '../../storage/engine/pool.js';
-import type { OrderedWrite, OrderedWritten, ShardPosition } from '../../storage/engine/shard-log.js';
+import type { LogPart, OrderedWrite, OrderedWritten, ShardPosition } from '../../storage/engine/shard-log.js';
 import { splitRequest } from '../../storage/engine/split-request.js';
 import { weightOf } from '../../storage/engine/weigh.js';
 import { markMade } from '../../storage/made-file.js';
@@ -160,7 +160,11 @@ export class FakeEngine implements EnginePort {
     return this.#ends.get(key) ?? NO_TAG;
   }
 
-  readonly entriesAfter = noLog;
+  /** Nothing is behind what a test has written. */
+  async entriesAfter(key: ReplicaKey): Promise<LogPart> {
+    return { kind: 'entries', entries: [], last: this.#endOf(key) };
+  }
+
   readonly resetLog = noLog;
   readonly digest = noLog;
   readonly bucketPoints = noLog;

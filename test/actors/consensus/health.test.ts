@@ -46,11 +46,18 @@ test('replicas of a node that is silent for two seconds are Dead, others lead wh
   assert.deepEqual(new Set(alone.flatMap(({ replicas }) => [...replicas.values()])), new Set(['Active']));
 });
 
+/** Whether whoever leads a shard of `a` knows how far its other replicas are. */
+function isKnown(nodes: readonly FakeNode[]): boolean {
+  const shards = nodes.flatMap(({ api }) => [...api.localShards('a').values()]);
+  return shards.every(({ replication }) => replication?.followers.every(({ phase }) => phase === 'Streaming') === true);
+}
+
 test('a node that stops in order leaves the lead to others before it goes, and nobody waits for what it had', async () => {
   const nodes = (await world.founded(3)) as Three;
   await world.run(nodes[0].api.createCollection('a', copies(3, 2)));
   await world.run(nodes[0].api.createCollection('b', copies(3, 1)));
   const [first, second, third] = nodes;
+  await world.until(() => isKnown(nodes), 'leaders are there');
   const stoppedMs = world.world.nowMs;
   await world.run(third.api.close());
   await world.kill(third);
