@@ -62,7 +62,9 @@ export class ClusterPoints {
         const isOver =
           isOtherLayout(error) || (error instanceof TroupeError && (this.#layoutOf(now) ?? now.record.layout) !== now.record.layout);
         if (!isOver) throw error;
-        if (leftMs <= AGAIN_MS) throw isOtherLayout(error) ? resharded(found.name, error) : error;
+        // A shard that has gone is not what the client asked for.
+        const isPassing = error instanceof TroupeError && (error.code === 'conflict' || error.code === 'notFound');
+        if (leftMs <= AGAIN_MS) throw isPassing ? resharded(found.name, error) : error;
         await this.parts.routes.pause(AGAIN_MS);
       }
     }

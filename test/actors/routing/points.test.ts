@@ -110,3 +110,10 @@ test('a read that finds no moment between two layouts is told to come again, not
   });
   await assert.rejects(ask(), { code: 'unavailable' });
 });
+
+test('a shard that goes meanwhile is nothing that a reader is told to be missing', async () => {
+  const { ask, peers } = world(() => Promise.reject(new TroupeError('notFound', 'shard 1 of collection c is gone')));
+  const record = peers.assignments.agreed?.collections.get('c') as CollectionRecord;
+  peers.show({ c: { ...record, layout: UID + 1 } });
+  await assert.rejects(ask(), { code: 'unavailable' });
+});
