@@ -6,7 +6,7 @@ import type { DataAnswer } from '../data-messages.js';
 import { append, breakChannel, dropChannel, placeOf } from './channels.js';
 import { channelOf, type Draft, leadingOf, nextNumber, refuse, setChannel } from './draft.js';
 import { APPEND_BYTES } from './figures.js';
-import { answerWaiters } from './jobs.js';
+import { answerWaiters, endChannel } from './jobs.js';
 import type { ReplicationInput, TransferAnswer } from './messages.js';
 import { firstOf } from './recent.js';
 import { isAgreedRequired, isRequired } from './required.js';
@@ -128,7 +128,8 @@ function discontinued(draft: Draft, channel: Channel, reason: 'compacted' | 'div
   }
   const idle: Channel = { ...channel, phase: { kind: 'Idle' }, inherited: false, attaching: null, failingSince: null };
   if (attaching === null) {
-    setChannel(draft, idle);
+    endChannel(draft, channel, { code: 'unavailable', detail: `the replica on peer ${peer} has to be attached anew: ${detail}` });
+    setChannel(draft, { ...idle, jobs: [], waiters: [] });
     return;
   }
   const entries = lackOf(draft, phase.kind === 'Probing' && phase.position !== null ? phase.position : leadingOf(draft).last);

@@ -303,6 +303,27 @@ test('the points of a bucket are replaced in their place between operations', ()
   );
 });
 
+test('a transfer hears of it when its target lacks more than the log has while it is compared', () => {
+  const machine = new Machine().leading(assignment({ 1: 'Active', 2: 'Partial' }));
+  machine.give({ kind: 'attach', caller: 7, peer: 2, mayReset: false });
+  machine.answer(2, machine.callTo(2, 'position').call, { kind: 'position', last: tag(4), base: NO_TAG });
+  const read = () => machine.all('read')[0]?.call ?? 0;
+  const entries = [{ tag: tag(5), operation: Uint8Array.of(1) }];
+  machine.give({ kind: 'readDone', run: machine.run, peer: 2, call: read(), part: { kind: 'entries', entries } });
+  const { call } = machine.callTo(2, 'append');
+  machine.give({ kind: 'compare', caller: 8, peer: 2 });
+  // Its disk is full meanwhile, and the log is trimmed.
+  machine.give({ kind: 'callFailed', run: machine.run, peer: 2, call, error: LOST, isLost: true }).give({ kind: 'tick' });
+  const [{ job } = { job: 0 }] = machine.all('fetch');
+  const value = { kind: 'digest', at: tag(10), buckets: new BigUint64Array(0), points: new Uint32Array(0) } as const;
+  machine.give({ kind: 'fetched', run: machine.run, peer: 2, job, value });
+  machine.give({ kind: 'readDone', run: machine.run, peer: 2, call: read(), part: { kind: 'compacted' } });
+  assert.deepEqual(
+    machine.all('refuse').map(({ caller, error }) => [caller, error.code]),
+    [[8, 'unavailable']],
+  );
+});
+
 test('a target is required from the moment on that it is asked for, and stays so until the agreed state says otherwise', () => {
   const agreed = assignment({ 1: 'Active', 2: 'Partial' });
   const machine = new Machine()
