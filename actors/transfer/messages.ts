@@ -17,7 +17,8 @@ export type TransferMessage =
   | { readonly kind: 'paused'; readonly nowMs: number }
   /** What was proposed is applied here. */
   | { readonly kind: 'agreed'; readonly nowMs: number }
-  | { readonly kind: 'failed'; readonly error: ErrorFacts; readonly nowMs: number }
+  /** announced: the target is agreed to be Partial by now, maybe by what an earlier try or run has proposed. */
+  | { readonly kind: 'failed'; readonly error: ErrorFacts; readonly announced: boolean; readonly nowMs: number }
   /** A pause after a failure is over. */
   | { readonly kind: 'retry'; readonly nowMs: number };
 

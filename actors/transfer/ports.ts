@@ -44,6 +44,8 @@ export interface LeadingShard {
 }
 
 export interface TransferPorts {
+  /** Whether the target is agreed to be Partial, as far as this node knows. */
+  readonly isAnnounced: (run: TransferRun) => boolean;
   /** Null: no replica here leads the shard, or none is open. */
   readonly leadingShard: (run: TransferRun) => LeadingShard | null;
   /** Resolves when it is agreed and applied here. */

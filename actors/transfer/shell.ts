@@ -115,8 +115,8 @@ function ask<Answer>(
 }
 
 function settle<Answer>(context: TransferContext, promise: Promise<Answer>, message: (answer: Answer) => TransferMessage): void {
-  const { ports } = context.props;
-  context.settle(promise, message, (error) => ({ kind: 'failed', error, nowMs: ports.nowMs() }));
+  const { ports, run } = context.props;
+  context.settle(promise, message, (error) => ({ kind: 'failed', error, announced: ports.isAnnounced(run), nowMs: ports.nowMs() }));
 }
 
 function sendFiles(context: TransferContext): void {

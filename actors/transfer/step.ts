@@ -106,7 +106,7 @@ export function stepTransfer(state: TransferState, message: TransferMessage): Tr
     case 'end':
       return enter({ ...state, kind: 'Done' }, 'done');
     case 'fail':
-      return fail(state, (message as MessageOf<'failed'>).error);
+      return failed(state, message as MessageOf<'failed'>);
     case 'tryAgain':
       return tryAgain(state as Waiting);
     default:
@@ -192,19 +192,25 @@ function abort(state: Common, reason: string): TransferStep {
   return enter({ ...common(state), kind: 'Aborting', reason }, 'aborting', { kind: 'propose', operation });
 }
 
+/** Files are there once the target is announced, and it would take no others. */
+function failed(state: TransferState, { announced, error }: MessageOf<'failed'>): TransferStep {
+  const known = announced && !state.announced ? { ...state, announced } : state;
+  return fail(known, error);
+}
+
 /** A pause, and then again; an end of its own when it failed too often. */
 function fail(state: TransferState | Common, error: ErrorFacts): TransferStep {
   const failures = state.progress.failures + 1;
   const progress: TransferProgress = { ...state.progress, failures, cause: error.detail };
-  const failed = { ...common(state), progress };
+  const again = { ...common(state), progress };
   const kind = 'kind' in state ? state.kind : 'Attaching';
   const reason = kind === 'Aborting' ? (state as { reason: string }).reason : error.detail;
   const method = kind === 'Restarting' ? (state as { method: TransferMethod }).method : state.run.transfer.method;
-  const then = againOf(kind);
-  if (failures >= FAILURES_MAX && givesUp(then, error)) return abort(failed, `${failures} tries failed: ${error.detail}`);
+  const then = againOf(kind, state);
+  if (failures >= FAILURES_MAX && givesUp(then, error)) return abort(again, `${failures} tries failed: ${error.detail}`);
   const text = `failed ${failures} ${failures === 1 ? 'time' : 'times'}: ${error.detail}`;
   return enter(
-    { ...failed, kind: 'Waiting', then, method, reason },
+    { ...again, kind: 'Waiting', then, method, reason },
     'waiting',
     ...resumed(kind, state),
     { kind: 'log', level: failures === 1 ? 'info' : 'warn', text },
@@ -222,10 +228,10 @@ function givesUp(then: Waiting['then'], { code }: ErrorFacts): boolean {
   return then !== 'finish' || (code !== 'unavailable' && code !== 'timeout' && code !== 'busy');
 }
 
-function againOf(kind: StateKind): Waiting['then'] {
+function againOf(kind: StateKind, { announced }: Common): Waiting['then'] {
   switch (kind) {
     case 'Copying':
-      return 'copy';
+      return announced ? 'attach' : 'copy';
     case 'Finishing':
       return 'finish';
     case 'Restarting':

@@ -45,6 +45,8 @@ export function transfersProps(
 ): TransfersProps {
   const shardOf = (collection: string, uid: number, shardId: ShardId) => leadingShard(entryOf(view, collection, uid), shardId);
   const ports: TransferPorts = {
+    isAnnounced: ({ collection, transfer: { shardId, to }, uid }) =>
+      services.assignments.of({ collection, uid, shardId })?.replicas.get(to) === 'Partial',
     leadingShard: ({ collection, transfer, uid }) => shardOf(collection, uid, transfer.shardId),
     propose: async (operation) => {
       await services.propose(operation, PROPOSE_MS);

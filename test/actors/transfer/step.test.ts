@@ -69,9 +69,10 @@ const filled = (points: number): TransferMessage => ({
   filled: { changed: points, points, bytes: points * 100 },
   nowMs: 4000,
 });
-const failed = (code: 'unavailable' | 'internal' = 'unavailable'): TransferMessage => ({
+const failed = (code: 'unavailable' | 'internal' = 'unavailable', announced = false): TransferMessage => ({
   kind: 'failed',
   error: { code, detail: 'the peer is away' },
+  announced,
   nowMs: 5000,
 });
 const REQUIRED: TransferMessage = { kind: 'required', nowMs: 6000 };
@@ -102,6 +103,13 @@ test('a snapshot is installed, announced and then treated as what records have b
 
 test('files that an earlier run has installed are not sent again', () => {
   assert.deepEqual(new Story('snapshot', 'Partial').lines, ['attach']);
+});
+
+test('a target that was announced by an earlier run or try gets no files any more, and is not announced again', () => {
+  const copying = new Story('snapshot', 'PartialSnapshot').hear(failed('unavailable', true), RETRY, attached('delta'), compared());
+  assert.deepEqual(copying.lines, ['sendFiles', 'retry 1', 'attach', 'compare', 'require']);
+  const announcing = new Story('wal_delta', 'Recovery').hear(attached('delta'), failed('unavailable', true), RETRY, attached('delta'));
+  assert.deepEqual(announcing.lines.slice(2), ['retry 1', 'attach without reset', 'compare']);
 });
 
 test('a delta never resets the log of its target', () => {
