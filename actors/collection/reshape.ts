@@ -90,16 +90,14 @@ export function failReshape(state: WithShards, error: ErrorFacts): CollectionSte
   );
 }
 
-/** Takes a new shard off the list of those that a change waits for; its caller is answered after the last one, or by the first that died. */
-export function noteNewShard(
-  running: Running,
-  shardId: number,
-  error: ErrorFacts | null,
-): { running: Running; effects: CollectionEffect[] } {
+/**
+ * Takes a new shard that is open, or has died, off the list of those that a change waits for; its caller is answered after the last one.
+ * The change is on disk, and one that has died tries again by itself: it is no reason to take the collection for what it was before.
+ */
+export function noteNewShard(running: Running, shardId: number): { running: Running; effects: CollectionEffect[] } {
   const { reshaping } = running;
   if (reshaping?.stage !== 'opening' || !reshaping.left.has(shardId)) return { running, effects: [] };
   const { replyTo } = reshaping.wanted;
-  if (error !== null) return { running: { ...running, reshaping: null }, effects: [{ kind: 'refuse', replyTo, error }] };
   const left = without(reshaping.left, shardId);
   if (left.size > 0) return { running: { ...running, reshaping: { ...reshaping, left } }, effects: [] };
   return { running: { ...running, reshaping: null }, effects: [{ kind: 'reply', replyTo, answer: true }] };

@@ -169,7 +169,7 @@ function becomeDamaged(state: CollectionState, error: ErrorFacts): CollectionSte
 function noteOpened(state: WithShards, shardId: number): CollectionStep {
   const needed = neededShards(state.running);
   if (!needed.includes(shardId)) return become(state);
-  const { running, effects } = noteNewShard({ ...state.running, open: new Set([...state.running.open, shardId]) }, shardId, null);
+  const { running, effects } = noteNewShard({ ...state.running, open: new Set([...state.running.open, shardId]) }, shardId);
   if (!needed.every((id) => running.open.has(id))) return become<CollectionState, CollectionEffect>({ ...state, running }, ...effects);
   return become<CollectionState, CollectionEffect>(
     active(running),
@@ -181,7 +181,7 @@ function noteOpened(state: WithShards, shardId: number): CollectionStep {
 
 function becomeDead(state: WithShards, message: MessageOf<'shardDied' | 'shardGaveUp'>): CollectionStep {
   const open = new Set([...state.running.open].filter((id) => id !== message.shardId));
-  const { running, effects } = noteNewShard({ ...state.running, open }, message.shardId, message.error);
+  const { running, effects } = noteNewShard({ ...state.running, open }, message.shardId);
   return become<CollectionState, CollectionEffect>(
     dead(running, message.error),
     { kind: 'announce', config: running.config, belonging: running.belonging, error: message.error },

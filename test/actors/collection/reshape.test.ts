@@ -82,9 +82,9 @@ test('shards whose files could not be removed, or whose end could not be saved, 
   ]);
 });
 
-test('a new shard that dies ends the change with its reason, and the shard tries again by itself', () => {
+test('a new shard that dies leaves the change as it is on disk, and tries again by itself', () => {
   assert.deepEqual(play(serving(0), reshape(4, 0, 1), SAVED, { kind: 'shardDied', shardId: 1, error: FULL }, opened(1)).slice(2), [
-    'shardDied: Dead, announce, tellDied, refuse 4: the disk is full',
+    'shardDied: Dead, announce, tellDied, reply 4',
     'shardOpened: Active, announce, tellOpened',
   ]);
 });

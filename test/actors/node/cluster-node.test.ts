@@ -201,12 +201,16 @@ test('a creation that fails is reported, does not hold up the others, and is tri
   assert.deepEqual([...node.view.collections.keys()].sort(), ['a', 'b']);
 });
 
-test('a shard that cannot be opened fails its addition, and the others go on', async () => {
+test('a shard that cannot be opened after its addition is a failure of replicas that ends when it can, and the others go on', async () => {
   const node = await startClusterNode(await newStorage());
   await node.carryOut(desired(1, { a: '1.1:0' }));
   node.engine.unopenable.set('a/1', new TroupeError('storage', 'the disk is full'));
   const { failures } = await node.carryOut(desired(2, { a: '1.1:0,1' }));
-  assert.deepEqual(failures, [{ collection: 'a', uid: 1, shardId: null, detail: 'the disk is full' }]);
+  const failure = { collection: 'a', uid: 1, detail: 'the disk is full' };
+  assert.deepEqual(failures, [
+    { ...failure, shardId: 0 },
+    { ...failure, shardId: 1 },
+  ]);
   assert.equal(node.engine.open.has('a/0'), true);
   node.engine.unopenable.clear();
   await node.world.settle();
