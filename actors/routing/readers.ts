@@ -87,7 +87,7 @@ async function askOthers<T>(
   return (await Promise.all(answers)).flat();
 }
 
-/** Errors: `unavailable`. */
+/** Errors: `unavailable`; `conflict` for a shard whose Active replicas have all been asked: others may be Active by the next try. */
 function candidatesOf(
   routes: Routes,
   seen: Seen,
@@ -97,12 +97,15 @@ function candidatesOf(
   return new Map(
     shards.map((shardId) => {
       const passed = tried.get(shardId);
-      return [shardId, activeOf(routes, seen, shardId).filter((peer) => passed?.has(peer) !== true)];
+      const left = activeOf(routes, seen, shardId).filter((peer) => passed?.has(peer) !== true);
+      if (left.length === 0)
+        throw new TroupeError('conflict', `all Active replicas of shard ${shardId} of collection ${seen.collection} have been asked`);
+      return [shardId, left];
     }),
   );
 }
 
-/** Asks one peer until its answer takes in what it should. */
+/** Asks one peer until its answer takes in what it should. Errors: those of the call; `conflict` when it lags and is not Active any more; `timeout`. */
 async function askPortion(routes: Routes, job: PortionJob, { peer, shards }: Share): Promise<Answered> {
   const { body, deadlineMs, layout, seen, usage } = job;
   const { collection, uid } = seen;
@@ -120,6 +123,8 @@ async function askPortion(routes: Routes, job: PortionJob, { peer, shards }: Sha
       });
       return answer;
     }
+    if (shards.some((shardId) => !activeOf(routes, seen, shardId).includes(peer)))
+      throw new TroupeError('conflict', `peer ${peer} has not applied what was acknowledged, and is not Active any more`);
     if (deadlineMs - routes.clock.nowMs() <= pauseMs)
       throw new TroupeError('timeout', `peer ${peer} has not applied what was acknowledged`);
     await routes.pause(pauseMs);

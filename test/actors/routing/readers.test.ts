@@ -48,6 +48,26 @@ test('when one fails its shards are asked for elsewhere; an error of the request
   await assert.rejects(peers.outcome(readPortions(peers.routes, jobOf(peers, [0, 1]))), { code: 'wrongInput' });
 });
 
+test('no shard is left out of an answer when all its Active replicas have been asked and others have become Active meanwhile', async () => {
+  const peers = new Peers();
+  peers.agree({ 0: { leader: 2, 2: 'Active', 3: 'Active' }, 1: { leader: 2, 2: 'Active', 3: 'Active' } });
+  const job = jobOf(peers, [0, 1]);
+  for (const shardId of [0, 1]) job.seen.floors.set(shardId, 5);
+  // It lags on both, and each peer turns out to have one of them.
+  peers.answers.set(2, (call) => {
+    assert.ok(call.kind === 'read');
+    const tick = call.shards.length === 1 ? 5 : 1;
+    return { kind: 'answered', body: Uint8Array.of(2), positions: call.shards.map(() => tick), usage: null };
+  });
+  answering(peers, 3, 5);
+  const reading = readPortions(peers.routes, job);
+  peers.world.ports.timers.after(300, () =>
+    peers.agree({ 0: { leader: 3, term: 2, 2: 'Dead', 3: 'Active' }, 1: { leader: 2, 2: 'Active', 3: 'Dead' } }),
+  );
+  assert.deepEqual(peersOf(await peers.outcome(reading)), [2, 3]);
+  assert.deepEqual(peers.asked.slice(-2).sort(), ['read 0 of 3', 'read 1 of 2']);
+});
+
 test('a replica that has moved is looked for again until this node has heard where it is', async () => {
   const peers = new Peers();
   peers.agree({ 0: { leader: 2, 2: 'Active' } });
