@@ -72,10 +72,14 @@ export type DataCall =
   | { readonly kind: 'reached'; readonly collection: string; readonly uid: number; readonly shards: readonly ShardId[] }
   /** Figures of these replicas, for `GET /collections/{c}`. */
   | { readonly kind: 'figures'; readonly collection: string; readonly uid: number; readonly shards: readonly ShardId[] }
-  /** From the shard's leader. Refused as `conflict` when the receiver knows a higher clock. */
+  /**
+   * From the shard's leader. Refused as `conflict` when the receiver knows a higher clock, or when its replica is another one than is
+   * meant: one that was dropped, or is to be made (since: see `ShardRecord`).
+   */
   | {
       readonly kind: 'append';
       readonly shard: ShardAddress;
+      readonly since: number;
       readonly leader: PeerId;
       readonly clock: number;
       readonly previous: ClockTag;
@@ -84,18 +88,31 @@ export type DataCall =
     }
   /** For the shard's leader: it gives the lead to this peer, without an open write. Answered once that is agreed. */
   | { readonly kind: 'handOver'; readonly shard: ShardAddress; readonly clock: number; readonly to: PeerId }
-  | { readonly kind: 'position'; readonly shard: ShardAddress; readonly clock: number }
+  | { readonly kind: 'position'; readonly shard: ShardAddress; readonly since: number; readonly clock: number }
   | {
       readonly kind: 'entriesAfter';
       readonly shard: ShardAddress;
+      readonly since: number;
       readonly clock: number;
       readonly after: ClockTag;
       readonly bytesMax: number;
     }
-  | { readonly kind: 'resetLog'; readonly shard: ShardAddress; readonly clock: number; readonly at: ClockTag }
-  | { readonly kind: 'digest'; readonly shard: ShardAddress; readonly clock: number }
-  | { readonly kind: 'replaceBuckets'; readonly shard: ShardAddress; readonly clock: number; readonly bytes: Uint8Array }
-  | { readonly kind: 'applySettings'; readonly shard: ShardAddress; readonly clock: number; readonly operations: readonly Uint8Array[] }
+  | { readonly kind: 'resetLog'; readonly shard: ShardAddress; readonly since: number; readonly clock: number; readonly at: ClockTag }
+  | { readonly kind: 'digest'; readonly shard: ShardAddress; readonly since: number; readonly clock: number }
+  | {
+      readonly kind: 'replaceBuckets';
+      readonly shard: ShardAddress;
+      readonly since: number;
+      readonly clock: number;
+      readonly bytes: Uint8Array;
+    }
+  | {
+      readonly kind: 'applySettings';
+      readonly shard: ShardAddress;
+      readonly since: number;
+      readonly clock: number;
+      readonly operations: readonly Uint8Array[];
+    }
   /**
    * To the target of a `snapshot` transfer: files of the leader's checkpoint, in parts and in order; `installFiles` puts them in place
    * of what it has. startedAt: names the transfer, as its record does.

@@ -96,7 +96,7 @@ export function replicationBehaviour(): Behaviour<ReplicationProps, ReplicationA
         );
         break;
       case 'call':
-        call(effect, context, newest.self);
+        call(effect, context, newest);
         break;
       case 'read':
         settle(
@@ -196,9 +196,14 @@ function logWrite({ clock, input, run, tickAfter, write }: EffectOf<'logWrite'>,
   );
 }
 
-function call({ call, clock, peer, request, run }: EffectOf<'call'>, context: ReplicationContext, self: number): void {
+function call(
+  { call, clock, peer, request, run }: EffectOf<'call'>,
+  context: ReplicationContext,
+  { assignment, self }: ReplicationState,
+): void {
   const { services, shard } = context.props;
-  const full = request.kind === 'append' ? { ...request, shard, clock, leader: self } : { ...request, shard, clock };
+  const to = { shard, since: assignment?.since.get(peer) ?? 0, clock };
+  const full = request.kind === 'append' ? { ...request, ...to, leader: self } : { ...request, ...to };
   services.calls.call(peer, full, CALL_MS[request.kind]).then(
     (answer) => context.report({ kind: 'happened', input: { kind: 'answered', run, peer, call, answer } }),
     (error: unknown) => {

@@ -28,7 +28,7 @@ import type { Clock } from '../runtime/ports.js';
 import { receiveFiles } from '../transfer/receive-files.js';
 import { replicaFigures } from './figures.js';
 import { checkLayout, lateCopy } from './layout.js';
-import { checkRead, readables } from './readable.js';
+import { checkLife, checkRead, readables } from './readable.js';
 
 /** Of a node of its own. */
 export const NO_CALLS: PeerCalls = {
@@ -81,6 +81,7 @@ export function answerCalls(parts: AnswerParts): AnswerCall {
       case 'digest':
       case 'replaceBuckets':
       case 'applySettings':
+        checkLife(entryOf(parts, call.shard), call.shard.shardId, call.since);
         return ask<DataAnswer>(parts, call.shard, (replyTo) => ({ kind: 'call', from, call, replyTo }), ORDERED_MS);
       case 'handOver':
         return handOver(parts.services, entryOf(parts, call.shard), call);

@@ -3,6 +3,7 @@
 import { TroupeError } from '../../protocols/errors.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { ReplicaKey } from '../../storage/engine/messages.js';
+import { isSameLife } from '../node/desired.js';
 import type { NodeServices } from '../node/services.js';
 import type { CollectionEntry } from '../node/view.js';
 
@@ -10,6 +11,15 @@ export interface Readable {
   readonly key: ReplicaKey;
   /** See `ReplicationEntry.resets`. */
   readonly resets: number;
+}
+
+/**
+ * A replica that was dropped here and is to be made anew is another one: what came to the files of the old one would go with them.
+ * since: of the replica that is meant. Errors: `conflict`.
+ */
+export function checkLife({ belonging, name }: Pick<CollectionEntry, 'belonging' | 'name'>, shardId: ShardId, since: number): void {
+  if (belonging !== null && isSameLife(belonging, { shards: [shardId], since: [since] }, shardId)) return;
+  throw new TroupeError('conflict', `the replica of shard ${shardId} of collection ${name} that is meant is not on this node, or not yet`);
 }
 
 type Agreed = Pick<NodeServices, 'assignments'>;

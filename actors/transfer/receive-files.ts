@@ -5,6 +5,7 @@ import type { IncomingFiles } from '../../cluster/transfer/runs.js';
 import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { NodeServices } from '../node/services.js';
 import type { CollectionEntry } from '../node/view.js';
+import { checkLife } from '../routing/readable.js';
 
 export type FileCall = Extract<DataCall, { kind: 'putFile' | 'installFiles' }>;
 
@@ -19,7 +20,7 @@ const PATH = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[\w.-]+(?:\/[\w.-]+)*$/;
  */
 export async function receiveFiles(services: NodeServices, entry: CollectionEntry, call: FileCall): Promise<DataAnswer> {
   const { clock, shard, startedAt } = call;
-  check(services, shard, clock, startedAt);
+  checkLife(entry, shard.shardId, check(services, shard, clock, startedAt));
   // Before anything is sent in vain.
   if (!entry.replicas.has(shard.shardId))
     throw new TroupeError('conflict', `shard ${shard.shardId} of ${shard.collection} is not on this node, or not yet`);
@@ -30,8 +31,8 @@ export async function receiveFiles(services: NodeServices, entry: CollectionEntr
   return { kind: 'done', changed: 0 };
 }
 
-/** Files never take the place of what is Active: only of what waits for them. */
-function check({ assignments }: NodeServices, shard: ShardAddress, clock: number, startedAt: number): void {
+/** Files never take the place of what is Active: only of what waits for them. The answer: since when that is there. */
+function check({ assignments }: NodeServices, shard: ShardAddress, clock: number, startedAt: number): number {
   const assignment = assignments.of(shard);
   const state = assignment?.replicas.get(assignments.peerId);
   const where = `the replica of shard ${shard.shardId} of ${shard.collection}`;
@@ -39,6 +40,7 @@ function check({ assignments }: NodeServices, shard: ShardAddress, clock: number
   if (assignment.term !== clock) throw new TroupeError('conflict', `${where} is of term ${assignment.term}, not ${clock}`);
   if (!assignment.transfers.some((transfer) => transfer.to === assignments.peerId && transfer.startedAt === startedAt))
     throw new TroupeError('conflict', `${where} waits for the files of another transfer`);
+  return assignment.since.get(assignments.peerId) ?? 0;
 }
 
 async function install(

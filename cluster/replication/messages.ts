@@ -22,17 +22,17 @@ export interface ShardAssignment {
 /** Whoever waits for an answer: a number that the shell knows. */
 export type Caller = number;
 
-type WithoutHead<Call> = Call extends DataCall ? Omit<Call, 'shard' | 'clock' | 'leader'> : never;
+type WithoutHead<Call> = Call extends DataCall ? Omit<Call, 'shard' | 'since' | 'clock' | 'leader'> : never;
 /** To another replica of the shard; the shell adds which one and the term. */
 export type PeerCall = WithoutHead<
   Extract<DataCall, { kind: 'append' | 'position' | 'entriesAfter' | 'resetLog' | 'digest' | 'replaceBuckets' | 'applySettings' }>
 >;
 
-/** Calls of peers, as they came. */
-export type HeardCall = Extract<
-  DataCall,
-  { kind: 'append' | 'position' | 'entriesAfter' | 'resetLog' | 'digest' | 'replaceBuckets' | 'applySettings' }
+/** Calls of peers, as they came, for this replica. */
+export type HeardCall = WithoutLife<
+  Extract<DataCall, { kind: 'append' | 'position' | 'entriesAfter' | 'resetLog' | 'digest' | 'replaceBuckets' | 'applySettings' }>
 >;
+type WithoutLife<Call> = Call extends DataCall ? Omit<Call, 'since'> : never;
 
 /** What the leader gets of its own replica for another one. */
 export type Fetch =

@@ -21,6 +21,7 @@ const isTag = has({ peer: isCount, clock: isCount, tick: isCount });
 const shard = has({ collection: isText, uid: isCount, shardId: isCount });
 const shards = { collection: isText, uid: isCount, shards: listOf(isCount) };
 const led = { shard, clock: isCount };
+const replica = { ...led, since: isCount };
 const sent = { ...led, startedAt: isCount };
 
 const fence = has({ startedAt: isCount, from: isCount, clock: isCount, sequence: isCount });
@@ -41,14 +42,14 @@ const SHAPES: Shapes = {
   layout: { collection: isText, uid: isCount },
   reached: shards,
   figures: shards,
-  append: { ...led, leader: isCount, previous: isTag, entries: listOf(has({ tag: isTag, operation: isBytes })), until: isUntil },
+  append: { ...replica, leader: isCount, previous: isTag, entries: listOf(has({ tag: isTag, operation: isBytes })), until: isUntil },
   handOver: { ...led, to: isCount },
-  position: led,
-  entriesAfter: { ...led, after: isTag, bytesMax: isCount },
-  resetLog: { ...led, at: isTag },
-  digest: led,
-  replaceBuckets: { ...led, bytes: isBytes },
-  applySettings: { ...led, operations: listOf(isBytes) },
+  position: replica,
+  entriesAfter: { ...replica, after: isTag, bytesMax: isCount },
+  resetLog: { ...replica, at: isTag },
+  digest: replica,
+  replaceBuckets: { ...replica, bytes: isBytes },
+  applySettings: { ...replica, operations: listOf(isBytes) },
   putFile: { ...sent, path: isText, offset: isCount, bytes: isBytes },
   installFiles: { ...sent, files: listOf(has({ path: isText, bytes: isCount })) },
 };

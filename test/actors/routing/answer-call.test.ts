@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { NodeServices } from '../../../actors/node/services.js';
 import { type CollectionEntry, NodeView, type ReplicaEntry } from '../../../actors/node/view.js';
 import { answerCalls } from '../../../actors/routing/answer-call.js';
+import { NO_TAG } from '../../../protocols/model/shard-log.js';
 import { FakeEngine } from '../fake-engine.js';
 import { Peers, SELF, UID } from './support.js';
 
@@ -14,7 +15,13 @@ function world(during: (parts: { peers: Peers; life: { resets: number }; replica
   const replicas = new Map([[0, { key: 'c/0', servesReads: true, state: 'Active', reason: null } as unknown as ReplicaEntry]]);
   const replications = new Map([[0, { resets: () => life.resets }]]);
   const view = new NodeView();
-  view.list({ name: 'c', folder: 'c', belonging: { uid: UID }, replicas, replications } as unknown as CollectionEntry);
+  view.list({
+    name: 'c',
+    folder: 'c',
+    belonging: { uid: UID, shards: [0], since: [4] },
+    replicas,
+    replications,
+  } as unknown as CollectionEntry);
   const portion = async () => {
     during({ peers, life, replicas });
     return { body: Buffer.from('points'), positions: [9] };
@@ -32,7 +39,7 @@ function world(during: (parts: { peers: Peers; life: { resets: number }; replica
     measured: false,
     layout: UID,
   } as const;
-  return { read: () => answer(2, call), peers, replicas };
+  return { answer, read: () => answer(2, call), peers, replicas };
 }
 
 test('a portion is answered with where its replicas are in their logs', async () => {
@@ -56,4 +63,14 @@ test('a replica that is Dead on this node alone says why it serves no reads', as
   const reason = { code: 'storage', detail: 'its files are gone' } as const;
   replicas.set(0, { ...(replicas.get(0) as ReplicaEntry), servesReads: false, state: 'Dead', reason });
   await assert.rejects(read(), { code: 'unavailable', message: new RegExp(`on peer ${SELF}: its files are gone`) });
+});
+
+test('a call for a replica that was made anew comes to nothing while the files of the one before are here, and the other way round', async () => {
+  const { answer } = world(() => {});
+  const shard = { collection: 'c', uid: UID, shardId: 0 };
+  for (const since of [3, 5])
+    await assert.rejects(answer(2, { kind: 'resetLog', shard, since, clock: 1, at: NO_TAG }), {
+      code: 'conflict',
+      message: /that is meant is not on this node, or not yet/,
+    });
 });

@@ -44,7 +44,7 @@ async function target(state: ReplicaState = 'PartialSnapshot') {
       [2, state],
     ]),
     writeFactor: 1,
-    since: new Map(),
+    since: new Map([[2, 4]]),
     transfers: [RUN.transfer],
   };
   const services = { store, assignments: { peerId: 2, of: () => assignment } } as unknown as NodeServices;
@@ -61,7 +61,8 @@ async function target(state: ReplicaState = 'PartialSnapshot') {
       return true;
     },
   };
-  const entry = { name: 'cities', folder: 'cities', replicas: new Map([[0, { actor }]]) } as unknown as CollectionEntry;
+  const belonging = { shards: [0], since: [4] };
+  const entry = { name: 'cities', folder: 'cities', belonging, replicas: new Map([[0, { actor }]]) } as unknown as CollectionEntry;
   const answer = (call: FileCall) => receiveFiles(services, entry, call);
   return { root, store, services, installed, during, answer, replica: join(store.path('cities'), '0') };
 }

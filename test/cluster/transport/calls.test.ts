@@ -31,7 +31,7 @@ test('a call arrives as it was made, with its caller, and the reply comes back a
       measured: true,
       layout: 7,
     },
-    { kind: 'append', shard: SHARD, leader: 2 ** 47, clock: 3, previous: entry.tag, entries: [entry, entry], until: 'logged' },
+    { kind: 'append', shard: SHARD, since: 7, leader: 2 ** 47, clock: 3, previous: entry.tag, entries: [entry, entry], until: 'logged' },
   ];
   const heard: { from: number; call: DataCall }[] = [];
   b.heard.answer = async (from, call) => {

@@ -11,6 +11,7 @@ const TAG = { peer: 2 ** 47, clock: 3, tick: 2 ** 40 };
 const BYTES = Uint8Array.of(1, 2, 3);
 const SHARDS = { collection: 'c', uid: 7, shards: [0, 3] };
 const LED = { shard: SHARD, clock: 3 };
+const REPLICA = { ...LED, since: 6 };
 const CALLS: readonly DataCall[] = [
   {
     kind: 'write',
@@ -27,13 +28,13 @@ const CALLS: readonly DataCall[] = [
   { kind: 'layout', collection: 'c', uid: 7 },
   { kind: 'reached', ...SHARDS },
   { kind: 'figures', ...SHARDS },
-  { kind: 'append', ...LED, leader: 1, previous: TAG, entries: [{ tag: TAG, operation: BYTES }], until: 'applied' },
-  { kind: 'position', ...LED },
-  { kind: 'entriesAfter', ...LED, after: TAG, bytesMax: 5 },
-  { kind: 'resetLog', ...LED, at: TAG },
-  { kind: 'digest', ...LED },
-  { kind: 'replaceBuckets', ...LED, bytes: BYTES },
-  { kind: 'applySettings', ...LED, operations: [BYTES] },
+  { kind: 'append', ...REPLICA, leader: 1, previous: TAG, entries: [{ tag: TAG, operation: BYTES }], until: 'applied' },
+  { kind: 'position', ...REPLICA },
+  { kind: 'entriesAfter', ...REPLICA, after: TAG, bytesMax: 5 },
+  { kind: 'resetLog', ...REPLICA, at: TAG },
+  { kind: 'digest', ...REPLICA },
+  { kind: 'replaceBuckets', ...REPLICA, bytes: BYTES },
+  { kind: 'applySettings', ...REPLICA, operations: [BYTES] },
   { kind: 'putFile', ...LED, startedAt: 10, path: 'a', offset: 0, bytes: BYTES },
   { kind: 'installFiles', ...LED, startedAt: 10, files: [{ path: 'a', bytes: 3 }] },
 ];
