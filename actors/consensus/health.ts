@@ -23,6 +23,7 @@ const CHANGES_MAX = 2000;
 
 /** Once a tick. */
 export function lookAfter(draft: Draft): void {
+  noteNewPeers(draft);
   const { raft, ticks, upkeep } = draft.member;
   if (raft.role.kind !== 'Leader') {
     draft.change({ upkeep: { ...upkeep, leadsSinceTick: ticks } });
@@ -47,6 +48,14 @@ export function lookAfter(draft: Draft): void {
     draft.change({ upkeep: { ...draft.member.upkeep, wellWith: { collections, silent: found } } });
 }
 
+/** Who has just been let in has said nothing yet, and is not silent for that. */
+function noteNewPeers(draft: Draft): void {
+  const { agreed, heardTicks, ticks } = draft.member;
+  const added = agreed.membership.filter(({ peerId }) => !heardTicks.has(peerId));
+  if (added.length === 0) return;
+  draft.change({ heardTicks: new Map([...heardTicks, ...added.map(({ peerId }) => [peerId, ticks] as const)]) });
+}
+
 /** What its node says of its own replicas. */
 export function noteDeadReplicas(draft: Draft, replicas: readonly OwnReplica[]): void {
   const own = draft.member.identity.peerId;
@@ -64,7 +73,7 @@ export function silentPeers({ agreed, heardTicks, identity, ticks, upkeep }: Hea
   const silent = new Set<PeerId>();
   for (const { peerId } of agreed.membership) {
     if (peerId === identity.peerId) continue;
-    if (ticks - Math.max(upkeep.leadsSinceTick, heardTicks.get(peerId) ?? 0) >= silentTicks) silent.add(peerId);
+    if (ticks - Math.max(upkeep.leadsSinceTick, heardTicks.get(peerId) ?? ticks) >= silentTicks) silent.add(peerId);
   }
   return silent;
 }

@@ -93,3 +93,19 @@ test('a planned move is begun by the leader, and a peer that stays after all get
   const holders = [...(one.cluster.state()?.collections.get('b')?.shards.values() ?? [])].flatMap(({ replicas }) => [...replicas.keys()]);
   assert.ok(holders.includes(to));
 });
+
+test('a peer that has just joined is not taken for the one that was at its address before', async () => {
+  const nodes = (await world.founded(3)) as [FakeNode, FakeNode, FakeNode];
+  const [one, , third] = nodes;
+  // The leader has led for long: whoever it has never heard of would have been silent since.
+  const sinceMs = world.world.nowMs;
+  await world.until(() => world.world.nowMs - sinceMs > 15_000, 'time');
+  const before = third.peerId;
+  await world.kill(third);
+  world.forgetConsensus(third);
+  const back = await world.start(3, 1);
+  const members = () => one.cluster.state()?.membership.map(({ peerId }) => peerId) ?? [];
+  await world.until(() => back.peerId !== 0 && back.peerId !== before && members().includes(back.peerId), 'it has joined');
+  await world.until(() => !members().includes(before), 'whoever was there before is removed');
+  assert.ok(members().includes(back.peerId));
+});
