@@ -45,8 +45,9 @@ export function virtualCollections(disk: VirtualDisk): CollectionStore {
       const shard = `${path(folder)}/${shardId}`;
       // A crash between the two leaves none.
       await disk.write(`remove ${shard}`, () => disk.removeBelow(shard));
+      const checkpoint = await disk.read(() => fileOf(disk, `${staged}/${CHECKPOINT_FILE}`));
       await disk.write(`put ${staged} in the place of ${shard}`, () => {
-        disk.replicas.set(shard, fromCheckpoint(fileOf(disk, `${staged}/${CHECKPOINT_FILE}`)));
+        disk.replicas.set(shard, fromCheckpoint(checkpoint));
         disk.removeBelow(staged);
       });
     },
