@@ -10,8 +10,9 @@ import type { MemberConsensus } from './state.js';
 
 /** How far a node has to come that has just started. */
 export interface CatchUp {
-  /** Raft's question under way; null: it is asked at `retryTick`. */
+  /** Raft's newest question under way; null: none is. */
   readonly id: RequestId | null;
+  /** When it is asked next. */
   readonly retryTick: number;
   /** Everything that was agreed before this start; null: not known yet. */
   readonly index: number | null;
@@ -21,6 +22,8 @@ export const NOT_CAUGHT_UP: CatchUp = { id: null, retryTick: 0, index: null };
 
 /** A leader that could not be confirmed is asked again, or the next one. */
 const ASK_AGAIN_TICKS = 1;
+/** A question may be lost: connections of a node that starts come one after the other. */
+const LOST_TICKS = 5;
 
 /** After each message. */
 export function goOnCatchingUp(draft: Draft): void {
@@ -30,17 +33,17 @@ export function goOnCatchingUp(draft: Draft): void {
     if (agreed.appliedIndex >= catchUp.index) draft.change({ catchUp: null });
     return;
   }
-  if (catchUp.id !== null || raft.leader === null || ticks < catchUp.retryTick) return;
+  if (raft.leader === null || ticks < catchUp.retryTick) return;
   const id = draft.member.calls.lastRequest + 1;
   draft.changeCalls({ lastRequest: id });
-  draft.change({ catchUp: { ...catchUp, id } });
+  draft.change({ catchUp: { ...catchUp, id, retryTick: ticks + LOST_TICKS } });
   draft.raft({ kind: 'readIndex', id });
 }
 
-/** index: null where the leader could not be confirmed. */
+/** Of any question, as all are asked after the start. index: null where the leader could not be confirmed. */
 export function noteCatchUpIndex(draft: Draft, id: RequestId, index: number | null): void {
   const { catchUp, ticks } = draft.member;
-  if (catchUp === null || catchUp.id !== id) return;
+  if (catchUp === null || catchUp.index !== null || (index === null && catchUp.id !== id)) return;
   draft.change({ catchUp: { id: null, index, retryTick: ticks + ASK_AGAIN_TICKS } });
 }
 
