@@ -214,6 +214,24 @@ test('R1: a follower answers when what it answers for is on disk', () => {
   );
 });
 
+test('a node that starts asks again how far its cluster is when nobody answers within half a second (C12)', () => {
+  const questions = (effects: readonly ConsensusEffect[]) =>
+    effectsOf(effects, 'send').flatMap(({ messages }) =>
+      messages.filter((each) => each.kind === 'raft' && each.message.kind === 'readIndex'),
+    ).length;
+  const begun = after(follower(), heartbeat());
+  const asked = settle(begun.state, begun.effects);
+  assert.equal(questions(asked.effects), 1);
+  let state: ConsensusState = asked.state;
+  const counts = Array.from({ length: 6 }, () => {
+    const ticked = after(state, { kind: 'tick' }, heartbeat());
+    const settled = settle(ticked.state, ticked.effects);
+    state = settled.state;
+    return questions(settled.effects);
+  });
+  assert.deepEqual(counts, [0, 0, 0, 0, 1, 0]);
+});
+
 test('a state is desired when it is on disk that it was applied, and never an older one after a restart', () => {
   const { state } = founder();
   const operation = {
