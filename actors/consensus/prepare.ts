@@ -69,7 +69,11 @@ function setUp(collection: string, setup: ClusterSetup, agreed: ClusterState, us
     case 'moveShard':
     case 'replicateShard': {
       const sync = setup.kind === 'replicateShard';
-      return { kind: 'startTransfer', collection: name, transfer: transferOf(setup), method: setup.method ?? usual, sync };
+      const asked = setup.method ?? usual;
+      // Where nothing is there is no difference to send. Source: specification, Shard transfer.
+      const hasReplica = record.shards.get(setup.shardId)?.replicas.has(setup.to) === true;
+      const method = asked === 'wal_delta' && !hasReplica ? 'stream_records' : asked;
+      return { kind: 'startTransfer', collection: name, transfer: transferOf(setup), method, sync };
     }
     case 'abortTransfer':
       return { kind: 'abortTransfer', collection: name, transfer: transferOf(setup), reason: 'asked for', clock: null };
