@@ -7,7 +7,7 @@ import type { DataAnswer, DataCall } from '../../cluster/data-messages.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { NodeServices } from '../node/services.js';
 import type { CollectionEntry } from '../node/view.js';
-import { heldOf } from './view.js';
+import { isHeldByAll } from './view.js';
 
 /** For writes that were begun, and for the agreement: a pause lasts three seconds, and longer when it is asked for again. */
 const PAUSE_MS = 2500;
@@ -33,9 +33,7 @@ export async function handOver(
   await pause();
   // What was waited for is not missing from the time to agree.
   await pause();
-  const status = replication.status();
-  // L9
-  if (heldOf(status) !== status.position)
+  if (!isHeldByAll(replication.status()))
     resume(
       new TroupeError('conflict', `other replicas of shard ${shard.shardId} of collection ${shard.collection} lack what is acknowledged`),
     );

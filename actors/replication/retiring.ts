@@ -8,7 +8,7 @@ import type { ReplicaChange } from '../../cluster/operations.js';
 import type { NodeServices } from '../node/services.js';
 import type { NodeView } from '../node/view.js';
 import type { Assignments } from './assignments.js';
-import { heldOf, type ReplicationEntry } from './view.js';
+import { isHeldByAll, type ReplicationEntry } from './view.js';
 
 /** In all a stop may become so much longer. */
 const PAUSE_MS = 1500;
@@ -54,7 +54,7 @@ export async function retire({ assignments, propose }: Pick<NodeServices, 'assig
 function canBeLeft(assignments: Assignments, view: NodeView, change: ReplicaChange): boolean {
   if (assignments.of(change)?.leader !== assignments.peerId) return true;
   const status = replicationOf(view, change)?.status();
-  return status?.role === 'Leading' && heldOf(status) === status.position;
+  return status !== undefined && isHeldByAll(status);
 }
 
 /** Where it leads no more, or cannot stop, the change of leaders is as after a crash. */

@@ -59,3 +59,8 @@ export function heldOf({ followers, position }: ReplicationStatus): number | nul
   }
   return held;
 }
+
+/** L9: whether a leader has nothing that another replica which it waits for lacks, as far as it knows. */
+export function isHeldByAll(status: ReplicationStatus): boolean {
+  return status.role === 'Leading' && heldOf(status) === status.position;
+}
