@@ -1,13 +1,13 @@
 /**
  * Collections on disk: `<storage>/collections/<folder>/config.json` beside the folders of their shards, which are called by
- * their numbers.
+ * their numbers. An empty file `<number>.ahead` says that a shard may have what its other replicas lack.
  * A collection appears by one rename and goes by one rename, so a crash leaves it whole or not there; what is left over
  * under another name is swept at the next start.
  */
 
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { access, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { access, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { initChecksum } from '../../storage/checksum.js';
@@ -21,6 +21,8 @@ const CONFIG_FILE = 'config.json';
 const SET_ASIDE = 'set-aside';
 const UNFINISHED = '.creating-';
 const DELETED = '.deleted-';
+/** Behind a shard's number. */
+const AHEAD = '.ahead';
 
 /** Where collections' configurations are kept. */
 export interface CollectionStore {
@@ -40,6 +42,10 @@ export interface CollectionStore {
   removeShard(folder: string, shardId: number): Promise<void>;
   /** Whether one of its shards has been made, as far as its files say. */
   hasShard(folder: string, shardId: number): Promise<boolean>;
+  /** Whether one of its shards has something acknowledged that its other replicas may lack (L9), as was noted. */
+  isAhead(folder: string, shardId: number): Promise<boolean>;
+  /** Notes that it may have, or that it has not. On disk when it resolves. */
+  noteAhead(folder: string, shardId: number, isAhead: boolean): Promise<void>;
   /** A folder for files of a transfer, on the same disk: not made yet, and removed by the next start. */
   staging(name: string): string;
   /** What lies in such folders. */
@@ -62,6 +68,7 @@ export async function openCollectionStore(
   const root = join(storagePath, 'collections');
   await prepareFolder(root);
   const path = (folder: string) => join(root, folder);
+  const aheadFile = (folder: string, shardId: number) => join(path(folder), `${shardId}${AHEAD}`);
   return {
     path,
     scan: async () => {
@@ -95,6 +102,7 @@ export async function openCollectionStore(
       discard(deleted, onLeftover);
     },
     removeShard: async (folder, shardId) => {
+      await rm(aheadFile(folder, shardId), { force: true });
       const deleted = join(root, DELETED + randomUUID());
       if (!(await moveIfThere(join(path(folder), String(shardId)), deleted))) return;
       await syncFolder(root);
@@ -102,6 +110,19 @@ export async function openCollectionStore(
       discard(deleted, onLeftover);
     },
     hasShard: async (folder, shardId) => isMarkedMade(join(path(folder), String(shardId))),
+    isAhead: (folder, shardId) =>
+      access(aheadFile(folder, shardId)).then(
+        () => true,
+        (error: unknown) => {
+          if (errorCode(error) === 'ENOENT') return false;
+          throw error;
+        },
+      ),
+    noteAhead: async (folder, shardId, isAhead) => {
+      if (isAhead) await writeFile(aheadFile(folder, shardId), '');
+      else await rm(aheadFile(folder, shardId), { force: true });
+      await syncFolder(path(folder));
+    },
     staged: STAGED_ON_DISK,
     staging: (name) => join(root, `${UNFINISHED}${name}`),
     exchangeShard: async (folder, shardId, staged) => {

@@ -56,13 +56,22 @@ function noteNewPeers(draft: Draft): void {
   draft.change({ heardTicks: new Map([...heardTicks, ...added.map(({ peerId }) => [peerId, ticks] as const)]) });
 }
 
-/** What its node says of its own replicas. */
+/** What its node says of its own replicas. One that leads, and may be ahead of the others, stays the leader (L9). */
 export function noteDeadReplicas(draft: Draft, replicas: readonly OwnReplica[]): void {
   const own = draft.member.identity.peerId;
   bury(draft, (collection, { shards, uid }, shardId, peerId) => {
     if (peerId !== own) return false;
-    const since = shards.get(shardId)?.since.get(own);
-    return replicas.some((dead) => dead.collection === collection && dead.uid === uid && dead.shardId === shardId && dead.since === since);
+    const shard = shards.get(shardId);
+    const since = shard?.since.get(own);
+    const leads = shard?.leader === own;
+    return replicas.some(
+      (dead) =>
+        dead.collection === collection &&
+        dead.uid === uid &&
+        dead.shardId === shardId &&
+        dead.since === since &&
+        !(leads && dead.mayBeAhead),
+    );
   });
 }
 

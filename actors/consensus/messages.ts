@@ -25,6 +25,8 @@ export interface OwnReplica {
   readonly uid: number;
   readonly shardId: ShardId;
   readonly since: number;
+  /** See `ReplicationEntry.mayBeAhead`. */
+  readonly mayBeAhead: boolean;
 }
 
 export type ConsensusMessage =

@@ -4,6 +4,7 @@
  */
 
 import type { ProposalResult } from '../../cluster/apply.js';
+import { mayTakeLeads } from '../../cluster/lead-taking.js';
 import { encodeOperation } from '../../cluster/operation-codec.js';
 import type { ClusterOperation } from '../../cluster/operations.js';
 import type { MembershipChange, ProposalOutcome, RefusalReason, RequestId } from '../../cluster/raft/messages.js';
@@ -169,9 +170,16 @@ export function dropLateProposals(draft: Draft): void {
     if (call.deadlineTick > ticks && !leaderless) continue;
     const uncertain = call.uncertain || call.attempt !== null;
     const why = raft.leader === null ? noLeader() : ({ code: 'timeout', detail: 'the cluster has not agreed on it in time' } as const);
+    if (uncertain) noteOpen(draft, call);
     const error: ErrorFacts = uncertain ? { code: 'timeout', detail: `${why.detail}; it may still be carried out` } : why;
     end(draft, call, (caller) => refuseCaller(draft, caller, error));
   }
+}
+
+function noteOpen(draft: Draft, { what }: ProposalCall): void {
+  const { calls, identity } = draft.member;
+  if (what.kind === 'operation' && mayTakeLeads(what.operation, identity.peerId))
+    draft.changeCalls({ lastOpen: Math.max(calls.lastOpen, what.sequence) });
 }
 
 /** Whether a membership has what a change asks for. */

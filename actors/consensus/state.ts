@@ -138,6 +138,8 @@ export interface Calls {
   readonly lastRequest: RequestId;
   /** The last sequence of this session. */
   readonly lastSequence: number;
+  /** The last sequence of what ended with its outcome open, and may take a lead from this node (L9); 0: none. */
+  readonly lastOpen: number;
   readonly proposals: readonly ProposalCall[];
   readonly settling: readonly SettlingCall[];
   readonly reads: readonly ReadCall[];
@@ -160,7 +162,7 @@ export type Caller =
   | { readonly kind: OwnProposal };
 
 /** For replicas of this node, the membership, replicas that do not serve, shards without a leader, this node's own mark, and plans. */
-export type OwnProposal = 'activation' | 'upkeep' | 'health' | 'election' | 'mark' | 'plan';
+export type OwnProposal = 'activation' | 'upkeep' | 'health' | 'election' | 'mark' | 'plan' | 'fence';
 
 export type ProposalWhat =
   | {
@@ -237,7 +239,15 @@ export const EMPTY_OUTBOX: Outbox = { writes: 0, pending: [] };
 const REQUESTS_PER_SESSION = 2 ** 24;
 
 export function noCalls(session: number): Calls {
-  return { lastRequest: session * REQUESTS_PER_SESSION, lastSequence: 0, proposals: [], settling: [], reads: [], recovery: null };
+  return {
+    lastRequest: session * REQUESTS_PER_SESSION,
+    lastSequence: 0,
+    lastOpen: 0,
+    proposals: [],
+    settling: [],
+    reads: [],
+    recovery: null,
+  };
 }
 
 /** covers: an older state than that of this index is never asked for. */

@@ -4,6 +4,7 @@ import { markOf } from '../../cluster/apply-peers.js';
 import type { LeaderRole } from '../../cluster/raft/state.js';
 import type { Member, PeerId } from '../../protocols/model/cluster.js';
 import { maybeActivate } from './activation.js';
+import { keepFenced } from './alone.js';
 import type { Draft } from './draft.js';
 import { lookAfter } from './health.js';
 import { maybeGoOnWithPlans } from './plans.js';
@@ -37,6 +38,7 @@ export function tick(draft: Draft): void {
   maybePromote(draft);
   maybeAnnounce(draft);
   lookAfter(draft);
+  keepFenced(draft);
   maybeGoOnWithPlans(draft);
   maybeMark(draft);
   // Where a proposal was given up.

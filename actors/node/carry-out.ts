@@ -8,11 +8,14 @@ import { type Step, unreachable } from '../runtime/behaviour.js';
 import { ALIASES, carriedOut, type RunningMove, sameAliases, sameFailures, sameWanted } from './cluster-work.js';
 import type { Desired } from './desired.js';
 import type { NodeEffect, NodeMessage } from './messages.js';
-import { type Move, reconcile, wantedByFolder } from './reconcile.js';
+import { type Holding, type Move, reconcile, wantedByFolder } from './reconcile.js';
 import { NOBODY, type NodeState } from './state.js';
 import { type InCluster, WorkDraft } from './work-draft.js';
 
 type NodeStep = Step<NodeState, NodeEffect>;
+
+/** No collection of a cluster has this uid: they are indexes of entries. */
+const NOBODYS = 0;
 
 export function inCluster(state: NodeState): state is InCluster {
   return (state.kind === 'Starting' || state.kind === 'Active') && state.cluster !== null;
@@ -42,7 +45,6 @@ export function desire(state: InCluster, desired: Desired): NodeStep {
   return draft;
 }
 
-/** Folders of which something else may be desired than before; all: every folder that there is. */
 /** After each message: what it says of a move, what there is to do now in its folder, and how far things are. */
 export function carryOn(step: NodeStep, message: NodeMessage): NodeStep {
   if (!inCluster(step.state)) return step;
@@ -68,7 +70,10 @@ function settle(draft: WorkDraft, message: NodeMessage): void {
   if (message.kind === 'aliasesNotSaved') fail(draft, ALIASES, message.error);
   const folder = 'folder' in message ? message.folder : ALIASES;
   const move = draft.work.running.get(folder);
-  if (move === undefined) return;
+  if (move === undefined) {
+    if (message.kind === 'collectionDeleted') draft.set('holdings', folder, null);
+    return;
+  }
   const isChange = move.kind === 'reshape' || move.kind === 'adopt';
   switch (message.kind) {
     case 'collectionOpened':
@@ -78,6 +83,7 @@ function settle(draft: WorkDraft, message: NodeMessage): void {
       else if (move.kind === 'setAside') draft.emit({ kind: 'retireCollection', folder });
       break;
     case 'collectionDied':
+      if (move.kind === 'create') draft.set('holdings', folder, leftoverOf(move.holding));
       if (!isChange) noteFailed(draft, folder, move, message.error);
       break;
     case 'collectionGaveUp':
@@ -100,6 +106,12 @@ function settle(draft: WorkDraft, message: NodeMessage): void {
       break;
     default:
   }
+}
+
+/** A new collection that died is being deleted; where its files cannot be, they are nobody's, and are deleted another time. */
+function leftoverOf(holding: Holding | null): Holding | null {
+  const belonging = holding?.belonging ?? null;
+  return holding === null || belonging === null ? null : { ...holding, belonging: { ...belonging, uid: NOBODYS } };
 }
 
 function noteDone(draft: WorkDraft, folder: string, move: RunningMove): void {

@@ -5,10 +5,10 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
-import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ReplicaKey } from '../../storage/engine/messages.js';
 import type { CollectionMessage } from '../collection/messages.js';
+import type { OwnReplica } from '../consensus/messages.js';
 import type { OptimizerStatus } from '../optimizer/status.js';
 import type { ReplicaMessage } from '../replica/messages.js';
 import type { ReplicationEntry } from '../replication/view.js';
@@ -53,13 +53,16 @@ export function showAbandoned(entry: CollectionEntry, shardId: number, error: Er
 }
 
 /** Replicas that do not serve, of collections that belong to a cluster. */
-export function deadReplicas(view: NodeView): { collection: string; uid: number; shardId: ShardId; since: number }[] {
-  const dead: { collection: string; uid: number; shardId: ShardId; since: number }[] = [];
-  for (const { belonging, name, replicas } of view.collections.values()) {
+export function deadReplicas(view: NodeView): OwnReplica[] {
+  const dead: OwnReplica[] = [];
+  for (const { belonging, name, replicas, replications } of view.collections.values()) {
     if (belonging === null) continue;
     const { shards, since, uid } = belonging;
     for (const [shardId, { state }] of replicas)
-      if (state === 'Dead') dead.push({ collection: name, uid, shardId, since: since?.[shards.indexOf(shardId)] ?? 0 });
+      if (state === 'Dead') {
+        const mayBeAhead = replications.get(shardId)?.mayBeAhead() ?? true;
+        dead.push({ collection: name, uid, shardId, since: since?.[shards.indexOf(shardId)] ?? 0, mayBeAhead });
+      }
   }
   return dead;
 }

@@ -8,15 +8,17 @@ import { startReplication } from '../../cluster/replication/state.js';
 import { type ErrorFacts, errorFacts, errorFromFacts } from '../../protocols/errors.js';
 import type { ReplicaState } from '../../protocols/model/cluster.js';
 import type { ReplicaKey, Written } from '../../storage/engine/messages.js';
+import { folderName } from '../collection/folder-name.js';
 import type { NodeServices } from '../node/services.js';
 import type { CollectionEntry } from '../node/view.js';
 import { type ActorContext, type Behaviour, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
+import { Ahead } from './ahead.js';
 import type { AssignedShard, Assignment } from './assignments.js';
 import type { Attached, Compared, Filled, ReplicationActorEffect, ReplicationMessage } from './messages.js';
 import { carryOut, fetchFor, readAfter } from './own-replica.js';
 import type { ReplicationActorState } from './state.js';
 import { startReplicationActor, stepReplication } from './step.js';
-import { statusOf } from './view.js';
+import { isHeldByAll, statusOf } from './view.js';
 
 export interface ReplicationProps {
   readonly key: ReplicaKey;
@@ -48,6 +50,7 @@ export function replicationBehaviour(): Behaviour<ReplicationProps, ReplicationA
   let proposed = new Set<number>();
   /** See `ReplicationEntry.resets`. */
   let resets = 0;
+  let ahead: Ahead | null = null;
 
   function remembered(step: Step<ReplicationActorState, ReplicationActorEffect>): Step<ReplicationActorState, ReplicationActorEffect> {
     newest = step.state.core;
@@ -57,9 +60,16 @@ export function replicationBehaviour(): Behaviour<ReplicationProps, ReplicationA
   function perform(effect: ReplicationActorEffect, context: ReplicationContext): void {
     const { entry, key, services, shard } = context.props;
     const { engine } = services;
+    if (ahead?.may === true && isHeldByAll(statusOf(newest))) ahead.end(() => isHeldByAll(statusOf(newest)));
     switch (effect.kind) {
       case 'begin':
-        entry.replications.set(shard.shardId, { actor: context.self, resets: () => resets, status: () => statusOf(newest) });
+        ahead = beginAhead(context);
+        entry.replications.set(shard.shardId, {
+          actor: context.self,
+          resets: () => resets,
+          mayBeAhead: () => ahead?.may !== false,
+          status: () => statusOf(newest),
+        });
         begin(context);
         break;
       case 'tickLater':
@@ -131,7 +141,8 @@ export function replicationBehaviour(): Behaviour<ReplicationProps, ReplicationA
         context.fail(effect.caller, errorFromFacts(effect.error));
         break;
       case 'proposeDead':
-        proposeDead(effect, newest.assignment?.replicas.get(effect.peer) ?? null, proposed, context);
+        if (services.assignments.isAloneWithout(effect.peer)) goOnAlone(effect, ahead, context);
+        else proposeDead(effect, newest.assignment?.replicas.get(effect.peer) ?? null, proposed, context);
         break;
       default:
         unreachable(effect);
@@ -248,18 +259,33 @@ function acknowledge({ failure, input, numbers }: EffectOf<'acknowledge'>, conte
   const forget = context.onEnd(cancel);
 }
 
+function beginAhead(context: ReplicationContext): Ahead {
+  const { services, shard } = context.props;
+  const ahead = new Ahead(services.store, folderName(shard.collection), shard.shardId);
+  ahead.read().catch((error: unknown) => context.log.warn(`${context.path}: whether others lack something: ${errorFacts(error).detail}`));
+  return ahead;
+}
+
+/** L9. It is tried again when it cannot be noted. */
+function goOnAlone({ peer, run }: EffectOf<'proposeDead'>, ahead: Ahead | null, context: ReplicationContext): void {
+  const { assignments } = context.props.services;
+  ahead?.begin().then(
+    () => {
+      // The peer may have come back meanwhile.
+      if (assignments.isAloneWithout(peer)) context.report({ kind: 'happened', input: { kind: 'excused', run, peer } });
+    },
+    (error: unknown) => context.log.warn(`${context.path}: it cannot go on alone: ${errorFacts(error).detail}`),
+  );
+}
+
 /** from: what is known of it. A proposal that comes late must not end a transfer that fills it again. */
 function proposeDead(
-  { clock, peer, run }: EffectOf<'proposeDead'>,
+  { clock, peer }: EffectOf<'proposeDead'>,
   from: ReplicaState | null,
   proposed: Set<number>,
   context: ReplicationContext,
 ): void {
   const { services, shard } = context.props;
-  if (services.assignments.isAloneWithout(peer)) {
-    context.report({ kind: 'happened', input: { kind: 'excused', run, peer } });
-    return;
-  }
   if (proposed.has(peer)) return;
   proposed.add(peer);
   const change = { ...shard, peerId: peer, from, to: 'Dead', clock } as const;

@@ -21,6 +21,7 @@ export function virtualCollections(disk: VirtualDisk): CollectionStore {
     return disk.folders.delete(folder);
   };
   const path = (folder: string) => `/${disk.name}/${folder}`;
+  const aheadFile = (folder: string, shardId: number) => `${path(folder)}/${shardId}.ahead`;
   return {
     path,
     scan: () =>
@@ -37,8 +38,18 @@ export function virtualCollections(disk: VirtualDisk): CollectionStore {
     },
     save: (collection) => disk.write(`save ${collection.name}`, () => put(collection)),
     remove: (folder) => disk.write(`remove ${folder}`, () => removed(folder)),
-    removeShard: (folder, shardId) => disk.write(`remove ${folder}/${shardId}`, () => disk.removeBelow(`${path(folder)}/${shardId}`)),
+    removeShard: (folder, shardId) =>
+      disk.write(`remove ${folder}/${shardId}`, () => {
+        disk.removeBelow(`${path(folder)}/${shardId}`);
+        disk.files.delete(aheadFile(folder, shardId));
+      }),
     hasShard: (folder, shardId) => disk.read(() => disk.replicas.has(`${path(folder)}/${shardId}`)),
+    isAhead: (folder, shardId) => disk.read(() => disk.files.has(aheadFile(folder, shardId))),
+    noteAhead: (folder, shardId, isAhead) =>
+      disk.write(`${folder}/${shardId} is ${isAhead ? 'ahead' : 'not ahead any more'}`, () => {
+        if (isAhead) disk.files.set(aheadFile(folder, shardId), new Uint8Array());
+        else disk.files.delete(aheadFile(folder, shardId));
+      }),
     staging: (name) => `/${disk.name}/staging/${name}`,
     staged: virtualFiles(disk),
     exchangeShard: async (folder, shardId, staged) => {

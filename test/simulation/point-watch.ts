@@ -8,7 +8,7 @@
  */
 
 import type { ClusterState, CollectionRecord, TransferRecord } from '../../cluster/state.js';
-import type { PeerId, ReplicaState } from '../../protocols/model/cluster.js';
+import type { PeerId, ReplicaState, ShardId } from '../../protocols/model/cluster.js';
 import type { ShardEntry } from '../../protocols/model/shard-log.js';
 import { ownerOf } from './engine-leaving.js';
 import type { SimulatedNode } from './node.js';
@@ -30,6 +30,8 @@ export class PointWatch {
   constructor(
     private readonly nodes: readonly SimulatedNode[],
     private readonly violation: (what: string) => void,
+    /** The cluster did as it was told, and what that peer had is lost: there is nothing left that could be promised. */
+    private readonly lastCopyRemoved: (peerId: PeerId, shardId: ShardId) => void,
   ) {
     for (const { disk, host } of nodes) disk.logged = (folder, entries) => this.#lookAt(host, folder, entries);
   }
@@ -39,6 +41,7 @@ export class PointWatch {
     if (agreed === this.#followed) return;
     this.#count(this.#followed, agreed);
     this.#countReshardings(this.#followed, agreed);
+    this.#lookForRemovals(this.#followed, agreed);
     this.#followed = agreed;
     for (const [name, { uid }] of agreed?.collections ?? []) this.#uids.set(name, uid);
   }
@@ -72,6 +75,17 @@ export class PointWatch {
       if (old === null || old === undefined || old.startedAt === resharding?.startedAt) continue;
       const isThere = shards.has(old.shardId);
       add(this.reshardings, `${old.direction} ${isThere === (old.direction === 'up') ? 'done' : 'given up'}`);
+    }
+  }
+
+  /** Peers that the operator removed by force, which had become the last ones to serve a shard until that was agreed. */
+  #lookForRemovals(before: ClusterState | null, agreed: ClusterState | null): void {
+    for (const { peerId } of before?.membership ?? []) {
+      if (agreed === null || agreed.membership.some((member) => member.peerId === peerId)) continue;
+      for (const [shardId, { replicas }] of before?.collections.get(POINTS)?.shards ?? []) {
+        const served = [...replicas].flatMap(([peer, state]) => (state === 'Active' ? [peer] : []));
+        if (served.length === 1 && served[0] === peerId) this.lastCopyRemoved(peerId, shardId);
+      }
     }
   }
 

@@ -50,7 +50,10 @@ export class ShardMoves {
     this.#stopped = true;
   }
 
-  /** Gives shards another replica, and those that their writes ask for, where peers that were removed have left fewer. */
+  /**
+   * Gives shards another replica, and those that their writes ask for, where peers that were removed have left fewer. Done once
+   * nothing moves either: what goes to a peer that only listens leaves one fewer.
+   */
   async mend(): Promise<void> {
     for (;;) {
       await this.parts.world.sleep(MEND_MS);
@@ -61,8 +64,10 @@ export class ShardMoves {
       const short = [...record.shards].filter(
         ([, { replicas }]) => [...replicas.keys()].filter((peer) => !this.#listens(peer)).length < least,
       );
-      if (short.length === 0 && this.mayDrop()) return;
-      if (short.length === 0) continue;
+      if (short.length === 0) {
+        if (record.transfers.length === 0 && this.mayDrop()) return;
+        continue;
+      }
       const [shardId, shard] = this.random.pick(short);
       const setup = this.#transfer(node, shardId, shard, 'replicateShard');
       if (setup !== null) await setUpPoints(this.parts, 'mover', node, setup);

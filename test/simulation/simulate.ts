@@ -9,6 +9,7 @@ import { guarded } from './guard.js';
 import { type NetworkCounts, VirtualNetwork } from './network.js';
 import { type Mistakes, SimulatedNode } from './node.js';
 import { PointClients, type PointCounts } from './point-clients.js';
+import { POINTS } from './point-names.js';
 import { PointWatch } from './point-watch.js';
 import { Stream } from './random.js';
 import { Reshardings } from './reshardings.js';
@@ -52,6 +53,8 @@ export interface SimulationResult {
   readonly reshardings: ReadonlyMap<string, number>;
   /** Of two nodes; with one that only listens. */
   readonly sort: 'pair' | 'listener' | 'five';
+  /** The operator removed the last copy of a shard by force: the run ended there, and what was seen up to then was checked. */
+  readonly lastCopyRemoved: boolean;
   readonly undecided: number;
   readonly committed: number;
   readonly terms: number;
@@ -94,6 +97,7 @@ class Simulation {
   readonly #faults: Faults;
   readonly #violations: string[] = [];
   #recoveredMs = 0;
+  #lastCopyRemoved = false;
 
   constructor(
     private readonly seed: number,
@@ -119,7 +123,12 @@ class Simulation {
     const calls = { world, story, violation };
     this.#clients = new Clients(calls, this.#nodes, new Stream(seed, 'clients'));
     this.#points = new PointClients(calls, this.#nodes, new Stream(seed, 'points'));
-    this.#pointWatch = new PointWatch(this.#nodes, violation);
+    this.#pointWatch = new PointWatch(this.#nodes, violation, (peerId, shardId) => {
+      if (this.#lastCopyRemoved) return;
+      story.tell('world', `ends: peer ${peerId}, removed by force, had the last Active replica of shard ${shardId}`);
+      this.#lastCopyRemoved = true;
+      world.stop();
+    });
     this.#operator = new Operator(world, this.#nodes, this.#watch, story, new Stream(seed, 'operator'));
     this.#moves = new ShardMoves(calls, this.#nodes, () => !this.#operator.busy, new Stream(seed, 'moves'));
     this.#reshardings = new Reshardings(calls, this.#nodes, new Stream(seed, 'reshardings'));
@@ -138,7 +147,7 @@ class Simulation {
       await this.#found();
       await this.#live();
       await this.#recover();
-      if (this.#violations.length === 0) this.#checkAgreement();
+      if (this.#goesOn) this.#checkAgreement();
       if (this.#violations.length === 0) this.#clients.check();
       if (this.#violations.length === 0) this.#points.check();
       for (const node of this.#nodes) node.end();
@@ -197,7 +206,12 @@ class Simulation {
         mended = true;
       });
     await this.#until(RECOVERY_MS, 'agreeing after the last fault', () => this.#isWhole() && !this.#operator.busy);
-    await this.#until(RECOVERY_MS, 'giving shards the replicas that they lack', () => mended);
+    await this.#until(
+      RECOVERY_MS,
+      'giving shards the replicas that they lack',
+      () => mended,
+      () => this.#shards(),
+    );
     await this.#rest();
     this.#points.settle();
     let checked = 0;
@@ -210,7 +224,7 @@ class Simulation {
     }
     await this.#until(RECOVERY_MS, 'answering after the last fault', () => checked === this.#nodes.length && this.#isWhole());
     await this.#rest();
-    this.#recoveredMs = this.#world.nowMs - healedMs;
+    if (this.#goesOn) this.#recoveredMs = this.#world.nowMs - healedMs;
   }
 
   /** All replicas are there and the same, and all nodes know so. */
@@ -218,6 +232,10 @@ class Simulation {
     const unrest = () => (this.#withPoints ? this.#pointWatch.unrest(this.#watch.agreed()) : null);
     const isSo = () => unrest() === null && this.#isWhole();
     await this.#until(RECOVERY_MS, 'replicas that are the same', isSo, () => unrest() ?? this.#describe());
+  }
+
+  get #goesOn(): boolean {
+    return this.#violations.length === 0 && !this.#lastCopyRemoved;
   }
 
   get #withPoints(): boolean {
@@ -279,10 +297,20 @@ class Simulation {
 
   async #until(withinMs: number, what: string, isSo: () => boolean, why: () => string | null = () => this.#describe()): Promise<void> {
     const lateMs = this.#world.nowMs + withinMs;
-    while (!isSo() && this.#violations.length === 0) {
+    while (this.#goesOn && !isSo()) {
       if (this.#world.nowMs >= lateMs) return this.#violation(`progress: ${what} took longer than ${withinMs} ms: ${why()}`);
       await this.#world.run(STEP_MS);
     }
+  }
+
+  /** The points' shards, as agreed. */
+  #shards(): string {
+    const { shards, transfers } = this.#watch.agreed()?.collections.get(POINTS) ?? { shards: new Map(), transfers: [] };
+    const parts = [...shards].map(([shardId, { leader, replicas }]) => {
+      const states = [...replicas].map(([peerId, state]) => `peer ${peerId} is ${state}`).join(', ');
+      return `shard ${shardId} (peer ${leader} leads): ${states}`;
+    });
+    return `${this.#operator.busy ? 'the operator is busy; ' : ''}${transfers.length} transfers; ${parts.join('; ')}`;
   }
 
   #describe(): string {
@@ -322,6 +350,7 @@ class Simulation {
       transfers: this.#pointWatch.transfers,
       reshardings: this.#pointWatch.reshardings,
       sort: this.#nodes.length === 2 ? 'pair' : this.#nodes.some((node) => node.listens) ? 'listener' : 'five',
+      lastCopyRemoved: this.#lastCopyRemoved,
       undecided: this.#clients.undecided + this.#points.undecided,
       committed: this.#watch.committedIndex,
       terms: Math.max(0, ...this.#watch.leaders.keys()),

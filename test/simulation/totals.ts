@@ -40,6 +40,7 @@ export function summaryOf(result: SimulationResult): Summary {
       ...named('points', points),
       ...named('shards', moves),
       'undecided histories': undecided,
+      'ended as the last copy of a shard was removed by force': Number(result.lastCopyRemoved),
     },
     transfers: Object.fromEntries(result.transfers),
     reshardings: Object.fromEntries(result.reshardings),

@@ -227,6 +227,7 @@ export class FakeCluster {
     bootstrap: number | null,
     options: Partial<ClusterOptions> = {},
     address = options.uri ?? this.uri(number),
+    engine = new EngineWithFiles(),
   ): Promise<FakeNode> {
     const store = this.#stores.get(number) ?? new FakeStore(this.world);
     this.#stores.set(number, store);
@@ -234,7 +235,6 @@ export class FakeCluster {
     this.#transports.set(number, transport);
     const life = { dead: false };
     this.#worlds.set(number, life);
-    const engine = new EngineWithFiles();
     const api = await startNode({
       ...(await this.#options(number, life)),
       pool: engine,

@@ -1,9 +1,12 @@
 /** Replicas' states as nodes find out about each other, over a virtual network. */
 
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { CollectionConfig } from '../../../protocols/model/collection.js';
+import { EngineWithFiles } from '../fake-engine.js';
 import { sampleConfig } from '../samples.js';
 import { FakeCluster, type FakeNode, leaderOf } from './fake-cluster.js';
 
@@ -51,6 +54,21 @@ function isKnown(nodes: readonly FakeNode[]): boolean {
   const shards = nodes.flatMap(({ api }) => [...api.localShards('a').values()]);
   return shards.every(({ replication }) => replication?.followers.every(({ phase }) => phase === 'Streaming') === true);
 }
+
+test('a replica that cannot be opened gives the lead to another one, unless it may have what that one lacks', async () => {
+  const nodes = (await world.founded(2)) as [FakeNode, FakeNode];
+  const [first, second] = nodes;
+  await world.run(first.api.createCollection('a', copies(4, 2)));
+  const led = shown(first, nodes).filter((line) => line.endsWith('2'));
+  const [ahead, other] = led.map((line) => Number.parseInt(line, 10)) as [number, number];
+  await world.kill(second);
+  await writeFile(join(await world.storagePath(2), 'collections', 'a', `${ahead}.ahead`), '');
+  const engine = new EngineWithFiles();
+  for (const shardId of [0, 1, 2, 3]) engine.unopenable.set(`a/${shardId}`, new TroupeError('storage', 'data.mdb is torn'));
+  await world.start(2, 1, {}, world.uri(2), engine);
+  await world.until(() => shown(first, nodes)[other]?.endsWith('led by 1') === true, 'another one leads');
+  assert.equal(shown(first, nodes)[ahead], `${ahead}: 1 Active, 2 Active, led by 2`);
+});
 
 test('a node that stops in order leaves the lead to others before it goes, and nobody waits for what it had', async () => {
   const nodes = (await world.founded(3)) as Three;

@@ -1,46 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { TRANSFER_LIMITS } from '../../../actors/cluster-api.js';
-import type { ConsensusEffect, ConsensusMessage, Drawn } from '../../../actors/consensus/messages.js';
+import type { ConsensusEffect, ConsensusMessage } from '../../../actors/consensus/messages.js';
 import { CONSENSUS_MOVES } from '../../../actors/consensus/moves.js';
-import type { ConsensusState, MemberConsensus, Settings } from '../../../actors/consensus/state.js';
+import type { ConsensusState, MemberConsensus } from '../../../actors/consensus/state.js';
 import { startConsensus, stepConsensus } from '../../../actors/consensus/step.js';
 import type { RaftMessage } from '../../../cluster/raft/messages.js';
-import { step as raftStep } from '../../../cluster/raft/step.js';
 import { decodeState, encodeState } from '../../../cluster/state-codec.js';
 import type { ErrorFacts } from '../../../protocols/errors.js';
 import { NOTHING_STORED, type StoredConsensus } from '../../../protocols/model/consensus.js';
 import { incompleteRows } from '../move-table.js';
 import { sampleConfig } from '../samples.js';
+import { after, DRAWN, founder, settings, settle } from './one-member.js';
 
-const DRAWN: Drawn = { peerId: 11, clusterId: 'c', seed: 1, seconds: 0 };
 const FULL: ErrorFacts = { code: 'storage', detail: 'no space left' };
-
-function settings(over: Partial<Settings> = {}): Settings {
-  const local = { collections: [], aliases: new Map() };
-  const figures = {
-    port: 6335,
-    version: '1.0.0',
-    tickMs: 100,
-    compactEntries: 0,
-    listens: false,
-    transferMethod: 'stream_records' as const,
-    transferLimits: TRANSFER_LIMITS,
-  };
-  return { uri: 'http://one:6335', bootstrap: null, ...figures, raftStep, local, ...over };
-}
-
-/** Effects of messages one after the other, and the state in the end. */
-function after(state: ConsensusState, ...messages: ConsensusMessage[]): { state: ConsensusState; effects: ConsensusEffect[] } {
-  const effects: ConsensusEffect[] = [];
-  let next = state;
-  for (const message of messages) {
-    const step = stepConsensus(next, message);
-    next = step.state;
-    effects.push(...step.effects);
-  }
-  return { state: next, effects };
-}
 
 function kinds(effects: readonly ConsensusEffect[]): string {
   return effects.map(({ kind }) => kind).join(' ');
@@ -48,30 +20,6 @@ function kinds(effects: readonly ConsensusEffect[]): string {
 
 function effectsOf<Kind extends ConsensusEffect['kind']>(effects: readonly ConsensusEffect[], kind: Kind) {
   return effects.filter((effect): effect is Extract<ConsensusEffect, { kind: Kind }> => effect.kind === kind);
-}
-
-/** Tells of every write that it is on disk, until there is none. */
-function settle(state: ConsensusState, effects: readonly ConsensusEffect[]): { state: ConsensusState; effects: ConsensusEffect[] } {
-  const all = [...effects];
-  let next = state;
-  for (let at = 0; at < all.length; at++) {
-    const effect = all[at] as ConsensusEffect;
-    if (effect.kind !== 'write') continue;
-    const step = stepConsensus(next, { kind: 'written', number: effect.number });
-    next = step.state;
-    all.push(...step.effects);
-  }
-  return { state: next, effects: all };
-}
-
-function founder(over: Partial<Settings> = {}): { state: MemberConsensus; effects: ConsensusEffect[] } {
-  const { state, effects } = after(
-    startConsensus(settings(over)).state,
-    { kind: 'loaded', stored: NOTHING_STORED, drawn: DRAWN },
-    { kind: 'adopted' },
-  );
-  const settled = settle(state, effects);
-  return { state: settled.state as MemberConsensus, effects: settled.effects };
 }
 
 /** A follower of peer 22, by an entry at index 2. */

@@ -201,6 +201,28 @@ test('a creation that fails is reported, does not hold up the others, and is tri
   assert.deepEqual([...node.view.collections.keys()].sort(), ['a', 'b']);
 });
 
+test('a creation that fails, and leaves files that cannot be deleted either, is made when the disk has room again', async () => {
+  const full = new TroupeError('storage', 'the disk is full');
+  let isFull = true;
+  let removals = 0;
+  const node = await startClusterNode(await newStorage(), ({ aliases, store }) => {
+    const remove = async (folder: string) => {
+      removals += 1;
+      if (isFull) throw full;
+      await store.remove(folder);
+    };
+    return { aliases, store: Object.assign(Object.create(store) as CollectionStore, { remove }) };
+  });
+  node.engine.unopenable.set('a/0', full);
+  await node.carryOut(desired(1, { a: '1.1:0' }));
+  await node.until(() => removals === 1 && node.view.collections.get('a')?.error != null);
+  isFull = false;
+  node.engine.unopenable.clear();
+  node.world.advance(1000);
+  await node.until(() => node.told.at(-1)?.failures.length === 0 && node.view.collections.get('a')?.error === null);
+  assert.equal(removals, 2);
+});
+
 test('a shard that cannot be opened after its addition is a failure of replicas that ends when it can, and the others go on', async () => {
   const node = await startClusterNode(await newStorage());
   await node.carryOut(desired(1, { a: '1.1:0' }));
