@@ -6,7 +6,7 @@ import type { DataAnswer } from '../data-messages.js';
 import { append, breakChannel, dropChannel, placeOf } from './channels.js';
 import { channelOf, type Draft, leadingOf, nextNumber, refuse, setChannel } from './draft.js';
 import { APPEND_BYTES } from './figures.js';
-import { answerWaiters, endChannel } from './jobs.js';
+import { addJob, answerWaiters, endChannel } from './jobs.js';
 import type { ReplicationInput, TransferAnswer } from './messages.js';
 import { firstOf } from './recent.js';
 import { isAgreedRequired, isRequired } from './required.js';
@@ -108,7 +108,8 @@ function continued(draft: Draft, channel: Channel, logged: ClockTag): void {
     excusedUntil: null,
   });
   answerWaiters(draft, peer);
-  if (attaching !== null) answer(draft, attaching.caller, { kind: 'attached', how: 'delta', entries: lackOf(draft, logged) });
+  // An earlier attaching may have ended between the reset and the settings.
+  if (attaching !== null) addJob(draft, peer, { kind: 'settings', caller: attaching.caller, how: 'delta', entries: lackOf(draft, logged) });
 }
 
 /** The leader's log does not continue its own. */
@@ -171,6 +172,7 @@ function jobAnswered(draft: Draft, channel: Channel, reply: DataAnswer): void {
         kind: 'settings',
         id: nextNumber(draft),
         caller: job.caller,
+        how: 'reset',
         entries: job.entries,
         fetching: false,
         fetched: null,
@@ -180,7 +182,7 @@ function jobAnswered(draft: Draft, channel: Channel, reply: DataAnswer): void {
     }
     case 'settings':
       setChannel(draft, next);
-      answer(draft, job.caller, { kind: 'attached', how: 'reset', entries: job.entries });
+      answer(draft, job.caller, { kind: 'attached', how: job.how, entries: job.entries });
       break;
     case 'compare':
       setChannel(draft, next);

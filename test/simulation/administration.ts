@@ -11,6 +11,7 @@ import type { Watch } from './watch.js';
 import type { World } from './world.js';
 
 const RETRY_MS = 700;
+const STOP_MS = 6000;
 
 export class Operator implements Administration {
   busy = false;
@@ -80,7 +81,7 @@ export class Operator implements Administration {
       if (status !== undefined && status.peerId !== peerId) break;
     }
     if (node.cluster?.status().phase === 'Removed') {
-      await node.stop();
+      await this.#stop(node);
       await this.world.sleep(this.random.between(10, 500));
       node.start();
     }
@@ -94,12 +95,17 @@ export class Operator implements Administration {
       const status = node.cluster?.status();
       if (status?.phase === 'Member' && status.peerId !== old) break;
       if (round % 10 === 0 && node.running && node.api !== null) {
-        await node.stop();
+        await this.#stop(node);
         node.bootstrap = this.#otherThan(node).uri;
         node.start();
       }
     }
     await after();
+  }
+
+  /** A node that crashes meanwhile never ends its stop. */
+  async #stop(node: SimulatedNode): Promise<void> {
+    await Promise.race([node.stop(), this.world.sleep(STOP_MS)]);
   }
 
   /** Asks one node after the other until the peer is gone. may: what it has may have become all there is. */

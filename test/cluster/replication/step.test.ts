@@ -280,6 +280,24 @@ test('a channel that has failed and is released costs no ticks', () => {
   assert.deepEqual(machine.ticks(3).effects, []);
 });
 
+/** What every attaching begins with: indexes of payload keys. */
+function giveSettings(machine: Machine): void {
+  const { job } = machine.all('fetch')[0] ?? { job: 0 };
+  machine.give({ kind: 'fetched', run: machine.run, peer: 2, job, value: { kind: 'settings', operations: [] } });
+  machine.answer(2, machine.callTo(2, 'applySettings').call, DONE);
+}
+
+test('a replica whose log goes on gets the indexes of payload keys as well: an earlier attaching may have ended before', () => {
+  const machine = new Machine().leading(assignment({ 1: 'Active', 2: 'Partial' }));
+  machine.give({ kind: 'attach', caller: 7, peer: 2, mayReset: true });
+  machine.answer(2, machine.callTo(2, 'position').call, { kind: 'position', last: tag(10), base: NO_TAG });
+  const read = machine.all('read')[0]?.call ?? 0;
+  machine.give({ kind: 'readDone', run: machine.run, peer: 2, call: read, part: { kind: 'entries', entries: [] } });
+  assert.deepEqual(machine.all('answer'), []);
+  giveSettings(machine);
+  assert.deepEqual(machine.all('answer')[0]?.answer, { kind: 'attached', how: 'delta', entries: 0 });
+});
+
 test('the points of a bucket are replaced in their place between operations', () => {
   const machine = new Machine().leading(assignment({ 1: 'Active', 2: 'Active' }));
   machine.give({ kind: 'fill', caller: 7, peer: 2, buckets: [3] });
@@ -310,6 +328,8 @@ test('a transfer hears of it when its target lacks more than the log has while i
   const read = () => machine.all('read')[0]?.call ?? 0;
   const entries = [{ tag: tag(5), operation: Uint8Array.of(1) }];
   machine.give({ kind: 'readDone', run: machine.run, peer: 2, call: read(), part: { kind: 'entries', entries } });
+  giveSettings(machine);
+  machine.give({ kind: 'readDone', run: machine.run, peer: 2, call: read(), part: { kind: 'entries', entries } });
   const { call } = machine.callTo(2, 'append');
   machine.give({ kind: 'compare', caller: 8, peer: 2 });
   // Its disk is full meanwhile, and the log is trimmed.
@@ -335,7 +355,7 @@ test('a target is required from the moment on that it is asked for, and stays so
   machine.answer(2, machine.callTo(2, 'position').call, { kind: 'position', last: tag(10), base: NO_TAG });
   const read = machine.all('read')[0]?.call ?? 0;
   machine.give({ kind: 'readDone', run: machine.run, peer: 2, call: read, part: { kind: 'entries', entries: [] } });
-  assert.deepEqual(machine.all('answer')[0]?.answer, { kind: 'attached', how: 'delta', entries: 0 });
+  giveSettings(machine);
   machine.give({ kind: 'require', caller: 8, peer: 2 });
   const empty = machine.callTo(2, 'append');
   assert.deepEqual([empty.request.entries.length, empty.request.until], [0, 'applied']);
