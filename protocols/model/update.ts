@@ -1,5 +1,6 @@
 /** Update operations: what a write request is decoded to, what the WAL stores and a replica applies. */
 
+import type { ShardId } from './cluster.js';
 import type { FieldSchema } from './collection.js';
 import type { Filter } from './filter.js';
 import type { Payload } from './payload.js';
@@ -8,7 +9,13 @@ import type { PointId } from './point-id.js';
 /** Points an operation works on. */
 export type PointsSelector =
   | { readonly kind: 'ids'; readonly ids: readonly PointId[] }
-  | { readonly kind: 'filter'; readonly filter: Filter };
+  | { readonly kind: 'filter'; readonly filter: Filter; readonly of?: PartOfRing };
+
+/** Only the points that a ring of shards gives to this one: copies of others' points may lie beside them, and follow those. */
+export interface PartOfRing {
+  readonly ring: readonly ShardId[];
+  readonly shardId: ShardId;
+}
 
 /** One vector name's column of a batch. */
 export type VectorColumn = DenseColumn | MultiColumn | SparseColumn;

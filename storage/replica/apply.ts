@@ -10,6 +10,7 @@ import type { Payload } from '../../protocols/model/payload.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { PointBatch, PointsSelector, UpdateOperation } from '../../protocols/model/update.js';
 import { deleteAtPath, mergePayload, setAtPath } from '../../query/payload-edit.js';
+import { ringOf, shardIndexOf } from '../sharding/ring.js';
 import type { RowItems } from './segment-rows.js';
 import type { Location, Transaction } from './transaction.js';
 
@@ -103,7 +104,7 @@ function deleteVectors(transaction: Transaction, old: Location, names: readonly 
 
 function deletePoints(transaction: Transaction, selector: PointsSelector): void {
   if (selector.kind === 'filter') {
-    for (const location of transaction.matching(selector.filter)) transaction.remove(location);
+    for (const location of matching(transaction, selector)) transaction.remove(location);
     return;
   }
   for (const id of selector.ids) {
@@ -123,8 +124,16 @@ function changePayloads(transaction: Transaction, selector: PointsSelector, vers
 
 /** The points that are meant. Errors: `notFound` when one of the ids is not there. */
 function selected(transaction: Transaction, selector: PointsSelector): Location[] {
-  if (selector.kind === 'filter') return transaction.matching(selector.filter);
+  if (selector.kind === 'filter') return matching(transaction, selector);
   return mustBeThere(transaction, [...new Set(selector.ids)]);
+}
+
+function matching(transaction: Transaction, { filter, of }: Extract<PointsSelector, { kind: 'filter' }>): Location[] {
+  const found = transaction.matching(filter);
+  if (of === undefined) return found;
+  const ring = ringOf(of.ring);
+  const own = ring.shards.indexOf(of.shardId);
+  return found.filter(({ row, segment }) => shardIndexOf(ring, segment.idAt(row)) === own);
 }
 
 function mustBeThere(transaction: Transaction, ids: readonly PointId[]): Location[] {

@@ -5,7 +5,8 @@ import type { PointBatch, UpdateOperation, VectorColumn } from '../../protocols/
 import { type Ring, shardIndexOf } from './ring.js';
 
 /**
- * Parts by index into `ring.shards`: of ids and batches those with a point each, of everything else (filters, field indexes) all.
+ * Parts by index into `ring.shards`: of ids and batches those with a point each, of everything else (filters, field indexes) all; a
+ * filter's part says whose points it means.
  * Without any point it goes to the first shard as it is. Parts may share memory with the operation.
  */
 export function splitOperation(operation: UpdateOperation, ring: Ring): Map<number, UpdateOperation> {
@@ -13,8 +14,14 @@ export function splitOperation(operation: UpdateOperation, ring: Ring): Map<numb
     const { ids } = operation.batch;
     return partsOf(operation, ids, ring, (points) => ({ ...operation, batch: batchOf(operation.batch, points) }));
   }
-  if ('selector' in operation && operation.selector.kind === 'ids') {
-    const { ids } = operation.selector;
+  if ('selector' in operation && operation.selector.kind === 'filter') {
+    const { selector } = operation;
+    const { shards } = ring;
+    if (shards.length === 1) return new Map([[0, operation]]);
+    return new Map(shards.map((shardId, shard) => [shard, { ...operation, selector: { ...selector, of: { ring: shards, shardId } } }]));
+  }
+  if ('selector' in operation) {
+    const { ids } = operation.selector as Extract<typeof operation.selector, { kind: 'ids' }>;
     return partsOf(operation, ids, ring, (points) => ({ ...operation, selector: { kind: 'ids', ids: pick(ids, points) } }));
   }
   return new Map(ring.shards.map((_, shard) => [shard, operation]));

@@ -10,6 +10,7 @@ import { decodeOperation } from '../../protocols/operation-codec.js';
 import { DIGEST_BUCKETS, type ReplicaDigest } from '../../storage/engine/shard-log.js';
 import type { KnownLog } from '../../storage/replica/follow.js';
 import { hashNumbers, hashPoint } from '../../storage/sharding/point-hash.js';
+import { ownerOf } from './engine-leaving.js';
 
 export interface StoredPoint {
   readonly version: number;
@@ -195,7 +196,8 @@ function idsOf({ selector }: Extract<UpdateOperation, { selector: PointsSelector
   if (selector.kind === 'ids') return selector.ids;
   const [condition] = selector.filter.must;
   if (condition?.kind !== 'hasId') throw new Error("the simulation's engine selects points by id");
-  return condition.ids.filter((id) => points.has(id));
+  const { of } = selector;
+  return condition.ids.filter((id) => points.has(id) && (of === undefined || ownerOf(of.ring, id) === of.shardId));
 }
 
 function checkPlain(plain: boolean, { kind }: UpdateOperation): void {

@@ -6,6 +6,7 @@ import { TroupeError } from '../../../protocols/errors.js';
 import type { Payload } from '../../../protocols/model/payload.js';
 import type { UpdateOperation } from '../../../protocols/model/update.js';
 import { Environment } from '../../../storage/lmdb.js';
+import { ringOf, shardIndexOf } from '../../../storage/sharding/ring.js';
 import { byIds, configOf, filterOn, Replica, type SeenPoint, specOf, temporaryFolder, upsert, vectorOf } from './support.js';
 
 function payloads(points: Map<string, SeenPoint>): Record<string, Payload> {
@@ -98,6 +99,26 @@ test('points are deleted by id and by filter, and come back when they are writte
   assert.equal(replica.points().size, 0);
   replica.apply(upsert([{ id: 2, seed: 9 }]));
   assert.deepEqual(replica.points().get('2')?.vectors, { '': vectorOf(9) });
+});
+
+test("an operation by a filter means its shard's points only: copies of others' beside them follow those", async (t) => {
+  const replica = await Replica.within(t, specOf(temporaryFolder(t)));
+  const ids = Array.from({ length: 40 }, (_, at) => at + 1);
+  replica.apply(upsert(ids.map((id) => ({ id, seed: id, payload: { a: 1 } }))));
+  const ring = ringOf([3, 5]);
+  const own = ids.filter((id) => shardIndexOf(ring, id) === 1).map(String);
+  const selector = { ...filterOn('a', 1), of: { ring: ring.shards, shardId: 5 } };
+  replica.apply({ kind: 'setPayload', selector, payload: { b: 1 }, key: null });
+  const changed = [...replica.points()].flatMap(([id, { payload }]) => ('b' in payload ? [id] : []));
+  assert.deepEqual(changed.sort(), own.sort());
+  replica.apply({ kind: 'deletePoints', selector });
+  assert.deepEqual(
+    [...replica.points().keys()].sort(),
+    ids
+      .map(String)
+      .filter((id) => !own.includes(id))
+      .sort(),
+  );
 });
 
 test('modes and filters say which points of an upsert are written', async (t) => {

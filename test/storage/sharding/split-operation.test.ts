@@ -94,12 +94,16 @@ test('ids of a selector go to their shards, everything else to all', () => {
           neededPoints(part),
           ids.filter((own) => shardIndexOf(ring, own) === shard),
         );
-      for (const operation of [FILTERED, { kind: 'deleteFieldIndex', field: 'a' } as const]) {
-        assert.deepEqual(
-          [...splitOperation(operation, ring)],
-          ring.shards.map((_, shard) => [shard, operation]),
-        );
-      }
+      const dropped = { kind: 'deleteFieldIndex', field: 'a' } as const;
+      assert.deepEqual(
+        [...splitOperation(dropped, ring)],
+        ring.shards.map((_, shard) => [shard, dropped]),
+      );
+      const filtered = [...splitOperation(FILTERED, ring).values()];
+      assert.deepEqual(
+        filtered.map((part) => ('selector' in part && part.selector.kind === 'filter' ? part.selector.of : null)),
+        ring.shards.length === 1 ? [undefined] : ring.shards.map((shardId) => ({ ring: ring.shards, shardId })),
+      );
     }),
     RUNS,
   );
