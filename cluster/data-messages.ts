@@ -70,6 +70,8 @@ export type DataCall =
   | { readonly kind: 'layout'; readonly collection: string; readonly uid: number }
   /** Up to where the logs of these replicas go. */
   | { readonly kind: 'reached'; readonly collection: string; readonly uid: number; readonly shards: readonly ShardId[] }
+  /** Answered when reads see all points of the replica (`prevent_unoptimized`). */
+  | { readonly kind: 'shown'; readonly shard: ShardAddress; readonly timeoutMs: number }
   /** Figures of these replicas, for `GET /collections/{c}`. */
   | { readonly kind: 'figures'; readonly collection: string; readonly uid: number; readonly shards: readonly ShardId[] }
   /**

@@ -5,7 +5,7 @@ import { TICK_MS } from '../../cluster/replication/figures.js';
 import type { PeerCall, ReplicationInput, TransferAnswer } from '../../cluster/replication/messages.js';
 import type { ReplicationState } from '../../cluster/replication/state.js';
 import { startReplication } from '../../cluster/replication/state.js';
-import { type ErrorFacts, errorFacts, errorFromFacts } from '../../protocols/errors.js';
+import { type ErrorFacts, errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { ReplicaState } from '../../protocols/model/cluster.js';
 import type { ReplicaKey, Written } from '../../storage/engine/messages.js';
 import { folderName } from '../collection/folder-name.js';
@@ -16,6 +16,7 @@ import { Ahead } from './ahead.js';
 import type { AssignedShard, Assignment } from './assignments.js';
 import type { Attached, Compared, Filled, ReplicationActorEffect, ReplicationMessage } from './messages.js';
 import { carryOut, fetchFor, readAfter } from './own-replica.js';
+import { mayHide, untilShownEverywhere } from './shown.js';
 import type { ReplicationActorState } from './state.js';
 import { startReplicationActor, stepReplication } from './step.js';
 import { isHeldByAll, statusOf } from './view.js';
@@ -246,17 +247,15 @@ function acknowledge({ failure, input, numbers }: EffectOf<'acknowledge'>, conte
     context.forward(replica, { kind: 'indexCreated', answer, stats: services.engine.stats(key) }, replyTo);
     return;
   }
-  if (input.until !== 'shown' || (services.engine.stats(key)?.deferredPoints ?? 0) === 0) {
+  if (input.until !== 'shown' || !mayHide(services.engine.stats(key))) {
     context.reply(replyTo, written);
     return;
   }
-  const cancel = services.engine.onStats((stats) => {
-    if (stats.key !== key || stats.deferredPoints > 0) return;
-    forget();
-    cancel();
-    context.reply(replyTo, written);
+  untilShownEverywhere(services, key, shard, input.deadlineMs, context.clock).then((shown) => {
+    const late = 'the write is on disk, and reads do not see all of its points yet: they will when they are indexed';
+    if (shown) context.reply(replyTo, written);
+    else context.fail(replyTo, new TroupeError('timeout', late));
   });
-  const forget = context.onEnd(cancel);
 }
 
 function beginAhead(context: ReplicationContext): Ahead {

@@ -22,6 +22,7 @@ import type { NodeServices } from '../node/services.js';
 import type { CollectionEntry, NodeView } from '../node/view.js';
 import { handOver } from '../replication/hand-over.js';
 import type { ReplicationMessage } from '../replication/messages.js';
+import { mayHide, untilShown } from '../replication/shown.js';
 import { heldOf } from '../replication/view.js';
 import { NotTaken, type ReplyTo } from '../runtime/behaviour.js';
 import type { Clock } from '../runtime/ports.js';
@@ -64,6 +65,8 @@ export function answerCalls(parts: AnswerParts): AnswerCall {
         return layoutHere(parts, call);
       case 'reached':
         return reached(parts, call);
+      case 'shown':
+        return shown(parts, call);
       case 'figures': {
         const entry = entryOf(parts, call);
         const { clock, services } = parts;
@@ -146,6 +149,12 @@ async function reached(parts: AnswerParts, call: CallOf<'reached'>): Promise<Dat
   return { kind: 'reached', logs: await Promise.all(logs) };
 }
 
+async function shown({ clock, services, view }: AnswerParts, { shard, timeoutMs }: CallOf<'shown'>): Promise<DataAnswer> {
+  const replica = entryOf({ view }, shard).replicas.get(shard.shardId);
+  if (replica !== undefined) await untilShown(services.engine, replica.key, clock.nowMs() + timeoutMs, clock);
+  return { kind: 'done', changed: 0 };
+}
+
 /** Of the replicas here, no point is held back when the configuration that is agreed on has come to them and does not hold any back. */
 function layoutHere(parts: AnswerParts, call: CallOf<'layout'>): DataAnswer {
   const { engine } = parts.services;
@@ -153,10 +162,7 @@ function layoutHere(parts: AnswerParts, call: CallOf<'layout'>): DataAnswer {
   const { layout, revision } = record;
   if (record.config.optimizer_config.prevent_unoptimized !== true) return { kind: 'layout', layout, showsAll: true };
   const { belonging, replicas } = entryOf(parts, call);
-  const holdsBack = [...replicas.values()].some(({ key }) => {
-    const stats = engine.stats(key);
-    return stats !== null && (stats.defers || stats.deferredPoints > 0);
-  });
+  const holdsBack = [...replicas.values()].some(({ key }) => mayHide(engine.stats(key)));
   return { kind: 'layout', layout, showsAll: belonging?.revision === revision && !holdsBack };
 }
 
@@ -214,7 +220,10 @@ async function ask<Answer>(
   }
 }
 
-function entryOf({ view }: AnswerParts, { collection, uid }: { readonly collection: string; readonly uid: number }): CollectionEntry {
+function entryOf(
+  { view }: Pick<AnswerParts, 'view'>,
+  { collection, uid }: { readonly collection: string; readonly uid: number },
+): CollectionEntry {
   const entry = view.collections.get(collection);
   if (entry?.belonging?.uid === uid) return entry;
   throw new TroupeError('conflict', `collection ${collection} (${uid}) is not on this node, or not yet`);

@@ -41,6 +41,7 @@ const SHAPES: Shapes = {
   read: { ...shards, body: isBytes, timeoutMs: isTime, measured: isFlag, ...spread },
   layout: { collection: isText, uid: isCount },
   reached: shards,
+  shown: { shard, timeoutMs: isTime },
   figures: shards,
   append: { ...replica, leader: isCount, previous: isTag, entries: listOf(has({ tag: isTag, operation: isBytes })), until: isUntil },
   handOver: { ...led, to: isCount },
