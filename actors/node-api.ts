@@ -90,8 +90,8 @@ export interface NodeOptions {
 export interface LocalShard {
   readonly points: number;
   readonly state: string;
-  /** Its part in the shard's log; left out outside of a cluster. */
-  readonly replication?: ReplicationStatus;
+  /** Its part in the shard's log; left out outside of a cluster. mayBeAhead: see `ReplicationEntry`. */
+  readonly replication?: ReplicationStatus & { readonly mayBeAhead: boolean };
 }
 
 export interface AliasView {
@@ -382,7 +382,10 @@ function configOf({ entry, name, record }: Found): CollectionConfig {
 /** replica: undefined until its actor has begun. */
 function localShard(replica: ReplicaEntry | undefined, replication: ReplicationEntry | undefined, pool: EnginePort): LocalShard {
   const stats = replica === undefined ? undefined : pool.stats(replica.key);
-  const status = replication === undefined ? {} : { replication: withPosition(replication.status(), stats) };
+  const status =
+    replication === undefined
+      ? {}
+      : { replication: { ...withPosition(replication.status(), stats), mayBeAhead: replication.mayBeAhead() } };
   if (replica === undefined) return { points: 0, state: 'Initializing', ...status };
   return { points: stats?.points ?? 0, state: replica.state, ...status };
 }

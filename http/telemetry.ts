@@ -77,16 +77,19 @@ function appReport({ identity }: DoorServices, detailed: boolean): Json {
   };
 }
 
-/** The part of each replica of this node in its shard's log: lag is counted in operations, and null where it is not known. */
+/**
+ * The part of each replica of this node in its shard's log: lag is counted in operations, and null where it is not known. may_be_ahead:
+ * it has acknowledged without the others, and keeps the lead until they have everything.
+ */
 function replicationReport(node: DoorServices['node'], name: string, anonymize: boolean): Json[] {
   return [...node.localShards(name)].flatMap(([shardId, { replication }]) => {
     if (replication === undefined) return [];
-    const { followers, position, role, term, waiting } = replication;
+    const { followers, mayBeAhead, position, role, term, waiting } = replication;
     const lagOf = (its: number | null) => (its === null || position === null ? null : position - its);
     const shown = followers.map(({ error, peer, phase, position: its, required }) => {
       return { peer_id: peer, phase, required, lag: lagOf(its), ...(anonymize || error === null ? {} : { error }) };
     });
-    return [{ shard_id: shardId, role, term, position, waiting, followers: shown }];
+    return [{ shard_id: shardId, role, term, position, waiting, may_be_ahead: mayBeAhead, followers: shown }];
   });
 }
 

@@ -68,7 +68,7 @@ export function replicationBehaviour(): Behaviour<ReplicationProps, ReplicationA
         entry.replications.set(shard.shardId, {
           actor: context.self,
           resets: () => resets,
-          mayBeAhead: () => ahead?.may !== false,
+          mayBeAhead: () => ahead?.may !== false && newest.role.kind !== 'Following',
           status: () => statusOf(newest),
         });
         begin(context);

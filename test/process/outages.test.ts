@@ -79,6 +79,7 @@ test('two nodes with all shards on both: reads and writes of the shards that it 
   for (const { status, text } of refused) assert.ok(status === 503 || status === 408, text);
   const created = await one.client.call('PUT', '/collections/other?timeout=3', SETTINGS);
   assert.ok(created.status === 503 || created.status === 408, created.text);
+  assert.deepEqual((await aheadOf(one)).sort(), [false, true], 'what it leads is ahead of the other copy, and stays its to lead');
   await cluster.start(2);
   const found = await until(
     () => cluster.node(2).client.call('POST', '/collections/c/points?consistency=all&timeout=20', { ids: written }),
@@ -92,7 +93,20 @@ test('two nodes with all shards on both: reads and writes of the shards that it 
   for (const number of [1, 2]) {
     assert.equal(await countOf(cluster.node(number), '?consistency=majority&timeout=20'), 2 * POINTS);
   }
+  await until(
+    () => aheadOf(one),
+    (ahead) => !ahead.includes(true),
+  );
 });
+
+/** Of the replicas of a node. */
+async function aheadOf(node: LocalNode): Promise<boolean[]> {
+  interface Report {
+    readonly collections: { readonly collections: readonly { readonly replication: readonly { readonly may_be_ahead: boolean }[] }[] };
+  }
+  const { collections } = await node.client.result<Report>('GET', '/telemetry?details_level=3');
+  return collections.collections.flatMap(({ replication }) => replication.map(({ may_be_ahead }) => may_be_ahead));
+}
 
 test('three nodes with two copies of each shard: everything goes on, whichever one is away', async (t) => {
   const cluster = await clusterFor(t, 3);
