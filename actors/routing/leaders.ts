@@ -114,12 +114,21 @@ export class LeaderWriter implements ShardWriter {
           const isBusy = error instanceof TroupeError && error.code === 'busy';
           if (isBusy ? clock.nowMs() >= patientMs : !isWorthAnotherTry(error, assignment, call.kind === 'missing'))
             throw told(error, shard.shardId);
-          refusal = isBusy ? error : shownRefusal(error, shard.shardId);
+          refusal = isBusy ? error : this.#refusalOf(error, shard.shardId, leader);
         }
       }
       if (leftMs <= LOOK_AGAIN_MS) throw refusal;
       await this.routes.changed(shard, assignment, pauseMs);
     }
+  }
+
+  /** Of two nodes, one that is left says what helps: waiting may not. */
+  #refusalOf(error: unknown, shardId: ShardId, leader: PeerId): TroupeError {
+    if (!(error instanceof NotReached) || !this.routes.assignments.isAloneWithout(leader)) return shownRefusal(error, shardId);
+    const detail =
+      `peer ${leader} leads it and cannot be reached, and two nodes agree on nothing without each other: start it again, ` +
+      'or, where it is lost for good, this node with `--reinit --uri`';
+    return shownRefusal(new TroupeError('unavailable', detail, { cause: error }), shardId);
   }
 
   /** Errors: `LayoutChanged`. */

@@ -77,6 +77,7 @@ test('two nodes with all shards on both: reads and writes of the shards that it 
   const refused = answers.filter(({ status }) => status !== 200);
   assert.ok(written.length > 0 && refused.length > 0, `${written.length} written, ${refused.length} refused`);
   for (const { status, text } of refused) assert.ok(status === 503 || status === 408, text);
+  assert.match(refused.at(-1)?.text ?? '', /leads it and cannot be reached, and two nodes agree on nothing without each other/);
   const created = await one.client.call('PUT', '/collections/other?timeout=3', SETTINGS);
   assert.ok(created.status === 503 || created.status === 408, created.text);
   assert.deepEqual((await aheadOf(one)).sort(), [false, true], 'what it leads is ahead of the other copy, and stays its to lead');
