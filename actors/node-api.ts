@@ -326,7 +326,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
       if (closed) return;
       closed = true;
       if (cluster !== null) {
-        await retire(services, view).catch((error: unknown) =>
+        await retire(services, view, (ms) => routes.pause(ms)).catch((error: unknown) =>
           log.info(`other nodes find out by themselves that this one stops: ${String(error)}`),
         );
         cluster.handOver();

@@ -13,6 +13,9 @@ import { isHeldByAll, type ReplicationEntry } from './view.js';
 /** In all a stop may become so much longer. */
 const PAUSE_MS = 1500;
 const PROPOSE_MS = 2000;
+/** For a lead that has just come, as from a node that stopped before: it finds out first what the others have. */
+const HELD_MS = 1000;
+const LOOK_MS = 20;
 /** Somebody else may have changed a shard meanwhile. */
 const TRIES = 3;
 /** As many as one agreement may hold; the rest is found to be silent, as after a crash. */
@@ -23,7 +26,11 @@ const CHANGES_MAX = 2000;
  * could lead them.
  * Errors: where it is not agreed; then the others find out by themselves.
  */
-export async function retire({ assignments, propose }: Pick<NodeServices, 'assignments' | 'propose'>, view: NodeView): Promise<void> {
+export async function retire(
+  { assignments, propose }: Pick<NodeServices, 'assignments' | 'propose'>,
+  view: NodeView,
+  sleep: (ms: number) => Promise<void>,
+): Promise<void> {
   const changes = (): ReplicaChange[] => {
     const { agreed, connected, peerId } = assignments;
     if (agreed === null) return [];
@@ -37,10 +44,12 @@ export async function retire({ assignments, propose }: Pick<NodeServices, 'assig
   const pauseAll = () => Promise.all(changes().map((change) => pause(view, change)));
   await pauseAll();
   assignments.stayTogether();
+  const isKept = (change: ReplicaChange) => !canBeLeft(assignments, view, change);
+  for (let waitedMs = 0; waitedMs < HELD_MS && changes().some(isKept); waitedMs += LOOK_MS) await sleep(LOOK_MS);
   for (let tries = 1; ; tries += 1) {
     // A pause ends by itself: each try has one, from which no time is missing that was waited for.
     await pauseAll();
-    const left = changes().filter((change) => canBeLeft(assignments, view, change));
+    const left = changes().filter((change) => !isKept(change));
     if (left.length === 0) return;
     try {
       await propose({ kind: 'setReplicaStates', changes: left }, PROPOSE_MS);

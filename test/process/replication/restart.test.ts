@@ -102,10 +102,10 @@ test('a node whose replica has come back empty serves nothing of it until anothe
     60_000,
   );
   await untilCalm(cluster.node(1), 'c', 3);
-  // Its own, which is what it asks first.
-  const { local_shards } = await node.client.result<{ local_shards: { points_count: number; state: string }[] }>(
-    'GET',
-    '/collections/c/cluster',
+  // Its own, which is what it asks first; it hears of the end a moment after the others.
+  const { local_shards } = await until(
+    () => node.client.result<{ local_shards: { points_count: number; state: string }[] }>('GET', '/collections/c/cluster'),
+    (shown) => shown.local_shards.every(({ state }) => state === 'Active'),
   );
   assert.deepEqual(
     local_shards.map(({ points_count, state }) => [points_count, state]),
