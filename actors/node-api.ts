@@ -199,7 +199,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
           clock,
           services.assignments,
           details,
-          () => deadReplicas(view),
+          () => deadReplicas(view, services.store),
           countedAnswers(answer, calls.answered, watch),
           calls,
           (board) => transfersProps(services, view, joined, board, clock, (peer, call, timeoutMs) => routes.call(peer, call, timeoutMs)),

@@ -6,7 +6,7 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { constants } from 'node:fs';
+import { constants, statSync } from 'node:fs';
 import { access, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
@@ -42,8 +42,8 @@ export interface CollectionStore {
   removeShard(folder: string, shardId: number): Promise<void>;
   /** Whether one of its shards has been made, as far as its files say. */
   hasShard(folder: string, shardId: number): Promise<boolean>;
-  /** Whether one of its shards has something acknowledged that its other replicas may lack (L9), as was noted. */
-  isAhead(folder: string, shardId: number): Promise<boolean>;
+  /** Whether one of its shards has something acknowledged that its other replicas may lack (L9), as was noted; also where nobody can tell. */
+  isAhead(folder: string, shardId: number): boolean;
   /** Notes that it may have, or that it has not. On disk when it resolves. */
   noteAhead(folder: string, shardId: number, isAhead: boolean): Promise<void>;
   /** A folder for files of a transfer, on the same disk: not made yet, and removed by the next start. */
@@ -110,14 +110,7 @@ export async function openCollectionStore(
       discard(deleted, onLeftover);
     },
     hasShard: async (folder, shardId) => isMarkedMade(join(path(folder), String(shardId))),
-    isAhead: (folder, shardId) =>
-      access(aheadFile(folder, shardId)).then(
-        () => true,
-        (error: unknown) => {
-          if (errorCode(error) === 'ENOENT') return false;
-          throw error;
-        },
-      ),
+    isAhead: (folder, shardId) => mayBeThere(aheadFile(folder, shardId)),
     noteAhead: async (folder, shardId, isAhead) => {
       if (isAhead) await writeFile(aheadFile(folder, shardId), '');
       else await rm(aheadFile(folder, shardId), { force: true });
@@ -187,6 +180,14 @@ async function moveIfThere(from: string, to: string): Promise<boolean> {
   } catch (error) {
     if (errorCode(error) !== 'ENOENT') throw error;
     return false;
+  }
+}
+
+function mayBeThere(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true;
   }
 }
 

@@ -8,6 +8,7 @@ import type { AliasMap } from '../../protocols/model/alias.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ReplicaKey } from '../../storage/engine/messages.js';
 import type { CollectionMessage } from '../collection/messages.js';
+import type { CollectionStore } from '../collection/store.js';
 import type { OwnReplica } from '../consensus/messages.js';
 import type { OptimizerStatus } from '../optimizer/status.js';
 import type { ReplicaMessage } from '../replica/messages.js';
@@ -53,14 +54,15 @@ export function showAbandoned(entry: CollectionEntry, shardId: number, error: Er
 }
 
 /** Replicas that do not serve, of collections that belong to a cluster. */
-export function deadReplicas(view: NodeView): OwnReplica[] {
+export function deadReplicas(view: NodeView, store: Pick<CollectionStore, 'isAhead'>): OwnReplica[] {
   const dead: OwnReplica[] = [];
-  for (const { belonging, name, replicas, replications } of view.collections.values()) {
+  for (const { belonging, folder, name, replicas, replications } of view.collections.values()) {
     if (belonging === null) continue;
     const { shards, since, uid } = belonging;
     for (const [shardId, { state }] of replicas)
       if (state === 'Dead') {
-        const mayBeAhead = replications.get(shardId)?.mayBeAhead() ?? true;
+        // Its part in the log may have ended already.
+        const mayBeAhead = replications.get(shardId)?.mayBeAhead() ?? store.isAhead(folder, shardId);
         dead.push({ collection: name, uid, shardId, since: since?.[shards.indexOf(shardId)] ?? 0, mayBeAhead });
       }
   }

@@ -6,8 +6,7 @@
 import type { CollectionStore } from '../collection/store.js';
 
 export class Ahead {
-  /** Not known before it has been read. */
-  #isAhead: boolean | null = null;
+  #isAhead: boolean;
   #work: Promise<unknown> = Promise.resolve();
   #ends = false;
 
@@ -15,24 +14,20 @@ export class Ahead {
     private readonly store: Pick<CollectionStore, 'isAhead' | 'noteAhead'>,
     private readonly folder: string,
     private readonly shardId: number,
-  ) {}
+  ) {
+    // At once: a replica without files is there for a moment only, in which its node says so.
+    this.#isAhead = store.isAhead(folder, shardId);
+  }
 
   /** Whether other replicas may lack something. */
   get may(): boolean {
-    return this.#isAhead !== false;
-  }
-
-  /** Reads what was noted. Errors: `storage`. */
-  read(): Promise<void> {
-    return this.#next(async () => {
-      this.#isAhead ??= await this.store.isAhead(this.folder, this.shardId);
-    });
+    return this.#isAhead;
   }
 
   /** Errors: `storage`; then nothing may be acknowledged alone. */
   begin(): Promise<void> {
     return this.#next(async () => {
-      if (this.#isAhead === true) return;
+      if (this.#isAhead) return;
       await this.store.noteAhead(this.folder, this.shardId, true);
       this.#isAhead = true;
     });
@@ -40,7 +35,7 @@ export class Ahead {
 
   /** Once others have everything. isSo: whether they still have when it is written. */
   end(isSo: () => boolean): void {
-    if (this.#isAhead !== true || this.#ends) return;
+    if (!this.#isAhead || this.#ends) return;
     this.#ends = true;
     const ended = this.#next(async () => {
       if (!isSo()) return;

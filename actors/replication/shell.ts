@@ -64,7 +64,7 @@ export function replicationBehaviour(): Behaviour<ReplicationProps, ReplicationA
     if (ahead?.may === true && isHeldByAll(statusOf(newest))) ahead.end(() => isHeldByAll(statusOf(newest)));
     switch (effect.kind) {
       case 'begin':
-        ahead = beginAhead(context);
+        ahead = new Ahead(services.store, folderName(shard.collection), shard.shardId);
         entry.replications.set(shard.shardId, {
           actor: context.self,
           resets: () => resets,
@@ -256,13 +256,6 @@ function acknowledge({ failure, input, numbers }: EffectOf<'acknowledge'>, conte
     if (shown) context.reply(replyTo, written);
     else context.fail(replyTo, new TroupeError('timeout', late));
   });
-}
-
-function beginAhead(context: ReplicationContext): Ahead {
-  const { services, shard } = context.props;
-  const ahead = new Ahead(services.store, folderName(shard.collection), shard.shardId);
-  ahead.read().catch((error: unknown) => context.log.warn(`${context.path}: whether others lack something: ${errorFacts(error).detail}`));
-  return ahead;
 }
 
 /** L9. It is tried again when it cannot be noted. */

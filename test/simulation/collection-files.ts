@@ -44,7 +44,7 @@ export function virtualCollections(disk: VirtualDisk): CollectionStore {
         disk.files.delete(aheadFile(folder, shardId));
       }),
     hasShard: (folder, shardId) => disk.read(() => disk.replicas.has(`${path(folder)}/${shardId}`)),
-    isAhead: (folder, shardId) => disk.read(() => disk.files.has(aheadFile(folder, shardId))),
+    isAhead: (folder, shardId) => disk.files.has(aheadFile(folder, shardId)),
     noteAhead: (folder, shardId, isAhead) =>
       disk.write(`${folder}/${shardId} is ${isAhead ? 'ahead' : 'not ahead any more'}`, () => {
         if (isAhead) disk.files.set(aheadFile(folder, shardId), new Uint8Array());

@@ -86,15 +86,15 @@ test("a removed shard's files are gone, and removing them again does no harm", a
 
 test('that a shard is ahead of its other replicas is known to the next start, and goes with its files', async () => {
   await store.create(collection('a'));
-  assert.equal(await store.isAhead('a', 1), false);
+  assert.equal(store.isAhead('a', 1), false);
   await store.noteAhead('a', 1, true);
   const later = await openCollectionStore(storage, () => {});
-  assert.deepEqual([await later.isAhead('a', 1), await later.isAhead('a', 2)], [true, false]);
+  assert.deepEqual([later.isAhead('a', 1), later.isAhead('a', 2)], [true, false]);
   await later.noteAhead('a', 1, false);
-  assert.equal(await store.isAhead('a', 1), false);
+  assert.equal(store.isAhead('a', 1), false);
   await store.noteAhead('a', 1, true);
   await store.removeShard('a', 1);
-  assert.equal(await store.isAhead('a', 1), false);
+  assert.equal(store.isAhead('a', 1), false);
 });
 
 test('a collection that is set aside is kept whole where no start looks, each time in a place of its own', async () => {

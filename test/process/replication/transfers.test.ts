@@ -5,6 +5,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { LocalCluster } from '../../../ops/cluster/local-cluster.js';
+import type { LocalNode } from '../../../ops/cluster/local-node.js';
 import { temporaryFolder, until } from '../support.js';
 import { allPoints, endedTransfers, moveAround, peerIds, shardsOf, untilCalm, Writer } from './shards.js';
 
@@ -166,9 +167,11 @@ test('a node whose files went while all nodes were down serves nothing less unti
     (size) => size === 100,
   );
   await writer.stop();
+  // One that leads: another one has to come to lead before it can be filled.
+  const leads = await Promise.all(cluster.nodes.map(leadsAny));
+  const node = cluster.nodes[leads.indexOf(true)] as LocalNode;
   // Killed, as nodes that stop in order tell the others to go on without them.
-  await Promise.all(cluster.nodes.map((node) => node.kill()));
-  const node = cluster.node(2);
+  await Promise.all(cluster.nodes.map((each) => each.kill()));
   await rm(join(node.folder, 'storage', 'collections'), { recursive: true });
   for (const { number } of cluster.nodes) cluster.launch(number);
   await Promise.all(cluster.nodes.map(({ number }) => cluster.untilReady(number)));
@@ -188,6 +191,15 @@ test('a node whose files went while all nodes were down serves nothing less unti
   await untilCalm(cluster.node(1), 'points', 3);
   writer.check(await allPoints(node, 'points'));
 });
+
+/** Whether a node leads a shard. */
+async function leadsAny({ client }: LocalNode): Promise<boolean> {
+  interface Report {
+    readonly collections: { readonly collections: readonly { readonly replication: readonly { readonly role: string }[] }[] };
+  }
+  const { collections } = await client.result<Report>('GET', '/telemetry?details_level=3');
+  return collections.collections.some(({ replication }) => replication.some(({ role }) => role === 'Leading'));
+}
 
 test('a transfer is aborted on request: its target is gone again, and its source serves on', async (t) => {
   const cluster = await started(t);
