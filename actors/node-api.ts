@@ -326,9 +326,9 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
       if (closed) return;
       closed = true;
       if (cluster !== null) {
-        await retire(services, view, (ms) => routes.pause(ms)).catch((error: unknown) =>
-          log.info(`other nodes find out by themselves that this one stops: ${String(error)}`),
-        );
+        // One that was removed has nothing to hand over, and nobody to tell.
+        const leaves = cluster.api.status().phase === 'Removed' ? Promise.resolve() : retire(services, view, (ms) => routes.pause(ms));
+        await leaves.catch((error: unknown) => log.info(`other nodes find out by themselves that this one stops: ${String(error)}`));
         cluster.handOver();
       }
       await node

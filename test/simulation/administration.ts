@@ -11,7 +11,7 @@ import type { Watch } from './watch.js';
 import type { World } from './world.js';
 
 const RETRY_MS = 700;
-const STOP_MS = 6000;
+const STOP_LOOK_MS = 100;
 
 export class Operator implements Administration {
   busy = false;
@@ -103,9 +103,11 @@ export class Operator implements Administration {
     await after();
   }
 
-  /** A node that crashes meanwhile never ends its stop. */
+  /** Also where it crashes meanwhile, and never ends its stop. */
   async #stop(node: SimulatedNode): Promise<void> {
-    await Promise.race([node.stop(), this.world.sleep(STOP_MS)]);
+    const { life } = node;
+    void node.stop();
+    while (life !== null && node.life === life) await this.world.sleep(STOP_LOOK_MS);
   }
 
   /** Asks one node after the other until the peer is gone. may: what it has may have become all there is. */
