@@ -40,6 +40,7 @@ import { deadReplicas, NodeView, type ReplicaEntry } from './node/view.js';
 import { BuildBudget } from './optimizer/budget.js';
 import { buildThreadsMax } from './optimizer/decide.js';
 import { ReplicaFiles } from './replica/files.js';
+import { hasGoneAlone } from './replication/ahead.js';
 import { Assignments } from './replication/assignments.js';
 import { retire } from './replication/retiring.js';
 import type { ReplicationEntry, ReplicationStatus } from './replication/view.js';
@@ -200,6 +201,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
           services.assignments,
           details,
           () => deadReplicas(view, services.store),
+          () => hasGoneAlone(services.assignments, view),
           countedAnswers(answer, calls.answered, watch),
           calls,
           (board) => transfersProps(services, view, joined, board, clock, (peer, call, timeoutMs) => routes.call(peer, call, timeoutMs)),

@@ -17,13 +17,16 @@ export type PeerRequest =
   /** From a peer that has a new address or version. */
   | { readonly kind: 'announce'; readonly clusterId: string; readonly member: Omit<Member, 'voter'> }
   /** For `GET /cluster/telemetry`. */
-  | { readonly kind: 'describe'; readonly clusterId: string };
+  | { readonly kind: 'describe'; readonly clusterId: string }
+  /** From the other one of two (R11): to do nothing alone for a while. */
+  | { readonly kind: 'pledge'; readonly clusterId: string; readonly peerId: PeerId };
 
 export type PeerReply =
   /** uri: the sender's, as derived where it gave none. */
   | { readonly kind: 'joined'; readonly clusterId: string; readonly uri: string; readonly members: readonly Member[] }
   | { readonly kind: 'announced' }
-  | { readonly kind: 'described'; readonly details: PeerDetails };
+  | { readonly kind: 'described'; readonly details: PeerDetails }
+  | { readonly kind: 'pledged'; readonly granted: boolean };
 
 /** How a peer sees itself. Source: contract, `DistributedPeerDetails`. */
 export interface PeerDetails {

@@ -52,6 +52,8 @@ export interface PeerTransport extends PeerCalls {
   send(to: PeerId, messages: readonly PeerMessage[]): void;
   /** Errors: `unavailable` when nobody answers there, `timeout`, and what the other side answers. */
   request(uri: string, request: PeerRequest, timeoutMs: number): Promise<PeerReply>;
+  /** Whether the system at this address says for certain that nobody listens there: false in doubt, and where nothing answers. */
+  refuses(uri: string): Promise<boolean>;
   connections(): ReadonlyMap<PeerId, PeerConnection>;
   internalPort(): InternalPort;
   close(): Promise<void>;

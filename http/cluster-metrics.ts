@@ -31,6 +31,11 @@ export function writeCluster(writer: MetricsWriter, cluster: ClusterApi | null):
   single('cluster_applied', 'last entry of the log that is applied', state?.appliedIndex ?? 0);
   single('cluster_pending_operations_total', 'operations that wait to be agreed on or applied', pending_operations);
   single('cluster_voter', 'whether this peer votes', is_voter ? 1 : 0);
+  single(
+    'cluster_alone',
+    'whether this peer, one of two, goes on without the other one, which has ended',
+    status.raft?.gone == null ? 0 : 1,
+  );
   writer.family('cluster_role', 'gauge', 'role in consensus: 1 for the one that it has');
   for (const each of ROLES) writer.sample('cluster_role', { role: each }, each === role ? 1 : 0);
   const connections = [...status.connections];

@@ -163,7 +163,7 @@ function internalPortReport({ internalPort: { callStreams, calls, connections } 
   return { connections, call_streams: callStreams, calls };
 }
 
-function raftReport({ connections, raft }: ClusterStatus, shown: (text: string) => string): Json {
+function raftReport({ connections, pledgedBy, raft }: ClusterStatus, shown: (text: string) => string): Json {
   const links = [...connections].map(([peer, { connected, failures, lastError, protocolVersion, queued }]) => {
     const shownError = lastError === null ? null : shown(lastError);
     return [peer, { connected, queued, failures, last_error: shownError, protocol_version: protocolVersion }];
@@ -174,6 +174,8 @@ function raftReport({ connections, raft }: ClusterStatus, shown: (text: string) 
     last_index: lastIndex(raft),
     persisted: raft.persistedIndex,
     snapshot: raft.log.snapshot?.index ?? 0,
+    pledged_by: pledgedBy,
+    gone: raft.gone,
     ...(raft.role.kind === 'Leader' ? { progress: progressReport(raft.role) } : {}),
     connections: Object.fromEntries(links),
   };

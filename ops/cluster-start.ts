@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import type { ClusterOptions } from '../actors/cluster-api.js';
 import { type ListeningTransport, openPeerTransport } from '../cluster/transport/open.js';
+import { SURVIVORS } from '../cluster/transport/refusal.js';
 import { TRANSFER_METHODS } from '../protocols/model/cluster.js';
 import { ConsensusLog, consensusFolder, forgetConsensus } from '../storage/consensus/log.js';
 import type { ClusterStart } from './cli.js';
@@ -40,13 +41,14 @@ export async function openCluster(
       folder: consensusFolder(storage.storage_path),
     });
   }
+  const survivor = SURVIVORS.find((name) => name === cluster.survivor) ?? 'local';
   const store = new ConsensusLog(storage.storage_path);
   let transport: ListeningTransport | null = null;
   try {
     const { identity } = await store.load();
     if ((identity === null || identity.clusterId === null) && start.uri === null && start.bootstrap === null)
       throw new SettingsError([NOT_TOLD]);
-    transport = await openPeerTransport({ host: service.host, port: cluster.p2p.port, release: version });
+    transport = await openPeerTransport({ host: service.host, port: cluster.p2p.port, release: version, survivor });
   } catch (error) {
     await store.close();
     throw error;
@@ -62,6 +64,7 @@ export async function openCluster(
     compactEntries: cluster.consensus.compact_wal_entries,
     comparePeriodMs: 1000 * cluster.digest_period_sec,
     restMs: 1000 * cluster.leader_spread_sec,
+    survives: survivor !== 'never',
     listens: storage.node_type === 'Listener',
     transferMethod: TRANSFER_METHODS.find((method) => method === storage.shard_transfer_method) ?? null,
     transferLimits: {

@@ -8,6 +8,7 @@ import type { Entry } from '../../protocols/model/consensus.js';
 import type { Draft } from './draft.js';
 import { isUnderWay, submit } from './proposals.js';
 import type { MemberConsensus } from './state.js';
+import { isPledged } from './survivor.js';
 
 const FENCE_TICKS = 50;
 
@@ -18,7 +19,8 @@ const FENCE_TICKS = 50;
 export function isAloneWithout(member: MemberConsensus, peer: PeerId): boolean {
   const { connected, identity, raft } = member;
   if (!isPair(member) || !raft.membership.some(({ peerId }) => peerId === peer) || connected.has(peer)) return false;
-  if (!isFenced(member)) return false;
+  // With a survivor everything can be agreed on; and who has pledged to do nothing alone keeps to it.
+  if (raft.gone !== null || isPledged(member) || !isFenced(member)) return false;
   return between(raft.log, raft.appliedIndex + 1, lastIndex(raft.log)).every((entry) => isHarmless(entry, identity.peerId));
 }
 

@@ -40,7 +40,7 @@ export interface ClusterNodeParts {
 }
 
 export function clusterNode({ board, calls, clock, link, replicas, tickMs, view }: ClusterNodeParts): ClusterNode {
-  function ask(make: (replyTo: ReplyTo<boolean>, timeoutMs: number) => ConsensusMessage, timeoutMs: number): Promise<boolean> {
+  async function ask(make: (replyTo: ReplyTo<boolean>, timeoutMs: number) => ConsensusMessage, timeoutMs: number): Promise<boolean> {
     const left = Math.max(1, timeoutMs);
     return actorOf(view).ask<boolean>((replyTo) => make(replyTo, left), left + graceOf(left));
   }

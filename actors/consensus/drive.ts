@@ -12,8 +12,14 @@ import type { Draft } from './draft.js';
 import { finishAll, noteAgreed, noteProposed, tryAllAnew } from './proposals.js';
 import { maybeAnswerReads, noteReadReady } from './reads.js';
 import { maybeSettle } from './settling.js';
+import { isHeldBack } from './survivor.js';
 
 export function drive(draft: Draft, input: RaftInput): void {
+  if (isHeldBack(draft, input)) {
+    // What another peer proposes is lost on its way, and comes again.
+    if (input.kind === 'propose') noteProposed(draft, input.id, { kind: 'refused', reason: 'membershipPending' });
+    return;
+  }
   const { state, effects } = draft.member.settings.raftStep(draft.member.raft, input);
   draft.change({ raft: state });
   takeEffects(draft, effects);

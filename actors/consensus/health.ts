@@ -75,14 +75,14 @@ export function noteDeadReplicas(draft: Draft, replicas: readonly OwnReplica[]):
   });
 }
 
-type Heard = Pick<MemberConsensus, 'agreed' | 'heardTicks' | 'identity' | 'ticks' | 'upkeep'>;
+type Heard = Pick<MemberConsensus, 'agreed' | 'heardTicks' | 'identity' | 'raft' | 'ticks' | 'upkeep'>;
 
-/** Peers of which this leader has heard nothing for so many ticks, as far as it has led so long. */
-export function silentPeers({ agreed, heardTicks, identity, ticks, upkeep }: Heard, silentTicks = SILENT_TICKS): ReadonlySet<PeerId> {
+/** Peers of which this leader has heard nothing for so many ticks, as far as it has led so long; one that is known to have ended at once. */
+export function silentPeers({ agreed, heardTicks, identity, raft, ticks, upkeep }: Heard, silentTicks = SILENT_TICKS): ReadonlySet<PeerId> {
   const silent = new Set<PeerId>();
   for (const { peerId } of agreed.membership) {
     if (peerId === identity.peerId) continue;
-    if (ticks - Math.max(upkeep.leadsSinceTick, heardTicks.get(peerId) ?? ticks) >= silentTicks) silent.add(peerId);
+    if (peerId === raft.gone || ticks - Math.max(upkeep.leadsSinceTick, heardTicks.get(peerId) ?? ticks) >= silentTicks) silent.add(peerId);
   }
   return silent;
 }

@@ -18,12 +18,13 @@ export class PeerLink {
   #uris: ReadonlyMap<PeerId, string> = new Map();
   #drawn: Drawn | null = null;
 
-  /** describe: this node, for its peers. answer: their calls for its replicas. */
+  /** describe: this node, for its peers. answer: their calls for its replicas. hasGoneAlone: whether it may have acknowledged alone (L9). */
   constructor(
     readonly transport: PeerTransport,
     private readonly view: ConsensusView,
     private readonly describe: () => PeerDetails,
     private readonly answer: AnswerCall,
+    private readonly hasGoneAlone: () => boolean,
   ) {}
 
   /** The same each time: a node that loads its log again is the peer that it was going to be. */
@@ -80,7 +81,9 @@ export class PeerLink {
     }
     if (request.kind === 'describe') return { kind: 'described', details: this.describe() };
     if (actor === null) throw new TroupeError('unavailable', 'the node is starting', { retryAfterMs: 1000 });
-    return actor.ask((replyTo) => ({ kind: 'requested', request, address, replyTo }), REQUEST_MS);
+    const reply = await actor.ask<PeerReply>((replyTo) => ({ kind: 'requested', request, address, replyTo }), REQUEST_MS);
+    // Looked at once it has pledged: nothing is begun alone from then on.
+    return reply.kind === 'pledged' && this.hasGoneAlone() ? { kind: 'pledged', granted: false } : reply;
   }
 }
 

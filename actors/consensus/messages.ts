@@ -47,6 +47,9 @@ export type ConsensusMessage =
   | { readonly kind: 'received'; readonly from: PeerId; readonly messages: readonly PeerMessage[] }
   | { readonly kind: 'connectionChanged'; readonly peer: PeerId; readonly connected: boolean }
   | { readonly kind: 'peerUnreachable'; readonly peer: PeerId }
+  /** R11: the other one's pledge, to be counted on until then (monotonic clock); its process has ended before. contact: as it was asked, and looked for. */
+  | { readonly kind: 'pledged'; readonly peer: PeerId; readonly contact: number; readonly untilMs: number }
+  | { readonly kind: 'ended'; readonly peer: PeerId; readonly contact: number }
   /** address: the caller's host. */
   | { readonly kind: 'requested'; readonly request: PeerRequest; readonly address: string; readonly replyTo: ReplyTo<PeerReply> }
   /** The write of this number is on disk, and all before it. */
@@ -89,6 +92,16 @@ export type ConsensusEffect =
   | { readonly kind: 'setPeers'; readonly uris: ReadonlyMap<PeerId, string> }
   | { readonly kind: 'join'; readonly uri: string; readonly request: Extract<PeerRequest, { kind: 'join' }> }
   | { readonly kind: 'announce'; readonly uri: string; readonly request: Extract<PeerRequest, { kind: 'announce' }> }
+  /** `pledged`, if it is granted. */
+  | {
+      readonly kind: 'askPledge';
+      readonly peer: PeerId;
+      readonly uri: string;
+      readonly contact: number;
+      readonly request: PeerRequest;
+    }
+  /** `ended`, if connections are refused there before `untilMs`. */
+  | { readonly kind: 'lookFor'; readonly peer: PeerId; readonly uri: string; readonly contact: number; readonly untilMs: number }
   /** Let the node actor make it so. */
   | { readonly kind: 'desire'; readonly desired: Desired }
   /** A `retry` after `delayMs`. */

@@ -7,6 +7,7 @@ import type { Draft } from './draft.js';
 import { holds, proposeMembership, refuseCaller } from './proposals.js';
 import { read } from './reads.js';
 import type { Caller } from './state.js';
+import { givePledge } from './survivor.js';
 
 /** Whoever asks tries again after it. */
 const REQUEST_TICKS = 80;
@@ -30,6 +31,9 @@ export function takeRequest(draft: Draft, request: PeerRequest, address: string,
       read(draft, replyTo, deadlineTick, (later) => announce(later, caller, deadlineTick));
       break;
     }
+    case 'pledge':
+      givePledge(draft, request, replyTo);
+      break;
     case 'describe':
       draft.refuse(replyTo, { code: 'internal', detail: 'nodes describe themselves without consensus' });
       break;

@@ -13,6 +13,7 @@ import type { PeerLink } from './link.js';
 import type { ConsensusEffect, ConsensusMessage, OwnReplica } from './messages.js';
 import type { ConsensusState } from './state.js';
 import { startConsensus, stepConsensus } from './step.js';
+import { COUNTED_ON_MS } from './survivor.js';
 import type { ConsensusView } from './view.js';
 
 export interface ConsensusProps {
@@ -38,6 +39,7 @@ export function consensusBehaviour(): Behaviour<ConsensusProps, ConsensusState, 
   /** What an earlier load of the log began is of no interest any more. */
   let loads = 0;
   let cancelTick: Cancel = () => {};
+  let looking = false;
 
   function shown(step: Step<ConsensusState, ConsensusEffect>): Step<ConsensusState, ConsensusEffect> {
     view.show(step.state);
@@ -92,6 +94,12 @@ export function consensusBehaviour(): Behaviour<ConsensusProps, ConsensusState, 
           (error) => ({ kind: 'announceAnswered', error }),
         );
         break;
+      case 'askPledge':
+        askPledge(effect, context);
+        break;
+      case 'lookFor':
+        if (!looking) lookFor(effect, context);
+        break;
       case 'desire':
         node.report({ kind: 'desire', desired: effect.desired });
         break;
@@ -133,6 +141,17 @@ export function consensusBehaviour(): Behaviour<ConsensusProps, ConsensusState, 
     );
   }
 
+  function lookFor({ contact, peer, untilMs, uri }: EffectOf<'lookFor'>, context: ConsensusContext): void {
+    const isInTime = () => context.clock.monotonicMs() <= untilMs;
+    if (!isInTime()) return;
+    looking = true;
+    const done = (refuses: boolean) => {
+      looking = false;
+      if (refuses && isInTime()) context.report({ kind: 'ended', peer, contact });
+    };
+    context.props.link.transport.refuses(uri).then(done, () => done(false));
+  }
+
   return {
     kind: 'consensus',
     mailboxCapacity: MAILBOX_CAPACITY,
@@ -140,7 +159,7 @@ export function consensusBehaviour(): Behaviour<ConsensusProps, ConsensusState, 
       view = props.view;
       cancelTick = () => {};
       const { bootstrap, compactEntries, port, tickMs, uri, version } = props.options;
-      const { listens = false, transferLimits = TRANSFER_LIMITS, transferMethod } = props.options;
+      const { listens = false, survives = true, transferLimits = TRANSFER_LIMITS, transferMethod } = props.options;
       const step = props.options.raftStep ?? raftStep;
       const figures = {
         port,
@@ -150,6 +169,7 @@ export function consensusBehaviour(): Behaviour<ConsensusProps, ConsensusState, 
         listens,
         transferLimits,
         transferMethod: transferMethod ?? 'stream_records',
+        survives,
       };
       return shown(startConsensus({ uri, bootstrap, ...figures, raftStep: step, local: props.local }));
     },
@@ -157,6 +177,17 @@ export function consensusBehaviour(): Behaviour<ConsensusProps, ConsensusState, 
     perform,
     summarize,
   };
+}
+
+/** Nobody waits for it: it is asked again before it is over. */
+function askPledge({ contact, peer, request, uri }: EffectOf<'askPledge'>, context: ConsensusContext): void {
+  const untilMs = context.clock.monotonicMs() + COUNTED_ON_MS;
+  context.props.link.transport.request(uri, request, COUNTED_ON_MS).then(
+    (reply) => {
+      if (reply.kind === 'pledged' && reply.granted) context.report({ kind: 'pledged', peer, contact, untilMs });
+    },
+    () => {},
+  );
 }
 
 function reportDeadReplicas(context: ConsensusContext): void {
@@ -188,6 +219,8 @@ function summarize(message: ConsensusMessage): string {
       return `${message.index}, ${message.failures.length} failures`;
     case 'removePeer':
     case 'peerUnreachable':
+    case 'pledged':
+    case 'ended':
       return String('peerId' in message ? message.peerId : message.peer);
     default:
       return 'error' in message && message.error !== null ? message.error.detail : '';

@@ -26,20 +26,21 @@ export interface StartedCluster extends ClusterNode {
   handOver(): void;
 }
 
-/** answer: carries out calls of peers for this node's replicas. calls: what is counted of them. */
+/** answer: carries out calls of peers for this node's replicas. calls: what is counted of them. hasGoneAlone: whether this node may have acknowledged something alone (L9). */
 export function startCluster(
   options: ClusterOptions,
   clock: Clock,
   assignments: Assignments,
   replicas: () => PeerDetails['replicas'],
   deadReplicas: () => readonly OwnReplica[],
+  hasGoneAlone: () => boolean,
   answer: AnswerCall,
   calls: PeerCallStats,
   transfers: (board: TransferBoard) => TransfersProps,
 ): StartedCluster {
   const board = new TransferBoard();
   const view = new ConsensusView(clock, assignments);
-  const link: PeerLink = new PeerLink(options.transport, view, () => detailsOf(view, link, replicas()), answer);
+  const link: PeerLink = new PeerLink(options.transport, view, () => detailsOf(view, link, replicas()), answer, hasGoneAlone);
   const { api, propose, submit } = clusterNode({ view, link, clock, replicas, tickMs: options.tickMs, board, calls });
   return {
     api,

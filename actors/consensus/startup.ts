@@ -27,6 +27,7 @@ import {
   type Settings,
   type StartingConsensus,
 } from './state.js';
+import { newSurvival } from './survivor.js';
 import { followMembership, urisOf } from './upkeep.js';
 
 type ConsensusStep = Step<ConsensusState, ConsensusEffect>;
@@ -121,6 +122,7 @@ function becomeMember(settings: Settings, identity: PeerIdentity, beginning: Beg
     carrying: nothingCarried(stored.applied - 1),
     sessionWrite: outbox.writes + 1,
     calls: noCalls(identity.starts),
+    survival: newSurvival(settings.tickMs),
     catchUp: NOT_CAUGHT_UP,
     ticks: 0,
     leaderlessTicks: 0,

@@ -23,16 +23,18 @@ import type { CatchUp } from './catching-up.js';
 import type { Draft } from './draft.js';
 import type { ConsensusEffect, Drawn } from './messages.js';
 import type { Submission } from './prepare.js';
+import type { Survival } from './survivor.js';
 
 export type ConsensusState = StartingConsensus | JoiningConsensus | MemberConsensus | RemovedConsensus | BrokenConsensus;
 
 /** What this node was started with. */
 export interface Settings
-  extends Omit<ClusterOptions, 'store' | 'transport' | 'raftStep' | 'listens' | 'transferMethod' | 'transferLimits'> {
+  extends Omit<ClusterOptions, 'store' | 'transport' | 'raftStep' | 'survives' | 'listens' | 'transferMethod' | 'transferLimits'> {
   readonly listens: boolean;
   readonly transferMethod: TransferMethod;
   readonly transferLimits: TransferLimits;
   readonly raftStep: RaftStep;
+  readonly survives: boolean;
   /** What was on this node when it started. */
   readonly local: LocalData;
 }
@@ -84,6 +86,7 @@ export interface MemberConsensus {
   readonly logBytes: number;
   readonly snapshotBytes: number;
   readonly upkeep: Upkeep;
+  readonly survival: Survival;
 }
 
 export interface RemovedConsensus {

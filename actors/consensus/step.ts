@@ -32,6 +32,7 @@ import {
   type StartingConsensus,
   starting,
 } from './state.js';
+import { noteContact, noteEnd, notePledge } from './survivor.js';
 import { followMembership, tick } from './upkeep.js';
 
 type ConsensusStep = Step<ConsensusState, ConsensusEffect>;
@@ -103,6 +104,12 @@ function takeMessage(draft: Draft, message: ConsensusMessage): void {
       break;
     case 'peerUnreachable':
       draft.raft({ kind: 'unreachable', peer: message.peer });
+      break;
+    case 'pledged':
+      notePledge(draft, message);
+      break;
+    case 'ended':
+      noteEnd(draft, message);
       break;
     case 'requested':
       takeRequest(draft, message.request, message.address, message.replyTo);
@@ -179,6 +186,7 @@ function noteConnection(draft: Draft, { connected, peer }: MessageOf<'connection
   if (connected) peers.add(peer);
   else peers.delete(peer);
   draft.change({ connected: peers });
+  noteContact(draft, peer, connected);
   if (!connected) draft.raft({ kind: 'unreachable', peer });
 }
 

@@ -13,6 +13,7 @@ import { isLeaderless } from './readiness.js';
 import { askReads, dropLateReads } from './reads.js';
 import { askAgain } from './settling.js';
 import type { MemberConsensus } from './state.js';
+import { keepSurvivable } from './survivor.js';
 
 /** A learner with a log that ends so close to the committed end has caught up. Source: dissertation, section 4.2.1. */
 const CAUGHT_UP_ENTRIES = 64;
@@ -39,6 +40,7 @@ export function tick(draft: Draft): void {
   maybeAnnounce(draft);
   lookAfter(draft);
   keepFenced(draft);
+  keepSurvivable(draft);
   maybeGoOnWithPlans(draft);
   maybeMark(draft);
   // Where a proposal was given up.

@@ -15,6 +15,7 @@ import { silentPeers } from './health.js';
 import type { ConsensusMessage } from './messages.js';
 import { isLeaderless } from './readiness.js';
 import type { ConsensusState, MemberConsensus } from './state.js';
+import { pledgeHeld } from './survivor.js';
 
 export class ConsensusView {
   /** Null until it is started. */
@@ -118,6 +119,7 @@ export class ConsensusView {
       phase: state === null ? 'Starting' : phaseOf(state),
       error: state !== null && 'error' in state ? (state.error?.detail ?? null) : null,
       raft: member?.raft ?? null,
+      pledgedBy: member === null ? null : pledgeHeld(member),
       carriedOut: member?.carrying.carriedOut ?? 0,
       leaderless: member !== null && isLeaderless(member),
       caughtUp: this.#caughtUp,

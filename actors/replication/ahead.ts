@@ -4,6 +4,19 @@
  */
 
 import type { CollectionStore } from '../collection/store.js';
+import type { NodeView } from '../node/view.js';
+import type { Assignments } from './assignments.js';
+
+/** Whether something that this node leads may have been acknowledged by it alone, in this process or an earlier one. */
+export function hasGoneAlone({ agreed, peerId }: Pick<Assignments, 'agreed' | 'peerId'>, view: Pick<NodeView, 'collections'>): boolean {
+  for (const [name, { shards }] of agreed?.collections ?? []) {
+    const entry = view.collections.get(name);
+    // Of a replica that is not there yet nobody knows.
+    for (const [shardId, { leader }] of shards)
+      if (leader === peerId && entry?.replications.get(shardId)?.mayBeAhead() !== false) return true;
+  }
+  return false;
+}
 
 export class Ahead {
   #isAhead: boolean;

@@ -4,7 +4,7 @@
  */
 
 import { type ErrorFacts, TroupeError } from '../../protocols/errors.js';
-import type { Cancel, Clock, Log, Random } from './ports.js';
+import type { Cancel, Log, MonotonicClock, Random } from './ports.js';
 
 /** Messages, states and effects are tagged unions. */
 export interface Tagged {
@@ -73,7 +73,7 @@ export interface ActorContext<Props, Message> {
   readonly props: Props;
   readonly path: string;
   readonly self: ActorRef<Message>;
-  readonly clock: Clock;
+  readonly clock: MonotonicClock;
   readonly random: Random;
   readonly log: Log;
   /** Sends this actor a message about what happened. */

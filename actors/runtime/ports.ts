@@ -31,6 +31,11 @@ export interface Clock {
   nowMs(): number;
 }
 
+export interface MonotonicClock extends Clock {
+  /** Milliseconds since some moment: it is never set, and goes on while the process is stopped. */
+  monotonicMs(): number;
+}
+
 export type Cancel = () => void;
 
 export interface Timers {
@@ -63,7 +68,7 @@ export interface Mailbox {
 }
 
 export interface RuntimePorts {
-  readonly clock: Clock;
+  readonly clock: MonotonicClock;
   readonly timers: Timers;
   readonly random: Random;
   readonly log: Log;

@@ -1,9 +1,9 @@
 /** The real clock, timers, randomness and mailboxes. */
 
 import { openNactMailboxes } from './nact.js';
-import type { Clock, Log, Random, RuntimePorts, Timers } from './ports.js';
+import type { Clock, Log, MonotonicClock, Random, RuntimePorts, Timers } from './ports.js';
 
-export const systemClock: Clock = { nowMs: () => Date.now() };
+export const systemClock: MonotonicClock = { nowMs: () => Date.now(), monotonicMs: () => performance.now() };
 
 export const systemTimers: Timers = {
   after(delayMs, run) {
@@ -15,6 +15,7 @@ export const systemTimers: Timers = {
 
 export const systemRandom: Random = { next: () => Math.random() };
 
-export function systemPorts(log: Log, clock: Clock = systemClock): RuntimePorts {
+export function systemPorts(log: Log, { nowMs }: Clock = systemClock): RuntimePorts {
+  const clock = { ...systemClock, nowMs };
   return { clock, timers: systemTimers, random: systemRandom, log, mailboxes: openNactMailboxes() };
 }

@@ -77,6 +77,7 @@ function copyOf(state: RaftState): RaftState {
     pendingRestore: state.pendingRestore,
     belonged: state.belonged,
     incoming: state.incoming,
+    gone: state.gone,
     forwarded: state.forwarded,
   };
 }

@@ -4,7 +4,7 @@ import type { PeerId } from '../../protocols/model/cluster.js';
 import { type Draft, type MessageOf, sendEarly, sendLate, writeNumber } from './draft.js';
 import { lastIndex, lastTerm, membershipAt } from './log.js';
 import { isVoter, memberOf } from './membership.js';
-import { tally } from './quorum.js';
+import { countedVoters, tally } from './quorum.js';
 import { becomeLeader } from './replication.js';
 import { becomeFollower, failForwarded, restartElectionTimer, shortenElectionTimer } from './roles.js';
 import type { RaftState } from './state.js';
@@ -137,15 +137,13 @@ function otherVoters(state: RaftState): PeerId[] {
 }
 
 function countVotes(state: RaftState, votes: ReadonlyMap<PeerId, boolean>): 'won' | 'lost' | 'open' {
-  let voters = 0;
+  const voters = countedVoters(state);
   let yes = 0;
   let no = 0;
-  for (const { peerId, voter } of state.membership) {
-    if (!voter) continue;
-    voters++;
+  for (const { peerId } of voters) {
     const vote = votes.get(peerId);
     if (vote === true) yes++;
     else if (vote === false) no++;
   }
-  return tally(yes, no, voters);
+  return tally(yes, no, voters.length);
 }

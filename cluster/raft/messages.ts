@@ -106,6 +106,8 @@ export type RaftInput =
   | { readonly kind: 'requestSnapshot' }
   /** `data` is the state after `index`, which is applied: entries before it may go, but for some that late followers may need. Also the answer to `snapshotWanted`. */
   | { readonly kind: 'compact'; readonly index: number; readonly data: Uint8Array }
+  /** R11: the process of the only other voter has ended, and has promised nobody else anything; null: it is back, or may be. */
+  | { readonly kind: 'gone'; readonly peer: PeerId | null }
   /** The transport could not deliver to this peer. */
   | { readonly kind: 'unreachable'; readonly peer: PeerId };
 

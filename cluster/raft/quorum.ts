@@ -1,5 +1,20 @@
 /** Majorities. Source: dissertation, section 3. */
 
+import type { Member, Membership } from '../../protocols/model/cluster.js';
+import type { RaftState } from './state.js';
+
+/** Whose votes and disks count: all voters', but for that of two which has ended (R11). */
+export function countedVoters({ config, gone, membership }: Pick<RaftState, 'config' | 'gone' | 'membership'>): Membership {
+  const voters = membership.filter(({ voter }) => voter);
+  return gone !== null && isPair(voters, config.peerId, gone) ? voters.filter(({ peerId }) => peerId !== gone) : voters;
+}
+
+/** Whether these are the two and nobody else. */
+export function isPair(members: readonly Member[], self: number, other: number): boolean {
+  const ids = members.map(({ peerId }) => peerId);
+  return self !== other && ids.length === 2 && ids.includes(self) && ids.includes(other);
+}
+
 /** The highest value that more than half of `values` reach; 0 when there are none. Sorts `values`. */
 export function reachedByMajority(values: number[]): number {
   if (values.length === 0) return 0;

@@ -4,7 +4,7 @@ import type { PeerId } from '../../protocols/model/cluster.js';
 import { changeLeader, type Draft, sendEarly } from './draft.js';
 import { memberOf } from './membership.js';
 import type { RequestId } from './messages.js';
-import { reachedByMajority } from './quorum.js';
+import { countedVoters, reachedByMajority } from './quorum.js';
 import { hasCommittedInTerm } from './replication.js';
 import { heartbeat } from './sending.js';
 import type { LeaderRole, PendingRead } from './state.js';
@@ -73,11 +73,9 @@ function answer(draft: Draft, id: RequestId, from: PeerId, index: number | null)
 
 /** The newest heartbeat that a majority has answered; this peer answers its own. */
 function confirmedRound(draft: Draft): number {
-  const { membership, config, role } = draft.state;
+  const { config, role } = draft.state;
   const { progress, round } = role as LeaderRole;
-  const rounds: number[] = [];
-  for (const { peerId, voter } of membership) {
-    if (voter) rounds.push(peerId === config.peerId ? round : (progress.get(peerId)?.round ?? 0));
-  }
-  return reachedByMajority(rounds);
+  return reachedByMajority(
+    countedVoters(draft.state).map(({ peerId }) => (peerId === config.peerId ? round : (progress.get(peerId)?.round ?? 0))),
+  );
 }

@@ -6,7 +6,7 @@ import { changeLeader, type Draft, type MessageOf, progressOf, sendEarly, writeE
 import { between, entryBytes, lastIndex, lastOfTerm, membershipAt, termAt } from './log.js';
 import { isVoter, memberOf } from './membership.js';
 import { matched, probing, unknownProgress } from './progress.js';
-import { reachedByMajority } from './quorum.js';
+import { countedVoters, reachedByMajority } from './quorum.js';
 import { becomeFollower, restartElectionTimer } from './roles.js';
 import { heartbeat, sendEntries, sendHeartbeat } from './sending.js';
 import type { LeaderRole, Progress } from './state.js';
@@ -103,13 +103,11 @@ function membershipCommitted(draft: Draft): void {
 }
 
 function majorityIndex(draft: Draft): number {
-  const { membership, config, persistedIndex, role } = draft.state;
+  const { config, persistedIndex, role } = draft.state;
   const { progress } = role as LeaderRole;
-  const indexes: number[] = [];
-  for (const { peerId, voter } of membership) {
-    if (voter) indexes.push(peerId === config.peerId ? persistedIndex : (progress.get(peerId)?.matchIndex ?? 0));
-  }
-  return reachedByMajority(indexes);
+  return reachedByMajority(
+    countedVoters(draft.state).map(({ peerId }) => (peerId === config.peerId ? persistedIndex : (progress.get(peerId)?.matchIndex ?? 0))),
+  );
 }
 
 /** The leader has committed in its term: what it knows to be committed is all that is (R6). */

@@ -49,6 +49,7 @@ function sleeping(config: RaftConfig, stored: StoredConsensus, seed: number): Ra
     pendingRestore: snapshot === null ? null : { snapshot, write: 0 },
     belonged: false,
     incoming: null,
+    gone: null,
     forwarded: new Map(),
   };
 }

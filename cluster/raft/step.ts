@@ -1,5 +1,6 @@
 /** What a peer's Raft does about each input. The rules have numbers (R1 ...), which `cluster/README.md` lists. */
 
+import type { PeerId } from '../../protocols/model/cluster.js';
 import { compact } from './compaction.js';
 import { begin, type Draft, finish, progressOf, type RaftStep, sendEarly, sendLate } from './draft.js';
 import {
@@ -16,6 +17,7 @@ import { receiveAppend, receiveInstallSnapshot } from './following.js';
 import { isSettled } from './log.js';
 import type { RaftInput, RaftMessage } from './messages.js';
 import { probing } from './progress.js';
+import { countedVoters } from './quorum.js';
 import { addVerdict, settleReads } from './read-index.js';
 import { advanceCommit, receiveAppendReply } from './replication.js';
 import {
@@ -81,6 +83,9 @@ function handle(draft: Draft, input: RaftInput): void {
       compact(draft, input.index, input.data);
       sendWantedSnapshots(draft);
       return;
+    case 'gone':
+      noteGone(draft, input.peer);
+      return;
     case 'unreachable':
       unreachable(draft, input.peer);
       return;
@@ -108,17 +113,12 @@ function tickLeader(draft: Draft): void {
 
 /** And forgets whom it heard of, for the next time. */
 function heardOfQuorum(draft: Draft): boolean {
-  const { membership, config } = draft.state;
+  const { config } = draft.state;
   const progress = progressOf(draft);
-  let voters = 0;
-  let active = 0;
-  for (const { peerId, voter } of membership) {
-    if (!voter) continue;
-    voters++;
-    if (peerId === config.peerId || progress.get(peerId)?.recentlyActive === true) active++;
-  }
+  const voters = countedVoters(draft.state);
+  const active = voters.filter(({ peerId }) => peerId === config.peerId || progress.get(peerId)?.recentlyActive === true).length;
   for (const [peer, figures] of progress) if (figures.recentlyActive) progress.set(peer, { ...figures, recentlyActive: false });
-  return active > voters >> 1;
+  return active > voters.length >> 1;
 }
 
 /** What is on disk counts: for the own vote, for commits, and for what may be applied. */
@@ -139,6 +139,7 @@ function persisted(draft: Draft, write: number): void {
 function receive(draft: Draft, message: RaftMessage): void {
   const state = draft.state;
   if (message.to !== state.config.peerId) return;
+  if (message.from === state.gone) state.gone = null;
   if (state.role.kind === 'Leader' && !hearPeer(draft, message)) return;
   switch (message.kind) {
     // Candidates speak of terms that may never be, and are not always listened to.
@@ -251,6 +252,15 @@ function receiveTimely(draft: Draft, message: MessageInTerm): void {
       receiveRequestSnapshot(draft, message);
       return;
   }
+}
+
+/** R11: with nobody to wait for, whoever is left leads, and commits what is on its own disk. */
+function noteGone(draft: Draft, peer: PeerId | null): void {
+  const state = draft.state;
+  state.gone = peer;
+  if (peer === null || countedVoters(state).length !== 1 || !mayCampaign(state)) return;
+  if (state.role.kind === 'Candidate') considerVotes(draft);
+  else if (state.role.kind !== 'Leader') preCampaign(draft);
 }
 
 /** What went there may be lost: probing finds out. */

@@ -24,6 +24,7 @@ import { type Answer, decodeAnswer, decodeRequest, encodeAnswer, encodeRequest }
 import { commonVersion, type OwnSide, PROTOCOL_VERSIONS, versionsDiffer } from './handshake.js';
 import { HANDSHAKE_MS, judgeAnswer, type LinkHost, PeerLink, TICK_MS } from './link.js';
 import { CALL_BYTES_MAX } from './queue.js';
+import { refusesConnections, type Survivor } from './refusal.js';
 import { connectionsOf } from './sockets.js';
 import {
   ASK_PATH,
@@ -49,6 +50,8 @@ export interface PeerTransportOptions {
   readonly nowMs?: () => number;
   /** 0 to 1. */
   readonly random?: () => number;
+  /** `cluster.survivor`: whose refusal counts as the end of its process: this machine's own addresses', anybody's, nobody's. Default: `local`. */
+  readonly survivor?: Survivor;
   /** Versions of the protocol, for tests of releases that don't exist yet. */
   readonly versions?: VersionRange;
 }
@@ -208,6 +211,13 @@ class GrpcTransport implements ListeningTransport, LinkHost {
     const answer = await ask(uri, encodeRequest(request, this.versions), timeoutMs);
     if (answer.kind === 'failure') throw errorFromFacts(answer.facts);
     return answer;
+  }
+
+  async refuses(uri: string): Promise<boolean> {
+    const { survivor = 'local' } = this.options;
+    // Where a proxy is on the way, others can be there although nothing gets to them from here.
+    const anywhere = survivor === 'always' && process.env.grpc_proxy === undefined;
+    return survivor !== 'never' && (await refusesConnections(uri, anywhere));
   }
 
   async call(peer: PeerId, call: DataCall, timeoutMs: number): Promise<DataAnswer> {

@@ -114,6 +114,7 @@ export const SETTINGS = {
     // Troupe's own.
     digest_period_sec: integer(600, NOT_NEGATIVE),
     leader_spread_sec: integer(30, NOT_NEGATIVE),
+    survivor: word(['local', 'always', 'never'], 'local'),
   },
   tls: {
     cert: text('./tls/cert.pem'),

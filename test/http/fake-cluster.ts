@@ -37,6 +37,7 @@ export class FakeCluster implements ClusterApi {
       leaderless: false,
       caughtUp: true,
       lastUpdateMs: 1000,
+      pledgedBy: null,
       internalPort: { connections: 3, callStreams: 1, calls: 2 },
       connections: new Map([
         [12, { connected: true, failures: 0, lastError: null, lastErrorMs: null, protocolVersion: 1, queued: 4 }],

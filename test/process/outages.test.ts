@@ -61,16 +61,50 @@ test('two nodes without copies: what concerns all shards fails while one is away
   assert.equal(await countOf(one), 2 * POINTS);
 });
 
-test('two nodes with all shards on both: reads and writes of the shards that it leads go on at the one that is left, and changes that need an agreement wait', async (t) => {
+test('two nodes with all shards on both: everything goes on at the one that is left, whichever one is killed', async (t) => {
+  const cluster = await clusterFor(t, 2);
+  await cluster.node(1).client.result('PUT', '/collections/c?timeout=20', { ...SETTINGS, shard_number: 4, replication_factor: 2 });
+  assert.equal((await upload(cluster.node(1), 0)).status, 200);
+  let points = POINTS;
+  for (const away of [1, 2]) {
+    const left = cluster.node(3 - away);
+    await untilSurvivable(left);
+    await cluster.node(away).kill();
+    assert.equal(await countOf(left), points);
+    assert.equal((await left.client.call('POST', '/collections/c/points/query', { query: [1, 0], limit: 3 })).status, 200);
+    // Whoever was away may have been asked already: then the client asks again.
+    await until(
+      () => upload(left, points),
+      ({ status }) => status === 200,
+    );
+    points += POINTS;
+    for (const consistency of ['majority', 'quorum', 'all'])
+      assert.equal(await countOf(left, `?consistency=${consistency}&timeout=20`), points);
+    const named = await left.client.call('PUT', `/collections/other-${away}?timeout=20`, SETTINGS);
+    assert.equal(named.status, 200, named.text);
+    await cluster.start(away);
+    // Until its replicas have what they missed, and lead again: so that the other one may go.
+    await until(
+      () => left.client.result<{ status: string }>('GET', '/collections/c'),
+      ({ status }) => status === 'green',
+      60_000,
+    );
+    assert.equal(await countOf(cluster.node(away), '?consistency=all&timeout=20'), points);
+  }
+});
+
+test('two nodes with all shards on both: where the other one is silent, and may live, nothing is agreed on without it, and what is led here is written', async (t) => {
   const cluster = await clusterFor(t, 2);
   const one = cluster.node(1);
   await one.client.result('PUT', '/collections/c?timeout=20', { ...SETTINGS, shard_number: 2, replication_factor: 2 });
   assert.equal((await upload(one, 0)).status, 200);
-  await cluster.node(2).kill();
+  cluster.node(2).pause();
+  // Until it counts as silent.
+  assert.equal((await upload(one, 0, POINTS, 20)).status, 503);
   assert.equal(await countOf(one), POINTS);
   const search = await one.client.call('POST', '/collections/c/points/query', { query: [1, 0], limit: 3 });
   assert.equal(search.status, 200, search.text);
-  // Without a majority nobody can agree on another leader: what this node leads is written, and kept; the other shard is not.
+  // Nobody can agree on another leader: what this node leads is written, and kept; the other shard is not.
   const ids = Array.from({ length: 24 }, (_, at) => POINTS + at);
   const answers = await Promise.all(ids.map(async (id) => ({ id, ...(await upload(one, id, 1, 5)) })));
   const written = answers.filter(({ status }) => status === 200).map(({ id }) => id);
@@ -81,7 +115,7 @@ test('two nodes with all shards on both: reads and writes of the shards that it 
   const created = await one.client.call('PUT', '/collections/other?timeout=3', SETTINGS);
   assert.ok(created.status === 503 || created.status === 408, created.text);
   assert.deepEqual((await aheadOf(one)).sort(), [false, true], 'what it leads is ahead of the other copy, and stays its to lead');
-  await cluster.start(2);
+  cluster.node(2).resume();
   const found = await until(
     () => cluster.node(2).client.call('POST', '/collections/c/points?consistency=all&timeout=20', { ids: written }),
     ({ status }) => status === 200,
@@ -99,6 +133,14 @@ test('two nodes with all shards on both: reads and writes of the shards that it 
     (ahead) => !ahead.includes(true),
   );
 });
+
+/** Until it would go on alone if the other one ended. */
+async function untilSurvivable({ client }: LocalNode): Promise<void> {
+  await until(
+    () => client.result<{ cluster: { raft: { pledged_by: number | null } } }>('GET', '/telemetry?details_level=3'),
+    ({ cluster }) => cluster.raft.pledged_by !== null,
+  );
+}
 
 /** Of the replicas of a node. */
 async function aheadOf(node: LocalNode): Promise<boolean[]> {

@@ -1,5 +1,5 @@
 /**
- * `npm run simulate -- --seeds N [--seed S] [--from S] [--workers N]`: runs seeds and says how it went. With --seed alone, that
+ * `npm run simulate -- --seeds N [--seed S] [--from S] [--workers N] [--nodes N]`: runs seeds and says how it went. With --seed alone, that
  * one with its story.
  */
 
@@ -17,9 +17,12 @@ const { values } = parseArgs({
     from: { type: 'string', default: '1' },
     workers: { type: 'string', default: String(Math.min(8, os.availableParallelism())) },
     points: { type: 'boolean', default: true },
+    nodes: { type: 'string' },
     worker: { type: 'boolean', default: false },
   },
 });
+
+const options = { points: values.points, ...(values.nodes === undefined ? {} : { nodes: Number(values.nodes) }) };
 
 if (values.worker) await work();
 else if (values.seed !== undefined && values.seeds === undefined) await tellOne(Number(values.seed));
@@ -27,7 +30,7 @@ else await runAll(Number(values.seed ?? values.from), Number(values.seeds ?? 300
 
 /** One seed with its story. */
 async function tellOne(seed: number): Promise<void> {
-  const result = await simulate(seed, { tell: true, points: values.points });
+  const result = await simulate(seed, { ...options, tell: true });
   process.stdout.write(`${result.story.join('\n')}\n\n${shown(addTo(emptyTotals(), summaryOf(result)))}\n`);
   for (const violation of result.violations) process.stdout.write(`seed ${seed}: ${violation}\n`);
   process.exitCode = result.violations.length === 0 ? 0 : 1;
@@ -41,7 +44,8 @@ async function runAll(from: number, count: number, workers: number): Promise<voi
   const begunMs = Date.now();
   const one = () =>
     new Promise<void>((resolve, reject) => {
-      const child = fork(fileURLToPath(import.meta.url), ['--worker', ...(values.points ? ['--points'] : [])], {
+      const given = [...(values.points ? ['--points'] : []), ...(values.nodes === undefined ? [] : ['--nodes', values.nodes])];
+      const child = fork(fileURLToPath(import.meta.url), ['--worker', ...given], {
         execArgv: ['--enable-source-maps'],
       });
       const give = () => (next < from + count ? child.send(next++) : child.disconnect());
@@ -68,7 +72,7 @@ async function work(): Promise<void> {
   // Stacks cost time; the story of a seed has them.
   Error.stackTraceLimit = 0;
   for await (const seed of seedsOfParent()) {
-    const result = await simulate(seed, { points: values.points });
+    const result = await simulate(seed, options);
     process.send?.(summaryOf(result));
   }
 }

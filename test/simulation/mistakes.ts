@@ -42,6 +42,12 @@ export const SHOWN_COPIES: Mistakes = { engine: { hidesNothing: true } };
 /** A node that starts has forgotten how far it had applied. */
 export const FORGOTTEN_APPLIED: Mistakes = { forgetsApplied: true };
 
+/** One of two goes on alone without knowing that the other one has ended. */
+export const SILENCE_AS_END: Mistakes = { silenceRefuses: true };
+
+/** One of two that has acknowledged something alone, or lacks something, is counted on not to have. */
+export const EMPTY_PLEDGES: Mistakes = { pledgesAll: true };
+
 /** A peer votes for whoever asks. */
 export const DOUBLE_VOTE: Mistakes = {
   raftStep: (state, input) => {

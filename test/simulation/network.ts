@@ -36,6 +36,8 @@ export interface NetworkCounts {
 
 /** A link is tried again, and found broken, after so long. */
 const LINK_MS = { low: 20, high: 700 };
+/** Longest wait for a refusal. */
+const REFUSAL_MS = 500;
 /** A part of a call that was lost is sent again after so long. */
 const RESEND_MS = { low: 200, high: 600 };
 
@@ -43,6 +45,10 @@ export class VirtualNetwork {
   settings: NetworkSettings = CALM_NETWORK;
   /** Answers calls in the place of the peer, against the rules; null: it is asked. */
   intercept: (to: PeerId, call: DataCall) => DataAnswer | null = () => null;
+  /** Against the rules: whoever is not connected counts as refusing connections. */
+  silenceRefuses = false;
+  /** Against the rules: every pledge is given, and kept or not. */
+  pledgesAll = false;
   readonly counts: NetworkCounts = { delivered: 0, lost: 0, duplicated: 0, reordered: 0, cut: 0 };
   /** By URI, the newest start of each node. */
   readonly #endpoints = new Map<string, Endpoint>();
@@ -89,6 +95,11 @@ export class VirtualNetwork {
   listen(endpoint: Endpoint): void {
     this.#endpoints.set(endpoint.uri, endpoint);
     this.linksChanged();
+  }
+
+  /** The host that was at an address last. */
+  hostAt(uri: string): string | undefined {
+    return this.#endpoints.get(uri)?.host;
   }
 
   /** The node that answers at an address. */
@@ -214,11 +225,27 @@ export class Endpoint implements PeerTransport {
       for (const delayMs of network.arrivals(this.host, other.host).slice(0, 1)) {
         const arrive = () =>
           other.listener?.requested(asSent(request), this.host).then(
-            (reply) => back(() => resolve(asAnswered(reply))),
+            (reply) =>
+              back(() => resolve(asAnswered(network.pledgesAll && reply.kind === 'pledged' ? { ...reply, granted: true } : reply))),
             (error: unknown) => back(() => reject(errorFromFacts(errorFacts(error)))),
           );
         world.after(delayMs, arrive, other.life);
       }
+    });
+  }
+
+  /** The host of a process that has ended says so, where its answer arrives. */
+  refuses(uri: string): Promise<boolean> {
+    const { life, network } = this;
+    if (network.silenceRefuses) return Promise.resolve(true);
+    const host = network.hostAt(uri) ?? this.host;
+    return new Promise((resolve) => {
+      network.world.after(REFUSAL_MS, () => resolve(false), life);
+      for (const thereMs of network.arrivals(this.host, host).slice(0, 1))
+        network.world.after(thereMs, () => {
+          const refused = network.at(uri) === undefined;
+          for (const backMs of network.arrivals(host, this.host)) network.world.after(backMs, () => resolve(refused), life);
+        });
     });
   }
 

@@ -21,6 +21,10 @@ const EPOCH_MS = 1_700_000_000_000;
 export interface Mistakes extends DiskMistakes {
   readonly raftStep?: RaftStep;
   readonly engine?: EngineMistakes;
+  /** Whoever is not connected counts as ended. */
+  readonly silenceRefuses?: boolean;
+  /** Who has something alone, and who goes on alone, pledges all the same. */
+  readonly pledgesAll?: boolean;
   /** A call that is answered without its peer; agreed: the state that all nodes have come to. */
   readonly calls?: (agreed: ClusterState | null, to: PeerId, call: DataCall) => DataAnswer | null;
 }
@@ -164,7 +168,7 @@ export class SimulatedNode {
     const { world, seed } = this.around;
     const random = new Stream(seed, `node ${this.number} start ${this.starts}`);
     return {
-      clock: { nowMs: () => this.nowMs() },
+      clock: { nowMs: () => this.nowMs(), monotonicMs: () => world.nowMs },
       timers: world.timersOf(life),
       random: { next: () => random.unit() },
       log: this.#log(),

@@ -1,6 +1,6 @@
 /** Somebody who moves, adds and drops replicas of the points' shards while everything goes on. */
 
-import type { CollectionRecord, ShardRecord } from '../../cluster/state.js';
+import type { ClusterState, CollectionRecord, ShardRecord } from '../../cluster/state.js';
 import type { ClusterSetup, PeerId, ShardId, TransferMethod } from '../../protocols/model/cluster.js';
 import type { CallParts } from './calls.js';
 import type { SimulatedNode } from './node.js';
@@ -33,6 +33,8 @@ export class ShardMoves {
     /** Not while a peer's disk is lost: what the others have is all there is. */
     private readonly mayDrop: () => boolean,
     private readonly random: Stream,
+    /** What all have come to: a node may have heard of less. */
+    private readonly agreed: () => ClusterState | null,
   ) {}
 
   async start(): Promise<void> {
@@ -58,7 +60,7 @@ export class ShardMoves {
     for (;;) {
       await this.parts.world.sleep(MEND_MS);
       const node = this.random.pick(this.nodes);
-      const record = node.cluster?.state()?.collections.get(POINTS);
+      const record = this.agreed()?.collections.get(POINTS);
       if (record === undefined) continue;
       const least = Math.max(2, record.config.params.write_consistency_factor);
       const short = [...record.shards].filter(

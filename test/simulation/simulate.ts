@@ -130,9 +130,17 @@ class Simulation {
       world.stop();
     });
     this.#operator = new Operator(world, this.#nodes, this.#watch, story, new Stream(seed, 'operator'));
-    this.#moves = new ShardMoves(calls, this.#nodes, () => !this.#operator.busy, new Stream(seed, 'moves'));
+    this.#moves = new ShardMoves(
+      calls,
+      this.#nodes,
+      () => !this.#operator.busy,
+      new Stream(seed, 'moves'),
+      () => this.#watch.agreed(),
+    );
     this.#reshardings = new Reshardings(calls, this.#nodes, new Stream(seed, 'reshardings'));
     this.#faults = new Faults(world, this.#network, this.#nodes, this.#operator, story, new Stream(seed, 'faults'));
+    this.#network.silenceRefuses = mistakes.silenceRefuses ?? false;
+    this.#network.pledgesAll = mistakes.pledgesAll ?? false;
     const { calls: answered } = mistakes;
     if (answered !== undefined) this.#network.intercept = (to, call) => answered(this.#watch.agreed(), to, call);
     this.#reshards = new Stream(seed, 'reshards').chance(RESHARDED);

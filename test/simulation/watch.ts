@@ -7,7 +7,7 @@
  * - I3 leader completeness: a leader has all that was committed in terms before its own.
  * - I4 state machine safety: nodes that have applied the same index have the same state, which is the one that the committed
  *   entries lead to.
- * - I5: what becomes committed is on the disks of a majority of the voters.
+ * - I5: what becomes committed is on the disks of a majority of the voters; of two of which one has ended, on the other one's.
  * - I6: a node never forgets what it has said to have committed or applied, also when it starts again. Only the leader's state
  *   that an operator has it take may be an older one.
  * - I7: replica states change only as the table has it.
@@ -15,10 +15,11 @@
  */
 
 import { applyEntry } from '../../cluster/apply.js';
+import { countedVoters } from '../../cluster/raft/quorum.js';
 import type { RaftState } from '../../cluster/raft/state.js';
 import { REPLICA_MOVES } from '../../cluster/replica-state.js';
 import type { ClusterState, CollectionRecord } from '../../cluster/state.js';
-import type { Membership, PeerId, ReplicaState } from '../../protocols/model/cluster.js';
+import type { PeerId, ReplicaState } from '../../protocols/model/cluster.js';
 import type { Entry, StoredConsensus } from '../../protocols/model/consensus.js';
 import type { SimulatedNode } from './node.js';
 import { difference, Sameness } from './same.js';
@@ -173,16 +174,18 @@ export class Watch {
   #commit(node: SimulatedNode, entry: Entry, raft: RaftState, before: RaftState): void {
     this.committed.set(entry.index, { entry, inTerm: raft.term });
     this.committedIndex = Math.max(this.committedIndex, entry.index);
-    const { holders, voters } = this.#holders(entry, before.membership);
+    // Of two nodes one may have ended, which this very step may have heard of, or heard again.
+    const gone = before.gone ?? raft.gone;
+    const { holders, voters } = this.#holders(entry, { ...before, gone });
     this.tell(node.host, `commits ${entry.index}/${entry.term}, on the disks of ${holders} of ${voters} voters`);
     if (holders * 2 > voters) return;
-    const after = this.#holders(entry, raft.membership);
+    const after = this.#holders(entry, { ...raft, gone });
     if (after.holders * 2 <= after.voters)
       this.violation(`I5: ${node.host} commits ${entry.index}/${entry.term}, which is on the disks of ${holders} of ${voters} voters`);
   }
 
-  #holders(entry: Entry, membership: Membership): { readonly holders: number; readonly voters: number } {
-    const voters = membership.filter((member) => member.voter);
+  #holders(entry: Entry, raft: Parameters<typeof countedVoters>[0]): { readonly holders: number; readonly voters: number } {
+    const voters = countedVoters(raft);
     return { holders: voters.filter(({ peerId }) => this.#isOnDisk(peerId, entry)).length, voters: voters.length };
   }
 

@@ -45,6 +45,12 @@ export function encodeRequest(request: PeerRequest, versions: VersionRange): Uin
     case 'describe':
       writeMessage(writer, 4, () => writer.string(1, request.clusterId));
       break;
+    case 'pledge':
+      writeMessage(writer, 5, () => {
+        writer.int(2, request.peerId);
+        writer.string(1, request.clusterId);
+      });
+      break;
     default:
       request satisfies never;
   }
@@ -61,6 +67,7 @@ export function decodeRequest(bytes: Uint8Array): AskedRequest {
     else if (tag === bytesTag(2)) request = readMessage(reader, readJoin);
     else if (tag === bytesTag(3)) request = readMessage(reader, readAnnounce);
     else if (tag === bytesTag(4)) request = { kind: 'describe', clusterId: readMessage(reader, readDescribe) };
+    else if (tag === bytesTag(5)) request = readMessage(reader, readPledge);
     else return false;
     return true;
   });
@@ -82,6 +89,9 @@ export function encodeAnswer(answer: Answer): Uint8Array {
       break;
     case 'described':
       writeMessage(writer, 3, () => writeDetails(writer, answer.details));
+      break;
+    case 'pledged':
+      writeMessage(writer, 5, () => writer.bool(1, answer.granted));
       break;
     case 'failure':
       writeMessage(writer, 4, () => {
@@ -106,6 +116,7 @@ export function decodeAnswer(bytes: Uint8Array): Answer {
       found.push({ kind: 'announced' });
     } else if (tag === bytesTag(3)) found.push({ kind: 'described', details: readMessage(reader, readDetails) });
     else if (tag === bytesTag(4)) found.push({ kind: 'failure', facts: readMessage(reader, readFailure) });
+    else if (tag === bytesTag(5)) found.push(readMessage(reader, readPledged));
     else return false;
     return true;
   });
@@ -151,6 +162,28 @@ function readDescribe(reader: WireReader): string {
     return true;
   });
   return clusterId;
+}
+
+function readPledge(reader: WireReader): PeerRequest {
+  let clusterId = '';
+  let peerId = 0;
+  readFields(reader, (tag) => {
+    if (tag === bytesTag(1)) clusterId = reader.string();
+    else if (tag === intTag(2)) peerId = readInt(reader);
+    else return false;
+    return true;
+  });
+  return { kind: 'pledge', clusterId, peerId };
+}
+
+function readPledged(reader: WireReader): PeerReply {
+  let granted = false;
+  readFields(reader, (tag) => {
+    if (tag !== intTag(1)) return false;
+    granted = reader.bool();
+    return true;
+  });
+  return { kind: 'pledged', granted };
 }
 
 function readJoined(reader: WireReader): PeerReply {

@@ -24,6 +24,8 @@ function pair({ doneBelow = 1, lastOpen = 0, proposed = [] as ClusterOperation[]
     raft: { ...state.raft, membership, appliedIndex: state.raft.log.entries.length + 1 },
     agreed: { ...state.agreed, sessions },
     calls: { ...state.calls, lastOpen, proposals },
+    // What a node that has just started may have pledged before is over.
+    ticks: state.survival.givenUntilTick,
   };
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CallStats } from '../../../actors/call-stats.js';
-import { clusterNode } from '../../../actors/consensus/cluster-node.js';
+import { type ClusterNode, clusterNode } from '../../../actors/consensus/cluster-node.js';
 import type { PeerLink } from '../../../actors/consensus/link.js';
 import { ConsensusView } from '../../../actors/consensus/view.js';
 import { Assignments } from '../../../actors/replication/assignments.js';
@@ -10,12 +10,16 @@ import { TroupeError } from '../../../protocols/errors.js';
 
 const CLOCK = { nowMs: () => 0 };
 
+function nodeWith(view: ConsensusView): ClusterNode {
+  const counts = { calls: { made: new CallStats(), answered: new CallStats() }, board: new TransferBoard() };
+  return clusterNode({ view, clock: CLOCK, tickMs: 100, link: {} as PeerLink, replicas: () => [], ...counts });
+}
+
 /** The text that a caller hears when the actor's end is this error. */
 async function heard(error: TroupeError): Promise<string> {
   const view = new ConsensusView(CLOCK, new Assignments());
   view.actor = { path: '/node/$consensus', tell: () => 'sent', report: () => 'sent', ask: () => Promise.reject(error) };
-  const counts = { calls: { made: new CallStats(), answered: new CallStats() }, board: new TransferBoard() };
-  const { submit } = clusterNode({ view, clock: CLOCK, tickMs: 100, link: {} as PeerLink, replicas: () => [], ...counts });
+  const { submit } = nodeWith(view);
   const submission = { kind: 'operation', operation: { kind: 'deleteCollection', name: 'a' } } as const;
   return submit(submission, 1000).then(
     () => 'done',
@@ -29,4 +33,12 @@ test('who waits while consensus crashes or ends is not told that nothing happene
   assert.equal(await heard(new TroupeError('internal', 'x is not a function')), 'x is not a function; it may still be carried out');
   assert.match(await heard(new TroupeError('unavailable', '/node/$consensus is stopped')), /; it may still be carried out$/);
   assert.equal(await heard(new TroupeError('unavailable', 'the cluster has no leader')), 'the cluster has no leader');
+});
+
+test('who asks before there is an actor hears so from the promise, never by a throw', async () => {
+  const { api, propose } = nodeWith(new ConsensusView(CLOCK, new Assignments()));
+  const starting = { code: 'unavailable', detail: 'the node is starting' };
+  await assert.rejects(api.recover(1000), starting);
+  await assert.rejects(api.barrier(1000), starting);
+  await assert.rejects(propose({ kind: 'noop' }, 1000), starting);
 });

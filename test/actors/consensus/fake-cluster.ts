@@ -170,6 +170,10 @@ export class FakeTransport implements PeerTransport {
     return target.listener.requested(request, new URL(this.uri).hostname);
   }
 
+  async refuses(uri: string): Promise<boolean> {
+    return !this.network.endpoints.has(uri) && !this.network.isCut(this.uri, uri);
+  }
+
   async call(peer: PeerId, call: DataCall): Promise<DataAnswer> {
     const own = this.network.endpoints.get(this.uri);
     const target = this.#reach(peer);

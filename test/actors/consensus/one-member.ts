@@ -17,6 +17,7 @@ export function settings(over: Partial<Settings> = {}): Settings {
     tickMs: 100,
     compactEntries: 0,
     listens: false,
+    survives: true,
     transferMethod: 'stream_records' as const,
     transferLimits: TRANSFER_LIMITS,
   };

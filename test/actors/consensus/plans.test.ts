@@ -95,14 +95,18 @@ test('a planned move is begun by the leader, and a peer that stays after all get
   assert.ok(holders.includes(to));
 });
 
-test('a peer that has just been let in has said nothing yet, and is not taken for one that is gone', () => {
+test('a peer that has just been let in has said nothing yet, and is not taken for a silent one; one that has ended is silent at once', () => {
   const membership = [1, 2, 3].map((peerId) => ({ peerId, uri: '', version: '', voter: true }));
   const heard = {
     agreed: { membership },
     identity: { peerId: 1 },
     heardTicks: new Map([[2, 100]]),
     ticks: 500,
+    raft: { gone: null },
     upkeep: { leadsSinceTick: 0 },
   };
-  assert.deepEqual([...silentPeers(heard as unknown as Parameters<typeof silentPeers>[0], 100)], [2]);
+  const silent = (given: object) => [...silentPeers({ ...heard, ...given } as unknown as Parameters<typeof silentPeers>[0], 100)];
+  assert.deepEqual(silent({}), [2]);
+  assert.deepEqual(silent({ heardTicks: new Map([[2, 500]]) }), []);
+  assert.deepEqual(silent({ heardTicks: new Map([[2, 500]]), raft: { gone: 2 } }), [2]);
 });

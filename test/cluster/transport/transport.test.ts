@@ -225,7 +225,7 @@ test('requests carry their answers, their errors and the caller’s address', as
   const members = [{ peerId: 1, uri: a.uri, version: '0.1.0', voter: true }];
   b.heard.reply = async (request, address) => {
     if (request.kind === 'describe') throw new TroupeError('busy', 'later please', { retryAfterMs: 30 });
-    if (request.kind === 'announce') throw new Error('a bug');
+    if (request.kind !== 'join') throw new Error('a bug');
     return { kind: 'joined', clusterId: CLUSTER, uri: `http://${address}:${request.port}`, members };
   };
   const join = { kind: 'join' as const, peerId: 9, uri: null, port: 6335, version: '0.1.0' };
@@ -282,4 +282,19 @@ test('closing tells the other side at once and delivers what was sent before', a
   await a.transport.close();
   a.transport.send(2, [applied(2)]);
   await closeAll(b);
+});
+
+test('an address of this machine at which nobody listens any more refuses; one that is silent, or another machine’s, does not', async () => {
+  const a = await peer(1);
+  const b = await peer(2);
+  assert.equal(await a.transport.refuses(b.uri), false);
+  await b.transport.close();
+  assert.equal(await a.transport.refuses(b.uri), true);
+  assert.equal(await a.transport.refuses(b.uri.replace('127.0.0.1', 'localhost')), true);
+  // An address that no machine has (RFC 5737).
+  assert.equal(await a.transport.refuses('http://192.0.2.1:6335'), false);
+  const never = await peer(3, { survivor: 'never' });
+  assert.equal(await never.transport.refuses(b.uri), false);
+  await assert.rejects(a.transport.refuses('nowhere'), { code: 'wrongInput' });
+  await closeAll(a, never);
 });

@@ -101,11 +101,13 @@ export const peerRequest: fc.Arbitrary<PeerRequest> = fc.oneof(
   fc.record({ kind: fc.constant('join' as const), peerId: int, uri: fc.option(text), port: uint32, version: text }),
   fc.record({ kind: fc.constant('announce' as const), clusterId: text, member: candidate }),
   fc.record({ kind: fc.constant('describe' as const), clusterId: text }),
+  fc.record({ kind: fc.constant('pledge' as const), clusterId: text, peerId: int }),
 );
 
 export const peerReply: fc.Arbitrary<PeerReply> = fc.oneof(
   fc.record({ kind: fc.constant('joined' as const), clusterId: text, uri: text, members: membership }),
   fc.constant({ kind: 'announced' as const }),
+  fc.record({ kind: fc.constant('pledged' as const), granted: bool }),
   fc.record({
     kind: fc.constant('described' as const),
     details: fc.record({
