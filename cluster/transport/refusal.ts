@@ -20,24 +20,32 @@ export async function refusesConnections(uri: string, anywhere: boolean): Promis
   const found = await lookup(hostname.replace(/^\[(.*)\]$/, '$1'), { all: true });
   const addresses = found.map(({ address }) => address);
   if (addresses.length === 0 || (!anywhere && !addresses.every(isOwn))) return false;
-  const refusals = await Promise.all(addresses.map((address) => refuses(address, Number(port || 80))));
-  return refusals.every((refused) => refused);
+  const ends = await Promise.all(addresses.map((address) => call(address, Number(port || 80))));
+  return ends.includes('refused') && !ends.includes('open');
 }
 
 function isOwn(address: string): boolean {
-  if (/^127\./.test(address) || address === '::1') return true;
+  return /^127\./.test(address) || address === '::1' || isThere(address);
+}
+
+function isThere(address: string): boolean {
   return Object.values(networkInterfaces()).some((entries) => entries?.some((entry) => entry.address === address) === true);
 }
 
-function refuses(host: string, port: number): Promise<boolean> {
+/** none: this machine has no such address, as where it does without IPv6. open: something answers, or nothing at all. */
+function call(host: string, port: number): Promise<'refused' | 'none' | 'open'> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, timeout: PATIENCE_MS });
-    const end = (refused: boolean) => {
+    const end = (how: 'refused' | 'none' | 'open') => {
       socket.destroy();
-      resolve(refused);
+      resolve(how);
     };
-    socket.once('connect', () => end(false));
-    socket.once('timeout', () => end(false));
-    socket.once('error', (error: NodeJS.ErrnoException) => end(error.code === 'ECONNREFUSED'));
+    socket.once('connect', () => end('open'));
+    socket.once('timeout', () => end('open'));
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => {
+      if (code === 'ECONNREFUSED') end('refused');
+      // The same is said where no port is left to call from.
+      else end((code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT') && isOwn(host) && !isThere(host) ? 'none' : 'open');
+    });
   });
 }
