@@ -50,6 +50,8 @@ export interface EndedTransfer {
   readonly method: string;
   readonly outcome: string;
   readonly shard_id: number;
+  /** When it did. */
+  readonly ended: string;
 }
 
 /** What became of the transfers that the nodes have carried out since they were started. */

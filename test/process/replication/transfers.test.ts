@@ -1,4 +1,4 @@
-/** Shards on the move and replicas that come back, on real nodes under writes. `TROUPE_MOVES`: moves by each method (default 4). */
+/** Shards on the move and replicas that come back, on real nodes under writes. `TROUPE_MOVES`: transfers by each method (default 4). */
 
 import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
@@ -44,6 +44,42 @@ test('shards move again and again under writes, by records and by files: nothing
   }
   for (const consistency of ['all', 'majority', 'quorum'])
     assert.deepEqual(await allPoints(cluster.node(2), 'points', consistency), shown[0]);
+});
+
+test('replicas fall behind again and again under writes, and get by `wal_delta` what they lack: nothing is lost, and every node shows the same', async (t) => {
+  const cluster = await started(t);
+  await create(cluster, 'points', 6, 2);
+  const writer = new Writer(cluster, 'points', IDS, 3);
+  const peers = await peerIds(cluster);
+  /** Method of each, by shard and end. */
+  const finished = new Map<string, string>();
+  const countOf = (wanted: string) => [...finished.values()].filter((method) => method === wanted).length;
+  for (let round = 0; countOf('wal_delta') < MOVES; round += 1) {
+    const node = cluster.nodes[round % 3] as LocalNode;
+    const other = cluster.nodes[(round + 1) % 3] as LocalNode;
+    const peer = peers[round % 3] as number;
+    node.pause();
+    await until(
+      async () => [...(await shardsOf(other, 'points')).replicas.values()].flatMap((states) => states.get(peer) ?? []),
+      (states) => states.every((state) => state === 'Dead'),
+    );
+    // Those that are left agree on changes all the while.
+    await other.client.result('PUT', `/collections/made-in-${round}?timeout=20`, { vectors: { size: 4, distance: 'Dot' } });
+    node.resume();
+    await untilCalm(other, 'points', 2);
+    for (const { ended, method, outcome, shard_id } of await endedTransfers(cluster))
+      if (outcome === 'finished') finished.set(`${shard_id} ${ended}`, method);
+  }
+  await writer.stop();
+  // What a paused leader had logged for itself alone is no beginning of the others' logs: such replicas are compared and filled.
+  const others = finished.size - countOf('wal_delta');
+  assert.equal(countOf('stream_records'), others);
+  t.diagnostic(`${countOf('wal_delta')} transfers by wal_delta, ${others} by stream_records, ${writer.requests} requests`);
+  const shown = await Promise.all(cluster.nodes.map((node) => allPoints(node, 'points', 'all')));
+  for (const points of shown) {
+    writer.check(points);
+    assert.deepEqual(points, shown[0]);
+  }
 });
 
 test('a node that is stopped in order leaves no write unanswered that goes through another one', async (t) => {
