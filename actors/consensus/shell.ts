@@ -184,7 +184,7 @@ function askPledge({ contact, peer, request, uri }: EffectOf<'askPledge'>, conte
   const untilMs = context.clock.monotonicMs() + COUNTED_ON_MS;
   context.props.link.transport.request(uri, request, COUNTED_ON_MS).then(
     (reply) => {
-      if (reply.kind === 'pledged' && reply.granted) context.report({ kind: 'pledged', peer, contact, untilMs });
+      if (reply.kind === 'pledged' && reply.granted) context.report({ kind: 'pledged', peer, uri, contact, untilMs });
     },
     () => {},
   );

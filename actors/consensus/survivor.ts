@@ -19,8 +19,8 @@ import type { MemberConsensus } from './state.js';
 export interface Survival {
   /** Counts connections that came and went: what was asked before says nothing of the process that is there afterwards. */
   readonly contact: number;
-  /** The other one's newest pledge, until when it is counted on (milliseconds of the monotonic clock), and when it came. */
-  readonly held: { readonly peer: PeerId; readonly untilMs: number; readonly tick: number } | null;
+  /** The other one's newest pledge, where it gave it, until when it is counted on (milliseconds of the monotonic clock), and when it came. */
+  readonly held: { readonly peer: PeerId; readonly uri: string; readonly untilMs: number; readonly tick: number } | null;
   /** Until this tick this node keeps its own. A process that stalls takes fewer ticks, and keeps it for longer. */
   readonly givenUntilTick: number;
   /** Until this tick it gives none: something waits until it is free. */
@@ -47,7 +47,8 @@ export function keepSurvivable(draft: Draft): void {
   const { contact, held } = survival;
   const { peerId: peer, uri } = partner;
   if (!connected.has(peer)) {
-    if (held?.peer === peer) draft.emit({ kind: 'lookFor', peer, uri, contact, untilMs: held.untilMs });
+    // At an address that it has announced since nobody may listen yet.
+    if (held?.peer === peer && held.uri === uri) draft.emit({ kind: 'lookFor', peer, uri, contact, untilMs: held.untilMs });
     return;
   }
   if (ticks % Math.max(1, Math.floor(ASK_MS / settings.tickMs)) !== 0) return;
@@ -55,9 +56,9 @@ export function keepSurvivable(draft: Draft): void {
   draft.emit({ kind: 'askPledge', peer, uri, contact, request });
 }
 
-export function notePledge(draft: Draft, { contact, peer, untilMs }: Extract<ConsensusMessage, { kind: 'pledged' }>): void {
+export function notePledge(draft: Draft, { contact, peer, untilMs, uri }: Extract<ConsensusMessage, { kind: 'pledged' }>): void {
   const { survival, ticks } = draft.member;
-  if (contact === survival.contact) draft.change({ survival: { ...survival, held: { peer, untilMs, tick: ticks } } });
+  if (contact === survival.contact) draft.change({ survival: { ...survival, held: { peer, uri, untilMs, tick: ticks } } });
 }
 
 /** Whose pledge this node has: if that one ends now, it goes on alone. For those who look at it. */
