@@ -31,6 +31,8 @@ export interface Survival {
 const PLEDGE_MS = 3000;
 export const COUNTED_ON_MS = 0.9 * PLEDGE_MS;
 const ASK_MS = 500;
+/** Two nodes hear of each other at every tick. */
+const UNHEARD_TICKS = 3;
 /** For a removal to get through before the next pledge. */
 const WITHHELD_MS = 5000;
 
@@ -41,17 +43,15 @@ export function newSurvival(tickMs: number): Survival {
 
 /** Once a tick. */
 export function keepSurvivable(draft: Draft): void {
-  const { agreed, connected, identity, raft, settings, survival, ticks } = draft.member;
+  const { agreed, connected, heardTicks, identity, raft, settings, survival, ticks } = draft.member;
   const partner = partnerOf(draft.member);
   if (!settings.survives || partner === null || raft.gone !== null) return;
   const { contact, held } = survival;
   const { peerId: peer, uri } = partner;
-  if (!connected.has(peer)) {
-    // At an address that it has announced since nobody may listen yet.
-    if (held?.peer === peer && held.uri === uri) draft.emit({ kind: 'lookFor', peer, uri, contact, untilMs: held.untilMs });
-    return;
-  }
-  if (ticks % Math.max(1, Math.floor(ASK_MS / settings.tickMs)) !== 0) return;
+  // A connection may end later than whoever was at its other end. At an address that it has announced since nobody may listen yet.
+  const isHeard = connected.has(peer) && ticks - (heardTicks.get(peer) ?? 0) < UNHEARD_TICKS;
+  if (!isHeard && held?.peer === peer && held.uri === uri) draft.emit({ kind: 'lookFor', peer, uri, contact, untilMs: held.untilMs });
+  if (!connected.has(peer) || ticks % Math.max(1, Math.floor(ASK_MS / settings.tickMs)) !== 0) return;
   const request: PeerRequest = { kind: 'pledge', clusterId: agreed.clusterId, peerId: identity.peerId };
   draft.emit({ kind: 'askPledge', peer, uri, contact, request });
 }

@@ -212,7 +212,9 @@ export class LocalCluster {
     for (const { node, answer } of answers) {
       if (answer === null || answer.raft_info.role !== 'Leader') continue;
       const followers = answers.filter((other) => isLedBy(other.answer, answer));
-      if (followers.length * 2 > members) return node;
+      // Of two, one goes on alone when the other one has ended.
+      const isSurvivor = members === 2 && this.nodes.every((other) => other === node || other.state === 'ended');
+      if (followers.length * 2 > members || isSurvivor) return node;
     }
     return null;
   }

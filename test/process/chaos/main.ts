@@ -1,5 +1,5 @@
 /**
- * `npm run chaos -- --minutes 10 --nodes 5 [--seed S] [--folder F]`: see `run.ts`; with `--points [--shards 6] [--overlapping]`, `point-run.ts`. Exit code 1
+ * `npm run chaos -- --minutes 10 --nodes 5 [--faults kill,stop] [--seed S] [--folder F]`: see `run.ts`; with `--points [--shards 6] [--overlapping]`, `point-run.ts`. Exit code 1
  * when something must not be.
  */
 
@@ -18,6 +18,7 @@ const { values } = parseArgs({
     clients: { type: 'string', default: '4' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     folder: { type: 'string' },
+    faults: { type: 'string', default: FAULTS.join() },
     points: { type: 'boolean', default: false },
     overlapping: { type: 'boolean', default: false },
     shards: { type: 'string', default: '6' },
@@ -26,6 +27,12 @@ const { values } = parseArgs({
 const wrong = (['minutes', 'nodes', 'clients', 'seed', 'shards'] as const).find((name) => !(Number(values[name]) > 0));
 if (wrong !== undefined) {
   process.stderr.write(`--${wrong}: expected a number above 0, got ${values[wrong]}\n`);
+  process.exit(2);
+}
+const given = values.faults.split(',');
+const faults = FAULTS.filter((fault) => given.includes(fault));
+if (faults.length < given.length) {
+  process.stderr.write(`--faults: expected some of ${FAULTS.join()}, got ${values.faults}\n`);
   process.exit(2);
 }
 const folder = values.folder === undefined ? mkdtempSync(join(tmpdir(), 'troupe-chaos-')) : resolve(values.folder);
@@ -37,7 +44,7 @@ const options = {
   clients: Number(values.clients),
   seed: Number(values.seed),
   folder,
-  faults: FAULTS,
+  faults,
 };
 const report = values.points
   ? await runPointChaos({ ...options, shards: Number(values.shards), overlapping: values.overlapping })
