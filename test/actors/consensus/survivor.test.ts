@@ -45,6 +45,15 @@ test('whoever is left when the other one has ended leads everything and agrees o
   }
 });
 
+test('one that has ended is looked for as soon as nothing is heard of it, although its connection has not ended yet', async () => {
+  const [one, two] = await pair();
+  await world.until(() => pledged(one) === two.peerId, 'a pledge');
+  world.silence(two);
+  world.network.endpoints.delete(two.uri);
+  await world.until(() => gone(one) === two.peerId, 'it is known to have ended');
+  assert.equal(one.cluster.status().connections.get(two.peerId)?.connected, true);
+});
+
 test('one that is silent, or out of reach, may live: nothing is agreed on without it', async () => {
   const nodes = await pair();
   const [one, two] = nodes;
