@@ -121,9 +121,10 @@ function partnerOf({ identity, raft }: Pick<MemberConsensus, 'identity' | 'raft'
   return membership.every(({ voter }) => voter) ? other : null;
 }
 
+/** A node that has just started knows what it may have done alone once it knows what it leads. */
 function mayPledge(member: MemberConsensus, peer: PeerId): boolean {
-  const { raft, survival, ticks } = member;
-  if (partnerOf(member)?.peerId !== peer || raft.gone !== null || ticks < survival.withheldUntilTick) return false;
+  const { catchUp, raft, survival, ticks } = member;
+  if (partnerOf(member)?.peerId !== peer || raft.gone !== null || catchUp !== null || ticks < survival.withheldUntilTick) return false;
   return raft.membershipIndex <= raft.commitIndex && hasEverything(raft, peer);
 }
 

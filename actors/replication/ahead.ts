@@ -9,9 +9,10 @@ import type { Assignments } from './assignments.js';
 
 /** Whether something that this node leads may have been acknowledged by it alone, in this process or an earlier one. */
 export function hasGoneAlone({ agreed, peerId }: Pick<Assignments, 'agreed' | 'peerId'>, view: Pick<NodeView, 'collections'>): boolean {
-  for (const [name, { shards }] of agreed?.collections ?? []) {
+  // Of shards and replicas that are not known yet nobody can tell.
+  if (agreed === null) return true;
+  for (const [name, { shards }] of agreed.collections) {
     const entry = view.collections.get(name);
-    // Of a replica that is not there yet nobody knows.
     for (const [shardId, { leader }] of shards)
       if (leader === peerId && entry?.replications.get(shardId)?.mayBeAhead() !== false) return true;
   }

@@ -1,6 +1,6 @@
 /** Majorities. Source: dissertation, section 3. */
 
-import type { Member, Membership } from '../../protocols/model/cluster.js';
+import type { Member, Membership, PeerId } from '../../protocols/model/cluster.js';
 import type { RaftState } from './state.js';
 
 /** Whose votes and disks count: all voters', but for that of two which has ended (R11). */
@@ -10,7 +10,7 @@ export function countedVoters({ config, gone, membership }: Pick<RaftState, 'con
 }
 
 /** Whether these are the two and nobody else. */
-export function isPair(members: readonly Member[], self: number, other: number): boolean {
+export function isPair(members: readonly Member[], self: PeerId, other: PeerId): boolean {
   const ids = members.map(({ peerId }) => peerId);
   return self !== other && ids.length === 2 && ids.includes(self) && ids.includes(other);
 }

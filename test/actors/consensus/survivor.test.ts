@@ -83,6 +83,7 @@ test('whoever leads something that it may have acknowledged alone, or does not k
     const [assignments, view] = [{ agreed: agreed(leader), peerId: 1 }, { collections: new Map([['a', { replications }]]) }];
     return hasGoneAlone(...([assignments, view] as unknown as Parameters<typeof hasGoneAlone>));
   };
+  assert.equal(hasGoneAlone({ agreed: null, peerId: 1 }, { collections: new Map() }), true, 'it has just started');
   assert.equal(of(1, true), true);
   assert.equal(of(1, null), true);
   assert.equal(of(1, false), false);
