@@ -19,6 +19,9 @@ interface Shown {
   log?: readonly number[];
   commit?: number;
   state?: ClusterState;
+  /** Of two nodes, in the place of three: the one that it goes on without. */
+  pair?: true;
+  gone?: number | null;
 }
 
 function cluster() {
@@ -59,10 +62,14 @@ function cluster() {
       (disks[other - 1] as { entries: readonly Entry[] }).entries = entriesOf((shown[number - 1] as Shown).log ?? []);
     watch.look((nodes[number - 1] as SimulatedNode).life);
   };
-  return { show, violations, disks, watch };
+  /** It begins anew with what is on its disk. */
+  const restart = (number: number) => {
+    (nodes[number - 1] as { life: Life }).life = new Life(`node-${number}`);
+  };
+  return { show, violations, disks, watch, restart };
 }
 
-function raftOf(peerId: number, { commit, leads, log, term }: Shown): RaftState {
+function raftOf(peerId: number, { commit, gone, leads, log, pair, term }: Shown): RaftState {
   const role = leads === true ? { kind: 'Leader' } : { kind: 'Follower' };
   return {
     config: { ...RAFT_DEFAULTS, peerId },
@@ -71,7 +78,8 @@ function raftOf(peerId: number, { commit, leads, log, term }: Shown): RaftState 
     role,
     log: { snapshot: null, entries: entriesOf(log ?? []), termBefore: 0 },
     commitIndex: commit ?? 0,
-    membership: MEMBERS,
+    membership: pair === true ? MEMBERS.slice(0, 2) : MEMBERS,
+    gone: gone ?? null,
   } as unknown as RaftState;
 }
 
@@ -130,6 +138,19 @@ test('a commit that is not on the disks of a majority is found (I5)', () => {
   const { show, violations } = cluster();
   show(1, { term: 1, leads: true, log: [1], commit: 1 }, [1]);
   assert.deepEqual(violations, ['I5: node-1 commits 1/1, which is on the disks of 1 of 3 voters']);
+});
+
+test('one of two commits by its own disk while it goes on alone, which its next life may be the first to tell, and not before or after (I5)', () => {
+  const { restart, show, violations } = cluster();
+  show(1, { pair: true, term: 1, leads: true, log: [1], gone: 2 }, [1]);
+  show(1, { commit: 1 }, [1]);
+  show(1, { term: 2, log: [1, 2] }, [1]);
+  restart(1);
+  show(1, { leads: false, gone: null, commit: 2 }, [1]);
+  assert.deepEqual(violations, []);
+  show(1, { term: 3, leads: true, log: [1, 2, 3] }, [1]);
+  show(1, { commit: 3 }, [1]);
+  assert.deepEqual(violations, ['I5: node-1 commits 3/3, which is on the disks of 1 of 2 voters']);
 });
 
 test('a node that starts with less than it had applied is found (I6)', () => {

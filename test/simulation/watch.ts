@@ -45,6 +45,8 @@ export class Watch {
   readonly leaders = new Map<number, PeerId>();
   /** What stood on disks that are gone, by peer: they said so in their time. */
   readonly lostDisks = new Map<PeerId, StoredConsensus>();
+  /** By term: without whom its leader went on. */
+  readonly #goneIn = new Map<number, PeerId>();
   readonly #seen = new WeakMap<Life, Seen>();
   /** Each entry that was in a log, and the term of the one before it: by index and term. */
   readonly #entries = new Map<number, Map<number, { readonly entry: Entry; readonly termBefore: number | null }>>();
@@ -102,6 +104,7 @@ export class Watch {
     if (before !== null && raft.term < before.term) this.violation(`I6: ${node.host} went back from term ${before.term} to ${raft.term}`);
     if (before !== null && raft.commitIndex < before.commitIndex && node.recoveries === 0)
       this.violation(`I6: ${node.host} went back from commit ${before.commitIndex} to ${raft.commitIndex}`);
+    if (raft.gone !== null) this.#goneIn.set(raft.term, raft.gone);
     if (before?.log !== raft.log) this.#lookAtLog(node, before, raft);
     if (raft.commitIndex > (before?.commitIndex ?? 0)) this.#lookAtCommit(node, before, raft);
     if (raft.role.kind === 'Leader' && (before?.role.kind !== 'Leader' || before.term !== raft.term)) this.#lookAtLeader(node, raft);
@@ -160,7 +163,7 @@ export class Watch {
         continue;
       }
       const committed = this.committed.get(index);
-      if (committed === undefined) this.#commit(node, entry, raft, before ?? raft);
+      if (committed === undefined) this.#commit(node, entry, raft, before);
       else if (committed.entry.term !== entry.term || !this.#sameness.same(committed.entry, entry))
         this.violation(`I4: ${node.host} commits ${index}/${entry.term}, others ${index}/${committed.entry.term}`);
     }
@@ -171,12 +174,12 @@ export class Watch {
   }
 
   /** I5. A step that commits may change the membership behind what it has committed, so the one before it counts as well. */
-  #commit(node: SimulatedNode, entry: Entry, raft: RaftState, before: RaftState): void {
+  #commit(node: SimulatedNode, entry: Entry, raft: RaftState, before: RaftState | null): void {
     this.committed.set(entry.index, { entry, inTerm: raft.term });
     this.committedIndex = Math.max(this.committedIndex, entry.index);
-    // Of two nodes one may have ended, which this very step may have heard of, or heard again.
-    const gone = before.gone ?? raft.gone;
-    const { holders, voters } = this.#holders(entry, { ...before, gone });
+    // Of two nodes one may have ended, which this very step may have heard of, or heard again; or an earlier life, whose disk says so now.
+    const gone = before === null ? (this.#goneIn.get(entry.term) ?? null) : (before.gone ?? raft.gone);
+    const { holders, voters } = this.#holders(entry, { ...(before ?? raft), gone });
     this.tell(node.host, `commits ${entry.index}/${entry.term}, on the disks of ${holders} of ${voters} voters`);
     if (holders * 2 > voters) return;
     const after = this.#holders(entry, { ...raft, gone });
