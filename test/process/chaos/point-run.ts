@@ -85,6 +85,11 @@ export async function runPointChaos(options: PointChaosOptions): Promise<PointCh
       healings: methods,
       violations: all,
     };
+  } catch (error) {
+    // Told before the nodes end, whatever becomes of that.
+    story(`!!! ${(error as Error).stack}`);
+    process.stderr.write(`${(error as Error).stack}\n`);
+    throw error;
   } finally {
     await cluster.close();
   }
