@@ -8,7 +8,7 @@ import type { Entry } from '../../protocols/model/consensus.js';
 import type { Draft } from './draft.js';
 import { isUnderWay, submit } from './proposals.js';
 import type { MemberConsensus } from './state.js';
-import { isPledged } from './survivor.js';
+import { isPledged, partnerOf } from './survivor.js';
 
 const FENCE_TICKS = 50;
 
@@ -18,7 +18,7 @@ const FENCE_TICKS = 50;
  */
 export function isAloneWithout(member: MemberConsensus, peer: PeerId): boolean {
   const { connected, identity, raft } = member;
-  if (!isPair(member) || !raft.membership.some(({ peerId }) => peerId === peer) || connected.has(peer)) return false;
+  if (partnerOf(member) === null || !raft.membership.some(({ peerId }) => peerId === peer) || connected.has(peer)) return false;
   // With a survivor everything can be agreed on; and who has pledged to do nothing alone keeps to it.
   if (raft.gone !== null || isPledged(member) || !isFenced(member)) return false;
   return between(raft.log, raft.appliedIndex + 1, lastIndex(raft.log)).every((entry) => isHarmless(entry, identity.peerId));
@@ -30,13 +30,8 @@ export function isAloneWithout(member: MemberConsensus, peer: PeerId): boolean {
  */
 export function keepFenced(draft: Draft): void {
   const { agreed, raft, ticks } = draft.member;
-  if (raft.leader === null || !isPair(draft.member) || isUnderWay(draft, 'fence') || agreed.appliedIndex === 0) return;
+  if (raft.leader === null || partnerOf(draft.member) === null || isUnderWay(draft, 'fence') || agreed.appliedIndex === 0) return;
   if (!hasFence(draft.member)) submit(draft, { kind: 'operation', operation: { kind: 'noop' } }, { kind: 'fence' }, ticks + FENCE_TICKS);
-}
-
-function isPair({ identity, raft }: MemberConsensus): boolean {
-  const { membership } = raft;
-  return membership.length === 2 && membership.every(({ voter }) => voter) && membership.some(({ peerId }) => peerId === identity.peerId);
 }
 
 function isFenced(member: MemberConsensus): boolean {

@@ -114,7 +114,7 @@ export function isHeldBack(draft: Draft, input: RaftInput): boolean {
 }
 
 /** The other one of two voters, where there is nobody else. */
-function partnerOf({ identity, raft }: Pick<MemberConsensus, 'identity' | 'raft'>): Member | null {
+export function partnerOf({ identity, raft }: Pick<MemberConsensus, 'identity' | 'raft'>): Member | null {
   const { membership } = raft;
   const other = membership.find(({ peerId }) => peerId !== identity.peerId);
   if (other === undefined || !isPair(membership, identity.peerId, other.peerId)) return null;
