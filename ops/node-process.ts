@@ -1,12 +1,11 @@
 /** A node as a child process of the demo, the benchmark and the process tests: started on free ports, watched, killed. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { get } from 'node:http';
-import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { freePorts } from './ports.js';
 
 export interface NodeOptions {
   /** Folder for storage and snapshots; kept when the node ends, so that another one can be started on it. */
@@ -52,13 +51,24 @@ export const SERVER_MAIN = join(dirname(fileURLToPath(import.meta.url)), 'main.j
 /** Options of Node and of the C library's memory as the `troupe` command has them: they stand in the server's first line. */
 const LAUNCH = launchOptions(readFileSync(SERVER_MAIN, 'utf8').split('\n', 1)[0] as string);
 
+/** A node whose port somebody took in the moment before it listened is started again with others, so many times. */
+const STARTS_MAX = 5;
+const PORT_TAKEN = 'another process uses this address';
+
 /** Starts a node and waits until it is ready. Rejects with what it printed when it ends or stays silent before that. */
 export async function startNode(options: NodeOptions): Promise<RunningNode> {
-  const [port, grpcPort] = (await freePorts(2)) as [number, number];
-  const started = performance.now();
-  const { pid, exited, log, end } = launchNode({ ...options, port, grpcPort });
-  await untilReady(port, exited, log, options.readyTimeoutMs ?? READY_TIMEOUT_MS);
-  return { url: `http://127.0.0.1:${port}`, port, grpcPort, pid, readyMs: performance.now() - started, exited, log, end };
+  for (let starts = 1; ; starts++) {
+    const [port, grpcPort] = (await freePorts(2)) as [number, number];
+    const started = performance.now();
+    const { pid, exited, log, end } = launchNode({ ...options, port, grpcPort });
+    try {
+      await untilReady(port, exited, log, options.readyTimeoutMs ?? READY_TIMEOUT_MS);
+    } catch (error) {
+      if (starts < STARTS_MAX && log().includes(PORT_TAKEN)) continue;
+      throw error;
+    }
+    return { url: `http://127.0.0.1:${port}`, port, grpcPort, pid, readyMs: performance.now() - started, exited, log, end };
+  }
 }
 
 export interface LaunchOptions extends NodeOptions {
@@ -162,27 +172,6 @@ function statusOf(url: string): Promise<number> {
       response.once('end', () => done(response.statusCode ?? 0));
     });
     request.once('error', () => done(0));
-  });
-}
-
-/** Below those that systems give to connections: one of these could take a node's port before it listens, or while it is away. */
-const PORTS = { min: 15_000, max: 30_000 };
-
-/** Ports nobody listens on, all different. */
-export async function freePorts(count: number): Promise<number[]> {
-  const ports = new Set<number>();
-  while (ports.size < count) {
-    const port = randomInt(PORTS.min, PORTS.max);
-    if (!ports.has(port) && (await isFree(port))) ports.add(port);
-  }
-  return [...ports];
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((done) => {
-    const server = createServer();
-    server.once('error', () => done(false));
-    server.listen(port, '127.0.0.1', () => server.close(() => done(true)));
   });
 }
 

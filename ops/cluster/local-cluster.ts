@@ -6,7 +6,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePorts } from '../node-process.js';
+import { freePorts } from '../ports.js';
 import { type ClusterAnswer, LocalNode, type NodeSettings } from './local-node.js';
 import { NodeProxy } from './proxy.js';
 

@@ -5,7 +5,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { ClusterAnswer } from '../../ops/cluster/local-node.js';
-import { freePorts, launchNode, untilReady } from '../../ops/node-process.js';
+import { launchNode, untilReady } from '../../ops/node-process.js';
+import { freePorts } from '../../ops/ports.js';
 import { RestClient } from '../../ops/rest-client.js';
 import { temporaryFolder, until } from './support.js';
 

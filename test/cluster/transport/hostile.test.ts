@@ -8,8 +8,9 @@ import { connect as connectSocket, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { encodeHello, encodeMessages } from '../../../cluster/transport/codec/frames.js';
+import { freePorts } from '../../../ops/ports.js';
 import { seededRandom } from '../../../ops/random.js';
-import { applied, CLUSTER, closeAll, connect, isConnected, peer, type TestPeer } from './support.js';
+import { applied, CLUSTER, closeAll, connect, isConnected, peer } from './support.js';
 
 const CONNECT = '/troupe.peer.Peers/Connect';
 const ASK = '/troupe.peer.Peers/Ask';
@@ -98,7 +99,7 @@ test('streams that stand still for a while without a word are kept by empty fram
 test('a process that is killed is noticed at once, and talked to again as soon as it is back', async () => {
   const a = await peer(1);
   for (const id of [2, 3]) {
-    const port = await freePort();
+    const [port] = (await freePorts(1)) as [number];
     a.transport.setPeers(new Map([[id, `http://127.0.0.1:${port}`]]));
     for (let round = 0; round < 3; round++) {
       const child = spawn(process.execPath, [fileURLToPath(new URL('./echo-peer.js', import.meta.url)), String(id), String(port), a.uri], {
@@ -122,12 +123,6 @@ test('a process that is killed is noticed at once, and talked to again as soon a
   }
   await closeAll(a);
 });
-
-async function freePort(): Promise<number> {
-  const one: TestPeer = await peer(99);
-  await one.transport.close();
-  return one.transport.port;
-}
 
 /** A gRPC message on the wire. */
 function framed(bytes: Uint8Array): Buffer {
