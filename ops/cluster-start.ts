@@ -5,7 +5,7 @@ import type { ClusterOptions } from '../actors/cluster-api.js';
 import { type ListeningTransport, openPeerTransport } from '../cluster/transport/open.js';
 import { SURVIVORS } from '../cluster/transport/refusal.js';
 import { TRANSFER_METHODS } from '../protocols/model/cluster.js';
-import { ConsensusLog, consensusFolder, forgetConsensus } from '../storage/consensus/log.js';
+import { ConsensusLog, consensusFolder, forgetConsensus } from '../storage/consensus-log/log.js';
 import type { ClusterStart } from './cli.js';
 import { SettingsError } from './config/resolve.js';
 import type { Settings } from './config/settings.js';

@@ -43,6 +43,9 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'vectors/reference.ts is used by tests only': 'the plain arithmetic that property tests compare the kernels with',
 };
 
+/** What a node that is started in a clone makes of its default folder, beside the sources of that name. */
+const NODE_DATA = ['collections', 'consensus', 'consensus.old', 'set-aside'].map((name) => `storage/${name}`);
+
 /** Programs and threads start here; whatever none of them leads to is dead. Tests are entries for test files only. */
 const ENTRIES = [
   'ops/main.ts',
@@ -165,6 +168,14 @@ test('every top-level folder has a README', () => {
   );
 });
 
+test('a node that is started in a clone finds no sources where it looks for its data, and removes none', () => {
+  const wrong = NODE_DATA.filter((folder) => existsSync(join(ROOT, folder))).flatMap((folder) => [...all(folder)]);
+  assert.deepEqual(
+    wrong.filter((file) => /\.(ts|md)$/.test(file)),
+    [],
+  );
+});
+
 test('no file names a path of somebody’s machine, and the lock file no registry', () => {
   const wrong = [...textFiles()].filter((file) => {
     const text = readFileSync(join(ROOT, file), 'utf8');
@@ -217,8 +228,11 @@ function* textFiles(): Generator<string> {
 }
 
 function* below(folder: string): Generator<string> {
-  // A node that was started here keeps its data in this folder, beside the sources of that name.
-  if (folder === 'storage/collections') return;
+  if (NODE_DATA.includes(folder)) return;
+  yield* all(folder);
+}
+
+function* all(folder: string): Generator<string> {
   for (const entry of readdirSync(join(ROOT, folder), { withFileTypes: true })) {
     const path = `${folder}/${entry.name}`;
     if (entry.isDirectory()) yield* below(path);

@@ -5,7 +5,7 @@
  */
 
 import { NO_WRITE } from '../../../protocols/model/consensus.js';
-import { ConsensusLog } from '../../../storage/consensus/log.js';
+import { ConsensusLog } from '../../../storage/consensus-log/log.js';
 import { operation } from './support.js';
 
 const UNDER_WAY = 4;

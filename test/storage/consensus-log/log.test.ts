@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { seededRandom } from '../../../ops/random.js';
 import { TroupeError } from '../../../protocols/errors.js';
 import { NOTHING_STORED, type StoredConsensus } from '../../../protocols/model/consensus.js';
-import { ConsensusLog, consensusFolder, forgetConsensus } from '../../../storage/consensus/log.js';
+import { ConsensusLog, consensusFolder, forgetConsensus } from '../../../storage/consensus-log/log.js';
 import { temporaryFolder } from '../replica/support.js';
 import { MEMBERSHIP, operations, writeOf } from './support.js';
 
