@@ -11,6 +11,13 @@ import type { ClockTag, ShardEntry } from '../protocols/model/shard-log.js';
 import type { WriteOperation } from '../protocols/model/update.js';
 import type { HardwareUsage } from '../protocols/model/usage.js';
 
+/** Sums over the points of each bucket, as of `at`. */
+export interface DigestFacts {
+  readonly at: ClockTag;
+  readonly buckets: BigUint64Array;
+  readonly points: Uint32Array;
+}
+
 /** A shard of one life of a collection: a later one of the same name has another `uid`. */
 export interface ShardAddress {
   readonly collection: string;
@@ -100,7 +107,14 @@ export type DataCall =
       readonly bytesMax: number;
     }
   | { readonly kind: 'resetLog'; readonly shard: ShardAddress; readonly since: number; readonly clock: number; readonly at: ClockTag }
-  | { readonly kind: 'digest'; readonly shard: ShardAddress; readonly since: number; readonly clock: number }
+  /** leaders: of the one that asks, to compare with. */
+  | {
+      readonly kind: 'digest';
+      readonly shard: ShardAddress;
+      readonly since: number;
+      readonly clock: number;
+      readonly leaders: DigestFacts;
+    }
   | {
       readonly kind: 'replaceBuckets';
       readonly shard: ShardAddress;
@@ -181,7 +195,7 @@ export type DataReply =
   | { readonly kind: 'position'; readonly last: ClockTag; readonly base: ClockTag }
   | { readonly kind: 'entries'; readonly entries: readonly ShardEntry[]; readonly last: ClockTag }
   | { readonly kind: 'compacted' | 'diverged' }
-  | { readonly kind: 'digest'; readonly at: ClockTag; readonly buckets: BigUint64Array; readonly points: Uint32Array }
+  | ({ readonly kind: 'digest' } & DigestFacts)
   | { readonly kind: 'done'; readonly changed: number }
   | { readonly kind: 'error'; readonly error: ErrorFacts };
 

@@ -20,6 +20,7 @@ import { damagedMeta } from './lmdb-meta.js';
 import { isMarkedMade } from './made-file.js';
 import { decodeManifest } from './replica/manifest.js';
 import { damagedRecord, decodeState, MANIFEST_KEY, operationOfKey, STATE_KEY, uncheck, unseal } from './replica/records.js';
+import { decodeStale, STALE_KEY } from './replica/stale.js';
 
 /** The child's argument says what the folders hold. */
 const CHILD_ARGUMENTS = { replica: 'verify-lmdb', consensus: 'verify-consensus' } as const;
@@ -156,6 +157,7 @@ async function complaintOf<Name extends string>(
 function walk(reader: SnapshotReader): void {
   const state = decodeState(reader.get('meta', STATE_KEY) ?? missing('meta/state'));
   decodeManifest(reader.get('meta', MANIFEST_KEY) ?? missing('meta/manifest'));
+  decodeStale(reader.get('meta', STALE_KEY));
   for (const database of DATABASES) {
     let entries = 0;
     for (const { key, value } of reader.range(database, FIRST_KEY, LAST_KEY)) {

@@ -19,7 +19,7 @@ export async function carryOut(engine: EnginePort, key: ReplicaKey, call: HeardC
       await engine.resetLog(key, call.at);
       return done(0);
     case 'digest':
-      return { kind: 'digest', ...(await engine.digest(key)) };
+      return { kind: 'digest', ...(await engine.digest(key, call.leaders)) };
     case 'replaceBuckets':
       return done(await engine.replaceBuckets(key, call.bytes));
     case 'applySettings':
@@ -35,7 +35,7 @@ export async function fetchFor(engine: EnginePort, key: ReplicaKey, fetch: Fetch
     case 'settings':
       return { kind: 'settings', operations: await engine.settings(key) };
     case 'digest':
-      return { kind: 'digest', ...(await engine.digest(key)) };
+      return { kind: 'digest', ...(await engine.digest(key, null)) };
     case 'buckets': {
       const { at, bytes, points } = await engine.bucketPoints(key, fetch.buckets);
       return { kind: 'buckets', at, bytes, points };

@@ -192,8 +192,10 @@ function requestOf({ fetched, kind }: Job, { logged }: Streaming): PeerCall | nu
   switch (fetched.kind) {
     case 'settings':
       return { kind: 'applySettings', operations: fetched.operations };
-    case 'digest':
-      return { kind: 'digest' };
+    case 'digest': {
+      const { at, buckets, points } = fetched;
+      return { kind: 'digest', leaders: { at, buckets, points } };
+    }
     case 'buckets':
       return { kind: 'replaceBuckets', bytes: fetched.bytes };
     default:

@@ -103,7 +103,8 @@ function takeResults(draft: Draft): void {
       continue;
     }
     added.push(...result.entries);
-    const tick = result.entries.at(-1)?.tag.tick ?? 0;
+    // Where nothing was logged the answer tells of what was there: it waits for that.
+    const { tick } = added.at(-1)?.tag ?? role.last;
     pending.push({ input, numbers: result.entries.map(({ tag }) => tag.tick), tick, failure: result.failure });
   }
   const last: ClockTag = added.at(-1)?.tag ?? role.last;

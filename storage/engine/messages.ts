@@ -13,7 +13,7 @@ import type { WriteOperation } from '../../protocols/model/update.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
 import type { SubgraphSetting } from '../segment/layout.js';
-import type { OrderedWrite, ShardPosition } from './shard-log.js';
+import type { OrderedWrite, ReplicaDigest, ShardPosition } from './shard-log.js';
 
 /** `<collection>/<shard id>`: names a local replica in this process. */
 export type ReplicaKey = string;
@@ -243,7 +243,7 @@ export type ToShardLog =
   | { readonly kind: 'entriesAfter'; readonly id: number; readonly key: ReplicaKey; readonly after: ClockTag; readonly bytesMax: number }
   | { readonly kind: 'resetLog'; readonly id: number; readonly key: ReplicaKey; readonly at: ClockTag }
   /** By a `ReplicaDigest`. */
-  | { readonly kind: 'digest'; readonly id: number; readonly key: ReplicaKey }
+  | { readonly kind: 'digest'; readonly id: number; readonly key: ReplicaKey; readonly leaders: ReplicaDigest | null }
   /** By a `BucketPoints`. */
   | { readonly kind: 'bucketPoints'; readonly id: number; readonly key: ReplicaKey; readonly buckets: readonly number[] }
   /** By how many points are others now. */
@@ -257,7 +257,8 @@ export type ToShardLog =
 
 /** What became of an `OrderedWrite`: who asked has the operations. */
 export interface OrderedTags {
-  readonly tags: readonly ClockTag[];
+  /** Null: the operation is not in the log. */
+  readonly tags: readonly (ClockTag | null)[];
   readonly failure: ErrorFacts | null;
 }
 

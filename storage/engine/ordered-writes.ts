@@ -18,7 +18,9 @@ interface Planned {
   readonly until: 'logged' | 'applied';
   /** That are to be logged. */
   readonly numbered: readonly NumberedOperation[];
-  readonly answer: (failure: TroupeError | null) => OrderedTags | ClockTag;
+  /** Whether one of them fails, and so is not logged, shows only when it is applied. */
+  readonly mayFail: boolean;
+  readonly answer: (outcomes: ReadonlyMap<number, Outcome>) => OrderedTags | ClockTag;
   readonly usage: HardwareUsage | null;
 }
 
@@ -33,12 +35,15 @@ export interface OrderedEvents {
 
 /**
  * Carries out messages that wait together, in their order: up to the last that is to be logged only in a first transaction, the others with
- * all that is applied in a second one. Where the first fails, so do all, as each follows the one before it.
+ * all that is applied in a second one. Where the first fails, so do all, as each follows the one before it. With a leader's operations that
+ * may fail all are logged and applied in one.
  */
 export function writeOrdered(store: ReplicaStore, group: readonly OrderedMessage[], nowMs: number, on: OrderedEvents): void {
   const planned = planAll(store, group, nowMs, on);
-  const waiting = planned.filter(({ until }) => until === 'applied');
-  const first = planned.findLastIndex(({ until }) => until === 'logged') + 1;
+  const mayFail = planned.some((plan) => plan.mayFail);
+  const isWaiting = ({ until }: Planned): boolean => mayFail || until === 'applied';
+  const waiting = planned.filter(isWaiting);
+  const first = planned.findLastIndex((plan) => !isWaiting(plan)) + 1;
   const numberedOf = (plans: readonly Planned[]): NumberedOperation[] => plans.flatMap(({ numbered }) => numbered);
   try {
     store.operations.logNumbered(numberedOf(planned.slice(0, first)));
@@ -46,20 +51,23 @@ export function writeOrdered(store: ReplicaStore, group: readonly OrderedMessage
     for (const { id } of planned) on.fail(id, error);
     return;
   }
-  for (const { answer, id, until, usage } of planned) {
-    if (until === 'applied') continue;
+  for (const plan of planned) {
+    if (isWaiting(plan)) continue;
+    const { answer, id, usage } = plan;
     if (usage !== null) on.unanswered(usage);
-    on.answer(id, answer(null), usage === null ? null : noUsage());
+    on.answer(id, answer(NO_OUTCOMES), usage === null ? null : noUsage());
   }
   try {
     const all = store.operations.applyNumbered(numberedOf(planned.slice(first)));
     const outcomes = new Map(all.map((outcome) => [outcome.operation, outcome]));
     on.applied();
-    for (const { answer, id, numbered, usage } of waiting) on.answer(id, answer(failureOf(numbered, outcomes)), usage);
+    for (const { answer, id, usage } of waiting) on.answer(id, answer(outcomes), usage);
   } catch (error) {
     for (const { id } of waiting) on.fail(id, error);
   }
 }
+
+const NO_OUTCOMES: ReadonlyMap<number, Outcome> = new Map();
 
 function failureOf(numbered: readonly NumberedOperation[], outcomes: ReadonlyMap<number, Outcome>): TroupeError | null {
   for (const { operation } of numbered) {
@@ -93,8 +101,20 @@ function planWrite(
   const decoded = decodeEncoded(write.operations, store.config.params);
   const tags = nextTags(log.last, write, write.tickAfter, decoded.length);
   const operations = usage === null ? decoded : decoded.map((operation) => ({ ...operation, usage }));
-  const answer = (failure: TroupeError | null): OrderedTags => ({ tags, failure: failure && errorFacts(failure) });
-  return { id, until: write.until, numbered: log.add(tags, operations), answer, usage };
+  store.lead();
+  const numbered = log.add(tags, operations).map((each) => ({ ...each, isLeaders: true }));
+  const answer = (outcomes: ReadonlyMap<number, Outcome>): OrderedTags => {
+    const failure = failureOf(numbered, outcomes);
+    const logged = tags.map((tag) => (outcomes.get(tag.tick)?.leftOut === true ? null : tag));
+    return { tags: logged, failure: failure && errorFacts(failure) };
+  };
+  return { id, until: write.until, numbered, mayFail: decoded.some(needsPoints), answer, usage };
+}
+
+/** Whether the operation is refused where points are not there. */
+export function needsPoints({ operation }: LoggedOperation): boolean {
+  if (operation.kind === 'updateVectors') return true;
+  return operation.kind !== 'deletePoints' && 'selector' in operation && operation.selector.kind === 'ids';
 }
 
 function planAppend(
@@ -112,7 +132,7 @@ function planAppend(
     operations,
   );
   const { last } = log;
-  return { id, until, numbered, answer: () => last, usage: null };
+  return { id, until, numbered, mayFail: false, answer: () => last, usage: null };
 }
 
 /** The log as it will be when what is planned is done. */

@@ -242,8 +242,8 @@ export class EnginePool implements ShardLogPort {
     return this.shardLogs.resetLog(key, at);
   }
 
-  digest(key: ReplicaKey): Promise<ReplicaDigest> {
-    return this.shardLogs.digest(key);
+  digest(key: ReplicaKey, leaders: ReplicaDigest | null): Promise<ReplicaDigest> {
+    return this.shardLogs.digest(key, leaders);
   }
 
   bucketPoints(key: ReplicaKey, buckets: readonly number[]): Promise<BucketPoints> {

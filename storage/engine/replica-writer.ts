@@ -281,7 +281,7 @@ export class ReplicaWriter {
         store.resetLog(message.at);
         return undefined;
       case 'digest':
-        return store.copies.digest();
+        return store.copies.digest(message.leaders);
       case 'bucketPoints':
         return store.copies.bucketPoints(message.buckets);
       case 'replaceBuckets':

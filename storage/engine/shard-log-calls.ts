@@ -23,7 +23,8 @@ export class ShardLogCalls implements ShardLogPort {
     const { usage, value } = await this.send(key, { kind: 'writeOrdered', id: 0, key, write: { ...write, operations } }, operations);
     if (usage !== null && write.usage !== undefined) addUsage(write.usage, usage);
     const { failure, tags } = value as OrderedTags;
-    return { entries: tags.map((tag, at) => ({ tag, operation: write.operations[at] as Uint8Array })), failure };
+    const entries = tags.flatMap((tag, at) => (tag === null ? [] : [{ tag, operation: write.operations[at] as Uint8Array }]));
+    return { entries, failure };
   }
 
   async append(key: ReplicaKey, previous: ClockTag, entries: readonly ShardEntry[], until: 'logged' | 'applied'): Promise<ClockTag> {
@@ -45,8 +46,8 @@ export class ShardLogCalls implements ShardLogPort {
     return this.ask(key, { kind: 'resetLog', id: 0, key, at });
   }
 
-  digest(key: ReplicaKey): Promise<ReplicaDigest> {
-    return this.ask(key, { kind: 'digest', id: 0, key });
+  digest(key: ReplicaKey, leaders: ReplicaDigest | null): Promise<ReplicaDigest> {
+    return this.ask(key, { kind: 'digest', id: 0, key, leaders });
   }
 
   bucketPoints(key: ReplicaKey, buckets: readonly number[]): Promise<BucketPoints> {

@@ -25,9 +25,9 @@ export interface OrderedWrite {
 
 /** It is on disk. */
 export interface OrderedWritten {
-  /** Each operation with its tag, to be sent to other replicas: they have the same operations, also one that fails. */
+  /** Each operation that is in the log with its tag, to be sent to other replicas. One that failed is not, and those that hang on it are not. */
   readonly entries: readonly ShardEntry[];
-  /** Of the first operation that failed when it was applied (until: 'applied'): other replicas come to the same. */
+  /** Of the first operation that failed. */
   readonly failure: ErrorFacts | null;
 }
 
@@ -92,10 +92,15 @@ export interface ShardLogPort {
   position(key: ReplicaKey): Promise<ShardPosition>;
   /** Entries after an operation, `bytesMax` of them at least where there are as many. */
   entriesAfter(key: ReplicaKey, after: ClockTag, bytesMax: number): Promise<LogPart>;
-  /** The log begins anew behind `at`, with points as they are: what follows makes them those of `at`. */
+  /**
+   * The log begins anew behind `at`, with points as they are, which are stale (`replica/stale.ts`): what follows makes them those of `at`.
+   */
   resetLog(key: ReplicaKey, at: ClockTag): Promise<void>;
-  /** Once everything before is applied. */
-  digest(key: ReplicaKey): Promise<ReplicaDigest>;
+  /**
+   * Once everything before is applied. leaders: of the leader, where it is another replica: buckets that are equal after the same operation are no
+   * longer taken for stale. null: of the leader itself.
+   */
+  digest(key: ReplicaKey, leaders: ReplicaDigest | null): Promise<ReplicaDigest>;
   /** Once everything before is applied. */
   bucketPoints(key: ReplicaKey, buckets: readonly number[]): Promise<BucketPoints>;
   /**

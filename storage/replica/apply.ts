@@ -80,8 +80,8 @@ function updateVectors(transaction: Transaction, operation: UpdateOperation & { 
   mustBeThere(transaction, batch.ids);
   const vectors = columnPlaces(batch);
   batch.ids.forEach((id, point) => {
-    const old = transaction.find(id) as Location;
-    if (filter !== null && !transaction.matches(filter, old)) return;
+    const old = transaction.find(id);
+    if (old === undefined || (filter !== null && !transaction.matches(filter, old)) || removeStale(transaction, old)) return;
     const added = copyPoint(transaction, old, version, itemsOf(batch, vectors, point));
     setVectors(added, batch, vectors, point);
     transaction.setPayload(added, transaction.payloadText(old));
@@ -95,7 +95,7 @@ function deleteVectors(transaction: Transaction, old: Location, names: readonly 
     const vector = segment.vectorIndex(name);
     return vector >= 0 && segment.hasVector(vector, old.row);
   });
-  if (present.length === 0) return;
+  if (present.length === 0 || removeStale(transaction, old)) return;
   const added = copyPoint(transaction, old, version);
   for (const name of present) added.segment.clearVector(name, added.row);
   transaction.setPayload(added, transaction.payloadText(old));
@@ -115,11 +115,19 @@ function deletePoints(transaction: Transaction, selector: PointsSelector): void 
 
 function changePayloads(transaction: Transaction, selector: PointsSelector, version: number, change: (old: Payload) => Payload): void {
   for (const old of selected(transaction, selector)) {
+    if (removeStale(transaction, old)) continue;
     const payload = change(transaction.payload(old));
     const added = copyPoint(transaction, old, version);
     transaction.setPayload(added, textOf(payload), payload);
     transaction.remove(old, added);
   }
+}
+
+/** B1: a point that may be older than the operation takes it to be is not changed by it. Whether it was one; it is removed then. */
+function removeStale(transaction: Transaction, location: Location): boolean {
+  if (!transaction.isStale(location)) return false;
+  transaction.remove(location);
+  return true;
 }
 
 /** The points that are meant. Errors: `notFound` when one of the ids is not there. */
@@ -136,11 +144,12 @@ function matching(transaction: Transaction, { filter, of }: Extract<PointsSelect
   return found.filter(({ row, segment }) => shardIndexOf(ring, segment.idAt(row)) === own);
 }
 
+/** Those that are there. Errors: `notFound` for one that is not, unless only the leader may have it (B2). */
 function mustBeThere(transaction: Transaction, ids: readonly PointId[]): Location[] {
-  return ids.map((id) => {
+  return ids.flatMap((id) => {
     const location = transaction.find(id);
-    if (location === undefined) throw new TroupeError('notFound', `No point with id ${id} found`);
-    return location;
+    if (location === undefined && !transaction.mayLack(id)) throw new TroupeError('notFound', `No point with id ${id} found`);
+    return location ?? [];
   });
 }
 

@@ -15,6 +15,7 @@ import { segmentFolder } from '../segment/sealed.js';
 import { decodeLogTags, encodeLogTags, LOG_KEY, logBehind, NO_TAGS, tagOf } from './log-tags.js';
 import { decodeManifest, type Manifest } from './manifest.js';
 import { damagedRecord, decodeState, MANIFEST_KEY, STATE_KEY } from './records.js';
+import { STALE_KEY } from './stale.js';
 
 type CheckpointFile = ReplicaCheckpoint['files'][number];
 
@@ -61,6 +62,8 @@ async function withoutLog(lmdb: string): Promise<{ at: ClockTag; manifest: Manif
     copy.write(() => {
       copy.clear('wal');
       copy.put('meta', LOG_KEY, encodeLogTags(logBehind(at, tags.failed)));
+      // B3
+      copy.remove('meta', STALE_KEY);
     });
     return { at, manifest: decodeManifest(copy.get('meta', MANIFEST_KEY) ?? missing('manifest')) };
   } finally {

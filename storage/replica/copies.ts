@@ -14,6 +14,7 @@ import { decodeBuckets, encodeBuckets } from './bucket-codec.js';
 import { PointDigest, type RowChange } from './digest.js';
 import type { Operations } from './operations.js';
 import { pointsOfBuckets, replaceBuckets } from './replace-buckets.js';
+import { equalBuckets, type StaleBuckets, withoutStale } from './stale.js';
 import type { Transaction } from './transaction.js';
 
 export interface CopiesHost {
@@ -23,6 +24,9 @@ export interface CopiesHost {
   transact<T>(change: (transaction: Transaction) => T): T;
   /** A transaction that is only read from. */
   view(): Transaction;
+  readonly stale: StaleBuckets;
+  /** Others are compared with this replica. */
+  lead(): void;
 }
 
 export class Copies {
@@ -41,15 +45,26 @@ export class Copies {
   }
 
   /** See `ShardLogPort.digest`. Errors: `storage`. */
-  digest(): ReplicaDigest {
+  digest(leaders: ReplicaDigest | null): ReplicaDigest {
     this.host.operations.applyLogged();
     this.pointDigest ??= PointDigest.of(this.host.view().segments);
-    return { at: this.host.wal.last, ...this.pointDigest.value() };
+    const own = { at: this.host.wal.last, ...this.pointDigest.value() };
+    if (leaders === null) this.host.lead();
+    else if (this.host.stale !== null && isSameTag(leaders.at, own.at)) this.compared(equalBuckets(own, leaders));
+    return own;
+  }
+
+  /** B1 holds: their points are the leader's. */
+  private compared(equal: Iterable<number>): void {
+    this.host.transact((transaction) => {
+      transaction.stale = withoutStale(transaction.stale, equal);
+    });
   }
 
   /** See `ShardLogPort.bucketPoints`. Errors: `storage`. */
   bucketPoints(buckets: readonly number[]): BucketPoints {
     this.host.operations.applyLogged();
+    this.host.lead();
     const at = this.host.wal.last;
     const now = this.host.view();
     const points = pointsOfBuckets(now.segments, new Set(buckets));

@@ -6,9 +6,10 @@
  * the same backwards. Replicas of one shard have the same operations in the same order, so equal versions say equal points.
  */
 
+import type { PointId } from '../../protocols/model/point-id.js';
 import { finishHash, mixBlock } from '../../vectors/murmur3.js';
 import { DIGEST_BUCKETS } from '../engine/shard-log.js';
-import { hashIdWords } from '../sharding/point-hash.js';
+import { hashIdWords, hashPoint } from '../sharding/point-hash.js';
 import type { SegmentRows } from './segment-rows.js';
 
 /** A row that came to the live ones or left them. */
@@ -46,6 +47,11 @@ export class PointDigest {
   value(): { buckets: BigUint64Array; points: Uint32Array } {
     return { buckets: new BigUint64Array(this.halves.slice().buffer), points: this.counts.slice() };
   }
+}
+
+/** The bucket of a point's rows. */
+export function bucketOfId(id: PointId): number {
+  return hashPoint(id) % DIGEST_BUCKETS;
 }
 
 /** 0..DIGEST_BUCKETS-1. Shards are told by the whole of this hash, so its last bits say nothing of the shard. */

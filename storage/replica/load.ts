@@ -27,6 +27,7 @@ import {
   writeIdKey,
 } from './records.js';
 import { appendableOf, SegmentRows } from './segment-rows.js';
+import { decodeStale, STALE_KEY } from './stale.js';
 import { loadValue } from './stored-value.js';
 import type { ReplicaShape, Transaction } from './transaction.js';
 
@@ -64,7 +65,7 @@ export async function loadReplica(
   rowFiles.settle();
   const { generation, commit, appliedOperation } = state;
   return {
-    shape: { segments, manifest, generation, commit, appliedOperation },
+    shape: { segments, manifest, generation, commit, appliedOperation, stale: decodeStale(environment.get('meta', STALE_KEY)) },
     repair: (transaction) => {
       for (const repair of repairs) repair(transaction);
     },

@@ -17,10 +17,15 @@ export interface NumberedOperation {
   readonly operation: number;
   readonly by: Leader;
   readonly logged: LoggedOperation;
+  /**
+   * The leader's own: one that fails is not logged, so that no replica has it. Its number is free again. Else another replica, which
+   * may lack points for a while, would have to find out by itself whether it failed.
+   */
+  readonly isLeaders?: boolean;
 }
 
-/** How an operation went. `skipped`: the one it hangs on failed. */
-export type Outcome = { readonly operation: number; readonly error: TroupeError | 'skipped' | null };
+/** How an operation went. `skipped`: the one it hangs on failed. leftOut: it is not in the log. */
+export type Outcome = { readonly operation: number; readonly error: TroupeError | 'skipped' | null; readonly leftOut?: boolean };
 
 /** What operations need of their replica. */
 export interface OperationsHost {
@@ -97,7 +102,7 @@ export class Operations {
   }
 
   /**
-   * As `apply`, operations of a leader: all of them are in the log on return, whatever becomes of each. Returns how each went, and before
+   * As `apply`, operations of a leader: all that are not left out are in the log on return, whatever becomes of each. Returns how each went, and before
    * these each of those that were logged. Errors: `storage`; where that is after a bug, they may be in the log, not applied.
    */
   applyNumbered(numbered: readonly NumberedOperation[]): Outcome[] {
@@ -120,10 +125,10 @@ export class Operations {
   }
 
   private applyTogether(logged: readonly NumberedOperation[], unlogged: readonly NumberedOperation[]): Outcome[] {
-    const outcomes = this.host.transact((transaction) => {
-      this.append(unlogged);
-      return this.applyAll(transaction, [...logged, ...unlogged]);
-    });
+    const outcomes = this.host.transact((transaction) => [
+      ...this.applyAll(transaction, logged, false),
+      ...this.applyAll(transaction, unlogged, true),
+    ]);
     this.host.applied();
     return outcomes;
   }
@@ -177,30 +182,38 @@ export class Operations {
     }
   }
 
-  /** An operation that hangs on the one before it is not applied where that one was not, however long ago. */
-  private applyAll(transaction: Transaction, operations: readonly NumberedOperation[]): Outcome[] {
-    return operations.map(({ operation, logged }): Outcome => {
-      const broken = this.host.wal.failed > 0 && this.host.wal.failed === transaction.appliedOperation;
+  /** An operation that hangs on the one before it is not applied where that one was not, however long ago. logs: they are not in the log yet. */
+  private applyAll(transaction: Transaction, operations: readonly NumberedOperation[], logs: boolean): Outcome[] {
+    const { wal } = this.host;
+    let leftOut = false;
+    return operations.map((numbered): Outcome => {
+      const { isLeaders, logged, operation } = numbered;
+      const broken = leftOut || (wal.failed > 0 && wal.failed === transaction.appliedOperation);
+      const error = logged.chained && broken ? 'skipped' : applyKnown(transaction, numbered);
+      leftOut = error !== null && logs && isLeaders === true;
+      if (leftOut) return { operation, error, leftOut };
       transaction.appliedOperation = operation;
-      if (logged.chained && broken) {
-        this.host.wal.markFailed(operation);
-        return { operation, error: 'skipped' };
-      }
-      try {
-        measured(logged.usage ?? null, () => applyOperation(transaction, logged.operation, operation));
-        return { operation, error: null };
-      } catch (error) {
-        // Only what was found out before anything changed is the operation's own affair; the rest ends the transaction.
-        if (!(error instanceof TroupeError) || error.code !== 'notFound') throw error;
-        this.host.wal.markFailed(operation);
-        return { operation, error };
-      }
+      if (logs) this.append([numbered]);
+      if (error !== null) wal.markFailed(operation);
+      return { operation, error };
     });
   }
 
   /** Applies what was logged. Errors: `storage`, when the disk refuses. */
   applyLogged(): void {
     if (this.backlog.length > 0) this.applyNumbered([]);
+  }
+}
+
+/** Why it could not be carried out; it has changed nothing then. */
+function applyKnown(transaction: Transaction, { logged, operation }: NumberedOperation): TroupeError | null {
+  try {
+    measured(logged.usage ?? null, () => applyOperation(transaction, logged.operation, operation));
+    return null;
+  } catch (error) {
+    // Only what was found out before anything changed is the operation's own affair; the rest ends the transaction.
+    if (!(error instanceof TroupeError) || error.code !== 'notFound') throw error;
+    return error;
   }
 }
 

@@ -4,6 +4,7 @@ import type { PointId } from '../../protocols/model/point-id.js';
 import type { PassedBuckets } from './bucket-codec.js';
 import { rowsOfBuckets } from './bucket-rows.js';
 import type { SegmentRows } from './segment-rows.js';
+import { withoutStale } from './stale.js';
 import type { Location, Transaction } from './transaction.js';
 
 /** Live points of the buckets. */
@@ -29,5 +30,6 @@ export function replaceBuckets(transaction: Transaction, { buckets, payloadText,
     changed++;
   }
   for (const location of own.values()) transaction.remove(location);
+  transaction.stale = withoutStale(transaction.stale, buckets);
   return changed + own.size;
 }

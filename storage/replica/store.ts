@@ -36,6 +36,7 @@ import { encodeManifest, type Manifest, type ManifestField } from './manifest.js
 import { type NumberedOperation, Operations, type OperationsHost, type Outcome } from './operations.js';
 import { MANIFEST_KEY, segmentPrefix } from './records.js';
 import { makeAppendable, type RowItems, SegmentRows } from './segment-rows.js';
+import { ALL_STALE, type StaleBuckets } from './stale.js';
 import { fieldsOf, type ReplicaShape, Transaction, type TransactionHost } from './transaction.js';
 
 export interface ReplicaHooks {
@@ -252,8 +253,21 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
     this.transact((transaction) => {
       this.wal.reset(at);
       transaction.appliedOperation = at.tick;
+      transaction.stale = ALL_STALE;
     }, false);
     this.operations.forget();
+  }
+
+  get stale(): StaleBuckets {
+    return this.shape.stale;
+  }
+
+  /** B3: others are compared with this replica. */
+  lead(): void {
+    if (this.shape.stale === null) return;
+    this.transact((transaction) => {
+      transaction.stale = null;
+    }, false);
   }
 
   /** The first of these points that is not there once everything logged is applied; null: all are. */

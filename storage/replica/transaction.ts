@@ -24,7 +24,7 @@ import { openIndexOf } from '../segment/index/open.js';
 import type { VectorPlan } from '../segment/layout.js';
 import { readPayloadText } from '../segment/payload-file.js';
 import { appendableFieldIndex, fieldPrefix, IndexWriter } from './appendable-index.js';
-import type { RowChange } from './digest.js';
+import { bucketOfId, bucketOfRow, type RowChange } from './digest.js';
 import { encodeManifest, type Manifest, type ManifestField, type ManifestSegment } from './manifest.js';
 import {
   check,
@@ -40,6 +40,7 @@ import {
   writeIdKey,
 } from './records.js';
 import type { RowItems, SegmentRows } from './segment-rows.js';
+import { encodeStale, isStale, STALE_KEY, type StaleBuckets } from './stale.js';
 import { storeValue, valueRoom } from './stored-value.js';
 
 /** Where a point is. */
@@ -55,6 +56,7 @@ export interface ReplicaShape {
   readonly generation: number;
   readonly commit: number;
   readonly appliedOperation: number;
+  readonly stale: StaleBuckets;
 }
 
 /** What a transaction needs of its replica. */
@@ -86,6 +88,8 @@ export class Transaction {
   segments: readonly SegmentRows[];
   manifest: Manifest;
   appliedOperation: number;
+  stale: StaleBuckets;
+  private readonly staleBefore: StaleBuckets;
   private generation: number;
   private readonly commit: number;
   private reshaped = false;
@@ -106,6 +110,8 @@ export class Transaction {
     this.manifest = shape.manifest;
     this.generation = shape.generation;
     this.appliedOperation = shape.appliedOperation;
+    this.stale = shape.stale;
+    this.staleBefore = shape.stale;
     this.commit = shape.commit + 1;
     this.seq = this.commit - host.openCommit;
   }
@@ -115,8 +121,8 @@ export class Transaction {
   }
 
   get shape(): ReplicaShape {
-    const { segments, manifest, generation, commit, appliedOperation } = this;
-    return { segments, manifest, generation, commit, appliedOperation };
+    const { segments, manifest, generation, commit, appliedOperation, stale } = this;
+    return { segments, manifest, generation, commit, appliedOperation, stale };
   }
 
   // ---------------------------------------------------------------- points
@@ -130,6 +136,16 @@ export class Transaction {
       if (row !== undefined && segment.isLive(row)) return { segment, row };
     }
     return undefined;
+  }
+
+  /** Whether a point may be older than this operation takes it to be: B1. */
+  isStale({ row, segment }: Location): boolean {
+    return this.stale !== null && isStale(this.stale, bucketOfRow(segment, row));
+  }
+
+  /** Whether the leader may have a point that is not here: B2. */
+  mayLack(id: PointId): boolean {
+    return this.stale !== null && isStale(this.stale, bucketOfId(id));
   }
 
   /** Live points that pass a filter, as things stand within this transaction. */
@@ -375,8 +391,14 @@ export class Transaction {
       this.generation = this.host.nextGeneration();
       this.environment.put('meta', MANIFEST_KEY, encodeManifest(this.manifest));
     }
+    if (this.stale !== this.staleBefore) this.storeStale();
     this.environment.put('meta', STATE_KEY, encodeState(this.stateRecord()));
     if (this.reshaped) this.host.publish(this.segmentSet(), fieldsOf(this.manifest));
+  }
+
+  private storeStale(): void {
+    if (this.stale === null) this.environment.remove('meta', STALE_KEY);
+    else this.environment.put('meta', STALE_KEY, encodeStale(this.stale));
   }
 
   get hasNewGeneration(): boolean {

@@ -29,6 +29,7 @@ import type {
   WeighJob,
   Written,
 } from '../../storage/engine/messages.js';
+import { needsPoints } from '../../storage/engine/ordered-writes.js';
 import { decodePortion, encodePortionAnswer } from '../../storage/engine/portion/codec.js';
 import type {
   BucketPoints,
@@ -48,13 +49,17 @@ import type { VirtualDisk } from './disk.js';
 import { answerPortion } from './engine-portions.js';
 import { OpenReplica } from './open-replica.js';
 import {
+  ALL_BUCKETS,
   bucketBytes,
   CHECKPOINT_FILE,
   checkpointBytes,
+  compared,
   digestOf,
   entriesBehind,
+  firstFailure,
   knownLog,
   lastOf,
+  lead,
   newReplica,
   replaceBuckets,
 } from './replica-files.js';
@@ -65,6 +70,8 @@ export interface EngineMistakes {
   readonly answersEarly?: boolean;
   /** Passes over one operation in so many that a leader sends. */
   readonly skipsOneIn?: number;
+  /** Changes points that are older than the log as if they were not. */
+  readonly trustsStale?: boolean;
   /** Takes all replicas for the same. */
   readonly sameDigests?: boolean;
   /** Shows points of whichever shard has them. */
@@ -233,16 +240,20 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
 
   async writeOrdered(key: ReplicaKey, write: OrderedWrite): Promise<OrderedWritten> {
     const replica = this.#replica(key);
-    const entries = await replica.inTurn(async () => {
+    const written = await replica.inTurn(async () => {
       if (write.deadlineMs <= this.ways.nowMs()) throw refused('timeout', 'the request waited for its turn until its time was up');
-      decodeEncoded(write.operations, replica.config.params);
-      const tags = nextTags(replica.end, write, write.tickAfter, write.operations.length);
-      const made = tags.map((tag, at): ShardEntry => ({ tag, operation: (write.operations[at] as Uint8Array).slice() }));
-      await this.#log(replica, made);
-      return made;
+      const mayFail = decodeEncoded(write.operations, replica.config.params).some(needsPoints);
+      lead(replica.stored);
+      if (mayFail) await replica.applied(lastOf(replica.stored).tick);
+      const failing = mayFail ? firstFailure(replica.stored, write.operations) : null;
+      const operations = write.operations.slice(0, failing?.at);
+      const tags = nextTags(replica.end, write, write.tickAfter, operations.length);
+      const made = tags.map((tag, at): ShardEntry => ({ tag, operation: (operations[at] as Uint8Array).slice() }));
+      if (made.length > 0) await this.#log(replica, made);
+      return { entries: made, failure: failing?.failure ?? null };
     });
-    if (write.until === 'logged') return { entries, failure: null };
-    return { entries, failure: await replica.outcome(entries) };
+    if (write.until === 'applied') await replica.applied(written.entries.at(-1)?.tag.tick ?? 0);
+    return written;
   }
 
   async append(key: ReplicaKey, previous: ClockTag, entries: readonly ShardEntry[], until: 'logged' | 'applied'): Promise<ClockTag> {
@@ -281,16 +292,19 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
   resetLog(key: ReplicaKey, at: ClockTag): Promise<void> {
     return this.#whenApplied(key, (replica) => {
       return this.disk.write(`reset ${key}`, () => {
-        Object.assign(replica.stored, { base: at, entries: [], applied: at, failed: false });
+        const trustsStale = this.ways.mistakes.trustsStale === true;
+        Object.assign(replica.stored, { base: at, entries: [], applied: at, stale: ALL_BUCKETS, trustsStale });
         replica.end = at;
       });
     });
   }
 
-  digest(key: ReplicaKey): Promise<ReplicaDigest> {
-    return this.#whenApplied(key, ({ stored }) =>
-      this.ways.mistakes.sameDigests === true ? digestOf({ ...stored, points: new Map() }) : digestOf(stored),
-    );
+  digest(key: ReplicaKey, leaders: ReplicaDigest | null): Promise<ReplicaDigest> {
+    return this.#whenApplied(key, async ({ stored }) => {
+      if (stored.stale.size > 0)
+        await this.disk.write(`compare ${key}`, () => (leaders === null ? lead(stored) : compared(stored, leaders)));
+      return this.ways.mistakes.sameDigests === true ? digestOf({ ...stored, points: new Map() }) : digestOf(stored);
+    });
   }
 
   bucketPoints(key: ReplicaKey, buckets: readonly number[]): Promise<BucketPoints> {

@@ -13,6 +13,7 @@ import {
   SHOWN_COPIES,
   SILENCE_AS_END,
   SKIPPED_TAGS,
+  TRUSTED_STALE,
 } from './mistakes.js';
 import type { Mistakes } from './node.js';
 import { simulate } from './simulate.js';
@@ -29,6 +30,7 @@ for (const [name, mistakes, invariant, nodes = 5] of [
   ['a forgotten applied index', FORGOTTEN_APPLIED, /^I[46]/],
   ['a write of points that is answered before the log has it', EARLY_ANSWERS, POINTS_WRONG],
   ['a replica that passes over an operation', SKIPPED_TAGS, POINTS_WRONG],
+  ['an old point that is changed as if it were the new one', TRUSTED_STALE, POINTS_WRONG],
   ['a transfer that ends before its target has the points', EMPTY_TARGETS, POINTS_WRONG],
   ['a transfer that ends without the last writes', LOST_LAST_WRITES, POINTS_WRONG],
   ['a shard that serves before the copies are confirmed', LOST_COPIES, POINTS_WRONG],

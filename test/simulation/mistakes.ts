@@ -15,6 +15,9 @@ export const EARLY_ANSWERS: Mistakes = { engine: { answersEarly: true } };
 /** Replicas pass over an operation now and then. */
 export const SKIPPED_TAGS: Mistakes = { engine: { skipsOneIn: 25 } };
 
+/** Points that are older than a log that has begun anew are changed as if they were not. */
+export const TRUSTED_STALE: Mistakes = { engine: { trustsStale: true } };
+
 /** Transfers end before their target has the points. */
 export const EMPTY_TARGETS: Mistakes = { engine: { sameDigests: true } };
 

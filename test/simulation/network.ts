@@ -43,7 +43,7 @@ const RESEND_MS = { low: 200, high: 600 };
 
 export class VirtualNetwork {
   settings: NetworkSettings = CALM_NETWORK;
-  /** Answers calls in the place of the peer, against the rules; null: it is asked. */
+  /** Sees calls, and answers them in the place of the peer, against the rules; null: it is asked. */
   intercept: (to: PeerId, call: DataCall) => DataAnswer | null = () => null;
   /** Against the rules: whoever is not connected counts as refusing connections. */
   silenceRefuses = false;

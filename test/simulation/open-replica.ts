@@ -1,6 +1,5 @@
 /** A replica of the simulation's engine while it is open: its log is written and applied in the order in which that is asked for. */
 
-import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import type { ReplicaKey } from '../../storage/engine/messages.js';
@@ -33,8 +32,6 @@ export class OpenReplica {
   #applying = false;
   /** Who waits until an operation is applied. */
   #waiting: { readonly tick: number; readonly resolve: () => void }[] = [];
-  /** Of operations that somebody may wait for. */
-  readonly #failures = new Map<number, ErrorFacts>();
 
   constructor(private readonly parts: Parts) {
     this.key = parts.key;
@@ -85,21 +82,12 @@ export class OpenReplica {
     });
   }
 
-  /** The first failure of these operations, once they are applied. */
-  async outcome(entries: readonly ShardEntry[]): Promise<ErrorFacts | null> {
-    await this.applied(entries.at(-1)?.tag.tick ?? 0);
-    const failures = entries.flatMap(({ tag }) => this.#failures.get(tag.tick) ?? []);
-    for (const { tag } of entries) this.#failures.delete(tag.tick);
-    return failures[0] ?? null;
-  }
-
   /** Within a write of the disk. */
   applyAll(): void {
     const { stored } = this;
     for (const entry of stored.entries) {
       if (entry.tag.tick <= stored.applied.tick) continue;
-      const failure = applyNext(stored, entry);
-      if (failure !== null) this.#failures.set(entry.tag.tick, failure);
+      applyNext(stored, entry);
     }
     this.commits += 1;
     trim(stored, this.parts.logKept);

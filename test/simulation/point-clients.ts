@@ -9,7 +9,7 @@ import { type CallParts, callNode, type Ended, TIMEOUT_MS } from './calls.js';
 import { checkLinearizable } from './linearizable.js';
 import type { SimulatedNode } from './node.js';
 import { type CountCall, wrongCount } from './point-counts.js';
-import { missedWrite, type PointAnswer, type PointCall, type PointOperation, pointModel } from './point-model.js';
+import { missedWrite, NO_POINT, type PointAnswer, type PointCall, type PointOperation, pointModel } from './point-model.js';
 import { POINTS, PointNames } from './point-names.js';
 import type { Stream } from './random.js';
 
@@ -18,6 +18,9 @@ const FAILURES = new Set(['unavailable', 'timeout', 'busy', 'storage']);
 /** A node that has just joined does not know of the collection yet, or of its keys. */
 const EARLY = /^Collection .* doesn't exist|^Shard key .* not found|^the collection has no shards/;
 const KEYS: readonly ShardKey[] = ['north', 'south'];
+/** Changes of points when the log of a replica begins anew, and how long after that. */
+const PRESSED = 6;
+const PRESSED_MS = 60;
 /** Of all seeds: collections with shard keys, and with an index of a payload key. */
 const KEYED = 0.3;
 const INDEXED = 0.5;
@@ -92,6 +95,18 @@ export class PointClients {
 
   start(clients: number): void {
     for (let client = 1; client <= clients; client++) this.#live(`points ${client}`);
+  }
+
+  /** A replica is about to be filled: points are changed before it has them, while it gets them, and after. */
+  press(): void {
+    for (let writes = 0; writes < PRESSED; writes++) void this.#press();
+  }
+
+  async #press(): Promise<void> {
+    await this.parts.world.sleep(this.random.between(0, PRESSED_MS));
+    const node = this.random.pick(this.nodes);
+    if (this.#stopped || node.api === null) return;
+    await this.#write('press', node, this.#change(this.random.pick(this.#names.all)), true);
   }
 
   stop(): void {
@@ -172,18 +187,23 @@ export class PointClients {
     // Without keys it means all of them.
     const named = points.length > chosen.length && this.random.chance(0.5) ? null : among;
     if (draw <= 80) return { operation: 'deletePoints', keys: named, points, point: { kind: 'delete' }, body: selected };
+    if (!filter) return this.#change(first);
     const value = this.#nextValue();
-    if (filter)
-      return { operation: 'setPayload', keys: named, points, point: { kind: 'touch', value }, body: { ...selected, payload: { value } } };
-    const body = { points: [this.#names.idOf(first)], payload: { value } };
-    return { operation: 'setPayload', keys: own === null ? null : [own], points: [first], point: { kind: 'change', value }, body };
+    return { operation: 'setPayload', keys: named, points, point: { kind: 'touch', value }, body: { ...selected, payload: { value } } };
+  }
+
+  #change(point: number): Write {
+    const value = this.#nextValue();
+    const own = this.#names.keyOf(point);
+    const body = { points: [this.#names.idOf(point)], payload: { value } };
+    return { operation: 'setPayload', keys: own === null ? null : [own], points: [point], point: { kind: 'change', value }, body };
   }
 
   #put(points: readonly number[]): Write {
     const point = { kind: 'put', value: this.#nextValue() } as const;
     const keys = [...new Set(points.flatMap((one) => this.#names.keyOf(one) ?? []))];
     const ids = [...new Set(points.map((one) => this.#names.idOf(one)))];
-    const body = { points: ids.map((id) => ({ id, vector: [id, 0, 0, 1], payload: { value: point.value } })) };
+    const body = { points: ids.map((id) => ({ id, vector: [id, 0, 0, 1], payload: { value: point.value, put: point.value } })) };
     return { operation: 'upsertPoints', keys: keys.length === 0 ? null : keys, points, point, body };
   }
 
@@ -228,13 +248,16 @@ export class PointClients {
     if (answer === null) return false;
     const result = jsonOf(answer) as Shown[] | { points: Shown[] };
     const points = Array.isArray(result) ? result : result.points;
-    this.parts.story.tell(who, `  saw ${points.map(({ id, payload }) => `${id}=${payload.value}`).join(' ')}`);
+    this.parts.story.tell(
+      who,
+      `  saw ${points.map(({ id, payload: { put, value } }) => `${id}=${value === put ? value : `${put}>${value}`}`).join(' ')}`,
+    );
     const order = points.map(({ id, score }) => (operation === 'scroll' ? id : -(score ?? 0)));
     if (operation !== 'retrieve' && order.some((value, at) => at > 0 && value < (order[at - 1] as number)))
       this.parts.violation(`a ${operation} gave the points ${points.map(({ id }) => id).join()}`);
     if (new Set(points.map(({ id }) => id)).size !== points.length) this.parts.violation(`a ${operation} gave a point twice`);
-    const values = new Map(points.map(({ id, payload }) => [id, payload.value]));
-    for (const call of calls) this.#answer(call, { kind: 'seen', value: values.get(this.#names.idOf(call.id)) ?? null });
+    const seen = new Map(points.map(({ id, payload }) => [id, payload]));
+    for (const call of calls) this.#answer(call, { kind: 'seen', ...(seen.get(this.#names.idOf(call.id)) ?? NO_POINT) });
     return true;
   }
 
@@ -313,7 +336,7 @@ function keyed(keys: readonly ShardKey[] | null): object {
 interface Shown {
   readonly id: number;
   readonly score?: number;
-  readonly payload: { readonly value: string };
+  readonly payload: { readonly value: string; readonly put: string };
 }
 
 function jsonOf(bytes: Uint8Array): unknown {

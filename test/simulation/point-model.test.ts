@@ -34,7 +34,8 @@ test('reads that see the new value and then the old one cannot have happened', (
 
 test('a change is refused exactly where there is no point', () => {
   const change = (answer: PointAnswer) => noted({ kind: 'change', value: 'c' }, 2, 3, answer);
-  assert.equal(checkLinearizable([put('a', 0, 1), change(DONE), read('c', 4, 5)], pointModel), 'linearizable');
+  assert.equal(checkLinearizable([put('a', 0, 1), change(DONE), read('c', 4, 5, 'a')], pointModel), 'linearizable');
+  assert.equal(checkLinearizable([put('b', -2, -1), put('a', 0, 1), change(DONE), read('c', 4, 5, 'b')], pointModel), 'impossible');
   assert.equal(checkLinearizable([put('a', 0, 1), change({ kind: 'none' })], pointModel), 'impossible');
   assert.equal(checkLinearizable([change(DONE)], pointModel), 'impossible');
   assert.equal(checkLinearizable([change({ kind: 'none' }), read(null, 4, 5)], pointModel), 'linearizable');
@@ -45,8 +46,8 @@ function put(value: string, called: number, answered: number): PointCall {
   return noted({ kind: 'put', value }, called, answered, answered === Infinity ? null : DONE);
 }
 
-function read(value: string | null, called: number, answered: number): PointCall {
-  return noted({ kind: 'read' }, called, answered, { kind: 'seen', value });
+function read(value: string | null, called: number, answered: number, put = value): PointCall {
+  return noted({ kind: 'read' }, called, answered, { kind: 'seen', value, put });
 }
 
 function noted(operation: PointOperation, called: number, answered: number, answer: PointAnswer | null): PointCall {

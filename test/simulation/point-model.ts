@@ -1,4 +1,4 @@
-/** One point as clients should see it: a value that is put, changed where it is there, and deleted. */
+/** One point as clients should see it: a value that is put, changed where it is there, which leaves what was put as it is, and deleted. */
 
 import type { Call, Model } from './linearizable.js';
 
@@ -15,39 +15,43 @@ export type PointAnswer =
   | { readonly kind: 'done' }
   /** The point that was to be changed is not there. */
   | { readonly kind: 'none' }
-  /** value: null where there is no point. */
-  | { readonly kind: 'seen'; readonly value: string | null };
+  | ({ readonly kind: 'seen' } & PointState);
 
-/** value: null where there is no point. */
+/** value: null where there is no point. put: what it had before it was changed. */
 export interface PointState {
   readonly value: string | null;
+  readonly put: string | null;
 }
 
-const NO_POINT: PointState = { value: null };
+export const NO_POINT: PointState = { value: null, put: null };
 
 export const pointModel: Model<PointState, PointOperation, PointAnswer> = {
   start: NO_POINT,
   step(state, operation, answer) {
     switch (operation.kind) {
       case 'read':
-        return answer === null || (answer.kind === 'seen' && answer.value === state.value) ? state : null;
+        return answer === null || (answer.kind === 'seen' && isSame(answer, state)) ? state : null;
       case 'put':
-        return { value: operation.value };
+        return { value: operation.value, put: operation.value };
       case 'delete':
         return NO_POINT;
       case 'touch':
-        return state.value === null ? state : { value: operation.value };
+        return state.value === null ? state : { ...state, value: operation.value };
       case 'change': {
         const isThere = state.value !== null;
         if (answer !== null && isThere !== (answer.kind === 'done')) return null;
-        return isThere ? { value: operation.value } : state;
+        return isThere ? { ...state, value: operation.value } : state;
       }
       default:
         return operation satisfies never;
     }
   },
-  key: ({ value }) => String(value),
+  key: ({ put, value }) => `${value} ${put}`,
 };
+
+function isSame(one: PointState, other: PointState): boolean {
+  return one.value === other.value && one.put === other.put;
+}
 
 export interface PointCall extends Call<PointOperation, PointAnswer> {
   readonly id: number;

@@ -25,14 +25,19 @@ export interface StoredReplica {
   entries: ShardEntry[];
   /** Points take everything in up to this one. */
   applied: ClockTag;
-  /** The last applied operation failed, and what hangs on it is left out. */
-  failed: boolean;
   points: Map<PointId, StoredPoint>;
+  /** Buckets whose points may be older than the log (`storage/replica/stale.ts`). */
+  stale: ReadonlySet<number>;
+  /** Against the rules: such points are changed all the same. */
+  trustsStale?: boolean;
   fields: Map<string, FieldSchema>;
 }
 
+const NO_BUCKETS: ReadonlySet<number> = new Set();
+export const ALL_BUCKETS: ReadonlySet<number> = new Set(Array.from({ length: DIGEST_BUCKETS }, (_, bucket) => bucket));
+
 export function newReplica(): StoredReplica {
-  return { base: NO_TAG, entries: [], applied: NO_TAG, failed: false, points: new Map(), fields: new Map() };
+  return { base: NO_TAG, entries: [], applied: NO_TAG, points: new Map(), stale: NO_BUCKETS, fields: new Map() };
 }
 
 export function lastOf({ base, entries }: StoredReplica): ClockTag {
@@ -51,14 +56,21 @@ export function knownLog({ base, entries }: StoredReplica, end: ClockTag): Known
   return { last: end, base, tagOf: (tick) => entries.find(({ tag }) => tag.tick === tick)?.tag ?? (end.tick === tick ? end : null) };
 }
 
-/** Applies the next entry. The answer: why it could not be. */
-export function applyNext(replica: StoredReplica, { operation, tag }: ShardEntry): ErrorFacts | null {
-  const logged = decodeOperation(operation);
-  const left = logged.chained && replica.failed;
-  const failure = left ? null : applyOperation(replica, logged.operation, tag.tick);
-  replica.failed = left || failure !== null;
+/** Applies the next entry. */
+export function applyNext(replica: StoredReplica, { operation, tag }: ShardEntry): void {
+  const failure = applyOperation(replica, decodeOperation(operation).operation, tag.tick);
+  if (failure !== null) throw new Error(`operation ${tag.tick} is in the log and fails: ${failure.detail}`);
   replica.applied = tag;
-  return failure;
+}
+
+/** The first of these operations that would fail as things are, and why; null: none. */
+export function firstFailure(replica: StoredReplica, operations: readonly Uint8Array[]): { at: number; failure: ErrorFacts } | null {
+  const trial: StoredReplica = { ...replica, points: new Map(replica.points), fields: new Map(replica.fields) };
+  for (const [at, operation] of operations.entries()) {
+    const failure = applyOperation(trial, decodeOperation(operation).operation, 0);
+    if (failure !== null) return { at, failure };
+  }
+  return null;
 }
 
 /** Entries that are applied go, but for the last `kept` ones. */
@@ -98,10 +110,25 @@ export function bucketBytes({ points }: StoredReplica, buckets: readonly number[
   return { bytes: bytesOf({ buckets, points: inside }), count: inside.length };
 }
 
+/** Others are compared with it. */
+export function lead(replica: StoredReplica): void {
+  replica.stale = NO_BUCKETS;
+}
+
+/** The leader's digest after the same operation. */
+export function compared(replica: StoredReplica, leaders: ReplicaDigest): void {
+  const own = digestOf(replica);
+  if (!isSameTag(own.at, leaders.at)) return;
+  const differs = (bucket: number) => own.buckets[bucket] !== leaders.buckets[bucket] || own.points[bucket] !== leaders.points[bucket];
+  replica.stale = new Set([...replica.stale].filter(differs));
+}
+
 /** Makes the points of those buckets the given ones. The answer: how many have changed. */
-export function replaceBuckets({ points }: StoredReplica, bytes: Uint8Array): number {
+export function replaceBuckets(replica: StoredReplica, bytes: Uint8Array): number {
+  const { points } = replica;
   const given = jsonValue(bytes) as { buckets: number[]; points: [PointId, StoredPoint][] };
   const wanted = new Set(given.buckets);
+  replica.stale = new Set([...replica.stale].filter((bucket) => !wanted.has(bucket)));
   const next = new Map(given.points);
   let changed = 0;
   for (const id of [...points.keys()]) {
@@ -132,7 +159,7 @@ export function fromCheckpoint(bytes: Uint8Array): StoredReplica {
     points: [PointId, StoredPoint][];
     fields: [string, FieldSchema][];
   };
-  return { base: applied, entries: [], applied, failed: false, points: new Map(points), fields: new Map(fields) };
+  return { base: applied, entries: [], applied, points: new Map(points), stale: NO_BUCKETS, fields: new Map(fields) };
 }
 
 /** A point as answers have it. */
@@ -146,7 +173,11 @@ export function pointsOf(replicas: readonly StoredReplica[]): ShownPoint[] {
   return all.sort((one, other) => compareIds(one.id, other.id));
 }
 
-function applyOperation({ points, fields }: StoredReplica, operation: UpdateOperation, version: number): ErrorFacts | null {
+function applyOperation(
+  { fields, points, stale, trustsStale }: StoredReplica,
+  operation: UpdateOperation,
+  version: number,
+): ErrorFacts | null {
   switch (operation.kind) {
     case 'upsert':
       checkPlain((operation.mode ?? 'upsert') === 'upsert' && operation.filter == null, operation);
@@ -159,10 +190,13 @@ function applyOperation({ points, fields }: StoredReplica, operation: UpdateOper
     case 'overwritePayload': {
       checkPlain(operation.key === null, operation);
       const ids = idsOf(operation, points);
-      const missing = ids.find((id) => !points.has(id));
+      const missing = ids.find((id) => !points.has(id) && !stale.has(bucketOf(id)));
       if (missing !== undefined) return { code: 'notFound', detail: `No point with id ${missing} found` };
       for (const id of ids) {
-        const { payload, vector } = points.get(id) as StoredPoint;
+        const point = points.get(id);
+        if (stale.has(bucketOf(id)) && trustsStale !== true) points.delete(id);
+        if (point === undefined || !points.has(id)) continue;
+        const { payload, vector } = point;
         const next = operation.kind === 'setPayload' ? { ...payload, ...operation.payload } : operation.payload;
         points.set(id, { version, vector, payload: next });
       }

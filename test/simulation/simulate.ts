@@ -142,7 +142,10 @@ class Simulation {
     this.#network.silenceRefuses = mistakes.silenceRefuses ?? false;
     this.#network.pledgesAll = mistakes.pledgesAll ?? false;
     const { calls: answered } = mistakes;
-    if (answered !== undefined) this.#network.intercept = (to, call) => answered(this.#watch.agreed(), to, call);
+    this.#network.intercept = (to, call) => {
+      if (call.kind === 'resetLog') this.#points.press();
+      return answered?.(this.#watch.agreed(), to, call) ?? null;
+    };
     this.#reshards = new Stream(seed, 'reshards').chance(RESHARDED);
     world.afterEvent = (life) => {
       this.#watch.look(life);

@@ -48,7 +48,7 @@ const SHAPES: Shapes = {
   position: replica,
   entriesAfter: { ...replica, after: isTag, bytesMax: isCount },
   resetLog: { ...replica, at: isTag },
-  digest: replica,
+  digest: { ...replica, leaders: has({ at: isTag, buckets: isOf(BigUint64Array), points: isOf(Uint32Array) }) },
   replaceBuckets: { ...replica, bytes: isBytes },
   applySettings: { ...replica, operations: listOf(isBytes) },
   putFile: { ...sent, path: isText, offset: isCount, bytes: isBytes },
@@ -73,6 +73,10 @@ function has(fields: Readonly<Record<string, Check>>): Check {
     typeof value === 'object' &&
     value !== null &&
     checks.every(([name, check]) => check((value as Readonly<Record<string, unknown>>)[name]));
+}
+
+function isOf(kind: typeof BigUint64Array | typeof Uint32Array): Check {
+  return (value) => value instanceof kind;
 }
 
 function listOf(check: Check): Check {

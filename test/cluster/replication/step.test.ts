@@ -234,7 +234,7 @@ test('what a transfer begins with is refused by a replica that is Active: it may
   const calls = [
     { kind: 'resetLog', at: tag(5) },
     { kind: 'applySettings', operations: [] },
-    { kind: 'digest' },
+    { kind: 'digest', leaders: { at: tag(5), buckets: new BigUint64Array(), points: new Uint32Array() } },
     { kind: 'position' },
   ] as const;
   const shard = { collection: 'c', uid: 1, shardId: 0 };

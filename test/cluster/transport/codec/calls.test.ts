@@ -34,7 +34,7 @@ const CALLS: readonly DataCall[] = [
   { kind: 'position', ...REPLICA },
   { kind: 'entriesAfter', ...REPLICA, after: TAG, bytesMax: 5 },
   { kind: 'resetLog', ...REPLICA, at: TAG },
-  { kind: 'digest', ...REPLICA },
+  { kind: 'digest', ...REPLICA, leaders: { at: TAG, buckets: BigUint64Array.of(3n), points: Uint32Array.of(2) } },
   { kind: 'replaceBuckets', ...REPLICA, bytes: BYTES },
   { kind: 'applySettings', ...REPLICA, operations: [BYTES] },
   { kind: 'putFile', ...LED, startedAt: 10, path: 'a', offset: 0, bytes: BYTES },
@@ -46,7 +46,7 @@ function spoiled(value: unknown): unknown[] {
   const others = [undefined, null, -1, Number.NaN, {}, [null], 2 ** 40 + 0.5, Symbol.iterator.toString()].filter(
     (other) => typeof other !== typeof value,
   );
-  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return others;
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return others;
   if (Array.isArray(value)) return value.flatMap((item, at) => spoiled(item).map((other) => value.with(at, other))).concat([7, 'x', {}]);
   const parts = Object.entries(value).flatMap(([name, part]) => spoiled(part).map((other): unknown => ({ ...value, [name]: other })));
   return [...parts, 7, 'x', null];

@@ -1,0 +1,56 @@
+/**
+ * Buckets of a replica whose points may be older than its place in the log says: after its log has begun anew, until each of them has
+ * been compared with the leader's or filled from them.
+ *
+ * B1: a point's version says what it holds, also in these buckets. An operation that makes something of what is there (a payload that is
+ *     merged, vectors that are replaced one by one) would give an old point the version of the leader's new one, and digests would be
+ *     equal that should differ. So it removes the point instead, and the digest of the bucket says that it is missing.
+ * B2: a point that is not there may be there at the leader: an operation that needs it leaves it out and is not refused. The leader has
+ *     carried the operation out, or it would not be in the log.
+ * B3: what leads has no such buckets: others are made equal to it.
+ */
+
+import { DIGEST_BUCKETS, type ReplicaDigest } from '../engine/shard-log.js';
+import { damagedRecord, SEAL_BYTES, seal, unseal } from './records.js';
+
+/** Key in `meta`; a replica without such buckets has no such record. */
+export const STALE_KEY = Buffer.from('stale');
+
+/** Bits [DIGEST_BUCKETS], never changed in place; null: none. */
+export type StaleBuckets = Uint8Array | null;
+
+const BYTES = DIGEST_BUCKETS / 8;
+
+export const ALL_STALE: StaleBuckets = new Uint8Array(BYTES).fill(0xff);
+
+export function isStale(stale: StaleBuckets, bucket: number): boolean {
+  return stale !== null && (((stale[bucket >> 3] as number) >> (bucket & 7)) & 1) === 1;
+}
+
+/** Without these buckets. */
+export function withoutStale(stale: StaleBuckets, buckets: Iterable<number>): StaleBuckets {
+  if (stale === null) return null;
+  const left = stale.slice();
+  for (const bucket of buckets) (left[bucket >> 3] as number) &= ~(1 << (bucket & 7));
+  return left.some((byte) => byte !== 0) ? left : null;
+}
+
+/** Buckets in which two digests are equal. */
+export function* equalBuckets(one: ReplicaDigest, other: ReplicaDigest): Generator<number> {
+  for (let bucket = 0; bucket < DIGEST_BUCKETS; bucket++)
+    if (one.buckets[bucket] === other.buckets[bucket] && one.points[bucket] === other.points[bucket]) yield bucket;
+}
+
+export function encodeStale(stale: Uint8Array): Uint8Array {
+  const record = new Uint8Array(SEAL_BYTES + BYTES);
+  record.set(stale, SEAL_BYTES);
+  return seal(record);
+}
+
+/** Errors: `storage`. */
+export function decodeStale(record: Uint8Array | undefined): StaleBuckets {
+  if (record === undefined) return null;
+  const stale = unseal(record, 'meta/stale');
+  if (stale.length !== BYTES) throw damagedRecord('meta/stale');
+  return stale.slice();
+}
