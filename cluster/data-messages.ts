@@ -107,6 +107,7 @@ export type DataCall =
       readonly bytesMax: number;
     }
   | { readonly kind: 'resetLog'; readonly shard: ShardAddress; readonly since: number; readonly clock: number; readonly at: ClockTag }
+  | { readonly kind: 'rewindLog'; readonly shard: ShardAddress; readonly since: number; readonly clock: number; readonly to: ClockTag }
   /** leaders: of the one that asks, to compare with. */
   | {
       readonly kind: 'digest';
@@ -194,7 +195,8 @@ export type DataReply =
   | { readonly kind: 'figures'; readonly figures: readonly ShardFigures[] }
   | { readonly kind: 'position'; readonly last: ClockTag; readonly base: ClockTag }
   | { readonly kind: 'entries'; readonly entries: readonly ShardEntry[]; readonly last: ClockTag }
-  | { readonly kind: 'compacted' | 'diverged' }
+  | { readonly kind: 'compacted' }
+  | { readonly kind: 'diverged'; readonly before: ClockTag | null }
   | ({ readonly kind: 'digest' } & DigestFacts)
   | { readonly kind: 'done'; readonly changed: number }
   | { readonly kind: 'error'; readonly error: ErrorFacts };

@@ -21,6 +21,7 @@ import {
   logBehind,
   NO_TAGS,
   tagOf,
+  upTo,
   withOperation,
 } from './replica/log-tags.js';
 import { decodeValue, operationKey, operationOfKey, VALUE_HEAD_BYTES } from './replica/records.js';
@@ -57,8 +58,10 @@ export class WriteAheadLog {
   private tags: LogTags;
   /** What the transaction makes of it; null: nothing else. */
   private changedTags: LogTags | null = null;
-  /** Number of the operation that it begins anew behind; null: it goes on. */
+  /** Number of the operation that it begins anew behind, or ends with; null: it goes on. */
   private resetTo: number | null = null;
+  /** How many of the newest records go. */
+  private cut = 0;
 
   /**
    * Reads where all records lie. Damage is found when an operation is read; `warn` is told of files that are torn, as
@@ -117,6 +120,13 @@ export class WriteAheadLog {
     return this.entries[this.positionOf(operation)]?.operation === operation ? tagOf(this.tags, operation) : null;
   }
 
+  /** Of the newest operation before this number, or the base; null where the log does not go back so far. */
+  tagBefore(operation: number): ClockTag | null {
+    const before = this.entries[this.positionOf(operation) - 1];
+    if (before !== undefined) return tagOf(this.tags, before.operation);
+    return this.base.tick < operation ? this.base : null;
+  }
+
   /** Writes an operation; within a transaction. capacity: bytes the log is to have. */
   append(operation: number, by: Leader, logged: LoggedOperation, capacity: number): void {
     const before = this.changedTags ?? this.tags;
@@ -152,6 +162,14 @@ export class WriteAheadLog {
     this.changedTags = logBehind(at);
   }
 
+  /** Takes back what is behind an operation that is here, or the base; within a transaction in which nothing else is done to it. */
+  rewind(to: ClockTag): void {
+    this.cut = this.entries.length - this.positionOf(to.tick + 1);
+    for (const { operation } of this.entries.slice(this.entries.length - this.cut)) this.environment.remove('wal', operationKey(operation));
+    this.resetTo = to.tick;
+    this.changedTags = upTo(this.tags, to.tick);
+  }
+
   /** Writes what has changed of the tags; the last step of a transaction. */
   flush(): void {
     const { changedTags } = this;
@@ -162,7 +180,7 @@ export class WriteAheadLog {
   keep(): void {
     this.files.keep();
     this.tags = this.changedTags ?? this.tags;
-    for (const entry of this.entries.splice(0, this.trimmed)) {
+    for (const entry of [...this.entries.splice(this.entries.length - this.cut), ...this.entries.splice(0, this.trimmed)]) {
       this.total -= entry.bytes;
       this.use(entry.file, -1);
     }
@@ -189,6 +207,7 @@ export class WriteAheadLog {
   private settle(): void {
     this.appended = [];
     this.trimmed = 0;
+    this.cut = 0;
     this.changedTags = null;
     this.resetTo = null;
   }

@@ -14,7 +14,7 @@ import type { Assignment } from './assignments.js';
 /** Calls that a replica answers whatever its role, in the order in which they come. */
 export type ReplicaCall = Extract<
   DataCall,
-  { kind: 'append' | 'position' | 'entriesAfter' | 'resetLog' | 'digest' | 'replaceBuckets' | 'applySettings' }
+  { kind: 'append' | 'position' | 'entriesAfter' | 'resetLog' | 'rewindLog' | 'digest' | 'replaceBuckets' | 'applySettings' }
 >;
 
 export type ReplicationMessage =
@@ -91,9 +91,9 @@ export type TransferMessage =
   | { readonly kind: 'pause'; readonly replyTo: ReplyTo<boolean> }
   | { readonly kind: 'resume' };
 
-/** delta: the leader's log continues its own. reset: it begins anew at the leader's position, with points as they were. */
+/** delta: the leader's log continues its own. rewound: once what the leader does not have was taken out of it. reset: it begins anew at the leader's position, with points as they were. */
 export interface Attached {
-  readonly how: 'delta' | 'reset' | 'refused';
+  readonly how: 'delta' | 'rewound' | 'reset' | 'refused';
   /** That it lacked. */
   readonly entries: number;
 }

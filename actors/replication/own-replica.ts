@@ -18,6 +18,9 @@ export async function carryOut(engine: EnginePort, key: ReplicaKey, call: HeardC
     case 'resetLog':
       await engine.resetLog(key, call.at);
       return done(0);
+    case 'rewindLog':
+      await engine.rewindLog(key, call.to);
+      return done(0);
     case 'digest':
       return { kind: 'digest', ...(await engine.digest(key, call.leaders)) };
     case 'replaceBuckets':

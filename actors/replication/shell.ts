@@ -38,6 +38,7 @@ const CALL_MS: Readonly<Record<PeerCall['kind'], number>> = {
   position: 2000,
   entriesAfter: 5000,
   resetLog: 30_000,
+  rewindLog: 30_000,
   digest: 60_000,
   replaceBuckets: 60_000,
   applySettings: 60_000,
@@ -126,7 +127,7 @@ export function replicationBehaviour(): Behaviour<ReplicationProps, ReplicationA
         );
         break;
       case 'carryOut':
-        if (effect.call.kind === 'resetLog') resets += 1;
+        if (effect.call.kind === 'resetLog' || effect.call.kind === 'rewindLog') resets += 1;
         answerWith(context, effect.caller, carryOut(engine, key, effect.call));
         break;
       case 'findMissing':

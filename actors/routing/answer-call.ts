@@ -81,6 +81,7 @@ export function answerCalls(parts: AnswerParts): AnswerCall {
       case 'position':
       case 'entriesAfter':
       case 'resetLog':
+      case 'rewindLog':
       case 'digest':
       case 'replaceBuckets':
       case 'applySettings':

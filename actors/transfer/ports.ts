@@ -7,10 +7,11 @@ import type { PeerId } from '../../protocols/model/cluster.js';
 
 export interface Attached {
   /**
-   * delta: what the target has is the beginning of the leader's log, and the rest is on its way. reset: its log begins anew at the
+   * delta: what the target has is the beginning of the leader's log, and the rest is on its way. rewound: so it is now, but points that it had
+   * changed without the leader may differ. reset: its log begins anew at the
    * leader's position; what it has there is anything. refused: only a reset would do, and none was wanted: nothing has changed.
    */
-  readonly how: 'delta' | 'reset' | 'refused';
+  readonly how: 'delta' | 'rewound' | 'reset' | 'refused';
 }
 
 export interface Compared extends BucketDifferences {

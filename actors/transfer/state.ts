@@ -41,6 +41,8 @@ interface Common {
   readonly progress: TransferProgress;
   /** The target takes writes, as agreed. */
   readonly announced: boolean;
+  /** Its log has lost what the leader does not have: points that this had changed differ. */
+  readonly rewound: boolean;
   /** Comparisons of this run that found a difference. */
   readonly rounds: number;
   /** Of what was sent; null: nothing was. */

@@ -6,7 +6,8 @@
  * - M2. What was required stays so until it is agreed what the transfer came to: `finishTransfer` without an answer is proposed again.
  * - M3. Whatever fails is tried again, from the attaching on; after `FAILURES_MAX` failures without a point that was brought in between
  *   the transfer is aborted.
- * - M4. A `wal_delta` whose difference cannot be had from the log goes on as `stream_records`.
+ * - M4. A `wal_delta` whose difference cannot be had from the log goes on as `stream_records`. What the target alone had logged is taken out of
+ *   its log; the few points that this had changed are sent.
  * - M9. A leader that hands its shard over takes no writes while the end is agreed on, and none is under way then: it leads on where it is
  *   not agreed.
  */
@@ -40,7 +41,7 @@ export type TransferMove =
 
 /** With waiting from 0.25 s to 10 s in between, that is about two minutes. */
 export const FAILURES_MAX = 15;
-/** An operation that names a point which is not there yet fails as a whole, so that buckets sent before may differ once more. */
+/** Buckets that were sent are the leader's from then on, so one is enough. */
 const ROUNDS_MAX = 8;
 
 const NOTHING: Readonly<Record<TransferMessage['kind'], TransferMove>> = {
@@ -75,7 +76,7 @@ export const TRANSFER_MOVES: Readonly<Record<StateKind, Readonly<Record<Transfer
 export function startTransfer(run: TransferRun, nowMs: number): TransferStep {
   const { method } = run.transfer;
   const announced = run.target === 'Partial';
-  const common = { run, progress: noProgress(method, 'attaching', nowMs), announced, rounds: 0, bytesPerPoint: null };
+  const common = { run, progress: noProgress(method, 'attaching', nowMs), announced, rewound: false, rounds: 0, bytesPerPoint: null };
   // An earlier run may have put the files in place already.
   return method === 'snapshot' && !announced ? copy(common) : attach(common);
 }
@@ -114,7 +115,7 @@ export function stepTransfer(state: TransferState, message: TransferMessage): Tr
   }
 }
 
-type Common = Pick<TransferState, 'run' | 'progress' | 'announced' | 'rounds' | 'bytesPerPoint'>;
+type Common = Pick<TransferState, 'run' | 'progress' | 'announced' | 'rewound' | 'rounds' | 'bytesPerPoint'>;
 
 function copy(state: Common): TransferStep {
   return enter({ ...common(state), kind: 'Copying' }, 'copying files', { kind: 'sendFiles' });
@@ -130,7 +131,7 @@ function attach(state: Common): TransferStep {
 function attached(state: Common, { attached: { how } }: MessageOf<'attached'>): TransferStep {
   if (how === 'refused') return restart(state, 'stream_records', 'its log does not continue from what the target has');
   // After a reset everything has to be looked at anew.
-  const next = how === 'reset' ? { ...common(state), rounds: 0 } : state;
+  const next = how === 'reset' ? { ...common(state), rounds: 0 } : { ...common(state), rewound: state.rewound || how === 'rewound' };
   if (state.announced) return compare(next);
   const { collection, transfer, uid } = state.run;
   const change = { collection, uid, shardId: transfer.shardId, peerId: transfer.to, from: state.run.target, to: 'Partial' } as const;
@@ -145,7 +146,8 @@ function compare(state: Common): TransferStep {
 function compared(state: Common, { compared, nowMs }: MessageOf<'compared'>): TransferStep {
   if (compared.buckets.length === 0) return enter({ ...common(state), kind: 'Requiring' }, 'catching up', { kind: 'require' });
   const { method } = state.run.transfer;
-  if (method === 'wal_delta') return restart(state, 'stream_records', `${compared.buckets.length} buckets differ after the delta`);
+  if (method === 'wal_delta' && !state.rewound)
+    return restart(state, 'stream_records', `${compared.buckets.length} buckets differ after the delta`);
   if (state.rounds >= ROUNDS_MAX)
     return fail(state, { code: 'internal', detail: `${compared.buckets.length} buckets still differ after they were sent` });
   const total = compared.points.reduce((sum, points) => sum + points, 0);
@@ -279,6 +281,6 @@ function well<State extends TransferState>(state: State): State {
   return state.progress.failures === 0 ? state : { ...state, progress: { ...state.progress, failures: 0, cause: null } };
 }
 
-function common({ announced, bytesPerPoint, progress, rounds, run }: Common): Common {
-  return { run, progress, announced, rounds, bytesPerPoint };
+function common({ announced, bytesPerPoint, progress, rewound, rounds, run }: Common): Common {
+  return { run, progress, announced, rewound, rounds, bytesPerPoint };
 }

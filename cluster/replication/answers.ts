@@ -7,7 +7,7 @@ import { append, breakChannel, dropChannel, placeOf } from './channels.js';
 import { channelOf, type Draft, leadingOf, nextNumber, refuse, setChannel } from './draft.js';
 import { APPEND_BYTES } from './figures.js';
 import { addJob, answerWaiters, endChannel } from './jobs.js';
-import type { ReplicationInput, TransferAnswer } from './messages.js';
+import type { ReadPart, ReplicationInput, TransferAnswer } from './messages.js';
 import { firstOf } from './recent.js';
 import { isAgreedRequired, isRequired } from './required.js';
 import type { Busy, Channel, Job } from './state.js';
@@ -76,7 +76,7 @@ export function readDone(draft: Draft, { call, part, peer }: InputOf<'readDone'>
   if (found?.busy?.call !== call) return;
   const channel: Channel = { ...found, busy: null, retryAt: 0 };
   if (part.kind !== 'entries') {
-    discontinued(draft, channel, part.kind);
+    discontinued(draft, channel, part);
     return;
   }
   if (channel.phase.kind === 'Probing' && channel.phase.position !== null) continued(draft, channel, channel.phase.position);
@@ -113,11 +113,11 @@ function continued(draft: Draft, channel: Channel, logged: ClockTag): void {
 }
 
 /** The leader's log does not continue its own. */
-function discontinued(draft: Draft, channel: Channel, reason: 'compacted' | 'diverged'): void {
+function discontinued(draft: Draft, channel: Channel, part: Exclude<ReadPart, { kind: 'entries' }>): void {
   const { attaching, inherited, peer, phase } = channel;
   const { assignment, required } = draft.state;
   const detail =
-    reason === 'compacted' ? `it lacks more than the log of the leader has` : `its log has something else than that of the leader`;
+    part.kind === 'compacted' ? `it lacks more than the log of the leader has` : `its log has something else than that of the leader`;
   if (inherited && !(assignment !== null && isAgreedRequired(assignment, peer))) {
     // Whoever was required had everything: this one was not.
     draft.state.required = new Set([...required].filter((each) => each !== peer));
@@ -134,15 +134,15 @@ function discontinued(draft: Draft, channel: Channel, reason: 'compacted' | 'div
     return;
   }
   const entries = lackOf(draft, phase.kind === 'Probing' && phase.position !== null ? phase.position : leadingOf(draft).last);
-  if (!attaching.mayReset) {
+  const { caller, mayReset } = attaching;
+  const logged = mayReset ? leadingOf(draft).last : part.kind === 'diverged' ? part.before : null;
+  if (logged === null) {
     setChannel(draft, idle);
-    answer(draft, attaching.caller, { kind: 'attached', how: 'refused', entries });
+    answer(draft, caller, { kind: 'attached', how: 'refused', entries });
     return;
   }
-  const { caller } = attaching;
-  const reset: Job = { kind: 'reset', id: nextNumber(draft), caller, entries, fetching: false, fetched: null };
-  const { last } = leadingOf(draft);
-  setChannel(draft, { ...idle, phase: { kind: 'Streaming', logged: last, applied: 0 }, jobs: [reset] });
+  const begin: Job = { kind: mayReset ? 'reset' : 'rewind', id: nextNumber(draft), caller, entries, fetching: false, fetched: null };
+  setChannel(draft, { ...idle, phase: { kind: 'Streaming', logged, applied: 0 }, jobs: [begin] });
 }
 
 export function fetched(draft: Draft, { job, peer, value }: InputOf<'fetched'>): void {
@@ -166,13 +166,14 @@ function jobAnswered(draft: Draft, channel: Channel, reply: DataAnswer): void {
   }
   const next: Channel = { ...healthy(channel), jobs };
   switch (job.kind) {
-    case 'reset': {
+    case 'reset':
+    case 'rewind': {
       // `last` has moved on since, but nothing has been sent: its place is where the channel is.
       const settings: Job = {
         kind: 'settings',
         id: nextNumber(draft),
         caller: job.caller,
-        how: 'reset',
+        how: job.kind === 'reset' ? 'reset' : 'rewound',
         entries: job.entries,
         fetching: false,
         fetched: null,
@@ -206,13 +207,19 @@ function jobFailed(draft: Draft, channel: Channel, error: ErrorFacts, isLost: bo
     setChannel(draft, channel);
     return;
   }
+  if (job.kind === 'rewind' && error.code === 'conflict') {
+    // Its log has left behind where the two began to differ, or never had that.
+    setChannel(draft, { ...channel, phase: { kind: 'Idle' }, jobs: [] });
+    answer(draft, job.caller, { kind: 'attached', how: 'refused', entries: job.entries });
+    return;
+  }
   refuse(draft, job.caller, isLost || error.code === 'conflict' ? { code: 'unavailable', detail: error.detail } : error);
   const next: Channel = { ...channel, jobs, error, retryAt: draft.state.ticks + 1 };
-  if (job.kind !== 'reset') {
+  if (job.kind !== 'reset' && job.kind !== 'rewind') {
     setChannel(draft, next);
     return;
   }
-  // Nobody knows where its log begins: it is attached anew.
+  // Nobody knows where its log begins or ends: it is attached anew.
   for (const { caller } of jobs) refuse(draft, caller, { code: 'unavailable', detail: error.detail });
   if (isRequired(draft.state, channel.peer)) setChannel(draft, { ...next, jobs: [], phase: { kind: 'Probing', position: null } });
   else dropChannel(draft, channel.peer);

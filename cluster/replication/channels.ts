@@ -188,6 +188,7 @@ function fetch(draft: Draft, channel: Channel, job: Job): void {
 /** Null: what is to be sent has to be fetched first. */
 function requestOf({ fetched, kind }: Job, { logged }: Streaming): PeerCall | null {
   if (kind === 'reset') return { kind: 'resetLog', at: logged };
+  if (kind === 'rewind') return { kind: 'rewindLog', to: logged };
   if (fetched === null) return null;
   switch (fetched.kind) {
     case 'settings':

@@ -25,12 +25,18 @@ export type Caller = number;
 type WithoutHead<Call> = Call extends DataCall ? Omit<Call, 'shard' | 'since' | 'clock' | 'leader'> : never;
 /** To another replica of the shard; the shell adds which one and the term. */
 export type PeerCall = WithoutHead<
-  Extract<DataCall, { kind: 'append' | 'position' | 'entriesAfter' | 'resetLog' | 'digest' | 'replaceBuckets' | 'applySettings' }>
+  Extract<
+    DataCall,
+    { kind: 'append' | 'position' | 'entriesAfter' | 'resetLog' | 'rewindLog' | 'digest' | 'replaceBuckets' | 'applySettings' }
+  >
 >;
 
 /** Calls of peers, as they came, for this replica. */
 export type HeardCall = WithoutLife<
-  Extract<DataCall, { kind: 'append' | 'position' | 'entriesAfter' | 'resetLog' | 'digest' | 'replaceBuckets' | 'applySettings' }>
+  Extract<
+    DataCall,
+    { kind: 'append' | 'position' | 'entriesAfter' | 'resetLog' | 'rewindLog' | 'digest' | 'replaceBuckets' | 'applySettings' }
+  >
 >;
 type WithoutLife<Call> = Call extends DataCall ? Omit<Call, 'since'> : never;
 
@@ -48,8 +54,10 @@ export type Fetched =
 /** A part of a leader's own log after an operation. */
 export type ReadPart =
   | { readonly kind: 'entries'; readonly entries: readonly ShardEntry[] }
-  /** It does not go back so far; it has no such operation. */
-  | { readonly kind: 'compacted' | 'diverged' };
+  /** It does not go back so far. */
+  | { readonly kind: 'compacted' }
+  /** It has no such operation; the newest that it has before. */
+  | { readonly kind: 'diverged'; readonly before: ClockTag | null };
 
 /** run: of the role that asked: what an earlier one began is of no interest any more. */
 export type ReplicationInput =
@@ -119,7 +127,7 @@ export type TransferInput =
 
 /** Of transfers. */
 export type TransferAnswer =
-  | { readonly kind: 'attached'; readonly how: 'delta' | 'reset' | 'refused'; readonly entries: number }
+  | { readonly kind: 'attached'; readonly how: 'delta' | 'rewound' | 'reset' | 'refused'; readonly entries: number }
   | { readonly kind: 'compared'; readonly buckets: readonly number[]; readonly points: readonly number[]; readonly total: number }
   | { readonly kind: 'filled'; readonly changed: number; readonly points: number; readonly bytes: number }
   | { readonly kind: 'required' }

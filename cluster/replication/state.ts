@@ -159,9 +159,9 @@ export type Busy = { readonly call: number; readonly startedAt: number } & (
 
 /** Something that has its place between entries. fetched: what is to be sent there; null where it has not been asked for. */
 export type Job = { readonly id: number; readonly fetching: boolean; readonly fetched: Fetched | null } & (
-  | { readonly kind: 'reset'; readonly caller: Caller; readonly entries: number }
+  | { readonly kind: 'reset' | 'rewind'; readonly caller: Caller; readonly entries: number }
   /** how: what came before it. */
-  | { readonly kind: 'settings'; readonly caller: Caller; readonly how: 'delta' | 'reset'; readonly entries: number }
+  | { readonly kind: 'settings'; readonly caller: Caller; readonly how: 'delta' | 'rewound' | 'reset'; readonly entries: number }
   | { readonly kind: 'compare'; readonly caller: Caller }
   | { readonly kind: 'fill'; readonly caller: Caller; readonly buckets: readonly number[] }
 );

@@ -234,7 +234,7 @@ function answerCall(draft: Draft, caller: number, call: HeardCall): void {
 
 /** What a transfer begins with would undo what is acknowledged where it comes late, when the replica is Active again. */
 function isForTargets({ kind }: HeardCall): boolean {
-  return kind === 'resetLog' || kind === 'applySettings';
+  return kind === 'resetLog' || kind === 'rewindLog' || kind === 'applySettings';
 }
 
 function refusal({ assignment, role, self }: ReplicationState): ErrorFacts {

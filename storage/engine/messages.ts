@@ -242,6 +242,7 @@ export type ToShardLog =
   /** By a `LogPart`. */
   | { readonly kind: 'entriesAfter'; readonly id: number; readonly key: ReplicaKey; readonly after: ClockTag; readonly bytesMax: number }
   | { readonly kind: 'resetLog'; readonly id: number; readonly key: ReplicaKey; readonly at: ClockTag }
+  | { readonly kind: 'rewindLog'; readonly id: number; readonly key: ReplicaKey; readonly to: ClockTag }
   /** By a `ReplicaDigest`. */
   | { readonly kind: 'digest'; readonly id: number; readonly key: ReplicaKey; readonly leaders: ReplicaDigest | null }
   /** By a `BucketPoints`. */

@@ -242,6 +242,10 @@ export class EnginePool implements ShardLogPort {
     return this.shardLogs.resetLog(key, at);
   }
 
+  rewindLog(key: ReplicaKey, to: ClockTag): Promise<void> {
+    return this.shardLogs.rewindLog(key, to);
+  }
+
   digest(key: ReplicaKey, leaders: ReplicaDigest | null): Promise<ReplicaDigest> {
     return this.shardLogs.digest(key, leaders);
   }

@@ -280,6 +280,9 @@ export class ReplicaWriter {
       case 'resetLog':
         store.resetLog(message.at);
         return undefined;
+      case 'rewindLog':
+        store.rewindLog(message.to);
+        return undefined;
       case 'digest':
         return store.copies.digest(message.leaders);
       case 'bucketPoints':

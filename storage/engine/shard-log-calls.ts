@@ -46,6 +46,10 @@ export class ShardLogCalls implements ShardLogPort {
     return this.ask(key, { kind: 'resetLog', id: 0, key, at });
   }
 
+  rewindLog(key: ReplicaKey, to: ClockTag): Promise<void> {
+    return this.ask(key, { kind: 'rewindLog', id: 0, key, to });
+  }
+
   digest(key: ReplicaKey, leaders: ReplicaDigest | null): Promise<ReplicaDigest> {
     return this.ask(key, { kind: 'digest', id: 0, key, leaders });
   }

@@ -42,8 +42,8 @@ export type LogPart =
   | { readonly kind: 'entries'; readonly entries: readonly ShardEntry[]; readonly last: ClockTag }
   /** Its log does not go back so far. */
   | { readonly kind: 'compacted' }
-  /** Its log has another operation there, or ends before. */
-  | { readonly kind: 'diverged' };
+  /** Its log has another operation there, or none. before: the newest that it has before that one, null where it does not go back so far. */
+  | { readonly kind: 'diverged'; readonly before: ClockTag | null };
 
 /** Buckets that points are counted in by a hash of their id (`bucketOf`). */
 export const DIGEST_BUCKETS = 4096;
@@ -96,6 +96,11 @@ export interface ShardLogPort {
    * The log begins anew behind `at`, with points as they are, which are stale (`replica/stale.ts`): what follows makes them those of `at`.
    */
   resetLog(key: ReplicaKey, at: ClockTag): Promise<void>;
+  /**
+   * The log ends with `to`, as if nothing had been logged behind it; the points that it had changed since then are stale (`replica/stale.ts`).
+   * Errors: `conflict` when it does not have `to`; `storage`, also where what is behind cannot be read.
+   */
+  rewindLog(key: ReplicaKey, to: ClockTag): Promise<void>;
   /**
    * Once everything before is applied. leaders: of the leader, where it is another replica: buckets that are equal after the same operation are no
    * longer taken for stale. null: of the leader itself.

@@ -64,6 +64,11 @@ export function behind(tags: LogTags, base: ClockTag): LogTags {
   return { ...tags, base, runs: first <= 0 ? tags.runs : tags.runs.slice(first) };
 }
 
+/** As it is when the log ends with this operation. */
+export function upTo(tags: LogTags, operation: number): LogTags {
+  return { ...tags, runs: tags.runs.filter((run) => run.tick <= operation), failed: tags.failed > operation ? 0 : tags.failed };
+}
+
 /** Of a log that begins behind an operation and holds nothing yet. */
 export function logBehind(at: ClockTag, failed = 0): LogTags {
   return { ...withOperation(NO_TAGS, at, at.tick), base: at, failed };

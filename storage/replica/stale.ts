@@ -1,6 +1,6 @@
 /**
- * Buckets of a replica whose points may be older than its place in the log says: after its log has begun anew, until each of them has
- * been compared with the leader's or filled from them.
+ * Buckets of a replica whose points may be others than its place in the log says: after its log has begun anew, or has lost operations that the
+ * leader does not have, until each of them has been compared with the leader's or filled from them.
  *
  * B1: a point's version says what it holds, also in these buckets. An operation that makes something of what is there (a payload that is
  *     merged, vectors that are replaced one by one) would give an old point the version of the leader's new one, and digests would be
@@ -10,7 +10,10 @@
  * B3: what leads has no such buckets: others are made equal to it.
  */
 
+import type { PointId } from '../../protocols/model/point-id.js';
+import type { UpdateOperation } from '../../protocols/model/update.js';
 import { DIGEST_BUCKETS, type ReplicaDigest } from '../engine/shard-log.js';
+import { bucketOfId } from './digest.js';
 import { damagedRecord, SEAL_BYTES, seal, unseal } from './records.js';
 
 /** Key in `meta`; a replica without such buckets has no such record. */
@@ -25,6 +28,26 @@ export const ALL_STALE: StaleBuckets = new Uint8Array(BYTES).fill(0xff);
 
 export function isStale(stale: StaleBuckets, bucket: number): boolean {
   return stale !== null && (((stale[bucket >> 3] as number) >> (bucket & 7)) & 1) === 1;
+}
+
+/** With those of all points that the operations may have changed, also where these are not there any more. */
+export function withStale(stale: StaleBuckets, operations: Iterable<UpdateOperation>): StaleBuckets {
+  const more = stale?.slice() ?? new Uint8Array(BYTES);
+  for (const operation of operations) {
+    const ids = pointsOf(operation);
+    if (ids === 'any') return ALL_STALE;
+    for (const id of ids) {
+      const bucket = bucketOfId(id);
+      (more[bucket >> 3] as number) |= 1 << (bucket & 7);
+    }
+  }
+  return more.some((byte) => byte !== 0) ? more : null;
+}
+
+function pointsOf(operation: UpdateOperation): readonly PointId[] | 'any' {
+  if ('batch' in operation) return operation.batch.ids;
+  if (!('selector' in operation)) return [];
+  return operation.selector.kind === 'ids' ? operation.selector.ids : 'any';
 }
 
 /** Without these buckets. */

@@ -36,7 +36,7 @@ import { encodeManifest, type Manifest, type ManifestField } from './manifest.js
 import { type NumberedOperation, Operations, type OperationsHost, type Outcome } from './operations.js';
 import { MANIFEST_KEY, segmentPrefix } from './records.js';
 import { makeAppendable, type RowItems, SegmentRows } from './segment-rows.js';
-import { ALL_STALE, type StaleBuckets } from './stale.js';
+import { ALL_STALE, type StaleBuckets, withStale } from './stale.js';
 import { fieldsOf, type ReplicaShape, Transaction, type TransactionHost } from './transaction.js';
 
 export interface ReplicaHooks {
@@ -243,7 +243,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
     const { last, base } = this.wal;
     if (after.tick < base.tick) return { kind: 'compacted' };
     const own = after.tick === base.tick ? base : this.wal.tagOf(after.tick);
-    if (own === null || !isSameTag(own, after)) return { kind: 'diverged' };
+    if (own === null || !isSameTag(own, after)) return { kind: 'diverged', before: this.wal.tagBefore(after.tick) };
     const entries = this.wal.entriesAfter(after.tick, bytesMax);
     return entries === null ? { kind: 'compacted' } : { kind: 'entries', entries, last };
   }
@@ -256,6 +256,22 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
       transaction.stale = ALL_STALE;
     }, false);
     this.operations.forget();
+  }
+
+  /** See `ShardLogPort.rewindLog`. */
+  rewindLog(to: ClockTag): void {
+    this.operations.applyLogged();
+    const { base } = this.wal;
+    const own = to.tick === base.tick ? base : this.wal.tagOf(to.tick);
+    if (own === null || !isSameTag(own, to))
+      throw new TroupeError('conflict', `the log does not have operation ${to.tick} (term ${to.clock} of peer ${to.peer})`);
+    const taken = [...this.wal.after(to.tick)].map(({ logged }) => logged.operation);
+    if (taken.length === 0) return;
+    this.transact((transaction) => {
+      this.wal.rewind(to);
+      transaction.appliedOperation = to.tick;
+      transaction.stale = withStale(transaction.stale, taken);
+    }, false);
   }
 
   get stale(): StaleBuckets {

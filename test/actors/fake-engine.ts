@@ -166,6 +166,7 @@ export class FakeEngine implements EnginePort {
   }
 
   readonly resetLog = noLog;
+  readonly rewindLog = noLog;
   readonly digest = noLog;
   readonly bucketPoints = noLog;
   readonly replaceBuckets = noLog;

@@ -62,6 +62,8 @@ import {
   lead,
   newReplica,
   replaceBuckets,
+  rewind,
+  tagBefore,
 } from './replica-files.js';
 
 /** What an engine does against its contract, to see whether the simulation finds it. */
@@ -279,7 +281,7 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
       const { stored } = replica;
       if (after.tick < stored.base.tick) return { kind: 'compacted' };
       const behind = entriesBehind(stored, after);
-      if (behind === null) return { kind: 'diverged' };
+      if (behind === null) return { kind: 'diverged', before: tagBefore(stored, after.tick) };
       let bytes = 0;
       const entries = behind.filter(({ operation }) => {
         bytes += operation.length;
@@ -292,9 +294,21 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
   resetLog(key: ReplicaKey, at: ClockTag): Promise<void> {
     return this.#whenApplied(key, (replica) => {
       return this.disk.write(`reset ${key}`, () => {
-        const trustsStale = this.ways.mistakes.trustsStale === true;
-        Object.assign(replica.stored, { base: at, entries: [], applied: at, stale: ALL_BUCKETS, trustsStale });
+        Object.assign(replica.stored, { base: at, entries: [], applied: at, stale: ALL_BUCKETS, ...this.#trust });
         replica.end = at;
+      });
+    });
+  }
+
+  rewindLog(key: ReplicaKey, to: ClockTag): Promise<void> {
+    return this.#whenApplied(key, (replica) => {
+      const { stored } = replica;
+      const behind = entriesBehind(stored, to);
+      if (behind === null) throw refused('conflict', `the log does not have operation ${to.tick}`);
+      return this.disk.write(`rewind ${key}`, () => {
+        rewind(stored, behind);
+        Object.assign(stored, this.#trust);
+        replica.end = to;
       });
     });
   }
@@ -377,6 +391,10 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     const { skipsOneIn } = this.ways.mistakes;
     if (skipsOneIn === undefined) return entries;
     return entries.filter(() => ++this.#appended % skipsOneIn !== 0);
+  }
+
+  get #trust(): { readonly trustsStale: boolean } {
+    return { trustsStale: this.ways.mistakes.trustsStale === true };
   }
 
   #tell(replica: OpenReplica): void {

@@ -51,6 +51,28 @@ export function entriesBehind({ base, entries }: StoredReplica, tag: ClockTag): 
   return at < 0 ? null : entries.slice(at + 1);
 }
 
+/** Of the newest operation before this tick; null where the log does not go back so far. */
+export function tagBefore({ base, entries }: StoredReplica, tick: number): ClockTag | null {
+  return entries.findLast(({ tag }) => tag.tick < tick)?.tag ?? (base.tick < tick ? base : null);
+}
+
+/** Takes the newest entries out of the log; what they have changed is stale. */
+export function rewind(replica: StoredReplica, taken: readonly ShardEntry[]): void {
+  replica.entries = replica.entries.slice(0, replica.entries.length - taken.length);
+  replica.applied = lastOf(replica);
+  const stale = new Set(replica.stale);
+  for (const { operation } of taken) for (const id of pointsOfOperation(decodeOperation(operation).operation)) stale.add(bucketOf(id));
+  replica.stale = stale;
+}
+
+function pointsOfOperation(operation: UpdateOperation): readonly PointId[] {
+  if ('batch' in operation) return operation.batch.ids;
+  if (!('selector' in operation)) return [];
+  if (operation.selector.kind === 'ids') return operation.selector.ids;
+  const [condition] = operation.selector.filter.must;
+  return condition?.kind === 'hasId' ? condition.ids : [];
+}
+
 /** As far as it matters to what may be logged. end: of the last operation that is on its way to it. */
 export function knownLog({ base, entries }: StoredReplica, end: ClockTag): KnownLog {
   return { last: end, base, tagOf: (tick) => entries.find(({ tag }) => tag.tick === tick)?.tag ?? (end.tick === tick ? end : null) };

@@ -143,7 +143,7 @@ class Simulation {
     this.#network.pledgesAll = mistakes.pledgesAll ?? false;
     const { calls: answered } = mistakes;
     this.#network.intercept = (to, call) => {
-      if (call.kind === 'resetLog') this.#points.press();
+      if (call.kind === 'resetLog' || call.kind === 'rewindLog') this.#points.press();
       return answered?.(this.#watch.agreed(), to, call) ?? null;
     };
     this.#reshards = new Stream(seed, 'reshards').chance(RESHARDED);

@@ -48,6 +48,7 @@ const SHAPES: Shapes = {
   position: replica,
   entriesAfter: { ...replica, after: isTag, bytesMax: isCount },
   resetLog: { ...replica, at: isTag },
+  rewindLog: { ...replica, to: isTag },
   digest: { ...replica, leaders: has({ at: isTag, buckets: isOf(BigUint64Array), points: isOf(Uint32Array) }) },
   replaceBuckets: { ...replica, bytes: isBytes },
   applySettings: { ...replica, operations: listOf(isBytes) },

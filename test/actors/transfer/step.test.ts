@@ -58,7 +58,11 @@ function worded(effect: TransferEffect): string {
   }
 }
 
-const attached = (how: 'delta' | 'reset' | 'refused'): TransferMessage => ({ kind: 'attached', attached: { how }, nowMs: 2000 });
+const attached = (how: 'delta' | 'rewound' | 'reset' | 'refused'): TransferMessage => ({
+  kind: 'attached',
+  attached: { how },
+  nowMs: 2000,
+});
 const compared = (...points: number[]): TransferMessage => ({
   kind: 'compared',
   compared: { buckets: points.map((_, bucket) => bucket), points, total: 1000 },
@@ -132,6 +136,21 @@ test('a delta that cannot be had goes on with records', () => {
 test('a replica whose filling was cut short by a crash has the log and not the points: its delta is not believed', () => {
   const story = new Story('wal_delta', 'Recovery').hear(attached('delta'), AGREED, compared(7));
   assert.equal(story.lines.at(-1), 'propose restartTransfer stream_records in term 3');
+});
+
+test('a delta to a replica that had operations of its own sends what these had changed', () => {
+  const story = new Story('wal_delta', 'Recovery').hear(attached('rewound'), AGREED, failed(), RETRY, attached('delta'), compared(7));
+  story.hear(filled(7), compared(), REQUIRED);
+  assert.deepEqual(story.lines.slice(3), [
+    'retry 1',
+    'attach without reset',
+    'compare',
+    'fill 0',
+    'compare',
+    'require',
+    story.lines.at(-1),
+  ]);
+  assert.equal(story.lines.at(-1), 'propose finishTransfer in term 3');
 });
 
 test('whatever fails is tried again from the attaching on', () => {

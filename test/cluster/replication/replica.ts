@@ -42,8 +42,13 @@ export class TestReplica {
 
   after(after: ClockTag): ReadPart {
     if (after.tick < this.base.tick) return { kind: 'compacted' };
-    if (!this.has(after)) return { kind: 'diverged' };
+    if (!this.has(after)) return { kind: 'diverged', before: this.before(after.tick) };
     return { kind: 'entries', entries: this.log.filter(({ tag }) => tag.tick > after.tick).slice(0, 3) };
+  }
+
+  private before(tick: number): ClockTag | null {
+    const before = this.log.findLast(({ tag }) => tag.tick < tick)?.tag;
+    return before ?? (this.base.tick < tick ? this.base : null);
   }
 
   has(tag: ClockTag): boolean {
@@ -65,11 +70,15 @@ export class TestReplica {
         return { kind: 'position', last: this.last, base: this.base };
       case 'entriesAfter': {
         const part = this.after(call.after);
-        return part.kind === 'entries' ? { ...part, last: this.last } : { kind: part.kind };
+        return part.kind === 'entries' ? { ...part, last: this.last } : part;
       }
       case 'resetLog':
         this.base = call.at;
         this.log = [];
+        return { kind: 'done', changed: 0 };
+      case 'rewindLog':
+        if (!this.has(call.to)) throw new TroupeError('conflict', 'its log has no such operation');
+        this.log = this.log.filter(({ tag }) => tag.tick <= call.to.tick);
         return { kind: 'done', changed: 0 };
       case 'digest':
         return this.fetch({ kind: 'digest' }) as DataAnswer;

@@ -184,7 +184,13 @@ test('a leader that is started again in its term waits for targets that it may h
   assert.deepEqual(machine.acknowledged, []);
   // The log does not continue that of peer 2: it cannot have been required.
   machine.answer(2, second.call, { kind: 'position', last: tag(9, 2), base: NO_TAG });
-  machine.give({ kind: 'readDone', run: machine.run, peer: 2, call: machine.all('read')[0]?.call ?? 0, part: { kind: 'diverged' } });
+  machine.give({
+    kind: 'readDone',
+    run: machine.run,
+    peer: 2,
+    call: machine.all('read')[0]?.call ?? 0,
+    part: { kind: 'diverged', before: null },
+  });
   machine.answer(3, third.call, { kind: 'position', last: tag(10), base: NO_TAG });
   const entries = [{ tag: tag(11), operation: Uint8Array.of(1) }];
   machine.give({
@@ -233,6 +239,7 @@ test('calls of a leader whose term is over are refused; those of a later one end
 test('what a transfer begins with is refused by a replica that is Active: it may have been on its way since before', () => {
   const calls = [
     { kind: 'resetLog', at: tag(5) },
+    { kind: 'rewindLog', to: tag(5) },
     { kind: 'applySettings', operations: [] },
     { kind: 'digest', leaders: { at: tag(5), buckets: new BigUint64Array(), points: new Uint32Array() } },
     { kind: 'position' },
@@ -246,7 +253,7 @@ test('what a transfer begins with is refused by a replica that is Active: it may
     });
   assert.deepEqual(carriedOut('Active'), ['digest', 'position']);
   assert.deepEqual(carriedOut('Listener'), ['digest', 'position']);
-  assert.deepEqual(carriedOut('Partial'), ['resetLog', 'applySettings', 'digest', 'position']);
+  assert.deepEqual(carriedOut('Partial'), ['resetLog', 'rewindLog', 'applySettings', 'digest', 'position']);
 });
 
 test('entries are kept in memory no longer than until every replica has them', () => {
@@ -269,7 +276,13 @@ test('a channel that has failed and is released costs no ticks', () => {
   machine.give({ kind: 'located', run: machine.run, last: tag(10) });
   machine.give({ kind: 'attach', caller: 7, peer: 2, mayReset: true });
   machine.answer(2, machine.callTo(2, 'position').call, { kind: 'position', last: tag(9, 2), base: NO_TAG });
-  machine.give({ kind: 'readDone', run: machine.run, peer: 2, call: machine.all('read')[0]?.call ?? 0, part: { kind: 'diverged' } });
+  machine.give({
+    kind: 'readDone',
+    run: machine.run,
+    peer: 2,
+    call: machine.all('read')[0]?.call ?? 0,
+    part: { kind: 'diverged', before: null },
+  });
   machine.answer(2, machine.callTo(2, 'resetLog').call, DONE);
   const { job } = machine.all('fetch')[0] ?? { job: 0 };
   machine.give({ kind: 'fetched', run: machine.run, peer: 2, job, value: { kind: 'settings', operations: [] } });
@@ -319,6 +332,34 @@ test('the points of a bucket are replaced in their place between operations', ()
     machine.callTo(2, 'append').request.entries.map((entry) => entry.tag.tick),
     [12],
   );
+});
+
+test('what a replica alone has logged is taken out of its log, which goes on from there', () => {
+  const attachedTo = (): Machine => {
+    const agreed = assignment({ 1: 'Active', 2: 'Partial' });
+    const machine = new Machine()
+      .assign({ ...agreed, leader: null, term: 3 })
+      .give({ kind: 'opened' })
+      .assign(agreed);
+    machine.give({ kind: 'located', run: machine.run, last: tag(10) });
+    machine.give({ kind: 'attach', caller: 7, peer: 2, mayReset: false });
+    machine.answer(2, machine.callTo(2, 'position').call, { kind: 'position', last: tag(9, 2), base: NO_TAG });
+    const { call } = machine.all('read')[0] ?? { call: 0 };
+    return machine.give({ kind: 'readDone', run: machine.run, peer: 2, call, part: { kind: 'diverged', before: tag(6, 1) } });
+  };
+  const machine = attachedTo();
+  const { call, request } = machine.callTo(2, 'rewindLog');
+  assert.deepEqual(request.to, tag(6, 1));
+  machine.answer(2, call, DONE);
+  giveSettings(machine);
+  assert.deepEqual(machine.all('answer')[0]?.answer, { kind: 'attached', how: 'rewound', entries: 0 });
+  assert.deepEqual(machine.all('read')[0]?.after, tag(6, 1));
+  // Its log has begun anew behind where the two began to differ.
+  const other = attachedTo();
+  const error = { code: 'conflict', detail: 'the log does not have it' } as const;
+  other.give({ kind: 'callFailed', run: other.run, peer: 2, call: other.callTo(2, 'rewindLog').call, error, isLost: false });
+  assert.deepEqual(other.all('answer')[0]?.answer, { kind: 'attached', how: 'refused', entries: 0 });
+  assert.deepEqual(other.ticks(30).all('call'), []);
 });
 
 test('a transfer hears of it when its target lacks more than the log has while it is compared', () => {

@@ -43,7 +43,7 @@ export class World {
   /** Every state that was agreed on, in order. */
   readonly agreed: ShardAssignment[] = [];
   readonly acknowledged: ClockTag[] = [];
-  readonly figures = { written: 0, acknowledged: 0, open: 0, refused: 0, leaders: 0, dead: 0, healed: 0, events: 0 };
+  readonly figures = { written: 0, acknowledged: 0, open: 0, refused: 0, leaders: 0, dead: 0, healed: 0, rewound: 0, events: 0 };
   faulty = true;
   now = 0;
   #events: { at: number; order: number; run: () => void }[] = [];
@@ -251,7 +251,18 @@ export class World {
         },
       );
     };
-    this.after(this.delay() * 2, () => then((caller) => ({ kind: 'attach', caller, peer, mayReset: true }), compare));
+    const attach = (mayReset: boolean) => {
+      then(
+        (caller) => ({ kind: 'attach', caller, peer, mayReset }),
+        (value) => {
+          const { how } = value as { how: string };
+          if (how === 'rewound') this.figures.rewound += 1;
+          if (how === 'refused') attach(true);
+          else compare();
+        },
+      );
+    };
+    this.after(this.delay() * 2, () => attach(this.chance(0.5)));
   }
 
   delay(): number {

@@ -86,7 +86,8 @@ export class PointClients extends AskingClients {
     this.points[client] = own;
     while (!this.stopped) {
       const draw = this.random.unit();
-      if (draw < 0.45) await this.upsert(client, own);
+      if (draw < 0.35) await this.upsert(client, own);
+      else if (draw < 0.46) await this.touch(client, own);
       else if (draw < 0.55) await this.remove(client, own);
       else if (draw < 0.8) await this.retrieve(client, own);
       else await this.search(client, own);
@@ -103,6 +104,14 @@ export class PointClients extends AskingClients {
   private async remove(client: number, own: Map<number, Point>): Promise<void> {
     const ids = this.someOf([...own.keys()], 1 + this.random.integer(4));
     await this.write(client, 'delete_points', { points: ids }, own, ids, null);
+  }
+
+  /** Changes a part of what is there, whatever that is: a replica with an old point must not take this for the new one. */
+  private async touch(client: number, own: Map<number, Point>): Promise<void> {
+    const ids = this.someOf([...own.keys()], 1 + this.random.integer(12));
+    const filter = { must: [{ has_id: ids }] };
+    this.totals.writes += 1;
+    await this.tried(client, 'set_payload', { payload: { touched: this.stamp++ }, filter, wait: true });
   }
 
   private async write(

@@ -105,25 +105,40 @@ export class Writer {
   async #run(writer: number, writers: number): Promise<void> {
     const own = Array.from({ length: this.ids }, (_, id) => id + 1).filter((id) => id % writers === writer);
     for (let round = 0; !this.#stopped; round += 1) {
+      const running = this.cluster.nodes.filter(({ number, state }) => state === 'running' && this.through?.includes(number) !== false);
+      const node = running[(round + writer) % running.length];
+      if (node === undefined) break;
+      if (round % 4 === 3) {
+        await this.#touch(node, own.slice((round * 15) % own.length).slice(0, 30));
+        continue;
+      }
       const batch = own.slice((round * 10) % own.length).slice(0, 10);
       const points = batch.map((id) => {
         const version = (this.sent.get(id) ?? 0) + 1;
         this.sent.set(id, version);
         return { id, vector: vectorOf(id, version), payload: { version } };
       });
-      const running = this.cluster.nodes.filter(({ number, state }) => state === 'running' && this.through?.includes(number) !== false);
-      const node = running[(round + writer) % running.length];
-      if (node === undefined) break;
-      this.requests += 1;
       const answer = await node.client.call('PUT', `/collections/${this.collection}/points?wait=true`, { points }).catch(() => null);
       if (answer?.status === 200) for (const { id, payload } of points) this.acknowledged.set(id, payload.version);
-      else {
-        this.failures += 1;
-        const refusal = answer === null ? 'no answer' : `${answer.status} ${answer.text.replace(/\d+/g, '#').slice(0, 160)}`;
-        this.refusals.set(refusal, (this.refusals.get(refusal) ?? 0) + 1);
-        await new Promise((done) => setTimeout(done, 50));
-      }
+      await this.#count(answer);
     }
+  }
+
+  /** Changes a part of points, whatever else they hold: a replica with an old one must not take it for the new one then. */
+  async #touch(node: LocalNode, own: readonly number[]): Promise<void> {
+    const points = own.filter((id) => this.acknowledged.has(id));
+    if (points.length === 0) return;
+    const body = { payload: { touched: this.requests }, points };
+    await this.#count(await node.client.call('POST', `/collections/${this.collection}/points/payload?wait=true`, body).catch(() => null));
+  }
+
+  async #count(answer: { readonly status: number; readonly text: string } | null): Promise<void> {
+    this.requests += 1;
+    if (answer?.status === 200) return;
+    this.failures += 1;
+    const refusal = answer === null ? 'no answer' : `${answer.status} ${answer.text.replace(/\d+/g, '#').slice(0, 160)}`;
+    this.refusals.set(refusal, (this.refusals.get(refusal) ?? 0) + 1);
+    await new Promise((done) => setTimeout(done, 50));
   }
 
   /** Every acknowledged point is there, in a version no older than was acknowledged, with the vector of that version. */

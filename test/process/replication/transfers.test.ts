@@ -71,7 +71,7 @@ test('replicas fall behind again and again under writes, and get by `wal_delta` 
       if (outcome === 'finished') finished.set(`${shard_id} ${ended}`, method);
   }
   await writer.stop();
-  // What a paused leader had logged for itself alone is no beginning of the others' logs: such replicas are compared and filled.
+  // Where a source gave up on the way, the next one cannot know what differs.
   const others = finished.size - countOf('wal_delta');
   assert.equal(countOf('stream_records'), others);
   t.diagnostic(`${countOf('wal_delta')} transfers by wal_delta, ${others} by stream_records, ${writer.requests} requests`);

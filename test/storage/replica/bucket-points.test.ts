@@ -122,6 +122,63 @@ for (const [seed, config] of [
   });
 }
 
+for (const seed of [1, 2, 3])
+  test(`a log is rewound to what the leader has, and what it had beyond that is in no point then, in history ${seed}`, async (t) => {
+    const next = randomFrom(seed);
+    const random: Random = (below) => Math.floor(next() * below);
+    const model: Model = new Map();
+    const source = await Observed.open(t, plain);
+    const target = await Observed.open(t, plain);
+    const writeSome = (replica: Observed, clock: number, of: Model) => {
+      for (let count = random(6); count > 0; count--) write(replica, { peer: 1, clock }, clock * 1_000_000, of, random);
+    };
+    let rewound = 0;
+    for (let term = 1; term < 80; term += 2) {
+      writeSome(source, term, model);
+      follow(target, source);
+      // It led then, and was cut off.
+      writeSome(target, term, structuredClone(model));
+      if (random(3) === 0) await target.reopen();
+      const { last } = target.store.position;
+      writeSome(source, term + 1, model);
+      const part = source.store.entriesAfter(last, 1);
+      if (part.kind === 'diverged') {
+        rewound++;
+        target.store.rewindLog(part.before ?? assert.fail('the log has no beginning'));
+        assert.deepEqual(target.store.position.last, part.before);
+      }
+      if (random(3) === 0) await target.reopen();
+      follow(target, source);
+      for (let buckets = differing(source, target); buckets.length > 0; buckets = differing(source, target)) {
+        writeSome(source, term + 1, model);
+        follow(target, source);
+        target.store.copies.replaceBuckets(source.store.copies.bucketPoints(buckets).bytes);
+      }
+      assert.equal(target.store.stale, null);
+      assert.deepEqual([target.seen(), source.seen()], [model, model], `term ${term}`);
+      const { buckets, points } = target.store.copies.digest(NOWHERE);
+      assert.deepEqual({ buckets, points }, freshDigest(target));
+    }
+    assert.ok(rewound > 20, `${rewound}`);
+    assert.deepEqual(target.warnings, []);
+  });
+
+test('a log that has begun anew is not rewound to what is before its beginning, nor to what it does not have', async (t) => {
+  const replica = await Observed.open(t, plain);
+  for (let count = 0; count < 3; count++) write(replica, LEADER, 0, new Map(), () => 1);
+  const refuses = (tick: number, clock = 1) =>
+    assert.throws(
+      () => replica.store.rewindLog({ ...LEADER, clock, tick }),
+      (error) => error instanceof TroupeError && error.code === 'conflict',
+    );
+  refuses(4);
+  refuses(2, 7);
+  replica.store.rewindLog({ ...LEADER, tick: 3 });
+  assert.equal(replica.store.stale, null);
+  replica.store.resetLog({ ...LEADER, tick: 2 });
+  refuses(1);
+});
+
 /** What the points come to when they are counted anew. */
 function freshDigest({ store }: Observed): object {
   return PointDigest.of((store as unknown as { shape: { segments: Parameters<typeof PointDigest.of>[0] } }).shape.segments).value();

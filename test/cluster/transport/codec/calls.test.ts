@@ -34,6 +34,7 @@ const CALLS: readonly DataCall[] = [
   { kind: 'position', ...REPLICA },
   { kind: 'entriesAfter', ...REPLICA, after: TAG, bytesMax: 5 },
   { kind: 'resetLog', ...REPLICA, at: TAG },
+  { kind: 'rewindLog', ...REPLICA, to: TAG },
   { kind: 'digest', ...REPLICA, leaders: { at: TAG, buckets: BigUint64Array.of(3n), points: Uint32Array.of(2) } },
   { kind: 'replaceBuckets', ...REPLICA, bytes: BYTES },
   { kind: 'applySettings', ...REPLICA, operations: [BYTES] },
