@@ -17,6 +17,8 @@ const REFUSED = 'HTTP/1.1 502 Bad Gateway\r\n\r\n';
 
 interface Tunnel {
   readonly target: number;
+  /** On this side and on that; news that one has gone may be held back from the other. */
+  readonly sockets: readonly [Socket, Socket];
   /** Bytes from this proxy's node, and to it. */
   readonly outward: Flow;
   readonly inward: Flow;
@@ -33,6 +35,8 @@ interface Waiting {
 export class NodeProxy {
   private readonly tunnels = new Set<Tunnel>();
   private readonly waiting = new Set<Waiting>();
+  /** All that came from this proxy's node and are not closed. */
+  private readonly sockets = new Set<Socket>();
 
   private constructor(
     private readonly server: Server,
@@ -58,7 +62,8 @@ export class NodeProxy {
 
   /** Connections to each port. */
   targets(): number[] {
-    return [...this.tunnels].map(({ target }) => target).sort((one, other) => one - other);
+    const whole = [...this.tunnels].filter(({ sockets }) => sockets.every((socket) => !socket.destroyed));
+    return whole.map(({ target }) => target).sort((one, other) => one - other);
   }
 
   /** To be called when `passes` has changed its mind. */
@@ -71,7 +76,7 @@ export class NodeProxy {
   }
 
   close(): Promise<void> {
-    for (const { socket } of this.waiting) socket.destroy();
+    for (const socket of this.sockets) socket.destroy();
     return new Promise((resolve) => {
       this.server.close(() => resolve());
       this.server.closeAllConnections();
@@ -82,6 +87,8 @@ export class NodeProxy {
   private connect(request: IncomingMessage, socket: Socket, head: Buffer): void {
     const target = Number(/:(\d+)$/.exec(request.url ?? '')?.[1]);
     socket.on('error', () => socket.destroy());
+    this.sockets.add(socket);
+    socket.once('close', () => this.sockets.delete(socket));
     if (!Number.isInteger(target)) {
       socket.end(REFUSED);
       return;
@@ -106,14 +113,18 @@ export class NodeProxy {
 
   private open(target: number, socket: Socket, head: Buffer): void {
     const peer = connect(target, '127.0.0.1');
-    peer.once('error', () => socket.end(REFUSED));
+    const refused = (): void => {
+      socket.end(REFUSED);
+    };
+    peer.once('error', refused);
     peer.once('connect', () => {
+      peer.off('error', refused);
       socket.write(ESTABLISHED);
       if (head.length > 0) peer.write(head);
-      const tunnel = { target, outward: new Flow(socket, peer), inward: new Flow(peer, socket) };
+      const tunnel: Tunnel = { target, sockets: [socket, peer], outward: new Flow(socket, peer), inward: new Flow(peer, socket) };
       this.tunnels.add(tunnel);
       const end = (): void => {
-        this.tunnels.delete(tunnel);
+        if (socket.destroyed && peer.destroyed) this.tunnels.delete(tunnel);
       };
       socket.once('close', end);
       peer.once('close', end);

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { Client, credentials, Server, ServerCredentials, status } from '@grpc/grpc-js';
 import { NodeProxy } from '../../../ops/cluster/proxy.js';
+import { until } from '../../process/support.js';
 
 const bytesAsTheyAre = (bytes: Buffer): Buffer => bytes;
 const METHOD = {
@@ -51,4 +54,41 @@ test('gRPC channels of a process whose grpc_proxy leads to a proxy go through it
   open = true;
   proxy.apply();
   assert.equal(await echo('three', 10_000), 'three');
+});
+
+test('what has gone during a cut is told when it is mended, and keeps the proxy from closing no longer', { timeout: 30_000 }, async (t) => {
+  const target = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1');
+  await once(target, 'listening');
+  const { port } = target.address() as AddressInfo;
+  t.after(() => target.close());
+  const SOURCE = 1;
+  let answers = true;
+  const proxy = await NodeProxy.start(SOURCE, (source) => source === SOURCE || answers);
+  /** A connection whose far end has gone, which the near end has not heard. */
+  const halfDead = async (): Promise<Socket> => {
+    answers = true;
+    proxy.apply();
+    const accepted = once(target, 'connection') as Promise<[Socket]>;
+    const near = connect(Number(new URL(proxy.url).port), '127.0.0.1');
+    near.write(`CONNECT 127.0.0.1:${port} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    const [[far]] = await Promise.all([accepted, once(near, 'data')]);
+    answers = false;
+    proxy.apply();
+    far.resetAndDestroy();
+    await until(
+      async () => near.write('x') && proxy.targets(),
+      (targets) => Array.isArray(targets) && targets.length === 0,
+    );
+    assert.equal(near.readyState, 'open');
+    return near;
+  };
+  const told = await halfDead();
+  answers = true;
+  proxy.apply();
+  told.resume();
+  await once(told, 'close');
+  const near = await halfDead();
+  near.end();
+  await proxy.close();
+  near.destroy();
 });
