@@ -104,7 +104,8 @@ function planWrite(
   store.lead();
   const numbered = log.add(tags, operations).map((each) => ({ ...each, isLeaders: true }));
   const answer = (outcomes: ReadonlyMap<number, Outcome>): OrderedTags => {
-    const failure = failureOf(numbered, outcomes);
+    // Whoever does not wait for what it comes to is not told.
+    const failure = write.until === 'logged' ? null : failureOf(numbered, outcomes);
     const logged = tags.map((tag) => (outcomes.get(tag.tick)?.leftOut === true ? null : tag));
     return { tags: logged, failure: failure && errorFacts(failure) };
   };

@@ -27,7 +27,7 @@ export interface OrderedWrite {
 export interface OrderedWritten {
   /** Each operation that is in the log with its tag, to be sent to other replicas. One that failed is not, and those that hang on it are not. */
   readonly entries: readonly ShardEntry[];
-  /** Of the first operation that failed. */
+  /** Of the first operation that failed (until: 'applied'). */
   readonly failure: ErrorFacts | null;
 }
 

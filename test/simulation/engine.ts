@@ -252,7 +252,7 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
       const tags = nextTags(replica.end, write, write.tickAfter, operations.length);
       const made = tags.map((tag, at): ShardEntry => ({ tag, operation: (operations[at] as Uint8Array).slice() }));
       if (made.length > 0) await this.#log(replica, made);
-      return { entries: made, failure: failing?.failure ?? null };
+      return { entries: made, failure: write.until === 'logged' ? null : (failing?.failure ?? null) };
     });
     if (write.until === 'applied') await replica.applied(written.entries.at(-1)?.tag.tick ?? 0);
     return written;
