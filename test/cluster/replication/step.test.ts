@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { FAIL_TICKS } from '../../../cluster/replication/figures.js';
 import { tickAfter } from '../../../cluster/replication/leading.js';
 import { REPLICA_STATES, type ReplicaState } from '../../../protocols/model/cluster.js';
-import { NO_TAG, TERM_TICKS } from '../../../protocols/model/shard-log.js';
+import { type ClockTag, NO_TAG, TERM_TICKS } from '../../../protocols/model/shard-log.js';
 import { assignment, Machine, SELF, tag } from './machine.js';
 
 const DONE = { kind: 'done', changed: 0 } as const;
@@ -268,14 +268,7 @@ test('entries are kept in memory no longer than until every replica has them', (
 });
 
 test('a channel that has failed and is released costs no ticks', () => {
-  const agreed = assignment({ 1: 'Active', 2: 'Partial' });
-  const machine = new Machine()
-    .assign({ ...agreed, leader: null, term: 3 })
-    .give({ kind: 'opened' })
-    .assign(agreed);
-  machine.give({ kind: 'located', run: machine.run, last: tag(10) });
-  machine.give({ kind: 'attach', caller: 7, peer: 2, mayReset: true });
-  machine.answer(2, machine.callTo(2, 'position').call, { kind: 'position', last: tag(9, 2), base: NO_TAG });
+  const machine = attaching(true, tag(9, 2));
   machine.give({
     kind: 'readDone',
     run: machine.run,
@@ -292,6 +285,19 @@ test('a channel that has failed and is released costs no ticks', () => {
   machine.ticks(3);
   assert.deepEqual(machine.ticks(3).effects, []);
 });
+
+const WITH_TARGET = assignment({ 1: 'Active', 2: 'Partial' });
+
+/** A leader of a new term that attaches a target, whose log ends with `last`, and is about to look into its own. */
+function attaching(mayReset: boolean, last: ClockTag): Machine {
+  const machine = new Machine()
+    .assign({ ...WITH_TARGET, leader: null, term: 3 })
+    .give({ kind: 'opened' })
+    .assign(WITH_TARGET);
+  machine.give({ kind: 'located', run: machine.run, last: tag(10) });
+  machine.give({ kind: 'attach', caller: 7, peer: 2, mayReset });
+  return machine.answer(2, machine.callTo(2, 'position').call, { kind: 'position', last, base: NO_TAG });
+}
 
 /** What every attaching begins with: indexes of payload keys. */
 function giveSettings(machine: Machine): void {
@@ -350,14 +356,7 @@ test('a write of which nothing is in the log, as it failed, is answered when the
 
 test('what a replica alone has logged is taken out of its log, which goes on from there', () => {
   const attachedTo = (): Machine => {
-    const agreed = assignment({ 1: 'Active', 2: 'Partial' });
-    const machine = new Machine()
-      .assign({ ...agreed, leader: null, term: 3 })
-      .give({ kind: 'opened' })
-      .assign(agreed);
-    machine.give({ kind: 'located', run: machine.run, last: tag(10) });
-    machine.give({ kind: 'attach', caller: 7, peer: 2, mayReset: false });
-    machine.answer(2, machine.callTo(2, 'position').call, { kind: 'position', last: tag(9, 2), base: NO_TAG });
+    const machine = attaching(false, tag(9, 2));
     const { call } = machine.all('read')[0] ?? { call: 0 };
     return machine.give({ kind: 'readDone', run: machine.run, peer: 2, call, part: { kind: 'diverged', before: tag(6, 1) } });
   };
@@ -400,14 +399,7 @@ test('a transfer hears of it when its target lacks more than the log has while i
 });
 
 test('a target is required from the moment on that it is asked for, and stays so until the agreed state says otherwise', () => {
-  const agreed = assignment({ 1: 'Active', 2: 'Partial' });
-  const machine = new Machine()
-    .assign({ ...agreed, leader: null, term: 3 })
-    .give({ kind: 'opened' })
-    .assign(agreed);
-  machine.give({ kind: 'located', run: machine.run, last: tag(10) });
-  machine.give({ kind: 'attach', caller: 7, peer: 2, mayReset: true });
-  machine.answer(2, machine.callTo(2, 'position').call, { kind: 'position', last: tag(10), base: NO_TAG });
+  const machine = attaching(true, tag(10));
   const read = machine.all('read')[0]?.call ?? 0;
   machine.give({ kind: 'readDone', run: machine.run, peer: 2, call: read, part: { kind: 'entries', entries: [] } });
   giveSettings(machine);
@@ -418,7 +410,7 @@ test('a target is required from the moment on that it is asked for, and stays so
   machine.give({ kind: 'release', peer: 2 });
   const caller = machine.written([11]);
   assert.deepEqual(machine.acknowledged, []);
-  machine.assign({ ...agreed, replicas: new Map([[SELF, 'Active'] as const, [2, 'Dead'] as const]) });
+  machine.assign({ ...WITH_TARGET, replicas: new Map([[SELF, 'Active'] as const, [2, 'Dead'] as const]) });
   assert.deepEqual(machine.acknowledged, [caller]);
 });
 
