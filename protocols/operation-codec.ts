@@ -30,6 +30,9 @@ export interface LoggedOperation {
   readonly encoded?: Uint8Array | undefined;
 }
 
+/** An operation that changes no point. */
+export const NOTHING: LoggedOperation = { operation: { kind: 'deletePoints', selector: { kind: 'ids', ids: [] } }, chained: false };
+
 const MAGIC = 0x3150_4f54;
 
 interface ColumnHeader {

@@ -10,6 +10,7 @@ import { errorFacts, TroupeError } from '../../protocols/errors.js';
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { addUsage } from '../../protocols/model/usage.js';
+import { encodeOperation, NOTHING } from '../../protocols/operation-codec.js';
 import type { EncodedPart, EncodedWrite, RawRequest, WriteOperation, Written } from '../../storage/engine/messages.js';
 import type { ShardWriter } from '../node/sharded-write.js';
 import type { Assignment } from '../replication/assignments.js';
@@ -81,13 +82,25 @@ export class LeaderWriter implements ShardWriter {
 
   async missing(shardId: ShardId, ids: readonly PointId[]): Promise<PointId | null> {
     const shard = this.#addressOf(shardId);
-    const answer = await this.#ask(shard, (_leader, timeoutMs) => ({
-      kind: 'missing',
+    const first = await this.#missing(shard, ids);
+    if (first === null) return null;
+    // A leader that was cut off does not know what has come since: who still gets something logged leads, and looks again then (L12).
+    const { layout } = this.asked;
+    const logged = { operation: 'deletePoints', until: 'logged', measured: false } as const;
+    await this.#ask(shard, (_leader, timeoutMs) => ({
+      kind: 'write',
       shard,
-      ids,
+      operations: [encodeOperation(NOTHING)],
       timeoutMs,
-      layout: this.asked.layout,
+      layout,
+      ...logged,
     }));
+    return this.#missing(shard, ids);
+  }
+
+  async #missing(shard: ShardAddress, ids: readonly PointId[]): Promise<PointId | null> {
+    const { layout } = this.asked;
+    const answer = await this.#ask(shard, (_leader, timeoutMs) => ({ kind: 'missing', shard, ids, timeoutMs, layout }));
     if (answer.kind !== 'missing') throw unexpected(answer);
     return answer.id;
   }

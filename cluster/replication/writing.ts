@@ -103,10 +103,8 @@ function takeResults(draft: Draft): void {
       continue;
     }
     added.push(...result.entries);
-    // Where nothing was logged the answer tells of what was there: it waits for that.
-    const { tick } = added.at(-1)?.tag ?? role.last;
-    const numbers = input.operations.map((_, at) => result.entries[at]?.tag.tick ?? tick);
-    pending.push({ input, numbers, tick, failure: result.failure });
+    const tick = result.entries.at(-1)?.tag.tick ?? 0;
+    pending.push({ input, numbers: result.entries.map(({ tag }) => tag.tick), tick, failure: result.failure });
   }
   const last: ClockTag = added.at(-1)?.tag ?? role.last;
   const recent = withRecent(role.recent, added, doneTick(draft, role));

@@ -258,8 +258,9 @@ export type ToShardLog =
 
 /** What became of an `OrderedWrite`: who asked has the operations. */
 export interface OrderedTags {
-  /** Null: the operation is not in the log. */
-  readonly tags: readonly (ClockTag | null)[];
+  readonly tags: readonly ClockTag[];
+  /** How many of the operations are in the log; `NOTHING` is in the place of the others. */
+  readonly carriedOut: number;
   readonly failure: ErrorFacts | null;
 }
 

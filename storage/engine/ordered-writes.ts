@@ -18,7 +18,7 @@ interface Planned {
   readonly until: 'logged' | 'applied';
   /** That are to be logged. */
   readonly numbered: readonly NumberedOperation[];
-  /** Whether one of them fails, and so is not logged, shows only when it is applied. */
+  /** Whether one of them fails, and the log has nothing in its place, shows only when it is applied. */
   readonly mayFail: boolean;
   readonly answer: (outcomes: ReadonlyMap<number, Outcome>) => OrderedTags | ClockTag;
   readonly usage: HardwareUsage | null;
@@ -106,8 +106,9 @@ function planWrite(
   const answer = (outcomes: ReadonlyMap<number, Outcome>): OrderedTags => {
     // Whoever does not wait for what it comes to is not told.
     const failure = write.until === 'logged' ? null : failureOf(numbered, outcomes);
-    const logged = tags.map((tag) => (outcomes.get(tag.tick)?.leftOut === true ? null : tag));
-    return { tags: logged, failure: failure && errorFacts(failure) };
+    // Those behind one that fails hang on it.
+    const failed = tags.findIndex((tag) => outcomes.get(tag.tick)?.isNothing === true);
+    return { tags, carriedOut: failed === -1 ? tags.length : failed, failure: failure && errorFacts(failure) };
   };
   return { id, until: write.until, numbered, mayFail: decoded.some(needsPoints), answer, usage };
 }

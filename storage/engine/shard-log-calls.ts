@@ -2,6 +2,7 @@
 
 import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import { addUsage } from '../../protocols/model/usage.js';
+import { encodeOperation, NOTHING } from '../../protocols/operation-codec.js';
 import type { OrderedTags, ReplicaKey, ToShardLog } from './messages.js';
 import type {
   BucketPoints,
@@ -22,8 +23,11 @@ export class ShardLogCalls implements ShardLogPort {
     const operations = write.operations.map(copyOf);
     const { usage, value } = await this.send(key, { kind: 'writeOrdered', id: 0, key, write: { ...write, operations } }, operations);
     if (usage !== null && write.usage !== undefined) addUsage(write.usage, usage);
-    const { failure, tags } = value as OrderedTags;
-    const entries = tags.flatMap((tag, at) => (tag === null ? [] : [{ tag, operation: write.operations[at] as Uint8Array }]));
+    const { carriedOut, failure, tags } = value as OrderedTags;
+    const entries = tags.map((tag, at) => ({
+      tag,
+      operation: at < carriedOut ? (write.operations[at] as Uint8Array) : encodeOperation(NOTHING),
+    }));
     return { entries, failure };
   }
 

@@ -25,7 +25,7 @@ export interface OrderedWrite {
 
 /** It is on disk. */
 export interface OrderedWritten {
-  /** Each operation that is in the log with its tag, to be sent to other replicas. One that failed is not, and those that hang on it are not. */
+  /** What is in the log, to be sent to other replicas: in the place of an operation that failed, and of those behind it, one that changes nothing. */
   readonly entries: readonly ShardEntry[];
   /** Of the first operation that failed (until: 'applied'). */
   readonly failure: ErrorFacts | null;

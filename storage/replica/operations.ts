@@ -3,7 +3,7 @@
  */
 
 import { TroupeError } from '../../protocols/errors.js';
-import type { LoggedOperation } from '../../protocols/operation-codec.js';
+import { type LoggedOperation, NOTHING } from '../../protocols/operation-codec.js';
 import { AppendError } from '../append-file.js';
 import { LmdbError } from '../lmdb.js';
 import { measured } from '../meter.js';
@@ -18,14 +18,14 @@ export interface NumberedOperation {
   readonly by: Leader;
   readonly logged: LoggedOperation;
   /**
-   * The leader's own: one that fails is not logged, so that no replica has it. Its number is free again. Else another replica, which
-   * may lack points for a while, would have to find out by itself whether it failed.
+   * The leader's own: in the place of one that fails, and of those that hang on it, the log has `NOTHING`. Else another replica, which may lack
+   * points for a while, would have to find out by itself whether it failed.
    */
   readonly isLeaders?: boolean;
 }
 
-/** How an operation went. `skipped`: the one it hangs on failed. leftOut: it is not in the log. */
-export type Outcome = { readonly operation: number; readonly error: TroupeError | 'skipped' | null; readonly leftOut?: boolean };
+/** How an operation went. `skipped`: the one it hangs on failed. isNothing: the log has `NOTHING` in its place. */
+export type Outcome = { readonly operation: number; readonly error: TroupeError | 'skipped' | null; readonly isNothing?: boolean };
 
 /** What operations need of their replica. */
 export interface OperationsHost {
@@ -102,7 +102,7 @@ export class Operations {
   }
 
   /**
-   * As `apply`, operations of a leader: all that are not left out are in the log on return, whatever becomes of each. Returns how each went, and before
+   * As `apply`, operations of a leader: all of them are in the log on return, whatever becomes of each. Returns how each went, and before
    * these each of those that were logged. Errors: `storage`; where that is after a bug, they may be in the log, not applied.
    */
   applyNumbered(numbered: readonly NumberedOperation[]): Outcome[] {
@@ -185,17 +185,16 @@ export class Operations {
   /** An operation that hangs on the one before it is not applied where that one was not, however long ago. logs: they are not in the log yet. */
   private applyAll(transaction: Transaction, operations: readonly NumberedOperation[], logs: boolean): Outcome[] {
     const { wal } = this.host;
-    let leftOut = false;
+    let isNothing = false;
     return operations.map((numbered): Outcome => {
       const { isLeaders, logged, operation } = numbered;
-      const broken = leftOut || (wal.failed > 0 && wal.failed === transaction.appliedOperation);
+      const broken = isNothing || (wal.failed > 0 && wal.failed === transaction.appliedOperation);
       const error = logged.chained && broken ? 'skipped' : applyKnown(transaction, numbered);
-      leftOut = error !== null && logs && isLeaders === true;
-      if (leftOut) return { operation, error, leftOut };
+      isNothing = error !== null && logs && isLeaders === true;
+      if (logs) this.append([isNothing ? { ...numbered, logged: NOTHING } : numbered]);
       transaction.appliedOperation = operation;
-      if (logs) this.append([numbered]);
-      if (error !== null) wal.markFailed(operation);
-      return { operation, error };
+      if (error !== null && !isNothing) wal.markFailed(operation);
+      return { operation, error, isNothing };
     });
   }
 

@@ -6,7 +6,7 @@
  *     merged, vectors that are replaced one by one) would give an old point the version of the leader's new one, and digests would be
  *     equal that should differ. So it removes the point instead, and the digest of the bucket says that it is missing.
  * B2: a point that is not there may be there at the leader: an operation that needs it leaves it out and is not refused. The leader has
- *     carried the operation out, or it would not be in the log.
+ *     carried the operation out, or the log would have another one in its place.
  * B3: what leads has no such buckets: others are made equal to it.
  */
 

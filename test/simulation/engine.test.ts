@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { NO_TAG, type ShardEntry } from '../../protocols/model/shard-log.js';
 import type { UpdateOperation } from '../../protocols/model/update.js';
-import { decodeOperation, encodeOperation } from '../../protocols/operation-codec.js';
+import { decodeOperation, encodeOperation, NOTHING } from '../../protocols/operation-codec.js';
 import { pack, unpack } from '../../protocols/pack.js';
 import { decodePortionAnswer, encodePortion } from '../../storage/engine/portion/codec.js';
 import type { AnswerOf, Ask } from '../../storage/engine/portion/messages.js';
@@ -31,12 +31,13 @@ test('operations are ordered, logged and applied, and read by id', async () => {
   await assert.rejects(run(engine.writeOrdered(KEY, ordered(6, [upsert(3, 2)]))), { code: 'conflict' });
 });
 
-test('an operation that fails is not logged, and nothing that hangs on it', async () => {
+test('in the place of an operation that fails, and of what hangs on it, the log has one that changes nothing', async () => {
   const { engine, run } = await opened();
   const operations = [upsert(8, 1), setPayload(9, 1), upsert(9, 2)].map((operation, at) => encodeOperation({ operation, chained: at > 0 }));
   const { entries, failure } = await run(engine.writeOrdered(KEY, { ...ordered(1, []), operations }));
-  assert.deepEqual([entries.length, failure?.code], [1, 'notFound']);
-  assert.deepEqual((await run(engine.position(KEY))).last, entries[0]?.tag);
+  const nothing = encodeOperation(NOTHING);
+  assert.deepEqual([entries.map((entry) => entry.operation), failure?.code], [[operations[0], nothing, nothing], 'notFound']);
+  assert.deepEqual((await run(engine.position(KEY))).last, entries[2]?.tag);
   assert.deepEqual(await run(read(engine, 'scroll', { with_payload: false })), { points: [{ id: 8 }], next_page_offset: null });
 });
 

@@ -76,7 +76,7 @@ export class Machine {
 
   /** A write that is on the own disk with these ticks. */
   written(ticks: readonly number[], change: Partial<WriteInput> = {}): number {
-    const caller = this.write({ operations: ticks.map(() => Uint8Array.of(1)), ...change });
+    const caller = this.write(change);
     const [effect] = this.all('logWrite');
     if (effect === undefined) throw new Error('nothing is logged');
     this.logged(effect.write, ticks);

@@ -340,20 +340,6 @@ test('the points of a bucket are replaced in their place between operations', ()
   );
 });
 
-test('a write of which nothing is in the log, as it failed, is answered when the others have what was there', () => {
-  const machine = new Machine().leading(assignment({ 1: 'Active', 2: 'Active' }));
-  const before = machine.written([11]);
-  const failing = machine.write();
-  const [{ write } = { write: 0 }] = machine.all('logWrite');
-  const failure = { code: 'notFound', detail: 'No point with id 9 found' } as const;
-  machine.give({ kind: 'logged', run: machine.run, write, entries: [], failure });
-  assert.deepEqual(machine.acknowledged, []);
-  const role = machine.state.role.kind === 'Leading' ? machine.state.role : assert.fail(machine.state.role.kind);
-  machine.answer(2, role.channels.get(2)?.busy?.call ?? 0, DONE);
-  assert.deepEqual(machine.acknowledged, [before, failing]);
-  assert.deepEqual(machine.all('acknowledge').at(-1)?.failure, failure);
-});
-
 test('what a replica alone has logged is taken out of its log, which goes on from there', () => {
   const attachedTo = (): Machine => {
     const machine = attaching(false, tag(9, 2));

@@ -8,7 +8,7 @@ import { TroupeError } from '../../../protocols/errors.js';
 import type { CollectionConfig } from '../../../protocols/model/collection.js';
 import { type ClockTag, isSameTag, NO_TAG, type ShardEntry } from '../../../protocols/model/shard-log.js';
 import type { UpdateOperation } from '../../../protocols/model/update.js';
-import { encodeOperation } from '../../../protocols/operation-codec.js';
+import { encodeOperation, NOTHING } from '../../../protocols/operation-codec.js';
 import { EnginePool } from '../../../storage/engine/pool.js';
 import type { OrderedWrite, ReplicaCheckpoint } from '../../../storage/engine/shard-log.js';
 import { verifyReplicas } from '../../../storage/verify-lmdb.js';
@@ -88,26 +88,36 @@ test('a leader gives its operations tags in the order of the calls, and they are
   assert.deepEqual(pool.stats('a/0')?.position, { last, base: NO_TAG });
 });
 
-test('an operation that fails is not in the log, and none that hangs on it is; where it may fail, the answer waits for it', async (t) => {
+test('in the place of an operation that fails, and of what hangs on it, the log has one that changes nothing', async (t) => {
   const pool = await poolOf(t);
-  await replicaOf(t, pool, 'a/0');
-  const [first, second, third] = await Promise.all([
+  for (const key of ['a/0', 'b/0']) await replicaOf(t, pool, key);
+  const written = await Promise.all([
     pool.writeOrdered('a/0', write([put(1), put(2)], { until: 'logged' })),
     pool.writeOrdered('a/0', write([put(3), clear(99), put(4), clear(1)])),
+    // Whoever does not wait is not told.
     pool.writeOrdered('a/0', write([clear(2), clear(97)], { until: 'logged' })),
   ]);
   assert.deepEqual(
-    [first, second, third].map(({ entries }) => entries.length),
-    [2, 1, 1],
+    written.map(({ entries }) => ticks(entries)),
+    [
+      [1, 2],
+      [3, 4, 5, 6],
+      [7, 8],
+    ],
   );
-  assert.deepEqual([first.failure, second.failure?.code, third.failure], [null, 'notFound', null]);
   assert.deepEqual(
-    await tail(pool, 'a/0', NO_TAG),
-    [first, second, third].flatMap(({ entries }) => entries),
+    written.map(({ failure }) => failure?.code),
+    [undefined, 'notFound', undefined],
   );
-  const { entries, failure } = await pool.writeOrdered('a/0', write([clear(98)]));
-  assert.deepEqual([entries, failure?.code], [[], 'notFound']);
-  assert.deepEqual((await pool.position('a/0')).last, third.entries[0]?.tag);
+  const entries = written.flatMap((one) => one.entries);
+  const nothing = encodeOperation(NOTHING);
+  assert.deepEqual(
+    entries.filter(({ operation }) => Buffer.compare(operation, nothing) === 0).map(({ tag }) => tag.tick),
+    [4, 5, 6, 8],
+  );
+  assert.deepEqual(await tail(pool, 'a/0', NO_TAG), entries);
+  await pool.append('b/0', NO_TAG, entries, 'applied');
+  assert.equal(await pointsOf(pool, 'b/0'), await pointsOf(pool, 'a/0'));
 });
 
 test('replicas that take over the entries of another one come to the same points and versions, whatever the parts are', async (t) => {
