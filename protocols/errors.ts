@@ -59,7 +59,7 @@ export class TroupeError extends Error {
   readonly retryAfterMs: number | undefined;
 
   constructor(code: ErrorCode, detail: string, options: { cause?: unknown; retryAfterMs?: number } = {}) {
-    const shown = shortened(detail);
+    const shown = quotable(detail);
     super(ERROR_KINDS[code].prefix + shown, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'TroupeError';
     this.code = code;
@@ -75,11 +75,18 @@ export function errorFacts(error: unknown): ErrorFacts {
       ? { code: error.code, detail: error.detail }
       : { code: error.code, detail: error.detail, retryAfterMs: error.retryAfterMs };
   }
-  return { code: 'internal', detail: shortened(error instanceof Error ? error.message : String(error)) };
+  return { code: 'internal', detail: quotable(error instanceof Error ? error.message : String(error)) };
 }
 
 /** Messages quote what was sent, which may be megabytes; gRPC carries them in a header. */
 const DETAIL_LENGTH_MAX = 800;
+
+/** What is no text, and what decoders have made of that, is shown the same way wherever the message comes from. */
+const NO_TEXT = /[\p{Cs}\ufffd]+/gu;
+
+function quotable(detail: string): string {
+  return shortened(detail).replace(NO_TEXT, '\ufffd');
+}
 
 function shortened(detail: string): string {
   if (detail.length <= DETAIL_LENGTH_MAX) return detail;

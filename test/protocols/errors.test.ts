@@ -12,3 +12,13 @@ test('a message quotes the beginning and the end of what is long, and no half of
     assert.ok(encodeURI(cut).length < 8000);
   }
 });
+
+test('half a character is quoted in one way, whether it came as it was or through bytes', () => {
+  const quoted = (key: string): string => new TroupeError('wrongInput', `no index for \`${key}\``).detail;
+  const sent = '\ud800';
+  const arrived = Buffer.from([0xed, 0xa0, 0x80]).toString('utf8');
+  assert.equal(quoted(sent), 'no index for `\ufffd`');
+  assert.equal(quoted(arrived), quoted(sent));
+  assert.equal(errorFacts(new Error(sent)).detail, '\ufffd');
+  assert.equal(quoted('\u{1f600}ü'), 'no index for `\u{1f600}ü`');
+});
