@@ -26,6 +26,8 @@ export class ShardMoves {
   /** That the cluster has agreed on. */
   readonly counts: MoveCounts = { moves: 0, replications: 0, drops: 0, aborts: 0, restarts: 0 };
   #stopped = false;
+  /** Until the last command has been answered. */
+  #running: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly parts: CallParts,
@@ -37,7 +39,11 @@ export class ShardMoves {
     private readonly agreed: () => ClusterState | null,
   ) {}
 
-  async start(): Promise<void> {
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  async #run(): Promise<void> {
     while (!this.#stopped) {
       await this.parts.world.sleep(this.random.between(300, 4000));
       if (this.#stopped) return;
@@ -57,6 +63,8 @@ export class ShardMoves {
    * nothing moves either: what goes to a peer that only listens leaves one fewer.
    */
   async mend(): Promise<void> {
+    // A replica may be dropped yet that it has asked to drop.
+    await this.#running;
     for (;;) {
       await this.parts.world.sleep(MEND_MS);
       const node = this.random.pick(this.nodes);

@@ -192,7 +192,7 @@ class Simulation {
     this.#clients.start(5);
     if (this.#withPoints) {
       this.#points.start(4);
-      void this.#moves.start();
+      this.#moves.start();
       if (this.#reshards) void this.#reshardings.start();
     }
     const { faults } = this.options;
