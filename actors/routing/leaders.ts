@@ -6,7 +6,7 @@
 
 import { type DataAnswer, type DataCall, LostAnswer, NotReached, type ShardAddress } from '../../cluster/data-messages.js';
 import { serving } from '../../cluster/replication/required.js';
-import { errorFacts, TroupeError } from '../../protocols/errors.js';
+import { type ErrorCode, errorFacts, TroupeError } from '../../protocols/errors.js';
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { addUsage } from '../../protocols/model/usage.js';
@@ -123,7 +123,7 @@ export class LeaderWriter implements ShardWriter {
         try {
           return await this.routes.call(leader, call, Math.max(1, leftMs) + GRACE_MS);
         } catch (error) {
-          if (error instanceof LostAnswer && call.kind === 'write') this.#mayHaveWritten = true;
+          if (call.kind === 'write' && mayBeCarriedOut(error)) this.#mayHaveWritten = true;
           const isBusy = error instanceof TroupeError && error.code === 'busy';
           if (isBusy ? clock.nowMs() >= patientMs : !isWorthAnotherTry(error, assignment, call.kind === 'missing'))
             throw told(error, shard.shardId);
@@ -166,6 +166,23 @@ export class LeaderWriter implements ShardWriter {
 /** Whether a leader that is not there, or cannot be reached, will be followed by another one. */
 function canHaveLeader({ leader, replicas }: Assignment): boolean {
   return [...replicas].some(([peer, state]) => peer !== leader && (state === 'Active' || state === 'Initializing'));
+}
+
+/** Errors of a leader after which nothing of a write is in its log. */
+const NOTHING_LOGGED: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'conflict',
+  'busy',
+  'malformedBody',
+  'invalidValue',
+  'wrongInput',
+  'unsupported',
+  'bodyTooLarge',
+]);
+
+/** Whether a write that ended like this may be carried out, or be in a log for whoever leads next: it must not be given to anybody again. */
+function mayBeCarriedOut(error: unknown): boolean {
+  if (error instanceof NotReached) return false;
+  return error instanceof LostAnswer || !(error instanceof TroupeError) || !NOTHING_LOGGED.has(error.code);
 }
 
 /** Only what was definitely not carried out, or changes nothing. */

@@ -64,6 +64,23 @@ test('what may have been carried out is not tried again, and the client is told 
   assert.deepEqual(peers.asked, ['write 0 of 2']);
 });
 
+test('a write that a leader leaves open when it goes may have been written, as one whose answer is lost: it is not spread anew', async () => {
+  const peers = new Peers();
+  peers.agree({ 0: { leader: 2, 2: 'Active', 3: 'Active' } });
+  const mayHaveWritten = async (error: Error): Promise<boolean> => {
+    peers.answers.set(2, () => Promise.reject(error));
+    const writer = writerOf(peers, 300);
+    await assert.rejects(peers.outcome(writer.write(part(0), 'logged')));
+    return writer.mayHaveWritten();
+  };
+  const open = 'the shard’s leader changes; the operation may still be carried out';
+  assert.equal(await mayHaveWritten(new TroupeError('unavailable', open)), true);
+  assert.equal(await mayHaveWritten(new TroupeError('notFound', 'No point with id 3 found')), true);
+  assert.equal(await mayHaveWritten(new LostAnswer('timeout', 'no answer')), true);
+  assert.equal(await mayHaveWritten(new TroupeError('wrongInput', 'no such vector')), false);
+  assert.equal(await mayHaveWritten(new TroupeError('conflict', 'another one leads')), false);
+});
+
 test('whether points are there is asked again when the answer is lost: it changes nothing', async () => {
   const peers = new Peers();
   peers.agree({ 0: { leader: 2, 2: 'Active', 3: 'Active' } });
