@@ -173,6 +173,12 @@ export interface ReachedLog {
   readonly held: number | null;
 }
 
+/** Calls that a replica answers whatever its role, in the order in which they come. */
+export type ReplicaCall = Extract<
+  DataCall,
+  { kind: 'append' | 'position' | 'entriesAfter' | 'resetLog' | 'rewindLog' | 'digest' | 'replaceBuckets' | 'applySettings' }
+>;
+
 export type DataReply =
   | {
       readonly kind: 'written';

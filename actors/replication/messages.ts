@@ -1,6 +1,6 @@
 /** What a replication actor hears: requests of this node's doors, of its transfers, and calls of its peers. */
 
-import type { DataAnswer, DataCall } from '../../cluster/data-messages.js';
+import type { DataAnswer, ReplicaCall } from '../../cluster/data-messages.js';
 import type { ReplicationEffect, ReplicationInput } from '../../cluster/replication/messages.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
@@ -10,12 +10,6 @@ import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { EncodedWrite, Written } from '../../storage/engine/messages.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 import type { Assignment } from './assignments.js';
-
-/** Calls that a replica answers whatever its role, in the order in which they come. */
-export type ReplicaCall = Extract<
-  DataCall,
-  { kind: 'append' | 'position' | 'entriesAfter' | 'resetLog' | 'rewindLog' | 'digest' | 'replaceBuckets' | 'applySettings' }
->;
 
 export type ReplicationMessage =
   /** Its replica can be used, or cannot any more. */

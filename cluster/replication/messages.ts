@@ -6,7 +6,7 @@ import type { PointId } from '../../protocols/model/point-id.js';
 import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import type { WriteOperation } from '../../protocols/model/update.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
-import type { DataAnswer, DataCall } from '../data-messages.js';
+import type { DataAnswer, DataCall, ReplicaCall } from '../data-messages.js';
 
 /** The shard as the cluster has agreed on it. */
 export interface ShardAssignment {
@@ -24,20 +24,10 @@ export type Caller = number;
 
 type WithoutHead<Call> = Call extends DataCall ? Omit<Call, 'shard' | 'since' | 'clock' | 'leader'> : never;
 /** To another replica of the shard; the shell adds which one and the term. */
-export type PeerCall = WithoutHead<
-  Extract<
-    DataCall,
-    { kind: 'append' | 'position' | 'entriesAfter' | 'resetLog' | 'rewindLog' | 'digest' | 'replaceBuckets' | 'applySettings' }
-  >
->;
+export type PeerCall = WithoutHead<ReplicaCall>;
 
 /** Calls of peers, as they came, for this replica. */
-export type HeardCall = WithoutLife<
-  Extract<
-    DataCall,
-    { kind: 'append' | 'position' | 'entriesAfter' | 'resetLog' | 'rewindLog' | 'digest' | 'replaceBuckets' | 'applySettings' }
-  >
->;
+export type HeardCall = WithoutLife<ReplicaCall>;
 type WithoutLife<Call> = Call extends DataCall ? Omit<Call, 'since'> : never;
 
 /** What the leader gets of its own replica for another one. */

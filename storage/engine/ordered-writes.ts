@@ -7,6 +7,7 @@ import type { LoggedOperation } from '../../protocols/operation-codec.js';
 import { type KnownLog, newEntries, nextTags } from '../replica/follow.js';
 import type { NumberedOperation, Outcome } from '../replica/operations.js';
 import type { ReplicaStore } from '../replica/store.js';
+import { neededPoints } from '../sharding/split-operation.js';
 import { decodeEncoded, decodeShared } from './decode-update.js';
 import type { OrderedTags, ToWriter } from './messages.js';
 
@@ -110,13 +111,8 @@ function planWrite(
     const failed = tags.findIndex((tag) => outcomes.get(tag.tick)?.isNothing === true);
     return { tags, carriedOut: failed === -1 ? tags.length : failed, failure: failure && errorFacts(failure) };
   };
-  return { id, until: write.until, numbered, mayFail: decoded.some(needsPoints), answer, usage };
-}
-
-/** Whether the operation is refused where points are not there. */
-export function needsPoints({ operation }: LoggedOperation): boolean {
-  if (operation.kind === 'updateVectors') return true;
-  return operation.kind !== 'deletePoints' && 'selector' in operation && operation.selector.kind === 'ids';
+  const mayFail = decoded.some(({ operation }) => neededPoints(operation).length > 0);
+  return { id, until: write.until, numbered, mayFail, answer, usage };
 }
 
 function planAppend(

@@ -29,7 +29,6 @@ import type {
   WeighJob,
   Written,
 } from '../../storage/engine/messages.js';
-import { needsPoints } from '../../storage/engine/ordered-writes.js';
 import { decodePortion, encodePortionAnswer } from '../../storage/engine/portion/codec.js';
 import type {
   BucketPoints,
@@ -44,6 +43,7 @@ import type {
 import { splitRequest } from '../../storage/engine/split-request.js';
 import { weightOf } from '../../storage/engine/weigh.js';
 import { newEntries, nextTags } from '../../storage/replica/follow.js';
+import { neededPoints } from '../../storage/sharding/split-operation.js';
 import { sampleSegment, sampleStats } from '../actors/samples.js';
 import type { VirtualDisk } from './disk.js';
 import { answerPortion } from './engine-portions.js';
@@ -244,7 +244,7 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     const replica = this.#replica(key);
     const written = await replica.inTurn(async () => {
       if (write.deadlineMs <= this.ways.nowMs()) throw refused('timeout', 'the request waited for its turn until its time was up');
-      const mayFail = decodeEncoded(write.operations, replica.config.params).some(needsPoints);
+      const mayFail = decodeEncoded(write.operations, replica.config.params).some(({ operation }) => neededPoints(operation).length > 0);
       lead(replica.stored);
       if (mayFail) await replica.applied(lastOf(replica.stored).tick);
       const failing = mayFail ? firstFailure(replica.stored, write.operations) : null;

@@ -9,6 +9,7 @@ import type { PointBatch, PointsSelector, UpdateOperation } from '../../protocol
 import { decodeOperation } from '../../protocols/operation-codec.js';
 import { DIGEST_BUCKETS, type ReplicaDigest } from '../../storage/engine/shard-log.js';
 import type { KnownLog } from '../../storage/replica/follow.js';
+import { equalBuckets } from '../../storage/replica/stale.js';
 import { hashNumbers, hashPoint } from '../../storage/sharding/point-hash.js';
 import { ownerOf } from './engine-leaving.js';
 
@@ -141,8 +142,9 @@ export function lead(replica: StoredReplica): void {
 export function compared(replica: StoredReplica, leaders: ReplicaDigest): void {
   const own = digestOf(replica);
   if (!isSameTag(own.at, leaders.at)) return;
-  const differs = (bucket: number) => own.buckets[bucket] !== leaders.buckets[bucket] || own.points[bucket] !== leaders.points[bucket];
-  replica.stale = new Set([...replica.stale].filter(differs));
+  const stale = new Set(replica.stale);
+  for (const bucket of equalBuckets(own, leaders)) stale.delete(bucket);
+  replica.stale = stale;
 }
 
 /** Makes the points of those buckets the given ones. The answer: how many have changed. */

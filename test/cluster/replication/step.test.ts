@@ -184,13 +184,7 @@ test('a leader that is started again in its term waits for targets that it may h
   assert.deepEqual(machine.acknowledged, []);
   // The log does not continue that of peer 2: it cannot have been required.
   machine.answer(2, second.call, { kind: 'position', last: tag(9, 2), base: NO_TAG });
-  machine.give({
-    kind: 'readDone',
-    run: machine.run,
-    peer: 2,
-    call: machine.all('read')[0]?.call ?? 0,
-    part: { kind: 'diverged', before: null },
-  });
+  diverged(machine, null);
   machine.answer(3, third.call, { kind: 'position', last: tag(10), base: NO_TAG });
   const entries = [{ tag: tag(11), operation: Uint8Array.of(1) }];
   machine.give({
@@ -269,13 +263,7 @@ test('entries are kept in memory no longer than until every replica has them', (
 
 test('a channel that has failed and is released costs no ticks', () => {
   const machine = attaching(true, tag(9, 2));
-  machine.give({
-    kind: 'readDone',
-    run: machine.run,
-    peer: 2,
-    call: machine.all('read')[0]?.call ?? 0,
-    part: { kind: 'diverged', before: null },
-  });
+  diverged(machine, null);
   machine.answer(2, machine.callTo(2, 'resetLog').call, DONE);
   const { job } = machine.all('fetch')[0] ?? { job: 0 };
   machine.give({ kind: 'fetched', run: machine.run, peer: 2, job, value: { kind: 'settings', operations: [] } });
@@ -297,6 +285,12 @@ function attaching(mayReset: boolean, last: ClockTag): Machine {
   machine.give({ kind: 'located', run: machine.run, last: tag(10) });
   machine.give({ kind: 'attach', caller: 7, peer: 2, mayReset });
   return machine.answer(2, machine.callTo(2, 'position').call, { kind: 'position', last, base: NO_TAG });
+}
+
+/** The own log has not got what that of peer 2 ends with. before: what it has before that. */
+function diverged(machine: Machine, before: ClockTag | null): Machine {
+  const { call } = machine.all('read')[0] ?? { call: 0 };
+  return machine.give({ kind: 'readDone', run: machine.run, peer: 2, call, part: { kind: 'diverged', before } });
 }
 
 /** What every attaching begins with: indexes of payload keys. */
@@ -341,11 +335,7 @@ test('the points of a bucket are replaced in their place between operations', ()
 });
 
 test('what a replica alone has logged is taken out of its log, which goes on from there', () => {
-  const attachedTo = (): Machine => {
-    const machine = attaching(false, tag(9, 2));
-    const { call } = machine.all('read')[0] ?? { call: 0 };
-    return machine.give({ kind: 'readDone', run: machine.run, peer: 2, call, part: { kind: 'diverged', before: tag(6, 1) } });
-  };
+  const attachedTo = (): Machine => diverged(attaching(false, tag(9, 2)), tag(6, 1));
   const machine = attachedTo();
   const { call, request } = machine.callTo(2, 'rewindLog');
   assert.deepEqual(request.to, tag(6, 1));
