@@ -41,7 +41,7 @@ export interface CopyFence {
  * knows it; refused as `conflict` where another one is known. fence: of resharding's own; these look at all points that are there.
  */
 export type DataCall =
-  /** Part of a request for the shard's leader. Answered when it is acknowledged (see actors/replication). */
+  /** Part of a request for the shard's leader. Answered when it is acknowledged (see actors/shard-log). */
   | {
       readonly kind: 'write';
       readonly shard: ShardAddress;
@@ -61,7 +61,7 @@ export type DataCall =
       readonly timeoutMs: number;
       readonly layout: number;
     }
-  /** A portion of a read, for replicas of these shards that serve reads (`storage/engine/portion`). */
+  /** A portion of a read, for replicas of these shards that serve reads (`storage/reader/portion`). */
   | {
       readonly kind: 'read';
       readonly collection: string;

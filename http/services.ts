@@ -1,10 +1,10 @@
 /** What the doors work with: the node, its settings and the process around them. */
 
-import type { NodeApi } from '../actors/node-api.js';
 import type { Log } from '../actors/runtime/ports.js';
+import type { NodeApi } from '../actors/start/node-api.js';
 import type { CollectionDefaults } from '../protocols/rest/collections.js';
-import type { Operation } from './operations.js';
 import type { RequestStats } from './request-stats.js';
+import type { Operation } from './routes.js';
 
 /** Who this process is. */
 export interface Identity {

@@ -1,6 +1,6 @@
 /** When a node of a cluster should get requests. */
 
-import type { ClusterStatus } from '../actors/cluster-api.js';
+import type { ClusterStatus } from '../actors/consensus/cluster-api.js';
 
 /**
  * What it waits for; null when it is a member with a vote that knows its leader and has carried out what that one knew to be

@@ -1,11 +1,12 @@
 /** From settings and options to what makes a node part of a cluster. */
 
 import { existsSync } from 'node:fs';
-import type { ClusterOptions } from '../actors/cluster-api.js';
+import type { ClusterOptions } from '../actors/consensus/cluster-api.js';
 import { type ListeningTransport, openPeerTransport } from '../cluster/transport/open.js';
 import { SURVIVORS } from '../cluster/transport/refusal.js';
 import { TRANSFER_METHODS } from '../protocols/model/cluster.js';
 import { ConsensusLog, consensusFolder, forgetConsensus } from '../storage/consensus-log/log.js';
+import { verifyConsensus } from '../storage/verify/verify-lmdb.js';
 import type { ClusterStart } from './cli.js';
 import { SettingsError } from './config/resolve.js';
 import type { Settings } from './config/settings.js';
@@ -42,7 +43,7 @@ export async function openCluster(
     });
   }
   const survivor = SURVIVORS.find((name) => name === cluster.survivor) ?? 'local';
-  const store = new ConsensusLog(storage.storage_path);
+  const store = new ConsensusLog(storage.storage_path, verifyConsensus);
   let transport: ListeningTransport | null = null;
   try {
     const { identity } = await store.load();

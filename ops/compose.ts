@@ -1,12 +1,12 @@
 /** A node from its settings: engine, actors and what the doors work with. For the server and for `Troupe.open`. */
 
-import type { ClusterApi, ClusterOptions } from '../actors/cluster-api.js';
-import { type NodeApi, startNode } from '../actors/node-api.js';
+import type { ClusterApi, ClusterOptions } from '../actors/consensus/cluster-api.js';
+import { type NodeApi, startNode } from '../actors/start/node-api.js';
 import { GRPC_METHODS } from '../http/grpc/server.js';
-import { OPERATIONS } from '../http/operations.js';
 import { RequestStats } from '../http/request-stats.js';
+import { OPERATIONS } from '../http/routes.js';
 import type { DoorServices, Identity } from '../http/services.js';
-import { EnginePool } from '../storage/engine/pool.js';
+import { EnginePool } from '../storage/pool/pool.js';
 import { membershipWaitsFor } from './cluster-readiness.js';
 import { collectionDefaults } from './config/collection-defaults.js';
 import type { Settings } from './config/settings.js';

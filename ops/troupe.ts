@@ -4,7 +4,7 @@
  */
 
 import { randomInt, randomUUID } from 'node:crypto';
-import { type Call, callOperation } from '../http/in-process.js';
+import { type Call, callOperation } from '../http/embedded/in-process.js';
 import type { DoorServices } from '../http/services.js';
 import { TroupeError } from '../protocols/errors.js';
 import type { BodyOf, OperationName, ResultOf } from '../protocols/openapi/operations.js';

@@ -24,9 +24,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** The one place of each package, or one for each of its uses. A folder ends in `/`. */
 const IMPORTERS: Readonly<Record<string, string | readonly string[]>> = {
   nact: 'actors/runtime/',
-  lmdb: 'storage/lmdb.ts',
-  usearch: 'storage/build/graph.ts',
-  'xxhash-wasm': 'storage/checksum.ts',
+  lmdb: 'storage/disk/lmdb.ts',
+  usearch: 'storage/builder/graph.ts',
+  'xxhash-wasm': 'storage/disk/checksum.ts',
   fastify: 'http/rest/',
   '@fastify/cors': 'http/rest/',
   '@grpc/grpc-js': ['http/grpc/', 'cluster/transport/'],
@@ -39,7 +39,7 @@ const IMPORTERS: Readonly<Record<string, string | readonly string[]>> = {
 
 /** Every departure from a rule of this file, with its reason. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
-  'ops/bench/baseline.ts imports usearch': 'the benchmark compares the node with usearch itself',
+  'ops/bench/common/baseline.ts imports usearch': 'the benchmark compares the node with usearch itself',
   'vectors/reference.ts is used by tests only': 'the plain arithmetic that property tests compare the kernels with',
 };
 
@@ -81,11 +81,13 @@ const ACTS: readonly { readonly what: string; readonly pattern: RegExp }[] = [
 ];
 
 const SPECIFIER = /(?:\bfrom\s+|\bimport\s*\(?\s*|\brequire\s*\(\s*)['"]([^'"\n]+)['"]/g;
+const VALUE_IMPORT = /^(?:import|export)\s+(?!type\b)(?:[^;'"]*?\sfrom\s+)?['"](\.[^'"\n]+)['"]/gm;
 const FILE_NAME = /['"`]([\w./-]+\.(?:js|mjs|ts))['"`]/g;
 
 const files = [...sourceFiles()];
 const sources = new Map(files.map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]));
 const edges = new Map(files.map((file) => [file, edgesOf(file)]));
+const valueEdges = new Map(files.map((file) => [file, valueEdgesOf(file)]));
 const usedExceptions = new Set<string>();
 
 test('imports go one way: protocols ← vectors ← query ← storage ← actors ← http ← ops, and protocols ← cluster ← actors', () => {
@@ -97,6 +99,19 @@ test('imports go one way: protocols ← vectors ← query ← storage ← actors
     }
   }
   assert.deepEqual(wrong.filter(notExcepted), []);
+});
+
+test('no folders import each other in a ring: what one file needs of another room is never needed back', () => {
+  const rooms = new Map<string, Set<string>>();
+  for (const [file, targets] of valueEdges) {
+    if (file.startsWith('test/')) continue;
+    for (const target of targets) {
+      if (posix.dirname(target) === posix.dirname(file)) continue;
+      rooms.set(posix.dirname(file), (rooms.get(posix.dirname(file)) ?? new Set()).add(posix.dirname(target)));
+    }
+  }
+  const rings = [...rooms.keys()].filter((room) => leadsBack(rooms, room));
+  assert.deepEqual(rings, []);
 });
 
 test('each package has one importer', () => {
@@ -253,6 +268,20 @@ function edgesOf(file: string): string[] {
     for (const target of candidates(file, name)) if (sources.has(target) && target !== file) targets.add(target);
   }
   return [...targets];
+}
+
+/** Sources a file imports something from that is there at run time, so no types. */
+function valueEdgesOf(file: string): string[] {
+  const text = withoutComments(sources.get(file) as string);
+  const names = [...text.matchAll(VALUE_IMPORT)].map((match) => match[1] as string);
+  return names.flatMap((name) => candidates(file, name)).filter((target) => sources.has(target) && target !== file);
+}
+
+/** Whether a way along the imports of folders that begins in a folder ends there again. */
+function leadsBack(rooms: ReadonlyMap<string, ReadonlySet<string>>, start: string): boolean {
+  const seen = new Set(rooms.get(start));
+  for (const room of seen) for (const next of rooms.get(room) ?? []) seen.add(next);
+  return seen.has(start);
 }
 
 /** Paths a name may stand for: beside the file, or from the root; `.js` is compiled from `.ts`. */

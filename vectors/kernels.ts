@@ -18,8 +18,8 @@ import {
   type ProductCodes,
   type Ranked,
 } from './kernel-api.js';
+import { CENTROIDS, codeShape } from './quantizer-spec.js';
 import type { LevelCoder } from './quantizers/levels.js';
-import { CENTROIDS, codeShape } from './quantizers/spec.js';
 import { align64, type ScratchLayout } from './scratch.js';
 
 type PlainElement = Exclude<Element, 'levels' | 'product'>;

@@ -5,8 +5,8 @@
 
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import { decodeChecked, encodeChecked } from '../checked-file.js';
-import type { Belonging } from '../node/desired.js';
+import { decodeChecked, encodeChecked } from '../context/checked-file.js';
+import type { Belonging } from '../context/desired.js';
 
 export interface StoredCollection {
   readonly name: string;

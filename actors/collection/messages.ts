@@ -2,7 +2,7 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import type { Belonging } from '../node/desired.js';
+import type { Belonging } from '../context/desired.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 
 export type CollectionMessage =

@@ -1,7 +1,7 @@
 /** How a collection becomes what the cluster wants: see `Reshaping`. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
-import { type Belonging, isSameLife } from '../node/desired.js';
+import { type Belonging, isSameLife } from '../context/desired.js';
 import { become, type Step } from '../runtime/behaviour.js';
 import type { CollectionEffect, ReshapeMessage } from './messages.js';
 import {

@@ -1,10 +1,10 @@
 /** The collection actor: keeps the configuration on disk and supervises the shards. */
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import type { Belonging } from '../node/desired.js';
+import type { Belonging } from '../context/desired.js';
+import type { NodeServices } from '../context/services.js';
+import type { CollectionEntry } from '../context/view.js';
 import type { NodeMessage } from '../node/messages.js';
-import type { NodeServices } from '../node/services.js';
-import type { CollectionEntry } from '../node/view.js';
 import { type ActorContext, type ActorRef, type Behaviour, unreachable } from '../runtime/behaviour.js';
 import type { ShardMessage } from '../shard/messages.js';
 import { shardBehaviour } from '../shard/shell.js';

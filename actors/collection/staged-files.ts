@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
-import { syncFolder } from '../checked-file.js';
+import { syncFolder } from '../context/checked-file.js';
 
 /** Paths are relative to their folder, and don't lead out of it. Errors: `storage`. */
 export interface StagedFiles {

@@ -13,7 +13,7 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import type { Belonging } from '../node/desired.js';
+import type { Belonging } from '../context/desired.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 import { ownShards } from './config-file.js';
 import type { ReshapeMessage, UpdateMessage } from './messages.js';

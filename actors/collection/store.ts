@@ -10,11 +10,11 @@ import { constants, statSync } from 'node:fs';
 import { access, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
-import { initChecksum } from '../../storage/checksum.js';
-import { isMarkedMade } from '../../storage/made-file.js';
-import { replaceFile, syncFolder } from '../checked-file.js';
+import { initChecksum } from '../../storage/disk/checksum.js';
+import { isMarkedMade } from '../../storage/disk/format-marker.js';
+import { replaceFile, syncFolder } from '../context/checked-file.js';
+import { folderName } from '../context/folder-name.js';
 import { decodeConfigFile, encodeConfigFile, type StoredCollection } from './config-file.js';
-import { folderName } from './folder-name.js';
 import { STAGED_ON_DISK, type StagedFiles } from './staged-files.js';
 
 const CONFIG_FILE = 'config.json';

@@ -4,15 +4,15 @@ import type { PeerDetails } from '../../cluster/peer-messages.js';
 import { QUEUE_MESSAGES_MAX } from '../../cluster/transport/queue.js';
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
-import type { PeerCallStats } from '../call-stats.js';
-import type { ClusterApi } from '../cluster-api.js';
-import type { Propose } from '../node/services.js';
+import type { PeerCallStats } from '../context/call-stats.js';
+import type { Propose } from '../context/services.js';
 import type { ActorRef, ReplyTo } from '../runtime/behaviour.js';
 import type { Clock } from '../runtime/ports.js';
 import type { TransferBoard } from '../transfers/board.js';
+import type { ClusterApi } from './cluster-api.js';
 import type { PeerLink } from './link.js';
 import type { ConsensusMessage } from './messages.js';
-import type { Submission } from './prepare.js';
+import type { Submission } from './proposals/prepare.js';
 import type { ConsensusView } from './view.js';
 
 /** For operations that say nothing of it. */

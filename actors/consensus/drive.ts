@@ -1,18 +1,18 @@
 /** Gives inputs to Raft and carries its effects on: to the log, the peers, the agreed state and those who wait. */
 
-import { applyEntries } from '../../cluster/apply.js';
+import { applyEntries } from '../../cluster/apply/apply.js';
 import type { RaftEffect, RaftInput, RaftMessage } from '../../cluster/raft/messages.js';
-import { decodeState, encodeState } from '../../cluster/state-codec.js';
+import { decodeState, encodeState } from '../../cluster/state/state-codec.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { Entry, Snapshot } from '../../protocols/model/consensus.js';
-import { maybeActivate } from './activation.js';
-import { carryOut } from './carrying.js';
-import { noteCatchUpIndex } from './catching-up.js';
-import type { Draft } from './draft.js';
-import { finishAll, noteAgreed, noteProposed, tryAllAnew } from './proposals.js';
-import { maybeAnswerReads, noteReadReady } from './reads.js';
-import { maybeSettle } from './settling.js';
-import { isHeldBack } from './survivor.js';
+import { maybeActivate } from './agreed/activation.js';
+import { carryOut } from './agreed/carrying.js';
+import { noteCatchUpIndex } from './agreed/catching-up.js';
+import { isHeldBack } from './membership/survivor.js';
+import type { Draft } from './proposals/draft.js';
+import { finishAll, noteAgreed, noteProposed, tryAllAnew } from './proposals/proposals.js';
+import { maybeAnswerReads, noteReadReady } from './proposals/reads.js';
+import { maybeSettle } from './proposals/settling.js';
 
 export function drive(draft: Draft, input: RaftInput): void {
   if (isHeldBack(draft, input)) {

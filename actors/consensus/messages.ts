@@ -4,9 +4,9 @@ import type { PeerMessage, PeerReply, PeerRequest } from '../../cluster/peer-mes
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { ConsensusWrite, StoredConsensus } from '../../protocols/model/consensus.js';
-import type { Adoption, CarriedOut, Desired } from '../node/desired.js';
+import type { Adoption, CarriedOut, Desired } from '../context/desired.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
-import type { Submission } from './prepare.js';
+import type { Submission } from './proposals/prepare.js';
 
 /** What chance decides at a start, drawn by the shell. */
 export interface Drawn {

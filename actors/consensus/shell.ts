@@ -3,17 +3,17 @@
 import type { PeerReply, PeerRequest } from '../../cluster/peer-messages.js';
 import { step as raftStep } from '../../cluster/raft/step.js';
 import { TroupeError } from '../../protocols/errors.js';
-import { type ClusterOptions, TRANSFER_LIMITS } from '../cluster-api.js';
-import type { LocalData } from '../node/desired.js';
+import type { LocalData } from '../context/desired.js';
 import type { NodeMessage } from '../node/messages.js';
 import { type ActorContext, type ActorRef, type Behaviour, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
 import type { Cancel } from '../runtime/ports.js';
+import { type ClusterOptions, TRANSFER_LIMITS } from './cluster-api.js';
 import { JOIN_MS, PEER_REQUEST_MS } from './cluster-node.js';
 import type { PeerLink } from './link.js';
+import { COUNTED_ON_MS } from './membership/survivor.js';
 import type { ConsensusEffect, ConsensusMessage, OwnReplica } from './messages.js';
 import type { ConsensusState } from './state.js';
 import { startConsensus, stepConsensus } from './step.js';
-import { COUNTED_ON_MS } from './survivor.js';
 import type { ConsensusView } from './view.js';
 
 export interface ConsensusProps {

@@ -2,18 +2,20 @@
 
 import { RAFT_DEFAULTS } from '../../cluster/raft/config.js';
 import { startRaft } from '../../cluster/raft/start.js';
-import { type ClusterState, type CollectionRecord, emptyState, type ShardRecord } from '../../cluster/state.js';
-import { encodeState } from '../../cluster/state-codec.js';
+import { type ClusterState, type CollectionRecord, emptyState, type ShardRecord } from '../../cluster/state/state.js';
+import { encodeState } from '../../cluster/state/state-codec.js';
 import type { Member, PeerId } from '../../protocols/model/cluster.js';
 import { type ConsensusWrite, NO_WRITE, NOTHING_STORED, type PeerIdentity, type StoredConsensus } from '../../protocols/model/consensus.js';
 import { localShards } from '../collection/state.js';
-import { ADOPTED, ADOPTED_IN_PART, type Adoption, type Belonging, type LocalData, shardsElsewhere } from '../node/desired.js';
+import { ADOPTED, ADOPTED_IN_PART, type Adoption, type Belonging, type LocalData, shardsElsewhere } from '../context/desired.js';
 import { become, type Step } from '../runtime/behaviour.js';
-import { NOT_CAUGHT_UP } from './catching-up.js';
-import { Draft } from './draft.js';
+import { NOT_CAUGHT_UP } from './agreed/catching-up.js';
 import { drive, takeEffects } from './drive.js';
+import { newSurvival } from './membership/survivor.js';
+import { followMembership, urisOf } from './membership/upkeep.js';
 import type { ConsensusEffect, Drawn } from './messages.js';
-import { withWrite } from './outbox.js';
+import { Draft } from './proposals/draft.js';
+import { withWrite } from './proposals/outbox.js';
 import {
   broken,
   type ConsensusState,
@@ -27,8 +29,6 @@ import {
   type Settings,
   type StartingConsensus,
 } from './state.js';
-import { newSurvival } from './survivor.js';
-import { followMembership, urisOf } from './upkeep.js';
 
 type ConsensusStep = Step<ConsensusState, ConsensusEffect>;
 

@@ -8,22 +8,22 @@
  * - `Broken`: its log cannot be read or written, or it may not start; to its peers it is as one that crashed. Tries again after a while.
  */
 
-import type { ClusterOperation } from '../../cluster/operations.js';
 import type { PeerReply } from '../../cluster/peer-messages.js';
 import type { MembershipChange, RequestId } from '../../cluster/raft/messages.js';
 import type { RaftState } from '../../cluster/raft/state.js';
-import type { ClusterState } from '../../cluster/state.js';
+import type { ClusterOperation } from '../../cluster/state/commands.js';
+import type { ClusterState } from '../../cluster/state/state.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { Member, PeerId, TransferMethod } from '../../protocols/model/cluster.js';
 import type { PeerIdentity } from '../../protocols/model/consensus.js';
-import type { ClusterOptions, RaftStep, TransferLimits } from '../cluster-api.js';
-import type { CarriedOut, Desired, LocalData } from '../node/desired.js';
+import type { CarriedOut, Desired, LocalData } from '../context/desired.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
-import type { CatchUp } from './catching-up.js';
-import type { Draft } from './draft.js';
+import type { CatchUp } from './agreed/catching-up.js';
+import type { ClusterOptions, RaftStep, TransferLimits } from './cluster-api.js';
+import type { Survival } from './membership/survivor.js';
 import type { ConsensusEffect, Drawn } from './messages.js';
-import type { Submission } from './prepare.js';
-import type { Survival } from './survivor.js';
+import type { Draft } from './proposals/draft.js';
+import type { Submission } from './proposals/prepare.js';
 
 export type ConsensusState = StartingConsensus | JoiningConsensus | MemberConsensus | RemovedConsensus | BrokenConsensus;
 

@@ -1,25 +1,27 @@
 /** What consensus does about each message in each state. */
 
-import { decodeOperation } from '../../cluster/operation-codec.js';
 import type { RaftMessage } from '../../cluster/raft/messages.js';
+import { decodeOperation } from '../../cluster/state/command-codec.js';
 import { type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
 import { NO_WRITE } from '../../protocols/model/consensus.js';
 import { become, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
-import { noteAsked, noteCarriedOut } from './carrying.js';
-import { goOnCatchingUp } from './catching-up.js';
-import { Draft } from './draft.js';
+import { noteAsked, noteCarriedOut } from './agreed/carrying.js';
+import { goOnCatchingUp } from './agreed/catching-up.js';
+import { noteDeadReplicas } from './agreed/health.js';
+import { noticesOf } from './agreed/notices.js';
 import { drive } from './drive.js';
-import { noteDeadReplicas } from './health.js';
+import { takeRequest } from './membership/peer-requests.js';
+import { handOver, removePeer } from './membership/remove-peer.js';
+import { noteContact, noteEnd, notePledge } from './membership/survivor.js';
+import { followMembership, tick } from './membership/upkeep.js';
 import type { ConsensusEffect, ConsensusMessage } from './messages.js';
 import { CONSENSUS_MOVES } from './moves.js';
-import { noticesOf } from './notices.js';
-import { settled } from './outbox.js';
-import { takeRequest } from './peer-requests.js';
-import { propose, submit } from './proposals.js';
-import { refusedNow } from './readiness.js';
-import { read } from './reads.js';
-import { handOver, removePeer } from './remove-peer.js';
-import { noteApplied } from './settling.js';
+import { Draft } from './proposals/draft.js';
+import { settled } from './proposals/outbox.js';
+import { propose, submit } from './proposals/proposals.js';
+import { refusedNow } from './proposals/readiness.js';
+import { read } from './proposals/reads.js';
+import { noteApplied } from './proposals/settling.js';
 import { askToJoin, becomeFounder, becomeJoined, begin } from './startup.js';
 import {
   type BrokenConsensus,
@@ -32,8 +34,6 @@ import {
   type StartingConsensus,
   starting,
 } from './state.js';
-import { noteContact, noteEnd, notePledge } from './survivor.js';
-import { followMembership, tick } from './upkeep.js';
 
 type ConsensusStep = Step<ConsensusState, ConsensusEffect>;
 type MessageOf<Kind extends ConsensusMessage['kind']> = Extract<ConsensusMessage, { kind: Kind }>;

@@ -2,20 +2,20 @@
 
 import type { PeerTransport } from '../../cluster/ports.js';
 import { lastIndex } from '../../cluster/raft/log.js';
-import type { ClusterState } from '../../cluster/state.js';
+import type { ClusterState } from '../../cluster/state/state.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
-import type { ClusterStatus } from '../cluster-api.js';
-import type { Assignments } from '../replication/assignments.js';
 import type { ActorRef } from '../runtime/behaviour.js';
 import type { Clock } from '../runtime/ports.js';
-import { isAloneWithout } from './alone.js';
-import { mayServe } from './catching-up.js';
-import { silentPeers } from './health.js';
+import type { Assignments } from '../shard-log/assignments.js';
+import { mayServe } from './agreed/catching-up.js';
+import { silentPeers } from './agreed/health.js';
+import type { ClusterStatus } from './cluster-api.js';
+import { isAloneWithout } from './membership/alone.js';
+import { pledgeHeld } from './membership/survivor.js';
 import type { ConsensusMessage } from './messages.js';
-import { isLeaderless } from './readiness.js';
+import { isLeaderless } from './proposals/readiness.js';
 import type { ConsensusState, MemberConsensus } from './state.js';
-import { pledgeHeld } from './survivor.js';
 
 export class ConsensusView {
   /** Null until it is started. */

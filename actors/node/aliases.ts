@@ -1,9 +1,9 @@
 /** What changes of aliases come to: decided on the aliases and collections that are there. */
 
-import { aliasesAfter } from '../../cluster/aliases.js';
+import { aliasesAfter } from '../../cluster/apply/aliases.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { AliasAction, AliasMap } from '../../protocols/model/alias.js';
-import { folderName } from '../collection/folder-name.js';
+import { folderName } from '../context/folder-name.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 import type { CollectionPhase, Phases } from './state.js';
 

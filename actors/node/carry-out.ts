@@ -4,9 +4,9 @@
  */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
+import type { Desired } from '../context/desired.js';
 import { type Step, unreachable } from '../runtime/behaviour.js';
 import { ALIASES, carriedOut, type RunningMove, sameAliases, sameFailures, sameWanted } from './cluster-work.js';
-import type { Desired } from './desired.js';
 import type { NodeEffect, NodeMessage } from './messages.js';
 import { type Holding, type Move, reconcile, wantedByFolder } from './reconcile.js';
 import { NOBODY, type NodeState } from './state.js';

@@ -4,8 +4,8 @@
  */
 
 import type { AliasMap } from '../../protocols/model/alias.js';
+import type { Belonging, CarriedOut, Desired } from '../context/desired.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
-import type { Belonging, CarriedOut, Desired } from './desired.js';
 import type { Holding, Wanted } from './reconcile.js';
 
 /** No folder is called so. */

@@ -4,8 +4,8 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { AliasAction, AliasMap } from '../../protocols/model/alias.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { NewCollection } from '../collection/messages.js';
+import type { Adoption, Belonging, CarriedOut, Desired, LocalData } from '../context/desired.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
-import type { Adoption, Belonging, CarriedOut, Desired, LocalData } from './desired.js';
 import type { Holding } from './reconcile.js';
 
 export type NodeMessage =

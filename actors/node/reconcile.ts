@@ -1,9 +1,9 @@
 /** What has to be done so that this node has what its cluster wants: what is there × what is desired. */
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import { folderName } from '../collection/folder-name.js';
 import type { NewCollection } from '../collection/messages.js';
-import type { Belonging, Desired, DesiredCollection } from './desired.js';
+import type { Belonging, Desired, DesiredCollection } from '../context/desired.js';
+import { folderName } from '../context/folder-name.js';
 import type { CollectionPhase } from './state.js';
 
 /** A collection's `config.json`. */

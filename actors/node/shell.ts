@@ -1,21 +1,21 @@
 /** The node actor: finds the collections on disk at start and supervises them. */
 
 import { type ErrorFacts, TroupeError } from '../../protocols/errors.js';
-import { collectionNameOf } from '../collection/folder-name.js';
 import type { CollectionMessage, NewCollection } from '../collection/messages.js';
 import { collectionBehaviour } from '../collection/shell.js';
 import { localShards } from '../collection/state.js';
 import type { CollectionStore } from '../collection/store.js';
+import type { LocalData, NodeNews } from '../context/desired.js';
+import { collectionNameOf } from '../context/folder-name.js';
+import type { NodeServices } from '../context/services.js';
+import { type CollectionEntry, type NodeView, showAbandoned } from '../context/view.js';
 import { type ActorContext, type ActorRef, type Behaviour, unreachable } from '../runtime/behaviour.js';
 import { jittered, restartDelayMs } from '../runtime/restart.js';
 import { replicaFolder } from '../shard/shell.js';
-import type { LocalData, NodeNews } from './desired.js';
 import type { NodeEffect, NodeMessage } from './messages.js';
 import type { Holding } from './reconcile.js';
-import type { NodeServices } from './services.js';
 import { NOBODY, type NodeState } from './state.js';
 import { startNode, stepNode } from './step.js';
-import { type CollectionEntry, type NodeView, showAbandoned } from './view.js';
 
 export interface NodeProps {
   readonly services: NodeServices;

@@ -1,8 +1,8 @@
 /** What the node does about each message in each state. */
 
-import { aliasExists, collectionExists } from '../../cluster/aliases.js';
+import { aliasExists, collectionExists } from '../../cluster/apply/aliases.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
-import { folderName } from '../collection/folder-name.js';
+import { folderName } from '../context/folder-name.js';
 import { become, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
 import { type AliasChange, aliasesOf, changedAliases, NO_ALIASES } from './aliases.js';
 import { carryOn, desire, inCluster, retry } from './carry-out.js';

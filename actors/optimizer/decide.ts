@@ -1,7 +1,7 @@
 /** What an optimizer may do of what the planner proposes, and with how many threads. */
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import type { ReplicaStats } from '../../storage/engine/messages.js';
+import type { ReplicaStats } from '../../storage/threads/messages.js';
 import { type OptimizationPlan, type PlanFacts, planOptimization } from './plan.js';
 
 export type BuildPlan = Extract<OptimizationPlan, { kind: 'build' }>;

@@ -2,8 +2,8 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import type { BuildReport, ReplicaStats } from '../../storage/engine/messages.js';
-import type { BuildProgress } from '../../storage/engine/pool.js';
+import type { BuildProgress } from '../../storage/pool/pool.js';
+import type { BuildReport, ReplicaStats } from '../../storage/threads/messages.js';
 import type { BuildPlan } from './decide.js';
 import type { OptimizerStatus } from './status.js';
 

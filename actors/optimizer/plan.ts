@@ -31,6 +31,7 @@
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { vectorsByName } from '../../protocols/model/collection.js';
+import { quantizationSetting } from '../../storage/builder/quantization-settings.js';
 import {
   graphSettings,
   indexingThresholdBytes,
@@ -38,9 +39,8 @@ import {
   isMadeFor,
   LAYERS_MAX,
   subgraphSetting,
-} from '../../storage/build/graph-settings.js';
-import { quantizationSetting } from '../../storage/build/quantization-settings.js';
-import type { ReplicaStats, SegmentStats } from '../../storage/engine/messages.js';
+} from '../../storage/segment/graph-settings.js';
+import type { ReplicaStats, SegmentStats } from '../../storage/threads/messages.js';
 
 export type BuildReason = 'indexing' | 'merge' | 'reindex' | 'vacuum' | 'repair' | 'fieldIndex' | 'seal';
 

@@ -1,10 +1,10 @@
 /** The optimizer actor: asks for threads, starts builds, and gives them up when its replica goes. */
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import type { ReplicaKey } from '../../storage/engine/messages.js';
-import type { BuildProgress } from '../../storage/engine/pool.js';
-import type { NodeServices } from '../node/services.js';
-import type { CollectionEntry } from '../node/view.js';
+import type { BuildProgress } from '../../storage/pool/pool.js';
+import type { ReplicaKey } from '../../storage/threads/messages.js';
+import type { NodeServices } from '../context/services.js';
+import type { CollectionEntry } from '../context/view.js';
 import { type ActorContext, type Behaviour, unreachable } from '../runtime/behaviour.js';
 import type { Cancel } from '../runtime/ports.js';
 import { jittered, restartDelayMs } from '../runtime/restart.js';

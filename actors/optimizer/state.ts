@@ -9,7 +9,7 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import type { ReplicaStats } from '../../storage/engine/messages.js';
+import type { ReplicaStats } from '../../storage/threads/messages.js';
 import type { BuildPlan } from './decide.js';
 import type { FinishedBuild, OptimizerStatus, RunningBuild } from './status.js';
 

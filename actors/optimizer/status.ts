@@ -1,7 +1,7 @@
 /** What the doors see of an optimizer. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
-import type { BuildProgress } from '../../storage/engine/pool.js';
+import type { BuildProgress } from '../../storage/pool/pool.js';
 import type { BuildPlan } from './decide.js';
 
 /** A segment a build takes. */

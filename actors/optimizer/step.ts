@@ -1,7 +1,7 @@
 /** What an optimizer does about each message in each state. What to build is the planner's decision (`plan.ts`). */
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import type { ReplicaStats } from '../../storage/engine/messages.js';
+import type { ReplicaStats } from '../../storage/threads/messages.js';
 import { become, type Step, unreachable } from '../runtime/behaviour.js';
 import { type BuildPlan, decideOptimization, threadsWanted } from './decide.js';
 import type { OptimizerEffect, OptimizerMessage } from './messages.js';

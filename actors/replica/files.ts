@@ -4,9 +4,9 @@
  */
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import type { BuildReport, ReplicaKey, ReplicaStats } from '../../storage/engine/messages.js';
-import type { BuildPlan, BuildProgress } from '../../storage/engine/pool.js';
-import type { VerifiedReplicas } from '../node/verified-replicas.js';
+import type { BuildPlan, BuildProgress } from '../../storage/pool/pool.js';
+import type { BuildReport, ReplicaKey, ReplicaStats } from '../../storage/threads/messages.js';
+import type { VerifiedReplicas } from '../context/verified-replicas.js';
 import type { EnginePort } from '../runtime/ports.js';
 
 export class ReplicaFiles {

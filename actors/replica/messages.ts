@@ -2,7 +2,7 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import type { EncodedWrite, RawRequest, ReplicaStats, WriteOperation, Written } from '../../storage/engine/messages.js';
+import type { EncodedWrite, RawRequest, ReplicaStats, WriteOperation, Written } from '../../storage/threads/messages.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 
 export type ReplicaMessage =

@@ -1,9 +1,9 @@
 /** The replica actor: opens its files in the engine, hands writes on, keeps its optimizer, tries again when it is Dead. */
 
 import { type ErrorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
-import type { ReplicaKey, ReplicaStats, Written } from '../../storage/engine/messages.js';
-import type { NodeServices } from '../node/services.js';
-import type { CollectionEntry } from '../node/view.js';
+import type { ReplicaKey, ReplicaStats, Written } from '../../storage/threads/messages.js';
+import type { NodeServices } from '../context/services.js';
+import type { CollectionEntry } from '../context/view.js';
 import type { OptimizerMessage } from '../optimizer/messages.js';
 import { optimizerBehaviour } from '../optimizer/shell.js';
 import { type ActorContext, type ActorRef, type Behaviour, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';

@@ -12,7 +12,7 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import type { ReplicaStats } from '../../storage/engine/messages.js';
+import type { ReplicaStats } from '../../storage/threads/messages.js';
 import type { WriteAnswer } from './messages.js';
 
 export type ReplicaState = InitializingReplica | ActiveReplica | PartialReplica | ListenerReplica | DeadReplica | ClosingReplica;

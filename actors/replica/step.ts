@@ -2,7 +2,7 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import type { ReplicaStats } from '../../storage/engine/messages.js';
+import type { ReplicaStats } from '../../storage/threads/messages.js';
 import { become, type Step, unreachable } from '../runtime/behaviour.js';
 import type { InstallMessage, ReplicaEffect, ReplicaMessage, WriteMessage, WritePartMessage } from './messages.js';
 import {

@@ -6,7 +6,8 @@ import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
-import type { GatherAccess } from '../../storage/engine/gather/access.js';
+import type { GatherAccess } from '../../storage/gather/access.js';
+import type { BuildPlan, BuildProgress, PoolDepths } from '../../storage/pool/pool.js';
 import type {
   BuildReport,
   EncodedWrite,
@@ -22,9 +23,8 @@ import type {
   WeighJob,
   WriteOperation,
   Written,
-} from '../../storage/engine/messages.js';
-import type { BuildPlan, BuildProgress, PoolDepths } from '../../storage/engine/pool.js';
-import type { ShardLogPort } from '../../storage/engine/shard-log.js';
+} from '../../storage/threads/messages.js';
+import type { ShardLogPort } from '../../storage/threads/shard-log.js';
 
 export interface Clock {
   /** Milliseconds since the epoch. */

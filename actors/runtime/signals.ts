@@ -1,7 +1,7 @@
 /** Hands what the engine tells about a replica to the one who looks after it. */
 
 import { type ErrorFacts, errorFacts } from '../../protocols/errors.js';
-import type { ReplicaKey, ReplicaStats } from '../../storage/engine/messages.js';
+import type { ReplicaKey, ReplicaStats } from '../../storage/threads/messages.js';
 import type { Cancel, EnginePort } from './ports.js';
 
 export interface ReplicaListener {

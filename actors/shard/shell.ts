@@ -3,13 +3,13 @@
 import { join } from 'node:path';
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionMessage } from '../collection/messages.js';
-import type { NodeServices } from '../node/services.js';
-import { type CollectionEntry, showAbandoned } from '../node/view.js';
+import type { NodeServices } from '../context/services.js';
+import { type CollectionEntry, showAbandoned } from '../context/view.js';
 import type { ReplicaMessage } from '../replica/messages.js';
 import { replicaBehaviour } from '../replica/shell.js';
-import type { ReplicationMessage } from '../replication/messages.js';
-import { replicationBehaviour } from '../replication/shell.js';
 import { type ActorContext, type ActorRef, type Behaviour, unreachable } from '../runtime/behaviour.js';
+import type { ReplicationMessage } from '../shard-log/messages.js';
+import { replicationBehaviour } from '../shard-log/shell.js';
 import type { ShardEffect, ShardMessage } from './messages.js';
 import type { ShardState } from './state.js';
 import { startShard, stepShard } from './step.js';

@@ -3,8 +3,8 @@
  * and what comparing digests has found.
  */
 
-import type { FlowDuty } from '../../cluster/point-flow.js';
-import type { TransferRecord } from '../../cluster/state.js';
+import type { FlowDuty } from '../../cluster/apply/point-flow.js';
+import type { TransferRecord } from '../../cluster/state/state.js';
 import { etaSeconds, progressText, rateOf, type TransferProgress } from '../../cluster/transfer/progress.js';
 import type { RunOutcome, TransferRun } from '../../cluster/transfer/runs.js';
 

@@ -1,8 +1,8 @@
 /** What the supervisor of a node's transfers hears and what it causes. */
 
-import type { ClusterOperation } from '../../cluster/operations.js';
 import type { HandOver } from '../../cluster/plans/leadership.js';
-import type { ClusterState } from '../../cluster/state.js';
+import type { ClusterOperation } from '../../cluster/state/commands.js';
+import type { ClusterState } from '../../cluster/state/state.js';
 import type { Comparison } from '../../cluster/transfer/comparing.js';
 import type { IncomingFiles, RunOutcome, TransferRun } from '../../cluster/transfer/runs.js';
 import type { ErrorFacts } from '../../protocols/errors.js';

@@ -6,10 +6,10 @@ import type { Comparison } from '../../cluster/transfer/comparing.js';
 import type { IncomingFiles } from '../../cluster/transfer/runs.js';
 import { type ErrorFacts, errorFacts } from '../../protocols/errors.js';
 import { type ActorContext, type Behaviour, unreachable } from '../runtime/behaviour.js';
-import type { LeadingShard, TransferPorts } from '../transfer/ports.js';
-import { describe, transferBehaviour } from '../transfer/shell.js';
 import type { TransferBoard } from './board.js';
 import type { Sight, TransfersEffect, TransfersMessage } from './messages.js';
+import type { LeadingShard, TransferPorts } from './run/ports.js';
+import { describe, transferBehaviour } from './run/shell.js';
 import type { TransfersSettings, TransfersState } from './state.js';
 import { startTransfers, stepTransfers } from './step.js';
 

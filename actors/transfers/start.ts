@@ -4,18 +4,18 @@ import type { PeerCalls } from '../../cluster/data-messages.js';
 import type { TransferRun } from '../../cluster/transfer/runs.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
-import type { ReplicaKey } from '../../storage/engine/messages.js';
-import { type ClusterOptions, TRANSFER_LIMITS } from '../cluster-api.js';
-import type { NodeServices } from '../node/services.js';
-import type { CollectionEntry, NodeView } from '../node/view.js';
-import type { ReplicationMessage } from '../replication/messages.js';
+import type { ReplicaKey } from '../../storage/threads/messages.js';
+import { type ClusterOptions, TRANSFER_LIMITS } from '../consensus/cluster-api.js';
+import type { NodeServices } from '../context/services.js';
+import type { CollectionEntry, NodeView } from '../context/view.js';
 import type { ActorRef } from '../runtime/behaviour.js';
 import type { Clock } from '../runtime/ports.js';
-import type { LeadingShard, TransferPorts } from '../transfer/ports.js';
-import { discardFiles } from '../transfer/receive-files.js';
-import { sendFiles } from '../transfer/send-files.js';
+import type { ReplicationMessage } from '../shard-log/messages.js';
 import type { TransferBoard } from './board.js';
 import type { Sight } from './messages.js';
+import type { LeadingShard, TransferPorts } from './run/ports.js';
+import { discardFiles } from './run/receive-files.js';
+import { sendFiles } from './run/send-files.js';
 import type { TransfersProps } from './shell.js';
 
 /** Between two looks at the agreed state, in ticks of consensus. */

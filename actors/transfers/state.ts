@@ -1,6 +1,6 @@
 /** What the supervisor of a node's transfers knows. It has one state: what runs follows from what is agreed. */
 
-import type { ClusterState } from '../../cluster/state.js';
+import type { ClusterState } from '../../cluster/state/state.js';
 import type { ComparedAt, Comparison } from '../../cluster/transfer/comparing.js';
 import type { HealingTries, TransferLimits } from '../../cluster/transfer/healing.js';
 import type { IncomingFiles, TransferRun } from '../../cluster/transfer/runs.js';

@@ -10,7 +10,7 @@
  */
 
 import { isAtRest, planLeadership, planLeaving } from '../../cluster/plans/leadership.js';
-import type { ClusterState } from '../../cluster/state.js';
+import type { ClusterState } from '../../cluster/state/state.js';
 import { followReplicas, nextComparison } from '../../cluster/transfer/comparing.js';
 import { planHealing } from '../../cluster/transfer/healing.js';
 import { incomingFiles, outcomeOf, type TransferRun, wantedRuns } from '../../cluster/transfer/runs.js';

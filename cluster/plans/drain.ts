@@ -1,9 +1,9 @@
 /** What has to move away from a peer that is to leave. */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
-import type { PlannedMove } from '../operations.js';
-import { hostsOf } from '../placement.js';
-import type { ClusterState } from '../state.js';
+import type { PlannedMove } from '../state/commands.js';
+import { hostsOf } from '../state/placement.js';
+import type { ClusterState } from '../state/state.js';
 import { Layout } from './layout.js';
 import { othersActive, type Plan, shardsOf } from './plan.js';
 

@@ -1,8 +1,8 @@
 /** Who holds what, as a plan in the making has it: the agreed replicas, and what was planned so far. */
 
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
-import type { PlannedMove } from '../operations.js';
-import type { ClusterState } from '../state.js';
+import type { PlannedMove } from '../state/commands.js';
+import type { ClusterState } from '../state/state.js';
 
 /** Bytes of a shard, by `shardName`; one that is left out is taken for empty. */
 export type Sizes = ReadonlyMap<string, number>;

@@ -1,7 +1,7 @@
 /** Who leads what, spread again: a node that was away leads nothing when it is back, as leaders stay as long as they can. */
 
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
-import type { ClusterState, CollectionRecord, ShardRecord } from '../state.js';
+import type { ClusterState, CollectionRecord, ShardRecord } from '../state/state.js';
 import { planDrain } from './drain.js';
 
 /** The lead of a shard that goes from one peer to another. */

@@ -1,8 +1,8 @@
 /** The next thing to do for what is planned: found anew from the agreed state each time, so that a new leader goes on with it. */
 
 import type { PeerId, TransferMethod } from '../../protocols/model/cluster.js';
-import type { ClusterOperation, PlannedMove } from '../operations.js';
-import type { ClusterState } from '../state.js';
+import type { ClusterOperation, PlannedMove } from '../state/commands.js';
+import type { ClusterState } from '../state/state.js';
 import { planDrain } from './drain.js';
 import { heirOf } from './leadership.js';
 import { planReplication } from './replication.js';

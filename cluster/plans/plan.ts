@@ -1,8 +1,8 @@
 /** Plans of where replicas go: pure functions of the agreed state. A plan says what it leads to, so that it can be looked at first. */
 
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
-import type { PlannedMove } from '../operations.js';
-import type { ClusterState, CollectionRecord, ShardRecord } from '../state.js';
+import type { PlannedMove } from '../state/commands.js';
+import type { ClusterState, CollectionRecord, ShardRecord } from '../state/state.js';
 import { Layout, type PeerLoad, type Sizes } from './layout.js';
 
 export interface Plan {

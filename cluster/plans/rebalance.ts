@@ -1,9 +1,9 @@
 /** Moves by which peers come to hold about equally much. */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
-import type { PlannedMove } from '../operations.js';
-import { hostsOf } from '../placement.js';
-import type { ClusterState } from '../state.js';
+import type { PlannedMove } from '../state/commands.js';
+import { hostsOf } from '../state/placement.js';
+import type { ClusterState } from '../state/state.js';
 import { Layout, type Sizes } from './layout.js';
 import { type Plan, shardsOf } from './plan.js';
 

@@ -1,7 +1,7 @@
 /** Peers that come back with an empty disk are new peers to the cluster: whoever was at their address before is gone for good. */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
-import type { ClusterState } from '../state.js';
+import type { ClusterState } from '../state/state.js';
 
 /**
  * A peer that is to be drained, as another one is at its address now; null when there is none. isLost: peers that nobody has heard of

@@ -1,9 +1,9 @@
 /** Copies that are missing, or too many, where the cluster keeps the number of replicas by itself (`auto_replication`). */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
-import type { PlannedMove } from '../operations.js';
-import { hostsOf } from '../placement.js';
-import type { ClusterState, ShardRecord } from '../state.js';
+import type { PlannedMove } from '../state/commands.js';
+import { hostsOf } from '../state/placement.js';
+import type { ClusterState, ShardRecord } from '../state/state.js';
 import { Layout } from './layout.js';
 import { othersActive, type Plan, shardsOf } from './plan.js';
 

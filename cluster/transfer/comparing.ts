@@ -1,7 +1,7 @@
 /** Which follower's digest is compared with its leader's next, in the background. */
 
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
-import type { ClusterState } from '../state.js';
+import type { ClusterState } from '../state/state.js';
 import { replicaName } from './healing.js';
 
 /** Two Active replicas of a shard: the leader's is on this node. */

@@ -4,8 +4,8 @@
  */
 
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
-import type { ClusterOperation } from '../operations.js';
-import type { ClusterState, CollectionRecord } from '../state.js';
+import type { ClusterOperation } from '../state/commands.js';
+import type { ClusterState, CollectionRecord } from '../state/state.js';
 
 /** Automatic transfers of a collection at a time; null: any number. Source: contract, `storage.performance`. */
 export interface TransferLimits {

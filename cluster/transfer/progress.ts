@@ -1,7 +1,7 @@
 /** How far a transfer is, and how that is told. */
 
 import type { TransferMethod } from '../../protocols/model/cluster.js';
-import type { ReshardingStage } from '../operations.js';
+import type { ReshardingStage } from '../state/commands.js';
 
 /** What a transfer, or points that go to other shards, are at. */
 export type TransferStage =

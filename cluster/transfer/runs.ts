@@ -1,8 +1,8 @@
 /** Which transfers a node carries out: those of the shards that its replicas lead. */
 
 import type { PeerId, ReplicaState, ShardId } from '../../protocols/model/cluster.js';
-import type { TransferKey } from '../operations.js';
-import type { ClusterState, TransferRecord } from '../state.js';
+import type { TransferKey } from '../state/commands.js';
+import type { ClusterState, TransferRecord } from '../state/state.js';
 
 /** A transfer as this node has to carry it out. One that was restarted, or whose shard has another term, is another run. */
 export interface TransferRun {

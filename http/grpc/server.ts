@@ -22,12 +22,12 @@ import { type MessageType, type Method, schema } from '../../protocols/grpc/sche
 import { stringifyJson } from '../../protocols/json.js';
 import { noUsage } from '../../protocols/model/usage.js';
 import { checkCollectionName } from '../../protocols/rest/parameters.js';
-import type { RawRequest } from '../../storage/engine/messages.js';
+import type { RawRequest } from '../../storage/threads/messages.js';
 import { retryAfter } from '../answer.js';
+import { NODE_HANDLERS } from '../handlers/node.js';
 import { usageField } from '../hardware.js';
-import { NODE_HANDLERS } from '../node-operations.js';
 import { checkSettingsSize } from '../node-request.js';
-import { OPERATIONS, type Operation } from '../operations.js';
+import { OPERATIONS, type Operation } from '../routes.js';
 import type { DoorServices } from '../services.js';
 import { addReflection } from './reflection.js';
 import { statusOf } from './status.js';

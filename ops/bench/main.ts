@@ -16,13 +16,13 @@ import { type ApiReport, apiMarkdown } from './api/report.js';
 import { measureApi } from './api/run.js';
 import { clusterMarkdown } from './cluster/report.js';
 import { measureCluster } from './cluster/run.js';
-import { type Dataset, loadMnist, loadSample, makeSynthetic } from './dataset.js';
-import { machine } from './measure.js';
-import { profileSummary } from './profile.js';
+import { type Dataset, loadMnist, loadSample, makeSynthetic } from './common/dataset.js';
+import { machine } from './common/measure.js';
+import { profileSummary } from './common/profile.js';
+import { markdown, writeChapter } from './node/report.js';
+import { measure, type Settings } from './node/run.js';
 import { replicationMarkdown } from './replication/report.js';
 import { measureReplication, REPLICATION_PARTS, type ReplicationPart } from './replication/run.js';
-import { markdown, writeChapter } from './report.js';
-import { measure, type Settings } from './run.js';
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 const DEFAULT_DATA = join(ROOT, '..', 'shared', 'data');

@@ -7,7 +7,7 @@ export type EntryPayload =
   | { readonly kind: 'empty' }
   /** The whole membership from this entry on, committed or not (section 4.1). */
   | { readonly kind: 'membership'; readonly membership: Membership }
-  /** An encoded operation on the cluster's state; see `cluster/operation-codec.ts`. */
+  /** An encoded operation on the cluster's state; see `cluster/state/command-codec.ts`. */
   | { readonly kind: 'operation'; readonly bytes: Uint8Array };
 
 export interface Entry {
@@ -29,7 +29,7 @@ export interface Snapshot {
   readonly index: number;
   readonly term: number;
   readonly membership: Membership;
-  /** An encoded state; see `cluster/state-codec.ts`. */
+  /** An encoded state; see `cluster/state/state-codec.ts`. */
   readonly data: Uint8Array;
 }
 

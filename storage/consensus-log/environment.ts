@@ -4,10 +4,10 @@ import { mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { type Entry, NOTHING_STORED, type StoredConsensus } from '../../protocols/model/consensus.js';
-import { Environment, type Reading } from '../lmdb.js';
-import { checkFormat, isMarkedMade, markMade } from '../made-file.js';
-import { damagedRecord } from '../replica/records.js';
-import { syncFolder } from '../segment/file.js';
+import { syncFolder } from '../disk/file.js';
+import { checkFormat, isMarkedMade, markMade } from '../disk/format-marker.js';
+import { Environment, type Reading } from '../disk/lmdb.js';
+import { damagedRecord } from '../wal/records.js';
 import { unpackChanges } from './changes.js';
 import {
   APPLIED_KEY,

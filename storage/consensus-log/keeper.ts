@@ -2,8 +2,8 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { errorFacts } from '../../protocols/errors.js';
-import { initChecksum } from '../checksum.js';
-import type { Environment } from '../lmdb.js';
+import { initChecksum } from '../disk/checksum.js';
+import type { Environment } from '../disk/lmdb.js';
 import { commitChanges, openConsensus, readConsensus } from './environment.js';
 import type { FromKeeper, ToKeeper } from './messages.js';
 import type { ConsensusDatabase } from './records.js';

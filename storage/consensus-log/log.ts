@@ -13,10 +13,9 @@ import path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { ConsensusStore, ConsensusWrite, StoredConsensus } from '../../protocols/model/consensus.js';
-import { initChecksum } from '../checksum.js';
-import { WORKER_ARGUMENTS } from '../engine/worker-slots.js';
-import { syncFolder } from '../segment/file.js';
-import { verifyConsensus } from '../verify-lmdb.js';
+import { initChecksum } from '../disk/checksum.js';
+import { syncFolder } from '../disk/file.js';
+import { WORKER_ARGUMENTS } from '../pool/worker-slots.js';
 import { changesOf, type Held, packChanges } from './changes.js';
 import type { FromKeeper, ToKeeper } from './messages.js';
 import { NO_ENTRIES } from './records.js';
@@ -69,8 +68,14 @@ export class ConsensusLog implements ConsensusStore {
   /** Loads and closings come one after the other: two threads that open one log at once would be one too many. */
   private turn: Promise<unknown> = Promise.resolve();
 
-  /** storagePath: the node's; the log lies in its folder `consensus`, which is made where there is none. */
-  constructor(private readonly storagePath: string) {}
+  /**
+   * storagePath: the node's; the log lies in its folder `consensus`, which is made where there is none.
+   * verify: tells what is damaged in that folder, null for nothing (C3); `verifyConsensus` asks a process of its own.
+   */
+  constructor(
+    private readonly storagePath: string,
+    private readonly verify: (folder: string) => Promise<string | null>,
+  ) {}
 
   /** Reads again what a log holds that works; opens it anew when it does not. */
   load(): Promise<StoredConsensus> {
@@ -89,7 +94,7 @@ export class ConsensusLog implements ConsensusStore {
     await this.stop(new TroupeError('storage', 'the consensus log is loaded anew'));
     const folder = consensusFolder(this.storagePath);
     await initChecksum();
-    const damaged = await verifyConsensus(folder);
+    const damaged = await this.verify(folder);
     if (damaged !== null) throw withRecovery(damaged, folder);
     this.keeper = new Keeper(folder);
     return this.read(this.keeper);

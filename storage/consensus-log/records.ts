@@ -17,7 +17,7 @@
 import { TroupeError } from '../../protocols/errors.js';
 import type { Member, Membership } from '../../protocols/model/cluster.js';
 import type { Entry, EntryPayload, HardState, PeerIdentity, Snapshot } from '../../protocols/model/consensus.js';
-import { damagedRecord, SEAL_BYTES, seal, unseal } from '../replica/records.js';
+import { damagedRecord, SEAL_BYTES, seal, unseal } from '../wal/records.js';
 import { ByteReader, ByteWriter, MalformedBytes } from './bytes.js';
 
 export const CONSENSUS_DATABASES = ['meta', 'entries', 'snapshot'] as const;

@@ -12,8 +12,8 @@ import type { Payload } from '../../protocols/model/payload.js';
 import { fullBits, hasBit } from '../../query/filter/bits.js';
 import type { Mark, TermValue } from '../../query/filter/lookup.js';
 import type { FieldIndex } from '../../query/filter/source.js';
-import { afterPrefix, type Environment, type Reading } from '../lmdb.js';
-import { spend } from '../meter.js';
+import { afterPrefix, type Environment, type Reading } from '../disk/lmdb.js';
+import { spend } from '../disk/meter.js';
 import {
   ALL_VALUES,
   conditionTerms,
@@ -25,7 +25,7 @@ import {
   type Term,
   type TermRange,
 } from '../segment/index/terms.js';
-import { check, DELETED_BLOCK_ROWS, uncheck } from './records.js';
+import { check, DELETED_BLOCK_ROWS, uncheck } from '../wal/records.js';
 
 /** Rows of one record, as in `deleted`. */
 const BLOCK_ROWS = DELETED_BLOCK_ROWS;

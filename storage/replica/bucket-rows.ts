@@ -1,6 +1,6 @@
 /** The rows of a segment by bucket of their ids, found without looking at all of them each time. */
 
-import { DIGEST_BUCKETS } from '../engine/shard-log.js';
+import { DIGEST_BUCKETS } from '../threads/shard-log.js';
 import { bucketOfRow } from './digest.js';
 import type { SegmentRows } from './segment-rows.js';
 

@@ -8,13 +8,13 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import type { ClockTag } from '../../protocols/model/shard-log.js';
-import type { ReplicaCheckpoint } from '../engine/shard-log.js';
-import { Environment } from '../lmdb.js';
-import { copyMark } from '../made-file.js';
+import { copyMark } from '../disk/format-marker.js';
+import { Environment } from '../disk/lmdb.js';
 import { segmentFolder } from '../segment/sealed.js';
-import { decodeLogTags, encodeLogTags, LOG_KEY, logBehind, NO_TAGS, tagOf } from './log-tags.js';
+import type { ReplicaCheckpoint } from '../threads/shard-log.js';
+import { decodeLogTags, encodeLogTags, LOG_KEY, logBehind, NO_TAGS, tagOf } from '../wal/log-tags.js';
+import { damagedRecord, decodeState, MANIFEST_KEY, STATE_KEY } from '../wal/records.js';
 import { decodeManifest, type Manifest } from './manifest.js';
-import { damagedRecord, decodeState, MANIFEST_KEY, STATE_KEY } from './records.js';
 import { STALE_KEY } from './stale.js';
 
 type CheckpointFile = ReplicaCheckpoint['files'][number];

@@ -15,7 +15,7 @@
  */
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import { indexingThresholdBytes, isIndexed } from '../build/graph-settings.js';
+import { indexingThresholdBytes, isIndexed } from '../segment/graph-settings.js';
 import type { Manifest } from './manifest.js';
 import type { SegmentRows } from './segment-rows.js';
 import { fieldsOf, type Transaction } from './transaction.js';

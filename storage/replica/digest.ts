@@ -8,8 +8,8 @@
 
 import type { PointId } from '../../protocols/model/point-id.js';
 import { finishHash, mixBlock } from '../../vectors/murmur3.js';
-import { DIGEST_BUCKETS } from '../engine/shard-log.js';
 import { hashIdWords, hashPoint } from '../sharding/point-hash.js';
+import { DIGEST_BUCKETS } from '../threads/shard-log.js';
 import type { SegmentRows } from './segment-rows.js';
 
 /** A row that came to the live ones or left them. */

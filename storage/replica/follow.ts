@@ -2,7 +2,7 @@
 
 import { TroupeError } from '../../protocols/errors.js';
 import { type ClockTag, isSameTag, type ShardEntry } from '../../protocols/model/shard-log.js';
-import type { Leader } from './log-tags.js';
+import type { Leader } from '../wal/log-tags.js';
 
 /** A log as far as it matters here. */
 export interface KnownLog {

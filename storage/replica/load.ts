@@ -5,15 +5,13 @@
 
 import { TroupeError } from '../../protocols/errors.js';
 import { forEachBit } from '../../query/filter/bits.js';
-import type { AppendFolder } from '../append-file.js';
-import type { ReplicaSpec } from '../engine/messages.js';
-import { afterPrefix, type Environment } from '../lmdb.js';
+import type { AppendFolder } from '../disk/append-file.js';
+import { afterPrefix, type Environment } from '../disk/lmdb.js';
 import { openIndexOf } from '../segment/index/open.js';
 import { vectorPlans } from '../segment/plans.js';
 import { staysOnDisk } from '../segment/residence.js';
 import { loadSealed, segmentFolder } from '../segment/sealed.js';
-import { verifyFieldIndex, visitIndexedRows } from './appendable-index.js';
-import { decodeManifest, encodeManifest, type Manifest, type ManifestField, type ManifestSegment } from './manifest.js';
+import type { ReplicaSpec } from '../threads/messages.js';
 import {
   damagedRecord,
   decodeState,
@@ -25,10 +23,12 @@ import {
   type StateRecord,
   segmentPrefix,
   writeIdKey,
-} from './records.js';
+} from '../wal/records.js';
+import { loadValue } from '../wal/stored-value.js';
+import { verifyFieldIndex, visitIndexedRows } from './appendable-index.js';
+import { decodeManifest, encodeManifest, type Manifest, type ManifestField, type ManifestSegment } from './manifest.js';
 import { appendableOf, SegmentRows } from './segment-rows.js';
 import { decodeStale, STALE_KEY } from './stale.js';
-import { loadValue } from './stored-value.js';
 import type { ReplicaShape, Transaction } from './transaction.js';
 
 const EMPTY_MANIFEST: Manifest = { segments: [], fields: [], nextSegment: 1, nextField: 1, dropped: [] };

@@ -3,7 +3,7 @@
 import { parseJson, stringifyJson } from '../../protocols/json.js';
 import type { FieldSchema } from '../../protocols/model/collection.js';
 import type { VectorPlan } from '../segment/layout.js';
-import { SEAL_BYTES, seal, unseal } from './records.js';
+import { SEAL_BYTES, seal, unseal } from '../wal/records.js';
 
 export interface ManifestSegment {
   readonly id: number;

@@ -3,13 +3,13 @@
  */
 
 import { TroupeError } from '../../protocols/errors.js';
-import { type LoggedOperation, NOTHING } from '../../protocols/operation-codec.js';
-import { AppendError } from '../append-file.js';
-import { LmdbError } from '../lmdb.js';
-import { measured } from '../meter.js';
-import type { WriteAheadLog } from '../wal.js';
+import { type LoggedOperation, NOTHING } from '../../protocols/update-codec.js';
+import { AppendError } from '../disk/append-file.js';
+import { LmdbError } from '../disk/lmdb.js';
+import { measured } from '../disk/meter.js';
+import { type Leader, NO_LEADER } from '../wal/log-tags.js';
+import type { WriteAheadLog } from '../wal/wal.js';
 import { applyOperation } from './apply.js';
-import { type Leader, NO_LEADER } from './log-tags.js';
 import type { Transaction } from './transaction.js';
 
 /** An operation with its number, and who gave it. */

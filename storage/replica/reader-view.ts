@@ -3,9 +3,7 @@
 import path from 'node:path';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { FieldIndex } from '../../query/filter/source.js';
-import { afterPrefix, type Entry, SnapshotReader } from '../lmdb.js';
-import { appendableFieldIndex } from './appendable-index.js';
-import { decodeManifest, type ManifestField } from './manifest.js';
+import { afterPrefix, type Entry, SnapshotReader } from '../disk/lmdb.js';
 import {
   damagedRecord,
   decodeState,
@@ -17,7 +15,9 @@ import {
   segmentPrefix,
   uncheck,
   writeIdKey,
-} from './records.js';
+} from '../wal/records.js';
+import { appendableFieldIndex } from './appendable-index.js';
+import { decodeManifest, type ManifestField } from './manifest.js';
 
 const SCAN_PAGE_ENTRIES = 256;
 const EMPTY_PAYLOAD: Uint8Array = new TextEncoder().encode('{}');

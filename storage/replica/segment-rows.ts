@@ -7,12 +7,12 @@ import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { idKind, type PointId, readIdWords, writeIdWords } from '../../protocols/model/point-id.js';
 import type { VectorColumn as VectorValues } from '../../protocols/model/update.js';
 import { clearBit, emptyBits, hasBit, setBit } from '../../query/filter/bits.js';
-import { spend } from '../meter.js';
+import { spend } from '../disk/meter.js';
 import type { SegmentHandle } from '../segment/handle.js';
 import { HELD, itemBytes, LIVE, type SegmentLayout, segmentLayout, segmentMemory, strideOf, type VectorPlan } from '../segment/layout.js';
 import { isCurrent, vectorPlans } from '../segment/plans.js';
+import { check, DELETED_BLOCK_ROWS, uncheck } from '../wal/records.js';
 import { align8, ChunkReader, ChunkWriter } from './chunk.js';
-import { check, DELETED_BLOCK_ROWS, uncheck } from './records.js';
 import { VectorColumn } from './vector-column.js';
 
 /** Vectors of an appendable segment take this much memory at most. */

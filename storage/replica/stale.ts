@@ -12,9 +12,9 @@
 
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { UpdateOperation } from '../../protocols/model/update.js';
-import { DIGEST_BUCKETS, type ReplicaDigest } from '../engine/shard-log.js';
+import { DIGEST_BUCKETS, type ReplicaDigest } from '../threads/shard-log.js';
+import { damagedRecord, SEAL_BYTES, seal, unseal } from '../wal/records.js';
 import { bucketOfId } from './digest.js';
-import { damagedRecord, SEAL_BYTES, seal, unseal } from './records.js';
 
 /** Key in `meta`; a replica without such buckets has no such record. */
 export const STALE_KEY = Buffer.from('stale');

@@ -15,17 +15,14 @@ import { forEachBit } from '../../query/filter/bits.js';
 import { evaluateFilter } from '../../query/filter/evaluate.js';
 import { matchesPayload } from '../../query/filter/predicate.js';
 import type { FieldIndex, FilterSource } from '../../query/filter/source.js';
-import type { AppendFolder } from '../append-file.js';
-import { afterPrefix, type Environment } from '../lmdb.js';
-import { spend } from '../meter.js';
+import type { AppendFolder } from '../disk/append-file.js';
+import { afterPrefix, type Environment } from '../disk/lmdb.js';
+import { spend } from '../disk/meter.js';
 import type { SegmentSet } from '../segment/handle.js';
 import { findRow } from '../segment/ids.js';
 import { openIndexOf } from '../segment/index/open.js';
 import type { VectorPlan } from '../segment/layout.js';
 import { readPayloadText } from '../segment/payload-file.js';
-import { appendableFieldIndex, fieldPrefix, IndexWriter } from './appendable-index.js';
-import { bucketOfId, bucketOfRow, type RowChange } from './digest.js';
-import { encodeManifest, type Manifest, type ManifestField, type ManifestSegment } from './manifest.js';
 import {
   check,
   damagedRecord,
@@ -38,10 +35,13 @@ import {
   uncheck,
   VALUE_HEAD_BYTES,
   writeIdKey,
-} from './records.js';
+} from '../wal/records.js';
+import { storeValue, valueRoom } from '../wal/stored-value.js';
+import { appendableFieldIndex, fieldPrefix, IndexWriter } from './appendable-index.js';
+import { bucketOfId, bucketOfRow, type RowChange } from './digest.js';
+import { encodeManifest, type Manifest, type ManifestField, type ManifestSegment } from './manifest.js';
 import type { RowItems, SegmentRows } from './segment-rows.js';
 import { encodeStale, isStale, STALE_KEY, type StaleBuckets } from './stale.js';
-import { storeValue, valueRoom } from './stored-value.js';
 
 /** Where a point is. */
 export interface Location {

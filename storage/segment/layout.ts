@@ -5,7 +5,7 @@
  */
 
 import type { Distance, QuantizationConfig } from '../../protocols/model/collection.js';
-import { type CodeSpec, codeShape } from '../../vectors/quantizers/spec.js';
+import { type CodeSpec, codeShape } from '../../vectors/quantizer-spec.js';
 import { align16, align64, type ScratchLayout, scratchLayout } from '../../vectors/scratch.js';
 
 /** How rows are compared: cosine vectors are stored normalized and compared by dot. */

@@ -6,8 +6,8 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
-import { checksum32 } from '../checksum.js';
-import { DamagedFile, openPlainFile, readFully, readSegmentFile, SegmentFileWriter } from './file.js';
+import { checksum32 } from '../disk/checksum.js';
+import { DamagedFile, openPlainFile, readFully, readSegmentFile, SegmentFileWriter } from '../disk/file.js';
 import type { SegmentHandle } from './handle.js';
 import { closeVectorFiles } from './vector-file.js';
 

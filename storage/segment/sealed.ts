@@ -22,11 +22,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import type { FieldSchema } from '../../protocols/model/collection.js';
-import { checksum64, initChecksum } from '../checksum.js';
-import type { BuildReport } from '../engine/messages.js';
-import { DamagedFile, publishByRename, readSegmentFile, type SegmentFileReader, syncFolder, writeSegmentFile } from './file.js';
+import { checksum64, initChecksum } from '../disk/checksum.js';
+import { DamagedFile, publishByRename, readSegmentFile, type SegmentFileReader, syncFolder, writeSegmentFile } from '../disk/file.js';
+import type { BuildReport } from '../threads/messages.js';
 import type { FieldIndexHandle, SegmentHandle, SparseIndexHandle } from './handle.js';
-import { residentBytes } from './index/layout.js';
+import { residentBytes } from './index-layout.js';
 import {
   type Adjacency,
   LIVE,

@@ -1,7 +1,7 @@
 /** Files of the inverted indexes of a sealed segment's sparse vectors. They can be built again from the vectors. */
 
 import path from 'node:path';
-import { DamagedFile, readSegmentFile, writeSegmentFile } from './file.js';
+import { DamagedFile, readSegmentFile, writeSegmentFile } from '../disk/file.js';
 import type { SparseIndexHandle } from './handle.js';
 
 /** Name of the file of the n-th vector. */

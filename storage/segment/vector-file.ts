@@ -5,8 +5,8 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
-import { spend } from '../meter.js';
-import { DamagedFile, openPlainFile, readFully } from './file.js';
+import { DamagedFile, openPlainFile, readFully } from '../disk/file.js';
+import { spend } from '../disk/meter.js';
 import type { SegmentHandle } from './handle.js';
 import type { VectorLayout } from './layout.js';
 

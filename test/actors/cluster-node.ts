@@ -3,19 +3,19 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CollectionStore, openCollectionStore } from '../../actors/collection/store.js';
+import type { CarriedOut, Desired, LocalData, NodeNews } from '../../actors/context/desired.js';
+import { VerifiedReplicas } from '../../actors/context/verified-replicas.js';
+import { NodeView } from '../../actors/context/view.js';
 import { AliasFile, type AliasStore } from '../../actors/node/alias-store.js';
-import type { CarriedOut, Desired, LocalData, NodeNews } from '../../actors/node/desired.js';
 import type { NodeMessage } from '../../actors/node/messages.js';
 import { CONSENSUS, nodeBehaviour } from '../../actors/node/shell.js';
-import { VerifiedReplicas } from '../../actors/node/verified-replicas.js';
-import { NodeView } from '../../actors/node/view.js';
 import { BuildBudget } from '../../actors/optimizer/budget.js';
 import { ReplicaFiles } from '../../actors/replica/files.js';
-import { Assignments } from '../../actors/replication/assignments.js';
-import { NO_CALLS } from '../../actors/routing/answer-call.js';
+import { NO_CALLS } from '../../actors/requests/answer-call.js';
 import { ActorSystem } from '../../actors/runtime/actor.js';
 import type { ActorRef } from '../../actors/runtime/behaviour.js';
 import { EngineSignals } from '../../actors/runtime/signals.js';
+import { Assignments } from '../../actors/shard-log/assignments.js';
 import { EngineWithFiles, type FakeEngine } from './fake-engine.js';
 import { FakeWorld } from './fake-world.js';
 

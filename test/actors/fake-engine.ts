@@ -7,8 +7,12 @@ import { TroupeError } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { type ClockTag, NO_TAG, type ShardEntry } from '../../protocols/model/shard-log.js';
-import { decodeOperation } from '../../protocols/operation-codec.js';
-import type { GatherAccess } from '../../storage/engine/gather/access.js';
+import { decodeOperation } from '../../protocols/update-codec.js';
+import { markMade } from '../../storage/disk/format-marker.js';
+import type { GatherAccess } from '../../storage/gather/access.js';
+import type { BuildPlan, BuildProgress } from '../../storage/pool/pool.js';
+import { splitRequest } from '../../storage/requests/split-request.js';
+import { weightOf } from '../../storage/requests/weigh.js';
 import type {
   BuildReport,
   EncodedWrite,
@@ -20,12 +24,8 @@ import type {
   SplitWrite,
   WeighJob,
   Written,
-} from '../../storage/engine/messages.js';
-import type { BuildPlan, BuildProgress } from '../../storage/engine/pool.js';
-import type { LogPart, OrderedWrite, OrderedWritten, ShardPosition } from '../../storage/engine/shard-log.js';
-import { splitRequest } from '../../storage/engine/split-request.js';
-import { weightOf } from '../../storage/engine/weigh.js';
-import { markMade } from '../../storage/made-file.js';
+} from '../../storage/threads/messages.js';
+import type { LogPart, OrderedWrite, OrderedWritten, ShardPosition } from '../../storage/threads/shard-log.js';
 import { sampleStats } from './samples.js';
 
 export interface FakeBuild {

@@ -5,9 +5,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { type NodeApi, startNode } from '../../actors/node-api.js';
-import type { RawRequest } from '../../storage/engine/messages.js';
-import { EnginePool } from '../../storage/engine/pool.js';
+import { type NodeApi, startNode } from '../../actors/start/node-api.js';
+import { EnginePool } from '../../storage/pool/pool.js';
+import type { RawRequest } from '../../storage/threads/messages.js';
 import { FakeWorld } from './fake-world.js';
 import { sampleConfig } from './samples.js';
 

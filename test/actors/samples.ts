@@ -2,7 +2,7 @@
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { NO_TAG } from '../../protocols/model/shard-log.js';
-import type { ReplicaStats, SegmentStats } from '../../storage/engine/messages.js';
+import type { ReplicaStats, SegmentStats } from '../../storage/threads/messages.js';
 
 /** A collection of 4-dimensional vectors with the defaults of a node. */
 export function sampleConfig(optimizer: Partial<CollectionConfig['optimizer_config']> = {}): CollectionConfig {

@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { applyEntries, applyEntry } from '../../cluster/apply.js';
-import { decodeOperation, encodeOperation } from '../../cluster/operation-codec.js';
-import type { ClusterOperation, Placement, ProposedOperation } from '../../cluster/operations.js';
-import { afterEvent, REPLICA_MOVES, type ReplicaEvent } from '../../cluster/replica-state.js';
-import { type ClusterState, emptyState } from '../../cluster/state.js';
-import { decodeState, encodeState } from '../../cluster/state-codec.js';
+import { applyEntries, applyEntry } from '../../cluster/apply/apply.js';
+import { decodeOperation, encodeOperation } from '../../cluster/state/command-codec.js';
+import type { ClusterOperation, Placement, ProposedOperation } from '../../cluster/state/commands.js';
+import { afterEvent, REPLICA_MOVES, type ReplicaEvent } from '../../cluster/state/replica-state.js';
+import { type ClusterState, emptyState } from '../../cluster/state/state.js';
+import { decodeState, encodeState } from '../../cluster/state/state-codec.js';
 import { type PeerId, REPLICA_STATES, type ReplicaState, TRANSFER_METHODS } from '../../protocols/model/cluster.js';
 import type { Entry, EntryPayload } from '../../protocols/model/consensus.js';
 import { seeded } from '../query/property.js';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decodeOperation, encodeOperation } from '../../cluster/operation-codec.js';
-import { emptyState } from '../../cluster/state.js';
-import { decodeState, encodeState } from '../../cluster/state-codec.js';
+import { decodeOperation, encodeOperation } from '../../cluster/state/command-codec.js';
+import { emptyState } from '../../cluster/state/state.js';
+import { decodeState, encodeState } from '../../cluster/state/state-codec.js';
 import { configOf, Log, membersOf, printLeaders } from './samples.js';
 
 const NOOP = encodeOperation({ origin: 1, session: 1, sequence: 1, doneBelow: 1, operation: { kind: 'noop' } });

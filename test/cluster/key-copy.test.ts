@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { copyTransfers, effectiveConfig, flowDuties, flowOf, holdsWrites } from '../../cluster/point-flow.js';
-import { servingShards } from '../../cluster/resharding.js';
-import type { CollectionRecord, KeyCopy } from '../../cluster/state.js';
-import { decodeState, encodeState } from '../../cluster/state-codec.js';
+import { copyTransfers, effectiveConfig, flowDuties, flowOf, holdsWrites } from '../../cluster/apply/point-flow.js';
+import { servingShards } from '../../cluster/apply/resharding.js';
+import type { CollectionRecord, KeyCopy } from '../../cluster/state/state.js';
+import { decodeState, encodeState } from '../../cluster/state/state-codec.js';
 import { CUSTOM, Log } from './samples.js';
 
 const COPY = { kind: 'startKeyCopy', collection: 'a', source: 'all', target: 'one', filter: '{"must":[]}' } as const;

@@ -1,9 +1,9 @@
 /** States, entries and operations that tests of the cluster start from. */
 
-import { applyEntry, type ProposalResult } from '../../cluster/apply.js';
-import { encodeOperation } from '../../cluster/operation-codec.js';
-import type { ClusterOperation, Outcome, ProposedOperation } from '../../cluster/operations.js';
-import { type ClusterState, emptyState } from '../../cluster/state.js';
+import { applyEntry, type ProposalResult } from '../../cluster/apply/apply.js';
+import { encodeOperation } from '../../cluster/state/command-codec.js';
+import type { ClusterOperation, Outcome, ProposedOperation } from '../../cluster/state/commands.js';
+import { type ClusterState, emptyState } from '../../cluster/state/state.js';
 import type { Membership, PeerId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { Entry } from '../../protocols/model/consensus.js';

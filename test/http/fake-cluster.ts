@@ -1,12 +1,12 @@
 /** A cluster that only pretends: peers 11 (this node), 12 and 13, with collections to show. It records what it is asked. */
 
-import { CallStats } from '../../actors/call-stats.js';
-import type { ClusterApi, ClusterSetup, ClusterStatus } from '../../actors/cluster-api.js';
+import type { ClusterApi, ClusterSetup, ClusterStatus } from '../../actors/consensus/cluster-api.js';
+import { CallStats } from '../../actors/context/call-stats.js';
 import { TransferBoard } from '../../actors/transfers/board.js';
-import type { ClusterOperation } from '../../cluster/operations.js';
 import type { PeerDetails } from '../../cluster/peer-messages.js';
 import type { RaftState } from '../../cluster/raft/state.js';
-import type { ClusterState } from '../../cluster/state.js';
+import type { ClusterOperation } from '../../cluster/state/commands.js';
+import type { ClusterState } from '../../cluster/state/state.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { CUSTOM, configOf, Log, membersOf } from '../cluster/samples.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ClusterStatus } from '../../actors/cluster-api.js';
+import type { ClusterStatus } from '../../actors/consensus/cluster-api.js';
 import { membershipWaitsFor } from '../../ops/cluster-readiness.js';
 import { FakeCluster } from '../http/fake-cluster.js';
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { OPERATIONS } from '../../http/operations.js';
+import { OPERATIONS } from '../../http/routes.js';
 import { CHANGES, CREATIONS } from './clients/collection-cases.js';
 import { Doors } from './clients/doors.js';
 import { ERRORS } from './clients/error-cases.js';

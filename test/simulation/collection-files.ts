@@ -1,9 +1,9 @@
 /** Collections and aliases on a virtual disk. */
 
 import type { StoredCollection } from '../../actors/collection/config-file.js';
-import { folderName } from '../../actors/collection/folder-name.js';
 import type { StagedFiles } from '../../actors/collection/staged-files.js';
 import type { CollectionStore } from '../../actors/collection/store.js';
+import { folderName } from '../../actors/context/folder-name.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { VirtualDisk } from './disk.js';

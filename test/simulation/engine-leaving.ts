@@ -3,10 +3,10 @@
 import type { ShardId } from '../../protocols/model/cluster.js';
 import { compareIds, type PointId } from '../../protocols/model/point-id.js';
 import type { PointBatch, UpdateOperation } from '../../protocols/model/update.js';
-import { encodeOperation } from '../../protocols/operation-codec.js';
 import { pack, unpack } from '../../protocols/pack.js';
-import type { Deletion, GoneAsk, Ids, Leaving, LeavingAsk, OwnedAsk, StrayAsk } from '../../storage/engine/portion/messages.js';
+import { encodeOperation } from '../../protocols/update-codec.js';
 import { ringOf, shardIndexOf } from '../../storage/sharding/ring.js';
+import type { Deletion, GoneAsk, Ids, Leaving, LeavingAsk, OwnedAsk, StrayAsk } from '../../storage/threads/portion.js';
 import type { AskedReplica } from './engine-portions.js';
 import type { StoredPoint, StoredReplica } from './replica-files.js';
 

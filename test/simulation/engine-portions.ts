@@ -2,7 +2,7 @@
 
 import type { ShardId } from '../../protocols/model/cluster.js';
 import { compareIds, type PointId } from '../../protocols/model/point-id.js';
-import type { Answer, Ask, Extras, Hits, LevelAsk, Portion, PortionAnswer, ShardPoints } from '../../storage/engine/portion/messages.js';
+import type { Answer, Ask, Extras, Hits, LevelAsk, Portion, PortionAnswer, ShardPoints } from '../../storage/threads/portion.js';
 import { goneIds, leavingPoints, ownedIds, ownerOf, strayIds } from './engine-leaving.js';
 import type { StoredPoint, StoredReplica } from './replica-files.js';
 

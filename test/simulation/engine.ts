@@ -10,11 +10,15 @@ import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
-import { encodeOperation, NOTHING } from '../../protocols/operation-codec.js';
-import { decodeEncoded } from '../../storage/engine/decode-update.js';
-import type { GatherAccess, GatherAsk } from '../../storage/engine/gather/access.js';
-import { gatherContext } from '../../storage/engine/gather/context.js';
-import { gatherRead } from '../../storage/engine/gather/read.js';
+import { encodeOperation, NOTHING } from '../../protocols/update-codec.js';
+import type { GatherAccess, GatherAsk } from '../../storage/gather/access.js';
+import { gatherContext } from '../../storage/gather/context.js';
+import { gatherRead } from '../../storage/gather/read.js';
+import { newEntries, nextTags } from '../../storage/replica/follow.js';
+import { decodeEncoded } from '../../storage/requests/decode-update.js';
+import { splitRequest } from '../../storage/requests/split-request.js';
+import { weightOf } from '../../storage/requests/weigh.js';
+import { neededPoints } from '../../storage/sharding/split-operation.js';
 import type {
   BuildReport,
   EncodedWrite,
@@ -28,8 +32,8 @@ import type {
   SplitWrite,
   WeighJob,
   Written,
-} from '../../storage/engine/messages.js';
-import { decodePortion, encodePortionAnswer } from '../../storage/engine/portion/codec.js';
+} from '../../storage/threads/messages.js';
+import { decodePortion, encodePortionAnswer } from '../../storage/threads/portion-codec.js';
 import type {
   BucketPoints,
   LogPart,
@@ -39,11 +43,7 @@ import type {
   ReplicaDigest,
   ShardLogPort,
   ShardPosition,
-} from '../../storage/engine/shard-log.js';
-import { splitRequest } from '../../storage/engine/split-request.js';
-import { weightOf } from '../../storage/engine/weigh.js';
-import { newEntries, nextTags } from '../../storage/replica/follow.js';
-import { neededPoints } from '../../storage/sharding/split-operation.js';
+} from '../../storage/threads/shard-log.js';
 import { sampleSegment, sampleStats } from '../actors/samples.js';
 import type { VirtualDisk } from './disk.js';
 import { answerPortion } from './engine-portions.js';

@@ -1,6 +1,6 @@
 /** Rules that nodes break on purpose, outside of their own code, to see that the simulation finds it. */
 
-import type { RaftStep } from '../../actors/cluster-api.js';
+import type { RaftStep } from '../../actors/consensus/cluster-api.js';
 import type { RaftEffect } from '../../cluster/raft/messages.js';
 import type { RaftState } from '../../cluster/raft/state.js';
 import { step } from '../../cluster/raft/step.js';

@@ -2,7 +2,7 @@
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
-import type { ReplicaKey } from '../../storage/engine/messages.js';
+import type { ReplicaKey } from '../../storage/threads/messages.js';
 import type { VirtualDisk } from './disk.js';
 import { applyNext, lastOf, type StoredReplica, trim } from './replica-files.js';
 

@@ -1,9 +1,9 @@
 /** Clients that write, read and delete points by any node, and what they must have seen. */
 
-import type { NodeApi } from '../../actors/node-api.js';
+import type { NodeApi } from '../../actors/start/node-api.js';
 import type { ShardKey } from '../../protocols/model/cluster.js';
 import type { WriteOperation } from '../../protocols/model/update.js';
-import type { RawRequest } from '../../storage/engine/messages.js';
+import type { RawRequest } from '../../storage/threads/messages.js';
 import { sampleConfig } from '../actors/samples.js';
 import { type CallParts, callNode, type Ended, TIMEOUT_MS } from './calls.js';
 import { checkLinearizable } from './linearizable.js';

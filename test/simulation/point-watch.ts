@@ -7,7 +7,7 @@
  * - P3: at rest, nothing is resharded, each point is on the one shard that has it by the ring of its key, and `shard_number` is how many there are.
  */
 
-import type { ClusterState, CollectionRecord, TransferRecord } from '../../cluster/state.js';
+import type { ClusterState, CollectionRecord, TransferRecord } from '../../cluster/state/state.js';
 import type { PeerId, ReplicaState, ShardId } from '../../protocols/model/cluster.js';
 import type { ShardEntry } from '../../protocols/model/shard-log.js';
 import { ownerOf } from './engine-leaving.js';

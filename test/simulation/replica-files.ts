@@ -6,11 +6,11 @@ import type { Payload } from '../../protocols/model/payload.js';
 import { compareIds, type PointId } from '../../protocols/model/point-id.js';
 import { type ClockTag, isSameTag, NO_TAG, type ShardEntry } from '../../protocols/model/shard-log.js';
 import type { PointBatch, PointsSelector, UpdateOperation } from '../../protocols/model/update.js';
-import { decodeOperation } from '../../protocols/operation-codec.js';
-import { DIGEST_BUCKETS, type ReplicaDigest } from '../../storage/engine/shard-log.js';
+import { decodeOperation } from '../../protocols/update-codec.js';
 import type { KnownLog } from '../../storage/replica/follow.js';
 import { equalBuckets } from '../../storage/replica/stale.js';
 import { hashNumbers, hashPoint } from '../../storage/sharding/point-hash.js';
+import { DIGEST_BUCKETS, type ReplicaDigest } from '../../storage/threads/shard-log.js';
 import { ownerOf } from './engine-leaving.js';
 
 export interface StoredPoint {

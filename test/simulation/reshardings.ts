@@ -1,6 +1,6 @@
 /** Somebody who has shards of the points come and go while everything goes on. */
 
-import type { CollectionRecord } from '../../cluster/state.js';
+import type { CollectionRecord } from '../../cluster/state/state.js';
 import type { ClusterSetup, ShardKey } from '../../protocols/model/cluster.js';
 import type { CallParts } from './calls.js';
 import type { SimulatedNode } from './node.js';

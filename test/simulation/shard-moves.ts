@@ -1,6 +1,6 @@
 /** Somebody who moves, adds and drops replicas of the points' shards while everything goes on. */
 
-import type { ClusterState, CollectionRecord, ShardRecord } from '../../cluster/state.js';
+import type { ClusterState, CollectionRecord, ShardRecord } from '../../cluster/state/state.js';
 import type { ClusterSetup, PeerId, ShardId, TransferMethod } from '../../protocols/model/cluster.js';
 import type { CallParts } from './calls.js';
 import type { SimulatedNode } from './node.js';

@@ -1,7 +1,7 @@
 /** One run: a cluster is founded, lives with faults and clients, is healed, and must agree and work again. */
 
 import type { StoredCollection } from '../../actors/collection/config-file.js';
-import type { ClusterState, CollectionRecord } from '../../cluster/state.js';
+import type { ClusterState, CollectionRecord } from '../../cluster/state/state.js';
 import { Operator } from './administration.js';
 import { type ClientCounts, Clients } from './clients.js';
 import { type FaultKind, Faults, schedule } from './faults.js';

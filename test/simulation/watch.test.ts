@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RAFT_DEFAULTS } from '../../cluster/raft/config.js';
 import type { RaftState } from '../../cluster/raft/state.js';
-import { type ClusterState, emptyState } from '../../cluster/state.js';
+import { type ClusterState, emptyState } from '../../cluster/state/state.js';
 import type { Membership } from '../../protocols/model/cluster.js';
 import type { Entry, StoredConsensus } from '../../protocols/model/consensus.js';
 import type { SimulatedNode } from './node.js';

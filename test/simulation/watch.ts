@@ -14,11 +14,11 @@
  * - I8: a leader counts the copies of entries of its own term only, and with them commits what is before (section 5.4.2).
  */
 
-import { applyEntry } from '../../cluster/apply.js';
+import { applyEntry } from '../../cluster/apply/apply.js';
 import { countedVoters } from '../../cluster/raft/quorum.js';
 import type { RaftState } from '../../cluster/raft/state.js';
-import { REPLICA_MOVES } from '../../cluster/replica-state.js';
-import type { ClusterState, CollectionRecord } from '../../cluster/state.js';
+import { REPLICA_MOVES } from '../../cluster/state/replica-state.js';
+import type { ClusterState, CollectionRecord } from '../../cluster/state/state.js';
 import type { PeerId, ReplicaState } from '../../protocols/model/cluster.js';
 import type { Entry, StoredConsensus } from '../../protocols/model/consensus.js';
 import type { SimulatedNode } from './node.js';

@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { QuantizationConfig } from '../../protocols/model/collection.js';
 import type { Matrix, Metric } from '../../vectors/kernel-api.js';
+import { CENTROIDS, type CodeSpec, codeShape, codeSpec, layersOf } from '../../vectors/quantizer-spec.js';
 import { LevelCoder, trainLevels } from '../../vectors/quantizers/levels.js';
 import { ProductCoder } from '../../vectors/quantizers/product.js';
 import { Rotation } from '../../vectors/quantizers/rotation.js';
-import { CENTROIDS, type CodeSpec, codeShape, codeSpec, layersOf } from '../../vectors/quantizers/spec.js';
 import { referenceScore, referenceTop } from '../../vectors/reference.js';
 import { makeSegment, randomOf, SEED, type Segment } from './segment.js';
 

@@ -15,8 +15,8 @@
  */
 
 import type { Metric } from '../kernel-api.js';
+import { bitCount, type CodeSpec, codeShape, layersOf, levelTable, secondBits } from '../quantizer-spec.js';
 import { Rotation } from './rotation.js';
-import { bitCount, type CodeSpec, codeShape, layersOf, levelTable, secondBits } from './spec.js';
 
 export type LevelSpec = Extract<CodeSpec, { kind: 'levels' }>;
 

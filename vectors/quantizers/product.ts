@@ -6,7 +6,7 @@
  */
 
 import { type CentroidKernels, centroidKernels } from '../kernels.js';
-import { CENTROIDS, partsOf } from './spec.js';
+import { CENTROIDS, partsOf } from '../quantizer-spec.js';
 
 /** Rows of a sample that centroids are found from: some 20 for each, fewer of very long vectors. */
 const TRAINING_ROWS = 5120;

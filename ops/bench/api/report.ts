@@ -1,6 +1,6 @@
 /** The results of the API's parts as a table. */
 
-import type { Machine } from '../measure.js';
+import type { Machine } from '../common/measure.js';
 import type { ApiRow } from './run.js';
 
 export interface ApiReport {

@@ -6,13 +6,13 @@
 import { join } from 'node:path';
 import { type RunningNode, startNode } from '../../node-process.js';
 import { RestClient } from '../../rest-client.js';
-import { type Dataset, makeSynthetic, PAYLOAD_FIELDS, vectorText } from '../dataset.js';
-import { type Helper, startHelper } from '../helper.js';
-import type { LoadResult, ToLoad } from '../jobs.js';
-import { cpuSeconds } from '../measure.js';
-import { grpcRequest, jsonRequest, writeRequests } from '../requests.js';
+import { type Dataset, makeSynthetic, PAYLOAD_FIELDS, vectorText } from '../common/dataset.js';
+import { type Helper, startHelper } from '../common/helper.js';
+import type { LoadResult, ToLoad } from '../common/jobs.js';
+import { cpuSeconds } from '../common/measure.js';
+import { queryMessage, upsertMessage } from '../common/protobuf.js';
+import { grpcRequest, jsonRequest, writeRequests } from '../common/requests.js';
 import { type MultiLike, makeMultiLike, makeTextLike, type SparseRow, type TextLike } from './data.js';
-import { queryMessage, upsertMessage } from './protobuf.js';
 import { multiByScan, sparseByPostings } from './yardsticks.js';
 
 export interface ApiRow {
@@ -66,7 +66,7 @@ export async function measureApi(dataset: Dataset, settings: ApiSettings, folder
   const context: Context = {
     node,
     client: new RestClient(node.port),
-    load: startHelper('load.js'),
+    load: startHelper('load'),
     folder,
     dataset,
     settings,

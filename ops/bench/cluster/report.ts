@@ -1,6 +1,6 @@
 /** The results of clusters as a table. */
 
-import type { Machine } from '../measure.js';
+import type { Machine } from '../common/measure.js';
 import type { ClusterRow } from './run.js';
 
 export interface ClusterReport {

@@ -5,7 +5,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LocalCluster } from '../../cluster/local-cluster.js';
 import type { LocalNode } from '../../cluster/local-node.js';
-import { cpuSeconds } from '../measure.js';
+import { cpuSeconds } from '../common/measure.js';
 
 export interface ClusterSettings {
   /** Changes a node that joins is late by. */

@@ -5,11 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LocalCluster } from '../../cluster/local-cluster.js';
 import { startNode } from '../../node-process.js';
 import { RestClient } from '../../rest-client.js';
-import type { Dataset } from '../dataset.js';
-import { PAYLOAD_FIELDS } from '../dataset.js';
-import type { Helper } from '../helper.js';
-import type { LoadJob, LoadResult, ToLoad } from '../jobs.js';
-import { cpuSeconds } from '../measure.js';
+import type { Dataset } from '../common/dataset.js';
+import { PAYLOAD_FIELDS } from '../common/dataset.js';
+import type { Helper } from '../common/helper.js';
+import type { LoadJob, LoadResult, ToLoad } from '../common/jobs.js';
+import { cpuSeconds } from '../common/measure.js';
 
 export interface FleetNode {
   readonly port: number;

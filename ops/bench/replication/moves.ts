@@ -2,12 +2,12 @@
 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Dataset } from '../dataset.js';
-import type { Helper } from '../helper.js';
-import type { BaselineData, ToBaseline, ToLoad, Truth } from '../jobs.js';
-import { memory, peakMegabytes, resetPeak } from '../measure.js';
-import { idsOf, recallOf, searchRequests, UPLOAD_BATCH, uploadRequests, writeBaselineData } from '../prepared.js';
-import { writeRequests } from '../requests.js';
+import type { Dataset } from '../common/dataset.js';
+import type { Helper } from '../common/helper.js';
+import type { BaselineData, ToBaseline, ToLoad, Truth } from '../common/jobs.js';
+import { memory, peakMegabytes, resetPeak } from '../common/measure.js';
+import { idsOf, recallOf, searchRequests, UPLOAD_BATCH, uploadRequests, writeBaselineData } from '../common/prepared.js';
+import { writeRequests } from '../common/requests.js';
 import { createCollection, type Fleet, type FleetNode, runLoad, startCluster, untilQuiet } from './fleet.js';
 
 export interface MoveRow {

@@ -1,6 +1,6 @@
 /** The results of shards and replicas as tables. */
 
-import type { Machine } from '../measure.js';
+import type { Machine } from '../common/measure.js';
 import type { MoveRow, PeakMemory } from './moves.js';
 import type { ReshardingRow } from './resharding.js';
 import type { ThroughputRow } from './throughput.js';

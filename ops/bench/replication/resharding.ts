@@ -2,10 +2,10 @@
 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Truth } from '../jobs.js';
-import { peakMegabytes, resetPeak } from '../measure.js';
-import { idsOf, recallOf, searchRequests, UPLOAD_BATCH, uploadRequests, writeBaselineData } from '../prepared.js';
-import { writeRequests } from '../requests.js';
+import type { Truth } from '../common/jobs.js';
+import { peakMegabytes, resetPeak } from '../common/measure.js';
+import { idsOf, recallOf, searchRequests, UPLOAD_BATCH, uploadRequests, writeBaselineData } from '../common/prepared.js';
+import { writeRequests } from '../common/requests.js';
 import { createCollection, type FleetNode, runLoad, startCluster, untilQuiet } from './fleet.js';
 import type { MoveSettings } from './moves.js';
 

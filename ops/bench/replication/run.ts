@@ -2,10 +2,10 @@
 
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { makeSynthetic } from '../dataset.js';
-import { startHelper } from '../helper.js';
-import type { ToBaseline, ToLoad } from '../jobs.js';
-import { machine } from '../measure.js';
+import { makeSynthetic } from '../common/dataset.js';
+import { startHelper } from '../common/helper.js';
+import type { ToBaseline, ToLoad } from '../common/jobs.js';
+import { machine } from '../common/measure.js';
 import { measureMoves } from './moves.js';
 import type { Measured, ReplicationReport } from './report.js';
 import { measureResharding } from './resharding.js';
@@ -40,8 +40,8 @@ export async function measureReplication(settings: ReplicationSettings): Promise
   for (const part of parts) {
     const folder = mkdtempSync(join(settings.temporary, 'troupe-bench-'));
     const dataset = makeSynthetic(counts[part], DIM, QUERIES, seed);
-    const load = startHelper<ToLoad>('load.js');
-    const baseline = startHelper<ToBaseline>('baseline.js');
+    const load = startHelper<ToLoad>('load');
+    const baseline = startHelper<ToBaseline>('baseline');
     const common = { dataset, seconds, folder, load, baseline, nodeArguments, say };
     say(`${part}: ${dataset.description}; seed ${seed}`);
     const measured = <Row>(rows: Row[]): Measured<Row> => {

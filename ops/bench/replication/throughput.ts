@@ -1,11 +1,11 @@
 /** Uploads and searches on three nodes next to one: what copies of writes cost, and reads over several nodes next to local ones. */
 
 import { join } from 'node:path';
-import type { Dataset } from '../dataset.js';
-import type { Helper } from '../helper.js';
-import type { ToLoad } from '../jobs.js';
-import { searchRequests, UPLOAD_BATCH, uploadRequests } from '../prepared.js';
-import { jsonRequest, writeRequests } from '../requests.js';
+import type { Dataset } from '../common/dataset.js';
+import type { Helper } from '../common/helper.js';
+import type { ToLoad } from '../common/jobs.js';
+import { searchRequests, UPLOAD_BATCH, uploadRequests } from '../common/prepared.js';
+import { jsonRequest, writeRequests } from '../common/requests.js';
 import { cpuOf, createCollection, type Fleet, runLoad, startAlone, startCluster, untilQuiet } from './fleet.js';
 
 export interface ThroughputRow {

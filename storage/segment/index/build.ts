@@ -6,7 +6,7 @@ import type { Payload } from '../../../protocols/model/payload.js';
 import { countBits, setBit } from '../../../query/filter/bits.js';
 import { type IndexTerm, MARKS, rowTerms } from '../../../query/filter/lookup.js';
 import { cellOf } from '../../../query/geo/cells.js';
-import { FLAG_ROUNDED, HEAD_WORDS, hasText, INDEX_VERSION, indexLayout, isNumeric, TYPE_CODES } from './layout.js';
+import { FLAG_ROUNDED, HEAD_WORDS, hasText, INDEX_VERSION, indexLayout, isNumeric, TYPE_CODES } from '../index-layout.js';
 
 /** Terms and rows in the order they were met. */
 interface Entries {

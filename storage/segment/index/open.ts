@@ -7,11 +7,11 @@ import { emptyBits, intersect, invert, setBit, unite } from '../../../query/filt
 import { type LookupPart, lookupFor, type TermValue } from '../../../query/filter/lookup.js';
 import type { FieldIndex } from '../../../query/filter/source.js';
 import { areaTest } from '../../../query/geo/area.js';
-import { spend } from '../../meter.js';
+import { spend } from '../../disk/meter.js';
 import type { FieldIndexHandle, SegmentHandle } from '../handle.js';
+import { isNumeric } from '../index-layout.js';
 import { readPart } from '../vector-file.js';
 import type { ReadIndex } from './column.js';
-import { isNumeric } from './layout.js';
 import { IndexParts } from './parts.js';
 import { cellRuns, EXACT_MAX, firstNumber, gaps, type Run, runsOf, termRun } from './runs.js';
 

@@ -4,8 +4,8 @@ import { TroupeError } from '../../../protocols/errors.js';
 import type { FieldSchema } from '../../../protocols/model/collection.js';
 import { countBits } from '../../../query/filter/bits.js';
 import { MARKS, type Mark } from '../../../query/filter/lookup.js';
+import { HEAD_WORDS, hasText, INDEX_VERSION, type IndexLayout, indexLayout, isNumeric, TYPE_CODES } from '../index-layout.js';
 import { type Column, FileColumn, MemoryColumn, type ReadIndex } from './column.js';
-import { HEAD_WORDS, hasText, INDEX_VERSION, type IndexLayout, indexLayout, isNumeric, TYPE_CODES } from './layout.js';
 
 export class IndexParts {
   readonly flags: number;

@@ -4,7 +4,7 @@ import type { GeoArea, Range } from '../../../protocols/model/filter.js';
 import { writeIdWords } from '../../../protocols/model/point-id.js';
 import type { LookupPart, TermValue } from '../../../query/filter/lookup.js';
 import { areaCells } from '../../../query/geo/cells.js';
-import { FLAG_ROUNDED, isNumeric } from './layout.js';
+import { FLAG_ROUNDED, isNumeric } from '../index-layout.js';
 import type { IndexParts } from './parts.js';
 
 /** Postings from <= position < to. */

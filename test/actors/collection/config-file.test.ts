@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import { encodeChecked } from '../../../actors/checked-file.js';
 import { decodeConfigFile, encodeConfigFile } from '../../../actors/collection/config-file.js';
-import { initChecksum } from '../../../storage/checksum.js';
+import { encodeChecked } from '../../../actors/context/checked-file.js';
+import { initChecksum } from '../../../storage/disk/checksum.js';
 import { sampleConfig } from '../samples.js';
 
 before(initChecksum);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { CollectionEffect, CollectionMessage, ReshapeMessage } from '../../../actors/collection/messages.js';
 import { active, type CollectionState, damaged, loading } from '../../../actors/collection/state.js';
 import { stepCollection } from '../../../actors/collection/step.js';
-import type { Belonging } from '../../../actors/node/desired.js';
+import type { Belonging } from '../../../actors/context/desired.js';
 import type { ErrorFacts } from '../../../protocols/errors.js';
 import { sampleConfig } from '../samples.js';
 

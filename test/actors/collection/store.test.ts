@@ -3,8 +3,8 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } fr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
-import { folderName } from '../../../actors/collection/folder-name.js';
 import { type CollectionStore, openCollectionStore } from '../../../actors/collection/store.js';
+import { folderName } from '../../../actors/context/folder-name.js';
 import { sampleConfig } from '../samples.js';
 
 let base: string;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
-import { prepare } from '../../../actors/consensus/prepare.js';
-import type { ClusterState, CollectionRecord, ShardRecord } from '../../../cluster/state.js';
+import { prepare } from '../../../actors/consensus/proposals/prepare.js';
+import type { ClusterState, CollectionRecord, ShardRecord } from '../../../cluster/state/state.js';
 import { sampleConfig } from '../samples.js';
 import { FakeCluster, type FakeNode } from './fake-cluster.js';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CallStats } from '../../../actors/call-stats.js';
 import { type ClusterNode, clusterNode } from '../../../actors/consensus/cluster-node.js';
 import type { PeerLink } from '../../../actors/consensus/link.js';
 import { ConsensusView } from '../../../actors/consensus/view.js';
-import { Assignments } from '../../../actors/replication/assignments.js';
+import { CallStats } from '../../../actors/context/call-stats.js';
+import { Assignments } from '../../../actors/shard-log/assignments.js';
 import { TransferBoard } from '../../../actors/transfers/board.js';
 import { TroupeError } from '../../../protocols/errors.js';
 

@@ -3,8 +3,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ClusterApi, ClusterOptions } from '../../../actors/cluster-api.js';
-import { type NodeApi, type NodeOptions, startNode } from '../../../actors/node-api.js';
+import type { ClusterApi, ClusterOptions } from '../../../actors/consensus/cluster-api.js';
+import { type NodeApi, type NodeOptions, startNode } from '../../../actors/start/node-api.js';
 import { type DataAnswer, type DataCall, NotReached } from '../../../cluster/data-messages.js';
 import type { PeerMessage, PeerReply, PeerRequest } from '../../../cluster/peer-messages.js';
 import type { InternalPort, PeerConnection, PeerTransport, TransportListener } from '../../../cluster/ports.js';

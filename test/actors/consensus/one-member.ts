@@ -1,6 +1,6 @@
 /** One node's consensus, stepped by hand. */
 
-import { TRANSFER_LIMITS } from '../../../actors/cluster-api.js';
+import { TRANSFER_LIMITS } from '../../../actors/consensus/cluster-api.js';
 import type { ConsensusEffect, ConsensusMessage, Drawn } from '../../../actors/consensus/messages.js';
 import type { ConsensusState, MemberConsensus, Settings } from '../../../actors/consensus/state.js';
 import { startConsensus, stepConsensus } from '../../../actors/consensus/step.js';

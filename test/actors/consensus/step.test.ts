@@ -5,7 +5,7 @@ import { CONSENSUS_MOVES } from '../../../actors/consensus/moves.js';
 import type { ConsensusState, MemberConsensus } from '../../../actors/consensus/state.js';
 import { startConsensus, stepConsensus } from '../../../actors/consensus/step.js';
 import type { RaftMessage } from '../../../cluster/raft/messages.js';
-import { decodeState, encodeState } from '../../../cluster/state-codec.js';
+import { decodeState, encodeState } from '../../../cluster/state/state-codec.js';
 import type { ErrorFacts } from '../../../protocols/errors.js';
 import { NOTHING_STORED, type StoredConsensus } from '../../../protocols/model/consensus.js';
 import { incompleteRows } from '../move-table.js';

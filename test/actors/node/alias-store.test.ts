@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { AliasFile } from '../../../actors/node/alias-store.js';
-import { initChecksum } from '../../../storage/checksum.js';
+import { initChecksum } from '../../../storage/disk/checksum.js';
 
 const ALIASES = new Map([
   ['x', 'a'],

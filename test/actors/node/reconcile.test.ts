@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Belonging, Desired } from '../../../actors/node/desired.js';
+import type { Belonging, Desired } from '../../../actors/context/desired.js';
 import { type Finding, reconcile, type There, type Wanted, wantedByFolder } from '../../../actors/node/reconcile.js';
 import type { CollectionPhase } from '../../../actors/node/state.js';
 import { sampleConfig } from '../samples.js';

@@ -3,8 +3,8 @@ import test from 'node:test';
 import { describePlan, type PlanFacts, planOptimization } from '../../../actors/optimizer/plan.js';
 import type { CollectionConfig, HnswConfig, OptimizersConfig, QuantizationConfig } from '../../../protocols/model/collection.js';
 import { NO_TAG } from '../../../protocols/model/shard-log.js';
-import type { ReplicaStats, SegmentStats } from '../../../storage/engine/messages.js';
 import type { SubgraphSetting } from '../../../storage/segment/layout.js';
+import type { ReplicaStats, SegmentStats } from '../../../storage/threads/messages.js';
 
 const DIM = 256;
 /** Bytes of a row's vector: 1 KB, so that rows and kilobytes are the same number. */

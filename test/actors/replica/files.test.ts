@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { VerifiedReplicas } from '../../../actors/node/verified-replicas.js';
+import { VerifiedReplicas } from '../../../actors/context/verified-replicas.js';
 import { ReplicaFiles } from '../../../actors/replica/files.js';
 import { FakeEngine } from '../fake-engine.js';
 import { indexedSegment, sampleConfig, sampleStats } from '../samples.js';

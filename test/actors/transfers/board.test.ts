@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TransferBoard } from '../../../actors/transfers/board.js';
-import type { FlowDuty } from '../../../cluster/point-flow.js';
-import type { TransferRecord } from '../../../cluster/state.js';
+import type { FlowDuty } from '../../../cluster/apply/point-flow.js';
+import type { TransferRecord } from '../../../cluster/state/state.js';
 import { noProgress } from '../../../cluster/transfer/progress.js';
 
 const DUTY: FlowDuty = { name: 'one', collection: 'c', uid: 7, shardId: 0, term: 3, stage: 'copying', startedAt: 5, layout: 2 };

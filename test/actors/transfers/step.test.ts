@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Sight, TransfersEffect, TransfersMessage } from '../../../actors/transfers/messages.js';
 import type { TransfersSettings, TransfersState } from '../../../actors/transfers/state.js';
 import { startTransfers, stepTransfers } from '../../../actors/transfers/step.js';
-import type { ClusterState } from '../../../cluster/state.js';
+import type { ClusterState } from '../../../cluster/state/state.js';
 import { stateOf } from '../../cluster/transfer/support.js';
 
 const SETTINGS = { limits: { incoming: 1, outgoing: 1 }, comparePeriodTicks: 3, restTicks: 0 };

@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ClusterOperation } from '../../../cluster/operations.js';
 import { planDrain } from '../../../cluster/plans/drain.js';
 import { type Sizes, shardName } from '../../../cluster/plans/layout.js';
 import { planLeaving } from '../../../cluster/plans/leadership.js';
@@ -11,7 +10,8 @@ import { balanceOf, type Plan } from '../../../cluster/plans/plan.js';
 import { planRebalance } from '../../../cluster/plans/rebalance.js';
 import { replacedPeer } from '../../../cluster/plans/replaced.js';
 import { planReplication } from '../../../cluster/plans/replication.js';
-import type { ClusterState } from '../../../cluster/state.js';
+import type { ClusterOperation } from '../../../cluster/state/commands.js';
+import type { ClusterState } from '../../../cluster/state/state.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
 import { configOf, Log, printShards } from '../samples.js';
 

@@ -1,6 +1,12 @@
 /** Agreed states for tests about transfers. */
 
-import { type ClusterState, type CollectionRecord, emptyState, type ShardRecord, type TransferRecord } from '../../../cluster/state.js';
+import {
+  type ClusterState,
+  type CollectionRecord,
+  emptyState,
+  type ShardRecord,
+  type TransferRecord,
+} from '../../../cluster/state/state.js';
 import type { ReplicaState } from '../../../protocols/model/cluster.js';
 
 /** Shards by their replicas; the first one of each leads unless said otherwise. */

@@ -1,20 +1,20 @@
 /** A REST door over a node that only pretends: it records what it is asked and answers as told. */
 
 import { connect } from 'node:net';
-import type { ClusterApi } from '../../../actors/cluster-api.js';
-import type { CollectionView, LocalShard, NodeApi } from '../../../actors/node-api.js';
+import type { ClusterApi } from '../../../actors/consensus/cluster-api.js';
+import type { CollectionView, LocalShard, NodeApi } from '../../../actors/start/node-api.js';
 import { GRPC_METHODS } from '../../../http/grpc/server.js';
-import { OPERATIONS } from '../../../http/operations.js';
 import { RequestStats } from '../../../http/request-stats.js';
 import { type RestDoor, type RestOptions, startRestDoor } from '../../../http/rest/server.js';
+import { OPERATIONS } from '../../../http/routes.js';
 import type { DoorServices } from '../../../http/services.js';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { AliasAction } from '../../../protocols/model/alias.js';
 import type { CollectionConfig } from '../../../protocols/model/collection.js';
 import { type HardwareUsage, noUsage } from '../../../protocols/model/usage.js';
 import { BUILT_IN_DEFAULTS } from '../../../protocols/rest/collections.js';
-import type { RawRequest } from '../../../storage/engine/messages.js';
-import type { PoolDepths } from '../../../storage/engine/pool.js';
+import type { PoolDepths } from '../../../storage/pool/pool.js';
+import type { RawRequest } from '../../../storage/threads/messages.js';
 
 export interface Asked {
   readonly operation: string;

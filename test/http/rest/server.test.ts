@@ -3,7 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { after, before, beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { OPERATIONS } from '../../../http/operations.js';
+import { OPERATIONS } from '../../../http/routes.js';
 import { ERROR_KINDS, type ErrorCode, TroupeError } from '../../../protocols/errors.js';
 import { type Harness, openDoor, sendRaw } from './fake-node.js';
 

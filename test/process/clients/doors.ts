@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { type DescMessage, fromJson, type Message, toJson } from '@bufbuild/protobuf';
 import * as proto from '@qdrant/js-client-grpc';
 import { QdrantClient as RestClient } from '@qdrant/js-client-rest';
-import { OPERATIONS } from '../../../http/operations.js';
+import { OPERATIONS } from '../../../http/routes.js';
 import type { RunningNode } from '../../../ops/node-process.js';
 import { ERROR_KINDS } from '../../../protocols/errors.js';
 import { batchOf, compared, facetOf, groupsOf, offsetsOf, pairsOf, pointsOf, scrollOf, updateOf } from './answers.js';
@@ -27,7 +27,7 @@ interface DoorPair {
 
 export type OperationName = keyof typeof PAIRS;
 
-/** By the operation's name in `http/operations.ts`. */
+/** By the operation's name in `http/routes.ts`. */
 const PAIRS = {
   // REST tells besides which release of this project it is.
   root: pair(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { OPERATIONS } from '../../../http/operations.js';
+import { OPERATIONS } from '../../../http/routes.js';
 import { openApiDocument } from '../../../protocols/openapi/document.js';
 import { OPERATION_SCHEMAS } from '../../../protocols/openapi/operations.js';
 import { SCHEMAS } from '../../../protocols/openapi/schemas.js';

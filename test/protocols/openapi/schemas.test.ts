@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { OPERATIONS } from '../../../http/operations.js';
+import { OPERATIONS } from '../../../http/routes.js';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { CollectionParams } from '../../../protocols/model/collection.js';
 import { OPERATION_SCHEMAS, type OperationName } from '../../../protocols/openapi/operations.js';
@@ -26,7 +26,7 @@ import { decodeDiscover, decodeDiscoverBatch, decodeRecommend, decodeRecommendBa
 import { scannedBody } from '../../../protocols/rest/request-value.js';
 import { decodeUpdateBody } from '../../../protocols/rest/update-body.js';
 import { decodeNewVector } from '../../../protocols/rest/vector-names.js';
-import type { WriteOperation } from '../../../storage/engine/messages.js';
+import type { WriteOperation } from '../../../storage/threads/messages.js';
 import { bodyOf, describes } from './random-body.js';
 
 const RUNS = 150;

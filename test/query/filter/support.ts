@@ -11,9 +11,9 @@ import { evaluateFilter } from '../../../query/filter/evaluate.js';
 import { matchesPayload } from '../../../query/filter/predicate.js';
 import type { FieldIndex, FilterSource } from '../../../query/filter/source.js';
 import { buildFieldIndex } from '../../../storage/segment/index/build.js';
-import { residentBytes } from '../../../storage/segment/index/layout.js';
 import { openFieldIndex } from '../../../storage/segment/index/open.js';
 import { encodeTerm, fieldTerms, matchTerms } from '../../../storage/segment/index/terms.js';
+import { residentBytes } from '../../../storage/segment/index-layout.js';
 import type { Row } from './arbitrary.js';
 
 export type IndexKind = 'none' | 'sealed' | 'onDisk' | 'terms';

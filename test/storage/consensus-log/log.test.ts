@@ -9,6 +9,7 @@ import { seededRandom } from '../../../ops/random.js';
 import { TroupeError } from '../../../protocols/errors.js';
 import { NOTHING_STORED, type StoredConsensus } from '../../../protocols/model/consensus.js';
 import { ConsensusLog, consensusFolder, forgetConsensus } from '../../../storage/consensus-log/log.js';
+import { verifyConsensus } from '../../../storage/verify/verify-lmdb.js';
 import { temporaryFolder } from '../replica/support.js';
 import { MEMBERSHIP, operations, writeOf } from './support.js';
 
@@ -17,14 +18,14 @@ const META_PAGES = 2;
 const IDENTITY = { peerId: 7, clusterId: 'c-1', starts: 3, removed: false };
 
 function openLog(t: TestContext, folder: string): ConsensusLog {
-  const log = new ConsensusLog(folder);
+  const log = new ConsensusLog(folder, verifyConsensus);
   t.after(() => log.close());
   return log;
 }
 
 /** What another log finds in the folder. */
 async function loaded(folder: string): Promise<StoredConsensus> {
-  const log = new ConsensusLog(folder);
+  const log = new ConsensusLog(folder, verifyConsensus);
   try {
     return await log.load();
   } finally {

@@ -6,12 +6,13 @@
 
 import { NO_WRITE } from '../../../protocols/model/consensus.js';
 import { ConsensusLog } from '../../../storage/consensus-log/log.js';
+import { verifyConsensus } from '../../../storage/verify/verify-lmdb.js';
 import { operation } from './support.js';
 
 const UNDER_WAY = 4;
 
 const [folder = '', bytes = '100'] = process.argv.slice(2);
-const log = new ConsensusLog(folder);
+const log = new ConsensusLog(folder, verifyConsensus);
 const stored = await log.load();
 let next = (stored.entries.at(-1)?.index ?? 0) + 1;
 let refused = 0;

@@ -17,17 +17,17 @@ import {
 import type { Payload } from '../../../protocols/model/payload.js';
 import { compareIds, idKind, type PointId, writeIdWords } from '../../../protocols/model/point-id.js';
 import { FilterCache } from '../../../query/filter/cache.js';
-import { buildSegment } from '../../../storage/build/build-segment.js';
-import { initChecksum } from '../../../storage/checksum.js';
-import { Clock } from '../../../storage/engine/clock.js';
-import type { BuildJob } from '../../../storage/engine/messages.js';
-import type { ReadContext } from '../../../storage/engine/operations.js';
-import { type ReplicaSnapshot, SegmentReader, SegmentView } from '../../../storage/engine/snapshot-view.js';
+import { buildSegment } from '../../../storage/builder/build-segment.js';
+import { initChecksum } from '../../../storage/disk/checksum.js';
+import type { ReadContext } from '../../../storage/reader/operations.js';
+import { type ReplicaSnapshot, SegmentReader, SegmentView } from '../../../storage/reader/snapshot/snapshot-view.js';
 import type { ReplicaView } from '../../../storage/replica/reader-view.js';
 import type { SegmentHandle } from '../../../storage/segment/handle.js';
 import { LIVE, residentOffset, segmentLayout, segmentMemory, type VectorLayout, type VectorPlan } from '../../../storage/segment/layout.js';
 import { vectorPlans } from '../../../storage/segment/plans.js';
 import { itemOffsets, raggedOf } from '../../../storage/segment/ragged.js';
+import { Clock } from '../../../storage/threads/deadline.js';
+import type { BuildJob } from '../../../storage/threads/messages.js';
 import { encodeHalf } from '../../../vectors/half.js';
 import { normalizeRows } from '../../../vectors/normalize.js';
 

@@ -4,8 +4,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { TroupeError } from '../../../protocols/errors.js';
-import type { RawRequest, ReadOperation, WriteOperation } from '../../../storage/engine/messages.js';
-import { EnginePool } from '../../../storage/engine/pool.js';
+import { EnginePool } from '../../../storage/pool/pool.js';
+import type { RawRequest, ReadOperation, WriteOperation } from '../../../storage/threads/messages.js';
 import { configOf, randomOf } from './collection-fixture.js';
 
 /** The whole engine: real readers, a real writer and a real builder on one replica. */

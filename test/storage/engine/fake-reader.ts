@@ -1,7 +1,7 @@
 /** A reader's thread that does what the request's `path.do` says, for tests of the pool. */
 
 import { parentPort, workerData } from 'node:worker_threads';
-import type { FromReader, ReaderData, ToReader } from '../../../storage/engine/messages.js';
+import type { FromReader, ReaderData, ToReader } from '../../../storage/threads/messages.js';
 
 const post = (message: FromReader): void => parentPort?.postMessage(message);
 const attached: string[] = [];

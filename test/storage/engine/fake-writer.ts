@@ -2,7 +2,7 @@
 
 import { parentPort } from 'node:worker_threads';
 import { NO_TAG } from '../../../protocols/model/shard-log.js';
-import type { FromWriter, ReplicaSpec, ReplicaStats, ToWriter } from '../../../storage/engine/messages.js';
+import type { FromWriter, ReplicaSpec, ReplicaStats, ToWriter } from '../../../storage/threads/messages.js';
 
 const post = (message: FromWriter): void => parentPort?.postMessage(message);
 const specs = new Map<string, ReplicaSpec>();

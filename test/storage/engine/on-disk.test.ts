@@ -4,8 +4,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { VectorParams } from '../../../protocols/model/collection.js';
-import type { ReadOperation, WriteOperation } from '../../../storage/engine/messages.js';
-import { EnginePool } from '../../../storage/engine/pool.js';
+import { EnginePool } from '../../../storage/pool/pool.js';
+import type { ReadOperation, WriteOperation } from '../../../storage/threads/messages.js';
 import { configOf, randomOf } from './collection-fixture.js';
 
 /** The whole engine on a replica whose originals stay on disk: what is written, built, changed and opened again. */

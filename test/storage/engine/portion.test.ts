@@ -6,10 +6,10 @@ import { after, before, test } from 'node:test';
 import { DEFAULT_SEARCH_PARAMS } from '../../../protocols/model/query.js';
 import { noUsage } from '../../../protocols/model/usage.js';
 import { pack } from '../../../protocols/pack.js';
-import { EnginePool } from '../../../storage/engine/pool.js';
-import { decodePortion, decodePortionAnswer, encodePortion } from '../../../storage/engine/portion/codec.js';
-import type { AnswerOf, Ask, LevelAsk, ShardPoints } from '../../../storage/engine/portion/messages.js';
-import { NO_EXTRAS } from '../../../storage/engine/portion/messages.js';
+import { EnginePool } from '../../../storage/pool/pool.js';
+import type { AnswerOf, Ask, LevelAsk, ShardPoints } from '../../../storage/threads/portion.js';
+import { NO_EXTRAS } from '../../../storage/threads/portion.js';
+import { decodePortion, decodePortionAnswer, encodePortion } from '../../../storage/threads/portion-codec.js';
 import { configOf } from './collection-fixture.js';
 
 /** Three shards as three nodes would have them, and as one node with all: points 0..59, id % 3 says in which shard. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import fc from 'fast-check';
 import { decodeQuery } from '../../../protocols/rest/queries.js';
-import { runQuery } from '../../../storage/engine/query.js';
+import { runQuery } from '../../../storage/reader/query/query.js';
 import { seeded } from '../../query/property.js';
 import { CollectionFixture, configOf, contextOf, randomOf, SEQ, type TestPoint } from './collection-fixture.js';
 

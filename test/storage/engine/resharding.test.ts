@@ -6,10 +6,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Filter } from '../../../protocols/model/filter.js';
-import { EnginePool } from '../../../storage/engine/pool.js';
-import { decodePortionAnswer, encodePortion } from '../../../storage/engine/portion/codec.js';
-import type { AnswerOf, Ask } from '../../../storage/engine/portion/messages.js';
+import { EnginePool } from '../../../storage/pool/pool.js';
 import { ringOf, shardIndexOf } from '../../../storage/sharding/ring.js';
+import type { AnswerOf, Ask } from '../../../storage/threads/portion.js';
+import { decodePortionAnswer, encodePortion } from '../../../storage/threads/portion-codec.js';
 import { configOf } from './collection-fixture.js';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'troupe-resharding-'));

@@ -6,9 +6,9 @@ import { after, before, test } from 'node:test';
 import { decodeMessage } from '../../../protocols/grpc/decode.js';
 import { schema } from '../../../protocols/grpc/schema.js';
 import type { KeyedShard } from '../../../protocols/model/cluster.js';
-import { encodeGrpcResult } from '../../../storage/engine/encode-grpc.js';
-import type { RawRequest, ReadOperation, WriteOperation } from '../../../storage/engine/messages.js';
-import { EnginePool } from '../../../storage/engine/pool.js';
+import { encodeGrpcResult } from '../../../storage/answers/encode-grpc.js';
+import { EnginePool } from '../../../storage/pool/pool.js';
+import type { RawRequest, ReadOperation, WriteOperation } from '../../../storage/threads/messages.js';
 import { configOf } from './collection-fixture.js';
 
 /** A collection with a shard under `a`, two under 7 and one under `__proto__`, of which none is Active; another one to look points up in. */

@@ -5,11 +5,11 @@ import { test } from 'node:test';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { CollectionConfig } from '../../../protocols/model/collection.js';
 import { NO_TAG } from '../../../protocols/model/shard-log.js';
-import { decodeOperation, encodeOperation } from '../../../protocols/operation-codec.js';
 import { addVector, removeVector } from '../../../protocols/rest/vector-names.js';
-import { DIGEST_BUCKETS } from '../../../storage/engine/shard-log.js';
+import { decodeOperation, encodeOperation } from '../../../protocols/update-codec.js';
 import { PointDigest } from '../../../storage/replica/digest.js';
-import { randomFrom } from '../build/fixture.js';
+import { DIGEST_BUCKETS } from '../../../storage/threads/shard-log.js';
+import { randomFrom } from '../builder/fixture.js';
 import { type Model, Observed, type Random, randomNames, randomUpdate, SHAPES } from './observed.js';
 import { configOf } from './support.js';
 

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CollectionConfig } from '../../../protocols/model/collection.js';
 import type { UpdateOperation } from '../../../protocols/model/update.js';
-import { buildSegment } from '../../../storage/build/build-segment.js';
-import { openPayloadSource } from '../../../storage/build/payload-source.js';
-import type { BuildJob, BuildResult } from '../../../storage/engine/messages.js';
+import { buildSegment } from '../../../storage/builder/build-segment.js';
+import { openPayloadSource } from '../../../storage/builder/payload-source.js';
+import type { BuildJob, BuildResult } from '../../../storage/threads/messages.js';
 import { byIds, configOf, filterOn, Replica, type SeenPoint, specOf, temporaryFolder, upsert, vectorOf } from './support.js';
 
 /** Rows of 16 bytes that fit beneath the threshold of 1 kB. */

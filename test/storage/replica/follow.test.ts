@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { TroupeError } from '../../../protocols/errors.js';
 import { type ClockTag, NO_TAG, type ShardEntry } from '../../../protocols/model/shard-log.js';
 import { type KnownLog, newEntries, nextTags } from '../../../storage/replica/follow.js';
-import { behind, type LogTags, NO_TAGS, tagOf, withOperation } from '../../../storage/replica/log-tags.js';
+import { behind, type LogTags, NO_TAGS, tagOf, withOperation } from '../../../storage/wal/log-tags.js';
 
 /** `<clock>.<tick>`, of a peer that has the clock's number times ten. */
 function tag(text: string): ClockTag {

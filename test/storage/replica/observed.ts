@@ -5,16 +5,16 @@ import type { TestContext } from 'node:test';
 import { type CollectionConfig, sparseByName, vectorsByName } from '../../../protocols/model/collection.js';
 import type { PointBatch, UpdateOperation, VectorColumn } from '../../../protocols/model/update.js';
 import type { VectorValue } from '../../../protocols/model/vector.js';
-import { decodeOperation, encodeOperation } from '../../../protocols/operation-codec.js';
 import { addVector, type NewVector, removeVector } from '../../../protocols/rest/vector-names.js';
+import { decodeOperation, encodeOperation } from '../../../protocols/update-codec.js';
 import { FilterCache } from '../../../query/filter/cache.js';
-import { buildSegment } from '../../../storage/build/build-segment.js';
-import { openPayloadSource } from '../../../storage/build/payload-source.js';
-import { Clock } from '../../../storage/engine/clock.js';
-import type { BuildJob } from '../../../storage/engine/messages.js';
-import { ReplicaReader } from '../../../storage/engine/snapshot-view.js';
+import { buildSegment } from '../../../storage/builder/build-segment.js';
+import { openPayloadSource } from '../../../storage/builder/payload-source.js';
+import { ReplicaReader } from '../../../storage/reader/snapshot/snapshot-view.js';
 import { ReplicaStore } from '../../../storage/replica/store.js';
-import { freeControl } from '../build/fixture.js';
+import { Clock } from '../../../storage/threads/deadline.js';
+import type { BuildJob } from '../../../storage/threads/messages.js';
+import { freeControl } from '../builder/fixture.js';
 import { byIds, specOf, temporaryFolder } from './support.js';
 
 /** A replica as its writer has it and as a reader sees it. */

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { buildSegment } from '../../../storage/build/build-segment.js';
-import { openPayloadSource } from '../../../storage/build/payload-source.js';
-import type { BuildJob, BuildResult } from '../../../storage/engine/messages.js';
+import { buildSegment } from '../../../storage/builder/build-segment.js';
+import { openPayloadSource } from '../../../storage/builder/payload-source.js';
+import type { BuildJob, BuildResult } from '../../../storage/threads/messages.js';
 import { byIds, filterOn, Replica, specOf, temporaryFolder, upsert } from './support.js';
 
 const ROWS = 200;

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { Payload } from '../../../protocols/model/payload.js';
 import type { UpdateOperation } from '../../../protocols/model/update.js';
-import { Environment } from '../../../storage/lmdb.js';
+import { Environment } from '../../../storage/disk/lmdb.js';
 import { ringOf, shardIndexOf } from '../../../storage/sharding/ring.js';
 import { byIds, configOf, filterOn, Replica, type SeenPoint, specOf, temporaryFolder, upsert, vectorOf } from './support.js';
 

@@ -10,13 +10,13 @@ import type { Payload } from '../../../protocols/model/payload.js';
 import { type PointId, readIdWords } from '../../../protocols/model/point-id.js';
 import type { PointBatch, UpdateOperation } from '../../../protocols/model/update.js';
 import { hasBit } from '../../../query/filter/bits.js';
-import type { ReplicaSpec } from '../../../storage/engine/messages.js';
 import type { Outcome } from '../../../storage/replica/operations.js';
 import { openReplicaView, type ReplicaView } from '../../../storage/replica/reader-view.js';
 import { type ReplicaHooks, ReplicaStore } from '../../../storage/replica/store.js';
 import type { SegmentSet } from '../../../storage/segment/handle.js';
 import { residentOffset } from '../../../storage/segment/layout.js';
 import { readPayloadText } from '../../../storage/segment/payload-file.js';
+import type { ReplicaSpec } from '../../../storage/threads/messages.js';
 
 export const DIM = 4;
 

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { UpdateOperation, VectorColumn } from '../../../protocols/model/update.js';
 import { addVector, type NewVector, removeVector } from '../../../protocols/rest/vector-names.js';
-import { randomFrom } from '../build/fixture.js';
+import { randomFrom } from '../builder/fixture.js';
 import { type Model, Observed, type Random, randomNames, randomUpdate, SHAPES } from './observed.js';
 import { byIds, configOf } from './support.js';
 

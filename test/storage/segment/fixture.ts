@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import type { FieldSchema } from '../../../protocols/model/collection.js';
 import { ID_KIND_UUID, idKind, type PointId, writeIdWords } from '../../../protocols/model/point-id.js';
-import { initChecksum } from '../../../storage/checksum.js';
+import { initChecksum } from '../../../storage/disk/checksum.js';
 import type { SegmentHandle } from '../../../storage/segment/handle.js';
 import { idColumns, sortOrder } from '../../../storage/segment/ids.js';
 import { LIVE, segmentLayout, segmentMemory, type VectorPlan } from '../../../storage/segment/layout.js';

@@ -3,7 +3,7 @@ import test from 'node:test';
 import type { VectorParams } from '../../../protocols/model/collection.js';
 import type { VectorPlan } from '../../../storage/segment/layout.js';
 import { staysOnDisk } from '../../../storage/segment/residence.js';
-import { makeConfig } from '../build/fixture.js';
+import { makeConfig } from '../builder/fixture.js';
 
 const CODES = { scale: 1, origin: 0, exact: false };
 const GRAPH = { m: 4, m0: 8, efConstruct: 100, entryRow: 0, maxLevel: 0, upperWords: 0 };

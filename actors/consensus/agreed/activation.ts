@@ -1,0 +1,59 @@
+/** Replicas of this node that are there become Active, or Listener on a node that only listens: one proposal for all of them at a time. */
+
+import type { ReplicaChange } from '../../../cluster/state/commands.js';
+import type { ClusterState, ShardRecord } from '../../../cluster/state/state.js';
+import type { PeerId, ReplicaState } from '../../../protocols/model/cluster.js';
+import type { Draft } from '../proposals/draft.js';
+import { isUnderWay, submit } from '../proposals/proposals.js';
+import type { Carrying } from '../state.js';
+import { type OwnPart, ownPart } from './local-replicas.js';
+
+/** The node knows at the next chance when this was not agreed in time. */
+const ACTIVATION_TICKS = 300;
+
+/** What is left is looked at when these are Active: one proposal of them all could be larger than an entry may be. */
+const CHANGES_MAX = 2000;
+
+export function maybeActivate(draft: Draft): void {
+  const { agreed, carrying, identity, settings, ticks, upkeep } = draft.member;
+  if (ticks < upkeep.activateTick) return;
+  if (isUnderWay(draft, 'activation')) return;
+  const changes = activations(agreed, carrying, identity.peerId, settings.listens);
+  if (changes.length === 0) return;
+  const operation = { kind: 'setReplicaStates', changes } as const;
+  submit(draft, { kind: 'operation', operation }, { kind: 'activation' }, ticks + ACTIVATION_TICKS);
+}
+
+/** Replicas of this peer that were made and should be in another state. */
+function activations(agreed: ClusterState, { done, failures }: Carrying, peerId: PeerId, listens: boolean): ReplicaChange[] {
+  const changes: ReplicaChange[] = [];
+  for (const [collection, record] of agreed.collections) {
+    if (!mayChange(ownPart(record, peerId), listens)) continue;
+    const { shards, uid } = record;
+    const made = done?.collections.get(collection);
+    if (made === undefined || made.uid !== uid) continue;
+    for (const [shardId, { replicas }] of shards) {
+      const from = replicas.get(peerId);
+      const to = wantedState(replicas, peerId, listens);
+      if (from === undefined || to === null || !made.shards.includes(shardId)) continue;
+      if (failures.some((failure) => failure.uid === uid && (failure.shardId === null || failure.shardId === shardId))) continue;
+      changes.push({ collection, uid, shardId, peerId, from, to, clock: null });
+      if (changes.length >= CHANGES_MAX) return changes;
+    }
+  }
+  return changes;
+}
+
+function mayChange({ states }: OwnPart, listens: boolean): boolean {
+  return states.has('Initializing') || states.has(listens ? 'Active' : 'Listener');
+}
+
+/** Null: it stays. Somebody has to serve a shard: where nobody else would, a node that only listens does. */
+function wantedState(replicas: ShardRecord['replicas'], peerId: PeerId, listens: boolean): ReplicaState | null {
+  const state = replicas.get(peerId);
+  const others = [...replicas].filter(([peer]) => peer !== peerId).map(([, other]) => other);
+  if (state === 'Initializing')
+    return listens && others.some((other) => other === 'Active' || other === 'Initializing') ? 'Listener' : 'Active';
+  if (state === 'Active' && listens) return others.includes('Active') ? 'Listener' : null;
+  return state === 'Listener' && !listens ? 'Active' : null;
+}

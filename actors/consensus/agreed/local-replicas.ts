@@ -1,0 +1,32 @@
+/** What a collection's record says of one peer. Records never change, and a look at ten thousand of them comes with each operation: what was read once is kept. */
+
+import { effectiveConfig } from '../../../cluster/apply/point-flow.js';
+import type { CollectionRecord } from '../../../cluster/state/state.js';
+import type { PeerId, ReplicaState } from '../../../protocols/model/cluster.js';
+import type { DesiredCollection } from '../../context/desired.js';
+
+export interface OwnPart {
+  readonly peerId: PeerId;
+  readonly desired: DesiredCollection;
+  /** That replicas of the peer are in. */
+  readonly states: ReadonlySet<ReplicaState>;
+}
+
+/** Of the peer that asked last, which is the only one outside of tests. */
+const known = new WeakMap<CollectionRecord, OwnPart>();
+
+export function ownPart(record: CollectionRecord, peerId: PeerId): OwnPart {
+  const found = known.get(record);
+  if (found?.peerId === peerId) return found;
+  const own = [...record.shards].filter(([, { replicas }]) => replicas.has(peerId));
+  own.sort(([one], [other]) => one - other);
+  const shards = own.map(([shardId]) => shardId);
+  const since = own.map(([, shard]) => shard.since.get(peerId) ?? record.uid);
+  const part: OwnPart = {
+    peerId,
+    desired: { uid: record.uid, revision: record.revision, config: effectiveConfig(record), shards, since },
+    states: new Set(own.flatMap(([, { replicas }]) => replicas.get(peerId) ?? [])),
+  };
+  known.set(record, part);
+  return part;
+}

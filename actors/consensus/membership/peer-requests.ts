@@ -1,0 +1,59 @@
+/** Requests of other nodes: to be let in, and to have a new address or version noted. */
+
+import type { PeerReply, PeerRequest } from '../../../cluster/peer-messages.js';
+import type { Member } from '../../../protocols/model/cluster.js';
+import type { ReplyTo } from '../../runtime/behaviour.js';
+import type { Draft } from '../proposals/draft.js';
+import { holds, proposeMembership, refuseCaller } from '../proposals/proposals.js';
+import { read } from '../proposals/reads.js';
+import type { Caller } from '../state.js';
+import { givePledge } from './survivor.js';
+
+/** Whoever asks tries again after it. */
+const REQUEST_TICKS = 80;
+
+type PeerCaller = Extract<Caller, { kind: 'peer' }>;
+
+/** address: the asking node's host, IPv6 in brackets. */
+export function takeRequest(draft: Draft, request: PeerRequest, address: string, replyTo: ReplyTo<PeerReply>): void {
+  const deadlineTick = draft.member.ticks + REQUEST_TICKS;
+  switch (request.kind) {
+    case 'join': {
+      const { peerId, version } = request;
+      const member = { peerId, uri: request.uri ?? `http://${address}:${request.port}`, version };
+      proposeMembership(draft, { kind: 'addLearner', member }, { kind: 'peer', replyTo, reply: 'joined', member }, deadlineTick);
+      break;
+    }
+    case 'announce': {
+      const { member } = request;
+      // Only who knows the newest membership may tell a peer that it is not in it.
+      const caller = { kind: 'peer', replyTo, reply: 'announced', member } as const;
+      read(draft, replyTo, deadlineTick, (later) => announce(later, caller, deadlineTick));
+      break;
+    }
+    case 'pledge':
+      givePledge(draft, request, replyTo);
+      break;
+    case 'describe':
+      draft.refuse(replyTo, { code: 'internal', detail: 'nodes describe themselves without consensus' });
+      break;
+    default:
+      request satisfies never;
+  }
+}
+
+/** The membership here is as new as when the peer asked. */
+function announce(draft: Draft, caller: PeerCaller, deadlineTick: number): void {
+  const { member } = caller;
+  if (!isIn(draft.member.agreed.membership, member)) {
+    refuseCaller(draft, caller, { code: 'notFound', detail: `peer ${member.peerId} was removed from the cluster` });
+    return;
+  }
+  const change = { kind: 'announce', member } as const;
+  if (holds(change, draft.member.agreed.membership)) draft.emit({ kind: 'reply', replyTo: caller.replyTo, answer: { kind: 'announced' } });
+  else proposeMembership(draft, change, caller, deadlineTick);
+}
+
+function isIn(membership: readonly Member[], { peerId }: Pick<Member, 'peerId'>): boolean {
+  return membership.some((member) => member.peerId === peerId);
+}

@@ -1,0 +1,92 @@
+/** Removes a peer from the cluster, for good: its id does not come back. */
+
+import type { RaftState } from '../../../cluster/raft/state.js';
+import type { ClusterOperation } from '../../../cluster/state/commands.js';
+import type { ClusterState } from '../../../cluster/state/state.js';
+import type { PeerId } from '../../../protocols/model/cluster.js';
+import type { ConsensusMessage } from '../messages.js';
+import type { Draft } from '../proposals/draft.js';
+import { proposeMembership, submit } from '../proposals/proposals.js';
+
+type RemovePeer = Extract<ConsensusMessage, { kind: 'removePeer' }>;
+
+/** Errors: `notFound`; `wrongInput` while it holds shards, unless forced. */
+export function removePeer(draft: Draft, { force, peerId, replyTo }: RemovePeer, deadlineTick: number): void {
+  const { agreed } = draft.member;
+  if (!agreed.membership.some((member) => member.peerId === peerId)) {
+    draft.refuse(replyTo, { code: 'notFound', detail: `peer ${peerId} is not part of the cluster` });
+    return;
+  }
+  if (agreed.membership.every((member) => member.peerId === peerId || !member.voter)) {
+    const detail = `peer ${peerId} is the only one with a vote, and no cluster is without one: let another peer join first, or just stop it`;
+    draft.refuse(replyTo, { code: 'wrongInput', detail });
+    return;
+  }
+  const held = force ? [] : shardsOn(agreed, peerId);
+  if (held.length > 0) refuseHolder(draft, replyTo, peerId, held);
+  else if (force) remove(draft, peerId, replyTo, deadlineTick);
+  else {
+    // From then on nothing is placed there: what it is found without stays without.
+    const then = (later: Draft, latest: number) => removeEmpty(later, peerId, replyTo, latest);
+    submit(draft, { kind: 'operation', operation: markOf(peerId, 'removal') }, { kind: 'then', replyTo, then }, deadlineTick);
+  }
+}
+
+/** The peer is marked. */
+function removeEmpty(draft: Draft, peerId: PeerId, replyTo: RemovePeer['replyTo'], deadlineTick: number): void {
+  const held = shardsOn(draft.member.agreed, peerId);
+  if (held.length === 0) {
+    remove(draft, peerId, replyTo, deadlineTick);
+    return;
+  }
+  refuseHolder(draft, replyTo, peerId, held);
+  submit(draft, { kind: 'operation', operation: markOf(peerId, 'stays') }, { kind: 'mark' }, deadlineTick);
+}
+
+function markOf(peerId: PeerId, leaving: 'removal' | 'stays'): ClusterOperation {
+  return { kind: 'markPeer', peerId, listens: null, leaving };
+}
+
+function refuseHolder(draft: Draft, replyTo: RemovePeer['replyTo'], peerId: PeerId, held: readonly string[]): void {
+  const detail =
+    `peer ${peerId} holds shards of ${shown(held)}: move them away (\`POST /cluster/peer/${peerId}/drain\`), drop these replicas ` +
+    '(`drop_replica`) where other peers have one, delete the collections, or remove the peer with force=true, and what it alone holds is lost';
+  draft.refuse(replyTo, { code: 'wrongInput', detail });
+}
+
+function remove(draft: Draft, peerId: PeerId, replyTo: RemovePeer['replyTo'], deadlineTick: number): void {
+  // The next leader is there at once, in the place of an election after the removal.
+  if (peerId === draft.member.raft.config.peerId) handOver(draft);
+  proposeMembership(draft, { kind: 'remove', peerId }, { kind: 'caller', replyTo, settles: true }, deadlineTick);
+}
+
+/** Has another peer lead, in the place of this one. */
+export function handOver(draft: Draft): void {
+  const successor = newestFollower(draft.member.raft);
+  if (successor !== null) draft.raft({ kind: 'transferLeadership', to: successor });
+}
+
+function shardsOn({ collections }: ClusterState, peerId: PeerId): string[] {
+  return [...collections]
+    .filter(([, { shards }]) => [...shards.values()].some(({ replicas }) => replicas.has(peerId)))
+    .map(([name]) => name);
+}
+
+const NAMES_MAX = 3;
+
+function shown(names: readonly string[]): string {
+  const some = names.slice(0, NAMES_MAX).map((name) => `\`${name}\``);
+  return names.length > NAMES_MAX ? `${some.join(', ')} and ${names.length - NAMES_MAX} more` : some.join(', ');
+}
+
+/** Null for a follower, and where nobody else may lead. */
+function newestFollower({ config, membership, role }: RaftState): PeerId | null {
+  if (role.kind !== 'Leader') return null;
+  let newest: { peerId: PeerId; matchIndex: number } | null = null;
+  for (const { peerId, voter } of membership) {
+    const progress = role.progress.get(peerId);
+    if (!voter || peerId === config.peerId || progress?.recentlyActive !== true) continue;
+    if (newest === null || progress.matchIndex > newest.matchIndex) newest = { peerId, matchIndex: progress.matchIndex };
+  }
+  return newest?.peerId ?? null;
+}

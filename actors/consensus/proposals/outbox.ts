@@ -1,0 +1,40 @@
+/**
+ * R1: what says or does something that depends on a write waits until that is on disk. Writes and what waits for them keep the
+ * order in which they were decided; only what is marked as early goes before.
+ */
+
+import type { RaftEffect } from '../../../cluster/raft/messages.js';
+import type { ConsensusWrite } from '../../../protocols/model/consensus.js';
+import type { ConsensusEffect } from '../messages.js';
+import type { Outbox, PendingWrite } from '../state.js';
+
+export interface Outgoing {
+  readonly outbox: Outbox;
+  /** What may be done at once. */
+  readonly effects: readonly ConsensusEffect[];
+}
+
+/** raftWrite: the number that Raft gave to it; null for a write of the actor's own. */
+export function withWrite(outbox: Outbox, write: ConsensusWrite, raftWrite: RaftWriteNumber | null): Outgoing {
+  const number = outbox.writes + 1;
+  const pending = [...outbox.pending, { number, raftWrite, held: [] }];
+  return { outbox: { writes: number, pending }, effects: [{ kind: 'write', number, write }] };
+}
+
+/** `effect` happens once every write before it is on disk. */
+export function afterWrites(outbox: Outbox, effect: ConsensusEffect): Outgoing {
+  const last = outbox.pending.at(-1);
+  if (last === undefined) return { outbox, effects: [effect] };
+  const pending = [...outbox.pending.slice(0, -1), { ...last, held: [...last.held, effect] }];
+  return { outbox: { ...outbox, pending }, effects: [] };
+}
+
+/** The writes up to `number` are on disk: their held effects may happen, and Raft hears of its own. */
+export function settled(outbox: Outbox, number: number): Outgoing & { readonly raftWrite: RaftWriteNumber | null } {
+  const done = outbox.pending.filter((write) => write.number <= number);
+  const pending = outbox.pending.slice(done.length);
+  const raftWrites = done.flatMap(({ raftWrite }) => (raftWrite === null ? [] : [raftWrite]));
+  return { outbox: { ...outbox, pending }, effects: done.flatMap(({ held }: PendingWrite) => held), raftWrite: raftWrites.at(-1) ?? null };
+}
+
+type RaftWriteNumber = Extract<RaftEffect, { kind: 'persist' }>['number'];

@@ -1,0 +1,162 @@
+/** What a request becomes as an operation of the log: decided on the state that this node has applied. */
+
+import type { ClusterOperation, TransferKey } from '../../../cluster/state/commands.js';
+import { placeShards } from '../../../cluster/state/placement.js';
+import type { ClusterState, CollectionRecord } from '../../../cluster/state/state.js';
+import { TroupeError } from '../../../protocols/errors.js';
+import type { PeerId, TransferMethod } from '../../../protocols/model/cluster.js';
+import type { CollectionConfig } from '../../../protocols/model/collection.js';
+import type { ClusterSetup } from '../cluster-api.js';
+import type { Settings } from '../state.js';
+
+/** Something to be agreed on, as its caller asked for it. */
+export type Submission =
+  /** Its shards are placed on the peers of the moment. */
+  | { readonly kind: 'createCollection'; readonly name: string; readonly config: CollectionConfig }
+  /** `change` makes the new configuration of the newest, again where somebody else was quicker. What it throws is the answer. */
+  | { readonly kind: 'updateCollection'; readonly name: string; readonly change: (config: CollectionConfig) => CollectionConfig }
+  | { readonly kind: 'setUp'; readonly collection: string; readonly setup: ClusterSetup }
+  | { readonly kind: 'operation'; readonly operation: ClusterOperation };
+
+/** settings: of this node. Errors: `notFound` for a collection, `wrongInput`; what `change` throws. */
+export function prepare(submission: Submission, agreed: ClusterState, settings: Pick<Settings, 'transferMethod'>): ClusterOperation {
+  switch (submission.kind) {
+    case 'createCollection':
+      return createCollection(submission.name, submission.config, agreed);
+    case 'updateCollection': {
+      const { name, record } = recordOf(submission.name, agreed);
+      return { kind: 'updateCollection', name, config: submission.change(record.config), basedOn: record.revision };
+    }
+    case 'setUp':
+      return setUp(submission.collection, submission.setup, agreed, settings.transferMethod);
+    case 'operation':
+      return submission.operation;
+    default:
+      return submission satisfies never;
+  }
+}
+
+/** Whether another try, made on a newer state, may fare better than `code`. */
+export function isWorthAnotherTry(submission: Submission, code: TroupeError['code']): boolean {
+  // Another change came in between; a peer that was to hold a replica has left.
+  return (submission.kind === 'updateCollection' && code === 'conflict') || (submission.kind !== 'operation' && code === 'unavailable');
+}
+
+/** The collection whose new replicas become Active before the caller is answered; null: nothing of the kind. */
+export function newReplicasOf(operation: ClusterOperation): string | null {
+  if (operation.kind === 'createCollection') return operation.name;
+  return operation.kind === 'createShardKey' || operation.kind === 'recreateShard' ? operation.collection : null;
+}
+
+/** The collection of this name or alias. */
+export function recordOf(name: string, agreed: ClusterState): { readonly name: string; readonly record: CollectionRecord } {
+  const own = agreed.collections.has(name) ? name : agreed.aliases.get(name);
+  const record = own === undefined ? undefined : agreed.collections.get(own);
+  if (own === undefined || record === undefined) throw new TroupeError('notFound', `Collection \`${name}\` doesn't exist!`);
+  return { name: own, record };
+}
+
+function createCollection(name: string, config: CollectionConfig, agreed: ClusterState): ClusterOperation {
+  const { replication_factor: replicationFactor, shard_number: shards, sharding_method: method } = config.params;
+  // Shards of a custom sharding come with their keys.
+  const placement = method === 'custom' ? [] : placeShards(agreed, { shards, replicationFactor, peers: null });
+  return { kind: 'createCollection', name, config, placement };
+}
+
+function setUp(collection: string, setup: ClusterSetup, agreed: ClusterState, usual: TransferMethod): ClusterOperation {
+  const { name, record } = recordOf(collection, agreed);
+  switch (setup.kind) {
+    case 'moveShard':
+    case 'replicateShard': {
+      const sync = setup.kind === 'replicateShard';
+      const asked = setup.method ?? usual;
+      // Where nothing is there is no difference to send. Source: specification, Shard transfer.
+      const hasReplica = record.shards.get(setup.shardId)?.replicas.has(setup.to) === true;
+      const method = asked === 'wal_delta' && !hasReplica ? 'stream_records' : asked;
+      return { kind: 'startTransfer', collection: name, transfer: transferOf(setup), method, sync };
+    }
+    case 'abortTransfer':
+      return { kind: 'abortTransfer', collection: name, transfer: transferOf(setup), reason: 'asked for', clock: null };
+    case 'restartTransfer':
+      return { kind: 'restartTransfer', collection: name, transfer: transferOf(setup), method: setup.method, clock: null };
+    case 'dropReplica':
+      return { kind: 'dropReplica', collection: name, shardId: setup.shardId, peerId: setup.peerId };
+    case 'activateReplica':
+      return activateReplica(name, record, setup);
+    case 'createShardKey': {
+      const { params } = record.config;
+      const shards = setup.shardsNumber ?? params.shard_number;
+      const replicationFactor = setup.replicationFactor ?? params.replication_factor;
+      const stranger = setup.placement?.find((peer) => !agreed.membership.some(({ peerId }) => peerId === peer));
+      if (stranger !== undefined) throw new TroupeError('wrongInput', `peer ${stranger} is not part of the cluster`);
+      const placement = placeShards(agreed, { shards, replicationFactor, peers: setup.placement });
+      // What a copy is to fill can be led and written like every other shard, and is hidden until then.
+      const closed = setup.initialState === 'Partial';
+      const initialState = closed ? null : setup.initialState;
+      return { kind: 'createShardKey', collection: name, key: setup.key, placement, initialState, closed };
+    }
+    case 'autoReplication':
+      return { kind: 'setAutoReplication', collection: name, enabled: setup.enabled };
+    case 'startResharding':
+      return startResharding(name, record, setup, agreed);
+    case 'abortResharding':
+      return { kind: 'abortResharding', collection: name };
+    case 'replicatePoints':
+      return { kind: 'startKeyCopy', collection: name, source: setup.source, target: setup.target, filter: setup.filter };
+    case 'dropShardKey':
+      return { kind: 'dropShardKey', collection: name, key: setup.key };
+    default:
+      return setup satisfies never;
+  }
+}
+
+/** Errors: `notFound`; `wrongInput` where the shard has an Active replica, which all others heal from, or another one than is named. */
+function activateReplica(
+  collection: string,
+  { shards, uid }: CollectionRecord,
+  { lost, peerId, shardId }: Extract<ClusterSetup, { kind: 'activateReplica' }>,
+): ClusterOperation {
+  const shard = shards.get(shardId);
+  if (shard === undefined) throw new TroupeError('notFound', `Collection \`${collection}\` has no shard ${shardId}`);
+  const { replicas, term } = shard;
+  const active = [...replicas].filter(([, state]) => state === 'Active').map(([peer]) => peer);
+  const healthy = active.find((peer) => !lost.includes(peer));
+  if (healthy !== undefined) {
+    const detail = `shard ${shardId} has an Active replica on peer ${healthy}, and its others heal from it: nothing has to be given up`;
+    throw new TroupeError('wrongInput', detail);
+  }
+  const others = [...replicas].filter(([peer]) => !active.includes(peer));
+  const from = replicas.get(peerId);
+  if (from !== undefined && from !== 'Active') {
+    const change = { collection, uid, shardId };
+    const given = active.map((peer) => ({ ...change, peerId: peer, from: 'Active', to: 'Dead', clock: null }) as const);
+    // Transfers to it begin and fail while nobody serves the shard.
+    return { kind: 'setReplicaStates', changes: [...given, { ...change, peerId, from: null, to: 'Active', clock: term }] };
+  }
+  if (others.length === 0 && (replicas.size === 0 || from !== undefined)) return { kind: 'recreateShard', collection, shardId, peerId };
+  const holders = others.map(([peer, state]) => `peer ${peer} (${state})`).join(', ');
+  const detail =
+    from === undefined ? `shard ${shardId} has no replica on peer ${peerId}` : `the replica on peer ${peerId} is the one that is lost`;
+  throw new TroupeError('wrongInput', `${detail}: name ${holders === '' ? `peer ${active.join(' or ')}` : `one of ${holders}`}`);
+}
+
+function startResharding(
+  collection: string,
+  record: CollectionRecord,
+  { direction, key, peerId }: Extract<ClusterSetup, { kind: 'startResharding' }>,
+  agreed: ClusterState,
+): ClusterOperation {
+  if (direction === 'down') return { kind: 'startResharding', collection, direction, key, placement: [] };
+  if (peerId !== null && !agreed.membership.some((member) => member.peerId === peerId))
+    throw new TroupeError('wrongInput', `peer ${peerId} is not part of the cluster`);
+  const { replication_factor: replicationFactor } = record.config.params;
+  const [placed] = placeShards(agreed, { shards: 1, replicationFactor, peers: null }) as [readonly PeerId[]];
+  // Of the others the last one makes room for the peer that was named.
+  const named = peerId === null || placed.includes(peerId) ? placed : [peerId, ...placed.slice(0, -1)];
+  const placement = peerId === null ? [placed] : [[peerId, ...named.filter((peer) => peer !== peerId)]];
+  return { kind: 'startResharding', collection, direction, key, placement };
+}
+
+function transferOf({ from, shardId, to, toShardId }: TransferKey): TransferKey {
+  return { shardId, from, to, toShardId };
+}

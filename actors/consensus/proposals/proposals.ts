@@ -1,0 +1,268 @@
+/**
+ * Proposals from their beginning until they are applied. One that may have got lost is proposed again under the same sequence, so
+ * that it is carried out once; see `ProposedOperation`. An error whose text says «may still be carried out» leaves it open.
+ */
+
+import type { ProposalResult } from '../../../cluster/apply/apply.js';
+import { mayTakeLeads } from '../../../cluster/apply/lead-taking.js';
+import type { MembershipChange, ProposalOutcome, RefusalReason, RequestId } from '../../../cluster/raft/messages.js';
+import { encodeOperation } from '../../../cluster/state/command-codec.js';
+import type { ClusterOperation } from '../../../cluster/state/commands.js';
+import { type ErrorFacts, errorFacts } from '../../../protocols/errors.js';
+import type { Membership } from '../../../protocols/model/cluster.js';
+import type { ReplyTo } from '../../runtime/behaviour.js';
+import type { Caller, OwnProposal, ProposalCall, ProposalWhat } from '../state.js';
+import type { Draft } from './draft.js';
+import { isWorthAnotherTry, newReplicasOf, prepare, type Submission } from './prepare.js';
+import { isLeaderless, noLeader, refusedNow } from './readiness.js';
+import { read } from './reads.js';
+import { settle } from './settling.js';
+
+/** Ticks until a refused proposal is tried again. */
+const RETRY_TICKS = 2;
+
+/** isCaughtUp: everything that was committed before the request is carried out here. fromTick: not before it. */
+export function submit(
+  draft: Draft,
+  submission: Submission,
+  caller: Caller,
+  deadlineTick: number,
+  { isCaughtUp = false, fromTick = draft.member.ticks }: { readonly isCaughtUp?: boolean; readonly fromTick?: number } = {},
+): void {
+  const { agreed, calls, identity } = draft.member;
+  const refused = isOutside(caller) ? refusedNow(draft.member) : null;
+  if (refused !== null) {
+    refuseCaller(draft, caller, refused);
+    return;
+  }
+  let operation: ClusterOperation;
+  try {
+    operation = prepare(submission, agreed, draft.member.settings);
+  } catch (error) {
+    // What this node has not heard of yet may be there.
+    const facts = errorFacts(error);
+    if (isCaughtUp || caller.kind !== 'caller' || facts.code === 'unsupported') refuseCaller(draft, caller, facts);
+    else
+      read(draft, caller.replyTo as ReplyTo<never>, deadlineTick, (later, deadline) =>
+        submit(later, submission, caller, deadline, { isCaughtUp: true }),
+      );
+    return;
+  }
+  const sequence = calls.lastSequence + 1;
+  const doneBelow = Math.min(sequence, ...calls.proposals.flatMap(({ what }) => (what.kind === 'operation' ? [what.sequence] : [])));
+  const bytes = encodeOperation({ origin: identity.peerId, session: identity.starts, sequence, doneBelow, operation });
+  draft.changeCalls({ lastSequence: sequence });
+  add(draft, { kind: 'operation', submission, operation, sequence, bytes }, caller, deadlineTick, fromTick);
+}
+
+export function proposeMembership(draft: Draft, change: MembershipChange, caller: Caller, deadlineTick: number): void {
+  const refused = isOutside(caller) ? refusedNow(draft.member) : null;
+  if (refused !== null) {
+    refuseCaller(draft, caller, refused);
+    return;
+  }
+  add(draft, { kind: 'membership', change }, caller, deadlineTick, draft.member.ticks);
+}
+
+function add(draft: Draft, what: ProposalWhat, caller: Caller, deadlineTick: number, retryTick: number): void {
+  const { calls } = draft.member;
+  const call: ProposalCall = { what, caller, deadlineTick, attempt: null, retryTick, uncertain: false };
+  draft.changeCalls({ proposals: [...calls.proposals, call] });
+  propose(draft);
+}
+
+/** Hands to Raft what is not under way. */
+export function propose(draft: Draft): void {
+  const { outbox, raft, sessionWrite, ticks } = draft.member;
+  if (raft.leader === null || outbox.pending.some(({ number }) => number <= sessionWrite)) return;
+  for (const call of draft.member.calls.proposals) {
+    // What came before in this loop may have ended it.
+    if (call.attempt !== null || call.retryTick > ticks || !draft.member.calls.proposals.includes(call)) continue;
+    const id = draft.member.calls.lastRequest + 1;
+    draft.changeCalls({ lastRequest: id });
+    replace(draft, call, { ...call, attempt: { id, accepted: null } });
+    const { what } = call;
+    const proposal = what.kind === 'operation' ? ({ kind: 'operation', bytes: what.bytes } as const) : what;
+    draft.raft({ kind: 'propose', id, proposal });
+  }
+}
+
+/** What the leader, or Raft here, has made of a try. */
+export function noteProposed(draft: Draft, id: RequestId, outcome: ProposalOutcome): void {
+  const call = draft.member.calls.proposals.find(({ attempt }) => attempt?.id === id);
+  if (call === undefined) return;
+  if (outcome.kind === 'accepted') {
+    replace(draft, call, { ...call, attempt: { id, accepted: outcome } });
+    // It may have been applied here before this answer came.
+    noteAgreed(draft);
+    return;
+  }
+  const { reason } = outcome;
+  if (reason === 'tooLarge' || reason === 'membershipInvalid') {
+    end(draft, call, (caller) => refuseCaller(draft, caller, refusal(reason)));
+    return;
+  }
+  // Also where the leader's answer has got lost.
+  const uncertain = call.uncertain || reason === 'noLeader';
+  replace(draft, call, { ...call, attempt: null, retryTick: draft.member.ticks + RETRY_TICKS, uncertain });
+}
+
+/** Outcomes of this session's proposals that were applied, with their entry's index. */
+export function finishAll(draft: Draft, results: readonly (ProposalResult & { readonly index: number })[]): void {
+  for (const { index, outcome, sequence } of results) {
+    const call = draft.member.calls.proposals.find(({ what }) => what.kind === 'operation' && what.sequence === sequence);
+    if (call === undefined || call.what.kind !== 'operation') continue;
+    const { operation, submission } = call.what;
+    end(draft, call, (caller) => {
+      if (outcome.kind === 'done') {
+        const answer = operation.kind === 'deleteCollection' ? outcome.changed : true;
+        answerAgreed(draft, caller, call.deadlineTick, index, answer, operation);
+      } else if (isWorthAnotherTry(submission, outcome.error.code) && draft.member.ticks < call.deadlineTick) {
+        // Whoever was quicker with a conflict has got on; a peer that has left takes a moment.
+        const { ticks } = draft.member;
+        const fromTick = outcome.error.code === 'conflict' ? ticks : ticks + RETRY_TICKS;
+        submit(draft, submission, caller, call.deadlineTick, { isCaughtUp: true, fromTick });
+      } else {
+        // It is looked at again, and not at once.
+        if (caller.kind === 'activation')
+          draft.change({ upkeep: { ...draft.member.upkeep, activateTick: draft.member.ticks + RETRY_TICKS } });
+        refuseCaller(draft, caller, outcome.error);
+      }
+    });
+  }
+}
+
+/** Membership changes that hold are done; what should be in the log by now and is not was lost. */
+export function noteAgreed(draft: Draft): void {
+  const { appliedIndex } = draft.member.agreed;
+  let lost = false;
+  for (const call of draft.member.calls.proposals) {
+    const accepted = call.attempt?.accepted ?? null;
+    if (accepted === null || accepted.index > appliedIndex) continue;
+    if (call.what.kind === 'membership' && holds(call.what.change, draft.member.agreed.membership)) {
+      end(draft, call, (caller) => answerAgreed(draft, caller, call.deadlineTick, accepted.index, true, null));
+    } else {
+      // A snapshot may hold what it came to.
+      replace(draft, call, { ...call, attempt: null, uncertain: true });
+      lost = true;
+    }
+  }
+  if (lost) propose(draft);
+}
+
+/** There is another leader or term: what an earlier leader took may be lost. */
+export function tryAllAnew(draft: Draft): void {
+  const { calls, raft } = draft.member;
+  const proposals = calls.proposals.map((call) => {
+    const accepted = call.attempt?.accepted ?? null;
+    return accepted === null || accepted.term === raft.term
+      ? { ...call, retryTick: 0 }
+      : { ...call, attempt: null, uncertain: true, retryTick: 0 };
+  });
+  draft.changeCalls({ proposals });
+}
+
+/** Refuses those whose time is over. */
+export function dropLateProposals(draft: Draft): void {
+  const { calls, raft, ticks } = draft.member;
+  for (const call of calls.proposals) {
+    const leaderless = isOutside(call.caller) && isLeaderless(draft.member);
+    if (call.deadlineTick > ticks && !leaderless) continue;
+    const uncertain = call.uncertain || call.attempt !== null;
+    const why = raft.leader === null ? noLeader() : ({ code: 'timeout', detail: 'the cluster has not agreed on it in time' } as const);
+    if (uncertain) noteOpen(draft, call);
+    const error: ErrorFacts = uncertain ? { code: 'timeout', detail: `${why.detail}; it may still be carried out` } : why;
+    end(draft, call, (caller) => refuseCaller(draft, caller, error));
+  }
+}
+
+function noteOpen(draft: Draft, { what }: ProposalCall): void {
+  const { calls, identity } = draft.member;
+  if (what.kind === 'operation' && mayTakeLeads(what.operation, identity.peerId))
+    draft.changeCalls({ lastOpen: Math.max(calls.lastOpen, what.sequence) });
+}
+
+/** Whether a membership has what a change asks for. */
+export function holds(change: MembershipChange, membership: Membership): boolean {
+  const peerId = 'member' in change ? change.member.peerId : change.peerId;
+  const member = membership.find((other) => other.peerId === peerId);
+  switch (change.kind) {
+    case 'addLearner':
+    case 'announce':
+      return member !== undefined && member.uri === change.member.uri && member.version === change.member.version;
+    case 'promote':
+      return member?.voter === true;
+    case 'remove':
+      return member === undefined;
+    default:
+      return change satisfies never;
+  }
+}
+
+/** Whether consensus has proposed something of its own of this kind, and it is not agreed yet. */
+export function isUnderWay({ member }: Draft, kind: OwnProposal): boolean {
+  return member.calls.proposals.some(({ caller }) => caller.kind === kind);
+}
+
+export function refuseCaller(draft: Draft, caller: Caller, error: ErrorFacts): void {
+  if ('replyTo' in caller) draft.refuse(caller.replyTo, error);
+}
+
+function answerAgreed(
+  draft: Draft,
+  caller: Caller,
+  deadlineTick: number,
+  index: number,
+  answer: boolean,
+  operation: ClusterOperation | null,
+): void {
+  if (caller.kind === 'then') caller.then(draft, deadlineTick);
+  else if (caller.kind === 'caller') {
+    const { replyTo, settles } = caller;
+    if (!settles) {
+      draft.reply(replyTo, answer);
+      return;
+    }
+    const awaitsReplicas = operation !== null && newReplicasOf(operation) !== null;
+    settle(draft, {
+      index,
+      replyTo,
+      answer,
+      deadlineTick,
+      collection: operation === null ? null : collectionOf(operation),
+      awaitsReplicas,
+    });
+  } else if (caller.kind === 'peer') {
+    const { clusterId, membership } = draft.member.agreed;
+    const { member, replyTo } = caller;
+    const answers = {
+      joined: { kind: 'joined', clusterId, uri: member.uri, members: membership },
+      announced: { kind: 'announced' },
+    } as const;
+    draft.emit({ kind: 'reply', replyTo, answer: answers[caller.reply] });
+  }
+}
+
+function collectionOf(operation: ClusterOperation): string | null {
+  if ('name' in operation) return operation.name;
+  return 'collection' in operation ? operation.collection : null;
+}
+
+/** Somebody waits, and not for ever. */
+function isOutside(caller: Caller): boolean {
+  return 'replyTo' in caller;
+}
+
+function refusal(reason: Extract<RefusalReason, 'tooLarge' | 'membershipInvalid'>): ErrorFacts {
+  if (reason === 'tooLarge') return { code: 'wrongInput', detail: 'the operation is larger than what the cluster can agree on' };
+  return { code: 'wrongInput', detail: 'the peer is not part of the cluster any more, or the cluster would be left without a voter' };
+}
+
+function replace(draft: Draft, call: ProposalCall, next: ProposalCall): void {
+  draft.changeCalls({ proposals: draft.member.calls.proposals.map((other) => (other === call ? next : other)) });
+}
+
+function end(draft: Draft, call: ProposalCall, answer: (caller: Caller) => void): void {
+  draft.changeCalls({ proposals: draft.member.calls.proposals.filter((other) => other !== call) });
+  answer(call.caller);
+}

@@ -1,0 +1,71 @@
+/** Barriers: everything that was committed anywhere before the question is carried out here before the answer. Source: dissertation, section 6.4. */
+
+import type { RequestId } from '../../../cluster/raft/messages.js';
+import type { ReplyTo } from '../../runtime/behaviour.js';
+import type { ReadCall } from '../state.js';
+import type { Draft } from './draft.js';
+import { isLeaderless, noLeader, tooMany } from './readiness.js';
+
+/** A leader that could not be confirmed is asked again, or the next one. */
+const ASK_AGAIN_TICKS = 2;
+
+/** then: takes the caller over once everything is carried out; null: it is answered with true. */
+export function read(draft: Draft, replyTo: ReplyTo<never>, deadlineTick: number, then: ReadCall['then']): void {
+  const { calls, ticks } = draft.member;
+  const refused = isLeaderless(draft.member) ? noLeader() : tooMany(calls);
+  if (refused !== null) {
+    draft.refuse(replyTo, refused);
+    return;
+  }
+  draft.changeCalls({ reads: [...calls.reads, { replyTo, deadlineTick, id: null, retryTick: ticks, index: null, then }] });
+  askReads(draft);
+}
+
+/** Asks the leader for those that are not under way. */
+export function askReads(draft: Draft): void {
+  const { raft, ticks } = draft.member;
+  if (raft.leader === null) return;
+  for (const call of draft.member.calls.reads) {
+    if (call.id !== null || call.index !== null || call.retryTick > ticks) continue;
+    const id = draft.member.calls.lastRequest + 1;
+    draft.changeCalls({ lastRequest: id, reads: draft.member.calls.reads.map((other) => (other === call ? { ...call, id } : other)) });
+    draft.raft({ kind: 'readIndex', id });
+  }
+}
+
+export function noteReadReady(draft: Draft, id: RequestId, index: number | null): void {
+  const { calls, ticks } = draft.member;
+  const reads = calls.reads.map((call) => {
+    if (call.id !== id) return call;
+    return { ...call, id: null, index, retryTick: ticks + ASK_AGAIN_TICKS };
+  });
+  draft.changeCalls({ reads });
+  maybeAnswerReads(draft);
+}
+
+export function maybeAnswerReads(draft: Draft): void {
+  const { agreed, calls, carrying } = draft.member;
+  // While the leader's state is taken over, the agreed state is older than what was carried out.
+  const reached = Math.min(agreed.appliedIndex, carrying.carriedOut);
+  const ready = calls.reads.filter(({ index }) => index !== null && index <= reached);
+  if (ready.length === 0) return;
+  draft.changeCalls({ reads: calls.reads.filter((call) => !ready.includes(call)) });
+  for (const { deadlineTick, replyTo, then } of ready) {
+    if (then === null) draft.reply(replyTo, true);
+    else then(draft, deadlineTick);
+  }
+}
+
+/** Refuses those whose time is over. */
+export function dropLateReads(draft: Draft): void {
+  const { calls, raft, ticks } = draft.member;
+  const late = calls.reads.filter(({ deadlineTick }) => deadlineTick <= ticks || isLeaderless(draft.member));
+  if (late.length === 0) return;
+  draft.changeCalls({ reads: calls.reads.filter((call) => !late.includes(call)) });
+  for (const { replyTo } of late) {
+    draft.refuse(
+      replyTo,
+      raft.leader === null ? noLeader() : { code: 'timeout', detail: 'this node has not caught up with the cluster in time' },
+    );
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * What is agreed is answered when this node has carried it out and, up to the caller's deadline, every peer that can be reached
+ * has. A peer that is connected and says nothing is not waited for.
+ */
+
+import type { PeerId } from '../../../protocols/model/cluster.js';
+import type { MemberConsensus, SettlingCall } from '../state.js';
+import type { Draft } from './draft.js';
+
+/** Questions and answers may get lost. */
+const ASK_AGAIN_TICKS = 10;
+/** A peer that has not said a word about it by then counts as one that cannot be reached. */
+const SILENT_TICKS = 15;
+
+export function settle(draft: Draft, call: Omit<SettlingCall, 'sinceTick' | 'askedTick' | 'heard'>): void {
+  const { calls, ticks } = draft.member;
+  draft.changeCalls({ settling: [...calls.settling, { ...call, sinceTick: ticks, askedTick: ticks, heard: new Map() }] });
+  for (const peer of reachablePeers(draft.member)) draft.tell(peer, { kind: 'awaitApplied', index: call.index });
+  maybeSettle(draft);
+}
+
+/** How far a peer is. */
+export function noteApplied(draft: Draft, peer: PeerId, index: number): void {
+  const { settling } = draft.member.calls;
+  if (settling.length === 0) return;
+  draft.changeCalls({ settling: settling.map((call) => ({ ...call, heard: new Map(call.heard).set(peer, index) })) });
+  maybeSettle(draft);
+}
+
+/** Answers the calls that wait for nothing more. */
+export function maybeSettle(draft: Draft): void {
+  const { settling } = draft.member.calls;
+  if (settling.length === 0) return;
+  const left = settling.filter((call) => !maybeAnswer(draft, call));
+  if (left.length < settling.length) draft.changeCalls({ settling: left });
+}
+
+export function askAgain(draft: Draft): void {
+  const { calls, ticks } = draft.member;
+  if (calls.settling.length === 0) return;
+  const settling = calls.settling.map((call) => {
+    if (ticks - call.askedTick < ASK_AGAIN_TICKS) return call;
+    for (const peer of waitedFor(draft.member, call)) {
+      if (!isThere(call, peer)) draft.tell(peer, { kind: 'awaitApplied', index: call.index });
+    }
+    return { ...call, askedTick: ticks };
+  });
+  draft.changeCalls({ settling });
+  maybeSettle(draft);
+}
+
+function maybeAnswer(draft: Draft, call: SettlingCall): boolean {
+  const { carrying, ticks } = draft.member;
+  const late = ticks >= call.deadlineTick;
+  if (carrying.carriedOut < call.index) {
+    if (!late) return false;
+    draft.refuse(call.replyTo, { code: 'timeout', detail: 'the cluster has agreed on it, and this node is still carrying it out' });
+    return true;
+  }
+  const failure = carrying.failures.find(({ collection, shardId }) => {
+    return collection === call.collection && (shardId === null || call.awaitsReplicas);
+  });
+  if (failure !== undefined) {
+    // It may be a replica that is still being opened.
+    if (!late) return false;
+    const detail = `the cluster has agreed on it, but this node could not carry it out so far: ${failure.detail}`;
+    draft.refuse(call.replyTo, { code: 'unavailable', detail });
+    return true;
+  }
+  const waited = waitedFor(draft.member, call);
+  if (!late && (waited.some((peer) => !isThere(call, peer)) || waitsForReplicas(draft.member, call, waited))) return false;
+  draft.reply(call.replyTo, call.answer);
+  return true;
+}
+
+function isThere(call: SettlingCall, peer: PeerId): boolean {
+  return (call.heard.get(peer) ?? 0) >= call.index;
+}
+
+function waitedFor(member: MemberConsensus, call: SettlingCall): PeerId[] {
+  const patient = member.ticks - call.sinceTick < SILENT_TICKS;
+  return reachablePeers(member).filter((peer) => patient || call.heard.has(peer));
+}
+
+function waitsForReplicas({ agreed, identity }: MemberConsensus, call: SettlingCall, waited: readonly PeerId[]): boolean {
+  const record = call.awaitsReplicas && call.collection !== null ? agreed.collections.get(call.collection) : undefined;
+  if (record === undefined) return false;
+  const peers = new Set([identity.peerId, ...waited]);
+  return [...record.shards.values()].some(({ replicas }) =>
+    [...replicas].some(([peer, state]) => state === 'Initializing' && peers.has(peer)),
+  );
+}
+
+function reachablePeers({ agreed, connected, identity }: MemberConsensus): PeerId[] {
+  return agreed.membership.map(({ peerId }) => peerId).filter((peerId) => peerId !== identity.peerId && connected.has(peerId));
+}

@@ -1,0 +1,80 @@
+/** Calls between this node and its peers, by kind: how many, what became of them, and how long they took. */
+
+import { type AnswerCall, type DataAnswer, type DataCall, LostAnswer, NotReached, type PeerCalls } from '../../cluster/data-messages.js';
+import { type ErrorCode, errorFacts } from '../../protocols/errors.js';
+import type { Clock } from '../runtime/ports.js';
+import { Durations } from './durations.js';
+
+/** lost: it was sent, and nobody knows whether it was carried out. unreached: there was no connection. Else as the peer answered. */
+export type CallOutcome = 'ok' | 'lost' | 'unreached' | ErrorCode;
+
+export interface CallCounts {
+  readonly kind: DataCall['kind'];
+  readonly outcome: CallOutcome;
+  readonly durations: Durations;
+}
+
+export class CallStats {
+  readonly #byKind = new Map<DataCall['kind'], Map<CallOutcome, Durations>>();
+
+  record(kind: DataCall['kind'], outcome: CallOutcome, milliseconds: number, nowMs: number): void {
+    const byOutcome = this.#byKind.get(kind) ?? new Map<CallOutcome, Durations>();
+    this.#byKind.set(kind, byOutcome);
+    const durations = byOutcome.get(outcome) ?? new Durations();
+    byOutcome.set(outcome, durations);
+    durations.add(milliseconds, nowMs);
+  }
+
+  /** What was counted; kinds and outcomes in the order of their names. */
+  counts(): CallCounts[] {
+    return sorted(this.#byKind).flatMap(([kind, byOutcome]) =>
+      sorted(byOutcome).map(([outcome, durations]) => ({ kind, outcome, durations })),
+    );
+  }
+}
+
+/** made: by this node. answered: for its peers. */
+export interface PeerCallStats {
+  readonly made: CallStats;
+  readonly answered: CallStats;
+}
+
+/** preciseMs: of a clock that is as fine as there is one. */
+export interface Stopwatch {
+  readonly clock: Clock;
+  readonly preciseMs: () => number;
+}
+
+export function countedCalls(calls: PeerCalls, stats: CallStats, watch: Stopwatch): PeerCalls {
+  return { call: (peer, call, timeoutMs) => counted(stats, watch, call, () => calls.call(peer, call, timeoutMs)) };
+}
+
+export function countedAnswers(answer: AnswerCall, stats: CallStats, watch: Stopwatch): AnswerCall {
+  return (from, call) => counted(stats, watch, call, () => answer(from, call));
+}
+
+async function counted(
+  stats: CallStats,
+  { clock, preciseMs }: Stopwatch,
+  { kind }: DataCall,
+  run: () => Promise<DataAnswer>,
+): Promise<DataAnswer> {
+  const beganMs = preciseMs();
+  try {
+    const answer = await run();
+    stats.record(kind, 'ok', preciseMs() - beganMs, clock.nowMs());
+    return answer;
+  } catch (error) {
+    stats.record(kind, outcomeOf(error), preciseMs() - beganMs, clock.nowMs());
+    throw error;
+  }
+}
+
+function outcomeOf(error: unknown): CallOutcome {
+  if (error instanceof LostAnswer) return 'lost';
+  return error instanceof NotReached ? 'unreached' : errorFacts(error).code;
+}
+
+function sorted<Name extends string, Value>(map: ReadonlyMap<Name, Value>): [Name, Value][] {
+  return [...map].sort(([one], [other]) => (one < other ? -1 : 1));
+}

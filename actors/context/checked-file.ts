@@ -1,0 +1,66 @@
+/**
+ * Small JSON files that are there whole or not at all: `{"format":1,"checksum":"…","<key>":<value>}` and a line feed.
+ * The checksum is the 64-bit xxHash of the bytes of the value, so any flipped or missing byte shows. They are replaced
+ * by write, sync, rename, sync.
+ */
+
+import { open, rename } from 'node:fs/promises';
+import { TroupeError } from '../../protocols/errors.js';
+import { parseJson, stringifyJson } from '../../protocols/json.js';
+import { checksum64 } from '../../storage/disk/checksum.js';
+
+const CHECKED_FORMAT = 1;
+const TAIL = '}\n';
+
+/** key: letters only. */
+export function encodeChecked(key: string, value: unknown): Uint8Array {
+  const body = Buffer.from(stringifyJson(value), 'utf8');
+  const head = `{"format":${CHECKED_FORMAT},"checksum":"${checksumOf(body)}","${key}":`;
+  return Buffer.concat([Buffer.from(head, 'utf8'), body, Buffer.from(TAIL, 'utf8')]);
+}
+
+/**
+ * The value `encodeChecked` wrote. kind: what such a file holds, for messages.
+ * Errors: `storage`, naming `path`, when a byte is missing or wrong or the format is another one.
+ */
+export function decodeChecked(bytes: Uint8Array, key: string, path: string, kind: string): unknown {
+  const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const head = new RegExp(`^\\{"format":(\\d{1,9}),"checksum":"([0-9a-f]{16})","${key}":`).exec(file.toString('latin1', 0, 80));
+  if (head === null) throw new TroupeError('storage', `${path} is damaged: it does not begin as ${kind}`);
+  if (Number(head[1]) !== CHECKED_FORMAT)
+    throw new TroupeError('storage', `${path} has format ${head[1]}, this version reads ${CHECKED_FORMAT}`);
+  if (file.toString('latin1', file.length - TAIL.length) !== TAIL)
+    throw new TroupeError('storage', `${path} is damaged: its end is missing`);
+  const body = file.subarray(head[0].length, file.length - TAIL.length);
+  if (checksumOf(body) !== head[2]) throw new TroupeError('storage', `${path} is damaged: its checksum does not match`);
+  // The checksum holds, so these are the bytes that were printed from a value.
+  return parseJson(body);
+}
+
+/** Writes beside the file, syncs, and renames: a reader sees the old bytes or the new ones. `syncFolder` makes it last. */
+export async function replaceFile(path: string, bytes: Uint8Array): Promise<void> {
+  const temporary = `${path}.tmp`;
+  const file = await open(temporary, 'w');
+  try {
+    await file.writeFile(bytes);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, path);
+}
+
+/** Makes renames in a folder durable, where the system can sync folders. */
+export async function syncFolder(path: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+function checksumOf(body: Uint8Array): string {
+  return checksum64(body).toString(16).padStart(16, '0');
+}

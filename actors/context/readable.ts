@@ -1,0 +1,63 @@
+/** Which replicas of this node may be read, and whether what was read of them counts. */
+
+import { TroupeError } from '../../protocols/errors.js';
+import type { ShardId } from '../../protocols/model/cluster.js';
+import type { ReplicaKey } from '../../storage/threads/messages.js';
+import { isSameLife } from './desired.js';
+import type { NodeServices } from './services.js';
+import type { CollectionEntry } from './view.js';
+
+export interface Readable {
+  readonly key: ReplicaKey;
+  /** See `ReplicationEntry.resets`. */
+  readonly resets: number;
+}
+
+/**
+ * A replica that was dropped here and is to be made anew is another one: what came to the files of the old one would go with them.
+ * since: of the replica that is meant. Errors: `conflict`.
+ */
+export function checkLife({ belonging, name }: Pick<CollectionEntry, 'belonging' | 'name'>, shardId: ShardId, since: number): void {
+  if (belonging !== null && isSameLife(belonging, { shards: [shardId], since: [since] }, shardId)) return;
+  throw new TroupeError('conflict', `the replica of shard ${shardId} of collection ${name} that is meant is not on this node, or not yet`);
+}
+
+type Agreed = Pick<NodeServices, 'assignments'>;
+
+/** This node's replica of a shard, where it is Active here and in the agreed state: another one may lack what was acknowledged. Else null. */
+export function readable({ assignments }: Agreed, entry: CollectionEntry, uid: number, shardId: ShardId): Readable | null {
+  const replica = entry.replicas.get(shardId);
+  if (replica?.servesReads !== true || !assignments.serves) return null;
+  const agreed = assignments.of({ collection: entry.name, uid, shardId })?.replicas.get(assignments.peerId);
+  return agreed === 'Active' ? { key: replica.key, resets: entry.replications.get(shardId)?.resets() ?? 0 } : null;
+}
+
+/** Errors: `unavailable` where one of them is Dead on this node, with the reason; `conflict` where it is not readable for now. */
+export function readables(agreed: Agreed, entry: CollectionEntry, uid: number, shards: readonly ShardId[]): Readable[] {
+  return shards.map((shardId) => {
+    const found = readable(agreed, entry, uid, shardId);
+    if (found !== null) return found;
+    const where = `shard ${shardId} of collection ${entry.name}`;
+    const { reason = null, state } = entry.replicas.get(shardId) ?? {};
+    if (state === 'Dead' && reason !== null)
+      throw new TroupeError('unavailable', `${where} on peer ${agreed.assignments.peerId}: ${reason.detail}`);
+    throw new TroupeError('conflict', `${where} serves no reads on this node now`);
+  });
+}
+
+/**
+ * Once they have been read: a read may have waited for a thread while a replica became Dead and was set to a newer place in the log, to be
+ * filled; it has less than its position says then. Errors: `conflict`.
+ */
+export function checkRead(
+  agreed: Agreed,
+  entry: CollectionEntry,
+  uid: number,
+  shards: readonly ShardId[],
+  before: readonly Readable[],
+): void {
+  readables(agreed, entry, uid, shards).forEach(({ key, resets }, at) => {
+    if (before[at]?.key === key && before[at].resets === resets) return;
+    throw new TroupeError('conflict', `shard ${shards[at]} of collection ${entry.name} was filled anew on this node while it was read`);
+  });
+}

@@ -1,0 +1,104 @@
+/**
+ * What the doors look up without asking an actor: which collections there are, where their replicas are and how they
+ * do. Each entry is written by the one actor it speaks of and read on the same thread, so a read request meets no mailbox.
+ */
+
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { AliasMap } from '../../protocols/model/alias.js';
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { ReplicaKey } from '../../storage/threads/messages.js';
+import type { CollectionMessage } from '../collection/messages.js';
+import type { CollectionStore } from '../collection/store.js';
+import type { OwnReplica } from '../consensus/messages.js';
+import type { OptimizerStatus } from '../optimizer/status.js';
+import type { ReplicaMessage } from '../replica/messages.js';
+import type { ActorRef } from '../runtime/behaviour.js';
+import type { ReplicationEntry } from '../shard-log/view.js';
+import type { Belonging } from './desired.js';
+
+export interface ReplicaEntry {
+  readonly key: ReplicaKey;
+  readonly actor: ActorRef<ReplicaMessage>;
+  /** State of the replica, in the words of the API. */
+  readonly state: string;
+  readonly servesReads: boolean;
+  /** Why it serves nothing, where it does not. */
+  readonly reason: ErrorFacts | null;
+}
+
+export interface CollectionEntry {
+  readonly name: string;
+  readonly folder: string;
+  readonly actor: ActorRef<CollectionMessage>;
+  /** Null: the configuration could not be read. */
+  config: CollectionConfig | null;
+  /** The cluster's collection that it is, and its shards on this node; null outside of a cluster. */
+  belonging: Belonging | null;
+  /** Why the collection is not usable, null when it is. */
+  error: ErrorFacts | null;
+  /** By shard id. */
+  readonly replicas: Map<number, ReplicaEntry>;
+  /** Their parts in their shards' logs, by shard id; none outside of a cluster. */
+  readonly replications: Map<number, ReplicationEntry>;
+  /** By replica key. */
+  readonly optimizers: Map<ReplicaKey, OptimizerStatus>;
+}
+
+/** Shows a replica whose actor is gone as Dead. */
+export function showAbandoned(entry: CollectionEntry, shardId: number, error: ErrorFacts): void {
+  const replica = entry.replicas.get(shardId);
+  if (replica === undefined) return;
+  const reason: ErrorFacts = { code: 'unavailable', detail: `the replica is Dead: ${error.detail}` };
+  entry.replicas.set(shardId, { ...replica, state: 'Dead', servesReads: false, reason });
+  entry.optimizers.delete(replica.key);
+}
+
+/** Replicas that do not serve, of collections that belong to a cluster. */
+export function deadReplicas(view: NodeView, store: Pick<CollectionStore, 'isAhead'>): OwnReplica[] {
+  const dead: OwnReplica[] = [];
+  for (const { belonging, folder, name, replicas, replications } of view.collections.values()) {
+    if (belonging === null) continue;
+    const { shards, since, uid } = belonging;
+    for (const [shardId, { state }] of replicas)
+      if (state === 'Dead') {
+        // Its part in the log may have ended already.
+        const mayBeAhead = replications.get(shardId)?.mayBeAhead() ?? store.isAhead(folder, shardId);
+        dead.push({ collection: name, uid, shardId, since: since?.[shards.indexOf(shardId)] ?? 0, mayBeAhead });
+      }
+  }
+  return dead;
+}
+
+export class NodeView {
+  readonly #collections = new Map<string, CollectionEntry>();
+  #aliases: AliasMap = new Map();
+
+  /** Listed collections by name: all but those that are being created or deleted. */
+  get collections(): ReadonlyMap<string, CollectionEntry> {
+    return this.#collections;
+  }
+
+  get aliases(): AliasMap {
+    return this.#aliases;
+  }
+
+  /** The collection of this name or alias. A collection goes before an alias of its name. */
+  find(name: string): CollectionEntry | undefined {
+    const found = this.#collections.get(name);
+    if (found !== undefined) return found;
+    const collection = this.#aliases.get(name);
+    return collection === undefined ? undefined : this.#collections.get(collection);
+  }
+
+  setAliases(aliases: AliasMap): void {
+    this.#aliases = aliases;
+  }
+
+  list(entry: CollectionEntry): void {
+    this.#collections.set(entry.name, entry);
+  }
+
+  unlist(name: string): void {
+    this.#collections.delete(name);
+  }
+}

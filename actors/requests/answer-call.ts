@@ -1,0 +1,231 @@
+/** What this node does for its peers: their calls find the replicas that they are for. */
+
+import { flowOf, holdsWrites } from '../../cluster/apply/point-flow.js';
+import { hidingRing } from '../../cluster/apply/resharding.js';
+import {
+  type AnswerCall,
+  type CopyFence,
+  type DataAnswer,
+  type DataCall,
+  NotReached,
+  type PeerCalls,
+  type ReachedLog,
+  type ShardAddress,
+} from '../../cluster/data-messages.js';
+import type { CollectionRecord } from '../../cluster/state/state.js';
+import { TroupeError } from '../../protocols/errors.js';
+import type { ShardId } from '../../protocols/model/cluster.js';
+import type { PointId } from '../../protocols/model/point-id.js';
+import { noUsage } from '../../protocols/model/usage.js';
+import type { Written } from '../../storage/threads/messages.js';
+import { checkLife, checkRead, readables } from '../context/readable.js';
+import type { NodeServices } from '../context/services.js';
+import type { CollectionEntry, NodeView } from '../context/view.js';
+import { NotTaken, type ReplyTo } from '../runtime/behaviour.js';
+import type { Clock } from '../runtime/ports.js';
+import { handOver } from '../shard-log/hand-over.js';
+import type { ReplicationMessage } from '../shard-log/messages.js';
+import { mayHide, untilShown } from '../shard-log/shown.js';
+import { heldOf } from '../shard-log/view.js';
+import { receiveFiles } from '../transfers/run/receive-files.js';
+import { replicaFigures } from './figures.js';
+import { checkLayout, lateCopy } from './layout.js';
+
+/** Of a node of its own. */
+export const NO_CALLS: PeerCalls = {
+  call: (peer) => Promise.reject(new NotReached(`this node is part of no cluster, and knows no peer ${peer}`)),
+};
+
+export interface AnswerParts {
+  /** The last sequence number of each shard that points were copied from (see `CopyFence`). */
+  readonly fences: Map<string, number>;
+  readonly view: NodeView;
+  readonly services: NodeServices;
+  readonly clock: Clock;
+}
+
+type CallOf<Kind extends DataCall['kind']> = Extract<DataCall, { readonly kind: Kind }>;
+
+/** A leader has deadlines of its own, on its side. */
+const ORDERED_MS = 60_000;
+/** The engine ends a write at its deadline with a message that says more than ours. */
+const GRACE_MS = 100;
+
+/** Errors: `conflict` when the replica is not here, or not any more, or not the right one: nothing was done; and what the replica answers. */
+export function answerCalls(parts: AnswerParts): AnswerCall {
+  return async (from, call) => {
+    switch (call.kind) {
+      case 'write':
+        return writePart(parts, call);
+      case 'missing':
+        return missing(parts, call);
+      case 'read':
+        return read(parts, call);
+      case 'layout':
+        return layoutHere(parts, call);
+      case 'reached':
+        return reached(parts, call);
+      case 'shown':
+        return shown(parts, call);
+      case 'figures': {
+        const entry = entryOf(parts, call);
+        const { clock, services } = parts;
+        return {
+          kind: 'figures',
+          figures: call.shards.map((shardId) =>
+            replicaFigures(entry, shardId, services.engine, { nowMs: clock.nowMs(), cpus: services.cpus }),
+          ),
+        };
+      }
+      case 'append':
+      case 'position':
+      case 'entriesAfter':
+      case 'resetLog':
+      case 'rewindLog':
+      case 'digest':
+      case 'replaceBuckets':
+      case 'applySettings':
+        checkLife(entryOf(parts, call.shard), call.shard.shardId, call.since);
+        return ask<DataAnswer>(parts, call.shard, (replyTo) => ({ kind: 'call', from, call, replyTo }), ORDERED_MS);
+      case 'handOver':
+        return handOver(parts.services, entryOf(parts, call.shard), call);
+      case 'putFile':
+      case 'installFiles':
+        return receiveFiles(parts.services, entryOf(parts, call.shard), call);
+      default:
+        return call satisfies never;
+    }
+  };
+}
+
+async function writePart(parts: AnswerParts, call: CallOf<'write'>): Promise<DataAnswer> {
+  const { fence, measured, operation, operations, shard, timeoutMs, until } = call;
+  checkTaking(parts, call);
+  const usage = measured ? noUsage() : null;
+  const deadlineMs = parts.clock.nowMs() + timeoutMs;
+  const counted = usage === null ? {} : { usage };
+  const copied = fence === undefined ? {} : { isCopy: true as const };
+  const written = await ask<Written>(
+    parts,
+    shard,
+    (replyTo) => ({ kind: 'write', operation, operations, until, deadlineMs, ...counted, ...copied, replyTo }),
+    timeoutMs + GRACE_MS,
+  );
+  return { kind: 'written', ...written, usage };
+}
+
+async function missing(parts: AnswerParts, call: CallOf<'missing'>): Promise<DataAnswer> {
+  const { ids, layout, shard, timeoutMs } = call;
+  checkLayout(agreedRecord(parts.services, shard), shard.collection, layout);
+  const deadlineMs = parts.clock.nowMs() + timeoutMs;
+  const id = await ask<PointId | null>(parts, shard, (replyTo) => ({ kind: 'missing', ids, deadlineMs, replyTo }), timeoutMs + GRACE_MS);
+  return { kind: 'missing', id };
+}
+
+async function read(parts: AnswerParts, call: CallOf<'read'>): Promise<DataAnswer> {
+  const usage = call.measured ? noUsage() : null;
+  const record = agreedRecord(parts.services, call);
+  checkLayout(record, call.collection, call.layout);
+  if (call.fence !== undefined) checkFence(parts, record, call.fence);
+  const entry = entryOf(parts, call);
+  const replicas = readables(parts.services, entry, call.uid, call.shards);
+  const keys = replicas.map(({ key }) => key);
+  const deadlineMs = parts.clock.nowMs() + call.timeoutMs;
+  const ring = call.fence === undefined ? hidingRing(record) : null;
+  const { body, positions } = await parts.services.engine.portion(keys, call.body, deadlineMs, usage ?? undefined, ring ?? undefined);
+  checkRead(parts.services, entry, call.uid, call.shards, replicas);
+  // What was hidden may be gone since.
+  checkLayout(agreedRecord(parts.services, call), call.collection, call.layout);
+  return { kind: 'answered', body, positions, usage };
+}
+
+async function reached(parts: AnswerParts, call: CallOf<'reached'>): Promise<DataAnswer> {
+  const entry = entryOf(parts, call);
+  const { replications } = entry;
+  const logs = readables(parts.services, entry, call.uid, call.shards).map(async ({ key }, at): Promise<ReachedLog> => {
+    const { last } = await parts.services.engine.position(key);
+    const status = replications.get(call.shards[at] as ShardId)?.status();
+    return { clock: last.clock, tick: last.tick, held: status === undefined ? null : heldOf(status) };
+  });
+  return { kind: 'reached', logs: await Promise.all(logs) };
+}
+
+async function shown({ clock, services, view }: AnswerParts, { shard, timeoutMs }: CallOf<'shown'>): Promise<DataAnswer> {
+  const replica = entryOf({ view }, shard).replicas.get(shard.shardId);
+  if (replica !== undefined) await untilShown(services.engine, replica.key, clock.nowMs() + timeoutMs, clock);
+  return { kind: 'done', changed: 0 };
+}
+
+/** Of the replicas here, no point is held back when the configuration that is agreed on has come to them and does not hold any back. */
+function layoutHere(parts: AnswerParts, call: CallOf<'layout'>): DataAnswer {
+  const { engine } = parts.services;
+  const record = agreedRecord(parts.services, call);
+  const { layout, revision } = record;
+  if (record.config.optimizer_config.prevent_unoptimized !== true) return { kind: 'layout', layout, showsAll: true };
+  const { belonging, replicas } = entryOf(parts, call);
+  const holdsBack = [...replicas.values()].some(({ key }) => mayHide(engine.stats(key)));
+  return { kind: 'layout', layout, showsAll: belonging?.revision === revision && !holdsBack };
+}
+
+type OfCollection = { readonly collection: string; readonly uid: number };
+
+/** Errors: `conflict` for a collection that is not agreed on here. */
+function agreedRecord({ assignments }: Pick<NodeServices, 'assignments'>, { collection, uid }: OfCollection): CollectionRecord {
+  const record = assignments.agreed?.collections.get(collection);
+  if (record?.uid === uid) return record;
+  throw new TroupeError('conflict', `collection ${collection} (${uid}) is not known to this node, or not yet`);
+}
+
+/** Errors: `conflict` when writes of the shard wait, or go elsewhere (D2, D3). */
+function checkTaking(parts: AnswerParts, { fence, layout, shard }: CallOf<'write'>): void {
+  const record = agreedRecord(parts.services, shard);
+  checkLayout(record, shard.collection, layout);
+  if (fence !== undefined) checkFence(parts, record, fence);
+  else if (holdsWrites(record, shard.shardId))
+    throw new TroupeError(
+      'conflict',
+      `shard ${shard.shardId} of collection ${shard.collection} gives points to another shard in this moment`,
+    );
+}
+
+/** D4. Errors: `conflict`. */
+function checkFence({ fences }: AnswerParts, record: CollectionRecord, fence: CopyFence): void {
+  const { shards, uid } = record;
+  const { clock, from, sequence, startedAt } = fence;
+  const late = (detail: string) => new TroupeError('conflict', detail);
+  if (flowOf(record)?.startedAt !== startedAt) throw late('points are copied for something that is over, or not begun here');
+  const term = shards.get(from)?.term;
+  if (term !== clock) throw late(`shard ${from} has term ${term} here, not ${clock}`);
+  const name = `${uid}/${startedAt}/${from}/${clock}`;
+  if (sequence < (fences.get(name) ?? 0)) throw lateCopy(from);
+  if (!fences.has(name))
+    for (const known of fences.keys()) if (known.startsWith(`${uid}/`) && !known.startsWith(`${uid}/${startedAt}/`)) fences.delete(known);
+  fences.set(name, sequence);
+}
+
+/** Errors: as `ActorRef.ask`; `conflict` where the replica is not here, or went before it has seen the message. */
+async function ask<Answer>(
+  parts: AnswerParts,
+  shard: ShardAddress,
+  make: (replyTo: ReplyTo<Answer>) => ReplicationMessage,
+  timeoutMs: number,
+): Promise<Answer> {
+  const replication = entryOf(parts, shard).replications.get(shard.shardId);
+  const where = `shard ${shard.shardId} of collection ${shard.collection}`;
+  if (replication === undefined) throw new TroupeError('conflict', `${where} is not on this node, or not yet`);
+  try {
+    return await replication.actor.ask(make, timeoutMs);
+  } catch (error) {
+    if (error instanceof NotTaken) throw new TroupeError('conflict', `${where} is not on this node any more`, { cause: error });
+    throw error;
+  }
+}
+
+function entryOf(
+  { view }: Pick<AnswerParts, 'view'>,
+  { collection, uid }: { readonly collection: string; readonly uid: number },
+): CollectionEntry {
+  const entry = view.collections.get(collection);
+  if (entry?.belonging?.uid === uid) return entry;
+  throw new TroupeError('conflict', `collection ${collection} (${uid}) is not on this node, or not yet`);
+}

@@ -1,0 +1,104 @@
+/**
+ * Which collections and aliases there are: on a node of its own what it has; in a cluster what is agreed and applied here, also
+ * where this node has not carried it out or holds no shard of it.
+ */
+
+import { servingShards } from '../../cluster/apply/resharding.js';
+import type { ClusterState, CollectionRecord } from '../../cluster/state/state.js';
+import { TroupeError } from '../../protocols/errors.js';
+import type { AliasMap } from '../../protocols/model/alias.js';
+import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
+import { localShards } from '../collection/state.js';
+import { shardsElsewhere } from '../context/desired.js';
+import type { CollectionEntry, NodeView } from '../context/view.js';
+
+/** A collection that was found by its name or an alias. */
+export interface Found {
+  readonly name: string;
+  /** Null: this node is making it. */
+  readonly entry: CollectionEntry | null;
+  /** Null on a node of its own. */
+  readonly record: CollectionRecord | null;
+}
+
+export class Names {
+  /** agreed: null on a node of its own, and until this one knows what its cluster has agreed on. */
+  constructor(
+    private readonly view: NodeView,
+    private readonly agreed: () => { readonly state: ClusterState; readonly peerId: PeerId } | null,
+    /** Throws while this node does not know yet what there is. */
+    private readonly checkKnows: () => void = () => {},
+  ) {}
+
+  /** Names in the order of their code units. */
+  list(): string[] {
+    return [...(this.agreed()?.state ?? this.view).collections.keys()].sort();
+  }
+
+  aliases(): AliasMap {
+    return (this.agreed()?.state ?? this.view).aliases;
+  }
+
+  /** Errors: `unavailable` for what a node of a cluster that starts has not heard of. */
+  exists(name: string): boolean {
+    if (this.#find(name) !== null) return true;
+    this.checkKnows();
+    return false;
+  }
+
+  /** Errors: `notFound`; `unavailable` for what a node of a cluster that starts has not heard of. */
+  find(name: string): Found {
+    const found = this.#find(name);
+    if (found === null) this.checkKnows();
+    if (found === null) throw new TroupeError('notFound', `Collection \`${name}\` doesn't exist!`);
+    return found;
+  }
+
+  /**
+   * For requests that the collection's actors answer. Errors: `notFound`; `unavailable` while this node makes it; `unsupported`
+   * where a node without its cluster has some or none of its shards.
+   */
+  entry(name: string): CollectionEntry {
+    const { entry, name: own, record } = this.find(name);
+    if (entry === null) throw new TroupeError('unavailable', `collection ${own} is being made on this node`, { retryAfterMs: 1000 });
+    const { belonging, config } = entry;
+    if (record !== null || belonging === null || config === null) return entry;
+    const here = belonging.shards.length;
+    const elsewhere = shardsElsewhere(belonging, config).length;
+    // Which shard a key's points are in is known in the cluster only.
+    if (elsewhere === 0 && (here === 1 || (here > 1 && config.params.sharding_method !== 'custom'))) return entry;
+    const detail =
+      `points of collection ${own}, which was made in a cluster and has ${here} of its ${here + elsewhere} shards on this node: ` +
+      'start it as part of that cluster';
+    throw new TroupeError('unsupported', detail);
+  }
+
+  /** For requests about points: the collection and all its shards, also those that this node does not have yet. Errors: as `entry`. */
+  points(name: string): { readonly entry: CollectionEntry; readonly shards: readonly ShardId[] } {
+    const entry = this.entry(name);
+    const { belonging, config } = entry;
+    const { record } = this.find(name);
+    if (record !== null) return { entry, shards: [...servingShards(record).keys()] };
+    return { entry, shards: config === null ? [] : localShards({ belonging, config }) };
+  }
+
+  #find(name: string): Found | null {
+    const agreed = this.agreed();
+    if (agreed === null) {
+      const entry = this.view.find(name);
+      return entry === undefined ? null : { name: entry.name, entry, record: null };
+    }
+    const { collections, aliases } = agreed.state;
+    const own = collections.has(name) ? name : aliases.get(name);
+    const record = own === undefined ? undefined : collections.get(own);
+    if (own === undefined || record === undefined) return null;
+    const entry = this.view.collections.get(own) ?? null;
+    return { name: own, entry: entry !== null && isOf(entry, record, agreed) ? entry : null, record };
+  }
+}
+
+/** Not so: an earlier collection of this name, or one from before this node was this peer, is on its way out. One whose file is damaged shows its error. */
+function isOf({ belonging }: CollectionEntry, { uid }: CollectionRecord, agreed: { state: ClusterState; peerId: PeerId }): boolean {
+  if (belonging === null) return true;
+  return belonging.uid === uid && belonging.clusterId === agreed.state.clusterId && belonging.peerId === agreed.peerId;
+}

@@ -1,0 +1,51 @@
+/** A replica that leads its shard hands the lead over before it is dropped, so that no write is open then. */
+
+import { heirOf } from '../../cluster/plans/leadership.js';
+import type { ClusterSetup } from '../../protocols/model/cluster.js';
+import type { ClusterApi } from '../consensus/cluster-api.js';
+import { recordOf } from '../consensus/proposals/prepare.js';
+import { HAND_OVER_MS } from '../transfers/start.js';
+import type { Routes } from './routes.js';
+
+/** The same as `api`, but for that. */
+export function handingOverFirst(api: ClusterApi, routes: Routes): ClusterApi {
+  return {
+    ...api,
+    setUp: async (collection, setup, timeoutMs) => {
+      const endMs = routes.clock.nowMs() + timeoutMs;
+      if (setup.kind === 'dropReplica') await handOver(routes, collection, setup, endMs - timeoutMs / 3);
+      return api.setUp(collection, setup, Math.max(1, endMs - routes.clock.nowMs()));
+    },
+  };
+}
+
+type Dropped = Extract<ClusterSetup, { kind: 'dropReplica' }>;
+
+const TRIES = 2;
+const AGAIN_MS = 50;
+
+/** Where it cannot hand over until `endMs` its replica is dropped all the same, and writes that are under way are open. */
+async function handOver(routes: Routes, collection: string, dropped: Dropped, endMs: number): Promise<void> {
+  for (let tries = 1; tries <= TRIES; tries += 1) {
+    const leftMs = endMs - routes.clock.nowMs();
+    if (leftMs <= AGAIN_MS) return;
+    try {
+      await tryHandOver(routes, collection, dropped, leftMs);
+      return;
+    } catch {
+      await routes.pause(AGAIN_MS);
+    }
+  }
+}
+
+/** Errors: `notFound`; those of the call. */
+async function tryHandOver(routes: Routes, collection: string, { peerId, shardId }: Dropped, timeoutMs: number): Promise<void> {
+  const { agreed, connected, peerId: self } = routes.assignments;
+  if (agreed === null) return;
+  const { name } = recordOf(collection, agreed);
+  const heir = heirOf(agreed, { collection: name, shardId }, (peer) => peer === self || connected.has(peer));
+  if (heir === null || heir.from !== peerId) return;
+  const { clock, to, uid } = heir;
+  const shard = { collection: name, uid, shardId };
+  await routes.call(peerId, { kind: 'handOver', shard, clock, to }, Math.min(HAND_OVER_MS, timeoutMs));
+}

@@ -1,0 +1,52 @@
+/** Figures of a collection over all its shards, wherever they are. */
+
+import type { ShardFigures } from '../../cluster/data-messages.js';
+import { TroupeError } from '../../protocols/errors.js';
+import type { ShardId } from '../../protocols/model/cluster.js';
+import type { CollectionEntry } from '../context/view.js';
+import type { EnginePort } from '../runtime/ports.js';
+import { nothingSeen } from './consistency.js';
+import { askShards } from './readers.js';
+import { type ReplicaFacts, type ReportFacts, shardFigures } from './report.js';
+import type { Routes } from './routes.js';
+
+/** A node that does not tell its figures in this time is left out: the collection is yellow meanwhile. */
+const FIGURES_MS = 2000;
+
+/** Of this node's replica. Errors: `conflict` when it is not here. */
+export function replicaFigures(
+  entry: CollectionEntry,
+  shardId: ShardId,
+  engine: Pick<EnginePort, 'stats'>,
+  facts: ReportFacts,
+): ShardFigures {
+  const replica = replicaFacts(entry, engine).find((one) => one.shardId === shardId);
+  if (replica !== undefined && entry.config !== null) return shardFigures(entry.config, replica, facts);
+  throw new TroupeError('conflict', `shard ${shardId} of collection ${entry.name} is not on this node, or not yet`);
+}
+
+/** This node's replicas of a collection. entry: null while it is being made. */
+export function replicaFacts(entry: CollectionEntry | null, engine: Pick<EnginePort, 'stats'>): ReplicaFacts[] {
+  return [...(entry?.replicas ?? [])].map(([shardId, { key, reason, state }]) => ({
+    shardId,
+    state,
+    reason,
+    stats: engine.stats(key),
+    optimizer: entry?.optimizers.get(key) ?? null,
+  }));
+}
+
+/** Of one Active replica of each of these shards; those that nobody tells of are left out. */
+export async function figuresOf(routes: Routes, collection: string, uid: number, shards: readonly ShardId[]): Promise<ShardFigures[]> {
+  const seen = nothingSeen(collection, uid, routes.random.next());
+  const asked = shards.map(async (shardId) => {
+    const job = { seen, shards: [shardId], params: {}, deadlineMs: routes.clock.nowMs() + FIGURES_MS };
+    const answers = await askShards(routes, job, async ({ peer, shards: share }) => {
+      const answer = await routes.call(peer, { kind: 'figures', collection, uid, shards: share }, FIGURES_MS);
+      return answer.kind === 'figures' ? answer.figures : [];
+    });
+    return answers.flat();
+  });
+  const told = await Promise.allSettled(asked);
+  return told.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+}

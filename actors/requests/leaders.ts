@@ -1,0 +1,216 @@
+/**
+ * Writes of a collection's shards, each to the shard's leader, wherever it is. What is definitely not carried out is tried again with
+ * what is agreed by then, until the request's time is over; what may have been carried out never is: done twice, it could undo
+ * what somebody else wrote in between.
+ */
+
+import { type DataAnswer, type DataCall, LostAnswer, NotReached, type ShardAddress } from '../../cluster/data-messages.js';
+import { serving } from '../../cluster/replication/required.js';
+import { type ErrorCode, errorFacts, TroupeError } from '../../protocols/errors.js';
+import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
+import type { PointId } from '../../protocols/model/point-id.js';
+import { addUsage } from '../../protocols/model/usage.js';
+import { encodeOperation, NOTHING } from '../../protocols/update-codec.js';
+import type { EncodedPart, EncodedWrite, RawRequest, WriteOperation, Written } from '../../storage/threads/messages.js';
+import type { Assignment } from '../shard-log/assignments.js';
+import { LayoutChanged } from './layout.js';
+import type { Routes } from './routes.js';
+import type { ShardWriter } from './sharded-write.js';
+
+export interface LeaderWrite {
+  readonly collection: string;
+  readonly uid: number;
+  /** Of the record that the request is spread by. */
+  readonly layout: number;
+  readonly operation: WriteOperation;
+  readonly request: RawRequest;
+}
+
+/** A shard that has no leader, or another one than was asked, is looked at again after so long at most: sooner at first. */
+const LOOK_AGAIN_MS = 100;
+const LOOK_AGAIN_MS_MIN = 10;
+/** A leader that waits for a replica takes nothing more after a while: by then the replica is back, or Dead. */
+const BUSY_PATIENCE_MS = 5000;
+/** The leader ends a write at its deadline with a message that says more than ours. */
+const GRACE_MS = 250;
+
+export class LeaderWriter implements ShardWriter {
+  readonly #writes: Promise<unknown>[] = [];
+  #mayHaveWritten = false;
+
+  constructor(
+    private readonly routes: Routes,
+    private readonly asked: LeaderWrite,
+  ) {}
+
+  check(shardId: ShardId): void {
+    const assignment = this.#assignmentOf(this.#addressOf(shardId));
+    if (assignment.leader === null && !canHaveLeader(assignment)) throw noLeader(shardId, assignment);
+    // The leader looks at it again; but then other shards may have taken their parts.
+    const active = serving(assignment);
+    if (active >= assignment.writeFactor) return;
+    const detail = `shard ${shardId} has ${active} of the ${assignment.writeFactor} active replicas that write_consistency_factor asks for: nothing was written`;
+    throw new TroupeError('unavailable', detail, { retryAfterMs: 1000 });
+  }
+
+  /** When nothing of the request is under way any more: whether some of it was, or may have been, carried out. */
+  async mayHaveWritten(): Promise<boolean> {
+    await Promise.allSettled(this.#writes);
+    return this.#mayHaveWritten;
+  }
+
+  write(part: EncodedPart, until: EncodedWrite['until']): Promise<Written> {
+    const written = this.#write(part, until);
+    this.#writes.push(written);
+    return written;
+  }
+
+  async #write({ operations, shardId }: EncodedPart, until: EncodedWrite['until']): Promise<Written> {
+    const { operation, request } = this.asked;
+    const shard = this.#addressOf(shardId);
+    const measured = request.usage !== undefined;
+    const answer = await this.#ask(shard, (leader, timeoutMs) => {
+      // What this node's own replica is given is its own; another try needs it again.
+      const given = leader === this.routes.assignments.peerId ? operations.map((bytes) => bytes.slice()) : operations;
+      return { kind: 'write', shard, operation, operations: given, until, timeoutMs, measured, layout: this.asked.layout };
+    });
+    if (answer.kind !== 'written') throw unexpected(answer);
+    this.#mayHaveWritten = true;
+    if (request.usage !== undefined && answer.usage !== null) addUsage(request.usage, answer.usage);
+    return { numbers: answer.numbers, status: answer.status };
+  }
+
+  async missing(shardId: ShardId, ids: readonly PointId[]): Promise<PointId | null> {
+    const shard = this.#addressOf(shardId);
+    const first = await this.#missing(shard, ids);
+    if (first === null) return null;
+    // A leader that was cut off does not know what has come since: who still gets something logged leads, and looks again then (L12).
+    const { layout } = this.asked;
+    const logged = { operation: 'deletePoints', until: 'logged', measured: false } as const;
+    await this.#ask(shard, (_leader, timeoutMs) => ({
+      kind: 'write',
+      shard,
+      operations: [encodeOperation(NOTHING)],
+      timeoutMs,
+      layout,
+      ...logged,
+    }));
+    return this.#missing(shard, ids);
+  }
+
+  async #missing(shard: ShardAddress, ids: readonly PointId[]): Promise<PointId | null> {
+    const { layout } = this.asked;
+    const answer = await this.#ask(shard, (_leader, timeoutMs) => ({ kind: 'missing', shard, ids, timeoutMs, layout }));
+    if (answer.kind !== 'missing') throw unexpected(answer);
+    return answer.id;
+  }
+
+  async #ask(shard: ShardAddress, make: (leader: PeerId, timeoutMs: number) => DataCall): Promise<DataAnswer> {
+    const { deadlineMs } = this.asked.request;
+    const { clock } = this.routes;
+    const patientMs = clock.nowMs() + BUSY_PATIENCE_MS;
+    for (let pauseMs = LOOK_AGAIN_MS_MIN; ; pauseMs = Math.min(LOOK_AGAIN_MS, 2 * pauseMs)) {
+      this.#checkLayout();
+      const assignment = this.#assignmentOf(shard);
+      const { leader } = assignment;
+      const leftMs = deadlineMs - clock.nowMs();
+      let refusal: TroupeError;
+      if (leader === null) {
+        refusal = noLeader(shard.shardId, assignment);
+        if (!canHaveLeader(assignment)) throw refusal;
+      } else {
+        const call = make(leader, Math.max(1, leftMs));
+        try {
+          return await this.routes.call(leader, call, Math.max(1, leftMs) + GRACE_MS);
+        } catch (error) {
+          if (call.kind === 'write' && mayBeCarriedOut(error)) this.#mayHaveWritten = true;
+          const isBusy = error instanceof TroupeError && error.code === 'busy';
+          if (isBusy ? clock.nowMs() >= patientMs : !isWorthAnotherTry(error, assignment, call.kind === 'missing'))
+            throw told(error, shard.shardId);
+          refusal = isBusy ? error : this.#refusalOf(error, shard.shardId, leader);
+        }
+      }
+      if (leftMs <= LOOK_AGAIN_MS) throw refusal;
+      await this.routes.changed(shard, assignment, pauseMs);
+    }
+  }
+
+  /** Of two nodes, one that is left says what helps: waiting may not. */
+  #refusalOf(error: unknown, shardId: ShardId, leader: PeerId): TroupeError {
+    if (!(error instanceof NotReached) || !this.routes.assignments.isAloneWithout(leader)) return shownRefusal(error, shardId);
+    const detail =
+      `peer ${leader} leads it and cannot be reached, and two nodes agree on nothing without each other: start it again, ` +
+      'or, where it is lost for good, this node with `--reinit --uri`';
+    return shownRefusal(new TroupeError('unavailable', detail, { cause: error }), shardId);
+  }
+
+  /** Errors: `LayoutChanged`. */
+  #checkLayout(): void {
+    const { collection, layout, uid } = this.asked;
+    const record = this.routes.assignments.agreed?.collections.get(collection);
+    if (record?.uid === uid && record.layout !== layout) throw new LayoutChanged(collection);
+  }
+
+  /** Errors: `notFound` when the collection is gone meanwhile. */
+  #assignmentOf(shard: ShardAddress): Assignment {
+    const assignment = this.routes.assignments.of(shard);
+    if (assignment !== null) return assignment;
+    throw new TroupeError('notFound', `shard ${shard.shardId} of collection ${shard.collection} is gone`);
+  }
+
+  #addressOf(shardId: ShardId): ShardAddress {
+    return { collection: this.asked.collection, uid: this.asked.uid, shardId };
+  }
+}
+
+/** Whether a leader that is not there, or cannot be reached, will be followed by another one. */
+function canHaveLeader({ leader, replicas }: Assignment): boolean {
+  return [...replicas].some(([peer, state]) => peer !== leader && (state === 'Active' || state === 'Initializing'));
+}
+
+/** Errors of a leader after which nothing of a write is in its log. */
+const NOTHING_LOGGED: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'conflict',
+  'busy',
+  'malformedBody',
+  'invalidValue',
+  'wrongInput',
+  'unsupported',
+  'bodyTooLarge',
+]);
+
+/** Whether a write that ended like this may be carried out, or be in a log for whoever leads next: it must not be given to anybody again. */
+function mayBeCarriedOut(error: unknown): boolean {
+  if (error instanceof NotReached) return false;
+  return error instanceof LostAnswer || !(error instanceof TroupeError) || !NOTHING_LOGGED.has(error.code);
+}
+
+/** Only what was definitely not carried out, or changes nothing. */
+function isWorthAnotherTry(error: unknown, assignment: Assignment, changesNothing: boolean): boolean {
+  if (error instanceof NotReached || (changesNothing && error instanceof LostAnswer)) return canHaveLeader(assignment);
+  return error instanceof TroupeError && error.code === 'conflict';
+}
+
+function noLeader(shardId: ShardId, { replicas }: Assignment): TroupeError {
+  const states = [...replicas].map(([peer, state]) => `peer ${peer} is ${state}`).join(', ') || 'it is on no peer';
+  return new TroupeError('unavailable', `shard ${shardId} takes no writes: no replica of it is Active (${states})`, { retryAfterMs: 1000 });
+}
+
+function shownRefusal(error: unknown, shardId: ShardId): TroupeError {
+  return new TroupeError('unavailable', `shard ${shardId} takes no writes: ${errorFacts(error).detail}`, {
+    cause: error,
+    retryAfterMs: 1000,
+  });
+}
+
+/** What the client hears of an error that ends the write. */
+function told(error: unknown, shardId: ShardId): unknown {
+  if (error instanceof NotReached) return shownRefusal(error, shardId);
+  if (!(error instanceof LostAnswer)) return error;
+  const detail = `shard ${shardId}: ${error.detail}; the write may still be carried out`;
+  return new TroupeError(error.code, detail, { cause: error, ...(error.code === 'timeout' ? {} : { retryAfterMs: 1000 }) });
+}
+
+export function unexpected({ kind }: DataAnswer): Error {
+  return new Error(`a peer has answered with ${kind}`);
+}

@@ -1,0 +1,61 @@
+/** Replicas that are agreed to be Active and cannot be used are found before one of the others is to go on without them. */
+
+import { LostAnswer, NotReached } from '../../cluster/data-messages.js';
+import { TroupeError } from '../../protocols/errors.js';
+import type { ClusterSetup, PeerId, ShardId } from '../../protocols/model/cluster.js';
+import type { ClusterApi } from '../consensus/cluster-api.js';
+import type { PointsParts } from './points.js';
+import type { Routes } from './routes.js';
+
+const ASK_MS = 2000;
+
+interface OneShard {
+  readonly collection: string;
+  readonly uid: number;
+  readonly shards: readonly [ShardId];
+}
+
+/** The same as `api`, but that `activateReplica` knows which replicas are lost. Errors: `unavailable` where a peer does not say how its own is. */
+export function findingLost(api: ClusterApi, parts: Pick<PointsParts, 'find' | 'routes'>): ClusterApi {
+  return {
+    ...api,
+    setUp: async (collection, setup, timeoutMs) => {
+      if (setup.kind !== 'activateReplica') return api.setUp(collection, setup, timeoutMs);
+      const endMs = parts.routes.clock.nowMs() + timeoutMs;
+      await parts.routes.barrier(timeoutMs);
+      const lost = await lostPeers(parts, collection, setup);
+      return api.setUp(collection, { ...setup, lost }, Math.max(1, endMs - parts.routes.clock.nowMs()));
+    },
+  };
+}
+
+async function lostPeers(
+  { find, routes }: Pick<PointsParts, 'find' | 'routes'>,
+  collection: string,
+  { shardId }: Extract<ClusterSetup, { kind: 'activateReplica' }>,
+): Promise<PeerId[]> {
+  const { name, record } = find(collection);
+  const active = [...(record.shards.get(shardId)?.replicas ?? [])].filter(([, state]) => state === 'Active').map(([peer]) => peer);
+  const asked = active.map(async (peer) =>
+    (await isLost(routes, { collection: name, uid: record.uid, shards: [shardId] }, peer)) ? [peer] : [],
+  );
+  return (await Promise.all(asked)).flat();
+}
+
+/** Whether the peer says that its replica is of no use, and why. One that starts serves nothing either, and says nothing of that kind. */
+async function isLost(routes: Routes, shard: OneShard, peer: PeerId): Promise<boolean> {
+  try {
+    const answer = await routes.call(peer, { kind: 'figures', ...shard }, ASK_MS);
+    const isBroken = answer.kind === 'figures' && answer.figures.every(({ error, status }) => status === 'red' && error !== null);
+    return isBroken && (await routes.call(peer, { kind: 'reached', ...shard }, ASK_MS).then(() => false, isRefused));
+  } catch (error) {
+    const detail = `peer ${peer} has the Active replica and does not say how it is: start it, or remove it with \`force\` where it is gone for good`;
+    throw new TroupeError('unavailable', detail, { cause: error });
+  }
+}
+
+/** Its optimizer may be what failed: then it serves. */
+function isRefused(error: unknown): boolean {
+  if (error instanceof NotReached || error instanceof LostAnswer) throw error;
+  return true;
+}

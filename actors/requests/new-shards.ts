@@ -1,0 +1,102 @@
+/** Shards that come with a new shard key get the indexes of payload keys that the collection's other shards have. */
+
+import type { CollectionRecord } from '../../cluster/state/state.js';
+import { errorFacts, TroupeError } from '../../protocols/errors.js';
+import { stringifyJson } from '../../protocols/json.js';
+import type { ClusterSetup, ShardId } from '../../protocols/model/cluster.js';
+import type { FieldSchema } from '../../protocols/model/collection.js';
+import type { ClusterApi } from '../consensus/cluster-api.js';
+import { figuresOf } from './figures.js';
+import type { Agreed, ClusterPoints, PointsParts } from './points.js';
+import type { Routes } from './routes.js';
+
+export interface IndexingParts extends Pick<PointsParts, 'find' | 'routes'> {
+  readonly points: Pick<ClusterPoints, 'write'>;
+}
+
+/**
+ * The same as `api`, but that a shard key is made when its shards have the others' indexes, too. An index that is made or dropped at the same time may
+ * be missing or left there; making it or dropping it again makes up for that.
+ */
+export function indexingNewShards(api: ClusterApi, parts: IndexingParts): ClusterApi {
+  return {
+    ...api,
+    setUp: async (collection, setup, timeoutMs) => {
+      const deadlineMs = parts.routes.clock.nowMs() + timeoutMs;
+      const done = await api.setUp(collection, setup, timeoutMs);
+      if (setup.kind === 'createShardKey')
+        await indexShards(parts, collection, setup, deadlineMs).catch((error) => keyIsThere(setup, error));
+      return done;
+    },
+  };
+}
+
+/** Gives the shard `to` the indexes that `from` has, and takes those that it has not. Errors: as `write`. */
+export async function indexAs({ find, points, routes }: IndexingParts, collection: string, from: ShardId, to: ShardId): Promise<void> {
+  const found = find(collection);
+  const shard = found.record.shards.get(to);
+  if (shard === undefined) return;
+  const within = onlyWith(found, new Map([[to, shard]]));
+  const deadlineMs = routes.clock.nowMs() + INDEX_MS;
+  const [wanted, there] = await Promise.all([fieldsOf(routes, found, [from]), fieldsOf(routes, found, [to])]);
+  for (const [field_name, schema] of wanted) {
+    const known = there.get(field_name);
+    if (known !== undefined && stringifyJson(known) === stringifyJson(schema)) continue;
+    const body = Buffer.from(stringifyJson({ field_name, field_schema: schema.params ?? schema.type }));
+    await points.write(within, 'createFieldIndex', true, { path: {}, query: {}, body, deadlineMs });
+  }
+  for (const field_name of there.keys()) {
+    if (wanted.has(field_name)) continue;
+    await points.write(within, 'deleteFieldIndex', true, { path: { field_name }, query: {}, body: null, deadlineMs });
+  }
+}
+
+/** The collection as if it had these shards only, and as if they took writes. */
+function onlyWith(found: Agreed, shards: CollectionRecord['shards']): Agreed {
+  return { ...found, record: { ...found.record, shards, resharding: null, closedKeys: [], keyCopy: null } };
+}
+
+const INDEX_MS = 600_000;
+
+type Created = Extract<ClusterSetup, { kind: 'createShardKey' }>;
+
+/** Whoever hears of an error would take the key for not made. */
+function keyIsThere({ key }: Created, error: unknown): never {
+  const { code, detail, retryAfterMs } = errorFacts(error);
+  const told = `shard key ${stringifyJson(key)} is there, but its shards may lack indexes of payload keys, which can be created again: ${detail}`;
+  throw new TroupeError(code, told, { cause: error, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
+}
+
+async function indexShards(
+  { find, points, routes }: IndexingParts,
+  collection: string,
+  { key }: Created,
+  deadlineMs: number,
+): Promise<void> {
+  // It may have been agreed on without being known here.
+  await routes.barrier(Math.max(1, deadlineMs - routes.clock.nowMs()));
+  const found = find(collection);
+  const shards = [...found.record.shards];
+  const added = new Map(shards.filter(([, shard]) => shard.key === key));
+  const others = shards.flatMap(([shardId, shard]) => (shard.key === key ? [] : [shardId]));
+  // Shards that begin without a replica that could lead are filled from others.
+  const led = [...added.values()].every(({ replicas }) =>
+    [...replicas.values()].some((state) => state === 'Active' || state === 'Initializing'),
+  );
+  if (others.length === 0 || !led) return;
+  const within = onlyWith(found, added);
+  for (const [field_name, { params, type }] of await fieldsOf(routes, found, others)) {
+    const body = Buffer.from(stringifyJson({ field_name, field_schema: params ?? type }));
+    await points.write(within, 'createFieldIndex', true, { path: {}, query: {}, body, deadlineMs });
+  }
+}
+
+/** All indexes that some shard has. */
+async function fieldsOf(routes: Routes, { name, record }: Agreed, shards: readonly ShardId[]): Promise<Map<string, FieldSchema>> {
+  const figures = await figuresOf(routes, name, record.uid, shards);
+  if (figures.length === 0) {
+    const detail = `no other shard of ${name} tells which payload keys have indexes`;
+    throw new TroupeError('unavailable', detail, { retryAfterMs: 1000 });
+  }
+  return new Map(figures.flatMap(({ fields }) => fields.map(({ field, schema }): [string, FieldSchema] => [field, schema])));
+}

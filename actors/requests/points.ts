@@ -1,0 +1,223 @@
+/**
+ * Points of a cluster's collections, asked of any node: reads go to replicas of all shards, this node's own where it has them all;
+ * writes to the leaders of their shards.
+ */
+
+import { isSwitching } from '../../cluster/apply/point-flow.js';
+import { hidingRing, servingShards } from '../../cluster/apply/resharding.js';
+import type { CollectionRecord } from '../../cluster/state/state.js';
+import { TroupeError } from '../../protocols/errors.js';
+import type { ReadConsistency, ShardId } from '../../protocols/model/cluster.js';
+import type { GatherAccess, GatherPlace } from '../../storage/gather/access.js';
+import { isElsewhere } from '../../storage/reader/cross-collection.js';
+import type { RawRequest, ReadOperation, WriteOperation } from '../../storage/threads/messages.js';
+import { checkRead, type Readable, readable } from '../context/readable.js';
+import type { CollectionEntry } from '../context/view.js';
+import type { EnginePort } from '../runtime/ports.js';
+import { confirmSeen, isConfirmed, nothingSeen, type Seen, setFloors } from './consistency.js';
+import { checkLayout, isOtherLayout, LayoutChanged } from './layout.js';
+import { LeaderWriter } from './leaders.js';
+import { readPortions } from './readers.js';
+import type { Routes } from './routes.js';
+import { keyedShards } from './shard-keys.js';
+import { writeSharded } from './sharded-write.js';
+
+/** A collection of the cluster. */
+export interface Agreed {
+  readonly name: string;
+  /** Null: this node is making it. */
+  readonly entry: CollectionEntry | null;
+  readonly record: CollectionRecord;
+}
+
+export interface PointsParts {
+  readonly routes: Routes;
+  readonly engine: Pick<EnginePort, 'gather' | 'read' | 'split'>;
+  /** By name or alias. Errors: `notFound`. */
+  readonly find: (name: string) => Agreed;
+}
+
+interface Local {
+  readonly entry: CollectionEntry;
+  readonly shards: readonly ShardId[];
+  readonly replicas: readonly Readable[];
+}
+
+/** Errors of this node's replicas that others may not have. */
+const FROM_ANOTHER: ReadonlySet<string> = new Set(['unavailable', 'storage', 'conflict']);
+
+/** Where others know other shards, it is looked again after so long. */
+const AGAIN_MS = 10;
+
+export class ClusterPoints {
+  constructor(private readonly parts: PointsParts) {}
+
+  /** Errors: those of the operation; `unavailable`, `timeout`. */
+  async read(found: Agreed, operation: ReadOperation, request: RawRequest): Promise<Uint8Array> {
+    for (let now = found; ; now = this.parts.find(found.name)) {
+      try {
+        return await this.#read(now, operation, request);
+      } catch (error) {
+        const leftMs = request.deadlineMs - this.parts.routes.clock.nowMs();
+        const isOver =
+          isOtherLayout(error) || (error instanceof TroupeError && (this.#layoutOf(now) ?? now.record.layout) !== now.record.layout);
+        if (!isOver) throw error;
+        // A shard that has gone is not what the client asked for.
+        const isPassing = error instanceof TroupeError && (error.code === 'conflict' || error.code === 'notFound');
+        if (leftMs <= AGAIN_MS) throw isPassing ? resharded(found.name, error) : error;
+        await this.parts.routes.pause(AGAIN_MS);
+      }
+    }
+  }
+
+  /** As agreed by now; null: the collection is gone. */
+  #layoutOf({ name, record }: Agreed): number | null {
+    const now = this.parts.routes.assignments.agreed?.collections.get(name);
+    return now?.uid === record.uid ? now.layout : null;
+  }
+
+  /** Errors: as `read`; `conflict` when shards come or go meanwhile. */
+  async #read(found: Agreed, operation: ReadOperation, request: RawRequest): Promise<Uint8Array> {
+    checkShards(found);
+    const level = request.consistency ?? 1;
+    const local = level === 1 ? this.#local(found) : null;
+    if (local === null) return this.#gather(found, operation, request, level);
+    const { entry, replicas, shards } = local;
+    try {
+      const ring = hidingRing(found.record);
+      const keys = replicas.map(({ key }) => key);
+      const answer = await this.parts.engine.read(operation, keys, { ...request, localOnly: true, ...(ring === null ? {} : { ring }) });
+      // What was hidden may be gone since.
+      checkLayout(this.parts.find(found.name).record, found.name, found.record.layout);
+      checkRead(this.parts.routes, entry, found.record.uid, shards, replicas);
+      return answer;
+    } catch (error) {
+      // A replica that has just gone elsewhere, or has failed.
+      const another = error instanceof TroupeError && FROM_ANOTHER.has(error.code) && !isOtherLayout(error);
+      if (!isElsewhere(error) && !another) throw error;
+      return this.#gather(found, operation, request, level);
+    }
+  }
+
+  /** Errors: as `writeSharded`. */
+  async write(found: Agreed, operation: WriteOperation, wait: boolean, request: RawRequest): Promise<Uint8Array> {
+    const { engine, routes } = this.parts;
+    for (let now = found; ; now = this.parts.find(found.name)) {
+      const { name, record } = now;
+      const isLate = request.deadlineMs - routes.clock.nowMs() <= AGAIN_MS;
+      // What waits here has not been spread yet.
+      if (isSwitching(record) && !isLate) {
+        await routes.pause(AGAIN_MS);
+        continue;
+      }
+      checkShards(now);
+      const writer = new LeaderWriter(routes, { collection: name, uid: record.uid, layout: record.layout, operation, request });
+      const { params } = record.config;
+      const keyed = params.sharding_method === 'custom' ? { keyed: keyedShards(record) } : {};
+      const shards = [...servingShards(record).keys()];
+      try {
+        return await writeSharded(engine, { operation, wait, request, params, shards, ...keyed }, writer);
+      } catch (error) {
+        if (!(error instanceof LayoutChanged) || isLate || (await writer.mayHaveWritten())) throw error;
+      }
+    }
+  }
+
+  /** One replica of each shard on this node; null when it has not all of them. */
+  #local({ entry, record }: Agreed): Local | null {
+    if (entry === null) return null;
+    const shards = [...servingShards(record).keys()];
+    const replicas: Readable[] = [];
+    for (const shardId of shards) {
+      const found = readable(this.parts.routes, entry, record.uid, shardId);
+      if (found === null) return null;
+      replicas.push(found);
+    }
+    return shards.length === 0 ? null : { entry, shards, replicas };
+  }
+
+  async #gather(found: Agreed, operation: ReadOperation, request: RawRequest, level: ReadConsistency): Promise<Uint8Array> {
+    const { engine, routes } = this.parts;
+    for (;;) {
+      if (level !== 1) await routes.barrier(Math.max(1, request.deadlineMs - routes.clock.nowMs()));
+      // What is agreed may be newer now.
+      const access = new ReadAccess(this.parts, level === 1 ? found : this.parts.find(found.name), request, level);
+      const answer = await engine.gather(operation, request, access);
+      if (await access.confirm()) return answer;
+    }
+  }
+}
+
+function resharded(collection: string, cause: unknown): TroupeError {
+  return new TroupeError('unavailable', `collection ${collection} is resharded in this moment: read again`, { cause, retryAfterMs: 100 });
+}
+
+/** One read's way to its points. */
+class ReadAccess implements GatherAccess {
+  readonly place: GatherPlace;
+  readonly #seen = new Map<number, Promise<Seen>>();
+  /** All rounds of a read go by one layout. */
+  readonly #others = new Map<string, Agreed>();
+
+  constructor(
+    private readonly parts: PointsParts,
+    private readonly found: Agreed,
+    private readonly request: RawRequest,
+    private readonly level: ReadConsistency,
+  ) {
+    this.place = placeOf(found);
+  }
+
+  // Both may be taken off it.
+  readonly locate: GatherAccess['locate'] = (collection) => placeOf(this.#other(collection));
+
+  readonly scatter: GatherAccess['scatter'] = async ({ body, collection, shards }) => {
+    const found = collection === null ? this.found : this.#other(collection);
+    const asked = shards ?? [...servingShards(found.record).keys()];
+    const { deadlineMs, usage } = this.request;
+    const seen = await this.#seenOf(found, asked);
+    const { params } = found.record.config;
+    return readPortions(this.parts.routes, { seen, shards: asked, body, params, layout: found.record.layout, deadlineMs, usage });
+  };
+
+  /** False: it has to be read again. Errors: `timeout`. */
+  async confirm(): Promise<boolean> {
+    if (!isConfirmed(this.level)) return true;
+    for (const seen of this.#seen.values()) {
+      if (!(await confirmSeen(this.parts.routes, await seen, this.request.deadlineMs))) return false;
+    }
+    return true;
+  }
+
+  #other(collection: string): Agreed {
+    const known = this.#others.get(collection) ?? this.parts.find(collection);
+    this.#others.set(collection, known);
+    return known;
+  }
+
+  async #seenOf({ name, record: { uid } }: Agreed, shards: readonly ShardId[]): Promise<Seen> {
+    const { routes } = this.parts;
+    const before = this.#seen.get(uid) ?? Promise.resolve(nothingSeen(name, uid, routes.random.next()));
+    const seen = before.then(async (known) => {
+      if (this.level !== 1) await setFloors(routes, known, shards, this.level, this.request.deadlineMs);
+      return known;
+    });
+    this.#seen.set(uid, seen);
+    return seen;
+  }
+}
+
+function placeOf({ record }: Agreed): GatherPlace {
+  return { uid: record.uid, params: record.config.params, shards: keyedShards(record) };
+}
+
+/** Errors: `unavailable` for a collection that has lost a shard with its peers. */
+function checkShards({ name, record }: Agreed): void {
+  const lost = [...servingShards(record)].flatMap(([shardId, { replicas }]) => (replicas.size === 0 ? [shardId] : []));
+  if (lost.length === 0) return;
+  const which = lost.length === 1 ? `shard ${lost[0]} is` : `shards ${lost.join(', ')} are`;
+  throw new TroupeError(
+    'unavailable',
+    `collection ${name} is not whole: its ${which} on no peer of the cluster. Delete it and upload its points again, or have them begin empty on a peer (\`activate_replica\`)`,
+  );
+}

@@ -1,0 +1,293 @@
+/** What the API shows of a collection, from its configuration, its figures and its optimizer. Source: API reference, `GET /collections/{name}` and `…/optimizations`. */
+
+import type { ShardFigures } from '../../cluster/data-messages.js';
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { ReplicaState, ShardId } from '../../protocols/model/cluster.js';
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { ReplicaStats } from '../../storage/threads/messages.js';
+import { type BuildPlan, type Decision, decideOptimization } from '../optimizer/decide.js';
+import type { FinishedBuild, OptimizerStatus, RunningBuild, SourceSegment } from '../optimizer/status.js';
+
+/** One local replica, as the reports need it. */
+export interface ReplicaFacts {
+  readonly shardId: ShardId;
+  /** State in the words of the API. */
+  readonly state: string;
+  readonly reason: ErrorFacts | null;
+  readonly stats: ReplicaStats | null;
+  /** Null while it has no optimizer. */
+  readonly optimizer: OptimizerStatus | null;
+}
+
+export interface ReportFacts {
+  readonly nowMs: number;
+  readonly cpus: number;
+}
+
+/** How the shards of a cluster's collection do, by what is agreed. */
+export interface AgreedFacts {
+  /** Replicas whose figures there should be. */
+  readonly wanted: number;
+  /** Each shard's replicas. */
+  readonly shards: readonly (readonly ReplicaState[])[];
+}
+
+/** `CollectionInfo` of the API. */
+export interface CollectionView {
+  readonly status: 'green' | 'yellow' | 'grey' | 'red';
+  readonly optimizer_status: 'ok' | { readonly error: string };
+  readonly indexed_vectors_count: number;
+  readonly points_count: number;
+  readonly segments_count: number;
+  readonly config: CollectionConfig;
+  readonly payload_schema: { readonly [field: string]: { readonly data_type: string; readonly params?: object; readonly points: number } };
+  /** `deferred_points`: where the collection defers points. */
+  readonly update_queue: { readonly length: number; readonly deferred_points?: number };
+}
+
+/** `OptimizationSegmentInfo` of the API. */
+export interface SegmentView {
+  readonly uuid: string;
+  readonly points_count: number;
+}
+
+/** `Optimization` of the API. */
+export interface OptimizationView {
+  readonly uuid: string;
+  readonly optimizer: string;
+  readonly status: 'optimizing' | 'done' | { readonly error: string };
+  readonly segments: readonly SegmentView[];
+  readonly progress: {
+    readonly name: string;
+    readonly started_at: string;
+    readonly finished_at?: string;
+    readonly duration_sec?: number;
+    readonly done?: number;
+    readonly total?: number;
+  };
+}
+
+/** `OptimizationsResponse` of the API, with all of its parts. */
+export interface OptimizationsView {
+  readonly summary: {
+    readonly queued_optimizations: number;
+    readonly queued_segments: number;
+    readonly queued_points: number;
+    readonly idle_segments: number;
+  };
+  readonly running: readonly OptimizationView[];
+  readonly queued: readonly { readonly optimizer: string; readonly segments: readonly SegmentView[] }[];
+  /** Newest first. */
+  readonly completed: readonly OptimizationView[];
+  readonly idle_segments: readonly SegmentView[];
+}
+
+/** replicas: the local replicas of all shards; figures are theirs. agreed: null on a node of its own. */
+export function collectionView(
+  config: CollectionConfig,
+  replicas: readonly ReplicaFacts[],
+  facts: ReportFacts,
+  agreed: AgreedFacts | null = null,
+): CollectionView {
+  const figures = replicas.map((replica) => shardFigures(config, replica, facts));
+  return viewOfFigures(config, figures, agreed);
+}
+
+/** figures: of one replica of each shard, also of other nodes. agreed: null on a node of its own. */
+export function viewOfFigures(config: CollectionConfig, figures: readonly ShardFigures[], agreed: AgreedFacts | null): CollectionView {
+  const error = figures.find((shard) => shard.error !== null)?.error ?? null;
+  return {
+    status: agreed === null ? together(figures) : statusInCluster(figures, agreed),
+    optimizer_status: error === null ? 'ok' : { error },
+    indexed_vectors_count: sum(figures.map((shard) => shard.indexedVectors)),
+    points_count: sum(figures.map((shard) => shard.points)),
+    segments_count: sum(figures.map((shard) => shard.segments)),
+    config,
+    payload_schema: payloadSchema(figures),
+    update_queue: {
+      length: sum(figures.map((shard) => shard.queuedOperations)),
+      ...(config.optimizer_config.prevent_unoptimized === true
+        ? { deferred_points: sum(figures.map((shard) => shard.deferredPoints)) }
+        : {}),
+    },
+  };
+}
+
+/** What a replica adds to its collection's figures. */
+export function shardFigures(config: CollectionConfig, replica: ReplicaFacts, facts: ReportFacts): ShardFigures {
+  const { optimizer, reason, state, stats } = replica;
+  const error = optimizer?.error ?? (state === 'Dead' ? reason : null);
+  return {
+    status: replicaStatus(config, replica, facts),
+    error: error?.detail ?? null,
+    points: stats?.points ?? 0,
+    deferredPoints: stats?.deferredPoints ?? 0,
+    indexedVectors: sum((stats?.segments ?? []).map((segment) => segment.indexedVectors)),
+    segments: stats?.segments.length ?? 0,
+    queuedOperations: stats?.queuedOperations ?? 0,
+    fields: [...(stats?.fields ?? [])].map(([field, schema]) => ({ field, schema, points: stats?.fieldPoints.get(field) ?? 0 })),
+  };
+}
+
+export function optimizationsView(config: CollectionConfig, replicas: readonly ReplicaFacts[], facts: ReportFacts): OptimizationsView {
+  const each = replicas.map((replica) => replicaOptimizations(config, replica, facts));
+  const queuedSources = each.flatMap(({ queued }) => queued).flatMap(({ segments }) => segments);
+  const idle = each.flatMap((one) => one.idle);
+  return {
+    summary: {
+      queued_optimizations: sum(each.map(({ queued }) => queued.length)),
+      queued_segments: queuedSources.length,
+      queued_points: sum(queuedSources.map((source) => source.points_count)),
+      idle_segments: idle.length,
+    },
+    running: each.flatMap(({ running }) => running),
+    queued: each.flatMap(({ queued }) => queued),
+    completed: each
+      .flatMap(({ completed }) => completed)
+      .sort((one, other) => other.finishedMs - one.finishedMs)
+      .map(({ view }) => view),
+    idle_segments: idle,
+  };
+}
+
+/** Segments have numbers of their own in each shard. */
+function replicaOptimizations(config: CollectionConfig, replica: ReplicaFacts, facts: ReportFacts) {
+  const { optimizer, shardId, stats } = replica;
+  const builds = optimizer?.builds ?? [];
+  const queued = queuedPlans(config, replica, facts).map((plan) => ({ plan, sources: sourcesOf(plan, stats) }));
+  const busy = new Set([...builds, ...queued].flatMap((build) => build.sources.map((source) => source.id)));
+  const idle = (stats?.segments ?? [])
+    .filter((segment) => !busy.has(segment.id))
+    .map((segment) => ({ id: segment.id, points: segment.rows - segment.deleted }));
+  const view = (source: SourceSegment) => segmentView(source, shardId);
+  return {
+    running: builds.map((build) => runningView(build, facts.nowMs, shardId)),
+    queued: queued.map(({ plan, sources }) => ({ optimizer: plan.reason, segments: sources.map(view) })),
+    completed: (optimizer?.finished ?? []).map((build) => ({ finishedMs: build.finishedMs, view: finishedView(build, shardId) })),
+    idle: idle.map(view),
+  };
+}
+
+/** - red also when all replicas of a shard are Dead, or gone with their peers; yellow when one is not Active yet, or Dead while others serve. */
+function statusInCluster(figures: readonly ShardFigures[], { shards, wanted }: AgreedFacts): CollectionView['status'] {
+  if (shards.some((states) => states.every((state) => state === 'Dead'))) return 'red';
+  const here = figures.length === 0 && wanted === 0 ? 'green' : together(figures);
+  if (here === 'red') return 'red';
+  return figures.length < wanted || shards.flat().some((state) => state !== 'Active' && state !== 'Listener') ? 'yellow' : here;
+}
+
+/**
+ * - red: a replica is Dead, or its optimizer failed;
+ * - yellow: a replica is being opened or filled, updates wait to be applied, or the optimizer works or will;
+ * - grey: there is work for the optimizer, but it is off;
+ * - green: nothing to do.
+ */
+function together(figures: readonly ShardFigures[]): CollectionView['status'] {
+  const statuses = new Set(figures.map(({ status }) => status));
+  if (statuses.has('red')) return 'red';
+  if (statuses.has('yellow') || statuses.size === 0) return 'yellow';
+  return statuses.has('grey') ? 'grey' : 'green';
+}
+
+/** Of one replica; config: null where it cannot be read. */
+export function replicaStatus(config: CollectionConfig | null, replica: ReplicaFacts, facts: ReportFacts): CollectionView['status'] {
+  if (config === null || replica.state === 'Dead' || (replica.optimizer?.error ?? null) !== null) return 'red';
+  const decision = decisionOf(config, replica, facts);
+  if (isBusy(replica) || hasWork(decision)) return 'yellow';
+  return decision.kind === 'off' ? 'grey' : 'green';
+}
+
+function isBusy(replica: ReplicaFacts): boolean {
+  const { optimizer, state, stats } = replica;
+  return state === 'Initializing' || state === 'Partial' || (stats?.queuedOperations ?? 0) > 0 || (optimizer?.builds.length ?? 0) > 0;
+}
+
+function hasWork(decision: Decision): boolean {
+  return decision.kind === 'build' || (decision.kind === 'rest' && decision.pending);
+}
+
+/** Asked anew each time, so that the answer fits the write that was acknowledged a moment ago. */
+function decisionOf(config: CollectionConfig, replica: ReplicaFacts, facts: ReportFacts): Decision {
+  if (replica.stats === null) return { kind: 'rest', wakeAfterMs: null, pending: false };
+  const runningSources = new Set((replica.optimizer?.builds ?? []).flatMap((build) => build.plan.segments));
+  return decideOptimization(replica.stats, config, { ...facts, runningSources });
+}
+
+function payloadSchema(figures: readonly ShardFigures[]): CollectionView['payload_schema'] {
+  const schema: Record<string, { data_type: string; params?: object; points: number }> = {};
+  for (const { fields } of figures) {
+    for (const {
+      field,
+      points: own,
+      schema: { params, type },
+    } of fields) {
+      const points = (Object.hasOwn(schema, field) ? (schema[field]?.points ?? 0) : 0) + own;
+      const value = params === undefined ? { data_type: type, points } : { data_type: type, params, points };
+      // A field may be called `__proto__`.
+      Object.defineProperty(schema, field, { value, enumerable: true, configurable: true, writable: true });
+    }
+  }
+  return schema;
+}
+
+function queuedPlans(config: CollectionConfig, replica: ReplicaFacts, facts: ReportFacts): BuildPlan[] {
+  const decision = decisionOf(config, replica, facts);
+  return decision.kind === 'build' ? [decision.plan] : [];
+}
+
+function sourcesOf(plan: BuildPlan, stats: ReplicaStats | null): SourceSegment[] {
+  const segments = (stats?.segments ?? []).filter((segment) => plan.segments.includes(segment.id));
+  return segments.map((segment) => ({ id: segment.id, points: segment.rows - segment.deleted }));
+}
+
+function runningView(build: RunningBuild, nowMs: number, shardId: ShardId): OptimizationView {
+  const { progress, startedMs } = build;
+  const counts = progress === null ? {} : { done: Math.round(progress.done), total: Math.round(progress.total) };
+  return {
+    uuid: uuidOf(startedMs, ofShard(shardId, build.id)),
+    optimizer: build.plan.reason,
+    status: 'optimizing',
+    segments: build.sources.map((source) => segmentView(source, shardId)),
+    progress: { name: progress?.stage ?? 'waiting', started_at: iso(startedMs), duration_sec: (nowMs - startedMs) / 1000, ...counts },
+  };
+}
+
+function finishedView({ build, error, finishedMs }: FinishedBuild, shardId: ShardId): OptimizationView {
+  const { startedMs } = build;
+  return {
+    uuid: uuidOf(startedMs, ofShard(shardId, build.id)),
+    optimizer: build.plan.reason,
+    status: error === null ? 'done' : { error: error.detail },
+    segments: build.sources.map((source) => segmentView(source, shardId)),
+    progress: {
+      name: build.plan.reason,
+      started_at: iso(startedMs),
+      finished_at: iso(finishedMs),
+      duration_sec: (finishedMs - startedMs) / 1000,
+    },
+  };
+}
+
+function segmentView(source: SourceSegment, shardId: ShardId): SegmentView {
+  return { uuid: uuidOf(0, ofShard(shardId, source.id)), points_count: source.points };
+}
+
+/** Numbers of segments and builds have 32 bits, those of shards 16. */
+function ofShard(shardId: ShardId, number: number): number {
+  return (shardId % 0x1_0000) * 0x1_0000_0000 + number;
+}
+
+/** A UUID that holds two numbers: what it names has no other one. */
+function uuidOf(high: number, low: number): string {
+  const first = high.toString(16).padStart(12, '0');
+  const second = low.toString(16).padStart(12, '0');
+  return `${first.slice(0, 8)}-${first.slice(8, 12)}-8000-8000-${second}`;
+}
+
+function iso(timeMs: number): string {
+  return new Date(timeMs).toISOString();
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

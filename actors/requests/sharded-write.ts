@@ -1,0 +1,115 @@
+/**
+ * A write to a collection of several shards: a reader splits the request, each shard gets its part, and the answer comes when
+ * all have answered. On errors of the request, and of points that are not there, no shard has changed anything.
+ */
+
+import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import type { KeyedShard, ShardId } from '../../protocols/model/cluster.js';
+import type { CollectionParams } from '../../protocols/model/collection.js';
+import type { PointId } from '../../protocols/model/point-id.js';
+import { updateAnswer } from '../../storage/pool/pool.js';
+import type { EncodedPart, EncodedWrite, RawRequest, WriteOperation, WriteStage, Written } from '../../storage/threads/messages.js';
+import type { ReplicaEntry } from '../context/view.js';
+import type { EnginePort } from '../runtime/ports.js';
+
+export interface ShardedWrite {
+  readonly operation: WriteOperation;
+  readonly wait: boolean;
+  readonly request: RawRequest;
+  readonly params: CollectionParams;
+  /** All shards of the collection. */
+  readonly shards: readonly ShardId[];
+  /** Which of them are behind which key; left out where there are no keys. */
+  readonly keyed?: readonly KeyedShard[];
+}
+
+/** Whoever takes the writes of shards. */
+export interface ShardWriter {
+  /** Errors: `unavailable` when the shard takes no writes, as far as is known before one is tried. */
+  check(shardId: ShardId): void;
+  /** The part's memory is given away. */
+  write(part: EncodedPart, until: EncodedWrite['until']): Promise<Written>;
+  /** The first of these points that is not there after all writes before; null: all are. */
+  missing(shardId: ShardId, ids: readonly PointId[]): Promise<PointId | null>;
+}
+
+/**
+ * The answer's bytes. An operation's number is the largest that a shard gave it.
+ * Errors: those of the request; `unavailable` of a shard. Whatever else a shard answers, others may have taken their parts.
+ */
+export async function writeSharded(engine: Pick<EnginePort, 'split'>, write: ShardedWrite, writer: ShardWriter): Promise<Uint8Array> {
+  const { keyed, operation, params, request, shards, wait } = write;
+  const { failure, listed, parts, stages } = await engine.split({
+    operation,
+    params,
+    request,
+    shards,
+    wait,
+    ...(keyed === undefined ? {} : { keyed }),
+  });
+  // Before anything is written.
+  for (const stage of stages) for (const { shardId } of stage.parts) writer.check(shardId);
+  const numbers: number[] = new Array(parts.reduce((sum, count) => sum + count, 0)).fill(0);
+  let status: Written['status'] = wait ? 'completed' : 'acknowledged';
+  for (const [index, stage] of stages.entries()) {
+    await checkNeeded(stage, writer);
+    // Whoever waits has its answer when reads see it; until then the next stage needs it applied.
+    const until = !wait ? 'logged' : index === stages.length - 1 ? 'shown' : 'applied';
+    const written = await Promise.all(stage.parts.map((part) => writer.write(part, until)));
+    for (const [at, { numbers: own, status: its }] of written.entries()) {
+      if (its === 'acknowledged') status = 'acknowledged';
+      noteNumbers(numbers, stage.parts[at] as EncodedPart, own);
+    }
+  }
+  if (failure !== null) throw errorFromFacts(failure);
+  return updateAnswer(request, { parts, listed }, numbers, status);
+}
+
+/** Replicas of a node of its own: one of each shard. timeoutMs: how long to wait for a shard, now. */
+export class LocalShards implements ShardWriter {
+  constructor(
+    private readonly engine: Pick<EnginePort, 'missing'>,
+    private readonly replicas: ReadonlyMap<ShardId, ReplicaEntry>,
+    private readonly asked: Pick<ShardedWrite, 'operation' | 'request'>,
+    private readonly timeoutMs: () => number,
+  ) {}
+
+  check(shardId: ShardId): void {
+    const { reason, state } = this.#replicaOf(shardId);
+    if (state === 'Active' || state === 'Partial' || state === 'Listener') return;
+    const detail = `shard ${shardId} takes no writes: ${reason?.detail ?? 'it is being opened'}`;
+    throw new TroupeError('unavailable', detail, { retryAfterMs: reason?.retryAfterMs ?? 1000 });
+  }
+
+  write({ operations, shardId }: EncodedPart, until: EncodedWrite['until']): Promise<Written> {
+    const { operation, request } = this.asked;
+    const { deadlineMs, usage } = request;
+    const encoded: EncodedWrite = { operations, until, deadlineMs, ...(usage === undefined ? {} : { usage }) };
+    const { actor } = this.#replicaOf(shardId);
+    return actor.ask<Written>((replyTo) => ({ kind: 'writePart', operation, part: encoded, replyTo }), this.timeoutMs());
+  }
+
+  missing(shardId: ShardId, ids: readonly PointId[]): Promise<PointId | null> {
+    return this.engine.missing(this.#replicaOf(shardId).key, ids, this.asked.request.deadlineMs);
+  }
+
+  #replicaOf(shardId: ShardId): ReplicaEntry {
+    const replica = this.replicas.get(shardId);
+    if (replica === undefined) throw new TroupeError('internal', `a part of a request is for shard ${shardId}, which is not here`);
+    return replica;
+  }
+}
+
+/** Errors: `notFound` for the first point that has to be there and is not. */
+async function checkNeeded({ needed }: WriteStage, writer: ShardWriter): Promise<void> {
+  const asked = needed.map(({ ids, shardId }) => writer.missing(shardId, ids));
+  const missing = (await Promise.all(asked)).find((id) => id !== null);
+  if (missing !== undefined) throw new TroupeError('notFound', `No point with id ${missing} found`);
+}
+
+function noteNumbers(numbers: number[], { at }: EncodedPart, own: readonly number[]): void {
+  own.forEach((number, index) => {
+    const operation = at[index] as number;
+    numbers[operation] = Math.max(numbers[operation] as number, number);
+  });
+}

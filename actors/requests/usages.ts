@@ -1,0 +1,34 @@
+/** What collections have cost since the start: sums of what their requests were measured at. */
+
+import { addUsage, type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
+import type { RawRequest } from '../../storage/threads/messages.js';
+import type { CollectionEntry } from '../context/view.js';
+import type { EnginePort } from '../runtime/ports.js';
+
+export class CollectionUsages {
+  readonly #sums = new WeakMap<CollectionEntry, HardwareUsage>();
+
+  /** Adds what an answered request has cost, where it was measured. */
+  add(entry: CollectionEntry, { usage }: RawRequest): void {
+    if (usage === undefined) return;
+    const sum = this.#sums.get(entry) ?? noUsage();
+    addUsage(sum, usage);
+    this.#sums.set(entry, sum);
+  }
+
+  /** With what writes came to after their answer. */
+  byName(collections: ReadonlyMap<string, CollectionEntry>, pool: Pick<EnginePort, 'stats'>): Map<string, HardwareUsage> {
+    const byName = new Map<string, HardwareUsage>();
+    for (const [name, entry] of collections) {
+      const known = this.#sums.get(entry);
+      if (known === undefined) continue;
+      const sum = { ...known };
+      for (const { key } of entry.replicas.values()) {
+        const later = pool.stats(key)?.unansweredUsage;
+        if (later !== undefined) addUsage(sum, later);
+      }
+      byName.set(name, sum);
+    }
+    return byName;
+  }
+}

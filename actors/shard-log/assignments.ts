@@ -1,0 +1,181 @@
+/**
+ * What the cluster has agreed on for the replicas of this node, for those who carry it out: read on the main thread without asking
+ * consensus, which shows each new state here once it has applied it.
+ */
+
+import type { ClusterState, CollectionRecord, ShardRecord, TransferRecord } from '../../cluster/state/state.js';
+import type { PeerId, ReplicaState, ShardId } from '../../protocols/model/cluster.js';
+import type { Cancel } from '../runtime/ports.js';
+
+/** One shard of one life of a collection, as agreed. */
+export interface Assignment {
+  readonly leader: PeerId | null;
+  /** The clock of what the leader writes. */
+  readonly term: number;
+  readonly replicas: ReadonlyMap<PeerId, ReplicaState>;
+  /** See `ShardRecord.since`. */
+  readonly since: ReadonlyMap<PeerId, number>;
+  /** `write_consistency_factor` of the collection. */
+  readonly writeFactor: number;
+  /** Those of this shard. */
+  readonly transfers: readonly TransferRecord[];
+}
+
+/** Names what an assignment is for. A later collection of the same name has another `uid`. */
+export interface AssignedShard {
+  readonly collection: string;
+  readonly uid: number;
+  readonly shardId: ShardId;
+}
+
+interface Watch extends AssignedShard {
+  seen: CollectionRecord | null;
+  shown: Assignment | null;
+  readonly changed: (assignment: Assignment | null) => void;
+}
+
+export interface Shown {
+  readonly agreed: ClusterState;
+  readonly peerId: PeerId;
+  readonly leads: boolean;
+  readonly connected: ReadonlySet<PeerId>;
+  readonly serves: boolean;
+  /** See `Assignments.lastIndexAtStart`. */
+  readonly lastIndexAtStart: number;
+  /** See `Assignments.isAloneWithout`. */
+  readonly isAloneWithout: (peer: PeerId) => boolean;
+}
+
+export class Assignments {
+  #agreed: ClusterState | null = null;
+  #peerId: PeerId = 0;
+  #leads = false;
+  #connected: ReadonlySet<PeerId> = new Set();
+  #isAloneWithout: (peer: PeerId) => boolean = () => false;
+  #lastIndexAtStart = 0;
+  #serves = true;
+  #isSettled = false;
+  #mayBeLeft = true;
+  readonly #watches = new Map<string, Set<Watch>>();
+  readonly #watchers = new Set<() => void>();
+
+  /** Null outside of a cluster, and until this node has heard of its own. */
+  get agreed(): ClusterState | null {
+    return this.#agreed;
+  }
+
+  /** Of this node; 0 until it is known. */
+  get peerId(): PeerId {
+    return this.#peerId;
+  }
+
+  /** Whether this node leads its cluster's consensus, as far as it knows. */
+  get leadsCluster(): boolean {
+    return this.#leads;
+  }
+
+  /** Of the last entry that an earlier process has left in the log: what later ones tell is new to this node. 0 before it is known. */
+  get lastIndexAtStart(): number {
+    return this.#lastIndexAtStart;
+  }
+
+  /** False while this node has just started and may know less than what was agreed before: its replicas may not be Active any more. */
+  get serves(): boolean {
+    return this.#serves;
+  }
+
+  /** Whether everything that was agreed before this process began is known. What it begins with may be older than what an earlier one knew. */
+  get isSettled(): boolean {
+    return this.#isSettled;
+  }
+
+  /** It is, or a barrier has passed. */
+  settle(): void {
+    this.#isSettled = true;
+  }
+
+  /** Peers with which this node has a connection; to the leader of consensus, those of them that it hears of. */
+  get connected(): ReadonlySet<PeerId> {
+    return this.#connected;
+  }
+
+  /** Whether this peer is away and nothing can be agreed on without it, nor without this node: no shard that is led here gets another leader. */
+  isAloneWithout(peer: PeerId): boolean {
+    return this.#mayBeLeft && this.#isAloneWithout(peer);
+  }
+
+  /** From now on nothing is written here that others lack: this node has asked to lead no more, which may be agreed on at any time. */
+  stayTogether(): void {
+    this.#mayBeLeft = false;
+  }
+
+  /** For consensus: what is agreed by now, and what else it knows. */
+  show({ agreed, connected, isAloneWithout, lastIndexAtStart, leads, peerId, serves }: Shown): void {
+    const before = this.#agreed;
+    this.#lastIndexAtStart = lastIndexAtStart;
+    this.#leads = leads;
+    this.#serves = serves;
+    this.#connected = connected;
+    this.#isAloneWithout = isAloneWithout;
+    this.#agreed = agreed;
+    this.#peerId = peerId;
+    if (before?.collections === agreed.collections) return;
+    for (const watches of this.#watches.values()) for (const watch of watches) this.#look(watch);
+    for (const changed of this.#watchers) changed();
+  }
+
+  /** Null: the cluster has no such shard, as far as this node knows. */
+  of({ collection, shardId, uid }: AssignedShard): Assignment | null {
+    const record = this.#agreed?.collections.get(collection);
+    const shard = record?.uid === uid ? record.shards.get(shardId) : undefined;
+    return record === undefined || shard === undefined ? null : assignmentOf(record, shardId, shard);
+  }
+
+  /** Calls `changed` whenever the assignment becomes another one, until it is cancelled. */
+  watch(shard: AssignedShard, changed: (assignment: Assignment | null) => void): Cancel {
+    const { collection, shardId, uid } = shard;
+    const watch: Watch = {
+      collection,
+      uid,
+      shardId,
+      seen: this.#agreed?.collections.get(collection) ?? null,
+      shown: this.of(shard),
+      changed,
+    };
+    const watches = this.#watches.get(collection) ?? new Set();
+    this.#watches.set(collection, watches.add(watch));
+    return () => {
+      watches.delete(watch);
+      if (watches.size === 0 && this.#watches.get(collection) === watches) this.#watches.delete(collection);
+    };
+  }
+
+  /** Calls `changed` whenever anything about collections has changed. */
+  watchAll(changed: () => void): Cancel {
+    this.#watchers.add(changed);
+    return () => void this.#watchers.delete(changed);
+  }
+
+  #look(watch: Watch): void {
+    const record = this.#agreed?.collections.get(watch.collection) ?? null;
+    if (record === watch.seen) return;
+    watch.seen = record;
+    const assignment = this.of(watch);
+    if (isSame(watch.shown, assignment)) return;
+    watch.shown = assignment;
+    watch.changed(assignment);
+  }
+}
+
+function assignmentOf({ config, transfers }: CollectionRecord, id: ShardId, { leader, replicas, since, term }: ShardRecord): Assignment {
+  const writeFactor = config.params.write_consistency_factor;
+  return { leader, term, replicas, since, writeFactor, transfers: transfers.filter(({ shardId }) => shardId === id) };
+}
+
+/** Records are values: what is another one may say the same all the same, which is looked at once more then. */
+function isSame(one: Assignment | null, other: Assignment | null): boolean {
+  if (one === null || other === null) return one === other;
+  if (one.leader !== other.leader || one.term !== other.term || one.replicas !== other.replicas || one.since !== other.since) return false;
+  if (one.writeFactor !== other.writeFactor) return false;
+  return one.transfers.length === other.transfers.length && one.transfers.every((transfer, at) => transfer === other.transfers[at]);
+}

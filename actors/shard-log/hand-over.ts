@@ -1,0 +1,47 @@
+/**
+ * A leader gives its lead to another replica (L10): it takes no more writes, answers those that were begun, and has the change agreed on;
+ * what comes meanwhile waits at the doors for the next leader.
+ */
+
+import type { DataAnswer, DataCall } from '../../cluster/data-messages.js';
+import { TroupeError } from '../../protocols/errors.js';
+import type { NodeServices } from '../context/services.js';
+import type { CollectionEntry } from '../context/view.js';
+import { isHeldByAll } from './view.js';
+
+/** For writes that were begun, and for the agreement: a pause lasts three seconds, and longer when it is asked for again. */
+const PAUSE_MS = 2500;
+const PROPOSE_MS = 2500;
+
+/** Errors: `conflict` where another one leads, or the heir cannot; `busy`, `unavailable`, `timeout` where it could not stop, or agree. */
+export async function handOver(
+  { assignments, propose }: Pick<NodeServices, 'assignments' | 'propose'>,
+  entry: CollectionEntry,
+  { clock, shard, to }: Extract<DataCall, { kind: 'handOver' }>,
+): Promise<DataAnswer> {
+  const assignment = assignments.of(shard);
+  const replication = entry.replications.get(shard.shardId);
+  const leads = assignment?.term === clock && assignment.leader === assignments.peerId;
+  if (!leads || replication === undefined)
+    throw new TroupeError('conflict', `shard ${shard.shardId} of collection ${shard.collection} is not led here in term ${clock}`);
+  const { actor } = replication;
+  const resume = (error: unknown): never => {
+    actor.report({ kind: 'resume' });
+    throw error;
+  };
+  const pause = () => actor.ask<boolean>((replyTo) => ({ kind: 'pause', replyTo }), PAUSE_MS).catch(resume);
+  await pause();
+  // What was waited for is not missing from the time to agree.
+  await pause();
+  if (!isHeldByAll(replication.status()))
+    resume(
+      new TroupeError('conflict', `other replicas of shard ${shard.shardId} of collection ${shard.collection} lack what is acknowledged`),
+    );
+  const { collection, shardId, uid } = shard;
+  const changed = await propose({ kind: 'changeLeader', collection, uid, shardId, to, clock }, PROPOSE_MS).catch((error: unknown) => {
+    // It may be agreed yet: the pause ends by itself.
+    if (error instanceof TroupeError && error.code === 'conflict') return resume(error);
+    throw error;
+  });
+  return { kind: 'done', changed: changed ? 1 : 0 };
+}

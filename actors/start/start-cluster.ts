@@ -1,0 +1,57 @@
+/** Puts together what a node needs to be part of a cluster. */
+
+import type { AnswerCall } from '../../cluster/data-messages.js';
+import type { PeerDetails } from '../../cluster/peer-messages.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
+import type { ClusterOptions } from '../consensus/cluster-api.js';
+import { type ClusterNode, clusterNode, detailsOf } from '../consensus/cluster-node.js';
+import { PeerLink } from '../consensus/link.js';
+import type { OwnReplica } from '../consensus/messages.js';
+import { consensusBehaviour } from '../consensus/shell.js';
+import { ConsensusView } from '../consensus/view.js';
+import type { PeerCallStats } from '../context/call-stats.js';
+import { CONSENSUS, type StartConsensus, TRANSFERS } from '../node/shell.js';
+import type { Clock } from '../runtime/ports.js';
+import type { Assignments } from '../shard-log/assignments.js';
+import { TransferBoard } from '../transfers/board.js';
+import { type TransfersProps, transfersBehaviour } from '../transfers/shell.js';
+
+export interface StartedCluster extends ClusterNode {
+  readonly startConsensus: StartConsensus;
+  /** 0 until it is known. */
+  peerId(): PeerId;
+  /** For what this node does not find. Errors: `unavailable` until it knows what is agreed. */
+  checkKnows(): void;
+  /** This node is about to stop: another one leads from now on. */
+  handOver(): void;
+}
+
+/** answer: carries out calls of peers for this node's replicas. calls: what is counted of them. hasGoneAlone: whether this node may have acknowledged something alone (L9). */
+export function startCluster(
+  options: ClusterOptions,
+  clock: Clock,
+  assignments: Assignments,
+  replicas: () => PeerDetails['replicas'],
+  deadReplicas: () => readonly OwnReplica[],
+  hasGoneAlone: () => boolean,
+  answer: AnswerCall,
+  calls: PeerCallStats,
+  transfers: (board: TransferBoard) => TransfersProps,
+): StartedCluster {
+  const board = new TransferBoard();
+  const view = new ConsensusView(clock, assignments);
+  const link: PeerLink = new PeerLink(options.transport, view, () => detailsOf(view, link, replicas()), answer, hasGoneAlone);
+  const { api, propose, submit } = clusterNode({ view, link, clock, replicas, tickMs: options.tickMs, board, calls });
+  return {
+    api,
+    submit,
+    propose,
+    startConsensus: (context, local) => {
+      context.spawn(transfersBehaviour(), TRANSFERS, transfers(board));
+      return context.spawn(consensusBehaviour(), CONSENSUS, { options, view, link, node: context.self, deadReplicas, local });
+    },
+    peerId: () => view.peerId,
+    checkKnows: () => view.checkKnows(),
+    handOver: () => void view.actor?.tell({ kind: 'handOver' }),
+  };
+}

@@ -1,0 +1,70 @@
+/** The leader's side of a `snapshot` transfer: a checkpoint of its replica, file by file, to the target. */
+
+import type { PeerCalls } from '../../../cluster/data-messages.js';
+import type { TransferRun } from '../../../cluster/transfer/runs.js';
+import { TroupeError } from '../../../protocols/errors.js';
+import type { ReplicaKey } from '../../../storage/threads/messages.js';
+import type { ShardLogPort } from '../../../storage/threads/shard-log.js';
+import type { StagedFile, StagedFiles } from '../../collection/staged-files.js';
+import type { CollectionStore } from '../../collection/store.js';
+
+/** Below what a call may carry, and small enough that the main thread is not held up. */
+const PART_BYTES = 2 * 2 ** 20;
+const PART_MS = 30_000;
+/** The target opens the replica, which may take as long as reading it. */
+const INSTALL_MS = 600_000;
+
+export interface FileSenderParts {
+  readonly engine: Pick<ShardLogPort, 'checkpoint' | 'releaseCheckpoint'>;
+  readonly calls: PeerCalls;
+  readonly store: Pick<CollectionStore, 'staging' | 'staged'>;
+}
+
+/** Resolves when the target has installed the files. The leader's replica stays in use meanwhile. Errors: those of the engine, the disk, the target. */
+export async function sendFiles(
+  { calls, engine, store }: FileSenderParts,
+  key: ReplicaKey,
+  run: TransferRun,
+  onSent: (sent: number, total: number) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { collection, term, transfer, uid } = run;
+  const folder = store.staging(`checkpoint-${uid}-${transfer.shardId}-${transfer.startedAt}`);
+  await store.staged.remove(folder);
+  let made = false;
+  try {
+    const { files } = await engine.checkpoint(key, folder);
+    made = true;
+    const address = { shard: { collection, uid, shardId: transfer.shardId }, clock: term, startedAt: transfer.startedAt };
+    const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
+    let sent = 0;
+    onSent(0, total);
+    for (const file of files) {
+      for await (const { bytes, offset } of partsOf(store.staged, folder, file)) {
+        if (signal.aborted) throw new TroupeError('unavailable', 'the transfer has ended');
+        await calls.call(transfer.to, { kind: 'putFile', ...address, path: file.path, offset, bytes }, PART_MS);
+        sent += bytes.length;
+        onSent(sent, total);
+      }
+    }
+    await calls.call(transfer.to, { kind: 'installFiles', ...address, files }, INSTALL_MS);
+  } finally {
+    // One that was refused is another transfer's, which needs what the log keeps for it.
+    if (made) await engine.releaseCheckpoint(key).catch(() => {});
+    await store.staged.remove(folder);
+  }
+}
+
+/** An empty file is one part, too. */
+async function* partsOf(
+  staged: StagedFiles,
+  folder: string,
+  { bytes, path }: StagedFile,
+): AsyncGenerator<{ readonly offset: number; readonly bytes: Uint8Array }> {
+  let offset = 0;
+  do {
+    const part = await staged.read(folder, path, offset, Math.min(PART_BYTES, bytes - offset));
+    yield { offset, bytes: part };
+    offset += part.length;
+  } while (offset < bytes);
+}

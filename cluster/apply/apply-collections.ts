@@ -1,0 +1,152 @@
+/** Operations on collections, their aliases and their shard keys. */
+
+import type { ErrorFacts } from '../../protocols/errors.js';
+import { stringifyJson } from '../../protocols/json.js';
+import type { PeerId, ReplicaState, ShardKey } from '../../protocols/model/cluster.js';
+import type { ClusterOperation, Placement } from '../state/commands.js';
+import { FIRST_STATES } from '../state/replica-state.js';
+import type { ClusterState, CollectionRecord, ShardRecord } from '../state/state.js';
+import { aliasExists, aliasesAfter, collectionExists } from './aliases.js';
+import { type Change, done, onCollection, refused, unchanged, withCollection, withCollections, wrongInput } from './change.js';
+import { shardsOfKey } from './point-flow.js';
+
+type OperationOf<Kind extends ClusterOperation['kind']> = Extract<ClusterOperation, { kind: Kind }>;
+
+export function createCollection(state: ClusterState, { config, name, placement }: OperationOf<'createCollection'>): Change {
+  if (state.collections.has(name)) return refused(state, collectionExists(name));
+  if (state.aliases.has(name)) return refused(state, aliasExists(name));
+  const misplaced = refusedPlacement(state, placement);
+  if (misplaced !== null) return refused(state, misplaced);
+  const custom = config.params.sharding_method === 'custom';
+  if (custom && placement.length > 0) return refused(state, wrongInput('with custom sharding, shards come with their keys'));
+  if (!custom && placement.length === 0) return refused(state, wrongInput('a collection needs at least one shard'));
+  const record: CollectionRecord = {
+    uid: state.appliedIndex,
+    revision: state.appliedIndex,
+    config,
+    shards: new Map(),
+    nextShardId: 0,
+    transfers: [],
+    autoReplication: false,
+    layout: state.appliedIndex,
+    resharding: null,
+    closedKeys: [],
+    keyCopy: null,
+  };
+  return done(withCollection(state, name, withShards(record, null, placement, { first: 'Initializing', since: state.appliedIndex })));
+}
+
+export function updateCollection(state: ClusterState, { basedOn, config, name }: OperationOf<'updateCollection'>): Change {
+  return onCollection(state, name, (record) => {
+    if (record.revision !== basedOn) {
+      const detail = `Collection \`${name}\` was changed at the same time, try again`;
+      return refused(state, { code: 'conflict', detail });
+    }
+    if (stringifyJson(record.config) === stringifyJson(config)) return unchanged(state);
+    return done(withCollection(state, name, { ...record, config, revision: state.appliedIndex }));
+  });
+}
+
+export function setAutoReplication(state: ClusterState, { collection, enabled }: OperationOf<'setAutoReplication'>): Change {
+  return onCollection(state, collection, (record) => {
+    if (record.autoReplication === enabled) return unchanged(state);
+    return done(withCollection(state, collection, { ...record, autoReplication: enabled }));
+  });
+}
+
+/** Its aliases and transfers go with it. */
+export function deleteCollection(state: ClusterState, { name }: OperationOf<'deleteCollection'>): Change {
+  if (!state.collections.has(name)) return unchanged(state);
+  const aliases = new Map([...state.aliases].filter(([, collection]) => collection !== name));
+  return done(withCollections({ ...state, aliases }, (collections) => collections.delete(name)));
+}
+
+export function changeAliases(state: ClusterState, { actions }: OperationOf<'changeAliases'>): Change {
+  const isThere = (name: string) => state.collections.has(name);
+  const aliases = aliasesAfter(state.aliases, actions, { isThere, isTaken: isThere });
+  if ('error' in aliases) return refused(state, aliases.error);
+  return aliases === state.aliases ? unchanged(state) : done({ ...state, aliases });
+}
+
+export function createShardKey(state: ClusterState, operation: OperationOf<'createShardKey'>): Change {
+  const { closed, collection, initialState, key, placement } = operation;
+  return onCollection(state, collection, (record) => {
+    const notCustom = refusedKey(collection, record);
+    if (notCustom !== null) return refused(state, notCustom);
+    if (shardsOfKey(record, key).length > 0)
+      return refused(state, { code: 'conflict', detail: `Shard key ${shownKey(key)} already exists` });
+    const misplaced = refusedPlacement(state, placement);
+    if (misplaced !== null) return refused(state, misplaced);
+    if (placement.length === 0) return refused(state, wrongInput('a shard key needs at least one shard'));
+    const first = initialState ?? 'Initializing';
+    if (!FIRST_STATES.has(first)) {
+      const detail = `replicas of a new shard key cannot be ${first}; possible are ${[...FIRST_STATES].join(', ')}`;
+      return refused(state, wrongInput(detail));
+    }
+    const made = withShards(record, key, placement, { first, since: state.appliedIndex });
+    const keyed = closed ? { ...made, closedKeys: [...made.closedKeys, key] } : made;
+    return done(withCollection(state, collection, keyed));
+  });
+}
+
+/** Its shards go, and their transfers, and copies from and to it. */
+export function dropShardKey(state: ClusterState, { collection, key }: OperationOf<'dropShardKey'>): Change {
+  return onCollection(state, collection, (record) => {
+    const notCustom = refusedKey(collection, record);
+    if (notCustom !== null) return refused(state, notCustom);
+    const gone = shardsOfKey(record, key);
+    if (gone.length === 0) return refused(state, wrongInput(`Shard key ${shownKey(key)} not found`));
+    const shards = new Map([...record.shards].filter(([shardId]) => !gone.includes(shardId)));
+    const transfers = record.transfers.filter(({ shardId, toShardId }) => !gone.includes(shardId) && !gone.includes(toShardId ?? shardId));
+    const resharding = record.resharding?.key === key ? null : record.resharding;
+    const closedKeys = record.closedKeys.filter((closed) => closed !== key);
+    const keyCopy = record.keyCopy?.source === key || record.keyCopy?.target === key ? null : record.keyCopy;
+    return done(withCollection(state, collection, { ...record, shards, transfers, resharding, closedKeys, keyCopy }));
+  });
+}
+
+export function refusedKey(collection: string, { config }: CollectionRecord): ErrorFacts | null {
+  if (config.params.sharding_method === 'custom') return null;
+  return wrongInput(`Collection \`${collection}\` has no shard keys: it was not created with "sharding_method": "custom"`);
+}
+
+export function shownKey(key: ShardKey): string {
+  return typeof key === 'string' ? `"${key}"` : String(key);
+}
+
+/** S4. A peer may have left since the placement was chosen. */
+export function refusedPlacement({ marks, membership }: ClusterState, placement: Placement): ErrorFacts | null {
+  for (const peers of placement) {
+    if (peers.length === 0) return wrongInput('a shard needs at least one replica');
+    if (new Set(peers).size < peers.length) return wrongInput('a shard can have one replica on each peer');
+    const stranger = peers.find((peer) => !membership.some(({ peerId }) => peerId === peer));
+    if (stranger !== undefined) {
+      const detail = `peer ${stranger}, chosen for a replica, is not part of the cluster any more; try again`;
+      return { code: 'unavailable', detail, retryAfterMs: 100 };
+    }
+    const leaving = peers.find((peer) => (marks.get(peer)?.leaving ?? null) !== null);
+    if (leaving !== undefined) {
+      const detail = `peer ${leaving}, chosen for a replica, is leaving the cluster; try again`;
+      return { code: 'unavailable', detail, retryAfterMs: 100 };
+    }
+  }
+  return null;
+}
+
+interface NewReplicas {
+  readonly first: ReplicaState;
+  readonly since: number;
+}
+
+export function withShards(record: CollectionRecord, key: ShardKey | null, placement: Placement, made: NewReplicas): CollectionRecord {
+  const shards = new Map(record.shards);
+  placement.forEach((peers, at) => {
+    shards.set(record.nextShardId + at, newShard(key, peers, made));
+  });
+  return { ...record, shards, nextShardId: record.nextShardId + placement.length };
+}
+
+function newShard(key: ShardKey | null, peers: readonly PeerId[], { first, since }: NewReplicas): ShardRecord {
+  const each = <Value>(value: Value) => new Map(peers.map((peer) => [peer, value]));
+  return { key, replicas: each(first), since: each(since), leader: null, term: 0 };
+}

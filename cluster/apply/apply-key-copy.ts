@@ -1,0 +1,86 @@
+/** Operations that copy points from one shard key to another: see `KeyCopy`. */
+
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { ShardKey } from '../../protocols/model/cluster.js';
+import type { ClusterOperation } from '../state/commands.js';
+import type { ClusterState, CollectionRecord, KeyCopy } from '../state/state.js';
+import { refusedKey, shownKey } from './apply-collections.js';
+import { type Change, done, onCollection, refused, withCollection, wrongInput } from './change.js';
+import { copyTransfers, opensKey, shardsOfKey } from './point-flow.js';
+
+type OperationOf<Kind extends ClusterOperation['kind']> = Extract<ClusterOperation, { kind: Kind }>;
+
+export function startKeyCopy(state: ClusterState, operation: OperationOf<'startKeyCopy'>): Change {
+  const { collection, filter, source, target } = operation;
+  return onCollection(state, collection, (record) => {
+    const error =
+      refusedKey(collection, record) ?? refusedEnds(record, operation) ?? refusedClosed(record, source) ?? refusedBusy(collection, record);
+    if (error !== null) return refused(state, error);
+    const keyCopy: KeyCopy = { source, target, filter, stage: 'copying', done: [], startedAt: state.appliedIndex };
+    return done(withCollection(state, collection, { ...record, keyCopy }));
+  });
+}
+
+/** Replicas may be away and shards may move: their leaders copy. */
+function refusedEnds(record: CollectionRecord, { source, target }: OperationOf<'startKeyCopy'>): ErrorFacts | null {
+  if (source === target) return wrongInput(`points of shard key ${shownKey(source)} cannot be copied to itself`);
+  for (const key of [source, target]) {
+    const shards = shardsOfKey(record, key);
+    if (shards.length === 0) return wrongInput(`Shard key ${shownKey(key)} not found`);
+    const headless = shards.find((shardId) => record.shards.get(shardId)?.leader === null);
+    if (headless === undefined) continue;
+    return { code: 'conflict', detail: `shard ${headless} of shard key ${shownKey(key)} has no Active replica` };
+  }
+  return null;
+}
+
+/** A target that is open was written to all the time: it has nothing to switch. */
+export function afterCopyStage(record: CollectionRecord, keyCopy: KeyCopy, index: number): CollectionRecord {
+  if (!opensKey(record, keyCopy)) return { ...record, keyCopy: null };
+  if (keyCopy.stage === 'copying') return { ...record, keyCopy: { ...keyCopy, stage: 'switching', done: [] } };
+  const closedKeys = record.closedKeys.filter((key) => key !== keyCopy.target);
+  return { ...record, closedKeys, layout: index, keyCopy: null };
+}
+
+/** Copies that are there stay: in a closed key nobody sees them, and the next copy to it removes what it does not bring. */
+export function abortKeyCopy(state: ClusterState, operation: OperationOf<'abortTransfer'>): Change {
+  return onKeyCopy(state, operation, (record) => ({ ...record, keyCopy: null }));
+}
+
+export function restartKeyCopy(state: ClusterState, operation: OperationOf<'restartTransfer'>): Change {
+  const { method } = operation;
+  if (method !== 'stream_records')
+    return refused(state, wrongInput(`points go to another shard by \`stream_records\`, not by \`${method}\``));
+  return onKeyCopy(state, operation, (record, keyCopy) => {
+    return { ...record, keyCopy: { ...keyCopy, stage: 'copying', done: [], startedAt: state.appliedIndex } };
+  });
+}
+
+/** The copy that one of its transfers names, whoever leads the shards by now. */
+function onKeyCopy(
+  state: ClusterState,
+  { collection, transfer }: Pick<OperationOf<'abortTransfer'>, 'collection' | 'transfer'>,
+  change: (record: CollectionRecord, keyCopy: KeyCopy) => CollectionRecord,
+): Change {
+  const { shardId, toShardId } = transfer;
+  return onCollection(state, collection, (record) => {
+    const { keyCopy } = record;
+    const isIt = copyTransfers(record).some((one) => one.shardId === shardId && one.toShardId === toShardId);
+    if (keyCopy !== null && isIt) return done(withCollection(state, collection, change(record, keyCopy)));
+    return refused(state, { code: 'notFound', detail: `there is no transfer from shard ${shardId} to shard ${toShardId}` });
+  });
+}
+
+/** One thing at a time. */
+export function refusedBusy(collection: string, { keyCopy, resharding }: CollectionRecord): ErrorFacts | null {
+  if (resharding !== null) return { code: 'conflict', detail: `Collection \`${collection}\` is being resharded already` };
+  if (keyCopy === null) return null;
+  const { source, target } = keyCopy;
+  const detail = `points of shard key ${shownKey(source)} of collection \`${collection}\` are being copied to ${shownKey(target)}: wait until they are there`;
+  return { code: 'conflict', detail };
+}
+
+export function refusedClosed({ closedKeys }: CollectionRecord, key: ShardKey): ErrorFacts | null {
+  if (!closedKeys.includes(key)) return null;
+  return wrongInput(`shard key ${shownKey(key)} has no points before \`replicate_points\` has filled it`);
+}

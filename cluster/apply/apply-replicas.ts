@@ -1,0 +1,304 @@
+/** Operations on replicas and their transfers. Replica states change by `REPLICA_MOVES` alone (S6). */
+
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { PeerId, ReplicaState, ShardId } from '../../protocols/model/cluster.js';
+import type { ClusterOperation, ReplicaChange, TransferKey } from '../state/commands.js';
+import { afterEvent, EVENT_TO, type ReplicaEvent, TRANSFER_STARTS } from '../state/replica-state.js';
+import type { ClusterState, CollectionRecord, ShardRecord, TransferRecord } from '../state/state.js';
+import { abortKeyCopy, restartKeyCopy } from './apply-key-copy.js';
+import { type Change, done, onCollection, refused, unchanged, withCollection, withCollections, wrongInput } from './change.js';
+
+type OperationOf<Kind extends ClusterOperation['kind']> = Extract<ClusterOperation, { kind: Kind }>;
+type Replicas = ShardRecord['replicas'];
+
+/** All changes or, when one is refused, none. Those of a collection or replica that is gone are left out. */
+export function setReplicaStates(state: ClusterState, { changes }: OperationOf<'setReplicaStates'>): Change {
+  const changed = new Map<string, CollectionRecord>();
+  const named = new Set<string>();
+  for (const change of changes) {
+    const name = JSON.stringify([change.collection, change.shardId, change.peerId]);
+    if (named.has(name)) return refused(state, wrongInput(`an operation changes the replica ${name} twice`));
+    named.add(name);
+    const record = changed.get(change.collection) ?? state.collections.get(change.collection);
+    if (record === undefined || record.uid !== change.uid) continue;
+    const made = setReplicaState(record, change);
+    if ('error' in made) return refused(state, made.error);
+    if (made !== record) changed.set(change.collection, settled(made));
+  }
+  if (changed.size === 0) return unchanged(state);
+  return done(
+    withCollections(state, (collections) => {
+      for (const [name, record] of changed) collections.set(name, record);
+    }),
+  );
+}
+
+function setReplicaState(record: CollectionRecord, change: ReplicaChange): CollectionRecord | { readonly error: ErrorFacts } {
+  const { clock, from, peerId, shardId, to } = change;
+  const shard = record.shards.get(shardId);
+  const replicas = shard?.replicas;
+  const current = replicas?.get(peerId);
+  if (shard === undefined || replicas === undefined || current === undefined) return record;
+  const late = refusedClock(shardId, shard, clock);
+  if (late !== null) return { error: late };
+  if (current === to) return record;
+  const where = `the replica of shard ${shardId} of \`${change.collection}\` on peer ${peerId}`;
+  if (from !== null && from !== current) return { error: { code: 'conflict', detail: `${where} is ${current}, not ${from}` } };
+  // Two that were decided at the same time would leave nobody with everything that was acknowledged.
+  const isLast = current === 'Active' && !hasOtherActive(replicas, peerId);
+  if (isLast && (to === 'Listener' || (to === 'Dead' && clock !== null)))
+    return { error: { code: 'conflict', detail: `${where} is the last Active one of its shard` } };
+  const event = to === 'Active' && !hasOtherActive(replicas, peerId) ? 'activateAlone' : EVENT_TO[to];
+  const next = event === null ? null : afterEvent(current, event);
+  if (next !== to) return { error: wrongInput(`${where} is ${current} and cannot become ${to}`) };
+  return withReplica(record, shardId, peerId, next);
+}
+
+export function dropReplica(state: ClusterState, { collection, peerId, shardId }: OperationOf<'dropReplica'>): Change {
+  return onCollection(state, collection, (record) => {
+    const shard = record.shards.get(shardId);
+    if (shard === undefined) return refused(state, shardMissing(collection, shardId));
+    if (!shard.replicas.has(peerId)) return refused(state, replicaMissing(shardId, peerId));
+    if (!hasOtherActive(shard.replicas, peerId)) {
+      const detail = `shard ${shardId} has no other active replica than the one on peer ${peerId}: dropping it would lose its points`;
+      return refused(state, wrongInput(detail));
+    }
+    return done(withCollection(state, collection, settled(withReplica(record, shardId, peerId, null))));
+  });
+}
+
+/** S7: the leader gives the lead away. Errors: `conflict` where that was decided under another one, or the heir is not Active any more. */
+export function changeLeader(state: ClusterState, { clock, collection, shardId, to, uid }: OperationOf<'changeLeader'>): Change {
+  return onCollection(state, collection, (record) => {
+    const shard = record.uid === uid ? record.shards.get(shardId) : undefined;
+    if (shard === undefined) return refused(state, shardMissing(collection, shardId));
+    const late = refusedClock(shardId, shard, clock);
+    if (late !== null) return refused(state, late);
+    if (shard.leader === null) return refused(state, { code: 'conflict', detail: `shard ${shardId} has no leader that could give way` });
+    const replica = shard.replicas.get(to);
+    if (replica !== 'Active') {
+      const detail = `the replica of shard ${shardId} on peer ${to} is ${replica ?? 'gone'}, and only an Active one can lead`;
+      return refused(state, { code: 'conflict', detail });
+    }
+    if (shard.leader === to) return unchanged(state);
+    return done(withCollection(state, collection, withShard(record, shardId, { ...shard, leader: to, term: shard.term + 1 })));
+  });
+}
+
+/** Its points are lost, and whoever asks knows it. */
+export function recreateShard(state: ClusterState, { collection, peerId, shardId }: OperationOf<'recreateShard'>): Change {
+  return onCollection(state, collection, (record) => {
+    const shard = record.shards.get(shardId);
+    if (shard === undefined) return refused(state, shardMissing(collection, shardId));
+    // Its own is lost, too, or it would not be asked for.
+    if ([...shard.replicas.keys()].some((peer) => peer !== peerId)) {
+      // In an order that does not depend on how the state came to be: a snapshot's is another one.
+      const replicas = [...shard.replicas].sort(([one], [other]) => one - other);
+      const holders = replicas.map(([peer, replica]) => `peer ${peer} (${replica})`).join(', ');
+      return refused(state, wrongInput(`shard ${shardId} has replicas, and need not begin with nothing: ${holders}`));
+    }
+    const error = refusedHolder(state, peerId);
+    if (error !== null) return refused(state, error);
+    const emptied = settled(withReplica(record, shardId, peerId, null));
+    const made = withSince(withReplica(emptied, shardId, peerId, 'Initializing'), shardId, peerId, state.appliedIndex);
+    return done(withCollection(state, collection, made));
+  });
+}
+
+/** Why a peer gets no more replicas. */
+function refusedHolder({ marks, membership }: ClusterState, peerId: PeerId): ErrorFacts | null {
+  if (!membership.some((member) => member.peerId === peerId)) return wrongInput(`peer ${peerId} is not part of the cluster`);
+  if ((marks.get(peerId)?.leaving ?? null) === null) return null;
+  return wrongInput(`peer ${peerId} is leaving the cluster and gets no more replicas`);
+}
+
+export function startTransfer(state: ClusterState, operation: OperationOf<'startTransfer'>): Change {
+  const { collection, method, sync, transfer } = operation;
+  return onCollection(state, collection, (record) => {
+    const error = refusedTransfer(state, record, operation);
+    if (error !== null) return refused(state, error);
+    const { shardId, to } = transfer;
+    const current = record.shards.get(shardId)?.replicas.get(to);
+    const start = TRANSFER_STARTS[method];
+    const next = current === undefined ? start.fresh : afterEvent(current, start.event);
+    if (next === null) {
+      const detail =
+        current === undefined
+          ? `\`${method}\` needs a replica of shard ${shardId} on peer ${to}, and there is none`
+          : `the replica of shard ${shardId} on peer ${to} is ${current}: nothing can be transferred to it`;
+      return refused(state, wrongInput(detail));
+    }
+    const started: TransferRecord = { ...transfer, method, sync, targetIsNew: current === undefined, startedAt: state.appliedIndex };
+    const target = withReplica({ ...record, transfers: [...record.transfers, started] }, shardId, to, next);
+    const begun = current === undefined ? withSince(target, shardId, to, state.appliedIndex) : target;
+    return done(withCollection(withoutPlanned(state, record.uid, transfer), collection, begun));
+  });
+}
+
+/** What was planned has been begun. */
+function withoutPlanned(state: ClusterState, uid: number, { from, shardId, to }: TransferKey): ClusterState {
+  const left = state.plannedMoves.filter((move) => move.uid !== uid || move.shardId !== shardId || move.from !== from || move.to !== to);
+  return left.length === state.plannedMoves.length ? state : { ...state, plannedMoves: left };
+}
+
+function refusedTransfer(
+  { marks, membership }: ClusterState,
+  { shards, transfers }: CollectionRecord,
+  { collection, method, transfer }: OperationOf<'startTransfer'>,
+): ErrorFacts | null {
+  const { from, shardId, to, toShardId } = transfer;
+  if (toShardId !== null || method === 'resharding_stream_records')
+    return { code: 'unsupported', detail: 'transfers between shards: use start_resharding, or replicate_points' };
+  const shard = shards.get(shardId);
+  if (shard === undefined) return shardMissing(collection, shardId);
+  if (!membership.some(({ peerId }) => peerId === to)) return wrongInput(`peer ${to} is not part of the cluster`);
+  if (!shard.replicas.has(to) && (marks.get(to)?.leaving ?? null) !== null)
+    return wrongInput(`peer ${to} is leaving the cluster and gets no more replicas`);
+  const source = shard.replicas.get(from);
+  if (source === undefined) return replicaMissing(shardId, from);
+  if (from === to) return wrongInput(`shard ${shardId} cannot be transferred from peer ${from} to itself`);
+  // S5
+  if (source !== 'Active')
+    return wrongInput(`the replica of shard ${shardId} on peer ${from} is ${source}, only an Active one can be transferred`);
+  if (transfers.some((other) => other.shardId === shardId && other.to === to))
+    return { code: 'conflict', detail: `shard ${shardId} is being transferred to peer ${to} already` };
+  return null;
+}
+
+export function restartTransfer(state: ClusterState, operation: OperationOf<'restartTransfer'>): Change {
+  const { collection, method } = operation;
+  if (operation.transfer.toShardId !== null) return restartKeyCopy(state, operation);
+  return onTransfer(state, operation, (record, known) => {
+    const { shardId, to } = known;
+    const current = record.shards.get(shardId)?.replicas.get(to);
+    const next = current === undefined ? null : afterEvent(current, TRANSFER_STARTS[method].event);
+    if (next === null || method === 'resharding_stream_records')
+      return refused(state, wrongInput(`the transfer of shard ${shardId} to peer ${to} cannot go on with \`${method}\``));
+    if (known.targetIsNew && TRANSFER_STARTS[method].fresh === null)
+      return refused(
+        state,
+        wrongInput(`\`${method}\` needs a replica of shard ${shardId} on peer ${to} that was there before the transfer`),
+      );
+    const transfers = record.transfers.map((other) => (other === known ? { ...known, method, startedAt: state.appliedIndex } : other));
+    return done(withCollection(state, collection, withReplica({ ...record, transfers }, shardId, to, next)));
+  });
+}
+
+/** The target becomes Active; unless it is a copy, the source is dropped. */
+export function finishTransfer(state: ClusterState, operation: OperationOf<'finishTransfer'>): Change {
+  const { collection } = operation;
+  return onTransfer(state, operation, (record, known) => {
+    const { from, shardId, sync, to } = known;
+    const finished = withEvent(without(record, known), shardId, to, 'finish');
+    return done(withCollection(state, collection, sync ? finished : settled(withReplica(finished, shardId, from, null))));
+  });
+}
+
+export function abortTransfer(state: ClusterState, operation: OperationOf<'abortTransfer'>): Change {
+  const { collection } = operation;
+  if (operation.transfer.toShardId !== null) return abortKeyCopy(state, operation);
+  return onTransfer(state, operation, (record, known) => done(withCollection(state, collection, aborted(record, known))));
+}
+
+/** Collections without the replicas of a peer that left the cluster. */
+export function withoutPeer(collections: ClusterState['collections'], peerId: PeerId): ClusterState['collections'] {
+  const next = new Map(collections);
+  for (const [name, record] of collections) {
+    let left = record;
+    for (const [shardId, { replicas }] of record.shards) if (replicas.has(peerId)) left = withReplica(left, shardId, peerId, null);
+    if (left !== record) next.set(name, settled(left));
+  }
+  return next;
+}
+
+/** S5: transfers end whose source is not Active any more or whose target is gone, Dead or waits for nothing. */
+function settled(record: CollectionRecord): CollectionRecord {
+  let next = record;
+  for (const transfer of record.transfers) {
+    const replicas = record.shards.get(transfer.shardId)?.replicas;
+    const target = replicas?.get(transfer.to);
+    if (target === 'Dead') next = aborted(next, transfer);
+    else if (target === undefined || target === 'Active') next = without(next, transfer);
+    else if (replicas?.get(transfer.from) !== 'Active') next = aborted(next, transfer);
+  }
+  return next;
+}
+
+/** A target that was made for the transfer goes with it; one that was there before has missed writes. */
+function aborted(record: CollectionRecord, transfer: TransferRecord): CollectionRecord {
+  const { shardId, targetIsNew, to } = transfer;
+  const left = without(record, transfer);
+  return targetIsNew ? withReplica(left, shardId, to, null) : withEvent(left, shardId, to, 'abort');
+}
+
+function without(record: CollectionRecord, transfer: TransferRecord): CollectionRecord {
+  return { ...record, transfers: record.transfers.filter((other) => other !== transfer) };
+}
+
+function onTransfer(
+  state: ClusterState,
+  { clock, collection, transfer }: { readonly collection: string; readonly transfer: TransferKey; readonly clock: number | null },
+  change: (record: CollectionRecord, transfer: TransferRecord) => Change,
+): Change {
+  const { from, shardId, to, toShardId } = transfer;
+  return onCollection(state, collection, (record) => {
+    const shard = record.shards.get(shardId);
+    const late = shard === undefined ? null : refusedClock(shardId, shard, clock);
+    if (late !== null) return refused(state, late);
+    const known = record.transfers.find(
+      (other) => other.shardId === shardId && other.from === from && other.to === to && other.toShardId === toShardId,
+    );
+    if (known !== undefined) return change(record, known);
+    return refused(state, { code: 'notFound', detail: `there is no transfer of shard ${shardId} from peer ${from} to peer ${to}` });
+  });
+}
+
+/** The replica after an event that the table does not refuse. */
+function withEvent(record: CollectionRecord, shardId: ShardId, peerId: PeerId, event: ReplicaEvent): CollectionRecord {
+  const current = record.shards.get(shardId)?.replicas.get(peerId);
+  const next = current === undefined ? null : afterEvent(current, event);
+  return next === null ? record : withReplica(record, shardId, peerId, next);
+}
+
+/** next: null to drop the replica. */
+function withReplica(record: CollectionRecord, shardId: ShardId, peerId: PeerId, next: ReplicaState | null): CollectionRecord {
+  const shard = record.shards.get(shardId);
+  if (shard === undefined) return record;
+  const replicas = new Map(shard.replicas);
+  if (next !== null) {
+    replicas.set(peerId, next);
+    return withShard(record, shardId, { ...shard, replicas });
+  }
+  const since = new Map(shard.since);
+  replicas.delete(peerId);
+  since.delete(peerId);
+  return withShard(record, shardId, { ...shard, replicas, since });
+}
+
+/** The replica is a new one, of the entry `index`. */
+function withSince(record: CollectionRecord, shardId: ShardId, peerId: PeerId, index: number): CollectionRecord {
+  const shard = record.shards.get(shardId);
+  return shard === undefined ? record : withShard(record, shardId, { ...shard, since: new Map(shard.since).set(peerId, index) });
+}
+
+function withShard(record: CollectionRecord, shardId: ShardId, shard: ShardRecord): CollectionRecord {
+  return { ...record, shards: new Map(record.shards).set(shardId, shard) };
+}
+
+/** Whoever decided it knew another leader of the shard. */
+function refusedClock(shardId: ShardId, { term }: ShardRecord, clock: number | null): ErrorFacts | null {
+  if (clock === null || clock === term) return null;
+  return { code: 'conflict', detail: `shard ${shardId} has term ${term} by now, not ${clock}` };
+}
+
+function hasOtherActive(replicas: Replicas, peerId: PeerId): boolean {
+  return [...replicas].some(([peer, state]) => peer !== peerId && state === 'Active');
+}
+
+function shardMissing(collection: string, shardId: ShardId): ErrorFacts {
+  return { code: 'notFound', detail: `Collection \`${collection}\` has no shard ${shardId}` };
+}
+
+function replicaMissing(shardId: ShardId, peerId: PeerId): ErrorFacts {
+  return { code: 'notFound', detail: `Shard ${shardId} has no replica on peer ${peerId}` };
+}

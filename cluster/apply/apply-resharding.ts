@@ -1,0 +1,135 @@
+/** Operations by which points go to other shards: see `point-flow.ts`. */
+
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { ShardId } from '../../protocols/model/cluster.js';
+import type { ClusterOperation } from '../state/commands.js';
+import type { ClusterState, CollectionRecord, Resharding, ShardRecord } from '../state/state.js';
+import { refusedKey, refusedPlacement, shownKey, withShards } from './apply-collections.js';
+import { afterCopyStage, refusedBusy, refusedClosed } from './apply-key-copy.js';
+import { type Change, done, onCollection, refused, unchanged, withCollection, wrongInput } from './change.js';
+import { flowOf, shardsOfKey } from './point-flow.js';
+
+type OperationOf<Kind extends ClusterOperation['kind']> = Extract<ClusterOperation, { kind: Kind }>;
+
+export function startResharding(state: ClusterState, operation: OperationOf<'startResharding'>): Change {
+  const { collection, direction, key, placement } = operation;
+  return onCollection(state, collection, (record) => {
+    const error = refusedStart(record, operation) ?? refusedPlacement(state, placement);
+    if (error !== null) return refused(state, error);
+    const index = state.appliedIndex;
+    const shardId = direction === 'up' ? record.nextShardId : Math.max(...shardsOfKey(record, key));
+    const made = direction === 'up' ? withShards(record, key, placement, { first: 'Initializing', since: index }) : record;
+    const peers = (made.shards.get(shardId) as ShardRecord).replicas.keys();
+    // Peers have another order in a state that was read from a snapshot.
+    const peerId = placement[0]?.[0] ?? Math.min(...peers);
+    const resharding: Resharding = { direction, shardId, peerId, key, stage: 'copying', done: [], startedAt: index };
+    return done(withCollection(state, collection, { ...made, layout: index, resharding }));
+  });
+}
+
+function refusedStart(
+  record: CollectionRecord,
+  { collection, direction, key, placement }: OperationOf<'startResharding'>,
+): ErrorFacts | null {
+  const busy = refusedBusy(collection, record);
+  if (busy !== null) return busy;
+  const custom = record.config.params.sharding_method === 'custom';
+  if (custom && key === null) return wrongInput(`Collection \`${collection}\` has shard keys: say which one's shards are to be resharded`);
+  if (key !== null) {
+    const notCustom = refusedKey(collection, record) ?? refusedClosed(record, key);
+    if (notCustom !== null) return notCustom;
+  }
+  const shards = shardsOfKey(record, key);
+  if (shards.length === 0) return wrongInput(key === null ? 'the collection has no shards' : `Shard key ${shownKey(key)} not found`);
+  if (direction === 'down' && shards.length === 1) return wrongInput('there is one shard only, and points need one');
+  if (placement.length !== (direction === 'up' ? 1 : 0)) return wrongInput('one shard comes or goes at a time');
+  const moving = record.transfers.find(({ shardId }) => shards.includes(shardId));
+  if (moving !== undefined) return { code: 'conflict', detail: `shard ${moving.shardId} is being transferred: wait until it is there` };
+  return refusedReplicas(record, shards);
+}
+
+function refusedReplicas(record: CollectionRecord, shards: readonly ShardId[]): ErrorFacts | null {
+  for (const shardId of shards) {
+    // The first of them is named, in an order that all nodes know.
+    const replicas = [...(record.shards.get(shardId) as ShardRecord).replicas].sort(([one], [other]) => one - other);
+    for (const [peer, state] of replicas) {
+      if (state === 'Active' || state === 'Listener') continue;
+      const detail = `the replica of shard ${shardId} on peer ${peer} is ${state}: resharding begins when all are Active`;
+      return { code: 'conflict', detail };
+    }
+  }
+  return null;
+}
+
+/** The next stage begins when all shards have finished it. */
+export function finishStage(state: ClusterState, operation: OperationOf<'finishStage'>): Change {
+  const { clock, collection, shardId, stage, startedAt } = operation;
+  return onCollection(state, collection, (record) => {
+    const flow = flowOf(record);
+    if (flow === null || flow.startedAt !== startedAt || flow.stage !== stage)
+      return refused(state, { code: 'conflict', detail: `shard ${shardId} has nothing to finish: the stage is over` });
+    const shard = record.shards.get(shardId);
+    if (shard?.term !== clock) return refused(state, { code: 'conflict', detail: `shard ${shardId} has another leader by now` });
+    if (flow.done.includes(shardId)) return unchanged(state);
+    const finished = [...flow.done, shardId];
+    const isOver = flow.busy.every((id) => finished.includes(id));
+    return done(withCollection(state, collection, withDone(record, finished, isOver, state.appliedIndex)));
+  });
+}
+
+function withDone(record: CollectionRecord, finished: readonly ShardId[], isOver: boolean, index: number): CollectionRecord {
+  const { keyCopy, resharding } = record;
+  if (resharding !== null) {
+    const next = { ...resharding, done: finished };
+    return isOver ? afterStage(record, next, index) : { ...record, resharding: next };
+  }
+  if (keyCopy === null) return record;
+  return isOver ? afterCopyStage(record, keyCopy, index) : { ...record, keyCopy: { ...keyCopy, done: finished } };
+}
+
+function afterStage(record: CollectionRecord, resharding: Resharding, index: number): CollectionRecord {
+  switch (resharding.stage) {
+    case 'copying':
+      return { ...record, resharding: { ...resharding, stage: 'switching', done: [] } };
+    case 'switching': {
+      const counted = withCount(record, resharding, index);
+      if (resharding.direction === 'down') return withoutShard(counted, resharding.shardId, index);
+      return { ...counted, layout: index, resharding: { ...resharding, stage: 'cleaning', done: [] } };
+    }
+    case 'cleaning':
+      return { ...record, layout: index, resharding: null };
+    default:
+      return resharding.stage satisfies never;
+  }
+}
+
+/** With keys `shard_number` is that of new keys. */
+function withCount(record: CollectionRecord, { direction, key }: Resharding, index: number): CollectionRecord {
+  if (key !== null) return record;
+  const { config } = record;
+  const shard_number = config.params.shard_number + (direction === 'up' ? 1 : -1);
+  return { ...record, revision: index, config: { ...config, params: { ...config.params, shard_number } } };
+}
+
+function withoutShard(record: CollectionRecord, gone: ShardId, index: number): CollectionRecord {
+  const shards = new Map([...record.shards].filter(([shardId]) => shardId !== gone));
+  const transfers = record.transfers.filter(({ shardId }) => shardId !== gone);
+  return { ...record, shards, transfers, layout: index, resharding: null };
+}
+
+/** up: the new shard goes. down: copies are removed. */
+export function abortResharding(state: ClusterState, { collection }: OperationOf<'abortResharding'>): Change {
+  return onCollection(state, collection, (record) => {
+    const { resharding } = record;
+    if (resharding === null) return refused(state, wrongInput(`Collection \`${collection}\` is not being resharded`));
+    if (resharding.stage === 'cleaning')
+      return refused(state, {
+        code: 'conflict',
+        detail: 'it is too late: all points are where they go, and what is left over is being removed',
+      });
+    const index = state.appliedIndex;
+    if (resharding.direction === 'up') return done(withCollection(state, collection, withoutShard(record, resharding.shardId, index)));
+    const cleaning: Resharding = { ...resharding, stage: 'cleaning', done: [] };
+    return done(withCollection(state, collection, { ...record, layout: index, resharding: cleaning }));
+  });
+}

@@ -1,0 +1,199 @@
+/**
+ * What an entry of the log makes of the cluster's state: one function for leader, follower, restart and snapshot. It depends on
+ * nothing but its arguments, so that all nodes that have applied the same entries have the same state.
+ *
+ * - S1: an entry changes the state once: those up to `appliedIndex` change nothing.
+ * - S2: a proposal that is in the log twice is carried out once, and has one outcome.
+ * - S3: what is refused has changed nothing but the index.
+ * - S4: no shard has two replicas on one peer, and only members have replicas.
+ * - S5: a transfer goes from an Active replica to another one that waits for it; no two bring one shard to one peer.
+ * - S6: replica states change only as `REPLICA_MOVES` has it.
+ * - S7: a shard's leader is an Active replica, or there is none; each leader has a higher term than those before it.
+ */
+
+import type { Membership, PeerId } from '../../protocols/model/cluster.js';
+import type { Entry } from '../../protocols/model/consensus.js';
+import { decodeOperation, type StoredOperation } from '../state/command-codec.js';
+import type { ClusterOperation, Outcome } from '../state/commands.js';
+import type { ClusterState, Session } from '../state/state.js';
+import {
+  changeAliases,
+  createCollection,
+  createShardKey,
+  deleteCollection,
+  dropShardKey,
+  setAutoReplication,
+  updateCollection,
+} from './apply-collections.js';
+import { startKeyCopy } from './apply-key-copy.js';
+import { markPeer, planMoves } from './apply-peers.js';
+import {
+  abortTransfer,
+  changeLeader,
+  dropReplica,
+  finishTransfer,
+  recreateShard,
+  restartTransfer,
+  setReplicaStates,
+  startTransfer,
+  withoutPeer,
+} from './apply-replicas.js';
+import { abortResharding, finishStage, startResharding } from './apply-resharding.js';
+import { asBatch, type Change, unchanged, withCollection } from './change.js';
+import { afterLeaving, afterOperation } from './leaders.js';
+import { withRevision } from './point-flow.js';
+
+export interface Applied {
+  readonly state: ClusterState;
+  /** Null for entries without a proposal, for those applied before, and where the origin has the outcome already. */
+  readonly outcome: ProposalResult | null;
+}
+
+/** Names the proposal as `ProposedOperation` does. */
+export interface ProposalResult {
+  readonly origin: PeerId;
+  readonly session: number;
+  readonly sequence: number;
+  readonly outcome: Outcome;
+}
+
+/**
+ * The state after `entry`.
+ * Errors: `storage` when this release cannot read the operation; throws when entries are missing in between.
+ */
+export function applyEntry(state: ClusterState, entry: Entry): Applied {
+  const { index, payload } = entry;
+  if (index <= state.appliedIndex) return { state, outcome: null };
+  if (index !== state.appliedIndex + 1) throw new Error(`entry ${index} cannot follow entry ${state.appliedIndex}`);
+  const next = { ...state, appliedIndex: index };
+  switch (payload.kind) {
+    case 'empty':
+      return { state: next, outcome: null };
+    case 'membership':
+      return { state: withMembership(next, payload.membership), outcome: null };
+    case 'operation':
+      return applyProposal(next, decodeOperation(payload.bytes));
+    default:
+      return payload satisfies never;
+  }
+}
+
+/** `applyEntry` for entries in order, at the cost of one copy of the collections. Errors: as there; `state` is as it was then. */
+export function applyEntries(
+  state: ClusterState,
+  entries: readonly Entry[],
+): { readonly state: ClusterState; readonly outcomes: readonly (ProposalResult & { readonly index: number })[] } {
+  return asBatch(() => {
+    let next = state;
+    const outcomes: (ProposalResult & { index: number })[] = [];
+    for (const entry of entries) {
+      const applied = applyEntry(next, entry);
+      next = applied.state;
+      if (applied.outcome !== null) outcomes.push({ ...applied.outcome, index: entry.index });
+    }
+    return { state: next, outcomes };
+  });
+}
+
+/** A peer that left takes its replicas with it. Its session goes, too: it may not propose any more. */
+function withMembership(state: ClusterState, membership: Membership): ClusterState {
+  const peers = new Set(membership.map(({ peerId }) => peerId));
+  let { collections } = state;
+  for (const { peerId } of state.membership) if (!peers.has(peerId)) collections = afterLeaving(withoutPeer(collections, peerId), peerId);
+  const ofMembers = <Value>(map: ReadonlyMap<PeerId, Value>) => new Map([...map].filter(([peerId]) => peers.has(peerId)));
+  return { ...state, membership, collections, marks: ofMembers(state.marks), sessions: ofMembers(state.sessions) };
+}
+
+function applyProposal(state: ClusterState, proposed: StoredOperation): Applied {
+  const { origin, session: number, sequence, doneBelow, operation } = proposed;
+  const resultOf = (outcome: Outcome): ProposalResult => ({ origin, session: number, sequence, outcome });
+  if (!state.membership.some(({ peerId }) => peerId === origin))
+    return { state, outcome: resultOf(refusedAsGone(`peer ${origin} is not part of the cluster`)) };
+  const known = state.sessions.get(origin);
+  // Its process is gone. It may have been carried out before, and what is known of that went with its session.
+  if (known !== undefined && number < known.session)
+    return { state, outcome: resultOf(refusedAsGone(`peer ${origin} has been started again since`)) };
+  const session: Session = known?.session === number ? known : { session: number, doneBelow: 1, outcomes: new Map() };
+  if (sequence < session.doneBelow) return { state, outcome: null };
+  const remembered = session.outcomes.get(sequence);
+  if (remembered !== undefined) return { state, outcome: resultOf(remembered) };
+  const { outcome, state: changedTo } = applyOperation(state, operation);
+  const after = outcome.kind === 'done' ? afterFlow(state, changedTo, operation) : changedTo;
+  // Releases without leaders wrote the others, and a snapshot of theirs has none either: both ways lead to the same state.
+  const changed = proposed.hasLeaders && outcome.kind === 'done' ? afterOperation(after, operation) : after;
+  const sessions = new Map(changed.sessions).set(origin, withOutcome(session, Math.max(session.doneBelow, doneBelow), sequence, outcome));
+  return { state: { ...changed, sessions }, outcome: resultOf(outcome) };
+}
+
+/** See `withRevision`. */
+function afterFlow(before: ClusterState, after: ClusterState, operation: ClusterOperation): ClusterState {
+  if (!('collection' in operation)) return after;
+  const { collection } = operation;
+  const [known, record] = [before.collections.get(collection), after.collections.get(collection)];
+  if (known === undefined || record === undefined || known === record) return after;
+  const next = withRevision(known, record, after.appliedIndex);
+  return next === record ? after : withCollection(after, collection, next);
+}
+
+function withOutcome(session: Session, doneBelow: number, sequence: number, outcome: Outcome): Session {
+  const outcomes = new Map([...session.outcomes].filter(([number]) => number >= doneBelow)).set(sequence, outcome);
+  return { session: session.session, doneBelow, outcomes };
+}
+
+function refusedAsGone(detail: string): Outcome {
+  return { kind: 'refused', error: { code: 'unavailable', detail } };
+}
+
+/** What an operation makes of a state whose `appliedIndex` is its own entry's. */
+function applyOperation(state: ClusterState, operation: ClusterOperation): Change {
+  switch (operation.kind) {
+    case 'createCollection':
+      return createCollection(state, operation);
+    case 'updateCollection':
+      return updateCollection(state, operation);
+    case 'deleteCollection':
+      return deleteCollection(state, operation);
+    case 'changeAliases':
+      return changeAliases(state, operation);
+    case 'createShardKey':
+      return createShardKey(state, operation);
+    case 'dropShardKey':
+      return dropShardKey(state, operation);
+    case 'startResharding':
+      return startResharding(state, operation);
+    case 'startKeyCopy':
+      return startKeyCopy(state, operation);
+    case 'finishStage':
+      return finishStage(state, operation);
+    case 'abortResharding':
+      return abortResharding(state, operation);
+    case 'setReplicaStates':
+      return setReplicaStates(state, operation);
+    case 'dropReplica':
+      return dropReplica(state, operation);
+    case 'recreateShard':
+      return recreateShard(state, operation);
+    case 'startTransfer':
+      return startTransfer(state, operation);
+    case 'restartTransfer':
+      return restartTransfer(state, operation);
+    case 'finishTransfer':
+      return finishTransfer(state, operation);
+    case 'abortTransfer':
+      return abortTransfer(state, operation);
+    case 'markPeer':
+      return markPeer(state, operation);
+    case 'planMoves':
+      return planMoves(state, operation);
+    case 'setAutoReplication':
+      return setAutoReplication(state, operation);
+    case 'changeLeader':
+      return changeLeader(state, operation);
+    // What it is for follows every operation.
+    case 'electLeaders':
+    case 'noop':
+      return unchanged(state);
+    default:
+      return operation satisfies never;
+  }
+}

@@ -1,0 +1,66 @@
+/** What applying an operation returns, and the words to build it. */
+
+import type { ErrorFacts } from '../../protocols/errors.js';
+import type { Outcome } from '../state/commands.js';
+import type { ClusterState, CollectionRecord } from '../state/state.js';
+import { collectionMissing } from './aliases.js';
+
+export interface Change {
+  readonly state: ClusterState;
+  readonly outcome: Outcome;
+}
+
+export function done(state: ClusterState): Change {
+  return { state, outcome: { kind: 'done', changed: true } };
+}
+
+/** It asked for what is there. */
+export function unchanged(state: ClusterState): Change {
+  return { state, outcome: { kind: 'done', changed: false } };
+}
+
+/** S3: nothing but the index has changed. */
+export function refused(state: ClusterState, error: ErrorFacts): Change {
+  return { state, outcome: { kind: 'refused', error } };
+}
+
+export function wrongInput(detail: string): ErrorFacts {
+  return { code: 'wrongInput', detail };
+}
+
+type Collections = Map<string, CollectionRecord>;
+
+/** Maps that the batch under way has made: nobody else has seen them. Null outside of a batch. */
+let made: Set<unknown> | null = null;
+
+/**
+ * Runs `action`, which applies entries one after the other and gives away nothing but its result: states in between share one map
+ * of the collections, which is copied once, however many entries there are.
+ */
+export function asBatch<Result>(action: () => Result): Result {
+  made = new Set();
+  try {
+    return action();
+  } finally {
+    made = null;
+  }
+}
+
+/** Makes changes that are not taken back: a refusal comes before them (S3). */
+export function withCollections(state: ClusterState, change: (collections: Collections) => void): ClusterState {
+  const isOwn = made?.has(state.collections) === true;
+  const collections = isOwn ? (state.collections as Collections) : new Map(state.collections);
+  made?.add(collections);
+  change(collections);
+  return { ...state, collections };
+}
+
+export function withCollection(state: ClusterState, name: string, record: CollectionRecord): ClusterState {
+  return withCollections(state, (collections) => collections.set(name, record));
+}
+
+/** Does `change` to the collection called `name`, or refuses when there is none. */
+export function onCollection(state: ClusterState, name: string, change: (record: CollectionRecord) => Change): Change {
+  const record = state.collections.get(name);
+  return record === undefined ? refused(state, collectionMissing(name)) : change(record);
+}

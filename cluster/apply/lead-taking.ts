@@ -1,0 +1,24 @@
+/** Which operations may take a shard's lead from a peer, once they are agreed on (L9). */
+
+import type { PeerId } from '../../protocols/model/cluster.js';
+import type { ClusterOperation } from '../state/commands.js';
+
+/** Of kinds that are not looked into: yes. */
+export function mayTakeLeads(operation: ClusterOperation, peer: PeerId): boolean {
+  switch (operation.kind) {
+    case 'setReplicaStates':
+      return operation.changes.some(({ peerId }) => peerId === peer);
+    case 'noop':
+    case 'changeAliases':
+    case 'createCollection':
+    case 'updateCollection':
+    case 'deleteCollection':
+    case 'createShardKey':
+    case 'setAutoReplication':
+    // Of shards that have none.
+    case 'electLeaders':
+      return false;
+    default:
+      return true;
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * Points that go from some shards of a collection to others while requests go on, in stages that are agreed on: for resharding
+ * (`resharding.ts`), or to another shard key (`KeyCopy`). Each shard's leader does its part of a stage, as the agreed state has it.
+ *
+ * - D1. Reads see of each shard only the points that the ring in force gives to it, and nothing of shards that are to be opened at the
+ *   end; so copies are not seen before the switch, and points that have been copied not after it.
+ * - D2. Requests carry the `layout` that they were spread by; a node that knows another one refuses them, and nothing is done.
+ * - D3. While switching, shards that give points away take no writes; what they took before is copied then.
+ *
+ * To a key that takes writes of its own, points are copied for everybody to see, there is nothing to switch, and what is deleted
+ * behind the copy stays there.
+ */
+
+import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
+import type { ReshardingStage } from '../state/commands.js';
+import type { ClusterState, CollectionRecord, KeyCopy, Resharding, ShardRecord, TransferRecord } from '../state/state.js';
+import { busyShards, comingRing, hidingRing } from './resharding.js';
+
+export interface PointFlow {
+  /** Index of the entry that began it. */
+  readonly startedAt: number;
+  readonly stage: ReshardingStage;
+  /** Shards that have something to do in the stage, and those of them that have done it. */
+  readonly busy: readonly ShardId[];
+  readonly done: readonly ShardId[];
+  /** As a ring: whose each point is now. By it a copy's shard of origin is known. */
+  readonly source: readonly ShardId[];
+  /** As a ring: whose it is to be. */
+  readonly target: readonly ShardId[];
+  /** Those of them that get points. */
+  readonly receiving: readonly ShardId[];
+  /** Which points, as in `KeyCopy`. */
+  readonly filter: string | null;
+  /** What is there is copies only: those whose point is gone are removed, and indexes of payload keys are as the source's. */
+  readonly mirrors: boolean;
+}
+
+/** What goes on in the collection; null: nothing. */
+export function flowOf(record: CollectionRecord): PointFlow | null {
+  const { keyCopy, resharding } = record;
+  if (resharding !== null) return flowOfResharding(record, resharding);
+  return keyCopy === null ? null : flowOfCopy(record, keyCopy);
+}
+
+function flowOfResharding(record: CollectionRecord, resharding: Resharding): PointFlow {
+  const { direction, done, shardId, stage, startedAt } = resharding;
+  const target = comingRing(record, resharding);
+  return {
+    startedAt,
+    stage,
+    busy: busyShards(record, resharding),
+    done,
+    source: hidingRing(record) ?? [],
+    target,
+    receiving: direction === 'up' ? [shardId] : target,
+    filter: null,
+    mirrors: true,
+  };
+}
+
+function flowOfCopy(record: CollectionRecord, copy: KeyCopy): PointFlow {
+  const source = shardsOfKey(record, copy.source);
+  const target = shardsOfKey(record, copy.target);
+  const { done, filter, stage, startedAt } = copy;
+  return { startedAt, stage, busy: source, done, source, target, receiving: target, filter, mirrors: opensKey(record, copy) };
+}
+
+/** Whether the copy opens its target at the end. */
+export function opensKey({ closedKeys }: CollectionRecord, { target }: KeyCopy): boolean {
+  return closedKeys.includes(target);
+}
+
+export function shardsOfKey({ shards }: CollectionRecord, key: ShardRecord['key']): ShardId[] {
+  return [...shards].filter(([, shard]) => shard.key === key).map(([shardId]) => shardId);
+}
+
+/** Whether writes of the collection wait for the last copies. */
+export function isSwitching({ keyCopy, resharding }: CollectionRecord): boolean {
+  return resharding?.stage === 'switching' || keyCopy?.stage === 'switching';
+}
+
+/** Whether the shard takes no writes now (D3). */
+export function holdsWrites(record: CollectionRecord, shardId: ShardId): boolean {
+  return isSwitching(record) && flowOf(record)?.busy.includes(shardId) === true;
+}
+
+/**
+ * What replicas go by: while points go to other shards, none are held back (`prevent_unoptimized`), as nobody could copy them. Whether
+ * that is so goes with the record's `revision`, as all of its configuration does.
+ */
+export function effectiveConfig(record: CollectionRecord): CollectionRecord['config'] {
+  const { config } = record;
+  if (config.optimizer_config.prevent_unoptimized !== true || flowOf(record) === null) return config;
+  return { ...config, optimizer_config: { ...config.optimizer_config, prevent_unoptimized: false } };
+}
+
+/** `after`, an operation's, with a new revision where what replicas go by begins or ends to be another configuration. */
+export function withRevision(before: CollectionRecord, after: CollectionRecord, index: number): CollectionRecord {
+  const isSame = (flowOf(before) === null) === (flowOf(after) === null);
+  return isSame || after.config.optimizer_config.prevent_unoptimized !== true ? after : { ...after, revision: index };
+}
+
+/** What the leader of a shard has to do for a stage. */
+export interface FlowDuty {
+  readonly name: string;
+  readonly collection: string;
+  readonly uid: number;
+  readonly shardId: ShardId;
+  /** Of the shard. */
+  readonly term: number;
+  readonly stage: ReshardingStage;
+  readonly startedAt: number;
+  readonly layout: number;
+}
+
+/** Those of the shards that the peer leads. */
+export function flowDuties({ collections }: ClusterState, self: PeerId): FlowDuty[] {
+  const duties: FlowDuty[] = [];
+  for (const [collection, record] of collections) {
+    const { layout, shards, uid } = record;
+    const flow = flowOf(record);
+    if (flow === null) continue;
+    const { busy, done, stage, startedAt } = flow;
+    for (const shardId of busy) {
+      const shard = shards.get(shardId) as ShardRecord;
+      if (shard.leader !== self || done.includes(shardId)) continue;
+      const name = `${uid}-${startedAt}-${stage}-${shardId}-${shard.term}`;
+      duties.push({ name, collection, uid, shardId, term: shard.term, stage, startedAt, layout });
+    }
+  }
+  return duties;
+}
+
+/** A copy to another key as the API shows it: a transfer from each shard of the one to each shard of the other. */
+export function copyTransfers(record: CollectionRecord): TransferRecord[] {
+  const { keyCopy, shards } = record;
+  if (keyCopy === null) return [];
+  const { startedAt } = keyCopy;
+  const holderOf = (shardId: ShardId): PeerId | null => {
+    const { leader, replicas } = shards.get(shardId) as ShardRecord;
+    return leader ?? [...replicas.keys()].sort((one, other) => one - other)[0] ?? null;
+  };
+  return shardsOfKey(record, keyCopy.source).flatMap((shardId) =>
+    shardsOfKey(record, keyCopy.target).flatMap((toShardId): TransferRecord[] => {
+      const [from, to] = [holderOf(shardId), holderOf(toShardId)];
+      if (from === null || to === null) return [];
+      return [{ shardId, from, to, toShardId, method: 'stream_records', sync: true, targetIsNew: false, startedAt }];
+    }),
+  );
+}

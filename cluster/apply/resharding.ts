@@ -1,0 +1,58 @@
+/**
+ * A shard that comes (up) or goes (down) while requests go on (D1 to D3: `point-flow.ts`). The ring in force says which shard has
+ * which point, as long as nothing is switched the old one.
+ */
+
+import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
+import type { CollectionRecord, Resharding, ShardRecord } from '../state/state.js';
+
+/** Records never change: what was made of one is kept. */
+const serving = new WeakMap<CollectionRecord, CollectionRecord['shards']>();
+
+/** The shards that have the collection's points: all but one that comes and is not in force yet, and those of closed keys. */
+export function servingShards(record: CollectionRecord): ReadonlyMap<ShardId, ShardRecord> {
+  const { closedKeys, shards } = record;
+  const coming = comingShard(record);
+  if (coming === null && closedKeys.length === 0) return shards;
+  const known = serving.get(record);
+  if (known !== undefined) return known;
+  const made = new Map([...shards].filter(([shardId, shard]) => shardId !== coming && !isClosed(record, shard)));
+  serving.set(record, made);
+  return made;
+}
+
+/** Whether the shard's key waits to be filled. */
+export function isClosed({ closedKeys }: CollectionRecord, { key }: ShardRecord): boolean {
+  return key !== null && closedKeys.includes(key);
+}
+
+/** The shard that comes and is not in force yet; null: none. */
+export function comingShard({ resharding }: CollectionRecord): ShardId | null {
+  if (resharding === null || resharding.direction === 'down' || resharding.stage === 'cleaning') return null;
+  return resharding.shardId;
+}
+
+/** Rings by which points are hidden (D1): shards of the key that is resharded, in force; null: nothing is hidden. */
+export function hidingRing(record: CollectionRecord): readonly ShardId[] | null {
+  const { resharding } = record;
+  if (resharding === null) return null;
+  return [...servingShards(record)].flatMap(([shardId, { key }]) => (key === resharding.key ? [shardId] : []));
+}
+
+/** The ring that is to be in force when all is copied. */
+export function comingRing({ shards }: CollectionRecord, { direction, key, shardId }: Resharding): readonly ShardId[] {
+  return [...shards].flatMap(([id, shard]) => (shard.key === key && (direction === 'up' || id !== shardId) ? [id] : []));
+}
+
+/** Shards that have something to do in the stage. */
+export function busyShards({ shards }: CollectionRecord, { direction, key, shardId, stage }: Resharding): readonly ShardId[] {
+  if (direction === 'down' && stage !== 'cleaning') return [shardId];
+  return [...shards].flatMap(([id, shard]) => (shard.key === key && id !== shardId ? [id] : []));
+}
+
+/** Peers whose replicas serve the collection's reads, or may do so soon: all but Dead ones. */
+export function readingPeers({ shards }: CollectionRecord): readonly PeerId[] {
+  const peers = new Set<PeerId>();
+  for (const { replicas } of shards.values()) for (const [peer, state] of replicas) if (state !== 'Dead') peers.add(peer);
+  return [...peers];
+}

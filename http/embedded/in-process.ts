@@ -1,0 +1,84 @@
+/** The door for callers in the same process: operations by name, with plain objects for bodies and results. */
+
+import { TroupeError } from '../../protocols/errors.js';
+import { parseJson, stringifyJson } from '../../protocols/json.js';
+import type { BodyOf, OperationName, ResultOf } from '../../protocols/openapi/operations.js';
+import { checkCollectionName, type QueryParameters, readParameters, updateParameters } from '../../protocols/rest/parameters.js';
+import type { RawRequest } from '../../storage/threads/messages.js';
+import { NODE_HANDLERS } from '../handlers/node.js';
+import { OPERATIONS, type Operation } from '../routes.js';
+import type { DoorServices } from '../services.js';
+
+export interface Call<Name extends OperationName> {
+  /** Parameters of the operation's path. */
+  readonly path?: Readonly<Record<string, string>>;
+  readonly query?: QueryParameters;
+  readonly body?: BodyOf<Name>;
+}
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+const NOTHING = new Uint8Array(0);
+const ROWS: ReadonlyMap<string, Operation> = new Map(OPERATIONS.map((operation) => [operation.name, operation]));
+
+/** Carries one operation out. Errors: those of the catalogue, as over REST. */
+export async function callOperation<Name extends OperationName>(
+  services: DoorServices,
+  name: Name,
+  call: Call<Name>,
+): Promise<ResultOf<Name>> {
+  const { path = {}, query = {} } = call;
+  const operation = ROWS.get(name);
+  if (path.collection_name !== undefined) checkCollectionName(path.collection_name);
+  const body = call.body === undefined ? null : encodeBody(call.body);
+  switch (operation?.kind) {
+    case 'read': {
+      const request = rawRequest(services, path, query, body, readParameters(query).timeoutSeconds);
+      return decodeResult<Name>(await services.node.read(path.collection_name as string, operation.engine, request));
+    }
+    case 'write': {
+      const { timeoutSeconds, wait } = updateParameters(query);
+      const request = rawRequest(services, path, query, body, timeoutSeconds);
+      return decodeResult<Name>(await services.node.write(path.collection_name as string, operation.engine, wait, request));
+    }
+    case 'node': {
+      const answer = await NODE_HANDLERS[operation.run](services, { path, query, body: body ?? NOTHING });
+      // The values are the ones that the REST door prints.
+      if (answer.kind === 'result') return structuredClone(answer.value) as ResultOf<Name>;
+      break;
+    }
+    default:
+      break;
+  }
+  throw new TroupeError('unsupported', `${name} is not available in the same process in this release`);
+}
+
+/** JSON bytes in a buffer of their own, which may be given to another thread. Vectors may be Float32Arrays. */
+function encodeBody(body: unknown): Uint8Array {
+  return new TextEncoder().encode(stringifyJson(withLists(body)));
+}
+
+/** The value with lists in the place of typed arrays; what holds none stays as it is. */
+function withLists(value: unknown): unknown {
+  if (value === null || typeof value !== 'object') return value;
+  if (value instanceof Float32Array) return Array.from(value);
+  if (Array.isArray(value)) {
+    // Nearly all lists are lists of numbers.
+    return typeof value[0] === 'number' ? value : value.map(withLists);
+  }
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withLists(inner)]));
+}
+
+function decodeResult<Name extends OperationName>(bytes: Uint8Array): ResultOf<Name> {
+  return parseJson(bytes) as unknown as ResultOf<Name>;
+}
+
+function rawRequest(
+  services: DoorServices,
+  path: Readonly<Record<string, string>>,
+  query: QueryParameters,
+  body: Uint8Array | null,
+  timeoutSeconds: number | undefined,
+): RawRequest {
+  const deadlineMs = services.nowMs() + (timeoutSeconds === undefined ? DEFAULT_TIMEOUT_MS : timeoutSeconds * 1000);
+  return { path, query: query as Record<string, string>, body, deadlineMs };
+}

@@ -1,0 +1,270 @@
+/** What the cluster looks like, in the words of the API. */
+
+import type { ClusterApi, ClusterStatus } from '../../actors/consensus/cluster-api.js';
+import type { LocalShard } from '../../actors/start/node-api.js';
+import { collectionMissing } from '../../cluster/apply/aliases.js';
+import { copyTransfers } from '../../cluster/apply/point-flow.js';
+import { isClosed } from '../../cluster/apply/resharding.js';
+import type { PeerDetails } from '../../cluster/peer-messages.js';
+import type { LeaderRole, RaftState } from '../../cluster/raft/state.js';
+import type { ClusterState, CollectionRecord, Resharding, ShardRecord, TransferRecord } from '../../cluster/state/state.js';
+import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import type { PeerId, ReplicaState, ShardId } from '../../protocols/model/cluster.js';
+
+type Json = Record<string, unknown>;
+
+/** `GET /cluster`. Source: contract, `ClusterStatus`. */
+export function clusterReport(cluster: ClusterApi): Json {
+  const status = cluster.status();
+  const { peerId, raft } = status;
+  const uris = urisOf(cluster.state());
+  const failures = [...status.connections].filter(([, { failures }]) => failures > 0);
+  return {
+    status: 'enabled',
+    peer_id: peerId,
+    peers: Object.fromEntries([...uris].map(([peer, uri]) => [peer, { uri }])),
+    raft_info: { ...raftFigures(status), leader: raft?.leader ?? null },
+    consensus_thread_status: threadStatus(status),
+    message_send_failures: Object.fromEntries(
+      failures.map(([peer, { failures, lastError, lastErrorMs }]) => [
+        uris.get(peer) ?? String(peer),
+        { count: failures, latest_error: lastError, latest_error_timestamp: timestamp(lastErrorMs) },
+      ]),
+    ),
+  };
+}
+
+/** What the cluster has agreed on, as this node knows it. Errors: `unavailable` as long as it is in none. */
+export function agreedState(cluster: ClusterApi): ClusterState {
+  const state = cluster.state();
+  if (state !== null) return state;
+  const { error, phase } = cluster.status();
+  const detail = `this node is not part of its cluster yet (${phase}${error === null ? '' : `: ${error}`})`;
+  throw new TroupeError('unavailable', detail, { retryAfterMs: 1000 });
+}
+
+/** The collection of this name or alias. Errors: `notFound`. */
+export function recordOf({ aliases, collections }: ClusterState, name: string): CollectionRecord {
+  const record = collections.get(name) ?? collections.get(aliases.get(name) ?? '');
+  if (record === undefined) throw errorFromFacts(collectionMissing(name));
+  return record;
+}
+
+/**
+ * `GET /collections/{name}/cluster`. points: of the replicas on this node. comment: how far a transfer is, where this node knows.
+ * Source: contract, `CollectionClusterInfo`.
+ */
+export function collectionReport(
+  record: CollectionRecord,
+  self: PeerId,
+  local: ReadonlyMap<ShardId, LocalShard>,
+  comment: (transfer: TransferRecord) => string | null,
+): Json {
+  const { autoReplication, resharding, shards, transfers } = record;
+  const replicas = sortedShards(shards).flatMap(([shardId, shard]) =>
+    [...shard.replicas].map(([peerId, state]) => ({
+      peerId,
+      shard: { shard_id: shardId, ...keyOf(shard.key) },
+      state: shownState(record, shard, state),
+    })),
+  );
+  return {
+    peer_id: self,
+    shard_count: shards.size,
+    local_shards: replicas
+      .filter(({ peerId }) => peerId === self)
+      .map(({ shard, state }) => ({ ...shard, points_count: local.get(shard.shard_id)?.points ?? 0, state })),
+    remote_shards: replicas
+      .filter(({ peerId }) => peerId !== self)
+      .map(({ peerId, shard, state }) => ({ ...shard, peer_id: peerId, state })),
+    shard_transfers: [...transfers, ...copyTransfers(record)].map((transfer) => {
+      const leader = shards.get(transfer.shardId)?.leader ?? null;
+      return { ...transferReport(transfer), comment: comment(transfer) ?? runnerOf(leader) };
+    }),
+    ...(resharding === null ? {} : { resharding_operations: [reshardingReport(resharding)] }),
+    // Troupe's own.
+    ...(autoReplication ? { auto_replication: true } : {}),
+  };
+}
+
+/** Replicas of a key that waits to be filled have what was copied so far, and serve nobody. */
+function shownState(record: CollectionRecord, shard: ShardRecord, state: ReplicaState): ReplicaState {
+  return isClosed(record, shard) && (state === 'Active' || state === 'Initializing') ? 'Partial' : state;
+}
+
+function runnerOf(leader: PeerId | null): string {
+  return leader === null ? 'waiting for the shard to have a leader' : `carried out by peer ${leader}, which knows how far it is`;
+}
+
+/** `GET /collections/{name}/shards`: keys are those of custom sharding. */
+export function shardKeysReport({ config, shards }: CollectionRecord): Json {
+  if (config.params.sharding_method !== 'custom') return {};
+  const keys = new Set(sortedShards(shards).flatMap(([, { key }]) => (key === null ? [] : [key])));
+  return { shard_keys: [...keys].map((key) => ({ key })) };
+}
+
+/**
+ * `GET /cluster/telemetry`. details: of each peer, null where it did not answer. level: 0 says who answers and which collections
+ * there are, 1 how the peers and the replicas are, 2 what the replicas hold. Source: contract, `DistributedTelemetryData`.
+ */
+export function nodesReport(state: ClusterState, details: ReadonlyMap<PeerId, PeerDetails | null>, level: number): Json {
+  const collections = [...state.collections].sort(([one], [other]) => (one < other ? -1 : 1));
+  return {
+    collections: Object.fromEntries(
+      collections.map(([name, record]) => [name, level < 1 ? { id: name } : shardsReport(name, record, level < 2 ? new Map() : details)]),
+    ),
+    cluster: {
+      enabled: true,
+      number_of_peers: state.membership.length,
+      peers: Object.fromEntries(
+        state.membership.map(({ peerId, uri }) => {
+          const known = details.get(peerId) ?? null;
+          return [peerId, { uri, responsive: known !== null, ...(known === null || level < 1 ? {} : { details: peerReport(known) }) }];
+        }),
+      ),
+    },
+  };
+}
+
+/** `cluster` of `GET /telemetry`: as the API has it, with `raft` beside. shown: what to show of an address. */
+export function telemetryClusterReport(cluster: ClusterApi | null, shown: (uri: string) => string): Json {
+  if (cluster === null) return { enabled: false };
+  const status = cluster.status();
+  const state = cluster.state();
+  const members = state?.membership ?? [];
+  const { config } = cluster;
+  return {
+    enabled: true,
+    status: {
+      number_of_peers: members.length,
+      ...raftFigures(status),
+      peer_id: status.peerId,
+      consensus_thread_status: threadStatus(status, shown),
+    },
+    config: {
+      grpc_timeout_ms: config.requestMs,
+      // A pair of peers has one stream for both directions.
+      p2p: { connection_pool_size: 1 },
+      consensus: {
+        max_message_queue_size: config.queuedMessagesMax,
+        tick_period_ms: config.tickMs,
+        bootstrap_timeout_sec: Math.ceil(config.joinMs / 1000),
+      },
+    },
+    peers: Object.fromEntries(members.map(({ peerId, uri }) => [peerId, { uri: shown(uri) }])),
+    peer_metadata: Object.fromEntries(members.map(({ peerId, version }) => [peerId, { version }])),
+    resharding_enabled: true,
+    internal_port: internalPortReport(status),
+    raft: { phase: status.phase, applied: state?.appliedIndex ?? 0, carried_out: status.carriedOut, ...raftReport(status, shown) },
+  };
+}
+
+function internalPortReport({ internalPort: { callStreams, calls, connections } }: ClusterStatus): Json {
+  return { connections, call_streams: callStreams, calls };
+}
+
+function raftReport({ connections, pledgedBy, raft }: ClusterStatus, shown: (text: string) => string): Json {
+  const links = [...connections].map(([peer, { connected, failures, lastError, protocolVersion, queued }]) => {
+    const shownError = lastError === null ? null : shown(lastError);
+    return [peer, { connected, queued, failures, last_error: shownError, protocol_version: protocolVersion }];
+  });
+  if (raft === null) return { connections: Object.fromEntries(links) };
+  return {
+    leader: raft.leader,
+    last_index: lastIndex(raft),
+    persisted: raft.persistedIndex,
+    snapshot: raft.log.snapshot?.index ?? 0,
+    pledged_by: pledgedBy,
+    gone: raft.gone,
+    ...(raft.role.kind === 'Leader' ? { progress: progressReport(raft.role) } : {}),
+    connections: Object.fromEntries(links),
+  };
+}
+
+/** What the leader knows of each follower. */
+function progressReport({ progress }: LeaderRole): Json {
+  return Object.fromEntries(
+    [...progress].map(([peer, { matchIndex, mode, nextIndex, recentlyActive }]) => [
+      peer,
+      { mode: mode.kind, match: matchIndex, next: nextIndex, recently_active: recentlyActive },
+    ]),
+  );
+}
+
+function lastIndex({ log }: RaftState): number {
+  return log.entries.at(-1)?.index ?? log.snapshot?.index ?? 0;
+}
+
+/** Figures that several reports share. */
+export function raftFigures({ peerId, pendingOperations, raft }: ClusterStatus) {
+  return {
+    term: raft?.term ?? 0,
+    commit: raft?.commitIndex ?? 0,
+    pending_operations: pendingOperations,
+    role: raft?.role.kind ?? null,
+    is_voter: raft?.membership.some((member) => member.peerId === peerId && member.voter) ?? false,
+  };
+}
+
+/** Source: contract, `ConsensusThreadStatus`; nothing is a thread here. */
+function threadStatus({ error, lastUpdateMs }: ClusterStatus, shown: (text: string) => string = (text) => text): Json {
+  if (error !== null) return { consensus_thread_status: 'stopped_with_err', err: shown(error) };
+  return working(lastUpdateMs);
+}
+
+function working(lastUpdateMs: number): Json {
+  return { consensus_thread_status: 'working', last_update: timestamp(lastUpdateMs) };
+}
+
+function peerReport({ commit, isVoter, lastUpdateMs, pendingOperations, role, term, version }: PeerDetails): Json {
+  return {
+    version,
+    role,
+    is_voter: isVoter,
+    term,
+    commit,
+    num_pending_operations: pendingOperations,
+    consensus_thread_status: working(lastUpdateMs),
+  };
+}
+
+function shardsReport(name: string, record: CollectionRecord, details: ReadonlyMap<PeerId, PeerDetails | null>): Json {
+  return {
+    id: name,
+    shards: sortedShards(record.shards).map(([shardId, shard]) => ({
+      id: shardId,
+      ...(shard.key === null ? {} : { key: shard.key }),
+      replicas: [...shard.replicas].map(([peerId, state]) => {
+        const own = details.get(peerId)?.replicas.find((replica) => replica.collection === name && replica.shardId === shardId);
+        const figures = own === undefined ? {} : { status: own.status, num_points: own.pointsCount, num_vectors: own.vectorsCount };
+        return { peer_id: peerId, state: shownState(record, shard, state), ...figures };
+      }),
+    })),
+    shard_transfers: [...record.transfers, ...copyTransfers(record)].map(transferReport),
+  };
+}
+
+function transferReport({ from, method, shardId, sync, to, toShardId }: TransferRecord): Json {
+  return { shard_id: shardId, ...(toShardId === null ? {} : { to_shard_id: toShardId }), from, to, sync, method };
+}
+
+/** Source: contract, `ReshardingInfo`. */
+function reshardingReport({ direction, key, peerId, shardId }: Resharding): Json {
+  return { direction, shard_id: shardId, peer_id: peerId, ...keyOf(key) };
+}
+
+function keyOf(key: ShardRecord['key']): { shard_key?: ShardRecord['key'] } {
+  return key === null ? {} : { shard_key: key };
+}
+
+function sortedShards(shards: CollectionRecord['shards']): [ShardId, ShardRecord][] {
+  return [...shards].sort(([one], [other]) => one - other);
+}
+
+function urisOf(state: ClusterState | null): Map<PeerId, string> {
+  return new Map((state?.membership ?? []).map(({ peerId, uri }) => [peerId, uri]));
+}
+
+function timestamp(milliseconds: number | null): string | null {
+  return milliseconds === null ? null : new Date(milliseconds).toISOString();
+}

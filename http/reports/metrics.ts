@@ -1,0 +1,277 @@
+/** `GET /metrics`: figures of the process for Prometheus. Source of names: contract, `GET /metrics`. */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { BUCKET_SECONDS, type Durations } from '../../actors/context/durations.js';
+import type { ActorTelemetry } from '../../actors/runtime/telemetry.js';
+import type { NodeApi } from '../../actors/start/node-api.js';
+import { DEFAULT_VECTOR, isSingleVector } from '../../protocols/model/collection.js';
+import { API_VERSION, type DoorServices } from '../services.js';
+import { type ReplicaCounts, replicaCounts, writeCluster } from './cluster-metrics.js';
+import { MetricsWriter } from './prometheus.js';
+import { hashedName } from './telemetry.js';
+
+export interface MetricsOptions {
+  /** Names of collections are replaced by hashes. */
+  readonly anonymize: boolean;
+}
+
+/** Figures of one collection. */
+interface CollectionFigures {
+  readonly id: string;
+  readonly points: number;
+  readonly segments: number;
+  readonly indexedVectors: number;
+  readonly vectorNames: readonly string[];
+  readonly queueLength: number;
+  readonly deferredPoints: number;
+  readonly runningOptimizations: number;
+  /** State of each shard's replica on this node. */
+  readonly replicas: readonly string[];
+}
+
+/** The figures in the text exposition format. */
+export function metricsText(services: DoorServices, options: MetricsOptions): string {
+  const collections = collectionFigures(services, options);
+  const writer = new MetricsWriter(services.metricsPrefix);
+  writeApp(writer, services);
+  writeCluster(writer, services.node.cluster);
+  writeCollections(writer, collections, replicasOf(services.node, collections));
+  writeRequests(writer, services);
+  writeEngine(writer, services);
+  writeActors(writer, services.node.telemetry());
+  writeProcess(writer);
+  return writer.text();
+}
+
+function collectionFigures({ node }: DoorServices, { anonymize }: MetricsOptions): CollectionFigures[] {
+  const figures: CollectionFigures[] = [];
+  for (const name of node.listCollections()) {
+    const id = anonymize ? hashedName(name) : name;
+    try {
+      const info = node.info(name);
+      const optimizations = node.optimizations(name);
+      const { vectors } = info.config.params;
+      figures.push({
+        id,
+        points: info.points_count,
+        segments: info.segments_count,
+        indexedVectors: info.indexed_vectors_count,
+        vectorNames: isSingleVector(vectors) ? [DEFAULT_VECTOR] : Object.keys(vectors),
+        queueLength: info.update_queue.length,
+        deferredPoints: info.update_queue.deferred_points ?? 0,
+        runningOptimizations: optimizations.running.length,
+        replicas: [...node.localShards(name).values()].map(({ state }) => state),
+      });
+    } catch {
+      // A damaged collection, or one deleted since: it counts as one without a replica that serves.
+      figures.push({
+        id,
+        points: 0,
+        segments: 0,
+        indexedVectors: 0,
+        vectorNames: [],
+        queueLength: 0,
+        deferredPoints: 0,
+        runningOptimizations: 0,
+        replicas: ['Dead'],
+      });
+    }
+  }
+  return figures;
+}
+
+function writeApp(writer: MetricsWriter, { identity }: DoorServices): void {
+  writer
+    .family('app_info', 'gauge', 'information about the server')
+    .sample('app_info', { name: 'troupe', version: API_VERSION, troupe_version: identity.version }, 1);
+  writer.family('app_status_recovery_mode', 'gauge', 'whether the server runs in recovery mode').sample('app_status_recovery_mode', {}, 0);
+}
+
+/** On a node of its own each shard has one replica. */
+function replicasOf({ cluster }: NodeApi, collections: readonly CollectionFigures[]): ReplicaCounts {
+  const state = cluster?.state() ?? null;
+  if (state !== null) return replicaCounts(state);
+  const states = collections.flatMap(({ replicas }) => replicas);
+  return { active: states.map((state) => (state === 'Active' ? 1 : 0)), dead: states.filter((state) => state === 'Dead').length };
+}
+
+function writeCollections(writer: MetricsWriter, collections: readonly CollectionFigures[], { active, dead }: ReplicaCounts): void {
+  const vectors = collections.reduce((sum, collection) => sum + collection.points * collection.vectorNames.length, 0);
+  single(writer, 'collections_total', 'number of collections', collections.length);
+  single(writer, 'collections_vector_total', 'number of vectors of all collections', vectors);
+  single(writer, 'collection_active_replicas_min', 'fewest active replicas of a shard', extreme(active, Math.min));
+  single(writer, 'collection_active_replicas_max', 'most active replicas of a shard', extreme(active, Math.max));
+  single(writer, 'collection_dead_replicas', 'replicas that do not serve', dead);
+  perCollection(writer, collections, 'collection_points', 'number of points', (collection) => collection.points);
+  writer.family('collection_vectors', 'gauge', 'number of vectors by name');
+  for (const { id, points, vectorNames } of collections) {
+    for (const vector of vectorNames) writer.sample('collection_vectors', { collection: id, vector }, points);
+  }
+  perCollection(writer, collections, 'collection_indexed_vectors', 'vectors in a graph', (collection) => collection.indexedVectors);
+  perCollection(writer, collections, 'collection_segments', 'number of segments', (collection) => collection.segments);
+  perCollection(
+    writer,
+    collections,
+    'collection_running_optimizations',
+    'optimizations under way',
+    (collection) => collection.runningOptimizations,
+  );
+  perCollection(
+    writer,
+    collections,
+    'collection_update_queue_length',
+    'updates that wait to be applied',
+    (collection) => collection.queueLength,
+  );
+  const deferring = collections.filter((collection) => collection.deferredPoints > 0);
+  if (deferring.length > 0)
+    perCollection(
+      writer,
+      deferring,
+      'collection_deferred_points',
+      'points that reads see once they are indexed',
+      (collection) => collection.deferredPoints,
+    );
+  writer.family('snapshot_created_total', 'counter', 'snapshots made');
+  for (const { id } of collections) writer.sample('snapshot_created_total', { id }, 0);
+}
+
+/** Of no shards 0. */
+function extreme(figures: readonly number[], better: (one: number, other: number) => number): number {
+  return figures.reduce<number | null>((best, figure) => (best === null ? figure : better(best, figure)), null) ?? 0;
+}
+
+function writeRequests(writer: MetricsWriter, { stats, grpcStats }: DoorServices): void {
+  const rest = stats.counts().map(({ endpoint: { method, path }, status, durations }) => ({
+    labels: { method, endpoint: path, status: String(status) },
+    durations,
+  }));
+  writeResponses(writer, 'rest', rest);
+  const grpc = grpcStats.counts().map(({ endpoint, status, durations }) => ({
+    labels: { endpoint: `/${endpoint}`, status: String(status) },
+    durations,
+  }));
+  writeResponses(writer, 'grpc', grpc);
+}
+
+interface LabelledDurations {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly durations: Durations;
+}
+
+function writeResponses(writer: MetricsWriter, door: 'rest' | 'grpc', counts: readonly LabelledDurations[]): void {
+  writer.family(`${door}_responses_total`, 'counter', 'answered requests');
+  for (const { labels, durations } of counts) writer.sample(`${door}_responses_total`, labels, durations.count);
+  const gauges = [
+    ['avg', 'mean', (d: Durations) => d.totalMs / d.count],
+    ['min', 'shortest', (d: Durations) => d.minMs],
+    ['max', 'longest', (d: Durations) => d.maxMs],
+  ] as const;
+  for (const [name, word, value] of gauges) {
+    const family = `${door}_responses_${name}_duration_seconds`;
+    writer.family(family, 'gauge', `${word} time to answer`);
+    for (const { labels, durations } of counts) writer.sample(family, labels, value(durations) / 1000);
+  }
+  const family = `${door}_responses_duration_seconds`;
+  writer.family(family, 'histogram', 'time to answer');
+  for (const { labels, durations } of counts) {
+    writer.histogram(family, labels, BUCKET_SECONDS, durations.buckets, durations.totalMs / 1000);
+  }
+}
+
+function writeEngine(writer: MetricsWriter, { node }: DoorServices): void {
+  const { workers, waitingReads, waitingReadsMax } = node.depths();
+  single(writer, 'engine_waiting_reads', 'reads that wait for a worker', waitingReads);
+  single(writer, 'engine_waiting_reads_max', 'reads that may wait', waitingReadsMax);
+  const figures = [
+    ['engine_worker_up', 'gauge', 'whether the worker takes requests', (worker: (typeof workers)[number]) => (worker.up ? 1 : 0)],
+    ['engine_worker_queue_depth', 'gauge', 'requests the worker holds', (worker: (typeof workers)[number]) => worker.depth],
+    [
+      'engine_worker_queue_bytes',
+      'gauge',
+      'bytes of the requests the worker holds',
+      (worker: (typeof workers)[number]) => worker.queuedBytes,
+    ],
+    ['engine_worker_processed_total', 'counter', 'requests the worker answered', (worker: (typeof workers)[number]) => worker.processed],
+    ['engine_worker_restarts_total', 'counter', 'times the worker was replaced', (worker: (typeof workers)[number]) => worker.restarts],
+  ] as const;
+  for (const [name, type, help, value] of figures) {
+    writer.family(name, type, help);
+    for (const worker of workers) writer.sample(name, { worker: worker.name, kind: worker.kind }, value(worker));
+  }
+}
+
+/** Sums by kind of actor: a label per actor would be one series per collection and more. */
+function writeActors(writer: MetricsWriter, root: ActorTelemetry): void {
+  const kinds = new Map<string, ActorTelemetry[]>();
+  const visit = (actor: ActorTelemetry): void => {
+    const sameKind = kinds.get(actor.kind);
+    if (sameKind === undefined) kinds.set(actor.kind, [actor]);
+    else sameKind.push(actor);
+    actor.children.forEach(visit);
+  };
+  visit(root);
+  const figures = [
+    ['actor_count', 'gauge', 'actors', () => 1],
+    ['actor_mailbox_depth', 'gauge', 'messages in mailboxes', (actor: ActorTelemetry) => actor.mailbox.depth],
+    ['actor_messages_processed_total', 'counter', 'messages processed', (actor: ActorTelemetry) => actor.processed],
+    ['actor_restarts_total', 'counter', 'restarts after a failure', (actor: ActorTelemetry) => actor.restarts],
+    ['actor_busy_refusals_total', 'counter', 'messages refused by full mailboxes', (actor: ActorTelemetry) => actor.busyRefusals],
+  ] as const;
+  for (const [name, type, help, value] of figures) {
+    writer.family(name, type, help);
+    for (const [kind, actors] of kinds) {
+      writer.sample(
+        name,
+        { kind },
+        actors.reduce((sum, actor) => sum + value(actor), 0),
+      );
+    }
+  }
+}
+
+function writeProcess(writer: MetricsWriter): void {
+  const { rss, heapUsed, external } = process.memoryUsage();
+  single(writer, 'memory_resident_bytes', 'resident memory', rss);
+  single(writer, 'memory_allocated_bytes', 'memory of the JavaScript heap and of buffers', heapUsed + external);
+  const { user, system } = process.cpuUsage();
+  writer
+    .family('process_cpu_seconds_total', 'counter', 'processor time used')
+    .sample('process_cpu_seconds_total', {}, (user + system) / 1e6);
+  const threads = /^Threads:\s+(\d+)/m.exec(readProc('/proc/self/status'))?.[1];
+  if (threads !== undefined) single(writer, 'process_threads', 'threads', Number(threads));
+  const descriptors = countProc('/proc/self/fd');
+  if (descriptors !== undefined) single(writer, 'process_open_fds', 'open file descriptors', descriptors);
+}
+
+function single(writer: MetricsWriter, name: string, help: string, value: number): void {
+  writer.family(name, 'gauge', help).sample(name, {}, value);
+}
+
+function perCollection(
+  writer: MetricsWriter,
+  collections: readonly CollectionFigures[],
+  name: string,
+  help: string,
+  value: (collection: CollectionFigures) => number,
+): void {
+  writer.family(name, 'gauge', help);
+  for (const collection of collections) writer.sample(name, { id: collection.id }, value(collection));
+}
+
+/** Empty where the system has no such file. */
+function readProc(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function countProc(path: string): number | undefined {
+  try {
+    return readdirSync(path).length;
+  } catch {
+    return undefined;
+  }
+}

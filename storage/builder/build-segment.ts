@@ -1,0 +1,319 @@
+/** A new sealed segment from the rows of others: rows, vectors, codes, graphs, payloads, field indexes, files. */
+
+import fs from 'node:fs';
+import path from 'node:path';
+import { TroupeError } from '../../protocols/errors.js';
+import { type CollectionConfig, type VectorParams, vectorsByName } from '../../protocols/model/collection.js';
+import { graphSettings, LAYERS_MAX } from '../segment/graph-settings.js';
+import type { SegmentHandle } from '../segment/handle.js';
+import {
+  type ElementType,
+  LIVE,
+  type SegmentLayout,
+  segmentLayout,
+  segmentMemory,
+  type VectorLayout,
+  type VectorPlan,
+} from '../segment/layout.js';
+import { closeSegmentFiles, readPayloadBytes, writePayloadFile } from '../segment/payload-file.js';
+import { vectorPlans } from '../segment/plans.js';
+import { staysOnDisk } from '../segment/residence.js';
+import { beginSegmentFolder, loadSealed, publishSegmentFolder, segmentFolder, unfinishedFolder, writeSealed } from '../segment/sealed.js';
+import type { BuildJob, BuildReport, BuildResult } from '../threads/messages.js';
+import { buildFieldIndexes } from './build-fields.js';
+import { buildSparseIndexes } from './build-sparse.js';
+import { copyVector, type Draft, encodeVector, type GraphReport, linkVector, upperWordsMax } from './build-vectors.js';
+import type { BuildControl } from './control.js';
+import { copyRagged, countItems } from './copy-ragged.js';
+import { type Grouping, groupRows, isWalked, withSubgraphs } from './group-rows.js';
+import { linkSubgraphs } from './link-subgraphs.js';
+import { presentRows } from './matrix.js';
+import type { PayloadSource } from './payload-source.js';
+import { quantizationSetting, reservedCodes } from './quantization-settings.js';
+import { quantizeVector } from './quantize-vector.js';
+import { groupedOrder, neighbourOrder, reorderRows } from './reorder.js';
+import { type Selection, selectRows } from './select-rows.js';
+import type { PlacedValue } from './value-rows.js';
+
+/** Addresses in a memory are 32 bits wide. */
+const MEMORY_BYTES_MAX = 2 ** 32;
+const NO_ROWS = new Uint32Array(0);
+
+interface PlannedDraft extends Draft {
+  /** Values that get graphs, by vector. */
+  readonly placed: ReadonlyMap<string, readonly PlacedValue[]>;
+}
+
+/**
+ * Builds and publishes the segment of a `segment` job. Only its new memory is held besides the sources: vectors are
+ * copied straight to where they stay, or, where their originals go on disk, to where they are built from.
+ * openPayloads: opens the payloads of the sources, for as long as the payload file is written.
+ * Errors: `storage` (a source is damaged, the disk refuses); `BuildCancelled`. Either leaves no folder behind.
+ */
+export async function buildSegment(
+  job: BuildJob,
+  openPayloads: (job: BuildJob) => PayloadSource,
+  control: BuildControl,
+): Promise<BuildResult> {
+  const started = control.now();
+  const folder = segmentFolder(job.spec.folder, job.segmentId);
+  const unfinished = beginSegmentFolder(folder);
+  try {
+    const selected = selectRows(job.sources, job.rows, job.seq);
+    const grouping = await groupRows(job, selected, openPayloads, control);
+    const draft = makeDraft(job, selected, grouping);
+    copyRows(draft, job.sources, selected);
+    await control.checkpoint();
+    const built = await buildVectors(job, draft, selected, unfinished, control);
+    const { graphs } = built;
+    const { vectors, selection } = ordered(draft, built.vectors, grouping.tenants, selected);
+    for (const vector of vectors) if (vector.kind !== 'dense') await copyRagged(draft, vector, job.sources, selection, control);
+    const sparseIndexes = await buildSparseIndexes(draft, vectors, { folder: unfinished, segment: job.segmentId }, control);
+    await control.checkpoint();
+    const payloadOffsets = await writePayloads(unfinished, job, selection, openPayloads, control);
+    const bare: SegmentHandle = {
+      id: job.segmentId,
+      kind: 'sealed',
+      layout: { ...draft.layout, vectors },
+      memory: draft.memory,
+      rows: draft.rows,
+      folder: unfinished,
+      payloadOffsets,
+      payloadBytes: null,
+      fieldIndexes: [],
+      sparseIndexes,
+    };
+    const fieldIndexes = await buildFieldIndexes(bare, job.fields, control);
+    closeSegmentFiles(bare);
+    control.progress('writing files', draft.rows, draft.rows);
+    const report: BuildReport = { rows: draft.rows, milliseconds: Math.round(control.now() - started), graphs };
+    const plans = vectors.map((vector) => planOf(vector, job.spec.config));
+    writeSealed(unfinished, { segment: job.segmentId, rows: draft.rows, vectors: plans, report }, draft.memory, bare.layout);
+    await control.checkpoint();
+    publishSegmentFolder(folder);
+    const handle = await finishedHandle(job, plans, { ...bare, folder, fieldIndexes });
+    return { plan: 'segment', sources: job.sources.map((source) => source.id), handle, rowMaps: selection.rowMaps, seq: job.seq, report };
+  } catch (error) {
+    fs.rmSync(unfinishedFolder(folder), { recursive: true, force: true });
+    throw error;
+  } finally {
+    for (const source of job.sources) closeSegmentFiles(source);
+  }
+}
+
+/**
+ * The new segment's memory, laid out with room for codes and graphs whose numbers are not known yet. Where it is too small, the
+ * sub-graphs of the least important values are left out.
+ */
+function makeDraft(job: BuildJob, selection: Selection, grouping: Grouping): PlannedDraft {
+  const { rows } = selection;
+  const plans = vectorPlans(job.spec.config.params).map((plan): VectorPlan => {
+    const element = elementOf(job, plan);
+    if (plan.kind === 'dense') return reservedPlan(job, { ...plan, element }, rows);
+    return { ...plan, element, itemCapacity: countItems(plan.name, job.sources, selection) };
+  });
+  for (let layersMax = LAYERS_MAX; ; layersMax--) {
+    const { plans: planned, placed } = withSubgraphs(plans, grouping, rows, layersMax);
+    const layout = segmentLayout(rows, planned, { ordered: true, slots: job.spec.readers + 2 });
+    if (layout.bytes <= MEMORY_BYTES_MAX) return { memory: segmentMemory(layout), layout, rows, placed };
+    if (layersMax > 0 && placed.size > 0) continue;
+    throw new TroupeError(
+      'storage',
+      `a segment of ${rows} rows needs ${layout.bytes} bytes of memory, and one holds 4 GiB; lower max_segment_size`,
+    );
+  }
+}
+
+function reservedPlan(job: BuildJob, plan: VectorPlan, rows: number): VectorPlan {
+  const settings = graphSettings(job.spec.config, plan.name);
+  const { m } = settings;
+  const quantization = quantizationSetting(job.spec.config, plan.name);
+  const graph = { ...settings, m0: 2 * m, entryRow: 0, maxLevel: 0, upperWords: upperWordsMax(rows, m) };
+  return {
+    ...plan,
+    codes: reservedCodes(plan, quantization),
+    ...(quantization === null ? {} : { quantization }),
+    graph: job.withGraph && m > 0 && rows > 0 ? graph : null,
+  };
+}
+
+/** The element type rows are stored in: that of the sources, which were made from the same configuration. */
+function elementOf(job: BuildJob, plan: VectorPlan): ElementType {
+  for (const source of job.sources) {
+    const vector = source.layout.vectors.find((candidate) => candidate.name === plan.name);
+    if (vector !== undefined) return vector.element;
+  }
+  return plan.element;
+}
+
+function copyRows(draft: Draft, sources: readonly SegmentHandle[], selection: Selection): void {
+  const target = rowColumns(draft.memory, draft.layout);
+  const from = sources.map((source) => rowColumns(source.memory, source.layout));
+  for (let row = 0; row < draft.rows; row++) {
+    const source = from[selection.sourceOf[row] as number] as ReturnType<typeof rowColumns>;
+    const sourceRow = selection.sourceRowOf[row] as number;
+    target.kinds[row] = source.kinds[sourceRow] as number;
+    for (let i = 0; i < 4; i++) target.ids[row * 4 + i] = source.ids[sourceRow * 4 + i] as number;
+    target.versions[row] = source.versions[sourceRow] as number;
+  }
+  new Uint32Array(draft.memory.buffer, draft.layout.order, draft.rows).set(selection.order);
+  // Rows deleted since `seq` are carried over when the segment is published.
+  new Uint32Array(draft.memory.buffer, draft.layout.deletedAt, draft.layout.capacity).fill(LIVE);
+}
+
+function rowColumns(memory: WebAssembly.Memory, layout: SegmentLayout) {
+  return {
+    kinds: new Uint8Array(memory.buffer, layout.kinds, layout.capacity),
+    ids: new Uint32Array(memory.buffer, layout.ids, layout.capacity * 4),
+    versions: new Float64Array(memory.buffer, layout.versions, layout.capacity),
+  };
+}
+
+async function buildVectors(
+  job: BuildJob,
+  draft: PlannedDraft,
+  selection: Selection,
+  folder: string,
+  control: BuildControl,
+): Promise<{ vectors: VectorLayout[]; graphs: GraphReport[] }> {
+  const vectors: VectorLayout[] = [];
+  const graphs: GraphReport[] = [];
+  const paramsByName = vectorsByName(job.spec.config.params.vectors);
+  for (const planned of draft.layout.vectors) {
+    control.progress('copying vectors', vectors.length, draft.layout.vectors.length);
+    if (planned.kind !== 'dense') {
+      // Copied when all rows are in their places.
+      vectors.push(planned);
+      continue;
+    }
+    await copyVector(draft, planned, job.sources, selection, control);
+    const present = presentRows(draft.memory, planned, draft.rows);
+    const coded = await codedVector(draft, planned, present, control);
+    const { distance } = paramsByName.get(planned.name) as VectorParams;
+    const task = { distance, threads: job.threads, file: path.join(folder, `usearch.${vectors.length}`) };
+    let linked = guideOf(coded);
+    if (coded.graph !== null) {
+      const rows = isWalked(job.spec.config, planned.name) ? present : NO_ROWS;
+      const { vector, report } = await linkVector(
+        draft,
+        linked,
+        rows,
+        { ...task, ...graphSettings(job.spec.config, planned.name) },
+        control,
+      );
+      linked = vector;
+      graphs.push(report);
+    }
+    if (coded.subgraphs !== null) {
+      const values = draft.placed.get(planned.name) ?? [];
+      const { vector, report } = await linkSubgraphs(draft, linked, present, values, { ...task, ...coded.subgraphs.setting }, control);
+      linked = vector;
+      graphs.push(report);
+    }
+    // Codes that were asked for stay, whatever a walk on them finds.
+    vectors.push(coded.quantization === null ? linked : { ...linked, codes: coded.codes });
+  }
+  return { vectors, graphs };
+}
+
+function codedVector(draft: Draft, vector: VectorLayout, present: Uint32Array, control: BuildControl): Promise<VectorLayout> {
+  return vector.quantization === null ? encodeVector(draft, vector, present, control) : quantizeVector(draft, vector, present, control);
+}
+
+/** What a graph is built and checked with: 8-bit codes, or, where codes are others, the originals. */
+function guideOf(coded: VectorLayout): VectorLayout {
+  return coded.codes?.spec ? { ...coded, codes: null } : coded;
+}
+
+/**
+ * Moves the rows of each tenant together, and along a graph that links most of them: the tenants' own, else the first over all
+ * rows. Without either they stay as they were taken.
+ */
+function ordered(
+  draft: Draft,
+  vectors: VectorLayout[],
+  tenants: Uint32Array | null,
+  selection: Selection,
+): { vectors: VectorLayout[]; selection: Selection } {
+  const guide = guideGraph(draft, vectors, tenants !== null);
+  if (guide === undefined && tenants === null) return { vectors, selection };
+  const order =
+    guide === undefined ? Uint32Array.from({ length: draft.rows }, (_, row) => row) : neighbourOrder(draft.memory, guide, draft.rows);
+  return reorderRows(draft, vectors, tenants === null ? order : groupedOrder(order, tenants), selection);
+}
+
+function guideGraph(
+  draft: Draft,
+  vectors: readonly VectorLayout[],
+  withTenants: boolean,
+): Parameters<typeof neighbourOrder>[1] | undefined {
+  for (const { graph, subgraphs, ...vector } of vectors) {
+    // Tenants come first among the fields, so the first value's layer is theirs.
+    const first = subgraphs?.values[0];
+    const layer = first && (withTenants || graph === null) ? subgraphs?.layers[first.layer] : undefined;
+    const guide = layer && first ? { ...layer, entryRow: first.entryRow } : graph;
+    if (guide && presentRows(draft.memory, { ...vector, graph, subgraphs }, draft.rows).length > draft.rows / 2) return guide;
+  }
+  return undefined;
+}
+
+async function writePayloads(
+  folder: string,
+  job: BuildJob,
+  selection: Selection,
+  openPayloads: (job: BuildJob) => PayloadSource,
+  control: BuildControl,
+): Promise<SharedArrayBuffer> {
+  control.progress('writing payloads', 0, selection.rows);
+  await control.checkpoint();
+  const payloads = openPayloads(job);
+  const textOf = (row: number) =>
+    payloads.text(job.sources[selection.sourceOf[row] as number] as SegmentHandle, selection.sourceRowOf[row] as number);
+  try {
+    return writePayloadFile(folder, job.segmentId, selection.rows, textOf);
+  } finally {
+    await payloads.close();
+  }
+}
+
+/**
+ * The published segment as it is handed over. Where originals stay on disk it is read back without them, as the memory of
+ * the build, which has them, can give up nothing but all it holds.
+ * built: the segment in the memory of the build, in its final folder.
+ */
+async function finishedHandle(job: BuildJob, plans: readonly VectorPlan[], built: SegmentHandle): Promise<SegmentHandle> {
+  const { config, readers } = job.spec;
+  const onDiskPayload = config.params.on_disk_payload;
+  const folder = built.folder as string;
+  const onDisk = (plan: VectorPlan) => staysOnDisk(plan, built.rows, config);
+  if (!plans.some(onDisk)) return { ...built, payloadBytes: onDiskPayload ? null : readPayloadBytes(folder) };
+  const { handle, damages } = await loadSealed(folder, { slots: readers + 2, onDiskPayload, onDisk, fields: job.fields });
+  if (damages.length > 0) throw new TroupeError('storage', damages.join('; '));
+  return handle;
+}
+
+/** A finished layout as the segment's description keeps it. */
+function planOf(vector: VectorLayout, config: CollectionConfig): VectorPlan {
+  const { kind, name, dim, element, ragged, codes, quantization, graph, subgraphs } = vector;
+  return {
+    kind,
+    name,
+    dim,
+    distance: vectorsByName(config.params.vectors).get(name)?.distance ?? 'Dot',
+    element,
+    itemCapacity: ragged?.itemCapacity ?? 0,
+    codes: codes && { scale: codes.scale, origin: codes.origin, exact: codes.exact, ...(codes.spec === null ? {} : { spec: codes.spec }) },
+    ...(quantization === null ? {} : { quantization }),
+    graph: graph && {
+      m: graph.m,
+      m0: graph.m0,
+      efConstruct: graph.efConstruct,
+      entryRow: graph.entryRow,
+      maxLevel: graph.maxLevel,
+      upperWords: graph.upperWords,
+    },
+    ...(subgraphs && {
+      subgraphs: { ...subgraphs, layers: subgraphs.layers.map(({ m, m0, upperWords }) => ({ m, m0, upperWords })) },
+    }),
+  };
+}

@@ -1,0 +1,300 @@
+/** Vectors of a new segment: copied from the sources, coded, and linked into graphs. */
+
+import type { Distance } from '../../protocols/model/collection.js';
+import { decodeHalf, encodeHalf } from '../../vectors/half.js';
+import { chooseCodes, decodeCodes, encodeCodes } from '../../vectors/quantize.js';
+import { graphPlan, type UsearchGraph, writeGraph } from '../../vectors/usearch-graph.js';
+import type { SegmentHandle } from '../segment/handle.js';
+import { residentOffset, type SegmentLayout, type VectorLayout } from '../segment/layout.js';
+import { readRows } from '../segment/vector-file.js';
+import type { BuildReport } from '../threads/messages.js';
+import type { BuildControl } from './control.js';
+import {
+  type BuildMetric,
+  buildLadder,
+  encodeSigned,
+  type GraphElement,
+  haveEqualNorms,
+  RECALL_MIN,
+  signedScale,
+  type TypeFidelity,
+  typeFidelity,
+} from './element.js';
+import { GraphBuilder } from './graph.js';
+import { readFloatRange, readFloats, readSignedCodes, spreadRows } from './matrix.js';
+import { measureRecall, type RecallSubject } from './recall.js';
+import type { Selection } from './select-rows.js';
+
+export type GraphReport = BuildReport['graphs'][number];
+
+/** A new segment in the making. All its originals are in memory, wherever they will be when it is finished. */
+export interface Draft {
+  readonly memory: WebAssembly.Memory;
+  readonly layout: SegmentLayout;
+  readonly rows: number;
+}
+
+/** How one vector's graph is to be built. */
+export interface GraphTask {
+  readonly distance: Distance;
+  readonly m: number;
+  readonly efConstruct: number;
+  readonly threads: number;
+  /** Where usearch may put a file for a moment. */
+  readonly file: string;
+}
+
+/** Rows of a sample for types and codes. Its neighbours are coarser than the segment's, which the recall check makes up for. */
+const SAMPLE_ROWS = 1024;
+/** Codes that lose more of the neighbours than this are of no use to a search. */
+const CODE_FIDELITY_MIN = 0.6;
+/** Share of the CPU of a graph's build that may go to its recall check. */
+const RECALL_BUDGET = 0.04;
+/** A walk on the originals must find this much more before the codes are given up. */
+const CODE_LOSS_MAX = 0.02;
+const COPY_BYTES = 1 << 26;
+const SLICE_ROWS = 2048;
+const ENCODE_ROWS = 4096;
+
+/** Words to reserve for the upper levels of a graph. A row has 1 / (m - 1) of them on average; chance stays far below this bound. */
+export function upperWordsMax(rows: number, m: number): number {
+  const levels = (1.5 * rows) / (m - 1) + 6 * Math.sqrt(rows) + 64;
+  return Math.ceil(levels) * (1 + m);
+}
+
+/** Copies one vector's rows and their presence from the sources. Errors: `storage` where a source's originals are in a file. */
+export async function copyVector(
+  draft: Draft,
+  vector: VectorLayout,
+  sources: readonly SegmentHandle[],
+  selection: Selection,
+  control: BuildControl,
+): Promise<void> {
+  const bytes = new Uint8Array(draft.memory.buffer);
+  const presence = new Uint32Array(draft.memory.buffer, vector.presence, Math.ceil(draft.rows / 32));
+  const from = sources.map((source) => source.layout.vectors.find((candidate) => candidate.name === vector.name));
+  let copied = 0;
+  for (const run of runsOf(selection, Math.max(1, Math.floor(COPY_BYTES / vector.stride)))) {
+    const origin = from[run.source];
+    if (origin === undefined) continue;
+    const source = sources[run.source] as SegmentHandle;
+    const { buffer } = source.memory;
+    const start = residentOffset(vector) + run.row * vector.stride;
+    const target = bytes.subarray(start, start + run.count * vector.stride);
+    if (origin.offset === null) readRows(source, origin, run.sourceRow, target);
+    else target.set(new Uint8Array(buffer, origin.offset + run.sourceRow * origin.stride, run.count * origin.stride));
+    copyBits(new Uint32Array(buffer, origin.presence), run.sourceRow, presence, run.row, run.count);
+    copied += run.count * vector.stride;
+    if (copied >= COPY_BYTES) {
+      copied = 0;
+      await control.checkpoint();
+    }
+  }
+}
+
+/** Chooses and writes codes; the layout with their scale and origin, or without codes where they are of no use. */
+export async function encodeVector(draft: Draft, vector: VectorLayout, present: Uint32Array, control: BuildControl): Promise<VectorLayout> {
+  if (vector.codes === null || present.length === 0) return vector;
+  const sample = readFloats(draft.memory, vector, spreadRows(present, SAMPLE_ROWS));
+  const codes = { ...vector.codes, ...chooseCodes(sample) };
+  if (codeFidelity(sample, vector, codes) < CODE_FIDELITY_MIN) return { ...vector, codes: null };
+  const out = new Uint8Array(draft.memory.buffer);
+  let exact = true;
+  for (let row = 0; row < draft.rows; row += ENCODE_ROWS) {
+    const count = Math.min(ENCODE_ROWS, draft.rows - row);
+    const values = readFloatRange(draft.memory, vector, row, count);
+    exact = encodeCodes(values, vector.dim, codes.stride, codes, out, codes.offset + row * codes.stride) && exact;
+    if (row % (ENCODE_ROWS * 8) === 0) await control.checkpoint();
+  }
+  return { ...vector, codes: { ...codes, exact } };
+}
+
+/**
+ * Builds the graph of one vector and checks its recall, down the ladder of types. `vector.graph` holds the room that is
+ * reserved for it; the layout that comes back holds the graph, and no codes where walks are better off with the originals.
+ */
+export async function linkVector(
+  draft: Draft,
+  vector: VectorLayout,
+  present: Uint32Array,
+  task: GraphTask,
+  control: BuildControl,
+): Promise<{ vector: VectorLayout; report: GraphReport }> {
+  const { ladder, ...settings } = chooseTypes(draft, vector, present, task.distance);
+  const started = control.now();
+  let linked = vector;
+  let recall = 0;
+  let used: GraphElement = 'f32';
+  for (const element of ladder) {
+    const stepStarted = control.now();
+    linked = await buildGraph(draft, vector, present, { ...task, ...settings, element }, control);
+    used = element;
+    control.progress(`checking ${element} graph`, present.length, present.length);
+    const budgetMs = recallBudget(control.now() - stepStarted, task);
+    ({ vector: linked, recall } = withRecall({ ...draft, vector: linked, present }, task.efConstruct, budgetMs, control));
+    if (recall >= RECALL_MIN) break;
+    await control.checkpoint();
+  }
+  return { vector: linked, report: { name: vector.name, element: used, recall, milliseconds: Math.round(control.now() - started) } };
+}
+
+/** Milliseconds for the recall check of a graph whose build took `milliseconds`. */
+export function recallBudget(milliseconds: number, { threads }: GraphTask): number {
+  return RECALL_BUDGET * milliseconds * threads;
+}
+
+/** How graphs over a vector's rows are built. */
+export interface BuildSettings {
+  readonly metric: BuildMetric;
+  /** Scale of signed 8-bit components for dot products. */
+  readonly scale: number;
+}
+
+/** Those settings, and the types to try one after the other. */
+export function chooseTypes(
+  draft: Draft,
+  vector: VectorLayout,
+  present: Uint32Array,
+  distance: Distance,
+): BuildSettings & { readonly ladder: readonly GraphElement[] } {
+  const sample = readFloats(draft.memory, vector, spreadRows(present, SAMPLE_ROWS));
+  const metric: BuildMetric = distance === 'Dot' && !haveEqualNorms(sample, vector.dim) ? 'ip' : 'l2sq';
+  return { metric, scale: signedScale(sample), ladder: buildLadder(fidelities(sample, vector, metric)) };
+}
+
+export interface BuildTask extends GraphTask, BuildSettings {
+  readonly element: GraphElement;
+}
+
+async function buildGraph(
+  draft: Draft,
+  vector: VectorLayout,
+  present: Uint32Array,
+  task: BuildTask,
+  control: BuildControl,
+): Promise<VectorLayout> {
+  const reserved = vector.graph;
+  if (reserved === null) throw new Error(`no room reserved for the graph of '${vector.name}'`);
+  const graph = await linkRows(draft, vector, present, task, control);
+  const plan = present.length === 0 ? { ...graphPlan(graph), m: reserved.m, m0: reserved.m0 } : graphPlan(graph);
+  if (plan.m !== reserved.m || plan.m0 !== reserved.m0 || plan.upperWords > reserved.upperWords) {
+    throw new Error(`graph of '${vector.name}' does not fit: ${JSON.stringify(plan)} in ${JSON.stringify(reserved)}`);
+  }
+  const linked = { ...reserved, ...plan };
+  writeGraph(graph, undefined, draft.memory, linked, draft.rows);
+  return { ...vector, graph: linked };
+}
+
+/** The graph of some rows, their numbers as keys. */
+export async function linkRows(
+  draft: Draft,
+  vector: VectorLayout,
+  present: Uint32Array,
+  task: BuildTask,
+  control: BuildControl,
+): Promise<UsearchGraph> {
+  const builder = new GraphBuilder({ ...task, dim: vector.dim });
+  for (let at = 0; at < present.length; at += SLICE_ROWS) {
+    await control.checkpoint();
+    control.progress(`building ${task.element} graph`, at, present.length);
+    const rows = present.subarray(at, at + SLICE_ROWS);
+    builder.add(rows, sliceOf(draft, vector, rows, task));
+  }
+  await control.checkpoint();
+  return builder.finish(task.file);
+}
+
+/** Rows in the type usearch takes them in: 8-bit codes as they are, everything else from the originals. */
+function sliceOf(draft: Draft, vector: VectorLayout, rows: Uint32Array, task: BuildTask): Int8Array | Float32Array {
+  if (task.element === 'i8' && task.metric === 'l2sq') {
+    const { stride } = vector;
+    const codes = vector.element === 'u8' ? { offset: residentOffset(vector), stride } : vector.codes;
+    if (codes !== null) return readSignedCodes(draft.memory, codes.offset, codes.stride, vector.dim, rows);
+  }
+  const values = readFloats(draft.memory, vector, rows);
+  if (task.element !== 'i8') return values;
+  const signed = new Int8Array(values.length);
+  encodeSigned(values, task.scale, signed);
+  return signed;
+}
+
+/** How well each type keeps the neighbours of a sample. */
+function fidelities(sample: Float32Array, vector: VectorLayout, metric: BuildMetric): TypeFidelity[] {
+  const fidelity = (rounded: Float32Array) => typeFidelity(sample, rounded, vector.dim, metric);
+  return [
+    { element: 'i8', fidelity: fidelity(asSigned(sample, vector, metric)) },
+    { element: 'f16', fidelity: fidelity(asHalf(sample)) },
+    { element: 'f32', fidelity: 1 },
+  ];
+}
+
+function asSigned(sample: Float32Array, vector: VectorLayout, metric: BuildMetric): Float32Array {
+  if (metric === 'l2sq' && vector.element === 'u8') return sample;
+  if (metric === 'l2sq' && vector.codes !== null) return asCodes(sample, vector, vector.codes);
+  const signed = new Int8Array(sample.length);
+  encodeSigned(sample, signedScale(sample), signed);
+  return Float32Array.from(signed);
+}
+
+function asCodes(sample: Float32Array, vector: VectorLayout, codes: { scale: number; origin: number }): Float32Array {
+  const bytes = new Uint8Array(sample.length);
+  encodeCodes(sample, vector.dim, vector.dim, codes, bytes, 0);
+  return decodeCodes(bytes, codes);
+}
+
+function asHalf(sample: Float32Array): Float32Array {
+  const halves = new Uint16Array(sample.length);
+  encodeHalf(sample, halves);
+  return decodeHalf(halves);
+}
+
+function codeFidelity(sample: Float32Array, vector: VectorLayout, codes: { scale: number; origin: number }): number {
+  return typeFidelity(sample, asCodes(sample, vector, codes), vector.dim, vector.metric === 'dot' ? 'ip' : 'l2sq');
+}
+
+/** Recall on codes; where it is low and the originals do better, the layout goes on without codes. */
+export function withRecall(
+  subject: RecallSubject,
+  ef: number,
+  budgetMs: number,
+  control: BuildControl,
+): { vector: VectorLayout; recall: number } {
+  const { vector } = subject;
+  const measure = (measured: VectorLayout) => measureRecall({ ...subject, vector: measured }, ef, budgetMs, control.now);
+  const recall = measure(vector);
+  if (recall >= RECALL_MIN || vector.codes === null) return { vector, recall };
+  const uncoded = { ...vector, codes: null };
+  const recallUncoded = measure(uncoded);
+  return recallUncoded > recall + CODE_LOSS_MAX ? { vector: uncoded, recall: recallUncoded } : { vector, recall };
+}
+
+interface Run {
+  readonly source: number;
+  readonly sourceRow: number;
+  readonly row: number;
+  readonly count: number;
+}
+
+/** New rows in runs that lie together in their source too, `countMax` at most. */
+function* runsOf({ rows, sourceOf, sourceRowOf }: Selection, countMax: number): Generator<Run> {
+  let start = 0;
+  for (let row = 1; row <= rows; row++) {
+    const joins =
+      row < rows &&
+      row - start < countMax &&
+      sourceOf[row] === sourceOf[start] &&
+      sourceRowOf[row] === (sourceRowOf[start] as number) + row - start;
+    if (joins) continue;
+    yield { source: sourceOf[start] as number, sourceRow: sourceRowOf[start] as number, row: start, count: row - start };
+    start = row;
+  }
+}
+
+function copyBits(source: Uint32Array, sourceBit: number, target: Uint32Array, targetBit: number, count: number): void {
+  for (let i = 0; i < count; i++) {
+    const from = sourceBit + i;
+    if ((((source[from >>> 5] as number) >>> (from & 31)) & 1) === 0) continue;
+    const to = targetBit + i;
+    target[to >>> 5] = (target[to >>> 5] as number) | (1 << (to & 31));
+  }
+}

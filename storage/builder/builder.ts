@@ -1,0 +1,95 @@
+/** Worker entry: carries out one `BuildJob` at a low OS priority and ends. See `ToBuilder` and `FromBuilder`. */
+
+import os from 'node:os';
+import { setImmediate } from 'node:timers/promises';
+import { parentPort } from 'node:worker_threads';
+import { type ErrorFacts, errorFacts } from '../../protocols/errors.js';
+import { initChecksum } from '../disk/checksum.js';
+import type { BuildJob, BuildResult, FromBuilder, ToBuilder } from '../threads/messages.js';
+import { buildMissingFields } from './build-fields.js';
+import { buildSegment } from './build-segment.js';
+import { BuildCancelled, type BuildControl } from './control.js';
+import { openPayloadSource } from './payload-source.js';
+
+if (parentPort === null) throw new Error('builder.js is a worker');
+const port = parentPort;
+
+/** Progress is posted this often at most. */
+const PROGRESS_MS = 100;
+
+let cancelled = false;
+let started = false;
+
+port.on('message', (message: ToBuilder) => {
+  switch (message.kind) {
+    case 'cancel':
+      cancelled = true;
+      return;
+    case 'build':
+      if (started) throw new Error('a builder takes one job');
+      started = true;
+      void work(message.job);
+      return;
+    default:
+      throw new Error(`unknown message ${JSON.stringify(message satisfies never)}`);
+  }
+});
+
+async function work(job: BuildJob): Promise<void> {
+  post(await outcomeOf(job));
+  port.close();
+}
+
+async function outcomeOf(job: BuildJob): Promise<FromBuilder> {
+  try {
+    lowerPriority(job.niceness);
+    await initChecksum();
+    return { kind: 'result', result: await build(job) };
+  } catch (error) {
+    return error instanceof BuildCancelled ? { kind: 'cancelled' } : { kind: 'error', error: factsOf(error) };
+  }
+}
+
+/** What the disk refuses (`ENOSPC`, `EIO`…) is an expected failure, with the system's own words. */
+function factsOf(error: unknown): ErrorFacts {
+  const { syscall, message } = error as NodeJS.ErrnoException;
+  return syscall === undefined ? errorFacts(error) : { code: 'storage', detail: message };
+}
+
+async function build(job: BuildJob): Promise<BuildResult> {
+  const control = makeControl();
+  await control.checkpoint();
+  if (job.plan === 'fieldIndex') return buildMissingFields(job, control);
+  return buildSegment(job, openPayloadSource, control);
+}
+
+/** On Linux a priority belongs to a thread, and threads that usearch starts inherit it. Elsewhere it would slow the whole process. */
+function lowerPriority(niceness: number): void {
+  if (process.platform !== 'linux' || niceness === 0) return;
+  try {
+    os.setPriority(0, niceness);
+  } catch {
+    // A container may forbid it: the build then runs at the normal priority.
+  }
+}
+
+function makeControl(): BuildControl {
+  let posted = 0;
+  return {
+    async checkpoint() {
+      await setImmediate();
+      if (cancelled) throw new BuildCancelled();
+    },
+    progress(stage, done, total) {
+      const now = performance.now();
+      if (now - posted < PROGRESS_MS && done !== 0 && done !== total) return;
+      posted = now;
+      post({ kind: 'progress', stage, done, total });
+    },
+    now: () => performance.now(),
+  };
+}
+
+function post(message: FromBuilder): void {
+  port.postMessage(message);
+}

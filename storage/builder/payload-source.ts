@@ -1,0 +1,36 @@
+/** Payload texts of a build's sources: from LMDB for appendable segments, from the payload file for sealed ones. */
+
+import { openReplicaView, type ReplicaView } from '../replica/reader-view.js';
+import type { SegmentHandle } from '../segment/handle.js';
+import { closeSegmentFiles, readPayloadText } from '../segment/payload-file.js';
+import type { BuildJob } from '../threads/messages.js';
+
+export interface PayloadSource {
+  /** JSON text of a row's payload; empty or `{}` for an empty one. Valid until the next call. */
+  text(source: SegmentHandle, row: number): Uint8Array;
+  close(): Promise<void>;
+}
+
+const NO_PAYLOAD = new Uint8Array(0);
+
+/**
+ * Opens what the job's sources need. Rows are immutable, so any snapshot of LMDB serves that is as new as the job.
+ * Close it soon: the snapshot keeps LMDB from using old pages again.
+ */
+export function openPayloadSource(job: BuildJob): PayloadSource {
+  let view: ReplicaView | null = null;
+  if (job.sources.some((source) => source.kind === 'appendable')) {
+    view = openReplicaView(job.spec.folder);
+    view.refresh();
+  }
+  return {
+    text(source, row) {
+      if (source.kind === 'sealed') return readPayloadText(source, row);
+      return view?.payloadText(source.id, row) ?? NO_PAYLOAD;
+    },
+    async close() {
+      for (const source of job.sources) if (source.kind === 'sealed') closeSegmentFiles(source);
+      await view?.close();
+    },
+  };
+}

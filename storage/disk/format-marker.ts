@@ -1,0 +1,52 @@
+/** The file that says a folder with an LMDB file was made to the end, and of which format it is. */
+
+import { closeSync, copyFileSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import path from 'node:path';
+import { TroupeError } from '../../protocols/errors.js';
+import { publishByRename, syncFolder } from './file.js';
+
+const MADE_FILE = 'format.json';
+
+export function isMarkedMade(folder: string): boolean {
+  return existsSync(path.join(folder, MADE_FILE));
+}
+
+/** Refuses a folder of another format than the `readable` ones, of which the last is this release's. Errors: `storage`. */
+export function checkFormat(folder: string, readable: readonly number[]): void {
+  if (!isMarkedMade(folder)) return;
+  const file = path.join(folder, MADE_FILE);
+  const format = readFormat(file);
+  if (!(readable as readonly unknown[]).includes(format))
+    throw new TroupeError('storage', `${file}: unknown format ${String(format)}; this release reads format ${readable.at(-1)}`);
+}
+
+function readFormat(file: string): unknown {
+  try {
+    return (JSON.parse(readFileSync(file, 'utf8')) as { format: unknown }).format;
+  } catch (error) {
+    throw new TroupeError('storage', `${file} is damaged`, { cause: error });
+  }
+}
+
+/**
+ * Without this, an LMDB file that was lost or cut to nothing would be taken for one that was never made. The file comes
+ * into being by a rename, as an empty one would be taken for damaged.
+ */
+export function markMade(folder: string, format: number): void {
+  const file = path.join(folder, MADE_FILE);
+  if (isMarkedMade(folder) && readFormat(file) === format) return;
+  const fd = openSync(`${file}.tmp`, 'w');
+  try {
+    writeSync(fd, `${JSON.stringify({ format })}\n`);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+  publishByRename(`${file}.tmp`, file);
+  syncFolder(path.dirname(folder));
+}
+
+/** Marks the copy of a folder as that is marked. */
+export function copyMark(folder: string, copy: string): void {
+  copyFileSync(path.join(folder, MADE_FILE), path.join(copy, MADE_FILE));
+}

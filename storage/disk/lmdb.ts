@@ -1,0 +1,349 @@
+/**
+ * LMDB environments with binary keys and values. The only importer of lmdb.
+ *
+ * - A write transaction is on disk when `write` returns: pages are written, `fdatasync` follows, then the meta page goes
+ *   through a file descriptor that was opened with O_DSYNC (seen with strace; `overlappingSync` would change that order).
+ * - One process has one native environment per file, whatever number of threads opens it; a thread that only reads
+ *   opens it with `openReadOnly` after the writer has opened it, since opening a database that is new to the
+ *   environment is no thread-safe act.
+ * - The address space is reserved once, so that files grow without being mapped anew (which LMDB does beyond it).
+ */
+
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { type Database, open, type RootDatabase, type Transaction } from 'lmdb';
+import { TroupeError } from '../../protocols/errors.js';
+
+/** Names of the databases of a replica; see `replica/records.ts`. */
+export const DATABASES = ['meta', 'wal', 'ids', 'rows', 'payload', 'index', 'deleted'] as const;
+
+export type DatabaseName = (typeof DATABASES)[number];
+
+/** Longest key LMDB takes with pages of 4096 bytes. */
+export const KEY_BYTES_MAX = 1978;
+
+/** 64 GiB of address space; no memory and no disk until used. */
+const MAP_BYTES = 64 * 2 ** 30;
+
+/** LMDB or the disk refused. Whatever was asked for has not happened. */
+export class LmdbError extends TroupeError {
+  /** The environment takes no more writes until it is opened again: LMDB could not even write its meta page. */
+  readonly fatal: boolean;
+
+  constructor(detail: string, fatal: boolean, cause?: unknown) {
+    super('storage', detail, cause === undefined ? {} : { cause });
+    this.fatal = fatal;
+  }
+}
+
+export interface Entry {
+  readonly key: Uint8Array;
+  readonly value: Uint8Array;
+}
+
+/** What can be read at one moment: within the write transaction, or in a snapshot. */
+export interface Reading<Name extends string = DatabaseName> {
+  /** A copy of the value; undefined when there is none. */
+  get(database: Name, key: Uint8Array): Uint8Array | undefined;
+  /** As `get` without copying: valid until the next call on any environment of this thread. */
+  peek(database: Name, key: Uint8Array): Uint8Array | undefined;
+  /** The value, a u32 (little-endian). */
+  getUint32(database: Name, key: Uint8Array): number | undefined;
+  /** Entries with `from <= key < to` in key order, copied. Go through all of them or leave by `break`: a walk left open holds its snapshot. */
+  range(database: Name, from: Uint8Array, to: Uint8Array): Iterable<Entry>;
+}
+
+type Table = Database<Uint8Array, Uint8Array>;
+type Tables<Name extends string> = Record<Name, Table>;
+
+/** One environment in the thread that writes it. Name: its databases. */
+export class Environment<Name extends string = DatabaseName> implements Reading<Name> {
+  readonly folder: string;
+  /** Nothing was ever committed to it before. */
+  readonly isNew: boolean;
+  private readonly root: RootDatabase<Uint8Array, Uint8Array>;
+  private tables!: Tables<Name>;
+
+  private constructor(
+    folder: string,
+    root: RootDatabase<Uint8Array, Uint8Array>,
+    initialize: (environment: Environment<Name>) => void,
+    databases: readonly Name[],
+  ) {
+    this.folder = folder;
+    this.root = root;
+    this.isNew = root.transactionSync(() => {
+      const first = root.getWriteTxnId() === 1;
+      this.tables = openTables(root, databases);
+      if (first) initialize(this);
+      return first;
+    });
+  }
+
+  /**
+   * Opens or makes the environment. `initialize` writes the first records of a new one, in the transaction that makes
+   * the databases: an environment that has databases has these records. databases: a replica's unless given. Errors: `storage`.
+   */
+  static open<Name extends string = DatabaseName>(
+    folder: string,
+    initialize: (environment: Environment<Name>) => void,
+    databases: readonly Name[] = ofReplica(),
+  ): Environment<Name> {
+    try {
+      mkdirSync(folder, { recursive: true });
+      return new Environment(folder, openRoot(folder, false, databases.length), initialize, databases);
+    } catch (error) {
+      throw storageError(`cannot open ${folder}`, error);
+    }
+  }
+
+  /**
+   * Runs `action` in one transaction that is on disk on return; aborts it when `action` throws (its error comes through).
+   * Errors: `storage` when the disk refuses; nothing has changed then.
+   */
+  write<T>(action: () => T): T {
+    let ended = false;
+    try {
+      return this.root.transactionSync(() => {
+        if (this.root.getWriteTxnId() === 0) throw new LmdbError(`${this.folder} takes no more writes until it is opened again`, true);
+        const result = action();
+        ended = true;
+        return result;
+      });
+    } catch (error) {
+      if (ended) throw storageError(`${dataFile(this.folder)}: cannot commit`, error);
+      throw error;
+    }
+  }
+
+  /** Within `write` only. */
+  put(database: Name, key: Uint8Array, value: Uint8Array): void {
+    try {
+      this.tables[database].putSync(key, value);
+    } catch (error) {
+      throw storageError(`cannot write to \`${database}\``, error);
+    }
+  }
+
+  /** Within `write` only. Whether there was something to remove. */
+  remove(database: Name, key: Uint8Array): boolean {
+    try {
+      return this.tables[database].removeSync(key);
+    } catch (error) {
+      throw storageError(`cannot write to \`${database}\``, error);
+    }
+  }
+
+  /**
+   * Removes up to `countMax` entries with `from <= key < to`; within `write` only.
+   * Returns how many were removed: fewer than `countMax` says that none is left.
+   */
+  removeRange(database: Name, from: Uint8Array, to: Uint8Array, countMax: number): number {
+    const keys: Uint8Array[] = [];
+    for (const key of this.tables[database].getKeys({ start: from, end: to, limit: countMax })) keys.push(key);
+    for (const key of keys) this.remove(database, key);
+    return keys.length;
+  }
+
+  /** Removes all entries; within `write` only. */
+  clear(database: Name): void {
+    try {
+      this.tables[database].clearSync();
+    } catch (error) {
+      throw storageError(`cannot write to \`${database}\``, error);
+    }
+  }
+
+  /** Copies the newest commit, as it is at some moment of the call, to the empty folder `target`, while writes go on. Errors: `storage`. */
+  async backup(target: string): Promise<void> {
+    try {
+      // Compacted ones begin to count their transactions anew.
+      await this.root.backup(target, false);
+    } catch (error) {
+      throw storageError(`${dataFile(this.folder)}: cannot copy to ${target}`, error);
+    }
+  }
+
+  get(database: Name, key: Uint8Array): Uint8Array | undefined {
+    return copyOf(this.tables[database].getBinaryFast(key));
+  }
+
+  peek(database: Name, key: Uint8Array): Uint8Array | undefined {
+    return viewOf(this.tables[database].getBinaryFast(key));
+  }
+
+  getUint32(database: Name, key: Uint8Array): number | undefined {
+    return this.tables[database].getBinaryFast(key)?.readUInt32LE(0);
+  }
+
+  range(database: Name, from: Uint8Array, to: Uint8Array): Iterable<Entry> {
+    return this.tables[database].getRange({ start: from, end: to });
+  }
+
+  /** Entries with `from <= key < to`. */
+  count(database: Name, from: Uint8Array, to: Uint8Array): number {
+    return this.tables[database].getCount({ start: from, end: to });
+  }
+
+  async close(): Promise<void> {
+    await this.root.close();
+  }
+}
+
+/** One environment in a thread that reads it: everything between `refresh` and `release` is one snapshot. */
+export class SnapshotReader<Name extends string = DatabaseName> implements Reading<Name> {
+  private readonly folder: string;
+  private readonly root: RootDatabase<Uint8Array, Uint8Array>;
+  private readonly tables: Tables<Name>;
+  private transaction: Transaction | null = null;
+
+  private constructor(folder: string, root: RootDatabase<Uint8Array, Uint8Array>, databases: readonly Name[]) {
+    this.folder = folder;
+    this.root = root;
+    this.tables = openTables(root, databases);
+  }
+
+  /** Errors: `storage`, also when the environment is not there. */
+  static openReadOnly<Name extends string = DatabaseName>(folder: string, databases: readonly Name[] = ofReplica()): SnapshotReader<Name> {
+    try {
+      return new SnapshotReader(folder, openRoot(folder, true, databases.length), databases);
+    } catch (error) {
+      throw storageError(`cannot open ${folder}`, error);
+    }
+  }
+
+  /** Moves to the newest committed state. */
+  refresh(): void {
+    this.release();
+    this.root.resetReadTxn();
+    this.transaction = this.root.useReadTransaction();
+  }
+
+  /** Lets the snapshot go: one that is held keeps LMDB from using its old pages again. */
+  release(): void {
+    (this.transaction as { done(): void } | null)?.done();
+    this.transaction = null;
+  }
+
+  get(database: Name, key: Uint8Array): Uint8Array | undefined {
+    return copyOf(this.find(database, key));
+  }
+
+  peek(database: Name, key: Uint8Array): Uint8Array | undefined {
+    return viewOf(this.find(database, key));
+  }
+
+  getUint32(database: Name, key: Uint8Array): number | undefined {
+    return this.find(database, key)?.readUInt32LE(0);
+  }
+
+  *range(database: Name, from: Uint8Array, to: Uint8Array): Iterable<Entry> {
+    try {
+      yield* this.tables[database].getRange({ start: from, end: to, transaction: this.snapshot() });
+    } catch (error) {
+      throw this.unreadable(error);
+    }
+  }
+
+  /** The first `limit` entries of a range at once. */
+  page(database: Name, from: Uint8Array, to: Uint8Array, limit: number): Entry[] {
+    try {
+      return [...this.tables[database].getRange({ start: from, end: to, limit, transaction: this.snapshot() })];
+    } catch (error) {
+      throw this.unreadable(error);
+    }
+  }
+
+  /** Entries the database says it has: a walk finds fewer when a damaged page hides some. */
+  entryCount(database: Name): number {
+    return (this.tables[database].getStats() as { entryCount: number }).entryCount;
+  }
+
+  async close(): Promise<void> {
+    this.release();
+    await this.root.close();
+  }
+
+  private find(database: Name, key: Uint8Array): Buffer | undefined {
+    const table = this.tables[database] as unknown as {
+      getBinaryFast(key: Uint8Array, options: { transaction: Transaction }): Buffer | undefined;
+    };
+    try {
+      return table.getBinaryFast(key, { transaction: this.snapshot() });
+    } catch (error) {
+      throw this.unreadable(error);
+    }
+  }
+
+  private unreadable(error: unknown): TroupeError {
+    return storageError(`${dataFile(this.folder)}: cannot read`, error);
+  }
+
+  private snapshot(): Transaction {
+    if (this.transaction === null) this.refresh();
+    return this.transaction as Transaction;
+  }
+}
+
+/** Key behind every key that starts with `prefix`. */
+export function afterPrefix(prefix: Uint8Array): Uint8Array {
+  const end = Buffer.from(prefix);
+  for (let at = end.length - 1; at >= 0; at--) {
+    if ((end[at] as number) < 0xff) {
+      end[at] = (end[at] as number) + 1;
+      return end.subarray(0, at + 1);
+    }
+  }
+  return Buffer.alloc(KEY_BYTES_MAX, 0xff);
+}
+
+function dataFile(folder: string): string {
+  return path.join(folder, 'data.mdb');
+}
+
+function openRoot(folder: string, readOnly: boolean, databases: number): RootDatabase<Uint8Array, Uint8Array> {
+  return open<Uint8Array, Uint8Array>({
+    path: folder,
+    noSubdir: false,
+    readOnly,
+    overlappingSync: false,
+    noSync: false,
+    noMetaSync: false,
+    mapSize: MAP_BYTES,
+    maxDbs: databases + 1,
+    encoding: 'binary',
+    keyEncoding: 'binary',
+  });
+}
+
+function ofReplica<Name extends string>(): readonly Name[] {
+  return DATABASES as readonly string[] as readonly Name[];
+}
+
+function openTables<Name extends string>(root: RootDatabase<Uint8Array, Uint8Array>, databases: readonly Name[]): Tables<Name> {
+  const tables: Partial<Tables<Name>> = {};
+  for (const name of databases) {
+    const table = root.openDB<Uint8Array, Uint8Array>(name, { encoding: 'binary', keyEncoding: 'binary' });
+    if (table === undefined) throw new Error(`database \`${name}\` is missing`);
+    tables[name] = table;
+  }
+  return tables as Tables<Name>;
+}
+
+/** What lmdb hands out is one large buffer whose `length` says how much of it counts. */
+function viewOf(bytes: Buffer | undefined): Uint8Array | undefined {
+  return bytes === undefined ? undefined : new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
+/** A copy that starts at its buffer's start, so that typed views of any width may lie on it. */
+function copyOf(bytes: Buffer | undefined): Uint8Array | undefined {
+  if (bytes === undefined) return undefined;
+  const copy = new Uint8Array(bytes.length);
+  copy.set(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length));
+  return copy;
+}
+
+function storageError(doing: string, error: unknown): TroupeError {
+  if (error instanceof TroupeError) return error;
+  return new LmdbError(`${doing}: ${error instanceof Error ? error.message : String(error)}`, false, error);
+}

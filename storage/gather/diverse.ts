@@ -1,0 +1,115 @@
+/** Of points near a value the ones that are unlike one another (MMR), and similarities between points of several shards. */
+
+import type { Mmr } from '../../protocols/model/query.js';
+import type { VectorValue } from '../../protocols/model/vector.js';
+import { diverseSteps } from '../../query/mmr.js';
+import { carryOutLater } from '../../query/steps.js';
+import type { PagedNode } from '../reader/nearest/candidates.js';
+import { similarScores } from '../reader/nearest/shown-score.js';
+import type { TermSums } from '../threads/portion.js';
+import type { GatherContext } from './context.js';
+import { type GatheredHit, PointTable, pointsOf, shardsOf } from './hits.js';
+import { sumTerms, valuesOfPoints } from './inputs.js';
+import { spaceFacts } from './source.js';
+
+/** Scores asked for at once: values × points. */
+const SCORES_MAX = 1 << 20;
+/** Answers to so many questions are kept, where they are not what is wanted next. */
+const KEPT_QUESTIONS_MAX = 4;
+
+/** The page of an order in which each point adds something to those before it. nearest: the candidates, best first. */
+export async function diverseHits(
+  context: GatherContext,
+  node: PagedNode,
+  mmr: Mmr,
+  nearest: readonly GatheredHit[],
+): Promise<readonly GatheredHit[]> {
+  const { distance } = spaceFacts(context.source.place.params, node.using);
+  const pairs = await PairScores.of(context, node.using, nearest);
+  const { points } = pairs;
+  const relevance = similarScores(
+    distance,
+    Float32Array.from(points, ({ score }) => score),
+  );
+  const similarTo = async (position: number): Promise<Float32Array> => similarScores(distance, await pairs.to(position));
+  const chosen = await carryOutLater(diverseSteps(relevance, mmr.diversity, node.offset + node.limit), similarTo);
+  return chosen.slice(node.offset).map((at) => points[at] as GatheredHit);
+}
+
+/** The scores that points of several shards have by one another. */
+export class PairScores<Point extends Pick<GatheredHit, 'id' | 'shard'>> {
+  /** Null: not needed any more. */
+  private readonly rows = new Map<number, Float32Array | null>();
+  private kept = 0;
+  /** Where each point stands in `points`. */
+  private readonly positions = new PointTable<number>();
+
+  private constructor(
+    private readonly context: GatherContext,
+    private readonly using: string,
+    /** Those that have the vector. */
+    readonly points: readonly Point[],
+    private readonly values: readonly VectorValue[],
+    private readonly terms: TermSums | null,
+  ) {
+    points.forEach(({ shard, id }, at) => {
+      this.positions.set(shard, id, at);
+    });
+  }
+
+  static async of<Point extends Pick<GatheredHit, 'id' | 'shard'>>(
+    context: GatherContext,
+    using: string,
+    points: readonly Point[],
+  ): Promise<PairScores<Point>> {
+    if (points.length === 0) return new PairScores<Point>(context, using, [], [], null);
+    const values = new PointTable<VectorValue>();
+    for (const { shard, id, value } of await valuesOfPoints(context, using, pointsOf(points))) values.set(shard, id, value);
+    const present = points.filter((point) => values.get(point) !== undefined);
+    const found = present.map((point) => values.get(point) as VectorValue);
+    return new PairScores(context, using, present, found, await sumTerms(context, using, found));
+  }
+
+  /** Once for each position, as the API shows them: of each point by the value of the one at a position. Float32Array [points], NaN for one that is gone. */
+  async to(position: number): Promise<Float32Array> {
+    if (!this.rows.has(position)) await this.ask(this.unknownFrom(position, this.roomForRows()));
+    const row = this.rows.get(position) as Float32Array;
+    this.rows.set(position, null);
+    this.kept--;
+    return row;
+  }
+
+  private roomForRows(): number {
+    const atOnce = Math.floor(SCORES_MAX / this.points.length);
+    return Math.max(1, Math.min(atOnce, KEPT_QUESTIONS_MAX * atOnce - this.kept));
+  }
+
+  /** The position and others whose scores come along: those behind it first, as they are wanted next. */
+  private unknownFrom(position: number, count: number): number[] {
+    const wanted: number[] = [];
+    const { length } = this.points;
+    for (let step = 0; step < length && wanted.length < count; step++) {
+      const at = (position + step) % length;
+      if (!this.rows.has(at)) wanted.push(at);
+    }
+    return wanted;
+  }
+
+  private async ask(wanted: readonly number[]): Promise<void> {
+    const { context, using, terms } = this;
+    const points = pointsOf(this.points);
+    const values = wanted.map((at) => this.values[at] as VectorValue);
+    const answers = await context.portions.ask(context.source, { kind: 'scores', using, values, points, terms }, shardsOf(points));
+    for (const at of wanted) this.rows.set(at, new Float32Array(this.points.length).fill(Number.NaN));
+    this.kept += wanted.length;
+    for (const { shards: of, ids, scores } of answers) {
+      const places = ids.map((id, at) => this.positions.get({ shard: of[at] as number, id }) as number);
+      wanted.forEach((from, value) => {
+        const row = this.rows.get(from) as Float32Array;
+        places.forEach((place, at) => {
+          row[place] = scores[value * ids.length + at] as number;
+        });
+      });
+    }
+  }
+}

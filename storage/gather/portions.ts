@@ -1,0 +1,72 @@
+/** The questions of one read to shards: those asked in one turn to the same shards go together, as portions. */
+
+import { timeLimit } from '../threads/deadline.js';
+import type { Answer, AnswerOf, Ask } from '../threads/portion.js';
+import { decodePortionAnswer, encodePortion } from '../threads/portion-codec.js';
+import type { GatherAsk } from './access.js';
+import type { GatherActs } from './context.js';
+import type { Source } from './source.js';
+
+/** More asks than this are several portions, which several readers of a node can work on. */
+const PORTION_ASKS_MAX = 32;
+
+interface Waiting {
+  readonly ask: Ask;
+  readonly resolve: (answers: readonly Answer[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Together {
+  readonly to: Omit<GatherAsk, 'body'>;
+  readonly asks: Waiting[];
+}
+
+export class Portions {
+  private waiting = new Map<string, Together>();
+
+  constructor(private readonly acts: Pick<GatherActs, 'scatter' | 'expired' | 'later'>) {}
+
+  /**
+   * The answers of the nodes that have the shards. shards: those of the source that are asked.
+   * Errors: `timeout`; those of `scatter` and of the ask, or of another one that went along.
+   */
+  ask<One extends Ask>(source: Source, ask: One, shards = source.shards): Promise<readonly AnswerOf[One['kind']][]> {
+    if (this.acts.expired()) return Promise.reject(timeLimit());
+    return new Promise((resolve, reject) => {
+      const { collection } = source;
+      const to = JSON.stringify([collection, shards]);
+      if (this.waiting.size === 0) this.acts.later(() => this.send());
+      const together = this.waiting.get(to) ?? { to: { collection, shards }, asks: [] };
+      this.waiting.set(to, together);
+      together.asks.push({ ask, resolve: resolve as Waiting['resolve'], reject });
+    });
+  }
+
+  private send(): void {
+    const all = [...this.waiting.values()];
+    this.waiting = new Map();
+    for (const { to, asks } of all) {
+      for (let from = 0; from < asks.length; from += PORTION_ASKS_MAX) this.sendPart(to, asks.slice(from, from + PORTION_ASKS_MAX));
+    }
+  }
+
+  private sendPart(to: Together['to'], asks: readonly Waiting[]): void {
+    this.answersTo(to, asks).then(
+      (nodes) => {
+        asks.forEach(({ resolve }, at) => {
+          resolve(nodes.map((answers) => answers[at] as Answer));
+        });
+      },
+      (error: unknown) => {
+        for (const { reject } of asks) reject(error);
+      },
+    );
+  }
+
+  private async answersTo(to: Together['to'], asks: readonly Waiting[]): Promise<(readonly Answer[])[]> {
+    const body = encodePortion({ asks: asks.map(({ ask }) => ask) });
+    // The bytes stand in a buffer that others are written to.
+    const answers = await this.acts.scatter({ ...to, body: new Uint8Array(body) });
+    return answers.map((bytes) => decodePortionAnswer(bytes).answers);
+  }
+}

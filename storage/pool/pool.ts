@@ -1,0 +1,337 @@
+/**
+ * The engine's threads as the main thread sees them: readers answer queries, writers own the writes of their replicas,
+ * builders make segments, one more gathers reads over many nodes. Here is what doors and actors call; `reader-pool.ts`, `writer-pool.ts` and `build-run.ts` do
+ * it, and `pool-state.ts` decides which reader gets what.
+ */
+
+import os from 'node:os';
+import { TroupeError } from '../../protocols/errors.js';
+import type { AliasMap } from '../../protocols/model/alias.js';
+import type { ShardId } from '../../protocols/model/cluster.js';
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { PointId } from '../../protocols/model/point-id.js';
+import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
+import type { HardwareUsage } from '../../protocols/model/usage.js';
+import type { GatherAccess } from '../gather/access.js';
+import type {
+  BuildReport,
+  EncodedWrite,
+  PortionResult,
+  RawRequest,
+  ReadOperation,
+  ReplicaKey,
+  ReplicaSpec,
+  ReplicaStats,
+  ShardKeyMap,
+  SplitJob,
+  SplitWrite,
+  WeighJob,
+  WriteOperation,
+  Written,
+} from '../threads/messages.js';
+import type {
+  BucketPoints,
+  LogPart,
+  OrderedWrite,
+  OrderedWritten,
+  ReplicaCheckpoint,
+  ReplicaDigest,
+  ShardLogPort,
+  ShardPosition,
+} from '../threads/shard-log.js';
+import { type BuildPlan, type BuildProgress, BuildRuns } from './build-run.js';
+import { DeadlineTimer } from './deadline-timer.js';
+import { GatherPool } from './gather-pool.js';
+import { ReaderPool } from './reader-pool.js';
+import { ShardLogCalls } from './shard-log-calls.js';
+import type { WorkerDepth, WorkerEvent } from './worker-slots.js';
+import { WriterPool } from './writer-pool.js';
+
+export { updateAnswer } from '../answers/update-answer.js';
+export type { BuildPlan, BuildProgress, WorkerDepth, WorkerEvent };
+
+export interface PoolOptions {
+  /** Default: CPUs - 1, at least 1. */
+  readonly readers?: number;
+  /** Default: half the CPUs, at least 1. */
+  readonly writers?: number;
+  /** Reads that may wait beside those the readers hold. Default 1024. */
+  readonly waitingReadsMax?: number;
+  /** Writes one writer's queue may hold. Default 1024. */
+  readonly queuedWritesMax?: number;
+  /** Bytes one writer's queue may hold. Default 128 MiB. */
+  readonly queuedWriteBytesMax?: number;
+  /** Whether reads over many nodes are to be answered, which takes a thread more. Default false. */
+  readonly gathers?: boolean;
+  /** Worker entries other than the built ones (tests). */
+  readonly entries?: { readonly reader?: URL; readonly writer?: URL; readonly builder?: URL; readonly gather?: URL };
+}
+
+export interface PoolDepths {
+  /** Reads that wait for a reader. */
+  readonly waitingReads: number;
+  readonly waitingReadsMax: number;
+  readonly workers: readonly WorkerDepth[];
+}
+
+export class EnginePool implements ShardLogPort {
+  /** Starts all readers and writers; resolves when each is ready. */
+  static async start(options: PoolOptions = {}): Promise<EnginePool> {
+    const pool = new EnginePool(options);
+    await pool.startAll();
+    return pool;
+  }
+
+  readonly readers: number;
+  readonly writers: number;
+  private readonly readerPool: ReaderPool;
+  private readonly writerPool: WriterPool;
+  private readonly shardLogs: ShardLogCalls;
+  private readonly buildRuns: BuildRuns;
+  private readonly gatherPool: GatherPool | null;
+  private readonly deadlines: DeadlineTimer;
+  private readonly statsListeners = new Set<(stats: ReplicaStats) => void>();
+  private readonly failedListeners = new Set<(key: ReplicaKey, error: TroupeError) => void>();
+  private readonly workerListeners = new Set<(event: WorkerEvent) => void>();
+  private readonly closing = new AbortController();
+
+  private constructor(options: PoolOptions) {
+    const cpus = os.availableParallelism();
+    this.readers = options.readers ?? Math.max(1, cpus - 1);
+    this.writers = options.writers ?? Math.max(1, Math.floor(cpus / 2));
+    const { waitingReadsMax, queuedWritesMax, queuedWriteBytesMax, entries } = options;
+    const closing = this.closing.signal;
+    const watchDeadline = (deadlineMs: number): void => this.deadlines.watch(deadlineMs);
+    const tellWorker = (event: WorkerEvent): void => {
+      for (const listener of this.workerListeners) listener(event);
+    };
+    this.readerPool = new ReaderPool(
+      { count: this.readers, waitingReadsMax, entry: entries?.reader, closing },
+      { retired: (key, generation) => this.writerPool.retired(key, generation), watchDeadline, tellWorker },
+    );
+    this.writerPool = new WriterPool(
+      { count: this.writers, queuedWritesMax, queuedWriteBytesMax, entry: entries?.writer, closing },
+      this.readerPool,
+      {
+        watchDeadline,
+        tellStats: (stats) => {
+          for (const listener of this.statsListeners) listener(stats);
+        },
+        tellFailed: (key, error) => {
+          for (const listener of this.failedListeners) listener(key, error);
+        },
+        tellWorker,
+      },
+    );
+    this.shardLogs = new ShardLogCalls(this.writerPool);
+    this.buildRuns = new BuildRuns(this.writerPool, entries?.builder, tellWorker);
+    this.gatherPool = options.gathers === true ? new GatherPool({ entry: entries?.gather, closing }, { watchDeadline, tellWorker }) : null;
+    this.deadlines = new DeadlineTimer((nowMs) =>
+      Math.min(this.readerPool.expire(nowMs), this.writerPool.expire(nowMs), this.gatherPool?.expire(nowMs) ?? Number.POSITIVE_INFINITY),
+    );
+  }
+
+  /**
+   * Answers a read: the `result` bytes of the response. The body must not change until then.
+   * Errors: `busy` when too many reads wait; `timeout` at the request's deadline, at the latest; `unavailable` when a
+   * replica is not here; what the operation itself throws.
+   */
+  read(operation: ReadOperation, replicas: readonly ReplicaKey[], request: RawRequest): Promise<Uint8Array> {
+    return this.readerPool.read(operation, replicas, request);
+  }
+
+  /**
+   * A part of a distributed read, on some replicas of its collection, at least one. body: an encoded `Portion` (see `portion/`), which must
+   * not change until it is answered. usage: what it costs is added to it. Errors: as `read`.
+   */
+  portion(
+    replicas: readonly ReplicaKey[],
+    body: Uint8Array,
+    deadlineMs: number,
+    usage?: HardwareUsage,
+    ring?: readonly ShardId[],
+  ): Promise<PortionResult> {
+    return this.readerPool.portion(replicas, body, deadlineMs, usage, ring);
+  }
+
+  /**
+   * Answers a read from portions of many nodes, as `read` would if one replica had all points. The body must not change until then.
+   * Errors: `busy`, `timeout`; those of `access`, and what the operation itself throws.
+   */
+  gather(operation: ReadOperation, request: RawRequest, access: GatherAccess): Promise<Uint8Array> {
+    if (this.gatherPool === null) return Promise.reject(new TroupeError('internal', 'this node has no thread for reads over many nodes'));
+    return this.gatherPool.gather(operation, request, access);
+  }
+
+  /** Reads that begin from now on find collections by these aliases, too. */
+  setAliases(aliases: AliasMap): void {
+    this.readerPool.setAliases(aliases);
+  }
+
+  /** Reads that begin from now on find shards by these keys, of every collection that has some. */
+  setShardKeys(shards: ShardKeyMap): void {
+    this.readerPool.setShardKeys(shards);
+  }
+
+  /** Opens a replica on the writer with the fewest. damaged: passed to the writer. Resolves when it takes reads and writes. */
+  openReplica(spec: Omit<ReplicaSpec, 'readers'>, damaged: string | null): Promise<ReplicaStats> {
+    return this.writerPool.openReplica(spec, damaged);
+  }
+
+  /** Closes a replica: when it resolves no thread has any file of it open. Writes that were queued are done. */
+  closeReplica(key: ReplicaKey): Promise<void> {
+    return this.writerPool.closeReplica(key);
+  }
+
+  /** Gives a replica a changed configuration. */
+  configure(key: ReplicaKey, config: CollectionConfig): Promise<void> {
+    return this.writerPool.configure(key, config);
+  }
+
+  /**
+   * Carries out a write. wait: answer when it is applied, else when it is safe in the WAL. The body is given away.
+   * Errors: `busy` when the writer's queue is full; `timeout` at the deadline (the write may still be done);
+   * `unavailable` when the replica is not open or its writer was lost; what the operation itself throws.
+   */
+  write(operation: WriteOperation, key: ReplicaKey, wait: boolean, request: RawRequest): Promise<{ body: Uint8Array }> {
+    return this.writerPool.write(operation, key, wait, request);
+  }
+
+  /**
+   * A write request as the shards of its collection get it: decoded and checked by a reader, as each shard's bytes.
+   * Errors: those of the request itself; `busy`, `timeout`, `unavailable` as of a read. Nothing is written.
+   */
+  split(job: SplitJob): Promise<SplitWrite> {
+    return this.readerPool.split(job);
+  }
+
+  /** What a request costs where the rate of requests is limited, at least 1. Errors: those of the request itself; as of a read. */
+  weigh(job: WeighJob): Promise<number> {
+    return this.readerPool.weigh(job);
+  }
+
+  /** Carries out operations that `split` made. Their memory is given away. Errors: as `write`. */
+  writeEncoded(key: ReplicaKey, write: EncodedWrite): Promise<Written> {
+    return this.writerPool.writeEncoded(key, write);
+  }
+
+  /** The first of these points that a replica does not have once all writes before are applied; null: it has all. Errors: as `write`. */
+  missing(key: ReplicaKey, ids: readonly PointId[], deadlineMs: number): Promise<PointId | null> {
+    return this.writerPool.missing(key, ids, deadlineMs);
+  }
+
+  // What follows is documented in `ShardLogPort`.
+
+  writeOrdered(key: ReplicaKey, write: OrderedWrite): Promise<OrderedWritten> {
+    return this.shardLogs.writeOrdered(key, write);
+  }
+
+  append(key: ReplicaKey, previous: ClockTag, entries: readonly ShardEntry[], until: 'logged' | 'applied'): Promise<ClockTag> {
+    return this.shardLogs.append(key, previous, entries, until);
+  }
+
+  position(key: ReplicaKey): Promise<ShardPosition> {
+    return this.shardLogs.position(key);
+  }
+
+  entriesAfter(key: ReplicaKey, after: ClockTag, bytesMax: number): Promise<LogPart> {
+    return this.shardLogs.entriesAfter(key, after, bytesMax);
+  }
+
+  resetLog(key: ReplicaKey, at: ClockTag): Promise<void> {
+    return this.shardLogs.resetLog(key, at);
+  }
+
+  rewindLog(key: ReplicaKey, to: ClockTag): Promise<void> {
+    return this.shardLogs.rewindLog(key, to);
+  }
+
+  digest(key: ReplicaKey, leaders: ReplicaDigest | null): Promise<ReplicaDigest> {
+    return this.shardLogs.digest(key, leaders);
+  }
+
+  bucketPoints(key: ReplicaKey, buckets: readonly number[]): Promise<BucketPoints> {
+    return this.shardLogs.bucketPoints(key, buckets);
+  }
+
+  replaceBuckets(key: ReplicaKey, bytes: Uint8Array): Promise<number> {
+    return this.shardLogs.replaceBuckets(key, bytes);
+  }
+
+  settings(key: ReplicaKey): Promise<readonly Uint8Array[]> {
+    return this.shardLogs.settings(key);
+  }
+
+  applySettings(key: ReplicaKey, operations: readonly Uint8Array[]): Promise<void> {
+    return this.shardLogs.applySettings(key, operations);
+  }
+
+  checkpoint(key: ReplicaKey, folder: string): Promise<ReplicaCheckpoint> {
+    return this.shardLogs.checkpoint(key, folder);
+  }
+
+  releaseCheckpoint(key: ReplicaKey): Promise<void> {
+    return this.shardLogs.releaseCheckpoint(key);
+  }
+
+  /** Makes a segment (or index files) as planned and publishes it. Aborting `signal` ends it with `unavailable`, and nothing has changed. */
+  build(key: ReplicaKey, plan: BuildPlan, onProgress: (progress: BuildProgress) => void, signal: AbortSignal): Promise<BuildReport> {
+    return this.buildRuns.build(key, plan, onProgress, signal);
+  }
+
+  /** A replica's state after its last reported commit; null when it is not open. */
+  stats(key: ReplicaKey): ReplicaStats | null {
+    return this.writerPool.stats(key);
+  }
+
+  /** Calls the listener with every new state of a replica; the answer takes it off again. */
+  onStats(listener: (stats: ReplicaStats) => void): () => void {
+    this.statsListeners.add(listener);
+    return () => this.statsListeners.delete(listener);
+  }
+
+  /** Calls the listener when a replica cannot go on; the answer takes it off again. */
+  onFailed(listener: (key: ReplicaKey, error: TroupeError) => void): () => void {
+    this.failedListeners.add(listener);
+    return () => this.failedListeners.delete(listener);
+  }
+
+  /** Calls the listener when a worker starts or is lost; the answer takes it off again. */
+  onWorker(listener: (event: WorkerEvent) => void): () => void {
+    this.workerListeners.add(listener);
+    return () => this.workerListeners.delete(listener);
+  }
+
+  depths(): PoolDepths {
+    const now = Date.now();
+    const { count, max } = this.readerPool.waitingReads();
+    return {
+      waitingReads: count,
+      waitingReadsMax: max,
+      workers: [
+        ...this.readerPool.depths(now),
+        ...this.writerPool.depths(now),
+        ...this.buildRuns.depths(now),
+        ...(this.gatherPool?.depths(now) ?? []),
+      ],
+    };
+  }
+
+  /** Ends everything: queued writes are done, waiting reads answered `unavailable`. */
+  async close(): Promise<void> {
+    if (this.closing.signal.aborted) return;
+    this.closing.abort();
+    await this.writerPool.closeReplicas();
+    this.deadlines.stop();
+    await Promise.all([this.readerPool.close(), this.writerPool.close(), this.gatherPool?.close()]);
+  }
+
+  private async startAll(): Promise<void> {
+    try {
+      await Promise.all([this.readerPool.startAll(), this.writerPool.startAll(), this.gatherPool?.startAll()]);
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,408 @@
+/**
+ * The readers as the main thread sees them. Reads wait in one queue, go to a reader (`pool-state.ts` says which) and
+ * are given up at their deadlines; each set of segments that a writer publishes goes to every reader, and is retired by
+ * every reader before its writer may free it.
+ */
+
+import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import type { AliasMap } from '../../protocols/model/alias.js';
+import type { ShardId } from '../../protocols/model/cluster.js';
+import { addUsage, type HardwareUsage } from '../../protocols/model/usage.js';
+import { collectGarbage } from '../threads/collect-garbage.js';
+import type {
+  FromReader,
+  PortionResult,
+  RawRequest,
+  ReadOperation,
+  ReplicaKey,
+  ShardKeyMap,
+  SplitJob,
+  SplitWrite,
+  ToReader,
+  WeighJob,
+} from '../threads/messages.js';
+import {
+  expireReads,
+  finishRead,
+  loseReader,
+  nextDeadline,
+  nextRead,
+  offerRead,
+  type PendingRead,
+  pendingCount,
+  type ReaderSlot,
+  type ReadState,
+  readState,
+  retryAfterMs,
+  stuckReaders,
+} from './pool-state.js';
+import { ownBytes, shuttingDown, type WorkerDepth, type WorkerEvent, WorkerSlots } from './worker-slots.js';
+
+export interface ReaderPoolOptions {
+  readonly count: number;
+  /** Reads that may wait beside those the readers hold. Default 1024. */
+  readonly waitingReadsMax: number | undefined;
+  /** Worker entry other than the built one. */
+  readonly entry: URL | undefined;
+  readonly closing: AbortSignal;
+}
+
+export interface ReaderPoolEvents {
+  /** Every reader has dropped the sets of a replica before `generation`. */
+  retired(key: ReplicaKey, generation: number): void;
+  /** A read has this deadline (`Date.now()`): `expire` should run then. */
+  watchDeadline(deadlineMs: number): void;
+  tellWorker(event: WorkerEvent): void;
+}
+
+/** A set of segments on its way to readers. */
+export type Attach = Extract<ToReader, { kind: 'attach' }>;
+
+const WAITING_READS_MAX = 1024;
+const WAITING_READ_BYTES_MAX = 256 << 20;
+const READS_IN_FLIGHT_MAX = 4;
+/** How long past its deadline a read may hold its reader before that is replaced. */
+const STUCK_GRACE_MS = 10_000;
+/** After a retirement: others may follow, and one collection serves them all. */
+const COLLECT_DELAY_MS = 1000;
+
+type ReadWork = {
+  readonly request: RawRequest;
+  readonly reject: (error: TroupeError) => void;
+} & (
+  | {
+      readonly kind: 'read';
+      readonly operation: ReadOperation;
+      readonly replicas: readonly ReplicaKey[];
+      readonly resolve: (body: Uint8Array) => void;
+    }
+  | { readonly kind: 'portion'; readonly replicas: readonly ReplicaKey[]; readonly resolve: (result: PortionResult) => void }
+  | { readonly kind: 'split'; readonly job: SplitJob; readonly resolve: (write: SplitWrite) => void }
+  | { readonly kind: 'weigh'; readonly job: WeighJob; readonly resolve: (weight: number) => void }
+);
+
+interface ReplicaSets {
+  /** Sets that readers may need, by generation, oldest first. */
+  attaches: Attach[];
+  /** Readers that have not answered the retirement below this generation. */
+  readonly retiring: Map<number, Set<number>>;
+}
+
+interface Detaching {
+  readonly readers: Set<number>;
+  readonly done: () => void;
+}
+
+export class ReaderPool {
+  readonly count: number;
+  private readonly slots: WorkerSlots<FromReader, ToReader>;
+  private readonly reads: ReadState<ReadWork>;
+  private readonly sets = new Map<ReplicaKey, ReplicaSets>();
+  private readonly detaching = new Map<ReplicaKey, Detaching>();
+  private readonly closing: AbortSignal;
+  private aliases: AliasMap = new Map();
+  private shardKeys: ShardKeyMap = new Map();
+  private nextId = 1;
+  private collecting: NodeJS.Timeout | null = null;
+  /** Mean time between two answers while reads wait, smoothed: for Retry-After. */
+  private answerMs = 1;
+  private lastAnswerMs = 0;
+
+  constructor(
+    options: ReaderPoolOptions,
+    private readonly on: ReaderPoolEvents,
+  ) {
+    const { count, closing } = options;
+    this.count = count;
+    this.closing = closing;
+    this.reads = readState(count, {
+      waitingMax: options.waitingReadsMax ?? WAITING_READS_MAX,
+      waitingBytesMax: WAITING_READ_BYTES_MAX,
+      inFlightMax: READS_IN_FLIGHT_MAX,
+    });
+    const entry = options.entry ?? new URL('../reader/reader.js', import.meta.url);
+    this.slots = new WorkerSlots(
+      { kind: 'reader', count, entry, closing },
+      {
+        ready: (index) => this.readerReady(index),
+        lost: (index, reason) => this.readerLost(index, reason),
+        message: (index, message) => this.onReader(index, message),
+        tellWorker: (event) => on.tellWorker(event),
+      },
+    );
+  }
+
+  /** Resolves when every reader is ready; rejects when one is lost before. */
+  startAll(): Promise<unknown> {
+    return this.slots.startAll();
+  }
+
+  /** Waiting reads are answered `unavailable`, and every reader ends. */
+  close(): Promise<unknown> {
+    for (const read of expireReads(this.reads, Number.POSITIVE_INFINITY)) read.work.reject(shuttingDown());
+    if (this.collecting !== null) clearTimeout(this.collecting);
+    return this.slots.endAll();
+  }
+
+  /** See `EnginePool.read`. */
+  read(operation: ReadOperation, replicas: readonly ReplicaKey[], request: RawRequest): Promise<Uint8Array> {
+    return new Promise((resolve, reject) => this.offer({ kind: 'read', operation, replicas, request, resolve, reject }));
+  }
+
+  /** See `EnginePool.portion`. */
+  portion(
+    replicas: readonly ReplicaKey[],
+    body: Uint8Array,
+    deadlineMs: number,
+    usage: HardwareUsage | undefined,
+    ring: readonly ShardId[] | undefined,
+  ): Promise<PortionResult> {
+    const request = { path: {}, query: {}, body, deadlineMs, usage, ...(ring === undefined ? {} : { ring }) };
+    return new Promise((resolve, reject) => this.offer({ kind: 'portion', replicas, request, resolve, reject }));
+  }
+
+  /** See `EnginePool.split`. */
+  split(job: SplitJob): Promise<SplitWrite> {
+    return new Promise((resolve, reject) => this.offer({ kind: 'split', job, request: job.request, resolve, reject }));
+  }
+
+  /** See `EnginePool.weigh`. */
+  weigh(job: WeighJob): Promise<number> {
+    return new Promise((resolve, reject) => this.offer({ kind: 'weigh', job, request: job.request, resolve, reject }));
+  }
+
+  private offer(work: ReadWork): void {
+    const { reject, request } = work;
+    if (this.closing.aborted) {
+      reject(shuttingDown());
+      return;
+    }
+    const read: PendingRead<ReadWork> = {
+      id: this.nextId++,
+      deadlineMs: request.deadlineMs,
+      bytes: request.body?.byteLength ?? 0,
+      work,
+      attempts: 0,
+      settled: false,
+    };
+    const decision = offerRead(this.reads, read);
+    if (decision === 'busy') {
+      const { waitingCount } = this.reads;
+      const options = { retryAfterMs: retryAfterMs(waitingCount, this.answerMs) };
+      reject(new TroupeError('busy', `${waitingCount} reads wait already; try again later`, options));
+      return;
+    }
+    if (decision !== 'wait') this.postRead(decision, read);
+    this.on.watchDeadline(request.deadlineMs);
+  }
+
+  /** Answers `timeout` to reads whose deadline has come, replaces readers that are stuck, and returns when to look again. */
+  expire(nowMs: number): number {
+    for (const read of expireReads(this.reads, nowMs)) read.work.reject(new TroupeError('timeout', 'the read reached its time limit'));
+    const next = nextDeadline(this.reads);
+    for (const index of stuckReaders(this.reads, nowMs, STUCK_GRACE_MS)) this.slots.replace(index);
+    // Readers that hold reads past their deadline are looked at again when their grace is over.
+    return pendingCount(this.reads) > this.reads.waitingCount ? Math.min(next, nowMs + STUCK_GRACE_MS) : next;
+  }
+
+  waitingReads(): { count: number; max: number } {
+    return { count: this.reads.waitingCount, max: this.reads.limits.waitingMax };
+  }
+
+  depths(nowMs: number): WorkerDepth[] {
+    return this.slots.depths(nowMs, (index) => {
+      const state = this.reads.readers[index];
+      return { depth: state?.inFlight.size ?? 0, queuedBytes: 0, processed: state?.processed ?? 0 };
+    });
+  }
+
+  // ---------------------------------------------------------------- sets of segments
+
+  /** For every reader, now and as replacements start. */
+  setAliases(aliases: AliasMap): void {
+    this.aliases = aliases;
+    this.slots.postAll({ kind: 'aliases', aliases });
+  }
+
+  /** As `setAliases`. */
+  setShardKeys(shards: ShardKeyMap): void {
+    this.shardKeys = shards;
+    this.slots.postAll({ kind: 'shardKeys', shards });
+  }
+
+  /** From here on sets of the replica are handed round. */
+  addReplica(key: ReplicaKey): void {
+    this.sets.set(key, { attaches: [], retiring: new Map() });
+  }
+
+  removeReplica(key: ReplicaKey): void {
+    this.sets.delete(key);
+  }
+
+  isDetaching(key: ReplicaKey): boolean {
+    return this.detaching.has(key);
+  }
+
+  /** Hands a set to every reader, now and as replacements start: before the commit that makes it current (V3). */
+  attach(attach: Attach): void {
+    const sets = this.sets.get(attach.spec.key);
+    if (sets === undefined) return;
+    // Sets of an earlier opening have other memories: readers drop them as they get this one.
+    sets.attaches = sets.attaches.filter(
+      (known) => known.openCommit === attach.openCommit && known.set.generation !== attach.set.generation,
+    );
+    sets.attaches.push(attach);
+    this.slots.postAll(attach);
+  }
+
+  /** Has every reader drop the sets before `generation`; `retired` follows when the last one has (V4). */
+  retireBefore(key: ReplicaKey, generation: number): void {
+    const sets = this.sets.get(key);
+    if (sets === undefined) return;
+    sets.attaches = sets.attaches.filter((attach) => attach.set.generation >= generation);
+    const readers = this.slots.indicesUp();
+    if (readers.size === 0) {
+      this.on.retired(key, generation);
+      return;
+    }
+    sets.retiring.set(generation, readers);
+    this.slots.postAll({ kind: 'retire', key, generation });
+  }
+
+  /** Its writer is lost: nobody waits for what is being retired. */
+  forgetRetiring(key: ReplicaKey): void {
+    this.sets.get(key)?.retiring.clear();
+  }
+
+  /** Has every reader let go of the replica and its files; resolves when they have. */
+  detach(key: ReplicaKey): Promise<void> {
+    const readers = this.slots.indicesUp();
+    if (readers.size === 0) return Promise.resolve();
+    const sets = this.sets.get(key);
+    // A reader that starts now must not get what is being detached.
+    if (sets !== undefined) sets.attaches = [];
+    return new Promise((resolve) => {
+      this.detaching.set(key, { readers, done: resolve });
+      this.slots.postAll({ kind: 'detach', key });
+    });
+  }
+
+  private readerRetired(reader: number, key: ReplicaKey, generation: number): void {
+    const sets = this.sets.get(key);
+    const waiting = sets?.retiring.get(generation);
+    if (sets === undefined || waiting === undefined) return;
+    waiting.delete(reader);
+    if (waiting.size > 0) return;
+    sets.retiring.delete(generation);
+    this.on.retired(key, generation);
+    this.collectSoon();
+  }
+
+  private readerDetached(reader: number, key: ReplicaKey): void {
+    const detaching = this.detaching.get(key);
+    if (detaching === undefined) return;
+    detaching.readers.delete(reader);
+    if (detaching.readers.size > 0) return;
+    this.detaching.delete(key);
+    detaching.done();
+  }
+
+  /** Messages that passed through here referred to the memories of segments that are gone now. */
+  private collectSoon(): void {
+    if (this.collecting !== null) return;
+    this.collecting = setTimeout(() => {
+      this.collecting = null;
+      collectGarbage();
+    }, COLLECT_DELAY_MS);
+    this.collecting.unref();
+  }
+
+  // ---------------------------------------------------------------- threads
+
+  private readerReady(index: number): void {
+    this.slots.post(index, { kind: 'aliases', aliases: this.aliases });
+    this.slots.post(index, { kind: 'shardKeys', shards: this.shardKeys });
+    for (const { attaches } of this.sets.values()) for (const attach of attaches) this.slots.post(index, attach);
+    (this.reads.readers[index] as ReaderSlot<ReadWork>).up = true;
+    this.pump();
+  }
+
+  private readerLost(index: number, reason: string): void {
+    for (const read of loseReader(this.reads, index)) {
+      read.work.reject(new TroupeError('internal', `the query ended two engine workers (${reason}) and was given up`));
+    }
+    // Its replacement starts with the newest sets only, so it has retired and detached everything (V4).
+    for (const [key, { retiring }] of this.sets) for (const generation of [...retiring.keys()]) this.readerRetired(index, key, generation);
+    for (const key of [...this.detaching.keys()]) this.readerDetached(index, key);
+    this.pump();
+  }
+
+  private onReader(index: number, message: FromReader): void {
+    switch (message.kind) {
+      case 'answer': {
+        const read = this.finishRead(index, message.id);
+        if (read === undefined) return;
+        const { work } = read;
+        if (message.usage !== null && work.request.usage !== undefined) addUsage(work.request.usage, message.usage);
+        if (work.kind === 'read') work.resolve(message.body);
+        else if (work.kind === 'portion') work.resolve({ body: message.body, positions: message.positions ?? [] });
+        return;
+      }
+      case 'split': {
+        const read = this.finishRead(index, message.id);
+        if (read?.work.kind === 'split') read.work.resolve(message.write);
+        return;
+      }
+      case 'weighed': {
+        const read = this.finishRead(index, message.id);
+        if (read?.work.kind === 'weigh') read.work.resolve(message.weight);
+        return;
+      }
+      case 'error': {
+        const read = this.finishRead(index, message.id);
+        read?.work.reject(errorFromFacts(message.error));
+        return;
+      }
+      case 'retired':
+        this.readerRetired(index, message.key, message.generation);
+        return;
+      case 'detached':
+        this.readerDetached(index, message.key);
+        return;
+      case 'ready':
+        return;
+      default:
+        assertNever(message);
+    }
+  }
+
+  /** The reader gets its next read before the answer is looked at, so that it does not wait for the main thread. */
+  private finishRead(reader: number, id: number): PendingRead<ReadWork> | undefined {
+    const read = finishRead(this.reads, reader, id);
+    if (this.reads.waitingCount > 0) {
+      const now = performance.now();
+      if (this.lastAnswerMs > 0) this.answerMs += 0.05 * (now - this.lastAnswerMs - this.answerMs);
+      this.lastAnswerMs = now;
+      this.pump();
+    } else this.lastAnswerMs = 0;
+    return read;
+  }
+
+  private pump(): void {
+    for (let next = nextRead(this.reads); next !== undefined; next = nextRead(this.reads)) this.postRead(next.reader, next.read);
+  }
+
+  private postRead(reader: number, read: PendingRead<ReadWork>): void {
+    const { id, work } = read;
+    const body = work.request.body === null ? null : ownBytes(work.request.body);
+    const request = { ...work.request, body };
+    if (work.kind === 'split') this.slots.post(reader, { kind: 'split', id, job: { ...work.job, request } });
+    else if (work.kind === 'weigh') this.slots.post(reader, { kind: 'weigh', id, job: { ...work.job, request } });
+    else if (work.kind === 'portion') this.slots.post(reader, { kind: 'portion', id, replicas: work.replicas, request });
+    else this.slots.post(reader, { kind: 'read', id, operation: work.operation, replicas: work.replicas, request });
+  }
+}
+
+function assertNever(value: never): never {
+  throw new Error(`unexpected message ${JSON.stringify(value)}`);
+}

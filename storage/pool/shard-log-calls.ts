@@ -1,0 +1,107 @@
+/** `ShardLogPort` as the main thread carries it out: by messages to the replicas' writers. */
+
+import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
+import { addUsage } from '../../protocols/model/usage.js';
+import { encodeOperation, NOTHING } from '../../protocols/update-codec.js';
+import type { OrderedTags, ReplicaKey, ToShardLog } from '../threads/messages.js';
+import type {
+  BucketPoints,
+  LogPart,
+  OrderedWrite,
+  OrderedWritten,
+  ReplicaCheckpoint,
+  ReplicaDigest,
+  ShardLogPort,
+  ShardPosition,
+} from '../threads/shard-log.js';
+import type { CallAnswer, WriterPool } from './writer-pool.js';
+
+export class ShardLogCalls implements ShardLogPort {
+  constructor(private readonly writers: WriterPool) {}
+
+  async writeOrdered(key: ReplicaKey, write: OrderedWrite): Promise<OrderedWritten> {
+    const operations = write.operations.map(copyOf);
+    const { usage, value } = await this.send(key, { kind: 'writeOrdered', id: 0, key, write: { ...write, operations } }, operations);
+    if (usage !== null && write.usage !== undefined) addUsage(write.usage, usage);
+    const { carriedOut, failure, tags } = value as OrderedTags;
+    const entries = tags.map((tag, at) => ({
+      tag,
+      operation: at < carriedOut ? (write.operations[at] as Uint8Array) : encodeOperation(NOTHING),
+    }));
+    return { entries, failure };
+  }
+
+  async append(key: ReplicaKey, previous: ClockTag, entries: readonly ShardEntry[], until: 'logged' | 'applied'): Promise<ClockTag> {
+    const copies = entries.map(({ operation, tag }) => ({ tag, operation: copyOf(operation) }));
+    const bodies = copies.map(({ operation }) => operation);
+    const { value } = await this.send(key, { kind: 'append', id: 0, key, previous, entries: copies, until }, bodies);
+    return value as ClockTag;
+  }
+
+  position(key: ReplicaKey): Promise<ShardPosition> {
+    return this.ask(key, { kind: 'position', id: 0, key });
+  }
+
+  entriesAfter(key: ReplicaKey, after: ClockTag, bytesMax: number): Promise<LogPart> {
+    return this.ask(key, { kind: 'entriesAfter', id: 0, key, after, bytesMax });
+  }
+
+  resetLog(key: ReplicaKey, at: ClockTag): Promise<void> {
+    return this.ask(key, { kind: 'resetLog', id: 0, key, at });
+  }
+
+  rewindLog(key: ReplicaKey, to: ClockTag): Promise<void> {
+    return this.ask(key, { kind: 'rewindLog', id: 0, key, to });
+  }
+
+  digest(key: ReplicaKey, leaders: ReplicaDigest | null): Promise<ReplicaDigest> {
+    return this.ask(key, { kind: 'digest', id: 0, key, leaders });
+  }
+
+  bucketPoints(key: ReplicaKey, buckets: readonly number[]): Promise<BucketPoints> {
+    return this.ask(key, { kind: 'bucketPoints', id: 0, key, buckets });
+  }
+
+  async replaceBuckets(key: ReplicaKey, bytes: Uint8Array): Promise<number> {
+    const copy = copyOf(bytes);
+    const { value } = await this.send(key, { kind: 'replaceBuckets', id: 0, key, bytes: copy }, [copy]);
+    return value as number;
+  }
+
+  settings(key: ReplicaKey): Promise<readonly Uint8Array[]> {
+    return this.ask(key, { kind: 'settings', id: 0, key });
+  }
+
+  applySettings(key: ReplicaKey, operations: readonly Uint8Array[]): Promise<void> {
+    return this.ask(key, { kind: 'applySettings', id: 0, key, operations });
+  }
+
+  checkpoint(key: ReplicaKey, folder: string): Promise<ReplicaCheckpoint> {
+    return this.ask(key, { kind: 'checkpoint', id: 0, key, folder });
+  }
+
+  releaseCheckpoint(key: ReplicaKey): Promise<void> {
+    return this.ask(key, { kind: 'releaseCheckpoint', id: 0, key });
+  }
+
+  private async ask<T>(key: ReplicaKey, message: ToShardLog): Promise<T> {
+    const { value } = await this.writers.call(this.writers.openReplicaOf(key), message);
+    return value as T;
+  }
+
+  /**
+   * Sends bytes along, which are given away. The writer alone looks at the deadline: a write that ran into it is not in the log, which
+   * whoever keeps the order has to know for sure.
+   */
+  private send(key: ReplicaKey, message: ToShardLog, bodies: readonly Uint8Array[]): Promise<CallAnswer> {
+    const replica = this.writers.openReplicaOf(key);
+    const bytes = bodies.reduce((sum, body) => sum + body.length, 0);
+    this.writers.checkRoom(replica, bytes);
+    return this.writers.call(replica, message, { bytes, transfer: bodies.map((body) => body.buffer as ArrayBuffer) });
+  }
+}
+
+/** Callers keep theirs, to send them on. */
+function copyOf(bytes: Uint8Array): Uint8Array {
+  return new Uint8Array(bytes);
+}

@@ -1,0 +1,357 @@
+/**
+ * Nearest points to a vector over all segments of a collection: plan each segment, run its kernels, rescore what codes
+ * found with the originals, merge.
+ */
+
+import type { Distance, VectorParams } from '../../../protocols/model/collection.js';
+import type { Filter } from '../../../protocols/model/filter.js';
+import type { SearchParams } from '../../../protocols/model/query.js';
+import type { VectorValue } from '../../../protocols/model/vector.js';
+import { countBits, hasBit } from '../../../query/filter/bits.js';
+import { mergeRanked, type Page } from '../../../query/merge.js';
+import { planSegment, type SegmentFacts, type SegmentPlan } from '../../../query/plan.js';
+import { fitsCodes } from '../../../vectors/code-query.js';
+import { type Admission, KernelExpired, type Kernels, type Matrix, type Ranked } from '../../../vectors/kernel-api.js';
+import { spend } from '../../disk/meter.js';
+import { itemBytes, residentOffset } from '../../segment/layout.js';
+import { timeLimit } from '../../threads/deadline.js';
+import type { FoundRow } from '../query/points.js';
+import { admittedBits } from '../snapshot/admitted.js';
+import { rankFiled, stagingMatrix } from '../snapshot/filed-originals.js';
+import { codeFacts } from '../snapshot/quantized.js';
+import { hasVector, type ReplicaSnapshot, type SegmentView, type VectorReader } from '../snapshot/snapshot-view.js';
+import { type ValueWalk, valueWalkFor } from '../snapshot/value-graphs.js';
+import { comparedTerms, comparedValues, type DenseSpace, type VectorSpace, vectorSpace } from '../snapshot/vector-space.js';
+import { HALF_SCORE_DIM_MAX, halfScore } from './half-score.js';
+import { type Hit, hitOf } from './hit.js';
+import { nearestMulti, scoreMultiRows } from './multi-search.js';
+import { shownScore } from './shown-score.js';
+import { nearestSparse, scoreSparseRows } from './sparse-search.js';
+
+/** What nearest points are wanted. */
+export interface NearestSearch {
+  readonly using: string;
+  /** What stored vectors are compared with; may be changed in place. */
+  readonly value: VectorValue;
+  readonly filter: Filter | null;
+  readonly params: SearchParams;
+  /** The query's own point, which is left out of the answer. */
+  readonly own: FoundRow | null;
+  /** That point is in a shard that is searched elsewhere: what is wanted here is the same as if it were here. */
+  readonly ownElsewhere?: boolean;
+}
+
+/**
+ * The page of nearest points, best first.
+ * Errors: `wrongInput` for an unknown vector name, a wrong dimension or another kind of vector; `timeout`.
+ */
+export function nearestHits(snapshots: readonly ReplicaSnapshot[], search: NearestSearch, page: Omit<Page, 'better'>): Hit[] {
+  const space = vectorSpace(snapshots, search.using);
+  // One more, as the query's own point is found too.
+  const k = page.limit + page.offset + (search.own !== null || search.ownElsewhere === true ? 1 : 0);
+  const searchView = viewSearch(space, search, k);
+  const lists: Hit[][] = [];
+  for (const snapshot of snapshots) for (const view of snapshot.segments) lists.push(searchView(view, snapshot));
+  return mergeRanked(lists, { ...page, better: betterOf(space.distance) });
+}
+
+/** How each segment is searched: prepared once, as the query may be changed in place. */
+function viewSearch(space: VectorSpace, search: NearestSearch, k: number): (view: SegmentView, snapshot: ReplicaSnapshot) => Hit[] {
+  switch (space.kind) {
+    case 'dense': {
+      const task: Task = { search, params: space.params, values: comparedValues(space, search.value), k };
+      return (view, snapshot) => searchSegment(view, snapshot, task);
+    }
+    case 'multi': {
+      const values = comparedValues(space, search.value);
+      return (view) => nearestMulti(view, space, search, values, k);
+    }
+    case 'sparse': {
+      const query = comparedTerms(space, search.value);
+      return (view) => nearestSparse(view, search, query, k);
+    }
+  }
+}
+
+/** Which shown scores are better. */
+export function betterOf(distance: Distance): Page['better'] {
+  return distance === 'Euclid' || distance === 'Manhattan' ? 'smaller' : 'larger';
+}
+
+interface Task {
+  readonly search: NearestSearch;
+  readonly params: VectorParams;
+  /** The query as it is compared: normalized, and rounded to the type of the stored vectors. */
+  readonly values: Float32Array;
+  readonly k: number;
+}
+
+function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task): Hit[] {
+  const vector = view.reader.vector(task.search.using);
+  if (vector === undefined || view.rows === 0) return [];
+  view.reader.clock.check();
+  const bits = admittedBits(view, vector, task.search.filter);
+  const admitted = bits === null ? null : countBits(bits);
+  const k = Math.min(task.k, admitted ?? view.rows);
+  const values = valueWalkFor(view, vector, task.search.filter);
+  const plan = planSegment({ ...factsOf(view, vector, snapshot, task, k, admitted), valueGraph: valueFacts(values) });
+  if (plan.kind === 'none') return [];
+  const walked = plan.kind === 'walk' && plan.graph === 'value' && values !== null ? { ...vector, graph: values.graph } : vector;
+  try {
+    if (task.params.datatype === 'uint8' && task.params.distance === 'Cosine') return scanUint8Cosine(view, vector, task, bits, k);
+    return hits(view, task, runPlan(view, walked, task.values, plan, bits, k), plan.useCodes && !plan.rescore);
+  } catch (error) {
+    if (error instanceof KernelExpired) throw timeLimit();
+    throw error;
+  }
+}
+
+/** Whether the query leaves out the segment, as `indexed_only` asks of large ones without a graph. Sparse and multivectors have none. */
+export function leavesOut(view: SegmentView, snapshot: ReplicaSnapshot, space: VectorSpace, params: SearchParams): boolean {
+  const vector = view.reader.vector(space.name);
+  if (!params.indexedOnly || space.kind !== 'dense' || vector === undefined || view.rows === 0) return false;
+  return planSegment(factsOf(view, vector, snapshot, { params: space.params, search: { params } }, 1, null)).kind === 'none';
+}
+
+function factsOf(
+  view: SegmentView,
+  vector: VectorReader,
+  snapshot: ReplicaSnapshot,
+  task: { readonly params: VectorParams; readonly search: Pick<NearestSearch, 'params'> },
+  k: number,
+  admitted: number | null,
+): SegmentFacts {
+  const { hnsw_config: hnsw, optimizer_config: optimizer } = snapshot.config;
+  const own = task.params.hnsw_config;
+  const { params } = task.search;
+  return {
+    rows: view.rows,
+    // Deleted rows are few (vacuum sees to it), and counting them for each query would cost more than it tells.
+    live: view.rows,
+    admitted,
+    hasGraph: vector.graph !== null,
+    codes: codeFacts(vector, params.quantization),
+    exact: params.exact,
+    // Without a graph over all rows, those of its values are what was asked for.
+    indexedOnly: params.indexedOnly && vector.valueWalks === null,
+    hnswEf: params.hnswEf === 0 ? null : params.hnswEf,
+    efDefault: own?.ef_construct ?? hnsw.ef_construct,
+    k,
+    fullScanThresholdKb: own?.full_scan_threshold ?? hnsw.full_scan_threshold,
+    indexingThresholdKb: optimizer.indexing_threshold,
+    dim: vector.layout.dim,
+    element: vector.layout.element,
+    m0: vector.graph?.m0 ?? 0,
+    valueGraph: null,
+  };
+}
+
+function valueFacts(walk: ValueWalk | null): SegmentFacts['valueGraph'] {
+  return walk && { rows: walk.rows, m0: walk.graph.m0, of: walk.of };
+}
+
+function runPlan(
+  view: SegmentView,
+  vector: VectorReader,
+  values: Float32Array,
+  plan: Exclude<SegmentPlan, { kind: 'none' }>,
+  bits: Uint32Array | null,
+  k: number,
+): Ranked {
+  const { kernels, slot } = view.reader;
+  const run: Run = { view, kernels, slot, admission: view.admission(bits) };
+  const { codes, original } = vector;
+  if (plan.useCodes && codes !== null) {
+    kernels.setQuery(slot, codes, values);
+    if (!plan.rescore || codesDecide(vector, values)) return firstPass(run, vector, codes, plan, k, k);
+    const first = firstPass(run, vector, codes, plan, Math.max(k, plan.keep), k);
+    // The query was set as codes and as float32.
+    if (original !== null) return kernels.rescore(slot, original, first, k);
+    return rankFiled(view.reader, vector.layout, first.rows.slice().sort(), k);
+  }
+  if (original === null) return rankAllFiled(run, vector, values, k);
+  kernels.setQuery(slot, original, values);
+  return firstPass(run, vector, original, plan, Math.max(k, plan.keep), k);
+}
+
+/** Whether codes and query are exact, so that the originals would give the same scores. */
+function codesDecide({ layout }: VectorReader, values: Float32Array): boolean {
+  const { codes, metric } = layout;
+  return codes?.exact === true && fitsCodes(metric, codes, values);
+}
+
+/** The best k of all rows that count, by originals in a file. */
+function rankAllFiled({ view, kernels, slot, admission }: Run, vector: VectorReader, values: Float32Array, k: number): Ranked {
+  kernels.setQuery(slot, stagingMatrix(view.reader, vector.layout), values);
+  const count = kernels.listAdmitted(slot, view.rows, admission);
+  // A copy, as scoring uses the list's place.
+  const rows = new Uint32Array(view.handle.memory.buffer, slot + view.handle.layout.scratch.rows, count).slice();
+  return rankFiled(view.reader, vector.layout, rows, k);
+}
+
+interface Run {
+  readonly view: SegmentView;
+  readonly kernels: Kernels;
+  readonly slot: number;
+  readonly admission: Admission;
+}
+
+/** keep: rows wanted of this pass. k: how many the plan has to come up with. */
+function firstPass(
+  run: Run,
+  vector: VectorReader,
+  matrix: Matrix,
+  plan: Exclude<SegmentPlan, { kind: 'none' }>,
+  keep: number,
+  k: number,
+): Ranked {
+  if (plan.kind === 'gather') return gather(run, matrix, keep);
+  if (plan.kind === 'scan' || vector.graph === null) return scan(run, matrix, keep);
+  const { view, kernels, slot, admission } = run;
+  const ranked = kernels.walk(slot, matrix, vector.graph, admission, { ef: plan.ef, k: keep, rows: view.rows, narrow: plan.narrow });
+  if (ranked.count >= k || ranked.count >= kernels.countAdmitted(view.rows, admission)) return ranked;
+  return plan.fallback === 'gather' ? gather(run, matrix, keep) : scan(run, matrix, keep);
+}
+
+function gather({ view, kernels, slot, admission }: Run, matrix: Matrix, keep: number): Ranked {
+  const count = kernels.listAdmitted(slot, view.rows, admission);
+  return kernels.gather(slot, matrix, count, admission, keep);
+}
+
+function scan({ view, kernels, slot, admission }: Run, matrix: Matrix, keep: number): Ranked {
+  return kernels.scan(slot, matrix, 0, view.rows, admission, keep);
+}
+
+/** coded: scores are those of the codes. */
+function hits(view: SegmentView, task: Task, ranked: Ranked, coded: boolean): Hit[] {
+  const found: Hit[] = [];
+  const { distance, datatype, size } = task.params;
+  const rounded = !coded && datatype === 'float16' && size <= HALF_SCORE_DIM_MAX;
+  for (let i = 0; i < ranked.count; i++) {
+    const row = ranked.rows[i] as number;
+    if (isOwn(task, view, row)) continue;
+    const score = rounded
+      ? halfScore(distance, task.values, view.denseOf(task.search.using, row) as Float32Array)
+      : shownScore(distance, coded ? possible(distance, ranked.scores[i] as number) : (ranked.scores[i] as number));
+    found.push(hitOf(view, row, score));
+  }
+  return found;
+}
+
+/** A score of codes, which are never quite right, as a distance can be: not below 0. */
+function possible(distance: Distance, raw: number): number {
+  return betterOf(distance) === 'smaller' ? Math.min(raw, 0) : raw;
+}
+
+function isOwn({ search: { own } }: Task, view: SegmentView, row: number): boolean {
+  return own !== null && own.row === row && own.view === view;
+}
+
+/**
+ * Cosine of bytes: rows are stored as given, so their lengths have to be divided out. Rare, so it is a plain loop over
+ * all rows that count. Originals of one byte are always in memory.
+ */
+function scanUint8Cosine(view: SegmentView, vector: VectorReader, task: Task, bits: Uint32Array | null, k: number): Hit[] {
+  const score = byteCosine(view, vector, task.values);
+  spend('cpu', view.rows * itemBytes(vector.layout));
+  const found: { row: number; score: number }[] = [];
+  for (let row = 0; row < view.rows; row++) {
+    if (row % 256 === 0) view.reader.clock.check();
+    if (!view.isLive(row) || (bits !== null && !hasBit(bits, row)) || isOwn(task, view, row)) continue;
+    found.push({ row, score: score(row) });
+  }
+  found.sort((a, b) => b.score - a.score || a.row - b.row);
+  return found.slice(0, k).map(({ row, score }) => hitOf(view, row, score));
+}
+
+function byteCosine(view: SegmentView, { layout }: VectorReader, values: Float32Array): (row: number) => number {
+  const bytes = new Uint8Array(view.handle.memory.buffer);
+  const start = residentOffset(layout);
+  const length = Math.hypot(...values);
+  return (row) => {
+    const at = start + row * layout.stride;
+    let dot = 0;
+    let squares = 0;
+    for (let i = 0; i < layout.dim; i++) {
+      const component = bytes[at + i] as number;
+      dot += component * (values[i] as number);
+      squares += component * component;
+    }
+    const lengths = length * Math.sqrt(squares);
+    return lengths === 0 ? 0 : Math.fround(dot / lengths);
+  };
+}
+
+/**
+ * The exact score, as the API shows it, of each of these rows; NaN for rows without the vector. Deleted rows have one too.
+ * A sparse vector without a common index has the score 0, which is no result of `nearestHits`.
+ * rows: distinct, in any order; kept as they are. value: as `nearestHits` takes it, but kept as it is.
+ * Errors: as `nearestHits`, and `storage` where originals have to be read.
+ */
+export function scoreRows(view: SegmentView, space: VectorSpace, value: VectorValue, rows: Uint32Array): Float32Array {
+  switch (space.kind) {
+    case 'dense':
+      return scoreDenseRows(view, space, comparedValues(space, copyOf(value)), rows);
+    case 'multi':
+      return scoreMultiRows(view, space, comparedValues(space, copyOf(value)), rows);
+    case 'sparse':
+      return scoreSparseRows(view, space, comparedTerms(space, value), rows);
+  }
+}
+
+function copyOf(value: VectorValue): VectorValue {
+  return value.kind === 'sparse' ? value : { ...value, values: value.values.slice() };
+}
+
+function scoreDenseRows(view: SegmentView, { name: using, params }: DenseSpace, values: Float32Array, rows: Uint32Array): Float32Array {
+  const scores = new Float32Array(rows.length).fill(Number.NaN);
+  const vector = view.reader.vector(using);
+  if (vector === undefined) return scores;
+  const present = rows.filter((row) => hasVector(vector, row));
+  if (present.length === 0) return scores;
+  const found = presentScores(view, vector, params, values, present);
+  let next = 0;
+  for (let at = 0; next < present.length; at++) if (rows[at] === present[next]) scores[at] = found[next++] as number;
+  return scores;
+}
+
+/** The shown score of each row; all of them have the vector. Float32Array [rows.length]. */
+function presentScores(
+  view: SegmentView,
+  vector: VectorReader,
+  params: VectorParams,
+  values: Float32Array,
+  rows: Uint32Array,
+): Float32Array {
+  const { distance, datatype, size } = params;
+  const { name } = vector.layout;
+  const plain = (datatype === 'uint8' && distance === 'Cosine') || (datatype === 'float16' && size <= HALF_SCORE_DIM_MAX);
+  if (plain) spend('cpu', rows.length * itemBytes(vector.layout));
+  if (datatype === 'uint8' && distance === 'Cosine') return Float32Array.from(rows, byteCosine(view, vector, values));
+  if (datatype === 'float16' && size <= HALF_SCORE_DIM_MAX)
+    return Float32Array.from(rows, (row) => halfScore(distance, values, view.denseOf(name, row) as Float32Array));
+  const { kernels, slot } = view.reader;
+  const { original } = vector;
+  try {
+    if (original === null) return filedScores(view, vector, distance, values, rows);
+    kernels.setQuery(slot, original, values);
+    return kernels.scoreEach(slot, original, rows).map((raw) => shownScore(distance, raw));
+  } catch (error) {
+    if (error instanceof KernelExpired) throw timeLimit();
+    throw error;
+  }
+}
+
+function filedScores(
+  view: SegmentView,
+  { layout }: VectorReader,
+  distance: Distance,
+  values: Float32Array,
+  rows: Uint32Array,
+): Float32Array {
+  view.reader.kernels.setQuery(view.reader.slot, stagingMatrix(view.reader, layout), values);
+  const ranked = rankFiled(view.reader, layout, rows.slice().sort(), rows.length);
+  const byRow = new Map<number, number>();
+  for (let i = 0; i < ranked.count; i++) byRow.set(ranked.rows[i] as number, shownScore(distance, ranked.scores[i] as number));
+  return Float32Array.from(rows, (row) => byRow.get(row) as number);
+}

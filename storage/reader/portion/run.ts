@@ -1,0 +1,168 @@
+/** Carries out a portion of a read on snapshots of some shards: decode, run each ask, encode. */
+
+import type { FieldSchema } from '../../../protocols/model/collection.js';
+import type { PayloadSelector, VectorSelector } from '../../../protocols/model/filter.js';
+import type { VectorValue } from '../../../protocols/model/vector.js';
+import { checkTime } from '../../threads/deadline.js';
+import type {
+  Answer,
+  Ask,
+  Counts,
+  Extras,
+  Hits,
+  Scores,
+  ScoresAsk,
+  ShownParts,
+  TermSums,
+  TermsAsk,
+  Values,
+  ValuesAsk,
+} from '../../threads/portion.js';
+import { decodePortion, encodePortionAnswer } from '../../threads/portion-codec.js';
+import { type Hit, hitOf } from '../nearest/hit.js';
+import { scoreRows } from '../nearest/search.js';
+import { valueCounts } from '../query/facet.js';
+import { valuesOfRow } from '../query/groups.js';
+import { PointViews } from '../query/point-view.js';
+import { count, type FoundRow } from '../query/points.js';
+import { partsOf } from '../snapshot/row-parts.js';
+import type { ReplicaSnapshot } from '../snapshot/snapshot-view.js';
+import { frequenciesIn } from '../snapshot/term-counts.js';
+import { vectorSpace } from '../snapshot/vector-space.js';
+import { goneIds, leavingPoints, ownedIds, strayIds } from './leaving.js';
+import { levelHits } from './level.js';
+import { type FoundPoint, Shards } from './shards.js';
+
+/** Rows shown between two looks at the clock. */
+const CHECK_ROWS = 1024;
+
+/**
+ * The encoded answer, in a buffer of its own. snapshots: at least one; all asks see these. random: 0 <= n < 1.
+ * Errors: those of the first ask that fails; `timeout`.
+ */
+export function runPortion(body: Uint8Array, snapshots: readonly ReplicaSnapshot[], random: () => number): Uint8Array {
+  const shards = new Shards(snapshots);
+  const answers = decodePortion(body).asks.map((ask) => answerOf(shards, ask, random));
+  // What packs it keeps its memory for the next one.
+  return new Uint8Array(encodePortionAnswer({ answers }));
+}
+
+function answerOf(shards: Shards, ask: Ask, random: () => number): Answer {
+  checkTime(shards.snapshots);
+  switch (ask.kind) {
+    case 'level': {
+      const { hits, total } = levelHits(shards, ask, random);
+      const orderValues = ask.query.kind === 'orderBy' ? hits.map(({ orderValue }) => orderValue as number | bigint) : null;
+      return hitsAnswer(shards, hits, ask.extras, { orderValues, total });
+    }
+    case 'points': {
+      const hits = shards.found(ask.points).map(({ view, row }) => hitOf(view, row, 1));
+      return hitsAnswer(shards, hits, ask.extras, { orderValues: null, total: 0 });
+    }
+    case 'values':
+      return storedValues(shards, ask);
+    case 'terms':
+      return termSums(shards.snapshots, ask);
+    case 'scores':
+      return exactScores(shards, ask);
+    case 'count':
+      return { kind: 'count', count: count(shards.snapshots, { filter: ask.filter, exact: true }) };
+    case 'facet': {
+      const counts = valueCounts(shards.snapshots, ask);
+      return { kind: 'counts', values: [...counts.keys()], counts: [...counts.values()] } satisfies Counts;
+    }
+    case 'field':
+      return { kind: 'field', schema: indexedFields(shards.snapshots).get(ask.key) ?? null };
+    case 'leaving':
+      return leavingPoints(shards.snapshots, ask);
+    case 'owned':
+      return ownedIds(shards.snapshots, ask);
+    case 'gone':
+      return goneIds(shards.snapshots, ask);
+    case 'stray':
+      return strayIds(shards.snapshots, ask);
+    default:
+      return ask satisfies never;
+  }
+}
+
+// ------------------------------------------------------------------ hits
+
+function hitsAnswer(shards: Shards, hits: readonly Hit[], extras: Extras, other: Pick<Hits, 'orderValues' | 'total'>): Hits {
+  const { groupBy } = extras;
+  return {
+    kind: 'hits',
+    ...shards.columns(hits),
+    ...other,
+    shown: shownParts(shards.snapshots, hits, extras),
+    groups: groupBy === null ? null : checked(hits, ({ view, row }) => valuesOfRow(view, row, groupBy)),
+  };
+}
+
+function shownParts(
+  snapshots: readonly ReplicaSnapshot[],
+  hits: readonly Hit[],
+  { withPayload, withVector }: { readonly withPayload: PayloadSelector; readonly withVector: VectorSelector },
+): readonly ShownParts[] | null {
+  if (withPayload.kind === 'none' && withVector.kind === 'none') return null;
+  const { config, vectors } = snapshots[0] as ReplicaSnapshot;
+  const views = new PointViews(config, vectors, withPayload, withVector);
+  return checked(hits, ({ view, row }) => {
+    const { payload, vector } = views.record(view, row);
+    return { ...(payload && { payload }), ...(vector && { vector }) };
+  });
+}
+
+function checked<T>(rows: readonly FoundRow[], make: (found: FoundRow) => T): T[] {
+  return rows.map((found, at) => {
+    if (at % CHECK_ROWS === 0) found.view.reader.clock.check();
+    return make(found);
+  });
+}
+
+// ------------------------------------------------------------------ vectors of points
+
+function storedValues(shards: Shards, { points, using }: ValuesAsk): Values {
+  const found = shards.found(points);
+  const values = checked(found, ({ view, row }): VectorValue | null => {
+    const value = view.vectorOf(using, row);
+    // A name that no point can have is another mistake.
+    if (value === undefined) vectorSpace(shards.snapshots, using);
+    return value ?? null;
+  });
+  return { kind: 'values', ...namesOf(found), values };
+}
+
+function exactScores(shards: Shards, { using, values, points, terms }: ScoresAsk): Scores {
+  const space = vectorSpace(shards.scoredWith(terms), using);
+  const found = shards.found(points);
+  const parts = partsOf(found);
+  const scores = new Float32Array(values.length * found.length).fill(Number.NaN);
+  values.forEach((value, at) => {
+    checkTime(shards.snapshots);
+    for (const { view, rows, positions } of parts) {
+      const some = scoreRows(view, space, value, rows);
+      positions.forEach((place, i) => {
+        scores[at * found.length + place] = some[i] as number;
+      });
+    }
+  });
+  return { kind: 'scores', ...namesOf(found), scores };
+}
+
+function namesOf(found: readonly FoundPoint[]): Pick<Values, 'shards' | 'ids'> {
+  return { shards: found.map(({ shard }) => shard), ids: found.map(({ id }) => id) };
+}
+
+// ------------------------------------------------------------------ sums
+
+function termSums(snapshots: readonly ReplicaSnapshot[], { using, indices }: TermsAsk): TermSums {
+  vectorSpace(snapshots, using);
+  const frequencies = frequenciesIn(snapshots, using);
+  return { kind: 'terms', indices, rows: Float64Array.from(indices, (index) => frequencies.rowsWith(index)), filled: frequencies.filled };
+}
+
+/** Of the first shard: all have the same, but while an index is made or dropped. */
+function indexedFields(snapshots: readonly ReplicaSnapshot[]): ReadonlyMap<string, FieldSchema> {
+  return snapshots[0]?.segments[0]?.fields ?? new Map();
+}

@@ -1,0 +1,133 @@
+/**
+ * Queries that score points by their similarities to several examples: recommendation, discovery, context, relevance
+ * feedback. Every point that may be an answer is scored exactly, block of rows by block: kernels give the similarities to
+ * one example after the other, and pure functions (`query/recommend.ts`, `query/discover.ts`) combine them.
+ */
+
+import { TroupeError } from '../../../protocols/errors.js';
+import type { Scoring } from '../../../protocols/model/query.js';
+import type { VectorInput, VectorValue } from '../../../protocols/model/vector.js';
+import { contextScores, discoverScores, feedbackScores } from '../../../query/discover.js';
+import { mergeRanked } from '../../../query/merge.js';
+import { averageTarget, bestScore, type ExampleScorer, sumScores } from '../../../query/recommend.js';
+import { TopRows } from '../../../vectors/top-rows.js';
+import { checkTime } from '../../threads/deadline.js';
+import type { Candidates, PagedNode } from '../nearest/candidates.js';
+import { type Hit, hitOf } from '../nearest/hit.js';
+import { leavesOut, scoreRows } from '../nearest/search.js';
+import { similarScores } from '../nearest/shown-score.js';
+import type { ReadContext } from '../operations.js';
+import { admittedBits } from '../snapshot/admitted.js';
+import { liveRows } from '../snapshot/live-rows.js';
+import { hasVector, type SegmentView } from '../snapshot/snapshot-view.js';
+import { vectorSpace } from '../snapshot/vector-space.js';
+import { resolveInput } from './inputs.js';
+
+export type ExampleQuery = Extract<Scoring, { kind: 'recommend' | 'discover' | 'context' | 'relevanceFeedback' }>;
+
+/** Rows scored at once: their similarities to some examples stay in the processor's cache. */
+const BLOCK_ROWS = 4096;
+/** Similarities held at once: thousands of examples make the blocks of rows smaller. */
+const BLOCK_SCORES = 1 << 20;
+
+/**
+ * The page of points by a query with examples, best first; points without the vector are left out.
+ * node, candidates: as for every way of scoring (see `query.ts`).
+ * Errors: those of `resolveInput` and `scoreRows`.
+ */
+export function exampleHits(context: ReadContext, node: PagedNode, query: ExampleQuery, candidates: Candidates | null): Hit[] {
+  const space = vectorSpace(context.snapshots, node.using);
+  const { examples, scorer } = scoringOf(query);
+  const values = examples.map((input) => {
+    checkTime(context.snapshots);
+    return resolveInput(context, input, node).value;
+  });
+  const blockRows = Math.max(1, Math.min(BLOCK_ROWS, Math.floor(BLOCK_SCORES / Math.max(1, values.length))));
+  const lists = context.snapshots.flatMap((snapshot) =>
+    snapshot.segments.map((view) => {
+      // A value that does not fit is refused, also where there is no row to compare it with.
+      for (const value of values) scoreRows(view, space, value, NO_ROWS);
+      const rows = leavesOut(view, snapshot, space, node.params) ? NO_ROWS : wantedRows(view, node, candidates);
+      const score = (block: Uint32Array): Float32Array => {
+        const similarities = values.map((value) => {
+          view.reader.clock.check();
+          return similarScores(space.distance, scoreRows(view, space, value, block));
+        });
+        return scorer(similarities, block.length);
+      };
+      return bestHits(view, rows, { k: node.limit + node.offset, blockRows }, score);
+    }),
+  );
+  return mergeRanked(lists, { ...node, better: 'larger' });
+}
+
+/** The best k of the rows, which are scored block by block. */
+function bestHits(
+  view: SegmentView,
+  rows: Uint32Array,
+  { k, blockRows }: { readonly k: number; readonly blockRows: number },
+  score: (block: Uint32Array) => Float32Array,
+): Hit[] {
+  const best = new TopRows(Math.min(k, rows.length));
+  for (let from = 0; from < rows.length; from += blockRows) {
+    view.reader.clock.check();
+    const block = rows.subarray(from, from + blockRows);
+    const scores = score(block);
+    for (let at = 0; at < block.length; at++) best.add(block[at] as number, scores[at] as number);
+  }
+  const ranked = best.ranked();
+  return Array.from(ranked.rows, (row, at) => hitOf(view, row, ranked.scores[at] as number));
+}
+
+/** The examples in the order in which the scorer takes their similarities. */
+function scoringOf(query: ExampleQuery): { examples: readonly VectorInput[]; scorer: ExampleScorer } {
+  switch (query.kind) {
+    case 'recommend': {
+      const { positive, negative, strategy } = query;
+      const scorer = strategy === 'sum_scores' ? sumScores(positive.length) : bestScore(positive.length);
+      return { examples: [...positive, ...negative], scorer };
+    }
+    case 'discover':
+      return { examples: [query.target, ...pairsOf(query.context)], scorer: discoverScores };
+    case 'context':
+      return { examples: pairsOf(query.pairs), scorer: contextScores };
+    case 'relevanceFeedback': {
+      const { target, feedback, strategy } = query;
+      const ratings = feedback.map(({ score }) => score);
+      return { examples: [target, ...feedback.map(({ example }) => example)], scorer: feedbackScores(ratings, strategy) };
+    }
+    default:
+      return query satisfies never;
+  }
+}
+
+function pairsOf(pairs: readonly { readonly positive: VectorInput; readonly negative: VectorInput }[]): VectorInput[] {
+  return pairs.flatMap(({ positive, negative }) => [positive, negative]);
+}
+
+/** Rows that may be answers and have the vector, ascending. */
+function wantedRows(view: SegmentView, { using, filter }: PagedNode, candidates: Candidates | null): Uint32Array {
+  const vector = view.reader.vector(using);
+  if (vector === undefined || view.rows === 0) return NO_ROWS;
+  if (candidates === null) return liveRows(view, admittedBits(view, vector, filter));
+  return candidates.get(view)?.filter((row) => hasVector(vector, row)) ?? NO_ROWS;
+}
+
+const NO_ROWS = new Uint32Array(0);
+
+/** The value that stands for all examples of a recommendation by their average. Errors: as `exampleHits`, `wrongInput` without positives. */
+export function averageOf(context: ReadContext, node: PagedNode, query: RecommendQuery): VectorValue {
+  return averageOfValues(query, (input) => {
+    checkTime(context.snapshots);
+    return resolveInput(context, input, node).value;
+  });
+}
+
+type RecommendQuery = Extract<Scoring, { kind: 'recommend' }>;
+
+/** The same with what gives the value of each input. Errors: its own, and `wrongInput`. */
+export function averageOfValues(query: RecommendQuery, toValue: (input: VectorInput) => VectorValue): VectorValue {
+  const positive = query.positive.map(toValue);
+  if (positive.length === 0) throw new TroupeError('wrongInput', 'Positive vectors should not be empty with `average` strategy');
+  return averageTarget(positive, query.negative.map(toValue));
+}

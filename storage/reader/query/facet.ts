@@ -1,0 +1,71 @@
+/** Counts the values of a payload key over the points that pass a filter: from the segments' indexes, else from payloads. */
+
+import { TroupeError } from '../../../protocols/errors.js';
+import type { FieldType } from '../../../protocols/model/collection.js';
+import { pathOf } from '../../../protocols/model/json-path.js';
+import type { FacetQuery } from '../../../protocols/model/query.js';
+import { canFacet, type FacetHit, topValues } from '../../../query/facet.js';
+import { countBits, forEachBit } from '../../../query/filter/bits.js';
+import { scalarTerms, type TermValue } from '../../../query/filter/lookup.js';
+import { payloadOf } from '../snapshot/filter-source.js';
+import { liveBits } from '../snapshot/live-rows.js';
+import type { ReplicaSnapshot, SegmentView } from '../snapshot/snapshot-view.js';
+
+/** For so few rows their payloads are quicker than a look at every entry of an index. */
+const FEW_ROWS = 64;
+/** Payloads read between two looks at the clock. */
+const CHECK_ROWS = 1024;
+
+/**
+ * The most frequent values. A point counts once for each of its distinct values. Always exact.
+ * Errors: `wrongInput` when the key has no index that tells values apart; `timeout`.
+ */
+export function facet(snapshots: readonly ReplicaSnapshot[], query: FacetQuery): FacetHit[] {
+  return topValues(valueCounts(snapshots, query), query.limit);
+}
+
+/** In how many points each value is. Errors: as `facet`. */
+export function valueCounts(
+  snapshots: readonly ReplicaSnapshot[],
+  query: Pick<FacetQuery, 'key' | 'filter'>,
+): ReadonlyMap<TermValue, number> {
+  const views = snapshots.flatMap(({ segments }) => segments);
+  const schema = views[0]?.fields.get(query.key);
+  if (schema === undefined || !canFacet(schema)) {
+    throw new TroupeError(
+      'wrongInput',
+      `No appropriate index for faceting: \`${query.key}\`. Create a keyword, integer (with lookup), bool or uuid index on this field`,
+    );
+  }
+  const counts = new Map<TermValue, number>();
+  const add = (value: TermValue, count: number): void => {
+    // Large integers come as either type.
+    const key = typeof value === 'number' && !Number.isSafeInteger(value) ? BigInt(value) : value;
+    counts.set(key, (counts.get(key) ?? 0) + count);
+  };
+  for (const view of views) {
+    view.reader.clock.check();
+    countSegment(view, query, schema.type, add);
+  }
+  return counts;
+}
+
+function countSegment(
+  view: SegmentView,
+  { key, filter }: Pick<FacetQuery, 'key' | 'filter'>,
+  type: FieldType,
+  add: (value: TermValue, count: number) => void,
+): void {
+  if (view.rows === 0) return;
+  const bits = liveBits(view, filter);
+  const rows = countBits(bits);
+  if (rows === 0) return;
+  const index = rows <= FEW_ROWS ? undefined : view.fieldIndex(key);
+  if (index?.countValues?.(rows === view.rows ? null : bits, add) === true) return;
+  const path = pathOf(key);
+  let read = 0;
+  forEachBit(bits, (row) => {
+    if (++read % CHECK_ROWS === 0) view.reader.clock.check();
+    for (const value of scalarTerms(type, payloadOf(view, row), path)) add(value, 1);
+  });
+}

@@ -1,0 +1,89 @@
+/** Points by the values of a payload key. */
+
+import type { Filter } from '../../../protocols/model/filter.js';
+import type { OrderBy } from '../../../protocols/model/query.js';
+import { countBits, forEachBit, hasBit } from '../../../query/filter/bits.js';
+import { FirstInOrder, type OrderedPoint, orderCondition, orderType, orderValues } from '../../../query/order.js';
+import type { Candidates } from '../nearest/candidates.js';
+import type { Hit } from '../nearest/hit.js';
+import { payloadOf } from '../snapshot/filter-source.js';
+import { liveBits } from '../snapshot/live-rows.js';
+import type { ReplicaSnapshot, SegmentView } from '../snapshot/snapshot-view.js';
+import type { FoundRow } from './points.js';
+
+/** A row under one of its values. */
+export interface OrderedRow extends OrderedPoint, FoundRow {}
+
+/**
+ * The first `count` rows in order, a row once for each of its values within the order.
+ * candidates: the only rows that may be found; null: those that pass the filter.
+ * Errors: `wrongInput` when the key has no index of numbers or times; `timeout`.
+ */
+export function rowsByValue(
+  snapshots: readonly ReplicaSnapshot[],
+  orderBy: OrderBy,
+  count: number,
+  filter: Filter | null,
+  candidates: Candidates | null,
+): OrderedRow[] {
+  const schema = snapshots.flatMap(({ segments }) => segments)[0]?.fields.get(orderBy.key);
+  const type = orderType(orderBy.key, schema);
+  const first = new FirstInOrder<OrderedRow>(orderBy.direction, count);
+  const addPayload = (view: SegmentView, row: number): void => {
+    for (const value of orderValues(orderBy, type, payloadOf(view, row))) first.add({ view, row, id: view.id(row), value });
+  };
+  if (candidates !== null) {
+    for (const [view, rows] of candidates) for (const row of rows) addPayload(view, row);
+    return first.inOrder();
+  }
+  for (const view of snapshots.flatMap(({ segments }) => segments)) {
+    const bits = filter === null ? null : liveBits(view, filter);
+    if (addFromIndex(view, orderBy, bits, count, first)) continue;
+    const wanted = bits ?? liveBits(view, { must: [orderCondition(orderBy, type)], should: [], mustNot: [], minShould: null });
+    let looked = 0;
+    forEachBit(wanted, (row) => {
+      if (++looked % CHECK_ROWS === 0) view.reader.clock.check();
+      addPayload(view, row);
+    });
+  }
+  return first.inOrder();
+}
+
+/**
+ * Adds a segment's first rows among `bits` (null: the live ones) as its index has them. False: nothing was added, as
+ * there is no index that can, or few rows pass, so that their payloads are sooner read than the index is gone through.
+ */
+function addFromIndex(
+  view: SegmentView,
+  { key, direction, startFrom }: OrderBy,
+  bits: Uint32Array | null,
+  count: number,
+  first: FirstInOrder<OrderedRow>,
+): boolean {
+  const index = view.fieldIndex(key);
+  if (index?.visitInOrder === undefined || (bits !== null && countBits(bits) * PAYLOAD_PER_ENTRY < view.rows)) return false;
+  let added = 0;
+  let looked = 0;
+  let last = Number.NaN;
+  return index.visitInOrder(direction, startFrom?.value ?? null, (value, row) => {
+    if (++looked % CHECK_ENTRIES === 0) view.reader.clock.check();
+    // Rows of one value come in no order, so all of the last value's are taken.
+    if (added >= count && value !== last) return false;
+    if (!view.isLive(row) || (bits !== null && !hasBit(bits, row))) return true;
+    first.add({ view, row, id: view.id(row), value });
+    last = value;
+    added++;
+    return true;
+  });
+}
+
+/** Entries of an index that are gone through in the time in which one payload is read. */
+const PAYLOAD_PER_ENTRY = 200;
+const CHECK_ENTRIES = 65_536;
+/** Rows looked at between two looks at the clock. */
+const CHECK_ROWS = 256;
+
+/** Rows in order as hits. The API gives them score 1 and version 0. */
+export function orderedHits(rows: readonly OrderedRow[]): Hit[] {
+  return rows.map(({ view, row, id, value }) => ({ id, score: 1, version: 0, view, row, orderValue: value }));
+}

@@ -1,0 +1,88 @@
+/** What an answer shows of a row: payload and vectors as the request selects them. */
+
+import { stringifyJson } from '../../../protocols/json.js';
+import type { ShardKey } from '../../../protocols/model/cluster.js';
+import { type CollectionConfig, DEFAULT_VECTOR, sparseByName, type VectorParams } from '../../../protocols/model/collection.js';
+import type { PayloadSelector, VectorSelector } from '../../../protocols/model/filter.js';
+import type { VectorValue } from '../../../protocols/model/vector.js';
+import { payloadSelect } from '../../../query/payload-edit.js';
+import type { PointView, VectorView } from '../../answers/result.js';
+import type { Hit } from '../nearest/hit.js';
+import { payloadOf } from '../snapshot/filter-source.js';
+import type { SegmentView } from '../snapshot/snapshot-view.js';
+import { unknownVector } from '../snapshot/vector-space.js';
+
+/** Shows rows of one collection as one request asks. */
+export class PointViews {
+  /** Names of the vectors to show; null: none, and no `vector` either. */
+  private readonly names: readonly string[] | null;
+
+  /** Errors: `wrongInput` for a vector name the collection does not have. */
+  constructor(
+    config: CollectionConfig,
+    vectors: ReadonlyMap<string, VectorParams>,
+    private readonly withPayload: PayloadSelector,
+    withVector: VectorSelector,
+  ) {
+    this.names = selectedNames([...vectors.keys(), ...sparseByName(config.params).keys()], withVector);
+  }
+
+  /** The row without score or version. */
+  record(view: SegmentView, row: number): PointView {
+    return { id: view.id(row), ...this.parts(view, row) };
+  }
+
+  /** The row with the value it was ordered by. */
+  ordered(view: SegmentView, row: number, orderValue: number | bigint): PointView {
+    return { ...this.record(view, row), orderValue };
+  }
+
+  /** The row as a query found it. */
+  scored({ view, row, id, version, score, orderValue }: Hit): PointView {
+    const point = { id, version, score, ...this.parts(view, row) };
+    return orderValue === undefined ? point : { ...point, orderValue };
+  }
+
+  private parts(view: SegmentView, row: number): { payload?: Uint8Array; vector?: VectorView; shardKey?: ShardKey } {
+    const own = view.shardKey === null ? NOTHING : { shardKey: view.shardKey };
+    if (this.withPayload.kind === 'none' && this.names === null) return own;
+    return { ...own, payload: this.payload(view, row), vector: this.names === null ? undefined : this.vector(view, row, this.names) };
+  }
+
+  private payload(view: SegmentView, row: number): Uint8Array | undefined {
+    switch (this.withPayload.kind) {
+      case 'none':
+        return undefined;
+      case 'all':
+        return view.payloadText(row);
+      default:
+        return Buffer.from(stringifyJson(payloadSelect(payloadOf(view, row), this.withPayload)));
+    }
+  }
+
+  private vector(view: SegmentView, row: number, names: readonly string[]): VectorView {
+    const vectors: { name: string; value: VectorValue }[] = [];
+    for (const name of names) {
+      const value = view.vectorOf(name, row);
+      if (value !== undefined) vectors.push({ name, value });
+    }
+    const only = vectors[0];
+    const unnamed = only !== undefined && vectors.length === 1 && only.name === DEFAULT_VECTOR;
+    return unnamed ? { kind: 'single', value: only.value } : { kind: 'named', vectors };
+  }
+}
+
+const NOTHING = {};
+
+/** Names of vectors that the selector asks for, of those that there are; null: none. Errors: `wrongInput` for another one. */
+export function selectedNames(known: readonly string[], selector: VectorSelector): readonly string[] | null {
+  switch (selector.kind) {
+    case 'none':
+      return null;
+    case 'all':
+      return known.length === 0 ? [DEFAULT_VECTOR] : known;
+    case 'names':
+      for (const name of selector.names) if (!known.includes(name)) throw unknownVector(name);
+      return [...new Set(selector.names)];
+  }
+}

@@ -1,0 +1,141 @@
+/** Reads that need no scoring: points by id, in id order, and how many there are. */
+
+import type { Filter } from '../../../protocols/model/filter.js';
+import { compareIds, type PointId } from '../../../protocols/model/point-id.js';
+import type { CountQuery, RetrieveQuery, ScrollQuery } from '../../../protocols/model/query.js';
+import { hasBit } from '../../../query/filter/bits.js';
+import type { PointView } from '../../answers/result.js';
+import { checkTime } from '../../threads/deadline.js';
+import type { Hit } from '../nearest/hit.js';
+import { filterBits } from '../snapshot/filter-source.js';
+import type { ReplicaSnapshot, SegmentView } from '../snapshot/snapshot-view.js';
+import { rowsByValue } from './ordered.js';
+import { PointViews } from './point-view.js';
+
+/** Rows looked at between two looks at the clock. */
+const CHECK_ROWS = 1024;
+
+/** A row of a snapshot. */
+export interface FoundRow {
+  readonly view: SegmentView;
+  readonly row: number;
+}
+
+/** Where the point is; undefined when it is nowhere. At most one row of all segments is live (see `snapshot-view.ts`). */
+export function findPoint(snapshots: readonly ReplicaSnapshot[], id: PointId): FoundRow | undefined {
+  for (const snapshot of snapshots) {
+    for (const view of snapshot.segments) {
+      const row = view.findLive(id);
+      if (row !== undefined) return { view, row };
+    }
+  }
+  return undefined;
+}
+
+/** The points in the order they are asked for; missing ones and repetitions are left out. */
+export function retrieve(snapshots: readonly ReplicaSnapshot[], query: RetrieveQuery): PointView[] {
+  const views = pointViews(snapshots, query);
+  const points: PointView[] = [];
+  let looked = 0;
+  for (const id of new Set(query.ids)) {
+    if (++looked % CHECK_ROWS === 0) checkTime(snapshots);
+    const found = findPoint(snapshots, id);
+    if (found !== undefined) points.push(views.record(found.view, found.row));
+  }
+  return points;
+}
+
+/** A page in id order and the id that the next one starts with, or the first points by a payload value. Errors: those of `rowsByValue`. */
+export function scroll(snapshots: readonly ReplicaSnapshot[], query: ScrollQuery): { points: PointView[]; next: PointId | null } {
+  const views = pointViews(snapshots, query);
+  const points: PointView[] = [];
+  if (query.orderBy !== null) {
+    const rows = rowsByValue(snapshots, query.orderBy, query.limit, query.filter, null);
+    return { points: rows.map(({ view, row, value }) => views.ordered(view, row, value)), next: null };
+  }
+  for (const found of rowsInOrder(snapshots, query.offset, query.filter)) {
+    if (points.length === query.limit) return { points, next: found.view.id(found.row) };
+    points.push(views.record(found.view, found.row));
+  }
+  return { points, next: null };
+}
+
+/** Points in id order for a query that names no way of scoring. The API gives them score 1 and version 0. */
+export function listHits(snapshots: readonly ReplicaSnapshot[], filter: Filter | null, page: { limit: number; offset: number }): Hit[] {
+  const hits: Hit[] = [];
+  let position = 0;
+  for (const { view, row } of rowsInOrder(snapshots, null, filter)) {
+    if (position++ < page.offset) continue;
+    hits.push({ id: view.id(row), score: 1, version: 0, view, row });
+    if (hits.length === page.limit) break;
+  }
+  return hits;
+}
+
+/** How many points pass. Counted exactly in any case: bitsets are about as quick as estimates. */
+export function count(snapshots: readonly ReplicaSnapshot[], query: CountQuery): number {
+  let sum = 0;
+  for (const snapshot of snapshots) for (const view of snapshot.segments) sum += countRows(view, query.filter);
+  return sum;
+}
+
+function countRows(view: SegmentView, filter: Filter | null): number {
+  if (view.rows === 0) return 0;
+  const bits = filter === null ? null : filterBits(view, filter);
+  return view.reader.kernels.countAdmitted(view.rows, view.admission(bits));
+}
+
+/** Live rows that pass, one of each id, over all segments in id order, from the id `from` on (null: the first). */
+export function* rowsInOrder(snapshots: readonly ReplicaSnapshot[], from: PointId | null, filter: Filter | null): Generator<FoundRow> {
+  const heads: Head[] = [];
+  for (const snapshot of snapshots) {
+    for (const view of snapshot.segments) {
+      const head = new Head(view, from, filter === null ? null : filterBits(view, filter));
+      if (head.advance()) heads.push(head);
+    }
+  }
+  let last: PointId | null = null;
+  for (let yielded = 1; heads.length > 0; yielded++) {
+    let first = 0;
+    for (let i = 1; i < heads.length; i++) if (compareIds((heads[i] as Head).id, (heads[first] as Head).id) < 0) first = i;
+    const head = heads[first] as Head;
+    if (yielded % CHECK_ROWS === 0) head.view.reader.clock.check();
+    // Shards of several keys may each have a point of this id.
+    if (head.id !== last) yield { view: head.view, row: head.row };
+    last = head.id;
+    if (!head.advance()) heads.splice(first, 1);
+  }
+}
+
+/** The next row of one segment in id order. */
+class Head {
+  row = -1;
+  id: PointId = 0;
+  private readonly rows: Iterator<number>;
+
+  constructor(
+    readonly view: SegmentView,
+    from: PointId | null,
+    private readonly bits: Uint32Array | null,
+  ) {
+    this.rows = view.rowsFrom(from);
+  }
+
+  /** Moves to the next live row that passes; false at the end. */
+  advance(): boolean {
+    for (let looked = 1; ; looked++) {
+      const next = this.rows.next();
+      if (next.done === true) return false;
+      if (looked % CHECK_ROWS === 0) this.view.reader.clock.check();
+      if (!this.view.isLive(next.value) || (this.bits !== null && !hasBit(this.bits, next.value))) continue;
+      this.row = next.value;
+      this.id = this.view.id(next.value);
+      return true;
+    }
+  }
+}
+
+function pointViews(snapshots: readonly ReplicaSnapshot[], query: Pick<RetrieveQuery, 'withPayload' | 'withVector'>): PointViews {
+  const { config, vectors } = snapshots[0] as ReplicaSnapshot;
+  return new PointViews(config, vectors, query.withPayload, query.withVector);
+}

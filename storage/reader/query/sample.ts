@@ -1,0 +1,64 @@
+/** Points at random. */
+
+import type { Filter } from '../../../protocols/model/filter.js';
+import { countBits, forEachBit } from '../../../query/filter/bits.js';
+import { samplePositions } from '../../../query/matrix.js';
+import type { Candidates } from '../nearest/candidates.js';
+import { liveBits, vectorBits } from '../snapshot/live-rows.js';
+import type { ReplicaSnapshot } from '../snapshot/snapshot-view.js';
+import type { FoundRow } from './points.js';
+
+/**
+ * `count` distinct rows, in random order, of those that pass (all of them when there are fewer).
+ * candidates: the only rows to choose from; null: all. random: 0 <= n < 1.
+ */
+export function randomRows(
+  snapshots: readonly ReplicaSnapshot[],
+  count: number,
+  filter: Filter | null,
+  candidates: Candidates | null,
+  random: () => number,
+): FoundRow[] {
+  const found = candidates === null ? drawnRows(snapshots, filter, null, count, random).rows : chosenCandidates(candidates, count, random);
+  return shuffled(found, random);
+}
+
+/** In place: positions come in ascending order, which is none of chance. */
+export function shuffled<T>(found: T[], random: () => number): T[] {
+  for (let last = found.length - 1; last > 0; last--) {
+    const other = Math.floor(random() * (last + 1));
+    [found[last], found[other]] = [found[other] as T, found[last] as T];
+  }
+  return found;
+}
+
+/** A sample, in no order of chance, and how many rows there were to choose from. having: only rows with this vector; null: all. */
+export function drawnRows(
+  snapshots: readonly ReplicaSnapshot[],
+  filter: Filter | null,
+  having: string | null,
+  count: number,
+  random: () => number,
+): { rows: FoundRow[]; total: number } {
+  const parts = snapshots
+    .flatMap(({ segments }) => segments)
+    .map((view) => {
+      const bits = liveBits(view, filter);
+      return { view, bits: having === null ? bits : vectorBits(view, having, bits) };
+    });
+  const total = parts.reduce((sum, { bits }) => sum + countBits(bits), 0);
+  const chosen = samplePositions(total, count, random);
+  const rows: FoundRow[] = [];
+  let position = 0;
+  for (const { view, bits } of parts) {
+    forEachBit(bits, (row) => {
+      if (position++ === chosen[rows.length]) rows.push({ view, row });
+    });
+  }
+  return { rows, total };
+}
+
+function chosenCandidates(candidates: Candidates, count: number, random: () => number): FoundRow[] {
+  const rows = [...candidates].flatMap(([view, some]) => Array.from(some, (row) => ({ view, row })));
+  return samplePositions(rows.length, count, random).map((at) => rows[at] as FoundRow);
+}

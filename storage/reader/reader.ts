@@ -1,0 +1,260 @@
+/**
+ * Entry of a reader's thread: answers reads one after the other, each on a snapshot of its replicas, and splits writes by shard.
+ *
+ * A read may meet a commit whose set of segments is still on its way here (the writer announces it before it commits):
+ * such a read waits for it and is tried again with every set that comes.
+ */
+
+import { parentPort, workerData } from 'node:worker_threads';
+import { errorFacts, TroupeError } from '../../protocols/errors.js';
+import type { AliasMap } from '../../protocols/model/alias.js';
+import type { KeyedShard, ShardKey, ShardKeySelector } from '../../protocols/model/cluster.js';
+import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
+import { FilterCache } from '../../query/filter/cache.js';
+import { initChecksum } from '../disk/checksum.js';
+import { measured } from '../disk/meter.js';
+import { memoryOf, splitRequest } from '../requests/split-request.js';
+import { weightOf } from '../requests/weigh.js';
+import { collectGarbage } from '../threads/collect-garbage.js';
+import { Clock, timeLimit } from '../threads/deadline.js';
+import type { FromReader, ReaderData, ReplicaKey, ShardKeyMap, ToReader } from '../threads/messages.js';
+import { pointsElsewhere } from './cross-collection.js';
+import { runRead } from './operations.js';
+import { runPortion } from './portion/run.js';
+import { chosenSnapshots } from './snapshot/chosen-shards.js';
+import { collectionOf, type ReaderContext, ReplicaReader, type ReplicaSnapshot, shardOf } from './snapshot/snapshot-view.js';
+
+/** Bitsets of filters this thread keeps, over all segments. */
+const FILTER_CACHE_BYTES_MAX = 32 << 20;
+
+type Read = Extract<ToReader, { kind: 'read' | 'portion' }>;
+
+type Answer = Pick<Extract<FromReader, { kind: 'answer' }>, 'body' | 'positions'>;
+
+const NO_BODY = new Uint8Array(0);
+
+class Reader {
+  private readonly replicas = new Map<ReplicaKey, ReplicaReader>();
+  private readonly context: ReaderContext;
+  private aliases: AliasMap = new Map();
+  private shardKeys: ShardKeyMap = new Map();
+  /** Reads whose set of segments has not come. */
+  private waiting: Read[] = [];
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    data: ReaderData,
+    private readonly post: (message: FromReader, transfer?: ArrayBuffer[]) => void,
+  ) {
+    this.context = { slot: data.index, clock: new Clock(), filters: new FilterCache(FILTER_CACHE_BYTES_MAX) };
+  }
+
+  receive(message: ToReader): void {
+    switch (message.kind) {
+      case 'read':
+        this.read(message);
+        return;
+      case 'portion':
+        this.read(message);
+        return;
+      case 'split':
+        this.split(message);
+        return;
+      case 'weigh':
+        this.weigh(message);
+        return;
+      case 'attach':
+        this.attach(message);
+        return;
+      case 'aliases':
+        this.aliases = message.aliases;
+        return;
+      case 'shardKeys':
+        this.shardKeys = message.shards;
+        return;
+      case 'retire':
+        this.replicas.get(message.key)?.retire(message.generation);
+        collectGarbage();
+        this.post({ kind: 'retired', key: message.key, generation: message.generation });
+        return;
+      case 'detach':
+        void this.detach(message.key);
+        return;
+      default:
+        assertNever(message);
+    }
+  }
+
+  private attach(message: Extract<ToReader, { kind: 'attach' }>): void {
+    let replica = this.replicas.get(message.spec.key);
+    if (replica === undefined) {
+      replica = new ReplicaReader(message.spec, this.context);
+      this.replicas.set(message.spec.key, replica);
+    }
+    replica.attach(message);
+    this.retryWaiting();
+  }
+
+  private async detach(key: ReplicaKey): Promise<void> {
+    const replica = this.replicas.get(key);
+    this.replicas.delete(key);
+    this.retryWaiting();
+    try {
+      await replica?.close();
+    } finally {
+      collectGarbage();
+      this.post({ kind: 'detached', key });
+    }
+  }
+
+  private read(read: Read): void {
+    try {
+      const usage = read.request.usage === undefined ? null : noUsage();
+      const answer = this.answer(read, usage);
+      if (answer === null) this.wait(read);
+      else this.post({ kind: 'answer', id: read.id, ...answer, usage }, [answer.body.buffer as ArrayBuffer]);
+    } catch (error) {
+      this.fail(read.id, error);
+    }
+  }
+
+  private split({ id, job }: Extract<ToReader, { kind: 'split' }>): void {
+    try {
+      if (job.request.deadlineMs <= Date.now()) throw timeLimit();
+      const write = splitRequest(job);
+      this.post({ kind: 'split', id, write }, memoryOf(write));
+    } catch (error) {
+      this.fail(id, error);
+    }
+  }
+
+  private weigh({ id, job }: Extract<ToReader, { kind: 'weigh' }>): void {
+    try {
+      if (job.request.deadlineMs <= Date.now()) throw timeLimit();
+      this.post({ kind: 'weighed', id, weight: weightOf(job) });
+    } catch (error) {
+      this.fail(id, error);
+    }
+  }
+
+  private fail(id: number, error: unknown): void {
+    // A bug: the caller gets its message, standard error the place.
+    if (!(error instanceof TroupeError))
+      process.emitWarning(error instanceof Error ? (error.stack ?? error.message) : String(error), 'TroupeReader');
+    this.post({ kind: 'error', id, error: errorFacts(error) });
+  }
+
+  /** The result bytes; null when a set of segments has not come yet. usage: what it costs is added to it. */
+  private answer(read: Read, usage: HardwareUsage | null): Answer | null {
+    const { clock } = this.context;
+    clock.deadlineMs = read.request.deadlineMs;
+    if (clock.expired()) throw timeLimit();
+    const taken: ReplicaSnapshot[] = [];
+    const ring = read.request.ring ?? null;
+    const take = (keys: readonly ReplicaKey[]): ReplicaSnapshot[] =>
+      keys.map((key) => {
+        const replica = this.replicas.get(key);
+        if (replica === undefined) throw new TroupeError('unavailable', `replica ${key} is not open here`, { retryAfterMs: 1000 });
+        const snapshot = replica.snapshot(this.shardKeyOf(key), ring);
+        if (snapshot === null) throw new SetOnItsWay();
+        taken.push(snapshot);
+        return snapshot;
+      });
+    try {
+      const snapshots = take(read.replicas);
+      if (snapshots.length === 0) throw new TroupeError('unavailable', 'the collection has no replica here', { retryAfterMs: 1000 });
+      const lookups = new Map<string, ReplicaSnapshot[]>();
+      const lookup = (collection: string, shardKey?: ShardKeySelector): readonly ReplicaSnapshot[] => {
+        if (read.request.localOnly === true) throw pointsElsewhere();
+        const keys = this.keysOf(collection);
+        const known = lookups.get(collection) ?? take(keys);
+        lookups.set(collection, known);
+        return chosenSnapshots(known, this.keyedShards(keys[0] as ReplicaKey), shardKey);
+      };
+      const keyed = this.keyedShards(read.replicas[0] as ReplicaKey);
+      if (read.kind === 'portion') {
+        const body = measured(usage, () => runPortion(read.request.body ?? NO_BODY, snapshots, Math.random));
+        return { body, positions: snapshots.map(({ appliedOperation }) => appliedOperation) };
+      }
+      return { body: measured(usage, () => runRead(read.operation, read.request, { snapshots, keyed, lookup, random: Math.random })) };
+    } catch (error) {
+      if (error instanceof SetOnItsWay) return null;
+      throw error;
+    } finally {
+      for (const snapshot of taken) {
+        if (usage !== null) usage.cpu += scoredBytes(snapshot);
+        snapshot.release();
+      }
+    }
+  }
+
+  /**
+   * Replicas of a collection, by its name or an alias. Errors: `notFound` when there is none here; `unavailable` when there are some
+   * of its shards only: no answer lacks points.
+   */
+  private keysOf(collection: string): ReplicaKey[] {
+    const own = this.keysNamed(collection);
+    const alias = this.aliases.get(collection);
+    const keys = own.length > 0 || alias === undefined ? own : this.keysNamed(alias);
+    if (keys.length === 0) throw new TroupeError('notFound', `Collection \`${collection}\` doesn't exist!`);
+    const params = this.replicas.get(keys[0] as ReplicaKey)?.config.params;
+    const count = this.keyedShards(keys[0] as ReplicaKey)?.length ?? (params?.sharding_method === 'custom' ? 0 : params?.shard_number);
+    if (count !== undefined && keys.length < count) {
+      const detail = `${keys.length} of the ${count} shards of collection ${collection} are open here`;
+      throw new TroupeError('unavailable', detail, { retryAfterMs: 1000 });
+    }
+    return keys;
+  }
+
+  /** Shards of the replica's collection, where they have keys. */
+  private keyedShards(key: ReplicaKey): readonly KeyedShard[] | undefined {
+    return this.shardKeys.get(collectionOf(key));
+  }
+
+  private shardKeyOf(key: ReplicaKey): ShardKey | null {
+    return this.keyedShards(key)?.find(({ id }) => id === shardOf(key))?.key ?? null;
+  }
+
+  private keysNamed(collection: string): ReplicaKey[] {
+    return [...this.replicas.keys()].filter((key) => collectionOf(key) === collection);
+  }
+
+  private wait(read: Read): void {
+    this.waiting.push(read);
+    this.watchDeadlines();
+  }
+
+  private retryWaiting(): void {
+    const { waiting } = this;
+    this.waiting = [];
+    for (const read of waiting) this.read(read);
+  }
+
+  /** A waiting read whose time is over is tried once more, and so answered. */
+  private watchDeadlines(): void {
+    clearTimeout(this.timer);
+    if (this.waiting.length === 0) return;
+    const next = Math.min(...this.waiting.map((read) => read.request.deadlineMs));
+    this.timer = setTimeout(() => this.retryWaiting(), Math.min(0x7fff_ffff, Math.max(1, next - Date.now() + 1)));
+  }
+}
+
+/** Bytes that kernels scored of its segments since the last call; also of reads that failed. */
+function scoredBytes({ segments }: ReplicaSnapshot): number {
+  return segments.reduce((sum, { reader }) => sum + reader.takeScoredBytes(), 0);
+}
+
+/** A snapshot names a set of segments that has not come yet. */
+class SetOnItsWay extends Error {}
+
+function assertNever(value: never): never {
+  throw new Error(`unknown message ${JSON.stringify(value)}`);
+}
+
+if (parentPort !== null) {
+  const port = parentPort;
+  await initChecksum();
+  const reader = new Reader(workerData as ReaderData, (message, transfer) => port.postMessage(message, transfer ?? []));
+  port.on('message', (message: ToReader) => reader.receive(message));
+  port.postMessage({ kind: 'ready' } satisfies FromReader);
+}

@@ -1,0 +1,24 @@
+/** Which rows of a segment a search may find. */
+
+import type { Filter } from '../../../protocols/model/filter.js';
+import { clearBehind, fullBits, intersect, wordsOf } from '../../../query/filter/bits.js';
+import { filterBits } from './filter-source.js';
+import type { SegmentView, VectorReader } from './snapshot-view.js';
+
+/** Rows that pass the filter and have the vector, deleted ones included; null: all rows. Errors: `timeout`. */
+export function admittedBits(view: SegmentView, vector: VectorReader, filter: Filter | null): Uint32Array | null {
+  const bits = ownBits(view, filter === null ? null : filterBits(view, filter));
+  if (view.reader.allPresent(vector, view.rows)) return bits;
+  const present = vector.presence.slice(0, wordsOf(view.rows));
+  clearBehind(present, view.rows);
+  if (bits !== null) intersect(present, bits);
+  return present;
+}
+
+/** Without rows that are another shard's: plans are made by how many rows count. */
+function ownBits(view: SegmentView, bits: Uint32Array | null): Uint32Array | null {
+  if (view.owned === null) return bits;
+  const own = bits ?? fullBits(view.rows);
+  intersect(own, view.owned);
+  return own;
+}

@@ -1,0 +1,58 @@
+/** A segment in a snapshot, as filter evaluation sees it. */
+
+import { parseJson } from '../../../protocols/json.js';
+import type { FieldSchema } from '../../../protocols/model/collection.js';
+import type { Filter } from '../../../protocols/model/filter.js';
+import type { Payload } from '../../../protocols/model/payload.js';
+import type { PointId } from '../../../protocols/model/point-id.js';
+import { evaluateFilter } from '../../../query/filter/evaluate.js';
+import type { FieldIndex, FilterSource } from '../../../query/filter/source.js';
+import { hasVector, type SegmentView } from './snapshot-view.js';
+
+/** Bits of the rows of the segment that pass, deleted ones included; the caller may keep them. Errors: `timeout`. */
+export function filterBits(view: SegmentView, filter: Filter): Uint32Array {
+  return evaluateFilter(filter, new SegmentSource(view), view.reader.filters);
+}
+
+/** The row's payload as a value. */
+export function payloadOf(view: SegmentView, row: number): Payload {
+  return parseJson(view.payloadText(row)) as Payload;
+}
+
+class SegmentSource implements FilterSource {
+  readonly rows: number;
+
+  constructor(private readonly view: SegmentView) {
+    this.rows = view.rows;
+  }
+
+  fieldIndex(key: string): FieldIndex | undefined {
+    return this.view.fieldIndex(key);
+  }
+
+  fieldSchema(key: string): FieldSchema | undefined {
+    return this.view.fields.get(key);
+  }
+
+  payload(row: number): Payload {
+    return payloadOf(this.view, row);
+  }
+
+  rowsWithIds(ids: readonly PointId[]): number[] {
+    const rows: number[] = [];
+    for (const id of ids) {
+      const row = this.view.findAny(id);
+      if (row !== undefined) rows.push(row);
+    }
+    return rows;
+  }
+
+  hasVector(name: string, row: number): boolean {
+    const vector = this.view.reader.vector(name);
+    return vector !== undefined && hasVector(vector, row);
+  }
+
+  checkpoint(): void {
+    this.view.reader.clock.check();
+  }
+}

@@ -1,0 +1,203 @@
+/**
+ * Records of a replica's LMDB environment. A write transaction changes them together, so a reader's transaction is
+ * a snapshot: it reads the state record, takes the segment set of that generation, and sees rows below the counts
+ * and deletions up to the commit that stand there.
+ *
+ * | database  | key                                                      | value |
+ * |-----------|----------------------------------------------------------|-------|
+ * | `meta`    | `state`                                                  | state record (below), then its xxHash64 |
+ * | `meta`    | `manifest`                                               | sealed JSON: segments, fields, next numbers (`manifest.ts`) |
+ * | `meta`    | `log`                                                    | sealed JSON: whose operations the log has (`log-tags.ts`) |
+ * | `wal`     | operation number u64 BE                                  | stored operation (`protocols/update-codec.ts`), in file `wal/<an operation>` |
+ * | `ids`     | segment u32 BE, kind u8, id 16 bytes BE                  | row u32 LE (appendable segments; live points only) |
+ * | `rows`    | segment u32 BE, first row u32 BE                         | stored chunk of rows (`segment-rows.ts`): ids, versions, vectors (appendable), in file `rows/<segment>` |
+ * | `payload` | segment u32 BE, row u32 BE                               | checked JSON text (appendable; an empty payload has no record) |
+ * | `index`   | segment u32 BE, field number u16 BE, term, block u32 BE  | checked row numbers within the block, u16 LE, ascending (appendable) |
+ * | `deleted` | segment u32 BE, block u32 BE                             | checked 512 bytes: bits of 4096 rows |
+ *
+ * `sealed`: u64 LE xxHash64 of what follows, then that. `checked`: u32 LE xxHash32 of what follows, then that.
+ * `stored`: sealed u32 LE kind, u32 0, then the value (kind 0), or u64 LE each (kind 1): file number, offset, length and
+ * xxHash64 of the value, which lies in that file (`stored-value.ts` says which values do).
+ * `ids` values need no checksum: the row they name holds the id again.
+ */
+
+import { TroupeError } from '../../protocols/errors.js';
+import { idKind, type PointId, writeIdWords } from '../../protocols/model/point-id.js';
+import type { Place } from '../disk/append-file.js';
+import { checksum32, checksum64 } from '../disk/checksum.js';
+
+/** The state record: what a reader needs at the start of every query. */
+export interface StateRecord {
+  readonly generation: number;
+  /** Number of this commit since the environment was made. */
+  readonly commit: number;
+  readonly appliedOperation: number;
+  /** Rows of each appendable segment: id, rows. */
+  readonly appendable: ReadonlyMap<number, number>;
+}
+
+/** Float64 [4 + 2 × appendable segments]: generation, commit, applied operation, count, then id and rows of each. Then the checksum of all that. */
+export function encodeState(state: StateRecord): Uint8Array {
+  const values = new Float64Array(5 + 2 * state.appendable.size);
+  values[0] = state.generation;
+  values[1] = state.commit;
+  values[2] = state.appliedOperation;
+  values[3] = state.appendable.size;
+  let at = 4;
+  for (const [id, rows] of state.appendable) {
+    values[at++] = id;
+    values[at++] = rows;
+  }
+  const bytes = new Uint8Array(values.buffer);
+  new DataView(values.buffer).setBigUint64(at * 8, checksum64(bytes.subarray(0, at * 8)), true);
+  return bytes;
+}
+
+/** `bytes` may lie at any offset (LMDB's do). Errors: `storage` when the checksum does not match. */
+export function decodeState(bytes: Uint8Array): StateRecord {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const end = bytes.length - 8;
+  if (end < 32 || checksum64(bytes.subarray(0, end)) !== view.getBigUint64(end, true)) throw damagedRecord('meta/state');
+  const appendable = new Map<number, number>();
+  const count = view.getFloat64(24, true);
+  for (let i = 0; i < count; i++) appendable.set(view.getFloat64(32 + i * 16, true), view.getFloat64(40 + i * 16, true));
+  return {
+    generation: view.getFloat64(0, true),
+    commit: view.getFloat64(8, true),
+    appliedOperation: view.getFloat64(16, true),
+    appendable,
+  };
+}
+
+/** Key of a segment's row (or first row, or block) in `rows`, `payload` and `deleted`. */
+export function rowKey(segment: number, row: number): Buffer {
+  const key = Buffer.allocUnsafe(8);
+  key.writeUInt32BE(segment, 0);
+  key.writeUInt32BE(row, 4);
+  return key;
+}
+
+/** Rows in one block of deleted bits. */
+export const DELETED_BLOCK_ROWS = 4096;
+
+/** Key of the state record and of the manifest in `meta`. */
+export const STATE_KEY = Buffer.from('state');
+export const MANIFEST_KEY = Buffer.from('manifest');
+
+/** Start of the keys of a segment in every database but `wal` and `meta`. */
+export function segmentPrefix(segment: number): Buffer {
+  const key = Buffer.allocUnsafe(4);
+  key.writeUInt32BE(segment, 0);
+  return key;
+}
+
+/** Key of an operation in `wal`. */
+export function operationKey(operation: number): Buffer {
+  const key = Buffer.allocUnsafe(8);
+  key.writeBigUInt64BE(BigInt(operation), 0);
+  return key;
+}
+
+export function operationOfKey(key: Uint8Array): number {
+  return Number(new DataView(key.buffer, key.byteOffset, 8).getBigUint64(0));
+}
+
+/** Bytes of a key in `ids`. */
+export const ID_KEY_BYTES = 21;
+
+const idWords = new Uint32Array(4);
+
+/** Writes the key of a point id in `ids` to `key` [21]. */
+export function writeIdKey(segment: number, id: PointId, key: Buffer): void {
+  writeIdWords(id, idWords, 0);
+  key.writeUInt32BE(segment, 0);
+  key[4] = idKind(id);
+  for (let i = 0; i < 4; i++) key.writeUInt32BE(idWords[i] as number, 5 + i * 4);
+}
+
+// ------------------------------------------------------------------ checksums
+
+/** Bytes that `seal` needs in front of a record's body. */
+export const SEAL_BYTES = 8;
+
+/** Writes the checksum of `record` behind its first 8 bytes into those. */
+export function seal(record: Uint8Array): Uint8Array {
+  new DataView(record.buffer, record.byteOffset, SEAL_BYTES).setBigUint64(0, checksum64(record.subarray(SEAL_BYTES)), true);
+  return record;
+}
+
+/** The body of a sealed record, a view on it. name: how errors call it. Errors: `storage`. */
+export function unseal(record: Uint8Array, name: string): Uint8Array {
+  if (record.length < SEAL_BYTES) throw damagedRecord(name);
+  const body = record.subarray(SEAL_BYTES);
+  if (new DataView(record.buffer, record.byteOffset, SEAL_BYTES).getBigUint64(0, true) !== checksum64(body)) throw damagedRecord(name);
+  return body;
+}
+
+// ------------------------------------------------------------------ stored values
+
+/** Bytes that `inlineValue` needs in front of a value. */
+export const VALUE_HEAD_BYTES = SEAL_BYTES + 8;
+
+const INLINE = 0;
+const PLACED = 1;
+const PLACED_BYTES = 32;
+
+/** The record of a value that lies in it, behind `VALUE_HEAD_BYTES` free bytes. */
+export function inlineValue(reserved: Uint8Array): Uint8Array {
+  new DataView(reserved.buffer, reserved.byteOffset + SEAL_BYTES, 8).setUint32(0, INLINE, true);
+  return seal(reserved);
+}
+
+/** The record of a value that lies in a file. */
+export function placedValue({ file, offset, length, checksum }: Place): Uint8Array {
+  const record = new Uint8Array(VALUE_HEAD_BYTES + PLACED_BYTES);
+  const view = new DataView(record.buffer);
+  view.setUint32(SEAL_BYTES, PLACED, true);
+  view.setBigUint64(VALUE_HEAD_BYTES, BigInt(file), true);
+  view.setBigUint64(VALUE_HEAD_BYTES + 8, BigInt(offset), true);
+  view.setBigUint64(VALUE_HEAD_BYTES + 16, BigInt(length), true);
+  view.setBigUint64(VALUE_HEAD_BYTES + 24, checksum, true);
+  return seal(record);
+}
+
+/** The value of a record (a view on it), or where it lies. Errors: `storage`. */
+export function decodeValue(record: Uint8Array, name: string): Uint8Array | Place {
+  const body = unseal(record, name);
+  if (body.length < 8) throw damagedRecord(name);
+  const view = new DataView(body.buffer, body.byteOffset, body.length);
+  const kind = view.getUint32(0, true);
+  if (kind === INLINE) return body.subarray(8);
+  if (kind !== PLACED || body.length !== 8 + PLACED_BYTES) throw damagedRecord(name);
+  return {
+    file: Number(view.getBigUint64(8, true)),
+    offset: Number(view.getBigUint64(16, true)),
+    length: Number(view.getBigUint64(24, true)),
+    checksum: view.getBigUint64(32, true),
+  };
+}
+
+// ------------------------------------------------------------------ small checksums
+
+const CHECK_BYTES = 4;
+
+/** A checked record of `body`. */
+export function check(body: Uint8Array): Uint8Array {
+  const record = Buffer.allocUnsafe(CHECK_BYTES + body.length);
+  record.writeUInt32LE(checksum32(body), 0);
+  record.set(body, CHECK_BYTES);
+  return record;
+}
+
+/** The body of a checked record, a view on it. name: a function where making it would cost more than the rest. Errors: `storage`. */
+export function uncheck(record: Uint8Array, name: string | (() => string)): Uint8Array {
+  if (record.length < CHECK_BYTES) throw damagedRecord(name);
+  const body = record.subarray(CHECK_BYTES);
+  if (new DataView(record.buffer, record.byteOffset, CHECK_BYTES).getUint32(0, true) !== checksum32(body)) throw damagedRecord(name);
+  return body;
+}
+
+/** name: `rows/3/256`, or any other words that lead to the record. */
+export function damagedRecord(name: string | (() => string)): TroupeError {
+  return new TroupeError('storage', `lmdb/data.mdb: record \`${typeof name === 'string' ? name : name()}\` is damaged`);
+}

@@ -1,0 +1,295 @@
+/**
+ * The write-ahead log: operations by number. An operation is acknowledged when its record is on disk; it stays here
+ * until it is applied, and behind that as long as there is room (`wal_capacity_mb`).
+ *
+ * Large operations lie in files named after their first operation. A file that is large enough is followed by a new one,
+ * and deleted when none of its operations is left.
+ */
+
+import { TroupeError } from '../../protocols/errors.js';
+import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
+import { decodeOperation, encodeOperation, type LoggedOperation } from '../../protocols/update-codec.js';
+import type { AppendFolder } from '../disk/append-file.js';
+import type { Environment } from '../disk/lmdb.js';
+import {
+  behind,
+  decodeLogTags,
+  encodeLogTags,
+  type Leader,
+  LOG_KEY,
+  type LogTags,
+  logBehind,
+  NO_TAGS,
+  tagOf,
+  upTo,
+  withOperation,
+} from './log-tags.js';
+import { decodeValue, operationKey, operationOfKey, VALUE_HEAD_BYTES } from './records.js';
+import { isInline, loadValue, storeValue, valueRoom } from './stored-value.js';
+
+const FIRST_KEY = operationKey(0);
+const LAST_KEY = Buffer.alloc(9, 0xff);
+/** A file is not closed for being smaller than this, however small the capacity is. */
+const FILE_BYTES_MIN = 2 ** 20;
+
+/** Sizes of the records that are there, oldest first. */
+interface Entry {
+  readonly operation: number;
+  readonly bytes: number;
+  /** Null: within LMDB. */
+  readonly file: number | null;
+}
+
+/**
+ * Changes happen within a write transaction of the environment, before whose commit `files` must be synchronised. They
+ * count once `keep` is called after it; `forget` after one that failed.
+ */
+export class WriteAheadLog {
+  private entries: Entry[] = [];
+  private appended: Entry[] = [];
+  private trimmed = 0;
+  private total = 0;
+  /** File that is written. */
+  private current: number | null = null;
+  /** Records in each file. */
+  private readonly uses = new Map<number, number>();
+  /** Number of the newest operation that was here, 0 for none. */
+  private newest: number;
+  private tags: LogTags;
+  /** What the transaction makes of it; null: nothing else. */
+  private changedTags: LogTags | null = null;
+  /** Number of the operation that it begins anew behind, or ends with; null: it goes on. */
+  private resetTo: number | null = null;
+  /** How many of the newest records go. */
+  private cut = 0;
+
+  /**
+   * Reads where all records lie. Damage is found when an operation is read; `warn` is told of files that are torn, as
+   * those with nothing but applied operations are not read. applied: number of the newest applied operation.
+   */
+  constructor(
+    private readonly environment: Environment,
+    readonly files: AppendFolder,
+    applied: number,
+    warn: (message: string) => void,
+  ) {
+    const tags = environment.get('meta', LOG_KEY);
+    this.tags = tags === undefined ? NO_TAGS : decodeLogTags(tags);
+    for (const { key, value } of environment.range('wal', FIRST_KEY, LAST_KEY)) this.add(this.entryOf(operationOfKey(key), value));
+    this.newest = Math.max(applied, this.entries.at(-1)?.operation ?? 0);
+    const damaged = files.settle();
+    for (const complaint of damaged.values()) warn(complaint);
+    const newest = Math.max(...this.uses.keys());
+    if (this.uses.has(newest) && !damaged.has(newest)) this.current = newest;
+  }
+
+  /** Bytes of all records. */
+  get bytes(): number {
+    return this.total;
+  }
+
+  /** Of the newest operation that was on disk, also where the log does not hold it any more. */
+  get last(): ClockTag {
+    return tagOf(this.tags, this.newest);
+  }
+
+  /** Of the operation before the oldest one that is here. */
+  get base(): ClockTag {
+    if (this.isOrdered) return this.tags.base;
+    const oldest = this.entries[0];
+    return tagOf(this.tags, oldest === undefined ? this.newest : oldest.operation - 1);
+  }
+
+  /** Whether its operations have had leaders. */
+  get isOrdered(): boolean {
+    return this.tags.runs.length > 0;
+  }
+
+  /** Tick of the newest operation that failed or was passed over, 0 for none. */
+  get failed(): number {
+    return (this.changedTags ?? this.tags).failed;
+  }
+
+  /** Remembers an operation that failed or was passed over; within a transaction. */
+  markFailed(operation: number): void {
+    this.changedTags = { ...(this.changedTags ?? this.tags), failed: operation };
+  }
+
+  /** The tag of an operation that is here; null for one that is not. */
+  tagOf(operation: number): ClockTag | null {
+    return this.entries[this.positionOf(operation)]?.operation === operation ? tagOf(this.tags, operation) : null;
+  }
+
+  /** Of the newest operation before this number, or the base; null where the log does not go back so far. */
+  tagBefore(operation: number): ClockTag | null {
+    const before = this.entries[this.positionOf(operation) - 1];
+    if (before !== undefined) return tagOf(this.tags, before.operation);
+    return this.base.tick < operation ? this.base : null;
+  }
+
+  /** Writes an operation; within a transaction. capacity: bytes the log is to have. */
+  append(operation: number, by: Leader, logged: LoggedOperation, capacity: number): void {
+    const before = this.changedTags ?? this.tags;
+    const tags = withOperation(before, by, operation);
+    if (tags !== before) this.changedTags = before.runs.length > 0 ? tags : { ...tags, base: this.base };
+    const value = encodeOperation(logged, VALUE_HEAD_BYTES, valueRoom);
+    const file = isInline(value) ? null : this.fileFor(operation, capacity);
+    this.environment.put('wal', operationKey(operation), storeValue(this.files, file ?? 0, value));
+    this.appended.push({ operation, bytes: value.length, file });
+  }
+
+  /** Removes the oldest of the records up to `applied` until all others fit in `bytesMax`; within a transaction. */
+  trim(applied: number, bytesMax: number): void {
+    let total = this.total + this.appended.reduce((sum, entry) => sum + entry.bytes, 0);
+    const before = this.trimmed;
+    for (let at = this.trimmed; at < this.entries.length && total > bytesMax; at++) {
+      const entry = this.entries[at] as Entry;
+      if (entry.operation > applied) break;
+      this.environment.remove('wal', operationKey(entry.operation));
+      total -= entry.bytes;
+      this.trimmed++;
+    }
+    if (this.trimmed === before) return;
+    const tags = this.changedTags ?? this.tags;
+    this.changedTags = behind(tags, tagOf(tags, (this.entries[this.trimmed - 1] as Entry).operation));
+  }
+
+  /** Begins anew behind an operation; within a transaction in which nothing else is done to it. */
+  reset(at: ClockTag): void {
+    for (const { operation } of this.entries) this.environment.remove('wal', operationKey(operation));
+    this.trimmed = this.entries.length;
+    this.resetTo = at.tick;
+    this.changedTags = logBehind(at);
+  }
+
+  /** Takes back what is behind an operation that is here, or the base; within a transaction in which nothing else is done to it. */
+  rewind(to: ClockTag): void {
+    this.cut = this.entries.length - this.positionOf(to.tick + 1);
+    for (const { operation } of this.entries.slice(this.entries.length - this.cut)) this.environment.remove('wal', operationKey(operation));
+    this.resetTo = to.tick;
+    this.changedTags = upTo(this.tags, to.tick);
+  }
+
+  /** Writes what has changed of the tags; the last step of a transaction. */
+  flush(): void {
+    const { changedTags } = this;
+    if (changedTags !== null && changedTags !== this.tags) this.environment.put('meta', LOG_KEY, encodeLogTags(changedTags));
+  }
+
+  /** The transaction is on disk. */
+  keep(): void {
+    this.files.keep();
+    this.tags = this.changedTags ?? this.tags;
+    for (const entry of [...this.entries.splice(this.entries.length - this.cut), ...this.entries.splice(0, this.trimmed)]) {
+      this.total -= entry.bytes;
+      this.use(entry.file, -1);
+    }
+    for (const entry of this.appended) this.add(entry);
+    this.newest = this.resetTo ?? this.appended.at(-1)?.operation ?? this.newest;
+    // Later operations may have the numbers of files that go now.
+    if (this.resetTo !== null) this.current = null;
+    this.settle();
+    for (const [file, records] of this.uses) {
+      if (records > 0 || file === this.current) continue;
+      this.uses.delete(file);
+      this.files.remove(file);
+    }
+  }
+
+  /** The transaction failed. */
+  forget(): void {
+    this.files.forget();
+    this.settle();
+    // A file that was to be begun may get another first operation.
+    if (this.current !== null && !this.uses.has(this.current)) this.current = null;
+  }
+
+  private settle(): void {
+    this.appended = [];
+    this.trimmed = 0;
+    this.cut = 0;
+    this.changedTags = null;
+    this.resetTo = null;
+  }
+
+  /**
+   * Operations from the one behind `after` on, as they were encoded, `bytesMax` of them at least where there are as many.
+   * Null when one of them cannot be read: it was applied, and nobody else needs it.
+   */
+  entriesAfter(after: number, bytesMax: number): ShardEntry[] | null {
+    const found: ShardEntry[] = [];
+    let bytes = 0;
+    for (let at = this.positionOf(after + 1); at < this.entries.length && bytes < bytesMax; at++) {
+      const { operation } = this.entries[at] as Entry;
+      const encoded = this.encodedOf(operation);
+      if (encoded === null) return null;
+      found.push({ tag: tagOf(this.tags, operation), operation: encoded });
+      bytes += encoded.length;
+    }
+    return found;
+  }
+
+  private encodedOf(operation: number): Uint8Array | null {
+    try {
+      return this.read(operation);
+    } catch (error) {
+      if (error instanceof TroupeError && error.code === 'storage') return null;
+      throw error;
+    }
+  }
+
+  /** Operations behind `applied`, in order. Errors: `storage` for a damaged record. */
+  *after(applied: number): Generator<{ operation: number; logged: LoggedOperation; bytes: number }> {
+    for (const { operation, bytes } of [...this.entries]) {
+      if (operation <= applied) continue;
+      yield { operation, logged: decodeOperation(this.read(operation)), bytes };
+    }
+  }
+
+  private read(operation: number): Uint8Array {
+    const record = this.environment.get('wal', operationKey(operation)) ?? new Uint8Array(0);
+    return loadValue(this.files, record, `wal/${operation}`, `operation ${operation}`);
+  }
+
+  /** Where the first of the entries is that has this number or a higher one. */
+  private positionOf(operation: number): number {
+    let low = 0;
+    let high = this.entries.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.entries[middle] as Entry).operation < operation) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  private fileFor(operation: number, capacity: number): number {
+    const { current } = this;
+    if (current !== null && this.files.end(current) < Math.max(FILE_BYTES_MIN, capacity / 4)) return current;
+    this.current = operation;
+    return operation;
+  }
+
+  /** A damaged record is told of when its operation is read. */
+  private entryOf(operation: number, record: Uint8Array): Entry {
+    try {
+      const value = decodeValue(record, `wal/${operation}`);
+      if (value instanceof Uint8Array) return { operation, bytes: record.length, file: null };
+      this.files.claim(value);
+      return { operation, bytes: value.length, file: value.file };
+    } catch (error) {
+      if (!(error instanceof TroupeError)) throw error;
+      return { operation, bytes: record.length, file: null };
+    }
+  }
+
+  private add(entry: Entry): void {
+    this.entries.push(entry);
+    this.total += entry.bytes;
+    this.use(entry.file, 1);
+  }
+
+  private use(file: number | null, records: number): void {
+    if (file !== null) this.uses.set(file, (this.uses.get(file) ?? 0) + records);
+  }
+}

@@ -1,0 +1,155 @@
+/** Writes of a shard's leader, in their order: those that it makes here and those that another replica's sends. */
+
+import { errorFacts, TroupeError } from '../../protocols/errors.js';
+import type { ClockTag } from '../../protocols/model/shard-log.js';
+import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
+import type { LoggedOperation } from '../../protocols/update-codec.js';
+import { type KnownLog, newEntries, nextTags } from '../replica/follow.js';
+import type { NumberedOperation, Outcome } from '../replica/operations.js';
+import type { ReplicaStore } from '../replica/store.js';
+import { decodeEncoded, decodeShared } from '../requests/decode-update.js';
+import { neededPoints } from '../sharding/split-operation.js';
+import type { OrderedTags, ToWriter } from '../threads/messages.js';
+
+export type OrderedMessage = Extract<ToWriter, { kind: 'writeOrdered' | 'append' }>;
+
+/** What waits for a message to be done. */
+interface Planned {
+  readonly id: number;
+  readonly until: 'logged' | 'applied';
+  /** That are to be logged. */
+  readonly numbered: readonly NumberedOperation[];
+  /** Whether one of them fails, and the log has nothing in its place, shows only when it is applied. */
+  readonly mayFail: boolean;
+  readonly answer: (outcomes: ReadonlyMap<number, Outcome>) => OrderedTags | ClockTag;
+  readonly usage: HardwareUsage | null;
+}
+
+export interface OrderedEvents {
+  answer(id: number, value: OrderedTags | ClockTag, usage: HardwareUsage | null): void;
+  fail(id: number, error: unknown): void;
+  /** Before the first answer that says so. */
+  applied(): void;
+  /** A measured write is answered before it is applied. */
+  unanswered(usage: HardwareUsage): void;
+}
+
+/**
+ * Carries out messages that wait together, in their order: up to the last that is to be logged only in a first transaction, the others with
+ * all that is applied in a second one. Where the first fails, so do all, as each follows the one before it. With a leader's operations that
+ * may fail all are logged and applied in one.
+ */
+export function writeOrdered(store: ReplicaStore, group: readonly OrderedMessage[], nowMs: number, on: OrderedEvents): void {
+  const planned = planAll(store, group, nowMs, on);
+  const mayFail = planned.some((plan) => plan.mayFail);
+  const isWaiting = ({ until }: Planned): boolean => mayFail || until === 'applied';
+  const waiting = planned.filter(isWaiting);
+  const first = planned.findLastIndex((plan) => !isWaiting(plan)) + 1;
+  const numberedOf = (plans: readonly Planned[]): NumberedOperation[] => plans.flatMap(({ numbered }) => numbered);
+  try {
+    store.operations.logNumbered(numberedOf(planned.slice(0, first)));
+  } catch (error) {
+    for (const { id } of planned) on.fail(id, error);
+    return;
+  }
+  for (const plan of planned) {
+    if (isWaiting(plan)) continue;
+    const { answer, id, usage } = plan;
+    if (usage !== null) on.unanswered(usage);
+    on.answer(id, answer(NO_OUTCOMES), usage === null ? null : noUsage());
+  }
+  try {
+    const all = store.operations.applyNumbered(numberedOf(planned.slice(first)));
+    const outcomes = new Map(all.map((outcome) => [outcome.operation, outcome]));
+    on.applied();
+    for (const { answer, id, usage } of waiting) on.answer(id, answer(outcomes), usage);
+  } catch (error) {
+    for (const { id } of waiting) on.fail(id, error);
+  }
+}
+
+const NO_OUTCOMES: ReadonlyMap<number, Outcome> = new Map();
+
+function failureOf(numbered: readonly NumberedOperation[], outcomes: ReadonlyMap<number, Outcome>): TroupeError | null {
+  for (const { operation } of numbered) {
+    const error = outcomes.get(operation)?.error;
+    if (error instanceof TroupeError) return error;
+  }
+  return null;
+}
+
+/** Messages that are refused are answered at once. */
+function planAll(store: ReplicaStore, group: readonly OrderedMessage[], nowMs: number, on: OrderedEvents): Planned[] {
+  const log = new PlannedLog(store);
+  return group.flatMap((message) => {
+    try {
+      return message.kind === 'writeOrdered' ? planWrite(store, message, log, nowMs) : planAppend(store, message, log);
+    } catch (error) {
+      on.fail(message.id, error);
+      return [];
+    }
+  });
+}
+
+function planWrite(
+  store: ReplicaStore,
+  { id, write }: Extract<OrderedMessage, { kind: 'writeOrdered' }>,
+  log: PlannedLog,
+  nowMs: number,
+): Planned {
+  if (write.deadlineMs <= nowMs) throw new TroupeError('timeout', 'the request waited for its turn until its time was up');
+  const usage = write.usage === undefined ? null : noUsage();
+  const decoded = decodeEncoded(write.operations, store.config.params);
+  const tags = nextTags(log.last, write, write.tickAfter, decoded.length);
+  const operations = usage === null ? decoded : decoded.map((operation) => ({ ...operation, usage }));
+  store.lead();
+  const numbered = log.add(tags, operations).map((each) => ({ ...each, isLeaders: true }));
+  const answer = (outcomes: ReadonlyMap<number, Outcome>): OrderedTags => {
+    // Whoever does not wait for what it comes to is not told.
+    const failure = write.until === 'logged' ? null : failureOf(numbered, outcomes);
+    // Those behind one that fails hang on it.
+    const failed = tags.findIndex((tag) => outcomes.get(tag.tick)?.isNothing === true);
+    return { tags, carriedOut: failed === -1 ? tags.length : failed, failure: failure && errorFacts(failure) };
+  };
+  const mayFail = decoded.some(({ operation }) => neededPoints(operation).length > 0);
+  return { id, until: write.until, numbered, mayFail, answer, usage };
+}
+
+function planAppend(
+  store: ReplicaStore,
+  { entries, id, previous, until }: Extract<OrderedMessage, { kind: 'append' }>,
+  log: PlannedLog,
+): Planned {
+  const added = newEntries(log, previous, entries);
+  const operations = decodeShared(
+    added.map(({ operation }) => operation),
+    store.config.params,
+  );
+  const numbered = log.add(
+    added.map(({ tag }) => tag),
+    operations,
+  );
+  const { last } = log;
+  return { id, until, numbered, mayFail: false, answer: () => last, usage: null };
+}
+
+/** The log as it will be when what is planned is done. */
+class PlannedLog implements KnownLog {
+  last: ClockTag;
+  readonly base: ClockTag;
+  private readonly added = new Map<number, ClockTag>();
+
+  constructor(private readonly store: ReplicaStore) {
+    ({ last: this.last, base: this.base } = store.position);
+  }
+
+  tagOf(tick: number): ClockTag | null {
+    return this.added.get(tick) ?? this.store.wal.tagOf(tick);
+  }
+
+  add(tags: readonly ClockTag[], operations: readonly LoggedOperation[]): NumberedOperation[] {
+    for (const tag of tags) this.added.set(tag.tick, tag);
+    this.last = tags.at(-1) ?? this.last;
+    return tags.map((by, at) => ({ operation: by.tick, by, logged: operations[at] as LoggedOperation }));
+  }
+}

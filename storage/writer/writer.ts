@@ -1,0 +1,49 @@
+/** Worker entry of a home worker: it writes the replicas that are its own. */
+
+import { parentPort, receiveMessageOnPort } from 'node:worker_threads';
+import { initChecksum } from '../disk/checksum.js';
+import type { FromWriter, ToWriter } from '../threads/messages.js';
+import { ReplicaWriter, type WriterPort } from './replica-writer.js';
+
+const port = parentPort;
+if (port === null) throw new Error('writer.js is the entry of a worker thread');
+
+const writers = new Map<string, ReplicaWriter>();
+
+const writerPort: WriterPort = {
+  post: (message: FromWriter, gives: readonly ArrayBuffer[] = []) => port.postMessage(message, gives),
+  now: () => Date.now(),
+  later: (run) => {
+    setImmediate(() => {
+      drain();
+      run();
+    });
+  },
+  // Reaches standard error through the main thread, with the name of this warning.
+  warn: (message) => process.emitWarning(message, 'TroupeWriter'),
+};
+
+/** Takes what has come meanwhile, so that a group gets as large as the load asks for. */
+function drain(): void {
+  for (let received = receiveMessageOnPort(port as NonNullable<typeof port>); received !== undefined; ) {
+    receive(received.message as ToWriter);
+    received = receiveMessageOnPort(port as NonNullable<typeof port>);
+  }
+}
+
+function receive(message: ToWriter): void {
+  const key = message.kind === 'open' ? message.spec.key : message.key;
+  let writer = writers.get(key);
+  if (writer === undefined) {
+    const made = new ReplicaWriter(key, writerPort, () => {
+      if (writers.get(key) === made) writers.delete(key);
+    });
+    writers.set(key, made);
+    writer = made;
+  }
+  writer.push(message);
+}
+
+await initChecksum();
+port.on('message', receive);
+writerPort.post({ kind: 'ready' });

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { runResharding } from '../../../actors/migration/runs.js';
+import { lateCopy } from '../../../actors/requests/layout.js';
+import type { FlowDuty } from '../../../cluster/apply/point-flow.js';
+import type { DataAnswer, DataCall } from '../../../cluster/data-messages.js';
+import type { CollectionRecord, KeyCopy } from '../../../cluster/state/state.js';
+import { pack } from '../../../protocols/pack.js';
+import type { Answer, Ask } from '../../../storage/threads/portion.js';
+import { decodePortion, encodePortionAnswer } from '../../../storage/threads/portion-codec.js';
+import { Peers, SELF, UID } from '../requests/support.js';
+import { sampleConfig } from '../samples.js';
+
+const OTHER = 2;
+const STARTED_AT = 5;
+const PAGES = 30;
+
+function recordOf(stage: KeyCopy['stage']): CollectionRecord {
+  const config = sampleConfig();
+  const shard = (key: string, leader: number) => {
+    const replicas = new Map([[leader, 'Active' as const]]);
+    return { key, replicas, since: new Map([[leader, 1]]), leader, term: 3 };
+  };
+  return {
+    uid: UID,
+    revision: 1,
+    config: { ...config, params: { ...config.params, sharding_method: 'custom' } },
+    shards: new Map([
+      [0, shard('source', SELF)],
+      [1, shard('target', OTHER)],
+    ]),
+    nextShardId: 2,
+    transfers: [],
+    autoReplication: false,
+    layout: UID,
+    resharding: null,
+    closedKeys: ['target'],
+    keyCopy: { source: 'source', target: 'target', filter: null, stage, done: [], startedAt: STARTED_AT },
+  };
+}
+
+/** A source with thirty pages of points here, and a target on another node that takes nothing behind what it has taken. */
+class Copied {
+  readonly peers = new Peers();
+  refused = 0;
+  written = 0;
+  readonly indexed: string[] = [];
+  /** Of the last call that the other node took. */
+  taken = 0;
+
+  /** copies: that the target has. */
+  constructor(private readonly copies: number) {
+    const answer = (call: DataCall): DataAnswer => this.#answer(call);
+    this.peers.answers.set(SELF, answer);
+    this.peers.answers.set(OTHER, (call) => {
+      if (call.kind === 'write' || call.kind === 'read') this.#check(call.fence?.sequence ?? -1);
+      return answer(call);
+    });
+  }
+
+  #check(sequence: number): void {
+    if (sequence < this.taken) {
+      this.refused += 1;
+      throw lateCopy(0);
+    }
+    this.taken = sequence;
+  }
+
+  #answer(call: DataCall): DataAnswer {
+    switch (call.kind) {
+      case 'layout':
+        return { kind: 'layout', layout: UID, showsAll: true };
+      case 'missing':
+        return { kind: 'missing', id: null };
+      case 'reached':
+        return { kind: 'reached', logs: call.shards.map(() => ({ clock: 3, tick: 9, held: null })) };
+      case 'write':
+        this.written += 1;
+        return { kind: 'written', numbers: [1], status: 'completed', usage: null };
+      case 'read': {
+        const answers = decodePortion(call.body).asks.map((ask) => answerOf(ask, this.copies));
+        return { kind: 'answered', body: new Uint8Array(encodePortionAnswer({ answers })), positions: [9], usage: null };
+      }
+      default:
+        throw new Error(`nobody should ask for ${call.kind}`);
+    }
+  }
+
+  /** Until the copy is agreed to be over. */
+  async run(from: KeyCopy['stage'] = 'copying'): Promise<void> {
+    const { peers } = this;
+    peers.show({ c: recordOf(from) });
+    const finished: string[] = [];
+    let end = () => {};
+    const over = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const cancel = runResharding({
+      routes: peers.routes,
+      log: { info: () => {}, warn: (text) => assert.fail(text) },
+      indexAs: async (_, source, target) => void this.indexed.push(`${source}-${target}`),
+      show: () => {},
+      finish: async ({ stage }: FlowDuty) => {
+        finished.push(stage);
+        const next = { ...recordOf('switching'), ...(stage === 'switching' ? { keyCopy: null, closedKeys: [] } : {}) };
+        peers.show({ c: next });
+        if (stage === 'switching') end();
+      },
+    });
+    await peers.outcome(over);
+    cancel();
+    assert.deepEqual(finished, from === 'copying' ? ['copying', 'switching'] : ['switching']);
+  }
+}
+
+function answerOf(ask: Ask, copies: number): Answer {
+  switch (ask.kind) {
+    case 'count':
+      return { kind: 'count', count: PAGES };
+    case 'leaving': {
+      const page = Number(ask.from ?? 0);
+      // The second pass finds nothing new.
+      if (ask.after >= 0) return { kind: 'leaving', parts: [], next: null };
+      const part = { shard: 1, points: 1, operation: new Uint8Array([page]) };
+      return { kind: 'leaving', parts: [part], next: page + 1 < PAGES ? page + 1 : null };
+    }
+    case 'owned':
+      return { kind: 'ids', count: ask.owner === 1 ? PAGES : copies, ids: pack([7]).slice(), next: null };
+    case 'gone':
+      return { kind: 'deletion', count: 1, operation: new Uint8Array([1]), next: null };
+    default:
+      throw new Error(`nobody should ask for ${ask.kind}`);
+  }
+}
+
+test('what is copied while writes wait goes on behind the copies before it: none of it comes late', async () => {
+  const copied = new Copied(PAGES + 1);
+  await copied.run();
+  assert.equal(copied.refused, 0);
+  // All pages, and in each stage the one that is gone.
+  assert.equal(copied.written, PAGES + 2);
+  assert.deepEqual(copied.indexed, ['0-1', '0-1']);
+});
+
+test('while writes wait, copies whose point is gone are looked for only where there are more copies than points', async () => {
+  const copied = new Copied(PAGES);
+  await copied.run();
+  assert.equal(copied.written, PAGES + 1);
+});
+
+test('a leader that was started again within its term comes past the copies of the process before it in a few steps', async () => {
+  const copied = new Copied(PAGES + 1);
+  copied.taken = 1_000_000;
+  await copied.run('switching');
+  assert.ok(copied.refused <= 20, `${copied.refused}`);
+});

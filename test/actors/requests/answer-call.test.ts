@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { NodeServices } from '../../../actors/context/services.js';
+import { type CollectionEntry, NodeView, type ReplicaEntry } from '../../../actors/context/view.js';
+import { answerCalls } from '../../../actors/requests/answer-call.js';
+import { NO_TAG } from '../../../protocols/model/shard-log.js';
+import { FakeEngine } from '../fake-engine.js';
+import { Peers, SELF, UID } from './support.js';
+
+/** A node that a peer asks for what its replica has; `during` happens while a reader is at it. */
+function world(during: (parts: { peers: Peers; life: { resets: number }; replicas: Map<number, ReplicaEntry> }) => void) {
+  const peers = new Peers();
+  peers.agree({ 0: { leader: 2, 1: 'Active', 2: 'Active' } });
+  const life = { resets: 0 };
+  const replicas = new Map([[0, { key: 'c/0', servesReads: true, state: 'Active', reason: null } as unknown as ReplicaEntry]]);
+  const replications = new Map([[0, { resets: () => life.resets }]]);
+  const view = new NodeView();
+  view.list({
+    name: 'c',
+    folder: 'c',
+    belonging: { uid: UID, shards: [0], since: [4] },
+    replicas,
+    replications,
+  } as unknown as CollectionEntry);
+  const portion = async () => {
+    during({ peers, life, replicas });
+    return { body: Buffer.from('points'), positions: [9] };
+  };
+  const engine = Object.assign(new FakeEngine(), { portion });
+  const services = { assignments: peers.assignments, engine } as unknown as NodeServices;
+  const answer = answerCalls({ fences: new Map(), view, services, clock: peers.world.ports.clock });
+  const call = {
+    kind: 'read',
+    collection: 'c',
+    uid: UID,
+    shards: [0],
+    body: Buffer.from(''),
+    timeoutMs: 1000,
+    measured: false,
+    layout: UID,
+  } as const;
+  return { answer, read: () => answer(2, call), peers, replicas };
+}
+
+test('a portion is answered with where its replicas are in their logs', async () => {
+  const answer = await world(() => {}).read();
+  assert.deepEqual(answer.kind === 'answered' && answer.positions, [9]);
+});
+
+test('a portion whose replica became Dead, was set to a newer place in the log or went while it was read is refused: it may have less than its position says', async () => {
+  const changes: Parameters<typeof world>[0][] = [
+    ({ peers }) => peers.agree({ 0: { leader: 2, 1: 'Dead', 2: 'Active' } }),
+    ({ life }) => {
+      life.resets += 1;
+    },
+    ({ replicas }) => replicas.clear(),
+  ];
+  for (const change of changes) await assert.rejects(world(change).read(), { code: 'conflict' });
+});
+
+test('a replica that is Dead on this node alone says why it serves no reads', async () => {
+  const { read, replicas } = world(() => {});
+  const reason = { code: 'storage', detail: 'its files are gone' } as const;
+  replicas.set(0, { ...(replicas.get(0) as ReplicaEntry), servesReads: false, state: 'Dead', reason });
+  await assert.rejects(read(), { code: 'unavailable', message: new RegExp(`on peer ${SELF}: its files are gone`) });
+});
+
+test('a call for a replica that was made anew comes to nothing while the files of the one before are here, and the other way round', async () => {
+  const { answer } = world(() => {});
+  const shard = { collection: 'c', uid: UID, shardId: 0 };
+  for (const since of [3, 5])
+    await assert.rejects(answer(2, { kind: 'resetLog', shard, since, clock: 1, at: NO_TAG }), {
+      code: 'conflict',
+      message: /that is meant is not on this node, or not yet/,
+    });
+});

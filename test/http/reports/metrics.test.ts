@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { MetricsWriter } from '../../../http/reports/prometheus.js';
+import { openDoor } from '../rest/fake-node.js';
+
+test('metrics count requests by route and status and carry the prefix', async () => {
+  const { url, door } = await openDoor({ metricsPrefix: 'my_' });
+  try {
+    await fetch(`${url}/collections/c`, { method: 'PUT', body: '{"vectors":{"a":{"size":4,"distance":"Dot"}}}' });
+    await fetch(`${url}/collections/c/points/count`, { method: 'POST', body: '{}' });
+    await fetch(`${url}/collections/none/points/count`, { method: 'POST', body: '{}' });
+    const response = await fetch(`${url}/metrics`);
+    assert.equal(response.headers.get('content-type'), 'text/plain; charset=utf-8');
+    const lines = (await response.text()).split('\n');
+    const count = 'method="POST",endpoint="/collections/{collection_name}/points/count"';
+    for (const line of [
+      '# TYPE my_app_info gauge',
+      'my_collections_total 1',
+      'my_collections_vector_total 3',
+      'my_collection_points{id="c"} 3',
+      'my_collection_vectors{collection="c",vector="a"} 3',
+      'my_collection_running_optimizations{id="c"} 0',
+      'my_collection_active_replicas_min 1',
+      'my_collection_dead_replicas 0',
+      `my_rest_responses_total{${count},status="200"} 1`,
+      `my_rest_responses_total{${count},status="404"} 1`,
+      `my_rest_responses_duration_seconds_bucket{${count},status="200",le="+Inf"} 1`,
+      'my_engine_waiting_reads 2',
+      'my_engine_worker_queue_depth{worker="reader-0",kind="reader"} 1',
+      'my_actor_mailbox_depth{kind="collection"} 1',
+    ]) {
+      assert.ok(lines.includes(line), line);
+    }
+    assert.doesNotMatch(await (await fetch(`${url}/metrics?anonymize=true`)).text(), /id="c"/);
+    assert.equal((await fetch(`${url}/metrics?anonymize=perhaps`)).status, 400);
+  } finally {
+    await door.close(1000);
+  }
+});
+
+test('labels are escaped, buckets cumulated', () => {
+  const writer = new MetricsWriter('');
+  writer.family('a', 'gauge', 'help').sample('a', { name: 'x"\\\n' }, 1);
+  writer.family('h', 'histogram', 'help').histogram('h', {}, [1, 2], [3, 4, 5], 9);
+  assert.equal(
+    writer.text(),
+    [
+      '# HELP a help',
+      '# TYPE a gauge',
+      'a{name="x\\"\\\\\\n"} 1',
+      '# HELP h help',
+      '# TYPE h histogram',
+      'h_bucket{le="1"} 3',
+      'h_bucket{le="2"} 7',
+      'h_bucket{le="+Inf"} 12',
+      'h_sum 9',
+      'h_count 12',
+      '',
+    ].join('\n'),
+  );
+});

@@ -1,0 +1,119 @@
+/** Builds from a real replica: freeze, build in a worker, publish, and what happens meanwhile. */
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import test from 'node:test';
+import { Worker } from 'node:worker_threads';
+import type { PointId } from '../../../protocols/model/point-id.js';
+import type { UpdateOperation } from '../../../protocols/model/update.js';
+import { ReplicaStore } from '../../../storage/replica/store.js';
+import type { SegmentHandle } from '../../../storage/segment/handle.js';
+import { findRow } from '../../../storage/segment/ids.js';
+import { LIVE } from '../../../storage/segment/layout.js';
+import { closeSegmentFiles, readPayloadText } from '../../../storage/segment/payload-file.js';
+import type { BuildJob, BuildResult, FromBuilder, ReplicaSpec } from '../../../storage/threads/messages.js';
+import { replicaFolder } from '../segment/fixture.js';
+import { clusteredRows, makeConfig } from './fixture.js';
+
+const ROWS = 1000;
+const DIM = 8;
+const rows = clusteredRows(ROWS, DIM, { clusters: 20, range: 1, spread: 0.3, seed: 12 });
+const hooks = { publish() {}, published() {}, warn() {}, now: () => 1 };
+
+async function openReplica(folder: string): Promise<ReplicaStore> {
+  const spec: ReplicaSpec = { key: 'c/0', folder, config: makeConfig({ size: DIM, distance: 'Euclid' }), readers: 1 };
+  return ReplicaStore.open(spec, null, hooks);
+}
+
+function upsert(ids: readonly number[], version: string): UpdateOperation {
+  const values = new Float32Array(ids.length * DIM);
+  ids.forEach((id, i) => {
+    values.set(rows[id] as Float32Array, i * DIM);
+  });
+  const payloads = ids.map((id) => (id % 3 === 0 ? undefined : { id, version }));
+  return { kind: 'upsert', batch: { ids, vectors: [{ kind: 'dense', name: '', dim: DIM, points: null, values }], payloads } };
+}
+
+function apply(store: ReplicaStore, ...operations: UpdateOperation[]): void {
+  for (const { error } of store.apply(operations.map((operation) => ({ operation, chained: false })))) assert.equal(error, null);
+}
+
+const deletion = (ids: readonly PointId[]): UpdateOperation => ({ kind: 'deletePoints', selector: { kind: 'ids', ids } });
+
+async function build(job: BuildJob): Promise<BuildResult> {
+  const worker = new Worker(new URL('../../../storage/builder/builder.js', import.meta.url));
+  const last = await new Promise<FromBuilder>((resolve, reject) => {
+    worker.on('error', reject).on('message', (message: FromBuilder) => {
+      if (message.kind !== 'progress') resolve(message);
+    });
+    worker.postMessage({ kind: 'build', job });
+  });
+  assert.ok(last.kind === 'result', JSON.stringify(last));
+  return last.result;
+}
+
+const jobOf = (store: ReplicaStore, segments: readonly number[]): BuildJob => ({
+  ...store.beginBuild(segments),
+  plan: 'segment',
+  missingFields: [],
+  withGraph: true,
+  threads: 1,
+  niceness: 5,
+});
+
+function payloadOf(handle: SegmentHandle, id: number): string {
+  return Buffer.from(readPayloadText(handle, findRow(handle, id) as number)).toString();
+}
+
+test('rows of an appendable segment are sealed with their payloads, and deletions made meanwhile are carried over', async () => {
+  const folder = replicaFolder();
+  const store = await openReplica(folder);
+  const ids = Array.from({ length: ROWS }, (_, id) => id);
+  apply(store, { kind: 'createFieldIndex', field: 'id', schema: { type: 'integer' } }, upsert(ids, 'first'), deletion([7, 8]));
+  const first = store.stats().segments[0]?.id as number;
+  const job = jobOf(store, [first]);
+  apply(store, upsert([10, 11], 'second'), deletion([12]));
+  const result = await build(job);
+  assert.equal(result.handle.rows, ROWS - 2);
+  apply(store, deletion([13]));
+  store.publishBuild(result);
+
+  const stats = store.stats();
+  const sealed = stats.segments.find(({ kind }) => kind === 'sealed');
+  assert.equal(stats.points, ROWS - 4);
+  assert.deepEqual(
+    [sealed?.rows, sealed?.deleted, sealed?.graphs.length, sealed?.missingFields, sealed?.damagedFiles],
+    [ROWS - 2, 4, 1, [], []],
+  );
+  const deletedAt = new Uint32Array(result.handle.memory.buffer, result.handle.layout.deletedAt, result.handle.rows);
+  for (const id of [10, 11, 12, 13]) assert.ok((deletedAt[findRow(result.handle, id) as number] as number) < LIVE);
+  assert.equal(payloadOf(result.handle, 20), '{"id":20,"version":"first"}');
+  assert.equal(payloadOf(result.handle, 21), '{}');
+  closeSegmentFiles(result.handle);
+  await store.close();
+
+  const again = await openReplica(folder);
+  assert.deepEqual([again.stats().points, again.stats().segments.find(({ kind }) => kind === 'sealed')?.deleted], [ROWS - 4, 4]);
+  const merged = await build(
+    jobOf(
+      again,
+      again
+        .stats()
+        .segments.filter((segment) => segment.rows > 0)
+        .map(({ id }) => id),
+    ),
+  );
+  again.publishBuild(merged);
+  assert.equal(merged.handle.rows, ROWS - 4);
+  assert.equal(payloadOf(merged.handle, 10), '{"id":10,"version":"second"}');
+  assert.deepEqual(
+    again
+      .stats()
+      .segments.filter((segment) => segment.rows > 0)
+      .map(({ kind, deleted }) => [kind, deleted]),
+    [['sealed', 0]],
+  );
+  closeSegmentFiles(merged.handle);
+  await again.close();
+  fs.rmSync(folder, { recursive: true });
+});

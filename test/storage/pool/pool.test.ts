@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { TroupeError } from '../../../protocols/errors.js';
+import type { CollectionConfig } from '../../../protocols/model/collection.js';
+import { EnginePool, type PoolOptions } from '../../../storage/pool/pool.js';
+import type { RawRequest } from '../../../storage/threads/messages.js';
+
+const pools: EnginePool[] = [];
+after(() => Promise.all(pools.map((pool) => pool.close())));
+
+async function fakePool(options: PoolOptions = {}): Promise<EnginePool> {
+  const entries = {
+    reader: new URL('../engine/fake-reader.js', import.meta.url),
+    writer: new URL('../engine/fake-writer.js', import.meta.url),
+  };
+  const pool = await EnginePool.start({ readers: 2, writers: 1, entries, ...options });
+  pools.push(pool);
+  return pool;
+}
+
+const request = (what: string, deadlineMs = Date.now() + 10_000, body: Uint8Array | null = null): RawRequest => ({
+  path: { do: what },
+  query: {},
+  body,
+  deadlineMs,
+});
+const textOf = async (bytes: Promise<Uint8Array>): Promise<string> => new TextDecoder().decode(await bytes);
+const read = (pool: EnginePool, what: string, deadlineMs?: number): Promise<string> =>
+  textOf(pool.read('query', ['c/0'], request(what, deadlineMs)));
+const write = (pool: EnginePool, what: string, deadlineMs?: number): Promise<string> =>
+  textOf(pool.write('upsertPoints', 'c/0', true, request(what, deadlineMs)).then(({ body }) => body));
+const spec = (key = 'c/0', folder = 'x') => ({ key, folder, config: {} as CollectionConfig });
+
+function failsWith(promise: Promise<unknown>, code: string): Promise<void> {
+  return assert.rejects(promise, (error: unknown) => error instanceof TroupeError && error.code === code);
+}
+
+test('reads go to several readers and their answers and errors come back', async () => {
+  const pool = await fakePool();
+  assert.deepEqual(await Promise.all([read(pool, 'a'), read(pool, 'b')]), ['a from 0', 'b from 1']);
+  await failsWith(read(pool, 'refuse'), 'wrongInput');
+});
+
+test('a body is handed over without the buffer it is a part of', async () => {
+  const pool = await fakePool();
+  const body = new Uint8Array(100_000).subarray(5, 12);
+  assert.equal(await textOf(pool.read('query', ['c/0'], request('size', Date.now() + 5000, body))), '7');
+});
+
+test('a read whose reader is lost is answered by another one, and the lost one comes back', async () => {
+  const pool = await fakePool();
+  const events: string[] = [];
+  pool.onWorker(({ name, event }) => events.push(`${name} ${event}`));
+  assert.equal(await read(pool, 'crash in 0'), 'crash in 0 from 1');
+  await until(() => events.includes('reader-0 started'));
+  assert.deepEqual(events, ['reader-0 lost', 'reader-0 started']);
+  assert.equal(pool.depths().workers.find(({ name }) => name === 'reader-0')?.restarts, 1);
+  assert.deepEqual(await Promise.all([read(pool, 'a'), read(pool, 'b')]), ['a from 0', 'b from 1']);
+});
+
+test('a read that ends two readers is given up', async () => {
+  const pool = await fakePool();
+  await failsWith(read(pool, 'crash'), 'internal');
+  assert.match(await read(pool, 'still here'), /^still here from/);
+});
+
+test('too many reads are refused at once, with a time to try again', async () => {
+  const pool = await fakePool({ readers: 1, waitingReadsMax: 2 });
+  // Four are with the reader, two wait.
+  const reads = Array.from({ length: 6 }, () => read(pool, 'pause'));
+  await assert.rejects(
+    read(pool, 'late'),
+    (error: unknown) => error instanceof TroupeError && error.code === 'busy' && (error.retryAfterMs ?? 0) >= 50,
+  );
+  assert.equal(pool.depths().waitingReads, 2);
+  await Promise.all(reads);
+});
+
+test('a read is answered at its deadline even when its reader hangs', async () => {
+  const pool = await fakePool();
+  const start = performance.now();
+  await failsWith(read(pool, 'hang', Date.now() + 100), 'timeout');
+  assert.ok(performance.now() - start < 1000);
+  assert.match(await read(pool, 'other'), /^other from 1/);
+});
+
+test('sets go from the writer to every reader, old ones are retired, also by a reader that was lost', async () => {
+  const pool = await fakePool({ readers: 1 });
+  assert.equal((await pool.openReplica(spec(), null)).points, 1);
+  assert.equal(await read(pool, 'log'), 'attach c/0 1; retire c/0 1');
+  await write(pool, 'publish');
+  assert.equal(await read(pool, 'log'), 'attach c/0 1; retire c/0 1; attach c/0 2; retire c/0 2');
+  assert.equal(await write(pool, 'log'), 'open c/0 with 1 readers; retired 1; retired 2');
+  await failsWith(read(pool, 'crash'), 'internal');
+  assert.equal(await read(pool, 'log'), 'attach c/0 2');
+});
+
+test('a closed replica is detached from every reader and takes no writes', async () => {
+  const pool = await fakePool({ readers: 1 });
+  await pool.openReplica(spec(), null);
+  await pool.closeReplica('c/0');
+  assert.match(await read(pool, 'log'), /detach c\/0$/);
+  await failsWith(write(pool, 'a'), 'unavailable');
+  assert.equal(pool.stats('c/0'), null);
+  await pool.openReplica(spec(), null);
+  assert.equal(await write(pool, 'again'), 'again');
+});
+
+test('a replica that cannot be opened is not there', async () => {
+  const pool = await fakePool();
+  await failsWith(pool.openReplica(spec('c/0', 'broken'), null), 'storage');
+  await failsWith(write(pool, 'a'), 'unavailable');
+  await pool.openReplica(spec(), null);
+});
+
+test('a lost writer makes the fate of its writes unknown, and its replicas come back', async () => {
+  const pool = await fakePool();
+  const stats: number[] = [];
+  await pool.openReplica(spec(), null);
+  pool.onStats(({ points }) => stats.push(points));
+  await failsWith(write(pool, 'crash'), 'unavailable');
+  await failsWith(write(pool, 'too early'), 'unavailable');
+  await until(() => stats.length > 0);
+  await pause(10);
+  assert.equal(await write(pool, 'a'), 'a');
+});
+
+test('a writer’s queue is bounded in writes and in bytes', async () => {
+  const pool = await fakePool({ queuedWritesMax: 2, queuedWriteBytesMax: 100 });
+  await pool.openReplica(spec(), null);
+  const first = write(pool, 'pause');
+  await failsWith(pool.write('upsertPoints', 'c/0', true, request('a', Date.now() + 1000, new Uint8Array(101))).then(), 'busy');
+  const second = write(pool, 'a');
+  await failsWith(write(pool, 'b'), 'busy');
+  await Promise.all([first, second]);
+  await pool.write('upsertPoints', 'c/0', true, request('a', Date.now() + 1000, new Uint8Array(101)));
+});
+
+test('a write that takes too long is answered at its deadline, and its place is kept until it is done', async () => {
+  const pool = await fakePool({ queuedWritesMax: 1 });
+  await pool.openReplica(spec(), null);
+  await failsWith(write(pool, 'pause', Date.now() + 30), 'timeout');
+  await failsWith(write(pool, 'a'), 'busy');
+  await pause(200);
+  assert.equal(await write(pool, 'a'), 'a');
+});
+
+test('after closing nothing is taken', async () => {
+  const pool = await fakePool();
+  await pool.openReplica(spec(), null);
+  const queued = write(pool, 'pause');
+  await pool.close();
+  assert.equal(await queued, 'pause');
+  await failsWith(read(pool, 'a'), 'unavailable');
+});
+
+async function until(holds: () => boolean): Promise<void> {
+  for (let i = 0; i < 300 && !holds(); i++) await pause(10);
+  assert.ok(holds());
+}

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import fc from 'fast-check';
+import { TroupeError } from '../../../../protocols/errors.js';
+import type { Datatype, Distance } from '../../../../protocols/model/collection.js';
+import { DEFAULT_SEARCH_PARAMS } from '../../../../protocols/model/query.js';
+import type { VectorValue } from '../../../../protocols/model/vector.js';
+import { nearestHits, scoreRows } from '../../../../storage/reader/nearest/search.js';
+import { vectorSpace } from '../../../../storage/reader/snapshot/vector-space.js';
+import { SEED } from '../../../vectors/segment.js';
+import { CollectionFixture, configOf, SEQ, type TestPoint } from '../../engine/collection-fixture.js';
+
+const fixtures: CollectionFixture[] = [];
+after(() => {
+  for (const fixture of fixtures) fixture.remove();
+});
+
+const DIM = 3;
+const token = fc.array(fc.integer({ min: 0, max: 12 }), { minLength: DIM, maxLength: DIM });
+const tokens = fc.array(token, { minLength: 1, maxLength: 5 });
+const world = fc.record({
+  distance: fc.constantFrom<Distance>('Dot', 'Cosine', 'Euclid', 'Manhattan'),
+  datatype: fc.constantFrom<Datatype>('float32', 'float16', 'uint8'),
+  /** Null: the point lacks the vector. */
+  rows: fc.array(fc.record({ tokens: fc.option(tokens, { freq: 6 }), deleted: fc.boolean() }), { maxLength: 30 }),
+  query: tokens,
+  limit: fc.integer({ min: 1, max: 40 }),
+});
+
+function collectionOf(distance: Distance, datatype: Datatype = 'float32'): CollectionFixture {
+  const fixture = new CollectionFixture(
+    configOf({ m: { size: DIM, distance, datatype, multivector_config: { comparator: 'max_sim' } }, d: { size: DIM, distance } }),
+  );
+  fixtures.push(fixture);
+  return fixture;
+}
+
+const multi = (lists: readonly (readonly number[])[]): VectorValue => ({
+  kind: 'multi',
+  dim: lists[0]?.length ?? 0,
+  values: Float32Array.from(lists.flat()),
+});
+
+function found(fixture: CollectionFixture, value: VectorValue, limit: number, using = 'm') {
+  const search = { using, value, filter: null, params: DEFAULT_SEARCH_PARAMS, own: null };
+  return nearestHits([fixture.snapshot()], search, { limit, offset: 0, scoreThreshold: null });
+}
+
+/** As the API shows it: the root of the summed squares for Euclid. */
+function maxSim(distance: Distance, query: readonly (readonly number[])[], row: readonly (readonly number[])[]): number {
+  const of = (a: readonly number[], b: readonly number[]): number => {
+    const dot = a.reduce((sum, x, i) => sum + x * (b[i] as number), 0);
+    if (distance === 'Dot') return dot;
+    if (distance === 'Cosine') return dot === 0 ? 0 : dot / (Math.hypot(...a) * Math.hypot(...b));
+    const differences = a.map((x, i) => Math.abs(x - (b[i] as number)));
+    return -differences.reduce((sum, x) => sum + (distance === 'Euclid' ? x * x : x), 0);
+  };
+  const sum = query.reduce((total, a) => total + Math.max(...row.map((b) => of(a, b))), 0);
+  return distance === 'Euclid' ? Math.sqrt(-sum) : distance === 'Manhattan' ? -sum : sum;
+}
+
+test('appendable and sealed segments find the points that MaxSim puts first, for every distance and datatype', async () => {
+  await fc.assert(
+    fc.asyncProperty(world, async ({ distance, datatype, rows, query, limit }) => {
+      const points = rows.map(({ tokens: lists, deleted }, id): TestPoint => {
+        return { id, vectors: lists === null ? { d: [1, 2, 3] } : { m: lists }, ...(deleted ? { deletedAt: SEQ } : {}) };
+      });
+      const wanted = rows
+        .map(({ tokens: lists, deleted }, id) => ({ id, deleted, score: lists === null ? Number.NaN : maxSim(distance, query, lists) }))
+        .filter(({ deleted, score }) => !deleted && !Number.isNaN(score));
+      const sign = distance === 'Dot' || distance === 'Cosine' ? -1 : 1;
+      const best = wanted.map(({ score }) => score).sort((a, b) => sign * (a - b));
+      for (const sealed of [false, true]) {
+        const fixture = collectionOf(distance, datatype);
+        if (sealed) await fixture.addSealed(points, true);
+        else fixture.addAppendable(points);
+        const hits = found(fixture, multi(query), limit);
+        assert.equal(hits.length, Math.min(limit, wanted.length));
+        const tolerance = datatype === 'float16' && distance === 'Cosine' ? 0.01 : 1e-4;
+        hits.forEach(({ id, score }, at) => {
+          assert.ok(Math.abs(score - (best[at] as number)) <= tolerance, `place ${at}: ${score} instead of ${best[at]}`);
+          const own = wanted.find((point) => point.id === id)?.score as number;
+          assert.ok(Math.abs(score - own) <= tolerance, `point ${id}: ${score} instead of ${own}`);
+        });
+        fixture.remove();
+        fixtures.pop();
+      }
+    }),
+    { seed: SEED, numRuns: 60 },
+  );
+});
+
+test('a vector counts as a list of one, rows are scored as they are found, and other values are refused', () => {
+  const fixture = collectionOf('Dot');
+  fixture.addAppendable([
+    {
+      id: 1,
+      vectors: {
+        m: [
+          [1, 0, 0],
+          [0, 1, 0],
+        ],
+      },
+    },
+    { id: 2, vectors: { m: [[0, 0, 3]] } },
+    { id: 3, vectors: { d: [1, 1, 1] } },
+  ]);
+  const dense = { kind: 'dense' as const, values: Float32Array.of(1, 2, 1) };
+  const hits = found(fixture, dense, 5).map(({ id, score }) => [id, score]);
+  assert.deepEqual(hits, [
+    [2, 3],
+    [1, 2],
+  ]);
+  const snapshot = fixture.snapshot();
+  const [view] = snapshot.segments;
+  assert.ok(view);
+  const scores = scoreRows(view, vectorSpace([snapshot], 'm'), dense, Uint32Array.of(2, 0, 1));
+  assert.deepEqual([...scores], [Number.NaN, 2, 3]);
+  const refused = (text: string) => (error: unknown) =>
+    error instanceof TroupeError && error.code === 'wrongInput' && error.detail === text;
+  assert.throws(() => found(fixture, multi([[1, 2]]), 1), refused('Vector dimension error: expected dim: 3, got 2'));
+  assert.throws(
+    () => found(fixture, { kind: 'dense', values: new Float32Array(0) }, 1),
+    refused('Vector dimension error: expected dim: 3, got 0'),
+  );
+  assert.throws(() => found(fixture, multi([[1, 2, 3]]), 1, 'd'), refused('Conversion between multi and regular vectors failed'));
+  const sparse = { kind: 'sparse' as const, indices: Uint32Array.of(1), values: Float32Array.of(1) };
+  assert.throws(() => found(fixture, sparse, 1), refused('Conversion between sparse and multi vectors failed'));
+});

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { verifyReplicas } from '../../../storage/verify/verify-lmdb.js';
+import { Replica, specOf, temporaryFolder, upsert } from '../replica/support.js';
+
+/** Of an LMDB file; see storage/disk/lmdb-meta.ts. */
+const META_PAGE_BYTES = 4096;
+const META_TRANSACTION = 152;
+
+async function closedReplica(t: TestContext, points: number): Promise<string> {
+  const folder = temporaryFolder(t);
+  const replica = await Replica.open(specOf(folder));
+  replica.apply(upsert(Array.from({ length: points }, (_, id) => ({ id, seed: id, payload: { id, text: 'x'.repeat(200) } }))));
+  await replica.close();
+  return folder;
+}
+
+test('sound replicas pass, damaged ones are named, and one that ends the reading process does not keep the others from being checked', async (t) => {
+  const sound = await closedReplica(t, 2000);
+  // Few enough that the rows lie in LMDB.
+  const flipped = await closedReplica(t, 20);
+  const torn = await closedReplica(t, 2000);
+  const garbage = await closedReplica(t, 2000);
+  const last = await closedReplica(t, 3);
+  const file = (folder: string): string => path.join(folder, 'lmdb', 'data.mdb');
+
+  const bytes = readFileSync(file(flipped));
+  const needle = new Uint8Array(Float32Array.of(7, 7.125, 7.25, 7.375).buffer);
+  for (let at = bytes.indexOf(needle); at >= 0; at = bytes.indexOf(needle, at + 1)) (bytes[at] as number) ^= 4;
+  writeFileSync(file(flipped), bytes);
+  truncateSync(file(torn), 16_384);
+  const broken = readFileSync(file(garbage));
+  for (let at = 8192; at < broken.length; at++) broken[at] = (at * 31) & 255;
+  writeFileSync(file(garbage), broken);
+
+  const folders = [sound, flipped, torn, garbage, last, path.join(sound, 'nowhere')];
+  const verdicts = await verifyReplicas(folders);
+  assert.deepEqual(
+    folders.map((folder) => verdicts.get(folder) === null),
+    [true, false, false, false, true, true],
+  );
+  assert.match(verdicts.get(flipped) as string, /data\.mdb: record `rows\//);
+  for (const folder of [torn, garbage]) assert.ok(verdicts.get(folder)?.includes(folder));
+});
+
+test('a damaged number of the last commit does not bring the replica back to the commit before, whose points would be all there are', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await Replica.open(specOf(folder));
+  for (let id = 0; id < 4; id++) replica.apply(upsert([{ id, seed: id }]));
+  await replica.close();
+  const file = path.join(folder, 'lmdb', 'data.mdb');
+  const bytes = readFileSync(file);
+  const transactionOf = (page: number): bigint => bytes.readBigUInt64LE(page * META_PAGE_BYTES + META_TRANSACTION);
+  const newest = transactionOf(0) > transactionOf(1) ? 0 : 1;
+  for (const bit of [1n, 64n]) {
+    const spoiled = Buffer.from(bytes);
+    spoiled.writeBigUInt64LE(transactionOf(newest) ^ bit, newest * META_PAGE_BYTES + META_TRANSACTION);
+    writeFileSync(file, spoiled);
+    assert.match((await verifyReplicas([folder])).get(folder) ?? 'sound', /meta pages do not follow each other/);
+  }
+  writeFileSync(file, bytes);
+  assert.equal((await verifyReplicas([folder])).get(folder), null);
+});
