@@ -8,8 +8,9 @@
  */
 
 import { type ErrorFacts, errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import type { Tagged } from '../../protocols/machine.js';
 import { type AskHolder, Asks } from './asks.js';
-import { type ActorContext, type ActorRef, type Behaviour, NotTaken, type ReplyTo, type Tagged, type TellResult } from './behaviour.js';
+import { type ActorContext, type ActorRef, type Behaviour, NotTaken, type ReplyTo, type TellResult } from './behaviour.js';
 import type { Cancel, Mailbox, RuntimePorts } from './ports.js';
 import { FlightRecorder } from './recorder.js';
 import { type CrashHistory, DEFAULT_RESTART_POLICY, decideRestart, jittered, NO_CRASHES, type RestartPolicy } from './restart.js';

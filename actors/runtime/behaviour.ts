@@ -4,12 +4,8 @@
  */
 
 import { type ErrorFacts, TroupeError } from '../../protocols/errors.js';
+import type { Tagged } from '../../protocols/machine.js';
 import type { Cancel, Log, MonotonicClock, Random } from './ports.js';
-
-/** Messages, states and effects are tagged unions. */
-export interface Tagged {
-  readonly kind: string;
-}
 
 /** What a message led to. `state` is the very same object where there was nothing to do. */
 export interface Step<State, Effect> {

@@ -1,23 +1,23 @@
 /** What a follower does with a leader's entries and snapshots. Source: dissertation, sections 3.5 and 5. */
 
+import { invariant } from '../../protocols/invariant.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { Snapshot } from '../../protocols/model/consensus.js';
 import { type Draft, forgetPersisted, type MessageOf, rereadMembership, sendLate, writeEntries, writeNumber } from './draft.js';
 import { lastOfTerm, termAt, withSnapshot } from './log.js';
 import { becomeFollower } from './roles.js';
 
-/** A message of this term's leader: there is no other one (R2). Candidates are not listened to for a while (R10). False if this peer is it itself, which cannot be. */
-export function hearLeader(draft: Draft, leader: PeerId): boolean {
+/** A message of this term's leader: there is no other one (R2). Candidates are not listened to for a while (R10). */
+function hearLeader(draft: Draft, leader: PeerId): void {
   const state = draft.state;
-  if (state.role.kind === 'Leader') return false;
+  invariant(state.role.kind !== 'Leader', 'R2', () => `peer ${leader} leads term ${state.term}, and so does this peer`);
   if (state.role.kind !== 'Follower' || state.leader !== leader) becomeFollower(draft, state.term, leader);
   state.elapsedTicks = 0;
-  return true;
 }
 
 /** Its log agrees up to the entry before the new ones, or the answer says where it may agree. */
 export function receiveAppend(draft: Draft, message: MessageOf<'append'>): void {
-  if (!hearLeader(draft, message.from)) return;
+  hearLeader(draft, message.from);
   const state = draft.state;
   const { prevIndex, round } = message;
   // What is committed agrees with every later leader, so nothing before the commit index is looked at (R4).
@@ -41,7 +41,7 @@ function takeEntries(draft: Draft, message: MessageOf<'append'>): void {
 
 /** Parts come in order; a reply says how much is there. */
 export function receiveInstallSnapshot(draft: Draft, message: MessageOf<'installSnapshot'>): void {
-  if (!hearLeader(draft, message.from)) return;
+  hearLeader(draft, message.from);
   const state = draft.state;
   const { index } = message.snapshot;
   const reply = (nextOffset: number, done: boolean) =>
