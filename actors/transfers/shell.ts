@@ -5,7 +5,8 @@ import { nextBatch } from '../../cluster/transfer/batches.js';
 import type { Comparison } from '../../cluster/transfer/comparing.js';
 import type { IncomingFiles } from '../../cluster/transfer/runs.js';
 import { type ErrorFacts, errorFacts } from '../../protocols/errors.js';
-import { type ActorContext, type Behaviour, unreachable } from '../runtime/behaviour.js';
+import { decideInRow, type Of, type Row } from '../../protocols/machine.js';
+import type { ActorContext, Behaviour } from '../runtime/behaviour.js';
 import type { TransferBoard } from './board.js';
 import type { Sight, TransfersEffect, TransfersMessage } from './messages.js';
 import type { LeadingShard, TransferPorts } from './run/ports.js';
@@ -27,73 +28,53 @@ export interface TransfersProps {
 }
 
 type TransfersContext = ActorContext<TransfersProps, TransfersMessage>;
+type EffectOf<Kind extends TransfersEffect['kind']> = Of<TransfersEffect, Kind>;
 
 export function transfersBehaviour(): Behaviour<TransfersProps, TransfersState, TransfersMessage, TransfersEffect> {
   return {
     kind: 'transfers',
     start: ({ settings }) => startTransfers(settings),
     step: stepTransfers,
-    perform,
+    perform: (effect, context) => decideInRow(EFFECTS, context, effect),
     summarize: (message) => ('error' in message && message.error !== null ? message.error.detail : ''),
     childFailed: (name, error) => ({ kind: 'transferGaveUp', name, error }),
   };
 }
 
-function perform(effect: TransfersEffect, context: TransfersContext): void {
-  const { board, ports } = context.props;
-  switch (effect.kind) {
-    case 'tickLater':
-      context.after(context.props.tickMs, { kind: 'tick' });
-      break;
-    case 'look':
-      context.report({ kind: 'saw', sight: context.props.look() });
-      break;
-    case 'startRun': {
-      const { name, run } = effect;
-      board.show(name, run, null);
-      context.log.info(`${describe(run)} begins`);
-      context.spawn(transferBehaviour(), name, { run, ports, show: (progress) => board.show(name, run, progress) });
-      break;
-    }
-    case 'stopRun': {
-      const { name, outcome, release, run } = effect;
-      context.stopChild(name);
-      if (release) ports.leadingShard(run)?.release(run.transfer.to);
-      board.end(name, outcome, ports.nowMs());
-      context.log.info(`${describe(run)} is ${outcome}`);
-      break;
-    }
-    case 'discardFiles':
-      context.props.discardFiles(effect.files).catch((error: unknown) => {
-        context.log.warn(`what has arrived of a transfer that is over could not be removed: ${String(error)}`);
-      });
-      break;
-    case 'propose':
-      propose(effect.operations, context);
-      break;
-    case 'compare':
-      compare(effect.comparison, context);
-      break;
-    case 'handOver': {
-      const { handOver } = effect;
-      context.props.handOver(handOver).then(
-        () => context.report({ kind: 'handedOver', handOver, error: null }),
-        (error: unknown) => context.report({ kind: 'handedOver', handOver, error: errorFacts(error) }),
-      );
-      break;
-    }
-    case 'countHandOver':
-      countHandOver(effect, context);
-      break;
-    case 'count':
-      count(effect.ended, context);
-      break;
-    default:
-      unreachable(effect);
-  }
-}
+const EFFECTS: Row<TransfersEffect, TransfersContext, void> = {
+  tickLater: (context) => context.after(context.props.tickMs, { kind: 'tick' }),
+  look: (context) => context.report({ kind: 'saw', sight: context.props.look() }),
+  startRun: (context, { name, run }) => {
+    const { board, ports } = context.props;
+    board.show(name, run, null);
+    context.log.info(`${describe(run)} begins`);
+    context.spawn(transferBehaviour(), name, { run, ports, show: (progress) => board.show(name, run, progress) });
+  },
+  stopRun: (context, { name, outcome, release, run }) => {
+    const { board, ports } = context.props;
+    context.stopChild(name);
+    if (release) ports.leadingShard(run)?.release(run.transfer.to);
+    board.end(name, outcome, ports.nowMs());
+    context.log.info(`${describe(run)} is ${outcome}`);
+  },
+  discardFiles: (context, { files }) => {
+    context.props.discardFiles(files).catch((error: unknown) => {
+      context.log.warn(`what has arrived of a transfer that is over could not be removed: ${String(error)}`);
+    });
+  },
+  propose: proposeHealing,
+  compare: compareDigests,
+  handOver: (context, { handOver }) => {
+    context.props.handOver(handOver).then(
+      () => context.report({ kind: 'handedOver', handOver, error: null }),
+      (error: unknown) => context.report({ kind: 'handedOver', handOver, error: errorFacts(error) }),
+    );
+  },
+  countHandOver,
+  count: countComparison,
+};
 
-function propose(operations: Extract<TransfersEffect, { kind: 'propose' }>['operations'], context: TransfersContext): void {
+function proposeHealing(context: TransfersContext, { operations }: EffectOf<'propose'>): void {
   const { ports } = context.props;
   const all = operations.map((operation) =>
     ports.propose(operation).catch((error: unknown) => {
@@ -103,7 +84,7 @@ function propose(operations: Extract<TransfersEffect, { kind: 'propose' }>['oper
   void Promise.all(all).then(() => context.report({ kind: 'proposed' }));
 }
 
-function compare(comparison: Comparison, context: TransfersContext): void {
+function compareDigests(context: TransfersContext, { comparison }: EffectOf<'compare'>): void {
   const { collection, peerId, shardId, uid } = comparison;
   const shard = context.props.shardOf(collection, uid, shardId);
   const found = { differences: 0, repaired: 0 };
@@ -132,10 +113,8 @@ async function repair(shard: LeadingShard, peerId: Comparison['peerId'], found: 
   }
 }
 
-function countHandOver(
-  { error, handOver: { collection, from, shardId, to } }: Extract<TransfersEffect, { kind: 'countHandOver' }>,
-  context: TransfersContext,
-): void {
+function countHandOver(context: TransfersContext, { error, handOver }: EffectOf<'countHandOver'>): void {
+  const { collection, from, shardId, to } = handOver;
   const { handOvers } = context.props.board;
   const what = `the lead of shard ${shardId} of ${collection} from peer ${from} to peer ${to}`;
   if (error === null) {
@@ -147,10 +126,8 @@ function countHandOver(
   }
 }
 
-function count(
-  { comparison, differences, error, repaired }: Extract<TransfersEffect, { kind: 'count' }>['ended'],
-  context: TransfersContext,
-) {
+function countComparison(context: TransfersContext, { ended }: EffectOf<'count'>): void {
+  const { comparison, differences, error, repaired } = ended;
   const { digests } = context.props.board;
   const what = `shard ${comparison.shardId} of ${comparison.collection} on peer ${comparison.peerId}`;
   digests.comparisons += 1;

@@ -14,12 +14,14 @@ import type { ClusterState } from '../../cluster/state/state.js';
 import { followReplicas, nextComparison } from '../../cluster/transfer/comparing.js';
 import { planHealing } from '../../cluster/transfer/healing.js';
 import { incomingFiles, outcomeOf, type TransferRun, wantedRuns } from '../../cluster/transfer/runs.js';
+import { decide, type Of, type Table } from '../../protocols/machine.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
-import { become, type Step, unreachable } from '../runtime/behaviour.js';
+import { become, type Step } from '../runtime/behaviour.js';
 import type { Sight, TransfersEffect, TransfersMessage } from './messages.js';
 import { RESTLESS, type Spreading, type TransfersSettings, type TransfersState, watching } from './state.js';
 
 type TransfersStep = Step<TransfersState, TransfersEffect>;
+type MessageOf<Kind extends TransfersMessage['kind']> = Of<TransfersMessage, Kind>;
 
 /** Between two looks for a digest that is due, at most. */
 const COMPARE_TICKS = 20;
@@ -30,35 +32,45 @@ export function startTransfers(settings: TransfersSettings): TransfersStep {
   return become<TransfersState, TransfersEffect>(watching(settings), { kind: 'tickLater' });
 }
 
+/** It has one state: what it does about each message. */
+export const TRANSFERS_MOVES: Table<TransfersState, TransfersMessage, TransfersStep> = {
+  Watching: {
+    tick: lookAgain,
+    saw: look,
+    proposed: noteProposed,
+    comparisonEnded: noteCompared,
+    handedOver: noteHandedOver,
+    transferGaveUp: abortFailed,
+  },
+};
+
 export function stepTransfers(state: TransfersState, message: TransfersMessage): TransfersStep {
-  switch (message.kind) {
-    case 'tick':
-      return become<TransfersState, TransfersEffect>(state, { kind: 'look' }, { kind: 'tickLater' });
-    case 'saw':
-      return look(state, message.sight);
-    case 'proposed':
-      return become({ ...state, proposing: false });
-    case 'comparisonEnded': {
-      const compared = new Map(state.compared).set(message.comparison.name, state.ticks);
-      return become<TransfersState, TransfersEffect>({ ...state, compared, comparison: null }, { kind: 'count', ended: message });
-    }
-    case 'handedOver': {
-      // Where one fails, so may the next: it is time to rest.
-      const restedTicks = message.error === null ? state.spreading.restedTicks : 0;
-      const { error, handOver } = message;
-      return become<TransfersState, TransfersEffect>(
-        { ...state, spreading: { ...state.spreading, restedTicks, busy: false } },
-        { kind: 'countHandOver', handOver, error },
-      );
-    }
-    case 'transferGaveUp':
-      return giveUp(state, message.name, message.error.detail);
-    default:
-      return unreachable(message);
-  }
+  return decide(TRANSFERS_MOVES, state, message);
 }
 
-function look(before: TransfersState, sight: Sight): TransfersStep {
+function lookAgain(state: TransfersState): TransfersStep {
+  return become<TransfersState, TransfersEffect>(state, { kind: 'look' }, { kind: 'tickLater' });
+}
+
+function noteProposed(state: TransfersState): TransfersStep {
+  return become({ ...state, proposing: false });
+}
+
+function noteCompared(state: TransfersState, ended: MessageOf<'comparisonEnded'>): TransfersStep {
+  const compared = new Map(state.compared).set(ended.comparison.name, state.ticks);
+  return become<TransfersState, TransfersEffect>({ ...state, compared, comparison: null }, { kind: 'count', ended });
+}
+
+function noteHandedOver(state: TransfersState, { error, handOver }: MessageOf<'handedOver'>): TransfersStep {
+  // Where one fails, so may the next: it is time to rest.
+  const restedTicks = error === null ? state.spreading.restedTicks : 0;
+  return become<TransfersState, TransfersEffect>(
+    { ...state, spreading: { ...state.spreading, restedTicks, busy: false } },
+    { kind: 'countHandOver', handOver, error },
+  );
+}
+
+function look(before: TransfersState, { sight }: MessageOf<'saw'>): TransfersStep {
   const effects: TransfersEffect[] = [];
   const state = { ...before, ticks: before.ticks + 1 };
   const { agreed } = sight;
@@ -149,7 +161,7 @@ function compareTicks(periodTicks: number): number {
 }
 
 /** A transfer that nobody carries out would stand for ever. */
-function giveUp(state: TransfersState, name: string, cause: string): TransfersStep {
+function abortFailed(state: TransfersState, { error, name }: MessageOf<'transferGaveUp'>): TransfersStep {
   const run = state.runs.get(name);
   if (run === undefined) return become(state);
   const { collection, term, transfer } = run;
@@ -158,7 +170,7 @@ function giveUp(state: TransfersState, name: string, cause: string): TransfersSt
     kind: 'abortTransfer',
     collection,
     transfer: { shardId, from, to, toShardId },
-    reason: `its actor crashed again and again: ${cause}`,
+    reason: `its actor crashed again and again: ${error.detail}`,
     clock: term,
   } as const;
   // Where that is not agreed, the next look begins it anew.

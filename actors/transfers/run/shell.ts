@@ -3,8 +3,9 @@
 import type { TransferProgress } from '../../../cluster/transfer/progress.js';
 import type { TransferRun } from '../../../cluster/transfer/runs.js';
 import { TroupeError } from '../../../protocols/errors.js';
+import { decideInRow, type Row } from '../../../protocols/machine.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
-import { type ActorContext, type Behaviour, unreachable } from '../../runtime/behaviour.js';
+import type { ActorContext, Behaviour } from '../../runtime/behaviour.js';
 import { jittered, restartDelayMs } from '../../runtime/restart.js';
 import type { TransferEffect, TransferMessage } from './messages.js';
 import type { LeadingShard, TransferPorts } from './ports.js';
@@ -24,78 +25,71 @@ const RETRY = { delayMinMs: 250, delayMaxMs: 10_000 };
 const TELL_FILES_MS = 500;
 
 export function transferBehaviour(): Behaviour<TransferProps, TransferState, TransferMessage, TransferEffect> {
-  function perform(effect: TransferEffect, context: TransferContext): void {
-    const { ports, run, show } = context.props;
-    const peer = run.transfer.to;
-    const nowMs = () => ports.nowMs();
-    switch (effect.kind) {
-      case 'sendFiles':
-        sendFiles(context);
-        break;
-      case 'attach':
-        ask(
-          context,
-          (shard) => shard.attach(peer, effect.mayReset),
-          (attached) => ({ kind: 'attached', attached, nowMs: nowMs() }),
-        );
-        break;
-      case 'compare':
-        ask(
-          context,
-          (shard) => shard.compare(peer),
-          (compared) => ({ kind: 'compared', compared, nowMs: nowMs() }),
-        );
-        break;
-      case 'fill':
-        ask(
-          context,
-          (shard) => shard.fill(peer, effect.buckets),
-          (filled) => ({ kind: 'filled', filled, nowMs: nowMs() }),
-        );
-        break;
-      case 'require':
-        ask(
-          context,
-          (shard) => shard.require(peer),
-          () => ({ kind: 'required', nowMs: nowMs() }),
-        );
-        break;
-      case 'pause': {
-        // Where it could not stop the end is the same, and less smooth.
-        const goOn = () => context.report({ kind: 'paused', nowMs: nowMs() });
-        (ports.leadingShard(run)?.pause() ?? Promise.resolve()).then(goOn, goOn);
-        break;
-      }
-      case 'resume':
-        ports.leadingShard(run)?.resume();
-        break;
-      case 'propose':
-        settle(context, ports.propose(effect.operation), () => ({ kind: 'agreed', nowMs: nowMs() }));
-        break;
-      case 'retryLater': {
-        const delayMs = jittered(restartDelayMs(effect.attempt, RETRY), context.random.next());
-        // The time is that of the message's arrival.
-        context.after(delayMs, { kind: 'retry', nowMs: nowMs() + delayMs });
-        break;
-      }
-      case 'show':
-        show(effect.progress);
-        break;
-      case 'log':
-        context.log[effect.level](`${describe(run)} ${effect.text}`);
-        break;
-      default:
-        unreachable(effect);
-    }
-  }
-
   return {
     kind: 'transfer',
     start: ({ ports, run }) => startTransfer(run, ports.nowMs()),
     step: stepTransfer,
-    perform,
+    perform: (effect, context) => decideInRow(EFFECTS, context, effect),
     summarize,
   };
+}
+
+const EFFECTS: Row<TransferEffect, TransferContext, void> = {
+  sendFiles,
+  attach: (context, { mayReset }) => {
+    const { nowMs, peer } = subjectOf(context);
+    ask(
+      context,
+      (shard) => shard.attach(peer, mayReset),
+      (attached) => ({ kind: 'attached', attached, nowMs: nowMs() }),
+    );
+  },
+  compare: (context) => {
+    const { nowMs, peer } = subjectOf(context);
+    ask(
+      context,
+      (shard) => shard.compare(peer),
+      (compared) => ({ kind: 'compared', compared, nowMs: nowMs() }),
+    );
+  },
+  fill: (context, { buckets }) => {
+    const { nowMs, peer } = subjectOf(context);
+    ask(
+      context,
+      (shard) => shard.fill(peer, buckets),
+      (filled) => ({ kind: 'filled', filled, nowMs: nowMs() }),
+    );
+  },
+  require: (context) => {
+    const { nowMs, peer } = subjectOf(context);
+    ask(
+      context,
+      (shard) => shard.require(peer),
+      () => ({ kind: 'required', nowMs: nowMs() }),
+    );
+  },
+  pause: (context) => {
+    const { ports, run } = context.props;
+    // Where it could not stop the end is the same, and less smooth.
+    const goOn = () => context.report({ kind: 'paused', nowMs: ports.nowMs() });
+    (ports.leadingShard(run)?.pause() ?? Promise.resolve()).then(goOn, goOn);
+  },
+  resume: ({ props: { ports, run } }) => ports.leadingShard(run)?.resume(),
+  propose: (context, { operation }) => {
+    const { ports } = context.props;
+    settle(context, ports.propose(operation), () => ({ kind: 'agreed', nowMs: ports.nowMs() }));
+  },
+  retryLater: (context, { attempt }) => {
+    const delayMs = jittered(restartDelayMs(attempt, RETRY), context.random.next());
+    // The time is that of the message's arrival.
+    context.after(delayMs, { kind: 'retry', nowMs: context.props.ports.nowMs() + delayMs });
+  },
+  show: (context, { progress }) => context.props.show(progress),
+  log: (context, { level, text }) => context.log[level](`${describe(context.props.run)} ${text}`),
+};
+
+function subjectOf({ props: { ports, run } }: TransferContext): { readonly peer: PeerId; readonly nowMs: () => number } {
+  return { peer: run.transfer.to, nowMs: () => ports.nowMs() };
 }
 
 /** Names a transfer in logs. */

@@ -96,12 +96,16 @@ export interface Aborting extends Common {
 
 export interface Waiting extends Common {
   readonly kind: 'Waiting';
-  /** What is tried again. */
-  readonly then: 'copy' | 'attach' | 'finish' | 'restart' | 'abort';
-  /** For `restart` and `abort`. */
-  readonly method: TransferMethod;
-  readonly reason: string;
+  readonly retried: Retried;
 }
+
+/** What is tried again after a pause. */
+export type Retried =
+  | { readonly kind: 'copy' }
+  | { readonly kind: 'attach' }
+  | { readonly kind: 'finish' }
+  | { readonly kind: 'restart'; readonly method: TransferMethod; readonly reason: string }
+  | { readonly kind: 'abort'; readonly reason: string };
 
 export interface Done extends Common {
   readonly kind: 'Done';

@@ -16,61 +16,56 @@ import { nextBatch } from '../../../cluster/transfer/batches.js';
 import { noProgress, type TransferProgress, type TransferStage } from '../../../cluster/transfer/progress.js';
 import { keyOf, type TransferRun } from '../../../cluster/transfer/runs.js';
 import type { ErrorFacts } from '../../../protocols/errors.js';
+import { decide, decideInRow, ignore, type Of, type Row, type Table } from '../../../protocols/machine.js';
 import type { TransferMethod } from '../../../protocols/model/cluster.js';
-import { become, type Step, unreachable } from '../../runtime/behaviour.js';
+import { become, type Step } from '../../runtime/behaviour.js';
 import type { TransferEffect, TransferMessage } from './messages.js';
-import type { Filling, TransferState, Waiting } from './state.js';
+import type { Aborting, Attaching, Comparing, Copying, Filling, Finishing, Restarting, Retried, TransferState, Waiting } from './state.js';
 
 type TransferStep = Step<TransferState, TransferEffect>;
-type MessageOf<Kind extends TransferMessage['kind']> = Extract<TransferMessage, { kind: Kind }>;
-type StateKind = TransferState['kind'];
-
-export type TransferMove =
-  | 'ignore'
-  | 'count'
-  | 'attach'
-  | 'attached'
-  | 'announced'
-  | 'compared'
-  | 'filled'
-  | 'required'
-  | 'finish'
-  | 'end'
-  | 'fail'
-  | 'tryAgain';
+type MessageOf<Kind extends TransferMessage['kind']> = Of<TransferMessage, Kind>;
 
 /** With waiting from 0.25 s to 10 s in between, that is about two minutes. */
 export const FAILURES_MAX = 15;
 /** Buckets that were sent are the leader's from then on, so one is enough. */
 const ROUNDS_MAX = 8;
 
-const NOTHING: Readonly<Record<TransferMessage['kind'], TransferMove>> = {
-  fileSent: 'ignore',
-  filesInstalled: 'ignore',
-  attached: 'ignore',
-  compared: 'ignore',
-  filled: 'ignore',
-  required: 'ignore',
-  paused: 'ignore',
-  agreed: 'ignore',
-  failed: 'ignore',
-  retry: 'ignore',
+const IGNORE_ALL: Row<TransferMessage, TransferState, TransferStep> = {
+  fileSent: ignore,
+  filesInstalled: ignore,
+  attached: ignore,
+  compared: ignore,
+  filled: ignore,
+  required: ignore,
+  paused: ignore,
+  agreed: ignore,
+  failed: ignore,
+  retry: ignore,
 };
 
-/** States × messages: each state has one answer that it waits for, or its failure. */
-export const TRANSFER_MOVES: Readonly<Record<StateKind, Readonly<Record<TransferMessage['kind'], TransferMove>>>> = {
-  Copying: { ...NOTHING, fileSent: 'count', filesInstalled: 'attach', failed: 'fail' },
-  Attaching: { ...NOTHING, attached: 'attached', failed: 'fail' },
-  Announcing: { ...NOTHING, agreed: 'announced', failed: 'fail' },
-  Comparing: { ...NOTHING, compared: 'compared', failed: 'fail' },
-  Filling: { ...NOTHING, filled: 'filled', failed: 'fail' },
-  Requiring: { ...NOTHING, required: 'required', failed: 'fail' },
-  Pausing: { ...NOTHING, paused: 'finish' },
-  Finishing: { ...NOTHING, agreed: 'end', failed: 'fail' },
-  Restarting: { ...NOTHING, agreed: 'end', failed: 'fail' },
-  Aborting: { ...NOTHING, agreed: 'end', failed: 'fail' },
-  Waiting: { ...NOTHING, retry: 'tryAgain' },
-  Done: NOTHING,
+/** Each state has one answer that it waits for, or its failure. */
+export const TRANSFER_MOVES: Table<TransferState, TransferMessage, TransferStep> = {
+  Copying: { ...IGNORE_ALL, fileSent: countBytes, filesInstalled: attachWithFiles, failed: failCopying },
+  Attaching: { ...IGNORE_ALL, attached: takeAttached, failed: failAttaching },
+  Announcing: { ...IGNORE_ALL, agreed: compareAnnounced, failed: failAttaching },
+  Comparing: { ...IGNORE_ALL, compared: takeCompared, failed: failAttaching },
+  Filling: { ...IGNORE_ALL, filled: takeFilled, failed: failAttaching },
+  Requiring: { ...IGNORE_ALL, required: pauseOrFinish, failed: failAttaching },
+  Pausing: { ...IGNORE_ALL, paused: finish },
+  Finishing: { ...IGNORE_ALL, agreed: becomeDone, failed: failFinishing },
+  Restarting: { ...IGNORE_ALL, agreed: becomeDone, failed: failRestarting },
+  Aborting: { ...IGNORE_ALL, agreed: becomeDone, failed: failAborting },
+  Waiting: { ...IGNORE_ALL, retry: tryAgain },
+  Done: IGNORE_ALL,
+};
+
+/** What is tried again after a pause. */
+const RETRIES: Row<Retried, Waiting, TransferStep> = {
+  copy: (state) => copy(state),
+  attach: (state) => attach(state),
+  finish: (state) => pauseOrFinish(state),
+  restart: (state, { method, reason }) => restart(state, method, reason),
+  abort: (state, { reason }) => abort(state, reason),
 };
 
 export function startTransfer(run: TransferRun, nowMs: number): TransferStep {
@@ -82,43 +77,22 @@ export function startTransfer(run: TransferRun, nowMs: number): TransferStep {
 }
 
 export function stepTransfer(state: TransferState, message: TransferMessage): TransferStep {
-  const move = TRANSFER_MOVES[state.kind][message.kind];
-  switch (move) {
-    case 'ignore':
-      return become(state);
-    case 'count': {
-      const { nowMs, sent, total } = message as MessageOf<'fileSent'>;
-      return shown(state, counted(state.progress, total, sent, 'bytes', nowMs));
-    }
-    case 'attach':
-      return attach({ ...well(state), announced: false });
-    case 'attached':
-      return attached(state, message as MessageOf<'attached'>);
-    case 'announced':
-      return compare({ ...state, announced: true });
-    case 'compared':
-      return compared(state, message as MessageOf<'compared'>);
-    case 'filled':
-      return filled(well(state as Filling), message as MessageOf<'filled'>);
-    case 'required':
-      return required(state);
-    case 'finish':
-      return finish(state);
-    case 'end':
-      return enter({ ...state, kind: 'Done' }, 'done');
-    case 'fail':
-      return failed(state, message as MessageOf<'failed'>);
-    case 'tryAgain':
-      return tryAgain(state as Waiting);
-    default:
-      return unreachable(move);
-  }
+  return decide(TRANSFER_MOVES, state, message);
 }
 
 type Common = Pick<TransferState, 'run' | 'progress' | 'announced' | 'rewound' | 'rounds' | 'bytesPerPoint'>;
 
+function countBytes(state: Copying, { nowMs, sent, total }: MessageOf<'fileSent'>): TransferStep {
+  return shown(state, counted(state.progress, total, sent, 'bytes', nowMs));
+}
+
 function copy(state: Common): TransferStep {
   return enter({ ...common(state), kind: 'Copying' }, 'copying files', { kind: 'sendFiles' });
+}
+
+/** Files that were brought are a success: earlier failures do not count. */
+function attachWithFiles(state: Copying): TransferStep {
+  return attach({ ...well(state), announced: false });
 }
 
 function attach(state: Common): TransferStep {
@@ -128,7 +102,7 @@ function attach(state: Common): TransferStep {
   return enter({ ...common(state), kind: 'Attaching' }, 'attaching', { kind: 'attach', mayReset });
 }
 
-function attached(state: Common, { attached: { how } }: MessageOf<'attached'>): TransferStep {
+function takeAttached(state: Attaching, { attached: { how } }: MessageOf<'attached'>): TransferStep {
   if (how === 'refused') return restart(state, 'stream_records', 'its log does not continue from what the target has');
   // After a reset everything has to be looked at anew.
   const next = how === 'reset' ? { ...common(state), rounds: 0 } : { ...common(state), rewound: state.rewound || how === 'rewound' };
@@ -139,17 +113,21 @@ function attached(state: Common, { attached: { how } }: MessageOf<'attached'>): 
   return enter({ ...common(next), kind: 'Announcing' }, 'announcing', { kind: 'propose', operation });
 }
 
+function compareAnnounced(state: Common): TransferStep {
+  return compare({ ...state, announced: true });
+}
+
 function compare(state: Common): TransferStep {
   return enter({ ...common(state), kind: 'Comparing' }, 'comparing', { kind: 'compare' });
 }
 
-function compared(state: Common, { compared, nowMs }: MessageOf<'compared'>): TransferStep {
+function takeCompared(state: Comparing, { compared, nowMs }: MessageOf<'compared'>): TransferStep {
   if (compared.buckets.length === 0) return enter({ ...common(state), kind: 'Requiring' }, 'catching up', { kind: 'require' });
   const { method } = state.run.transfer;
   if (method === 'wal_delta' && !state.rewound)
     return restart(state, 'stream_records', `${compared.buckets.length} buckets differ after the delta`);
   if (state.rounds >= ROUNDS_MAX)
-    return fail(state, { code: 'internal', detail: `${compared.buckets.length} buckets still differ after they were sent` });
+    return fail(state, { code: 'internal', detail: `${compared.buckets.length} buckets still differ after they were sent` }, ATTACH);
   const total = compared.points.reduce((sum, points) => sum + points, 0);
   const progress = { ...state.progress, total, sent: 0, unit: 'points', sendingSinceMs: nowMs } as const;
   return fill({ ...common(state), progress, kind: 'Filling', differences: compared, next: 0 });
@@ -160,7 +138,8 @@ function fill(state: Filling): TransferStep {
   return enter({ ...state, next: state.next + buckets.length }, 'filling', { kind: 'fill', buckets });
 }
 
-function filled(state: Filling, { filled: { bytes, points }, nowMs }: MessageOf<'filled'>): TransferStep {
+function takeFilled(before: Filling, { filled: { bytes, points }, nowMs }: MessageOf<'filled'>): TransferStep {
+  const state = well(before);
   const { progress } = state;
   const counts = counted({ ...progress, bytes: progress.bytes + bytes }, progress.total, progress.sent + points, 'points', nowMs);
   const bytesPerPoint = points === 0 ? state.bytesPerPoint : bytes / points;
@@ -169,7 +148,7 @@ function filled(state: Filling, { filled: { bytes, points }, nowMs }: MessageOf<
 }
 
 /** M9 */
-function required(state: Common): TransferStep {
+function pauseOrFinish(state: Common): TransferStep {
   if (!state.run.handsOver) return finish(state);
   return enter({ ...common(state), kind: 'Pausing' }, 'finishing', { kind: 'pause' });
 }
@@ -194,72 +173,65 @@ function abort(state: Common, reason: string): TransferStep {
   return enter({ ...common(state), kind: 'Aborting', reason }, 'aborting', { kind: 'propose', operation });
 }
 
-/** Files are there once the target is announced, and it would take no others. */
-function failed(state: TransferState, { announced, error }: MessageOf<'failed'>): TransferStep {
-  const known = announced && !state.announced ? { ...state, announced } : state;
-  return fail(known, error);
+function becomeDone(state: Finishing | Restarting | Aborting): TransferStep {
+  return enter({ ...common(state), kind: 'Done' }, 'done');
 }
 
-/** A pause, and then again; an end of its own when it failed too often. */
-function fail(state: TransferState | Common, error: ErrorFacts): TransferStep {
+const ATTACH: Retried = { kind: 'attach' };
+
+/** Files are there once the target is announced, and it would take no others. */
+function failCopying(state: Copying, message: MessageOf<'failed'>): TransferStep {
+  const known = withAnnounced(state, message);
+  return fail(known, message.error, known.announced ? ATTACH : { kind: 'copy' });
+}
+
+function failAttaching(state: Common, message: MessageOf<'failed'>): TransferStep {
+  return fail(withAnnounced(state, message), message.error, ATTACH);
+}
+
+/** M9: the leader leads on meanwhile. */
+function failFinishing(state: Finishing, message: MessageOf<'failed'>): TransferStep {
+  const resumed: TransferEffect[] = state.run.handsOver ? [{ kind: 'resume' }] : [];
+  return fail(withAnnounced(state, message), message.error, { kind: 'finish' }, resumed);
+}
+
+function failRestarting(state: Restarting, message: MessageOf<'failed'>): TransferStep {
+  const { error } = message;
+  return fail(withAnnounced(state, message), error, { kind: 'restart', method: state.method, reason: error.detail });
+}
+
+function failAborting(state: Aborting, message: MessageOf<'failed'>): TransferStep {
+  return fail(withAnnounced(state, message), message.error, { kind: 'abort', reason: state.reason });
+}
+
+function withAnnounced(state: Common, { announced }: MessageOf<'failed'>): Common {
+  return announced && !state.announced ? { ...state, announced } : state;
+}
+
+/** A pause, and then `retried`; the transfer is aborted when it failed too often. */
+function fail(state: Common, error: ErrorFacts, retried: Retried, resumed: readonly TransferEffect[] = []): TransferStep {
   const failures = state.progress.failures + 1;
   const progress: TransferProgress = { ...state.progress, failures, cause: error.detail };
   const again = { ...common(state), progress };
-  const kind = 'kind' in state ? state.kind : 'Attaching';
-  const reason = kind === 'Aborting' ? (state as { reason: string }).reason : error.detail;
-  const method = kind === 'Restarting' ? (state as { method: TransferMethod }).method : state.run.transfer.method;
-  const then = againOf(kind, state);
-  if (failures >= FAILURES_MAX && givesUp(then, error)) return abort(again, `${failures} tries failed: ${error.detail}`);
+  if (failures >= FAILURES_MAX && isHopeless(retried, error)) return abort(again, `${failures} tries failed: ${error.detail}`);
   const text = `failed ${failures} ${failures === 1 ? 'time' : 'times'}: ${error.detail}`;
   return enter(
-    { ...again, kind: 'Waiting', then, method, reason },
+    { ...again, kind: 'Waiting', retried },
     'waiting',
-    ...resumed(kind, state),
+    ...resumed,
     { kind: 'log', level: failures === 1 ? 'info' : 'warn', text },
     { kind: 'retryLater', attempt: failures },
   );
 }
 
-function resumed(kind: StateKind, { run }: Common): TransferEffect[] {
-  return kind === 'Finishing' && run.handsOver ? [{ kind: 'resume' }] : [];
-}
-
 /** A cluster that cannot agree on anything for a while does not make a transfer worthless. */
-function givesUp(then: Waiting['then'], { code }: ErrorFacts): boolean {
-  if (then === 'abort' || then === 'restart') return false;
-  return then !== 'finish' || (code !== 'unavailable' && code !== 'timeout' && code !== 'busy');
-}
-
-function againOf(kind: StateKind, { announced }: Common): Waiting['then'] {
-  switch (kind) {
-    case 'Copying':
-      return announced ? 'attach' : 'copy';
-    case 'Finishing':
-      return 'finish';
-    case 'Restarting':
-      return 'restart';
-    case 'Aborting':
-      return 'abort';
-    default:
-      return 'attach';
-  }
+function isHopeless({ kind }: Retried, { code }: ErrorFacts): boolean {
+  if (kind === 'abort' || kind === 'restart') return false;
+  return kind !== 'finish' || (code !== 'unavailable' && code !== 'timeout' && code !== 'busy');
 }
 
 function tryAgain(state: Waiting): TransferStep {
-  switch (state.then) {
-    case 'copy':
-      return copy(state);
-    case 'attach':
-      return attach(state);
-    case 'finish':
-      return required(state);
-    case 'restart':
-      return restart(state, state.method, state.reason);
-    case 'abort':
-      return abort(state, state.reason);
-    default:
-      return unreachable(state.then);
-  }
+  return decideInRow(RETRIES, state, state.retried);
 }
 
 /** The state with the stage shown, and its effects. */
