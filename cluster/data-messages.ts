@@ -37,7 +37,7 @@ export interface CopyFence {
 }
 
 /**
- * timeoutMs: what is left of the caller's time. measured: the answer says what it cost. layout: of the collection's record as the caller
+ * timeoutMs: what is left of the caller's time. measured: the answer says what it cost. shardMapVersion: of the collection's record as the caller
  * knows it; refused as `conflict` where another one is known. fence: of resharding's own; these look at all points that are there.
  */
 export type DataCall =
@@ -50,7 +50,7 @@ export type DataCall =
       readonly until: 'logged' | 'applied' | 'shown';
       readonly timeoutMs: number;
       readonly measured: boolean;
-      readonly layout: number;
+      readonly shardMapVersion: number;
       readonly fence?: CopyFence;
     }
   /** For the shard's leader: the first of these points that is not there after all writes before. */
@@ -59,7 +59,7 @@ export type DataCall =
       readonly shard: ShardAddress;
       readonly ids: readonly PointId[];
       readonly timeoutMs: number;
-      readonly layout: number;
+      readonly shardMapVersion: number;
     }
   /** A portion of a read, for replicas of these shards that serve reads (`storage/reader/portion`). */
   | {
@@ -70,11 +70,11 @@ export type DataCall =
       readonly body: Uint8Array;
       readonly timeoutMs: number;
       readonly measured: boolean;
-      readonly layout: number;
+      readonly shardMapVersion: number;
       readonly fence?: CopyFence;
     }
-  /** The layout that the peer knows, and whether all points of its replicas can be seen. */
-  | { readonly kind: 'layout'; readonly collection: string; readonly uid: number }
+  /** The shardMapVersion that the peer knows, and whether all points of its replicas can be seen. */
+  | { readonly kind: 'shardMap'; readonly collection: string; readonly uid: number }
   /** Up to where the logs of these replicas go. */
   | { readonly kind: 'reached'; readonly collection: string; readonly uid: number; readonly shards: readonly ShardId[] }
   /** Answered when reads see all points of the replica (`prevent_unoptimized`). */
@@ -197,7 +197,7 @@ export type DataReply =
   /** How far the logs of the asked shards' replicas are. */
   | { readonly kind: 'reached'; readonly logs: readonly ReachedLog[] }
   /** showsAll: no replica here holds points back that reads do not see yet (`prevent_unoptimized`), nor will it. */
-  | { readonly kind: 'layout'; readonly layout: number; readonly showsAll: boolean }
+  | { readonly kind: 'shardMap'; readonly shardMapVersion: number; readonly showsAll: boolean }
   | { readonly kind: 'figures'; readonly figures: readonly ShardFigures[] }
   | { readonly kind: 'position'; readonly last: ClockTag; readonly base: ClockTag }
   | { readonly kind: 'entries'; readonly entries: readonly ShardEntry[]; readonly last: ClockTag }

@@ -177,7 +177,7 @@ function foundedState(local: LocalData, clusterId: string, peerId: PeerId, term:
         nextShardId,
         transfers: [],
         autoReplication: false,
-        layout: FOUNDED,
+        shardMapVersion: FOUNDED,
         resharding: null,
         closedKeys: [],
         keyCopy: null,

@@ -5,7 +5,7 @@
  *   ones are refused. So what a former leader still sends never takes the place of what its successor has copied.
  * - D5. A pass copies what has a higher version than what the last one began with. The last one of a stage also removes copies whose
  *   point is not there any more, where nobody else writes to the target. It may be done again, by whoever leads then.
- * - D6. Nothing is copied or removed before all nodes that serve reads know the layout, and so hide it, and hold no points back
+ * - D6. Nothing is copied or removed before all nodes that serve reads know the shard map version, and so hide it, and hold no points back
  *   that would have to be copied.
  */
 
@@ -23,8 +23,8 @@ import type { WriteOperation } from '../../protocols/model/update.js';
 import { decodeFilter } from '../../protocols/rest/filter.js';
 import type { AnswerOf, Ask, LeavingAsk, OwnedAsk } from '../../storage/threads/portion.js';
 import { decodePortionAnswer, encodePortion } from '../../storage/threads/portion-codec.js';
-import { isLateCopy } from '../requests/layout.js';
 import type { Routes } from '../requests/routes.js';
+import { isLateCopy } from '../requests/shard-map.js';
 
 export interface MoverParts {
   readonly routes: Routes;
@@ -250,15 +250,15 @@ export class Mover {
 
   /** D6. */
   async #everyoneKnows(): Promise<void> {
-    const { collection, layout, uid } = this.duty;
+    const { collection, shardMapVersion, uid } = this.duty;
     const known = new Set<PeerId>();
     for (;;) {
       const left = readingPeers(this.#agreed().record).filter((peer) => !known.has(peer));
       if (left.length === 0) return;
       await Promise.all(
         left.map(async (peer) => {
-          const answer = await this.parts.routes.call(peer, { kind: 'layout', collection, uid }, 2000).catch(() => null);
-          if (answer?.kind === 'layout' && answer.layout >= layout && answer.showsAll) known.add(peer);
+          const answer = await this.parts.routes.call(peer, { kind: 'shardMap', collection, uid }, 2000).catch(() => null);
+          if (answer?.kind === 'shardMap' && answer.shardMapVersion >= shardMapVersion && answer.showsAll) known.add(peer);
         }),
       );
       if (left.some((peer) => !known.has(peer))) await this.#pause();
@@ -269,11 +269,11 @@ export class Mover {
 
   /** The tick of the newest operation of the shard, behind all that its leader was given before. */
   async #settled(shardId: ShardId): Promise<number> {
-    const { collection, layout, uid } = this.duty;
+    const { collection, shardMapVersion, uid } = this.duty;
     const shard = { collection, uid, shardId };
     return this.#again(async () => {
       const leader = this.#leaderOf(shardId);
-      await this.#call(leader, { kind: 'missing', shard, ids: [0], timeoutMs: CALL_MS, layout });
+      await this.#call(leader, { kind: 'missing', shard, ids: [0], timeoutMs: CALL_MS, shardMapVersion });
       const answer = await this.#call(leader, { kind: 'reached', collection, uid, shards: [shardId] });
       if (answer.kind !== 'reached') throw new Error(`a peer has answered with ${answer.kind}`);
       return (answer.logs[0] as ReachedLog).tick;
@@ -282,12 +282,12 @@ export class Mover {
 
   /** Of a replica that has come to `tick` at least. */
   #ask<One extends Ask>(peerOf: () => PeerId, shardId: ShardId, ask: One, tick: number): Promise<Asked<One['kind']>> {
-    const { collection, layout, uid } = this.duty;
+    const { collection, shardMapVersion, uid } = this.duty;
     const body = encodePortion({ asks: [ask] }).slice();
     const shards = [shardId];
     return this.#again(async () => {
       const fence = this.#fence();
-      const call = { kind: 'read', collection, uid, shards, body, timeoutMs: CALL_MS, measured: false, layout, fence } as const;
+      const call = { kind: 'read', collection, uid, shards, body, timeoutMs: CALL_MS, measured: false, shardMapVersion, fence } as const;
       const answer = await this.#call(peerOf(), call);
       if (answer.kind !== 'answered') throw new Error(`a peer has answered with ${answer.kind}`);
       const position = answer.positions[0] as number;
@@ -298,12 +298,12 @@ export class Mover {
 
   /** An operation of the copy, in the log of its shard and seen by reads of all its replicas. */
   async #write(shardId: ShardId, operation: WriteOperation, bytes: Uint8Array): Promise<void> {
-    const { collection, layout, uid } = this.duty;
+    const { collection, shardMapVersion, uid } = this.duty;
     const shard = { collection, uid, shardId };
     await this.#again(() => {
       // What this node's own replica is given is its own.
       const given = { operations: [bytes.slice()], until: 'shown', timeoutMs: CALL_MS, measured: false } as const;
-      return this.#call(this.#leaderOf(shardId), { kind: 'write', shard, operation, ...given, layout, fence: this.#fence() });
+      return this.#call(this.#leaderOf(shardId), { kind: 'write', shard, operation, ...given, shardMapVersion, fence: this.#fence() });
     });
   }
 

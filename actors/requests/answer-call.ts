@@ -29,7 +29,7 @@ import { mayHide, untilShown } from '../shard-log/shown.js';
 import { heldOf } from '../shard-log/view.js';
 import { receiveFiles } from '../transfers/run/receive-files.js';
 import { replicaFigures } from './figures.js';
-import { checkLayout, lateCopy } from './layout.js';
+import { checkShardMapVersion, lateCopy } from './shard-map.js';
 
 /** Of a node of its own. */
 export const NO_CALLS: PeerCalls = {
@@ -61,8 +61,8 @@ export function answerCalls(parts: AnswerParts): AnswerCall {
         return missing(parts, call);
       case 'read':
         return read(parts, call);
-      case 'layout':
-        return layoutHere(parts, call);
+      case 'shardMap':
+        return shardMapHere(parts, call);
       case 'reached':
         return reached(parts, call);
       case 'shown':
@@ -115,8 +115,8 @@ async function writePart(parts: AnswerParts, call: CallOf<'write'>): Promise<Dat
 }
 
 async function missing(parts: AnswerParts, call: CallOf<'missing'>): Promise<DataAnswer> {
-  const { ids, layout, shard, timeoutMs } = call;
-  checkLayout(agreedRecord(parts.services, shard), shard.collection, layout);
+  const { ids, shardMapVersion, shard, timeoutMs } = call;
+  checkShardMapVersion(agreedRecord(parts.services, shard), shard.collection, shardMapVersion);
   const deadlineMs = parts.clock.nowMs() + timeoutMs;
   const id = await ask<PointId | null>(parts, shard, (replyTo) => ({ kind: 'missing', ids, deadlineMs, replyTo }), timeoutMs + GRACE_MS);
   return { kind: 'missing', id };
@@ -125,7 +125,7 @@ async function missing(parts: AnswerParts, call: CallOf<'missing'>): Promise<Dat
 async function read(parts: AnswerParts, call: CallOf<'read'>): Promise<DataAnswer> {
   const usage = call.measured ? noUsage() : null;
   const record = agreedRecord(parts.services, call);
-  checkLayout(record, call.collection, call.layout);
+  checkShardMapVersion(record, call.collection, call.shardMapVersion);
   if (call.fence !== undefined) checkFence(parts, record, call.fence);
   const entry = entryOf(parts, call);
   const replicas = readables(parts.services, entry, call.uid, call.shards);
@@ -135,7 +135,7 @@ async function read(parts: AnswerParts, call: CallOf<'read'>): Promise<DataAnswe
   const { body, positions } = await parts.services.engine.portion(keys, call.body, deadlineMs, usage ?? undefined, ring ?? undefined);
   checkRead(parts.services, entry, call.uid, call.shards, replicas);
   // What was hidden may be gone since.
-  checkLayout(agreedRecord(parts.services, call), call.collection, call.layout);
+  checkShardMapVersion(agreedRecord(parts.services, call), call.collection, call.shardMapVersion);
   return { kind: 'answered', body, positions, usage };
 }
 
@@ -157,14 +157,14 @@ async function shown({ clock, services, view }: AnswerParts, { shard, timeoutMs 
 }
 
 /** Of the replicas here, no point is held back when the configuration that is agreed on has come to them and does not hold any back. */
-function layoutHere(parts: AnswerParts, call: CallOf<'layout'>): DataAnswer {
+function shardMapHere(parts: AnswerParts, call: CallOf<'shardMap'>): DataAnswer {
   const { engine } = parts.services;
   const record = agreedRecord(parts.services, call);
-  const { layout, revision } = record;
-  if (record.config.optimizer_config.prevent_unoptimized !== true) return { kind: 'layout', layout, showsAll: true };
+  const { shardMapVersion, revision } = record;
+  if (record.config.optimizer_config.prevent_unoptimized !== true) return { kind: 'shardMap', shardMapVersion, showsAll: true };
   const { belonging, replicas } = entryOf(parts, call);
   const holdsBack = [...replicas.values()].some(({ key }) => mayHide(engine.stats(key)));
-  return { kind: 'layout', layout, showsAll: belonging?.revision === revision && !holdsBack };
+  return { kind: 'shardMap', shardMapVersion, showsAll: belonging?.revision === revision && !holdsBack };
 }
 
 type OfCollection = { readonly collection: string; readonly uid: number };
@@ -177,9 +177,9 @@ function agreedRecord({ assignments }: Pick<NodeServices, 'assignments'>, { coll
 }
 
 /** Errors: `conflict` when writes of the shard wait, or go elsewhere (D2, D3). */
-function checkTaking(parts: AnswerParts, { fence, layout, shard }: CallOf<'write'>): void {
+function checkTaking(parts: AnswerParts, { fence, shardMapVersion, shard }: CallOf<'write'>): void {
   const record = agreedRecord(parts.services, shard);
-  checkLayout(record, shard.collection, layout);
+  checkShardMapVersion(record, shard.collection, shardMapVersion);
   if (fence !== undefined) checkFence(parts, record, fence);
   else if (holdsWrites(record, shard.shardId))
     throw new TroupeError(

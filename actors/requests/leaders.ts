@@ -13,15 +13,15 @@ import { addUsage } from '../../protocols/model/usage.js';
 import { encodeOperation, NOTHING } from '../../protocols/update-codec.js';
 import type { EncodedPart, EncodedWrite, RawRequest, WriteOperation, Written } from '../../storage/threads/messages.js';
 import type { Assignment } from '../shard-log/assignments.js';
-import { LayoutChanged } from './layout.js';
 import type { Routes } from './routes.js';
+import { ShardMapChanged } from './shard-map.js';
 import type { ShardWriter } from './sharded-write.js';
 
 export interface LeaderWrite {
   readonly collection: string;
   readonly uid: number;
   /** Of the record that the request is spread by. */
-  readonly layout: number;
+  readonly shardMapVersion: number;
   readonly operation: WriteOperation;
   readonly request: RawRequest;
 }
@@ -72,7 +72,16 @@ export class LeaderWriter implements ShardWriter {
     const answer = await this.#ask(shard, (leader, timeoutMs) => {
       // What this node's own replica is given is its own; another try needs it again.
       const given = leader === this.routes.assignments.peerId ? operations.map((bytes) => bytes.slice()) : operations;
-      return { kind: 'write', shard, operation, operations: given, until, timeoutMs, measured, layout: this.asked.layout };
+      return {
+        kind: 'write',
+        shard,
+        operation,
+        operations: given,
+        until,
+        timeoutMs,
+        measured,
+        shardMapVersion: this.asked.shardMapVersion,
+      };
     });
     if (answer.kind !== 'written') throw unexpected(answer);
     this.#mayHaveWritten = true;
@@ -85,22 +94,22 @@ export class LeaderWriter implements ShardWriter {
     const first = await this.#missing(shard, ids);
     if (first === null) return null;
     // A leader that was cut off does not know what has come since: who still gets something logged leads, and looks again then (L12).
-    const { layout } = this.asked;
+    const { shardMapVersion } = this.asked;
     const logged = { operation: 'deletePoints', until: 'logged', measured: false } as const;
     await this.#ask(shard, (_leader, timeoutMs) => ({
       kind: 'write',
       shard,
       operations: [encodeOperation(NOTHING)],
       timeoutMs,
-      layout,
+      shardMapVersion,
       ...logged,
     }));
     return this.#missing(shard, ids);
   }
 
   async #missing(shard: ShardAddress, ids: readonly PointId[]): Promise<PointId | null> {
-    const { layout } = this.asked;
-    const answer = await this.#ask(shard, (_leader, timeoutMs) => ({ kind: 'missing', shard, ids, timeoutMs, layout }));
+    const { shardMapVersion } = this.asked;
+    const answer = await this.#ask(shard, (_leader, timeoutMs) => ({ kind: 'missing', shard, ids, timeoutMs, shardMapVersion }));
     if (answer.kind !== 'missing') throw unexpected(answer);
     return answer.id;
   }
@@ -110,7 +119,7 @@ export class LeaderWriter implements ShardWriter {
     const { clock } = this.routes;
     const patientMs = clock.nowMs() + BUSY_PATIENCE_MS;
     for (let pauseMs = LOOK_AGAIN_MS_MIN; ; pauseMs = Math.min(LOOK_AGAIN_MS, 2 * pauseMs)) {
-      this.#checkLayout();
+      this.#checkShardMapVersion();
       const assignment = this.#assignmentOf(shard);
       const { leader } = assignment;
       const leftMs = deadlineMs - clock.nowMs();
@@ -144,11 +153,11 @@ export class LeaderWriter implements ShardWriter {
     return shownRefusal(new TroupeError('unavailable', detail, { cause: error }), shardId);
   }
 
-  /** Errors: `LayoutChanged`. */
-  #checkLayout(): void {
-    const { collection, layout, uid } = this.asked;
+  /** Errors: `ShardMapChanged`. */
+  #checkShardMapVersion(): void {
+    const { collection, shardMapVersion, uid } = this.asked;
     const record = this.routes.assignments.agreed?.collections.get(collection);
-    if (record?.uid === uid && record.layout !== layout) throw new LayoutChanged(collection);
+    if (record?.uid === uid && record.shardMapVersion !== shardMapVersion) throw new ShardMapChanged(collection);
   }
 
   /** Errors: `notFound` when the collection is gone meanwhile. */

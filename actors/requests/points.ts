@@ -15,11 +15,11 @@ import { checkRead, type Readable, readable } from '../context/readable.js';
 import type { CollectionEntry } from '../context/view.js';
 import type { EnginePort } from '../runtime/ports.js';
 import { confirmSeen, isConfirmed, nothingSeen, type Seen, setFloors } from './consistency.js';
-import { checkLayout, isOtherLayout, LayoutChanged } from './layout.js';
 import { LeaderWriter } from './leaders.js';
 import { readPortions } from './readers.js';
 import type { Routes } from './routes.js';
 import { keyedShards } from './shard-keys.js';
+import { checkShardMapVersion, isShardMapChanged, ShardMapChanged } from './shard-map.js';
 import { writeSharded } from './sharded-write.js';
 
 /** A collection of the cluster. */
@@ -60,7 +60,8 @@ export class ClusterPoints {
       } catch (error) {
         const leftMs = request.deadlineMs - this.parts.routes.clock.nowMs();
         const isOver =
-          isOtherLayout(error) || (error instanceof TroupeError && (this.#layoutOf(now) ?? now.record.layout) !== now.record.layout);
+          isShardMapChanged(error) ||
+          (error instanceof TroupeError && (this.#shardMapVersionOf(now) ?? now.record.shardMapVersion) !== now.record.shardMapVersion);
         if (!isOver) throw error;
         // A shard that has gone is not what the client asked for.
         const isPassing = error instanceof TroupeError && (error.code === 'conflict' || error.code === 'notFound');
@@ -71,9 +72,9 @@ export class ClusterPoints {
   }
 
   /** As agreed by now; null: the collection is gone. */
-  #layoutOf({ name, record }: Agreed): number | null {
+  #shardMapVersionOf({ name, record }: Agreed): number | null {
     const now = this.parts.routes.assignments.agreed?.collections.get(name);
-    return now?.uid === record.uid ? now.layout : null;
+    return now?.uid === record.uid ? now.shardMapVersion : null;
   }
 
   /** Errors: as `read`; `conflict` when shards come or go meanwhile. */
@@ -88,12 +89,12 @@ export class ClusterPoints {
       const keys = replicas.map(({ key }) => key);
       const answer = await this.parts.engine.read(operation, keys, { ...request, localOnly: true, ...(ring === null ? {} : { ring }) });
       // What was hidden may be gone since.
-      checkLayout(this.parts.find(found.name).record, found.name, found.record.layout);
+      checkShardMapVersion(this.parts.find(found.name).record, found.name, found.record.shardMapVersion);
       checkRead(this.parts.routes, entry, found.record.uid, shards, replicas);
       return answer;
     } catch (error) {
       // A replica that has just gone elsewhere, or has failed.
-      const another = error instanceof TroupeError && FROM_ANOTHER.has(error.code) && !isOtherLayout(error);
+      const another = error instanceof TroupeError && FROM_ANOTHER.has(error.code) && !isShardMapChanged(error);
       if (!isElsewhere(error) && !another) throw error;
       return this.#gather(found, operation, request, level);
     }
@@ -111,14 +112,20 @@ export class ClusterPoints {
         continue;
       }
       checkShards(now);
-      const writer = new LeaderWriter(routes, { collection: name, uid: record.uid, layout: record.layout, operation, request });
+      const writer = new LeaderWriter(routes, {
+        collection: name,
+        uid: record.uid,
+        shardMapVersion: record.shardMapVersion,
+        operation,
+        request,
+      });
       const { params } = record.config;
       const keyed = params.sharding_method === 'custom' ? { keyed: keyedShards(record) } : {};
       const shards = [...servingShards(record).keys()];
       try {
         return await writeSharded(engine, { operation, wait, request, params, shards, ...keyed }, writer);
       } catch (error) {
-        if (!(error instanceof LayoutChanged) || isLate || (await writer.mayHaveWritten())) throw error;
+        if (!(error instanceof ShardMapChanged) || isLate || (await writer.mayHaveWritten())) throw error;
       }
     }
   }
@@ -156,7 +163,7 @@ function resharded(collection: string, cause: unknown): TroupeError {
 class ReadAccess implements GatherAccess {
   readonly place: GatherPlace;
   readonly #seen = new Map<number, Promise<Seen>>();
-  /** All rounds of a read go by one layout. */
+  /** All rounds of a read go by one shard map version. */
   readonly #others = new Map<string, Agreed>();
 
   constructor(
@@ -177,7 +184,15 @@ class ReadAccess implements GatherAccess {
     const { deadlineMs, usage } = this.request;
     const seen = await this.#seenOf(found, asked);
     const { params } = found.record.config;
-    return readPortions(this.parts.routes, { seen, shards: asked, body, params, layout: found.record.layout, deadlineMs, usage });
+    return readPortions(this.parts.routes, {
+      seen,
+      shards: asked,
+      body,
+      params,
+      shardMapVersion: found.record.shardMapVersion,
+      deadlineMs,
+      usage,
+    });
   };
 
   /** False: it has to be read again. Errors: `timeout`. */

@@ -6,9 +6,9 @@ import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionParams } from '../../protocols/model/collection.js';
 import { addUsage, type HardwareUsage } from '../../protocols/model/usage.js';
 import { activeOf, type Seen } from './consistency.js';
-import { isOtherLayout } from './layout.js';
 import { race } from './race.js';
 import type { Routes } from './routes.js';
+import { isShardMapChanged } from './shard-map.js';
 import { type Share, spread } from './spread.js';
 
 export interface ShardJob {
@@ -22,7 +22,7 @@ export interface PortionJob extends ShardJob {
   /** An encoded `Portion`. */
   readonly body: Uint8Array;
   /** Of the record that the read is spread by. */
-  readonly layout: number;
+  readonly shardMapVersion: number;
   /** What the answers cost is added to it. */
   readonly usage?: HardwareUsage | undefined;
 }
@@ -57,7 +57,7 @@ export async function askShards<T>(routes: Routes, job: ShardJob, ask: (share: S
       return await askOthers(routes, job, ask, job.shards, new Map());
     } catch (error) {
       // Whoever was asked knows better: a replica has moved, and this node has not heard of it.
-      if (!(error instanceof TroupeError) || error.code !== 'conflict' || isOtherLayout(error)) throw error;
+      if (!(error instanceof TroupeError) || error.code !== 'conflict' || isShardMapChanged(error)) throw error;
       if (job.deadlineMs - routes.clock.nowMs() <= pauseMs)
         throw new TroupeError('unavailable', error.detail, { cause: error, retryAfterMs: 1000 });
     }
@@ -107,11 +107,11 @@ function candidatesOf(
 
 /** Asks one peer until its answer takes in what it should. Errors: those of the call; `conflict` when it lags and is not Active any more; `timeout`. */
 async function askPortion(routes: Routes, job: PortionJob, { peer, shards }: Share): Promise<Answered> {
-  const { body, deadlineMs, layout, seen, usage } = job;
+  const { body, deadlineMs, shardMapVersion, seen, usage } = job;
   const { collection, uid } = seen;
   for (let pauseMs = AGAIN_MS; ; pauseMs = Math.min(AGAIN_MAX_MS, pauseMs * 2)) {
     const timeoutMs = Math.max(1, deadlineMs - routes.clock.nowMs());
-    const call = { kind: 'read', collection, uid, shards, body, timeoutMs, measured: usage !== undefined, layout } as const;
+    const call = { kind: 'read', collection, uid, shards, body, timeoutMs, measured: usage !== undefined, shardMapVersion } as const;
     const answer = await routes.call(peer, call, timeoutMs);
     if (answer.kind !== 'answered') throw new Error(`a peer has answered a read with ${answer.kind}`);
     const lags = shards.some((shardId, at) => (answer.positions[at] as number) < (seen.floors.get(shardId) ?? 0));

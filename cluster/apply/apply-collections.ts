@@ -28,7 +28,7 @@ export function createCollection(state: ClusterState, { config, name, placement 
     nextShardId: 0,
     transfers: [],
     autoReplication: false,
-    layout: state.appliedIndex,
+    shardMapVersion: state.appliedIndex,
     resharding: null,
     closedKeys: [],
     keyCopy: null,

@@ -39,7 +39,7 @@ export function afterCopyStage(record: CollectionRecord, keyCopy: KeyCopy, index
   if (!opensKey(record, keyCopy)) return { ...record, keyCopy: null };
   if (keyCopy.stage === 'copying') return { ...record, keyCopy: { ...keyCopy, stage: 'switching', done: [] } };
   const closedKeys = record.closedKeys.filter((key) => key !== keyCopy.target);
-  return { ...record, closedKeys, layout: index, keyCopy: null };
+  return { ...record, closedKeys, shardMapVersion: index, keyCopy: null };
 }
 
 /** Copies that are there stay: in a closed key nobody sees them, and the next copy to it removes what it does not bring. */

@@ -23,7 +23,7 @@ export function startResharding(state: ClusterState, operation: OperationOf<'sta
     // Peers have another order in a state that was read from a snapshot.
     const peerId = placement[0]?.[0] ?? Math.min(...peers);
     const resharding: Resharding = { direction, shardId, peerId, key, stage: 'copying', done: [], startedAt: index };
-    return done(withCollection(state, collection, { ...made, layout: index, resharding }));
+    return done(withCollection(state, collection, { ...made, shardMapVersion: index, resharding }));
   });
 }
 
@@ -94,10 +94,10 @@ function afterStage(record: CollectionRecord, resharding: Resharding, index: num
     case 'switching': {
       const counted = withCount(record, resharding, index);
       if (resharding.direction === 'down') return withoutShard(counted, resharding.shardId, index);
-      return { ...counted, layout: index, resharding: { ...resharding, stage: 'cleaning', done: [] } };
+      return { ...counted, shardMapVersion: index, resharding: { ...resharding, stage: 'cleaning', done: [] } };
     }
     case 'cleaning':
-      return { ...record, layout: index, resharding: null };
+      return { ...record, shardMapVersion: index, resharding: null };
     default:
       return resharding.stage satisfies never;
   }
@@ -114,7 +114,7 @@ function withCount(record: CollectionRecord, { direction, key }: Resharding, ind
 function withoutShard(record: CollectionRecord, gone: ShardId, index: number): CollectionRecord {
   const shards = new Map([...record.shards].filter(([shardId]) => shardId !== gone));
   const transfers = record.transfers.filter(({ shardId }) => shardId !== gone);
-  return { ...record, shards, transfers, layout: index, resharding: null };
+  return { ...record, shards, transfers, shardMapVersion: index, resharding: null };
 }
 
 /** up: the new shard goes. down: copies are removed. */
@@ -130,6 +130,6 @@ export function abortResharding(state: ClusterState, { collection }: OperationOf
     const index = state.appliedIndex;
     if (resharding.direction === 'up') return done(withCollection(state, collection, withoutShard(record, resharding.shardId, index)));
     const cleaning: Resharding = { ...resharding, stage: 'cleaning', done: [] };
-    return done(withCollection(state, collection, { ...record, layout: index, resharding: cleaning }));
+    return done(withCollection(state, collection, { ...record, shardMapVersion: index, resharding: cleaning }));
   });
 }

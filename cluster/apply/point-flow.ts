@@ -4,7 +4,7 @@
  *
  * - D1. Reads see of each shard only the points that the ring in force gives to it, and nothing of shards that are to be opened at the
  *   end; so copies are not seen before the switch, and points that have been copied not after it.
- * - D2. Requests carry the `layout` that they were spread by; a node that knows another one refuses them, and nothing is done.
+ * - D2. Requests carry the `shardMapVersion` that they were spread by; a node with another version rejects the request before doing anything.
  * - D3. While switching, shards that give points away take no writes; what they took before is copied then.
  *
  * To a key that takes writes of its own, points are copied for everybody to see, there is nothing to switch, and what is deleted
@@ -110,14 +110,14 @@ export interface FlowDuty {
   readonly term: number;
   readonly stage: ReshardingStage;
   readonly startedAt: number;
-  readonly layout: number;
+  readonly shardMapVersion: number;
 }
 
 /** Those of the shards that the peer leads. */
 export function flowDuties({ collections }: ClusterState, self: PeerId): FlowDuty[] {
   const duties: FlowDuty[] = [];
   for (const [collection, record] of collections) {
-    const { layout, shards, uid } = record;
+    const { shardMapVersion, shards, uid } = record;
     const flow = flowOf(record);
     if (flow === null) continue;
     const { busy, done, stage, startedAt } = flow;
@@ -125,7 +125,7 @@ export function flowDuties({ collections }: ClusterState, self: PeerId): FlowDut
       const shard = shards.get(shardId) as ShardRecord;
       if (shard.leader !== self || done.includes(shardId)) continue;
       const name = `${uid}-${startedAt}-${stage}-${shardId}-${shard.term}`;
-      duties.push({ name, collection, uid, shardId, term: shard.term, stage, startedAt, layout });
+      duties.push({ name, collection, uid, shardId, term: shard.term, stage, startedAt, shardMapVersion });
     }
   }
   return duties;

@@ -84,7 +84,8 @@ function readMember(fields: StrictFields): Member {
 }
 
 function collectionForm(record: CollectionRecord): object {
-  const { autoReplication, closedKeys, config, keyCopy, layout, nextShardId, resharding, revision, shards, transfers, uid } = record;
+  const { autoReplication, closedKeys, config, keyCopy, shardMapVersion, nextShardId, resharding, revision, shards, transfers, uid } =
+    record;
   return {
     uid,
     revision,
@@ -99,7 +100,7 @@ function collectionForm(record: CollectionRecord): object {
     })),
     transfers: transfers.map(transferInOrder),
     autoReplication,
-    layout,
+    shardMapVersion,
     resharding: resharding === null ? null : reshardingForm(resharding),
     closedKeys: closedKeys.map((key) => ({ key })),
     keyCopy: keyCopy === null ? null : keyCopyForm(keyCopy),
@@ -116,7 +117,7 @@ function readCollection(fields: StrictFields, version: number): CollectionRecord
     shards: new Map(fields.list('shards', (item): [ShardId, ShardRecord] => [item.integer('shardId'), readShard(item, version, uid)])),
     transfers: fields.list('transfers', readTransfer),
     autoReplication: version >= 2 ? fields.boolean('autoReplication') : false,
-    layout: version >= 3 ? fields.integer('layout') : uid,
+    shardMapVersion: version >= 3 ? fields.integer('shardMapVersion') : uid,
     resharding: version >= 3 && fields.value('resharding') !== null ? fields.nested('resharding', readResharding) : null,
     closedKeys: version >= 4 ? fields.list('closedKeys', (item) => item.shardKey('key')) : [],
     keyCopy: version >= 4 && fields.value('keyCopy') !== null ? fields.nested('keyCopy', readKeyCopy) : null,

@@ -53,7 +53,7 @@ export interface CollectionRecord {
   /** The cluster makes and drops replicas so that there are `replication_factor` of them. */
   readonly autoReplication: boolean;
   /** Index of the entry that last changed which shard has which points: requests that were spread by another one are refused. */
-  readonly layout: number;
+  readonly shardMapVersion: number;
   /** A shard that comes or goes; null: none does. */
   readonly resharding: Resharding | null;
   /** Shard keys that wait for a copy to fill them (`initial_state: Partial`): until then their shards have no points for anybody. */

@@ -70,7 +70,7 @@ test('operations of a release without leaders have no clock and give none, and i
     .replace(',"since":2', '')
     .replace(',"leader":null,"term":0', '')
     .replace('"marks":[],"plannedMoves":[],', '')
-    .replace(',"autoReplication":false,"layout":2,"resharding":null,"closedKeys":[],"keyCopy":null', '');
+    .replace(',"autoReplication":false,"shardMapVersion":2,"resharding":null,"closedKeys":[],"keyCopy":null', '');
   assert.deepEqual(decodeState(Buffer.from(ofThen)), log.state);
   log.propose({ kind: 'electLeaders' });
   assert.equal(printLeaders(log.state, 'a'), '0: 11 1');

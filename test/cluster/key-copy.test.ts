@@ -49,7 +49,7 @@ function finish(log: Log, shardId: number): string {
 test('a closed key has no points for anybody until it is filled and opened, behind the last writes of its source', () => {
   const log = begun();
   assert.equal(shown(log), 'serving 0,1,3');
-  const { layout } = recordOf(log);
+  const { shardMapVersion } = recordOf(log);
   assert.equal(log.say(COPY), 'done');
   assert.deepEqual(decodeState(encodeState(log.state)), log.state);
   assert.equal(shown(log), 'copying: serving 0,1,3, 0,1 to 2, done none, held none');
@@ -62,11 +62,11 @@ test('a closed key has no points for anybody until it is filled and opened, behi
   );
   assert.equal(finish(log, 1), 'done');
   assert.equal(shown(log), 'switching: serving 0,1,3, 0,1 to 2, done none, held 0,1');
-  assert.equal(recordOf(log).layout, layout);
+  assert.equal(recordOf(log).shardMapVersion, shardMapVersion);
   finish(log, 0);
   finish(log, 1);
   assert.equal(shown(log), 'serving 0,1,2,3');
-  assert.ok(recordOf(log).layout > layout);
+  assert.ok(recordOf(log).shardMapVersion > shardMapVersion);
 });
 
 test('copies to an open key are there at once, and nothing is switched', () => {

@@ -25,7 +25,7 @@ const replica = { ...led, since: isCount };
 const sent = { ...led, startedAt: isCount };
 
 const fence = has({ startedAt: isCount, from: isCount, clock: isCount, sequence: isCount });
-const spread = { layout: isCount, fence: (value: unknown) => value === undefined || fence(value) };
+const spread = { shardMapVersion: isCount, fence: (value: unknown) => value === undefined || fence(value) };
 
 const SHAPES: Shapes = {
   write: {
@@ -37,9 +37,9 @@ const SHAPES: Shapes = {
     measured: isFlag,
     ...spread,
   },
-  missing: { shard, ids: listOf(isId), timeoutMs: isTime, layout: isCount },
+  missing: { shard, ids: listOf(isId), timeoutMs: isTime, shardMapVersion: isCount },
   read: { ...shards, body: isBytes, timeoutMs: isTime, measured: isFlag, ...spread },
-  layout: { collection: isText, uid: isCount },
+  shardMap: { collection: isText, uid: isCount },
   reached: shards,
   shown: { shard, timeoutMs: isTime },
   figures: shards,

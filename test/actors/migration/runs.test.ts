@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runResharding } from '../../../actors/migration/runs.js';
-import { lateCopy } from '../../../actors/requests/layout.js';
+import { lateCopy } from '../../../actors/requests/shard-map.js';
 import type { FlowDuty } from '../../../cluster/apply/point-flow.js';
 import type { DataAnswer, DataCall } from '../../../cluster/data-messages.js';
 import type { CollectionRecord, KeyCopy } from '../../../cluster/state/state.js';
@@ -32,7 +32,7 @@ function recordOf(stage: KeyCopy['stage']): CollectionRecord {
     nextShardId: 2,
     transfers: [],
     autoReplication: false,
-    layout: UID,
+    shardMapVersion: UID,
     resharding: null,
     closedKeys: ['target'],
     keyCopy: { source: 'source', target: 'target', filter: null, stage, done: [], startedAt: STARTED_AT },
@@ -68,8 +68,8 @@ class Copied {
 
   #answer(call: DataCall): DataAnswer {
     switch (call.kind) {
-      case 'layout':
-        return { kind: 'layout', layout: UID, showsAll: true };
+      case 'shardMap':
+        return { kind: 'shardMap', shardMapVersion: UID, showsAll: true };
       case 'missing':
         return { kind: 'missing', id: null };
       case 'reached':

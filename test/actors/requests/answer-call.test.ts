@@ -37,7 +37,7 @@ function world(during: (parts: { peers: Peers; life: { resets: number }; replica
     body: Buffer.from(''),
     timeoutMs: 1000,
     measured: false,
-    layout: UID,
+    shardMapVersion: UID,
   } as const;
   return { answer, read: () => answer(2, call), peers, replicas };
 }

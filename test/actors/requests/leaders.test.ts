@@ -10,7 +10,7 @@ const WRITTEN = { kind: 'written', numbers: [9], status: 'completed', usage: nul
 
 function writerOf(peers: Peers, timeoutMs = 60_000): LeaderWriter {
   const request = { path: {}, query: {}, body: null, deadlineMs: peers.world.nowMs + timeoutMs, usage: noUsage() };
-  return new LeaderWriter(peers.routes, { collection: 'c', uid: UID, layout: UID, operation: 'upsertPoints', request });
+  return new LeaderWriter(peers.routes, { collection: 'c', uid: UID, shardMapVersion: UID, operation: 'upsertPoints', request });
 }
 
 const part = (shardId: number) => ({ shardId, at: [0], operations: [Uint8Array.of(1)] });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CollectionEntry, ReplicaEntry } from '../../../actors/context/view.js';
-import { checkLayout } from '../../../actors/requests/layout.js';
 import { ClusterPoints } from '../../../actors/requests/points.js';
+import { checkShardMapVersion } from '../../../actors/requests/shard-map.js';
 import type { ReachedLog } from '../../../cluster/data-messages.js';
 import type { CollectionRecord } from '../../../cluster/state/state.js';
 import { TroupeError } from '../../../protocols/errors.js';
@@ -105,8 +105,8 @@ test('a read whose own node does not say how far its replicas are ends with its 
 
 test('a read that finds no moment between two layouts is told to come again, not what is wrong with them', async () => {
   const { ask } = world(async () => {
-    checkLayout({ layout: UID } as CollectionRecord, 'c', UID + 1);
-    return assert.fail('another layout');
+    checkShardMapVersion({ shardMapVersion: UID } as CollectionRecord, 'c', UID + 1);
+    return assert.fail('another shard map version');
   });
   await assert.rejects(ask(), { code: 'unavailable' });
 });
@@ -114,6 +114,6 @@ test('a read that finds no moment between two layouts is told to come again, not
 test('a shard that goes meanwhile is nothing that a reader is told to be missing', async () => {
   const { ask, peers } = world(() => Promise.reject(new TroupeError('notFound', 'shard 1 of collection c is gone')));
   const record = peers.assignments.agreed?.collections.get('c') as CollectionRecord;
-  peers.show({ c: { ...record, layout: UID + 1 } });
+  peers.show({ c: { ...record, shardMapVersion: UID + 1 } });
   await assert.rejects(ask(), { code: 'unavailable' });
 });

@@ -9,7 +9,15 @@ import { conflict, never, Peers, UID } from './support.js';
 const BODY = new Uint8Array();
 
 function jobOf(peers: Peers, shards: readonly number[], more: Partial<PortionJob> = {}): PortionJob {
-  return { seen: nothingSeen('c', UID, 0), shards, body: BODY, layout: UID, params: {}, deadlineMs: peers.world.nowMs + 30_000, ...more };
+  return {
+    seen: nothingSeen('c', UID, 0),
+    shards,
+    body: BODY,
+    shardMapVersion: UID,
+    params: {},
+    deadlineMs: peers.world.nowMs + 30_000,
+    ...more,
+  };
 }
 
 const logAt = (tick: number): ReachedLog => ({ clock: 1, tick, held: tick });

@@ -26,7 +26,7 @@ function recordOf(shards: readonly (readonly [ShardId, ShardKey | null, ReplicaS
     nextShardId: 10,
     transfers: [],
     autoReplication: false,
-    layout: UID,
+    shardMapVersion: UID,
     resharding: null,
     closedKeys: [],
     keyCopy: null,

@@ -64,7 +64,7 @@ export class Peers {
       nextShardId: this.#shards.size,
       transfers: [],
       autoReplication: false,
-      layout: UID,
+      shardMapVersion: UID,
       resharding: null,
       closedKeys: [],
       keyCopy: null,

@@ -5,7 +5,7 @@ import type { FlowDuty } from '../../../cluster/apply/point-flow.js';
 import type { TransferRecord } from '../../../cluster/state/state.js';
 import { noProgress } from '../../../cluster/transfer/progress.js';
 
-const DUTY: FlowDuty = { name: 'one', collection: 'c', uid: 7, shardId: 0, term: 3, stage: 'copying', startedAt: 5, layout: 2 };
+const DUTY: FlowDuty = { name: 'one', collection: 'c', uid: 7, shardId: 0, term: 3, stage: 'copying', startedAt: 5, shardMapVersion: 2 };
 const TRANSFER: TransferRecord = {
   shardId: 0,
   from: 11,

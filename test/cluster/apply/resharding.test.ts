@@ -53,9 +53,9 @@ function finish(log: Log): void {
 
 test('a shard that comes gets copies unseen, then writes wait, then it serves and what is left over is removed', () => {
   const log = begun();
-  const { layout } = recordOf(log);
+  const { shardMapVersion } = recordOf(log);
   assert.equal(log.say(UP), 'done');
-  assert.ok(recordOf(log).layout > layout);
+  assert.ok(recordOf(log).shardMapVersion > shardMapVersion);
   activate(log);
   assert.equal(shown(log), 'copying: serving 0,1, hiding by 0,1, coming 0,1,2, busy 0,1, held none');
   assert.deepEqual(decodeState(encodeState(log.state)), log.state);
@@ -64,7 +64,7 @@ test('a shard that comes gets copies unseen, then writes wait, then it serves an
   const before = recordOf(log);
   finish(log);
   assert.equal(shown(log), 'cleaning: serving 0,1,2, hiding by 0,1,2, coming 0,1,2, busy 0,1, held none');
-  assert.ok(recordOf(log).layout > before.layout);
+  assert.ok(recordOf(log).shardMapVersion > before.shardMapVersion);
   assert.equal(recordOf(log).config.params.shard_number, before.config.params.shard_number + 1);
   assert.match(log.say({ kind: 'abortResharding', collection: 'a' }), /too late/);
   finish(log);

@@ -9,7 +9,7 @@ import { closeAll, connect, isConnected, peer } from './support.js';
 const SHARD = { collection: 'c', uid: 7, shardId: 3 };
 const MISSING: DataCall = {
   kind: 'missing',
-  layout: 7,
+  shardMapVersion: 7,
   shard: SHARD,
   ids: [1, 2n ** 64n - 1n, 'a4f5b6c7-0000-4000-8000-000000000000'],
   timeoutMs: 50,
@@ -29,7 +29,7 @@ test('a call arrives as it was made, with its caller, and the reply comes back a
       until: 'shown',
       timeoutMs: 9,
       measured: true,
-      layout: 7,
+      shardMapVersion: 7,
     },
     { kind: 'append', shard: SHARD, since: 7, leader: 2 ** 47, clock: 3, previous: entry.tag, entries: [entry, entry], until: 'logged' },
   ];
@@ -66,7 +66,7 @@ test('bytes of a call have memory of their own, which can be given to a worker',
     until: 'logged',
     timeoutMs: 1000,
     measured: false,
-    layout: 7,
+    shardMapVersion: 7,
   } as const;
   await a.transport.call(2, { kind: 'write', ...call }, 5000);
   assert.equal(received?.buffer.byteLength, 100);
@@ -81,7 +81,16 @@ test('a body of 40 MB arrives both ways, and the stream of heartbeats goes on me
     return { kind: 'answered', body: call.body, positions: [4], usage: null };
   };
   const body = new Uint8Array(40 << 20).fill(3);
-  const call: DataCall = { kind: 'read', collection: 'c', uid: 7, shards: [0], body, timeoutMs: 30_000, measured: false, layout: 7 };
+  const call: DataCall = {
+    kind: 'read',
+    collection: 'c',
+    uid: 7,
+    shards: [0],
+    body,
+    timeoutMs: 30_000,
+    measured: false,
+    shardMapVersion: 7,
+  };
   const reply = await a.transport.call(2, call, 30_000);
   assert.ok(reply.kind === 'answered' && Buffer.compare(reply.body, body) === 0);
   assert.deepEqual([a.heard.changes, b.heard.changes], [['+2'], ['+1']]);
