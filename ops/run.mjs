@@ -1,6 +1,6 @@
 /**
  * The commands behind `npm start`, `npm test`, `npm run dev`, `check`, `bench`, `fuzz`, `simulate`, `demo`,
- * `cluster` and `clients:python`: each brings the packages and the build up to date first, so that all of them work as the
+ * `tables`, `cluster` and `clients:python`: each brings the packages and the build up to date first, so that all of them work as the
  * first command in a fresh clone.
  * Runs before anything is installed: Node's own modules only.
  */
@@ -64,6 +64,11 @@ const commands = {
     await install();
     await buildIfNeeded();
     await spawned(process.execPath, ['--enable-source-maps', join(DIST, 'test', 'process', 'chaos', 'main.js'), ...rest]);
+  },
+  async tables() {
+    await install();
+    await buildIfNeeded();
+    await spawned(process.execPath, ['--enable-source-maps', join(DIST, 'test', 'tables', 'main.js')]);
   },
   async demo(rest) {
     await install();

@@ -59,6 +59,7 @@ const ENTRIES = [
   'ops/python-clients.ts',
   'test/process/chaos/main.ts',
   'test/simulation/main.ts',
+  'test/tables/main.ts',
 ];
 
 /** Files that only decide: synchronous functions of their arguments. */

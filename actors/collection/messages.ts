@@ -11,10 +11,10 @@ export type CollectionMessage =
   | { readonly kind: 'loadFailed'; readonly error: ErrorFacts }
   | { readonly kind: 'createFailed'; readonly error: ErrorFacts }
   | { readonly kind: 'shardOpened'; readonly shardId: number }
-  | { readonly kind: 'shardDied'; readonly shardId: number; readonly error: ErrorFacts }
+  | { readonly kind: 'shardFailed'; readonly shardId: number; readonly error: ErrorFacts }
   | { readonly kind: 'shardClosed'; readonly shardId: number }
   /** The shard crashed too often and is stopped. */
-  | { readonly kind: 'shardGaveUp'; readonly shardId: number; readonly error: ErrorFacts }
+  | { readonly kind: 'shardStopped'; readonly shardId: number; readonly error: ErrorFacts }
   | UpdateMessage
   | { readonly kind: 'saved'; readonly config: CollectionConfig; readonly replyTo: ReplyTo<boolean> }
   | { readonly kind: 'saveFailed'; readonly error: ErrorFacts; readonly replyTo: ReplyTo<boolean> }

@@ -122,7 +122,7 @@ export function collectionBehaviour(): Behaviour<CollectionProps, CollectionStat
     step: stepCollection,
     perform,
     summarize,
-    childFailed: (actor, error) => ({ kind: 'shardGaveUp', shardId: shardIdOf(actor), error }),
+    childFailed: (actor, error) => ({ kind: 'shardStopped', shardId: shardIdOf(actor), error }),
   };
 }
 

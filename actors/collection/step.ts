@@ -60,9 +60,9 @@ export function stepCollection(state: CollectionState, message: CollectionMessag
     case 'noteOpened':
       return noteOpened(state as WithShards, (message as MessageOf<'shardOpened'>).shardId);
     case 'becomeDead':
-      return becomeDead(state as WithShards, message as MessageOf<'shardDied' | 'shardGaveUp'>);
+      return becomeDead(state as WithShards, message as MessageOf<'shardFailed' | 'shardStopped'>);
     case 'noteGivenUp': {
-      const givenUp = message as MessageOf<'shardGaveUp'>;
+      const givenUp = message as MessageOf<'shardStopped'>;
       return closingShard(state as WithShards, givenUp.shardId) ?? becomeDead(state as WithShards, givenUp);
     }
     case 'noteDropped':
@@ -78,7 +78,7 @@ export function stepCollection(state: CollectionState, message: CollectionMessag
     case 'failReshape':
       return failReshape(state as WithShards, (message as MessageOf<'reshapeFailed'>).error);
     case 'noteClosed':
-      return noteClosed(state as DeletingCollection | ClosingCollection, (message as MessageOf<'shardClosed' | 'shardGaveUp'>).shardId);
+      return noteClosed(state as DeletingCollection | ClosingCollection, (message as MessageOf<'shardClosed' | 'shardStopped'>).shardId);
     case 'update':
       return update(state as WithShards, message as UpdateMessage);
     case 'takeSaved':
@@ -179,7 +179,7 @@ function noteOpened(state: WithShards, shardId: number): CollectionStep {
   );
 }
 
-function becomeDead(state: WithShards, message: MessageOf<'shardDied' | 'shardGaveUp'>): CollectionStep {
+function becomeDead(state: WithShards, message: MessageOf<'shardFailed' | 'shardStopped'>): CollectionStep {
   const open = new Set([...state.running.open].filter((id) => id !== message.shardId));
   const { running, effects } = noteNewShard({ ...state.running, open }, message.shardId);
   return become<CollectionState, CollectionEffect>(

@@ -45,7 +45,7 @@ export interface CollectionEntry {
 }
 
 /** Shows a replica whose actor is gone as Dead. */
-export function showAbandoned(entry: CollectionEntry, shardId: number, error: ErrorFacts): void {
+export function showFailed(entry: CollectionEntry, shardId: number, error: ErrorFacts): void {
   const replica = entry.replicas.get(shardId);
   if (replica === undefined) return;
   const reason: ErrorFacts = { code: 'unavailable', detail: `the replica is Dead: ${error.detail}` };

@@ -8,7 +8,7 @@ import type { CollectionStore } from '../collection/store.js';
 import type { LocalData, NodeNews } from '../context/desired.js';
 import { collectionNameOf } from '../context/folder-name.js';
 import type { NodeServices } from '../context/services.js';
-import { type CollectionEntry, type NodeView, showAbandoned } from '../context/view.js';
+import { type CollectionEntry, type NodeView, showFailed } from '../context/view.js';
 import { type ActorContext, type ActorRef, type Behaviour, unreachable } from '../runtime/behaviour.js';
 import { jittered, restartDelayMs } from '../runtime/restart.js';
 import { replicaFolder } from '../shard/shell.js';
@@ -251,7 +251,7 @@ function abandonCollection(entry: CollectionEntry | undefined, error: ErrorFacts
   if (entry === undefined) return;
   entry.error = error;
   for (const [shardId, { key }] of entry.replicas) {
-    showAbandoned(entry, shardId, error);
+    showFailed(entry, shardId, error);
     services.files.close(key).catch((failure: unknown) => context.log.warn(`${key} could not be closed: ${String(failure)}`));
   }
 }

@@ -96,7 +96,7 @@ export function replicaBehaviour(): Behaviour<ReplicaProps, ReplicaState, Replic
       case 'tellDied':
         if (effect.error.detail !== loggedReason) context.log.error(`${context.path} is Dead: ${effect.error.detail}`);
         loggedReason = effect.error.detail;
-        props.parent.report({ kind: 'replicaDied', error: effect.error });
+        props.parent.report({ kind: 'replicaFailed', error: effect.error });
         break;
       case 'close':
         close(context);

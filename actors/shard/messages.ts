@@ -6,9 +6,10 @@ import type { ReplyTo } from '../runtime/behaviour.js';
 
 export type ShardMessage =
   | { readonly kind: 'replicaOpened' }
-  | { readonly kind: 'replicaDied'; readonly error: ErrorFacts }
-  /** The replica crashed too often and is stopped. */
-  | { readonly kind: 'replicaGaveUp'; readonly error: ErrorFacts }
+  /** The replica could not be opened or failed; it tries again by itself. */
+  | { readonly kind: 'replicaFailed'; readonly error: ErrorFacts }
+  /** The replica's actor crashed too often and is stopped. */
+  | { readonly kind: 'replicaStopped'; readonly error: ErrorFacts }
   /** Answered when the replica has taken the configuration over, or will when it opens. */
   | { readonly kind: 'configure'; readonly config: CollectionConfig; readonly replyTo: ReplyTo<boolean> }
   | { readonly kind: 'close' }
@@ -19,8 +20,8 @@ export type ShardEffect =
   | { readonly kind: 'configureReplica'; readonly config: CollectionConfig; readonly replyTo: ReplyTo<boolean> }
   | { readonly kind: 'reply'; readonly replyTo: ReplyTo<boolean> }
   | { readonly kind: 'closeReplica' }
-  /** The replica's actor is gone: the engine lets its files go. */
-  | { readonly kind: 'abandonReplica'; readonly error: ErrorFacts }
+  /** The replica's actor is gone: the engine closes its files. */
+  | { readonly kind: 'closeFiles'; readonly error: ErrorFacts }
   | { readonly kind: 'tellOpened' }
-  | { readonly kind: 'tellDied'; readonly error: ErrorFacts }
+  | { readonly kind: 'tellFailed'; readonly error: ErrorFacts }
   | { readonly kind: 'tellClosedAndStop' };

@@ -2,12 +2,13 @@
 
 import { join } from 'node:path';
 import type { ErrorFacts } from '../../protocols/errors.js';
+import { decideInRow, type Row } from '../../protocols/machine.js';
 import type { CollectionMessage } from '../collection/messages.js';
 import type { NodeServices } from '../context/services.js';
-import { type CollectionEntry, showAbandoned } from '../context/view.js';
+import { type CollectionEntry, showFailed } from '../context/view.js';
 import type { ReplicaMessage } from '../replica/messages.js';
 import { replicaBehaviour } from '../replica/shell.js';
-import { type ActorContext, type ActorRef, type Behaviour, unreachable } from '../runtime/behaviour.js';
+import type { ActorContext, ActorRef, Behaviour } from '../runtime/behaviour.js';
 import type { ReplicationMessage } from '../shard-log/messages.js';
 import { replicationBehaviour } from '../shard-log/shell.js';
 import type { ShardEffect, ShardMessage } from './messages.js';
@@ -28,77 +29,89 @@ const REPLICATION = 'replication';
 type ShardContext = ActorContext<ShardProps, ShardMessage>;
 
 export function shardBehaviour(): Behaviour<ShardProps, ShardState, ShardMessage, ShardEffect> {
-  let replica: ActorRef<ReplicaMessage> | null = null;
-  /** Null outside of a cluster. */
-  let replication: ActorRef<ReplicationMessage> | null = null;
-  /** `uid` of the collection whose log that is; undefined until it is known. */
-  let followed: number | null | undefined;
-
-  /** Has a part in the log of the shard that the collection belongs to. */
-  function follow(context: ShardContext): void {
-    const { entry } = context.props;
-    const uid = entry.belonging?.uid ?? null;
-    if (uid === followed) return;
-    if (replication !== null) stopReplication(context);
-    followed = uid;
-    replication = startReplication(context);
-  }
-
-  function perform(effect: ShardEffect, context: ShardContext): void {
-    const { parent, shardId } = context.props;
-    switch (effect.kind) {
-      case 'startReplica':
-        replica = startReplica(context);
-        // What an earlier life of this actor had has ended with it.
-        replication = null;
-        followed = undefined;
-        follow(context);
-        break;
-      case 'configureReplica':
-        // What was a node's own, or another cluster's, has become this one's: it has another log to take part in.
-        follow(context);
-        if (replica === null) context.reply(effect.replyTo, true);
-        else context.forward(replica, { kind: 'configure', config: effect.config, replyTo: effect.replyTo }, effect.replyTo);
-        break;
-      case 'reply':
-        context.reply(effect.replyTo, true);
-        break;
-      case 'closeReplica':
-        stopReplication(context);
-        replication = null;
-        if (replica?.report({ kind: 'close' }) !== 'sent') context.report({ kind: 'replicaClosed' });
-        break;
-      case 'abandonReplica':
-        replica = null;
-        replication?.report({ kind: 'closed', error: effect.error });
-        abandonReplica(effect.error, context);
-        break;
-      case 'tellOpened':
-        replication?.report({ kind: 'opened' });
-        parent.report({ kind: 'shardOpened', shardId });
-        break;
-      case 'tellDied':
-        replication?.report({ kind: 'closed', error: effect.error });
-        parent.report({ kind: 'shardDied', shardId, error: effect.error });
-        break;
-      case 'tellClosedAndStop':
-        parent.report({ kind: 'shardClosed', shardId });
-        context.stop();
-        break;
-      default:
-        unreachable(effect);
-    }
-  }
-
+  const children = new Children();
   return {
     kind: 'shard',
     start: () => startShard(),
     step: stepShard,
-    perform,
+    perform: (effect, context) => decideInRow(PERFORM, { children, context }, effect),
     summarize: (message) => ('error' in message ? message.error.detail : ''),
-    // Without its part in the log a replica is of no use: the shard begins anew.
-    childFailed: (name, error) => (name === REPLICATION ? null : { kind: 'replicaGaveUp', error }),
+    // Without its part in the log a replica is of no use: the shard crashes and starts again.
+    childFailed: (name, error) => (name === REPLICATION ? null : { kind: 'replicaStopped', error }),
   };
+}
+
+interface Performing {
+  readonly children: Children;
+  readonly context: ShardContext;
+}
+
+const PERFORM: Row<ShardEffect, Performing, void> = {
+  startReplica: ({ children, context }) => children.start(context),
+  configureReplica: ({ children, context }, { config, replyTo }) => {
+    // A collection of one node, or of another cluster, has become this cluster's: it takes part in another log.
+    children.follow(context);
+    if (children.replica === null) context.reply(replyTo, true);
+    else context.forward(children.replica, { kind: 'configure', config, replyTo }, replyTo);
+  },
+  reply: ({ context }, { replyTo }) => context.reply(replyTo, true),
+  closeReplica: ({ children, context }) => {
+    children.stopLog(context);
+    if (children.replica?.report({ kind: 'close' }) !== 'sent') context.report({ kind: 'replicaClosed' });
+  },
+  closeFiles: ({ children, context }, { error }) => {
+    children.replica = null;
+    children.log?.report({ kind: 'closed', error });
+    closeFiles(error, context);
+  },
+  tellOpened: ({ children, context }) => {
+    const { parent, shardId } = context.props;
+    children.log?.report({ kind: 'opened' });
+    parent.report({ kind: 'shardOpened', shardId });
+  },
+  tellFailed: ({ children, context }, { error }) => {
+    const { parent, shardId } = context.props;
+    children.log?.report({ kind: 'closed', error });
+    parent.report({ kind: 'shardFailed', shardId, error });
+  },
+  tellClosedAndStop: ({ context }) => {
+    const { parent, shardId } = context.props;
+    parent.report({ kind: 'shardClosed', shardId });
+    context.stop();
+  },
+};
+
+/** The actors below a shard: its replica, and in a cluster the replica's part in the shard's log. */
+class Children {
+  replica: ActorRef<ReplicaMessage> | null = null;
+  /** Null outside of a cluster. */
+  log: ActorRef<ReplicationMessage> | null = null;
+  /** `uid` of the collection whose log that is; undefined until it is known. */
+  #uid: number | null | undefined;
+
+  /** Begins a life of the shard: the children of an earlier one ended with it. */
+  start(context: ShardContext): void {
+    this.replica = startReplica(context);
+    this.log = null;
+    this.#uid = undefined;
+    this.follow(context);
+  }
+
+  /** Takes part in the log of the collection that the shard belongs to now. */
+  follow(context: ShardContext): void {
+    const uid = context.props.entry.belonging?.uid ?? null;
+    if (uid === this.#uid) return;
+    if (this.log !== null) this.stopLog(context);
+    this.#uid = uid;
+    this.log = startReplication(context);
+  }
+
+  stopLog(context: ShardContext): void {
+    const { entry, shardId } = context.props;
+    context.stopChild(REPLICATION);
+    entry.replications.delete(shardId);
+    this.log = null;
+  }
 }
 
 /** Key of a shard's local replica. */
@@ -131,14 +144,9 @@ function startReplication(context: ShardContext): ActorRef<ReplicationMessage> |
   return context.spawn(replicationBehaviour(), REPLICATION, { key: replicaKey(entry.name, shardId), shard, entry, services });
 }
 
-function stopReplication(context: ShardContext): void {
-  context.stopChild(REPLICATION);
-  context.props.entry.replications.delete(context.props.shardId);
-}
-
-function abandonReplica(error: ErrorFacts, context: ShardContext): void {
+function closeFiles(error: ErrorFacts, context: ShardContext): void {
   const { entry, services, shardId } = context.props;
-  showAbandoned(entry, shardId, error);
+  showFailed(entry, shardId, error);
   services.files.close(replicaKey(entry.name, shardId)).catch((failure: unknown) => {
     context.log.warn(`${context.path}: the replica's files could not be closed: ${String(failure)}`);
   });

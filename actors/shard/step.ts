@@ -1,89 +1,99 @@
 /** What a shard does about each message in each state. */
 
-import { become, type Step, unreachable } from '../runtime/behaviour.js';
+import { decide, ignore, type Of, type Table } from '../../protocols/machine.js';
+import { become, type Step } from '../runtime/behaviour.js';
 import type { ShardEffect, ShardMessage } from './messages.js';
-import { abandoned, active, closing, dead, opening, type ShardState } from './state.js';
+import {
+  type ClosingShard,
+  closingShard,
+  failedShard,
+  openingShard,
+  type ShardState,
+  type StoppedShard,
+  servingShard,
+  stoppedShard,
+} from './state.js';
 
 type ShardStep = Step<ShardState, ShardEffect>;
-type MessageOf<Kind extends ShardMessage['kind']> = Extract<ShardMessage, { kind: Kind }>;
-
-export type ShardMove = 'ignore' | 'becomeActive' | 'becomeDead' | 'becomeAbandoned' | 'configure' | 'answer' | 'close' | 'finish';
 
 /** States × messages. */
-export const SHARD_MOVES: Readonly<Record<ShardState['kind'], Readonly<Record<ShardMessage['kind'], ShardMove>>>> = {
+export const SHARD_TABLE: Table<ShardState, ShardMessage, ShardStep> = {
   Opening: {
-    replicaOpened: 'becomeActive',
-    replicaDied: 'becomeDead',
-    replicaGaveUp: 'becomeAbandoned',
-    configure: 'configure',
-    close: 'close',
-    replicaClosed: 'ignore',
+    replicaOpened: becomeServing,
+    replicaFailed: becomeFailed,
+    replicaStopped: becomeStopped,
+    configure: configureReplica,
+    close: closeReplica,
+    replicaClosed: ignore,
   },
-  Active: {
-    replicaOpened: 'ignore',
-    replicaDied: 'becomeDead',
-    replicaGaveUp: 'becomeAbandoned',
-    configure: 'configure',
-    close: 'close',
-    replicaClosed: 'ignore',
+  Serving: {
+    replicaOpened: ignore,
+    replicaFailed: becomeFailed,
+    replicaStopped: becomeStopped,
+    configure: configureReplica,
+    close: closeReplica,
+    replicaClosed: ignore,
   },
-  Dead: {
-    replicaOpened: 'becomeActive',
-    replicaDied: 'becomeDead',
-    replicaGaveUp: 'becomeAbandoned',
-    configure: 'configure',
-    close: 'close',
-    replicaClosed: 'ignore',
+  Failed: {
+    replicaOpened: becomeServing,
+    replicaFailed: becomeFailed,
+    replicaStopped: becomeStopped,
+    configure: configureReplica,
+    close: closeReplica,
+    replicaClosed: ignore,
   },
-  Abandoned: {
-    replicaOpened: 'ignore',
-    replicaDied: 'ignore',
-    replicaGaveUp: 'ignore',
-    configure: 'answer',
-    close: 'finish',
-    replicaClosed: 'ignore',
+  Stopped: {
+    replicaOpened: ignore,
+    replicaFailed: ignore,
+    replicaStopped: ignore,
+    configure: answer,
+    close: finish,
+    replicaClosed: ignore,
   },
   Closing: {
-    replicaOpened: 'ignore',
-    replicaDied: 'ignore',
-    // It cannot close any more; its files are let go of.
-    replicaGaveUp: 'finish',
-    configure: 'answer',
-    close: 'ignore',
-    replicaClosed: 'finish',
+    replicaOpened: ignore,
+    replicaFailed: ignore,
+    // It cannot close any more: the engine closes its files.
+    replicaStopped: finish,
+    configure: answer,
+    close: ignore,
+    replicaClosed: finish,
   },
 };
 
 export function startShard(): ShardStep {
-  return become<ShardState, ShardEffect>(opening(), { kind: 'startReplica' });
+  return become<ShardState, ShardEffect>(openingShard(), { kind: 'startReplica' });
 }
 
 export function stepShard(state: ShardState, message: ShardMessage): ShardStep {
-  const move = SHARD_MOVES[state.kind][message.kind];
-  switch (move) {
-    case 'ignore':
-      return become(state);
-    case 'becomeActive':
-      return become<ShardState, ShardEffect>(active(), { kind: 'tellOpened' });
-    case 'becomeDead': {
-      const { error } = message as MessageOf<'replicaDied'>;
-      return become<ShardState, ShardEffect>(dead(error), { kind: 'tellDied', error });
-    }
-    case 'becomeAbandoned': {
-      const { error } = message as MessageOf<'replicaGaveUp'>;
-      return become<ShardState, ShardEffect>(abandoned(error), { kind: 'abandonReplica', error }, { kind: 'tellDied', error });
-    }
-    case 'configure': {
-      const { config, replyTo } = message as MessageOf<'configure'>;
-      return become<ShardState, ShardEffect>(state, { kind: 'configureReplica', config, replyTo });
-    }
-    case 'answer':
-      return become<ShardState, ShardEffect>(state, { kind: 'reply', replyTo: (message as MessageOf<'configure'>).replyTo });
-    case 'close':
-      return become<ShardState, ShardEffect>(closing(), { kind: 'closeReplica' });
-    case 'finish':
-      return become<ShardState, ShardEffect>(closing(), { kind: 'tellClosedAndStop' });
-    default:
-      return unreachable(move);
-  }
+  return decide(SHARD_TABLE, state, message);
+}
+
+function becomeServing(): ShardStep {
+  return become<ShardState, ShardEffect>(servingShard(), { kind: 'tellOpened' });
+}
+
+function becomeFailed(_: ShardState, { error }: Of<ShardMessage, 'replicaFailed'>): ShardStep {
+  return become<ShardState, ShardEffect>(failedShard(error), { kind: 'tellFailed', error });
+}
+
+function becomeStopped(_: ShardState, { error }: Of<ShardMessage, 'replicaStopped'>): ShardStep {
+  return become<ShardState, ShardEffect>(stoppedShard(error), { kind: 'closeFiles', error }, { kind: 'tellFailed', error });
+}
+
+function configureReplica(state: ShardState, { config, replyTo }: Of<ShardMessage, 'configure'>): ShardStep {
+  return become<ShardState, ShardEffect>(state, { kind: 'configureReplica', config, replyTo });
+}
+
+/** No replica has to take the configuration over. */
+function answer(state: StoppedShard | ClosingShard, { replyTo }: Of<ShardMessage, 'configure'>): ShardStep {
+  return become<ShardState, ShardEffect>(state, { kind: 'reply', replyTo });
+}
+
+function closeReplica(): ShardStep {
+  return become<ShardState, ShardEffect>(closingShard(), { kind: 'closeReplica' });
+}
+
+function finish(): ShardStep {
+  return become<ShardState, ShardEffect>(closingShard(), { kind: 'tellClosedAndStop' });
 }

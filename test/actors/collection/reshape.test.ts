@@ -83,15 +83,15 @@ test('shards whose files could not be removed, or whose end could not be saved, 
 });
 
 test('a new shard that dies leaves the change as it is on disk, and tries again by itself', () => {
-  assert.deepEqual(play(serving(0), reshape(4, 0, 1), SAVED, { kind: 'shardDied', shardId: 1, error: FULL }, opened(1)).slice(2), [
-    'shardDied: Dead, announce, tellDied, reply 4',
+  assert.deepEqual(play(serving(0), reshape(4, 0, 1), SAVED, { kind: 'shardFailed', shardId: 1, error: FULL }, opened(1)).slice(2), [
+    'shardFailed: Dead, announce, tellDied, reply 4',
     'shardOpened: Active, announce, tellOpened',
   ]);
 });
 
 test('a shard that gave up holds up neither its end nor the change', () => {
-  const gaveUp: CollectionMessage = { kind: 'shardGaveUp', shardId: 1, error: FULL };
-  assert.deepEqual(play(serving(0, 1), reshape(4, 0), gaveUp), ['reshape: Active, closeShards 1', 'shardGaveUp: Active, removeShards 1']);
+  const gaveUp: CollectionMessage = { kind: 'shardStopped', shardId: 1, error: FULL };
+  assert.deepEqual(play(serving(0, 1), reshape(4, 0), gaveUp), ['reshape: Active, closeShards 1', 'shardStopped: Active, removeShards 1']);
 });
 
 test('a change that comes while the collection is loaded is made when it is, and refused when it cannot be', () => {

@@ -81,7 +81,7 @@ test('a collection that cannot be created tells its parent and stops', () => {
 });
 
 test('a collection with a Dead shard is Dead until the shard is open again', () => {
-  const died = stepCollection(activeCollection(), { kind: 'shardDied', shardId: 0, error: BROKEN });
+  const died = stepCollection(activeCollection(), { kind: 'shardFailed', shardId: 0, error: BROKEN });
   assert.deepEqual(died.state, dead({ config: CONFIG, belonging: null, open: new Set(), updates: [], reshaping: null }, BROKEN));
   assert.equal(kinds(died.effects), 'announce tellDied');
   const opened = stepCollection(died.state, { kind: 'shardOpened', shardId: 0 });
@@ -162,7 +162,7 @@ test('deleting refuses the updates that wait, and lets the one being saved have 
 });
 
 test('a shard that gives up during a deletion holds it up no longer', () => {
-  const { effects } = stepCollection(deleting(4, [0]), { kind: 'shardGaveUp', shardId: 0, error: BROKEN });
+  const { effects } = stepCollection(deleting(4, [0]), { kind: 'shardStopped', shardId: 0, error: BROKEN });
   assert.equal(kinds(effects), 'remove');
 });
 
