@@ -4,7 +4,7 @@ import { ERROR_KINDS, type ErrorFacts } from '../protocols/errors.js';
 import { stringifyJson } from '../protocols/json.js';
 
 /** What an operation answers. */
-export type Answer =
+export type HttpAnswer =
   /** Goes into the envelope. */
   | { readonly kind: 'result'; readonly value: unknown }
   /** JSON without an envelope. */
@@ -14,7 +14,7 @@ export type Answer =
   | { readonly kind: 'text'; readonly status: number; readonly text: string };
 
 /** An answer that goes into the envelope. */
-export function result(value: unknown): Answer {
+export function result(value: unknown): HttpAnswer {
   return { kind: 'result', value };
 }
 

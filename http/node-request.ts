@@ -5,7 +5,7 @@ import { TroupeError } from '../protocols/errors.js';
 import { parseJson } from '../protocols/json.js';
 import type { JsonValue } from '../protocols/model/payload.js';
 import { asksForAgreement, collectionTimeout, type QueryParameters } from '../protocols/rest/parameters.js';
-import type { Answer } from './answer.js';
+import type { HttpAnswer } from './answer.js';
 import type { DoorServices } from './services.js';
 
 /** `body` is empty where the method has none. */
@@ -16,14 +16,14 @@ export interface NodeRequest {
 }
 
 /** Throws errors of the catalogue. */
-export type Handler = (services: DoorServices, request: NodeRequest) => Answer | Promise<Answer>;
+export type Handler = (services: DoorServices, request: NodeRequest) => HttpAnswer | Promise<HttpAnswer>;
 
 /** Vectors, aliases and metadata of a collection; points and queries have the door's limit. */
 const SETTINGS_BYTES_MAX = 1 << 20;
 /** Time to agree for a request that does not say how long it waits. */
 const AGREEMENT_MS = 10_000;
 
-export function collectionOf(path: NodeRequest['path']): string {
+export function collectionName(path: NodeRequest['path']): string {
   return path.collection_name as string;
 }
 

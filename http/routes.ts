@@ -5,13 +5,13 @@
 
 import type { ReadOperation, WriteOperation } from '../storage/threads/messages.js';
 
-export type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
+export type HttpMethod = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
 
 /** Open to all, reading, writing or managing. */
 export type Access = 'open' | 'r' | 'w' | 'm';
 
 interface Row {
-  readonly method: Method;
+  readonly method: HttpMethod;
   readonly path: string;
   readonly name: string;
   readonly access: Access;
@@ -236,19 +236,19 @@ export const OPERATIONS: readonly Operation[] = [
   later('PUT', `${SHARD}/snapshots/recover`, 'recover_shard_from_snapshot', 'm'),
 ];
 
-function read(method: Method, path: string, name: string, engine: ReadOperation): ReadRow {
+function read(method: HttpMethod, path: string, name: string, engine: ReadOperation): ReadRow {
   return { kind: 'read', method, path, name, access: 'r', grpc: grpcOf(name), engine };
 }
 
-function write(method: Method, path: string, name: string, engine: WriteOperation): WriteRow {
+function write(method: HttpMethod, path: string, name: string, engine: WriteOperation): WriteRow {
   return { kind: 'write', method, path, name, access: 'w', grpc: grpcOf(name), engine };
 }
 
-function node(method: Method, path: string, name: string, access: Access, run: NodeOperation): NodeRow {
+function node(method: HttpMethod, path: string, name: string, access: Access, run: NodeOperation): NodeRow {
   return { kind: 'node', method, path, name, access, grpc: grpcOf(name), run };
 }
 
-function later(method: Method, path: string, name: string, access: Access): LaterRow {
+function later(method: HttpMethod, path: string, name: string, access: Access): LaterRow {
   return { kind: 'later', method, path, name, access, grpc: grpcOf(name) };
 }
 

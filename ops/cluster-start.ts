@@ -9,11 +9,11 @@ import { ConsensusLog, consensusFolder, forgetConsensus } from '../storage/conse
 import { verifyConsensus } from '../storage/verify/verify-lmdb.js';
 import type { ClusterStart } from './cli.js';
 import { SettingsError } from './config/resolve.js';
-import type { Settings } from './config/settings.js';
+import type { NodeSettings } from './config/settings.js';
 import type { ModuleLog } from './log.js';
 
 /** One line for each option that needs distributed mode where that is off. */
-export function misplacedOptions({ uri, bootstrap, reinit }: ClusterStart, settings: Settings): string[] {
+export function misplacedOptions({ uri, bootstrap, reinit }: ClusterStart, settings: NodeSettings): string[] {
   if (settings.cluster.enabled) return [];
   const given = [...(uri === null ? [] : ['--uri']), ...(bootstrap === null ? [] : ['--bootstrap']), ...(reinit ? ['--reinit'] : [])];
   const hint = 'is for nodes of a cluster; set cluster.enabled to true (variable SERVICE__CLUSTER__ENABLED=true), or leave it out';
@@ -25,7 +25,7 @@ export function misplacedOptions({ uri, bootstrap, reinit }: ClusterStart, setti
  * Errors: SettingsError where an option is missing; `storage` for a log that is damaged, saying how to recover; PeerPortError.
  */
 export async function openCluster(
-  settings: Settings,
+  settings: NodeSettings,
   start: ClusterStart,
   version: string,
   log: ModuleLog,

@@ -9,7 +9,7 @@ import type { DoorServices, Identity } from '../http/services.js';
 import { EnginePool } from '../storage/pool/pool.js';
 import { membershipWaitsFor } from './cluster-readiness.js';
 import { collectionDefaults } from './config/collection-defaults.js';
-import type { Settings } from './config/settings.js';
+import type { NodeSettings } from './config/settings.js';
 import type { ModuleLog } from './log.js';
 
 export interface Composition {
@@ -23,7 +23,7 @@ export interface Composition {
  * cluster: null for a node of its own. onFatal: the node's actor crashed too often.
  */
 export async function compose(
-  settings: Settings,
+  settings: NodeSettings,
   cluster: ClusterOptions | null,
   identity: Identity,
   logOf: (module: string) => ModuleLog,

@@ -4,7 +4,7 @@
  */
 
 export const LEVELS = ['ERROR', 'WARN', 'INFO', 'DEBUG', 'TRACE'] as const;
-export type Level = (typeof LEVELS)[number];
+export type LogLevel = (typeof LEVELS)[number];
 export type LogFormat = 'text' | 'json';
 export type Facts = Record<string, unknown>;
 
@@ -29,7 +29,7 @@ export interface ModuleLog {
   debug(message: string, facts?: Facts): void;
   trace(message: string, facts?: Facts): void;
   /** Whether an entry of this level goes anywhere. */
-  enabled(level: Level): boolean;
+  enabled(level: LogLevel): boolean;
 }
 
 /** The filter that a specification describes, or undefined when it is none. */
@@ -54,7 +54,7 @@ export function moduleLog(module: string, outputs: readonly LogOutput[], nowMs: 
     if (level > highest) return;
     for (const output of outputs) {
       if (level > levelOf(output.filter, module)) continue;
-      output.write(formatEntry(output.format, nowMs(), LEVELS[level] as Level, module, message, facts));
+      output.write(formatEntry(output.format, nowMs(), LEVELS[level] as LogLevel, module, message, facts));
     }
   };
   return {
@@ -68,7 +68,7 @@ export function moduleLog(module: string, outputs: readonly LogOutput[], nowMs: 
 }
 
 /** One line of the log. */
-export function formatEntry(format: LogFormat, timeMs: number, level: Level, module: string, message: string, facts?: Facts): string {
+export function formatEntry(format: LogFormat, timeMs: number, level: LogLevel, module: string, message: string, facts?: Facts): string {
   const timestamp = new Date(timeMs).toISOString();
   const known = facts === undefined ? [] : Object.entries(facts).filter(([, value]) => value !== undefined);
   if (format === 'json') {

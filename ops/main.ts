@@ -13,7 +13,7 @@ import { compose } from './compose.js';
 import { unavailableSettings } from './config/available.js';
 import { loadSettings } from './config/load.js';
 import { type Resolved, SettingsError } from './config/resolve.js';
-import type { Settings } from './config/settings.js';
+import type { NodeSettings } from './config/settings.js';
 import { type LogOutput, type ModuleLog, moduleLog } from './log.js';
 import { openOutputs } from './outputs.js';
 import { lockStorageSoon, StorageInUse } from './storage-lock.js';
@@ -78,7 +78,7 @@ async function serve(configPath: string | undefined, start: ClusterStart, versio
 }
 
 /** Starts everything; resolves when requests are taken. What was started before a failure is not stopped: the process ends. */
-async function run(settings: Settings, start: ClusterStart, identity: Identity, logOf: (module: string) => ModuleLog): Promise<void> {
+async function run(settings: NodeSettings, start: ClusterStart, identity: Identity, logOf: (module: string) => ModuleLog): Promise<void> {
   const log = logOf('main');
   const { service, storage } = settings;
   const cluster = await openCluster(settings, start, identity.version, log);
@@ -153,7 +153,7 @@ function fail(error: unknown): void {
 }
 
 /** The failure in words that say what to change. */
-function describeStartFailure(error: unknown, settings: Settings): unknown {
+function describeStartFailure(error: unknown, settings: NodeSettings): unknown {
   const { host, http_port: httpPort, grpc_port: grpcPort } = settings.service;
   const [port, key] =
     error instanceof PeerPortError

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePorts } from './ports.js';
 
-export interface NodeOptions {
+export interface NodeProcessOptions {
   /** Folder for storage and snapshots; kept when the node ends, so that another one can be started on it. */
   readonly folder: string;
   /** Further variables (`SERVICE__…`); undefined takes one away. */
@@ -56,7 +56,7 @@ const STARTS_MAX = 5;
 const PORT_TAKEN = 'another process uses this address';
 
 /** Starts a node and waits until it is ready. Rejects with what it printed when it ends or stays silent before that. */
-export async function startNode(options: NodeOptions): Promise<RunningNode> {
+export async function startNodeProcess(options: NodeProcessOptions): Promise<RunningNode> {
   for (let starts = 1; ; starts++) {
     const [port, grpcPort] = (await freePorts(2)) as [number, number];
     const started = performance.now();
@@ -71,7 +71,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
   }
 }
 
-export interface LaunchOptions extends NodeOptions {
+export interface LaunchOptions extends NodeProcessOptions {
   readonly port: number;
   readonly grpcPort: number;
   /** Options of the `troupe` command. */

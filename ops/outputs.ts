@@ -2,11 +2,11 @@
 
 import { openSync, writeSync } from 'node:fs';
 import { SettingsError } from './config/resolve.js';
-import type { Settings } from './config/settings.js';
+import type { NodeSettings } from './config/settings.js';
 import { type LevelFilter, type LogOutput, parseLevels } from './log.js';
 
 /** The outputs that the settings describe. Errors: SettingsError, naming the key. */
-export function openOutputs(settings: Settings): LogOutput[] {
+export function openOutputs(settings: NodeSettings): LogOutput[] {
   const { on_disk: onDisk, format } = settings.logger;
   const outputs: LogOutput[] = [
     { format, filter: filterOf('log_level', settings.log_level), write: (line) => void process.stdout.write(line) },

@@ -9,7 +9,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { startNode } from './node-process.js';
+import { startNodeProcess } from './node-process.js';
 
 const SCRIPTS = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..', 'test', 'clients', 'python');
 const ROUNDS_DEFAULT = 400;
@@ -45,7 +45,7 @@ async function check(systemPython: string, folder: string): Promise<number> {
   const seed = process.env.TROUPE_SEED ?? String(Date.now() % 1_000_000);
   const rounds = process.env.TROUPE_ROUNDS ?? String(ROUNDS_DEFAULT);
   console.log(`TROUPE_SEED=${seed} TROUPE_ROUNDS=${rounds}`);
-  const node = await startNode({ folder });
+  const node = await startNodeProcess({ folder });
   try {
     return await run(own, [join(SCRIPTS, 'check.py'), String(node.port), String(node.grpcPort), seed, rounds], folder);
   } finally {

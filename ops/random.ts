@@ -1,6 +1,6 @@
 /** Numbers that look random and are the same for the same seed, for benchmarks and tests that can be repeated. */
 
-export interface Random {
+export interface RandomNumbers {
   /** Uniform in [0, 1). */
   unit(): number;
   /** Uniform integer in 0..below-1. */
@@ -10,7 +10,7 @@ export interface Random {
 }
 
 /** A generator for a seed (any integer). */
-export function seededRandom(seed: number): Random {
+export function seededRandom(seed: number): RandomNumbers {
   let state = seed >>> 0;
   let spare = Number.NaN;
 

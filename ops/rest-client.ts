@@ -2,7 +2,7 @@
 
 import { Agent, request } from 'node:http';
 
-export interface Answer {
+export interface RestAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
@@ -21,7 +21,7 @@ export class RestClient {
   }
 
   /** Sends a request. `body` is sent as it is when it is text or bytes, otherwise as JSON. Rejects when the connection breaks. */
-  call(method: string, path: string, body?: unknown): Promise<Answer> {
+  call(method: string, path: string, body?: unknown): Promise<RestAnswer> {
     const bytes =
       body === undefined ? null : typeof body === 'string' || body instanceof Uint8Array ? Buffer.from(body) : JSON.stringify(body);
     return new Promise((done, refuse) => {

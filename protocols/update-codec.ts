@@ -16,7 +16,7 @@ import { TroupeError } from './errors.js';
 import { parseJson, stringifyJson } from './json.js';
 import type { JsonValue, Payload } from './model/payload.js';
 import { type PointId, pointIdFrom } from './model/point-id.js';
-import type { PointBatch, UpdateOperation, VectorColumn } from './model/update.js';
+import type { BatchColumn, PointBatch, UpdateOperation } from './model/update.js';
 import type { HardwareUsage } from './model/usage.js';
 
 /** An operation and how it hangs together with its neighbours in the log. */
@@ -58,7 +58,7 @@ interface BatchHeader {
  * The bytes of an operation, with `reserve` bytes free in front (a multiple of 8).
  * room: gives the buffer they go to, which starts at offset 0 of its memory and may hold anything; by default one of their own.
  */
-export function encodeOperation(
+export function encodeUpdate(
   { chained, encoded, operation }: LoggedOperation,
   reserve = 0,
   room: (bytes: number) => Uint8Array = (bytes) => new Uint8Array(bytes),
@@ -89,7 +89,7 @@ export function encodeOperation(
 }
 
 /** The operation that `encodeOperation` made these bytes of. Its vectors are views on `bytes` where these are aligned. Errors: `storage`. */
-export function decodeOperation(bytes: Uint8Array): LoggedOperation {
+export function decodeUpdate(bytes: Uint8Array): LoggedOperation {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (bytes.length < 8 || view.getUint32(0, true) !== MAGIC) throw new TroupeError('storage', 'not an update operation');
   const headerBytes = view.getUint32(4, true);
@@ -150,7 +150,7 @@ function decodeBatch(header: BatchHeader, columns: Columns): PointBatch {
   return { ids, vectors, payloads };
 }
 
-function decodeColumn({ kind, name, dim, rows, listed, items = 0 }: ColumnHeader, columns: Columns): VectorColumn {
+function decodeColumn({ kind, name, dim, rows, listed, items = 0 }: ColumnHeader, columns: Columns): BatchColumn {
   const points = listed ? columns.uint32(rows) : null;
   if (kind === undefined) return { kind: 'dense', name, dim, points, values: columns.float32(rows * dim) };
   const counts = columns.uint32(rows);

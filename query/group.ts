@@ -6,7 +6,7 @@
 import { pathOf } from '../protocols/model/json-path.js';
 import type { JsonValue, Payload } from '../protocols/model/payload.js';
 import { someValue } from './filter/values.js';
-import { carryOut, type Steps } from './steps.js';
+import { runSteps, type Steps } from './steps.js';
 
 export type GroupValue = string | number | bigint;
 
@@ -74,7 +74,7 @@ export function gatherGroups<Hit>(
   run: (narrowing: Narrowing, count: number) => readonly Hit[],
   valuesOf: (hit: Hit) => readonly GroupValue[],
 ): Group<Hit>[] {
-  return carryOut(groupSteps(plan, valuesOf), ({ narrowing, count }) => run(narrowing, count));
+  return runSteps(groupSteps(plan, valuesOf), ({ narrowing, count }) => run(narrowing, count));
 }
 
 /** The same, step by step. */
@@ -106,7 +106,7 @@ export function gatherRounds<Hit>(
   valuesOf: (hit: Hit) => readonly GroupValue[],
   compare: (a: Hit, b: Hit) => number,
 ): Group<Hit>[] {
-  return carryOut(roundSteps(plan, valuesOf, compare), ({ seen, count }) => run(seen, count));
+  return runSteps(roundSteps(plan, valuesOf, compare), ({ seen, count }) => run(seen, count));
 }
 
 /** The same, step by step. */

@@ -1,6 +1,6 @@
 /** Maximal marginal relevance: points that are near the query and unlike one another. */
 
-import { carryOut, type Steps } from './steps.js';
+import { runSteps, type Steps } from './steps.js';
 
 const DIVERSITY_DEFAULT = 0.5;
 
@@ -18,7 +18,7 @@ export function selectDiverse(
   count: number,
   similarTo: (position: number) => Float32Array,
 ): number[] {
-  return carryOut(diverseSteps(relevance, diversity, count), similarTo);
+  return runSteps(diverseSteps(relevance, diversity, count), similarTo);
 }
 
 /** The same; asked: the position that similarities are wanted to. */

@@ -6,7 +6,7 @@
 export type Steps<Question, Answer, Result> = Generator<Question, Result, Answer>;
 
 /** Runs the algorithm to its end. */
-export function carryOut<Question, Answer, Result>(steps: Steps<Question, Answer, Result>, answer: (question: Question) => Answer): Result {
+export function runSteps<Question, Answer, Result>(steps: Steps<Question, Answer, Result>, answer: (question: Question) => Answer): Result {
   let step = steps.next();
   while (step.done !== true) step = steps.next(answer(step.value));
   return step.value;

@@ -54,7 +54,7 @@ const TURBO_BITS = { bits1: 1, bits1_5: 1.5, bits2: 2, bits4: 4 } as const;
 
 export function codeShape(spec: CodeSpec, dim: number): CodeShape {
   if (spec.kind === 'product') {
-    const parts = partsOf(spec, dim);
+    const parts = partCount(spec, dim);
     return {
       codeBytes: parts,
       stride: roundUp(parts, 4),
@@ -72,7 +72,7 @@ export function codeShape(spec: CodeSpec, dim: number): CodeShape {
 }
 
 /** Parts of a vector under product quantization. */
-export function partsOf(spec: { readonly partDim: number }, dim: number): number {
+export function partCount(spec: { readonly partDim: number }, dim: number): number {
   return Math.ceil(dim / spec.partDim);
 }
 

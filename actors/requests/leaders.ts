@@ -10,7 +10,7 @@ import { type ErrorCode, errorFacts, TroupeError } from '../../protocols/errors.
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { addUsage } from '../../protocols/model/usage.js';
-import { encodeOperation, NOTHING } from '../../protocols/update-codec.js';
+import { encodeUpdate, NOTHING } from '../../protocols/update-codec.js';
 import type { EncodedPart, EncodedWrite, RawRequest, WriteOperation, Written } from '../../storage/threads/messages.js';
 import type { Assignment } from '../shard-log/assignments.js';
 import type { Routes } from './routes.js';
@@ -99,7 +99,7 @@ export class LeaderWriter implements ShardWriter {
     await this.#ask(shard, (_leader, timeoutMs) => ({
       kind: 'write',
       shard,
-      operations: [encodeOperation(NOTHING)],
+      operations: [encodeUpdate(NOTHING)],
       timeoutMs,
       shardMapVersion,
       ...logged,

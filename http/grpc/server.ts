@@ -18,7 +18,7 @@ import { type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors
 import { decodeMessage } from '../../protocols/grpc/decode.js';
 import { encodeMessage } from '../../protocols/grpc/encode.js';
 import { type Routing, RoutingReader } from '../../protocols/grpc/routing.js';
-import { type MessageType, type Method, schema } from '../../protocols/grpc/schema.js';
+import { type GrpcMethod, type MessageType, schema } from '../../protocols/grpc/schema.js';
 import { stringifyJson } from '../../protocols/json.js';
 import { noUsage } from '../../protocols/model/usage.js';
 import { checkCollectionName } from '../../protocols/rest/parameters.js';
@@ -30,7 +30,7 @@ import { checkSettingsSize } from '../node-request.js';
 import { OPERATIONS, type Operation } from '../routes.js';
 import type { DoorServices } from '../services.js';
 import { addReflection } from './reflection.js';
-import { statusOf } from './status.js';
+import { grpcStatusOf } from './status.js';
 
 export interface GrpcOptions {
   readonly host: string;
@@ -79,7 +79,7 @@ class Door {
     private readonly options: GrpcOptions,
   ) {}
 
-  handler(method: Method): UnaryHandler {
+  handler(method: GrpcMethod): UnaryHandler {
     if (method.path === HEALTH_CHECK) return this.healthCheck();
     const name = method.path.slice(1);
     const at = GRPC_METHODS.indexOf(name);
@@ -113,12 +113,12 @@ class Door {
     const metadata = new Metadata();
     const after = retryAfter(facts);
     if (after !== undefined) metadata.set('retry-after', after);
-    const { code, details } = statusOf(facts);
+    const { code, details } = grpcStatusOf(facts);
     callback({ code, details, metadata });
     return code;
   }
 
-  private runner(operation: Operation, method: Method): Run {
+  private runner(operation: Operation, method: GrpcMethod): Run {
     const { node } = this.services;
     const names = [...operation.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] as string);
     const routing = new RoutingReader(method.request, names);

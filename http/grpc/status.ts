@@ -12,6 +12,6 @@ const PREFIXES: Partial<Record<ErrorCode, string>> = {
 };
 
 /** The number and the message of the status. */
-export function statusOf({ code, detail }: ErrorFacts): { readonly code: number; readonly details: string } {
+export function grpcStatusOf({ code, detail }: ErrorFacts): { readonly code: number; readonly details: string } {
   return { code: ERROR_KINDS[code].grpcStatus, details: (PREFIXES[code] ?? ERROR_KINDS[code].prefix) + detail };
 }

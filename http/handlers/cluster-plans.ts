@@ -8,7 +8,7 @@ import { planRebalance } from '../../cluster/plans/rebalance.js';
 import type { ClusterState } from '../../cluster/state/state.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
-import { flag, type QueryParameters } from '../../protocols/rest/parameters.js';
+import { flagParameter, type QueryParameters } from '../../protocols/rest/parameters.js';
 import { agreementMsOf } from '../node-request.js';
 import { agreedState } from '../reports/cluster-report.js';
 
@@ -22,7 +22,7 @@ export async function drain(cluster: ClusterApi, peerId: PeerId, query: QueryPar
   if (state.membership.every((member) => member.peerId === peerId || !member.voter))
     throw new TroupeError('wrongInput', `peer ${peerId} is the only one with a vote: let another one join first`);
   const plan = planDrain(state, peerId);
-  if (flag(query, 'dry_run')) return planReport(state, plan, sizes, false);
+  if (flagParameter(query, 'dry_run')) return planReport(state, plan, sizes, false);
   const [stuck] = plan.stuck;
   if (stuck !== undefined)
     throw new TroupeError(
@@ -42,7 +42,7 @@ export async function keep(cluster: ClusterApi, peerId: PeerId, query: QueryPara
 export async function rebalance(cluster: ClusterApi, query: QueryParameters): Promise<object> {
   const { sizes, state, timeoutMs } = await newest(cluster, query);
   const plan = planRebalance(state, sizes);
-  const dry = flag(query, 'dry_run');
+  const dry = flagParameter(query, 'dry_run');
   if (!dry) await cluster.change({ kind: 'planMoves', moves: plan.moves }, timeoutMs);
   return planReport(state, plan, sizes, !dry);
 }

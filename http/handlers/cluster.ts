@@ -5,10 +5,10 @@ import type { NodeApi } from '../../actors/start/node-api.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { ClusterSetup, PeerId } from '../../protocols/model/cluster.js';
 import { decodeClusterSetup, decodeCreateShardKey, decodeDeleteShardKey, peerIdFromText } from '../../protocols/rest/cluster.js';
-import { flag, type QueryParameters, unsigned } from '../../protocols/rest/parameters.js';
-import { type Answer, result } from '../answer.js';
-import { agreementMsOf, collectionOf, type Handler, type NodeRequest, settingsOf, timeoutMsOf, upToDate } from '../node-request.js';
-import { agreedState, clusterReport, collectionReport, nodesReport, recordOf, shardKeysReport } from '../reports/cluster-report.js';
+import { flagParameter, type QueryParameters, unsigned } from '../../protocols/rest/parameters.js';
+import { type HttpAnswer, result } from '../answer.js';
+import { agreementMsOf, collectionName, type Handler, type NodeRequest, settingsOf, timeoutMsOf, upToDate } from '../node-request.js';
+import { agreedState, clusterReport, collectionRecord, collectionReport, nodesReport, shardKeysReport } from '../reports/cluster-report.js';
 import type { ClusterOperation } from '../routes.js';
 import type { DoorServices } from '../services.js';
 import { drain, keep, rebalance } from './cluster-plans.js';
@@ -31,15 +31,15 @@ export const CLUSTER_HANDLERS: Readonly<Record<ClusterOperation, Handler>> = {
   setUpCollection: (services, request) => setUp(services, request, decodeClusterSetup(settingsOf(request.body))),
   listShardKeys: async ({ node }, { path, query }) => {
     await upToDate(node, query);
-    if (node.cluster !== null) return result(shardKeysReport(recordOf(agreedState(node.cluster), collectionOf(path))));
-    const { config } = node.info(collectionOf(path));
+    if (node.cluster !== null) return result(shardKeysReport(collectionRecord(agreedState(node.cluster), collectionName(path))));
+    const { config } = node.info(collectionName(path));
     return result(config.params.sharding_method === 'custom' ? { shard_keys: [] } : {});
   },
   createShardKey: (services, request) => setUp(services, request, decodeCreateShardKey(settingsOf(request.body))),
   deleteShardKey: (services, request) => setUp(services, request, decodeDeleteShardKey(settingsOf(request.body))),
 };
 
-async function clusterTelemetry({ node }: DoorServices, { query }: NodeRequest): Promise<Answer> {
+async function clusterTelemetry({ node }: DoorServices, { query }: NodeRequest): Promise<HttpAnswer> {
   const level = unsigned(query, 'details_level') ?? NODES_LEVEL;
   const timeoutMs = timeoutMsOf(query) ?? DESCRIBE_MS;
   const { cluster } = node;
@@ -51,32 +51,32 @@ async function onPeer(
   { node }: DoorServices,
   { path, query }: NodeRequest,
   run: (cluster: ClusterApi, peerId: PeerId, query: QueryParameters) => Promise<unknown>,
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   const peerId = peerOf(path);
   return typeof peerId === 'number' ? result(await run(clusterOf(node), peerId, query)) : peerId;
 }
 
 /** The peer that a path names, or the answer that it names none. */
-function peerOf(path: NodeRequest['path']): PeerId | Answer {
+function peerOf(path: NodeRequest['path']): PeerId | HttpAnswer {
   const text = path.peer_id as string;
   return peerIdFromText(text) ?? { kind: 'text', status: 404, text: `can not parse ${JSON.stringify(text)} to a u64` };
 }
 
-async function removePeer({ node }: DoorServices, { path, query }: NodeRequest): Promise<Answer> {
+async function removePeer({ node }: DoorServices, { path, query }: NodeRequest): Promise<HttpAnswer> {
   const peerId = peerOf(path);
   if (typeof peerId !== 'number') return peerId;
-  const force = flag(query, 'force');
+  const force = flagParameter(query, 'force');
   const timeoutMs = agreementMsOf(query);
   return result(await clusterOf(node, 'Distributed mode disabled.').removePeer(peerId, force, timeoutMs));
 }
 
-async function collectionCluster({ identity, node }: DoorServices, { path, query }: NodeRequest): Promise<Answer> {
+async function collectionCluster({ identity, node }: DoorServices, { path, query }: NodeRequest): Promise<HttpAnswer> {
   await upToDate(node, query);
-  const name = collectionOf(path);
+  const name = collectionName(path);
   const { cluster } = node;
   if (cluster !== null) {
     const state = agreedState(cluster);
-    const record = recordOf(state, name);
+    const record = collectionRecord(state, name);
     const local = node.exists(name) ? node.localShards(name) : new Map();
     const own = state.collections.has(name) ? name : (state.aliases.get(name) ?? name);
     const nowMs = Date.now();
@@ -88,9 +88,9 @@ async function collectionCluster({ identity, node }: DoorServices, { path, query
   return result({ peer_id: identity.peerId, shard_count: shards.length, local_shards: shards, remote_shards: [], shard_transfers: [] });
 }
 
-async function setUp({ node }: DoorServices, { path, query }: NodeRequest, operation: ClusterSetup): Promise<Answer> {
+async function setUp({ node }: DoorServices, { path, query }: NodeRequest, operation: ClusterSetup): Promise<HttpAnswer> {
   const timeoutMs = agreementMsOf(query);
-  const done = await clusterOf(node).setUp(collectionOf(path), operation, timeoutMs);
+  const done = await clusterOf(node).setUp(collectionName(path), operation, timeoutMs);
   return result(operation.kind === 'activateReplica' ? { activated: done, warning: activationWarning(operation) } : done);
 }
 

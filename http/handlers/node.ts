@@ -7,10 +7,17 @@ import { openApiDocument } from '../../protocols/openapi/document.js';
 import { decodeAliasActions } from '../../protocols/rest/aliases.js';
 import { optionsWithoutEffect } from '../../protocols/rest/collection-hints.js';
 import { applyCollectionChange, decodeCreateCollection, decodeUpdateCollection } from '../../protocols/rest/collections.js';
-import { checkNewCollectionName, flag, type QueryParameters, text, unsigned, updateParameters } from '../../protocols/rest/parameters.js';
+import {
+  checkNewCollectionName,
+  flagParameter,
+  type QueryParameters,
+  textParameter,
+  unsigned,
+  updateParameters,
+} from '../../protocols/rest/parameters.js';
 import { addVector, decodeNewVector, removeVector } from '../../protocols/rest/vector-names.js';
-import { type Answer, result } from '../answer.js';
-import { collectionOf, type Handler, type NodeRequest, settingsOf, timeoutMsOf, upToDate } from '../node-request.js';
+import { type HttpAnswer, result } from '../answer.js';
+import { collectionName, type Handler, type NodeRequest, settingsOf, timeoutMsOf, upToDate } from '../node-request.js';
 import { agreedState } from '../reports/cluster-report.js';
 import { metricsText } from '../reports/metrics.js';
 import { telemetryReport } from '../reports/telemetry.js';
@@ -39,13 +46,13 @@ export const NODE_HANDLERS: Readonly<Record<NodeOperation, Handler>> = {
   },
 
   telemetry: (services, { query }) => {
-    const options = { detailsLevel: unsigned(query, 'details_level') ?? 0, anonymize: flag(query, 'anonymize') };
-    flag(query, 'per_collection');
+    const options = { detailsLevel: unsigned(query, 'details_level') ?? 0, anonymize: flagParameter(query, 'anonymize') };
+    flagParameter(query, 'per_collection');
     return result(telemetryReport(services, options));
   },
   metrics: (services, { query }) => {
-    const options = { anonymize: flag(query, 'anonymize') };
-    flag(query, 'per_collection');
+    const options = { anonymize: flagParameter(query, 'anonymize') };
+    flagParameter(query, 'per_collection');
     return { kind: 'text', status: 200, text: metricsText(services, options) };
   },
   openapi: ({ identity }) => ({ kind: 'json', value: openApiDocument(OPERATIONS, identity.version) }),
@@ -62,7 +69,7 @@ export const NODE_HANDLERS: Readonly<Record<NodeOperation, Handler>> = {
   },
   collectionInfo: async ({ node }, { path, query }) => {
     await upToDate(node, query);
-    return result(await node.wholeInfo(collectionOf(path)));
+    return result(await node.wholeInfo(collectionName(path)));
   },
   createCollection,
   updateCollection,
@@ -74,16 +81,16 @@ export const NODE_HANDLERS: Readonly<Record<NodeOperation, Handler>> = {
     changeVectors(services, path, query, (config) => removeVector(config, path.vector_name as string)),
   deleteCollection: async ({ node }, { path, query }) => {
     const timeoutMs = timeoutMsOf(query);
-    return result(await node.deleteCollection(collectionOf(path), timeoutMs));
+    return result(await node.deleteCollection(collectionName(path), timeoutMs));
   },
   collectionExists: async ({ node }, { path, query }) => {
     await upToDate(node, query);
-    return result({ exists: node.exists(collectionOf(path)) });
+    return result({ exists: node.exists(collectionName(path)) });
   },
   optimizations,
   collectionAliases: async ({ node }, { path, query }) => {
     await upToDate(node, query);
-    return result({ aliases: node.aliases(collectionOf(path)) });
+    return result({ aliases: node.aliases(collectionName(path)) });
   },
   aliases: async ({ node }, { query }) => {
     await upToDate(node, query);
@@ -101,15 +108,15 @@ async function changeVectors(
   path: NodeRequest['path'],
   query: QueryParameters,
   change: (config: CollectionConfig) => CollectionConfig,
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   const { timeoutSeconds } = updateParameters(query);
-  const name = collectionOf(path);
+  const name = collectionName(path);
   await node.updateCollection(name, change, timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000);
   return result({ operation_id: Math.max(0, ...node.stats(name).map(({ appliedOperation }) => appliedOperation)), status: 'completed' });
 }
 
-async function createCollection(services: DoorServices, { path, query, body }: NodeRequest): Promise<Answer> {
-  const name = collectionOf(path);
+async function createCollection(services: DoorServices, { path, query, body }: NodeRequest): Promise<HttpAnswer> {
+  const name = collectionName(path);
   const timeoutMs = timeoutMsOf(query);
   checkNewCollectionName(name);
   const { node, maxCollections } = services;
@@ -122,9 +129,9 @@ async function createCollection(services: DoorServices, { path, query, body }: N
   return result(true);
 }
 
-async function updateCollection(services: DoorServices, { path, query, body }: NodeRequest): Promise<Answer> {
+async function updateCollection(services: DoorServices, { path, query, body }: NodeRequest): Promise<HttpAnswer> {
   const { node } = services;
-  const name = collectionOf(path);
+  const name = collectionName(path);
   const timeoutMs = timeoutMsOf(query);
   const change = decodeUpdateCollection(settingsOf(body));
   await node.updateCollection(name, (config) => applyCollectionChange(config, change), timeoutMs);
@@ -143,12 +150,12 @@ function warnOfHints({ log, node }: DoorServices, name: string, config: Collecti
 }
 
 /** The optimizations report with the parts that `with` names. */
-function optimizations({ node }: DoorServices, { path, query }: NodeRequest): Answer {
-  const parts = (text(query, 'with') ?? '').split(',').filter((part) => part !== '');
+function optimizations({ node }: DoorServices, { path, query }: NodeRequest): HttpAnswer {
+  const parts = (textParameter(query, 'with') ?? '').split(',').filter((part) => part !== '');
   const unknown = parts.find((part) => !(OPTIMIZATION_PARTS as readonly string[]).includes(part));
   if (unknown !== undefined) throw new TroupeError('wrongInput', `Unknown field in 'with' parameter: ${unknown}`);
   const completedLimit = unsigned(query, 'completed_limit') ?? COMPLETED_DEFAULT;
-  const report = node.optimizations(collectionOf(path));
+  const report = node.optimizations(collectionName(path));
   const { queued, completed, idle_segments, ...always } = report;
   return result({
     ...always,

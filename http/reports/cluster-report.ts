@@ -44,7 +44,7 @@ export function agreedState(cluster: ClusterApi): ClusterState {
 }
 
 /** The collection of this name or alias. Errors: `notFound`. */
-export function recordOf({ aliases, collections }: ClusterState, name: string): CollectionRecord {
+export function collectionRecord({ aliases, collections }: ClusterState, name: string): CollectionRecord {
   const record = collections.get(name) ?? collections.get(aliases.get(name) ?? '');
   if (record === undefined) throw errorFromFacts(collectionMissing(name));
   return record;

@@ -12,7 +12,7 @@ import { pointIdFromText } from '../../protocols/model/point-id.js';
 import { noUsage } from '../../protocols/model/usage.js';
 import { checkCollectionName, type QueryParameters, readParameters, updateParameters } from '../../protocols/rest/parameters.js';
 import type { RawRequest } from '../../storage/threads/messages.js';
-import { type Answer, envelope, errorBody, retryAfter, valueEnvelope } from '../answer.js';
+import { envelope, errorBody, type HttpAnswer, retryAfter, valueEnvelope } from '../answer.js';
 import { NODE_HANDLERS } from '../handlers/node.js';
 import { usageMember } from '../hardware.js';
 import { type LaterRow, type NodeRow, OPERATIONS, type Operation, type ReadRow, type WriteRow } from '../routes.js';
@@ -210,7 +210,7 @@ class Door {
     return { path, query: query as Record<string, string>, body, deadlineMs, ...measuring };
   }
 
-  private answerNode(at: number, request: FastifyRequest, response: ServerResponse, started: number, answer: Answer): void {
+  private answerNode(at: number, request: FastifyRequest, response: ServerResponse, started: number, answer: HttpAnswer): void {
     switch (answer.kind) {
       case 'result':
         this.answer(at, request, response, started, valueEnvelope(answer.value, this.services.monotonicMs() - started));

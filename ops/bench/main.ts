@@ -20,7 +20,7 @@ import { type Dataset, loadMnist, loadSample, makeSynthetic } from './common/dat
 import { machine } from './common/measure.js';
 import { profileSummary } from './common/profile.js';
 import { markdown, writeChapter } from './node/report.js';
-import { measure, type Settings } from './node/run.js';
+import { type BenchSettings, measure } from './node/run.js';
 import { replicationMarkdown } from './replication/report.js';
 import { measureReplication, REPLICATION_PARTS, type ReplicationPart } from './replication/run.js';
 
@@ -71,7 +71,7 @@ if (options.help) {
 }
 
 const seed = Number(options.seed);
-const settings: Settings = {
+const settings: BenchSettings = {
   efs: numbers(options.efs, options.quick ? [32, 128] : [16, 32, 64, 128, 256]),
   connections: numbers(options.connections, options.quick ? [1, 4] : [1, 4, 16]),
   seconds: Number(options.seconds ?? (options.quick ? 1 : 3)),

@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePorts } from '../ports.js';
-import { type ClusterAnswer, LocalNode, type NodeSettings } from './local-node.js';
+import { type ClusterAnswer, LocalNode, type LocalNodeSettings } from './local-node.js';
 import { NodeProxy } from './proxy.js';
 
 export interface LocalClusterOptions {
@@ -90,7 +90,7 @@ export class LocalCluster {
     const folder = join(this.options.folder, `node-${number}`);
     const { port, grpcPort, internalPort } = await portsIn(folder);
     const proxy = await NodeProxy.start(internalPort, (source, target) => this.passes(source, target));
-    const settings: NodeSettings = {
+    const settings: LocalNodeSettings = {
       environment: this.options.environment ?? {},
       nodeArguments: this.options.nodeArguments ?? [],
       program: this.options.program,

@@ -34,7 +34,7 @@ export interface ClusterAnswer {
 }
 
 /** What each start of a node is given. */
-export interface NodeSettings {
+export interface LocalNodeSettings {
   /** Further variables. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly nodeArguments: readonly string[];
@@ -60,7 +60,7 @@ export class LocalNode {
   constructor(
     place: NodePlace,
     readonly proxy: NodeProxy,
-    private readonly settings: NodeSettings,
+    private readonly settings: LocalNodeSettings,
   ) {
     this.number = place.number;
     this.port = place.port;

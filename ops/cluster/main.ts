@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { type ClusterCommand, COMMANDS, parseClusterCommand } from './commands.js';
 import { LocalCluster } from './local-cluster.js';
 import type { LocalNode, ProcessState } from './local-node.js';
-import { type NodeState, stateLine } from './state-line.js';
+import { type LocalNodeState, stateLine } from './state-line.js';
 
 const WATCH_MS = 250;
 const NODES = 3;
@@ -176,7 +176,7 @@ async function watch(): Promise<void> {
   }
 }
 
-async function stateOf(node: LocalNode): Promise<NodeState> {
+async function stateOf(node: LocalNode): Promise<LocalNodeState> {
   const [answer, ready] = await Promise.all([node.cluster(WATCH_MS * 4), node.isReady(WATCH_MS * 4)]);
   if (answer !== null) peerIds.set(answer.peer_id, node.number);
   const exit = node.exit === null ? null : (node.exit.signal ?? `status ${node.exit.code}`);

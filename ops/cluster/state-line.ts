@@ -2,7 +2,7 @@
 
 import type { ClusterAnswer, ProcessState } from './local-node.js';
 
-export interface NodeState {
+export interface LocalNodeState {
   readonly process: ProcessState;
   /** How it ended; null where it has not. */
   readonly exit: string | null;
@@ -12,7 +12,7 @@ export interface NodeState {
 }
 
 /** numberOf: the node of a peer id. */
-export function stateLine({ process, exit, ready, answer }: NodeState, numberOf: (peerId: number) => number | undefined): string {
+export function stateLine({ process, exit, ready, answer }: LocalNodeState, numberOf: (peerId: number) => number | undefined): string {
   if (process === 'ended') return exit === null ? 'not started' : `ended (${exit})`;
   if (process === 'paused') return 'paused';
   if (answer === null) return 'running, does not answer yet';

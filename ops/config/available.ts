@@ -2,10 +2,10 @@
 
 import { TroupeError } from '../../protocols/errors.js';
 import { defaultQuantization } from './collection-defaults.js';
-import type { Settings } from './settings.js';
+import type { NodeSettings } from './settings.js';
 
 /** One line for each setting that is switched on but not available, starting with its key; empty when all is well. */
-export function unavailableSettings(settings: Settings): string[] {
+export function unavailableSettings(settings: NodeSettings): string[] {
   const { storage, service, cluster, audit } = settings;
   const checks: readonly (readonly [boolean, string, string])[] = [
     [service.enable_tls, 'service.enable_tls', 'TLS'],
@@ -25,7 +25,7 @@ export function unavailableSettings(settings: Settings): string[] {
   return checks.filter(([on]) => on).map(([, key, feature]) => `${key}: not available in this release (${feature})`);
 }
 
-function isQuantization(settings: Settings): boolean {
+function isQuantization(settings: NodeSettings): boolean {
   try {
     defaultQuantization(settings);
     return true;

@@ -5,10 +5,10 @@ import type { JsonValue } from '../../protocols/model/payload.js';
 import type { CollectionDefaults } from '../../protocols/rest/collections.js';
 import { Fields } from '../../protocols/rest/fields.js';
 import { decodeQuantization } from '../../protocols/rest/quantization.js';
-import type { Settings } from './settings.js';
+import type { NodeSettings } from './settings.js';
 
 /** Defaults of new collections. */
-export function collectionDefaults(settings: Settings): CollectionDefaults {
+export function collectionDefaults(settings: NodeSettings): CollectionDefaults {
   const { storage } = settings;
   const { hnsw_index: hnsw, wal, optimizers } = storage;
   const overwrite = storage.optimizers_overwrite;
@@ -44,7 +44,7 @@ export function collectionDefaults(settings: Settings): CollectionDefaults {
 }
 
 /** Quantization of new collections that name none; null: none. Errors: malformedBody, invalidValue. */
-export function defaultQuantization({ storage }: Settings): QuantizationConfig | null {
+export function defaultQuantization({ storage }: NodeSettings): QuantizationConfig | null {
   const { quantization } = storage.collection;
   if (quantization === null) return null;
   const setting = { quantization_config: quantization as Readonly<Record<string, JsonValue>> };

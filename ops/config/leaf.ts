@@ -13,16 +13,16 @@ export interface Leaf<Value> {
   readonly open?: boolean;
 }
 
-export interface Range {
+export interface Bounds {
   readonly min?: number;
   readonly max?: number;
 }
 
-export function text(fallback: string): Leaf<string> {
+export function textLeaf(fallback: string): Leaf<string> {
   return leaf(fallback, 'a string', (value) => (typeof value === 'string' ? value : undefined), same);
 }
 
-export function integer(fallback: number, range: Range): Leaf<number> {
+export function integerLeaf(fallback: number, range: Bounds): Leaf<number> {
   return leaf(fallback, `an integer${rangeWords(range)}`, (value) => integerWithin(value, range), numberFromText);
 }
 
@@ -32,7 +32,7 @@ export function fraction(fallback: number): Leaf<number> {
   return leaf(fallback, 'a number from 0 to 1', read, numberFromText);
 }
 
-export function flag(fallback: boolean): Leaf<boolean> {
+export function flagLeaf(fallback: boolean): Leaf<boolean> {
   return leaf(fallback, '`true` or `false`', (value) => (typeof value === 'boolean' ? value : undefined), flagFromText);
 }
 
@@ -73,12 +73,12 @@ function leaf<Value>(
   return { kind: 'leaf', fallback, expects, read, fromText };
 }
 
-function integerWithin(value: unknown, range: Range): number | undefined {
+function integerWithin(value: unknown, range: Bounds): number | undefined {
   if (typeof value !== 'number' || !Number.isSafeInteger(value)) return undefined;
   return value >= (range.min ?? Number.NEGATIVE_INFINITY) && value <= (range.max ?? Number.POSITIVE_INFINITY) ? value : undefined;
 }
 
-function rangeWords(range: Range): string {
+function rangeWords(range: Bounds): string {
   if (range.min !== undefined && range.max !== undefined) return ` from ${range.min} to ${range.max}`;
   return range.min === undefined ? '' : ` of ${range.min} or more`;
 }

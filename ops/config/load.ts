@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { type Resolved, resolveSettings, SettingsError, type SettingsSource } from './resolve.js';
 
-export interface LoadOptions {
+export interface SettingsOrigin {
   /** Folder that `config/` lies in. */
   readonly folder: string;
   /** A further file, which must be there; undefined for none. */
@@ -17,7 +17,7 @@ export interface LoadOptions {
  * Settings from `config/config.yaml`, `config/<RUN_MODE>.yaml`, `config/local.yaml`, the file of `--config-path` and
  * `SERVICE__` variables; the later one wins. Errors: SettingsError.
  */
-export function loadSettings(options: LoadOptions): Resolved {
+export function loadSettings(options: SettingsOrigin): Resolved {
   const runMode = options.environment.RUN_MODE;
   const sources: SettingsSource[] = [];
   for (const name of ['config', ...(runMode ? [runMode] : []), 'local']) {

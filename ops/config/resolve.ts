@@ -1,7 +1,7 @@
 /** Settings from their sources: which value wins, what is unknown, what does not fit. A pure function of the sources. */
 
 import type { Leaf } from './leaf.js';
-import { ALIASES, isLeaf, SETTINGS, type Settings, type SettingsGroup } from './settings.js';
+import { isLeaf, type NodeSettings, SETTING_ALIASES, SETTINGS, type SettingsGroup } from './settings.js';
 
 /** One source of settings; later ones win. */
 export type SettingsSource =
@@ -11,7 +11,7 @@ export type SettingsSource =
   | { readonly kind: 'environment'; readonly variables: Readonly<Record<string, string | undefined>> };
 
 export interface Resolved {
-  readonly settings: Settings;
+  readonly settings: NodeSettings;
   /** One line per key that no setting has. */
   readonly warnings: readonly string[];
 }
@@ -35,7 +35,7 @@ export function resolveSettings(sources: readonly SettingsSource[]): Resolved {
     else collector.takeEnvironment(source.variables);
   }
   if (collector.problems.length > 0) throw new SettingsError(collector.problems);
-  return { settings: build(SETTINGS, [], collector.values) as Settings, warnings: collector.warnings };
+  return { settings: build(SETTINGS, [], collector.values) as NodeSettings, warnings: collector.warnings };
 }
 
 /** Values by key path as sources are taken one after another. */
@@ -116,7 +116,7 @@ function find(path: readonly string[]): SettingsGroup | Leaf<unknown> | undefine
 
 function canonical(path: readonly string[]): string {
   const key = path.join('.');
-  return ALIASES.get(key) ?? key;
+  return SETTING_ALIASES.get(key) ?? key;
 }
 
 function isOpen(node: SettingsGroup | Leaf<unknown> | undefined): boolean {

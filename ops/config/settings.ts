@@ -1,7 +1,7 @@
 /** Every setting of a node: its key, type and default. Source: the configuration contract. */
 
 import { SHARDS_MAX } from '../../protocols/rest/collections.js';
-import { flag, fraction, integer, type Leaf, openObject, orNull, text, word } from './leaf.js';
+import { flagLeaf, fraction, integerLeaf, type Leaf, openObject, orNull, textLeaf, word } from './leaf.js';
 
 const NOT_NEGATIVE = { min: 0 };
 const POSITIVE = { min: 1 };
@@ -10,129 +10,129 @@ const LOG_FORMATS = ['text', 'json'] as const;
 
 /** The settings tree: groups of settings and leaves. */
 export const SETTINGS = {
-  log_level: text('INFO'),
+  log_level: textLeaf('INFO'),
   logger: {
     format: word(LOG_FORMATS, 'text'),
     on_disk: {
-      enabled: flag(false),
-      log_file: text('./troupe.log'),
-      log_level: orNull(text('INFO')),
+      enabled: flagLeaf(false),
+      log_file: textLeaf('./troupe.log'),
+      log_level: orNull(textLeaf('INFO')),
       format: word(LOG_FORMATS, 'text'),
-      buffer_size_bytes: integer(1024, NOT_NEGATIVE),
+      buffer_size_bytes: integerLeaf(1024, NOT_NEGATIVE),
     },
   },
   storage: {
-    storage_path: text('./storage'),
-    snapshots_path: text('./snapshots'),
+    storage_path: textLeaf('./storage'),
+    snapshots_path: textLeaf('./snapshots'),
     snapshots_config: {
       snapshots_storage: word(['local', 's3'], 'local'),
       s3_config: {
-        bucket: orNull(text('')),
-        region: orNull(text('')),
-        access_key: orNull(text('')),
-        secret_key: orNull(text('')),
-        endpoint_url: orNull(text('')),
+        bucket: orNull(textLeaf('')),
+        region: orNull(textLeaf('')),
+        access_key: orNull(textLeaf('')),
+        secret_key: orNull(textLeaf('')),
+        endpoint_url: orNull(textLeaf('')),
       },
     },
-    temp_path: orNull(text('')),
-    on_disk_payload: flag(true),
-    update_concurrency: orNull(integer(1, POSITIVE)),
+    temp_path: orNull(textLeaf('')),
+    on_disk_payload: flagLeaf(true),
+    update_concurrency: orNull(integerLeaf(1, POSITIVE)),
     wal: {
-      wal_capacity_mb: integer(32, POSITIVE),
-      wal_segments_ahead: integer(0, NOT_NEGATIVE),
-      wal_retain_closed: integer(1, NOT_NEGATIVE),
+      wal_capacity_mb: integerLeaf(32, POSITIVE),
+      wal_segments_ahead: integerLeaf(0, NOT_NEGATIVE),
+      wal_retain_closed: integerLeaf(1, NOT_NEGATIVE),
     },
     node_type: word(['Normal', 'Listener'], 'Normal'),
-    recovery_mode: orNull(text('')),
+    recovery_mode: orNull(textLeaf('')),
     performance: {
-      max_search_threads: integer(0, NOT_NEGATIVE),
-      optimizer_cpu_budget: integer(0, {}),
-      update_rate_limit: orNull(integer(1, POSITIVE)),
-      incoming_shard_transfers_limit: orNull(integer(1, NOT_NEGATIVE), 1),
-      outgoing_shard_transfers_limit: orNull(integer(1, NOT_NEGATIVE), 1),
+      max_search_threads: integerLeaf(0, NOT_NEGATIVE),
+      optimizer_cpu_budget: integerLeaf(0, {}),
+      update_rate_limit: orNull(integerLeaf(1, POSITIVE)),
+      incoming_shard_transfers_limit: orNull(integerLeaf(1, NOT_NEGATIVE), 1),
+      outgoing_shard_transfers_limit: orNull(integerLeaf(1, NOT_NEGATIVE), 1),
     },
     optimizers: optimizers({
       deleted_threshold: fraction(0.2),
-      vacuum_min_vector_number: integer(1000, { min: 100 }),
-      default_segment_number: integer(0, NOT_NEGATIVE),
+      vacuum_min_vector_number: integerLeaf(1000, { min: 100 }),
+      default_segment_number: integerLeaf(0, NOT_NEGATIVE),
       // Null shows as null in a collection's configuration and leaves the choice to the node.
-      memmap_threshold: orNull(integer(0, NOT_NEGATIVE)),
-      indexing_threshold_kb: integer(10000, NOT_NEGATIVE),
-      flush_interval_sec: integer(5, NOT_NEGATIVE),
+      memmap_threshold: orNull(integerLeaf(0, NOT_NEGATIVE)),
+      indexing_threshold_kb: integerLeaf(10000, NOT_NEGATIVE),
+      flush_interval_sec: integerLeaf(5, NOT_NEGATIVE),
     }),
     optimizers_overwrite: optimizers({
       deleted_threshold: orNull(fraction(0)),
-      vacuum_min_vector_number: orNull(integer(0, { min: 100 })),
-      default_segment_number: orNull(integer(0, NOT_NEGATIVE)),
-      memmap_threshold: orNull(integer(0, NOT_NEGATIVE)),
-      indexing_threshold_kb: orNull(integer(0, NOT_NEGATIVE)),
-      flush_interval_sec: orNull(integer(0, NOT_NEGATIVE)),
+      vacuum_min_vector_number: orNull(integerLeaf(0, { min: 100 })),
+      default_segment_number: orNull(integerLeaf(0, NOT_NEGATIVE)),
+      memmap_threshold: orNull(integerLeaf(0, NOT_NEGATIVE)),
+      indexing_threshold_kb: orNull(integerLeaf(0, NOT_NEGATIVE)),
+      flush_interval_sec: orNull(integerLeaf(0, NOT_NEGATIVE)),
     }),
     hnsw_index: {
-      m: integer(16, NOT_NEGATIVE),
-      ef_construct: integer(100, { min: 4 }),
-      full_scan_threshold_kb: integer(10000, { min: 10 }),
-      max_indexing_threads: integer(0, NOT_NEGATIVE),
-      on_disk: flag(false),
-      payload_m: orNull(integer(0, NOT_NEGATIVE)),
+      m: integerLeaf(16, NOT_NEGATIVE),
+      ef_construct: integerLeaf(100, { min: 4 }),
+      full_scan_threshold_kb: integerLeaf(10000, { min: 10 }),
+      max_indexing_threads: integerLeaf(0, NOT_NEGATIVE),
+      on_disk: flagLeaf(false),
+      payload_m: orNull(integerLeaf(0, NOT_NEGATIVE)),
     },
     shard_transfer_method: orNull(word(['stream_records', 'snapshot', 'wal_delta'], 'stream_records')),
     collection: {
-      replication_factor: integer(1, POSITIVE),
-      write_consistency_factor: integer(1, POSITIVE),
-      vectors: { on_disk: orNull(flag(false)) },
+      replication_factor: integerLeaf(1, POSITIVE),
+      write_consistency_factor: integerLeaf(1, POSITIVE),
+      vectors: { on_disk: orNull(flagLeaf(false)) },
       quantization: openObject(),
       strict_mode: openObject(),
-      shard_number_per_node: orNull(integer(1, { min: 1, max: SHARDS_MAX })),
+      shard_number_per_node: orNull(integerLeaf(1, { min: 1, max: SHARDS_MAX })),
     },
-    max_collections: orNull(integer(1, NOT_NEGATIVE)),
+    max_collections: orNull(integerLeaf(1, NOT_NEGATIVE)),
   },
   service: {
-    max_request_size_mb: integer(32, { min: 1, max: 2047 }),
-    max_workers: integer(0, NOT_NEGATIVE),
-    host: text('0.0.0.0'),
-    http_port: integer(6333, PORT),
-    grpc_port: orNull(integer(6334, PORT), 6334),
-    enable_cors: flag(true),
-    enable_tls: flag(false),
-    verify_https_client_certificate: flag(false),
-    api_key: orNull(text('')),
-    alt_api_key: orNull(text('')),
-    read_only_api_key: orNull(text('')),
-    jwt_rbac: flag(false),
-    enforce_internal_auth: flag(false),
-    hardware_reporting: flag(false),
-    metrics_prefix: text(''),
-    enable_snapshot_url_recovery: flag(true),
-    enable_static_content: flag(true),
-    static_content_dir: orNull(text('')),
+    max_request_size_mb: integerLeaf(32, { min: 1, max: 2047 }),
+    max_workers: integerLeaf(0, NOT_NEGATIVE),
+    host: textLeaf('0.0.0.0'),
+    http_port: integerLeaf(6333, PORT),
+    grpc_port: orNull(integerLeaf(6334, PORT), 6334),
+    enable_cors: flagLeaf(true),
+    enable_tls: flagLeaf(false),
+    verify_https_client_certificate: flagLeaf(false),
+    api_key: orNull(textLeaf('')),
+    alt_api_key: orNull(textLeaf('')),
+    read_only_api_key: orNull(textLeaf('')),
+    jwt_rbac: flagLeaf(false),
+    enforce_internal_auth: flagLeaf(false),
+    hardware_reporting: flagLeaf(false),
+    metrics_prefix: textLeaf(''),
+    enable_snapshot_url_recovery: flagLeaf(true),
+    enable_static_content: flagLeaf(true),
+    static_content_dir: orNull(textLeaf('')),
   },
   cluster: {
-    enabled: flag(false),
-    p2p: { port: integer(6335, PORT), enable_tls: flag(false) },
-    consensus: { tick_period_ms: integer(100, POSITIVE), compact_wal_entries: integer(128, NOT_NEGATIVE) },
+    enabled: flagLeaf(false),
+    p2p: { port: integerLeaf(6335, PORT), enable_tls: flagLeaf(false) },
+    consensus: { tick_period_ms: integerLeaf(100, POSITIVE), compact_wal_entries: integerLeaf(128, NOT_NEGATIVE) },
     // Troupe's own.
-    digest_period_sec: integer(600, NOT_NEGATIVE),
-    leader_spread_sec: integer(30, NOT_NEGATIVE),
+    digest_period_sec: integerLeaf(600, NOT_NEGATIVE),
+    leader_spread_sec: integerLeaf(30, NOT_NEGATIVE),
     survivor: word(['local', 'always', 'never'], 'local'),
   },
   tls: {
-    cert: text('./tls/cert.pem'),
-    key: text('./tls/key.pem'),
-    ca_cert: text('./tls/cacert.pem'),
-    cert_ttl: orNull(integer(3600, POSITIVE), 3600),
+    cert: textLeaf('./tls/cert.pem'),
+    key: textLeaf('./tls/key.pem'),
+    ca_cert: textLeaf('./tls/cacert.pem'),
+    cert_ttl: orNull(integerLeaf(3600, POSITIVE), 3600),
   },
   audit: {
-    enabled: flag(false),
-    dir: text('./storage/audit'),
+    enabled: flagLeaf(false),
+    dir: textLeaf('./storage/audit'),
     rotation: word(['daily', 'hourly'], 'daily'),
-    max_log_files: integer(7, POSITIVE),
-    trust_forwarded_headers: flag(false),
+    max_log_files: integerLeaf(7, POSITIVE),
+    trust_forwarded_headers: flagLeaf(false),
   },
 } as const;
 
 /** Other names of settings, as key paths. */
-export const ALIASES: ReadonlyMap<string, string> = new Map([
+export const SETTING_ALIASES: ReadonlyMap<string, string> = new Map([
   ['storage.optimizers.memmap_threshold_kb', 'storage.optimizers.memmap_threshold'],
   ['storage.optimizers.indexing_threshold', 'storage.optimizers.indexing_threshold_kb'],
   ['storage.optimizers.max_segment_size', 'storage.optimizers.max_segment_size_kb'],
@@ -149,7 +149,7 @@ type Values<Group> = {
 };
 
 /** All settings of a node with their values. */
-export type Settings = Values<typeof SETTINGS>;
+export type NodeSettings = Values<typeof SETTINGS>;
 
 /** Whether a node of the settings tree is a leaf. */
 export function isLeaf(node: SettingsGroup | Leaf<unknown>): node is Leaf<unknown> {
@@ -159,7 +159,7 @@ export function isLeaf(node: SettingsGroup | Leaf<unknown>): node is Leaf<unknow
 function optimizers<Own extends SettingsGroup>(own: Own) {
   return {
     ...own,
-    max_segment_size_kb: orNull(integer(1, POSITIVE)),
-    max_optimization_threads: orNull(integer(0, NOT_NEGATIVE)),
+    max_segment_size_kb: orNull(integerLeaf(1, POSITIVE)),
+    max_optimization_threads: orNull(integerLeaf(0, NOT_NEGATIVE)),
   };
 }

@@ -9,7 +9,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
-import { type RunningNode, startNode } from '../node-process.js';
+import { type RunningNode, startNodeProcess } from '../node-process.js';
 import { RestClient } from '../rest-client.js';
 import { bold, dim, type Picture, picture, sideBySide } from './picture.js';
 
@@ -52,7 +52,7 @@ try {
 process.exit(process.exitCode ?? 0);
 
 async function demonstrate(): Promise<void> {
-  node = await startNode({ folder });
+  node = await startNodeProcess({ folder });
   say(`${bold('A node')} on port ${node.port}, ready after ${node.readyMs.toFixed(0)} ms, with an empty folder.`);
   let client = new RestClient(node.port);
   await upload(client);
@@ -66,7 +66,7 @@ async function demonstrate(): Promise<void> {
   say(`${bold('kill -9')} ${node.pid}: no farewell, no flush.`);
   client.close();
   await node.end('SIGKILL');
-  node = await startNode({ folder });
+  node = await startNodeProcess({ folder });
   say(`A new process on the same folder is ready after ${node.readyMs.toFixed(0)} ms.`);
   client = new RestClient(node.port);
   const after = await answers(client, questions);

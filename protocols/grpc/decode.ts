@@ -12,8 +12,8 @@ import type { RequestValue } from '../rest/request-value.js';
 import { shortestFloat } from './float.js';
 import type { MessageFields, RestForms } from './form.js';
 import { REST_FORMS } from './rest-forms.js';
-import type { Field, MessageType } from './schema.js';
-import { BYTES, broken, FIXED32, FIXED64, VARINT, WireReader } from './wire-reader.js';
+import type { GrpcField, MessageType } from './schema.js';
+import { BYTES, brokenMessage, FIXED32, FIXED64, VARINT, WireReader } from './wire-reader.js';
 import { enumWord } from './words.js';
 
 /** Deepest nesting of messages. */
@@ -54,7 +54,7 @@ class MessageDecoder {
 
   /** The message between the cursor and the reader's end. */
   message(type: MessageType, depth: number): JsonValue | undefined {
-    if (depth > DEPTH_MAX) throw broken('it is nested too deeply');
+    if (depth > DEPTH_MAX) throw brokenMessage('it is nested too deeply');
     const { reader } = this;
     const fields: MessageFields = {};
     while (reader.at < reader.end) {
@@ -68,7 +68,7 @@ class MessageDecoder {
     return form === undefined ? (fields as JsonValue) : form(fields, this.vectors);
   }
 
-  private field(field: Field, wireType: number, fields: MessageFields, depth: number): void {
+  private field(field: GrpcField, wireType: number, fields: MessageFields, depth: number): void {
     const { name, label } = field;
     for (const rival of field.rivals) if (fields[rival] !== undefined) fields[rival] = undefined;
     if (label === 'repeated') {
@@ -82,7 +82,7 @@ class MessageDecoder {
     fields[name] = this.value(field, wireType, depth);
   }
 
-  private item(field: Field, wireType: number, fields: MessageFields, depth: number): void {
+  private item(field: GrpcField, wireType: number, fields: MessageFields, depth: number): void {
     const { name, kind } = field;
     if (kind === 'float') {
       this.floatItems(name, wireType, fields);
@@ -146,7 +146,7 @@ class MessageDecoder {
     return this.floats.subarray(from, from + count);
   }
 
-  private entry(field: Field, wireType: number, fields: MessageFields, depth: number): void {
+  private entry(field: GrpcField, wireType: number, fields: MessageFields, depth: number): void {
     if (wireType !== BYTES) throw wrongWireType(field.name, wireType);
     const { reader } = this;
     const outer = reader.end;
@@ -170,7 +170,7 @@ class MessageDecoder {
   }
 
   /** What an entry without a value stands for. */
-  private absent(field: Field, depth: number): JsonValue | undefined {
+  private absent(field: GrpcField, depth: number): JsonValue | undefined {
     if (field.message === null) return zeroOf(field.kind, field.enumName);
     const { reader } = this;
     const outer = reader.end;
@@ -180,7 +180,7 @@ class MessageDecoder {
     return value;
   }
 
-  private value(field: Field, wireType: number, depth: number): JsonValue | undefined {
+  private value(field: GrpcField, wireType: number, depth: number): JsonValue | undefined {
     const { reader } = this;
     if (wireType !== wireTypeOf(field.kind)) throw wrongWireType(field.name, wireType);
     switch (field.kind) {
@@ -222,7 +222,7 @@ class MessageDecoder {
 
   /** A `Value` up to the reader's end. */
   private jsonValue(depth: number): JsonValue {
-    if (depth > VALUE_DEPTH_MAX) throw broken('a value is nested too deeply');
+    if (depth > VALUE_DEPTH_MAX) throw brokenMessage('a value is nested too deeply');
     const { reader } = this;
     let value: JsonValue = null;
     while (reader.at < reader.end) {
@@ -311,7 +311,7 @@ class MessageDecoder {
   }
 }
 
-function zeroOf(kind: Field['kind'], enumName: string): JsonValue | undefined {
+function zeroOf(kind: GrpcField['kind'], enumName: string): JsonValue | undefined {
   switch (kind) {
     case 'string':
       return '';
@@ -326,7 +326,7 @@ function zeroOf(kind: Field['kind'], enumName: string): JsonValue | undefined {
   }
 }
 
-function wireTypeOf(kind: Field['kind']): number {
+function wireTypeOf(kind: GrpcField['kind']): number {
   switch (kind) {
     case 'message':
     case 'string':
@@ -346,5 +346,5 @@ function finite(value: number, name: string): number {
 }
 
 function wrongWireType(name: string, wireType: number): TroupeError {
-  return broken(`\`${name}\` cannot have wire type ${wireType}`);
+  return brokenMessage(`\`${name}\` cannot have wire type ${wireType}`);
 }

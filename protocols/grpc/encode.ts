@@ -5,7 +5,7 @@
 
 import type { JsonValue } from '../model/payload.js';
 import { MESSAGE_FORMS } from './message-forms.js';
-import type { Field, MessageType } from './schema.js';
+import type { GrpcField, MessageType } from './schema.js';
 import { WireWriter } from './wire-writer.js';
 import { enumNumber } from './words.js';
 import { writeValueField, writeValueMap } from './write-value.js';
@@ -24,13 +24,13 @@ function writeMessage(writer: WireWriter, type: MessageType, value: unknown): vo
   const form = MESSAGE_FORMS[type.name];
   const fields = (form === undefined ? value : form(value)) as Fields;
   for (let i = type.fields.length - 1; i >= 0; i--) {
-    const field = type.fields[i] as Field;
+    const field = type.fields[i] as GrpcField;
     const member = Object.hasOwn(fields, field.name) ? fields[field.name] : undefined;
     if (member !== undefined && member !== null) writeField(writer, field, member);
   }
 }
 
-function writeField(writer: WireWriter, field: Field, value: unknown): void {
+function writeField(writer: WireWriter, field: GrpcField, value: unknown): void {
   if (field.label === 'repeated') {
     const items = value as readonly unknown[];
     if (field.kind !== 'message' && field.kind !== 'string') throw new Error(`${field.name}: packed lists are not written here`);
@@ -45,7 +45,7 @@ function writeField(writer: WireWriter, field: Field, value: unknown): void {
   writeValue(writer, field, field.number, value);
 }
 
-function writeMap(writer: WireWriter, field: Field, map: Fields): void {
+function writeMap(writer: WireWriter, field: GrpcField, map: Fields): void {
   if (field.message?.name === 'Value') {
     writeValueMap(writer, field.number, map as { readonly [key: string]: JsonValue });
     return;
@@ -58,7 +58,7 @@ function writeMap(writer: WireWriter, field: Field, map: Fields): void {
   }
 }
 
-function writeValue(writer: WireWriter, field: Field, number: number, value: unknown): void {
+function writeValue(writer: WireWriter, field: GrpcField, number: number, value: unknown): void {
   switch (field.kind) {
     case 'message': {
       const type = field.message as MessageType;

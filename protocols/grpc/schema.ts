@@ -16,7 +16,7 @@ interface FieldRow {
   readonly oneof?: string;
 }
 
-export interface Field {
+export interface GrpcField {
   readonly number: number;
   readonly name: string;
   readonly kind: FieldKind;
@@ -32,25 +32,25 @@ export interface Field {
 export interface MessageType {
   /** Without the package: `PointsUpdateOperation.SetPayload`. */
   readonly name: string;
-  readonly fields: readonly Field[];
+  readonly fields: readonly GrpcField[];
   /** By field number; undefined where there is none. */
-  readonly byNumber: readonly (Field | undefined)[];
+  readonly byNumber: readonly (GrpcField | undefined)[];
   /** Fields that are zero when absent. */
-  readonly plain: readonly Field[];
+  readonly plain: readonly GrpcField[];
 }
 
-export interface Method {
+export interface GrpcMethod {
   /** `/qdrant.Points/Upsert` */
   readonly path: string;
   readonly request: MessageType;
   readonly response: MessageType;
 }
 
-export interface Schema {
+export interface GrpcSchema {
   /** By full name: `qdrant.PointId`. */
   message(fullName: string): MessageType;
   /** By path. */
-  readonly methods: ReadonlyMap<string, Method>;
+  readonly methods: ReadonlyMap<string, GrpcMethod>;
 }
 
 interface SchemaFile {
@@ -59,10 +59,10 @@ interface SchemaFile {
   readonly methods: Readonly<Record<string, readonly [request: string, response: string]>>;
 }
 
-let loaded: Schema | null = null;
+let loaded: GrpcSchema | null = null;
 
 /** The schema; read from beside this file at the first call. */
-export function schema(): Schema {
+export function schema(): GrpcSchema {
   loaded ??= build(JSON.parse(readFileSync(new URL('schema.json', import.meta.url), 'utf8')) as SchemaFile);
   return loaded;
 }
@@ -72,16 +72,16 @@ export function descriptorSet(): Uint8Array {
   return readFileSync(new URL('descriptors.bin', import.meta.url));
 }
 
-function build(file: SchemaFile): Schema {
+function build(file: SchemaFile): GrpcSchema {
   const types = new Map<string, MessageType>();
   const message = (fullName: string): MessageType => {
     const known = types.get(fullName);
     if (known !== undefined) return known;
     const rows = file.messages[fullName];
     if (rows === undefined) throw new Error(`no message is called ${fullName}`);
-    const fields: Field[] = [];
-    const byNumber: (Field | undefined)[] = [];
-    const plain: Field[] = [];
+    const fields: GrpcField[] = [];
+    const byNumber: (GrpcField | undefined)[] = [];
+    const plain: GrpcField[] = [];
     const type: MessageType = { name: shortName(fullName), fields, byNumber, plain };
     // Known before its fields: messages contain themselves.
     types.set(fullName, type);
@@ -93,7 +93,7 @@ function build(file: SchemaFile): Schema {
     }
     return type;
   };
-  const fieldOf = (row: FieldRow, rows: readonly FieldRow[]): Field => ({
+  const fieldOf = (row: FieldRow, rows: readonly FieldRow[]): GrpcField => ({
     number: row.number,
     name: row.name,
     kind: row.kind,
@@ -102,7 +102,7 @@ function build(file: SchemaFile): Schema {
     enumName: row.kind === 'enum' ? shortName(row.type as string) : '',
     rivals: row.oneof === undefined ? [] : rows.filter((other) => other.oneof === row.oneof && other !== row).map(({ name }) => name),
   });
-  const methods = Object.entries(file.methods).map(([path, [request, response]]): [string, Method] => [
+  const methods = Object.entries(file.methods).map(([path, [request, response]]): [string, GrpcMethod] => [
     path,
     { path, request: message(request), response: message(response) },
   ]);

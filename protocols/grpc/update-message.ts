@@ -3,7 +3,7 @@
 import { TroupeError } from '../errors.js';
 import type { WriteOperation } from '../model/update.js';
 import type { Embed, VectorNames } from '../rest/point-vectors.js';
-import { type DecodedUpdate, decodeUpdate } from '../rest/updates.js';
+import { type DecodedUpdate, decodeUpdateValue } from '../rest/updates.js';
 import { decodeMessage } from './decode.js';
 import { schema } from './schema.js';
 
@@ -25,7 +25,7 @@ export function decodeUpdateMessage(
   // Decoding copies the vectors to their columns, so the room is free again when it ends.
   const request = decodeMessage(schema().message(message), body, { room });
   request.vectors?.forEach(checkFinite);
-  return decodeUpdate(kind, request.value, path, vectors, request.vectors, embed);
+  return decodeUpdateValue(kind, request.value, path, vectors, request.vectors, embed);
 }
 
 /** One sum instead of a test per value: infinities and NaN survive it, and finite float32 values cannot overflow a double. */

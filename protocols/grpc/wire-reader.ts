@@ -39,7 +39,7 @@ export class WireReader {
   tag(): number {
     this.varint();
     const tag = this.high * 0x1_0000_0000 + this.low;
-    if (tag < 8 || tag >= (FIELD_NUMBER_MAX + 1) * 8) throw broken('a field number is out of range');
+    if (tag < 8 || tag >= (FIELD_NUMBER_MAX + 1) * 8) throw brokenMessage('a field number is out of range');
     return tag;
   }
 
@@ -47,7 +47,7 @@ export class WireReader {
   length(): number {
     this.varint();
     const to = this.at + this.low;
-    if (this.high !== 0 || to > this.end) throw broken('a field is longer than its message');
+    if (this.high !== 0 || to > this.end) throw brokenMessage('a field is longer than its message');
     return to;
   }
 
@@ -103,7 +103,7 @@ export class WireReader {
       if (at === to) return text;
     }
     const text = this.buffer.toString('utf8', start, to);
-    if (text.includes(REPLACEMENT) && !isUtf8(this.bytes.subarray(start, to))) throw broken(`the text at byte ${from} is not UTF-8`);
+    if (text.includes(REPLACEMENT) && !isUtf8(this.bytes.subarray(start, to))) throw brokenMessage(`the text at byte ${from} is not UTF-8`);
     return text;
   }
 
@@ -119,7 +119,7 @@ export class WireReader {
   packedFloats(target: (count: number) => Float32Array): Float32Array {
     const to = this.length();
     const bytes = to - this.at;
-    if (bytes % 4 !== 0) throw broken('packed floats have no whole number of values');
+    if (bytes % 4 !== 0) throw brokenMessage('packed floats have no whole number of values');
     const values = target(bytes / 4);
     new Uint8Array(values.buffer, values.byteOffset, bytes).set(this.bytes.subarray(this.at, to));
     this.at = to;
@@ -134,7 +134,7 @@ export class WireReader {
       if (type === GROUP_START) depth++;
       else if (type === GROUP_END) depth--;
       else this.skipValue(type);
-      if (depth < 0) throw broken('a group ends that did not begin');
+      if (depth < 0) throw brokenMessage('a group ends that did not begin');
       if (depth === 0) return;
       type = this.tag() & 7;
     }
@@ -155,14 +155,14 @@ export class WireReader {
         this.take(4);
         return;
       default:
-        throw broken(`wire type ${wireType} is not known`);
+        throw brokenMessage(`wire type ${wireType} is not known`);
     }
   }
 
   /** Place of the next `count` bytes; the cursor moves behind them. */
   private take(count: number): number {
     const from = this.at;
-    if (from + count > this.end) throw broken('the message ends within a field');
+    if (from + count > this.end) throw brokenMessage('the message ends within a field');
     this.at = from + count;
     return from;
   }
@@ -180,7 +180,8 @@ export class WireReader {
     let low = 0;
     let high = 0;
     for (let read = 0; ; read++) {
-      if (byte < 0 || read === VARINT_BYTES_MAX) throw broken(byte < 0 ? 'the message ends within a number' : 'a number is too long');
+      if (byte < 0 || read === VARINT_BYTES_MAX)
+        throw brokenMessage(byte < 0 ? 'the message ends within a number' : 'a number is too long');
       const bits = byte & 0x7f;
       if (read < 4) low |= bits << (read * 7);
       else if (read === 4) {
@@ -196,6 +197,6 @@ export class WireReader {
   }
 }
 
-export function broken(reason: string): TroupeError {
+export function brokenMessage(reason: string): TroupeError {
   return new TroupeError('malformedBody', `broken message: ${reason}`);
 }

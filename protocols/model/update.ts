@@ -18,7 +18,7 @@ export interface PartOfRing {
 }
 
 /** One vector name's column of a batch. */
-export type VectorColumn = DenseColumn | MultiColumn | SparseColumn;
+export type BatchColumn = DenseColumn | MultiColumn | SparseColumn;
 
 interface Column {
   readonly name: string;
@@ -55,7 +55,7 @@ export interface SparseColumn extends Column {
 /** Columns of an upsert. `payloads[i]` belongs to `ids[i]`; undefined is an empty payload. Ids are distinct: the last one given wins. */
 export interface PointBatch {
   readonly ids: readonly PointId[];
-  readonly vectors: readonly VectorColumn[];
+  readonly vectors: readonly BatchColumn[];
   readonly payloads: readonly (Payload | undefined)[];
 }
 

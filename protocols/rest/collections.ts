@@ -1,6 +1,5 @@
 /** Bodies of `PUT` and `PATCH /collections/{name}`: decoded, checked and merged into a collection's configuration. */
 
-import { TroupeError } from '../errors.js';
 import {
   type CollectionConfig,
   type CollectionParams,
@@ -17,6 +16,7 @@ import {
 import type { JsonValue, Payload } from '../model/payload.js';
 import { defined, Fields, isObject, type JsonObject, wrongType } from './fields.js';
 import { decodeMetadata, mergeMetadata } from './metadata.js';
+import { unknownVector } from './point-vectors.js';
 import { decodeQuantization, decodeQuantizationChange } from './quantization.js';
 
 import { checkVectorName, decodeSparseVectors, decodeVectorShape, namedSparseVectors } from './vector-params.js';
@@ -378,10 +378,6 @@ function perVectorLimits(fields: Fields | undefined, limit: string): JsonObject 
 
 function mergeStrictMode(current: StrictMode | undefined, change: StrictMode | undefined): StrictMode | undefined {
   return change === undefined ? current : { ...current, ...change };
-}
-
-function unknownVector(name: string): TroupeError {
-  return new TroupeError('wrongInput', `Not existing vector name error: ${name}`);
 }
 
 /** The given fields without the undefined ones, so that merging keeps what was there. */

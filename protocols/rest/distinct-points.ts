@@ -1,7 +1,7 @@
 /** Batches in which each point stands once. */
 
 import type { PointId } from '../model/point-id.js';
-import type { PointBatch, VectorColumn } from '../model/update.js';
+import type { BatchColumn, PointBatch } from '../model/update.js';
 
 /** The batch without the points whose id is given again further on. */
 export function distinctIds(batch: PointBatch): PointBatch {
@@ -20,7 +20,7 @@ export function distinctIds(batch: PointBatch): PointBatch {
 }
 
 /** newIndex: index within the smaller batch by index within the old one. Empty when none of the points that stay has the vector. */
-function keepPoints(column: VectorColumn, newIndex: ReadonlyMap<number, number>, count: number): VectorColumn[] {
+function keepPoints(column: BatchColumn, newIndex: ReadonlyMap<number, number>, count: number): BatchColumn[] {
   const old = column.points ?? Uint32Array.from({ length: count }, (_, index) => index);
   const entries = Uint32Array.from([...old.keys()].filter((entry) => newIndex.has(old[entry] as number)));
   if (entries.length === 0) return [];

@@ -25,7 +25,7 @@ export interface ReadParameters {
 
 /** Parameters of a read of points. Errors: malformedParameter. */
 export function readParameters(query: QueryParameters): ReadParameters {
-  return { consistency: consistencyOf(text(query, 'consistency')), timeoutSeconds: pointsTimeout(query) };
+  return { consistency: consistencyOf(textParameter(query, 'consistency')), timeoutSeconds: pointsTimeout(query) };
 }
 
 /**
@@ -33,17 +33,17 @@ export function readParameters(query: QueryParameters): ReadParameters {
  * replicas above 1. Errors: malformedParameter.
  */
 export function asksForAgreement(query: QueryParameters): boolean {
-  const level = consistencyOf(text(query, 'consistency'));
+  const level = consistencyOf(textParameter(query, 'consistency'));
   return level !== undefined && level !== 1;
 }
 
 /** Parameters of a write to points or payload indexes. Errors: malformedParameter. */
 export function updateParameters(query: QueryParameters): UpdateParameters {
-  const ordering = text(query, 'ordering');
+  const ordering = textParameter(query, 'ordering');
   if (ordering !== undefined && !ORDERINGS.includes(ordering)) {
     throw new TroupeError('malformedParameter', `unknown ordering \`${ordering}\`, expected one of \`weak\`, \`medium\`, \`strong\``);
   }
-  return { wait: flag(query, 'wait'), timeoutSeconds: pointsTimeout(query) };
+  return { wait: flagParameter(query, 'wait'), timeoutSeconds: pointsTimeout(query) };
 }
 
 /** `timeout` in seconds of a change of collections. Errors: malformedParameter, and invalidParameter for 0. */
@@ -54,8 +54,8 @@ export function collectionTimeout(query: QueryParameters): number | undefined {
 }
 
 /** A parameter that is `true` or `false`; false when absent. Errors: malformedParameter. */
-export function flag(query: QueryParameters, name: string): boolean {
-  const value = text(query, name);
+export function flagParameter(query: QueryParameters, name: string): boolean {
+  const value = textParameter(query, name);
   if (value === undefined || value === 'false') return false;
   if (value === 'true') return true;
   throw new TroupeError('malformedParameter', `${name}: provided string was not \`true\` or \`false\``);
@@ -63,7 +63,7 @@ export function flag(query: QueryParameters, name: string): boolean {
 
 /** A parameter that is an unsigned 32-bit integer. Errors: malformedParameter. */
 export function unsigned(query: QueryParameters, name: string): number | undefined {
-  const value = text(query, name);
+  const value = textParameter(query, name);
   if (value === undefined) return undefined;
   const number = /^\d+$/.test(value) ? Number(value) : Number.NaN;
   if (!(number <= TIMEOUT_SECONDS_MAX)) throw new TroupeError('malformedParameter', `${name}: \`${value}\` is not an unsigned integer`);
@@ -71,7 +71,7 @@ export function unsigned(query: QueryParameters, name: string): number | undefin
 }
 
 /** A parameter's text; undefined when absent. Errors: malformedParameter when it is given twice. */
-export function text(query: QueryParameters, name: string): string | undefined {
+export function textParameter(query: QueryParameters, name: string): string | undefined {
   const value = query[name];
   if (value === undefined || typeof value === 'string') return value;
   throw new TroupeError('malformedParameter', `duplicate field \`${name}\``);

@@ -7,7 +7,7 @@
 import { TroupeError } from '../errors.js';
 import { type CollectionParams, sparseByName, vectorsByName } from '../model/collection.js';
 import type { JsonValue } from '../model/payload.js';
-import type { VectorColumn } from '../model/update.js';
+import type { BatchColumn } from '../model/update.js';
 import { type InferenceInput, type MultiVector, type SparseVector, sparseVector, type VectorValue } from '../model/vector.js';
 import { isObject, type JsonObject } from './fields.js';
 import { inferenceInput, type TakenVectors } from './query-input.js';
@@ -69,7 +69,7 @@ export class ColumnBuilder {
     else this.addValue(index, name, isInference(vector) ? this.embedded(vector, path) : sparseOf(vector, path));
   }
 
-  finish(): VectorColumn[] {
+  finish(): BatchColumn[] {
     return [...this.columns.values()].map((column) => column.finish(this.count));
   }
 
@@ -173,7 +173,7 @@ class Column {
   }
 
   /** count: points of the whole batch. */
-  finish(count: number): VectorColumn {
+  finish(count: number): BatchColumn {
     const { name, named, dim } = this;
     const points = this.points.length === count ? null : this.points.filled();
     const values = this.values.filled();

@@ -16,12 +16,12 @@ import { orderByOf } from './order-by.js';
 import { namedVector, type TakenVectors } from './query-input.js';
 import {
   filterOf,
-  flag,
   isGiven,
-  limitOf,
   missingField,
   objectOf,
   pointIdOf,
+  readFlag,
+  readLimit,
   searchesOf,
   shardKeyIn,
   thresholdOf,
@@ -72,7 +72,7 @@ export function decodeScroll({ value }: RequestValue): ScrollQuery {
   return {
     offset,
     orderBy,
-    limit: limitOf(object, 'scroll_request') ?? LIMIT_DEFAULT,
+    limit: readLimit(object, 'scroll_request') ?? LIMIT_DEFAULT,
     filter: filterOf(object),
     withPayload: decodePayloadSelector(object.with_payload, ALL),
     withVector: vectorSelector(object, false),
@@ -83,7 +83,7 @@ export function decodeScroll({ value }: RequestValue): ScrollQuery {
 /** Body of `POST /points/count`. */
 export function decodeCount({ value }: RequestValue): CountQuery {
   const object = objectOf(value, 'CountRequest');
-  return { filter: filterOf(object), exact: flag(object, 'exact', true), ...shardKeyIn(object) };
+  return { filter: filterOf(object), exact: readFlag(object, 'exact', true), ...shardKeyIn(object) };
 }
 
 /** Body of `POST /points/query`. */
@@ -119,7 +119,7 @@ export function queryNode(object: JsonObject, vectors: TakenVectors, path: strin
     using: usingOf(object.using),
     filter: filterOf(object),
     params: paramsOf(object.params, path),
-    limit: limitOf(object, path) ?? limit,
+    limit: readLimit(object, path) ?? limit,
     scoreThreshold: thresholdOf(object),
     lookupFrom: lookupOf(object.lookup_from),
   };
@@ -168,7 +168,7 @@ function searchFrom(object: JsonObject, vectors: TakenVectors, path: string): Qu
 
 /** What a search of old asks for, in groups or not. path: how messages name the object. */
 export function searchNode(object: JsonObject, vectors: TakenVectors, path: string): QueryNode {
-  const limit = limitOf(object, path);
+  const limit = readLimit(object, path);
   if (limit === undefined) throw missingField('limit');
   const { using, value } = namedVector(object.vector, vectors, `${path}.vector`);
   return {

@@ -12,9 +12,9 @@ import { type TakenVectors, vectorInput } from './query-input.js';
 import {
   filterOf,
   isGiven,
-  limitOf,
   missingField,
   objectOf,
+  readLimit,
   searchesOf,
   shardKeyIn,
   thresholdOf,
@@ -22,7 +22,7 @@ import {
   vectorSelector,
 } from './request-fields.js';
 import type { RequestValue } from './request-value.js';
-import { inputsOf, pairsOf, strategyOf } from './scoring.js';
+import { decodeInputs, pairsOf, strategyOf } from './scoring.js';
 import { paramsOf } from './search-params.js';
 import { decodePayloadSelector, NONE } from './selectors.js';
 
@@ -48,8 +48,8 @@ export function decodeDiscoverBatch({ value, vectors }: RequestValue): QueryRequ
 
 /** What a recommendation asks for, in groups or not. path: how messages name the object. */
 export function recommendNode(object: JsonObject, vectors: TakenVectors, path: string): QueryNode {
-  const positive = inputsOf(object.positive, vectors, `${path}.positive`);
-  const negative = inputsOf(object.negative, vectors, `${path}.negative`);
+  const positive = decodeInputs(object.positive, vectors, `${path}.positive`);
+  const negative = decodeInputs(object.negative, vectors, `${path}.negative`);
   const strategy = strategyOf(object.strategy);
   if (strategy === 'average_vector' && positive.length === 0)
     throw new TroupeError('wrongInput', 'At least one positive vector ID required with this strategy');
@@ -78,7 +78,7 @@ function discovery(object: JsonObject, vectors: TakenVectors, path: string): Sco
 }
 
 function nodeOf(object: JsonObject, query: Scoring, path: string): QueryNode {
-  const limit = limitOf(object, path);
+  const limit = readLimit(object, path);
   if (limit === undefined) throw missingField('limit');
   return {
     prefetch: [],

@@ -40,7 +40,7 @@ export function vectorSelector(object: JsonObject, nullable: boolean): VectorSel
 }
 
 /** `limit`, 1 or larger. path: how messages name the object. */
-export function limitOf(object: JsonObject, path: string): number | undefined {
+export function readLimit(object: JsonObject, path: string): number | undefined {
   return positive(object, 'limit', path);
 }
 
@@ -62,7 +62,7 @@ export function usize(object: JsonObject, key: string, path: string): number | u
   return value;
 }
 
-export function flag(object: JsonObject, key: string, whenAbsent: boolean): boolean {
+export function readFlag(object: JsonObject, key: string, whenAbsent: boolean): boolean {
   const value = object[key];
   if (value === undefined) return whenAbsent;
   if (typeof value !== 'boolean') throw wrongType(key, value, 'a boolean');

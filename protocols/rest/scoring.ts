@@ -62,8 +62,8 @@ function mmrOf(value: JsonValue | undefined, path: string): Mmr | null {
 
 function recommendOf(value: JsonValue | undefined, vectors: TakenVectors, path: string): Scoring {
   if (!isObject(value)) throw noQuery();
-  const positive = inputsOf(value.positive, vectors, path);
-  const negative = inputsOf(value.negative, vectors, path);
+  const positive = decodeInputs(value.positive, vectors, path);
+  const negative = decodeInputs(value.negative, vectors, path);
   const strategy = strategyOf(value.strategy);
   if (positive.length + negative.length === 0) {
     const detail = `[${path}.positives, negatives: Validation error: At least one positive or negative vector/id must be provided [{}]]`;
@@ -81,7 +81,7 @@ export function strategyOf(value: JsonValue | undefined): RecommendStrategy {
 }
 
 /** A list of inputs; null and absence are none. */
-export function inputsOf(value: JsonValue | undefined, vectors: TakenVectors, path: string): VectorInput[] {
+export function decodeInputs(value: JsonValue | undefined, vectors: TakenVectors, path: string): VectorInput[] {
   if (!isGiven(value)) return [];
   if (!Array.isArray(value)) throw noQuery();
   return value.map((input) => vectorInput(input, vectors, path));

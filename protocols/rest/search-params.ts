@@ -3,7 +3,7 @@
 import type { JsonValue } from '../model/payload.js';
 import { DEFAULT_SEARCH_PARAMS, type QuantizationParams, type SearchParams } from '../model/query.js';
 import { isObject, wrongType } from './fields.js';
-import { flag, isGiven, numberOf, outOfRange, usize } from './request-fields.js';
+import { isGiven, numberOf, outOfRange, readFlag, usize } from './request-fields.js';
 
 /** The parameters of `value`; the defaults when it is null or absent. path: how messages name the request. */
 export function paramsOf(value: JsonValue | undefined, path: string): SearchParams {
@@ -12,8 +12,8 @@ export function paramsOf(value: JsonValue | undefined, path: string): SearchPara
   checkAcorn(value.acorn, `${path}.params.acorn`);
   return {
     hnswEf: usize(value, 'hnsw_ef', path) ?? null,
-    exact: flag(value, 'exact', false),
-    indexedOnly: flag(value, 'indexed_only', false),
+    exact: readFlag(value, 'exact', false),
+    indexedOnly: readFlag(value, 'indexed_only', false),
     quantization: quantizationOf(value.quantization, `${path}.params.quantization`),
   };
 }
@@ -21,8 +21,8 @@ export function paramsOf(value: JsonValue | undefined, path: string): SearchPara
 function quantizationOf(value: JsonValue | undefined, path: string): QuantizationParams {
   if (!isGiven(value)) return DEFAULT_SEARCH_PARAMS.quantization;
   if (!isObject(value)) throw wrongType('quantization', value, 'struct QuantizationSearchParams');
-  const ignore = flag(value, 'ignore', false);
-  const rescore = isGiven(value.rescore) ? flag(value, 'rescore', true) : null;
+  const ignore = readFlag(value, 'ignore', false);
+  const rescore = isGiven(value.rescore) ? readFlag(value, 'rescore', true) : null;
   const oversampling = isGiven(value.oversampling) ? numberOf(value.oversampling, 'oversampling') : null;
   if (oversampling !== null && oversampling < 1) throw outOfRange(`${path}.oversampling`, oversampling, '1.0 or larger');
   return { ignore, rescore, oversampling };
@@ -32,7 +32,7 @@ function quantizationOf(value: JsonValue | undefined, path: string): Quantizatio
 function checkAcorn(value: JsonValue | undefined, path: string): void {
   if (!isGiven(value)) return;
   if (!isObject(value)) throw wrongType('acorn', value, 'struct AcornSearchParams');
-  flag(value, 'enable', false);
+  readFlag(value, 'enable', false);
   if (!isGiven(value.max_selectivity)) return;
   const selectivity = numberOf(value.max_selectivity, 'max_selectivity');
   if (selectivity < 0 || selectivity > 1) throw outOfRange(`${path}.max_selectivity`, selectivity, 'from 0.0 to 1.0');

@@ -8,7 +8,7 @@ import { parseJson } from '../json.js';
 import type { WriteOperation } from '../model/update.js';
 import { scanPoints } from './point-scan.js';
 import type { Embed, VectorNames } from './point-vectors.js';
-import { type DecodedUpdate, decodeUpdate } from './updates.js';
+import { type DecodedUpdate, decodeUpdateValue } from './updates.js';
 
 const KINDS_WITH_VECTORS: ReadonlySet<WriteOperation> = new Set<WriteOperation>(['upsertPoints', 'updateVectors', 'batchUpdate']);
 
@@ -20,9 +20,9 @@ export function decodeUpdateBody(
   vectors: VectorNames,
   embed?: Embed,
 ): DecodedUpdate {
-  if (kind === 'deleteFieldIndex') return decodeUpdate(kind, undefined, path, vectors);
+  if (kind === 'deleteFieldIndex') return decodeUpdateValue(kind, undefined, path, vectors);
   const scanned = KINDS_WITH_VECTORS.has(kind) ? decodeScanned(kind, body, path, vectors, embed) : null;
-  return scanned ?? decodeUpdate(kind, parseJson(body), path, vectors, null, embed);
+  return scanned ?? decodeUpdateValue(kind, parseJson(body), path, vectors, null, embed);
 }
 
 /** Null: parse the whole body. */
@@ -36,7 +36,7 @@ function decodeScanned(
   const scanned = scanPoints(body, kind === 'batchUpdate');
   if (scanned === null) return null;
   try {
-    const update = decodeUpdate(kind, parseJson(scanned.text, scanned.characters), path, vectors, scanned.vectors, embed);
+    const update = decodeUpdateValue(kind, parseJson(scanned.text, scanned.characters), path, vectors, scanned.vectors, embed);
     return update.failure === null ? update : null;
   } catch {
     // The whole body fails as well, with the error that its sender is to see.

@@ -51,7 +51,7 @@ export interface DecodedUpdate {
  * vectors of texts, images and objects.
  * Errors: `malformedBody`, `invalidValue`, `wrongInput` for what does not fit these vectors, `unsupported`.
  */
-export function decodeUpdate(
+export function decodeUpdateValue(
   kind: WriteOperation,
   body: JsonValue | undefined,
   path: Readonly<Record<string, string>>,

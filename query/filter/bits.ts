@@ -1,11 +1,11 @@
 /** Bitsets of rows: Uint32Array words, bit `row & 31` of word `row >>> 5`. Bits behind the last row are zero. */
 
-export function wordsOf(rows: number): number {
+export function wordCount(rows: number): number {
   return (rows + 31) >>> 5;
 }
 
 export function emptyBits(rows: number): Uint32Array {
-  return new Uint32Array(wordsOf(rows));
+  return new Uint32Array(wordCount(rows));
 }
 
 /** A bitset with the rows `from` <= row < `rows` set. */

@@ -22,7 +22,7 @@ import {
   setBit,
   subtract,
   unite,
-  wordsOf,
+  wordCount,
 } from './bits.js';
 import type { ConditionCache } from './cache.js';
 import { compileCondition, compileFilter, type PredicateContext, type RowTest } from './predicate.js';
@@ -277,7 +277,7 @@ function fromCache(condition: Condition, evaluation: Evaluation): Bounds | undef
 
 /** A copy for `rows` rows of bits that may have more or fewer. */
 function firstRows(bits: Uint32Array, rows: number): Uint32Array {
-  const words = wordsOf(rows);
+  const words = wordCount(rows);
   if (bits.length < words) {
     const longer = emptyBits(rows);
     longer.set(bits);

@@ -3,7 +3,7 @@
 import type { GeoArea, GeoPoint } from '../../protocols/model/filter.js';
 import type { JsonValue } from '../../protocols/model/payload.js';
 import { distanceMetres, EARTH_RADIUS_METRES, RADIANS_PER_DEGREE } from './distance.js';
-import { type GeoBox, type Ring, ringOf, sideOf } from './ring.js';
+import { type GeoBox, type GeoRing, geoRing, sideOf } from './ring.js';
 
 /** Whether a point lies in the area. */
 export type AreaTest = (lon: number, lat: number) => boolean;
@@ -22,8 +22,8 @@ export function areaTest(area: GeoArea): AreaTest {
     case 'circle':
       return (lon, lat) => distanceMetres(area.center, { lon, lat }) < area.radius;
     case 'polygon': {
-      const exterior = ringOf(area.exterior);
-      const interiors = area.interiors.map(ringOf);
+      const exterior = geoRing(area.exterior);
+      const interiors = area.interiors.map(geoRing);
       // A stored longitude may be any number; only one of a place has turns.
       return (lon, lat) => Math.abs(lon) <= 180 && sideOf(exterior, lon, lat) === 'inside' && isNoHole(interiors, lon, lat);
     }
@@ -32,7 +32,7 @@ export function areaTest(area: GeoArea): AreaTest {
   }
 }
 
-function isNoHole(interiors: readonly Ring[], lon: number, lat: number): boolean {
+function isNoHole(interiors: readonly GeoRing[], lon: number, lat: number): boolean {
   return interiors.every((ring) => sideOf(ring, lon, lat) === 'outside');
 }
 
@@ -47,7 +47,7 @@ export function areaBoxes(area: GeoArea): GeoBox[] {
     case 'circle':
       return circleBoxes(area.center, area.radius);
     case 'polygon':
-      return folded(ringOf(area.exterior).box);
+      return folded(geoRing(area.exterior).box);
     default:
       return unreachable(area);
   }

@@ -16,7 +16,7 @@ export interface GeoBox {
   readonly north: number;
 }
 
-export interface Ring {
+export interface GeoRing {
   /** Corners one after the other, f64 [corners, 2] (lon, lat); the last one is the first again. Longitudes go on beyond ±180. */
   readonly corners: Float64Array;
   readonly box: GeoBox;
@@ -27,7 +27,7 @@ export interface Ring {
 export type Side = 'inside' | 'edge' | 'outside';
 
 /** A closed ring (first point = last point, four or more) ready for tests. */
-export function ringOf(points: readonly GeoPoint[]): Ring {
+export function geoRing(points: readonly GeoPoint[]): GeoRing {
   const corners = new Float64Array(points.length * 2);
   let turn = 0;
   let before = snapped((points[0] as GeoPoint).lon);
@@ -45,7 +45,7 @@ export function ringOf(points: readonly GeoPoint[]): Ring {
 }
 
 /** Where a point lies, longitude in -180..180; it counts in each of its turns round the earth. */
-export function sideOf(ring: Ring, longitude: number, lat: number): Side {
+export function sideOf(ring: GeoRing, longitude: number, lat: number): Side {
   const lon = snapped(longitude);
   const { box } = ring;
   if (ring.pole !== null) return polarSide(ring.corners, ring.pole, lon, lat);

@@ -10,7 +10,7 @@ import type { TextOptions } from '../../protocols/model/text.js';
 import { foldToAscii } from './fold.js';
 import { stemmerOf } from './stemmers.js';
 import { stopwordSet } from './stopwords.js';
-import { wordsOf } from './tokenize.js';
+import { tokensOf } from './tokenize.js';
 
 /** Longest beginning of a word that is a token, in characters. Longer words begin alike. */
 const PREFIX_LENGTH_MAX = 255;
@@ -51,7 +51,7 @@ function makeAnalyzer(options: TextOptions): Analyzer {
   const words = (text: string): string[] => {
     // Half a surrogate pair has no UTF-8, and a letter one spelling.
     const found: string[] = [];
-    for (const raw of wordsOf(tokenizer, text.replace(LONE_SURROGATE, '\ufffd').normalize('NFC'))) {
+    for (const raw of tokensOf(tokenizer, text.replace(LONE_SURROGATE, '\ufffd').normalize('NFC'))) {
       const token = word(raw);
       if (token !== undefined && token !== '') found.push(token);
     }

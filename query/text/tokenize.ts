@@ -14,7 +14,7 @@ const RUNS = new RegExp(`((?:${UNSPACED})+)|(?:(?!${UNSPACED})[\\p{Alphabetic}\\
 const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
 
 /** The words of a text. Those of `prefix`, of which the beginnings are taken, are those of `word`. */
-export function wordsOf(tokenizer: Tokenizer, text: string): readonly string[] {
+export function tokensOf(tokenizer: Tokenizer, text: string): readonly string[] {
   if (tokenizer === 'whitespace') return text.match(NOT_SPACE) ?? [];
   if (tokenizer === 'multilingual' && HAS_UNSPACED.test(text)) return multilingualWords(text);
   return text.match(WORDS) ?? [];

@@ -36,7 +36,7 @@ export class LmdbError extends TroupeError {
   }
 }
 
-export interface Entry {
+export interface LmdbEntry {
   readonly key: Uint8Array;
   readonly value: Uint8Array;
 }
@@ -50,7 +50,7 @@ export interface Reading<Name extends string = DatabaseName> {
   /** The value, a u32 (little-endian). */
   getUint32(database: Name, key: Uint8Array): number | undefined;
   /** Entries with `from <= key < to` in key order, copied. Go through all of them or leave by `break`: a walk left open holds its snapshot. */
-  range(database: Name, from: Uint8Array, to: Uint8Array): Iterable<Entry>;
+  range(database: Name, from: Uint8Array, to: Uint8Array): Iterable<LmdbEntry>;
 }
 
 type Table = Database<Uint8Array, Uint8Array>;
@@ -176,7 +176,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
     return this.tables[database].getBinaryFast(key)?.readUInt32LE(0);
   }
 
-  range(database: Name, from: Uint8Array, to: Uint8Array): Iterable<Entry> {
+  range(database: Name, from: Uint8Array, to: Uint8Array): Iterable<LmdbEntry> {
     return this.tables[database].getRange({ start: from, end: to });
   }
 
@@ -237,7 +237,7 @@ export class SnapshotReader<Name extends string = DatabaseName> implements Readi
     return this.find(database, key)?.readUInt32LE(0);
   }
 
-  *range(database: Name, from: Uint8Array, to: Uint8Array): Iterable<Entry> {
+  *range(database: Name, from: Uint8Array, to: Uint8Array): Iterable<LmdbEntry> {
     try {
       yield* this.tables[database].getRange({ start: from, end: to, transaction: this.snapshot() });
     } catch (error) {
@@ -246,7 +246,7 @@ export class SnapshotReader<Name extends string = DatabaseName> implements Readi
   }
 
   /** The first `limit` entries of a range at once. */
-  page(database: Name, from: Uint8Array, to: Uint8Array, limit: number): Entry[] {
+  page(database: Name, from: Uint8Array, to: Uint8Array, limit: number): LmdbEntry[] {
     try {
       return [...this.tables[database].getRange({ start: from, end: to, limit, transaction: this.snapshot() })];
     } catch (error) {

@@ -4,8 +4,8 @@ import type { ShardId, ShardKey, ShardKeySelector } from '../../protocols/model/
 import { type CollectionParams, type Distance, sparseByName, vectorsByName } from '../../protocols/model/collection.js';
 import type { VectorSelector } from '../../protocols/model/filter.js';
 import type { PointId } from '../../protocols/model/point-id.js';
+import { unknownVector } from '../../protocols/rest/point-vectors.js';
 import { selectedNames } from '../reader/query/point-view.js';
-import { unknownVector } from '../reader/snapshot/vector-space.js';
 import { selectShards } from '../sharding/keys.js';
 import { ringOf, shardIndexOf } from '../sharding/ring.js';
 import type { ShardPoints } from '../threads/portion.js';

@@ -2,7 +2,7 @@
 
 import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import { addUsage } from '../../protocols/model/usage.js';
-import { encodeOperation, NOTHING } from '../../protocols/update-codec.js';
+import { encodeUpdate, NOTHING } from '../../protocols/update-codec.js';
 import type { OrderedTags, ReplicaKey, ToShardLog } from '../threads/messages.js';
 import type {
   BucketPoints,
@@ -26,7 +26,7 @@ export class ShardLogCalls implements ShardLogPort {
     const { carriedOut, failure, tags } = value as OrderedTags;
     const entries = tags.map((tag, at) => ({
       tag,
-      operation: at < carriedOut ? (write.operations[at] as Uint8Array) : encodeOperation(NOTHING),
+      operation: at < carriedOut ? (write.operations[at] as Uint8Array) : encodeUpdate(NOTHING),
     }));
     return { entries, failure };
   }

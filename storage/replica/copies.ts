@@ -4,7 +4,7 @@ import { TroupeError } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { isSameTag } from '../../protocols/model/shard-log.js';
 import type { UpdateOperation } from '../../protocols/model/update.js';
-import { decodeOperation, encodeOperation } from '../../protocols/update-codec.js';
+import { decodeUpdate, encodeUpdate } from '../../protocols/update-codec.js';
 import type { VectorPlan } from '../segment/layout.js';
 import { vectorPlans } from '../segment/plans.js';
 import type { BucketPoints, ReplicaDigest } from '../threads/shard-log.js';
@@ -88,13 +88,13 @@ export class Copies {
     return this.host
       .view()
       .manifest.fields.map(({ name, schema }) =>
-        encodeOperation({ operation: { kind: 'createFieldIndex', field: name, schema }, chained: false }),
+        encodeUpdate({ operation: { kind: 'createFieldIndex', field: name, schema }, chained: false }),
       );
   }
 
   /** See `ShardLogPort.applySettings`. Errors: `storage`. */
   applySettings(operations: readonly Uint8Array[]): void {
-    const decoded = operations.map((bytes) => decodeOperation(bytes).operation);
+    const decoded = operations.map((bytes) => decodeUpdate(bytes).operation);
     this.host.operations.applyLogged();
     this.host.transact((transaction) => makeSettings(transaction, decoded));
   }

@@ -3,7 +3,7 @@
 import path from 'node:path';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { FieldIndex } from '../../query/filter/source.js';
-import { afterPrefix, type Entry, SnapshotReader } from '../disk/lmdb.js';
+import { afterPrefix, type LmdbEntry, SnapshotReader } from '../disk/lmdb.js';
 import {
   damagedRecord,
   decodeState,
@@ -92,7 +92,7 @@ class LmdbReplicaView implements ReplicaView {
       const page = this.reader.page('ids', start, end, SCAN_PAGE_ENTRIES);
       for (const { value } of page) yield new DataView(value.buffer, value.byteOffset, 4).getUint32(0, true);
       if (page.length < SCAN_PAGE_ENTRIES) return;
-      start = Buffer.concat([(page.at(-1) as Entry).key, Uint8Array.of(0)]);
+      start = Buffer.concat([(page.at(-1) as LmdbEntry).key, Uint8Array.of(0)]);
     }
   }
 

@@ -5,7 +5,7 @@
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { idKind, type PointId, readIdWords, writeIdWords } from '../../protocols/model/point-id.js';
-import type { VectorColumn as VectorValues } from '../../protocols/model/update.js';
+import type { BatchColumn as VectorValues } from '../../protocols/model/update.js';
 import { clearBit, emptyBits, hasBit, setBit } from '../../query/filter/bits.js';
 import { spend } from '../disk/meter.js';
 import type { SegmentHandle } from '../segment/handle.js';

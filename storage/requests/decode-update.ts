@@ -3,11 +3,11 @@
 import { TroupeError } from '../../protocols/errors.js';
 import { decodeUpdateMessage } from '../../protocols/grpc/update-message.js';
 import type { CollectionParams } from '../../protocols/model/collection.js';
-import type { VectorColumn, WriteOperation } from '../../protocols/model/update.js';
+import type { BatchColumn, WriteOperation } from '../../protocols/model/update.js';
 import { unknownVector, type VectorTarget, vectorTarget } from '../../protocols/rest/point-vectors.js';
 import { decodeUpdateBody } from '../../protocols/rest/update-body.js';
 import type { DecodedUpdate } from '../../protocols/rest/updates.js';
-import { decodeOperation, type LoggedOperation } from '../../protocols/update-codec.js';
+import { decodeUpdate, type LoggedOperation } from '../../protocols/update-codec.js';
 import type { RawRequest } from '../threads/messages.js';
 import { embedStored } from './embed.js';
 import { normalizeUpdates } from './normalize-updates.js';
@@ -15,7 +15,7 @@ import { normalizeUpdates } from './normalize-updates.js';
 const NO_BODY = new Uint8Array(0);
 
 /** The operations of a request, as they are stored. Errors: those of decoding. */
-export function decodeRequest(kind: WriteOperation, { body, message, path }: RawRequest, params: CollectionParams): DecodedUpdate {
+export function decodeWriteRequest(kind: WriteOperation, { body, message, path }: RawRequest, params: CollectionParams): DecodedUpdate {
   const update =
     message === undefined
       ? decodeUpdateBody(kind, body ?? NO_BODY, path, params, embedStored)
@@ -53,12 +53,12 @@ export function decodeShared(encoded: readonly Uint8Array[], params: CollectionP
 }
 
 function decodeChecked(bytes: Uint8Array, target: VectorTarget): LoggedOperation {
-  const { chained, operation } = decodeOperation(bytes);
+  const { chained, operation } = decodeUpdate(bytes);
   if ('batch' in operation) for (const column of operation.batch.vectors) checkColumn(column, operation.batch.ids.length, target);
   return { operation, chained, encoded: bytes };
 }
 
-function checkColumn(column: VectorColumn, points: number, { names }: VectorTarget): void {
+function checkColumn(column: BatchColumn, points: number, { names }: VectorTarget): void {
   const known = names.get(column.name);
   const dim = column.kind === 'sparse' ? undefined : column.dim;
   if (known?.kind !== column.kind || (known.kind !== 'sparse' && known.dim !== dim)) throw unknownVector(column.name);

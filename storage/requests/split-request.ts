@@ -1,15 +1,15 @@
 /** A write request as its shards get it: decoded once, split, and encoded for each. */
 
 import { errorFacts } from '../../protocols/errors.js';
-import { encodeOperation } from '../../protocols/update-codec.js';
+import { encodeUpdate } from '../../protocols/update-codec.js';
 import { ringsOf } from '../sharding/keys.js';
 import { type ShardPart, stagesOf } from '../sharding/stages.js';
 import type { EncodedPart, SplitJob, SplitWrite } from '../threads/messages.js';
-import { decodeRequest } from './decode-update.js';
+import { decodeWriteRequest } from './decode-update.js';
 
 /** Errors: those of decoding; nothing of the request is to be carried out then. */
 export function splitRequest({ keyed, operation, params, request, shards, wait }: SplitJob): SplitWrite {
-  const { failure, listed, operations, parts, shardKeys } = decodeRequest(operation, request, params);
+  const { failure, listed, operations, parts, shardKeys } = decodeWriteRequest(operation, request, params);
   const known = keyed ?? shards.map((id) => ({ id, key: null }));
   const custom = params.sharding_method === 'custom';
   const rings = operations.map((one, at) => ringsOf(known, custom, one, shardKeys[at] ?? null));
@@ -31,6 +31,6 @@ function encodePart({ operations, shardId }: ShardPart): EncodedPart {
   return {
     shardId,
     at: operations.map(({ at }) => at),
-    operations: operations.map(({ operation }, index) => encodeOperation({ operation, chained: index > 0 })),
+    operations: operations.map(({ operation }, index) => encodeUpdate({ operation, chained: index > 0 })),
   };
 }

@@ -7,13 +7,13 @@
 import type { QueryNode } from '../../protocols/model/query.js';
 import type { UpdateOperation } from '../../protocols/model/update.js';
 import type { WeighJob } from '../threads/messages.js';
-import { decodeRequest } from './decode-update.js';
+import { decodeWriteRequest } from './decode-update.js';
 import { decodeRead, type ReadRequest } from './read-request.js';
 
 /** At least 1. Errors: those of decoding. */
 export function weightOf(job: WeighJob): number {
   if (job.kind === 'read') return Math.max(1, readWeight(decodeRead(job.operation, job.request)));
-  return Math.max(1, sum(decodeRequest(job.operation, job.request, job.params).operations, updateWeight));
+  return Math.max(1, sum(decodeWriteRequest(job.operation, job.request, job.params).operations, updateWeight));
 }
 
 function readWeight(read: ReadRequest): number {

@@ -15,7 +15,7 @@
  */
 
 import type { FieldType } from '../../protocols/model/collection.js';
-import { wordsOf } from '../../query/filter/bits.js';
+import { wordCount } from '../../query/filter/bits.js';
 import { MARKS } from '../../query/filter/lookup.js';
 
 export const INDEX_VERSION = 1;
@@ -66,7 +66,7 @@ export function indexLayout(sizes: IndexSizes): IndexLayout {
   };
   const { type, terms } = sizes;
   const byTerm = isNumeric(type) ? 0 : (terms + 1) * 4;
-  const markWords = wordsOf(sizes.rows);
+  const markWords = wordCount(sizes.rows);
   const marks = take(markWords * 4 * MARKS.length);
   const postings = take(sizes.entries * 4);
   const starts = take(byTerm);

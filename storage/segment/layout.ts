@@ -5,11 +5,10 @@
  */
 
 import type { Distance, QuantizationConfig } from '../../protocols/model/collection.js';
+import type { Metric } from '../../vectors/kernel-api.js';
 import { type CodeSpec, codeShape } from '../../vectors/quantizer-spec.js';
 import { align16, align64, type ScratchLayout, scratchLayout } from '../../vectors/scratch.js';
 
-/** How rows are compared: cosine vectors are stored normalized and compared by dot. */
-export type Metric = 'dot' | 'l2' | 'l1';
 export type ElementType = 'f32' | 'f16' | 'u8';
 
 /**
@@ -190,6 +189,7 @@ export interface VectorPlan {
 export const ELEMENT_BYTES: Readonly<Record<ElementType, number>> = { f32: 4, f16: 2, u8: 1 };
 const METRICS: Record<Distance, Metric> = { Cosine: 'dot', Dot: 'dot', Euclid: 'l2', Manhattan: 'l1' };
 
+/** How rows are compared: cosine vectors are stored normalized and compared by dot. */
 export function metricOf(distance: Distance): Metric {
   return METRICS[distance];
 }

@@ -1,7 +1,7 @@
 /** What each shard gets of an update operation. Parts together are the whole: each point goes to its shard, in the order given. */
 
 import type { PointId } from '../../protocols/model/point-id.js';
-import type { PointBatch, UpdateOperation, VectorColumn } from '../../protocols/model/update.js';
+import type { BatchColumn, PointBatch, UpdateOperation } from '../../protocols/model/update.js';
 import { type Ring, shardIndexOf } from './ring.js';
 
 /**
@@ -76,7 +76,7 @@ function batchOf(batch: PointBatch, points: readonly number[]): PointBatch {
 }
 
 /** Entries of a column that points have, null when none of them has one. */
-function columnOf(column: VectorColumn, points: readonly number[]): VectorColumn | null {
+function columnOf(column: BatchColumn, points: readonly number[]): BatchColumn | null {
   const entries: number[] = [];
   const listed: number[] = [];
   const entryAt = column.points === null ? null : new Map(Array.from(column.points, (point, entry) => [point, entry]));

@@ -8,7 +8,7 @@
 
 import { TroupeError } from '../../protocols/errors.js';
 import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
-import { decodeOperation, encodeOperation, type LoggedOperation } from '../../protocols/update-codec.js';
+import { decodeUpdate, encodeUpdate, type LoggedOperation } from '../../protocols/update-codec.js';
 import type { AppendFolder } from '../disk/append-file.js';
 import type { Environment } from '../disk/lmdb.js';
 import {
@@ -132,7 +132,7 @@ export class WriteAheadLog {
     const before = this.changedTags ?? this.tags;
     const tags = withOperation(before, by, operation);
     if (tags !== before) this.changedTags = before.runs.length > 0 ? tags : { ...tags, base: this.base };
-    const value = encodeOperation(logged, VALUE_HEAD_BYTES, valueRoom);
+    const value = encodeUpdate(logged, VALUE_HEAD_BYTES, valueRoom);
     const file = isInline(value) ? null : this.fileFor(operation, capacity);
     this.environment.put('wal', operationKey(operation), storeValue(this.files, file ?? 0, value));
     this.appended.push({ operation, bytes: value.length, file });
@@ -242,7 +242,7 @@ export class WriteAheadLog {
   *after(applied: number): Generator<{ operation: number; logged: LoggedOperation; bytes: number }> {
     for (const { operation, bytes } of [...this.entries]) {
       if (operation <= applied) continue;
-      yield { operation, logged: decodeOperation(this.read(operation)), bytes };
+      yield { operation, logged: decodeUpdate(this.read(operation)), bytes };
     }
   }
 

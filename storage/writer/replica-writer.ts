@@ -12,7 +12,7 @@ import { updateAnswer } from '../answers/update-answer.js';
 import { LmdbError } from '../disk/lmdb.js';
 import type { Outcome } from '../replica/operations.js';
 import { type ReplicaHooks, ReplicaStore } from '../replica/store.js';
-import { decodeEncoded, decodeRequest } from '../requests/decode-update.js';
+import { decodeEncoded, decodeWriteRequest } from '../requests/decode-update.js';
 import { ringsOf } from '../sharding/keys.js';
 import { collectGarbage } from '../threads/collect-garbage.js';
 import type { EncodedWrite, FromWriter, OrderedTags, ReplicaStats, ToWriter, Written } from '../threads/messages.js';
@@ -412,7 +412,7 @@ function decodeWrite(
   { id, operation, request, wait }: Extract<WriteMessage, { kind: 'write' }>,
   params: CollectionParams,
 ): Omit<PendingWrite, 'usage'> {
-  const update = decodeRequest(operation, request, params);
+  const update = decodeWriteRequest(operation, request, params);
   // Requests for shards with keys come in parts: here is none that has one.
   update.operations.forEach((one, at) => {
     ringsOf(UNKEYED, params.sharding_method === 'custom', one, update.shardKeys[at] ?? null);

@@ -7,7 +7,7 @@ import { TroupeError } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { type ClockTag, NO_TAG, type ShardEntry } from '../../protocols/model/shard-log.js';
-import { decodeOperation } from '../../protocols/update-codec.js';
+import { decodeUpdate } from '../../protocols/update-codec.js';
 import { markMade } from '../../storage/disk/format-marker.js';
 import type { GatherAccess } from '../../storage/gather/access.js';
 import type { BuildPlan, BuildProgress } from '../../storage/pool/pool.js';
@@ -90,7 +90,7 @@ export class FakeEngine implements EnginePort {
   }
 
   async writeEncoded(key: ReplicaKey, { operations, until }: EncodedWrite): Promise<Written> {
-    const kinds = operations.map((operation) => decodeOperation(operation).operation.kind);
+    const kinds = operations.map((operation) => decodeUpdate(operation).operation.kind);
     this.calls.push(`write ${key} ${kinds.join()} until ${until}`);
     if (!this.open.has(key)) throw new TroupeError('unavailable', `replica ${key} is not open here`);
     const number = 10 * Number(key.at(-1));
@@ -146,7 +146,7 @@ export class FakeEngine implements EnginePort {
   }
 
   async append(key: ReplicaKey, _previous: ClockTag, entries: readonly ShardEntry[], until: string): Promise<ClockTag> {
-    const kinds = entries.map(({ operation }) => decodeOperation(operation).operation.kind);
+    const kinds = entries.map(({ operation }) => decodeUpdate(operation).operation.kind);
     this.calls.push(`write ${key} ${kinds.join()} until ${until}`);
     this.#ends.set(key, entries.at(-1)?.tag ?? this.#endOf(key));
     return this.#endOf(key);

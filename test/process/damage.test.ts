@@ -8,7 +8,7 @@ import { cp, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { seededRandom } from '../../ops/random.js';
-import type { Answer, RestClient } from '../../ops/rest-client.js';
+import type { RestAnswer, RestClient } from '../../ops/rest-client.js';
 import {
   type CollectionInfo,
   type NodeUnderTest,
@@ -200,7 +200,7 @@ function names(text: string, file: string): boolean {
 }
 
 /** Asks in several ways; each answer is right in full, or an error. */
-async function askAll(client: RestClient): Promise<Answer[]> {
+async function askAll(client: RestClient): Promise<RestAnswer[]> {
   const wanted = livePoints();
   const ids = allPoints().map((point) => point.id);
   const everything = { with_payload: true, with_vector: true };
@@ -247,7 +247,7 @@ function distance(a: readonly number[], b: readonly number[]): number {
   return Math.sqrt(a.reduce((sum, value, i) => sum + (value - (b[i] as number)) ** 2, 0));
 }
 
-function resultOf<T>(answer: Answer): T {
+function resultOf<T>(answer: RestAnswer): T {
   return (answer.body as { result: T }).result;
 }
 

@@ -8,8 +8,8 @@
 import assert from 'node:assert/strict';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { test } from 'node:test';
-import { type Random, seededRandom } from '../../ops/random.js';
-import type { Answer } from '../../ops/rest-client.js';
+import { type RandomNumbers, seededRandom } from '../../ops/random.js';
+import type { RestAnswer } from '../../ops/rest-client.js';
 import { clusterMessages, clusterRequest, KEYED, KEYED_COLLECTION } from './fuzz/cluster-requests.js';
 import { grpcSamples } from './fuzz/grpc-samples.js';
 import { bytesOf, mutated, scrambled } from './fuzz/mutations.js';
@@ -130,13 +130,13 @@ const NO_POINT = { filter: { must: [{ has_id: [1_000_000] }] } };
 async function start(
   t: Parameters<typeof nodeFor>[0],
   environment: Readonly<Record<string, string>> = {},
-): Promise<{ random: Random; node: NodeUnderTest }> {
+): Promise<{ random: RandomNumbers; node: NodeUnderTest }> {
   const seed = Number(process.env.TROUPE_SEED ?? Date.now() % 1_000_000);
   t.diagnostic(`TROUPE_SEED=${seed}`);
   return { random: seededRandom(seed), node: await nodeFor(t, { folder: await temporaryFolder(t), environment }) };
 }
 
-async function remake(node: NodeUnderTest, random: Random): Promise<string> {
+async function remake(node: NodeUnderTest, random: RandomNumbers): Promise<string> {
   for (const name of [NAME, 'other']) {
     await node.client.result('DELETE', `/collections/${name}`);
     await node.client.result('PUT', `/collections/${name}`, FUZZED_COLLECTION);
@@ -155,12 +155,12 @@ async function fingerprint(node: NodeUnderTest): Promise<string> {
   return `${untimed(page)} ${JSON.stringify(schemaOf(info))}`;
 }
 
-function schemaOf(info: Answer): unknown {
+function schemaOf(info: RestAnswer): unknown {
   const { result } = info.body as { result: { payload_schema: unknown; config: { params: unknown } } };
   return [result.payload_schema, result.config.params];
 }
 
-function untimed({ text }: Answer): string {
+function untimed({ text }: RestAnswer): string {
   return text.replace(/,"time":[^,}]*\}$/, '');
 }
 
@@ -182,7 +182,7 @@ async function lives(node: NodeUnderTest): Promise<void> {
 }
 
 /** A gRPC frame, now and then with a wrong length, a compression flag that is not true, or cut. */
-function framed(message: Buffer, random: Random): Buffer {
+function framed(message: Buffer, random: RandomNumbers): Buffer {
   const head = headOf(message);
   if (random.integer(60) === 0) head.writeUInt32BE(message.length + 3, 1);
   if (random.integer(60) === 0) head[0] = 1;

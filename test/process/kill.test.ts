@@ -8,8 +8,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startNode } from '../../ops/node-process.js';
-import { type Random, seededRandom } from '../../ops/random.js';
+import { startNodeProcess } from '../../ops/node-process.js';
+import { type RandomNumbers, seededRandom } from '../../ops/random.js';
 import type { RestClient } from '../../ops/rest-client.js';
 import { type NodeUnderTest, nodeFor, type Point, type ScoredPoint, sortedById, temporaryFolder, untilIndexed } from './support.js';
 
@@ -92,7 +92,7 @@ async function createCollection(client: RestClient): Promise<void> {
 /** Kills a node that is just starting, perhaps while it recovers. 1 when that came in time, 0 when it was ready before. */
 async function killWhileStarting(folder: string, delayMs: number): Promise<number> {
   let timer: NodeJS.Timeout | undefined;
-  const started = startNode({
+  const started = startNodeProcess({
     folder,
     onSpawn: (kill) => {
       timer = setTimeout(() => kill('SIGKILL'), delayMs);
@@ -107,7 +107,7 @@ async function killWhileStarting(folder: string, delayMs: number): Promise<numbe
 // ------------------------------------------------------------------ writing
 
 /** Lets all writers work until a random number of writes is acknowledged, then kills the node in the midst of the others. */
-async function writeUntilKilled(node: NodeUnderTest, model: Model, random: Random): Promise<number> {
+async function writeUntilKilled(node: NodeUnderTest, model: Model, random: RandomNumbers): Promise<number> {
   const target = 1 + random.integer(ACKNOWLEDGED_MAX);
   const lateMs = random.unit() * 5;
   let acknowledged = 0;
@@ -132,7 +132,7 @@ async function write(
   node: NodeUnderTest,
   model: Model,
   groups: readonly Group[],
-  random: Random,
+  random: RandomNumbers,
   onAcknowledged: () => void,
 ): Promise<void> {
   for (let bulk = 0; ; ) {
@@ -176,7 +176,7 @@ interface Change {
   readonly after: GroupState;
 }
 
-function nextChange(group: Group, model: Model, random: Random): Change {
+function nextChange(group: Group, model: Model, random: RandomNumbers): Change {
   const { number, acknowledged } = group;
   const ids = groupIds(number);
   const kind = random.integer(10);
@@ -237,7 +237,7 @@ function vectorFor(key: number): number[] {
 // ------------------------------------------------------------------ checking
 
 /** Compares what the node holds with the model, and takes it for acknowledged from here on: it was read. */
-async function verify(client: RestClient, model: Model, random: Random): Promise<void> {
+async function verify(client: RestClient, model: Model, random: RandomNumbers): Promise<void> {
   await verifyGroups(client, model);
   await verifyBulk(client, model);
   await verifyIndexes(client, model, random);
@@ -297,7 +297,7 @@ async function verifyBulk(client: RestClient, model: Model): Promise<void> {
 }
 
 /** The field index, the count and the search agree with the points themselves. */
-async function verifyIndexes(client: RestClient, model: Model, random: Random): Promise<void> {
+async function verifyIndexes(client: RestClient, model: Model, random: RandomNumbers): Promise<void> {
   const live = model.groups.filter((group) => group.acknowledged !== null);
   const bulk = [...model.bulk].filter(([, state]) => state === 'acknowledged');
   const { count } = await client.result<{ count: number }>('POST', '/collections/c/points/count', { exact: true });

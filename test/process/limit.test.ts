@@ -6,7 +6,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Random, seededRandom } from '../../ops/random.js';
+import { type RandomNumbers, seededRandom } from '../../ops/random.js';
 import type { RestClient } from '../../ops/rest-client.js';
 import { type CollectionInfo, nodeFor, type ScoredPoint, temporaryFolder, untilIndexed } from './support.js';
 
@@ -65,7 +65,7 @@ test('a search gives as many points as its limit asks for when that many match',
   await checkAll(client, model, random);
 });
 
-async function upsert(client: RestClient, model: Model, firstId: number, count: number, random: Random): Promise<void> {
+async function upsert(client: RestClient, model: Model, firstId: number, count: number, random: RandomNumbers): Promise<void> {
   const points = Array.from({ length: count }, (_, at): ModelPoint => {
     const value = random.integer(VALUES);
     const some = random.integer(3) > 0 ? { some: vectorNear(value, random) } : {};
@@ -77,19 +77,19 @@ async function upsert(client: RestClient, model: Model, firstId: number, count: 
 }
 
 /** A vector in the cluster of a value. */
-function vectorNear(value: number, random: Random): number[] {
+function vectorNear(value: number, random: RandomNumbers): number[] {
   const centre = seededRandom(Math.floor((value * CLUSTERS) / VALUES));
   return Array.from({ length: DIM }, () => centre.normal() * 20 + random.normal());
 }
 
-async function remove(client: RestClient, model: Model, share: number, random: Random): Promise<void> {
+async function remove(client: RestClient, model: Model, share: number, random: RandomNumbers): Promise<void> {
   const ids = [...model.keys()].filter(() => random.unit() < share);
   await client.result('POST', '/collections/c/points/delete?wait=true', { points: ids });
   for (const id of ids) model.delete(id);
 }
 
 /** Searches until the collection is green. How many rounds that took. */
-async function checkWhileBuilding(client: RestClient, model: Model, random: Random): Promise<number> {
+async function checkWhileBuilding(client: RestClient, model: Model, random: RandomNumbers): Promise<number> {
   let rounds = 0;
   for (; ; rounds++) {
     const { status } = await client.result<CollectionInfo>('GET', '/collections/c');
@@ -100,7 +100,7 @@ async function checkWhileBuilding(client: RestClient, model: Model, random: Rand
   return rounds;
 }
 
-async function checkAll(client: RestClient, model: Model, random: Random): Promise<void> {
+async function checkAll(client: RestClient, model: Model, random: RandomNumbers): Promise<void> {
   const cases = VECTORS.flatMap((vector) =>
     FIELDS.flatMap((field) =>
       SELECTIVITIES.flatMap((selectivity) => LIMITS.map((limit) => ({ random, vector, field, selectivity, limit }))),
@@ -110,7 +110,7 @@ async function checkAll(client: RestClient, model: Model, random: Random): Promi
 }
 
 interface Case {
-  readonly random: Random;
+  readonly random: RandomNumbers;
   readonly vector: string;
   readonly field: string;
   readonly selectivity: number;

@@ -7,7 +7,7 @@
  */
 
 import { type TestContext, test } from 'node:test';
-import { type Random, seededRandom } from '../../ops/random.js';
+import { type RandomNumbers, seededRandom } from '../../ops/random.js';
 import { ALL } from './model/filters.js';
 import { changeUntilKilled, stateOf } from './model/interrupt.js';
 import { chance } from './model/points.js';
@@ -66,7 +66,7 @@ async function compareWithModel(t: TestContext, rounds: number, shards: number):
 }
 
 /** Ends the process, in the midst of a change or at rest. Gives the states that may be found then. */
-async function ended(node: NodeUnderTest, model: Model, random: Random, shards: number): Promise<Model[]> {
+async function ended(node: NodeUnderTest, model: Model, random: RandomNumbers, shards: number): Promise<Model[]> {
   if (random.integer(4) > 0) return changeUntilKilled(node, model, random, shards);
   await node.end(chance(random, 2) ? 'SIGTERM' : 'SIGKILL');
   return [model];

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { type NodeOptions, type RunningNode, startNode } from '../../ops/node-process.js';
+import { type NodeProcessOptions, type RunningNode, startNodeProcess } from '../../ops/node-process.js';
 import { RestClient } from '../../ops/rest-client.js';
 
 /** A new folder that is removed after the test. */
@@ -19,8 +19,8 @@ export interface NodeUnderTest extends RunningNode {
 }
 
 /** A node that is killed after the test if it still runs. */
-export async function nodeFor(test: TestContext, options: NodeOptions): Promise<NodeUnderTest> {
-  const node = await startNode(options);
+export async function nodeFor(test: TestContext, options: NodeProcessOptions): Promise<NodeUnderTest> {
+  const node = await startNodeProcess(options);
   const client = new RestClient(node.port);
   test.after(async () => {
     client.close();

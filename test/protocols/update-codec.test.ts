@@ -5,7 +5,7 @@ import { parseJson, stringifyJson } from '../../protocols/json.js';
 import type { Filter } from '../../protocols/model/filter.js';
 import type { Payload } from '../../protocols/model/payload.js';
 import type { UpdateOperation } from '../../protocols/model/update.js';
-import { decodeOperation, encodeOperation } from '../../protocols/update-codec.js';
+import { decodeUpdate, encodeUpdate } from '../../protocols/update-codec.js';
 
 const FILTER: Filter = {
   must: [{ kind: 'match', key: 'n', match: { kind: 'value', value: 9007199254740993n } }],
@@ -16,19 +16,19 @@ const FILTER: Filter = {
 
 function roundTrip(operation: UpdateOperation, chained = false): void {
   for (const reserve of [0, 8]) {
-    const bytes = encodeOperation({ operation, chained }, reserve);
-    assert.deepEqual(decodeOperation(bytes.subarray(reserve)), { operation, chained });
+    const bytes = encodeUpdate({ operation, chained }, reserve);
+    assert.deepEqual(decodeUpdate(bytes.subarray(reserve)), { operation, chained });
     const unaligned = new Uint8Array(bytes.length + 1);
     unaligned.set(bytes.subarray(reserve), 1);
-    assert.deepEqual(decodeOperation(unaligned.subarray(1, 1 + bytes.length - reserve)), { operation, chained });
+    assert.deepEqual(decodeUpdate(unaligned.subarray(1, 1 + bytes.length - reserve)), { operation, chained });
   }
 }
 
 test('bytes that are known need not be made again', () => {
   const operation: UpdateOperation = { kind: 'deleteFieldIndex', field: 'a' };
-  const encoded = encodeOperation({ operation, chained: true });
-  const known = decodeOperation(encoded);
-  assert.deepEqual(encodeOperation({ ...known, encoded }, 16).subarray(16), encoded);
+  const encoded = encodeUpdate({ operation, chained: true });
+  const known = decodeUpdate(encoded);
+  assert.deepEqual(encodeUpdate({ ...known, encoded }, 16).subarray(16), encoded);
 });
 
 test('every kind of operation comes back as it was', () => {
@@ -108,8 +108,8 @@ test('vectors of an aligned record are views on it', () => {
     vectors: [{ kind: 'dense' as const, name: '', dim: 3, points: null, values: Float32Array.of(1, 2, 3) }],
     payloads: [undefined],
   };
-  const bytes = encodeOperation({ operation: { kind: 'upsert', batch }, chained: false });
-  const { operation } = decodeOperation(bytes);
+  const bytes = encodeUpdate({ operation: { kind: 'upsert', batch }, chained: false });
+  const { operation } = decodeUpdate(bytes);
   assert.ok(operation.kind === 'upsert' && operation.batch.vectors[0]?.values.buffer === bytes.buffer);
 });
 
@@ -119,8 +119,8 @@ test('payloads of any JSON come back as they were', () => {
       fc.array(fc.option(fc.dictionary(fc.string(), fc.jsonValue() as fc.Arbitrary<never>), { nil: undefined }), { minLength: 1 }),
       (payloads) => {
         const ids = payloads.map((_, index) => index);
-        const decoded = decodeOperation(
-          encodeOperation({ operation: { kind: 'upsert', batch: { ids, vectors: [], payloads } }, chained: false }),
+        const decoded = decodeUpdate(
+          encodeUpdate({ operation: { kind: 'upsert', batch: { ids, vectors: [], payloads } }, chained: false }),
         );
         assert.ok(decoded.operation.kind === 'upsert');
         assert.deepEqual(
@@ -134,7 +134,7 @@ test('payloads of any JSON come back as they were', () => {
 });
 
 test('bytes that are cut short or of another kind are refused', () => {
-  const bytes = encodeOperation({
+  const bytes = encodeUpdate({
     operation: {
       kind: 'upsert',
       batch: {
@@ -145,6 +145,6 @@ test('bytes that are cut short or of another kind are refused', () => {
     },
     chained: false,
   });
-  for (const length of [0, 4, 20, bytes.length - 24]) assert.throws(() => decodeOperation(bytes.subarray(0, length)));
-  assert.throws(() => decodeOperation(new Uint8Array(64)), { code: 'storage' });
+  for (const length of [0, 4, 20, bytes.length - 24]) assert.throws(() => decodeUpdate(bytes.subarray(0, length)));
+  assert.throws(() => decodeUpdate(new Uint8Array(64)), { code: 'storage' });
 });

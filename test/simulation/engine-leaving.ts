@@ -4,7 +4,7 @@ import type { ShardId } from '../../protocols/model/cluster.js';
 import { compareIds, type PointId } from '../../protocols/model/point-id.js';
 import type { PointBatch, UpdateOperation } from '../../protocols/model/update.js';
 import { pack, unpack } from '../../protocols/pack.js';
-import { encodeOperation } from '../../protocols/update-codec.js';
+import { encodeUpdate } from '../../protocols/update-codec.js';
 import { ringOf, shardIndexOf } from '../../storage/sharding/ring.js';
 import type { Deletion, GoneAsk, Ids, Leaving, LeavingAsk, OwnedAsk, StrayAsk } from '../../storage/threads/portion.js';
 import type { AskedReplica } from './engine-portions.js';
@@ -72,5 +72,5 @@ function deletion(ids: readonly PointId[], next: PointId | null): Deletion {
 }
 
 function encoded(operation: UpdateOperation): Uint8Array {
-  return encodeOperation({ operation, chained: false });
+  return encodeUpdate({ operation, chained: false });
 }

@@ -4,7 +4,7 @@ import type { PointId } from '../../protocols/model/point-id.js';
 import { NO_TAG, type ShardEntry } from '../../protocols/model/shard-log.js';
 import type { UpdateOperation } from '../../protocols/model/update.js';
 import { pack, unpack } from '../../protocols/pack.js';
-import { decodeOperation, encodeOperation, NOTHING } from '../../protocols/update-codec.js';
+import { decodeUpdate, encodeUpdate, NOTHING } from '../../protocols/update-codec.js';
 import type { AnswerOf, Ask } from '../../storage/threads/portion.js';
 import { decodePortionAnswer, encodePortion } from '../../storage/threads/portion-codec.js';
 import type { OrderedWrite } from '../../storage/threads/shard-log.js';
@@ -33,9 +33,9 @@ test('operations are ordered, logged and applied, and read by id', async () => {
 
 test('in the place of an operation that fails, and of what hangs on it, the log has one that changes nothing', async () => {
   const { engine, run } = await opened();
-  const operations = [upsert(8, 1), setPayload(9, 1), upsert(9, 2)].map((operation, at) => encodeOperation({ operation, chained: at > 0 }));
+  const operations = [upsert(8, 1), setPayload(9, 1), upsert(9, 2)].map((operation, at) => encodeUpdate({ operation, chained: at > 0 }));
   const { entries, failure } = await run(engine.writeOrdered(KEY, { ...ordered(1, []), operations }));
-  const nothing = encodeOperation(NOTHING);
+  const nothing = encodeUpdate(NOTHING);
   assert.deepEqual([entries.map((entry) => entry.operation), failure?.code], [[operations[0], nothing, nothing], 'notFound']);
   assert.deepEqual((await run(engine.position(KEY))).last, entries[2]?.tag);
   assert.deepEqual(await run(read(engine, 'scroll', { with_payload: false })), { points: [{ id: 8 }], next_page_offset: null });
@@ -128,7 +128,7 @@ test('a shard tells what leaves it, what a ring gives to whom, and hides what it
   };
   const idsIn = (operation: Uint8Array | null) => {
     if (operation === null) return [];
-    const decoded = decodeOperation(operation).operation;
+    const decoded = decodeUpdate(operation).operation;
     if (decoded.kind === 'upsert') return decoded.batch.ids;
     return decoded.kind === 'deletePoints' && decoded.selector.kind === 'ids' ? decoded.selector.ids : assert.fail(decoded.kind);
   };
@@ -207,7 +207,7 @@ async function opened({ seed = 1, logKept = 100, mistakes = {}, world = new Worl
 }
 
 function ordered(clock: number, operations: readonly UpdateOperation[]): OrderedWrite {
-  const encoded = operations.map((operation, at) => encodeOperation({ operation, chained: at > 0 }));
+  const encoded = operations.map((operation, at) => encodeUpdate({ operation, chained: at > 0 }));
   return { peer: 1, clock, tickAfter: 0, operations: encoded, until: 'applied', deadlineMs: DEADLINE_MS };
 }
 
@@ -220,11 +220,11 @@ function setPayload(id: PointId, value: number): UpdateOperation {
 }
 
 function setPayloadBytes(id: PointId, value: number): Uint8Array {
-  return encodeOperation({ operation: setPayload(id, value), chained: false });
+  return encodeUpdate({ operation: setPayload(id, value), chained: false });
 }
 
 function upsertBytes(id: PointId, value: number): Uint8Array {
-  return encodeOperation({ operation: upsert(id, value), chained: false });
+  return encodeUpdate({ operation: upsert(id, value), chained: false });
 }
 
 async function read(engine: VirtualEngine, operation: 'retrieve' | 'scroll', body: object): Promise<unknown> {

@@ -10,7 +10,7 @@ import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
-import { encodeOperation, NOTHING } from '../../protocols/update-codec.js';
+import { encodeUpdate, NOTHING } from '../../protocols/update-codec.js';
 import type { GatherAccess, GatherAsk } from '../../storage/gather/access.js';
 import { gatherContext } from '../../storage/gather/context.js';
 import { gatherRead } from '../../storage/gather/read.js';
@@ -249,7 +249,7 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
       if (mayFail) await replica.applied(lastOf(replica.stored).tick);
       const failing = mayFail ? firstFailure(replica.stored, write.operations) : null;
       const carriedOut = failing?.at ?? write.operations.length;
-      const operationOf = (at: number) => (at < carriedOut ? (write.operations[at] as Uint8Array).slice() : encodeOperation(NOTHING));
+      const operationOf = (at: number) => (at < carriedOut ? (write.operations[at] as Uint8Array).slice() : encodeUpdate(NOTHING));
       const tags = nextTags(replica.end, write, write.tickAfter, write.operations.length);
       const made = tags.map((tag, at): ShardEntry => ({ tag, operation: operationOf(at) }));
       await this.#log(replica, made);
@@ -342,9 +342,7 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
 
   settings(key: ReplicaKey): Promise<readonly Uint8Array[]> {
     return this.#whenApplied(key, ({ stored }) =>
-      [...stored.fields].map(([field, schema]) =>
-        encodeOperation({ operation: { kind: 'createFieldIndex', field, schema }, chained: false }),
-      ),
+      [...stored.fields].map(([field, schema]) => encodeUpdate({ operation: { kind: 'createFieldIndex', field, schema }, chained: false })),
     );
   }
 

@@ -1,9 +1,9 @@
 /** Streams of numbers for one seed: each subject draws from its own, so that one more draw here changes nothing there. */
 
-import { type Random, seededRandom } from '../../ops/random.js';
+import { type RandomNumbers, seededRandom } from '../../ops/random.js';
 
 export class Stream {
-  readonly #random: Random;
+  readonly #random: RandomNumbers;
 
   constructor(seed: number, subject: string) {
     let mixed = Math.imul(seed ^ 0x5bd1e995, 0x9e3779b1);

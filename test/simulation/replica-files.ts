@@ -6,7 +6,7 @@ import type { Payload } from '../../protocols/model/payload.js';
 import { compareIds, type PointId } from '../../protocols/model/point-id.js';
 import { type ClockTag, isSameTag, NO_TAG, type ShardEntry } from '../../protocols/model/shard-log.js';
 import type { PointBatch, PointsSelector, UpdateOperation } from '../../protocols/model/update.js';
-import { decodeOperation } from '../../protocols/update-codec.js';
+import { decodeUpdate } from '../../protocols/update-codec.js';
 import type { KnownLog } from '../../storage/replica/follow.js';
 import { equalBuckets } from '../../storage/replica/stale.js';
 import { hashNumbers, hashPoint } from '../../storage/sharding/point-hash.js';
@@ -62,7 +62,7 @@ export function rewind(replica: StoredReplica, taken: readonly ShardEntry[]): vo
   replica.entries = replica.entries.slice(0, replica.entries.length - taken.length);
   replica.applied = lastOf(replica);
   const stale = new Set(replica.stale);
-  for (const { operation } of taken) for (const id of pointsOfOperation(decodeOperation(operation).operation)) stale.add(bucketOf(id));
+  for (const { operation } of taken) for (const id of pointsOfOperation(decodeUpdate(operation).operation)) stale.add(bucketOf(id));
   replica.stale = stale;
 }
 
@@ -81,7 +81,7 @@ export function knownLog({ base, entries }: StoredReplica, end: ClockTag): Known
 
 /** Applies the next entry. */
 export function applyNext(replica: StoredReplica, { operation, tag }: ShardEntry): void {
-  const failure = applyOperation(replica, decodeOperation(operation).operation, tag.tick);
+  const failure = applyOperation(replica, decodeUpdate(operation).operation, tag.tick);
   if (failure !== null) throw new Error(`operation ${tag.tick} is in the log and fails: ${failure.detail}`);
   replica.applied = tag;
 }
@@ -90,7 +90,7 @@ export function applyNext(replica: StoredReplica, { operation, tag }: ShardEntry
 export function firstFailure(replica: StoredReplica, operations: readonly Uint8Array[]): { at: number; failure: ErrorFacts } | null {
   const trial: StoredReplica = { ...replica, points: new Map(replica.points), fields: new Map(replica.fields) };
   for (const [at, operation] of operations.entries()) {
-    const failure = applyOperation(trial, decodeOperation(operation).operation, 0);
+    const failure = applyOperation(trial, decodeUpdate(operation).operation, 0);
     if (failure !== null) return { at, failure };
   }
   return null;

@@ -6,7 +6,7 @@
  */
 
 import { type CentroidKernels, centroidKernels } from '../kernels.js';
-import { CENTROIDS, partsOf } from '../quantizer-spec.js';
+import { CENTROIDS, partCount } from '../quantizer-spec.js';
 
 /** Rows of a sample that centroids are found from: some 20 for each, fewer of very long vectors. */
 const TRAINING_ROWS = 5120;
@@ -35,7 +35,7 @@ export class ProductCoder {
     private readonly dim: number,
     private readonly codebook: Float32Array,
   ) {
-    this.parts = partsOf({ partDim }, dim);
+    this.parts = partCount({ partDim }, dim);
     this.padded = this.parts * partDim;
     this.capacity = trainingRows(dim);
     this.kernels = centroidKernels(this.capacity, this.padded, partDim);

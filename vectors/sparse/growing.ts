@@ -8,7 +8,7 @@
 
 import type { SparseRows } from './dot.js';
 import { buildSparseIndex, openSparseIndex } from './index.js';
-import type { IndexedRows } from './search.js';
+import type { IndexedRange } from './search.js';
 
 /** Rows that make a part: scoring fewer one by one takes 0.1 ms (of 40 items each). */
 const ROWS_MIN = 256;
@@ -16,7 +16,7 @@ const ROWS_MIN = 256;
 const ROWS_MAX = 4096;
 
 export class GrowingIndex {
-  private readonly parts: IndexedRows[] = [];
+  private readonly parts: IndexedRange[] = [];
 
   /** source: rows that never change once they are there. */
   constructor(private readonly source: SparseRows) {}
@@ -28,7 +28,7 @@ export class GrowingIndex {
   }
 
   /** The parts, after one more was made if there are rows for it among the first `rows`. One call takes no longer than one part does. */
-  upTo(rows: number): readonly IndexedRows[] {
+  upTo(rows: number): readonly IndexedRange[] {
     const to = Math.min(rows, this.rows + ROWS_MAX);
     if (to - this.rows < ROWS_MIN) return this.parts;
     let from = this.rows;

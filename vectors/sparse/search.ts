@@ -15,7 +15,7 @@ import type { RowScorer, SparseQuery } from './dot.js';
 import { BLOCK_POSTINGS, findTerm, type SparseIndex } from './index.js';
 
 /** The index of some of the rows, one after the other: row 0 of the index is row `from`. */
-export interface IndexedRows {
+export interface IndexedRange {
   readonly from: number;
   readonly index: SparseIndex;
 }
@@ -85,7 +85,7 @@ export function postingsOf(index: SparseIndex, query: SparseQuery): number {
  * As `scanSparse`, with the help of indexes. indexed: of rows from 0 on without a gap; those behind are scored one by one.
  * scorer: of the same query, on the same rows.
  */
-export function searchPostings(indexed: readonly IndexedRows[], query: SparseQuery, scorer: RowScorer, run: SparseRun): Ranked {
+export function searchPostings(indexed: readonly IndexedRange[], query: SparseQuery, scorer: RowScorer, run: SparseRun): Ranked {
   const room = new WindowRoom();
   const top = new TopRows(run.k);
   let rows = 0;

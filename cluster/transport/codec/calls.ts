@@ -1,6 +1,6 @@
 /** Calls of peers for each other's replicas, and their replies, as bytes of protocols/peer/peer.proto. Errors: `malformedBody`. */
 
-import { broken, WireReader } from '../../../protocols/grpc/wire-reader.js';
+import { brokenMessage, WireReader } from '../../../protocols/grpc/wire-reader.js';
 import { WireWriter } from '../../../protocols/grpc/wire-writer.js';
 import { pack, unpack } from '../../../protocols/pack.js';
 import type { DataCall, DataReply } from '../../data-messages.js';
@@ -39,10 +39,10 @@ export function decodeCall(bytes: Uint8Array): SaidCall {
 /** Null when it is of a kind that this release doesn't know. */
 export function unpackCall(bytes: Uint8Array): DataCall | null {
   const call = unpack(bytes) as DataCall | null;
-  if (typeof call !== 'object' || call === null || typeof call.kind !== 'string') throw broken('a call has no kind');
+  if (typeof call !== 'object' || call === null || typeof call.kind !== 'string') throw brokenMessage('a call has no kind');
   if (!isKnownCall(call.kind)) return null;
   const field = brokenField(call);
-  if (field !== null) throw broken(`a call \`${call.kind}\` whose \`${field}\` is no such thing`);
+  if (field !== null) throw brokenMessage(`a call \`${call.kind}\` whose \`${field}\` is no such thing`);
   return call;
 }
 
@@ -55,7 +55,7 @@ export function encodeReply(reply: DataReply): Uint8Array {
 /** Errors: `malformedBody`. */
 export function unpackReply(bytes: Uint8Array): DataReply {
   const reply = unpack(bytes) as DataReply | null;
-  if (typeof reply !== 'object' || reply === null || typeof reply.kind !== 'string') throw broken('a reply has no kind');
+  if (typeof reply !== 'object' || reply === null || typeof reply.kind !== 'string') throw brokenMessage('a reply has no kind');
   return reply;
 }
 

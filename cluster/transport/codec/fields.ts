@@ -1,6 +1,6 @@
 /** What all messages of protocols/peer/peer.proto are read and written with. */
 
-import { BYTES, broken, VARINT, type WireReader } from '../../../protocols/grpc/wire-reader.js';
+import { BYTES, brokenMessage, VARINT, type WireReader } from '../../../protocols/grpc/wire-reader.js';
 import type { WireWriter } from '../../../protocols/grpc/wire-writer.js';
 
 /** Tags as the reader gives them: a field's number with its wire type. */
@@ -33,7 +33,7 @@ export function readEmpty(reader: WireReader): void {
 /** An unsigned integer up to 2^53 - 1: all that peers count and name. */
 export function readInt(reader: WireReader): number {
   const value = reader.uint64();
-  if (typeof value !== 'number') throw broken('a number is beyond 2^53 - 1');
+  if (typeof value !== 'number') throw brokenMessage('a number is beyond 2^53 - 1');
   return value;
 }
 

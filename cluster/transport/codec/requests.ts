@@ -1,7 +1,7 @@
 /** Requests beside the streams, and their answers, as bytes of protocols/peer/peer.proto. Errors: `malformedBody`. */
 
 import { ERROR_KINDS, type ErrorCode, type ErrorFacts } from '../../../protocols/errors.js';
-import { broken, WireReader } from '../../../protocols/grpc/wire-reader.js';
+import { brokenMessage, WireReader } from '../../../protocols/grpc/wire-reader.js';
 import { WireWriter } from '../../../protocols/grpc/wire-writer.js';
 import type { Member } from '../../../protocols/model/cluster.js';
 import type { PeerDetails, PeerReply, PeerRequest } from '../../peer-messages.js';
@@ -121,7 +121,7 @@ export function decodeAnswer(bytes: Uint8Array): Answer {
     return true;
   });
   const last = found.at(-1);
-  if (last === undefined) throw broken('an answer of an unknown kind');
+  if (last === undefined) throw brokenMessage('an answer of an unknown kind');
   return last;
 }
 

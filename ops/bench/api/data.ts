@@ -1,6 +1,6 @@
 /** Made data for the parts of the API that images say nothing about: sparse vectors like those of texts, and multivectors. */
 
-import { type Random, seededRandom } from '../../random.js';
+import { type RandomNumbers, seededRandom } from '../../random.js';
 
 export interface SparseRow {
   /** Ascending. */
@@ -92,6 +92,6 @@ export function makeMultiLike(
   return { documents: rows(count * tokens), queries: rows(queryCount * queryTokens), count, queryCount, tokens, queryTokens, dim };
 }
 
-function normals(length: number, random: Random): Float32Array {
+function normals(length: number, random: RandomNumbers): Float32Array {
   return Float32Array.from({ length }, () => Math.round(random.normal() * 1000) / 1000);
 }

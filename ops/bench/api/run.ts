@@ -4,9 +4,9 @@
  */
 
 import { join } from 'node:path';
-import { type RunningNode, startNode } from '../../node-process.js';
+import { type RunningNode, startNodeProcess } from '../../node-process.js';
 import { RestClient } from '../../rest-client.js';
-import { type Dataset, makeSynthetic, PAYLOAD_FIELDS, vectorText } from '../common/dataset.js';
+import { type Dataset, makeSynthetic, PAYLOAD_FIELDS, rowText } from '../common/dataset.js';
 import { type Helper, startHelper } from '../common/helper.js';
 import type { LoadResult, ToLoad } from '../common/jobs.js';
 import { cpuSeconds } from '../common/measure.js';
@@ -62,7 +62,7 @@ const LIMIT = 10;
 const EF = 64;
 
 export async function measureApi(dataset: Dataset, settings: ApiSettings, folder: string): Promise<ApiRow[]> {
-  const node = await startNode({ folder });
+  const node = await startNodeProcess({ folder });
   const context: Context = {
     node,
     client: new RestClient(node.port),
@@ -378,7 +378,7 @@ function* restUpload(dataset: Dataset, collection: string): Generator<Buffer> {
     const points: string[] = [];
     for (let row = from; row < Math.min(dataset.count, from + BATCH); row++) {
       points.push(
-        `{"id":${row},"vector":${vectorText(dataset.vectors, dataset.dim, row)},"payload":${JSON.stringify(dataset.payloads[row])}}`,
+        `{"id":${row},"vector":${rowText(dataset.vectors, dataset.dim, row)},"payload":${JSON.stringify(dataset.payloads[row])}}`,
       );
     }
     yield jsonRequest('PUT', `/collections/${collection}/points?wait=true`, `{"points":[${points.join(',')}]}`);
@@ -401,7 +401,7 @@ function* grpcUpload(dataset: Dataset, collection: string): Generator<Buffer> {
 function digitQueries(dataset: Dataset, collection: string, params: object, more: object = {}, route = 'query'): Buffer[] {
   const rest = JSON.stringify({ limit: LIMIT, params, ...more }).slice(1);
   return Array.from({ length: dataset.queryCount }, (_, row) =>
-    jsonRequest('POST', `/collections/${collection}/points/${route}`, `{"query":${vectorText(dataset.queries, dataset.dim, row)},${rest}`),
+    jsonRequest('POST', `/collections/${collection}/points/${route}`, `{"query":${rowText(dataset.queries, dataset.dim, row)},${rest}`),
   );
 }
 

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { type Random, seededRandom } from '../../random.js';
+import { type RandomNumbers, seededRandom } from '../../random.js';
 
 export interface Dataset {
   readonly name: string;
@@ -134,7 +134,7 @@ export function makeSynthetic(count: number, dim: number, queryCount: number, se
   };
 }
 
-function clustered(count: number, dim: number, projection: Float64Array, centers: Float64Array, random: Random): Float32Array {
+function clustered(count: number, dim: number, projection: Float64Array, centers: Float64Array, random: RandomNumbers): Float32Array {
   const rows = new Float32Array(count * dim);
   const latent = new Float64Array(LATENT_DIM);
   const row = new Float64Array(dim);
@@ -151,7 +151,7 @@ function clustered(count: number, dim: number, projection: Float64Array, centers
   return rows;
 }
 
-function makePayloads(count: number, random: Random): BenchPayload[] {
+function makePayloads(count: number, random: RandomNumbers): BenchPayload[] {
   return Array.from({ length: count }, () => ({
     category: `c${random.integer(CATEGORIES)}`,
     bucket: random.integer(BUCKETS),
@@ -160,7 +160,7 @@ function makePayloads(count: number, random: Random): BenchPayload[] {
 }
 
 /** Text of a vector as a client would send it: the shortest decimals that a float32 is read back from exactly. */
-export function vectorText(vectors: Float32Array, dim: number, row: number): string {
+export function rowText(vectors: Float32Array, dim: number, row: number): string {
   const parts = new Array<number>(dim);
   for (let d = 0; d < dim; d++) parts[d] = Math.round((vectors[row * dim + d] as number) * DECIMALS) / DECIMALS;
   return `[${parts.join(',')}]`;

@@ -3,7 +3,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { type Dataset, vectorText } from './dataset.js';
+import { type Dataset, rowText } from './dataset.js';
 import type { BaselineData, Truth } from './jobs.js';
 import { jsonRequest } from './requests.js';
 
@@ -16,7 +16,7 @@ export function* uploadRequests(dataset: Dataset, collection: string): Generator
     const points: string[] = [];
     for (let row = from; row < Math.min(dataset.count, from + UPLOAD_BATCH); row++) {
       const payload = JSON.stringify(dataset.payloads[row]);
-      points.push(`{"id":${row},"vector":${vectorText(dataset.vectors, dataset.dim, row)},"payload":${payload}}`);
+      points.push(`{"id":${row},"vector":${rowText(dataset.vectors, dataset.dim, row)},"payload":${payload}}`);
     }
     yield jsonRequest('PUT', path, `{"points":[${points.join(',')}]}`);
   }
@@ -25,7 +25,7 @@ export function* uploadRequests(dataset: Dataset, collection: string): Generator
 /** A search for each query. rest: what the bodies hold beside it. */
 export function searchRequests(dataset: Dataset, collection: string, rest: string): Buffer[] {
   return Array.from({ length: dataset.queryCount }, (_, row) =>
-    jsonRequest('POST', `/collections/${collection}/points/query`, `{"query":${vectorText(dataset.queries, dataset.dim, row)},${rest}}`),
+    jsonRequest('POST', `/collections/${collection}/points/query`, `{"query":${rowText(dataset.queries, dataset.dim, row)},${rest}}`),
   );
 }
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type RunningNode, startNode } from '../../node-process.js';
+import { type RunningNode, startNodeProcess } from '../../node-process.js';
 import { RestClient } from '../../rest-client.js';
 import { type BenchFilter, type Dataset, PAYLOAD_FIELDS } from '../common/dataset.js';
 import { type Helper, startHelper } from '../common/helper.js';
@@ -8,7 +8,7 @@ import { cpuSeconds, diskMegabytes, type Machine, type Memory, memory } from '..
 import { idsOf, recallOf, searchRequests, UPLOAD_BATCH, uploadRequests, writeBaselineData } from '../common/prepared.js';
 import { writeRequests } from '../common/requests.js';
 
-export interface Settings {
+export interface BenchSettings {
   readonly efs: readonly number[];
   readonly connections: readonly number[];
   readonly seconds: number;
@@ -26,7 +26,7 @@ export interface Report {
   readonly seed: number;
   readonly rawMegabytes: number;
   readonly upload: UploadReport;
-  readonly build: BuildReport;
+  readonly build: IndexBuild;
   readonly memoryIndexed: Memory | null;
   readonly memorySearched: Memory | null;
   readonly diskMegabytes: number;
@@ -45,7 +45,7 @@ export interface UploadReport {
 }
 
 /** The index built in one go, with no writes beside it: comparable with the baseline's build. */
-export interface BuildReport {
+export interface IndexBuild {
   readonly seconds: number;
   readonly cpuSeconds: number | null;
 }
@@ -75,7 +75,7 @@ export interface DuringBuildReport {
 
 interface Context {
   readonly dataset: Dataset;
-  readonly settings: Settings;
+  readonly settings: BenchSettings;
   readonly folder: string;
   readonly load: Helper<ToLoad>;
   readonly baseline: Helper<ToBaseline>;
@@ -94,7 +94,7 @@ const DURING_BUILD_CONNECTIONS = 4;
 
 export async function measure(
   dataset: Dataset,
-  settings: Settings,
+  settings: BenchSettings,
   folder: string,
   facts: { readonly command: string; readonly machine: Machine; readonly date: string },
 ): Promise<Report> {
@@ -108,7 +108,7 @@ export async function measure(
     folder,
     nodeArguments: settings.profileFolder === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${settings.profileFolder}`],
   };
-  let node = await startNode(nodeOptions);
+  let node = await startNodeProcess(nodeOptions);
   try {
     const uploadFile = join(folder, 'upload.requests');
     writeRequests(uploadFile, uploadRequests(dataset, MAIN));
@@ -125,7 +125,7 @@ export async function measure(
     const memorySearched = memory(node.pid);
 
     await node.end('SIGTERM');
-    node = await startNode(nodeOptions);
+    node = await startNodeProcess(nodeOptions);
     const restart = await firstAnswer(context, node);
     say(`restart: ready after ${restart.readyMs.toFixed(0)} ms, first answer after ${restart.firstAnswerMs.toFixed(0)} ms`);
 
@@ -221,7 +221,7 @@ async function measureBuild(
   context: Context,
   node: RunningNode,
   uploadFile: string,
-): Promise<{ build: BuildReport; duringBuild: DuringBuildReport }> {
+): Promise<{ build: IndexBuild; duringBuild: DuringBuildReport }> {
   const { dataset, settings } = context;
   await uploadAll(context, node, SECOND, uploadFile, 0);
   const client = new RestClient(node.port);

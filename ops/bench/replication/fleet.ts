@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LocalCluster } from '../../cluster/local-cluster.js';
-import { startNode } from '../../node-process.js';
+import { startNodeProcess } from '../../node-process.js';
 import { RestClient } from '../../rest-client.js';
 import type { Dataset } from '../common/dataset.js';
 import { PAYLOAD_FIELDS } from '../common/dataset.js';
@@ -25,7 +25,7 @@ export interface Fleet {
 }
 
 export async function startAlone(folder: string, nodeArguments: readonly string[]): Promise<Fleet> {
-  const node = await startNode({ folder, nodeArguments });
+  const node = await startNodeProcess({ folder, nodeArguments });
   const client = new RestClient(node.port);
   return {
     nodes: [{ port: node.port, pid: node.pid, client }],
@@ -37,7 +37,7 @@ export async function startAlone(folder: string, nodeArguments: readonly string[
   };
 }
 
-export async function startCluster(nodes: number, folder: string, nodeArguments: readonly string[]): Promise<Fleet> {
+export async function startFleet(nodes: number, folder: string, nodeArguments: readonly string[]): Promise<Fleet> {
   // No proxy between them: it would share the CPUs.
   const cluster = await LocalCluster.start({
     nodes,
@@ -62,7 +62,7 @@ function indexingThreshold({ count, dim }: Dataset, shards: number): number {
   return Math.round(Math.min(10_000, Math.max(1000, (count * dim * 4) / 1024 / shards / 8)));
 }
 
-export async function createCollection(fleet: Fleet, name: string, dataset: Dataset, shards: number, copies: number): Promise<void> {
+export async function createFleetCollection(fleet: Fleet, name: string, dataset: Dataset, shards: number, copies: number): Promise<void> {
   const { client } = fleet.nodes[0] as FleetNode;
   await client.result('PUT', `/collections/${name}`, {
     vectors: { size: dataset.dim, distance: dataset.distance },

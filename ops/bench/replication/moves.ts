@@ -8,7 +8,7 @@ import type { BaselineData, ToBaseline, ToLoad, Truth } from '../common/jobs.js'
 import { memory, peakMegabytes, resetPeak } from '../common/measure.js';
 import { idsOf, recallOf, searchRequests, UPLOAD_BATCH, uploadRequests, writeBaselineData } from '../common/prepared.js';
 import { writeRequests } from '../common/requests.js';
-import { createCollection, type Fleet, type FleetNode, runLoad, startCluster, untilQuiet } from './fleet.js';
+import { createFleetCollection, type Fleet, type FleetNode, runLoad, startFleet, untilQuiet } from './fleet.js';
 
 export interface MoveRow {
   readonly what: string;
@@ -76,13 +76,13 @@ export async function measureMoves(settings: MoveSettings): Promise<MoveRow[]> {
   const [uploadFile, searchFile] = [join(folder, 'upload.requests'), join(folder, 'search.requests')];
   writeRequests(uploadFile, uploadRequests(dataset, COLLECTION));
   writeRequests(searchFile, searchRequests(dataset, COLLECTION, `"limit":10,"params":{"hnsw_ef":${EF}}`));
-  const fleet = await startCluster(3, folder, settings.nodeArguments);
+  const fleet = await startFleet(3, folder, settings.nodeArguments);
   try {
     const peers = await Promise.all(
       fleet.nodes.map(async ({ client }) => (await client.result<{ peer_id: number }>('GET', '/cluster')).peer_id),
     );
     const moving: Moving = { ...settings, fleet, peers, truth, searchFile };
-    await createCollection(fleet, COLLECTION, dataset, 1, 1);
+    await createFleetCollection(fleet, COLLECTION, dataset, 1, 1);
     const holder = fleet.nodes[(await holdersOf(moving))[0] as number] as FleetNode;
     const batches = Math.ceil(dataset.count / UPLOAD_BATCH);
     const uploaded = await runLoad(load, [holder], uploadFile, {

@@ -6,7 +6,7 @@ import type { Truth } from '../common/jobs.js';
 import { peakMegabytes, resetPeak } from '../common/measure.js';
 import { idsOf, recallOf, searchRequests, UPLOAD_BATCH, uploadRequests, writeBaselineData } from '../common/prepared.js';
 import { writeRequests } from '../common/requests.js';
-import { createCollection, type FleetNode, runLoad, startCluster, untilQuiet } from './fleet.js';
+import { createFleetCollection, type FleetNode, runLoad, startFleet, untilQuiet } from './fleet.js';
 import type { MoveSettings } from './moves.js';
 
 export interface ReshardingRow {
@@ -42,7 +42,7 @@ export async function measureResharding(settings: Omit<MoveSettings, 'methods'>)
   const [uploadFile, searchFile] = [join(folder, 'upload.requests'), join(folder, 'search.requests')];
   writeRequests(uploadFile, uploadRequests(dataset, COLLECTION));
   writeRequests(searchFile, searchRequests(dataset, COLLECTION, `"limit":10,"params":{"hnsw_ef":${EF}}`));
-  const fleet = await startCluster(3, folder, settings.nodeArguments);
+  const fleet = await startFleet(3, folder, settings.nodeArguments);
   const first = fleet.nodes[0] as FleetNode;
   const path = `/collections/${COLLECTION}/cluster`;
   const recall = async (): Promise<number> => {
@@ -51,7 +51,7 @@ export async function measureResharding(settings: Omit<MoveSettings, 'methods'>)
     return recallOf(truth, bodies.map(idsOf));
   };
   try {
-    await createCollection(fleet, COLLECTION, dataset, SHARDS, 2);
+    await createFleetCollection(fleet, COLLECTION, dataset, SHARDS, 2);
     const batches = Math.ceil(dataset.count / UPLOAD_BATCH);
     await runLoad(load, fleet.nodes, uploadFile, { connections: 6, requests: batches, requestsMin: batches });
     await untilQuiet(fleet, COLLECTION);

@@ -6,7 +6,7 @@ import type { Helper } from '../common/helper.js';
 import type { ToLoad } from '../common/jobs.js';
 import { searchRequests, UPLOAD_BATCH, uploadRequests } from '../common/prepared.js';
 import { jsonRequest, writeRequests } from '../common/requests.js';
-import { cpuOf, createCollection, type Fleet, runLoad, startAlone, startCluster, untilQuiet } from './fleet.js';
+import { cpuOf, createFleetCollection, type Fleet, runLoad, startAlone, startFleet, untilQuiet } from './fleet.js';
 
 export interface ThroughputRow {
   readonly nodes: string;
@@ -67,7 +67,7 @@ export async function measureThroughput(settings: ThroughputSettings): Promise<T
     const place = join(folder, `${arrangement.nodes}-${arrangement.copies}`);
     const { nodeArguments } = settings;
     const fleet =
-      arrangement.nodes === 1 ? await startAlone(folder, nodeArguments) : await startCluster(arrangement.nodes, place, nodeArguments);
+      arrangement.nodes === 1 ? await startAlone(folder, nodeArguments) : await startFleet(arrangement.nodes, place, nodeArguments);
     try {
       await measureFleet(settings, fleet, arrangement, files, rows);
     } finally {
@@ -84,7 +84,7 @@ async function measureFleet(
   files: { readonly upload: string; readonly search: string; readonly retrieve: string },
   rows: ThroughputRow[],
 ): Promise<void> {
-  await createCollection(fleet, COLLECTION, dataset, SHARDS, copies);
+  await createFleetCollection(fleet, COLLECTION, dataset, SHARDS, copies);
   const add = (what: string, connections: number, count: number, cpu: number, result: { seconds: number; p50: number; p99: number }) => {
     const one = rows.find((row) => row.nodes === ARRANGEMENTS[0]?.name && row.what === what && row.connections === connections);
     const cpuOfOneMs = one?.cpuMs ?? null;

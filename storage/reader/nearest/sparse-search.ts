@@ -7,7 +7,7 @@ import { countBits, forEachBit, hasBit } from '../../../query/filter/bits.js';
 import { RowScorer, type SparseQuery, type SparseRows } from '../../../vectors/sparse/dot.js';
 import { GrowingIndex } from '../../../vectors/sparse/growing.js';
 import {
-  type IndexedRows,
+  type IndexedRange,
   postingsOf,
   type SparseRun,
   scanSparse,
@@ -68,7 +68,7 @@ function spendItems({ offsets }: SparseRows, from: number, to: number): void {
 }
 
 /** The query's postings may be looked at, and the items of the rows behind those indexed. */
-function spendPostings(indexed: readonly IndexedRows[], query: SparseQuery, items: SparseRows, rows: number): void {
+function spendPostings(indexed: readonly IndexedRange[], query: SparseQuery, items: SparseRows, rows: number): void {
   let first = 0;
   for (const { from, index } of indexed) {
     spend('cpu', postingsOf(index, query) * ITEM_BYTES);
@@ -78,7 +78,7 @@ function spendPostings(indexed: readonly IndexedRows[], query: SparseQuery, item
 }
 
 /** In postings. */
-function searchCost(indexed: readonly IndexedRows[], query: SparseQuery, rows: number): number {
+function searchCost(indexed: readonly IndexedRange[], query: SparseQuery, rows: number): number {
   let first = 0;
   let cost = 0;
   for (const { from, index } of indexed) {
@@ -94,7 +94,7 @@ function searchCost(indexed: readonly IndexedRows[], query: SparseQuery, rows: n
  */
 const growing = new WeakMap<SparseRows, GrowingIndex>();
 
-function indexedRows(view: SegmentView, using: string, items: SparseRows): readonly IndexedRows[] {
+function indexedRows(view: SegmentView, using: string, items: SparseRows): readonly IndexedRange[] {
   const index = view.reader.sparseIndex(using);
   if (index !== null) return [{ from: 0, index }];
   let own = growing.get(items);

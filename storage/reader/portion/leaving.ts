@@ -3,10 +3,10 @@
 import type { ShardId } from '../../../protocols/model/cluster.js';
 import type { Filter } from '../../../protocols/model/filter.js';
 import type { PointId } from '../../../protocols/model/point-id.js';
-import type { PointBatch, UpdateOperation, VectorColumn } from '../../../protocols/model/update.js';
+import type { BatchColumn, PointBatch, UpdateOperation } from '../../../protocols/model/update.js';
 import type { VectorValue } from '../../../protocols/model/vector.js';
 import { pack, unpack } from '../../../protocols/pack.js';
-import { encodeOperation } from '../../../protocols/update-codec.js';
+import { encodeUpdate } from '../../../protocols/update-codec.js';
 import { hasBit } from '../../../query/filter/bits.js';
 import { type Ring, ringOf, shardIndexOf } from '../../sharding/ring.js';
 import type { Deletion, GoneAsk, Ids, Leaving, LeavingAsk, OwnedAsk, StrayAsk } from '../../threads/portion.js';
@@ -121,7 +121,7 @@ function leaving(parts: ReadonlyMap<ShardId, Rows>, names: readonly string[], ne
 }
 
 function encoded(operation: UpdateOperation): Uint8Array {
-  return encodeOperation({ operation, chained: false });
+  return encodeUpdate({ operation, chained: false });
 }
 
 function placeOf(snapshots: readonly ReplicaSnapshot[]): { readonly self: ShardId; readonly names: readonly string[] } {
@@ -169,7 +169,7 @@ class Rows {
   }
 }
 
-function columnOf(name: string, entries: readonly { readonly point: number; readonly value: VectorValue }[], points: number): VectorColumn {
+function columnOf(name: string, entries: readonly { readonly point: number; readonly value: VectorValue }[], points: number): BatchColumn {
   const shared = { name, points: entries.length === points ? null : Uint32Array.from(entries, ({ point }) => point) };
   const all = entries.map(({ value }) => value);
   const values = joined(all.map((value) => Float32Array.from(value.values)));

@@ -5,12 +5,12 @@ import type { ShardKey } from '../../../protocols/model/cluster.js';
 import { type CollectionConfig, DEFAULT_VECTOR, sparseByName, type VectorParams } from '../../../protocols/model/collection.js';
 import type { PayloadSelector, VectorSelector } from '../../../protocols/model/filter.js';
 import type { VectorValue } from '../../../protocols/model/vector.js';
+import { unknownVector } from '../../../protocols/rest/point-vectors.js';
 import { payloadSelect } from '../../../query/payload-edit.js';
 import type { PointView, VectorView } from '../../answers/result.js';
 import type { Hit } from '../nearest/hit.js';
 import { payloadOf } from '../snapshot/filter-source.js';
 import type { SegmentView } from '../snapshot/snapshot-view.js';
-import { unknownVector } from '../snapshot/vector-space.js';
 
 /** Shows rows of one collection as one request asks. */
 export class PointViews {

@@ -1,7 +1,7 @@
 /** Which rows of a segment a search may find. */
 
 import type { Filter } from '../../../protocols/model/filter.js';
-import { clearBehind, fullBits, intersect, wordsOf } from '../../../query/filter/bits.js';
+import { clearBehind, fullBits, intersect, wordCount } from '../../../query/filter/bits.js';
 import { filterBits } from './filter-source.js';
 import type { SegmentView, VectorReader } from './snapshot-view.js';
 
@@ -9,7 +9,7 @@ import type { SegmentView, VectorReader } from './snapshot-view.js';
 export function admittedBits(view: SegmentView, vector: VectorReader, filter: Filter | null): Uint32Array | null {
   const bits = ownBits(view, filter === null ? null : filterBits(view, filter));
   if (view.reader.allPresent(vector, view.rows)) return bits;
-  const present = vector.presence.slice(0, wordsOf(view.rows));
+  const present = vector.presence.slice(0, wordCount(view.rows));
   clearBehind(present, view.rows);
   if (bits !== null) intersect(present, bits);
   return present;

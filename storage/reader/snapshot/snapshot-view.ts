@@ -13,7 +13,7 @@ import { sparseByName, vectorsByName } from '../../../protocols/model/collection
 import type { PointId } from '../../../protocols/model/point-id.js';
 import { readIdWords } from '../../../protocols/model/point-id.js';
 import type { VectorValue } from '../../../protocols/model/vector.js';
-import { clearBehind, emptyBits, hasBit, intersect, setBit, wordsOf } from '../../../query/filter/bits.js';
+import { clearBehind, emptyBits, hasBit, intersect, setBit, wordCount } from '../../../query/filter/bits.js';
 import type { ConditionCache, FilterCache } from '../../../query/filter/cache.js';
 import type { FieldIndex } from '../../../query/filter/source.js';
 import { decodeHalf } from '../../../vectors/half.js';
@@ -370,7 +370,7 @@ export class SegmentView {
     const { deletedAt } = this.handle.layout;
     const given = bits ?? this.owned;
     if (given === null) return { deletedAt, seq: this.seq, bits: 0 };
-    const words = wordsOf(this.rows);
+    const words = wordCount(this.rows);
     const scratch = this.reader.scratchBits(words);
     scratch.set(given.subarray(0, words));
     if (this.owned !== null) intersect(scratch, this.owned);

@@ -3,6 +3,7 @@
 import { TroupeError } from '../../../protocols/errors.js';
 import type { Distance, SparseVectorParams, VectorParams } from '../../../protocols/model/collection.js';
 import type { VectorValue } from '../../../protocols/model/vector.js';
+import { unknownVector } from '../../../protocols/rest/point-vectors.js';
 import { fromHalf, toHalf } from '../../../vectors/half.js';
 import { normalizeRows } from '../../../vectors/normalize.js';
 import { type SparseQuery, sparseQuery } from '../../../vectors/sparse/dot.js';
@@ -39,10 +40,6 @@ export function vectorSpace(snapshots: readonly ReplicaSnapshot[], name: string)
   if (sparseParams === undefined) throw unknownVector(name);
   const idf = sparseParams.modifier === 'idf' ? inverseFrequencies(snapshots, name) : null;
   return { kind: 'sparse', name, distance: 'Dot', params: sparseParams, idf };
-}
-
-export function unknownVector(name: string): TroupeError {
-  return new TroupeError('wrongInput', `Not existing vector name error: ${name}`);
 }
 
 /**

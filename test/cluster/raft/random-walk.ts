@@ -7,7 +7,7 @@
 import type { RaftConfig } from '../../../cluster/raft/config.js';
 import type { MembershipChange, RaftEffect } from '../../../cluster/raft/messages.js';
 import { step } from '../../../cluster/raft/step.js';
-import { type Random, seededRandom } from '../../../ops/random.js';
+import { type RandomNumbers, seededRandom } from '../../../ops/random.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
 import { NOTHING_STORED } from '../../../protocols/model/consensus.js';
 import { foundedBy, member } from './disk.js';
@@ -47,7 +47,7 @@ interface Action {
 
 class Walk {
   readonly figures = noFigures();
-  readonly #random: Random;
+  readonly #random: RandomNumbers;
   readonly #tell: ((line: string) => void) | undefined;
   readonly #invariants = new Invariants();
   readonly #network: Network;

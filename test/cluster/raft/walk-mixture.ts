@@ -1,7 +1,7 @@
 /** What each random walk draws for itself, and what it counts. */
 
 import { RAFT_DEFAULTS, type RaftConfig } from '../../../cluster/raft/config.js';
-import type { Random } from '../../../ops/random.js';
+import type { RandomNumbers } from '../../../ops/random.js';
 
 /** Chances of each message. */
 export interface MessageRates {
@@ -47,7 +47,7 @@ export function noFigures(): WalkFigures {
 }
 
 /** Small figures, so that every bound is met soon. */
-export function drawConfig(random: Random): Omit<RaftConfig, 'peerId'> {
+export function drawConfig(random: RandomNumbers): Omit<RaftConfig, 'peerId'> {
   return {
     ...RAFT_DEFAULTS,
     electionTicks: pick(random, [2, 4, 8]),
@@ -61,15 +61,15 @@ export function drawConfig(random: Random): Omit<RaftConfig, 'peerId'> {
   };
 }
 
-export function drawRates(random: Random): MessageRates {
+export function drawRates(random: RandomNumbers): MessageRates {
   return { loss: maybe(random, 0.2), doubling: maybe(random, 0.1), disorder: maybe(random, 0.5) };
 }
 
 /** Nothing for one half of the walks, up to `most` for the others. */
-export function maybe(random: Random, most: number): number {
+export function maybe(random: RandomNumbers, most: number): number {
   return random.unit() < 0.5 ? 0 : random.unit() * most;
 }
 
-export function pick<Item>(random: Random, items: readonly Item[]): Item {
+export function pick<Item>(random: RandomNumbers, items: readonly Item[]): Item {
   return items[random.integer(items.length)]!;
 }

@@ -2,7 +2,7 @@
 
 import type { LocalCluster } from '../../../ops/cluster/local-cluster.js';
 import type { LocalNode } from '../../../ops/cluster/local-node.js';
-import type { Random } from '../../../ops/random.js';
+import type { RandomNumbers } from '../../../ops/random.js';
 
 /** Any answer must come by then. */
 const PATIENCE_MS = 15_000;
@@ -16,7 +16,7 @@ export abstract class AskingClients {
 
   constructor(
     protected readonly cluster: LocalCluster,
-    protected readonly random: Random,
+    protected readonly random: RandomNumbers,
     protected readonly story: (line: string) => void,
   ) {}
 

@@ -4,7 +4,7 @@
  */
 
 import type { LocalNode } from '../../../ops/cluster/local-node.js';
-import type { Answer } from '../../../ops/rest-client.js';
+import type { RestAnswer } from '../../../ops/rest-client.js';
 import { AskingClients, pause } from './asking.js';
 
 /** What a name stands for: a collection's `indexing_threshold`, an alias' collection, a shard key that is there, or nothing. */
@@ -134,7 +134,7 @@ export class Clients extends AskingClients {
 
   private async ask(node: LocalNode, method: string, path: string, body: unknown) {
     const started = performance.now();
-    let answer: Answer | null = null;
+    let answer: RestAnswer | null = null;
     let outcome: Outcome = 'open';
     try {
       answer = await this.inTime(node, `${method} ${path}`, () => node.client.call(method, path, body));
@@ -160,7 +160,7 @@ function shardKeyChange({ name }: Name, before: Value): Change {
   return { method: 'POST', path: `${path}/delete?timeout=${TIMEOUT_S}`, body, after: null };
 }
 
-function outcomeOf({ status, text }: Answer): Outcome {
+function outcomeOf({ status, text }: RestAnswer): Outcome {
   if (status === 200) return 'acknowledged';
   return status === 408 || /may still be carried out|is there, but/.test(text) ? 'open' : 'refused';
 }
@@ -169,13 +169,13 @@ function collectionBody(stamp: number) {
   return { vectors: { size: 4, distance: 'Dot' }, shard_number: 1, optimizers_config: { indexing_threshold: stamp } };
 }
 
-function collectionValue({ status, body, text }: Answer): Value {
+function collectionValue({ status, body, text }: RestAnswer): Value {
   if (status === 404) return null;
   const result = (body as { result?: { config: { optimizer_config: { indexing_threshold: number } } } }).result;
   return result?.config.optimizer_config.indexing_threshold ?? `${status} ${text.slice(0, 200)}`;
 }
 
-function aliasValue({ body, status, text }: Answer, name: string): Value {
+function aliasValue({ body, status, text }: RestAnswer, name: string): Value {
   const aliases = (body as { result?: { aliases: { alias_name: string; collection_name: string }[] } }).result?.aliases;
   if (aliases === undefined) return `${status} ${text.slice(0, 200)}`;
   return aliases.find(({ alias_name }) => alias_name === name)?.collection_name ?? null;

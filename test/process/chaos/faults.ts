@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LocalCluster } from '../../../ops/cluster/local-cluster.js';
 import type { LocalNode } from '../../../ops/cluster/local-node.js';
-import type { Random } from '../../../ops/random.js';
+import type { RandomNumbers } from '../../../ops/random.js';
 
 export const FAULTS = ['kill', 'pause', 'stop', 'part', 'cut'] as const;
 
@@ -24,7 +24,7 @@ export class Faults {
 
   constructor(
     private readonly cluster: LocalCluster,
-    private readonly random: Random,
+    private readonly random: RandomNumbers,
     private readonly kinds: readonly Fault[],
     private readonly story: (line: string) => void,
     /** Told of nodes that are paused and resumed. */

@@ -5,7 +5,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LocalCluster } from '../../../ops/cluster/local-cluster.js';
-import type { Random } from '../../../ops/random.js';
+import type { RandomNumbers } from '../../../ops/random.js';
 import { POINTS } from './point-clients.js';
 
 const METHODS = ['stream_records', 'snapshot'] as const;
@@ -51,7 +51,7 @@ export class Moves {
 
   constructor(
     private readonly cluster: LocalCluster,
-    private readonly random: Random,
+    private readonly random: RandomNumbers,
     private readonly story: (line: string) => void,
   ) {}
 

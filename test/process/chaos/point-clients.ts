@@ -6,7 +6,7 @@
 
 import type { LocalCluster } from '../../../ops/cluster/local-cluster.js';
 import type { LocalNode } from '../../../ops/cluster/local-node.js';
-import type { Random } from '../../../ops/random.js';
+import type { RandomNumbers } from '../../../ops/random.js';
 import { type Args, Doors, type OperationName, type Outcome, outcome } from '../clients/doors.js';
 import { AskingClients, pause } from './asking.js';
 
@@ -64,7 +64,7 @@ export class PointClients extends AskingClients {
 
   constructor(
     cluster: LocalCluster,
-    random: Random,
+    random: RandomNumbers,
     story: (line: string) => void,
     private readonly shards: number,
   ) {

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import protobuf from 'protobufjs';
-import type { Random } from '../../../ops/random.js';
+import type { RandomNumbers } from '../../../ops/random.js';
 import type { SampleRequest } from './requests.js';
 
 /** The collection with shard keys. */
@@ -27,7 +27,7 @@ const SETUPS: readonly object[] = [
 ];
 
 /** Of one peer. Paths begin with `//`, as in `sampleRequest`. */
-export function clusterRequest(random: Random, peerId: number): SampleRequest {
+export function clusterRequest(random: RandomNumbers, peerId: number): SampleRequest {
   const one = <T>(list: readonly T[]): T => list[random.integer(list.length)] as T;
   const consistency = one(['', '?consistency=majority', '?consistency=all&timeout=2', '?consistency=0', '?timeout=0', '?consistency=x']);
   const collection = one([KEYED, KEYED, 'fuzzed', 'nothing', 'alias_1']);

@@ -1,6 +1,6 @@
 /** Changes to a request that its sender should not have made. */
 
-import type { Random } from '../../../ops/random.js';
+import type { RandomNumbers } from '../../../ops/random.js';
 
 /** Text of JSON that no serializer writes: it stands in bodies as it is. */
 export class RawJson {
@@ -57,7 +57,7 @@ const HOSTILE: readonly unknown[] = [
 ];
 
 /** A copy of `value` with one part exchanged, removed, added or doubled. */
-export function mutated(value: unknown, random: Random): unknown {
+export function mutated(value: unknown, random: RandomNumbers): unknown {
   if (value === null || typeof value !== 'object' || value instanceof RawJson) return hostile(random);
   const keys = Object.keys(value);
   if (keys.length === 0 || random.integer(8) === 0) return hostile(random);
@@ -94,7 +94,7 @@ export function mutated(value: unknown, random: Random): unknown {
 }
 
 /** The bytes of a body: now and then cut, or with bytes that are no UTF-8. */
-export function bytesOf(value: unknown, random: Random): Buffer {
+export function bytesOf(value: unknown, random: RandomNumbers): Buffer {
   const bytes = Buffer.from(textOf(value), 'utf8');
   switch (random.integer(40)) {
     case 0:
@@ -108,7 +108,7 @@ export function bytesOf(value: unknown, random: Random): Buffer {
 }
 
 /** A few bytes changed, inserted or left out. */
-export function scrambled(bytes: Buffer, random: Random): Buffer {
+export function scrambled(bytes: Buffer, random: RandomNumbers): Buffer {
   let changed = Buffer.from(bytes);
   for (let i = 0; i <= random.integer(4); i++) {
     const at = random.integer(changed.length + 1);
@@ -129,11 +129,11 @@ export function scrambled(bytes: Buffer, random: Random): Buffer {
   return changed;
 }
 
-function hostile(random: Random): unknown {
+function hostile(random: RandomNumbers): unknown {
   return HOSTILE[random.integer(HOSTILE.length)];
 }
 
-function strangeKey(random: Random): string {
+function strangeKey(random: RandomNumbers): string {
   const keys = ['__proto__', 'constructor', 'shard_key', 'filter', 'unknown', '', 'using', 'prefetch', 'offset', 'vector', 'payload'];
   return keys[random.integer(keys.length)] as string;
 }

@@ -1,6 +1,6 @@
 /** Requests that a node takes, one or more for each operation: what mutations start from. */
 
-import type { Random } from '../../../ops/random.js';
+import type { RandomNumbers } from '../../../ops/random.js';
 import { clusterRequest } from './cluster-requests.js';
 
 export interface SampleRequest {
@@ -132,7 +132,7 @@ const UPDATES: readonly object[] = [
 ];
 
 /** A request that is taken. Writes wait. */
-export function sampleRequest(random: Random): SampleRequest {
+export function sampleRequest(random: RandomNumbers): SampleRequest {
   const one = <T>(list: readonly T[]): T => list[random.integer(list.length)] as T;
   const filter = one(FILTERS);
   const query = one(QUERIES);
@@ -251,7 +251,7 @@ export const FUZZED_COLLECTION = {
 export const FUZZED_FIELDS = { n: 'integer', tag: 'keyword', at: 'geo', when: 'datetime' } as const;
 
 /** Its points. */
-export function fuzzedPoints(random: Random): object[] {
+export function fuzzedPoints(random: RandomNumbers): object[] {
   return Array.from({ length: 30 }, (_, i) => ({
     id: i + 1,
     vector: {

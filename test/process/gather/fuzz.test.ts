@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seededRandom } from '../../../ops/random.js';
-import { type Answer, RestClient } from '../../../ops/rest-client.js';
+import { type RestAnswer, RestClient } from '../../../ops/rest-client.js';
 import { bytesOf, mutated } from '../fuzz/mutations.js';
 import { FUZZED_COLLECTION, FUZZED_FIELDS, fuzzedPoints, sampleRequest } from '../fuzz/requests.js';
 import { gatheringNode } from './gathering-node.js';
@@ -37,8 +37,8 @@ test('no request that only reads is answered otherwise by shards of several node
     const url = `/collections/fuzzed/${path}`;
     const [wanted, found] = await Promise.all(clients.map((client) => client.call(method, url, bytes)));
     const what = `TROUPE_SEED=${seed} ${method} ${url} ${bytes?.toString('utf8').slice(0, 2000)}`;
-    assert.deepEqual(toCompare(found as Answer), toCompare(wanted as Answer), what);
-    assert.ok((found as Answer).status < 500, what);
+    assert.deepEqual(toCompare(found as RestAnswer), toCompare(wanted as RestAnswer), what);
+    assert.ok((found as RestAnswer).status < 500, what);
     if (found?.status === 200) answered++;
   }
   t.diagnostic(`${answered} of ${CASES} were answered; ${many.counts.reads} reads gathered by ${many.counts.asks} questions`);
@@ -62,7 +62,7 @@ function isRead(method: string, path: string): boolean {
 }
 
 /** Versions are numbers of each shard's own. */
-function toCompare({ status, body }: Answer): unknown {
+function toCompare({ status, body }: RestAnswer): unknown {
   const { result, status: state } = body as { result?: unknown; status?: { error?: unknown } };
   return { status, error: state?.error, result: withoutVersions(result) };
 }

@@ -1,6 +1,6 @@
 /** Random areas of the earth: boxes, circles and rectangles as polygons, with plain tests of what lies in them. */
 
-import type { Random } from '../../../ops/random.js';
+import type { RandomNumbers } from '../../../ops/random.js';
 import { chance, one, placeOf } from './points.js';
 
 interface Place {
@@ -11,7 +11,7 @@ interface Place {
 const EARTH_RADIUS = 6_371_008.8;
 
 /** A condition's area and what lies in it. Places have one decimal; corners have two, so that none lies on a border. */
-export function areaOf(random: Random): { wire: object; holds: (place: Place) => boolean } {
+export function areaOf(random: RandomNumbers): { wire: object; holds: (place: Place) => boolean } {
   const kind = one(random, ['box', 'circle', 'polygon'] as const);
   const { lon, lat } = placeOf(random);
   if (kind === 'circle') {

@@ -1,6 +1,6 @@
 /** Random changes of the collection itself: indexes, vectors, settings. Each is a request and what it does to the model. */
 
-import type { Random } from '../../../ops/random.js';
+import type { RandomNumbers } from '../../../ops/random.js';
 import { chance, fleetingSpace, one } from './points.js';
 import { FLEETING, type Index, Model, wireSpace } from './state.js';
 import { change, ROUTES, without } from './writes.js';
@@ -33,7 +33,7 @@ const FITTING: readonly (readonly [key: string, indexes: readonly Index[]])[] = 
 ];
 
 /** Makes an index, or takes it away. */
-export function indexChange(model: Model, random: Random): Step[] {
+export function indexChange(model: Model, random: RandomNumbers): Step[] {
   const [key, indexes] = one(random, FITTING);
   if (model.indexes.has(key)) {
     return [{ method: 'DELETE', path: `index/${encodeURIComponent(key)}?wait=true`, apply: ({ indexes: all }) => void all.delete(key) }];
@@ -45,7 +45,7 @@ export function indexChange(model: Model, random: Random): Step[] {
 }
 
 /** Makes the vector that comes and goes, or takes it away; half of the time another one of its name follows at once. */
-export function vectorChange(model: Model, random: Random): Step[] {
+export function vectorChange(model: Model, random: RandomNumbers): Step[] {
   const path = `vectors/${FLEETING}?wait=true`;
   const space = fleetingSpace(random);
   const making: Step = {
@@ -67,7 +67,7 @@ export function vectorChange(model: Model, random: Random): Step[] {
 }
 
 /** Settings that make the optimizer build segments anew. */
-export function settingsChange(random: Random): Step[] {
+export function settingsChange(random: RandomNumbers): Step[] {
   const body = one<object>(random, [
     { hnsw_config: { m: 8 + random.integer(8), ef_construct: 50 + random.integer(50) } },
     { quantization_config: { scalar: { type: 'int8', always_ram: true } } },
@@ -83,7 +83,7 @@ export function settingsChange(random: Random): Step[] {
 }
 
 /** A write of points, as a step. */
-export function pointsChange(model: Model, random: Random): Step[] {
+export function pointsChange(model: Model, random: RandomNumbers): Step[] {
   const after = new Model(model);
   const { name, body } = change(after, random);
   const [method, path] = ROUTES[name] as readonly [string, string];

@@ -1,6 +1,6 @@
 /** Random filters, each with what it means: a test of one point. What depends on an index asks the model for it. */
 
-import type { Random } from '../../../ops/random.js';
+import type { RandomNumbers } from '../../../ops/random.js';
 import { areaOf } from './areas.js';
 import { chance, IDS, idOf, many, one, TAGS, textOf, timeOf, UUIDS, WORDS } from './points.js';
 import type { Id, Json, Model, ModelPoint, Payload } from './state.js';
@@ -16,13 +16,13 @@ export interface Filter {
 export const ALL: Filter = { wire: {}, passes: () => true };
 
 /** A filter: clauses of conditions, some of them filters again. */
-export function filterOf(model: Model, random: Random, depth = 2): Filter {
+export function filterOf(model: Model, random: RandomNumbers, depth = 2): Filter {
   const conditions = () => many(1 + random.integer(2), () => conditionOf(model, random, depth));
   return clauses(random, conditions);
 }
 
 function clauses<Subject extends unknown[]>(
-  random: Random,
+  random: RandomNumbers,
   conditions: () => { wire: object; passes: (...subject: Subject) => boolean }[],
 ): { wire: object; passes: (...subject: Subject) => boolean } {
   const wire: Record<string, unknown> = {};
@@ -43,7 +43,7 @@ function clauses<Subject extends unknown[]>(
   return { wire, passes: (...subject) => tests.every((test) => test(...subject)) };
 }
 
-function conditionOf(model: Model, random: Random, depth: number): Filter {
+function conditionOf(model: Model, random: RandomNumbers, depth: number): Filter {
   switch (random.integer(depth > 0 ? 9 : 7)) {
     case 0: {
       const ids = many(random.integer(60), () => idOf(random.integer(IDS)));
@@ -95,7 +95,7 @@ const isInteger = (value: Json): boolean => typeof value === 'number' && Number.
 const isText = (value: Json): value is string => typeof value === 'string';
 const isUuid = (value: Json): value is string => isText(value) && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(value);
 
-function fieldOf(model: Model, random: Random): Field {
+function fieldOf(model: Model, random: RandomNumbers): Field {
   const key = one(random, KEYS);
   switch (random.integer(12)) {
     case 0:
@@ -155,7 +155,7 @@ function holdsNull(subject: Json, key: string): boolean {
   return valuesAt(subject, key).some((value) => value === null || (Array.isArray(value) && value.includes(null)));
 }
 
-function typedOf(model: Model, random: Random, key: string): Field {
+function typedOf(model: Model, random: RandomNumbers, key: string): Field {
   const index = () => model.indexes.get(key);
   const some = (wire: object, test: (value: Json) => boolean): Field => ({
     wire: { key, ...wire },
@@ -216,7 +216,7 @@ function isPlace(value: Json): value is { lon: number; lat: number } {
 }
 
 /** At least one value to match: all texts, all integers or a boolean. */
-function valuesFor(random: Random, key: string): Json[] {
+function valuesFor(random: RandomNumbers, key: string): Json[] {
   const count = 1 + random.integer(3);
   if (key === 'ok' || chance(random, 20)) return [chance(random, 2)];
   if (key === 'u') return many(count, () => (chance(random, 4) ? one(random, UUIDS).toUpperCase() : one(random, UUIDS)));
@@ -231,7 +231,7 @@ type Bounds = { gt?: Json; gte?: Json; lt?: Json; lte?: Json };
 
 /** A range with at least one bound. number: what a bound of the request stands for. */
 function rangeOf(
-  random: Random,
+  random: RandomNumbers,
   bound: () => Json,
   number: (bound: Json) => number = Number,
 ): { wire: Bounds; holds: (value: number) => boolean } {
@@ -252,7 +252,7 @@ function boundsTest({ gt, gte, lt, lte }: Bounds, number: (bound: Json) => numbe
     (lte === undefined || value <= number(lte));
 }
 
-function wordsOf(model: Model, random: Random): Field {
+function wordsOf(model: Model, random: RandomNumbers): Field {
   const kind = one(random, ['text', 'text_any', 'phrase'] as const);
   const asked = chance(random, 2) ? one(random, WORDS) : chance(random, 4) ? 'lazy' : textOf(random).split(' ').slice(0, 2).join(' ');
   const tokens = (text: string) => text.toLowerCase().split(' ');
@@ -273,7 +273,7 @@ function wordsOf(model: Model, random: Random): Field {
 }
 
 /** Some element of `items` passes by itself. */
-function nestedOf(model: Model, random: Random): Filter {
+function nestedOf(model: Model, random: RandomNumbers): Filter {
   const conditions = () =>
     many(1 + random.integer(2), (): { wire: object; passes: (element: Json, payload: Payload) => boolean } => {
       const key = one(random, ['name', 'price', 'notes']);

@@ -1,7 +1,7 @@
 /** Requests in whose midst a node is killed: each is found done as a whole or not at all, in the order they were sent. */
 
 import assert from 'node:assert/strict';
-import type { Random } from '../../../ops/random.js';
+import type { RandomNumbers } from '../../../ops/random.js';
 import type { RestClient } from '../../../ops/rest-client.js';
 import type { NodeUnderTest } from '../support.js';
 import { indexChange, pointsChange, type Step, settingsChange, vectorChange } from './changes.js';
@@ -14,7 +14,7 @@ import { Model, type Space, wireSpace } from './state.js';
  * Sends changes until a kill breaks the connection. Gives the states that the collection may be in. Of several shards each may
  * have its part of a write or not: there it is the configuration that changes, which is one for all of them.
  */
-export async function changeUntilKilled(node: NodeUnderTest, model: Model, random: Random, shards: number): Promise<Model[]> {
+export async function changeUntilKilled(node: NodeUnderTest, model: Model, random: RandomNumbers, shards: number): Promise<Model[]> {
   // Builds that the kill meets.
   if (chance(random, 2)) await send(node.client, settingsChange(random)[0] as Step);
   const changes = shards === 1 ? [indexChange, vectorChange, vectorChange, pointsChange] : [vectorChange];
@@ -42,7 +42,7 @@ export async function changeUntilKilled(node: NodeUnderTest, model: Model, rando
 }
 
 /** The one of some states that a collection is in. Throws what speaks against the last of them. */
-export async function stateOf(client: RestClient, states: readonly Model[], random: Random, tally: Tally): Promise<Model> {
+export async function stateOf(client: RestClient, states: readonly Model[], random: RandomNumbers, tally: Tally): Promise<Model> {
   let reason: unknown;
   for (const model of states) {
     try {

@@ -1,6 +1,6 @@
 /** Random points: vectors of every kind, payloads with values of every type, some of the wrong one, some missing. */
 
-import type { Random } from '../../../ops/random.js';
+import type { RandomNumbers } from '../../../ops/random.js';
 import { FLEETING_SPACES, type Id, type Json, type Payload, type Space, type Value } from './state.js';
 
 export const IDS = 700;
@@ -8,11 +8,11 @@ export const TAGS = ['red', 'green', 'blue', 'Grün', ''] as const;
 export const WORDS = ['quick', 'brown', 'fox', 'Lazy', 'dog', 'over'] as const;
 export const UUIDS = Array.from({ length: 6 }, (_, i) => `0badc0de-${i}000-4000-8000-00000000abcd`);
 
-export function one<T>(random: Random, list: readonly T[]): T {
+export function one<T>(random: RandomNumbers, list: readonly T[]): T {
   return list[random.integer(list.length)] as T;
 }
 
-export function chance(random: Random, outOf: number): boolean {
+export function chance(random: RandomNumbers, outOf: number): boolean {
   return random.integer(outOf) === 0;
 }
 
@@ -26,7 +26,7 @@ export function idOf(number: number): Id {
 }
 
 /** A value that fits the space. */
-export function vectorValue(random: Random, space: Space): Value {
+export function vectorValue(random: RandomNumbers, space: Space): Value {
   if (space.kind === 'sparse') {
     const indices = [
       ...new Set(many(random.integer(7), () => (chance(random, 9) ? 4_000_000_000 + random.integer(5) : random.integer(30)))),
@@ -37,7 +37,7 @@ export function vectorValue(random: Random, space: Space): Value {
   return dense(random, space);
 }
 
-function dense(random: Random, { datatype, size }: Space): number[] {
+function dense(random: RandomNumbers, { datatype, size }: Space): number[] {
   // Products of short float16 vectors are rounded to float16: few bits leave nothing to round.
   if (datatype === 'float16') return many(size, () => (random.integer(33) - 16) / 4);
   if (datatype === 'float32') return many(size, () => eighths(random));
@@ -45,23 +45,23 @@ function dense(random: Random, { datatype, size }: Space): number[] {
   return many(size, () => (chance(random, 40) ? -3.5 : random.integer(260)));
 }
 
-function eighths(random: Random): number {
+function eighths(random: RandomNumbers): number {
   return (random.integer(257) - 128) / 8;
 }
 
 /** Vectors of a point: some of the names, seldom none. */
-export function vectorsOf(random: Random, spaces: ReadonlyMap<string, Space>): Record<string, Value> {
+export function vectorsOf(random: RandomNumbers, spaces: ReadonlyMap<string, Space>): Record<string, Value> {
   if (chance(random, 40)) return {};
   const names = [...spaces].filter(() => !chance(random, 6));
   return Object.fromEntries(names.map(([name, space]) => [name, vectorValue(random, space)]));
 }
 
 /** A space for the vector that comes and goes. */
-export function fleetingSpace(random: Random): Space {
+export function fleetingSpace(random: RandomNumbers): Space {
   return one(random, FLEETING_SPACES);
 }
 
-export function payloadOf(random: Random): Payload {
+export function payloadOf(random: RandomNumbers): Payload {
   const entries: [string, Json][] = [['m', random.integer(100)]];
   const maybe = (key: string, make: () => Json): void => {
     if (random.integer(4) > 0) entries.push([key, make()]);
@@ -82,7 +82,7 @@ export function payloadOf(random: Random): Payload {
 }
 
 /** One value, a list of some, an empty list, null. */
-function listed(random: Random, make: () => Json): Json {
+function listed(random: RandomNumbers, make: () => Json): Json {
   switch (random.integer(12)) {
     case 0:
       return null;
@@ -99,11 +99,11 @@ function listed(random: Random, make: () => Json): Json {
 }
 
 /** Of a type that the key has seldom. */
-function odd(random: Random): Json {
+function odd(random: RandomNumbers): Json {
   return one<Json>(random, [2.5, true, 'red', 7, { red: 1 }]);
 }
 
-function itemOf(random: Random): Json {
+function itemOf(random: RandomNumbers): Json {
   const item: Payload = {};
   if (random.integer(3) > 0) item.name = one(random, TAGS);
   if (random.integer(3) > 0) item.price = random.integer(10);
@@ -111,18 +111,18 @@ function itemOf(random: Random): Json {
   return chance(random, 15) ? 'no object' : item;
 }
 
-export function placeOf(random: Random): { lon: number; lat: number } {
+export function placeOf(random: RandomNumbers): { lon: number; lat: number } {
   return { lon: random.integer(3600) / 10 - 180, lat: random.integer(1800) / 10 - 90 };
 }
 
 /** Days and hours of three years, in some of the spellings that are read. */
-export function timeOf(random: Random): string {
+export function timeOf(random: RandomNumbers): string {
   const two = (number: number) => String(number).padStart(2, '0');
   const day = `${2022 + random.integer(3)}-${two(1 + random.integer(12))}-${two(1 + random.integer(28))}`;
   const hour = two(random.integer(24));
   return one(random, [day, `${day}T${hour}:30:00Z`, `${day}T${hour}:30:00.25+02:00`]);
 }
 
-export function textOf(random: Random): string {
+export function textOf(random: RandomNumbers): string {
   return many(1 + random.integer(5), () => one(random, WORDS)).join(' ');
 }

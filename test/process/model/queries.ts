@@ -1,6 +1,6 @@
 /** Random queries as trees of prefetches, and the points they lead to by plain loops. */
 
-import type { Random } from '../../../ops/random.js';
+import type { RandomNumbers } from '../../../ops/random.js';
 import { compareIds } from '../../../protocols/model/point-id.js';
 import type { Wanted } from './compare.js';
 import { ALL, filterOf } from './filters.js';
@@ -53,7 +53,7 @@ function comparableNames(model: Model): string[] {
 }
 
 /** A query without prefetches, exact. precise: only such that equal scores are equal at the node too. */
-export function flatQuery(model: Model, random: Random, precise: boolean): Level {
+export function flatQuery(model: Model, random: RandomNumbers, precise: boolean): Level {
   const using = precise ? one(random, preciseNames(model)) : one(random, comparableNames(model));
   const frame = frameOf(model, random, true);
   const kinds = precise ? [nearestScoring] : [nearestScoring, nearestScoring, recommendScoring, contextScoring, feedbackScoring];
@@ -106,7 +106,7 @@ export function rankedOf({ scored, better }: Level, above: Passes): Scored {
   return [...scored(above)].sort(([a, x], [b, y]) => sign * (x - y) || compareIds(a, b));
 }
 
-function frameOf(model: Model, random: Random, withOffset: boolean): Frame {
+function frameOf(model: Model, random: RandomNumbers, withOffset: boolean): Frame {
   const filter = chance(random, 2) ? filterOf(model, random) : ALL;
   const limit = 1 + random.integer(chance(random, 5) ? 400 : 40);
   const offset = withOffset && chance(random, 4) ? random.integer(20) : 0;
@@ -115,7 +115,7 @@ function frameOf(model: Model, random: Random, withOffset: boolean): Frame {
 }
 
 /** Now and then a threshold that is far from every score. */
-function withThreshold(model: Model, random: Random, level: Level): Level {
+function withThreshold(model: Model, random: RandomNumbers, level: Level): Level {
   if (!chance(random, 5) || model.points.size === 0) return level;
   const scores = level
     .scored(() => true)
@@ -136,7 +136,7 @@ function withThreshold(model: Model, random: Random, level: Level): Level {
 // ------------------------------------------------------------------ trees
 
 /** A query with prefetches: fusion, formula, or a vector's scores of what was found. */
-export function treeQuery(model: Model, random: Random, depth = 2): Level {
+export function treeQuery(model: Model, random: RandomNumbers, depth = 2): Level {
   const lists = many(1 + random.integer(3), () =>
     depth > 1 && chance(random, 3) ? treeQuery(model, random, depth - 1) : flatPrefetch(model, random),
   );
@@ -156,7 +156,7 @@ export function treeQuery(model: Model, random: Random, depth = 2): Level {
   }
 }
 
-function flatPrefetch(model: Model, random: Random): Level {
+function flatPrefetch(model: Model, random: RandomNumbers): Level {
   const using = one(random, preciseNames(model));
   const level = levelOf(model, frameOf(model, random, false), nearestScoring(model, random, using), using, null);
   return withThreshold(model, random, level);
@@ -184,7 +184,7 @@ function fused(
   };
 }
 
-function ranksFused(model: Model, random: Random, frame: Frame, lists: readonly Level[]): Level {
+function ranksFused(model: Model, random: RandomNumbers, frame: Frame, lists: readonly Level[]): Level {
   const weights = chance(random, 3) ? lists.map(() => random.integer(5) / 2) : null;
   const k = chance(random, 2) ? 1 + random.integer(60) : null;
   const plain = weights === null && k === null;
@@ -212,7 +212,7 @@ function distributionsFused(model: Model, frame: Frame, lists: readonly Level[])
   );
 }
 
-function scoredByFormula(model: Model, random: Random, frame: Frame, lists: readonly Level[]): Level {
+function scoredByFormula(model: Model, random: RandomNumbers, frame: Frame, lists: readonly Level[]): Level {
   const { wire, score } = formulaScoring(model, random, lists.length);
   return fused(model, frame, lists, wire, (id, point, pages) =>
     score(

@@ -1,7 +1,7 @@
 /** Random reads of every kind, each compared with what the model says. */
 
 import assert from 'node:assert/strict';
-import type { Random } from '../../../ops/random.js';
+import type { RandomNumbers } from '../../../ops/random.js';
 import type { RestClient } from '../../../ops/rest-client.js';
 import { compareIds } from '../../../protocols/model/point-id.js';
 import { compareApproximate, comparePoint, compareRanked, type FoundPoint, type Wanted } from './compare.js';
@@ -23,7 +23,7 @@ export interface Tally {
 export interface Asked {
   readonly client: RestClient;
   readonly model: Model;
-  readonly random: Random;
+  readonly random: RandomNumbers;
   readonly tally: Tally;
 }
 

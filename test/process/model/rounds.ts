@@ -1,7 +1,7 @@
 /** What a node is asked to do, round after round, and what the model must say of it. */
 
 import assert from 'node:assert/strict';
-import type { Random } from '../../../ops/random.js';
+import type { RandomNumbers } from '../../../ops/random.js';
 import type { RestClient } from '../../../ops/rest-client.js';
 import { type CollectionInfo, until } from '../support.js';
 import { indexChange, settingsChange, vectorChange } from './changes.js';
@@ -41,7 +41,7 @@ export async function untilBuilt(client: RestClient): Promise<void> {
 }
 
 /** The collection, with thresholds so low that builds run all the time, and another one for its alias to point to. */
-export async function createCollections(client: RestClient, model: Model, random: Random, shards: number): Promise<void> {
+export async function createCollections(client: RestClient, model: Model, random: RandomNumbers, shards: number): Promise<void> {
   for (const [name, space] of Object.entries(SPACES)) model.spaces.set(name, space);
   model.spaces.set(IDF, { ...SPARSE_SPACE, precise: false });
   const dense = [...model.spaces].filter(([, { kind }]) => kind !== 'sparse');
@@ -72,7 +72,7 @@ async function pointAlias(client: RestClient, collection: string): Promise<void>
 // ------------------------------------------------------------------ writes
 
 /** One request of one write or several. The model is changed first, so that each write of a batch starts from the one before. */
-async function write(client: RestClient, model: Model, random: Random): Promise<void> {
+async function write(client: RestClient, model: Model, random: RandomNumbers): Promise<void> {
   const writes = many(chance(random, 4) ? 3 : 1, () => change(model, random));
   // What is not waited for is applied before the next request that waits, so that one follows.
   const wait = random.integer(3) > 0;
@@ -90,7 +90,7 @@ async function write(client: RestClient, model: Model, random: Random): Promise<
 }
 
 /** An index, a vector, a setting or the alias is made, changed or taken away. */
-async function changeCollection(client: RestClient, model: Model, random: Random): Promise<void> {
+async function changeCollection(client: RestClient, model: Model, random: RandomNumbers): Promise<void> {
   if (chance(random, 8)) {
     await pointAlias(client, 'other');
     assert.equal((await client.result<CollectionInfo>('GET', `/collections/${COLLECTION}`)).points_count, 0);

@@ -1,6 +1,6 @@
 /** Random ways of scoring points, each with the score that it gives to one point. */
 
-import type { Random } from '../../../ops/random.js';
+import type { RandomNumbers } from '../../../ops/random.js';
 import { metres } from './areas.js';
 import { elementsAt, type Filter, filterOf, valuesAt } from './filters.js';
 import { chance, many, one, placeOf, vectorValue } from './points.js';
@@ -38,7 +38,7 @@ interface Example {
 }
 
 /** An example: a value, or a point that has the vector. */
-function exampleOf(model: Model, random: Random, using: string): Example {
+function exampleOf(model: Model, random: RandomNumbers, using: string): Example {
   const own = chance(random, 2) ? [...model.points].filter(([, { vectors }]) => vectors[using] !== undefined) : [];
   if (own.length > 0) {
     const [id, { vectors }] = one(random, own);
@@ -59,7 +59,7 @@ function byVector(using: string, score: (value: Value) => number): Scoring['scor
   };
 }
 
-export function nearestScoring(model: Model, random: Random, using: string): Scoring {
+export function nearestScoring(model: Model, random: RandomNumbers, using: string): Scoring {
   const example = exampleOf(model, random, using);
   const scoring = nearestTo(model.space(using), using, example.value, namedBy([example]));
   return { ...scoring, wire: chance(random, 2) ? { nearest: example.wire } : example.wire };
@@ -80,7 +80,7 @@ function nearestTo(space: Space, using: string, target: Value, named: readonly I
 const squash = (x: number) => x / (1 + Math.abs(x));
 const share = (x: number) => (squash(x) + 1) / 2;
 
-export function recommendScoring(model: Model, random: Random, using: string): Scoring {
+export function recommendScoring(model: Model, random: RandomNumbers, using: string): Scoring {
   const space = model.space(using);
   const strategy = one(random, ['average_vector', 'best_score', 'sum_scores', undefined] as const);
   const isAverage = strategy === undefined || strategy === 'average_vector';
@@ -128,7 +128,7 @@ function averageOf(positive: readonly Example[], negative: readonly Example[]): 
   return [...positive.flatMap(({ value }) => vectorsOf(value)), ...negated];
 }
 
-export function discoverScoring(model: Model, random: Random, using: string): Scoring {
+export function discoverScoring(model: Model, random: RandomNumbers, using: string): Scoring {
   const space = model.space(using);
   const target = exampleOf(model, random, using);
   const pairs = many(random.integer(3), () => pairOf(model, random, using));
@@ -146,7 +146,7 @@ export function discoverScoring(model: Model, random: Random, using: string): Sc
   };
 }
 
-export function contextScoring(model: Model, random: Random, using: string): Scoring {
+export function contextScoring(model: Model, random: RandomNumbers, using: string): Scoring {
   const space = model.space(using);
   const pairs = many(1 + random.integer(2), () => pairOf(model, random, using));
   const score = byVector(using, (value) => {
@@ -163,7 +163,7 @@ export function contextScoring(model: Model, random: Random, using: string): Sco
   };
 }
 
-export function feedbackScoring(model: Model, random: Random, using: string): Scoring {
+export function feedbackScoring(model: Model, random: RandomNumbers, using: string): Scoring {
   const space = model.space(using);
   const target = exampleOf(model, random, using);
   const feedback = many(1 + random.integer(3), () => ({ example: exampleOf(model, random, using), score: random.integer(5) / 4 }));
@@ -188,7 +188,7 @@ interface Pair {
   readonly negative: Example;
 }
 
-function pairOf(model: Model, random: Random, using: string): Pair {
+function pairOf(model: Model, random: RandomNumbers, using: string): Pair {
   return { positive: exampleOf(model, random, using), negative: exampleOf(model, random, using) };
 }
 
@@ -206,7 +206,7 @@ export interface FormulaScoring {
 
 const DEFAULTS = { m: 3, f: -1, at: { lon: 10, lat: 50 } };
 
-export function formulaScoring(model: Model, random: Random, lists: number): FormulaScoring {
+export function formulaScoring(model: Model, random: RandomNumbers, lists: number): FormulaScoring {
   const filter: Filter = filterOf(model, random, 1);
   const origin = placeOf(random);
   const weight = random.integer(40) / 8 - 2;

@@ -1,6 +1,6 @@
 /** Random writes: each changes the model and says which operation does the same to a node. */
 
-import type { Random } from '../../../ops/random.js';
+import type { RandomNumbers } from '../../../ops/random.js';
 import { ALL, type Filter, filterOf } from './filters.js';
 import { chance, IDS, idOf, many, one, payloadOf, TAGS, vectorsOf, vectorValue } from './points.js';
 import { type Id, type Json, type Model, type ModelPoint, type Payload, type Space, stored, type Value } from './state.js';
@@ -24,7 +24,7 @@ export const ROUTES: Readonly<Record<string, readonly [method: string, path: str
 };
 
 /** Changes the model; the write that does the same to a node. */
-export function change(model: Model, random: Random): Write {
+export function change(model: Model, random: RandomNumbers): Write {
   if (model.points.size === 0) return upsert(model, random);
   const kind = random.integer(14);
   if (kind < 5) return upsert(model, random);
@@ -72,7 +72,7 @@ export function change(model: Model, random: Random): Write {
 }
 
 /** Points to change: by their ids, or those among some that pass a filter. */
-function selection(model: Model, random: Random): { wire: object; ids: readonly Id[] } {
+function selection(model: Model, random: RandomNumbers): { wire: object; ids: readonly Id[] } {
   const all = [...model.points.keys()];
   const ids = [...new Set(many(Math.min(all.length, 12), () => one(random, all)))];
   if (chance(random, 2)) return { wire: { points: ids }, ids };
@@ -82,7 +82,7 @@ function selection(model: Model, random: Random): { wire: object; ids: readonly 
 
 // ------------------------------------------------------------------ points
 
-function upsert(model: Model, random: Random): Write {
+function upsert(model: Model, random: RandomNumbers): Write {
   const mode = chance(random, 4) ? one(random, ['upsert', 'insert_only', 'update_only'] as const) : undefined;
   const filter = chance(random, 6) ? filterOf(model, random) : undefined;
   const options = { ...(mode && { update_mode: mode }), ...(filter && { update_filter: filter.wire }) };
@@ -111,7 +111,7 @@ function isWritten(model: Model, id: Id, mode: string | undefined, filter: Filte
   return mode !== 'insert_only' && filter.passes(id, old);
 }
 
-function updateVectors(model: Model, random: Random): Write {
+function updateVectors(model: Model, random: RandomNumbers): Write {
   const all = [...model.points.keys()];
   const ids = [...new Set(many(1 + random.integer(20), () => one(random, all)))];
   const filter = chance(random, 5) ? filterOf(model, random) : undefined;
@@ -140,7 +140,7 @@ export function without<T>(members: { readonly [key: string]: T }, keys: readonl
 type Step = string | number;
 const EACH = '[]';
 
-function patchOf(random: Random): Payload {
+function patchOf(random: RandomNumbers): Payload {
   const [first, second] = [Object.entries(payloadOf(random)), Object.entries(payloadOf(random))];
   const entries = [...first.slice(0, 3), ...second.slice(-1), ['name', one(random, TAGS)] as [string, Json]];
   return Object.fromEntries(chance(random, 3) ? [...entries, [one(random, ['tag', 'n', '__proto__']), null] as [string, Json]] : entries);

@@ -5,7 +5,7 @@ import protobuf from 'protobufjs';
 import { TroupeError } from '../../../protocols/errors.js';
 import { decodeMessage } from '../../../protocols/grpc/decode.js';
 import { shortestFloat } from '../../../protocols/grpc/float.js';
-import { type Method, schema } from '../../../protocols/grpc/schema.js';
+import { type GrpcMethod, schema } from '../../../protocols/grpc/schema.js';
 import { enumWord } from '../../../protocols/grpc/words.js';
 import { seeded } from '../../query/property.js';
 import { bytesOf, isPlain, messages, root } from './protos.js';
@@ -18,7 +18,7 @@ const requests = fc.constantFrom(...REQUESTS).chain((method) => {
   return fc.record({ method: fc.constant(method), message: messages(type) });
 });
 
-function encode({ request }: Method, message: object): Uint8Array {
+function encode({ request }: GrpcMethod, message: object): Uint8Array {
   return bytesOf(request.name, message);
 }
 
@@ -49,7 +49,7 @@ test('random bytes come to a value or an error of the client', () => {
   fc.assert(property, seeded(2000));
 });
 
-function staysCalm(method: Method, bytes: Uint8Array): void {
+function staysCalm(method: GrpcMethod, bytes: Uint8Array): void {
   try {
     decodeMessage(method.request, bytes);
   } catch (error) {

@@ -5,7 +5,7 @@ import {
   checkCollectionName,
   checkNewCollectionName,
   collectionTimeout,
-  flag,
+  flagParameter,
   readParameters,
   updateParameters,
 } from '../../../protocols/rest/parameters.js';
@@ -65,7 +65,7 @@ test('read consistency is a positive number, all, majority or quorum', () => {
 test('writes wait only when asked, in so many words', () => {
   assert.deepEqual(updateParameters({}), { wait: false, timeoutSeconds: undefined });
   assert.equal(updateParameters({ wait: 'true', ordering: 'strong' }).wait, true);
-  assert.equal(flag({ wait: 'false' }, 'wait'), false);
+  assert.equal(flagParameter({ wait: 'false' }, 'wait'), false);
   for (const wait of ['yes', '1', '', 'True']) {
     assert.equal(
       codeOf(() => updateParameters({ wait })),

@@ -6,7 +6,7 @@ import { parseJson } from '../../../protocols/json.js';
 import type { WriteOperation } from '../../../protocols/model/update.js';
 import type { VectorNames } from '../../../protocols/rest/point-vectors.js';
 import { decodeUpdateBody } from '../../../protocols/rest/update-body.js';
-import { type DecodedUpdate, decodeUpdate } from '../../../protocols/rest/updates.js';
+import { type DecodedUpdate, decodeUpdateValue } from '../../../protocols/rest/updates.js';
 
 const SINGLE: VectorNames = { vectors: { size: 2, distance: 'Dot' } };
 const NAMED: VectorNames = {
@@ -34,7 +34,7 @@ function outcome(decode: () => DecodedUpdate): unknown {
 /** Asserts that bytes and parsed body are decoded to the same, to the sign of a zero and the digits of a bigint. */
 function same(kind: WriteOperation, body: Uint8Array, vectors: VectorNames): void {
   const scanned = outcome(() => decodeUpdateBody(kind, body, {}, vectors));
-  const parsed = outcome(() => decodeUpdate(kind, parseJson(body), {}, vectors));
+  const parsed = outcome(() => decodeUpdateValue(kind, parseJson(body), {}, vectors));
   assert.deepStrictEqual(scanned, parsed);
 }
 

@@ -4,13 +4,13 @@ import { TroupeError } from '../../../protocols/errors.js';
 import { parseJson } from '../../../protocols/json.js';
 import type { PointBatch, UpdateOperation, WriteOperation } from '../../../protocols/model/update.js';
 import type { Embed, VectorNames } from '../../../protocols/rest/point-vectors.js';
-import { decodeUpdate } from '../../../protocols/rest/updates.js';
+import { decodeUpdateValue } from '../../../protocols/rest/updates.js';
 
 const SINGLE: VectorNames = { vectors: { size: 2, distance: 'Dot' } };
 const NAMED: VectorNames = { vectors: { a: { size: 2, distance: 'Dot' }, b: { size: 3, distance: 'Euclid' } } };
 
 function decode(kind: WriteOperation, body: string | object, vectors: VectorNames = SINGLE): readonly UpdateOperation[] {
-  return decodeUpdate(kind, parseJson(typeof body === 'string' ? body : JSON.stringify(body)), {}, vectors).operations;
+  return decodeUpdateValue(kind, parseJson(typeof body === 'string' ? body : JSON.stringify(body)), {}, vectors).operations;
 }
 
 function batchOf(body: string | object, vectors: VectorNames = SINGLE): PointBatch {
@@ -197,7 +197,7 @@ test('payload operations carry payloads, keys and paths', () => {
 });
 
 test('a batch of operations is decoded whole or refused whole', () => {
-  const update = decodeUpdate(
+  const update = decodeUpdateValue(
     'batchUpdate',
     parseJson(
       '{"operations":[{"upsert":{"points":[{"id":1,"vector":[1,2]}]}},{"delete_vectors":{"points":[1],"filter":{},"vector":[""]}},{"clear_payload":{"points":[1]}}]}',
@@ -221,7 +221,7 @@ test('a batch of operations is decoded whole or refused whole', () => {
 test('of a batch those operations stand that come before one that does not fit the collection', () => {
   const body =
     '{"operations":[{"upsert":{"points":[{"id":50,"vector":[1,1]}]}},{"upsert":{"points":[{"id":51,"vector":[1,1,1]}]}},{"delete":{"points":[50]}}]}';
-  const update = decodeUpdate('batchUpdate', parseJson(body), {}, SINGLE);
+  const update = decodeUpdateValue('batchUpdate', parseJson(body), {}, SINGLE);
   assert.deepEqual([update.operations.length, update.failure?.code], [1, 'wrongInput']);
   assert.equal(refused('batchUpdate', body.replace('{"delete":{"points":[50]}}', '{"delete":{}}')), 'malformedBody');
 });
@@ -295,7 +295,7 @@ test('a model that is there makes the vectors of documents', () => {
     values: Float32Array.of(1),
   });
   const body = { points: [{ id: 1, vector: { s: { text: 'seven..', model: 'some/model' } } }] };
-  const [operation] = decodeUpdate('upsertPoints', body, {}, ALL_KINDS, null, embed).operations;
+  const [operation] = decodeUpdateValue('upsertPoints', body, {}, ALL_KINDS, null, embed).operations;
   const [column] = operation?.kind === 'upsert' ? operation.batch.vectors : [];
   assert.deepEqual(column?.kind === 'sparse' && [...column.indices], [7]);
 });

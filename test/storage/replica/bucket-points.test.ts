@@ -6,7 +6,7 @@ import { TroupeError } from '../../../protocols/errors.js';
 import type { CollectionConfig } from '../../../protocols/model/collection.js';
 import { NO_TAG } from '../../../protocols/model/shard-log.js';
 import { addVector, removeVector } from '../../../protocols/rest/vector-names.js';
-import { decodeOperation, encodeOperation } from '../../../protocols/update-codec.js';
+import { decodeUpdate, encodeUpdate } from '../../../protocols/update-codec.js';
 import { PointDigest } from '../../../storage/replica/digest.js';
 import { DIGEST_BUCKETS } from '../../../storage/threads/shard-log.js';
 import { randomFrom } from '../builder/fixture.js';
@@ -50,7 +50,7 @@ async function fill(target: Observed, source: Observed, random: Random, meanwhil
 function follow(target: Observed, source: Observed): void {
   const part = source.store.entriesAfter(target.store.position.last, Number.MAX_SAFE_INTEGER);
   const entries = part.kind === 'entries' ? part.entries : assert.fail(part.kind);
-  const numbered = entries.map(({ operation, tag }) => ({ operation: tag.tick, by: tag, logged: decodeOperation(operation) }));
+  const numbered = entries.map(({ operation, tag }) => ({ operation: tag.tick, by: tag, logged: decodeUpdate(operation) }));
   target.store.operations.applyNumbered(numbered);
 }
 
@@ -59,7 +59,7 @@ function write(replica: Observed, by: { peer: number; clock: number }, tickAfter
   const operation = Math.max(replica.store.position.last.tick, tickAfter) + 1;
   const update = randomUpdate(model, replica.config, random);
   // Bytes, as others are sent what the log has.
-  const logged = decodeOperation(encodeOperation({ operation: update, chained: false }));
+  const logged = decodeUpdate(encodeUpdate({ operation: update, chained: false }));
   const numbered = [{ operation, by, logged, isLeaders: true }];
   if (random(4) === 0) replica.store.operations.logNumbered(numbered);
   else replica.store.operations.applyNumbered(numbered);

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { type CollectionConfig, sparseByName, vectorsByName } from '../../../protocols/model/collection.js';
-import type { PointBatch, UpdateOperation, VectorColumn } from '../../../protocols/model/update.js';
+import type { BatchColumn, PointBatch, UpdateOperation } from '../../../protocols/model/update.js';
 import type { VectorValue } from '../../../protocols/model/vector.js';
 import { addVector, type NewVector, removeVector } from '../../../protocols/rest/vector-names.js';
-import { decodeOperation, encodeOperation } from '../../../protocols/update-codec.js';
+import { decodeUpdate, encodeUpdate } from '../../../protocols/update-codec.js';
 import { FilterCache } from '../../../query/filter/cache.js';
 import { buildSegment } from '../../../storage/builder/build-segment.js';
 import { openPayloadSource } from '../../../storage/builder/payload-source.js';
@@ -52,7 +52,7 @@ export class Observed {
 
   log(operation: UpdateOperation): void {
     // What the log holds is what its bytes say.
-    this.store.log([decodeOperation(encodeOperation({ operation, chained: false }))]);
+    this.store.log([decodeUpdate(encodeUpdate({ operation, chained: false }))]);
   }
 
   configure(config: CollectionConfig): void {
@@ -151,7 +151,7 @@ export function randomValue(vector: NewVector, random: Random): VectorValue {
   return { kind: 'multi', dim: size, values: numbers(random, size * (1 + random(4))) };
 }
 
-export function columnOf(name: string, values: readonly (VectorValue | undefined)[]): VectorColumn[] {
+export function columnOf(name: string, values: readonly (VectorValue | undefined)[]): BatchColumn[] {
   const present = [...values.keys()].filter((at) => values[at] !== undefined);
   const given = present.map((at) => values[at] as VectorValue);
   const [first] = given;

@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { UpdateOperation, VectorColumn } from '../../../protocols/model/update.js';
+import type { BatchColumn, UpdateOperation } from '../../../protocols/model/update.js';
 import { addVector, type NewVector, removeVector } from '../../../protocols/rest/vector-names.js';
 import { randomFrom } from '../builder/fixture.js';
 import { type Model, Observed, type Random, randomNames, randomUpdate, SHAPES } from './observed.js';
@@ -52,7 +52,7 @@ for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
 // ------------------------------------------------------------------ one by one
 
 const sparseOf = (id: number, count: number): UpdateOperation => {
-  const column: VectorColumn = {
+  const column: BatchColumn = {
     kind: 'sparse',
     name: 's',
     points: null,

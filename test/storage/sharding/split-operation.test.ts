@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { PointId } from '../../../protocols/model/point-id.js';
-import type { PointBatch, UpdateOperation, VectorColumn } from '../../../protocols/model/update.js';
+import type { BatchColumn, PointBatch, UpdateOperation } from '../../../protocols/model/update.js';
 import { ringOf, shardIndexOf } from '../../../storage/sharding/ring.js';
 import { neededPoints, splitOperation } from '../../../storage/sharding/split-operation.js';
 import { stagesOf } from '../../../storage/sharding/stages.js';
@@ -19,7 +19,7 @@ const FILTERED: UpdateOperation = {
 function batchFor(ids: readonly PointId[], has: (name: number, point: number) => boolean): PointBatch {
   const places = (name: number) => ids.flatMap((_, at) => (has(name, at) ? [at] : []));
   const points = (name: number) => (places(name).length === ids.length ? null : Uint32Array.from(places(name)));
-  const columns: VectorColumn[] = [
+  const columns: BatchColumn[] = [
     { kind: 'dense', name: 'd', dim: 2, points: points(0), values: Float32Array.from(places(0).flatMap((at) => [at, -at])) },
     {
       kind: 'multi',

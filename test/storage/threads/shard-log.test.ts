@@ -8,7 +8,7 @@ import { TroupeError } from '../../../protocols/errors.js';
 import type { CollectionConfig } from '../../../protocols/model/collection.js';
 import { type ClockTag, isSameTag, NO_TAG, type ShardEntry } from '../../../protocols/model/shard-log.js';
 import type { UpdateOperation } from '../../../protocols/model/update.js';
-import { encodeOperation, NOTHING } from '../../../protocols/update-codec.js';
+import { encodeUpdate, NOTHING } from '../../../protocols/update-codec.js';
 import { EnginePool } from '../../../storage/pool/pool.js';
 import type { OrderedWrite, ReplicaCheckpoint } from '../../../storage/threads/shard-log.js';
 import { verifyReplicas } from '../../../storage/verify/verify-lmdb.js';
@@ -30,7 +30,7 @@ async function replicaOf(t: TestContext, pool: EnginePool, key: string, config =
 }
 
 function write(operations: readonly UpdateOperation[], changes: Partial<OrderedWrite> = {}): OrderedWrite {
-  const encoded = operations.map((operation, index) => encodeOperation({ operation, chained: index > 0 }));
+  const encoded = operations.map((operation, index) => encodeUpdate({ operation, chained: index > 0 }));
   return { ...LEADER, tickAfter: 0, operations: encoded, until: 'applied', deadlineMs: Number.MAX_SAFE_INTEGER, ...changes };
 }
 
@@ -110,7 +110,7 @@ test('in the place of an operation that fails, and of what hangs on it, the log 
     [undefined, 'notFound', undefined],
   );
   const entries = written.flatMap((one) => one.entries);
-  const nothing = encodeOperation(NOTHING);
+  const nothing = encodeUpdate(NOTHING);
   assert.deepEqual(
     entries.filter(({ operation }) => Buffer.compare(operation, nothing) === 0).map(({ tag }) => tag.tick),
     [4, 5, 6, 8],
@@ -128,7 +128,7 @@ test('replicas that take over the entries of another one come to the same points
   // An earlier release logged what failed, too.
   const failing = [put(3), clear(99), put(4), clear(1)].map((operation, at) => ({
     tag: { ...last, tick: last.tick + 1 + at },
-    operation: encodeOperation({ operation, chained: at > 0 }),
+    operation: encodeUpdate({ operation, chained: at > 0 }),
   }));
   await pool.append('a/0', last, failing, 'applied');
   await pool.writeOrdered('a/0', write([clear(2)], { clock: 4, peer: 8, tickAfter: 2 ** 20 }));
@@ -164,7 +164,7 @@ test('what does not follow is refused, and nothing of it is logged', async (t) =
   const column = { kind: 'dense' as const, name: 'new', dim: 1, points: null, values: Float32Array.of(1) };
   const unknown: UpdateOperation = { kind: 'upsert', batch: { ids: [4], vectors: [column], payloads: [undefined] } };
   await assert.rejects(pool.writeOrdered('a/0', write([unknown])), failsWith('wrongInput'));
-  const entry = { tag: later.tag, operation: encodeOperation({ operation: unknown, chained: false }) };
+  const entry = { tag: later.tag, operation: encodeUpdate({ operation: unknown, chained: false }) };
   await assert.rejects(pool.append('a/0', second.tag, [entry], 'applied'), failsWith('unavailable'));
   assert.deepEqual((await pool.position('a/0')).last, second.tag);
 });
@@ -213,7 +213,7 @@ test("a replica that had no leader gets one: its operations are nobody's, the la
   const pool = await poolOf(t);
   const config: CollectionConfig = configOf();
   const folder = await replicaOf(t, pool, 'a/0', config);
-  const encoded = [encodeOperation({ operation: put(1), chained: false }), encodeOperation({ operation: clear(1), chained: true })];
+  const encoded = [encodeUpdate({ operation: put(1), chained: false }), encodeUpdate({ operation: clear(1), chained: true })];
   await pool.writeEncoded('a/0', { operations: encoded, until: 'applied', deadlineMs: Number.MAX_SAFE_INTEGER });
   assert.deepEqual(await pool.position('a/0'), { last: { ...NO_TAG, tick: 2 }, base: NO_TAG });
   await pool.writeOrdered('a/0', write([put(2)], { tickAfter: 10 }));

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { parseJson } from '../../../protocols/json.js';
 import type { UpdateOperation } from '../../../protocols/model/update.js';
-import { encodeOperation } from '../../../protocols/update-codec.js';
+import { encodeUpdate } from '../../../protocols/update-codec.js';
 import { residentOffset, type VectorLayout } from '../../../storage/segment/layout.js';
 import type { EncodedWrite, FromWriter, RawRequest, ReplicaStats, ToWriter, WriteOperation } from '../../../storage/threads/messages.js';
 import { configOf, specOf, temporaryFolder } from '../replica/support.js';
@@ -196,7 +196,7 @@ test('encoded operations are checked, logged as they are and applied in order; t
   };
   const clear = (id: number): UpdateOperation => ({ kind: 'clearPayload', selector: { kind: 'ids', ids: [id] } });
   const write = async (until: EncodedWrite['until'], ...operations: UpdateOperation[]): Promise<unknown> => {
-    const encoded = operations.map((operation, index) => encodeOperation({ operation, chained: index > 0 }));
+    const encoded = operations.map((operation, index) => encodeUpdate({ operation, chained: index > 0 }));
     const message = { kind: 'writeEncoded', key: KEY, write: { operations: encoded, until, deadlineMs: Number.MAX_SAFE_INTEGER } } as const;
     const answer = await home.ask(message);
     return answer.kind === 'error' ? answer.error.code : (answer as { value: unknown }).value;
