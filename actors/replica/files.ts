@@ -4,7 +4,7 @@
  */
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import type { BuildPlan, BuildProgress } from '../../storage/pool/pool.js';
+import type { BuildOrder, BuildProgress } from '../../storage/pool/pool.js';
 import type { BuildReport, ReplicaKey, ReplicaStats } from '../../storage/threads/messages.js';
 import type { VerifiedReplicas } from '../context/verified-replicas.js';
 import type { EnginePort } from '../runtime/ports.js';
@@ -43,7 +43,7 @@ export class ReplicaFiles {
     return this.#inTurn(key, () => this.#close(key));
   }
 
-  build(key: ReplicaKey, plan: BuildPlan, onProgress: (progress: BuildProgress) => void, signal: AbortSignal): Promise<BuildReport> {
+  build(key: ReplicaKey, plan: BuildOrder, onProgress: (progress: BuildProgress) => void, signal: AbortSignal): Promise<BuildReport> {
     const build = this.engine.build(key, plan, onProgress, signal);
     const running = this.#builds.get(key) ?? new Set();
     this.#builds.set(key, running.add(build));

@@ -46,7 +46,7 @@ export interface CollectionView {
 }
 
 /** `OptimizationSegmentInfo` of the API. */
-export interface SegmentView {
+export interface SegmentReport {
   readonly uuid: string;
   readonly points_count: number;
 }
@@ -56,7 +56,7 @@ export interface OptimizationView {
   readonly uuid: string;
   readonly optimizer: string;
   readonly status: 'optimizing' | 'done' | { readonly error: string };
-  readonly segments: readonly SegmentView[];
+  readonly segments: readonly SegmentReport[];
   readonly progress: {
     readonly name: string;
     readonly started_at: string;
@@ -76,10 +76,10 @@ export interface OptimizationsView {
     readonly idle_segments: number;
   };
   readonly running: readonly OptimizationView[];
-  readonly queued: readonly { readonly optimizer: string; readonly segments: readonly SegmentView[] }[];
+  readonly queued: readonly { readonly optimizer: string; readonly segments: readonly SegmentReport[] }[];
   /** Newest first. */
   readonly completed: readonly OptimizationView[];
-  readonly idle_segments: readonly SegmentView[];
+  readonly idle_segments: readonly SegmentReport[];
 }
 
 /** replicas: the local replicas of all shards; figures are theirs. agreed: null on a node of its own. */
@@ -268,7 +268,7 @@ function finishedView({ build, error, finishedMs }: FinishedBuild, shardId: Shar
   };
 }
 
-function segmentView(source: SourceSegment, shardId: ShardId): SegmentView {
+function segmentView(source: SourceSegment, shardId: ShardId): SegmentReport {
   return { uuid: uuidOf(0, ofShard(shardId, source.id)), points_count: source.points };
 }
 

@@ -7,7 +7,7 @@ import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { GatherAccess } from '../../storage/gather/access.js';
-import type { BuildPlan, BuildProgress, PoolDepths } from '../../storage/pool/pool.js';
+import type { BuildOrder, BuildProgress, PoolDepths } from '../../storage/pool/pool.js';
 import type {
   BuildReport,
   EncodedWrite,
@@ -105,7 +105,7 @@ export interface EnginePort extends ShardLogPort {
   closeReplica(key: ReplicaKey): Promise<void>;
   configure(key: ReplicaKey, config: CollectionConfig): Promise<void>;
   /** Builds and publishes. Aborting `signal` gives it up, and nothing has changed. */
-  build(key: ReplicaKey, plan: BuildPlan, onProgress: (progress: BuildProgress) => void, signal: AbortSignal): Promise<BuildReport>;
+  build(key: ReplicaKey, plan: BuildOrder, onProgress: (progress: BuildProgress) => void, signal: AbortSignal): Promise<BuildReport>;
   /** The newest known figures; null when the replica is not open. */
   stats(key: ReplicaKey): ReplicaStats | null;
   onStats(listener: (stats: ReplicaStats) => void): Cancel;

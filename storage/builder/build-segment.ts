@@ -22,7 +22,7 @@ import { beginSegmentFolder, loadSealed, publishSegmentFolder, segmentFolder, un
 import type { BuildJob, BuildReport, BuildResult } from '../threads/messages.js';
 import { buildFieldIndexes } from './build-fields.js';
 import { buildSparseIndexes } from './build-sparse.js';
-import { copyVector, type Draft, encodeVector, type GraphReport, linkVector, upperWordsMax } from './build-vectors.js';
+import { copyVector, encodeVector, type GraphReport, linkVector, type SegmentDraft, upperWordsMax } from './build-vectors.js';
 import type { BuildControl } from './control.js';
 import { copyRagged, countItems } from './copy-ragged.js';
 import { type Grouping, groupRows, isWalked, withSubgraphs } from './group-rows.js';
@@ -39,7 +39,7 @@ import type { PlacedValue } from './value-rows.js';
 const MEMORY_BYTES_MAX = 2 ** 32;
 const NO_ROWS = new Uint32Array(0);
 
-interface PlannedDraft extends Draft {
+interface PlannedDraft extends SegmentDraft {
   /** Values that get graphs, by vector. */
   readonly placed: ReadonlyMap<string, readonly PlacedValue[]>;
 }
@@ -146,7 +146,7 @@ function elementOf(job: BuildJob, plan: VectorPlan): ElementType {
   return plan.element;
 }
 
-function copyRows(draft: Draft, sources: readonly SegmentHandle[], selection: Selection): void {
+function copyRows(draft: SegmentDraft, sources: readonly SegmentHandle[], selection: Selection): void {
   const target = rowColumns(draft.memory, draft.layout);
   const from = sources.map((source) => rowColumns(source.memory, source.layout));
   for (let row = 0; row < draft.rows; row++) {
@@ -216,7 +216,7 @@ async function buildVectors(
   return { vectors, graphs };
 }
 
-function codedVector(draft: Draft, vector: VectorLayout, present: Uint32Array, control: BuildControl): Promise<VectorLayout> {
+function codedVector(draft: SegmentDraft, vector: VectorLayout, present: Uint32Array, control: BuildControl): Promise<VectorLayout> {
   return vector.quantization === null ? encodeVector(draft, vector, present, control) : quantizeVector(draft, vector, present, control);
 }
 
@@ -230,7 +230,7 @@ function guideOf(coded: VectorLayout): VectorLayout {
  * rows. Without either they stay as they were taken.
  */
 function ordered(
-  draft: Draft,
+  draft: SegmentDraft,
   vectors: VectorLayout[],
   tenants: Uint32Array | null,
   selection: Selection,
@@ -243,7 +243,7 @@ function ordered(
 }
 
 function guideGraph(
-  draft: Draft,
+  draft: SegmentDraft,
   vectors: readonly VectorLayout[],
   withTenants: boolean,
 ): Parameters<typeof neighbourOrder>[1] | undefined {

@@ -5,12 +5,12 @@ import type { SparseIndexHandle } from '../segment/handle.js';
 import { residentOffset, type VectorLayout } from '../segment/layout.js';
 import { itemOffsets, raggedOf } from '../segment/ragged.js';
 import { writeSparseIndex } from '../segment/sparse-file.js';
-import type { Draft } from './build-vectors.js';
+import type { SegmentDraft } from './build-vectors.js';
 import type { BuildControl } from './control.js';
 
 /** Builds the indexes of all sparse vectors, whose items are in their places, and writes them into the segment's folder. */
 export async function buildSparseIndexes(
-  draft: Draft,
+  draft: SegmentDraft,
   vectors: readonly VectorLayout[],
   target: { readonly folder: string; readonly segment: number },
   control: BuildControl,

@@ -28,7 +28,7 @@ import type { Selection } from './select-rows.js';
 export type GraphReport = BuildReport['graphs'][number];
 
 /** A new segment in the making. All its originals are in memory, wherever they will be when it is finished. */
-export interface Draft {
+export interface SegmentDraft {
   readonly memory: WebAssembly.Memory;
   readonly layout: SegmentLayout;
   readonly rows: number;
@@ -64,7 +64,7 @@ export function upperWordsMax(rows: number, m: number): number {
 
 /** Copies one vector's rows and their presence from the sources. Errors: `storage` where a source's originals are in a file. */
 export async function copyVector(
-  draft: Draft,
+  draft: SegmentDraft,
   vector: VectorLayout,
   sources: readonly SegmentHandle[],
   selection: Selection,
@@ -93,7 +93,12 @@ export async function copyVector(
 }
 
 /** Chooses and writes codes; the layout with their scale and origin, or without codes where they are of no use. */
-export async function encodeVector(draft: Draft, vector: VectorLayout, present: Uint32Array, control: BuildControl): Promise<VectorLayout> {
+export async function encodeVector(
+  draft: SegmentDraft,
+  vector: VectorLayout,
+  present: Uint32Array,
+  control: BuildControl,
+): Promise<VectorLayout> {
   if (vector.codes === null || present.length === 0) return vector;
   const sample = readFloats(draft.memory, vector, spreadRows(present, SAMPLE_ROWS));
   const codes = { ...vector.codes, ...chooseCodes(sample) };
@@ -114,7 +119,7 @@ export async function encodeVector(draft: Draft, vector: VectorLayout, present: 
  * reserved for it; the layout that comes back holds the graph, and no codes where walks are better off with the originals.
  */
 export async function linkVector(
-  draft: Draft,
+  draft: SegmentDraft,
   vector: VectorLayout,
   present: Uint32Array,
   task: GraphTask,
@@ -152,7 +157,7 @@ export interface BuildSettings {
 
 /** Those settings, and the types to try one after the other. */
 export function chooseTypes(
-  draft: Draft,
+  draft: SegmentDraft,
   vector: VectorLayout,
   present: Uint32Array,
   distance: Distance,
@@ -167,7 +172,7 @@ export interface BuildTask extends GraphTask, BuildSettings {
 }
 
 async function buildGraph(
-  draft: Draft,
+  draft: SegmentDraft,
   vector: VectorLayout,
   present: Uint32Array,
   task: BuildTask,
@@ -187,7 +192,7 @@ async function buildGraph(
 
 /** The graph of some rows, their numbers as keys. */
 export async function linkRows(
-  draft: Draft,
+  draft: SegmentDraft,
   vector: VectorLayout,
   present: Uint32Array,
   task: BuildTask,
@@ -205,7 +210,7 @@ export async function linkRows(
 }
 
 /** Rows in the type usearch takes them in: 8-bit codes as they are, everything else from the originals. */
-function sliceOf(draft: Draft, vector: VectorLayout, rows: Uint32Array, task: BuildTask): Int8Array | Float32Array {
+function sliceOf(draft: SegmentDraft, vector: VectorLayout, rows: Uint32Array, task: BuildTask): Int8Array | Float32Array {
   if (task.element === 'i8' && task.metric === 'l2sq') {
     const { stride } = vector;
     const codes = vector.element === 'u8' ? { offset: residentOffset(vector), stride } : vector.codes;

@@ -3,7 +3,7 @@
 import type { SegmentHandle } from '../segment/handle.js';
 import type { VectorLayout } from '../segment/layout.js';
 import { itemArrays, itemOffsets } from '../segment/ragged.js';
-import type { Draft } from './build-vectors.js';
+import type { SegmentDraft } from './build-vectors.js';
 import type { BuildControl } from './control.js';
 import type { Selection } from './select-rows.js';
 
@@ -24,7 +24,7 @@ export function countItems(name: string, sources: readonly SegmentHandle[], sele
 
 /** Copies the vector's items and presence from the sources to the rows where they stay, as rows cannot change places any more. */
 export async function copyRagged(
-  draft: Draft,
+  draft: SegmentDraft,
   vector: VectorLayout,
   sources: readonly SegmentHandle[],
   selection: Selection,

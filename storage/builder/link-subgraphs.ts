@@ -5,11 +5,11 @@ import type { Adjacency, SubgraphSetting, SubgraphsLayout, ValueGraph, VectorLay
 import {
   type BuildTask,
   chooseTypes,
-  type Draft,
   type GraphReport,
   type GraphTask,
   linkRows,
   recallBudget,
+  type SegmentDraft,
   upperWordsMax,
   withRecall,
 } from './build-vectors.js';
@@ -33,7 +33,7 @@ export function reservedSubgraphs(setting: SubgraphSetting, values: readonly Pla
  * present: rows that have the vector.
  */
 export async function linkSubgraphs(
-  draft: Draft,
+  draft: SegmentDraft,
   vector: VectorLayout,
   present: Uint32Array,
   values: readonly PlacedValue[],
@@ -57,7 +57,7 @@ class SubgraphWork {
   private readonly taken: number[];
 
   constructor(
-    private readonly draft: Draft,
+    private readonly draft: SegmentDraft,
     private vector: VectorLayout,
     private readonly subgraphs: SubgraphsLayout,
     private readonly task: GraphTask,

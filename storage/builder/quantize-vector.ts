@@ -5,7 +5,7 @@ import { LevelCoder, type LevelSpec, trainLevels } from '../../vectors/quantizer
 import { ProductCoder, trainingRows } from '../../vectors/quantizers/product.js';
 import { codeTable } from '../segment/code-matrix.js';
 import type { CodesLayout, VectorLayout } from '../segment/layout.js';
-import type { Draft } from './build-vectors.js';
+import type { SegmentDraft } from './build-vectors.js';
 import type { BuildControl } from './control.js';
 import { readFloatRange, readFloats, spreadRows } from './matrix.js';
 
@@ -17,7 +17,7 @@ const BATCH_COMPONENTS = 1 << 20;
 
 /** Writes the codes; the layout with their scale and origin. present: rows with the vector. */
 export async function quantizeVector(
-  draft: Draft,
+  draft: SegmentDraft,
   vector: VectorLayout,
   present: Uint32Array,
   control: BuildControl,
@@ -33,7 +33,7 @@ export async function quantizeVector(
 }
 
 async function quantizeScalar(
-  draft: Draft,
+  draft: SegmentDraft,
   vector: VectorLayout,
   room: CodesLayout,
   present: Uint32Array,
@@ -51,7 +51,7 @@ async function quantizeScalar(
 }
 
 async function quantizeProduct(
-  draft: Draft,
+  draft: SegmentDraft,
   vector: VectorLayout,
   codes: CodesLayout,
   partDim: number,
@@ -65,7 +65,7 @@ async function quantizeProduct(
 }
 
 async function quantizeLevels(
-  draft: Draft,
+  draft: SegmentDraft,
   vector: VectorLayout,
   codes: CodesLayout,
   spec: LevelSpec,
@@ -84,7 +84,7 @@ async function quantizeLevels(
 }
 
 async function eachBatch(
-  draft: Draft,
+  draft: SegmentDraft,
   vector: VectorLayout,
   control: BuildControl,
   encode: (values: Float32Array, row: number) => void,

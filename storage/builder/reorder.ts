@@ -6,7 +6,7 @@
 
 import { idColumns } from '../segment/ids.js';
 import { type Adjacency, type GraphLayout, residentOffset, type SegmentLayout, type VectorLayout } from '../segment/layout.js';
-import type { Draft } from './build-vectors.js';
+import type { SegmentDraft } from './build-vectors.js';
 import { NOT_TAKEN, type Selection } from './select-rows.js';
 
 /**
@@ -14,7 +14,7 @@ import { NOT_TAKEN, type Selection } from './select-rows.js';
  * vectors: the finished layouts of `draft`. Returns them (their graphs begin at other rows now) and the selection in the new order.
  */
 export function reorderRows(
-  draft: Draft,
+  draft: SegmentDraft,
   vectors: readonly VectorLayout[],
   oldRowOf: Uint32Array,
   selection: Selection,
@@ -89,7 +89,7 @@ function unseenNeighbour(lists: Uint32Array, list: number, cursors: Uint16Array,
   return -1;
 }
 
-function moveRowColumns(draft: Draft, layout: SegmentLayout, oldRowOf: Uint32Array, newRowOf: Uint32Array): void {
+function moveRowColumns(draft: SegmentDraft, layout: SegmentLayout, oldRowOf: Uint32Array, newRowOf: Uint32Array): void {
   const { buffer } = draft.memory;
   moveRecords(new Uint8Array(buffer, layout.kinds, draft.rows), 1, oldRowOf);
   moveRecords(new Uint8Array(buffer, layout.ids, draft.rows * 16), 16, oldRowOf);
@@ -97,7 +97,7 @@ function moveRowColumns(draft: Draft, layout: SegmentLayout, oldRowOf: Uint32Arr
   renumber(idColumns(draft.memory, layout).order.subarray(0, draft.rows), newRowOf);
 }
 
-function moveVector(draft: Draft, vector: VectorLayout, oldRowOf: Uint32Array, newRowOf: Uint32Array): VectorLayout {
+function moveVector(draft: SegmentDraft, vector: VectorLayout, oldRowOf: Uint32Array, newRowOf: Uint32Array): VectorLayout {
   const { buffer } = draft.memory;
   const { rows } = draft;
   // The items of ragged vectors are copied later, in the order of the rows.

@@ -27,7 +27,7 @@ export interface Held {
   readonly snapshotIndex: number;
 }
 
-export type Change =
+export type LogChange =
   | { readonly kind: 'put'; readonly database: ConsensusDatabase; readonly key: Uint8Array; readonly value: Uint8Array }
   /** Entries with `from <= index < to`. */
   | { readonly kind: 'removeEntries'; readonly from: number; readonly to: number }
@@ -37,8 +37,8 @@ export type Change =
  * The changes that carry out a write, in order, and what is held after it.
  * Throws for a write that would leave a gap in the log: its author has broken a rule.
  */
-export function changesOf(write: ConsensusWrite, held: Held): { readonly changes: readonly Change[]; readonly held: Held } {
-  const changes: Change[] = [];
+export function changesOf(write: ConsensusWrite, held: Held): { readonly changes: readonly LogChange[]; readonly held: Held } {
+  const changes: LogChange[] = [];
   const before = write.reset ? forget(changes, held) : held;
   const snapshotIndex = write.snapshot?.index ?? before.snapshotIndex;
   let range = before.range;
@@ -58,13 +58,13 @@ export function changesOf(write: ConsensusWrite, held: Held): { readonly changes
   return { changes, held: { range, snapshotIndex } };
 }
 
-function forget(changes: Change[], { range }: Held): Held {
+function forget(changes: LogChange[], { range }: Held): Held {
   cut(changes, range, 0, range.last + 1);
   changes.push({ kind: 'removeSnapshot' });
   return { range: NO_ENTRIES, snapshotIndex: 0 };
 }
 
-function append(changes: Change[], range: EntryRange, { entries }: ConsensusWrite, snapshotIndex: number): EntryRange {
+function append(changes: LogChange[], range: EntryRange, { entries }: ConsensusWrite, snapshotIndex: number): EntryRange {
   const first = entries[0]?.index;
   if (first === undefined) return range;
   const next = range === NO_ENTRIES ? snapshotIndex + 1 : range.last + 1;
@@ -80,7 +80,7 @@ function append(changes: Change[], range: EntryRange, { entries }: ConsensusWrit
 }
 
 /** Removes `from <= index < to`, which reaches an end of the range. */
-function cut(changes: Change[], range: EntryRange, from: number, to: number): EntryRange {
+function cut(changes: LogChange[], range: EntryRange, from: number, to: number): EntryRange {
   if (range === NO_ENTRIES || from > range.last || to <= range.first) return range;
   changes.push({ kind: 'removeEntries', from: Math.max(from, range.first), to: Math.min(to, range.last + 1) });
   if (from <= range.first) return to > range.last ? NO_ENTRIES : { first: to, last: range.last };
@@ -96,7 +96,7 @@ const PUT_HEAD_BYTES = 8;
 const REMOVE_BYTES = 24;
 
 /** One buffer of its own, which can be handed to another thread: a view on a message's memory would take all of that along. */
-export function packChanges(changes: readonly Change[]): Uint8Array {
+export function packChanges(changes: readonly LogChange[]): Uint8Array {
   const total = changes.reduce((sum, change) => sum + packedBytes(change), 0);
   const bytes = new Uint8Array(total);
   const view = new DataView(bytes.buffer);
@@ -122,7 +122,7 @@ export function packChanges(changes: readonly Change[]): Uint8Array {
 }
 
 /** What `packChanges` packed; keys and values are views. */
-export function* unpackChanges(bytes: Uint8Array): Generator<Change> {
+export function* unpackChanges(bytes: Uint8Array): Generator<LogChange> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   for (let at = 0; at < bytes.length; ) {
     const kind = view.getUint8(at);
@@ -140,6 +140,6 @@ export function* unpackChanges(bytes: Uint8Array): Generator<Change> {
   }
 }
 
-function packedBytes(change: Change): number {
+function packedBytes(change: LogChange): number {
   return change.kind === 'put' ? PUT_HEAD_BYTES + change.key.length + change.value.length : REMOVE_BYTES;
 }

@@ -4,7 +4,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { type Entry, NOTHING_STORED, type StoredConsensus } from '../../protocols/model/consensus.js';
-import { syncFolder } from '../disk/file.js';
+import { syncFolderNow } from '../disk/file.js';
 import { checkFormat, isMarkedMade, markMade } from '../disk/format-marker.js';
 import { Environment, type Reading } from '../disk/lmdb.js';
 import { damagedRecord } from '../wal/records.js';
@@ -47,7 +47,7 @@ export function openConsensus(folder: string): Environment<ConsensusDatabase> {
     // One that was never made to the end holds nothing that anybody was told of.
     rmSync(lmdb, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
-    syncFolder(path.dirname(folder));
+    syncFolderNow(path.dirname(folder));
   }
   const environment = Environment.open<ConsensusDatabase>(lmdb, writeFirstRecords, CONSENSUS_DATABASES);
   if (environment.isNew && isMade) {
@@ -55,7 +55,7 @@ export function openConsensus(folder: string): Environment<ConsensusDatabase> {
     throw new TroupeError('storage', `${path.join(lmdb, 'data.mdb')} is missing or empty`);
   }
   if (!isMade) {
-    syncFolder(lmdb);
+    syncFolderNow(lmdb);
     markMade(folder, FORMAT);
   }
   return environment;

@@ -14,7 +14,7 @@ import { Worker } from 'node:worker_threads';
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { ConsensusStore, ConsensusWrite, StoredConsensus } from '../../protocols/model/consensus.js';
 import { initChecksum } from '../disk/checksum.js';
-import { syncFolder } from '../disk/file.js';
+import { syncFolderNow } from '../disk/file.js';
 import { WORKER_ARGUMENTS } from '../pool/worker-slots.js';
 import { changesOf, type Held, packChanges } from './changes.js';
 import type { FromKeeper, ToKeeper } from './messages.js';
@@ -47,7 +47,7 @@ export function forgetConsensus(storagePath: string): void {
     rmSync(condemned, { recursive: true, force: true });
     if (!existsSync(folder)) return;
     renameSync(folder, condemned);
-    syncFolder(storagePath);
+    syncFolderNow(storagePath);
     rmSync(condemned, { recursive: true, force: true });
   } catch (error) {
     throw new TroupeError('storage', `${folder}: cannot be removed (${error instanceof Error ? error.message : String(error)})`, {

@@ -13,7 +13,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { checksum64 } from './checksum.js';
-import { DamagedFile, openPlainFile, readFully, syncFolder } from './file.js';
+import { DamagedFile, openPlainFile, readFully, syncFolderNow } from './file.js';
 
 /** Where a value lies, and its xxHash64. */
 export interface Place {
@@ -52,7 +52,7 @@ export class AppendFolder {
   constructor(readonly folder: string) {
     try {
       fs.mkdirSync(folder, { recursive: true });
-      syncFolder(path.dirname(folder));
+      syncFolderNow(path.dirname(folder));
     } catch (error) {
       throw new AppendError(folder, 'make the folder', error);
     }
@@ -129,7 +129,7 @@ export class AppendFolder {
         name = file.path;
         fs.fdatasyncSync(file.fd);
       }
-      if (this.namesChanged) syncFolder(this.folder);
+      if (this.namesChanged) syncFolderNow(this.folder);
       this.namesChanged = false;
     } catch (error) {
       throw new AppendError(name, 'synchronise with the disk', error);

@@ -271,7 +271,7 @@ function readSome(fd: number, target: Uint8Array, done: number, position: number
 }
 
 /** Waits until the entries of a folder (new files, renames) are on disk. */
-export function syncFolder(folder: string): void {
+export function syncFolderNow(folder: string): void {
   const fd = fs.openSync(folder, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
   try {
     fs.fsyncSync(fd);
@@ -283,7 +283,7 @@ export function syncFolder(folder: string): void {
 /** Gives a finished file or folder its final name; when this returns, the rename is on disk. */
 export function publishByRename(source: string, target: string): void {
   fs.renameSync(source, target);
-  syncFolder(path.dirname(target));
+  syncFolderNow(path.dirname(target));
 }
 
 function readHeader(fd: number, file: string): Header {

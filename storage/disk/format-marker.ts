@@ -3,7 +3,7 @@
 import { closeSync, copyFileSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
-import { publishByRename, syncFolder } from './file.js';
+import { publishByRename, syncFolderNow } from './file.js';
 
 const MADE_FILE = 'format.json';
 
@@ -43,7 +43,7 @@ export function markMade(folder: string, format: number): void {
     closeSync(fd);
   }
   publishByRename(`${file}.tmp`, file);
-  syncFolder(path.dirname(folder));
+  syncFolderNow(path.dirname(folder));
 }
 
 /** Marks the copy of a folder as that is marked. */

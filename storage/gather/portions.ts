@@ -1,7 +1,7 @@
 /** The questions of one read to shards: those asked in one turn to the same shards go together, as portions. */
 
-import { timeLimit } from '../threads/deadline.js';
-import type { Answer, AnswerOf, Ask } from '../threads/portion.js';
+import { timeLimitReached } from '../threads/deadline.js';
+import type { AnswerOf, Ask, ShardAnswer } from '../threads/portion.js';
 import { decodePortionAnswer, encodePortion } from '../threads/portion-codec.js';
 import type { GatherAsk } from './access.js';
 import type { GatherActs } from './context.js';
@@ -12,7 +12,7 @@ const PORTION_ASKS_MAX = 32;
 
 interface Waiting {
   readonly ask: Ask;
-  readonly resolve: (answers: readonly Answer[]) => void;
+  readonly resolve: (answers: readonly ShardAnswer[]) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -31,7 +31,7 @@ export class Portions {
    * Errors: `timeout`; those of `scatter` and of the ask, or of another one that went along.
    */
   ask<One extends Ask>(source: Source, ask: One, shards = source.shards): Promise<readonly AnswerOf[One['kind']][]> {
-    if (this.acts.expired()) return Promise.reject(timeLimit());
+    if (this.acts.expired()) return Promise.reject(timeLimitReached());
     return new Promise((resolve, reject) => {
       const { collection } = source;
       const to = JSON.stringify([collection, shards]);
@@ -54,7 +54,7 @@ export class Portions {
     this.answersTo(to, asks).then(
       (nodes) => {
         asks.forEach(({ resolve }, at) => {
-          resolve(nodes.map((answers) => answers[at] as Answer));
+          resolve(nodes.map((answers) => answers[at] as ShardAnswer));
         });
       },
       (error: unknown) => {
@@ -63,7 +63,7 @@ export class Portions {
     );
   }
 
-  private async answersTo(to: Together['to'], asks: readonly Waiting[]): Promise<(readonly Answer[])[]> {
+  private async answersTo(to: Together['to'], asks: readonly Waiting[]): Promise<(readonly ShardAnswer[])[]> {
     const body = encodePortion({ asks: asks.map(({ ask }) => ask) });
     // The bytes stand in a buffer that others are written to.
     const answers = await this.acts.scatter({ ...to, body: new Uint8Array(body) });

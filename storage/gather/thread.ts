@@ -5,7 +5,7 @@
 
 import { parentPort } from 'node:worker_threads';
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
-import { timeLimit } from '../threads/deadline.js';
+import { timeLimitReached } from '../threads/deadline.js';
 import type { FromGather, ToGather } from '../threads/gather.js';
 import { gatherContext } from './context.js';
 import { gatherRead } from './read.js';
@@ -46,7 +46,7 @@ class Session {
 
   /** Ends what it waits for, and so the read. */
   end(): void {
-    for (const { reject } of this.calls.values()) reject(timeLimit());
+    for (const { reject } of this.calls.values()) reject(timeLimitReached());
     this.calls.clear();
   }
 

@@ -7,7 +7,7 @@ import { WORKER_ARGUMENTS, type WorkerDepth, type WorkerEvent } from './worker-s
 import type { WriterPool } from './writer-pool.js';
 
 /** What to build: see `BuildJob`. */
-export interface BuildPlan {
+export interface BuildOrder {
   readonly plan: BuildJob['plan'];
   readonly segments: readonly number[];
   readonly missingFields: readonly string[];
@@ -41,7 +41,7 @@ export class BuildRuns {
   }
 
   /** See `EnginePool.build`. */
-  async build(key: ReplicaKey, plan: BuildPlan, onProgress: (progress: BuildProgress) => void, signal: AbortSignal): Promise<BuildReport> {
+  async build(key: ReplicaKey, plan: BuildOrder, onProgress: (progress: BuildProgress) => void, signal: AbortSignal): Promise<BuildReport> {
     const replica = this.writers.openReplicaOf(key);
     if (signal.aborted) throw cancelled();
     const { value } = await this.writers.call(replica, { kind: 'beginBuild', id: 0, key, segments: plan.segments });

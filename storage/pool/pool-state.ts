@@ -5,7 +5,7 @@
  */
 
 /** One read on its way. */
-export interface PendingRead<T> {
+export interface QueuedRead<T> {
   readonly id: number;
   readonly deadlineMs: number;
   /** Of its body. */
@@ -21,7 +21,7 @@ export interface ReaderSlot<T> {
   /** Accepts reads: its thread runs and is ready. */
   up: boolean;
   /** What it was given and has not answered, by id; reads that timed out stay until it answers, as it is busy with them. */
-  readonly inFlight: Map<number, PendingRead<T>>;
+  readonly inFlight: Map<number, QueuedRead<T>>;
   /** Reads answered. */
   processed: number;
 }
@@ -39,7 +39,7 @@ export interface ReadState<T> {
   readonly limits: ReadLimits;
   readonly readers: ReaderSlot<T>[];
   /** First in, first out; settled ones among them are skipped. */
-  readonly waiting: Deque<PendingRead<T>>;
+  readonly waiting: Deque<QueuedRead<T>>;
   /** Waiting reads that are not settled, and bytes of their bodies. */
   waitingCount: number;
   waitingBytes: number;
@@ -56,7 +56,7 @@ export function readState<T>(readers: number, limits: ReadLimits): ReadState<T> 
 }
 
 /** Index of the reader that gets the read now; 'wait' when it has to wait (it does), 'busy' when there is no room to wait. */
-export function offerRead<T>(state: ReadState<T>, read: PendingRead<T>): number | 'wait' | 'busy' {
+export function offerRead<T>(state: ReadState<T>, read: QueuedRead<T>): number | 'wait' | 'busy' {
   const reader = state.waitingCount === 0 ? freestReader(state) : -1;
   if (reader >= 0) {
     give(state, reader, read);
@@ -70,7 +70,7 @@ export function offerRead<T>(state: ReadState<T>, read: PendingRead<T>): number 
 }
 
 /** Takes the answered read off its reader. Undefined: unknown, or nobody waits for it any more. */
-export function finishRead<T>(state: ReadState<T>, reader: number, id: number): PendingRead<T> | undefined {
+export function finishRead<T>(state: ReadState<T>, reader: number, id: number): QueuedRead<T> | undefined {
   const slot = state.readers[reader] as ReaderSlot<T>;
   const read = slot.inFlight.get(id);
   if (read === undefined) return undefined;
@@ -82,15 +82,15 @@ export function finishRead<T>(state: ReadState<T>, reader: number, id: number): 
 }
 
 /** The next waiting read and the reader that gets it, while there is one of each. */
-export function nextRead<T>(state: ReadState<T>): { reader: number; read: PendingRead<T> } | undefined {
+export function nextRead<T>(state: ReadState<T>): { reader: number; read: QueuedRead<T> } | undefined {
   while (state.waiting.length > 0) {
-    if ((state.waiting.peek() as PendingRead<T>).settled) {
+    if ((state.waiting.peek() as QueuedRead<T>).settled) {
       state.waiting.shift();
       continue;
     }
     const reader = freestReader(state);
     if (reader < 0) return undefined;
-    const read = state.waiting.shift() as PendingRead<T>;
+    const read = state.waiting.shift() as QueuedRead<T>;
     countWaiting(state, read, -1);
     give(state, reader, read);
     return { reader, read };
@@ -102,7 +102,7 @@ export function nextRead<T>(state: ReadState<T>): { reader: number; read: Pendin
  * A reader is lost. Its reads go back to the head of the queue when this was their first reader; one that was lost with
  * two readers may be what kills them, and is given up. Returns those.
  */
-export function loseReader<T>(state: ReadState<T>, reader: number): PendingRead<T>[] {
+export function loseReader<T>(state: ReadState<T>, reader: number): QueuedRead<T>[] {
   const slot = state.readers[reader] as ReaderSlot<T>;
   slot.up = false;
   const lost = [...slot.inFlight.values()].filter((read) => !read.settled);
@@ -118,8 +118,8 @@ export function loseReader<T>(state: ReadState<T>, reader: number): PendingRead<
 }
 
 /** Settles and returns every read whose deadline has come. */
-export function expireReads<T>(state: ReadState<T>, nowMs: number): PendingRead<T>[] {
-  const expired: PendingRead<T>[] = [];
+export function expireReads<T>(state: ReadState<T>, nowMs: number): QueuedRead<T>[] {
+  const expired: QueuedRead<T>[] = [];
   for (const read of state.waiting) {
     if (read.settled || read.deadlineMs > nowMs) continue;
     read.settled = true;
@@ -170,7 +170,7 @@ export function retryAfterMs(waiting: number, answerMs: number): number {
 }
 
 /** Pause before a lost worker's replacement starts: none at first, then doubling. restarts: in the last minute. */
-export function restartDelayMs(restarts: number): number {
+export function workerDelayMs(restarts: number): number {
   return restarts === 0 ? 0 : Math.min(10_000, 50 * 2 ** (restarts - 1));
 }
 
@@ -192,12 +192,12 @@ export function acceptsWrite(queued: number, queuedBytes: number, bytes: number,
   return queued === 0 || (queued < limits.queuedMax && queuedBytes + bytes <= limits.queuedBytesMax);
 }
 
-function countWaiting<T>(state: ReadState<T>, read: PendingRead<T>, sign: 1 | -1): void {
+function countWaiting<T>(state: ReadState<T>, read: QueuedRead<T>, sign: 1 | -1): void {
   state.waitingCount += sign;
   state.waitingBytes += sign * read.bytes;
 }
 
-function give<T>(state: ReadState<T>, reader: number, read: PendingRead<T>): void {
+function give<T>(state: ReadState<T>, reader: number, read: QueuedRead<T>): void {
   read.attempts++;
   (state.readers[reader] as ReaderSlot<T>).inFlight.set(read.id, read);
 }

@@ -39,7 +39,7 @@ import type {
   ShardLogPort,
   ShardPosition,
 } from '../threads/shard-log.js';
-import { type BuildPlan, type BuildProgress, BuildRuns } from './build-run.js';
+import { type BuildOrder, type BuildProgress, BuildRuns } from './build-run.js';
 import { DeadlineTimer } from './deadline-timer.js';
 import { GatherPool } from './gather-pool.js';
 import { ReaderPool } from './reader-pool.js';
@@ -48,7 +48,7 @@ import type { WorkerDepth, WorkerEvent } from './worker-slots.js';
 import { WriterPool } from './writer-pool.js';
 
 export { updateAnswer } from '../answers/update-answer.js';
-export type { BuildPlan, BuildProgress, WorkerDepth, WorkerEvent };
+export type { BuildOrder, BuildProgress, WorkerDepth, WorkerEvent };
 
 export interface PoolOptions {
   /** Default: CPUs - 1, at least 1. */
@@ -275,7 +275,7 @@ export class EnginePool implements ShardLogPort {
   }
 
   /** Makes a segment (or index files) as planned and publishes it. Aborting `signal` ends it with `unavailable`, and nothing has changed. */
-  build(key: ReplicaKey, plan: BuildPlan, onProgress: (progress: BuildProgress) => void, signal: AbortSignal): Promise<BuildReport> {
+  build(key: ReplicaKey, plan: BuildOrder, onProgress: (progress: BuildProgress) => void, signal: AbortSignal): Promise<BuildReport> {
     return this.buildRuns.build(key, plan, onProgress, signal);
   }
 

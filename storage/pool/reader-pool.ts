@@ -28,8 +28,8 @@ import {
   nextDeadline,
   nextRead,
   offerRead,
-  type PendingRead,
   pendingCount,
+  type QueuedRead,
   type ReaderSlot,
   type ReadState,
   readState,
@@ -177,7 +177,7 @@ export class ReaderPool {
       reject(shuttingDown());
       return;
     }
-    const read: PendingRead<ReadWork> = {
+    const read: QueuedRead<ReadWork> = {
       id: this.nextId++,
       deadlineMs: request.deadlineMs,
       bytes: request.body?.byteLength ?? 0,
@@ -377,7 +377,7 @@ export class ReaderPool {
   }
 
   /** The reader gets its next read before the answer is looked at, so that it does not wait for the main thread. */
-  private finishRead(reader: number, id: number): PendingRead<ReadWork> | undefined {
+  private finishRead(reader: number, id: number): QueuedRead<ReadWork> | undefined {
     const read = finishRead(this.reads, reader, id);
     if (this.reads.waitingCount > 0) {
       const now = performance.now();
@@ -392,7 +392,7 @@ export class ReaderPool {
     for (let next = nextRead(this.reads); next !== undefined; next = nextRead(this.reads)) this.postRead(next.reader, next.read);
   }
 
-  private postRead(reader: number, read: PendingRead<ReadWork>): void {
+  private postRead(reader: number, read: QueuedRead<ReadWork>): void {
     const { id, work } = read;
     const body = work.request.body === null ? null : ownBytes(work.request.body);
     const request = { ...work.request, body };

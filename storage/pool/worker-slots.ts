@@ -5,7 +5,7 @@
 
 import { type TransferListItem, Worker } from 'node:worker_threads';
 import { TroupeError } from '../../protocols/errors.js';
-import { restartDelayMs } from './pool-state.js';
+import { workerDelayMs } from './pool-state.js';
 
 /** One worker for telemetry. */
 export interface WorkerDepth {
@@ -192,7 +192,7 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
     if (closing.aborted) return;
     const now = Date.now();
     slot.recentRestarts = slot.recentRestarts.filter((time) => time > now - RESTART_WINDOW_MS);
-    const delay = restartDelayMs(slot.recentRestarts.length);
+    const delay = workerDelayMs(slot.recentRestarts.length);
     slot.recentRestarts.push(now);
     slot.restarts++;
     setTimeout(() => {

@@ -16,7 +16,7 @@ import { measured } from '../disk/meter.js';
 import { memoryOf, splitRequest } from '../requests/split-request.js';
 import { weightOf } from '../requests/weigh.js';
 import { collectGarbage } from '../threads/collect-garbage.js';
-import { Clock, timeLimit } from '../threads/deadline.js';
+import { Deadline, timeLimitReached } from '../threads/deadline.js';
 import type { FromReader, ReaderData, ReplicaKey, ShardKeyMap, ToReader } from '../threads/messages.js';
 import { pointsElsewhere } from './cross-collection.js';
 import { runRead } from './operations.js';
@@ -46,7 +46,7 @@ class Reader {
     data: ReaderData,
     private readonly post: (message: FromReader, transfer?: ArrayBuffer[]) => void,
   ) {
-    this.context = { slot: data.index, clock: new Clock(), filters: new FilterCache(FILTER_CACHE_BYTES_MAX) };
+    this.context = { slot: data.index, deadline: new Deadline(), filters: new FilterCache(FILTER_CACHE_BYTES_MAX) };
   }
 
   receive(message: ToReader): void {
@@ -120,7 +120,7 @@ class Reader {
 
   private split({ id, job }: Extract<ToReader, { kind: 'split' }>): void {
     try {
-      if (job.request.deadlineMs <= Date.now()) throw timeLimit();
+      if (job.request.deadlineMs <= Date.now()) throw timeLimitReached();
       const write = splitRequest(job);
       this.post({ kind: 'split', id, write }, memoryOf(write));
     } catch (error) {
@@ -130,7 +130,7 @@ class Reader {
 
   private weigh({ id, job }: Extract<ToReader, { kind: 'weigh' }>): void {
     try {
-      if (job.request.deadlineMs <= Date.now()) throw timeLimit();
+      if (job.request.deadlineMs <= Date.now()) throw timeLimitReached();
       this.post({ kind: 'weighed', id, weight: weightOf(job) });
     } catch (error) {
       this.fail(id, error);
@@ -146,9 +146,9 @@ class Reader {
 
   /** The result bytes; null when a set of segments has not come yet. usage: what it costs is added to it. */
   private answer(read: Read, usage: HardwareUsage | null): Answer | null {
-    const { clock } = this.context;
-    clock.deadlineMs = read.request.deadlineMs;
-    if (clock.expired()) throw timeLimit();
+    const { deadline } = this.context;
+    deadline.deadlineMs = read.request.deadlineMs;
+    if (deadline.expired()) throw timeLimitReached();
     const taken: ReplicaSnapshot[] = [];
     const ring = read.request.ring ?? null;
     const take = (keys: readonly ReplicaKey[]): ReplicaSnapshot[] =>

@@ -17,7 +17,7 @@ import { spend } from '../disk/meter.js';
 import {
   ALL_VALUES,
   conditionTerms,
-  decodeValue,
+  decodeTerm,
   encodeTerm,
   fieldTerms,
   INDEXED_TERM,
@@ -210,7 +210,7 @@ function countValues(
 ): boolean {
   const found: { readonly value: TermValue; readonly count: number }[] = [];
   for (const { term, first, offsets } of postings(reading, prefix, ALL_VALUES)) {
-    const value = decodeValue(type, plainTerm(term));
+    const value = decodeTerm(type, plainTerm(term));
     if (value === undefined) return false;
     let count = 0;
     for (const offset of offsets) if (hasBit(bits, first + offset)) count++;
@@ -231,7 +231,7 @@ function visitInOrder(
 ): boolean {
   const found: { readonly value: number; readonly row: number }[] = [];
   for (const { term, first, offsets } of postings(reading, prefix, ALL_VALUES)) {
-    const value = decodeValue(type, plainTerm(term));
+    const value = decodeTerm(type, plainTerm(term));
     if (typeof value !== 'number') return false;
     if (start !== null && (direction === 'asc' ? value < start : value > start)) continue;
     for (const offset of offsets) found.push({ value, row: first + offset });

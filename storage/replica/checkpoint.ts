@@ -13,7 +13,7 @@ import { Environment } from '../disk/lmdb.js';
 import { segmentFolder } from '../segment/sealed.js';
 import type { ReplicaCheckpoint } from '../threads/shard-log.js';
 import { decodeLogTags, encodeLogTags, LOG_KEY, logBehind, NO_TAGS, tagOf } from '../wal/log-tags.js';
-import { damagedRecord, decodeState, MANIFEST_KEY, STATE_KEY } from '../wal/records.js';
+import { damagedRecord, decodeReplicaState, MANIFEST_KEY, STATE_KEY } from '../wal/records.js';
 import { decodeManifest, type Manifest } from './manifest.js';
 import { STALE_KEY } from './stale.js';
 
@@ -55,7 +55,7 @@ async function withoutLog(lmdb: string): Promise<{ at: ClockTag; manifest: Manif
     throw new TroupeError('storage', `the copy in ${lmdb} is empty`);
   });
   try {
-    const { appliedOperation } = decodeState(copy.get('meta', STATE_KEY) ?? missing('state'));
+    const { appliedOperation } = decodeReplicaState(copy.get('meta', STATE_KEY) ?? missing('state'));
     const record = copy.get('meta', LOG_KEY);
     const tags = record === undefined ? NO_TAGS : decodeLogTags(record);
     const at = tagOf(tags, appliedOperation);

@@ -14,8 +14,8 @@ import { loadSealed, segmentFolder } from '../segment/sealed.js';
 import type { ReplicaSpec } from '../threads/messages.js';
 import {
   damagedRecord,
-  decodeState,
-  encodeState,
+  decodeReplicaState,
+  encodeReplicaState,
   ID_KEY_BYTES,
   MANIFEST_KEY,
   rowKey,
@@ -35,7 +35,7 @@ const EMPTY_MANIFEST: Manifest = { segments: [], fields: [], nextSegment: 1, nex
 
 /** What a new environment holds. */
 export function writeFirstRecords(environment: Environment): void {
-  environment.put('meta', STATE_KEY, encodeState({ generation: 0, commit: 0, appliedOperation: 0, appendable: new Map() }));
+  environment.put('meta', STATE_KEY, encodeReplicaState({ generation: 0, commit: 0, appliedOperation: 0, appendable: new Map() }));
   environment.put('meta', MANIFEST_KEY, encodeManifest(EMPTY_MANIFEST));
 }
 
@@ -54,7 +54,7 @@ export async function loadReplica(
 ): Promise<LoadedReplica> {
   const record = environment.get('meta', STATE_KEY);
   if (record === undefined) throw damagedRecord('meta/state');
-  const state = decodeState(record);
+  const state = decodeReplicaState(record);
   const manifest = decodeManifest(environment.get('meta', MANIFEST_KEY) ?? new Uint8Array(0));
   const segments: SegmentRows[] = [];
   const repairs: ((transaction: Transaction) => void)[] = [];

@@ -25,7 +25,7 @@ export interface NumberedOperation {
 }
 
 /** How an operation went. `skipped`: the one it hangs on failed. isNothing: the log has `NOTHING` in its place. */
-export type Outcome = { readonly operation: number; readonly error: TroupeError | 'skipped' | null; readonly isNothing?: boolean };
+export type AppliedUpdate = { readonly operation: number; readonly error: TroupeError | 'skipped' | null; readonly isNothing?: boolean };
 
 /** What operations need of their replica. */
 export interface OperationsHost {
@@ -88,7 +88,7 @@ export class Operations {
    * Returns how each of `operations` went. A disk that refuses is the outcome of all of them: they are not in the WAL
    * then, and what was logged waits for the next call. An operation that meets a bug is alone with it.
    */
-  apply(operations: readonly LoggedOperation[]): Outcome[] {
+  apply(operations: readonly LoggedOperation[]): AppliedUpdate[] {
     const numbered = this.number(operations);
     if (numbered.length + this.backlog.length === 0) return [];
     try {
@@ -105,7 +105,7 @@ export class Operations {
    * As `apply`, operations of a leader: all of them are in the log on return, whatever becomes of each. Returns how each went, and before
    * these each of those that were logged. Errors: `storage`; where that is after a bug, they may be in the log, not applied.
    */
-  applyNumbered(numbered: readonly NumberedOperation[]): Outcome[] {
+  applyNumbered(numbered: readonly NumberedOperation[]): AppliedUpdate[] {
     if (numbered.length + this.backlog.length === 0) return [];
     try {
       const outcomes = this.applyTogether(this.backlog, numbered);
@@ -124,7 +124,7 @@ export class Operations {
     return operations.map((logged, index) => ({ operation: tick + 1 + index, by: NO_LEADER, logged }));
   }
 
-  private applyTogether(logged: readonly NumberedOperation[], unlogged: readonly NumberedOperation[]): Outcome[] {
+  private applyTogether(logged: readonly NumberedOperation[], unlogged: readonly NumberedOperation[]): AppliedUpdate[] {
     const outcomes = this.host.transact((transaction) => [
       ...this.applyAll(transaction, logged, false),
       ...this.applyAll(transaction, unlogged, true),
@@ -134,7 +134,7 @@ export class Operations {
   }
 
   /** After a bug within a group: the operation that meets it is passed over, the others are applied. */
-  private applyOneByOne(operations: readonly LoggedOperation[], cause: unknown): Outcome[] {
+  private applyOneByOne(operations: readonly LoggedOperation[], cause: unknown): AppliedUpdate[] {
     this.host.warn(`a group of operations failed and is applied one by one: ${textOf(cause)}`);
     try {
       this.applyBacklog();
@@ -142,12 +142,12 @@ export class Operations {
       return operations.map(() => ({ operation: 0, error: refusal as TroupeError }));
     }
     let broken = false;
-    return operations.map((logged): Outcome => {
+    return operations.map((logged): AppliedUpdate => {
       const operation = this.host.wal.last.tick + 1;
       if (logged.chained && broken) return { operation, error: 'skipped' };
       try {
         const alone = { operation, by: NO_LEADER, logged: { ...logged, chained: false, encoded: undefined } };
-        const [outcome] = this.applyTogether([], [alone]) as [Outcome];
+        const [outcome] = this.applyTogether([], [alone]) as [AppliedUpdate];
         broken = outcome.error !== null;
         return outcome;
       } catch (error) {
@@ -158,8 +158,8 @@ export class Operations {
   }
 
   /** Applies what was logged, one after the other: those that meet a bug are passed over. Errors: `storage` when the disk refuses; the rest stays logged then. */
-  private applyBacklog(): Outcome[] {
-    const outcomes: Outcome[] = [];
+  private applyBacklog(): AppliedUpdate[] {
+    const outcomes: AppliedUpdate[] = [];
     for (let next = this.backlog[0]; next !== undefined; next = this.backlog[0]) {
       outcomes.push(this.applyAlone(next));
       this.backlog.shift();
@@ -167,10 +167,10 @@ export class Operations {
     return outcomes;
   }
 
-  private applyAlone(next: NumberedOperation): Outcome {
+  private applyAlone(next: NumberedOperation): AppliedUpdate {
     const { operation } = next;
     try {
-      return (this.applyTogether([next], []) as [Outcome])[0];
+      return (this.applyTogether([next], []) as [AppliedUpdate])[0];
     } catch (error) {
       if (isRefusal(error)) throw error;
       this.host.warn(`operation ${operation} cannot be applied and is passed over: ${textOf(error)}`);
@@ -183,10 +183,10 @@ export class Operations {
   }
 
   /** An operation that hangs on the one before it is not applied where that one was not, however long ago. logs: they are not in the log yet. */
-  private applyAll(transaction: Transaction, operations: readonly NumberedOperation[], logs: boolean): Outcome[] {
+  private applyAll(transaction: Transaction, operations: readonly NumberedOperation[], logs: boolean): AppliedUpdate[] {
     const { wal } = this.host;
     let isNothing = false;
-    return operations.map((numbered): Outcome => {
+    return operations.map((numbered): AppliedUpdate => {
       const { isLeaders, logged, operation } = numbered;
       const broken = isNothing || (wal.failed > 0 && wal.failed === transaction.appliedOperation);
       const error = logged.chained && broken ? 'skipped' : applyKnown(transaction, numbered);

@@ -6,7 +6,7 @@ import type { FieldIndex } from '../../query/filter/source.js';
 import { afterPrefix, type LmdbEntry, SnapshotReader } from '../disk/lmdb.js';
 import {
   damagedRecord,
-  decodeState,
+  decodeReplicaState,
   ID_KEY_BYTES,
   MANIFEST_KEY,
   rowKey,
@@ -60,7 +60,7 @@ class LmdbReplicaView implements ReplicaView {
     this.reader.refresh();
     const record = this.reader.peek('meta', STATE_KEY);
     if (record === undefined) throw damagedRecord('meta/state');
-    const state = decodeState(record);
+    const state = decodeReplicaState(record);
     this.generation = state.generation;
     return state;
   }

@@ -34,7 +34,7 @@ import { Copies, type CopiesHost } from './copies.js';
 import { carryDeletions, deferralBytes, defersRows, holdReplaced, settleDeferred } from './deferral.js';
 import { loadReplica, slotsOf, trackSealedFields, writeFirstRecords } from './load.js';
 import { encodeManifest, type Manifest, type ManifestField } from './manifest.js';
-import { type NumberedOperation, Operations, type OperationsHost, type Outcome } from './operations.js';
+import { type AppliedUpdate, type NumberedOperation, Operations, type OperationsHost } from './operations.js';
 import { makeAppendable, type RowItems, SegmentRows } from './segment-rows.js';
 import { ALL_STALE, type StaleBuckets, withStale } from './stale.js';
 import { fieldsOf, type ReplicaShape, Transaction, type TransactionHost } from './transaction.js';
@@ -172,7 +172,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
   }
 
   /** See `Operations.apply`. */
-  apply(operations: readonly LoggedOperation[]): Outcome[] {
+  apply(operations: readonly LoggedOperation[]): AppliedUpdate[] {
     return this.operations.apply(operations);
   }
 

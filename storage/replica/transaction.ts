@@ -26,7 +26,7 @@ import { readPayloadText } from '../segment/payload-file.js';
 import {
   check,
   damagedRecord,
-  encodeState,
+  encodeReplicaState,
   ID_KEY_BYTES,
   MANIFEST_KEY,
   rowKey,
@@ -392,7 +392,7 @@ export class Transaction {
       this.environment.put('meta', MANIFEST_KEY, encodeManifest(this.manifest));
     }
     if (this.stale !== this.staleBefore) this.storeStale();
-    this.environment.put('meta', STATE_KEY, encodeState(this.stateRecord()));
+    this.environment.put('meta', STATE_KEY, encodeReplicaState(this.stateRecord()));
     if (this.reshaped) this.host.publish(this.segmentSet(), fieldsOf(this.manifest));
   }
 

@@ -23,7 +23,7 @@ import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import type { FieldSchema } from '../../protocols/model/collection.js';
 import { checksum64, initChecksum } from '../disk/checksum.js';
-import { DamagedFile, publishByRename, readSegmentFile, type SegmentFileReader, syncFolder, writeSegmentFile } from '../disk/file.js';
+import { DamagedFile, publishByRename, readSegmentFile, type SegmentFileReader, syncFolderNow, writeSegmentFile } from '../disk/file.js';
 import type { BuildReport } from '../threads/messages.js';
 import type { FieldIndexHandle, SegmentHandle, SparseIndexHandle } from './handle.js';
 import { residentBytes } from './index-layout.js';
@@ -90,7 +90,7 @@ export function beginSegmentFolder(folder: string): string {
 
 /** Publishes a built folder under its final name. A folder of that name was never published, as ids are not used again. */
 export function publishSegmentFolder(folder: string): void {
-  syncFolder(unfinishedFolder(folder));
+  syncFolderNow(unfinishedFolder(folder));
   fs.rmSync(folder, { recursive: true, force: true });
   publishByRename(unfinishedFolder(folder), folder);
 }

@@ -1,8 +1,8 @@
-/** The time limit of the request a worker is at. */
+/** The time limit of the request that a worker carries out. */
 
 import { TroupeError } from '../../protocols/errors.js';
 
-export class Clock {
+export class Deadline {
   /** `Date.now()` at which work stops. */
   deadlineMs = Number.POSITIVE_INFINITY;
 
@@ -11,15 +11,17 @@ export class Clock {
 
   /** For loops in TypeScript. Errors: `timeout`. */
   check(): void {
-    if (this.expired()) throw timeLimit();
+    if (this.expired()) throw timeLimitReached();
   }
 }
 
-/** Looks at the clock of a read's snapshots. Errors: `timeout`. */
-export function checkTime(snapshots: readonly { readonly segments: readonly { readonly reader: { readonly clock: Clock } }[] }[]): void {
-  snapshots.find(({ segments }) => segments.length > 0)?.segments[0]?.reader.clock.check();
+/** Checks the deadline of a read by its snapshots. Errors: `timeout`. */
+export function checkDeadline(
+  snapshots: readonly { readonly segments: readonly { readonly reader: { readonly deadline: Deadline } }[] }[],
+): void {
+  snapshots.find(({ segments }) => segments.length > 0)?.segments[0]?.reader.deadline.check();
 }
 
-export function timeLimit(): TroupeError {
+export function timeLimitReached(): TroupeError {
   return new TroupeError('timeout', 'the read reached its time limit');
 }

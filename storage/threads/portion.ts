@@ -194,10 +194,10 @@ export interface StrayAsk extends ShardPart {
 
 /** Aligned with the asks. */
 export interface PortionAnswer {
-  readonly answers: readonly Answer[];
+  readonly answers: readonly ShardAnswer[];
 }
 
-export type Answer = Hits | Values | TermSums | Scores | Count | Counts | Field | Leaving | Ids | Deletion;
+export type ShardAnswer = Hits | Values | TermSums | Scores | Count | Counts | Field | Leaving | Ids | Deletion;
 
 /** The answer to each kind of ask. */
 export interface AnswerOf {

@@ -20,7 +20,7 @@ import { DATABASES, type DatabaseName, SnapshotReader } from '../disk/lmdb.js';
 import { damagedMeta } from '../disk/lmdb-meta.js';
 import { decodeManifest } from '../replica/manifest.js';
 import { decodeStale, STALE_KEY } from '../replica/stale.js';
-import { damagedRecord, decodeState, MANIFEST_KEY, operationOfKey, STATE_KEY, uncheck, unseal } from '../wal/records.js';
+import { damagedRecord, decodeReplicaState, MANIFEST_KEY, operationOfKey, STATE_KEY, uncheck, unseal } from '../wal/records.js';
 
 /** The child's argument says what the folders hold. */
 const CHILD_ARGUMENTS = { replica: 'verify-lmdb', consensus: 'verify-consensus' } as const;
@@ -155,7 +155,7 @@ async function complaintOf<Name extends string>(
 }
 
 function walk(reader: SnapshotReader): void {
-  const state = decodeState(reader.get('meta', STATE_KEY) ?? missing('meta/state'));
+  const state = decodeReplicaState(reader.get('meta', STATE_KEY) ?? missing('meta/state'));
   decodeManifest(reader.get('meta', MANIFEST_KEY) ?? missing('meta/manifest'));
   decodeStale(reader.get('meta', STALE_KEY));
   for (const database of DATABASES) {

@@ -37,7 +37,7 @@ export interface StateRecord {
 }
 
 /** Float64 [4 + 2 × appendable segments]: generation, commit, applied operation, count, then id and rows of each. Then the checksum of all that. */
-export function encodeState(state: StateRecord): Uint8Array {
+export function encodeReplicaState(state: StateRecord): Uint8Array {
   const values = new Float64Array(5 + 2 * state.appendable.size);
   values[0] = state.generation;
   values[1] = state.commit;
@@ -54,7 +54,7 @@ export function encodeState(state: StateRecord): Uint8Array {
 }
 
 /** `bytes` may lie at any offset (LMDB's do). Errors: `storage` when the checksum does not match. */
-export function decodeState(bytes: Uint8Array): StateRecord {
+export function decodeReplicaState(bytes: Uint8Array): StateRecord {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const end = bytes.length - 8;
   if (end < 32 || checksum64(bytes.subarray(0, end)) !== view.getBigUint64(end, true)) throw damagedRecord('meta/state');

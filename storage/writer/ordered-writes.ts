@@ -5,7 +5,7 @@ import type { ClockTag } from '../../protocols/model/shard-log.js';
 import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import type { LoggedOperation } from '../../protocols/update-codec.js';
 import { type KnownLog, newEntries, nextTags } from '../replica/follow.js';
-import type { NumberedOperation, Outcome } from '../replica/operations.js';
+import type { AppliedUpdate, NumberedOperation } from '../replica/operations.js';
 import type { ReplicaStore } from '../replica/store.js';
 import { decodeEncoded, decodeShared } from '../requests/decode-update.js';
 import { neededPoints } from '../sharding/split-operation.js';
@@ -21,7 +21,7 @@ interface Planned {
   readonly numbered: readonly NumberedOperation[];
   /** Whether one of them fails, and the log has nothing in its place, shows only when it is applied. */
   readonly mayFail: boolean;
-  readonly answer: (outcomes: ReadonlyMap<number, Outcome>) => OrderedTags | ClockTag;
+  readonly answer: (outcomes: ReadonlyMap<number, AppliedUpdate>) => OrderedTags | ClockTag;
   readonly usage: HardwareUsage | null;
 }
 
@@ -68,9 +68,9 @@ export function writeOrdered(store: ReplicaStore, group: readonly OrderedMessage
   }
 }
 
-const NO_OUTCOMES: ReadonlyMap<number, Outcome> = new Map();
+const NO_OUTCOMES: ReadonlyMap<number, AppliedUpdate> = new Map();
 
-function failureOf(numbered: readonly NumberedOperation[], outcomes: ReadonlyMap<number, Outcome>): TroupeError | null {
+function failureOf(numbered: readonly NumberedOperation[], outcomes: ReadonlyMap<number, AppliedUpdate>): TroupeError | null {
   for (const { operation } of numbered) {
     const error = outcomes.get(operation)?.error;
     if (error instanceof TroupeError) return error;
@@ -104,7 +104,7 @@ function planWrite(
   const operations = usage === null ? decoded : decoded.map((operation) => ({ ...operation, usage }));
   store.lead();
   const numbered = log.add(tags, operations).map((each) => ({ ...each, isLeaders: true }));
-  const answer = (outcomes: ReadonlyMap<number, Outcome>): OrderedTags => {
+  const answer = (outcomes: ReadonlyMap<number, AppliedUpdate>): OrderedTags => {
     // Whoever does not wait for what it comes to is not told.
     const failure = write.until === 'logged' ? null : failureOf(numbered, outcomes);
     // Those behind one that fails hang on it.

@@ -10,7 +10,7 @@ import { addUsage, type HardwareUsage, noUsage } from '../../protocols/model/usa
 import type { LoggedOperation } from '../../protocols/update-codec.js';
 import { updateAnswer } from '../answers/update-answer.js';
 import { LmdbError } from '../disk/lmdb.js';
-import type { Outcome } from '../replica/operations.js';
+import type { AppliedUpdate } from '../replica/operations.js';
 import { type ReplicaHooks, ReplicaStore } from '../replica/store.js';
 import { decodeEncoded, decodeWriteRequest } from '../requests/decode-update.js';
 import { ringsOf } from '../sharding/keys.js';
@@ -181,7 +181,7 @@ export class ReplicaWriter {
     this.answer(id, answer({ numbers, status: 'acknowledged' }), null, usage === null ? null : noUsage());
   }
 
-  private complete(store: ReplicaStore, requests: readonly PendingWrite[], outcomes: readonly Outcome[]): void {
+  private complete(store: ReplicaStore, requests: readonly PendingWrite[], outcomes: readonly AppliedUpdate[]): void {
     const stats = this.statsOf(store);
     let at = 0;
     requests.forEach(({ answer: answerOf, failure, id, operations, until, usage }, index) => {

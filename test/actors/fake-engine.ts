@@ -10,7 +10,7 @@ import { type ClockTag, NO_TAG, type ShardEntry } from '../../protocols/model/sh
 import { decodeUpdate } from '../../protocols/update-codec.js';
 import { markMade } from '../../storage/disk/format-marker.js';
 import type { GatherAccess } from '../../storage/gather/access.js';
-import type { BuildPlan, BuildProgress } from '../../storage/pool/pool.js';
+import type { BuildOrder, BuildProgress } from '../../storage/pool/pool.js';
 import { splitRequest } from '../../storage/requests/split-request.js';
 import { weightOf } from '../../storage/requests/weigh.js';
 import type {
@@ -30,7 +30,7 @@ import { sampleStats } from './samples.js';
 
 export interface FakeBuild {
   readonly key: ReplicaKey;
-  readonly plan: BuildPlan;
+  readonly plan: BuildOrder;
   readonly progress: (progress: BuildProgress) => void;
   readonly signal: AbortSignal;
   readonly finish: (stats: ReplicaStats) => void;
@@ -125,7 +125,7 @@ export class FakeEngine implements EnginePort {
     if (replica !== undefined) replica.config = config;
   }
 
-  build(key: ReplicaKey, plan: BuildPlan, progress: (progress: BuildProgress) => void, signal: AbortSignal): Promise<BuildReport> {
+  build(key: ReplicaKey, plan: BuildOrder, progress: (progress: BuildProgress) => void, signal: AbortSignal): Promise<BuildReport> {
     return new Promise((resolve, reject) => {
       const finish = (stats: ReplicaStats) => {
         this.tellStats(stats);

@@ -2,7 +2,7 @@
 
 import type { ShardId } from '../../protocols/model/cluster.js';
 import { compareIds, type PointId } from '../../protocols/model/point-id.js';
-import type { Answer, Ask, Extras, Hits, LevelAsk, Portion, PortionAnswer, ShardPoints } from '../../storage/threads/portion.js';
+import type { Ask, Extras, Hits, LevelAsk, Portion, PortionAnswer, ShardAnswer, ShardPoints } from '../../storage/threads/portion.js';
 import { goneIds, leavingPoints, ownedIds, ownerOf, strayIds } from './engine-leaving.js';
 import type { StoredPoint, StoredReplica } from './replica-files.js';
 
@@ -24,7 +24,7 @@ export function answerPortion({ asks }: Portion, replicas: readonly AskedReplica
   return { answers: asks.map((ask) => answerAsk(ask, replicas)) };
 }
 
-function answerAsk(ask: Ask, replicas: readonly AskedReplica[]): Answer {
+function answerAsk(ask: Ask, replicas: readonly AskedReplica[]): ShardAnswer {
   switch (ask.kind) {
     case 'level':
       return hitsOf(bestOf(ask, replicas), ask.extras);

@@ -5,7 +5,7 @@ import { maxSimilarity } from '../../../vectors/max-similarity.js';
 import { TopRows } from '../../../vectors/top-rows.js';
 import { spend } from '../../disk/meter.js';
 import { raggedOf } from '../../segment/ragged.js';
-import { timeLimit } from '../../threads/deadline.js';
+import { timeLimitReached } from '../../threads/deadline.js';
 import { admittedBits } from '../snapshot/admitted.js';
 import { liveRows } from '../snapshot/live-rows.js';
 import { hasVector, type SegmentView, type VectorReader } from '../snapshot/snapshot-view.js';
@@ -18,7 +18,7 @@ import { shownScore } from './shown-score.js';
 export function nearestMulti(view: SegmentView, space: DenseSpace, search: NearestSearch, query: Float32Array, k: number): Hit[] {
   const vector = view.reader.vector(space.name);
   if (vector === undefined || view.rows === 0) return [];
-  view.reader.clock.check();
+  view.reader.deadline.check();
   const bits = admittedBits(view, vector, search.filter);
   const rows = liveRows(view, bits);
   if (rows.length === 0) return [];
@@ -60,7 +60,7 @@ function scoreRows(view: SegmentView, vector: VectorReader, space: DenseSpace, q
   try {
     return kernels.maxSim(slot, original, raggedOf(vector.layout).offsets, rows.length, query);
   } catch (error) {
-    if (error instanceof KernelExpired) throw timeLimit();
+    if (error instanceof KernelExpired) throw timeLimitReached();
     throw error;
   }
 }
@@ -69,7 +69,7 @@ function scoreRows(view: SegmentView, vector: VectorReader, space: DenseSpace, q
 function byteCosines(view: SegmentView, { name, params }: DenseSpace, query: Float32Array, rows: Uint32Array): Float32Array {
   return Float32Array.from(rows, (row) => {
     // A query may have thousands of vectors, and so may a row.
-    view.reader.clock.check();
+    view.reader.deadline.check();
     const value = view.vectorOf(name, row);
     if (value?.kind !== 'multi') return Number.NEGATIVE_INFINITY;
     spend('cpu', (query.length / params.size) * value.values.length);

@@ -22,7 +22,7 @@ export function nearestCandidates(
   const space = vectorSpace(snapshots, node.using);
   const hits: Hit[] = [];
   for (const [view, rows] of candidates) {
-    view.reader.clock.check();
+    view.reader.deadline.check();
     const scores = scoreRows(view, space, value, rows);
     rows.forEach((row, at) => {
       const score = scores[at] as number;
@@ -43,7 +43,7 @@ export function diverseHits(snapshots: readonly ReplicaSnapshot[], node: PagedNo
   const parts = partsOf(nearest);
   const similarTo = (position: number): Float32Array => {
     const { view, row } = nearest[position] as Hit;
-    view.reader.clock.check();
+    view.reader.deadline.check();
     const value = view.vectorOf(node.using, row) as VectorValue;
     const similar = new Float32Array(nearest.length);
     for (const part of parts) {

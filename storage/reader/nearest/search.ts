@@ -14,7 +14,7 @@ import { fitsCodes } from '../../../vectors/code-query.js';
 import { type Admission, KernelExpired, type Kernels, type Matrix, type Ranked } from '../../../vectors/kernel-api.js';
 import { spend } from '../../disk/meter.js';
 import { itemBytes, residentOffset } from '../../segment/layout.js';
-import { timeLimit } from '../../threads/deadline.js';
+import { timeLimitReached } from '../../threads/deadline.js';
 import type { FoundRow } from '../query/points.js';
 import { admittedBits } from '../snapshot/admitted.js';
 import { rankFiled, stagingMatrix } from '../snapshot/filed-originals.js';
@@ -89,7 +89,7 @@ interface Task {
 function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task): Hit[] {
   const vector = view.reader.vector(task.search.using);
   if (vector === undefined || view.rows === 0) return [];
-  view.reader.clock.check();
+  view.reader.deadline.check();
   const bits = admittedBits(view, vector, task.search.filter);
   const admitted = bits === null ? null : countBits(bits);
   const k = Math.min(task.k, admitted ?? view.rows);
@@ -101,7 +101,7 @@ function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task)
     if (task.params.datatype === 'uint8' && task.params.distance === 'Cosine') return scanUint8Cosine(view, vector, task, bits, k);
     return hits(view, task, runPlan(view, walked, task.values, plan, bits, k), plan.useCodes && !plan.rescore);
   } catch (error) {
-    if (error instanceof KernelExpired) throw timeLimit();
+    if (error instanceof KernelExpired) throw timeLimitReached();
     throw error;
   }
 }
@@ -256,7 +256,7 @@ function scanUint8Cosine(view: SegmentView, vector: VectorReader, task: Task, bi
   spend('cpu', view.rows * itemBytes(vector.layout));
   const found: { row: number; score: number }[] = [];
   for (let row = 0; row < view.rows; row++) {
-    if (row % 256 === 0) view.reader.clock.check();
+    if (row % 256 === 0) view.reader.deadline.check();
     if (!view.isLive(row) || (bits !== null && !hasBit(bits, row)) || isOwn(task, view, row)) continue;
     found.push({ row, score: score(row) });
   }
@@ -337,7 +337,7 @@ function presentScores(
     kernels.setQuery(slot, original, values);
     return kernels.scoreEach(slot, original, rows).map((raw) => shownScore(distance, raw));
   } catch (error) {
-    if (error instanceof KernelExpired) throw timeLimit();
+    if (error instanceof KernelExpired) throw timeLimitReached();
     throw error;
   }
 }

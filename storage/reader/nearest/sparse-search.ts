@@ -31,14 +31,14 @@ const ITEM_BYTES = 8;
 export function nearestSparse(view: SegmentView, search: NearestSearch, query: SparseQuery, k: number): Hit[] {
   const items = view.reader.vector(search.using)?.items;
   if (!items || view.rows === 0 || query.indices.length === 0) return [];
-  const { clock } = view.reader;
-  clock.check();
+  const { deadline } = view.reader;
+  deadline.check();
   const bits = search.filter === null ? null : filterBits(view, search.filter);
   const { own } = search;
   const run: SparseRun = {
     rows: view.rows,
     counts: (row) => view.isLive(row) && (bits === null || hasBit(bits, row)) && !(own?.row === row && own.view === view),
-    check: () => clock.check(),
+    check: () => deadline.check(),
     k: Math.min(k, view.rows),
   };
   const { count, rows, scores } = rank(view, search.using, query, items, bits, run);
@@ -123,7 +123,7 @@ export function scoreSparseRows(view: SegmentView, space: SparseSpace, query: Sp
   const { items } = vector;
   if (isMeasured()) for (const row of rows) spendItems(items, row, row + 1);
   rows.forEach((row, at) => {
-    if (at % 512 === 0) view.reader.clock.check();
+    if (at % 512 === 0) view.reader.deadline.check();
     if (hasVector(vector, row)) scores[at] = finiteScore(scorer.score(row));
   });
   return scores;

@@ -3,15 +3,15 @@
 import type { FieldSchema } from '../../../protocols/model/collection.js';
 import type { PayloadSelector, VectorSelector } from '../../../protocols/model/filter.js';
 import type { VectorValue } from '../../../protocols/model/vector.js';
-import { checkTime } from '../../threads/deadline.js';
+import { checkDeadline } from '../../threads/deadline.js';
 import type {
-  Answer,
   Ask,
   Counts,
   Extras,
   Hits,
   Scores,
   ScoresAsk,
+  ShardAnswer,
   ShownParts,
   TermSums,
   TermsAsk,
@@ -33,7 +33,7 @@ import { goneIds, leavingPoints, ownedIds, strayIds } from './leaving.js';
 import { levelHits } from './level.js';
 import { type FoundPoint, Shards } from './shards.js';
 
-/** Rows shown between two looks at the clock. */
+/** Rows shown between two checks of the deadline. */
 const CHECK_ROWS = 1024;
 
 /**
@@ -47,8 +47,8 @@ export function runPortion(body: Uint8Array, snapshots: readonly ReplicaSnapshot
   return new Uint8Array(encodePortionAnswer({ answers }));
 }
 
-function answerOf(shards: Shards, ask: Ask, random: () => number): Answer {
-  checkTime(shards.snapshots);
+function answerOf(shards: Shards, ask: Ask, random: () => number): ShardAnswer {
+  checkDeadline(shards.snapshots);
   switch (ask.kind) {
     case 'level': {
       const { hits, total } = levelHits(shards, ask, random);
@@ -115,7 +115,7 @@ function shownParts(
 
 function checked<T>(rows: readonly FoundRow[], make: (found: FoundRow) => T): T[] {
   return rows.map((found, at) => {
-    if (at % CHECK_ROWS === 0) found.view.reader.clock.check();
+    if (at % CHECK_ROWS === 0) found.view.reader.deadline.check();
     return make(found);
   });
 }
@@ -139,7 +139,7 @@ function exactScores(shards: Shards, { using, values, points, terms }: ScoresAsk
   const parts = partsOf(found);
   const scores = new Float32Array(values.length * found.length).fill(Number.NaN);
   values.forEach((value, at) => {
-    checkTime(shards.snapshots);
+    checkDeadline(shards.snapshots);
     for (const { view, rows, positions } of parts) {
       const some = scoreRows(view, space, value, rows);
       positions.forEach((place, i) => {

@@ -2,14 +2,14 @@
 
 import type { ShardId } from '../../../protocols/model/cluster.js';
 import type { PointId } from '../../../protocols/model/point-id.js';
-import { checkTime } from '../../threads/deadline.js';
+import { checkDeadline } from '../../threads/deadline.js';
 import type { Hits, ShardPoints, TermSums } from '../../threads/portion.js';
 import type { Candidates } from '../nearest/candidates.js';
 import type { Hit } from '../nearest/hit.js';
 import { type FoundRow, findPoint } from '../query/points.js';
 import type { ReplicaSnapshot, SegmentView, TermFrequencies } from '../snapshot/snapshot-view.js';
 
-/** Points looked up between two looks at the clock. */
+/** Points looked up between two checks of the deadline. */
 const CHECK_POINTS = 1024;
 
 /** A point that is there. */
@@ -57,7 +57,7 @@ export class Shards {
         continue;
       }
       for (const id of ids) {
-        if (at % CHECK_POINTS === 0) checkTime(this.snapshots);
+        if (at % CHECK_POINTS === 0) checkDeadline(this.snapshots);
         const place = this.find(shard, id);
         if (place !== undefined) found.push({ ...place, shard: this.shardOf(place.view), id, at });
         at++;

@@ -11,7 +11,7 @@ import { contextScores, discoverScores, feedbackScores } from '../../../query/di
 import { mergeRanked } from '../../../query/merge.js';
 import { averageTarget, bestScore, type ExampleScorer, sumScores } from '../../../query/recommend.js';
 import { TopRows } from '../../../vectors/top-rows.js';
-import { checkTime } from '../../threads/deadline.js';
+import { checkDeadline } from '../../threads/deadline.js';
 import type { Candidates, PagedNode } from '../nearest/candidates.js';
 import { type Hit, hitOf } from '../nearest/hit.js';
 import { leavesOut, scoreRows } from '../nearest/search.js';
@@ -39,7 +39,7 @@ export function exampleHits(context: ReadContext, node: PagedNode, query: Exampl
   const space = vectorSpace(context.snapshots, node.using);
   const { examples, scorer } = scoringOf(query);
   const values = examples.map((input) => {
-    checkTime(context.snapshots);
+    checkDeadline(context.snapshots);
     return resolveInput(context, input, node).value;
   });
   const blockRows = Math.max(1, Math.min(BLOCK_ROWS, Math.floor(BLOCK_SCORES / Math.max(1, values.length))));
@@ -50,7 +50,7 @@ export function exampleHits(context: ReadContext, node: PagedNode, query: Exampl
       const rows = leavesOut(view, snapshot, space, node.params) ? NO_ROWS : wantedRows(view, node, candidates);
       const score = (block: Uint32Array): Float32Array => {
         const similarities = values.map((value) => {
-          view.reader.clock.check();
+          view.reader.deadline.check();
           return similarScores(space.distance, scoreRows(view, space, value, block));
         });
         return scorer(similarities, block.length);
@@ -70,7 +70,7 @@ function bestHits(
 ): Hit[] {
   const best = new TopRows(Math.min(k, rows.length));
   for (let from = 0; from < rows.length; from += blockRows) {
-    view.reader.clock.check();
+    view.reader.deadline.check();
     const block = rows.subarray(from, from + blockRows);
     const scores = score(block);
     for (let at = 0; at < block.length; at++) best.add(block[at] as number, scores[at] as number);
@@ -118,7 +118,7 @@ const NO_ROWS = new Uint32Array(0);
 /** The value that stands for all examples of a recommendation by their average. Errors: as `exampleHits`, `wrongInput` without positives. */
 export function averageOf(context: ReadContext, node: PagedNode, query: RecommendQuery): VectorValue {
   return averageOfValues(query, (input) => {
-    checkTime(context.snapshots);
+    checkDeadline(context.snapshots);
     return resolveInput(context, input, node).value;
   });
 }

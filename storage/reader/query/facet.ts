@@ -13,7 +13,7 @@ import type { ReplicaSnapshot, SegmentView } from '../snapshot/snapshot-view.js'
 
 /** For so few rows their payloads are quicker than a look at every entry of an index. */
 const FEW_ROWS = 64;
-/** Payloads read between two looks at the clock. */
+/** Payloads read between two checks of the deadline. */
 const CHECK_ROWS = 1024;
 
 /**
@@ -44,7 +44,7 @@ export function valueCounts(
     counts.set(key, (counts.get(key) ?? 0) + count);
   };
   for (const view of views) {
-    view.reader.clock.check();
+    view.reader.deadline.check();
     countSegment(view, query, schema.type, add);
   }
   return counts;
@@ -65,7 +65,7 @@ function countSegment(
   const path = pathOf(key);
   let read = 0;
   forEachBit(bits, (row) => {
-    if (++read % CHECK_ROWS === 0) view.reader.clock.check();
+    if (++read % CHECK_ROWS === 0) view.reader.deadline.check();
     for (const value of scalarTerms(type, payloadOf(view, row), path)) add(value, 1);
   });
 }

@@ -45,7 +45,7 @@ export function formulaHits(node: PagedNode, formula: Formula, lists: readonly P
   const conditions = new Map<SegmentView, ConditionTests>();
   const hits: Hit[] = [];
   for (const { view, row, id } of newestHits(lists).values()) {
-    view.reader.clock.check();
+    view.reader.deadline.check();
     const tests = conditions.get(view) ?? new ConditionTests(view);
     conditions.set(view, tests);
     hits.push(hitOf(view, row, formulaScore(formula, new PrefetchedPoint(view, row, id, scores, tests))));

@@ -78,14 +78,14 @@ export function withPrefetches<Node extends QueryNode>(node: Node, factor: numbe
 function grouped(hits: readonly Hit[], groupBy: string): GroupedHit[] {
   const seen = new Set<PointId>();
   return hits.map((hit, at) => {
-    if (at % CHECK_HITS === 0) hit.view.reader.clock.check();
+    if (at % CHECK_HITS === 0) hit.view.reader.deadline.check();
     const values = seen.has(hit.id) ? [] : valuesOfRow(hit.view, hit.row, groupBy);
     seen.add(hit.id);
     return { hit, values };
   });
 }
 
-/** Payloads read between two looks at the clock. */
+/** Payloads read between two checks of the deadline. */
 const CHECK_HITS = 1024;
 /** Rows of a segment whose values are kept for a key (about 100 bytes each), and keys. */
 const KEPT_ROWS_MAX = 65_536;

@@ -23,7 +23,7 @@ export function distanceMatrix(snapshots: readonly ReplicaSnapshot[], query: Mat
   const better = betterOf(space.distance);
   const parts = partsOf(sample);
   const neighbours = sample.map(({ view, row }, own) => {
-    view.reader.clock.check();
+    view.reader.deadline.check();
     const value = view.vectorOf(query.using, row) as VectorValue;
     const scores = new Float32Array(sample.length);
     for (const part of parts) {

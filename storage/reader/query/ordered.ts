@@ -42,7 +42,7 @@ export function rowsByValue(
     const wanted = bits ?? liveBits(view, { must: [orderCondition(orderBy, type)], should: [], mustNot: [], minShould: null });
     let looked = 0;
     forEachBit(wanted, (row) => {
-      if (++looked % CHECK_ROWS === 0) view.reader.clock.check();
+      if (++looked % CHECK_ROWS === 0) view.reader.deadline.check();
       addPayload(view, row);
     });
   }
@@ -66,7 +66,7 @@ function addFromIndex(
   let looked = 0;
   let last = Number.NaN;
   return index.visitInOrder(direction, startFrom?.value ?? null, (value, row) => {
-    if (++looked % CHECK_ENTRIES === 0) view.reader.clock.check();
+    if (++looked % CHECK_ENTRIES === 0) view.reader.deadline.check();
     // Rows of one value come in no order, so all of the last value's are taken.
     if (added >= count && value !== last) return false;
     if (!view.isLive(row) || (bits !== null && !hasBit(bits, row))) return true;
@@ -80,7 +80,7 @@ function addFromIndex(
 /** Entries of an index that are gone through in the time in which one payload is read. */
 const PAYLOAD_PER_ENTRY = 200;
 const CHECK_ENTRIES = 65_536;
-/** Rows looked at between two looks at the clock. */
+/** Rows looked at between two checks of the deadline. */
 const CHECK_ROWS = 256;
 
 /** Rows in order as hits. The API gives them score 1 and version 0. */

@@ -5,14 +5,14 @@ import { compareIds, type PointId } from '../../../protocols/model/point-id.js';
 import type { CountQuery, RetrieveQuery, ScrollQuery } from '../../../protocols/model/query.js';
 import { hasBit } from '../../../query/filter/bits.js';
 import type { PointView } from '../../answers/result.js';
-import { checkTime } from '../../threads/deadline.js';
+import { checkDeadline } from '../../threads/deadline.js';
 import type { Hit } from '../nearest/hit.js';
 import { filterBits } from '../snapshot/filter-source.js';
 import type { ReplicaSnapshot, SegmentView } from '../snapshot/snapshot-view.js';
 import { rowsByValue } from './ordered.js';
 import { PointViews } from './point-view.js';
 
-/** Rows looked at between two looks at the clock. */
+/** Rows looked at between two checks of the deadline. */
 const CHECK_ROWS = 1024;
 
 /** A row of a snapshot. */
@@ -38,7 +38,7 @@ export function retrieve(snapshots: readonly ReplicaSnapshot[], query: RetrieveQ
   const points: PointView[] = [];
   let looked = 0;
   for (const id of new Set(query.ids)) {
-    if (++looked % CHECK_ROWS === 0) checkTime(snapshots);
+    if (++looked % CHECK_ROWS === 0) checkDeadline(snapshots);
     const found = findPoint(snapshots, id);
     if (found !== undefined) points.push(views.record(found.view, found.row));
   }
@@ -99,7 +99,7 @@ export function* rowsInOrder(snapshots: readonly ReplicaSnapshot[], from: PointI
     let first = 0;
     for (let i = 1; i < heads.length; i++) if (compareIds((heads[i] as Head).id, (heads[first] as Head).id) < 0) first = i;
     const head = heads[first] as Head;
-    if (yielded % CHECK_ROWS === 0) head.view.reader.clock.check();
+    if (yielded % CHECK_ROWS === 0) head.view.reader.deadline.check();
     // Shards of several keys may each have a point of this id.
     if (head.id !== last) yield { view: head.view, row: head.row };
     last = head.id;
@@ -126,7 +126,7 @@ class Head {
     for (let looked = 1; ; looked++) {
       const next = this.rows.next();
       if (next.done === true) return false;
-      if (looked % CHECK_ROWS === 0) this.view.reader.clock.check();
+      if (looked % CHECK_ROWS === 0) this.view.reader.deadline.check();
       if (!this.view.isLive(next.value) || (this.bits !== null && !hasBit(this.bits, next.value))) continue;
       this.row = next.value;
       this.id = this.view.id(next.value);

@@ -6,7 +6,7 @@ import type { VectorValue } from '../../../protocols/model/vector.js';
 import { bothFilters, withoutPoints } from '../../../query/filter/combine.js';
 import type { Page } from '../../../query/merge.js';
 import type { PointView } from '../../answers/result.js';
-import { checkTime } from '../../threads/deadline.js';
+import { checkDeadline } from '../../threads/deadline.js';
 import { type Candidates, candidatesOf, type PagedNode, type Prefetched } from '../nearest/candidates.js';
 import type { Hit } from '../nearest/hit.js';
 import { diverseHits, nearestCandidates } from '../nearest/rescore.js';
@@ -32,7 +32,7 @@ export function runQuery(context: ReadContext, request: QueryRequest): PointView
 /** The page of hits of one level of a query, best first. */
 export function hitsOf(context: ReadContext, node: PagedNode): Hit[] {
   // A request may have hundreds of thousands of queries that take no time at all.
-  checkTime(context.snapshots);
+  checkDeadline(context.snapshots);
   const { query } = node;
   // The hot path: nothing but a search.
   if (query?.kind === 'nearest' && query.mmr === null && node.prefetch.length === 0) return plainHits(context, node, query);

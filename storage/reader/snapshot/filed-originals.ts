@@ -8,7 +8,7 @@ import { TopRows } from '../../../vectors/top-rows.js';
 import type { SegmentHandle } from '../../segment/handle.js';
 import type { VectorLayout } from '../../segment/layout.js';
 import { readRows } from '../../segment/vector-file.js';
-import type { Clock } from '../../threads/deadline.js';
+import type { Deadline } from '../../threads/deadline.js';
 
 /** Rows that lie this close together are read at once, with what lies between them: it costs no more than a second read. */
 const GAP_BYTES = 1 << 13;
@@ -19,7 +19,7 @@ export interface StagingPlace {
   readonly kernels: Kernels;
   /** Byte offset of the thread's scratch slot. */
   readonly slot: number;
-  readonly clock: Clock;
+  readonly deadline: Deadline;
 }
 
 /** The staging area of a slot as a matrix of a vector whose originals are in a file. */
@@ -33,7 +33,7 @@ export function stagingMatrix({ handle, slot }: Pick<StagingPlace, 'handle' | 's
  * Errors: `storage`, naming the file; `timeout`; `KernelExpired`.
  */
 export function rankFiled(place: StagingPlace, vector: VectorLayout, rows: Uint32Array, k: number): Ranked {
-  const { clock, handle, kernels, slot } = place;
+  const { deadline, handle, kernels, slot } = place;
   const { scratch } = handle.layout;
   const { stride } = vector;
   const matrix = stagingMatrix(place, vector);
@@ -42,7 +42,7 @@ export function rankFiled(place: StagingPlace, vector: VectorLayout, rows: Uint3
   /** Which row lies at a place of the staging area. */
   const rowAt = new Uint32Array(room);
   for (const batch of stagingBatches(rows, room, Math.floor(GAP_BYTES / stride))) {
-    clock.check();
+    deadline.check();
     for (const { row, count, at } of batch.reads) {
       readRows(handle, vector, row, new Uint8Array(handle.memory.buffer, matrix.offset + at * stride, count * stride));
     }

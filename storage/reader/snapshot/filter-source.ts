@@ -53,6 +53,6 @@ class SegmentSource implements FilterSource {
   }
 
   checkpoint(): void {
-    this.view.reader.clock.check();
+    this.view.reader.deadline.check();
   }
 }

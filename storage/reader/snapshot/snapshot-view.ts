@@ -31,7 +31,7 @@ import { closeSegmentFiles, readPayloadText } from '../../segment/payload-file.j
 import { itemOffsets } from '../../segment/ragged.js';
 import { readRows } from '../../segment/vector-file.js';
 import { RingOwner, ringOf } from '../../sharding/ring.js';
-import type { Clock } from '../../threads/deadline.js';
+import type { Deadline } from '../../threads/deadline.js';
 import type { ReplicaKey, ReplicaSpec, ToReader } from '../../threads/messages.js';
 import { openValueWalks, type ValueWalks } from './value-graphs.js';
 
@@ -42,7 +42,7 @@ const EMPTY_OBJECT_BYTES = 2;
 export interface ReaderContext {
   /** Which scratch slot of every segment is this reader's. */
   readonly slot: number;
-  readonly clock: Clock;
+  readonly deadline: Deadline;
   readonly filters: FilterCache;
 }
 
@@ -239,12 +239,12 @@ export class SegmentReader {
     return this.current;
   }
 
-  get clock(): Clock {
-    return this.context.clock;
+  get deadline(): Deadline {
+    return this.context.deadline;
   }
 
   get kernels(): Kernels {
-    this.madeKernels ??= instantiateKernels(this.handle.memory, this.context.clock.expired, this.handle.layout.scratch);
+    this.madeKernels ??= instantiateKernels(this.handle.memory, this.context.deadline.expired, this.handle.layout.scratch);
     return this.madeKernels;
   }
 

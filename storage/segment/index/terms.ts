@@ -88,7 +88,7 @@ export function encodeTerm(term: Term): Uint8Array {
  * The value whose bytes `encodeTerm` made; undefined where they do not tell it (marks, long keywords, integers that may
  * have been rounded).
  */
-export function decodeValue(type: FieldType, term: Uint8Array): TermValue | undefined {
+export function decodeTerm(type: FieldType, term: Uint8Array): TermValue | undefined {
   if (term[0] !== TAG_VALUE) return undefined;
   switch (type) {
     case 'keyword':

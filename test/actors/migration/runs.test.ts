@@ -6,7 +6,7 @@ import type { FlowDuty } from '../../../cluster/apply/point-flow.js';
 import type { DataAnswer, DataCall } from '../../../cluster/data-messages.js';
 import type { CollectionRecord, KeyCopy } from '../../../cluster/state/state.js';
 import { pack } from '../../../protocols/pack.js';
-import type { Answer, Ask } from '../../../storage/threads/portion.js';
+import type { Ask, ShardAnswer } from '../../../storage/threads/portion.js';
 import { decodePortion, encodePortionAnswer } from '../../../storage/threads/portion-codec.js';
 import { Peers, SELF, UID } from '../requests/support.js';
 import { sampleConfig } from '../samples.js';
@@ -113,7 +113,7 @@ class Copied {
   }
 }
 
-function answerOf(ask: Ask, copies: number): Answer {
+function answerOf(ask: Ask, copies: number): ShardAnswer {
   switch (ask.kind) {
     case 'count':
       return { kind: 'count', count: PAGES };

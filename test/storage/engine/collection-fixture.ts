@@ -26,7 +26,7 @@ import type { SegmentHandle } from '../../../storage/segment/handle.js';
 import { LIVE, residentOffset, segmentLayout, segmentMemory, type VectorLayout, type VectorPlan } from '../../../storage/segment/layout.js';
 import { vectorPlans } from '../../../storage/segment/plans.js';
 import { itemOffsets, raggedOf } from '../../../storage/segment/ragged.js';
-import { Clock } from '../../../storage/threads/deadline.js';
+import { Deadline } from '../../../storage/threads/deadline.js';
 import type { BuildJob } from '../../../storage/threads/messages.js';
 import { encodeHalf } from '../../../vectors/half.js';
 import { normalizeRows } from '../../../vectors/normalize.js';
@@ -78,11 +78,11 @@ export function configOf(
   };
 }
 
-/** A collection whose segments hold the points of each list; one clock and cache for all. */
+/** A collection whose segments hold the points of each list; one deadline and cache for all. */
 export class CollectionFixture {
-  readonly clock = new Clock();
+  readonly deadline = new Deadline();
   private readonly folder = fs.mkdtempSync(path.join(os.tmpdir(), 'troupe-read-'));
-  private readonly context = { slot: 0, clock: this.clock, filters: new FilterCache(1 << 20) };
+  private readonly context = { slot: 0, deadline: this.deadline, filters: new FilterCache(1 << 20) };
   private readonly segments: SegmentView[] = [];
   private nextSegment = 1;
 

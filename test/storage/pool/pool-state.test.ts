@@ -10,20 +10,20 @@ import {
   nextDeadline,
   nextRead,
   offerRead,
-  type PendingRead,
   pendingCount,
+  type QueuedRead,
   type ReadLimits,
   type ReadState,
   readState,
-  restartDelayMs,
   retryAfterMs,
   stuckReaders,
+  workerDelayMs,
 } from '../../../storage/pool/pool-state.js';
 
 const LIMITS: ReadLimits = { waitingMax: 2, waitingBytesMax: 100, inFlightMax: 1 };
 
 let lastId = 0;
-const readOf = (work: string, deadlineMs = 1000, bytes = 1): PendingRead<string> => ({
+const readOf = (work: string, deadlineMs = 1000, bytes = 1): QueuedRead<string> => ({
   id: ++lastId,
   bytes,
   deadlineMs,
@@ -115,7 +115,7 @@ test('reads of a lost reader are done first by the next one, in their order', ()
   const state = stateOf(2, { waitingMax: 5, inFlightMax: 2 });
   for (const work of ['a', 'b', 'c', 'd', 'e']) offerRead(state, readOf(work));
   assert.deepEqual(loseReader(state, 0), []);
-  for (const read of [...(state.readers[1] as { inFlight: Map<number, PendingRead<string>> }).inFlight.values()])
+  for (const read of [...(state.readers[1] as { inFlight: Map<number, QueuedRead<string>> }).inFlight.values()])
     finishRead(state, 1, read.id);
   assert.deepEqual([nextRead(state)?.read.work, nextRead(state)?.read.work], ['a', 'c']);
 });
@@ -152,7 +152,7 @@ test('a writer takes any write when idle, and no more than its bounds else', () 
 });
 
 test('pauses grow with restarts, and waits with the queue, within bounds', () => {
-  assert.deepEqual([0, 1, 2, 3, 20].map(restartDelayMs), [0, 50, 100, 200, 10_000]);
+  assert.deepEqual([0, 1, 2, 3, 20].map(workerDelayMs), [0, 50, 100, 200, 10_000]);
   assert.deepEqual([retryAfterMs(10, 1), retryAfterMs(1000, 1), retryAfterMs(1000, 100)], [50, 1000, 5000]);
 });
 

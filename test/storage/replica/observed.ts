@@ -12,7 +12,7 @@ import { buildSegment } from '../../../storage/builder/build-segment.js';
 import { openPayloadSource } from '../../../storage/builder/payload-source.js';
 import { ReplicaReader } from '../../../storage/reader/snapshot/snapshot-view.js';
 import { ReplicaStore } from '../../../storage/replica/store.js';
-import { Clock } from '../../../storage/threads/deadline.js';
+import { Deadline } from '../../../storage/threads/deadline.js';
 import type { BuildJob } from '../../../storage/threads/messages.js';
 import { freeControl } from '../builder/fixture.js';
 import { byIds, specOf, temporaryFolder } from './support.js';
@@ -99,7 +99,7 @@ export class Observed {
   }
 
   private newReader(): ReplicaReader {
-    return new ReplicaReader(specOf(this.folder, this.config), { slot: 0, clock: new Clock(), filters: new FilterCache(1000) });
+    return new ReplicaReader(specOf(this.folder, this.config), { slot: 0, deadline: new Deadline(), filters: new FilterCache(1000) });
   }
 
   private async openStore(): Promise<void> {

@@ -10,7 +10,7 @@ import type { Payload } from '../../../protocols/model/payload.js';
 import { type PointId, readIdWords } from '../../../protocols/model/point-id.js';
 import type { PointBatch, UpdateOperation } from '../../../protocols/model/update.js';
 import { hasBit } from '../../../query/filter/bits.js';
-import type { Outcome } from '../../../storage/replica/operations.js';
+import type { AppliedUpdate } from '../../../storage/replica/operations.js';
 import { openReplicaView, type ReplicaView } from '../../../storage/replica/reader-view.js';
 import { type ReplicaHooks, ReplicaStore } from '../../../storage/replica/store.js';
 import type { SegmentSet } from '../../../storage/segment/handle.js';
@@ -94,7 +94,7 @@ export class Replica {
     return this.openView;
   }
 
-  apply(...operations: UpdateOperation[]): Outcome[] {
+  apply(...operations: UpdateOperation[]): AppliedUpdate[] {
     return this.store.apply(operations.map((operation) => ({ operation, chained: false })));
   }
 

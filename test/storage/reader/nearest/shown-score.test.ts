@@ -118,7 +118,7 @@ test('a score of sparse vectors beyond a float32 is the largest one', () => {
 test('every level of a query looks at the clock, however little it does', () => {
   const fixture = fixtureOf({ size: 2, distance: 'Dot' });
   fixture.addAppendable([{ id: 1, vectors: { '': [1, 1] } }]);
-  fixture.clock.deadlineMs = 0;
+  fixture.deadline.deadlineMs = 0;
   for (const body of [{}, { query: { sample: 'random' } }, { prefetch: [{}], query: { fusion: 'rrf' } }])
     assert.throws(
       () => query(fixture, body),

@@ -108,7 +108,7 @@ test('a vectors file that ends early is reported by its name', async () => {
 
 test('the time limit ends an exact search on disk', async () => {
   const fixture = await collectionOf({ size: DIM, distance: 'Dot', on_disk: true });
-  fixture.clock.deadlineMs = 1;
+  fixture.deadline.deadlineMs = 1;
   assert.throws(() => search(fixture, { query: new Array(DIM).fill(0.5), params: { exact: true } }), { code: 'timeout' });
 });
 

@@ -8,8 +8,8 @@ import { initChecksum } from '../../../../storage/disk/checksum.js';
 import { Environment } from '../../../../storage/disk/lmdb.js';
 import { ReplicaReader } from '../../../../storage/reader/snapshot/snapshot-view.js';
 import { makeAppendable } from '../../../../storage/replica/segment-rows.js';
-import { Clock } from '../../../../storage/threads/deadline.js';
-import { encodeState, STATE_KEY } from '../../../../storage/wal/records.js';
+import { Deadline } from '../../../../storage/threads/deadline.js';
+import { encodeReplicaState, STATE_KEY } from '../../../../storage/wal/records.js';
 import { configOf } from '../../engine/collection-fixture.js';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'troupe-view-'));
@@ -17,7 +17,7 @@ const config = configOf({ size: 2, distance: 'Dot' });
 const spec = { key: 'c/0', folder, config, readers: 1 };
 const environment = Environment.open(path.join(folder, 'lmdb'), () => {});
 await initChecksum();
-const reader = new ReplicaReader(spec, { slot: 0, clock: new Clock(), filters: new FilterCache(1000) });
+const reader = new ReplicaReader(spec, { slot: 0, deadline: new Deadline(), filters: new FilterCache(1000) });
 
 after(async () => {
   await reader.close();
@@ -26,7 +26,7 @@ after(async () => {
 });
 
 function commit(generation: number, commitNumber: number, rows: ReadonlyMap<number, number>): void {
-  const state = encodeState({ generation, commit: commitNumber, appliedOperation: 0, appendable: rows });
+  const state = encodeReplicaState({ generation, commit: commitNumber, appliedOperation: 0, appendable: rows });
   environment.write(() => environment.put('meta', STATE_KEY, state));
 }
 

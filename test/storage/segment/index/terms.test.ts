@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { FieldType } from '../../../../protocols/model/collection.js';
-import { conditionTerms, decodeValue, encodeTerm, fieldTerms, KEYWORD_BYTES_MAX } from '../../../../storage/segment/index/terms.js';
+import { conditionTerms, decodeTerm, encodeTerm, fieldTerms, KEYWORD_BYTES_MAX } from '../../../../storage/segment/index/terms.js';
 import { seeded } from '../../../query/property.js';
 
 function valueKey(type: FieldType, value: string | number | boolean): Buffer {
@@ -58,10 +58,10 @@ test('bytes of a value tell it, but for long keywords and integers that may have
     ['bool', false],
     ['uuid', '550e8400-e29b-41d4-a716-446655440000'],
   ];
-  for (const [type, value] of keep) assert.equal(decodeValue(type, valueKey(type, value)), value);
-  assert.equal(decodeValue('keyword', valueKey('keyword', 'x'.repeat(KEYWORD_BYTES_MAX + 1))), undefined);
-  assert.equal(decodeValue('integer', valueKey('integer', 2 ** 53)), undefined);
-  assert.equal(decodeValue('integer', encodeTerm({ kind: 'mark', mark: 'other' })), undefined);
+  for (const [type, value] of keep) assert.equal(decodeTerm(type, valueKey(type, value)), value);
+  assert.equal(decodeTerm('keyword', valueKey('keyword', 'x'.repeat(KEYWORD_BYTES_MAX + 1))), undefined);
+  assert.equal(decodeTerm('integer', valueKey('integer', 2 ** 53)), undefined);
+  assert.equal(decodeTerm('integer', encodeTerm({ kind: 'mark', mark: 'other' })), undefined);
 });
 
 test('a row is filed under its marks and each of its values once', () => {
