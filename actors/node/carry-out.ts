@@ -4,6 +4,7 @@
  */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
+import { decideInRow, type Of, type Row } from '../../protocols/machine.js';
 import type { Desired } from '../context/desired.js';
 import { type Step, unreachable } from '../runtime/behaviour.js';
 import { ALIASES, carriedOut, type RunningMove, sameAliases, sameFailures, sameWanted } from './cluster-work.js';
@@ -65,47 +66,88 @@ export function retry(state: InCluster, folder: string): NodeStep {
   return draft;
 }
 
+/** What tells how a folder's move goes on. */
+type MoveNews = Of<
+  NodeMessage,
+  | 'collectionOpened'
+  | 'collectionDied'
+  | 'collectionGaveUp'
+  | 'collectionClosed'
+  | 'collectionDeleted'
+  | 'createFailed'
+  | 'reshaped'
+  | 'reshapeFailed'
+  | 'takenAway'
+  | 'takeAwayFailed'
+>;
+
+interface MoveUnderWay {
+  readonly draft: WorkDraft;
+  readonly move: RunningMove;
+}
+
+const MOVE_NEWS: Row<MoveNews, MoveUnderWay, void> = {
+  collectionOpened: settleOpened,
+  collectionDied: settleDied,
+  collectionGaveUp: settleGaveUp,
+  collectionClosed: settleClosed,
+  collectionDeleted: settleDone,
+  createFailed: settleFailed,
+  reshaped: settleDone,
+  reshapeFailed: settleFailed,
+  takenAway: settleDone,
+  takeAwayFailed: settleFailed,
+};
+
 /** What became of the move that is made in the message's folder. */
 function settle(draft: WorkDraft, message: NodeMessage): void {
   if (message.kind === 'aliasesNotSaved') fail(draft, ALIASES, message.error);
-  const folder = 'folder' in message ? message.folder : ALIASES;
-  const move = draft.work.running.get(folder);
-  if (move === undefined) {
-    if (message.kind === 'collectionDeleted') draft.set('holdings', folder, null);
-    return;
-  }
-  const isChange = move.kind === 'reshape' || move.kind === 'adopt';
-  switch (message.kind) {
-    case 'collectionOpened':
-      if (move.kind === 'create') noteDone(draft, folder, move);
-      // It came back from a crash and knows nothing of its end.
-      else if (move.kind === 'delete') draft.emit({ kind: 'deleteCollection', folder, replyTo: null });
-      else if (move.kind === 'setAside') draft.emit({ kind: 'retireCollection', folder });
-      break;
-    case 'collectionDied':
-      if (move.kind === 'create') draft.set('holdings', folder, leftoverOf(move.holding));
-      if (!isChange) noteFailed(draft, folder, move, message.error);
-      break;
-    case 'collectionGaveUp':
-      // A new one is there, as one that has given up.
-      if (move.kind === 'create') noteDone(draft, folder, move);
-      else if (!isChange) noteFailed(draft, folder, move, message.error);
-      break;
-    case 'collectionClosed':
-      if (move.kind === 'setAside') takeAway(draft, folder, move);
-      break;
-    case 'reshaped':
-    case 'collectionDeleted':
-    case 'takenAway':
-      noteDone(draft, folder, move);
-      break;
-    case 'createFailed':
-    case 'reshapeFailed':
-    case 'takeAwayFailed':
-      noteFailed(draft, folder, move, message.error);
-      break;
-    default:
-  }
+  if (!isMoveNews(message)) return;
+  const move = draft.work.running.get(message.folder);
+  if (move !== undefined) decideInRow(MOVE_NEWS, { draft, move }, message);
+  else if (message.kind === 'collectionDeleted') draft.set('holdings', message.folder, null);
+}
+
+function isMoveNews(message: NodeMessage): message is MoveNews {
+  return message.kind in MOVE_NEWS;
+}
+
+function settleOpened({ draft, move }: MoveUnderWay, { folder }: MoveNews): void {
+  if (move.kind === 'create') noteDone(draft, folder, move);
+  // It came back from a crash and knows nothing of its end.
+  else if (move.kind === 'delete') draft.emit({ kind: 'deleteCollection', folder, replyTo: null });
+  else if (move.kind === 'setAside') draft.emit({ kind: 'retireCollection', folder });
+}
+
+function settleDied({ draft, move }: MoveUnderWay, { error, folder }: Of<MoveNews, 'collectionDied'>): void {
+  if (move.kind === 'create') draft.set('holdings', folder, leftoverOf(move.holding));
+  if (!isChange(move)) noteFailed(draft, folder, move, error);
+}
+
+function settleGaveUp({ draft, move }: MoveUnderWay, { error, folder }: Of<MoveNews, 'collectionGaveUp'>): void {
+  // A new one is there, as one that has given up.
+  if (move.kind === 'create') noteDone(draft, folder, move);
+  else if (!isChange(move)) noteFailed(draft, folder, move, error);
+}
+
+function settleClosed({ draft, move }: MoveUnderWay, { folder }: MoveNews): void {
+  if (move.kind === 'setAside') takeAway(draft, folder, move);
+}
+
+function settleDone({ draft, move }: MoveUnderWay, { folder }: MoveNews): void {
+  noteDone(draft, folder, move);
+}
+
+function settleFailed(
+  { draft, move }: MoveUnderWay,
+  { error, folder }: Of<MoveNews, 'createFailed' | 'reshapeFailed' | 'takeAwayFailed'>,
+): void {
+  noteFailed(draft, folder, move, error);
+}
+
+/** Of a collection that is there and stays: its actor goes on with the change after a crash. */
+function isChange({ kind }: RunningMove): boolean {
+  return kind === 'reshape' || kind === 'adopt';
 }
 
 /** A new collection that died is being deleted; where its files cannot be, they are nobody's, and are deleted another time. */

@@ -1,6 +1,7 @@
 /** The node actor: finds the collections on disk at start and supervises them. */
 
-import { type ErrorFacts, TroupeError } from '../../protocols/errors.js';
+import { TroupeError } from '../../protocols/errors.js';
+import { decideInRow, type Of, type Row } from '../../protocols/machine.js';
 import type { CollectionMessage, NewCollection } from '../collection/messages.js';
 import { collectionBehaviour } from '../collection/shell.js';
 import { localShards } from '../collection/state.js';
@@ -9,13 +10,13 @@ import type { LocalData, NodeNews } from '../context/desired.js';
 import { collectionNameOf } from '../context/folder-name.js';
 import type { NodeServices } from '../context/services.js';
 import { type CollectionEntry, type NodeView, showFailed } from '../context/view.js';
-import { type ActorContext, type ActorRef, type Behaviour, unreachable } from '../runtime/behaviour.js';
+import type { ActorContext, ActorRef, Behaviour } from '../runtime/behaviour.js';
 import { jittered, restartDelayMs } from '../runtime/restart.js';
 import { replicaFolder } from '../shard/shell.js';
 import type { NodeEffect, NodeMessage } from './messages.js';
 import type { Holding } from './reconcile.js';
 import { NOBODY, type NodeState } from './state.js';
-import { startNode, stepNode } from './step.js';
+import { startNodeActor, stepNode } from './step.js';
 
 export interface NodeProps {
   readonly services: NodeServices;
@@ -41,136 +42,32 @@ const RESHAPE_MS = 600_000;
 const LOADED_AT_ONCE = 64;
 
 type NodeContext = ActorContext<NodeProps, NodeMessage>;
+type EffectOf<Kind extends NodeEffect['kind']> = Of<NodeEffect, Kind>;
+
+/** The actors of this life of the node, and what each collection shows of itself; by folder. */
+interface NodeRefs {
+  readonly collections: Map<string, ActorRef<CollectionMessage>>;
+  readonly entries: Map<string, CollectionEntry>;
+  consensus: ActorRef<NodeNews> | null;
+}
+
+interface NodeShell {
+  readonly context: NodeContext;
+  readonly refs: NodeRefs;
+}
 
 export function nodeBehaviour(): Behaviour<NodeProps, NodeState, NodeMessage, NodeEffect> {
-  const collections = new Map<string, ActorRef<CollectionMessage>>();
-  /** What each collection shows of itself. */
-  const entries = new Map<string, CollectionEntry>();
-  let consensus: ActorRef<NodeNews> | null = null;
-
-  function perform(effect: NodeEffect, context: NodeContext): void {
-    switch (effect.kind) {
-      case 'scan':
-        scan(context);
-        break;
-      case 'loadCollection':
-        startCollection(collectionNameOf(effect.folder), effect.folder, null, context);
-        break;
-      case 'createCollection':
-        startCollection(effect.name, effect.folder, effect.create, context);
-        break;
-      case 'list':
-        list(effect.folder, context);
-        break;
-      case 'deleteCollection':
-        deleteCollection(effect, context);
-        break;
-      case 'reshapeCollection':
-        reshapeCollection(effect, collections.get(effect.folder), context);
-        break;
-      case 'retireCollection':
-        unlist(effect.folder, context);
-        closeCollection(effect.folder, context);
-        break;
-      case 'takeAway':
-        collections.delete(effect.folder);
-        unlist(effect.folder, context);
-        takeAway(effect, context);
-        break;
-      case 'retryLater':
-        context.after(jittered(restartDelayMs(effect.attempt, RETRY), context.random.next()), { kind: 'retry', folder: effect.folder });
-        break;
-      case 'startConsensus':
-        consensus = context.props.startConsensus?.(context, effect.local) ?? null;
-        break;
-      case 'tellLater':
-        context.after(TELL_MS, { kind: 'tellNow' });
-        break;
-      case 'tellCarriedOut':
-        consensus?.report({ kind: 'carriedOut', ...effect.carriedOut });
-        break;
-      case 'loseConsensus':
-        consensus = null;
-        context.log.error(`the node goes on without consensus, until it starts again: ${effect.error.detail}`);
-        break;
-      case 'loseTransfers':
-        context.log.error(`the node carries out no transfers, until it starts again: ${effect.error.detail}`);
-        break;
-      case 'saveAliases':
-        context.settle(
-          context.props.services.aliases.save(effect.aliases),
-          () => ({ kind: 'aliasesSaved' }),
-          (error) => ({ kind: 'aliasesNotSaved', error: { code: 'storage', detail: `the aliases could not be saved: ${error.detail}` } }),
-        );
-        break;
-      case 'announceAliases':
-        context.props.view.setAliases(effect.aliases);
-        context.props.services.engine.setAliases(effect.aliases);
-        break;
-      case 'closeCollection':
-        closeCollection(effect.folder, context);
-        break;
-      case 'abandonCollection':
-        collections.delete(effect.folder);
-        abandonCollection(entries.get(effect.folder), effect.error, context);
-        break;
-      case 'removeFiles':
-        unlist(effect.folder, context);
-        removeFiles(effect, context);
-        break;
-      case 'reply':
-        context.reply(effect.replyTo, effect.answer);
-        break;
-      case 'refuse':
-        context.fail(effect.replyTo, effect.error);
-        break;
-      default:
-        unreachable(effect);
-    }
-  }
-
-  function startCollection(name: string, folder: string, create: NewCollection | null, context: NodeContext): void {
-    const { services } = context.props;
-    const present = (entry: CollectionEntry) => entries.set(folder, entry);
-    collections.set(
-      folder,
-      context.spawn(collectionBehaviour(), folder, { name, folder, create, services, parent: context.self, present }),
-    );
-  }
-
-  function closeCollection(folder: string, context: NodeContext): void {
-    if (collections.get(folder)?.report({ kind: 'close' }) !== 'sent') context.report({ kind: 'collectionClosed', folder });
-  }
-
-  function list(folder: string, context: NodeContext): void {
-    const entry = entries.get(folder);
-    if (entry !== undefined) context.props.view.list(entry);
-  }
-
-  function unlist(folder: string, context: NodeContext): void {
-    const entry = entries.get(folder);
-    if (entry !== undefined) context.props.view.unlist(entry.name);
-    entries.delete(folder);
-  }
-
-  function deleteCollection(effect: Extract<NodeEffect, { kind: 'deleteCollection' }>, context: NodeContext): void {
-    const actor = collections.get(effect.folder);
-    unlist(effect.folder, context);
-    if (actor === undefined) return;
-    if (effect.replyTo === null) actor.report({ kind: 'delete', replyTo: NOBODY });
-    else context.forward(actor, { kind: 'delete', replyTo: effect.replyTo }, effect.replyTo);
-  }
-
+  const refs: NodeRefs = { collections: new Map(), entries: new Map(), consensus: null };
   return {
     kind: 'node',
     start: () => {
-      consensus = null;
-      collections.clear();
-      entries.clear();
-      return startNode();
+      refs.consensus = null;
+      refs.collections.clear();
+      refs.entries.clear();
+      return startNodeActor();
     },
     step: stepNode,
-    perform,
+    perform: (effect, context) => decideInRow(EFFECTS, { context, refs }, effect),
     summarize,
     childFailed: (name, error) => {
       if (name === CONSENSUS) return { kind: 'consensusGaveUp', error };
@@ -179,14 +76,81 @@ export function nodeBehaviour(): Behaviour<NodeProps, NodeState, NodeMessage, No
   };
 }
 
-function summarize(message: NodeMessage): string {
-  if ('error' in message) return message.error.detail;
-  if (message.kind === 'desire') return `${message.desired.collections.size} collections, index ${message.desired.index}`;
-  return 'folder' in message ? message.folder : '';
+const EFFECTS: Row<NodeEffect, NodeShell, void> = {
+  scan,
+  loadCollection: (shell, { folder }) => startCollection(shell, collectionNameOf(folder), folder, null),
+  createCollection: (shell, { create, folder, name }) => startCollection(shell, name, folder, create),
+  list: ({ context, refs }, { folder }) => {
+    const entry = refs.entries.get(folder);
+    if (entry !== undefined) context.props.view.list(entry);
+  },
+  deleteCollection,
+  reshapeCollection,
+  retireCollection: (shell, { folder }) => {
+    unlist(shell, folder);
+    closeCollection(shell, folder);
+  },
+  takeAway,
+  retryLater: ({ context }, { attempt, folder }) => {
+    context.after(jittered(restartDelayMs(attempt, RETRY), context.random.next()), { kind: 'retry', folder });
+  },
+  startConsensus: ({ context, refs }, { local }) => {
+    refs.consensus = context.props.startConsensus?.(context, local) ?? null;
+  },
+  tellLater: ({ context }) => context.after(TELL_MS, { kind: 'tellNow' }),
+  tellCarriedOut: ({ refs }, { carriedOut }) => refs.consensus?.report({ kind: 'carriedOut', ...carriedOut }),
+  loseConsensus: ({ context, refs }, { error }) => {
+    refs.consensus = null;
+    context.log.error(`the node goes on without consensus, until it starts again: ${error.detail}`);
+  },
+  loseTransfers: ({ context }, { error }) => {
+    context.log.error(`the node carries out no transfers, until it starts again: ${error.detail}`);
+  },
+  saveAliases: ({ context }, { aliases }) => {
+    context.settle(
+      context.props.services.aliases.save(aliases),
+      () => ({ kind: 'aliasesSaved' }),
+      (error) => ({ kind: 'aliasesNotSaved', error: { code: 'storage', detail: `the aliases could not be saved: ${error.detail}` } }),
+    );
+  },
+  announceAliases: ({ context: { props } }, { aliases }) => {
+    props.view.setAliases(aliases);
+    props.services.engine.setAliases(aliases);
+  },
+  closeCollection: (shell, { folder }) => closeCollection(shell, folder),
+  abandonCollection,
+  removeFiles,
+  reply: ({ context }, { answer, replyTo }) => context.reply(replyTo, answer),
+  refuse: ({ context }, { error, replyTo }) => context.fail(replyTo, error),
+};
+
+function startCollection({ context, refs }: NodeShell, name: string, folder: string, create: NewCollection | null): void {
+  const { services } = context.props;
+  const present = (entry: CollectionEntry) => refs.entries.set(folder, entry);
+  const props = { name, folder, create, services, parent: context.self, present };
+  refs.collections.set(folder, context.spawn(collectionBehaviour(), folder, props));
+}
+
+function closeCollection({ context, refs }: NodeShell, folder: string): void {
+  if (refs.collections.get(folder)?.report({ kind: 'close' }) !== 'sent') context.report({ kind: 'collectionClosed', folder });
+}
+
+function unlist({ context, refs }: NodeShell, folder: string): void {
+  const entry = refs.entries.get(folder);
+  if (entry !== undefined) context.props.view.unlist(entry.name);
+  refs.entries.delete(folder);
+}
+
+function deleteCollection(shell: NodeShell, { folder, replyTo }: EffectOf<'deleteCollection'>): void {
+  const actor = shell.refs.collections.get(folder);
+  unlist(shell, folder);
+  if (actor === undefined) return;
+  if (replyTo === null) actor.report({ kind: 'delete', replyTo: NOBODY });
+  else shell.context.forward(actor, { kind: 'delete', replyTo }, replyTo);
 }
 
 /** Collections on disk, with the databases of their replicas looked at all at once, and aliases. */
-function scan(context: NodeContext): void {
+function scan({ context }: NodeShell): void {
   const { services, startConsensus } = context.props;
   const { aliases, store, verified } = services;
   const scanned = store.scan().then(async (folders) => {
@@ -218,21 +182,20 @@ async function loadHoldings(folders: readonly string[], store: CollectionStore):
   return holdings;
 }
 
-function reshapeCollection(
-  { belonging, config, folder }: Extract<NodeEffect, { kind: 'reshapeCollection' }>,
-  actor: ActorRef<CollectionMessage> | undefined,
-  context: NodeContext,
-): void {
+function reshapeCollection({ context, refs }: NodeShell, { belonging, config, folder }: EffectOf<'reshapeCollection'>): void {
   const gone = Promise.reject(new TroupeError('unavailable', 'the collection is stopped'));
   gone.catch(() => {});
   context.settle(
-    actor?.ask<boolean>((replyTo) => ({ kind: 'reshape', config, belonging, replyTo }), RESHAPE_MS) ?? gone,
+    refs.collections.get(folder)?.ask<boolean>((replyTo) => ({ kind: 'reshape', config, belonging, replyTo }), RESHAPE_MS) ?? gone,
     () => ({ kind: 'reshaped', folder }),
     (error) => ({ kind: 'reshapeFailed', folder, error }),
   );
 }
 
-function takeAway({ folder, keep, reason }: Extract<NodeEffect, { kind: 'takeAway' }>, context: NodeContext): void {
+function takeAway(shell: NodeShell, { folder, keep, reason }: EffectOf<'takeAway'>): void {
+  const { context, refs } = shell;
+  refs.collections.delete(folder);
+  unlist(shell, folder);
   const { store } = context.props.services;
   const taken = keep
     ? store
@@ -246,9 +209,11 @@ function takeAway({ folder, keep, reason }: Extract<NodeEffect, { kind: 'takeAwa
   );
 }
 
-function abandonCollection(entry: CollectionEntry | undefined, error: ErrorFacts, context: NodeContext): void {
-  const { services } = context.props;
+function abandonCollection({ context, refs }: NodeShell, { error, folder }: EffectOf<'abandonCollection'>): void {
+  refs.collections.delete(folder);
+  const entry = refs.entries.get(folder);
   if (entry === undefined) return;
+  const { services } = context.props;
   entry.error = error;
   for (const [shardId, { key }] of entry.replicas) {
     showFailed(entry, shardId, error);
@@ -256,9 +221,17 @@ function abandonCollection(entry: CollectionEntry | undefined, error: ErrorFacts
   }
 }
 
-function removeFiles(effect: Extract<NodeEffect, { kind: 'removeFiles' }>, context: NodeContext): void {
-  context.props.services.store.remove(effect.folder).then(
-    () => context.reply(effect.replyTo, true),
-    (error: unknown) => context.fail(effect.replyTo, error),
+function removeFiles(shell: NodeShell, { folder, replyTo }: EffectOf<'removeFiles'>): void {
+  const { context } = shell;
+  unlist(shell, folder);
+  context.props.services.store.remove(folder).then(
+    () => context.reply(replyTo, true),
+    (error: unknown) => context.fail(replyTo, error),
   );
+}
+
+function summarize(message: NodeMessage): string {
+  if ('error' in message) return message.error.detail;
+  if (message.kind === 'desire') return `${message.desired.collections.size} collections, index ${message.desired.index}`;
+  return 'folder' in message ? message.folder : '';
 }

@@ -1,330 +1,120 @@
 /** What the node does about each message in each state. */
 
-import { aliasExists, collectionExists } from '../../cluster/apply/aliases.js';
-import type { ErrorFacts } from '../../protocols/errors.js';
-import { folderName } from '../context/folder-name.js';
-import { become, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
-import { type AliasChange, aliasesOf, changedAliases, NO_ALIASES } from './aliases.js';
-import { carryOn, desire, inCluster, retry } from './carry-out.js';
-import { clusterWork } from './cluster-work.js';
+import { decide, ignore, type Row, type Table } from '../../protocols/machine.js';
+import { become } from '../runtime/behaviour.js';
+import { carryOn, inCluster } from './carry-out.js';
 import type { NodeEffect, NodeMessage } from './messages.js';
-import { NODE_MOVES } from './moves.js';
 import {
-  type ActiveNode,
-  active,
-  type CollectionPhase,
-  failed,
-  type NodeState,
-  type ScanningNode,
-  type StartingNode,
-  type StoppingNode,
-  scanning,
-  starting,
-  stopping,
-  withoutPhase,
-  withPhase,
-} from './state.js';
-import type { InCluster } from './work-draft.js';
+  adopt,
+  answerReady,
+  becomeFailed,
+  close,
+  closeNow,
+  create,
+  deleteWithAliases,
+  dropAliasChange,
+  endAliasChange,
+  loseConsensus,
+  loseTransfers,
+  type NodeStep,
+  noteAbandoned,
+  noteDied,
+  noteGone,
+  noteNotTaken,
+  noteOpened,
+  noteTakenAway,
+  openAll,
+  queueAliasChange,
+  refuseRequest,
+  type Serving,
+  takeAliases,
+  takeDesired,
+  tryAgain,
+  waitForReady,
+} from './moves.js';
+import { type NodeState, scanning } from './state.js';
 
-type NodeStep = Step<NodeState, NodeEffect>;
-type WithCollections = StartingNode | ActiveNode | StoppingNode;
-type Serving = StartingNode | ActiveNode;
-type MessageOf<Kind extends NodeMessage['kind']> = Extract<NodeMessage, { kind: Kind }>;
+/** A node that does not serve. */
+const REFUSE_ALL: Row<NodeMessage, NodeState, NodeStep> = {
+  scanned: ignore,
+  scanFailed: ignore,
+  awaitReady: refuseRequest,
+  create: refuseRequest,
+  delete: refuseRequest,
+  changeAliases: refuseRequest,
+  aliasesSaved: ignore,
+  aliasesNotSaved: ignore,
+  collectionOpened: ignore,
+  collectionDied: ignore,
+  createFailed: ignore,
+  collectionDeleted: ignore,
+  collectionClosed: ignore,
+  desire: ignore,
+  adopt: refuseRequest,
+  reshaped: ignore,
+  reshapeFailed: ignore,
+  takenAway: ignore,
+  takeAwayFailed: ignore,
+  retry: ignore,
+  tellNow: ignore,
+  consensusGaveUp: ignore,
+  transfersGaveUp: ignore,
+  collectionGaveUp: ignore,
+  close: refuseRequest,
+};
 
-export function startNode(): NodeStep {
+/** A node that serves. What `ignore` leaves is decided after each message, by what the folder's move is: see `carry-out.ts`. */
+const SERVE: Omit<Row<NodeMessage, Serving, NodeStep>, 'awaitReady'> = {
+  scanned: ignore,
+  scanFailed: ignore,
+  create,
+  delete: deleteWithAliases,
+  changeAliases: queueAliasChange,
+  aliasesSaved: takeAliases,
+  aliasesNotSaved: dropAliasChange,
+  collectionOpened: noteOpened,
+  collectionDied: noteDied,
+  createFailed: noteGone,
+  collectionDeleted: noteGone,
+  collectionClosed: noteGone,
+  desire: takeDesired,
+  adopt,
+  reshaped: ignore,
+  reshapeFailed: ignore,
+  takenAway: noteTakenAway,
+  takeAwayFailed: noteNotTaken,
+  retry: tryAgain,
+  tellNow: ignore,
+  consensusGaveUp: loseConsensus,
+  transfersGaveUp: loseTransfers,
+  collectionGaveUp: noteAbandoned,
+  close,
+};
+
+export const NODE_MOVES: Table<NodeState, NodeMessage, NodeStep> = {
+  Scanning: { ...REFUSE_ALL, scanned: openAll, scanFailed: becomeFailed, awaitReady: waitForReady, close: closeNow },
+  Starting: { ...SERVE, awaitReady: waitForReady },
+  Active: { ...SERVE, awaitReady: answerReady },
+  Stopping: {
+    ...REFUSE_ALL,
+    aliasesSaved: endAliasChange,
+    aliasesNotSaved: endAliasChange,
+    collectionOpened: noteOpened,
+    createFailed: noteGone,
+    collectionDeleted: noteGone,
+    collectionClosed: noteGone,
+    takenAway: noteGone,
+    takeAwayFailed: noteGone,
+    collectionGaveUp: noteGone,
+  },
+  Failed: { ...REFUSE_ALL, close: closeNow },
+};
+
+export function startNodeActor(): NodeStep {
   return become<NodeState, NodeEffect>(scanning(), { kind: 'scan' });
 }
 
 export function stepNode(state: NodeState, message: NodeMessage): NodeStep {
-  const step = move(state, message);
+  const step = decide(NODE_MOVES, state, message);
   return inCluster(step.state) ? carryOn(step, message) : step;
-}
-
-function move(state: NodeState, message: NodeMessage): NodeStep {
-  const chosen = NODE_MOVES[state.kind][message.kind];
-  // The table says which states and messages reach a move, so the casts below only repeat it.
-  switch (chosen) {
-    case 'ignore':
-    case 'look':
-      return become(state);
-    case 'openAll':
-      return openAll(state as ScanningNode, message as MessageOf<'scanned'>);
-    case 'becomeFailed':
-      return becomeFailed(state as ScanningNode, (message as MessageOf<'scanFailed'>).error);
-    case 'waitForReady':
-      return waitForReady(state as ScanningNode | StartingNode, (message as MessageOf<'awaitReady'>).replyTo);
-    case 'answerReady':
-      return become<NodeState, NodeEffect>(state, { kind: 'reply', replyTo: (message as MessageOf<'awaitReady'>).replyTo, answer: true });
-    case 'refuse':
-      return become<NodeState, NodeEffect>(state, {
-        kind: 'refuse',
-        replyTo: (message as MessageOf<'create' | 'delete' | 'changeAliases' | 'adopt' | 'awaitReady' | 'close'>).replyTo,
-        error: refusal(state),
-      });
-    case 'create':
-      return create(state as Serving, message as MessageOf<'create'>);
-    case 'delete':
-      return deleteCollection(state as Serving, message as MessageOf<'delete'>);
-    case 'changeAliases': {
-      const { actions, replyTo } = message as MessageOf<'changeAliases'>;
-      return changeAliases(state as Serving, { kind: 'actions', actions, replyTo });
-    }
-    case 'takeAliases':
-      return takeAliases(state as Serving);
-    case 'dropAliasChange':
-      return dropAliasChange(state as Serving, (message as MessageOf<'aliasesNotSaved'>).error);
-    case 'endAliasChange':
-      return endAliasChange(state as StoppingNode, message as MessageOf<'aliasesSaved' | 'aliasesNotSaved'>);
-    case 'noteOpened':
-      return noteOpened(state as WithCollections, (message as MessageOf<'collectionOpened'>).folder);
-    case 'noteDied':
-      return noteDied(state as Serving, message as MessageOf<'collectionDied'>);
-    case 'noteGone':
-      return noteGone(
-        state as WithCollections,
-        message as MessageOf<
-          'createFailed' | 'collectionDeleted' | 'collectionClosed' | 'collectionGaveUp' | 'takenAway' | 'takeAwayFailed'
-        >,
-      );
-    case 'noteAbandoned':
-      return noteAbandoned(state as Serving, message as MessageOf<'collectionGaveUp'>);
-    case 'close':
-      return close(state as Serving, (message as MessageOf<'close'>).replyTo);
-    case 'desire':
-      return inCluster(state) ? desire(state, (message as MessageOf<'desire'>).desired) : become(state);
-    case 'adopt':
-      return adopt(state as Serving, message as MessageOf<'adopt'>);
-    case 'noteTakenAway':
-      return maybeReady(withoutPhase(state as Serving, (message as MessageOf<'takenAway'>).folder), []);
-    case 'noteStill':
-      return maybeReady(withPhase(state as Serving, (message as MessageOf<'takeAwayFailed'>).folder, { kind: 'Abandoned' }), []);
-    case 'retry':
-      return inCluster(state) ? retry(state, (message as MessageOf<'retry'>).folder) : become(state);
-    case 'loseTransfers':
-      return become<NodeState, NodeEffect>(state, { kind: 'loseTransfers', error: (message as MessageOf<'transfersGaveUp'>).error });
-    case 'loseConsensus':
-      return become<NodeState, NodeEffect>(state, { kind: 'loseConsensus', error: (message as MessageOf<'consensusGaveUp'>).error });
-    case 'closeNow':
-      return become<NodeState, NodeEffect>(stopping(new Map(), (message as MessageOf<'close'>).replyTo), {
-        kind: 'reply',
-        replyTo: (message as MessageOf<'close'>).replyTo,
-        answer: true,
-      });
-    default:
-      return unreachable(chosen);
-  }
-}
-
-function openAll(state: ScanningNode, { aliases, folders, holdings }: MessageOf<'scanned'>): NodeStep {
-  const phases = new Map(folders.map((folder): [string, CollectionPhase] => [folder, { kind: 'Opening' }]));
-  const loads = folders.map((folder): NodeEffect => ({ kind: 'loadCollection', folder }));
-  const cluster = holdings === null ? null : clusterWork(holdings);
-  const local = { collections: [...(holdings?.values() ?? [])], aliases };
-  const consensus: NodeEffect[] = holdings === null ? [] : [{ kind: 'startConsensus', local }];
-  return maybeReady(starting(phases, state.waiting, { ...NO_ALIASES, known: aliases }, cluster), [
-    { kind: 'announceAliases', aliases },
-    ...loads,
-    ...consensus,
-  ]);
-}
-
-/** One adoption at a time: consensus asks again. */
-function adopt(state: Serving, { adoption, replyTo }: MessageOf<'adopt'>): NodeStep {
-  if (!inCluster(state) || state.cluster.adopting !== null) {
-    const error: ErrorFacts = { code: 'unavailable', detail: 'collections are being taken into a cluster', retryAfterMs: 1000 };
-    return become<NodeState, NodeEffect>(state, { kind: 'refuse', replyTo, error });
-  }
-  const byFolder = new Map([...adoption].map(([name, belonging]) => [folderName(name), belonging]));
-  const next: InCluster = { ...state, cluster: { ...state.cluster, adopting: { adoption: byFolder, replyTo, left: null } } };
-  return become(next);
-}
-
-function becomeFailed(state: ScanningNode, error: ErrorFacts): NodeStep {
-  const refused = state.waiting.map((replyTo): NodeEffect => ({ kind: 'refuse', replyTo, error }));
-  return become<NodeState, NodeEffect>(failed(error), ...refused);
-}
-
-function waitForReady(state: ScanningNode | StartingNode, replyTo: ReplyTo<boolean>): NodeStep {
-  return become<NodeState, NodeEffect>({ ...state, waiting: [...state.waiting, replyTo] });
-}
-
-function create(state: Serving, message: MessageOf<'create'>): NodeStep {
-  const { config, folder, name, replyTo } = message;
-  const phase = state.collections.get(folder);
-  if (phase?.kind === 'Deleting' || phase?.kind === 'Creating') {
-    const detail = `Collection \`${name}\` is being ${phase.kind === 'Deleting' ? 'deleted' : 'created'}`;
-    return become<NodeState, NodeEffect>(state, { kind: 'refuse', replyTo, error: { code: 'conflict', detail } });
-  }
-  if (phase !== undefined) {
-    return become<NodeState, NodeEffect>(state, {
-      kind: 'refuse',
-      replyTo,
-      error: collectionExists(name),
-    });
-  }
-  const { known, saving } = state.aliases;
-  if (known.has(name) || saving?.has(name) === true) {
-    return become<NodeState, NodeEffect>(state, { kind: 'refuse', replyTo, error: aliasExists(name) });
-  }
-  const next = withPhase(state, folder, { kind: 'Creating', replyTo });
-  return become<NodeState, NodeEffect>(next, { kind: 'createCollection', name, folder, create: { config, belonging: null } });
-}
-
-/** Aliases of the collection go first, after the changes that came before. */
-function deleteCollection(state: Serving, { folder, replyTo }: MessageOf<'delete'>): NodeStep {
-  const { changes, known } = state.aliases;
-  if (changes.length > 0 || aliasesOf(known, folder).length > 0) return changeAliases(state, { kind: 'forget', folder, replyTo });
-  const begun = beginDeleting(state, folder, replyTo);
-  return maybeReady(begun.state, begun.effects);
-}
-
-function beginDeleting(state: Serving, folder: string, replyTo: ReplyTo<boolean>): { state: Serving; effects: NodeEffect[] } {
-  const phase = state.collections.get(folder);
-  // To its caller a collection that is being made or deleted is not there.
-  if (phase === undefined || phase.kind === 'Deleting' || phase.kind === 'Creating') {
-    return { state, effects: [{ kind: 'reply', replyTo, answer: false }] };
-  }
-  if (phase.kind === 'Abandoned') return { state: withoutPhase(state, folder), effects: [{ kind: 'removeFiles', folder, replyTo }] };
-  return { state: withPhase(state, folder, { kind: 'Deleting' }), effects: [{ kind: 'deleteCollection', folder, replyTo }] };
-}
-
-/** Changes are saved one after the other, each made from the one before. */
-function changeAliases(state: Serving, change: AliasChange): NodeStep {
-  const { changes } = state.aliases;
-  const next = { ...state, aliases: { ...state.aliases, changes: [...changes, change] } };
-  return changes.length > 0 ? become<NodeState, NodeEffect>(next) : saveNextAliases(next, []);
-}
-
-/** Saves the first change that changes something; the others get their answer. */
-function saveNextAliases(state: Serving, effects: readonly NodeEffect[]): NodeStep {
-  let next = state;
-  const all = [...effects];
-  for (const change of state.aliases.changes) {
-    const { known, changes } = next.aliases;
-    const made = changedAliases(known, change, next.collections);
-    if (!('error' in made) && made !== known) {
-      all.push({ kind: 'saveAliases', aliases: made });
-      return maybeReady({ ...next, aliases: { ...next.aliases, saving: made } }, all);
-    }
-    next = { ...next, aliases: { ...next.aliases, changes: changes.slice(1) } };
-    if ('error' in made) all.push({ kind: 'refuse', replyTo: change.replyTo, error: made.error });
-    else {
-      const finished = finishAliasChange(next, change);
-      next = finished.state;
-      all.push(...finished.effects);
-    }
-  }
-  return maybeReady(next, all);
-}
-
-function takeAliases(state: Serving): NodeStep {
-  const { changes, saving } = state.aliases;
-  const [change, ...rest] = changes;
-  if (change === undefined || saving === null) return become(state);
-  const finished = finishAliasChange({ ...state, aliases: { known: saving, saving: null, changes: rest } }, change);
-  return saveNextAliases(finished.state, [{ kind: 'announceAliases', aliases: saving }, ...finished.effects]);
-}
-
-function finishAliasChange(state: Serving, change: AliasChange): { state: Serving; effects: NodeEffect[] } {
-  if (change.kind === 'forget') return beginDeleting(state, change.folder, change.replyTo);
-  return { state, effects: [{ kind: 'reply', replyTo: change.replyTo, answer: true }] };
-}
-
-function dropAliasChange(state: Serving, error: ErrorFacts): NodeStep {
-  const [change, ...rest] = state.aliases.changes;
-  if (change === undefined) return become(state);
-  const next = { ...state, aliases: { ...state.aliases, saving: null, changes: rest } };
-  return saveNextAliases(next, [{ kind: 'refuse', replyTo: change.replyTo, error }]);
-}
-
-/** The last change of a node that stops: what waited behind it was refused. */
-function endAliasChange(state: StoppingNode, message: MessageOf<'aliasesSaved' | 'aliasesNotSaved'>): NodeStep {
-  const next = { ...state, aliases: NO_ALIASES };
-  return maybeReady(
-    next,
-    state.aliases.changes.map(({ kind, replyTo }): NodeEffect => {
-      if ('error' in message) return { kind: 'refuse', replyTo, error: message.error };
-      return kind === 'forget' ? { kind: 'refuse', replyTo, error: going() } : { kind: 'reply', replyTo, answer: true };
-    }),
-  );
-}
-
-function noteOpened(state: WithCollections, folder: string): NodeStep {
-  const phase = state.collections.get(folder);
-  if (phase === undefined || phase.kind === 'Deleting') return become(state);
-  const answered: NodeEffect[] = phase.kind === 'Creating' ? [{ kind: 'reply', replyTo: phase.replyTo, answer: true }] : [];
-  return maybeReady(withPhase(state, folder, { kind: 'Active' }), [{ kind: 'list', folder }, ...answered]);
-}
-
-function noteDied(state: Serving, message: MessageOf<'collectionDied'>): NodeStep {
-  const phase = state.collections.get(message.folder);
-  if (phase === undefined) return become(state);
-  if (phase.kind === 'Creating') {
-    // A collection that never served leaves nothing behind.
-    return become<NodeState, NodeEffect>(
-      withPhase(state, message.folder, { kind: 'Deleting' }),
-      { kind: 'refuse', replyTo: phase.replyTo, error: message.error },
-      { kind: 'deleteCollection', folder: message.folder, replyTo: null },
-    );
-  }
-  return maybeReady(withPhase(state, message.folder, { kind: 'Dead', error: message.error }), [{ kind: 'list', folder: message.folder }]);
-}
-
-function noteGone(
-  state: WithCollections,
-  message: MessageOf<'createFailed' | 'collectionDeleted' | 'collectionClosed' | 'collectionGaveUp' | 'takenAway' | 'takeAwayFailed'>,
-): NodeStep {
-  const phase = state.collections.get(message.folder);
-  const error: ErrorFacts = 'error' in message ? message.error : refusal(state);
-  const refused: NodeEffect[] = phase?.kind === 'Creating' ? [{ kind: 'refuse', replyTo: phase.replyTo, error }] : [];
-  return maybeReady(withoutPhase(state, message.folder), refused);
-}
-
-function noteAbandoned(state: Serving, message: MessageOf<'collectionGaveUp'>): NodeStep {
-  const { error, folder } = message;
-  const phase = state.collections.get(folder);
-  const refused: NodeEffect[] = phase?.kind === 'Creating' ? [{ kind: 'refuse', replyTo: phase.replyTo, error }] : [];
-  return maybeReady(withPhase(state, folder, { kind: 'Abandoned' }), [...refused, { kind: 'abandonCollection', folder, error }]);
-}
-
-function close(state: Serving, replyTo: ReplyTo<boolean>): NodeStep {
-  const unserved: NodeEffect[] =
-    state.kind === 'Starting' ? state.waiting.map((waiting): NodeEffect => ({ kind: 'refuse', replyTo: waiting, error: going() })) : [];
-  const withActor = [...state.collections].filter(([, phase]) => phase.kind !== 'Abandoned');
-  const closes = withActor.map(([folder]): NodeEffect => ({ kind: 'closeCollection', folder }));
-  const [saved, ...waiting] = state.aliases.changes;
-  const refused = waiting.map((change): NodeEffect => ({ kind: 'refuse', replyTo: change.replyTo, error: going() }));
-  const aliases = { ...state.aliases, changes: saved === undefined ? [] : [saved] };
-  return maybeReady(stopping(new Map(withActor), replyTo, aliases), [...unserved, ...refused, ...closes]);
-}
-
-/** A Starting node whose collections are all settled is Active; a Stopping node without collections has stopped once its aliases are saved. */
-function maybeReady(state: WithCollections, effects: readonly NodeEffect[]): NodeStep {
-  if (state.kind === 'Starting' && ![...state.collections.values()].some((phase) => phase.kind === 'Opening')) {
-    const answers = state.waiting.map((replyTo): NodeEffect => ({ kind: 'reply', replyTo, answer: true }));
-    return become<NodeState, NodeEffect>(active(state.collections, state.aliases, state.cluster), ...effects, ...answers);
-  }
-  if (state.kind === 'Stopping' && state.collections.size === 0 && state.aliases.changes.length === 0) {
-    return become<NodeState, NodeEffect>(state, ...effects, { kind: 'reply', replyTo: state.replyTo, answer: true });
-  }
-  return become<NodeState, NodeEffect>(state, ...effects);
-}
-
-function refusal(state: NodeState): ErrorFacts {
-  switch (state.kind) {
-    case 'Scanning':
-    case 'Starting':
-      return { code: 'unavailable', detail: 'the node is starting', retryAfterMs: 1000 };
-    case 'Failed':
-      return state.error;
-    case 'Active':
-    case 'Stopping':
-      return going();
-    default:
-      return unreachable(state);
-  }
-}
-
-function going(): ErrorFacts {
-  return { code: 'unavailable', detail: 'the node is shutting down' };
 }

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { NodeEffect, NodeMessage } from '../../../actors/node/messages.js';
-import { NODE_MOVES } from '../../../actors/node/moves.js';
 import { active, type CollectionPhase, type NodeState, scanning, starting, stopping } from '../../../actors/node/state.js';
-import { startNode, stepNode } from '../../../actors/node/step.js';
+import { startNodeActor, stepNode } from '../../../actors/node/step.js';
 import type { ErrorFacts } from '../../../protocols/errors.js';
-import { incompleteRows } from '../move-table.js';
 import { sampleConfig } from '../samples.js';
 
 const CONFIG = sampleConfig();
@@ -31,12 +29,8 @@ function create(replyTo: number): NodeMessage {
   return { kind: 'create', name: 'a', folder: 'a', config: CONFIG, replyTo };
 }
 
-test('every state has an answer to every message', () => {
-  assert.deepEqual(incompleteRows(NODE_MOVES), []);
-});
-
 test('a node scans, opens what it finds, and is ready when each collection is open or Dead', () => {
-  const started = startNode();
+  const started = startNodeActor();
   assert.deepEqual(started, { state: scanning(), effects: [{ kind: 'scan' }] });
   const waiting = stepNode(started.state, { kind: 'awaitReady', replyTo: 8 });
   const opening = stepNode(waiting.state, { kind: 'scanned', folders: ['a', 'b'], holdings: null, aliases: new Map() });
