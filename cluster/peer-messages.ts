@@ -18,7 +18,7 @@ export type PeerRequest =
   | { readonly kind: 'announce'; readonly clusterId: string; readonly member: Omit<Member, 'voter'> }
   /** For `GET /cluster/telemetry`. */
   | { readonly kind: 'describe'; readonly clusterId: string }
-  /** From the other one of two (R11): to do nothing alone for a while. */
+  /** From the other one of two (Raft-R11): to do nothing alone for a while. */
   | { readonly kind: 'pledge'; readonly clusterId: string; readonly peerId: PeerId };
 
 export type PeerReply =

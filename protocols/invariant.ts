@@ -1,5 +1,8 @@
 /** Promises that this program makes to itself. One that is broken is a fault of the program, never of a request. */
 
+/** Area and number of a rule, as a README or a file's header defines it: `Raft-R3`. */
+export type RuleId = `${string}-${string}`;
+
 /**
  * Thrown where a promise is broken. It is no catalogue error: whoever catches those to go on must not catch this one. An actor that
  * throws it crashes, and its supervisor starts it again from what is on disk.
@@ -7,7 +10,7 @@
 export class BrokenInvariant extends Error {
   constructor(
     /** The rule's id in the READMEs: `Raft-R3`. */
-    readonly id: string,
+    readonly id: RuleId,
     facts: string,
   ) {
     super(`invariant ${id} is broken: ${facts}`);
@@ -19,6 +22,6 @@ export class BrokenInvariant extends Error {
  * Stops the actor unless `condition` holds. id: of the rule that promises it. facts: the values that break it, for whoever reads the
  * log; a function where making the text costs something.
  */
-export function invariant(condition: boolean, id: string, facts: string | (() => string)): asserts condition {
+export function invariant(condition: boolean, id: RuleId, facts: string | (() => string)): asserts condition {
   if (!condition) throw new BrokenInvariant(id, typeof facts === 'string' ? facts : facts());
 }

@@ -3,7 +3,7 @@
  * rows in order (scan), or by walking a graph: that of all rows, or that of the rows of one payload value which the filter
  * demands. Pure; every plan says why.
  *
- * Invariant Q1: as many results as asked for, whenever so many rows match. Gather and scan see every row; a walk may
+ * Invariant Query-Q1: as many results as asked for, whenever so many rows match. Gather and scan see every row; a walk may
  * miss some, so its plan names the exact way to take when it comes back with fewer than min(k, admitted).
  *
  * Costs are nanoseconds per scored row, measured on 2 cores with 128-bit SIMD (200k × 128 and 60k × 784, f32): a scan

@@ -85,6 +85,18 @@ const SPECIFIER = /(?:\bfrom\s+|\bimport\s*\(?\s*|\brequire\s*\(\s*)['"]([^'"\n]
 const VALUE_IMPORT = /^(?:import|export)\s+(?!type\b)(?:[^;'"]*?\sfrom\s+)?['"](\.[^'"\n]+)['"]/gm;
 const FILE_NAME = /['"`]([\w./-]+\.(?:js|mjs|ts))['"`]/g;
 
+/** A rule is defined by one item of a list, in a README or in the header of a file: `- **Raft-R4** Only disks count: …`. */
+const RULE_DEFINED = /^(?: \* )?- \*\*([A-Z][A-Za-z]+-[A-Z]\d{1,2})\*\* /gm;
+const RULE_CITED = /(?<![\w-])[A-Z][A-Za-z]+-[A-Z]\d{1,2}(?!\w)/g;
+const SHORT_RULE = /(?<![\w%-])[A-Z]\d{1,2}(?![\w%])/g;
+
+/** What looks like the end of a rule's id and is something else, in the files of a folder. */
+const NO_RULES: Readonly<Record<string, readonly string[]>> = {
+  'vectors/': ['L1', 'L2'],
+  'vectors/murmur3.ts': ['C1', 'C2'],
+  'ops/': ['S3'],
+};
+
 const files = [...sourceFiles()];
 const sources = new Map(files.map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]));
 const edges = new Map(files.map((file) => [file, edgesOf(file)]));
@@ -113,6 +125,27 @@ test('no folders import each other in a ring: what one file needs of another roo
   }
   const rings = [...rooms.keys()].filter((room) => leadsBack(rooms, room));
   assert.deepEqual(rings, []);
+});
+
+test('each rule has one definition, an id of its own in the whole project, and is cited by it alone', () => {
+  const texts = new Map([...sources, ...documents()]);
+  texts.delete('test/tidy.test.ts');
+  const definedAt = new Map<string, string[]>();
+  for (const [file, text] of texts) {
+    for (const [, id = ''] of text.matchAll(RULE_DEFINED)) definedAt.set(id, [...(definedAt.get(id) ?? []), file]);
+  }
+  assert.ok(definedAt.size > 100, `${definedAt.size} rules`);
+  const wrong: string[] = [];
+  for (const [id, places] of definedAt) if (places.length > 1) wrong.push(`${id} is defined in ${places.join(' and in ')}`);
+  const numbers = new Set([...definedAt.keys()].map((id) => id.slice(id.indexOf('-') + 1)));
+  for (const [file, text] of texts) {
+    for (const [id] of text.matchAll(RULE_CITED)) if (!definedAt.has(id)) wrong.push(`${file} cites ${id}, which is defined nowhere`);
+    const others = Object.entries(NO_RULES).flatMap(([folder, words]) => (file.startsWith(folder) ? words : []));
+    for (const [short] of text.matchAll(SHORT_RULE)) {
+      if (numbers.has(short) && !others.includes(short)) wrong.push(`${file} says ${short} without the area`);
+    }
+  }
+  assert.deepEqual(wrong, []);
 });
 
 test('each package has one importer', () => {
@@ -229,6 +262,12 @@ function rootAbove(folder: string): string {
 }
 
 /** Sources by their path from the root, with `/` between folders. */
+/** Texts in Markdown, by path. */
+function documents(): [string, string][] {
+  const paths = [...textFiles(), ...(existsSync(join(ROOT, 'docs')) ? below('docs') : [])];
+  return paths.filter((path) => path.endsWith('.md')).map((path) => [path, readFileSync(join(ROOT, path), 'utf8')]);
+}
+
 function* sourceFiles(): Generator<string> {
   for (const folder of Object.keys(MAY_IMPORT)) {
     for (const file of below(folder)) if (/\.(ts|mjs)$/.test(file)) yield file;

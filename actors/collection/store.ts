@@ -42,7 +42,7 @@ export interface CollectionStore {
   removeShard(folder: string, shardId: number): Promise<void>;
   /** Whether one of its shards has been made, as far as its files say. */
   hasShard(folder: string, shardId: number): Promise<boolean>;
-  /** Whether one of its shards has something acknowledged that its other replicas may lack (L9), as was noted; also where nobody can tell. */
+  /** Whether one of its shards has something acknowledged that its other replicas may lack (Log-L9), as was noted; also where nobody can tell. */
   isAhead(folder: string, shardId: number): boolean;
   /** Notes that it may have, or that it has not. On disk when it resolves. */
   noteAhead(folder: string, shardId: number, isAhead: boolean): Promise<void>;

@@ -36,7 +36,7 @@ export interface ClusterOptions {
   readonly comparePeriodMs?: number;
   /** `cluster.leader_spread_sec`: of rest, before leads of shards are spread over the nodes again; 0: never. Default: 30 seconds. */
   readonly restMs?: number;
-  /** `cluster.survivor`: whether this node, one of two, may go on alone when the other one has ended (R11). Default: yes. */
+  /** `cluster.survivor`: whether this node, one of two, may go on alone when the other one has ended (Raft-R11). Default: yes. */
   readonly survives?: boolean;
   /** Takes Raft's steps in the place of `cluster/raft/step.ts`: simulations break a rule on purpose. */
   readonly raftStep?: RaftStep;
@@ -95,7 +95,7 @@ export interface ClusterStatus {
   readonly error: string | null;
   /** Null until its log is loaded. */
   readonly raft: RaftState | null;
-  /** The other one of two, which has pledged to do nothing alone: if it ends now, this node goes on without it (R11). Null: none. */
+  /** The other one of two, which has pledged to do nothing alone: if it ends now, this node goes on without it (Raft-R11). Null: none. */
   readonly pledgedBy: PeerId | null;
   /** Everything agreed up to this index is carried out on this node; 0 before. */
   readonly carriedOut: number;

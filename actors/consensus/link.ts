@@ -18,7 +18,7 @@ export class PeerLink {
   #uris: ReadonlyMap<PeerId, string> = new Map();
   #drawn: Drawn | null = null;
 
-  /** describe: this node, for its peers. answer: their calls for its replicas. hasGoneAlone: whether it may have acknowledged alone (L9). */
+  /** describe: this node, for its peers. answer: their calls for its replicas. hasGoneAlone: whether it may have acknowledged alone (Log-L9). */
   constructor(
     readonly transport: PeerTransport,
     private readonly view: ConsensusView,

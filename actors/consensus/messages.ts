@@ -47,7 +47,7 @@ export type ConsensusMessage =
   | { readonly kind: 'received'; readonly from: PeerId; readonly messages: readonly PeerMessage[] }
   | { readonly kind: 'connectionChanged'; readonly peer: PeerId; readonly connected: boolean }
   | { readonly kind: 'peerUnreachable'; readonly peer: PeerId }
-  /** R11: the other one's pledge, given there, to be counted on until then (monotonic clock); its process has ended before. contact: as it was asked, and looked for. */
+  /** Raft-R11: the other one's pledge, given there, to be counted on until then (monotonic clock); its process has ended before. contact: as it was asked, and looked for. */
   | { readonly kind: 'pledged'; readonly peer: PeerId; readonly uri: string; readonly contact: number; readonly untilMs: number }
   | { readonly kind: 'ended'; readonly peer: PeerId; readonly contact: number }
   /** address: the caller's host. */

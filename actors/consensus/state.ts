@@ -67,7 +67,7 @@ export interface MemberConsensus {
   /** What the log's entries, as far as applied, have led to. */
   readonly agreed: ClusterState;
   readonly outbox: Outbox;
-  /** The write that brings this session (`identity.starts`) to disk: nothing is proposed in it before (C2). */
+  /** The write that brings this session (`identity.starts`) to disk: nothing is proposed in it before (Cons-C2). */
   readonly sessionWrite: number;
   readonly carrying: Carrying;
   readonly calls: Calls;
@@ -104,7 +104,7 @@ export interface BrokenConsensus {
   readonly failures: number;
 }
 
-/** Writes that are under way, oldest first, each with what waits for it (R1). */
+/** Writes that are under way, oldest first, each with what waits for it (Raft-R1). */
 export interface Outbox {
   /** Number of the last write. */
   readonly writes: number;
@@ -141,7 +141,7 @@ export interface Calls {
   readonly lastRequest: RequestId;
   /** The last sequence of this session. */
   readonly lastSequence: number;
-  /** The last sequence of what ended with its outcome open, and may take a lead from this node (L9); 0: none. */
+  /** The last sequence of what ended with its outcome open, and may take a lead from this node (Log-L9); 0: none. */
   readonly lastOpen: number;
   readonly proposals: readonly ProposalCall[];
   readonly settling: readonly SettlingCall[];

@@ -1,12 +1,7 @@
 /**
  * One shard's part of a stage in which points go to other shards, done by its leader's node (see cluster/apply/point-flow.ts).
  *
- * - D4. Copies are operations of the shards that they go to. They carry the term of the shard that they come from and a number; late
- *   ones are refused. So what a former leader still sends never takes the place of what its successor has copied.
- * - D5. A pass copies what has a higher version than what the last one began with. The last one of a stage also removes copies whose
- *   point is not there any more, where nobody else writes to the target. It may be done again, by whoever leads then.
- * - D6. Nothing is copied or removed before all nodes that serve reads know the shard map version, and so hide it, and hold no points back
- *   that would have to be copied.
+ * Its rules are Migr-D4 to Migr-D6 in actors/README.md.
  */
 
 import { type FlowDuty, flowOf, type PointFlow } from '../../cluster/apply/point-flow.js';
@@ -52,7 +47,7 @@ const AGAIN_MS = 50;
 export interface CopyMemory {
   /** The version up to which its points are copied, as long as this process knows. */
   floor: number;
-  /** Of the last call (D4). */
+  /** Of the last call (Migr-D4). */
   sequence: number;
 }
 
@@ -248,7 +243,7 @@ export class Mover {
     return leader;
   }
 
-  /** D6. */
+  /** Migr-D6. */
   async #everyoneKnows(): Promise<void> {
     const { collection, shardMapVersion, uid } = this.duty;
     const known = new Set<PeerId>();
@@ -316,7 +311,7 @@ export class Mover {
     return this.parts.routes.call(peer, call, CALL_MS + 1000);
   }
 
-  /** Until it does. All of it may be done twice (D5). Errors: `Over`, and what another try does not change. */
+  /** Until it does. All of it may be done twice (Migr-D5). Errors: `Over`, and what another try does not change. */
   async #again<Result>(attempt: () => Promise<Result>): Promise<Result> {
     for (;;) {
       this.#agreed();

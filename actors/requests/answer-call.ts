@@ -176,7 +176,7 @@ function agreedRecord({ assignments }: Pick<NodeServices, 'assignments'>, { coll
   throw new TroupeError('conflict', `collection ${collection} (${uid}) is not known to this node, or not yet`);
 }
 
-/** Errors: `conflict` when writes of the shard wait, or go elsewhere (D2, D3). */
+/** Errors: `conflict` when writes of the shard wait, or go elsewhere (Migr-D2, Migr-D3). */
 function checkTaking(parts: AnswerParts, { fence, shardMapVersion, shard }: CallOf<'write'>): void {
   const record = agreedRecord(parts.services, shard);
   checkShardMapVersion(record, shard.collection, shardMapVersion);
@@ -188,7 +188,7 @@ function checkTaking(parts: AnswerParts, { fence, shardMapVersion, shard }: Call
     );
 }
 
-/** D4. Errors: `conflict`. */
+/** Migr-D4. Errors: `conflict`. */
 function checkFence({ fences }: AnswerParts, record: CollectionRecord, fence: CopyFence): void {
   const { shards, uid } = record;
   const { clock, from, sequence, startedAt } = fence;

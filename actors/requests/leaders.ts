@@ -93,7 +93,7 @@ export class LeaderWriter implements ShardWriter {
     const shard = this.#addressOf(shardId);
     const first = await this.#missing(shard, ids);
     if (first === null) return null;
-    // A leader that was cut off does not know what has come since: who still gets something logged leads, and looks again then (L12).
+    // A leader that was cut off does not know what has come since: who still gets something logged leads, and looks again then (Log-L12).
     const { shardMapVersion } = this.asked;
     const logged = { operation: 'deletePoints', until: 'logged', measured: false } as const;
     await this.#ask(shard, (_leader, timeoutMs) => ({

@@ -1,4 +1,4 @@
-/** Requests carry the shard map version that they were spread by; a node that knows another version refuses them (D2 of cluster/apply/point-flow.ts). */
+/** Requests carry the shard map version that they were spread by; a node that knows another version refuses them (Migr-D2 of cluster/apply/point-flow.ts). */
 
 import type { CollectionRecord } from '../../cluster/state/state.js';
 import { TroupeError } from '../../protocols/errors.js';
@@ -17,7 +17,7 @@ export function isShardMapChanged(error: unknown): boolean {
   return error instanceof TroupeError && error.code === 'conflict' && error.detail.includes(OTHER_SHARD_MAP);
 }
 
-/** A copy that comes behind a later one of its shard (D4 of actors/migration/mover.ts). */
+/** A copy that comes behind a later one of its shard (Migr-D4 of actors/migration/mover.ts). */
 export function lateCopy(shardId: ShardId): TroupeError {
   return new TroupeError('conflict', `points of shard ${shardId} ${LATE}`);
 }

@@ -1,5 +1,5 @@
 /**
- * What a leader remembers, also through a crash, of having acknowledged alone (L9): while others may lack what it has, nobody else may
+ * What a leader remembers, also through a crash, of having acknowledged alone (Log-L9): while others may lack what it has, nobody else may
  * lead, however it does. Kept on disk before the first such acknowledgement, and until all that it waits for have everything.
  */
 

@@ -1,5 +1,5 @@
 /**
- * A leader gives its lead to another replica (L10): it takes no more writes, answers those that were begun, and has the change agreed on;
+ * A leader gives its lead to another replica (Log-L10): it takes no more writes, answers those that were begun, and has the change agreed on;
  * what comes meanwhile waits at the doors for the next leader.
  */
 

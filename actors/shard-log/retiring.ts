@@ -22,7 +22,7 @@ const TRIES = 3;
 const CHANGES_MAX = 2000;
 
 /**
- * Shards that this node leads, and whose other replicas may lack something that was acknowledged (L9), stay as they are: nobody else
+ * Shards that this node leads, and whose other replicas may lack something that was acknowledged (Log-L9), stay as they are: nobody else
  * could lead them.
  * Errors: where it is not agreed; then the others find out by themselves.
  */

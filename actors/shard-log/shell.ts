@@ -259,7 +259,7 @@ function acknowledge({ failure, input, numbers }: EffectOf<'acknowledge'>, conte
   });
 }
 
-/** L9. It is tried again when it cannot be noted. */
+/** Log-L9. It is tried again when it cannot be noted. */
 function goOnAlone({ peer, run }: EffectOf<'proposeDead'>, ahead: Ahead | null, context: ReplicationContext): void {
   const { assignments } = context.props.services;
   ahead?.begin().then(

@@ -10,7 +10,7 @@ export interface ReplicationEntry {
   readonly actor: ActorRef<ReplicationMessage>;
   /** How often it was set to another place in the log, to be filled: what was read of it meanwhile has what the place says in parts only. */
   readonly resets: () => number;
-  /** L9: whether it may have acknowledged what other replicas lack, in this process or an earlier one. Who follows another one has not. */
+  /** Log-L9: whether it may have acknowledged what other replicas lack, in this process or an earlier one. Who follows another one has not. */
   readonly mayBeAhead: () => boolean;
   readonly status: () => ReplicationStatus;
 }
@@ -62,7 +62,7 @@ export function heldOf({ followers, position }: ReplicationStatus): number | nul
   return held;
 }
 
-/** L9: whether a leader has nothing that another replica which it waits for lacks, as far as it knows. */
+/** Log-L9: whether a leader has nothing that another replica which it waits for lacks, as far as it knows. */
 export function isHeldByAll(status: ReplicationStatus): boolean {
   return status.role === 'Leading' && heldOf(status) === status.position;
 }

@@ -26,7 +26,7 @@ export interface StartedCluster extends ClusterNode {
   handOver(): void;
 }
 
-/** answer: carries out calls of peers for this node's replicas. calls: what is counted of them. hasGoneAlone: whether this node may have acknowledged something alone (L9). */
+/** answer: carries out calls of peers for this node's replicas. calls: what is counted of them. hasGoneAlone: whether this node may have acknowledged something alone (Log-L9). */
 export function startCluster(
   options: ClusterOptions,
   clock: Clock,

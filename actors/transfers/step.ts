@@ -2,11 +2,7 @@
  * What a node does about transfers at each look at the agreed state. No plan is kept: a start, or a new leader of a shard or of
  * consensus, goes on with what it sees.
  *
- * - M5. A node runs the transfers of the shards that it leads, each as long as its record stands in the agreed state.
- * - M6. Transfers that nobody asked for are started by the leader of consensus alone, within the limits.
- * - M11. Where nothing has gone on for a while, the leader of consensus has the leads of shards spread, one after the other; those of a
- *   peer that is drained at once.
- * - M7. One digest at a time is compared in the background, none of a shard with a transfer.
+ * Its rules are Transfer-M5 to Transfer-M7 and Transfer-M11 in actors/README.md.
  */
 
 import { isAtRest, planLeadership, planLeaving } from '../../cluster/plans/leadership.js';
@@ -91,7 +87,7 @@ function withRuns(
   for (const [name, run] of runs) {
     if (wanted.has(name)) continue;
     const outcome = agreed === null ? 'left' : outcomeOf(agreed, run);
-    // M2: only where it is agreed that the target is not Active. Another term has a leader that knows nothing of it.
+    // Transfer-M2: only where it is agreed that the target is not Active. Another term has a leader that knows nothing of it.
     const release = outcome === 'aborted' || outcome === 'restarted';
     effects.push({ kind: 'stopRun', name, run, outcome, release });
   }

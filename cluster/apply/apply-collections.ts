@@ -114,7 +114,7 @@ export function shownKey(key: ShardKey): string {
   return typeof key === 'string' ? `"${key}"` : String(key);
 }
 
-/** S4. A peer may have left since the placement was chosen. */
+/** State-S4. A peer may have left since the placement was chosen. */
 export function refusedPlacement({ marks, membership }: ClusterState, placement: Placement): ErrorFacts | null {
   for (const peers of placement) {
     if (peers.length === 0) return wrongInput('a shard needs at least one replica');

@@ -1,4 +1,4 @@
-/** Operations on replicas and their transfers. Replica states change by `REPLICA_MOVES` alone (S6). */
+/** Operations on replicas and their transfers. Replica states change by `REPLICA_MOVES` alone (State-S6). */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId, ReplicaState, ShardId } from '../../protocols/model/cluster.js';
@@ -67,7 +67,7 @@ export function dropReplica(state: ClusterState, { collection, peerId, shardId }
   });
 }
 
-/** S7: the leader gives the lead away. Errors: `conflict` where that was decided under another one, or the heir is not Active any more. */
+/** State-S7: the leader gives the lead away. Errors: `conflict` where that was decided under another one, or the heir is not Active any more. */
 export function changeLeader(state: ClusterState, { clock, collection, shardId, to, uid }: OperationOf<'changeLeader'>): Change {
   return onCollection(state, collection, (record) => {
     const shard = record.uid === uid ? record.shards.get(shardId) : undefined;
@@ -157,7 +157,7 @@ function refusedTransfer(
   const source = shard.replicas.get(from);
   if (source === undefined) return replicaMissing(shardId, from);
   if (from === to) return wrongInput(`shard ${shardId} cannot be transferred from peer ${from} to itself`);
-  // S5
+  // State-S5
   if (source !== 'Active')
     return wrongInput(`the replica of shard ${shardId} on peer ${from} is ${source}, only an Active one can be transferred`);
   if (transfers.some((other) => other.shardId === shardId && other.to === to))
@@ -211,7 +211,7 @@ export function withoutPeer(collections: ClusterState['collections'], peerId: Pe
   return next;
 }
 
-/** S5: transfers end whose source is not Active any more or whose target is gone, Dead or waits for nothing. */
+/** State-S5: transfers end whose source is not Active any more or whose target is gone, Dead or waits for nothing. */
 function settled(record: CollectionRecord): CollectionRecord {
   let next = record;
   for (const transfer of record.transfers) {

@@ -2,13 +2,7 @@
  * What an entry of the log makes of the cluster's state: one function for leader, follower, restart and snapshot. It depends on
  * nothing but its arguments, so that all nodes that have applied the same entries have the same state.
  *
- * - S1: an entry changes the state once: those up to `appliedIndex` change nothing.
- * - S2: a proposal that is in the log twice is carried out once, and has one outcome.
- * - S3: what is refused has changed nothing but the index.
- * - S4: no shard has two replicas on one peer, and only members have replicas.
- * - S5: a transfer goes from an Active replica to another one that waits for it; no two bring one shard to one peer.
- * - S6: replica states change only as `REPLICA_MOVES` has it.
- * - S7: a shard's leader is an Active replica, or there is none; each leader has a higher term than those before it.
+ * Its rules are State-S1 to State-S7 in cluster/README.md.
  */
 
 import type { Membership, PeerId } from '../../protocols/model/cluster.js';

@@ -19,7 +19,7 @@ export function unchanged(state: ClusterState): Change {
   return { state, outcome: { kind: 'done', changed: false } };
 }
 
-/** S3: nothing but the index has changed. */
+/** State-S3: nothing but the index has changed. */
 export function refused(state: ClusterState, error: ErrorFacts): Change {
   return { state, outcome: { kind: 'refused', error } };
 }
@@ -46,7 +46,7 @@ export function asBatch<Result>(action: () => Result): Result {
   }
 }
 
-/** Makes changes that are not taken back: a refusal comes before them (S3). */
+/** Makes changes that are not taken back: a refusal comes before them (State-S3). */
 export function withCollections(state: ClusterState, change: (collections: Collections) => void): ClusterState {
   const isOwn = made?.has(state.collections) === true;
   const collections = isOwn ? (state.collections as Collections) : new Map(state.collections);

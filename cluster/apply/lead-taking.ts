@@ -1,4 +1,4 @@
-/** Which operations may take a shard's lead from a peer, once they are agreed on (L9). */
+/** Which operations may take a shard's lead from a peer, once they are agreed on (Log-L9). */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { ClusterOperation } from '../state/commands.js';

@@ -2,10 +2,7 @@
  * Points that go from some shards of a collection to others while requests go on, in stages that are agreed on: for resharding
  * (`resharding.ts`), or to another shard key (`KeyCopy`). Each shard's leader does its part of a stage, as the agreed state has it.
  *
- * - D1. Reads see of each shard only the points that the ring in force gives to it, and nothing of shards that are to be opened at the
- *   end; so copies are not seen before the switch, and points that have been copied not after it.
- * - D2. Requests carry the `shardMapVersion` that they were spread by; a node with another version rejects the request before doing anything.
- * - D3. While switching, shards that give points away take no writes; what they took before is copied then.
+ * Its rules are Migr-D1 to Migr-D3 in cluster/README.md.
  *
  * To a key that takes writes of its own, points are copied for everybody to see, there is nothing to switch, and what is deleted
  * behind the copy stays there.
@@ -79,7 +76,7 @@ export function isSwitching({ keyCopy, resharding }: CollectionRecord): boolean 
   return resharding?.stage === 'switching' || keyCopy?.stage === 'switching';
 }
 
-/** Whether the shard takes no writes now (D3). */
+/** Whether the shard takes no writes now (Migr-D3). */
 export function holdsWrites(record: CollectionRecord, shardId: ShardId): boolean {
   return isSwitching(record) && flowOf(record)?.busy.includes(shardId) === true;
 }

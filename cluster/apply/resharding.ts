@@ -1,5 +1,5 @@
 /**
- * A shard that comes (up) or goes (down) while requests go on (D1 to D3: `point-flow.ts`). The ring in force says which shard has
+ * A shard that comes (up) or goes (down) while requests go on (Migr-D1 to Migr-D3: `point-flow.ts`). The ring in force says which shard has
  * which point, as long as nothing is switched the old one.
  */
 
@@ -32,7 +32,7 @@ export function comingShard({ resharding }: CollectionRecord): ShardId | null {
   return resharding.shardId;
 }
 
-/** Rings by which points are hidden (D1): shards of the key that is resharded, in force; null: nothing is hidden. */
+/** Rings by which points are hidden (Migr-D1): shards of the key that is resharded, in force; null: nothing is hidden. */
 export function hidingRing(record: CollectionRecord): readonly ShardId[] | null {
   const { resharding } = record;
   if (resharding === null) return null;

@@ -1,7 +1,7 @@
 /**
  * A step in the making: the next state, which this step alone may still change, and what is to be caused.
  *
- * All changes of one step that must last are one write, which comes first among its effects (R1).
+ * All changes of one step that must last are one write, which comes first among its effects (Raft-R1).
  */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
@@ -87,7 +87,7 @@ export function sendEarly(draft: Draft, to: PeerId, body: MessageBody, term = dr
   draft.early.push({ from: draft.state.config.peerId, to, term, ...body } as RaftMessage);
 }
 
-/** A message that holds only if what was written before it lasts (R1). */
+/** A message that holds only if what was written before it lasts (Raft-R1). */
 export function sendLate(draft: Draft, to: PeerId, body: MessageBody): void {
   draft.late.push({ from: draft.state.config.peerId, to, term: draft.state.term, ...body } as RaftMessage);
 }
@@ -111,7 +111,7 @@ export function changeLeader(draft: Draft, change: Partial<LeaderRole>): void {
   draft.state.role = { ...(draft.state.role as LeaderRole), ...change };
 }
 
-/** Entries into the log, in the place of those from the first one's index on. The newest membership in the log counts, committed or not (R9). */
+/** Entries into the log, in the place of those from the first one's index on. The newest membership in the log counts, committed or not (Raft-R9). */
 export function writeEntries(draft: Draft, entries: readonly Entry[]): void {
   const state = draft.state;
   const first = (entries[0] as Entry).index;
@@ -189,7 +189,7 @@ function writeOf(draft: Draft): RaftEffect {
   };
 }
 
-/** Hands out what is committed and on this peer's own disk (R5), a snapshot before the entries behind it. */
+/** Hands out what is committed and on this peer's own disk (Raft-R5), a snapshot before the entries behind it. */
 function handOut(draft: Draft, effects: RaftEffect[]): void {
   const state = draft.state;
   const restore = state.pendingRestore;

@@ -54,7 +54,7 @@ export function campaign(draft: Draft, transfer: boolean): void {
   }
 }
 
-/** A vote that is on disk may have been the last one that was missing (R2). */
+/** A vote that is on disk may have been the last one that was missing (Raft-R2). */
 export function considerVotes(draft: Draft): void {
   const { role } = draft.state;
   if (role.kind !== 'Candidate' || role.voteWrite > draft.state.persistedWrites) return;
@@ -81,7 +81,7 @@ export function receivePreVoteReply(draft: Draft, message: MessageOf<'preVoteRep
   else if (result === 'lost') becomeFollower(draft, state.term, null);
 }
 
-/** One vote in a term, to the first whose log is at least as new, and on disk before it is told (R1). */
+/** One vote in a term, to the first whose log is at least as new, and on disk before it is told (Raft-R1). */
 export function receiveVote(draft: Draft, message: MessageOf<'vote'>): void {
   const state = draft.state;
   if (!message.transfer && hasLease(state)) return;
@@ -104,7 +104,7 @@ export function receiveVoteReply(draft: Draft, message: MessageOf<'voteReply'>):
   if (!message.granted && !refusals) shortenElectionTimer(draft);
 }
 
-/** A leader was heard of within the shortest election timeout: candidates are not listened to (R10, section 4.2.3). */
+/** A leader was heard of within the shortest election timeout: candidates are not listened to (Raft-R10, section 4.2.3). */
 export function hasLease(state: RaftState): boolean {
   return state.leader !== null && state.elapsedTicks < state.config.electionTicks;
 }

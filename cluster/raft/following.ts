@@ -7,10 +7,10 @@ import { type Draft, forgetPersisted, type MessageOf, rereadMembership, sendLate
 import { lastOfTerm, termAt, withSnapshot } from './log.js';
 import { becomeFollower } from './roles.js';
 
-/** A message of this term's leader: there is no other one (R2). Candidates are not listened to for a while (R10). */
+/** A message of this term's leader: there is no other one (Raft-R2). Candidates are not listened to for a while (Raft-R10). */
 function hearLeader(draft: Draft, leader: PeerId): void {
   const state = draft.state;
-  invariant(state.role.kind !== 'Leader', 'R2', () => `peer ${leader} leads term ${state.term}, and so does this peer`);
+  invariant(state.role.kind !== 'Leader', 'Raft-R2', () => `peer ${leader} leads term ${state.term}, and so does this peer`);
   if (state.role.kind !== 'Follower' || state.leader !== leader) becomeFollower(draft, state.term, leader);
   state.elapsedTicks = 0;
 }
@@ -20,7 +20,7 @@ export function receiveAppend(draft: Draft, message: MessageOf<'append'>): void 
   hearLeader(draft, message.from);
   const state = draft.state;
   const { prevIndex, round } = message;
-  // What is committed agrees with every later leader, so nothing before the commit index is looked at (R4).
+  // What is committed agrees with every later leader, so nothing before the commit index is looked at (Raft-R4).
   if (prevIndex >= state.commitIndex && termAt(state.log, prevIndex) !== message.prevTerm) {
     const index = lastOfTerm(state.log, prevIndex, message.prevTerm);
     sendLate(draft, message.from, { kind: 'appendReply', matched: false, index, logTerm: termAt(state.log, index) ?? 0, round });
@@ -74,7 +74,7 @@ export function receiveInstallSnapshot(draft: Draft, message: MessageOf<'install
 
 /**
  * What is committed here already is of no use, unless this peer asked for it. Even then no committed entry
- * behind the snapshot may go (R8): they must all be there.
+ * behind the snapshot may go (Raft-R8): they must all be there.
  */
 function isUseful(draft: Draft, message: MessageOf<'installSnapshot'>): boolean {
   const { commitIndex, log } = draft.state;

@@ -50,7 +50,7 @@ export function withEntries(log: RaftLog, entries: readonly Entry[]): RaftLog {
   return { ...log, entries: kept.concat(entries) };
 }
 
-/** Entries up to the snapshot's end go, and all of them if the log has another entry there or none (R8). */
+/** Entries up to the snapshot's end go, and all of them if the log has another entry there or none (Raft-R8). */
 export function withSnapshot(log: RaftLog, snapshot: Snapshot): { readonly log: RaftLog; readonly contradicts: boolean } {
   const contradicts = termAt(log, snapshot.index) !== snapshot.term;
   const entries = contradicts ? [] : between(log, snapshot.index + 1, lastIndex(log));

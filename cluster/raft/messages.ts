@@ -106,7 +106,7 @@ export type RaftInput =
   | { readonly kind: 'requestSnapshot' }
   /** `data` is the state after `index`, which is applied: entries before it may go, but for some that late followers may need. Also the answer to `snapshotWanted`. */
   | { readonly kind: 'compact'; readonly index: number; readonly data: Uint8Array }
-  /** R11: the process of the only other voter has ended, and has promised nobody else anything; null: it is back, or may be. */
+  /** Raft-R11: the process of the only other voter has ended, and has promised nobody else anything; null: it is back, or may be. */
   | { readonly kind: 'gone'; readonly peer: PeerId | null }
   /** The transport could not deliver to this peer. */
   | { readonly kind: 'unreachable'; readonly peer: PeerId };
@@ -114,7 +114,7 @@ export type RaftInput =
 export type RaftEffect =
   /** Numbered from 1 and carried out in this order; answered by `persisted`. */
   | { readonly kind: 'persist'; readonly number: number; readonly write: ConsensusWrite }
-  /** Once every `persist` before it is on disk (R1). */
+  /** Once every `persist` before it is on disk (Raft-R1). */
   | { readonly kind: 'send'; readonly messages: readonly RaftMessage[] }
   /** At once: a leader's entries may travel while it writes them itself (section 10.2.1). */
   | { readonly kind: 'sendEarly'; readonly messages: readonly RaftMessage[] }

@@ -3,7 +3,7 @@
 import type { Member, Membership, PeerId } from '../../protocols/model/cluster.js';
 import type { RaftState } from './state.js';
 
-/** Whose votes and disks count: all voters', but for that of two which has ended (R11). */
+/** Whose votes and disks count: all voters', but for that of two which has ended (Raft-R11). */
 export function countedVoters({ config, gone, membership }: Pick<RaftState, 'config' | 'gone' | 'membership'>): Membership {
   const voters = membership.filter(({ voter }) => voter);
   return gone !== null && isPair(voters, config.peerId, gone) ? voters.filter(({ peerId }) => peerId !== gone) : voters;

@@ -36,7 +36,7 @@ function add(draft: Draft, read: (round: number) => PendingRead): void {
   if (!underWay) heartbeat(draft);
 }
 
-/** Answers what a majority has confirmed (R7). */
+/** Answers what a majority has confirmed (Raft-R7). */
 export function settleReads(draft: Draft): void {
   const { reads, round } = draft.state.role as LeaderRole;
   if (reads.length === 0) return;

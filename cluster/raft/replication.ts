@@ -22,7 +22,7 @@ export function becomeLeader(draft: Draft): void {
   draft.ownsProgress = true;
   state.leader = state.config.peerId;
   restartElectionTimer(draft);
-  // Entries of earlier terms are committed with this one (R3).
+  // Entries of earlier terms are committed with this one (Raft-R3).
   appendOwn(draft, { kind: 'empty' });
   heartbeat(draft);
 }
@@ -67,7 +67,7 @@ function rejected(draft: Draft, progress: Progress, hint: MessageOf<'appendReply
 }
 
 /**
- * An entry of the leader's term that a majority has on disk is committed, and all before it (R3, R4). Followers
+ * An entry of the leader's term that a majority has on disk is committed, and all before it (Raft-R3, Raft-R4). Followers
  * are told at once; a leader whose own removal is committed steps down.
  */
 export function advanceCommit(draft: Draft): void {
@@ -110,7 +110,7 @@ function majorityIndex(draft: Draft): number {
   );
 }
 
-/** The leader has committed in its term: what it knows to be committed is all that is (R6). */
+/** The leader has committed in its term: what it knows to be committed is all that is (Raft-R6). */
 export function hasCommittedInTerm(draft: Draft): boolean {
   const { log, commitIndex, term } = draft.state;
   return termAt(log, commitIndex) === term;

@@ -43,7 +43,7 @@ export function receiveProposeReply(draft: Draft, message: MessageOf<'proposeRep
 
 /**
  * A stranger that asks a follower may have been removed while it was away, and may not know the leader that would
- * tell it. The follower finds out by a read of its own (R7).
+ * tell it. The follower finds out by a read of its own (Raft-R7).
  */
 export function askAboutStranger(draft: Draft, message: MessageOf<'preVote'>): void {
   const { leader, role, membership, forwarded } = draft.state;
@@ -117,7 +117,7 @@ function proposeHere(draft: Draft, proposal: Proposal): ProposalOutcome {
     if (proposal.bytes.length > config.entryBytesMax) return refused('tooLarge');
     return accepted(appendOwn(draft, proposal));
   }
-  // One change at a time, and none before this leader knows what is committed (R6, R9).
+  // One change at a time, and none before this leader knows what is committed (Raft-R6, Raft-R9).
   if (membershipIndex > commitIndex || !hasCommittedInTerm(draft)) return refused('membershipPending');
   const next = changed(membership, proposal.change);
   if (next === null) return refused('membershipInvalid');

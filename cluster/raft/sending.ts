@@ -23,7 +23,7 @@ export function sendEntries(draft: Draft, peer: PeerId): void {
   }
 }
 
-/** A new round of heartbeats: who answers it takes this peer for the leader still (R7). */
+/** A new round of heartbeats: who answers it takes this peer for the leader still (Raft-R7). */
 export function heartbeat(draft: Draft): void {
   const { role } = draft.state;
   if (role.kind !== 'Leader') return;

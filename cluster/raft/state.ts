@@ -38,7 +38,7 @@ export interface RaftState {
   readonly belonged: boolean;
   /** Parts of a snapshot that is coming in. */
   readonly incoming: IncomingSnapshot | null;
-  /** The only other voter, whose process is known to have ended: nothing waits for it (R11). Null: not known of any. */
+  /** The only other voter, whose process is known to have ended: nothing waits for it (Raft-R11). Null: not known of any. */
   readonly gone: PeerId | null;
   /** What went to the leader and is given up some ticks later. */
   readonly forwarded: ReadonlyMap<RequestId, Forwarded>;

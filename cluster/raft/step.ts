@@ -1,4 +1,4 @@
-/** What a peer's Raft does about each input. The rules have numbers (R1 ...), which `cluster/README.md` lists. */
+/** What a peer's Raft does about each input. The rules have numbers (Raft-R1 ...), which `cluster/README.md` lists. */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { compact } from './compaction.js';
@@ -92,7 +92,7 @@ function handle(draft: Draft, input: RaftInput): void {
   }
 }
 
-/** Heartbeats; and without a quorum heard of within an election timeout, a leader steps down (R10, section 6.2). */
+/** Heartbeats; and without a quorum heard of within an election timeout, a leader steps down (Raft-R10, section 6.2). */
 function tickLeader(draft: Draft): void {
   const state = draft.state;
   if (state.role.kind !== 'Leader') return;
@@ -254,7 +254,7 @@ function receiveTimely(draft: Draft, message: MessageInTerm): void {
   }
 }
 
-/** R11: with nobody to wait for, whoever is left leads, and commits what is on its own disk. */
+/** Raft-R11: with nobody to wait for, whoever is left leads, and commits what is on its own disk. */
 function noteGone(draft: Draft, peer: PeerId | null): void {
   const state = draft.state;
   state.gone = peer;

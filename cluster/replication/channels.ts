@@ -79,7 +79,7 @@ function propose(draft: Draft, { peer }: Channel): void {
   changeChannel(draft, peer, { phase: { kind: 'Broken', proposeAt: ticks + PROPOSE_TICKS } });
 }
 
-/** Its own time is over: what is written goes on without it, and it is looked for meanwhile (L9). */
+/** Its own time is over: what is written goes on without it, and it is looked for meanwhile (Log-L9). */
 export function excuse(draft: Draft, peer: PeerId): void {
   const channel = channelOf(draft, peer);
   const { ticks } = draft.state;

@@ -100,7 +100,7 @@ function hasWrite(draft: Draft, channel: Channel | null, { input, tick }: Pendin
   return input.until === 'logged' || !mustApply(draft.state, channel.peer) || applied >= tick;
 }
 
-/** L9 */
+/** Log-L9 */
 function isExcused({ state }: Draft, channel: Channel | null): boolean {
   return channel !== null && channel.excusedUntil !== null && state.ticks < channel.excusedUntil;
 }

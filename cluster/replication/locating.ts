@@ -10,7 +10,7 @@ import { startSyncing } from './syncing.js';
 export function startLocating(draft: Draft, delayTicks: number): void {
   const { assignment, openedIn, ticks } = draft.state;
   const run = nextNumber(draft);
-  // Of a term that began in this life everything is known (L5).
+  // Of a term that began in this life everything is known (Log-L5).
   const barrier = assignment?.term !== openedIn;
   setRole(draft, { kind: 'Locating', run, last: null, barrier, retryAt: delayTicks === 0 ? null : ticks + delayTicks });
   if (delayTicks === 0) ask(draft);

@@ -53,7 +53,7 @@ export type ReadPart =
 export type ReplicationInput =
   | { readonly kind: 'opened' }
   | { readonly kind: 'closed'; readonly error: ErrorFacts }
-  /** isSettled: this node knows everything that was agreed before it was started (L5). */
+  /** isSettled: this node knows everything that was agreed before it was started (Log-L5). */
   | { readonly kind: 'assigned'; readonly self: PeerId; readonly assignment: ShardAssignment | null; readonly isSettled: boolean }
   /** 100 ms have passed, or more; only while `needsTicks`. */
   | { readonly kind: 'tick' }
@@ -62,7 +62,7 @@ export type ReplicationInput =
   | { readonly kind: 'called'; readonly caller: Caller; readonly from: PeerId; readonly call: HeardCall }
   | TransferInput
   | { readonly kind: 'located'; readonly run: number; readonly last: ClockTag }
-  /** L9: no other leader can come while this peer is away. */
+  /** Log-L9: no other leader can come while this peer is away. */
   | { readonly kind: 'excused'; readonly run: number; readonly peer: PeerId }
   | { readonly kind: 'locateFailed'; readonly run: number; readonly error: ErrorFacts }
   | { readonly kind: 'barrierPassed'; readonly run: number; readonly assignment: ShardAssignment | null }
@@ -169,5 +169,5 @@ export type ReplicationEffect =
     }
   | { readonly kind: 'answer'; readonly caller: Caller; readonly answer: TransferAnswer }
   | { readonly kind: 'refuse'; readonly caller: Caller; readonly error: ErrorFacts }
-  /** That the replica on this peer is Dead, unless the shard has another term by now; or `excused` comes back, where nothing can be agreed (L9). */
+  /** That the replica on this peer is Dead, unless the shard has another term by now; or `excused` comes back, where nothing can be agreed (Log-L9). */
   | { readonly kind: 'proposeDead'; readonly run: number; readonly peer: PeerId; readonly clock: number };

@@ -44,7 +44,7 @@ export function othersOf({ assignment, self }: Pick<ReplicationState, 'assignmen
 
 /**
  * Targets that an earlier life of this leader in the same term may have declared required while the end of their transfer is on its
- * way to be agreed on: each of them whose log this one continues is waited for (L5).
+ * way to be agreed on: each of them whose log this one continues is waited for (Log-L5).
  */
 export function inheritedTargets({ assignment, openedIn, self }: Pick<ReplicationState, 'assignment' | 'openedIn' | 'self'>): PeerId[] {
   if (assignment === null || assignment.term !== openedIn) return [];

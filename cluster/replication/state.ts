@@ -4,7 +4,7 @@
  * - `Closed`: its files are not open;
  * - `Following`: somebody else leads, or nobody: it answers calls;
  * - `Locating`: it is to lead, and asks its own log and, after a start, the cluster how far they are;
- * - `Syncing`: asks the other replicas how far they are, and takes over what it lacks (L4);
+ * - `Syncing`: asks the other replicas how far they are, and takes over what it lacks (Log-L4);
  * - `Leading`: takes writes and sends them to the others.
  */
 
@@ -21,16 +21,16 @@ export interface ReplicationState {
   readonly ticks: number;
   /** A tick is on its way. */
   readonly ticking: boolean;
-  /** The highest clock that a leader has called with, or the own log has: lower ones are over (L2). */
+  /** The highest clock that a leader has called with, or the own log has: lower ones are over (Log-L2). */
   readonly heard: number;
   /**
    * Term that an earlier life may have led: the one in which this replica was opened or, where what is known of the cluster may be older
-   * than what that life knew, the newest. What it did in it is not known (L5). Null until one is known.
+   * than what that life knew, the newest. What it did in it is not known (Log-L5). Null until one is known.
    */
   readonly openedIn: number | null;
   /** Everything that was agreed before this life is known: terms that are heard of from now on are new. */
   readonly isSettled: boolean;
-  /** Targets of transfers that acknowledgements wait for: declared by `require` in this term, or inherited (L5). */
+  /** Targets of transfers that acknowledgements wait for: declared by `require` in this term, or inherited (Log-L5). */
   readonly required: ReadonlySet<PeerId>;
   /** Counts roles and calls. */
   readonly counter: number;
@@ -132,7 +132,7 @@ export interface Channel {
   readonly failingSince: number | null;
   readonly error: ErrorFacts | null;
   readonly retryAt: number;
-  /** Not waited for until then (L9); null: it is. */
+  /** Not waited for until then (Log-L9); null: it is. */
   readonly excusedUntil: number | null;
   readonly attaching: { readonly caller: Caller; readonly mayReset: boolean } | null;
   readonly jobs: readonly Job[];

@@ -206,7 +206,7 @@ function lookAgain(draft: Draft, error: ErrorFacts): void {
   takeRole(draft, RETRY_TICKS);
 }
 
-/** L2: whoever calls with a lower clock than that of a leader that is known leads no more. */
+/** Log-L2: whoever calls with a lower clock than that of a leader that is known leads no more. */
 function answerCall(draft: Draft, caller: number, call: HeardCall): void {
   const { state } = draft;
   const known = Math.max(state.heard, state.assignment?.term ?? 0);

@@ -1,4 +1,4 @@
-/** A new leader asks all others how far they are, and takes over what it lacks: so it has every operation that was acknowledged (L4). */
+/** A new leader asks all others how far they are, and takes over what it lacks: so it has every operation that was acknowledged (Log-L4). */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { ClockTag } from '../../protocols/model/shard-log.js';

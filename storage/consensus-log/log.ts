@@ -1,11 +1,7 @@
 /**
  * The consensus log on disk, kept by a thread of its own.
  *
- * C1: a write is told only when LMDB's commit is on disk. Writes are carried out in the order of the calls, each as a
- *     whole; those that wait while the disk works become one transaction.
- * C2: after a write that failed, all that wait and all later ones fail too, until `load` has read what there is: what
- *     follows a write that is missing must not be there.
- * C3: what is damaged is found before LMDB trusts it, by a process of its own; the error says how to recover.
+ * Its rules are ConsLog-C1 to ConsLog-C3 in storage/README.md. Writes that wait while the disk works become one transaction.
  */
 
 import { existsSync, renameSync, rmSync } from 'node:fs';
@@ -70,7 +66,7 @@ export class ConsensusLog implements ConsensusStore {
 
   /**
    * storagePath: the node's; the log lies in its folder `consensus`, which is made where there is none.
-   * verify: tells what is damaged in that folder, null for nothing (C3); `verifyConsensus` asks a process of its own.
+   * verify: tells what is damaged in that folder, null for nothing (ConsLog-C3); `verifyConsensus` asks a process of its own.
    */
   constructor(
     private readonly storagePath: string,

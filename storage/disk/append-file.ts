@@ -2,11 +2,11 @@
  * Folders of numbered files that only grow: the place of values that are too large for LMDB, whose records point at
  * them. LMDB's file never shrinks and its pages stay mapped; a file here is deleted as a whole.
  *
- * A1: bytes are on disk (`sync`) before the commit that points at them.
- * A2: bytes behind what committed records point at mean nothing: a commit that fails takes the end back (`forget`), the
- *     next bytes overwrite them, and opening cuts them off (`settle`).
- * A3: no byte is read as data before its checksum was verified. Damage is an error that starts with the file's path.
- * A4: links are not followed, neither as a file nor as the folder.
+ * - **File-A1** bytes are on disk (`sync`) before the commit that points at them.
+ * - **File-A2** bytes behind what committed records point at mean nothing: a commit that fails takes the end back (`forget`), the
+ *   next bytes overwrite them, and opening cuts them off (`settle`).
+ * - **File-A3** no byte is read as data before its checksum was verified. Damage is an error that starts with the file's path.
+ * - **File-A4** links are not followed, neither as a file nor as the folder.
  */
 
 import fs from 'node:fs';

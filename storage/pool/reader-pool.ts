@@ -243,7 +243,7 @@ export class ReaderPool {
     return this.detaching.has(key);
   }
 
-  /** Hands a set to every reader, now and as replacements start: before the commit that makes it current (V3). */
+  /** Hands a set to every reader, now and as replacements start: before the commit that makes it current (View-V3). */
   attach(attach: Attach): void {
     const sets = this.sets.get(attach.spec.key);
     if (sets === undefined) return;
@@ -255,7 +255,7 @@ export class ReaderPool {
     this.slots.postAll(attach);
   }
 
-  /** Has every reader drop the sets before `generation`; `retired` follows when the last one has (V4). */
+  /** Has every reader drop the sets before `generation`; `retired` follows when the last one has (View-V4). */
   retireBefore(key: ReplicaKey, generation: number): void {
     const sets = this.sets.get(key);
     if (sets === undefined) return;
@@ -331,7 +331,7 @@ export class ReaderPool {
     for (const read of loseReader(this.reads, index)) {
       read.work.reject(new TroupeError('internal', `the query ended two engine workers (${reason}) and was given up`));
     }
-    // Its replacement starts with the newest sets only, so it has retired and detached everything (V4).
+    // Its replacement starts with the newest sets only, so it has retired and detached everything (View-V4).
     for (const [key, { retiring }] of this.sets) for (const generation of [...retiring.keys()]) this.readerRetired(index, key, generation);
     for (const key of [...this.detaching.keys()]) this.readerDetached(index, key);
     this.pump();

@@ -255,7 +255,7 @@ export class WriterPool {
     });
   }
 
-  /** Every reader has dropped the replica's sets before `generation`: its writer may free what only they used (V4). */
+  /** Every reader has dropped the replica's sets before `generation`: its writer may free what only they used (View-V4). */
   retired(key: ReplicaKey, generation: number): void {
     const replica = this.replicas.get(key);
     if (replica !== undefined) this.slots.post(replica.writer, { kind: 'retired', key, generation });
@@ -318,7 +318,7 @@ export class WriterPool {
       );
     }
     // Readers let go of its replicas: the sets it announced may never be committed, and the next writer may give their
-    // numbers to others (V5).
+    // numbers to others (View-V5).
     for (const replica of this.replicasOf(index)) {
       const { key } = replica.spec;
       this.readers.forgetRetiring(key);

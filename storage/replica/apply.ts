@@ -123,7 +123,7 @@ function changePayloads(transaction: Transaction, selector: PointsSelector, vers
   }
 }
 
-/** B1: a point that may be older than the operation takes it to be is not changed by it. Whether it was one; it is removed then. */
+/** Bucket-B1: a point that may be older than the operation takes it to be is not changed by it. Whether it was one; it is removed then. */
 function removeStale(transaction: Transaction, location: Location): boolean {
   if (!transaction.isStale(location)) return false;
   transaction.remove(location);
@@ -144,7 +144,7 @@ function matching(transaction: Transaction, { filter, of }: Extract<PointsSelect
   return found.filter(({ row, segment }) => shardIndexOf(ring, segment.idAt(row)) === own);
 }
 
-/** Those that are there. Errors: `notFound` for one that is not, unless only the leader may have it (B2). */
+/** Those that are there. Errors: `notFound` for one that is not, unless only the leader may have it (Bucket-B2). */
 function mustBeThere(transaction: Transaction, ids: readonly PointId[]): Location[] {
   return ids.flatMap((id) => {
     const location = transaction.find(id);

@@ -62,7 +62,7 @@ async function withoutLog(lmdb: string): Promise<{ at: ClockTag; manifest: Manif
     copy.write(() => {
       copy.clear('wal');
       copy.put('meta', LOG_KEY, encodeLogTags(logBehind(at, tags.failed)));
-      // B3
+      // Bucket-B3
       copy.remove('meta', STALE_KEY);
     });
     return { at, manifest: decodeManifest(copy.get('meta', MANIFEST_KEY) ?? missing('manifest')) };

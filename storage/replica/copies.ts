@@ -54,7 +54,7 @@ export class Copies {
     return own;
   }
 
-  /** B1 holds: their points are the leader's. */
+  /** Bucket-B1 holds: their points are the leader's. */
   private compared(equal: Iterable<number>): void {
     this.host.transact((transaction) => {
       transaction.stale = withoutStale(transaction.stale, equal);

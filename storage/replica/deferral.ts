@@ -3,13 +3,13 @@
  * `indexing_threshold` kB of vectors already go to *deferred* segments. These are kept, logged and opened as all others,
  * but left out of the sets that readers get, so that counts, filters, scrolling and searches agree without knowing of them.
  *
- * D1: a point has one live row: its newest. Operations go by that, deferred or not.
- * D2: readers see one row of a point: the live one, or, while that is deferred, the older one that they saw before. It is
- *     *held*: not marked deleted, neither in memory nor on disk. A commit that shows the live row to readers or deletes
- *     the point marks the held one deleted.
- * D3: as no mark of a held row is stored, opening finds them: live on disk, with the id of a live deferred row.
- * D4: a deferred segment is shown when a build has taken it, or when it fits beneath the threshold beside the others. So where
- *     there is one, the rows without a graph exceed the threshold, and the optimizer has a build to make.
+ * - **Defer-D1** a point has one live row: its newest. Operations go by that, deferred or not.
+ * - **Defer-D2** readers see one row of a point: the live one, or, while that is deferred, the older one that they saw before. It is
+ *   *held*: not marked deleted, neither in memory nor on disk. A commit that shows the live row to readers or deletes
+ *   the point marks the held one deleted.
+ * - **Defer-D3** as no mark of a held row is stored, opening finds them: live on disk, with the id of a live deferred row.
+ * - **Defer-D4** a deferred segment is shown when a build has taken it, or when it fits beneath the threshold beside the others. So where
+ *   there is one, the rows without a graph exceed the threshold, and the optimizer has a build to make.
  *
  * Source: service specification, «Deferred points».
  */
@@ -35,7 +35,7 @@ export function defersRows(segments: readonly SegmentRows[], manifest: Manifest,
   return limit !== Number.POSITIVE_INFINITY && scannedBytes(segments, manifest, config) >= limit;
 }
 
-/** After opening: readers keep the rows that deferred ones are to replace (D3). */
+/** After opening: readers keep the rows that deferred ones are to replace (Defer-D3). */
 export function holdReplaced(transaction: Transaction): void {
   for (const segment of transaction.segments) {
     if (!segment.deferred) continue;
@@ -47,7 +47,7 @@ export function holdReplaced(transaction: Transaction): void {
   }
 }
 
-/** Shows the deferred segments that are to be shown (D4), and marks the rows deleted that readers then need no more (D2). */
+/** Shows the deferred segments that are to be shown (Defer-D4), and marks the rows deleted that readers then need no more (Defer-D2). */
 export function settleDeferred(transaction: Transaction, config: CollectionConfig): void {
   const limit = deferralBytes(config);
   let scanned = scannedBytes(transaction.segments, transaction.manifest, config);

@@ -1,5 +1,5 @@
 /**
- * The operations of a replica on their way: into the log, then into its points (W1, W2). What is logged and not applied waits here.
+ * The operations of a replica on their way: into the log, then into its points (Wal-W1, Wal-W2). What is logged and not applied waits here.
  */
 
 import { TroupeError } from '../../protocols/errors.js';
@@ -34,7 +34,7 @@ export interface OperationsHost {
   readonly walCapacity: number;
   /** Runs `action` in one LMDB transaction. */
   commit<T>(action: () => T): T;
-  /** Runs `change` in a transaction; W3. */
+  /** Runs `change` in a transaction; Wal-W3. */
   transact<T>(change: (transaction: Transaction) => T): T;
   /** Something was applied. */
   applied(): void;

@@ -2,12 +2,7 @@
  * Buckets of a replica whose points may be others than its place in the log says: after its log has begun anew, or has lost operations that the
  * leader does not have, until each of them has been compared with the leader's or filled from them.
  *
- * B1: a point's version says what it holds, also in these buckets. An operation that makes something of what is there (a payload that is
- *     merged, vectors that are replaced one by one) would give an old point the version of the leader's new one, and digests would be
- *     equal that should differ. So it removes the point instead, and the digest of the bucket says that it is missing.
- * B2: a point that is not there may be there at the leader: an operation that needs it leaves it out and is not refused. The leader has
- *     carried the operation out, or the log would have another one in its place.
- * B3: what leads has no such buckets: others are made equal to it.
+ * Their rules are Bucket-B1 to Bucket-B3 in storage/README.md.
  */
 
 import type { PointId } from '../../protocols/model/point-id.js';

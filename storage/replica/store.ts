@@ -1,11 +1,7 @@
 /**
  * A replica on disk and in memory, as its home worker holds it: the only one that writes it.
  *
- * W1: an operation is acknowledged only when its WAL record is on disk, and completed only when its effects are.
- * W2: operations are applied in the order of their numbers, each once: the state record's `appliedOperation` and the
- *     effects change in one transaction.
- * W3: a transaction that fails leaves memory and disk as they were.
- * W4: generations, segment ids and field numbers are never used twice within a process, also where a commit failed.
+ * Its rules are Wal-W1 to Wal-W5 in storage/README.md.
  */
 
 import { rmSync } from 'node:fs';
@@ -184,7 +180,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
     this.hooks.warn(message);
   }
 
-  /** Runs `change` in a transaction; W3. trims: the log may lose applied operations. */
+  /** Runs `change` in a transaction; Wal-W3. trims: the log may lose applied operations. */
   transact<T>(change: (transaction: Transaction) => T, trims = true): T {
     const transaction = new Transaction(this, this.shape);
     let result: T;
@@ -278,7 +274,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
     return this.shape.stale;
   }
 
-  /** B3: others are compared with this replica. */
+  /** Bucket-B3: others are compared with this replica. */
   lead(): void {
     if (this.shape.stale === null) return;
     this.transact((transaction) => {

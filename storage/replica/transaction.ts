@@ -138,12 +138,12 @@ export class Transaction {
     return undefined;
   }
 
-  /** Whether a point may be older than this operation takes it to be: B1. */
+  /** Whether a point may be older than this operation takes it to be: Bucket-B1. */
   isStale({ row, segment }: Location): boolean {
     return this.stale !== null && isStale(this.stale, bucketOfRow(segment, row));
   }
 
-  /** Whether the leader may have a point that is not here: B2. */
+  /** Whether the leader may have a point that is not here: Bucket-B2. */
   mayLack(id: PointId): boolean {
     return this.stale !== null && isStale(this.stale, bucketOfId(id));
   }
@@ -190,7 +190,7 @@ export class Transaction {
 
   /**
    * Removes a point's newest row. replacement: its point's new row. Where that one is deferred, readers keep what they
-   * see; where the removed row is a deferred one itself and the new one is not, what they see goes with it (D2).
+   * see; where the removed row is a deferred one itself and the new one is not, what they see goes with it (Defer-D2).
    */
   remove(location: Location, replacement?: Location): void {
     const { segment, row } = location;

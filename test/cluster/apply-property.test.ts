@@ -239,7 +239,7 @@ test('entries that are applied together lead where they lead one after the other
   );
 });
 
-test('each state that entries lead to keeps the rules of shards and transfers, and a refusal changes nothing (S3, S4, S5)', () => {
+test('each state that entries lead to keeps the rules of shards and transfers, and a refusal changes nothing (State-S3, State-S4, State-S5)', () => {
   const seen = { transfers: 0, refused: 0, givenAway: 0 };
   fc.assert(
     fc.property(entries, (log) => {
@@ -286,7 +286,7 @@ function checkRules({ aliases, collections, marks, membership }: ClusterState): 
   }
 }
 
-/** S7: leaders are Active, stay unless they give the lead away, and terms tell them apart. A replica knows the entry that made it. */
+/** State-S7: leaders are Active, stay unless they give the lead away, and terms tell them apart. A replica knows the entry that made it. */
 function checkLeaders(before: ClusterState, after: ClusterState, givenAway: boolean): void {
   for (const [collection, record] of after.collections) {
     const known = before.collections.get(collection);
@@ -303,7 +303,7 @@ function checkLeaders(before: ClusterState, after: ClusterState, givenAway: bool
   }
 }
 
-/** S6: a replica that is in both states got from one to the other by a move of the table. */
+/** State-S6: a replica that is in both states got from one to the other by a move of the table. */
 function checkMoves(before: ClusterState, after: ClusterState): void {
   for (const [collection, record] of after.collections) {
     const known = before.collections.get(collection);

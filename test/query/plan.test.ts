@@ -164,7 +164,7 @@ for (const [name, facts, text] of PLANS) {
   });
 }
 
-test('every plan keeps at least min(k, admitted) rows, and a walk names its exact way out (Q1)', () => {
+test('every plan keeps at least min(k, admitted) rows, and a walk names its exact way out (Query-Q1)', () => {
   const facts = fc
     .record({
       rows: fc.nat(1_000_000),

@@ -19,14 +19,14 @@ import type { Mistakes } from './node.js';
 import { simulate } from './simulate.js';
 
 const POINTS_WRONG =
-  /^(P1|acknowledged|linearizability|progress: (replicas that are the same|giving shards the replicas))|gave a point twice$|does not work after healing$|is in the log and fails/;
+  /^(Sim-P1|acknowledged|linearizability|progress: (replicas that are the same|giving shards the replicas))|gave a point twice$|does not work after healing$|is in the log and fails/;
 /** A broken rule is found within so many; most within six, where this was written. */
 const SEEDS_MAX = 60;
 
 for (const [name, mistakes, invariant, nodes = 5] of [
   ['a message that is sent before what it says is on disk', NO_PRE_PERSIST, /^I\d/],
   ['a commit of an old term by its copies', COMMIT_FROM_OLD_TERM, /^I[348]/],
-  ['a second vote in a term', DOUBLE_VOTE, /second vote|^I1/],
+  ['a second vote in a term', DOUBLE_VOTE, /second vote|^Sim-I1/],
   ['a forgotten applied index', FORGOTTEN_APPLIED, /^I[46]/],
   ['a write of points that is answered before the log has it', EARLY_ANSWERS, POINTS_WRONG],
   ['a replica that passes over an operation', SKIPPED_TAGS, POINTS_WRONG],

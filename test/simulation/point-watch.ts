@@ -1,10 +1,10 @@
 /**
  * Looks at replicas' files for what must never be, and for what must be at the end.
  *
- * - P1: a tick of a shard belongs to one operation, whoever has it in its log.
- * - P2: at rest, all replicas of a shard are Active (Listener where the node listens only), at the same operation, and the same point by point,
+ * - **Sim-P1** a tick of a shard belongs to one operation, whoever has it in its log.
+ * - **Sim-P2** at rest, all replicas of a shard are Active (Listener where the node listens only), at the same operation, and the same point by point,
  *   with the same indexes of payload keys in all shards.
- * - P3: at rest, nothing is resharded, each point is on the one shard that has it by the ring of its key, and `shard_number` is how many there are.
+ * - **Sim-P3** at rest, nothing is resharded, each point is on the one shard that has it by the ring of its key, and `shard_number` is how many there are.
  */
 
 import type { ClusterState, CollectionRecord, TransferRecord } from '../../cluster/state/state.js';
@@ -89,7 +89,7 @@ export class PointWatch {
     }
   }
 
-  /** P1. */
+  /** Sim-P1. */
   #lookAt(host: string, folder: string, entries: readonly ShardEntry[]): void {
     const shard = folder.slice(folder.indexOf('/', 1) + 1);
     const life = `${shard} of ${this.#uids.get(shard.slice(0, shard.lastIndexOf('/')))}`;
@@ -99,11 +99,11 @@ export class PointWatch {
       const other = known.get(entry.tag.tick);
       if (other === undefined) known.set(entry.tag.tick, entry);
       else if (!this.#sameness.same(other, entry))
-        this.violation(`P1: ${host} logs another operation as ${entry.tag.tick} of ${shard}: ${difference(other, entry)}`);
+        this.violation(`Sim-P1: ${host} logs another operation as ${entry.tag.tick} of ${shard}: ${difference(other, entry)}`);
     }
   }
 
-  /** P2 and P3. */
+  /** Sim-P2 and Sim-P3. */
   #unrestOf(name: string, record: CollectionRecord): string | null {
     const { resharding, shards, transfers } = record;
     if (resharding !== null) {
@@ -140,7 +140,7 @@ export class PointWatch {
     return name === POINTS ? this.#misplaced(record) : null;
   }
 
-  /** P3. All replicas of a shard are the same. */
+  /** Sim-P3. All replicas of a shard are the same. */
   #misplaced({ config, shards }: CollectionRecord): string | null {
     const { sharding_method, shard_number } = config.params;
     if (sharding_method !== 'custom' && shard_number !== shards.size)

@@ -97,50 +97,50 @@ test('a cluster that keeps the rules has nothing to hear', () => {
   assert.deepEqual(violations, []);
 });
 
-test('two leaders of a term are found (I1)', () => {
+test('two leaders of a term are found (Sim-I1)', () => {
   const { show, violations } = cluster();
   show(1, { term: 3, leads: true });
   show(2, { term: 3, leads: true });
-  assert.deepEqual(violations, ['I1: term 3 has two leaders, 1 and 2 (node-2)']);
+  assert.deepEqual(violations, ['Sim-I1: term 3 has two leaders, 1 and 2 (node-2)']);
 });
 
-test('entries that are alike with others before them are found (I2)', () => {
+test('entries that are alike with others before them are found (Sim-I2)', () => {
   const { show, violations } = cluster();
   show(1, { term: 3, log: [1, 3] });
   show(2, { term: 3, log: [2, 3] });
-  assert.match(violations.join(), /^I2: entry 2\/3 on node-2/);
+  assert.match(violations.join(), /^Sim-I2: entry 2\/3 on node-2/);
 });
 
-test('a leader without what was committed before its term is found (I3)', () => {
+test('a leader without what was committed before its term is found (Sim-I3)', () => {
   const { show, violations } = cluster();
   show(1, { term: 1, leads: true, log: [1, 1], commit: 2 });
   show(2, { term: 2, leads: true, log: [1] });
-  assert.match(violations.join(), /^I3: node-2 leads term 2 without entry 2\/1/);
+  assert.match(violations.join(), /^Sim-I3: node-2 leads term 2 without entry 2\/1/);
 });
 
-test('two entries that are committed at one index are found (I4)', () => {
+test('two entries that are committed at one index are found (Sim-I4)', () => {
   const { show, violations } = cluster();
   show(1, { term: 1, leads: true, log: [1], commit: 1 });
   show(2, { term: 2, log: [2], commit: 1 });
-  assert.match(violations.join('\n'), /^I4: node-2 commits 1\/2, others 1\/1$/m);
+  assert.match(violations.join('\n'), /^Sim-I4: node-2 commits 1\/2, others 1\/1$/m);
 });
 
-test('a state that the committed entries do not lead to is found (I4)', () => {
+test('a state that the committed entries do not lead to is found (Sim-I4)', () => {
   const { show, violations } = cluster();
   show(1, { log: [1, 1], leads: true, commit: 2, state: { ...emptyState('c'), appliedIndex: 1 } });
   show(2, { log: [1, 1], commit: 2, state: { ...emptyState('c'), appliedIndex: 2 } });
   assert.deepEqual(violations, []);
   show(3, { log: [1, 1], commit: 2, state: { ...emptyState('c'), appliedIndex: 2, aliases: new Map([['x', 'y']]) } });
-  assert.deepEqual(violations, ['I4: the state of node-3 after 2 is another one: /aliases/x: nothing ≠ "y"']);
+  assert.deepEqual(violations, ['Sim-I4: the state of node-3 after 2 is another one: /aliases/x: nothing ≠ "y"']);
 });
 
-test('a commit that is not on the disks of a majority is found (I5)', () => {
+test('a commit that is not on the disks of a majority is found (Sim-I5)', () => {
   const { show, violations } = cluster();
   show(1, { term: 1, leads: true, log: [1], commit: 1 }, [1]);
-  assert.deepEqual(violations, ['I5: node-1 commits 1/1, which is on the disks of 1 of 3 voters']);
+  assert.deepEqual(violations, ['Sim-I5: node-1 commits 1/1, which is on the disks of 1 of 3 voters']);
 });
 
-test('one of two commits by its own disk while it goes on alone, which its next life may be the first to tell, and not before or after (I5)', () => {
+test('one of two commits by its own disk while it goes on alone, which its next life may be the first to tell, and not before or after (Sim-I5)', () => {
   const { restart, show, violations } = cluster();
   show(1, { pair: true, term: 1, leads: true, log: [1], gone: 2 }, [1]);
   show(1, { commit: 1 }, [1]);
@@ -150,19 +150,19 @@ test('one of two commits by its own disk while it goes on alone, which its next 
   assert.deepEqual(violations, []);
   show(1, { term: 3, leads: true, log: [1, 2, 3] }, [1]);
   show(1, { commit: 3 }, [1]);
-  assert.deepEqual(violations, ['I5: node-1 commits 3/3, which is on the disks of 1 of 2 voters']);
+  assert.deepEqual(violations, ['Sim-I5: node-1 commits 3/3, which is on the disks of 1 of 2 voters']);
 });
 
-test('a node that starts with less than it had applied is found (I6)', () => {
+test('a node that starts with less than it had applied is found (Sim-I6)', () => {
   const { show, violations, disks } = cluster();
   (disks[0] as { applied: number }).applied = 5;
   show(1, { log: [1], state: { ...emptyState('c'), appliedIndex: 1 } });
-  assert.deepEqual(violations, ['I6: node-1 serves the state after 1, but had applied 5']);
+  assert.deepEqual(violations, ['Sim-I6: node-1 serves the state after 1, but had applied 5']);
 });
 
-test('a leader that commits an entry of an old term by its copies is found (I8)', () => {
+test('a leader that commits an entry of an old term by its copies is found (Sim-I8)', () => {
   const { show, violations } = cluster();
   show(1, { term: 2, leads: true, log: [1] });
   show(1, { commit: 1 });
-  assert.match(violations.join(), /^I8: node-1 leads term 2 and commits 1\/1/);
+  assert.match(violations.join(), /^Sim-I8: node-1 leads term 2 and commits 1\/1/);
 });

@@ -1,17 +1,17 @@
 /**
- * Looks at the nodes after each event, for what must never be. Source of I1 to I4: Ongaro and Ousterhout, «In Search of an
+ * Looks at the nodes after each event, for what must never be. Source of Sim-I1 to Sim-I4: Ongaro and Ousterhout, «In Search of an
  * Understandable Consensus Algorithm» (2014), figure 3.
  *
- * - I1 election safety: a term has one leader.
- * - I2 log matching: entries of one index and term are the same, and so is all before them.
- * - I3 leader completeness: a leader has all that was committed in terms before its own.
- * - I4 state machine safety: nodes that have applied the same index have the same state, which is the one that the committed
+ * - **Sim-I1** election safety: a term has one leader.
+ * - **Sim-I2** log matching: entries of one index and term are the same, and so is all before them.
+ * - **Sim-I3** leader completeness: a leader has all that was committed in terms before its own.
+ * - **Sim-I4** state machine safety: nodes that have applied the same index have the same state, which is the one that the committed
  *   entries lead to.
- * - I5: what becomes committed is on the disks of a majority of the voters; of two of which one has ended, on the other one's.
- * - I6: a node never forgets what it has said to have committed or applied, also when it starts again. Only the leader's state
+ * - **Sim-I5** what becomes committed is on the disks of a majority of the voters; of two of which one has ended, on the other one's.
+ * - **Sim-I6** a node never forgets what it has said to have committed or applied, also when it starts again. Only the leader's state
  *   that an operator has it take may be an older one.
- * - I7: replica states change only as the table has it.
- * - I8: a leader counts the copies of entries of its own term only, and with them commits what is before (section 5.4.2).
+ * - **Sim-I7** replica states change only as the table has it.
+ * - **Sim-I8** a leader counts the copies of entries of its own term only, and with them commits what is before (section 5.4.2).
  */
 
 import { applyEntry } from '../../cluster/apply/apply.js';
@@ -101,33 +101,34 @@ export class Watch {
   #lookAtRaft(node: SimulatedNode, before: RaftState | null, raft: RaftState): void {
     if (before?.role.kind !== raft.role.kind || before.term !== raft.term || before.leader !== raft.leader)
       this.tell(node.host, `is ${raft.role.kind} in term ${raft.term}${raft.leader === null ? '' : `, led by ${raft.leader}`}`);
-    if (before !== null && raft.term < before.term) this.violation(`I6: ${node.host} went back from term ${before.term} to ${raft.term}`);
+    if (before !== null && raft.term < before.term)
+      this.violation(`Sim-I6: ${node.host} went back from term ${before.term} to ${raft.term}`);
     if (before !== null && raft.commitIndex < before.commitIndex && node.recoveries === 0)
-      this.violation(`I6: ${node.host} went back from commit ${before.commitIndex} to ${raft.commitIndex}`);
+      this.violation(`Sim-I6: ${node.host} went back from commit ${before.commitIndex} to ${raft.commitIndex}`);
     if (raft.gone !== null) this.#goneIn.set(raft.term, raft.gone);
     if (before?.log !== raft.log) this.#lookAtLog(node, before, raft);
     if (raft.commitIndex > (before?.commitIndex ?? 0)) this.#lookAtCommit(node, before, raft);
     if (raft.role.kind === 'Leader' && (before?.role.kind !== 'Leader' || before.term !== raft.term)) this.#lookAtLeader(node, raft);
   }
 
-  /** I1 and I3. */
+  /** Sim-I1 and Sim-I3. */
   #lookAtLeader(node: SimulatedNode, raft: RaftState): void {
     const { peerId } = raft.config;
     const other = this.leaders.get(raft.term);
     if (other !== undefined && other !== peerId)
-      this.violation(`I1: term ${raft.term} has two leaders, ${other} and ${peerId} (${node.host})`);
+      this.violation(`Sim-I1: term ${raft.term} has two leaders, ${other} and ${peerId} (${node.host})`);
     this.leaders.set(raft.term, peerId);
     for (let index = this.committedIndex; index > endOfSnapshot(raft); index--) {
       const committed = this.committed.get(index);
       if (committed === undefined || committed.inTerm >= raft.term) continue;
       if (entryAt(raft, index)?.term !== committed.entry.term)
         this.violation(
-          `I3: ${node.host} leads term ${raft.term} without entry ${index}/${committed.entry.term}, which was committed in term ${committed.inTerm}`,
+          `Sim-I3: ${node.host} leads term ${raft.term} without entry ${index}/${committed.entry.term}, which was committed in term ${committed.inTerm}`,
         );
     }
   }
 
-  /** I2, and that committed entries stay. */
+  /** Sim-I2, and that committed entries stay. */
   #lookAtLog(node: SimulatedNode, before: RaftState | null, raft: RaftState): void {
     const { entries, termBefore } = raft.log;
     const old = before?.log.entries ?? [];
@@ -139,10 +140,10 @@ export class Watch {
       this.#register(node, entry, previous);
       const committed = this.committed.get(entry.index);
       if (entry.index <= raft.commitIndex && committed !== undefined && committed.entry.term !== entry.term)
-        this.violation(`I6: ${node.host} replaced its committed entry ${entry.index} by one of term ${entry.term}`);
+        this.violation(`Sim-I6: ${node.host} replaced its committed entry ${entry.index} by one of term ${entry.term}`);
     }
     if (raft.commitIndex > Math.max(endOfSnapshot(raft), entries.at(-1)?.index ?? 0))
-      this.violation(`I6: ${node.host} lost committed entries: commit ${raft.commitIndex}, log to ${entries.at(-1)?.index ?? 0}`);
+      this.violation(`Sim-I6: ${node.host} lost committed entries: commit ${raft.commitIndex}, log to ${entries.at(-1)?.index ?? 0}`);
   }
 
   #register(node: SimulatedNode, entry: Entry, termBefore: number): void {
@@ -151,29 +152,29 @@ export class Watch {
     const known = terms.get(entry.term);
     if (known === undefined) terms.set(entry.term, { entry, termBefore });
     else if (known.termBefore !== termBefore || !this.#sameness.same(known.entry, entry))
-      this.violation(`I2: entry ${entry.index}/${entry.term} on ${node.host} is another one, or has another one before it`);
+      this.violation(`Sim-I2: entry ${entry.index}/${entry.term} on ${node.host} is another one, or has another one before it`);
   }
 
-  /** I4 for entries, and I8. */
+  /** Sim-I4 for entries, and Sim-I8. */
   #lookAtCommit(node: SimulatedNode, before: RaftState | null, raft: RaftState): void {
     for (let index = (before?.commitIndex ?? 0) + 1; index <= raft.commitIndex; index++) {
       const entry = entryAt(raft, index);
       if (entry === null) {
-        if (index > endOfSnapshot(raft)) this.violation(`I4: ${node.host} commits ${index} and does not have it`);
+        if (index > endOfSnapshot(raft)) this.violation(`Sim-I4: ${node.host} commits ${index} and does not have it`);
         continue;
       }
       const committed = this.committed.get(index);
       if (committed === undefined) this.#commit(node, entry, raft, before);
       else if (committed.entry.term !== entry.term || !this.#sameness.same(committed.entry, entry))
-        this.violation(`I4: ${node.host} commits ${index}/${entry.term}, others ${index}/${committed.entry.term}`);
+        this.violation(`Sim-I4: ${node.host} commits ${index}/${entry.term}, others ${index}/${committed.entry.term}`);
     }
     const last = entryAt(raft, raft.commitIndex);
     const leads = before?.role.kind === 'Leader' && before.term === raft.term && raft.role.kind === 'Leader';
     if (leads && last !== null && last.term !== raft.term)
-      this.violation(`I8: ${node.host} leads term ${raft.term} and commits ${last.index}/${last.term} by counting copies of it`);
+      this.violation(`Sim-I8: ${node.host} leads term ${raft.term} and commits ${last.index}/${last.term} by counting copies of it`);
   }
 
-  /** I5. A step that commits may change the membership behind what it has committed, so the one before it counts as well. */
+  /** Sim-I5. A step that commits may change the membership behind what it has committed, so the one before it counts as well. */
   #commit(node: SimulatedNode, entry: Entry, raft: RaftState, before: RaftState | null): void {
     this.committed.set(entry.index, { entry, inTerm: raft.term });
     this.committedIndex = Math.max(this.committedIndex, entry.index);
@@ -184,7 +185,7 @@ export class Watch {
     if (holders * 2 > voters) return;
     const after = this.#holders(entry, { ...raft, gone });
     if (after.holders * 2 <= after.voters)
-      this.violation(`I5: ${node.host} commits ${entry.index}/${entry.term}, which is on the disks of ${holders} of ${voters} voters`);
+      this.violation(`Sim-I5: ${node.host} commits ${entry.index}/${entry.term}, which is on the disks of ${holders} of ${voters} voters`);
   }
 
   #holders(entry: Entry, raft: Parameters<typeof countedVoters>[0]): { readonly holders: number; readonly voters: number } {
@@ -200,12 +201,12 @@ export class Watch {
     return disk.entries[entry.index - first]?.term === entry.term;
   }
 
-  /** I4 for states, and I6. */
+  /** Sim-I4 for states, and Sim-I6. */
   #lookAtState(node: SimulatedNode, before: ClusterState | null, state: ClusterState): void {
     const index = state.appliedIndex;
     const least = before?.appliedIndex ?? node.disk.consensus.applied;
     if (index < least && node.recoveries === 0)
-      this.violation(`I6: ${node.host} serves the state after ${index}, but had applied ${least}`);
+      this.violation(`Sim-I6: ${node.host} serves the state after ${index}, but had applied ${least}`);
     if (this.#newestState < 0) {
       this.#states.set(index, state);
       this.#newestState = index;
@@ -215,11 +216,11 @@ export class Watch {
     if (expected === undefined) {
       // A leader that commits its own removal shows its log no more.
       const isGone = node.cluster?.status().phase === 'Removed';
-      if (index > this.#newestState && !isGone) this.violation(`I4: ${node.host} applied ${index}, which nobody committed`);
+      if (index > this.#newestState && !isGone) this.violation(`Sim-I4: ${node.host} applied ${index}, which nobody committed`);
       return;
     }
     if (!this.#sameness.same(expected, state))
-      this.violation(`I4: the state of ${node.host} after ${index} is another one: ${difference(expected, state)}`);
+      this.violation(`Sim-I4: the state of ${node.host} after ${index} is another one: ${difference(expected, state)}`);
   }
 
   /** The agreed states up to `index`. */
@@ -235,7 +236,7 @@ export class Watch {
     }
   }
 
-  /** I7. */
+  /** Sim-I7. */
   #lookAtReplicas(before: ClusterState, state: ClusterState): void {
     if (before.collections === state.collections) return;
     for (const [name, record] of state.collections) {
@@ -243,7 +244,7 @@ export class Watch {
       if (old === undefined || old === record || old.uid !== record.uid) continue;
       for (const [where, from, to] of changedReplicas(old, record)) {
         const moves = Object.values(REPLICA_MOVES[from]);
-        if (!moves.includes(to)) this.violation(`I7: ${name} ${where} went from ${from} to ${to} at ${state.appliedIndex}`);
+        if (!moves.includes(to)) this.violation(`Sim-I7: ${name} ${where} went from ${from} to ${to} at ${state.appliedIndex}`);
       }
     }
   }

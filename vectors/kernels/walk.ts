@@ -2,10 +2,10 @@
  * Search of a graph of near neighbours (HNSW: Malkov and Yashunin, 2016), with rows that don't count walked through or,
  * under a narrow filter, jumped over (ACORN-1: Patel et al., 2024).
  *
- * W1: every row is scored at most once. Rows scored on upper levels start the search of level 0 with their scores.
- * W2: `candidates` and `results` have room for every row: a row enters each at most once.
- * W3: if fewer than `ef` results are found while more rows count, the graph has parts that the walk can't reach (or
- *     that the filter cuts off); the rows left over are scored one by one, so that a search is never short of results.
+ * - **Walk-W1** every row is scored at most once. Rows scored on upper levels start the search of level 0 with their scores.
+ * - **Walk-W2** `candidates` and `results` have room for every row: a row enters each at most once.
+ * - **Walk-W3** if fewer than `ef` results are found while more rows count, the graph has parts that the walk can't reach (or
+ *   that the filter cuts off); the rows left over are scored one by one, so that a search is never short of results.
  */
 
 import { admitted, alive, hasBit, wordOf } from './admission';
@@ -141,7 +141,7 @@ function jump(): bool {
   return false;
 }
 
-/** Scores the rows that count and were not visited (W3). True: the time limit has passed. */
+/** Scores the rows that count and were not visited (Walk-W3). True: the time limit has passed. */
 function scoreRest(rows: u32): bool {
   for (let word: u32 = 0; word << 5 < rows; word++) {
     let value = wordOf(word, rows) & ~load<u32>(visited + ((<usize>word) << 2));

@@ -1,6 +1,6 @@
 /**
  * A node that starts knows no more than was on its disk: what is agreed may be newer. Once, when there is a leader, it finds out how far
- * the cluster is, and it serves nothing before it is as far (C12).
+ * the cluster is, and it serves nothing before it is as far (Cons-C12).
  */
 
 import type { RequestId } from '../../../cluster/raft/messages.js';

@@ -56,7 +56,7 @@ function noteNewPeers(draft: Draft): void {
   draft.change({ heardTicks: new Map([...heardTicks, ...added.map(({ peerId }) => [peerId, ticks] as const)]) });
 }
 
-/** What its node says of its own replicas. One that leads, and may be ahead of the others, stays the leader (L9). */
+/** What its node says of its own replicas. One that leads, and may be ahead of the others, stays the leader (Log-L9). */
 export function noteDeadReplicas(draft: Draft, replicas: readonly OwnReplica[]): void {
   const own = draft.member.identity.peerId;
   bury(draft, (collection, { shards, uid }, shardId, peerId) => {

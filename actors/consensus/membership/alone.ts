@@ -1,4 +1,4 @@
-/** Whether a shard may go on without one of its replicas although its cluster can agree on nothing (L9). */
+/** Whether a shard may go on without one of its replicas although its cluster can agree on nothing (Log-L9). */
 
 import { mayTakeLeads } from '../../../cluster/apply/lead-taking.js';
 import { between, lastIndex } from '../../../cluster/raft/log.js';

@@ -1,5 +1,5 @@
 /**
- * Two nodes of which one has ended (R11). Whoever is left may go on alone where the other one cannot have agreed on anything, acknowledged
+ * Two nodes of which one has ended (Raft-R11). Whoever is left may go on alone where the other one cannot have agreed on anything, acknowledged
  * anything or changed the membership without it. So each has the other's pledge, for a short while and again and again: «I do nothing
  * alone, and you have all that I know to be agreed on». And a process that has ended keeps its pledge: what says so is its own system,
  * which refuses connections at the address where it gave the pledge. Silence says nothing.

@@ -44,7 +44,7 @@ export class Draft {
     this.effects.push(...effects);
   }
 
-  /** R1 */
+  /** Raft-R1 */
   emitAfterWrites(effect: ConsensusEffect): void {
     this.go(afterWrites(this.member.outbox, effect));
   }

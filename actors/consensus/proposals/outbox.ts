@@ -1,5 +1,5 @@
 /**
- * R1: what says or does something that depends on a write waits until that is on disk. Writes and what waits for them keep the
+ * Raft-R1: what says or does something that depends on a write waits until that is on disk. Writes and what waits for them keep the
  * order in which they were decided; only what is marked as early goes before.
  */
 

@@ -1,15 +1,7 @@
 /**
  * What a transfer does about each message in each state.
  *
- * - M1. The target becomes Active only after its digest was the leader's after the same operation, and it was required from then on:
- *   also where its log continued the leader's, as an earlier run may have reset the log and been cut short.
- * - M2. What was required stays so until it is agreed what the transfer came to: `finishTransfer` without an answer is proposed again.
- * - M3. Whatever fails is tried again, from the attaching on; after `FAILURES_MAX` failures without a point that was brought in between
- *   the transfer is aborted.
- * - M4. A `wal_delta` whose difference cannot be had from the log goes on as `stream_records`. What the target alone had logged is taken out of
- *   its log; the few points that this had changed are sent.
- * - M9. A leader that hands its shard over takes no writes while the end is agreed on, and none is under way then: it leads on where it is
- *   not agreed.
+ * Its rules are Transfer-M1 to Transfer-M4 and Transfer-M9 in actors/README.md.
  */
 
 import { nextBatch } from '../../../cluster/transfer/batches.js';
@@ -147,7 +139,7 @@ function takeFilled(before: Filling, { filled: { bytes, points }, nowMs }: Messa
   return next.next < next.differences.buckets.length ? fill(next) : compare({ ...next, rounds: next.rounds + 1 });
 }
 
-/** M9 */
+/** Transfer-M9 */
 function pauseOrFinish(state: Common): TransferStep {
   if (!state.run.handsOver) return finish(state);
   return enter({ ...common(state), kind: 'Pausing' }, 'finishing', { kind: 'pause' });
@@ -189,7 +181,7 @@ function failAttaching(state: Common, message: MessageOf<'failed'>): TransferSte
   return fail(withAnnounced(state, message), message.error, ATTACH);
 }
 
-/** M9: the leader leads on meanwhile. */
+/** Transfer-M9: the leader leads on meanwhile. */
 function failFinishing(state: Finishing, message: MessageOf<'failed'>): TransferStep {
   const resumed: TransferEffect[] = state.run.handsOver ? [{ kind: 'resume' }] : [];
   return fail(withAnnounced(state, message), message.error, { kind: 'finish' }, resumed);

@@ -89,7 +89,7 @@ function searchCost(indexed: readonly IndexedRange[], query: SparseQuery, rows: 
 }
 
 /**
- * Indexes of segments that have none of their own, for as long as a thread has the vector's rows. Rows never change (V2),
+ * Indexes of segments that have none of their own, for as long as a thread has the vector's rows. Rows never change (View-V2),
  * so those indexed stay right; 8 bytes a posting, and up to 36 where an index occurs in a single row.
  */
 const growing = new WeakMap<SparseRows, GrowingIndex>();

@@ -91,7 +91,7 @@ const CHECK_HITS = 1024;
 const KEPT_ROWS_MAX = 65_536;
 const KEPT_KEYS_MAX = 4;
 
-/** Values by key and row, as long as a thread has the segment: rows never change (V2), and reading a payload takes longer than finding its row. */
+/** Values by key and row, as long as a thread has the segment: rows never change (View-V2), and reading a payload takes longer than finding its row. */
 const kept = new WeakMap<SegmentReader, Map<string, Map<number, readonly GroupValue[]>>>();
 
 /** The values that a row is grouped by. */

@@ -2,9 +2,7 @@
  * A reader's view of a replica. `ReplicaReader` keeps what lasts over many requests: sets of segments by generation,
  * views and kernels on their memories. `snapshot()` fixes one moment: which set, which rows, which deletions.
  *
- * V1: a row counts in a snapshot iff row < rows of its segment there, and deletedAt[row] > seq.
- * V1a: while its shard is resharded, rows that the ring in force gives to another shard do not count either (`owned`).
- * V2: everything kept per row (bitsets of filters, presence) stays right, as rows are never changed.
+ * Its rules are View-V1 to View-V6 in storage/README.md.
  */
 
 import type { ShardId, ShardKey } from '../../../protocols/model/cluster.js';
@@ -294,7 +292,7 @@ export class SegmentReader {
     return index;
   }
 
-  /** Whether all of the first `rows` rows have the vector. Looked up once for each row (V2). */
+  /** Whether all of the first `rows` rows have the vector. Looked up once for each row (View-V2). */
   allPresent(vector: VectorReader, rows: number): boolean {
     const { name } = vector.layout;
     let known = this.present.get(name) ?? 0;

@@ -46,7 +46,7 @@ class TermCounts {
   readonly byIndex = new Map<number, number>();
   private rows = 0;
 
-  /** Counts the rows that have come since (V2: those counted don't change). */
+  /** Counts the rows that have come since (View-V2: those counted don't change). */
   advance({ offsets, indices }: RaggedItems, rows: number): void {
     for (; this.rows < rows; this.rows++) {
       const from = offsets[this.rows] as number;

@@ -149,7 +149,7 @@ test('a session that a crash could make forgotten proposes nothing: its number w
   assert.equal(proposals(written.effects).length, 1);
 });
 
-test('R1: a follower answers when what it answers for is on disk', () => {
+test('Raft-R1: a follower answers when what it answers for is on disk', () => {
   const started = { ...follower(), catchUp: null };
   const { state, effects } = after(started, heartbeat({ entries: [{ index: 3, term: 5, payload: { kind: 'empty' } }] }));
   assert.equal(kinds(effects), 'write log');
@@ -162,7 +162,7 @@ test('R1: a follower answers when what it answers for is on disk', () => {
   );
 });
 
-test('a node that starts asks again how far its cluster is when nobody answers within half a second (C12)', () => {
+test('a node that starts asks again how far its cluster is when nobody answers within half a second (Cons-C12)', () => {
   const questions = (effects: readonly ConsensusEffect[]) =>
     effectsOf(effects, 'send').flatMap(({ messages }) =>
       messages.filter((each) => each.kind === 'raft' && each.message.kind === 'readIndex'),

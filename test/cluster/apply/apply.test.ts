@@ -245,7 +245,7 @@ test('a peer that leaves takes its replicas, transfers and session with it', () 
   assert.deepEqual(late?.outcome, { kind: 'refused', error: { code: 'unavailable', detail: 'peer 12 is not part of the cluster' } });
 });
 
-test('a proposal that is in the log twice is carried out once (S2)', () => {
+test('a proposal that is in the log twice is carried out once (State-S2)', () => {
   const log = new Log();
   const proposal: ProposedOperation = { origin: A, session: 1, sequence: 1, doneBelow: 1, operation: create('a') };
   const first = log.proposed(proposal);
@@ -267,7 +267,7 @@ test('outcomes are forgotten once their origin has them, and what came before a 
   assert.deepEqual([...log.state.collections.keys()], ['a', 'b', 'd']);
 });
 
-test('an entry is applied once, and none may be missing before it (S1)', () => {
+test('an entry is applied once, and none may be missing before it (State-S1)', () => {
   const log = new Log();
   const proposal: ProposedOperation = { origin: A, session: 1, sequence: 1, doneBelow: 1, operation: create('a') };
   const entry = { index: 2, term: 1, payload: { kind: 'operation' as const, bytes: encodeOperation(proposal) } };

@@ -32,7 +32,7 @@ test('a majority of pre-votes makes a candidate, which writes its own vote befor
   );
 });
 
-test('a candidate with a majority leads only once its own vote is on disk (R2)', () => {
+test('a candidate with a majority leads only once its own vote is on disk (Raft-R2)', () => {
   const asking = ticks(peer(stored(voters(1, 2, 3))), 5).state;
   const candidate = heard(asking, { kind: 'preVoteReply', from: 3, to: 1, term: 2, granted: true }).state;
   const voted = heard(candidate, { kind: 'voteReply', from: 2, to: 1, term: 2, granted: true }).state;
@@ -97,7 +97,7 @@ test('a candidate with an older log gets no vote: the last term counts, then the
   }
 });
 
-test('who has heard of a leader listens to no candidate, but to one that the leader sends (R10)', () => {
+test('who has heard of a leader listens to no candidate, but to one that the leader sends (Raft-R10)', () => {
   const company = Company.of(3);
   company.tick(5);
   const follower = company.state(2);

@@ -1,4 +1,4 @@
-/** R11: one of two voters has ended, and had promised to do nothing alone. */
+/** Raft-R11: one of two voters has ended, and had promised to do nothing alone. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -52,7 +52,7 @@ test('a change gives the membership after it, the very same one if it is so, nul
   assert.equal(changed([member(1), member(2, false)], { kind: 'remove', peerId: 1 }), null);
 });
 
-test('a leader changes no membership before it has committed in its term (R6)', () => {
+test('a leader changes no membership before it has committed in its term (Raft-R6)', () => {
   const state = leader(voters(1, 2, 3));
   const early = take(state, changing({ kind: 'addLearner', member: four }));
   assert.deepEqual(effectsOf(early.effects, 'proposed')[0]?.outcome, { kind: 'refused', reason: 'membershipPending' });
@@ -60,7 +60,7 @@ test('a leader changes no membership before it has committed in its term (R6)', 
   assert.equal(effectsOf(ready.effects, 'proposed')[0]?.outcome.kind, 'accepted');
 });
 
-test('one change at a time, which counts as soon as it is in the log (R9)', () => {
+test('one change at a time, which counts as soon as it is in the log (Raft-R9)', () => {
   const state = leader(voters(1, 2, 3));
   const { state: next, effects } = take(
     state,
@@ -114,7 +114,7 @@ test('a learner that is promoted votes', () => {
   assert.ok(company.state(1).commitIndex > commitIndex);
 });
 
-test('a membership that is taken back gives way to the one before it (R9)', () => {
+test('a membership that is taken back gives way to the one before it (Raft-R9)', () => {
   const added = { index: 3, term: 2, payload: { kind: 'membership', membership: [...voters(1, 2, 3), member(4, false)] } } as const;
   const has = peer(stored(voters(1, 2, 3), { entries: [entry(2, 2), added] }));
   assert.deepEqual([has.membership.length, has.membershipIndex], [4, 3]);
@@ -145,7 +145,7 @@ test('a removed peer is told when its removal is committed, and whenever it asks
   assert.deepEqual([company.leader, company.state(1).term], [1, 2], 'and it disturbs nobody');
 });
 
-test('a stranger is called removed only by a leader that a majority confirms after it asked (R7)', () => {
+test('a stranger is called removed only by a leader that a majority confirms after it asked (Raft-R7)', () => {
   const state = leader(voters(1, 2, 3));
   const committed = take(state, agreed(state, 2, 2)).state;
   const asked = heard(committed, { kind: 'preVote', from: 9, to: 1, term: 8, lastIndex: 1, lastTerm: 1, transfer: false });

@@ -7,7 +7,7 @@ function round(state: RaftState): number {
   return (state.role as LeaderRole).round;
 }
 
-test('a read is answered with the commit index when a majority has answered a later heartbeat (R7)', () => {
+test('a read is answered with the commit index when a majority has answered a later heartbeat (Raft-R7)', () => {
   const first = leader(voters(1, 2, 3));
   const state = take(first, agreed(first, 2, 2)).state;
   const asked = take(state, { kind: 'readIndex', id: 5 });
@@ -35,7 +35,7 @@ test('reads that come while a round is under way share the next one', () => {
   );
 });
 
-test('a new leader answers reads once it has committed in its term (R6)', () => {
+test('a new leader answers reads once it has committed in its term (Raft-R6)', () => {
   const state = leader(voters(1, 2, 3));
   const asked = take(state, { kind: 'readIndex', id: 5 }).state;
   const confirmed = take(asked, agreed(state, 2, 1, round(asked)));

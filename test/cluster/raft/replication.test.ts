@@ -30,7 +30,7 @@ function refused(state: RaftState, from: number, index: number, logTerm: number)
   return { kind: 'receive', message: { kind: 'appendReply', from, to: 1, term: state.term, matched: false, index, logTerm, round: 0 } };
 }
 
-test('a proposal is written and sent at once, and committed when a majority of disks has it (R4)', () => {
+test('a proposal is written and sent at once, and committed when a majority of disks has it (Raft-R4)', () => {
   const state = take(leader(voters(1, 2, 3)), agreed(leader(voters(1, 2, 3)), 2, 2)).state;
   const asked = take(state, proposing());
   assert.deepEqual(
@@ -46,7 +46,7 @@ test('a proposal is written and sent at once, and committed when a majority of d
   assert.deepEqual(applied(written.effects), [3]);
 });
 
-test('a leader whose disk is slow commits by the others, and applies when its own disk has it (R5)', () => {
+test('a leader whose disk is slow commits by the others, and applies when its own disk has it (Raft-R5)', () => {
   const first = leader(voters(1, 2, 3));
   const asked = take(first, agreed(first, 2, 2), proposing()).state;
   const answered = take(asked, agreed(asked, 2, 3), agreed(asked, 3, 3));
@@ -55,7 +55,7 @@ test('a leader whose disk is slow commits by the others, and applies when its ow
   assert.deepEqual(applied(onDisk(answered).effects), [3]);
 });
 
-test('an entry of an earlier term is committed only with one of the leader’s own (R3)', () => {
+test('an entry of an earlier term is committed only with one of the leader’s own (Raft-R3)', () => {
   const state = leader(voters(1, 2, 3), { entries: [entry(2, 1), entry(3, 1)] });
   assert.equal(state.term, 2);
   const old = take(state, agreed(state, 2, 3), agreed(state, 3, 3));

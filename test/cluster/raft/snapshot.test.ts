@@ -94,7 +94,7 @@ test('a snapshot is written before it is answered, and handed out when it is on 
   assert.deepEqual(written.state.membership, voters(1, 2, 3));
 });
 
-test('a snapshot that contradicts the log clears it; entries behind one that agrees stay (R8)', () => {
+test('a snapshot that contradicts the log clears it; entries behind one that agrees stay (Raft-R8)', () => {
   const entries = [entry(2, 2), entry(3, 2), entry(4, 2)];
   const has = peer(stored(voters(1, 2, 3), { entries }));
   const cleared = heard(has, part(3, 4, 0, 10));
@@ -123,7 +123,7 @@ test('a snapshot that was asked for takes the place of the state, and entries be
   assert.deepEqual([state.commitIndex, state.appliedIndex], [4, 4]);
 });
 
-test('a snapshot that was asked for is left alone where a committed entry behind it would be missing (R8)', () => {
+test('a snapshot that was asked for is left alone where a committed entry behind it would be missing (Raft-R8)', () => {
   const snapshot = { index: 6, term: 2, membership: voters(1, 2, 3), data: DATA };
   const has = peer(stored([], { snapshot, hardState: { term: 5, votedFor: null, commit: 6 }, applied: 6 }));
   assert.equal(heard(has, part(3, 2, 0, 10, true)).state.log, has.log);

@@ -1,4 +1,4 @@
-/** Two nodes of which one ends (R11), over a virtual network. */
+/** Two nodes of which one ends (Raft-R11), over a virtual network. */
 
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';

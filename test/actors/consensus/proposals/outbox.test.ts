@@ -11,7 +11,7 @@ test('what follows no write happens at once', () => {
   assert.deepEqual(afterWrites(EMPTY_OUTBOX, said('a')), { outbox: EMPTY_OUTBOX, effects: [said('a')] });
 });
 
-test('R1: what follows a write waits for it and for all before it, and keeps its order', () => {
+test('Raft-R1: what follows a write waits for it and for all before it, and keeps its order', () => {
   const first = withWrite(EMPTY_OUTBOX, NO_WRITE, 7);
   assert.deepEqual(first.effects, [{ kind: 'write', number: 1, write: NO_WRITE }]);
   const one = afterWrites(first.outbox, said('after the first'));

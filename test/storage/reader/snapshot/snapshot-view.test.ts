@@ -61,7 +61,7 @@ test('a set that is announced but not committed changes nothing', () => {
   snapshot?.release();
 });
 
-test('rows count up to the snapshot’s rows, and deletions up to its commit (V1)', () => {
+test('rows count up to the snapshot’s rows, and deletions up to its commit (View-V1)', () => {
   const deletedAt = new Uint32Array(one.handle.memory.buffer, one.handle.layout.deletedAt, 4);
   deletedAt.set([3, 4, 0xffff_ffff, 0xffff_ffff]);
   commit(5, 13, new Map([[1, 3]]));
