@@ -61,6 +61,17 @@ export type DataCall =
       readonly timeoutMs: number;
       readonly shardMapVersion: number;
     }
+  /**
+   * For the shard's leader: an entry that changes nothing goes into the log. Answered once all replicas that the leader waits for have
+   * applied it, so the one that answers has led since it was asked, and whatever it was given before is behind it (Log-L12).
+   */
+  | {
+      readonly kind: 'barrier';
+      readonly shard: ShardAddress;
+      readonly timeoutMs: number;
+      readonly shardMapVersion: number;
+      readonly fence?: CopyFence;
+    }
   /** A portion of a read, for replicas of these shards that serve reads (`storage/reader/portion`). */
   | {
       readonly kind: 'read';
@@ -187,6 +198,8 @@ export type DataReply =
       readonly usage: HardwareUsage | null;
     }
   | { readonly kind: 'missing'; readonly id: PointId | null }
+  /** tick: of the entry. All that the leader was given before has a lower one. */
+  | { readonly kind: 'barrier'; readonly tick: number }
   /** positions: tick of the last operation that each of the asked shards' answer takes in. */
   | {
       readonly kind: 'answered';

@@ -30,7 +30,7 @@ export interface LoggedOperation {
   readonly encoded?: Uint8Array | undefined;
 }
 
-/** An operation that changes no point. */
+/** An operation that changes no point: a log has it where an operation failed, and as a barrier (Log-L12). */
 export const NOTHING: LoggedOperation = { operation: { kind: 'deletePoints', selector: { kind: 'ids', ids: [] } }, chained: false };
 
 const MAGIC = 0x3150_4f54;

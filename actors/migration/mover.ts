@@ -6,7 +6,7 @@
 
 import { type FlowDuty, flowOf, type PointFlow } from '../../cluster/apply/point-flow.js';
 import { readingPeers } from '../../cluster/apply/resharding.js';
-import { type DataAnswer, type DataCall, LostAnswer, type ReachedLog } from '../../cluster/data-messages.js';
+import { type DataAnswer, type DataCall, LostAnswer } from '../../cluster/data-messages.js';
 import type { CollectionRecord } from '../../cluster/state/state.js';
 import { noProgress, type TransferProgress } from '../../cluster/transfer/progress.js';
 import { errorFacts, TroupeError } from '../../protocols/errors.js';
@@ -262,16 +262,15 @@ export class Mover {
 
   // ---------------------------------------------------------------- calls
 
-  /** The tick of the newest operation of the shard, behind all that its leader was given before. */
-  async #settled(shardId: ShardId): Promise<number> {
+  /** The tick of a barrier of the shard: all that its leader was given before, and all that a former leader of this one may have sent there (Migr-D4), is behind it. */
+  #settled(shardId: ShardId): Promise<number> {
     const { collection, shardMapVersion, uid } = this.duty;
     const shard = { collection, uid, shardId };
     return this.#again(async () => {
-      const leader = this.#leaderOf(shardId);
-      await this.#call(leader, { kind: 'missing', shard, ids: [0], timeoutMs: CALL_MS, shardMapVersion });
-      const answer = await this.#call(leader, { kind: 'reached', collection, uid, shards: [shardId] });
-      if (answer.kind !== 'reached') throw new Error(`a peer has answered with ${answer.kind}`);
-      return (answer.logs[0] as ReachedLog).tick;
+      const fence = this.#fence();
+      const answer = await this.#call(this.#leaderOf(shardId), { kind: 'barrier', shard, timeoutMs: CALL_MS, shardMapVersion, fence });
+      if (answer.kind !== 'barrier') throw new Error(`a peer has answered with ${answer.kind}`);
+      return answer.tick;
     });
   }
 

@@ -17,6 +17,7 @@ import { TroupeError } from '../../protocols/errors.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { noUsage } from '../../protocols/model/usage.js';
+import { encodeUpdate, NOTHING } from '../../protocols/update-codec.js';
 import type { Written } from '../../storage/threads/messages.js';
 import { checkLife, checkRead, readables } from '../context/readable.js';
 import type { NodeServices } from '../context/services.js';
@@ -59,6 +60,8 @@ export function answerCalls(parts: AnswerParts): AnswerCall {
         return writePart(parts, call);
       case 'missing':
         return missing(parts, call);
+      case 'barrier':
+        return barrier(parts, call);
       case 'read':
         return read(parts, call);
       case 'shardMap':
@@ -120,6 +123,23 @@ async function missing(parts: AnswerParts, call: CallOf<'missing'>): Promise<Dat
   const deadlineMs = parts.clock.nowMs() + timeoutMs;
   const id = await ask<PointId | null>(parts, shard, (replyTo) => ({ kind: 'missing', ids, deadlineMs, replyTo }), timeoutMs + GRACE_MS);
   return { kind: 'missing', id };
+}
+
+/** Writes of the shard may wait, and too few replicas serve it: an entry that changes nothing is taken all the same. */
+async function barrier(parts: AnswerParts, call: CallOf<'barrier'>): Promise<DataAnswer> {
+  const { fence, shard, shardMapVersion, timeoutMs } = call;
+  const record = agreedRecord(parts.services, shard);
+  checkShardMapVersion(record, shard.collection, shardMapVersion);
+  if (fence !== undefined) checkFence(parts, record, fence);
+  const deadlineMs = parts.clock.nowMs() + timeoutMs;
+  const entry = { operation: 'deletePoints', operations: [encodeUpdate(NOTHING)], until: 'applied', isCopy: true } as const;
+  const { numbers } = await ask<Written>(
+    parts,
+    shard,
+    (replyTo) => ({ kind: 'write', ...entry, deadlineMs, replyTo }),
+    timeoutMs + GRACE_MS,
+  );
+  return { kind: 'barrier', tick: numbers[0] as number };
 }
 
 async function read(parts: AnswerParts, call: CallOf<'read'>): Promise<DataAnswer> {

@@ -10,7 +10,6 @@ import { type ErrorCode, errorFacts, TroupeError } from '../../protocols/errors.
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { addUsage } from '../../protocols/model/usage.js';
-import { encodeUpdate, NOTHING } from '../../protocols/update-codec.js';
 import type { EncodedPart, EncodedWrite, RawRequest, WriteOperation, Written } from '../../storage/threads/messages.js';
 import type { Assignment } from '../shard-log/assignments.js';
 import type { Routes } from './routes.js';
@@ -93,17 +92,9 @@ export class LeaderWriter implements ShardWriter {
     const shard = this.#addressOf(shardId);
     const first = await this.#missing(shard, ids);
     if (first === null) return null;
-    // A leader that was cut off does not know what has come since: who still gets something logged leads, and looks again then (Log-L12).
+    // A leader that was cut off does not know what has come since: one that a barrier passes still leads, and looks again then (Log-L12).
     const { shardMapVersion } = this.asked;
-    const logged = { operation: 'deletePoints', until: 'logged', measured: false } as const;
-    await this.#ask(shard, (_leader, timeoutMs) => ({
-      kind: 'write',
-      shard,
-      operations: [encodeUpdate(NOTHING)],
-      timeoutMs,
-      shardMapVersion,
-      ...logged,
-    }));
+    await this.#ask(shard, (_leader, timeoutMs) => ({ kind: 'barrier', shard, timeoutMs, shardMapVersion }));
     return this.#missing(shard, ids);
   }
 
@@ -134,7 +125,7 @@ export class LeaderWriter implements ShardWriter {
         } catch (error) {
           if (call.kind === 'write' && mayBeCarriedOut(error)) this.#mayHaveWritten = true;
           const isBusy = error instanceof TroupeError && error.code === 'busy';
-          if (isBusy ? clock.nowMs() >= patientMs : !isWorthAnotherTry(error, assignment, call.kind === 'missing'))
+          if (isBusy ? clock.nowMs() >= patientMs : !isWorthAnotherTry(error, assignment, call.kind !== 'write'))
             throw told(error, shard.shardId);
           refusal = isBusy ? error : this.#refusalOf(error, shard.shardId, leader);
         }

@@ -38,6 +38,7 @@ const SHAPES: Shapes = {
     ...spread,
   },
   missing: { shard, ids: listOf(isId), timeoutMs: isTime, shardMapVersion: isCount },
+  barrier: { shard, timeoutMs: isTime, ...spread },
   read: { ...shards, body: isBytes, timeoutMs: isTime, measured: isFlag, ...spread },
   shardMap: { collection: isText, uid: isCount },
   reached: shards,

@@ -53,7 +53,7 @@ class Copied {
     const answer = (call: DataCall): DataAnswer => this.#answer(call);
     this.peers.answers.set(SELF, answer);
     this.peers.answers.set(OTHER, (call) => {
-      if (call.kind === 'write' || call.kind === 'read') this.#check(call.fence?.sequence ?? -1);
+      if (call.kind === 'write' || call.kind === 'read' || call.kind === 'barrier') this.#check(call.fence?.sequence ?? -1);
       return answer(call);
     });
   }
@@ -70,10 +70,8 @@ class Copied {
     switch (call.kind) {
       case 'shardMap':
         return { kind: 'shardMap', shardMapVersion: UID, showsAll: true };
-      case 'missing':
-        return { kind: 'missing', id: null };
-      case 'reached':
-        return { kind: 'reached', logs: call.shards.map(() => ({ clock: 3, tick: 9, held: null })) };
+      case 'barrier':
+        return { kind: 'barrier', tick: 9 };
       case 'write':
         this.written += 1;
         return { kind: 'written', numbers: [1], status: 'completed', usage: null };

@@ -3,7 +3,10 @@ import { test } from 'node:test';
 import type { NodeServices } from '../../../actors/context/services.js';
 import { type CollectionEntry, NodeView, type ReplicaEntry } from '../../../actors/context/view.js';
 import { answerCalls } from '../../../actors/requests/answer-call.js';
+import type { WriteMessage } from '../../../actors/shard-log/messages.js';
+import type { CollectionRecord } from '../../../cluster/state/state.js';
 import { NO_TAG } from '../../../protocols/model/shard-log.js';
+import { decodeUpdate, NOTHING } from '../../../protocols/update-codec.js';
 import { FakeEngine } from '../fake-engine.js';
 import { Peers, SELF, UID } from './support.js';
 
@@ -13,7 +16,12 @@ function world(during: (parts: { peers: Peers; life: { resets: number }; replica
   peers.agree({ 0: { leader: 2, 1: 'Active', 2: 'Active' } });
   const life = { resets: 0 };
   const replicas = new Map([[0, { key: 'c/0', servesReads: true, state: 'Active', reason: null } as unknown as ReplicaEntry]]);
-  const replications = new Map([[0, { resets: () => life.resets }]]);
+  const written: WriteMessage[] = [];
+  const ask = async (make: (replyTo: number) => WriteMessage) => {
+    written.push(make(1));
+    return { numbers: [12], status: 'completed' };
+  };
+  const replications = new Map([[0, { actor: { ask }, resets: () => life.resets }]]);
   const view = new NodeView();
   view.list({
     name: 'c',
@@ -39,7 +47,7 @@ function world(during: (parts: { peers: Peers; life: { resets: number }; replica
     measured: false,
     shardMapVersion: UID,
   } as const;
-  return { answer, read: () => answer(2, call), peers, replicas };
+  return { answer, read: () => answer(2, call), peers, replicas, written };
 }
 
 test('a portion is answered with where its replicas are in their logs', async () => {
@@ -73,4 +81,22 @@ test('a call for a replica that was made anew comes to nothing while the files o
       code: 'conflict',
       message: /that is meant is not on this node, or not yet/,
     });
+});
+
+test('a barrier is an entry that changes nothing, and is taken where too few replicas serve; not behind a later copy of its shard', async () => {
+  const { answer, peers, written } = world(() => {});
+  const shard = { collection: 'c', uid: UID, shardId: 0 };
+  const call = { kind: 'barrier', shard, timeoutMs: 1000, shardMapVersion: UID } as const;
+  assert.deepEqual(await answer(2, call), { kind: 'barrier', tick: 12 });
+  const [{ isCopy, operations, until } = assert.fail()] = written;
+  assert.deepEqual([operations.map((bytes) => decodeUpdate(bytes).operation), until, isCopy], [[NOTHING.operation], 'applied', true]);
+
+  await assert.rejects(answer(2, { ...call, shardMapVersion: UID + 1 }), { code: 'conflict' });
+  const fence = { startedAt: 5, from: 0, clock: 1, sequence: 3 };
+  await assert.rejects(answer(2, { ...call, fence }), { code: 'conflict', message: /over, or not begun here/ });
+  const record = peers.assignments.agreed?.collections.get('c') as CollectionRecord;
+  const keyCopy = { source: 'a', target: 'b', filter: null, stage: 'copying', done: [], startedAt: 5 } as const;
+  peers.show({ c: { ...record, keyCopy } });
+  assert.deepEqual(await answer(2, { ...call, fence }), { kind: 'barrier', tick: 12 });
+  await assert.rejects(answer(2, { ...call, fence: { ...fence, sequence: 2 } }), { code: 'conflict', message: /come late/ });
 });

@@ -24,6 +24,7 @@ const CALLS: readonly DataCall[] = [
     shardMapVersion: 5,
   },
   { kind: 'missing', shard: SHARD, ids: ['a4f5b6c7-0000-4000-8000-000000000000'], timeoutMs: 50, shardMapVersion: 5 },
+  { kind: 'barrier', shard: SHARD, timeoutMs: 50, shardMapVersion: 5, fence: { startedAt: 4, from: 1, clock: 3, sequence: 9 } },
   { kind: 'read', ...SHARDS, body: BYTES, timeoutMs: 9, measured: false, shardMapVersion: 5 },
   { kind: 'shardMap', collection: 'c', uid: 7 },
   { kind: 'reached', ...SHARDS },
