@@ -4,7 +4,7 @@ import type { PeerDetails } from '../../cluster/peer-messages.js';
 import type { InternalPort, PeerConnection, PeerTransport } from '../../cluster/ports.js';
 import type { RaftEffect, RaftInput } from '../../cluster/raft/messages.js';
 import type { RaftState } from '../../cluster/raft/state.js';
-import type { ClusterOperation } from '../../cluster/state/commands.js';
+import type { ClusterCommand } from '../../cluster/state/commands.js';
 import type { ClusterState } from '../../cluster/state/state.js';
 import type { ClusterSetup, PeerId, TransferMethod } from '../../protocols/model/cluster.js';
 import type { ConsensusStore } from '../../protocols/model/consensus.js';
@@ -83,7 +83,7 @@ export interface ClusterApi {
   /** Errors: `notFound`, `wrongInput`, `conflict`, `unsupported`, `unavailable`, `timeout`. */
   setUp(collection: string, operation: ClusterSetup, timeoutMs: number): Promise<boolean>;
   /** Has the cluster agree on an operation, and carries it out. Errors: those of the operation, `unavailable`, `timeout`. */
-  change(operation: ClusterOperation, timeoutMs: number): Promise<boolean>;
+  change(command: ClusterCommand, timeoutMs: number): Promise<boolean>;
   /** What each peer says of itself; null for one that does not answer in time. */
   describePeers(timeoutMs: number): Promise<ReadonlyMap<PeerId, PeerDetails | null>>;
 }

@@ -11,7 +11,7 @@
 import type { PeerReply } from '../../cluster/peer-messages.js';
 import type { MembershipChange, RequestId } from '../../cluster/raft/messages.js';
 import type { RaftState } from '../../cluster/raft/state.js';
-import type { ClusterOperation } from '../../cluster/state/commands.js';
+import type { ClusterCommand } from '../../cluster/state/commands.js';
 import type { ClusterState } from '../../cluster/state/state.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { Member, PeerId, TransferMethod } from '../../protocols/model/cluster.js';
@@ -171,7 +171,7 @@ export type ProposalWhat =
   | {
       readonly kind: 'operation';
       readonly submission: Submission;
-      readonly operation: ClusterOperation;
+      readonly operation: ClusterCommand;
       readonly sequence: number;
       readonly bytes: Uint8Array;
     }

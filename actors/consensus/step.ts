@@ -1,7 +1,7 @@
 /** What consensus does about each message in each state. */
 
 import type { RaftMessage } from '../../cluster/raft/messages.js';
-import { decodeOperation } from '../../cluster/state/command-codec.js';
+import { decodeCommand } from '../../cluster/state/command-codec.js';
 import { type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
 import { NO_WRITE } from '../../protocols/model/consensus.js';
 import { become, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
@@ -174,7 +174,7 @@ function takeRaft(draft: Draft, message: RaftMessage): void {
 
 function whyUnreadable(bytes: Uint8Array): string | null {
   try {
-    decodeOperation(bytes);
+    decodeCommand(bytes);
     return null;
   } catch (error) {
     return errorFacts(error).detail;

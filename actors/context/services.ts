@@ -1,7 +1,7 @@
 /** What the actors of one node share: the engine, what it tells, the collections on disk, the build budget. */
 
 import type { PeerCalls } from '../../cluster/data-messages.js';
-import type { ClusterOperation } from '../../cluster/state/commands.js';
+import type { ClusterCommand } from '../../cluster/state/commands.js';
 import type { CollectionStore } from '../collection/store.js';
 import type { AliasStore } from '../node/alias-store.js';
 import type { BuildBudget } from '../optimizer/budget.js';
@@ -15,7 +15,7 @@ import type { VerifiedReplicas } from './verified-replicas.js';
  * Has the cluster agree on an operation. Resolves once it is applied on this node, whatever others have carried out; rejects with
  * what it was refused for, or with an error that says «may still be carried out». Errors: `standalone` outside of a cluster.
  */
-export type Propose = (operation: ClusterOperation, timeoutMs: number) => Promise<boolean>;
+export type Propose = (operation: ClusterCommand, timeoutMs: number) => Promise<boolean>;
 
 export interface NodeServices {
   readonly engine: EnginePort;

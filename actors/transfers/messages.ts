@@ -1,7 +1,7 @@
 /** What the supervisor of a node's transfers hears and what it causes. */
 
 import type { HandOver } from '../../cluster/plans/leadership.js';
-import type { ClusterOperation } from '../../cluster/state/commands.js';
+import type { ClusterCommand } from '../../cluster/state/commands.js';
 import type { ClusterState } from '../../cluster/state/state.js';
 import type { Comparison } from '../../cluster/transfer/comparing.js';
 import type { IncomingFiles, RunOutcome, TransferRun } from '../../cluster/transfer/runs.js';
@@ -53,7 +53,7 @@ export type TransfersEffect =
   /** Nobody waits for them any more. */
   | { readonly kind: 'discardFiles'; readonly files: IncomingFiles }
   /** In order; a `proposed` at the end. */
-  | { readonly kind: 'propose'; readonly operations: readonly ClusterOperation[] }
+  | { readonly kind: 'propose'; readonly operations: readonly ClusterCommand[] }
   | { readonly kind: 'compare'; readonly comparison: Comparison }
   /** A `handedOver` at the end. */
   | { readonly kind: 'handOver'; readonly handOver: HandOver }

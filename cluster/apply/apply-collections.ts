@@ -3,16 +3,14 @@
 import type { ErrorFacts } from '../../protocols/errors.js';
 import { stringifyJson } from '../../protocols/json.js';
 import type { PeerId, ReplicaState, ShardKey } from '../../protocols/model/cluster.js';
-import type { ClusterOperation, Placement } from '../state/commands.js';
+import type { CommandOf, Placement } from '../state/commands.js';
 import { FIRST_STATES } from '../state/replica-state.js';
 import type { ClusterState, CollectionRecord, ShardRecord } from '../state/state.js';
 import { aliasExists, aliasesAfter, collectionExists } from './aliases.js';
 import { type Change, done, onCollection, refused, unchanged, withCollection, withCollections, wrongInput } from './change.js';
 import { shardsOfKey } from './point-flow.js';
 
-type OperationOf<Kind extends ClusterOperation['kind']> = Extract<ClusterOperation, { kind: Kind }>;
-
-export function createCollection(state: ClusterState, { config, name, placement }: OperationOf<'createCollection'>): Change {
+export function createCollection(state: ClusterState, { config, name, placement }: CommandOf<'createCollection'>): Change {
   if (state.collections.has(name)) return refused(state, collectionExists(name));
   if (state.aliases.has(name)) return refused(state, aliasExists(name));
   const misplaced = refusedPlacement(state, placement);
@@ -36,7 +34,7 @@ export function createCollection(state: ClusterState, { config, name, placement 
   return done(withCollection(state, name, withShards(record, null, placement, { first: 'Initializing', since: state.appliedIndex })));
 }
 
-export function updateCollection(state: ClusterState, { basedOn, config, name }: OperationOf<'updateCollection'>): Change {
+export function updateCollection(state: ClusterState, { basedOn, config, name }: CommandOf<'updateCollection'>): Change {
   return onCollection(state, name, (record) => {
     if (record.revision !== basedOn) {
       const detail = `Collection \`${name}\` was changed at the same time, try again`;
@@ -47,7 +45,7 @@ export function updateCollection(state: ClusterState, { basedOn, config, name }:
   });
 }
 
-export function setAutoReplication(state: ClusterState, { collection, enabled }: OperationOf<'setAutoReplication'>): Change {
+export function setAutoReplication(state: ClusterState, { collection, enabled }: CommandOf<'setAutoReplication'>): Change {
   return onCollection(state, collection, (record) => {
     if (record.autoReplication === enabled) return unchanged(state);
     return done(withCollection(state, collection, { ...record, autoReplication: enabled }));
@@ -55,21 +53,21 @@ export function setAutoReplication(state: ClusterState, { collection, enabled }:
 }
 
 /** Its aliases and transfers go with it. */
-export function deleteCollection(state: ClusterState, { name }: OperationOf<'deleteCollection'>): Change {
+export function deleteCollection(state: ClusterState, { name }: CommandOf<'deleteCollection'>): Change {
   if (!state.collections.has(name)) return unchanged(state);
   const aliases = new Map([...state.aliases].filter(([, collection]) => collection !== name));
   return done(withCollections({ ...state, aliases }, (collections) => collections.delete(name)));
 }
 
-export function changeAliases(state: ClusterState, { actions }: OperationOf<'changeAliases'>): Change {
+export function changeAliases(state: ClusterState, { actions }: CommandOf<'changeAliases'>): Change {
   const isThere = (name: string) => state.collections.has(name);
   const aliases = aliasesAfter(state.aliases, actions, { isThere, isTaken: isThere });
   if ('error' in aliases) return refused(state, aliases.error);
   return aliases === state.aliases ? unchanged(state) : done({ ...state, aliases });
 }
 
-export function createShardKey(state: ClusterState, operation: OperationOf<'createShardKey'>): Change {
-  const { closed, collection, initialState, key, placement } = operation;
+export function createShardKey(state: ClusterState, command: CommandOf<'createShardKey'>): Change {
+  const { closed, collection, initialState, key, placement } = command;
   return onCollection(state, collection, (record) => {
     const notCustom = refusedKey(collection, record);
     if (notCustom !== null) return refused(state, notCustom);
@@ -90,7 +88,7 @@ export function createShardKey(state: ClusterState, operation: OperationOf<'crea
 }
 
 /** Its shards go, and their transfers, and copies from and to it. */
-export function dropShardKey(state: ClusterState, { collection, key }: OperationOf<'dropShardKey'>): Change {
+export function dropShardKey(state: ClusterState, { collection, key }: CommandOf<'dropShardKey'>): Change {
   return onCollection(state, collection, (record) => {
     const notCustom = refusedKey(collection, record);
     if (notCustom !== null) return refused(state, notCustom);

@@ -2,19 +2,17 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { ShardKey } from '../../protocols/model/cluster.js';
-import type { ClusterOperation } from '../state/commands.js';
+import type { CommandOf } from '../state/commands.js';
 import type { ClusterState, CollectionRecord, KeyCopy } from '../state/state.js';
 import { refusedKey, shownKey } from './apply-collections.js';
 import { type Change, done, onCollection, refused, withCollection, wrongInput } from './change.js';
 import { copyTransfers, opensKey, shardsOfKey } from './point-flow.js';
 
-type OperationOf<Kind extends ClusterOperation['kind']> = Extract<ClusterOperation, { kind: Kind }>;
-
-export function startKeyCopy(state: ClusterState, operation: OperationOf<'startKeyCopy'>): Change {
-  const { collection, filter, source, target } = operation;
+export function startKeyCopy(state: ClusterState, command: CommandOf<'startKeyCopy'>): Change {
+  const { collection, filter, source, target } = command;
   return onCollection(state, collection, (record) => {
     const error =
-      refusedKey(collection, record) ?? refusedEnds(record, operation) ?? refusedClosed(record, source) ?? refusedBusy(collection, record);
+      refusedKey(collection, record) ?? refusedEnds(record, command) ?? refusedClosed(record, source) ?? refusedBusy(collection, record);
     if (error !== null) return refused(state, error);
     const keyCopy: KeyCopy = { source, target, filter, stage: 'copying', done: [], startedAt: state.appliedIndex };
     return done(withCollection(state, collection, { ...record, keyCopy }));
@@ -22,7 +20,7 @@ export function startKeyCopy(state: ClusterState, operation: OperationOf<'startK
 }
 
 /** Replicas may be away and shards may move: their leaders copy. */
-function refusedEnds(record: CollectionRecord, { source, target }: OperationOf<'startKeyCopy'>): ErrorFacts | null {
+function refusedEnds(record: CollectionRecord, { source, target }: CommandOf<'startKeyCopy'>): ErrorFacts | null {
   if (source === target) return wrongInput(`points of shard key ${shownKey(source)} cannot be copied to itself`);
   for (const key of [source, target]) {
     const shards = shardsOfKey(record, key);
@@ -43,15 +41,15 @@ export function afterCopyStage(record: CollectionRecord, keyCopy: KeyCopy, index
 }
 
 /** Copies that are there stay: in a closed key nobody sees them, and the next copy to it removes what it does not bring. */
-export function abortKeyCopy(state: ClusterState, operation: OperationOf<'abortTransfer'>): Change {
-  return onKeyCopy(state, operation, (record) => ({ ...record, keyCopy: null }));
+export function abortKeyCopy(state: ClusterState, command: CommandOf<'abortTransfer'>): Change {
+  return onKeyCopy(state, command, (record) => ({ ...record, keyCopy: null }));
 }
 
-export function restartKeyCopy(state: ClusterState, operation: OperationOf<'restartTransfer'>): Change {
-  const { method } = operation;
+export function restartKeyCopy(state: ClusterState, command: CommandOf<'restartTransfer'>): Change {
+  const { method } = command;
   if (method !== 'stream_records')
     return refused(state, wrongInput(`points go to another shard by \`stream_records\`, not by \`${method}\``));
-  return onKeyCopy(state, operation, (record, keyCopy) => {
+  return onKeyCopy(state, command, (record, keyCopy) => {
     return { ...record, keyCopy: { ...keyCopy, stage: 'copying', done: [], startedAt: state.appliedIndex } };
   });
 }
@@ -59,7 +57,7 @@ export function restartKeyCopy(state: ClusterState, operation: OperationOf<'rest
 /** The copy that one of its transfers names, whoever leads the shards by now. */
 function onKeyCopy(
   state: ClusterState,
-  { collection, transfer }: Pick<OperationOf<'abortTransfer'>, 'collection' | 'transfer'>,
+  { collection, transfer }: Pick<CommandOf<'abortTransfer'>, 'collection' | 'transfer'>,
   change: (record: CollectionRecord, keyCopy: KeyCopy) => CollectionRecord,
 ): Change {
   const { shardId, toShardId } = transfer;

@@ -2,17 +2,16 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId, ReplicaState, ShardId } from '../../protocols/model/cluster.js';
-import type { ClusterOperation, ReplicaChange, TransferKey } from '../state/commands.js';
+import type { CommandOf, ReplicaChange, TransferKey } from '../state/commands.js';
 import { afterEvent, EVENT_TO, type ReplicaEvent, TRANSFER_STARTS } from '../state/replica-state.js';
 import type { ClusterState, CollectionRecord, ShardRecord, TransferRecord } from '../state/state.js';
 import { abortKeyCopy, restartKeyCopy } from './apply-key-copy.js';
 import { type Change, done, onCollection, refused, unchanged, withCollection, withCollections, wrongInput } from './change.js';
 
-type OperationOf<Kind extends ClusterOperation['kind']> = Extract<ClusterOperation, { kind: Kind }>;
 type Replicas = ShardRecord['replicas'];
 
 /** All changes or, when one is refused, none. Those of a collection or replica that is gone are left out. */
-export function setReplicaStates(state: ClusterState, { changes }: OperationOf<'setReplicaStates'>): Change {
+export function setReplicaStates(state: ClusterState, { changes }: CommandOf<'setReplicaStates'>): Change {
   const changed = new Map<string, CollectionRecord>();
   const named = new Set<string>();
   for (const change of changes) {
@@ -54,7 +53,7 @@ function setReplicaState(record: CollectionRecord, change: ReplicaChange): Colle
   return withReplica(record, shardId, peerId, next);
 }
 
-export function dropReplica(state: ClusterState, { collection, peerId, shardId }: OperationOf<'dropReplica'>): Change {
+export function dropReplica(state: ClusterState, { collection, peerId, shardId }: CommandOf<'dropReplica'>): Change {
   return onCollection(state, collection, (record) => {
     const shard = record.shards.get(shardId);
     if (shard === undefined) return refused(state, shardMissing(collection, shardId));
@@ -68,7 +67,7 @@ export function dropReplica(state: ClusterState, { collection, peerId, shardId }
 }
 
 /** State-S7: the leader gives the lead away. Errors: `conflict` where that was decided under another one, or the heir is not Active any more. */
-export function changeLeader(state: ClusterState, { clock, collection, shardId, to, uid }: OperationOf<'changeLeader'>): Change {
+export function changeLeader(state: ClusterState, { clock, collection, shardId, to, uid }: CommandOf<'changeLeader'>): Change {
   return onCollection(state, collection, (record) => {
     const shard = record.uid === uid ? record.shards.get(shardId) : undefined;
     if (shard === undefined) return refused(state, shardMissing(collection, shardId));
@@ -86,7 +85,7 @@ export function changeLeader(state: ClusterState, { clock, collection, shardId, 
 }
 
 /** Its points are lost, and whoever asks knows it. */
-export function recreateShard(state: ClusterState, { collection, peerId, shardId }: OperationOf<'recreateShard'>): Change {
+export function recreateShard(state: ClusterState, { collection, peerId, shardId }: CommandOf<'recreateShard'>): Change {
   return onCollection(state, collection, (record) => {
     const shard = record.shards.get(shardId);
     if (shard === undefined) return refused(state, shardMissing(collection, shardId));
@@ -112,10 +111,10 @@ function refusedHolder({ marks, membership }: ClusterState, peerId: PeerId): Err
   return wrongInput(`peer ${peerId} is leaving the cluster and gets no more replicas`);
 }
 
-export function startTransfer(state: ClusterState, operation: OperationOf<'startTransfer'>): Change {
-  const { collection, method, sync, transfer } = operation;
+export function startTransfer(state: ClusterState, command: CommandOf<'startTransfer'>): Change {
+  const { collection, method, sync, transfer } = command;
   return onCollection(state, collection, (record) => {
-    const error = refusedTransfer(state, record, operation);
+    const error = refusedTransfer(state, record, command);
     if (error !== null) return refused(state, error);
     const { shardId, to } = transfer;
     const current = record.shards.get(shardId)?.replicas.get(to);
@@ -144,7 +143,7 @@ function withoutPlanned(state: ClusterState, uid: number, { from, shardId, to }:
 function refusedTransfer(
   { marks, membership }: ClusterState,
   { shards, transfers }: CollectionRecord,
-  { collection, method, transfer }: OperationOf<'startTransfer'>,
+  { collection, method, transfer }: CommandOf<'startTransfer'>,
 ): ErrorFacts | null {
   const { from, shardId, to, toShardId } = transfer;
   if (toShardId !== null || method === 'resharding_stream_records')
@@ -165,10 +164,10 @@ function refusedTransfer(
   return null;
 }
 
-export function restartTransfer(state: ClusterState, operation: OperationOf<'restartTransfer'>): Change {
-  const { collection, method } = operation;
-  if (operation.transfer.toShardId !== null) return restartKeyCopy(state, operation);
-  return onTransfer(state, operation, (record, known) => {
+export function restartTransfer(state: ClusterState, command: CommandOf<'restartTransfer'>): Change {
+  const { collection, method } = command;
+  if (command.transfer.toShardId !== null) return restartKeyCopy(state, command);
+  return onTransfer(state, command, (record, known) => {
     const { shardId, to } = known;
     const current = record.shards.get(shardId)?.replicas.get(to);
     const next = current === undefined ? null : afterEvent(current, TRANSFER_STARTS[method].event);
@@ -185,19 +184,19 @@ export function restartTransfer(state: ClusterState, operation: OperationOf<'res
 }
 
 /** The target becomes Active; unless it is a copy, the source is dropped. */
-export function finishTransfer(state: ClusterState, operation: OperationOf<'finishTransfer'>): Change {
-  const { collection } = operation;
-  return onTransfer(state, operation, (record, known) => {
+export function finishTransfer(state: ClusterState, command: CommandOf<'finishTransfer'>): Change {
+  const { collection } = command;
+  return onTransfer(state, command, (record, known) => {
     const { from, shardId, sync, to } = known;
     const finished = withEvent(without(record, known), shardId, to, 'finish');
     return done(withCollection(state, collection, sync ? finished : settled(withReplica(finished, shardId, from, null))));
   });
 }
 
-export function abortTransfer(state: ClusterState, operation: OperationOf<'abortTransfer'>): Change {
-  const { collection } = operation;
-  if (operation.transfer.toShardId !== null) return abortKeyCopy(state, operation);
-  return onTransfer(state, operation, (record, known) => done(withCollection(state, collection, aborted(record, known))));
+export function abortTransfer(state: ClusterState, command: CommandOf<'abortTransfer'>): Change {
+  const { collection } = command;
+  if (command.transfer.toShardId !== null) return abortKeyCopy(state, command);
+  return onTransfer(state, command, (record, known) => done(withCollection(state, collection, aborted(record, known))));
 }
 
 /** Collections without the replicas of a peer that left the cluster. */

@@ -2,19 +2,17 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
-import type { ClusterOperation } from '../state/commands.js';
+import type { CommandOf } from '../state/commands.js';
 import type { ClusterState, CollectionRecord, Resharding, ShardRecord } from '../state/state.js';
 import { refusedKey, refusedPlacement, shownKey, withShards } from './apply-collections.js';
 import { afterCopyStage, refusedBusy, refusedClosed } from './apply-key-copy.js';
 import { type Change, done, onCollection, refused, unchanged, withCollection, wrongInput } from './change.js';
 import { flowOf, shardsOfKey } from './point-flow.js';
 
-type OperationOf<Kind extends ClusterOperation['kind']> = Extract<ClusterOperation, { kind: Kind }>;
-
-export function startResharding(state: ClusterState, operation: OperationOf<'startResharding'>): Change {
-  const { collection, direction, key, placement } = operation;
+export function startResharding(state: ClusterState, command: CommandOf<'startResharding'>): Change {
+  const { collection, direction, key, placement } = command;
   return onCollection(state, collection, (record) => {
-    const error = refusedStart(record, operation) ?? refusedPlacement(state, placement);
+    const error = refusedStart(record, command) ?? refusedPlacement(state, placement);
     if (error !== null) return refused(state, error);
     const index = state.appliedIndex;
     const shardId = direction === 'up' ? record.nextShardId : Math.max(...shardsOfKey(record, key));
@@ -29,7 +27,7 @@ export function startResharding(state: ClusterState, operation: OperationOf<'sta
 
 function refusedStart(
   record: CollectionRecord,
-  { collection, direction, key, placement }: OperationOf<'startResharding'>,
+  { collection, direction, key, placement }: CommandOf<'startResharding'>,
 ): ErrorFacts | null {
   const busy = refusedBusy(collection, record);
   if (busy !== null) return busy;
@@ -62,8 +60,8 @@ function refusedReplicas(record: CollectionRecord, shards: readonly ShardId[]): 
 }
 
 /** The next stage begins when all shards have finished it. */
-export function finishStage(state: ClusterState, operation: OperationOf<'finishStage'>): Change {
-  const { clock, collection, shardId, stage, startedAt } = operation;
+export function finishStage(state: ClusterState, command: CommandOf<'finishStage'>): Change {
+  const { clock, collection, shardId, stage, startedAt } = command;
   return onCollection(state, collection, (record) => {
     const flow = flowOf(record);
     if (flow === null || flow.startedAt !== startedAt || flow.stage !== stage)
@@ -118,7 +116,7 @@ function withoutShard(record: CollectionRecord, gone: ShardId, index: number): C
 }
 
 /** up: the new shard goes. down: copies are removed. */
-export function abortResharding(state: ClusterState, { collection }: OperationOf<'abortResharding'>): Change {
+export function abortResharding(state: ClusterState, { collection }: CommandOf<'abortResharding'>): Change {
   return onCollection(state, collection, (record) => {
     const { resharding } = record;
     if (resharding === null) return refused(state, wrongInput(`Collection \`${collection}\` is not being resharded`));

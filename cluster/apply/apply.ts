@@ -7,8 +7,8 @@
 
 import type { Membership, PeerId } from '../../protocols/model/cluster.js';
 import type { Entry } from '../../protocols/model/consensus.js';
-import { decodeOperation, type StoredOperation } from '../state/command-codec.js';
-import type { ClusterOperation, Outcome } from '../state/commands.js';
+import { decodeCommand, type StoredCommand } from '../state/command-codec.js';
+import type { ClusterCommand, Outcome } from '../state/commands.js';
 import type { ClusterState, Session } from '../state/state.js';
 import {
   changeAliases,
@@ -34,7 +34,7 @@ import {
 } from './apply-replicas.js';
 import { abortResharding, finishStage, startResharding } from './apply-resharding.js';
 import { asBatch, type Change, unchanged, withCollection } from './change.js';
-import { afterLeaving, afterOperation } from './leaders.js';
+import { afterCommand, afterLeaving } from './leaders.js';
 import { withRevision } from './point-flow.js';
 
 export interface Applied {
@@ -66,7 +66,7 @@ export function applyEntry(state: ClusterState, entry: Entry): Applied {
     case 'membership':
       return { state: withMembership(next, payload.membership), outcome: null };
     case 'operation':
-      return applyProposal(next, decodeOperation(payload.bytes));
+      return applyProposal(next, decodeCommand(payload.bytes));
     default:
       return payload satisfies never;
   }
@@ -98,8 +98,8 @@ function withMembership(state: ClusterState, membership: Membership): ClusterSta
   return { ...state, membership, collections, marks: ofMembers(state.marks), sessions: ofMembers(state.sessions) };
 }
 
-function applyProposal(state: ClusterState, proposed: StoredOperation): Applied {
-  const { origin, session: number, sequence, doneBelow, operation } = proposed;
+function applyProposal(state: ClusterState, proposed: StoredCommand): Applied {
+  const { origin, session: number, sequence, doneBelow, command } = proposed;
   const resultOf = (outcome: Outcome): ProposalResult => ({ origin, session: number, sequence, outcome });
   if (!state.membership.some(({ peerId }) => peerId === origin))
     return { state, outcome: resultOf(refusedAsGone(`peer ${origin} is not part of the cluster`)) };
@@ -111,18 +111,18 @@ function applyProposal(state: ClusterState, proposed: StoredOperation): Applied 
   if (sequence < session.doneBelow) return { state, outcome: null };
   const remembered = session.outcomes.get(sequence);
   if (remembered !== undefined) return { state, outcome: resultOf(remembered) };
-  const { outcome, state: changedTo } = applyOperation(state, operation);
-  const after = outcome.kind === 'done' ? afterFlow(state, changedTo, operation) : changedTo;
+  const { outcome, state: changedTo } = applyCommand(state, command);
+  const after = outcome.kind === 'done' ? afterFlow(state, changedTo, command) : changedTo;
   // Releases without leaders wrote the others, and a snapshot of theirs has none either: both ways lead to the same state.
-  const changed = proposed.hasLeaders && outcome.kind === 'done' ? afterOperation(after, operation) : after;
+  const changed = proposed.hasLeaders && outcome.kind === 'done' ? afterCommand(after, command) : after;
   const sessions = new Map(changed.sessions).set(origin, withOutcome(session, Math.max(session.doneBelow, doneBelow), sequence, outcome));
   return { state: { ...changed, sessions }, outcome: resultOf(outcome) };
 }
 
 /** See `withRevision`. */
-function afterFlow(before: ClusterState, after: ClusterState, operation: ClusterOperation): ClusterState {
-  if (!('collection' in operation)) return after;
-  const { collection } = operation;
+function afterFlow(before: ClusterState, after: ClusterState, command: ClusterCommand): ClusterState {
+  if (!('collection' in command)) return after;
+  const { collection } = command;
   const [known, record] = [before.collections.get(collection), after.collections.get(collection)];
   if (known === undefined || record === undefined || known === record) return after;
   const next = withRevision(known, record, after.appliedIndex);
@@ -139,55 +139,55 @@ function refusedAsGone(detail: string): Outcome {
 }
 
 /** What an operation makes of a state whose `appliedIndex` is its own entry's. */
-function applyOperation(state: ClusterState, operation: ClusterOperation): Change {
-  switch (operation.kind) {
+function applyCommand(state: ClusterState, command: ClusterCommand): Change {
+  switch (command.kind) {
     case 'createCollection':
-      return createCollection(state, operation);
+      return createCollection(state, command);
     case 'updateCollection':
-      return updateCollection(state, operation);
+      return updateCollection(state, command);
     case 'deleteCollection':
-      return deleteCollection(state, operation);
+      return deleteCollection(state, command);
     case 'changeAliases':
-      return changeAliases(state, operation);
+      return changeAliases(state, command);
     case 'createShardKey':
-      return createShardKey(state, operation);
+      return createShardKey(state, command);
     case 'dropShardKey':
-      return dropShardKey(state, operation);
+      return dropShardKey(state, command);
     case 'startResharding':
-      return startResharding(state, operation);
+      return startResharding(state, command);
     case 'startKeyCopy':
-      return startKeyCopy(state, operation);
+      return startKeyCopy(state, command);
     case 'finishStage':
-      return finishStage(state, operation);
+      return finishStage(state, command);
     case 'abortResharding':
-      return abortResharding(state, operation);
+      return abortResharding(state, command);
     case 'setReplicaStates':
-      return setReplicaStates(state, operation);
+      return setReplicaStates(state, command);
     case 'dropReplica':
-      return dropReplica(state, operation);
+      return dropReplica(state, command);
     case 'recreateShard':
-      return recreateShard(state, operation);
+      return recreateShard(state, command);
     case 'startTransfer':
-      return startTransfer(state, operation);
+      return startTransfer(state, command);
     case 'restartTransfer':
-      return restartTransfer(state, operation);
+      return restartTransfer(state, command);
     case 'finishTransfer':
-      return finishTransfer(state, operation);
+      return finishTransfer(state, command);
     case 'abortTransfer':
-      return abortTransfer(state, operation);
+      return abortTransfer(state, command);
     case 'markPeer':
-      return markPeer(state, operation);
+      return markPeer(state, command);
     case 'planMoves':
-      return planMoves(state, operation);
+      return planMoves(state, command);
     case 'setAutoReplication':
-      return setAutoReplication(state, operation);
+      return setAutoReplication(state, command);
     case 'changeLeader':
-      return changeLeader(state, operation);
+      return changeLeader(state, command);
     // What it is for follows every operation.
     case 'electLeaders':
     case 'noop':
       return unchanged(state);
     default:
-      return operation satisfies never;
+      return command satisfies never;
   }
 }

@@ -1,13 +1,13 @@
 /** Which operations may take a shard's lead from a peer, once they are agreed on (Log-L9). */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
-import type { ClusterOperation } from '../state/commands.js';
+import type { ClusterCommand } from '../state/commands.js';
 
 /** Of kinds that are not looked into: yes. */
-export function mayTakeLeads(operation: ClusterOperation, peer: PeerId): boolean {
-  switch (operation.kind) {
+export function mayTakeLeads(command: ClusterCommand, peer: PeerId): boolean {
+  switch (command.kind) {
     case 'setReplicaStates':
-      return operation.changes.some(({ peerId }) => peerId === peer);
+      return command.changes.some(({ peerId }) => peerId === peer);
     case 'noop':
     case 'changeAliases':
     case 'createCollection':

@@ -4,16 +4,16 @@
  */
 
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
-import type { ClusterOperation } from '../state/commands.js';
+import type { ClusterCommand } from '../state/commands.js';
 import type { ClusterState, CollectionRecord, ShardRecord } from '../state/state.js';
 import { withCollections } from './change.js';
 
 /** The state after `operation`, whose shards have got the leaders that follow from it. */
-export function afterOperation(state: ClusterState, operation: ClusterOperation): ClusterState {
+export function afterCommand(state: ClusterState, command: ClusterCommand): ClusterState {
   // The replica that a leading one has moved to has all that it had, and is there to take its load.
-  const heir = operation.kind === 'finishTransfer' ? operation.transfer.to : null;
+  const heir = command.kind === 'finishTransfer' ? command.transfer.to : null;
   const led: [string, CollectionRecord][] = [];
-  for (const name of collectionsOf(state, operation)) {
+  for (const name of collectionsOf(state, command)) {
     const record = state.collections.get(name);
     const next = record === undefined ? undefined : withLeaders(record, heir);
     if (next !== undefined && next !== record) led.push([name, next]);
@@ -35,15 +35,15 @@ export function lacksLeader({ shards, uid }: CollectionRecord): boolean {
   return false;
 }
 
-function collectionsOf(state: ClusterState, operation: ClusterOperation): Iterable<string> {
-  switch (operation.kind) {
+function collectionsOf(state: ClusterState, command: ClusterCommand): Iterable<string> {
+  switch (command.kind) {
     case 'electLeaders':
       return state.collections.keys();
     case 'setReplicaStates':
-      return new Set(operation.changes.map(({ collection }) => collection));
+      return new Set(command.changes.map(({ collection }) => collection));
     default:
-      if ('collection' in operation) return [operation.collection];
-      return 'name' in operation ? [operation.name] : [];
+      if ('collection' in command) return [command.collection];
+      return 'name' in command ? [command.name] : [];
   }
 }
 

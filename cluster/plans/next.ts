@@ -1,14 +1,14 @@
 /** The next thing to do for what is planned: found anew from the agreed state each time, so that a new leader goes on with it. */
 
 import type { PeerId, TransferMethod } from '../../protocols/model/cluster.js';
-import type { ClusterOperation, PlannedMove } from '../state/commands.js';
+import type { ClusterCommand, PlannedMove } from '../state/commands.js';
 import type { ClusterState } from '../state/state.js';
 import { planDrain } from './drain.js';
 import { heirOf } from './leadership.js';
 import { planReplication } from './replication.js';
 
 export type PlanStep =
-  | { readonly kind: 'operation'; readonly operation: ClusterOperation }
+  | { readonly kind: 'operation'; readonly operation: ClusterCommand }
   /** It has been drained. */
   | { readonly kind: 'remove'; readonly peerId: PeerId };
 
@@ -62,7 +62,7 @@ function firstOf(
   return null;
 }
 
-function operationOf(state: ClusterState, { collection, from, shardId, to }: PlannedMove, method: TransferMethod): ClusterOperation | null {
+function operationOf(state: ClusterState, { collection, from, shardId, to }: PlannedMove, method: TransferMethod): ClusterCommand | null {
   if (to === null) return from === null ? null : { kind: 'dropReplica', collection, shardId, peerId: from };
   const source = from ?? state.collections.get(collection)?.shards.get(shardId)?.leader ?? null;
   if (source === null) return null;

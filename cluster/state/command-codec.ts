@@ -1,5 +1,5 @@
 /**
- * Operations on the cluster's state as bytes: JSON with a version, its fields in a fixed order, so that equal proposals have
+ * Commands that change the cluster's state, as bytes: JSON with a version, its fields in a fixed order, so that equal proposals have
  * equal bytes. A release reads what earlier ones wrote; what a later one wrote stops it, as guessing would split the cluster.
  */
 
@@ -7,9 +7,9 @@ import { stringifyJson } from '../../protocols/json.js';
 import type { AliasAction } from '../../protocols/model/alias.js';
 import { RESHARDING_DIRECTIONS, TRANSFER_METHODS } from '../../protocols/model/cluster.js';
 import {
-  type ClusterOperation,
+  type ClusterCommand,
   type PlannedMove,
-  type ProposedOperation,
+  type ProposedCommand,
   RESHARDING_STAGES,
   type ReplicaChange,
   type TransferKey,
@@ -20,90 +20,90 @@ import { parseObject, readAll, type StrictFields } from './strict-fields.js';
 const VERSION = 3;
 
 /** An operation of the log. hasLeaders: it was written by a release in which operations give shards their leaders. */
-export type StoredOperation = ProposedOperation & { readonly hasLeaders: boolean };
+export type StoredCommand = ProposedCommand & { readonly hasLeaders: boolean };
 
-export function encodeOperation({ doneBelow, operation, origin, sequence, session }: ProposedOperation): Uint8Array {
-  const text = stringifyJson({ version: VERSION, origin, session, sequence, doneBelow, operation: inOrder(operation) });
+export function encodeCommand({ doneBelow, command, origin, sequence, session }: ProposedCommand): Uint8Array {
+  const text = stringifyJson({ version: VERSION, origin, session, sequence, doneBelow, command: inOrder(command) });
   return Buffer.from(text, 'utf8');
 }
 
 /** What `encodeOperation` made these bytes of. Errors: `storage`, naming what cannot be read. */
-export function decodeOperation(bytes: Uint8Array): StoredOperation {
-  return readAll(parseObject(bytes, 'an operation of the cluster'), (fields) => {
+export function decodeCommand(bytes: Uint8Array): StoredCommand {
+  return readAll(parseObject(bytes, 'a command of the cluster'), (fields) => {
     const version = fields.version(VERSION);
     return {
       origin: fields.integer('origin'),
       session: fields.integer('session'),
       sequence: fields.integer('sequence'),
       doneBelow: fields.integer('doneBelow'),
-      operation: fields.nested('operation', (nested) => readOperation(nested, version)),
+      command: fields.nested('command', (nested) => readCommand(nested, version)),
       hasLeaders: version >= 2,
     };
   });
 }
 
 /** The operation with its fields in the order of its type, whatever order its maker had. */
-function inOrder(operation: ClusterOperation): ClusterOperation {
-  const { kind } = operation;
+function inOrder(command: ClusterCommand): ClusterCommand {
+  const { kind } = command;
   switch (kind) {
     case 'createCollection':
-      return { kind, name: operation.name, config: operation.config, placement: operation.placement };
+      return { kind, name: command.name, config: command.config, placement: command.placement };
     case 'updateCollection':
-      return { kind, name: operation.name, config: operation.config, basedOn: operation.basedOn };
+      return { kind, name: command.name, config: command.config, basedOn: command.basedOn };
     case 'deleteCollection':
-      return { kind, name: operation.name };
+      return { kind, name: command.name };
     case 'changeAliases':
-      return { kind, actions: operation.actions.map(actionInOrder) };
+      return { kind, actions: command.actions.map(actionInOrder) };
     case 'createShardKey': {
-      const { closed, collection, initialState, key, placement } = operation;
+      const { closed, collection, initialState, key, placement } = command;
       return { kind, collection, key, placement, initialState, closed };
     }
     case 'dropShardKey':
-      return { kind, collection: operation.collection, key: operation.key };
+      return { kind, collection: command.collection, key: command.key };
     case 'startResharding': {
-      const { collection, direction, key, placement } = operation;
+      const { collection, direction, key, placement } = command;
       return { kind, collection, direction, key, placement };
     }
     case 'startKeyCopy': {
-      const { collection, filter, source, target } = operation;
+      const { collection, filter, source, target } = command;
       return { kind, collection, source, target, filter };
     }
     case 'finishStage': {
-      const { clock, collection, shardId, stage, startedAt } = operation;
+      const { clock, collection, shardId, stage, startedAt } = command;
       return { kind, collection, startedAt, stage, shardId, clock };
     }
     case 'abortResharding':
-      return { kind, collection: operation.collection };
+      return { kind, collection: command.collection };
     case 'setReplicaStates':
-      return { kind, changes: operation.changes.map(changeInOrder) };
+      return { kind, changes: command.changes.map(changeInOrder) };
     case 'dropReplica':
     case 'recreateShard':
-      return { kind, collection: operation.collection, shardId: operation.shardId, peerId: operation.peerId };
+      return { kind, collection: command.collection, shardId: command.shardId, peerId: command.peerId };
     case 'startTransfer': {
-      const { collection, method, sync, transfer } = operation;
+      const { collection, method, sync, transfer } = command;
       return { kind, collection, transfer: keyInOrder(transfer), method, sync };
     }
     case 'restartTransfer':
-      return { kind, ...transferInOrder(operation), method: operation.method, clock: operation.clock };
+      return { kind, ...transferInOrder(command), method: command.method, clock: command.clock };
     case 'finishTransfer':
-      return { kind, ...transferInOrder(operation), clock: operation.clock };
+      return { kind, ...transferInOrder(command), clock: command.clock };
     case 'abortTransfer':
-      return { kind, ...transferInOrder(operation), reason: operation.reason, clock: operation.clock };
+      return { kind, ...transferInOrder(command), reason: command.reason, clock: command.clock };
     case 'markPeer':
-      return { kind, peerId: operation.peerId, listens: operation.listens, leaving: operation.leaving };
+      return { kind, peerId: command.peerId, listens: command.listens, leaving: command.leaving };
     case 'planMoves':
-      return { kind, moves: operation.moves.map(moveInOrder) };
+      return { kind, moves: command.moves.map(moveInOrder) };
     case 'setAutoReplication':
-      return { kind, collection: operation.collection, enabled: operation.enabled };
+      return { kind, collection: command.collection, enabled: command.enabled };
     case 'changeLeader': {
-      const { clock, collection, shardId, to, uid } = operation;
+      const { clock, collection, shardId, to, uid } = command;
       return { kind, collection, uid, shardId, to, clock };
     }
     case 'electLeaders':
     case 'noop':
       return { kind };
     default:
-      return operation satisfies never;
+      return command satisfies never;
   }
 }
 
@@ -154,7 +154,7 @@ interface NamedTransfer {
   readonly transfer: TransferKey;
 }
 
-const KINDS: readonly ClusterOperation['kind'][] = [
+const KINDS: readonly ClusterCommand['kind'][] = [
   'createCollection',
   'updateCollection',
   'deleteCollection',
@@ -180,7 +180,7 @@ const KINDS: readonly ClusterOperation['kind'][] = [
   'noop',
 ];
 
-function readOperation(fields: StrictFields, version: number): ClusterOperation {
+function readCommand(fields: StrictFields, version: number): ClusterCommand {
   const kind = fields.word('kind', KINDS);
   switch (kind) {
     case 'createCollection':

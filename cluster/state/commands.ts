@@ -1,4 +1,4 @@
-/** Operations on the cluster's state, as they stand in the log. They carry decisions (a placement, a time), never ask for them. */
+/** Commands: what changes the cluster's state, as it stands in the log. They carry decisions (a placement, a time), never ask for them. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { AliasAction } from '../../protocols/model/alias.js';
@@ -46,7 +46,7 @@ export const RESHARDING_STAGES = ['copying', 'switching', 'cleaning'] as const;
 
 export type ReshardingStage = (typeof RESHARDING_STAGES)[number];
 
-export type ClusterOperation =
+export type ClusterCommand =
   | { readonly kind: 'createCollection'; readonly name: string; readonly config: CollectionConfig; readonly placement: Placement }
   /** `config` was made from revision `basedOn`: refused as `conflict` when there is a newer one. */
   | { readonly kind: 'updateCollection'; readonly name: string; readonly config: CollectionConfig; readonly basedOn: number }
@@ -141,19 +141,21 @@ export type ClusterOperation =
   /** Nothing but an index everyone agrees on. */
   | { readonly kind: 'noop' };
 
+export type CommandOf<Kind extends ClusterCommand['kind']> = Extract<ClusterCommand, { kind: Kind }>;
+
 /**
- * An operation with the name of its proposal, by which one that was proposed twice is applied once. Source: dissertation,
+ * A command with the name of its proposal, by which one that was proposed twice is applied once. Source: dissertation,
  * section 6.3; a session is a start of the origin's process.
  */
-export interface ProposedOperation {
+export interface ProposedCommand {
   readonly origin: PeerId;
   readonly session: number;
   /** From 1, ascending within a session. */
   readonly sequence: number;
   /** The origin has the outcomes of everything below: they may be forgotten. */
   readonly doneBelow: number;
-  readonly operation: ClusterOperation;
+  readonly command: ClusterCommand;
 }
 
-/** What applying an operation came to, the same on every node. changed: false where it asked for nothing new. */
+/** What applying a command came to, the same on every node. changed: false where it asked for nothing new. */
 export type Outcome = { readonly kind: 'done'; readonly changed: boolean } | { readonly kind: 'refused'; readonly error: ErrorFacts };

@@ -4,7 +4,7 @@
  */
 
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
-import type { ClusterOperation } from '../state/commands.js';
+import type { ClusterCommand } from '../state/commands.js';
 import type { ClusterState, CollectionRecord } from '../state/state.js';
 
 /** Automatic transfers of a collection at a time; null: any number. Source: contract, `storage.performance`. */
@@ -26,7 +26,7 @@ export interface HealingTry {
 }
 
 export interface HealingPlan {
-  readonly operations: readonly Extract<ClusterOperation, { kind: 'startTransfer' }>[];
+  readonly operations: readonly Extract<ClusterCommand, { kind: 'startTransfer' }>[];
   readonly tries: HealingTries;
 }
 

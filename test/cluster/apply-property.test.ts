@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { applyEntries, applyEntry } from '../../cluster/apply/apply.js';
-import { decodeOperation, encodeOperation } from '../../cluster/state/command-codec.js';
-import type { ClusterOperation, Placement, ProposedOperation } from '../../cluster/state/commands.js';
+import { decodeCommand, encodeCommand } from '../../cluster/state/command-codec.js';
+import type { ClusterCommand, Placement, ProposedCommand } from '../../cluster/state/commands.js';
 import { afterEvent, REPLICA_MOVES, type ReplicaEvent } from '../../cluster/state/replica-state.js';
 import { type ClusterState, emptyState } from '../../cluster/state/state.js';
 import { decodeState, encodeState } from '../../cluster/state/state-codec.js';
@@ -56,7 +56,7 @@ const change = record({
   clock,
 });
 
-const operation: fc.Arbitrary<ClusterOperation> = fc.oneof(
+const operation: fc.Arbitrary<ClusterCommand> = fc.oneof(
   {
     weight: 3,
     arbitrary: record({ kind: fc.constant('createCollection' as const), name, config, placement }).map((made) => {
@@ -130,12 +130,12 @@ const operation: fc.Arbitrary<ClusterOperation> = fc.oneof(
   fc.constant({ kind: 'noop' as const }),
 );
 
-const proposal: fc.Arbitrary<ProposedOperation> = record({
+const proposal: fc.Arbitrary<ProposedCommand> = record({
   origin: peer,
   session: fc.constantFrom(1, 1, 1, 1, 2),
   sequence: fc.integer({ min: 1, max: 99 }),
   doneBelow: fc.integer({ min: 1, max: 20 }),
-  operation,
+  command: operation,
 });
 
 const payload: fc.Arbitrary<EntryPayload> = fc.oneof(
@@ -144,8 +144,8 @@ const payload: fc.Arbitrary<EntryPayload> = fc.oneof(
   fc.uniqueArray(peer, { minLength: 3, maxLength: 4 }).map(membershipOf),
 );
 
-function payloadOf(proposed: ProposedOperation): EntryPayload {
-  return { kind: 'operation', bytes: encodeOperation(proposed) };
+function payloadOf(proposed: ProposedCommand): EntryPayload {
+  return { kind: 'operation', bytes: encodeCommand(proposed) };
 }
 
 function membershipOf(peers: readonly PeerId[]): EntryPayload {
@@ -161,7 +161,7 @@ const ACTIVE = [
   [0, 2],
   [1, 3],
 ] as const;
-const FIRST: ClusterOperation = { kind: 'createCollection', name: 'a', config: configOf({ shard_number: 2 }), placement: FIRST_PLACEMENT };
+const FIRST: ClusterCommand = { kind: 'createCollection', name: 'a', config: configOf({ shard_number: 2 }), placement: FIRST_PLACEMENT };
 
 /** A collection whose shards have an Active replica each, and whatever happens to it. */
 const entries: fc.Arbitrary<Entry[]> = fc.array(payload, { minLength: 10, maxLength: 60 }).map((payloads) => {
@@ -174,8 +174,8 @@ const entries: fc.Arbitrary<Entry[]> = fc.array(payload, { minLength: 10, maxLen
     to: 'Active' as const,
     clock: null,
   }));
-  const first: ClusterOperation[] = [FIRST, { kind: 'setReplicaStates', changes }];
-  const proposed = first.map((each, at) => payloadOf({ origin: 1, session: 1, sequence: 100 + at, doneBelow: 1, operation: each }));
+  const first: ClusterCommand[] = [FIRST, { kind: 'setReplicaStates', changes }];
+  const proposed = first.map((each, at) => payloadOf({ origin: 1, session: 1, sequence: 100 + at, doneBelow: 1, command: each }));
   return [membershipOf(PEERS), ...proposed, ...payloads].map((each, at) => ({ index: at + 1, term: 1, payload: each }));
 });
 
@@ -186,9 +186,9 @@ function replay(from: ClusterState, log: readonly Entry[]): ClusterState {
 test('operations and states are the same after encoding and decoding, and equal ones have equal bytes', () => {
   fc.assert(
     fc.property(proposal, (proposed) => {
-      const bytes = encodeOperation(proposed);
-      assert.deepEqual(decodeOperation(bytes), { ...proposed, hasLeaders: true });
-      assert.deepEqual(encodeOperation(decodeOperation(bytes)), bytes);
+      const bytes = encodeCommand(proposed);
+      assert.deepEqual(decodeCommand(bytes), { ...proposed, hasLeaders: true });
+      assert.deepEqual(encodeCommand(decodeCommand(bytes)), bytes);
     }),
     seeded(500),
   );
@@ -252,7 +252,7 @@ test('each state that entries lead to keeps the rules of shards and transfers, a
           assert.equal(next.aliases, reached.aliases);
         }
         checkRules(next);
-        const givenAway = entry.payload.kind === 'operation' && decodeOperation(entry.payload.bytes).operation.kind === 'changeLeader';
+        const givenAway = entry.payload.kind === 'operation' && decodeCommand(entry.payload.bytes).command.kind === 'changeLeader';
         checkLeaders(reached, next, givenAway);
         if (givenAway && outcome?.outcome.kind === 'done' && outcome.outcome.changed) seen.givenAway += 1;
         checkMoves(reached, next);

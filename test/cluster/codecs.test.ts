@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decodeOperation, encodeOperation } from '../../cluster/state/command-codec.js';
+import { decodeCommand, encodeCommand } from '../../cluster/state/command-codec.js';
 import { emptyState } from '../../cluster/state/state.js';
 import { decodeState, encodeState } from '../../cluster/state/state-codec.js';
 import { configOf, Log, membersOf, printLeaders } from './samples.js';
 
-const NOOP = encodeOperation({ origin: 1, session: 1, sequence: 1, doneBelow: 1, operation: { kind: 'noop' } });
+const NOOP = encodeCommand({ origin: 1, session: 1, sequence: 1, doneBelow: 1, command: { kind: 'noop' } });
 
 /** The operation with a part of its text replaced. */
 function changed(from: string, to: string): Uint8Array {
@@ -14,30 +14,30 @@ function changed(from: string, to: string): Uint8Array {
   return Buffer.from(text.replace(from, to), 'utf8');
 }
 
-test('an operation is JSON with a version', () => {
+test('a command is JSON with a version', () => {
   assert.equal(
     Buffer.from(NOOP).toString('utf8'),
-    '{"version":3,"origin":1,"session":1,"sequence":1,"doneBelow":1,"operation":{"kind":"noop"}}',
+    '{"version":3,"origin":1,"session":1,"sequence":1,"doneBelow":1,"command":{"kind":"noop"}}',
   );
 });
 
 test('fields have their place whatever order the proposal had', () => {
   const operation = { placement: [[1]], kind: 'createShardKey', closed: false, initialState: null, key: 'k', collection: 'a' } as const;
-  const bytes = encodeOperation({ operation, doneBelow: 1, sequence: 2, session: 3, origin: 4 });
+  const bytes = encodeCommand({ command: operation, doneBelow: 1, sequence: 2, session: 3, origin: 4 });
   assert.match(Buffer.from(bytes).toString(), /"origin":4.*"kind":"createShardKey","collection":"a","key":"k","placement":\[\[1\]\]/);
 });
 
 test('what a later release wrote stops this one with a message that says so', () => {
-  const refused = (bytes: Uint8Array, message: RegExp) => assert.throws(() => decodeOperation(bytes), { code: 'storage', message });
+  const refused = (bytes: Uint8Array, message: RegExp) => assert.throws(() => decodeCommand(bytes), { code: 'storage', message });
   const operation = { kind: 'createCollection', name: 'a', config: {}, placement: [[1]] };
-  const bare = JSON.stringify({ version: 3, origin: 1, session: 1, sequence: 1, doneBelow: 1, operation });
+  const bare = JSON.stringify({ version: 3, origin: 1, session: 1, sequence: 1, doneBelow: 1, command: operation });
   refused(Buffer.from(bare), /config\.params is no object/);
   refused(
     changed('"version":3', '"version":4'),
-    /an operation of the cluster has version 4, this release reads 3: run the release that wrote it/,
+    /a command of the cluster has version 4, this release reads 3: run the release that wrote it/,
   );
-  refused(changed('"noop"', '"explode"'), /operation\.kind is unknown to this release: it is damaged or was written by a later release/);
-  refused(changed('"kind":"noop"', '"kind":"noop","loud":true'), /operation\.loud is unknown to this release/);
+  refused(changed('"noop"', '"explode"'), /command\.kind is unknown to this release: it is damaged or was written by a later release/);
+  refused(changed('"kind":"noop"', '"kind":"noop","loud":true'), /command\.loud is unknown to this release/);
   refused(changed('"origin":1', '"origin":"1"'), /origin is no unsigned integer/);
   refused(changed('"origin":1,', ''), /origin is missing/);
   refused(NOOP.subarray(0, 20), /it is no JSON/);
@@ -56,10 +56,10 @@ test('a state of a later release is refused, and damage is named', () => {
 
 test('operations of a release without leaders have no clock and give none, and its states get them by the first election', () => {
   const activate = '{"collection":"a","uid":2,"shardId":0,"peerId":11,"from":null,"to":"Active"}';
-  const first = `{"version":1,"origin":11,"session":1,"sequence":8,"doneBelow":1,"operation":{"kind":"setReplicaStates","changes":[${activate}]}}`;
-  const { hasLeaders, operation } = decodeOperation(Buffer.from(first));
+  const first = `{"version":1,"origin":11,"session":1,"sequence":8,"doneBelow":1,"command":{"kind":"setReplicaStates","changes":[${activate}]}}`;
+  const { hasLeaders, command } = decodeCommand(Buffer.from(first));
   assert.equal(hasLeaders, false);
-  assert.deepEqual(operation.kind === 'setReplicaStates' ? operation.changes[0]?.clock : undefined, null);
+  assert.deepEqual(command.kind === 'setReplicaStates' ? command.changes[0]?.clock : undefined, null);
   const log = new Log();
   log.propose({ kind: 'createCollection', name: 'a', config: configOf(), placement: [[11]] });
   log.append({ kind: 'operation', bytes: Buffer.from(first) });

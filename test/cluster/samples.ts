@@ -1,8 +1,8 @@
 /** States, entries and operations that tests of the cluster start from. */
 
 import { applyEntry, type ProposalResult } from '../../cluster/apply/apply.js';
-import { encodeOperation } from '../../cluster/state/command-codec.js';
-import type { ClusterOperation, Outcome, ProposedOperation } from '../../cluster/state/commands.js';
+import { encodeCommand } from '../../cluster/state/command-codec.js';
+import type { ClusterCommand, Outcome, ProposedCommand } from '../../cluster/state/commands.js';
 import { type ClusterState, emptyState } from '../../cluster/state/state.js';
 import type { Membership, PeerId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
@@ -42,20 +42,20 @@ export class Log {
   }
 
   /** The outcome of an operation that the first peer proposes. */
-  propose(operation: ClusterOperation): Outcome {
+  propose(command: ClusterCommand): Outcome {
     this.#sequence += 1;
-    const result = this.proposed({ origin: PEERS[0] as PeerId, session: 1, sequence: this.#sequence, doneBelow: 1, operation });
+    const result = this.proposed({ origin: PEERS[0] as PeerId, session: 1, sequence: this.#sequence, doneBelow: 1, command });
     if (result === null) throw new Error('a new proposal has an outcome');
     return result.outcome;
   }
 
   /** The same in words: `done`, `unchanged`, or the refusal. */
-  say(operation: ClusterOperation): string {
-    return inWords(this.propose(operation));
+  say(command: ClusterCommand): string {
+    return inWords(this.propose(command));
   }
 
-  proposed(operation: ProposedOperation): ProposalResult | null {
-    return this.append({ kind: 'operation', bytes: encodeOperation(operation) });
+  proposed(operation: ProposedCommand): ProposalResult | null {
+    return this.append({ kind: 'operation', bytes: encodeCommand(operation) });
   }
 
   append(payload: Entry['payload']): ProposalResult | null {

@@ -5,7 +5,7 @@ import { CallStats } from '../../actors/context/call-stats.js';
 import { TransferBoard } from '../../actors/transfers/board.js';
 import type { PeerDetails } from '../../cluster/peer-messages.js';
 import type { RaftState } from '../../cluster/raft/state.js';
-import type { ClusterOperation } from '../../cluster/state/commands.js';
+import type { ClusterCommand } from '../../cluster/state/commands.js';
 import type { ClusterState } from '../../cluster/state/state.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
@@ -68,7 +68,7 @@ export class FakeCluster implements ClusterApi {
     return true;
   }
 
-  async change(operation: ClusterOperation, timeoutMs: number): Promise<boolean> {
+  async change(operation: ClusterCommand, timeoutMs: number): Promise<boolean> {
     this.note(`change ${JSON.stringify(operation)} ${timeoutMs}`);
     return true;
   }

@@ -2,7 +2,7 @@
 
 import { mayTakeLeads } from '../../../cluster/apply/lead-taking.js';
 import { between, lastIndex } from '../../../cluster/raft/log.js';
-import { decodeOperation } from '../../../cluster/state/command-codec.js';
+import { decodeCommand } from '../../../cluster/state/command-codec.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
 import type { Entry } from '../../../protocols/model/consensus.js';
 import type { Draft } from '../proposals/draft.js';
@@ -48,5 +48,5 @@ function hasFence({ agreed, calls, identity }: MemberConsensus): boolean {
 
 function isHarmless({ payload }: Entry, self: PeerId): boolean {
   if (payload.kind !== 'operation') return payload.kind === 'empty';
-  return !mayTakeLeads(decodeOperation(payload.bytes).operation, self);
+  return !mayTakeLeads(decodeCommand(payload.bytes).command, self);
 }

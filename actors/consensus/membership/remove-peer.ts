@@ -1,7 +1,7 @@
 /** Removes a peer from the cluster, for good: its id does not come back. */
 
 import type { RaftState } from '../../../cluster/raft/state.js';
-import type { ClusterOperation } from '../../../cluster/state/commands.js';
+import type { ClusterCommand } from '../../../cluster/state/commands.js';
 import type { ClusterState } from '../../../cluster/state/state.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
 import type { ConsensusMessage } from '../messages.js';
@@ -43,7 +43,7 @@ function removeEmpty(draft: Draft, peerId: PeerId, replyTo: RemovePeer['replyTo'
   submit(draft, { kind: 'operation', operation: markOf(peerId, 'stays') }, { kind: 'mark' }, deadlineTick);
 }
 
-function markOf(peerId: PeerId, leaving: 'removal' | 'stays'): ClusterOperation {
+function markOf(peerId: PeerId, leaving: 'removal' | 'stays'): ClusterCommand {
   return { kind: 'markPeer', peerId, listens: null, leaving };
 }
 

@@ -1,6 +1,6 @@
 /** What a request becomes as an operation of the log: decided on the state that this node has applied. */
 
-import type { ClusterOperation, TransferKey } from '../../../cluster/state/commands.js';
+import type { ClusterCommand, TransferKey } from '../../../cluster/state/commands.js';
 import { placeShards } from '../../../cluster/state/placement.js';
 import type { ClusterState, CollectionRecord } from '../../../cluster/state/state.js';
 import { TroupeError } from '../../../protocols/errors.js';
@@ -16,10 +16,10 @@ export type Submission =
   /** `change` makes the new configuration of the newest, again where somebody else was quicker. What it throws is the answer. */
   | { readonly kind: 'updateCollection'; readonly name: string; readonly change: (config: CollectionConfig) => CollectionConfig }
   | { readonly kind: 'setUp'; readonly collection: string; readonly setup: ClusterSetup }
-  | { readonly kind: 'operation'; readonly operation: ClusterOperation };
+  | { readonly kind: 'operation'; readonly operation: ClusterCommand };
 
 /** settings: of this node. Errors: `notFound` for a collection, `wrongInput`; what `change` throws. */
-export function prepare(submission: Submission, agreed: ClusterState, settings: Pick<Settings, 'transferMethod'>): ClusterOperation {
+export function prepare(submission: Submission, agreed: ClusterState, settings: Pick<Settings, 'transferMethod'>): ClusterCommand {
   switch (submission.kind) {
     case 'createCollection':
       return createCollection(submission.name, submission.config, agreed);
@@ -43,9 +43,9 @@ export function isWorthAnotherTry(submission: Submission, code: TroupeError['cod
 }
 
 /** The collection whose new replicas become Active before the caller is answered; null: nothing of the kind. */
-export function newReplicasOf(operation: ClusterOperation): string | null {
-  if (operation.kind === 'createCollection') return operation.name;
-  return operation.kind === 'createShardKey' || operation.kind === 'recreateShard' ? operation.collection : null;
+export function newReplicasOf(command: ClusterCommand): string | null {
+  if (command.kind === 'createCollection') return command.name;
+  return command.kind === 'createShardKey' || command.kind === 'recreateShard' ? command.collection : null;
 }
 
 /** The collection of this name or alias. */
@@ -56,14 +56,14 @@ export function recordOf(name: string, agreed: ClusterState): { readonly name: s
   return { name: own, record };
 }
 
-function createCollection(name: string, config: CollectionConfig, agreed: ClusterState): ClusterOperation {
+function createCollection(name: string, config: CollectionConfig, agreed: ClusterState): ClusterCommand {
   const { replication_factor: replicationFactor, shard_number: shards, sharding_method: method } = config.params;
   // Shards of a custom sharding come with their keys.
   const placement = method === 'custom' ? [] : placeShards(agreed, { shards, replicationFactor, peers: null });
   return { kind: 'createCollection', name, config, placement };
 }
 
-function setUp(collection: string, setup: ClusterSetup, agreed: ClusterState, usual: TransferMethod): ClusterOperation {
+function setUp(collection: string, setup: ClusterSetup, agreed: ClusterState, usual: TransferMethod): ClusterCommand {
   const { name, record } = recordOf(collection, agreed);
   switch (setup.kind) {
     case 'moveShard':
@@ -115,7 +115,7 @@ function activateReplica(
   collection: string,
   { shards, uid }: CollectionRecord,
   { lost, peerId, shardId }: Extract<ClusterSetup, { kind: 'activateReplica' }>,
-): ClusterOperation {
+): ClusterCommand {
   const shard = shards.get(shardId);
   if (shard === undefined) throw new TroupeError('notFound', `Collection \`${collection}\` has no shard ${shardId}`);
   const { replicas, term } = shard;
@@ -145,7 +145,7 @@ function startResharding(
   record: CollectionRecord,
   { direction, key, peerId }: Extract<ClusterSetup, { kind: 'startResharding' }>,
   agreed: ClusterState,
-): ClusterOperation {
+): ClusterCommand {
   if (direction === 'down') return { kind: 'startResharding', collection, direction, key, placement: [] };
   if (peerId !== null && !agreed.membership.some((member) => member.peerId === peerId))
     throw new TroupeError('wrongInput', `peer ${peerId} is not part of the cluster`);

@@ -6,8 +6,8 @@
 import type { ProposalResult } from '../../../cluster/apply/apply.js';
 import { mayTakeLeads } from '../../../cluster/apply/lead-taking.js';
 import type { MembershipChange, ProposalOutcome, RefusalReason, RequestId } from '../../../cluster/raft/messages.js';
-import { encodeOperation } from '../../../cluster/state/command-codec.js';
-import type { ClusterOperation } from '../../../cluster/state/commands.js';
+import { encodeCommand } from '../../../cluster/state/command-codec.js';
+import type { ClusterCommand } from '../../../cluster/state/commands.js';
 import { type ErrorFacts, errorFacts } from '../../../protocols/errors.js';
 import type { Membership } from '../../../protocols/model/cluster.js';
 import type { ReplyTo } from '../../runtime/behaviour.js';
@@ -35,7 +35,7 @@ export function submit(
     refuseCaller(draft, caller, refused);
     return;
   }
-  let operation: ClusterOperation;
+  let operation: ClusterCommand;
   try {
     operation = prepare(submission, agreed, draft.member.settings);
   } catch (error) {
@@ -50,7 +50,7 @@ export function submit(
   }
   const sequence = calls.lastSequence + 1;
   const doneBelow = Math.min(sequence, ...calls.proposals.flatMap(({ what }) => (what.kind === 'operation' ? [what.sequence] : [])));
-  const bytes = encodeOperation({ origin: identity.peerId, session: identity.starts, sequence, doneBelow, operation });
+  const bytes = encodeCommand({ origin: identity.peerId, session: identity.starts, sequence, doneBelow, command: operation });
   draft.changeCalls({ lastSequence: sequence });
   add(draft, { kind: 'operation', submission, operation, sequence, bytes }, caller, deadlineTick, fromTick);
 }
@@ -214,7 +214,7 @@ function answerAgreed(
   deadlineTick: number,
   index: number,
   answer: boolean,
-  operation: ClusterOperation | null,
+  command: ClusterCommand | null,
 ): void {
   if (caller.kind === 'then') caller.then(draft, deadlineTick);
   else if (caller.kind === 'caller') {
@@ -223,13 +223,13 @@ function answerAgreed(
       draft.reply(replyTo, answer);
       return;
     }
-    const awaitsReplicas = operation !== null && newReplicasOf(operation) !== null;
+    const awaitsReplicas = command !== null && newReplicasOf(command) !== null;
     settle(draft, {
       index,
       replyTo,
       answer,
       deadlineTick,
-      collection: operation === null ? null : collectionOf(operation),
+      collection: command === null ? null : collectionOf(command),
       awaitsReplicas,
     });
   } else if (caller.kind === 'peer') {
@@ -243,9 +243,9 @@ function answerAgreed(
   }
 }
 
-function collectionOf(operation: ClusterOperation): string | null {
-  if ('name' in operation) return operation.name;
-  return 'collection' in operation ? operation.collection : null;
+function collectionOf(command: ClusterCommand): string | null {
+  if ('name' in command) return command.name;
+  return 'collection' in command ? command.collection : null;
 }
 
 /** Somebody waits, and not for ever. */

@@ -1,6 +1,6 @@
 /** What a transfer hears and what it causes. */
 
-import type { ClusterOperation } from '../../../cluster/state/commands.js';
+import type { ClusterCommand } from '../../../cluster/state/commands.js';
 import type { TransferProgress } from '../../../cluster/transfer/progress.js';
 import type { ErrorFacts } from '../../../protocols/errors.js';
 import type { Attached, Compared, Filled } from './ports.js';
@@ -30,7 +30,7 @@ export type TransferEffect =
   | { readonly kind: 'require' }
   | { readonly kind: 'pause' }
   | { readonly kind: 'resume' }
-  | { readonly kind: 'propose'; readonly operation: ClusterOperation }
+  | { readonly kind: 'propose'; readonly operation: ClusterCommand }
   | { readonly kind: 'retryLater'; readonly attempt: number }
   | { readonly kind: 'show'; readonly progress: TransferProgress }
   | { readonly kind: 'log'; readonly level: 'info' | 'warn'; readonly text: string };

@@ -1,6 +1,6 @@
 /** What a transfer needs of others: the leader's log of its shard, agreement, and files that are sent. */
 
-import type { ClusterOperation } from '../../../cluster/state/commands.js';
+import type { ClusterCommand } from '../../../cluster/state/commands.js';
 import type { BucketDifferences } from '../../../cluster/transfer/batches.js';
 import type { TransferRun } from '../../../cluster/transfer/runs.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
@@ -50,7 +50,7 @@ export interface TransferPorts {
   /** Null: no replica here leads the shard, or none is open. */
   readonly leadingShard: (run: TransferRun) => LeadingShard | null;
   /** Resolves when it is agreed and applied here. */
-  readonly propose: (operation: ClusterOperation) => Promise<void>;
+  readonly propose: (command: ClusterCommand) => Promise<void>;
   /** The leader's files to the target, which has them in place of its own when it resolves. */
   readonly sendFiles: (run: TransferRun, onSent: (sent: number, total: number) => void, signal: AbortSignal) => Promise<void>;
   readonly nowMs: () => number;

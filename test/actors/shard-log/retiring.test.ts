@@ -4,7 +4,7 @@ import type { CollectionEntry } from '../../../actors/context/view.js';
 import { NodeView } from '../../../actors/context/view.js';
 import { retire } from '../../../actors/shard-log/retiring.js';
 import type { ReplicationStatus } from '../../../actors/shard-log/view.js';
-import type { ClusterOperation } from '../../../cluster/state/commands.js';
+import type { ClusterCommand } from '../../../cluster/state/commands.js';
 import { Peers, SELF, UID } from '../requests/support.js';
 
 const OTHER = 2;
@@ -25,8 +25,8 @@ async function proposedWith(held: number | null, later = held): Promise<readonly
   const view = new NodeView();
   const replications = new Map([() => leading, () => following].map((status, shardId) => [shardId, entryOf(status)]));
   view.list({ name: 'c', belonging: { uid: UID }, replications } as unknown as CollectionEntry);
-  const proposed: ClusterOperation[] = [];
-  const propose = async (operation: ClusterOperation) => {
+  const proposed: ClusterCommand[] = [];
+  const propose = async (operation: ClusterCommand) => {
     proposed.push(operation);
     return true;
   };

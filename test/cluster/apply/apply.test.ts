@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { applyEntry } from '../../../cluster/apply/apply.js';
-import { encodeOperation } from '../../../cluster/state/command-codec.js';
-import type { ClusterOperation, ProposedOperation } from '../../../cluster/state/commands.js';
+import { encodeCommand } from '../../../cluster/state/command-codec.js';
+import type { ClusterCommand, ProposedCommand } from '../../../cluster/state/commands.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
 import { CUSTOM, configOf, Log, PEERS, printShards } from '../samples.js';
 
 const [A, B, C] = PEERS as [PeerId, PeerId, PeerId];
 
-function create(name: string, placement: readonly (readonly PeerId[])[] = [[A]]): ClusterOperation {
+function create(name: string, placement: readonly (readonly PeerId[])[] = [[A]]): ClusterCommand {
   return { kind: 'createCollection', name, config: configOf({ shard_number: placement.length }), placement };
 }
 
@@ -51,7 +51,7 @@ test('a placement names each member at most once per shard', () => {
   assert.equal(log.say(create('a', [[A, A]])), 'wrongInput: a shard can have one replica on each peer');
   assert.equal(log.say(create('a', [[]])), 'wrongInput: a shard needs at least one replica');
   assert.equal(log.say(create('a', [])), 'wrongInput: a collection needs at least one shard');
-  const custom: ClusterOperation = { kind: 'createCollection', name: 'a', config: CUSTOM, placement: [[A]] };
+  const custom: ClusterCommand = { kind: 'createCollection', name: 'a', config: CUSTOM, placement: [[A]] };
   assert.equal(log.say(custom), 'wrongInput: with custom sharding, shards come with their keys');
   assert.equal(log.state.collections.size, 0);
 });
@@ -76,7 +76,7 @@ test('a deleted collection takes its aliases along, and one that is not there is
 test('a configuration that was made from an older revision is refused', () => {
   const log = new Log();
   log.propose(create('a'));
-  const update = (basedOn: number, factor: number): ClusterOperation => {
+  const update = (basedOn: number, factor: number): ClusterCommand => {
     return { kind: 'updateCollection', name: 'a', config: configOf({ replication_factor: factor }), basedOn };
   };
   assert.equal(log.say(update(2, 2)), 'done');
@@ -172,7 +172,7 @@ test('the last Active replica is not dropped', () => {
 test('a transfer makes its target, which becomes Active in the end, and a moved source goes', () => {
   const log = new Log();
   log.propose(create('a'));
-  const begin = (sync: boolean): ClusterOperation => {
+  const begin = (sync: boolean): ClusterCommand => {
     return { kind: 'startTransfer', collection: 'a', transfer: transfer(B), method: 'stream_records', sync };
   };
   assert.match(log.say(begin(true)), /^wrongInput: .* is Initializing, only an Active one can be transferred$/);
@@ -184,7 +184,7 @@ test('a transfer makes its target, which becomes Active in the end, and a moved 
   assert.equal(printShards(log.state, 'a'), '0: 11 Active, 12 PartialSnapshot\n0: 11 → 12 by snapshot');
   assert.equal(log.say({ kind: 'finishTransfer', collection: 'a', transfer: transfer(B), clock: null }), 'done');
   assert.equal(printShards(log.state, 'a'), '0: 12 Active');
-  const again: ClusterOperation = { kind: 'finishTransfer', collection: 'a', transfer: transfer(B), clock: null };
+  const again: ClusterCommand = { kind: 'finishTransfer', collection: 'a', transfer: transfer(B), clock: null };
   assert.equal(log.say(again), 'notFound: there is no transfer of shard 0 from peer 11 to peer 12');
 });
 
@@ -237,19 +237,19 @@ test('a peer that leaves takes its replicas, transfers and session with it', () 
   log.propose(create('a', [[A, B], [B]]));
   activate(log, 'a', A, B);
   log.propose({ kind: 'startTransfer', collection: 'a', transfer: transfer(C, B), method: 'stream_records', sync: true });
-  log.proposed({ origin: B, session: 1, sequence: 1, doneBelow: 1, operation: { kind: 'noop' } });
+  log.proposed({ origin: B, session: 1, sequence: 1, doneBelow: 1, command: { kind: 'noop' } });
   log.membership([A, C]);
   assert.equal(printShards(log.state, 'a'), '0: 11 Active\n1: ');
   assert.deepEqual([...log.state.sessions.keys()], [A]);
-  const late = log.proposed({ origin: B, session: 1, sequence: 2, doneBelow: 1, operation: create('b') });
+  const late = log.proposed({ origin: B, session: 1, sequence: 2, doneBelow: 1, command: create('b') });
   assert.deepEqual(late?.outcome, { kind: 'refused', error: { code: 'unavailable', detail: 'peer 12 is not part of the cluster' } });
 });
 
 test('a proposal that is in the log twice is carried out once (State-S2)', () => {
   const log = new Log();
-  const proposal: ProposedOperation = { origin: A, session: 1, sequence: 1, doneBelow: 1, operation: create('a') };
+  const proposal: ProposedCommand = { origin: A, session: 1, sequence: 1, doneBelow: 1, command: create('a') };
   const first = log.proposed(proposal);
-  log.proposed({ ...proposal, sequence: 2, operation: { kind: 'deleteCollection', name: 'a' } });
+  log.proposed({ ...proposal, sequence: 2, command: { kind: 'deleteCollection', name: 'a' } });
   assert.deepEqual(log.proposed(proposal), first);
   assert.equal(log.state.collections.size, 0);
 });
@@ -257,7 +257,7 @@ test('a proposal that is in the log twice is carried out once (State-S2)', () =>
 test('outcomes are forgotten once their origin has them, and what came before a new start is not carried out', () => {
   const log = new Log();
   const propose = (session: number, sequence: number, doneBelow: number, name: string) =>
-    log.proposed({ origin: A, session, sequence, doneBelow, operation: create(name) })?.outcome.kind ?? null;
+    log.proposed({ origin: A, session, sequence, doneBelow, command: create(name) })?.outcome.kind ?? null;
   assert.equal(propose(1, 1, 1, 'a'), 'done');
   assert.equal(propose(1, 2, 2, 'b'), 'done');
   assert.deepEqual([...(log.state.sessions.get(A)?.outcomes.keys() ?? [])], [2]);
@@ -269,8 +269,8 @@ test('outcomes are forgotten once their origin has them, and what came before a 
 
 test('an entry is applied once, and none may be missing before it (State-S1)', () => {
   const log = new Log();
-  const proposal: ProposedOperation = { origin: A, session: 1, sequence: 1, doneBelow: 1, operation: create('a') };
-  const entry = { index: 2, term: 1, payload: { kind: 'operation' as const, bytes: encodeOperation(proposal) } };
+  const proposal: ProposedCommand = { origin: A, session: 1, sequence: 1, doneBelow: 1, command: create('a') };
+  const entry = { index: 2, term: 1, payload: { kind: 'operation' as const, bytes: encodeCommand(proposal) } };
   const once = applyEntry(log.state, entry);
   const twice = applyEntry(once.state, entry);
   assert.equal(twice.state, once.state);

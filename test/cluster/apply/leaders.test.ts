@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ClusterOperation } from '../../../cluster/state/commands.js';
+import type { ClusterCommand } from '../../../cluster/state/commands.js';
 import type { PeerId, ReplicaState } from '../../../protocols/model/cluster.js';
 import { configOf, Log, PEERS, printLeaders, printShards } from '../samples.js';
 
@@ -82,7 +82,7 @@ test('what was decided about a shard under another leader is refused, and change
   log.propose({ kind: 'startTransfer', collection: 'a', transfer: transfer(C, B), method: 'stream_records', sync: true });
   set(0, A, 'Dead', 1);
   assert.equal(leaders(), '0: 13 2');
-  const late: ClusterOperation[] = [
+  const late: ClusterCommand[] = [
     { kind: 'finishTransfer', collection: 'a', transfer: transfer(C, B), clock: 1 },
     { kind: 'abortTransfer', collection: 'a', transfer: transfer(C, B), reason: 'test', clock: 1 },
     { kind: 'restartTransfer', collection: 'a', transfer: transfer(C, B), method: 'snapshot', clock: 1 },

@@ -10,7 +10,7 @@ import { balanceOf, type Plan } from '../../../cluster/plans/plan.js';
 import { planRebalance } from '../../../cluster/plans/rebalance.js';
 import { replacedPeer } from '../../../cluster/plans/replaced.js';
 import { planReplication } from '../../../cluster/plans/replication.js';
-import type { ClusterOperation } from '../../../cluster/state/commands.js';
+import type { ClusterCommand } from '../../../cluster/state/commands.js';
 import type { ClusterState } from '../../../cluster/state/state.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
 import { configOf, Log, printShards } from '../samples.js';
@@ -69,12 +69,12 @@ function carryOut(log: Log, isGone: (peerId: PeerId) => boolean = nobody, isLost
   throw new Error(`no end: ${lines.join(', ')}`);
 }
 
-function inWords(operation: ClusterOperation): string {
-  if (operation.kind === 'startTransfer') {
-    const { from, shardId, to } = operation.transfer;
-    return `${operation.sync ? 'copy' : 'move'} ${shardId}: ${from} → ${to}`;
+function inWords(command: ClusterCommand): string {
+  if (command.kind === 'startTransfer') {
+    const { from, shardId, to } = command.transfer;
+    return `${command.sync ? 'copy' : 'move'} ${shardId}: ${from} → ${to}`;
   }
-  return operation.kind === 'dropReplica' ? `drop ${operation.shardId} on ${operation.peerId}` : operation.kind;
+  return command.kind === 'dropReplica' ? `drop ${command.shardId} on ${command.peerId}` : command.kind;
 }
 
 test('what a peer has moves to those with the fewest of the collection, and is dropped where everybody has it', () => {

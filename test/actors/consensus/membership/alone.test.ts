@@ -3,15 +3,15 @@ import { test } from 'node:test';
 import { isAloneWithout } from '../../../../actors/consensus/membership/alone.js';
 import type { MemberConsensus, ProposalCall } from '../../../../actors/consensus/state.js';
 import { mayTakeLeads } from '../../../../cluster/apply/lead-taking.js';
-import type { ClusterOperation } from '../../../../cluster/state/commands.js';
+import type { ClusterCommand } from '../../../../cluster/state/commands.js';
 import { founder } from '../one-member.js';
 
 const OTHER = 22;
 
-const GIVE_LEAD: ClusterOperation = { kind: 'changeLeader', collection: 'a', uid: 3, shardId: 0, to: OTHER, clock: 1 };
+const GIVE_LEAD: ClusterCommand = { kind: 'changeLeader', collection: 'a', uid: 3, shardId: 0, to: OTHER, clock: 1 };
 
 /** One of two voters, whose own proposals below `doneBelow` are known to be done. */
-function pair({ doneBelow = 1, lastOpen = 0, proposed = [] as ClusterOperation[], learners = 0 } = {}): MemberConsensus {
+function pair({ doneBelow = 1, lastOpen = 0, proposed = [] as ClusterCommand[], learners = 0 } = {}): MemberConsensus {
   const { state } = founder();
   const member = (peerId: number, voter: boolean) => ({ peerId, uri: `http://${peerId}:6335`, version: '1.0.0', voter });
   const own = state.identity.peerId;
