@@ -1,257 +1,208 @@
 /**
- * The API's operations, one row each: its method and path as the API reference writes them, its name, who may call it
- * and who carries it out. Every door and the metrics read this table.
+ * The API's operations, one row each: method and path as the API reference writes them, the method of gRPC that does the same, who may
+ * call it and what carries it out. The REST door, the gRPC door, the door for callers in the same process, the metrics and the OpenAPI
+ * document read this table. The compiler asks for a row for each operation that OpenAPI describes, and the other way round.
  */
 
-import type { ReadOperation, WriteOperation } from '../storage/threads/messages.js';
-
-export type HttpMethod = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
-
-/** Open to all, reading, writing or managing. */
-export type Access = 'open' | 'r' | 'w' | 'm';
-
-interface Row {
-  readonly method: HttpMethod;
-  readonly path: string;
-  readonly name: string;
-  readonly access: Access;
-  /** Service and method of gRPC that do the same (`qdrant.Points/Upsert`); null: there is none. */
-  readonly grpc: string | null;
-}
+import type { GrpcMethodName } from '../protocols/grpc/method-names.js';
+import type { WriteOperation } from '../protocols/model/update.js';
+import { openApiDocument } from '../protocols/openapi/document.js';
+import type { OperationName } from '../protocols/openapi/operations.js';
+import type { ReadOperation } from '../storage/threads/messages.js';
+import type { HttpAnswer } from './context/answer.js';
+import type { Access, Endpoint, HttpMethod } from './context/endpoint.js';
+import type { Handler } from './context/node-request.js';
+import type { DoorServices } from './context/services.js';
+import * as cluster from './handlers/cluster.js';
+import * as collections from './handlers/collections.js';
+import * as service from './handlers/service.js';
 
 /** Points of one collection, read by an engine worker. */
-export interface ReadRow extends Row {
+interface Read extends Endpoint {
   readonly kind: 'read';
   readonly engine: ReadOperation;
 }
 
 /** Points or payload indexes of one collection, written by the replica's home worker. */
-export interface WriteRow extends Row {
+interface Write extends Endpoint {
   readonly kind: 'write';
   readonly engine: WriteOperation;
 }
 
-/** Collections and the node itself. */
-export interface NodeRow extends Row {
+/** Collections, the cluster and the node itself. */
+interface Node extends Endpoint {
   readonly kind: 'node';
-  readonly run: NodeOperation;
+  readonly run: Handler<string>;
 }
 
-/** In the API, but not in this release. */
-export interface LaterRow extends Row {
+/** An operation of the API that this release does not have. */
+export interface LaterRoute extends Endpoint {
   readonly kind: 'later';
+  readonly name: string;
 }
 
-export type Operation = ReadRow | WriteRow | NodeRow | LaterRow;
+type Named<Row> = Row & { readonly name: OperationName };
 
-export type NodeOperation =
-  | ClusterOperation
-  | 'root'
-  | 'alive'
-  | 'ready'
-  | 'telemetry'
-  | 'metrics'
-  | 'openapi'
-  | 'docs'
-  | 'issues'
-  | 'clearIssues'
-  | 'listCollections'
-  | 'collectionInfo'
-  | 'createCollection'
-  | 'updateCollection'
-  | 'createVectorName'
-  | 'deleteVectorName'
-  | 'deleteCollection'
-  | 'collectionExists'
-  | 'optimizations'
-  | 'collectionAliases'
-  | 'aliases'
-  | 'changeAliases';
-
-export type ClusterOperation =
-  | 'clusterStatus'
-  | 'clusterTelemetry'
-  | 'removePeer'
-  | 'drainPeer'
-  | 'keepPeer'
-  | 'rebalance'
-  | 'recoverPeer'
-  | 'collectionCluster'
-  | 'setUpCollection'
-  | 'listShardKeys'
-  | 'createShardKey'
-  | 'deleteShardKey';
+export type ReadRoute = Named<Read>;
+export type WriteRoute = Named<Write>;
+export type NodeRoute = Named<Node>;
+export type Route = ReadRoute | WriteRoute | NodeRoute | LaterRoute;
 
 const COLLECTION = '/collections/{collection_name}';
 const SHARD = `${COLLECTION}/shards/{shard_id}`;
 
-/** Methods of gRPC by the operation's name. */
-const GRPC_METHODS: Readonly<Record<string, string>> = {
-  root: 'qdrant.Qdrant/HealthCheck',
-
-  get_collections: 'qdrant.Collections/List',
-  get_collection: 'qdrant.Collections/Get',
-  create_collection: 'qdrant.Collections/Create',
-  update_collection: 'qdrant.Collections/Update',
-  delete_collection: 'qdrant.Collections/Delete',
-  collection_exists: 'qdrant.Collections/CollectionExists',
-  get_collection_aliases: 'qdrant.Collections/ListCollectionAliases',
-  get_collections_aliases: 'qdrant.Collections/ListAliases',
-  update_aliases: 'qdrant.Collections/UpdateAliases',
-  collection_cluster_info: 'qdrant.Collections/CollectionClusterInfo',
-  update_collection_cluster: 'qdrant.Collections/UpdateCollectionClusterSetup',
-  list_shard_keys: 'qdrant.Collections/ListShardKeys',
-  create_shard_key: 'qdrant.Collections/CreateShardKey',
-  delete_shard_key: 'qdrant.Collections/DeleteShardKey',
-
-  create_field_index: 'qdrant.Points/CreateFieldIndex',
-  delete_field_index: 'qdrant.Points/DeleteFieldIndex',
-  create_vector_name: 'qdrant.Points/CreateVectorName',
-  delete_vector_name: 'qdrant.Points/DeleteVectorName',
-  get_points: 'qdrant.Points/Get',
-  scroll_points: 'qdrant.Points/Scroll',
-  count_points: 'qdrant.Points/Count',
-  query_points: 'qdrant.Points/Query',
-  query_batch_points: 'qdrant.Points/QueryBatch',
-  query_points_groups: 'qdrant.Points/QueryGroups',
-  search_points: 'qdrant.Points/Search',
-  search_batch_points: 'qdrant.Points/SearchBatch',
-  search_point_groups: 'qdrant.Points/SearchGroups',
-  search_matrix_pairs: 'qdrant.Points/SearchMatrixPairs',
-  search_matrix_offsets: 'qdrant.Points/SearchMatrixOffsets',
-  recommend_points: 'qdrant.Points/Recommend',
-  recommend_batch_points: 'qdrant.Points/RecommendBatch',
-  recommend_point_groups: 'qdrant.Points/RecommendGroups',
-  discover_points: 'qdrant.Points/Discover',
-  discover_batch_points: 'qdrant.Points/DiscoverBatch',
-  facet: 'qdrant.Points/Facet',
-  upsert_points: 'qdrant.Points/Upsert',
-  delete_points: 'qdrant.Points/Delete',
-  set_payload: 'qdrant.Points/SetPayload',
-  overwrite_payload: 'qdrant.Points/OverwritePayload',
-  delete_payload: 'qdrant.Points/DeletePayload',
-  clear_payload: 'qdrant.Points/ClearPayload',
-  batch_update: 'qdrant.Points/UpdateBatch',
-  update_vectors: 'qdrant.Points/UpdateVectors',
-  delete_vectors: 'qdrant.Points/DeleteVectors',
-
-  create_snapshot: 'qdrant.Snapshots/Create',
-  list_snapshots: 'qdrant.Snapshots/List',
-  delete_snapshot: 'qdrant.Snapshots/Delete',
-  create_full_snapshot: 'qdrant.Snapshots/CreateFull',
-  list_full_snapshots: 'qdrant.Snapshots/ListFull',
-  delete_full_snapshot: 'qdrant.Snapshots/DeleteFull',
-};
-
-export const OPERATIONS: readonly Operation[] = [
+const TABLE: Readonly<Record<OperationName, Read | Write | Node>> = {
   // Service
-  node('GET', '/', 'root', 'open', 'root'),
-  node('GET', '/healthz', 'healthz', 'open', 'alive'),
-  node('GET', '/livez', 'livez', 'open', 'alive'),
-  node('GET', '/readyz', 'readyz', 'open', 'ready'),
-  node('GET', '/telemetry', 'telemetry', 'r', 'telemetry'),
-  node('GET', '/metrics', 'metrics', 'r', 'metrics'),
-  node('GET', '/openapi.json', 'openapi', 'open', 'openapi'),
-  node('GET', '/docs', 'docs', 'open', 'docs'),
-  node('GET', '/issues', 'get_issues', 'm', 'issues'),
-  node('DELETE', '/issues', 'clear_issues', 'm', 'clearIssues'),
+  root: node('GET', '/', 'qdrant.Qdrant/HealthCheck', 'open', service.root),
+  healthz: node('GET', '/healthz', null, 'open', service.alive),
+  livez: node('GET', '/livez', null, 'open', service.alive),
+  readyz: node('GET', '/readyz', null, 'open', service.ready),
+  telemetry: node('GET', '/telemetry', null, 'r', service.telemetry),
+  metrics: node('GET', '/metrics', null, 'r', service.metrics),
+  openapi: node('GET', '/openapi.json', null, 'open', openapi),
+  docs: node('GET', '/docs', null, 'open', service.docs),
+  get_issues: node('GET', '/issues', null, 'm', service.issues),
+  clear_issues: node('DELETE', '/issues', null, 'm', service.clearIssues),
 
   // Collections
-  node('GET', '/collections', 'get_collections', 'r', 'listCollections'),
-  node('GET', COLLECTION, 'get_collection', 'r', 'collectionInfo'),
-  node('PUT', COLLECTION, 'create_collection', 'm', 'createCollection'),
-  node('PATCH', COLLECTION, 'update_collection', 'm', 'updateCollection'),
-  node('DELETE', COLLECTION, 'delete_collection', 'm', 'deleteCollection'),
-  node('GET', `${COLLECTION}/exists`, 'collection_exists', 'r', 'collectionExists'),
-  node('GET', `${COLLECTION}/optimizations`, 'get_optimizations', 'r', 'optimizations'),
-  node('GET', `${COLLECTION}/aliases`, 'get_collection_aliases', 'r', 'collectionAliases'),
-  node('GET', '/aliases', 'get_collections_aliases', 'r', 'aliases'),
-  node('POST', '/collections/aliases', 'update_aliases', 'm', 'changeAliases'),
-  write('PUT', `${COLLECTION}/index`, 'create_field_index', 'createFieldIndex'),
-  write('DELETE', `${COLLECTION}/index/{field_name}`, 'delete_field_index', 'deleteFieldIndex'),
-  node('PUT', `${COLLECTION}/vectors/{vector_name}`, 'create_vector_name', 'w', 'createVectorName'),
-  node('DELETE', `${COLLECTION}/vectors/{vector_name}`, 'delete_vector_name', 'w', 'deleteVectorName'),
+  get_collections: node('GET', '/collections', 'qdrant.Collections/List', 'r', collections.list),
+  get_collection: node('GET', COLLECTION, 'qdrant.Collections/Get', 'r', collections.info),
+  create_collection: node('PUT', COLLECTION, 'qdrant.Collections/Create', 'm', collections.create),
+  update_collection: node('PATCH', COLLECTION, 'qdrant.Collections/Update', 'm', collections.update),
+  delete_collection: node('DELETE', COLLECTION, 'qdrant.Collections/Delete', 'm', collections.remove),
+  collection_exists: node('GET', `${COLLECTION}/exists`, 'qdrant.Collections/CollectionExists', 'r', collections.exists),
+  get_optimizations: node('GET', `${COLLECTION}/optimizations`, null, 'r', collections.optimizations),
+  get_collection_aliases: node('GET', `${COLLECTION}/aliases`, 'qdrant.Collections/ListCollectionAliases', 'r', collections.aliasesOf),
+  get_collections_aliases: node('GET', '/aliases', 'qdrant.Collections/ListAliases', 'r', collections.allAliases),
+  update_aliases: node('POST', '/collections/aliases', 'qdrant.Collections/UpdateAliases', 'm', collections.changeAliases),
+  create_field_index: write('PUT', `${COLLECTION}/index`, 'qdrant.Points/CreateFieldIndex', 'createFieldIndex'),
+  delete_field_index: write('DELETE', `${COLLECTION}/index/{field_name}`, 'qdrant.Points/DeleteFieldIndex', 'deleteFieldIndex'),
+  create_vector_name: node(
+    'PUT',
+    `${COLLECTION}/vectors/{vector_name}`,
+    'qdrant.Points/CreateVectorName',
+    'w',
+    collections.createVectorName,
+  ),
+  delete_vector_name: node(
+    'DELETE',
+    `${COLLECTION}/vectors/{vector_name}`,
+    'qdrant.Points/DeleteVectorName',
+    'w',
+    collections.deleteVectorName,
+  ),
 
   // Points
-  read('GET', `${COLLECTION}/points/{id}`, 'get_point', 'getPoint'),
-  read('POST', `${COLLECTION}/points`, 'get_points', 'retrieve'),
-  read('POST', `${COLLECTION}/points/scroll`, 'scroll_points', 'scroll'),
-  read('POST', `${COLLECTION}/points/count`, 'count_points', 'count'),
-  read('POST', `${COLLECTION}/points/query`, 'query_points', 'query'),
-  read('POST', `${COLLECTION}/points/query/batch`, 'query_batch_points', 'queryBatch'),
-  read('POST', `${COLLECTION}/points/search`, 'search_points', 'search'),
-  read('POST', `${COLLECTION}/points/search/batch`, 'search_batch_points', 'searchBatch'),
-  write('PUT', `${COLLECTION}/points`, 'upsert_points', 'upsertPoints'),
-  write('POST', `${COLLECTION}/points/delete`, 'delete_points', 'deletePoints'),
-  write('POST', `${COLLECTION}/points/payload`, 'set_payload', 'setPayload'),
-  write('PUT', `${COLLECTION}/points/payload`, 'overwrite_payload', 'overwritePayload'),
-  write('POST', `${COLLECTION}/points/payload/delete`, 'delete_payload', 'deletePayload'),
-  write('POST', `${COLLECTION}/points/payload/clear`, 'clear_payload', 'clearPayload'),
-  write('POST', `${COLLECTION}/points/batch`, 'batch_update', 'batchUpdate'),
-  write('PUT', `${COLLECTION}/points/vectors`, 'update_vectors', 'updateVectors'),
-  write('POST', `${COLLECTION}/points/vectors/delete`, 'delete_vectors', 'deleteVectors'),
-  read('POST', `${COLLECTION}/points/query/groups`, 'query_points_groups', 'queryGroups'),
-  read('POST', `${COLLECTION}/points/search/groups`, 'search_point_groups', 'searchGroups'),
-  read('POST', `${COLLECTION}/points/search/matrix/pairs`, 'search_matrix_pairs', 'matrixPairs'),
-  read('POST', `${COLLECTION}/points/search/matrix/offsets`, 'search_matrix_offsets', 'matrixOffsets'),
-  read('POST', `${COLLECTION}/points/recommend`, 'recommend_points', 'recommend'),
-  read('POST', `${COLLECTION}/points/recommend/batch`, 'recommend_batch_points', 'recommendBatch'),
-  read('POST', `${COLLECTION}/points/recommend/groups`, 'recommend_point_groups', 'recommendGroups'),
-  read('POST', `${COLLECTION}/points/discover`, 'discover_points', 'discover'),
-  read('POST', `${COLLECTION}/points/discover/batch`, 'discover_batch_points', 'discoverBatch'),
-  read('POST', `${COLLECTION}/facet`, 'facet', 'facet'),
+  get_point: read('GET', `${COLLECTION}/points/{id}`, null, 'getPoint'),
+  get_points: read('POST', `${COLLECTION}/points`, 'qdrant.Points/Get', 'retrieve'),
+  scroll_points: read('POST', `${COLLECTION}/points/scroll`, 'qdrant.Points/Scroll', 'scroll'),
+  count_points: read('POST', `${COLLECTION}/points/count`, 'qdrant.Points/Count', 'count'),
+  query_points: read('POST', `${COLLECTION}/points/query`, 'qdrant.Points/Query', 'query'),
+  query_batch_points: read('POST', `${COLLECTION}/points/query/batch`, 'qdrant.Points/QueryBatch', 'queryBatch'),
+  search_points: read('POST', `${COLLECTION}/points/search`, 'qdrant.Points/Search', 'search'),
+  search_batch_points: read('POST', `${COLLECTION}/points/search/batch`, 'qdrant.Points/SearchBatch', 'searchBatch'),
+  upsert_points: write('PUT', `${COLLECTION}/points`, 'qdrant.Points/Upsert', 'upsertPoints'),
+  delete_points: write('POST', `${COLLECTION}/points/delete`, 'qdrant.Points/Delete', 'deletePoints'),
+  set_payload: write('POST', `${COLLECTION}/points/payload`, 'qdrant.Points/SetPayload', 'setPayload'),
+  overwrite_payload: write('PUT', `${COLLECTION}/points/payload`, 'qdrant.Points/OverwritePayload', 'overwritePayload'),
+  delete_payload: write('POST', `${COLLECTION}/points/payload/delete`, 'qdrant.Points/DeletePayload', 'deletePayload'),
+  clear_payload: write('POST', `${COLLECTION}/points/payload/clear`, 'qdrant.Points/ClearPayload', 'clearPayload'),
+  batch_update: write('POST', `${COLLECTION}/points/batch`, 'qdrant.Points/UpdateBatch', 'batchUpdate'),
+  update_vectors: write('PUT', `${COLLECTION}/points/vectors`, 'qdrant.Points/UpdateVectors', 'updateVectors'),
+  delete_vectors: write('POST', `${COLLECTION}/points/vectors/delete`, 'qdrant.Points/DeleteVectors', 'deleteVectors'),
+  query_points_groups: read('POST', `${COLLECTION}/points/query/groups`, 'qdrant.Points/QueryGroups', 'queryGroups'),
+  search_point_groups: read('POST', `${COLLECTION}/points/search/groups`, 'qdrant.Points/SearchGroups', 'searchGroups'),
+  search_matrix_pairs: read('POST', `${COLLECTION}/points/search/matrix/pairs`, 'qdrant.Points/SearchMatrixPairs', 'matrixPairs'),
+  search_matrix_offsets: read('POST', `${COLLECTION}/points/search/matrix/offsets`, 'qdrant.Points/SearchMatrixOffsets', 'matrixOffsets'),
+  recommend_points: read('POST', `${COLLECTION}/points/recommend`, 'qdrant.Points/Recommend', 'recommend'),
+  recommend_batch_points: read('POST', `${COLLECTION}/points/recommend/batch`, 'qdrant.Points/RecommendBatch', 'recommendBatch'),
+  recommend_point_groups: read('POST', `${COLLECTION}/points/recommend/groups`, 'qdrant.Points/RecommendGroups', 'recommendGroups'),
+  discover_points: read('POST', `${COLLECTION}/points/discover`, 'qdrant.Points/Discover', 'discover'),
+  discover_batch_points: read('POST', `${COLLECTION}/points/discover/batch`, 'qdrant.Points/DiscoverBatch', 'discoverBatch'),
+  facet: read('POST', `${COLLECTION}/facet`, 'qdrant.Points/Facet', 'facet'),
 
   // Cluster
-  node('GET', '/cluster', 'cluster_status', 'm', 'clusterStatus'),
-  node('GET', '/cluster/telemetry', 'cluster_telemetry', 'r', 'clusterTelemetry'),
-  node('DELETE', '/cluster/peer/{peer_id}', 'remove_peer', 'm', 'removePeer'),
+  cluster_status: node('GET', '/cluster', null, 'm', cluster.status),
+  cluster_telemetry: node('GET', '/cluster/telemetry', null, 'r', cluster.peersTelemetry),
+  remove_peer: node('DELETE', '/cluster/peer/{peer_id}', null, 'm', cluster.removePeer),
   // Troupe's own.
-  node('POST', '/cluster/peer/{peer_id}/drain', 'drain_peer', 'm', 'drainPeer'),
-  node('DELETE', '/cluster/peer/{peer_id}/drain', 'keep_peer', 'm', 'keepPeer'),
-  node('POST', '/cluster/rebalance', 'rebalance_cluster', 'm', 'rebalance'),
-  node('GET', `${COLLECTION}/cluster`, 'collection_cluster_info', 'r', 'collectionCluster'),
-  node('GET', `${COLLECTION}/shards`, 'list_shard_keys', 'r', 'listShardKeys'),
-  node('PUT', `${COLLECTION}/shards`, 'create_shard_key', 'm', 'createShardKey'),
-  node('POST', `${COLLECTION}/shards/delete`, 'delete_shard_key', 'm', 'deleteShardKey'),
-  node('POST', `${COLLECTION}/cluster`, 'update_collection_cluster', 'm', 'setUpCollection'),
-  node('POST', '/cluster/recover', 'recover_current_peer', 'm', 'recoverPeer'),
+  drain_peer: node('POST', '/cluster/peer/{peer_id}/drain', null, 'm', cluster.drainPeer),
+  keep_peer: node('DELETE', '/cluster/peer/{peer_id}/drain', null, 'm', cluster.keepPeer),
+  rebalance_cluster: node('POST', '/cluster/rebalance', null, 'm', cluster.rebalanceCluster),
+  collection_cluster_info: node(
+    'GET',
+    `${COLLECTION}/cluster`,
+    'qdrant.Collections/CollectionClusterInfo',
+    'r',
+    cluster.collectionReplicas,
+  ),
+  list_shard_keys: node('GET', `${COLLECTION}/shards`, 'qdrant.Collections/ListShardKeys', 'r', cluster.listShardKeys),
+  create_shard_key: node('PUT', `${COLLECTION}/shards`, 'qdrant.Collections/CreateShardKey', 'm', cluster.createShardKey),
+  delete_shard_key: node('POST', `${COLLECTION}/shards/delete`, 'qdrant.Collections/DeleteShardKey', 'm', cluster.deleteShardKey),
+  update_collection_cluster: node(
+    'POST',
+    `${COLLECTION}/cluster`,
+    'qdrant.Collections/UpdateCollectionClusterSetup',
+    'm',
+    cluster.updateCollectionCluster,
+  ),
+  recover_current_peer: node('POST', '/cluster/recover', null, 'm', cluster.recoverPeer),
+};
 
-  // Snapshots
-  later('GET', '/snapshots', 'list_full_snapshots', 'r'),
-  later('POST', '/snapshots', 'create_full_snapshot', 'm'),
-  later('GET', '/snapshots/{snapshot_name}', 'get_full_snapshot', 'm'),
-  later('DELETE', '/snapshots/{snapshot_name}', 'delete_full_snapshot', 'm'),
-  later('GET', `${COLLECTION}/snapshots`, 'list_snapshots', 'r'),
-  later('POST', `${COLLECTION}/snapshots`, 'create_snapshot', 'w'),
-  later('GET', `${COLLECTION}/snapshots/{snapshot_name}`, 'get_snapshot', 'r'),
-  later('DELETE', `${COLLECTION}/snapshots/{snapshot_name}`, 'delete_snapshot', 'w'),
-  later('POST', `${COLLECTION}/snapshots/upload`, 'recover_from_uploaded_snapshot', 'm'),
-  later('PUT', `${COLLECTION}/snapshots/recover`, 'recover_from_snapshot', 'm'),
-  later('GET', `${SHARD}/snapshot`, 'stream_shard_snapshot', 'r'),
-  later('GET', `${SHARD}/snapshots`, 'list_shard_snapshots', 'r'),
-  later('POST', `${SHARD}/snapshots`, 'create_shard_snapshot', 'w'),
-  later('GET', `${SHARD}/snapshots/{snapshot_name}`, 'get_shard_snapshot', 'r'),
-  later('DELETE', `${SHARD}/snapshots/{snapshot_name}`, 'delete_shard_snapshot', 'w'),
-  later('POST', `${SHARD}/snapshots/upload`, 'recover_shard_from_uploaded_snapshot', 'm'),
-  later('PUT', `${SHARD}/snapshots/recover`, 'recover_shard_from_snapshot', 'm'),
+const LATER: readonly LaterRoute[] = [
+  later('list_full_snapshots', 'GET', '/snapshots', 'qdrant.Snapshots/ListFull', 'r'),
+  later('create_full_snapshot', 'POST', '/snapshots', 'qdrant.Snapshots/CreateFull', 'm'),
+  later('get_full_snapshot', 'GET', '/snapshots/{snapshot_name}', null, 'm'),
+  later('delete_full_snapshot', 'DELETE', '/snapshots/{snapshot_name}', 'qdrant.Snapshots/DeleteFull', 'm'),
+  later('list_snapshots', 'GET', `${COLLECTION}/snapshots`, 'qdrant.Snapshots/List', 'r'),
+  later('create_snapshot', 'POST', `${COLLECTION}/snapshots`, 'qdrant.Snapshots/Create', 'w'),
+  later('get_snapshot', 'GET', `${COLLECTION}/snapshots/{snapshot_name}`, null, 'r'),
+  later('delete_snapshot', 'DELETE', `${COLLECTION}/snapshots/{snapshot_name}`, 'qdrant.Snapshots/Delete', 'w'),
+  later('recover_from_uploaded_snapshot', 'POST', `${COLLECTION}/snapshots/upload`, null, 'm'),
+  later('recover_from_snapshot', 'PUT', `${COLLECTION}/snapshots/recover`, null, 'm'),
+  later('stream_shard_snapshot', 'GET', `${SHARD}/snapshot`, null, 'r'),
+  later('list_shard_snapshots', 'GET', `${SHARD}/snapshots`, null, 'r'),
+  later('create_shard_snapshot', 'POST', `${SHARD}/snapshots`, null, 'w'),
+  later('get_shard_snapshot', 'GET', `${SHARD}/snapshots/{snapshot_name}`, null, 'r'),
+  later('delete_shard_snapshot', 'DELETE', `${SHARD}/snapshots/{snapshot_name}`, null, 'w'),
+  later('recover_shard_from_uploaded_snapshot', 'POST', `${SHARD}/snapshots/upload`, null, 'm'),
+  later('recover_shard_from_snapshot', 'PUT', `${SHARD}/snapshots/recover`, null, 'm'),
 ];
 
-function read(method: HttpMethod, path: string, name: string, engine: ReadOperation): ReadRow {
-  return { kind: 'read', method, path, name, access: 'r', grpc: grpcOf(name), engine };
+/** The operations that this release has. */
+export const SERVED: readonly (ReadRoute | WriteRoute | NodeRoute)[] = Object.entries(TABLE).map(([name, route]) => ({
+  ...route,
+  name: name as OperationName,
+}));
+
+export const ROUTES: readonly Route[] = [...SERVED, ...LATER];
+
+/** The names that a path has in braces. */
+type NamesIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
+
+function read(method: HttpMethod, path: string, grpc: GrpcMethodName | null, engine: ReadOperation): Read {
+  return { kind: 'read', method, path, grpc, access: 'r', engine };
 }
 
-function write(method: HttpMethod, path: string, name: string, engine: WriteOperation): WriteRow {
-  return { kind: 'write', method, path, name, access: 'w', grpc: grpcOf(name), engine };
+function write(method: HttpMethod, path: string, grpc: GrpcMethodName | null, engine: WriteOperation): Write {
+  return { kind: 'write', method, path, grpc, access: 'w', engine };
 }
 
-function node(method: HttpMethod, path: string, name: string, access: Access, run: NodeOperation): NodeRow {
-  return { kind: 'node', method, path, name, access, grpc: grpcOf(name), run };
+/** run: may read of the path what is in its braces, so it always finds it there. */
+function node<const Path extends string>(
+  method: HttpMethod,
+  path: Path,
+  grpc: GrpcMethodName | null,
+  access: Access,
+  run: Handler<NamesIn<Path>>,
+): Node {
+  return { kind: 'node', method, path, grpc, access, run: run as Handler<string> };
 }
 
-function later(method: HttpMethod, path: string, name: string, access: Access): LaterRow {
-  return { kind: 'later', method, path, name, access, grpc: grpcOf(name) };
+function later(name: string, method: HttpMethod, path: string, grpc: GrpcMethodName | null, access: Access): LaterRoute {
+  return { kind: 'later', name, method, path, grpc, access };
 }
 
-function grpcOf(name: string): string | null {
-  return GRPC_METHODS[name] ?? null;
+function openapi({ identity }: DoorServices): HttpAnswer {
+  return { kind: 'json', value: openApiDocument(SERVED, identity.version) };
 }

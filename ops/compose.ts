@@ -2,10 +2,10 @@
 
 import type { ClusterApi, ClusterOptions } from '../actors/consensus/cluster-api.js';
 import { type NodeApi, startNode } from '../actors/start/node-api.js';
-import { GRPC_METHODS } from '../http/grpc/server.js';
-import { RequestStats } from '../http/request-stats.js';
-import { OPERATIONS } from '../http/routes.js';
-import type { DoorServices, Identity } from '../http/services.js';
+import { RequestStats } from '../http/context/request-stats.js';
+import type { DoorServices, Identity } from '../http/context/services.js';
+import { ROUTES } from '../http/routes.js';
+import { GRPC_METHOD_NAMES } from '../protocols/grpc/method-names.js';
 import { EnginePool } from '../storage/pool/pool.js';
 import { membershipWaitsFor } from './cluster-readiness.js';
 import { collectionDefaults } from './config/collection-defaults.js';
@@ -64,8 +64,8 @@ export async function compose(
     maxCollections: storage.max_collections,
     metricsPrefix: service.metrics_prefix,
     hardwareReporting: service.hardware_reporting,
-    stats: new RequestStats(OPERATIONS),
-    grpcStats: new RequestStats(GRPC_METHODS),
+    stats: new RequestStats(ROUTES),
+    grpcStats: new RequestStats(GRPC_METHOD_NAMES),
     log: logOf('http'),
     notReady: () => (ready.done ? membership() : 'collections are being opened'),
     nowMs: Date.now,

@@ -3,9 +3,9 @@
 
 import { randomInt, randomUUID } from 'node:crypto';
 import { PeerPortError } from '../cluster/transport/open.js';
+import type { Identity } from '../http/context/services.js';
 import { GrpcBindError, startGrpcDoor } from '../http/grpc/server.js';
 import { startRestDoor } from '../http/rest/server.js';
-import type { Identity } from '../http/services.js';
 import { TroupeError } from '../protocols/errors.js';
 import { type ClusterStart, parseCommandLine } from './cli.js';
 import { misplacedOptions, openCluster } from './cluster-start.js';

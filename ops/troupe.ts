@@ -4,8 +4,8 @@
  */
 
 import { randomInt, randomUUID } from 'node:crypto';
+import type { DoorServices } from '../http/context/services.js';
 import { type Call, callOperation } from '../http/embedded/in-process.js';
-import type { DoorServices } from '../http/services.js';
 import { TroupeError } from '../protocols/errors.js';
 import type { BodyOf, OperationName, ResultOf } from '../protocols/openapi/operations.js';
 import { type Composition, compose } from './compose.js';

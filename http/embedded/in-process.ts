@@ -4,10 +4,9 @@ import { TroupeError } from '../../protocols/errors.js';
 import { parseJson, stringifyJson } from '../../protocols/json.js';
 import type { BodyOf, OperationName, ResultOf } from '../../protocols/openapi/operations.js';
 import { checkCollectionName, type QueryParameters, readParameters, updateParameters } from '../../protocols/rest/parameters.js';
-import type { RawRequest } from '../../storage/threads/messages.js';
-import { NODE_HANDLERS } from '../handlers/node.js';
-import { OPERATIONS, type Operation } from '../routes.js';
-import type { DoorServices } from '../services.js';
+import type { DoorServices } from '../context/services.js';
+import { pointsRequest } from '../handlers/points.js';
+import { SERVED } from '../routes.js';
 
 export interface Call<Name extends OperationName> {
   /** Parameters of the operation's path. */
@@ -16,9 +15,8 @@ export interface Call<Name extends OperationName> {
   readonly body?: BodyOf<Name>;
 }
 
-const DEFAULT_TIMEOUT_MS = 60_000;
 const NOTHING = new Uint8Array(0);
-const ROWS: ReadonlyMap<string, Operation> = new Map(OPERATIONS.map((operation) => [operation.name, operation]));
+const BY_NAME = new Map(SERVED.map((route) => [route.name, route]));
 
 /** Carries one operation out. Errors: those of the catalogue, as over REST. */
 export async function callOperation<Name extends OperationName>(
@@ -27,21 +25,22 @@ export async function callOperation<Name extends OperationName>(
   call: Call<Name>,
 ): Promise<ResultOf<Name>> {
   const { path = {}, query = {} } = call;
-  const operation = ROWS.get(name);
+  const route = BY_NAME.get(name);
   if (path.collection_name !== undefined) checkCollectionName(path.collection_name);
   const body = call.body === undefined ? null : encodeBody(call.body);
-  switch (operation?.kind) {
+  switch (route?.kind) {
     case 'read': {
-      const request = rawRequest(services, path, query, body, readParameters(query).timeoutSeconds);
-      return decodeResult<Name>(await services.node.read(path.collection_name as string, operation.engine, request));
+      const request = pointsRequest(services, { path, query: query as Record<string, string>, body, ...readParameters(query) });
+      return decodeResult<Name>(await services.node.read(path.collection_name as string, route.engine, request));
     }
     case 'write': {
       const { timeoutSeconds, wait } = updateParameters(query);
-      const request = rawRequest(services, path, query, body, timeoutSeconds);
-      return decodeResult<Name>(await services.node.write(path.collection_name as string, operation.engine, wait, request));
+      const call = { path, query: query as Record<string, string>, body, timeoutSeconds, consistency: undefined };
+      const request = pointsRequest(services, call);
+      return decodeResult<Name>(await services.node.write(path.collection_name as string, route.engine, wait, request));
     }
     case 'node': {
-      const answer = await NODE_HANDLERS[operation.run](services, { path, query, body: body ?? NOTHING });
+      const answer = await route.run(services, { path, query, body: body ?? NOTHING });
       // The values are the ones that the REST door prints.
       if (answer.kind === 'result') return structuredClone(answer.value) as ResultOf<Name>;
       break;
@@ -70,15 +69,4 @@ function withLists(value: unknown): unknown {
 
 function decodeResult<Name extends OperationName>(bytes: Uint8Array): ResultOf<Name> {
   return parseJson(bytes) as unknown as ResultOf<Name>;
-}
-
-function rawRequest(
-  services: DoorServices,
-  path: Readonly<Record<string, string>>,
-  query: QueryParameters,
-  body: Uint8Array | null,
-  timeoutSeconds: number | undefined,
-): RawRequest {
-  const deadlineMs = services.nowMs() + (timeoutSeconds === undefined ? DEFAULT_TIMEOUT_MS : timeoutSeconds * 1000);
-  return { path, query: query as Record<string, string>, body, deadlineMs };
 }

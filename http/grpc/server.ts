@@ -1,5 +1,5 @@
 /**
- * The gRPC door: one method per row of the operations table that has one. Messages pass by as bytes; of a request only
+ * The gRPC door: one method per row of `routes.ts` that has one. Messages pass by as bytes; of a request only
  * what routes it is read here, and an answer gets its last field, the time it took.
  */
 
@@ -17,18 +17,18 @@ import {
 import { type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
 import { decodeMessage } from '../../protocols/grpc/decode.js';
 import { encodeMessage } from '../../protocols/grpc/encode.js';
+import { GRPC_METHOD_NAMES } from '../../protocols/grpc/method-names.js';
 import { type Routing, RoutingReader } from '../../protocols/grpc/routing.js';
 import { type GrpcMethod, type MessageType, schema } from '../../protocols/grpc/schema.js';
 import { stringifyJson } from '../../protocols/json.js';
-import { noUsage } from '../../protocols/model/usage.js';
 import { checkCollectionName } from '../../protocols/rest/parameters.js';
 import type { RawRequest } from '../../storage/threads/messages.js';
-import { retryAfter } from '../answer.js';
-import { NODE_HANDLERS } from '../handlers/node.js';
-import { usageField } from '../hardware.js';
-import { checkSettingsSize } from '../node-request.js';
-import { OPERATIONS, type Operation } from '../routes.js';
-import type { DoorServices } from '../services.js';
+import { retryAfter } from '../context/answer.js';
+import { usageField } from '../context/hardware.js';
+import { checkSettingsSize } from '../context/node-request.js';
+import type { DoorServices } from '../context/services.js';
+import { pointsRequest } from '../handlers/points.js';
+import { type NodeRoute, type ReadRoute, ROUTES, type Route, type WriteRoute } from '../routes.js';
 import { addReflection } from './reflection.js';
 import { grpcStatusOf } from './status.js';
 
@@ -47,10 +47,6 @@ export interface GrpcDoor {
   close(graceMs: number): Promise<void>;
 }
 
-/** Methods of the door as `service/method`, in the order that its counts are kept in. */
-export const GRPC_METHODS: readonly string[] = OPERATIONS.flatMap(({ grpc }) => grpc ?? []);
-
-const DEFAULT_TIMEOUT_MS = 60_000;
 const HEALTH_CHECK = '/grpc.health.v1.Health/Check';
 const SERVING = 1;
 const NOT_SERVING = 2;
@@ -82,11 +78,9 @@ class Door {
   handler(method: GrpcMethod): UnaryHandler {
     if (method.path === HEALTH_CHECK) return this.healthCheck();
     const name = method.path.slice(1);
-    const at = GRPC_METHODS.indexOf(name);
-    const operation = OPERATIONS.find(({ grpc }) => grpc === name);
-    if (operation === undefined) throw new Error(`no operation belongs to ${name}`);
-    const run = this.runner(operation, method);
-    const served: Served = { at, run, time: timeHead(method.response) };
+    const route = ROUTES.find(({ grpc }) => grpc === name);
+    if (route?.grpc == null) throw new Error(`no operation belongs to ${name}`);
+    const served: Served = { at: GRPC_METHOD_NAMES.indexOf(route.grpc), run: this.runner(route, method), time: timeHead(method.response) };
     return (call, callback) => void this.answer(served, call, callback);
   }
 
@@ -118,53 +112,52 @@ class Door {
     return code;
   }
 
-  private runner(operation: Operation, method: GrpcMethod): Run {
-    const { node } = this.services;
-    const names = [...operation.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] as string);
+  private runner(route: Route, method: GrpcMethod): Run {
+    const names = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] as string);
     const routing = new RoutingReader(method.request, names);
-    const message = `qdrant.${method.request.name}`;
-    switch (operation.kind) {
+    switch (route.kind) {
       case 'read':
-        return async (bytes, deadlineMs) => {
-          const route = routing.read(bytes);
-          const request = this.rawRequest(message, route, bytes, deadlineMs);
-          return withUsage(await node.read(collectionOf(route), operation.engine, request), method.response, request);
-        };
       case 'write':
-        return async (bytes, deadlineMs) => {
-          const route = routing.read(bytes);
-          const request = this.rawRequest(message, route, bytes, deadlineMs);
-          return withUsage(await node.write(collectionOf(route), operation.engine, route.wait, request), method.response, request);
-        };
+        return this.points(route, method, routing);
       case 'node':
-        return async (bytes) => {
-          checkSettingsSize(bytes);
-          const { path, wait, timeoutSeconds } = routing.read(bytes);
-          if (path.collection_name !== undefined) checkCollectionName(path.collection_name);
-          const query = { ...(wait ? { wait: 'true' } : {}), ...(timeoutSeconds === undefined ? {} : { timeout: String(timeoutSeconds) }) };
-          const body = Buffer.from(stringifyJson(decodeMessage(method.request, bytes).value));
-          const answer = await NODE_HANDLERS[operation.run](this.services, { path, query, body });
-          if (answer.kind === 'text' || answer.kind === 'page') throw new Error(`${operation.name} answers with a text`);
-          return encodeMessage(method.response, answer.value);
-        };
+        return this.node(route, method, routing);
       case 'later':
-        return () => Promise.reject(new TroupeError('unsupported', `${operation.name} is not available in this release`));
+        return () => Promise.reject(new TroupeError('unsupported', `${route.name} is not available in this release`));
       default:
-        return operation satisfies never;
+        return route satisfies never;
     }
+  }
+
+  private points(route: ReadRoute | WriteRoute, { request, response }: GrpcMethod, reader: RoutingReader): Run {
+    const { node } = this.services;
+    const message = `qdrant.${request.name}`;
+    return async (body, deadlineMs) => {
+      const routing = reader.read(body);
+      const name = collectionOf(routing);
+      const raw = pointsRequest(this.services, { ...routing, query: {}, body, message, deadlineMs });
+      const answer = await (route.kind === 'read' ? node.read(name, route.engine, raw) : node.write(name, route.engine, routing.wait, raw));
+      return withUsage(answer, response, raw);
+    };
+  }
+
+  /** The request becomes the one that REST would have, and goes to the same handler. */
+  private node({ name, run }: NodeRoute, { request, response }: GrpcMethod, reader: RoutingReader): Run {
+    return async (bytes) => {
+      checkSettingsSize(bytes);
+      const { path, wait, timeoutSeconds } = reader.read(bytes);
+      if (path.collection_name !== undefined) checkCollectionName(path.collection_name);
+      const query = { ...(wait ? { wait: 'true' } : {}), ...(timeoutSeconds === undefined ? {} : { timeout: String(timeoutSeconds) }) };
+      const body = Buffer.from(stringifyJson(decodeMessage(request, bytes).value));
+      const answer = await run(this.services, { path, query, body });
+      if (answer.kind === 'text' || answer.kind === 'page') throw new Error(`${name} answers with a text`);
+      return encodeMessage(response, answer.value);
+    };
   }
 
   /** Whatever service it is asked for: they all run in this process. */
   private healthCheck(): UnaryHandler {
     return (_call, callback) =>
       callback(null, Buffer.from([HEALTH_STATUS_HEAD, this.services.notReady() === null ? SERVING : NOT_SERVING]));
-  }
-
-  private rawRequest(message: string, { consistency, path, timeoutSeconds }: Routing, body: Uint8Array, deadlineMs: number): RawRequest {
-    const ownMs = this.services.nowMs() + (timeoutSeconds === undefined ? DEFAULT_TIMEOUT_MS : timeoutSeconds * 1000);
-    const measuring = this.services.hardwareReporting ? { usage: noUsage() } : {};
-    const level = consistency === undefined ? {} : { consistency };
-    return { path, query: {}, body, message, deadlineMs: Math.min(ownMs, deadlineMs), ...measuring, ...level };
   }
 
   /** When the client stops waiting, in milliseconds since the epoch; infinite when it said nothing. */
@@ -175,7 +168,7 @@ class Door {
 
 /** A method as it is served. */
 interface Served {
-  /** Its place in GRPC_METHODS. */
+  /** Its place in GRPC_METHOD_NAMES. */
   readonly at: number;
   readonly run: Run;
   /** Tag of the answer's time; null when it has none. */

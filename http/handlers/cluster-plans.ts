@@ -9,7 +9,7 @@ import type { ClusterState } from '../../cluster/state/state.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { flagParameter, type QueryParameters } from '../../protocols/rest/parameters.js';
-import { agreementMsOf } from '../node-request.js';
+import { agreementMsOf } from '../context/node-request.js';
 import { agreedState } from '../reports/cluster-report.js';
 
 /** Time for peers to say how large their replicas are; those of a peer that does not answer are taken from others. */

@@ -6,11 +6,10 @@ import { TroupeError } from '../../protocols/errors.js';
 import type { ClusterSetup, PeerId } from '../../protocols/model/cluster.js';
 import { decodeClusterSetup, decodeCreateShardKey, decodeDeleteShardKey, peerIdFromText } from '../../protocols/rest/cluster.js';
 import { flagParameter, type QueryParameters, unsigned } from '../../protocols/rest/parameters.js';
-import { type HttpAnswer, result } from '../answer.js';
-import { agreementMsOf, collectionName, type Handler, type NodeRequest, settingsOf, timeoutMsOf, upToDate } from '../node-request.js';
+import { type HttpAnswer, result } from '../context/answer.js';
+import { agreementMsOf, type NodeRequest, settingsOf, timeoutMsOf, upToDate } from '../context/node-request.js';
+import type { DoorServices } from '../context/services.js';
 import { agreedState, clusterReport, collectionRecord, collectionReport, nodesReport, shardKeysReport } from '../reports/cluster-report.js';
-import type { ClusterOperation } from '../routes.js';
-import type { DoorServices } from '../services.js';
 import { drain, keep, rebalance } from './cluster-plans.js';
 
 /** Time for peers to describe themselves. Source: contract, `GET /cluster/telemetry`. */
@@ -19,27 +18,14 @@ const DESCRIBE_MS = 60_000;
 /** What `GET /cluster/telemetry` shows unless it is told another level; see `nodesReport`. */
 const NODES_LEVEL = 1;
 
-export const CLUSTER_HANDLERS: Readonly<Record<ClusterOperation, Handler>> = {
-  clusterStatus: ({ node: { cluster } }) => result(cluster === null ? { status: 'disabled' } : clusterReport(cluster)),
-  clusterTelemetry,
-  removePeer,
-  drainPeer: (services, request) => onPeer(services, request, drain),
-  keepPeer: (services, request) => onPeer(services, request, keep),
-  rebalance: async ({ node }, { query }) => result(await rebalance(clusterOf(node), query)),
-  recoverPeer: async ({ node }, { query }) => result(await clusterOf(node).recover(agreementMsOf(query))),
-  collectionCluster,
-  setUpCollection: (services, request) => setUp(services, request, decodeClusterSetup(settingsOf(request.body))),
-  listShardKeys: async ({ node }, { path, query }) => {
-    await upToDate(node, query);
-    if (node.cluster !== null) return result(shardKeysReport(collectionRecord(agreedState(node.cluster), collectionName(path))));
-    const { config } = node.info(collectionName(path));
-    return result(config.params.sharding_method === 'custom' ? { shard_keys: [] } : {});
-  },
-  createShardKey: (services, request) => setUp(services, request, decodeCreateShardKey(settingsOf(request.body))),
-  deleteShardKey: (services, request) => setUp(services, request, decodeDeleteShardKey(settingsOf(request.body))),
-};
+type OnCollection = NodeRequest<'collection_name'>;
+type OnPeer = NodeRequest<'peer_id'>;
 
-async function clusterTelemetry({ node }: DoorServices, { query }: NodeRequest): Promise<HttpAnswer> {
+export function status({ node: { cluster } }: DoorServices): HttpAnswer {
+  return result(cluster === null ? { status: 'disabled' } : clusterReport(cluster));
+}
+
+export async function peersTelemetry({ node }: DoorServices, { query }: NodeRequest): Promise<HttpAnswer> {
   const level = unsigned(query, 'details_level') ?? NODES_LEVEL;
   const timeoutMs = timeoutMsOf(query) ?? DESCRIBE_MS;
   const { cluster } = node;
@@ -47,40 +33,41 @@ async function clusterTelemetry({ node }: DoorServices, { query }: NodeRequest):
   return result(nodesReport(agreedState(cluster), await cluster.describePeers(timeoutMs), level));
 }
 
-async function onPeer(
-  { node }: DoorServices,
-  { path, query }: NodeRequest,
-  run: (cluster: ClusterApi, peerId: PeerId, query: QueryParameters) => Promise<unknown>,
-): Promise<HttpAnswer> {
-  const peerId = peerOf(path);
-  return typeof peerId === 'number' ? result(await run(clusterOf(node), peerId, query)) : peerId;
-}
-
-/** The peer that a path names, or the answer that it names none. */
-function peerOf(path: NodeRequest['path']): PeerId | HttpAnswer {
-  const text = path.peer_id as string;
-  return peerIdFromText(text) ?? { kind: 'text', status: 404, text: `can not parse ${JSON.stringify(text)} to a u64` };
-}
-
-async function removePeer({ node }: DoorServices, { path, query }: NodeRequest): Promise<HttpAnswer> {
-  const peerId = peerOf(path);
+export async function removePeer({ node }: DoorServices, { path, query }: OnPeer): Promise<HttpAnswer> {
+  const peerId = peerOf(path.peer_id);
   if (typeof peerId !== 'number') return peerId;
   const force = flagParameter(query, 'force');
   const timeoutMs = agreementMsOf(query);
   return result(await clusterOf(node, 'Distributed mode disabled.').removePeer(peerId, force, timeoutMs));
 }
 
-async function collectionCluster({ identity, node }: DoorServices, { path, query }: NodeRequest): Promise<HttpAnswer> {
+export function drainPeer(services: DoorServices, request: OnPeer): Promise<HttpAnswer> {
+  return onPeer(services, request, drain);
+}
+
+export function keepPeer(services: DoorServices, request: OnPeer): Promise<HttpAnswer> {
+  return onPeer(services, request, keep);
+}
+
+export async function rebalanceCluster({ node }: DoorServices, { query }: NodeRequest): Promise<HttpAnswer> {
+  return result(await rebalance(clusterOf(node), query));
+}
+
+export async function recoverPeer({ node }: DoorServices, { query }: NodeRequest): Promise<HttpAnswer> {
+  return result(await clusterOf(node).recover(agreementMsOf(query)));
+}
+
+export async function collectionReplicas({ identity, node, nowMs }: DoorServices, { path, query }: OnCollection): Promise<HttpAnswer> {
   await upToDate(node, query);
-  const name = collectionName(path);
+  const name = path.collection_name;
   const { cluster } = node;
   if (cluster !== null) {
     const state = agreedState(cluster);
     const record = collectionRecord(state, name);
     const local = node.exists(name) ? node.localShards(name) : new Map();
     const own = state.collections.has(name) ? name : (state.aliases.get(name) ?? name);
-    const nowMs = Date.now();
-    return result(collectionReport(record, cluster.status().peerId, local, (transfer) => cluster.transfers.comment(own, transfer, nowMs)));
+    const now = nowMs();
+    return result(collectionReport(record, cluster.status().peerId, local, (transfer) => cluster.transfers.comment(own, transfer, now)));
   }
   // One whose configuration cannot be read refuses, as its information does.
   node.info(name);
@@ -88,10 +75,44 @@ async function collectionCluster({ identity, node }: DoorServices, { path, query
   return result({ peer_id: identity.peerId, shard_count: shards.length, local_shards: shards, remote_shards: [], shard_transfers: [] });
 }
 
-async function setUp({ node }: DoorServices, { path, query }: NodeRequest, operation: ClusterSetup): Promise<HttpAnswer> {
+export async function listShardKeys({ node }: DoorServices, { path, query }: OnCollection): Promise<HttpAnswer> {
+  await upToDate(node, query);
+  const name = path.collection_name;
+  if (node.cluster !== null) return result(shardKeysReport(collectionRecord(agreedState(node.cluster), name)));
+  const { config } = node.info(name);
+  return result(config.params.sharding_method === 'custom' ? { shard_keys: [] } : {});
+}
+
+export async function createShardKey(services: DoorServices, request: OnCollection): Promise<HttpAnswer> {
+  return setUp(services, request, decodeCreateShardKey(settingsOf(request.body)));
+}
+
+export async function deleteShardKey(services: DoorServices, request: OnCollection): Promise<HttpAnswer> {
+  return setUp(services, request, decodeDeleteShardKey(settingsOf(request.body)));
+}
+
+export async function updateCollectionCluster(services: DoorServices, request: OnCollection): Promise<HttpAnswer> {
+  return setUp(services, request, decodeClusterSetup(settingsOf(request.body)));
+}
+
+async function setUp({ node }: DoorServices, { path, query }: OnCollection, operation: ClusterSetup): Promise<HttpAnswer> {
   const timeoutMs = agreementMsOf(query);
-  const done = await clusterOf(node).setUp(collectionName(path), operation, timeoutMs);
+  const done = await clusterOf(node).setUp(path.collection_name, operation, timeoutMs);
   return result(operation.kind === 'activateReplica' ? { activated: done, warning: activationWarning(operation) } : done);
+}
+
+async function onPeer(
+  { node }: DoorServices,
+  { path, query }: OnPeer,
+  run: (cluster: ClusterApi, peerId: PeerId, query: QueryParameters) => Promise<unknown>,
+): Promise<HttpAnswer> {
+  const peerId = peerOf(path.peer_id);
+  return typeof peerId === 'number' ? result(await run(clusterOf(node), peerId, query)) : peerId;
+}
+
+/** The peer of this id, or the answer that it names none. */
+function peerOf(text: string): PeerId | HttpAnswer {
+  return peerIdFromText(text) ?? { kind: 'text', status: 404, text: `can not parse ${JSON.stringify(text)} to a u64` };
 }
 
 function activationWarning({ peerId, shardId }: Extract<ClusterSetup, { kind: 'activateReplica' }>): string {

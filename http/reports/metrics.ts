@@ -5,7 +5,7 @@ import { BUCKET_SECONDS, type Durations } from '../../actors/context/durations.j
 import type { ActorTelemetry } from '../../actors/runtime/telemetry.js';
 import type { NodeApi } from '../../actors/start/node-api.js';
 import { DEFAULT_VECTOR, isSingleVector } from '../../protocols/model/collection.js';
-import { API_VERSION, type DoorServices } from '../services.js';
+import { API_VERSION, type DoorServices } from '../context/services.js';
 import { type ReplicaCounts, replicaCounts, writeCluster } from './cluster-metrics.js';
 import { MetricsWriter } from './prometheus.js';
 import { hashedName } from './telemetry.js';

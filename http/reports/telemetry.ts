@@ -5,8 +5,8 @@ import os from 'node:os';
 import type { CallStats } from '../../actors/context/call-stats.js';
 import type { Durations } from '../../actors/context/durations.js';
 import type { ActorTelemetry } from '../../actors/runtime/telemetry.js';
-import type { RequestStats } from '../request-stats.js';
-import { API_VERSION, type DoorServices } from '../services.js';
+import type { RequestStats } from '../context/request-stats.js';
+import { API_VERSION, type DoorServices } from '../context/services.js';
 import { telemetryClusterReport } from './cluster-report.js';
 
 export interface TelemetryOptions {

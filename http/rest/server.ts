@@ -1,5 +1,5 @@
 /**
- * The REST door: one Fastify route per row of the operations table. Fastify finds the route; bodies and answers pass
+ * The REST door: one Fastify route per row of `routes.ts`. Fastify finds the route; bodies and answers pass
  * by it as raw bytes, since every microsecond here is paid by each query and the main thread serves all connections.
  */
 
@@ -8,15 +8,16 @@ import type { AddressInfo } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { ERROR_KINDS, type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
 import { stringifyJson } from '../../protocols/json.js';
+import type { ReadConsistency } from '../../protocols/model/cluster.js';
 import { pointIdFromText } from '../../protocols/model/point-id.js';
-import { noUsage } from '../../protocols/model/usage.js';
 import { checkCollectionName, type QueryParameters, readParameters, updateParameters } from '../../protocols/rest/parameters.js';
 import type { RawRequest } from '../../storage/threads/messages.js';
-import { envelope, errorBody, type HttpAnswer, retryAfter, valueEnvelope } from '../answer.js';
-import { NODE_HANDLERS } from '../handlers/node.js';
-import { usageMember } from '../hardware.js';
-import { type LaterRow, type NodeRow, OPERATIONS, type Operation, type ReadRow, type WriteRow } from '../routes.js';
-import type { DoorServices } from '../services.js';
+import { envelope, errorBody, type HttpAnswer, retryAfter, valueEnvelope } from '../context/answer.js';
+import type { Endpoint } from '../context/endpoint.js';
+import { usageMember } from '../context/hardware.js';
+import type { DoorServices } from '../context/services.js';
+import { pointsRequest } from '../handlers/points.js';
+import { type LaterRoute, type NodeRoute, type ReadRoute, ROUTES, type Route, type WriteRoute } from '../routes.js';
 import { readBody } from './body.js';
 import { parseQueryString } from './query-string.js';
 
@@ -36,7 +37,6 @@ export interface RestDoor {
   close(graceMs: number): Promise<void>;
 }
 
-const DEFAULT_TIMEOUT_MS = 60_000;
 const KEEP_ALIVE_MS = 75_000;
 const CLOSE_IDLE_EVERY_MS = 50;
 /** A path segment may be as long as Node lets a request's head be. */
@@ -56,9 +56,9 @@ export async function startRestDoor(services: DoorServices, options: RestOptions
   const app = createApp();
   app.setNotFoundHandler((request, reply) => door.unknown(request, reply));
   app.setErrorHandler((error, request, reply) => door.broken(error, request, reply));
-  OPERATIONS.forEach((operation, at) => {
-    const url = operation.path.replace(/\{(\w+)\}/g, ':$1');
-    app.route({ method: operation.method, url, handler: door.handler(operation, at) });
+  ROUTES.forEach((route, at) => {
+    const url = route.path.replace(/\{(\w+)\}/g, ':$1');
+    app.route({ method: route.method, url, handler: door.handler(route, at) });
   });
   if (options.cors) app.options('*', (request, reply) => door.preflight(request, reply));
   await app.listen({ host: options.host, port: options.port });
@@ -108,66 +108,65 @@ class Door {
     private readonly options: RestOptions,
   ) {}
 
-  handler(operation: Operation, at: number): (request: FastifyRequest, reply: FastifyReply) => void {
-    switch (operation.kind) {
+  handler(route: Route, at: number): (request: FastifyRequest, reply: FastifyReply) => void {
+    switch (route.kind) {
       case 'read':
-        return (request, reply) => void this.read(operation, at, request, hijacked(reply));
+        return (request, reply) => void this.read(route, at, request, hijacked(reply));
       case 'write':
-        return (request, reply) => void this.write(operation, at, request, hijacked(reply));
+        return (request, reply) => void this.write(route, at, request, hijacked(reply));
       case 'node':
-        return (request, reply) => void this.node(operation, at, request, hijacked(reply));
+        return (request, reply) => void this.node(route, at, request, hijacked(reply));
       case 'later':
-        return (request, reply) => this.refuse(operation, at, request, hijacked(reply));
+        return (request, reply) => this.refuse(route, at, request, hijacked(reply));
       default:
-        return operation satisfies never;
+        return route satisfies never;
     }
   }
 
-  private async read(operation: ReadRow, at: number, request: FastifyRequest, response: ServerResponse): Promise<void> {
+  private async read(route: ReadRoute, at: number, request: FastifyRequest, response: ServerResponse): Promise<void> {
     const started = this.services.monotonicMs();
     try {
       const path = request.params as PathParameters;
       const query = request.query as QueryParameters;
       const { consistency, timeoutSeconds } = readParameters(query);
-      if (operation.engine === 'getPoint') checkPointId(path.id as string);
-      const taken = await this.rawRequest(request, path, query, timeoutSeconds);
-      const raw: RawRequest = consistency === undefined ? taken : { ...taken, consistency };
-      const result = await this.services.node.read(path.collection_name as string, operation.engine, raw);
+      if (route.engine === 'getPoint') checkPointId(path.id as string);
+      const raw = await this.pointsRequest(request, path, query, consistency, timeoutSeconds);
+      const result = await this.services.node.read(path.collection_name as string, route.engine, raw);
       this.answer(at, request, response, started, envelope(result, this.services.monotonicMs() - started, usageOf(raw)));
     } catch (error) {
       this.fail(at, request, response, started, error);
     }
   }
 
-  private async write(operation: WriteRow, at: number, request: FastifyRequest, response: ServerResponse): Promise<void> {
+  private async write(route: WriteRoute, at: number, request: FastifyRequest, response: ServerResponse): Promise<void> {
     const started = this.services.monotonicMs();
     try {
       const path = request.params as PathParameters;
       const query = request.query as QueryParameters;
       const { wait, timeoutSeconds } = updateParameters(query);
-      const raw = await this.rawRequest(request, path, query, timeoutSeconds);
-      const result = await this.services.node.write(path.collection_name as string, operation.engine, wait, raw);
+      const raw = await this.pointsRequest(request, path, query, undefined, timeoutSeconds);
+      const result = await this.services.node.write(path.collection_name as string, route.engine, wait, raw);
       this.answer(at, request, response, started, envelope(result, this.services.monotonicMs() - started, usageOf(raw)));
     } catch (error) {
       this.fail(at, request, response, started, error);
     }
   }
 
-  private async node(operation: NodeRow, at: number, request: FastifyRequest, response: ServerResponse): Promise<void> {
+  private async node(route: NodeRoute, at: number, request: FastifyRequest, response: ServerResponse): Promise<void> {
     const started = this.services.monotonicMs();
     try {
       const path = request.params as PathParameters;
       if (path.collection_name !== undefined) checkCollectionName(path.collection_name);
-      const body = hasBody(operation) ? await readBody(request.raw, this.options.maxBodyBytes) : EMPTY;
-      const answer = await NODE_HANDLERS[operation.run](this.services, { path, query: request.query as QueryParameters, body });
+      const body = hasBody(route) ? await readBody(request.raw, this.options.maxBodyBytes) : EMPTY;
+      const answer = await route.run(this.services, { path, query: request.query as QueryParameters, body });
       this.answerNode(at, request, response, started, answer);
     } catch (error) {
       this.fail(at, request, response, started, error);
     }
   }
 
-  private refuse(operation: LaterRow, at: number, request: FastifyRequest, response: ServerResponse): void {
-    const error = new TroupeError('unsupported', `${operation.name} is not available in this release`);
+  private refuse(route: LaterRoute, at: number, request: FastifyRequest, response: ServerResponse): void {
+    const error = new TroupeError('unsupported', `${route.name} is not available in this release`);
     this.fail(at, request, response, this.services.monotonicMs(), error);
   }
 
@@ -196,18 +195,17 @@ class Door {
     this.send(request.raw, hijacked(reply), 200, undefined, EMPTY, allowed);
   }
 
-  private async rawRequest(
+  private async pointsRequest(
     request: FastifyRequest,
     path: PathParameters,
     query: QueryParameters,
+    consistency: ReadConsistency | undefined,
     timeoutSeconds: number | undefined,
   ): Promise<RawRequest> {
     checkCollectionName(path.collection_name as string);
-    const method = request.method;
+    const { method } = request;
     const body = method === 'GET' || method === 'DELETE' ? null : await readBody(request.raw, this.options.maxBodyBytes);
-    const deadlineMs = this.services.nowMs() + (timeoutSeconds === undefined ? DEFAULT_TIMEOUT_MS : timeoutSeconds * 1000);
-    const measuring = this.services.hardwareReporting ? { usage: noUsage() } : {};
-    return { path, query: query as Record<string, string>, body, deadlineMs, ...measuring };
+    return pointsRequest(this.services, { path, query: query as Record<string, string>, body, consistency, timeoutSeconds });
   }
 
   private answerNode(at: number, request: FastifyRequest, response: ServerResponse, started: number, answer: HttpAnswer): void {
@@ -292,8 +290,8 @@ function hijacked(reply: FastifyReply): ServerResponse {
   return reply.raw;
 }
 
-function hasBody(operation: NodeRow): boolean {
-  return operation.method !== 'GET' && operation.method !== 'DELETE';
+function hasBody({ method }: Endpoint): boolean {
+  return method !== 'GET' && method !== 'DELETE';
 }
 
 function checkPointId(text: string): void {

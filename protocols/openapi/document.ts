@@ -1,83 +1,22 @@
 /** The OpenAPI document of a list of operations. */
 
-import { type OperationSchema, operationSchema } from './operations.js';
+import { OPERATION_SCHEMAS, type OperationName, type OperationSchema } from './operations.js';
+import { type Parameter, READ_PARAMETERS, WRITE_PARAMETERS } from './parameters.js';
 import type { SchemaObject } from './schema.js';
 import { SCHEMAS } from './schemas.js';
 
-/** A row of the operations table, as far as it is described. */
-export interface DescribedRow {
+/** An operation that is served, as far as its description needs it. */
+export interface DescribedRoute {
   readonly method: string;
   readonly path: string;
-  readonly name: string;
-  readonly kind: string;
-  readonly access: string;
+  readonly name: OperationName;
+  readonly kind: 'read' | 'write' | 'node';
 }
 
-interface Parameter {
-  readonly name: string;
-  readonly in: 'path' | 'query';
-  readonly required: boolean;
-  readonly description?: string;
-  readonly schema: SchemaObject;
-}
-
-const SECONDS: SchemaObject = { type: 'integer', minimum: 1 };
 const TEXT: SchemaObject = { type: 'string' };
-const TIMEOUT = query('timeout', SECONDS, 'Seconds after which the operation is given up.');
 
-/** Of reads of settings. */
-const LATEST = [
-  query(
-    'consistency',
-    TEXT,
-    '`majority`, `quorum` or `all`: with everything that the cluster had agreed on before. Else it may be a little old.',
-  ),
-  TIMEOUT,
-];
-
-/** Query parameters by what carries an operation out. */
-const QUERY_PARAMETERS: Readonly<Record<string, readonly Parameter[]>> = {
-  read: [query('consistency', TEXT, '`majority`, `quorum`, `all` or a number of replicas.'), TIMEOUT],
-  write: [
-    query('wait', { type: 'boolean' }, 'Answer when the change is applied, not only safe on disk.'),
-    query('ordering', { type: 'string', enum: ['weak', 'medium', 'strong'] }),
-    TIMEOUT,
-  ],
-};
-
-const NODES_LEVELS = '0: which peers answer; 1 (without it): how they are, and states of replicas; 2: what each replica holds, too.';
-
-const DRY_RUN = query('dry_run', { type: 'boolean' }, 'Only say what would be done.');
-
-/** Query parameters of operations on collections and the node, by name. */
-const NODE_PARAMETERS: Readonly<Record<string, readonly Parameter[]>> = {
-  get_collections: LATEST,
-  get_collection: LATEST,
-  collection_exists: LATEST,
-  get_collection_aliases: LATEST,
-  get_collections_aliases: LATEST,
-  collection_cluster_info: LATEST,
-  list_shard_keys: LATEST,
-  create_collection: [TIMEOUT],
-  update_collection: [TIMEOUT],
-  delete_collection: [TIMEOUT],
-  update_aliases: [TIMEOUT],
-  update_collection_cluster: [TIMEOUT],
-  create_shard_key: [TIMEOUT],
-  delete_shard_key: [TIMEOUT],
-  recover_current_peer: [TIMEOUT],
-  cluster_telemetry: [query('details_level', { type: 'integer', minimum: 0 }, NODES_LEVELS), TIMEOUT],
-  drain_peer: [DRY_RUN, TIMEOUT],
-  keep_peer: [TIMEOUT],
-  rebalance_cluster: [DRY_RUN, TIMEOUT],
-  remove_peer: [query('force', { type: 'boolean' }, 'Even while it holds shards, whose points may be lost.'), TIMEOUT],
-  telemetry: [query('details_level', { type: 'integer', minimum: 0 }), query('anonymize', { type: 'boolean' })],
-  metrics: [query('anonymize', { type: 'boolean' })],
-  get_optimizations: [
-    query('with', TEXT, 'Parts to show: `queued`, `completed`, `idle_segments`, with commas between them.'),
-    query('completed_limit', { type: 'integer', minimum: 0 }),
-  ],
-};
+/** Query parameters of all reads and all writes of points. */
+const POINT_PARAMETERS = { read: READ_PARAMETERS, write: WRITE_PARAMETERS, node: [] };
 
 const ERROR: SchemaObject = {
   type: 'object',
@@ -97,14 +36,13 @@ const USAGE = {
   },
 };
 
-/** OpenAPI 3.0. Rows without a description and those of later releases are left out. */
-export function openApiDocument(rows: readonly DescribedRow[], version: string): object {
+/** OpenAPI 3.0. */
+export function openApiDocument(routes: readonly DescribedRoute[], version: string): object {
   const paths: Record<string, Record<string, object>> = {};
-  for (const row of rows) {
-    const schema = operationSchema(row.name);
-    if (schema === undefined || row.kind === 'later') continue;
-    paths[row.path] ??= {};
-    (paths[row.path] as Record<string, object>)[row.method.toLowerCase()] = operationObject(row, schema);
+  for (const route of routes) {
+    const methods = paths[route.path] ?? {};
+    paths[route.path] = methods;
+    methods[route.method.toLowerCase()] = operationObject(route, OPERATION_SCHEMAS[route.name]);
   }
   return {
     openapi: '3.0.3',
@@ -118,15 +56,15 @@ export function openApiDocument(rows: readonly DescribedRow[], version: string):
   };
 }
 
-function operationObject(row: DescribedRow, schema: OperationSchema): object {
+function operationObject(route: DescribedRoute, schema: OperationSchema): object {
   return {
-    operationId: row.name,
+    operationId: route.name,
     summary: schema.summary,
-    tags: [tagOf(row.path)],
-    parameters: [...pathParameters(row.path), ...(QUERY_PARAMETERS[row.kind] ?? NODE_PARAMETERS[row.name] ?? [])],
+    tags: [tagOf(route.path)],
+    parameters: [...pathParameters(route.path), ...POINT_PARAMETERS[route.kind], ...(schema.query ?? [])],
     ...(schema.body === undefined ? {} : { requestBody: { required: true, content: { 'application/json': { schema: schema.body } } } }),
     responses: {
-      200: { description: 'Done', content: answerContent(schema, row.kind === 'read' || row.kind === 'write') },
+      200: { description: 'Done', content: answerContent(schema, route.kind !== 'node') },
       default: { description: 'Refused', content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } },
     },
   };
@@ -150,10 +88,6 @@ function answerContent(schema: OperationSchema, measured: boolean): object {
 
 function pathParameters(path: string): Parameter[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name: name as string, in: 'path', required: true, schema: TEXT }));
-}
-
-function query(name: string, schema: SchemaObject, description?: string): Parameter {
-  return { name, in: 'query', required: false, schema, ...(description === undefined ? {} : { description }) };
 }
 
 /** Groups of operations on the page. */

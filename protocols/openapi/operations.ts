@@ -1,5 +1,6 @@
-/** What each operation takes and answers, by the name it has in the operations table. */
+/** What each operation takes and answers, by its name. */
 
+import { DRY_RUN, LATEST, NODES_LEVELS, type Parameter, query, TIMEOUT } from './parameters.js';
 import { FLAG, leaf, list, ref, type Schema, TEXT, type ValueOf } from './schema.js';
 
 export interface OperationSchema {
@@ -7,6 +8,8 @@ export interface OperationSchema {
   readonly body?: Schema;
   /** `result` of the answer. */
   readonly result: Schema;
+  /** Query parameters beside those of all reads or all writes of points. */
+  readonly query?: readonly Parameter[];
   /** The answer is this text or JSON itself, without an envelope. */
   readonly bare?: 'text/plain' | 'text/html' | 'application/json';
 }
@@ -21,23 +24,34 @@ export const OPERATION_SCHEMAS = {
   healthz: { summary: 'Whether the process answers', result: TEXT, bare: 'text/plain' },
   livez: { summary: 'Whether the process answers', result: TEXT, bare: 'text/plain' },
   readyz: { summary: 'Whether every collection is open', result: TEXT, bare: 'text/plain' },
-  telemetry: { summary: 'Actors, collections, requests and memory', result: OBJECT },
-  metrics: { summary: 'Figures for Prometheus', result: TEXT, bare: 'text/plain' },
+  telemetry: {
+    summary: 'Actors, collections, requests and memory',
+    result: OBJECT,
+    query: [query('details_level', { type: 'integer', minimum: 0 }), query('anonymize', { type: 'boolean' })],
+  },
+  metrics: { summary: 'Figures for Prometheus', result: TEXT, bare: 'text/plain', query: [query('anonymize', { type: 'boolean' })] },
   openapi: { summary: 'This description', result: OBJECT, bare: 'application/json' },
   docs: { summary: 'This description as a page', result: TEXT, bare: 'text/html' },
   get_issues: { summary: 'Hints on how collections could be used better', result: OBJECT },
   clear_issues: { summary: 'Forget those hints', result: DONE },
 
-  get_collections: { summary: 'Names of all collections', result: ref('Collections') },
-  get_collection: { summary: 'Settings and state of a collection', result: ref('CollectionInfo') },
-  create_collection: { summary: 'Create a collection', body: ref('CreateCollection'), result: DONE },
-  update_collection: { summary: 'Change settings of a collection', body: ref('UpdateCollection'), result: DONE },
-  delete_collection: { summary: 'Delete a collection with all of its points', result: DONE },
-  collection_exists: { summary: 'Whether a collection is there', result: ref('Existence') },
-  get_optimizations: { summary: 'What the optimizers of a collection do', result: ref('Optimizations') },
-  get_collection_aliases: { summary: 'Aliases of a collection', result: ref('Aliases') },
-  get_collections_aliases: { summary: 'All aliases', result: ref('Aliases') },
-  update_aliases: { summary: 'Create, delete and rename aliases', body: ref('ChangeAliases'), result: DONE },
+  get_collections: { summary: 'Names of all collections', result: ref('Collections'), query: LATEST },
+  get_collection: { summary: 'Settings and state of a collection', result: ref('CollectionInfo'), query: LATEST },
+  create_collection: { summary: 'Create a collection', body: ref('CreateCollection'), result: DONE, query: [TIMEOUT] },
+  update_collection: { summary: 'Change settings of a collection', body: ref('UpdateCollection'), result: DONE, query: [TIMEOUT] },
+  delete_collection: { summary: 'Delete a collection with all of its points', result: DONE, query: [TIMEOUT] },
+  collection_exists: { summary: 'Whether a collection is there', result: ref('Existence'), query: LATEST },
+  get_optimizations: {
+    summary: 'What the optimizers of a collection do',
+    result: ref('Optimizations'),
+    query: [
+      query('with', TEXT, 'Parts to show: `queued`, `completed`, `idle_segments`, with commas between them.'),
+      query('completed_limit', { type: 'integer', minimum: 0 }),
+    ],
+  },
+  get_collection_aliases: { summary: 'Aliases of a collection', result: ref('Aliases'), query: LATEST },
+  get_collections_aliases: { summary: 'All aliases', result: ref('Aliases'), query: LATEST },
+  update_aliases: { summary: 'Create, delete and rename aliases', body: ref('ChangeAliases'), result: DONE, query: [TIMEOUT] },
   create_field_index: { summary: 'Index a payload key', body: ref('CreateFieldIndex'), result: WRITTEN },
   delete_field_index: { summary: 'Delete the index of a payload key', result: WRITTEN },
   create_vector_name: { summary: 'Add a vector name to a collection', body: ref('CreateVectorName'), result: WRITTEN },
@@ -77,17 +91,43 @@ export const OPERATION_SCHEMAS = {
   delete_vectors: { summary: 'Delete named vectors of points', body: ref('DeleteVectors'), result: WRITTEN },
 
   cluster_status: { summary: 'State of the cluster', result: ref('ClusterStatus') },
-  cluster_telemetry: { summary: 'State of all nodes of the cluster', result: ref('ClusterNodes') },
-  remove_peer: { summary: 'Remove a node from the cluster', result: DONE },
-  drain_peer: { summary: 'Move everything away from a node, then remove it from the cluster (Troupe’s own)', result: ref('ClusterPlan') },
-  keep_peer: { summary: 'Stop draining a node (Troupe’s own)', result: DONE },
-  rebalance_cluster: { summary: 'Move shards so that nodes hold about equally much (Troupe’s own)', result: ref('ClusterPlan') },
-  recover_current_peer: { summary: 'Take the state of the cluster from its leader anew', result: DONE },
-  collection_cluster_info: { summary: 'Where the shards of a collection are', result: ref('CollectionCluster') },
-  update_collection_cluster: { summary: 'Change where the shards of a collection are', body: ref('ClusterOperation'), result: DONE },
-  list_shard_keys: { summary: 'Keys of a collection’s shards', result: ref('ShardKeys') },
-  create_shard_key: { summary: 'Make shards for a key', body: ref('CreateShardKey'), result: DONE },
-  delete_shard_key: { summary: 'Delete the shards of a key with all of their points', body: ref('DeleteShardKey'), result: DONE },
+  cluster_telemetry: {
+    summary: 'State of all nodes of the cluster',
+    result: ref('ClusterNodes'),
+    query: [query('details_level', { type: 'integer', minimum: 0 }, NODES_LEVELS), TIMEOUT],
+  },
+  remove_peer: {
+    summary: 'Remove a node from the cluster',
+    result: DONE,
+    query: [query('force', { type: 'boolean' }, 'Even while it holds shards, whose points may be lost.'), TIMEOUT],
+  },
+  drain_peer: {
+    summary: 'Move everything away from a node, then remove it from the cluster (Troupe’s own)',
+    result: ref('ClusterPlan'),
+    query: [DRY_RUN, TIMEOUT],
+  },
+  keep_peer: { summary: 'Stop draining a node (Troupe’s own)', result: DONE, query: [TIMEOUT] },
+  rebalance_cluster: {
+    summary: 'Move shards so that nodes hold about equally much (Troupe’s own)',
+    result: ref('ClusterPlan'),
+    query: [DRY_RUN, TIMEOUT],
+  },
+  recover_current_peer: { summary: 'Take the state of the cluster from its leader anew', result: DONE, query: [TIMEOUT] },
+  collection_cluster_info: { summary: 'Where the shards of a collection are', result: ref('CollectionCluster'), query: LATEST },
+  update_collection_cluster: {
+    summary: 'Change where the shards of a collection are',
+    body: ref('ClusterOperation'),
+    result: DONE,
+    query: [TIMEOUT],
+  },
+  list_shard_keys: { summary: 'Keys of a collection’s shards', result: ref('ShardKeys'), query: LATEST },
+  create_shard_key: { summary: 'Make shards for a key', body: ref('CreateShardKey'), result: DONE, query: [TIMEOUT] },
+  delete_shard_key: {
+    summary: 'Delete the shards of a key with all of their points',
+    body: ref('DeleteShardKey'),
+    result: DONE,
+    query: [TIMEOUT],
+  },
 } as const satisfies { readonly [name: string]: OperationSchema };
 
 export type OperationName = keyof typeof OPERATION_SCHEMAS;
@@ -98,8 +138,3 @@ type Row<Name extends OperationName> = (typeof OPERATION_SCHEMAS)[Name];
 export type BodyOf<Name extends OperationName> = Row<Name> extends { readonly body: infer Body } ? ValueOf<Body> : never;
 /** The result that it answers. */
 export type ResultOf<Name extends OperationName> = ValueOf<Row<Name>['result']>;
-
-/** The row of an operation, undefined when it is not described (later releases). */
-export function operationSchema(name: string): OperationSchema | undefined {
-  return Object.hasOwn(OPERATION_SCHEMAS, name) ? OPERATION_SCHEMAS[name as OperationName] : undefined;
-}

@@ -7,20 +7,38 @@ import type { NodeApi } from '../../start/node-api.js';
 import { openGate } from './gate.js';
 import { limitOf, RateLimits } from './limits.js';
 
-/** Requests that cost one token whatever they say: nobody has to look into them. */
-const COST_ONE: ReadonlySet<ReadOperation | WriteOperation> = new Set<ReadOperation | WriteOperation>([
-  'getPoint',
-  'scroll',
-  'count',
-  'facet',
-  'search',
-  'recommend',
-  'discover',
-  'searchGroups',
-  'recommendGroups',
-  'createFieldIndex',
-  'deleteFieldIndex',
-]);
+/** What a request costs in tokens: one, whatever it says, or what an engine worker finds when it looks into the body. */
+const COSTS: Readonly<Record<ReadOperation | WriteOperation, 'one' | 'weighed'>> = {
+  retrieve: 'weighed',
+  getPoint: 'one',
+  scroll: 'one',
+  count: 'one',
+  query: 'weighed',
+  queryBatch: 'weighed',
+  queryGroups: 'weighed',
+  search: 'one',
+  searchBatch: 'weighed',
+  searchGroups: 'one',
+  recommend: 'one',
+  recommendBatch: 'weighed',
+  recommendGroups: 'one',
+  discover: 'one',
+  discoverBatch: 'weighed',
+  facet: 'one',
+  matrixPairs: 'weighed',
+  matrixOffsets: 'weighed',
+  upsertPoints: 'weighed',
+  deletePoints: 'weighed',
+  updateVectors: 'weighed',
+  deleteVectors: 'weighed',
+  setPayload: 'weighed',
+  overwritePayload: 'weighed',
+  deletePayload: 'weighed',
+  clearPayload: 'weighed',
+  batchUpdate: 'weighed',
+  createFieldIndex: 'one',
+  deleteFieldIndex: 'one',
+};
 
 /**
  * entryOf: the collection of this name or alias on this node; null: it has no replica of it, and no limit of its own then.
@@ -46,14 +64,14 @@ export function withLimits(
   async function takeRead(name: string, operation: ReadOperation, request: RawRequest): Promise<void> {
     const entry = entryOf(name);
     if (entry === null || limitOf(entry.config, 'read') === null) return;
-    await take(entry, 'read', async () => (COST_ONE.has(operation) ? 1 : engine.weigh({ kind: 'read', operation, request })));
+    await take(entry, 'read', async () => (COSTS[operation] === 'one' ? 1 : engine.weigh({ kind: 'read', operation, request })));
   }
 
   async function takeWrite(name: string, operation: WriteOperation, request: RawRequest): Promise<void> {
     const entry = entryOf(name);
     if (entry?.config == null || limitOf(entry.config, 'write') === null) return;
     const { params } = entry.config;
-    await take(entry, 'write', async () => (COST_ONE.has(operation) ? 1 : engine.weigh({ kind: 'write', operation, request, params })));
+    await take(entry, 'write', async () => (COSTS[operation] === 'one' ? 1 : engine.weigh({ kind: 'write', operation, request, params })));
   }
 
   return {

@@ -3,12 +3,12 @@
 import { connect } from 'node:net';
 import type { ClusterApi } from '../../../actors/consensus/cluster-api.js';
 import type { CollectionView, LocalShard, NodeApi } from '../../../actors/start/node-api.js';
-import { GRPC_METHODS } from '../../../http/grpc/server.js';
-import { RequestStats } from '../../../http/request-stats.js';
+import { RequestStats } from '../../../http/context/request-stats.js';
+import type { DoorServices } from '../../../http/context/services.js';
 import { type RestDoor, type RestOptions, startRestDoor } from '../../../http/rest/server.js';
-import { OPERATIONS } from '../../../http/routes.js';
-import type { DoorServices } from '../../../http/services.js';
+import { ROUTES } from '../../../http/routes.js';
 import { TroupeError } from '../../../protocols/errors.js';
+import { GRPC_METHOD_NAMES } from '../../../protocols/grpc/method-names.js';
 import type { AliasAction } from '../../../protocols/model/alias.js';
 import type { CollectionConfig } from '../../../protocols/model/collection.js';
 import { type HardwareUsage, noUsage } from '../../../protocols/model/usage.js';
@@ -178,8 +178,8 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     maxCollections: options.maxCollections ?? null,
     metricsPrefix: options.metricsPrefix ?? '',
     hardwareReporting: options.hardwareReporting ?? false,
-    stats: new RequestStats(OPERATIONS),
-    grpcStats: new RequestStats(GRPC_METHODS),
+    stats: new RequestStats(ROUTES),
+    grpcStats: new RequestStats(GRPC_METHOD_NAMES),
     log: { debug: quiet, info: quiet, warn: quiet, error: (_message, facts) => errors.push(String(facts?.error)) },
     notReady: () => (harness.ready ? null : 'its collections are being opened'),
     nowMs: Date.now,

@@ -3,7 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { after, before, beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { OPERATIONS } from '../../../http/routes.js';
+import { ROUTES } from '../../../http/routes.js';
 import { ERROR_KINDS, type ErrorCode, TroupeError } from '../../../protocols/errors.js';
 import { type Harness, openDoor, sendRaw } from './fake-node.js';
 
@@ -97,7 +97,7 @@ test('writes carry their wait flag and path parameters', async () => {
 });
 
 test('every engine row of the operations table reaches the engine', async () => {
-  for (const operation of OPERATIONS) {
+  for (const operation of ROUTES) {
     if (operation.kind !== 'read' && operation.kind !== 'write') continue;
     harness.node.asked.length = 0;
     const path = operation.path.replace('{collection_name}', 'c').replace('{id}', '5').replace('{field_name}', 'f');
@@ -111,7 +111,7 @@ test('every engine row of the operations table reaches the engine', async () => 
 });
 
 test('operations of later releases say so', async () => {
-  for (const operation of OPERATIONS) {
+  for (const operation of ROUTES) {
     if (operation.kind !== 'later') continue;
     const path = operation.path.replace(/\{(\w+)\}/g, '1');
     const reply = await call(operation.method, path, operation.method === 'GET' || operation.method === 'DELETE' ? undefined : '{}');

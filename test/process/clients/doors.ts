@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { type DescMessage, fromJson, type Message, toJson } from '@bufbuild/protobuf';
 import * as proto from '@qdrant/js-client-grpc';
 import { QdrantClient as RestClient } from '@qdrant/js-client-rest';
-import { OPERATIONS } from '../../../http/routes.js';
+import { ROUTES } from '../../../http/routes.js';
 import type { RunningNode } from '../../../ops/node-process.js';
 import { ERROR_KINDS } from '../../../protocols/errors.js';
 import { batchOf, compared, facetOf, groupsOf, offsetsOf, pairsOf, pointsOf, scrollOf, updateOf } from './answers.js';
@@ -322,7 +322,7 @@ function searches(field: string, message: (args: Members) => Args): DoorPair['me
 /** What an operation answered: its result, or how it failed. */
 export type Outcome = { readonly result: unknown } | { readonly failed: number; readonly message: string };
 
-const ROWS = new Map(OPERATIONS.map((row) => [row.name, row]));
+const ROWS = new Map(ROUTES.map((row) => [row.name, row]));
 
 export class Doors {
   readonly #rest: RestClient;

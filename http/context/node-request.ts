@@ -1,31 +1,30 @@
 /** Requests for the node and its collections, and what their handlers read of them. */
 
-import type { NodeApi } from '../actors/start/node-api.js';
-import { TroupeError } from '../protocols/errors.js';
-import { parseJson } from '../protocols/json.js';
-import type { JsonValue } from '../protocols/model/payload.js';
-import { asksForAgreement, collectionTimeout, type QueryParameters } from '../protocols/rest/parameters.js';
+import type { NodeApi } from '../../actors/start/node-api.js';
+import { TroupeError } from '../../protocols/errors.js';
+import { parseJson } from '../../protocols/json.js';
+import type { JsonValue } from '../../protocols/model/payload.js';
+import { asksForAgreement, collectionTimeout, type QueryParameters } from '../../protocols/rest/parameters.js';
 import type { HttpAnswer } from './answer.js';
 import type { DoorServices } from './services.js';
 
-/** `body` is empty where the method has none. */
-export interface NodeRequest {
-  readonly path: Readonly<Record<string, string>>;
+/** Names: what the path has in braces. `body` is empty where the method has none. */
+export interface NodeRequest<Names extends string = never> {
+  readonly path: Readonly<Record<Names, string>>;
   readonly query: QueryParameters;
   readonly body: Uint8Array;
 }
 
 /** Throws errors of the catalogue. */
-export type Handler = (services: DoorServices, request: NodeRequest) => HttpAnswer | Promise<HttpAnswer>;
+export type Handler<Names extends string = never> = (
+  services: DoorServices,
+  request: NodeRequest<Names>,
+) => HttpAnswer | Promise<HttpAnswer>;
 
 /** Vectors, aliases and metadata of a collection; points and queries have the door's limit. */
 const SETTINGS_BYTES_MAX = 1 << 20;
 /** Time to agree for a request that does not say how long it waits. */
 const AGREEMENT_MS = 10_000;
-
-export function collectionName(path: NodeRequest['path']): string {
-  return path.collection_name as string;
-}
 
 /** The value of a body that says how things are set. It is read on the thread that serves all requests, so it may not take long. */
 export function settingsOf(body: Uint8Array): JsonValue {

@@ -1,7 +1,7 @@
 /** Bytes of answers: the envelope around a result, and errors by the catalogue. */
 
-import { ERROR_KINDS, type ErrorFacts } from '../protocols/errors.js';
-import { stringifyJson } from '../protocols/json.js';
+import { ERROR_KINDS, type ErrorFacts } from '../../protocols/errors.js';
+import { stringifyJson } from '../../protocols/json.js';
 
 /** What an operation answers. */
 export type HttpAnswer =

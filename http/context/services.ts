@@ -1,10 +1,11 @@
 /** What the doors work with: the node, its settings and the process around them. */
 
-import type { Log } from '../actors/runtime/ports.js';
-import type { NodeApi } from '../actors/start/node-api.js';
-import type { CollectionDefaults } from '../protocols/rest/collections.js';
+import type { Log } from '../../actors/runtime/ports.js';
+import type { NodeApi } from '../../actors/start/node-api.js';
+import type { GrpcMethodName } from '../../protocols/grpc/method-names.js';
+import type { CollectionDefaults } from '../../protocols/rest/collections.js';
+import type { Endpoint } from './endpoint.js';
 import type { RequestStats } from './request-stats.js';
-import type { Operation } from './routes.js';
 
 /** Who this process is. */
 export interface Identity {
@@ -26,9 +27,9 @@ export interface DoorServices {
   readonly metricsPrefix: string;
   /** `service.hardware_reporting`: answers about points say what they cost. */
   readonly hardwareReporting: boolean;
-  readonly stats: RequestStats<Operation>;
-  /** By `service/method` of gRPC. */
-  readonly grpcStats: RequestStats<string>;
+  readonly stats: RequestStats<Endpoint>;
+  /** By method. */
+  readonly grpcStats: RequestStats<GrpcMethodName>;
   readonly log: Log;
   /** What this node waits for before it should get requests; null: it is ready. */
   readonly notReady: () => string | null;

@@ -1,6 +1,6 @@
 /** Counts and durations of answered requests, by what was asked and status. */
 
-import { Durations } from '../actors/context/durations.js';
+import { Durations } from '../../actors/context/durations.js';
 
 export interface RequestCounts<Endpoint> {
   readonly endpoint: Endpoint;

@@ -1,8 +1,8 @@
 /** How answers tell what they cost, with `service.hardware_reporting`. */
 
-import { encodeMessage } from '../protocols/grpc/encode.js';
-import { type MessageType, schema } from '../protocols/grpc/schema.js';
-import type { HardwareUsage } from '../protocols/model/usage.js';
+import { encodeMessage } from '../../protocols/grpc/encode.js';
+import { type MessageType, schema } from '../../protocols/grpc/schema.js';
+import type { HardwareUsage } from '../../protocols/model/usage.js';
 
 const BYTES = 2;
 

@@ -1,0 +1,132 @@
+/** Operations on collections and aliases: from a request to its answer. Each throws errors of the catalogue. */
+
+import type { NodeApi } from '../../actors/start/node-api.js';
+import { TroupeError } from '../../protocols/errors.js';
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import { decodeAliasActions } from '../../protocols/rest/aliases.js';
+import { optionsWithoutEffect } from '../../protocols/rest/collection-hints.js';
+import { applyCollectionChange, decodeCreateCollection, decodeUpdateCollection } from '../../protocols/rest/collections.js';
+import {
+  checkNewCollectionName,
+  type QueryParameters,
+  textParameter,
+  unsigned,
+  updateParameters,
+} from '../../protocols/rest/parameters.js';
+import { addVector, decodeNewVector, removeVector } from '../../protocols/rest/vector-names.js';
+import { type HttpAnswer, result } from '../context/answer.js';
+import { type NodeRequest, settingsOf, timeoutMsOf, upToDate } from '../context/node-request.js';
+import type { DoorServices } from '../context/services.js';
+import { agreedState } from '../reports/cluster-report.js';
+
+type OnCollection = NodeRequest<'collection_name'>;
+type OnVector = NodeRequest<'collection_name' | 'vector_name'>;
+
+const OPTIMIZATION_PARTS = ['queued', 'completed', 'idle_segments'] as const;
+const COMPLETED_DEFAULT = 16;
+
+export async function list({ node }: DoorServices, { query }: NodeRequest): Promise<HttpAnswer> {
+  await upToDate(node, query);
+  return result({ collections: node.listCollections().map((name) => ({ name })) });
+}
+
+export async function info({ node }: DoorServices, { path, query }: OnCollection): Promise<HttpAnswer> {
+  await upToDate(node, query);
+  return result(await node.wholeInfo(path.collection_name));
+}
+
+export async function exists({ node }: DoorServices, { path, query }: OnCollection): Promise<HttpAnswer> {
+  await upToDate(node, query);
+  return result({ exists: node.exists(path.collection_name) });
+}
+
+export async function create(services: DoorServices, { path, query, body }: OnCollection): Promise<HttpAnswer> {
+  const name = path.collection_name;
+  const timeoutMs = timeoutMsOf(query);
+  checkNewCollectionName(name);
+  const { node, maxCollections } = services;
+  const config = decodeCreateCollection(settingsOf(body), services.defaults, peerCount(node));
+  if (maxCollections !== null && !node.exists(name) && node.listCollections().length >= maxCollections) {
+    throw new TroupeError('wrongInput', `Can't create collection with name ${name}. Max collections limit reached: ${maxCollections}`);
+  }
+  await node.createCollection(name, config, timeoutMs);
+  warnOfHints(services, name, config);
+  return result(true);
+}
+
+export async function update(services: DoorServices, { path, query, body }: OnCollection): Promise<HttpAnswer> {
+  const { node } = services;
+  const name = path.collection_name;
+  const timeoutMs = timeoutMsOf(query);
+  const change = decodeUpdateCollection(settingsOf(body));
+  await node.updateCollection(name, (config) => applyCollectionChange(config, change), timeoutMs);
+  // Somebody else may have deleted it since.
+  if (node.exists(name)) warnOfHints(services, name, node.info(name).config);
+  return result(true);
+}
+
+export async function remove({ node }: DoorServices, { path, query }: OnCollection): Promise<HttpAnswer> {
+  const timeoutMs = timeoutMsOf(query);
+  return result(await node.deleteCollection(path.collection_name, timeoutMs));
+}
+
+export async function createVectorName(services: DoorServices, { path, query, body }: OnVector): Promise<HttpAnswer> {
+  const vector = decodeNewVector(path.vector_name, settingsOf(body));
+  return changeVectors(services, path.collection_name, query, (config) => addVector(config, vector));
+}
+
+export function deleteVectorName(services: DoorServices, { path, query }: OnVector): Promise<HttpAnswer> {
+  return changeVectors(services, path.collection_name, query, (config) => removeVector(config, path.vector_name));
+}
+
+export async function aliasesOf({ node }: DoorServices, { path, query }: OnCollection): Promise<HttpAnswer> {
+  await upToDate(node, query);
+  return result({ aliases: node.aliases(path.collection_name) });
+}
+
+export async function allAliases({ node }: DoorServices, { query }: NodeRequest): Promise<HttpAnswer> {
+  await upToDate(node, query);
+  return result({ aliases: node.aliases(null) });
+}
+
+export async function changeAliases({ node }: DoorServices, { query, body }: NodeRequest): Promise<HttpAnswer> {
+  const timeoutMs = timeoutMsOf(query);
+  return result(await node.changeAliases(decodeAliasActions(settingsOf(body)), timeoutMs));
+}
+
+/** The optimizations report with the parts that `with` names. */
+export function optimizations({ node }: DoorServices, { path, query }: OnCollection): HttpAnswer {
+  const parts = (textParameter(query, 'with') ?? '').split(',').filter((part) => part !== '');
+  const unknown = parts.find((part) => !(OPTIMIZATION_PARTS as readonly string[]).includes(part));
+  if (unknown !== undefined) throw new TroupeError('wrongInput', `Unknown field in 'with' parameter: ${unknown}`);
+  const completedLimit = unsigned(query, 'completed_limit') ?? COMPLETED_DEFAULT;
+  const report = node.optimizations(path.collection_name);
+  const { queued, completed, idle_segments, ...always } = report;
+  return result({
+    ...always,
+    ...(parts.includes('queued') ? { queued } : {}),
+    ...(parts.includes('completed') ? { completed: completed.slice(0, completedLimit) } : {}),
+    ...(parts.includes('idle_segments') ? { idle_segments } : {}),
+  });
+}
+
+/** Answers as an update of points does, with the number of the last one. */
+async function changeVectors(
+  { node }: DoorServices,
+  name: string,
+  query: QueryParameters,
+  change: (config: CollectionConfig) => CollectionConfig,
+): Promise<HttpAnswer> {
+  const { timeoutSeconds } = updateParameters(query);
+  await node.updateCollection(name, change, timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000);
+  return result({ operation_id: Math.max(0, ...node.stats(name).map(({ appliedOperation }) => appliedOperation)), status: 'completed' });
+}
+
+/** Peers of the cluster; null on a node of its own. Errors: `unavailable` as long as it is in none. */
+function peerCount({ cluster }: NodeApi): number | null {
+  return cluster === null ? null : agreedState(cluster).membership.length;
+}
+
+function warnOfHints({ log, node }: DoorServices, name: string, config: CollectionConfig): void {
+  for (const line of optionsWithoutEffect(config)) log.warn(`collection ${name}: an option has no effect in this release: ${line}`);
+}

@@ -1,0 +1,38 @@
+/** Requests for the points of one collection, as the engine takes them from each door. */
+
+import type { ReadConsistency } from '../../protocols/model/cluster.js';
+import { noUsage } from '../../protocols/model/usage.js';
+import type { RawRequest } from '../../storage/threads/messages.js';
+import type { DoorServices } from '../context/services.js';
+
+/** What a door has read of a request. */
+export interface PointsCall {
+  readonly path: Readonly<Record<string, string>>;
+  /** Of REST; empty over gRPC. */
+  readonly query: RawRequest['query'];
+  /** In a buffer of its own, which goes to another thread; null: the method has none. */
+  readonly body: Uint8Array | null;
+  /** The message that the body is; left out for JSON. */
+  readonly message?: string;
+  readonly consistency: ReadConsistency | undefined;
+  readonly timeoutSeconds: number | undefined;
+  /** When the client stops waiting, in milliseconds since the epoch; left out where that is not known. */
+  readonly deadlineMs?: number;
+}
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+
+/** With the deadline of the request, and where this node measures, with the counters of what it costs. */
+export function pointsRequest({ hardwareReporting, nowMs }: DoorServices, call: PointsCall): RawRequest {
+  const { body, consistency, deadlineMs = Number.POSITIVE_INFINITY, message, path, query, timeoutSeconds } = call;
+  const ownMs = nowMs() + (timeoutSeconds === undefined ? DEFAULT_TIMEOUT_MS : timeoutSeconds * 1000);
+  return {
+    path,
+    query,
+    body,
+    deadlineMs: Math.min(ownMs, deadlineMs),
+    ...(message === undefined ? {} : { message }),
+    ...(consistency === undefined ? {} : { consistency }),
+    ...(hardwareReporting ? { usage: noUsage() } : {}),
+  };
+}

@@ -1,0 +1,49 @@
+/** Operations on the node itself: what it is, how it is, and its descriptions. Each throws errors of the catalogue. */
+
+import { flagParameter, unsigned } from '../../protocols/rest/parameters.js';
+import { type HttpAnswer, result } from '../context/answer.js';
+import type { NodeRequest } from '../context/node-request.js';
+import { API_VERSION, type DoorServices } from '../context/services.js';
+import { metricsText } from '../reports/metrics.js';
+import { telemetryReport } from '../reports/telemetry.js';
+import { DOCS_PAGE, DOCS_POLICY } from './docs-page.js';
+
+export function root({ identity: { version } }: DoorServices): HttpAnswer {
+  const value = { title: 'troupe - vector database', version: API_VERSION, commit: `troupe-${version}`, troupe: { version } };
+  return { kind: 'json', value };
+}
+
+export function alive(): HttpAnswer {
+  return { kind: 'text', status: 200, text: 'healthz check passed' };
+}
+
+export function ready({ notReady }: DoorServices): HttpAnswer {
+  const reason = notReady();
+  if (reason === null) return { kind: 'text', status: 200, text: 'all shards are ready' };
+  return { kind: 'text', status: 503, text: `some shards are not ready: ${reason}` };
+}
+
+export function telemetry(services: DoorServices, { query }: NodeRequest): HttpAnswer {
+  const options = { detailsLevel: unsigned(query, 'details_level') ?? 0, anonymize: flagParameter(query, 'anonymize') };
+  flagParameter(query, 'per_collection');
+  return result(telemetryReport(services, options));
+}
+
+export function metrics(services: DoorServices, { query }: NodeRequest): HttpAnswer {
+  const options = { anonymize: flagParameter(query, 'anonymize') };
+  flagParameter(query, 'per_collection');
+  return { kind: 'text', status: 200, text: metricsText(services, options) };
+}
+
+export function docs(): HttpAnswer {
+  return { kind: 'page', html: DOCS_PAGE, policy: DOCS_POLICY };
+}
+
+/** Nothing reports issues yet: they are about missing indexes under strict mode. */
+export function issues(): HttpAnswer {
+  return result({ issues: [] });
+}
+
+export function clearIssues(): HttpAnswer {
+  return result(true);
+}

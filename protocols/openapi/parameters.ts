@@ -1,0 +1,41 @@
+/** Query parameters of operations, as OpenAPI describes them. */
+
+import type { SchemaObject } from './schema.js';
+
+export interface Parameter {
+  readonly name: string;
+  readonly in: 'path' | 'query';
+  readonly required: boolean;
+  readonly description?: string;
+  readonly schema: SchemaObject;
+}
+
+const SECONDS: SchemaObject = { type: 'integer', minimum: 1 };
+const TEXT: SchemaObject = { type: 'string' };
+export const TIMEOUT = query('timeout', SECONDS, 'Seconds after which the operation is given up.');
+
+/** Of reads of settings. */
+export const LATEST = [
+  query(
+    'consistency',
+    TEXT,
+    '`majority`, `quorum` or `all`: with everything that the cluster had agreed on before. Else it may be a little old.',
+  ),
+  TIMEOUT,
+];
+
+export const READ_PARAMETERS = [query('consistency', TEXT, '`majority`, `quorum`, `all` or a number of replicas.'), TIMEOUT];
+
+export const WRITE_PARAMETERS = [
+  query('wait', { type: 'boolean' }, 'Answer when the change is applied, not only safe on disk.'),
+  query('ordering', { type: 'string', enum: ['weak', 'medium', 'strong'] }),
+  TIMEOUT,
+];
+
+export const NODES_LEVELS = '0: which peers answer; 1 (without it): how they are, and states of replicas; 2: what each replica holds, too.';
+
+export const DRY_RUN = query('dry_run', { type: 'boolean' }, 'Only say what would be done.');
+
+export function query(name: string, schema: SchemaObject, description?: string): Parameter {
+  return { name, in: 'query', required: false, schema, ...(description === undefined ? {} : { description }) };
+}
