@@ -1,10 +1,10 @@
 /**
- * One shard's part of a stage in which points go to other shards, done by its leader's node (see cluster/apply/point-flow.ts).
+ * One shard's part of a stage in which points go to other shards, done by its leader's node (see cluster/apply/migration.ts).
  *
  * Its rules are Migr-D4 to Migr-D6 in actors/README.md.
  */
 
-import { type FlowDuty, flowOf, type PointFlow } from '../../cluster/apply/point-flow.js';
+import { type Migration, type MigrationTask, migrationOf } from '../../cluster/apply/migration.js';
 import { readingPeers } from '../../cluster/apply/resharding.js';
 import { type DataAnswer, type DataCall, LostAnswer } from '../../cluster/data-messages.js';
 import type { CollectionRecord } from '../../cluster/state/state.js';
@@ -26,9 +26,9 @@ export interface MoverParts {
   /** Gives shards the indexes of payload keys that others have. */
   readonly indexAs: (collection: string, from: ShardId, to: ShardId) => Promise<void>;
   /** Resolves when the shard's part is agreed to be done. */
-  readonly finish: (duty: FlowDuty) => Promise<void>;
+  readonly finish: (duty: MigrationTask) => Promise<void>;
   /** How far it is; null: it is over, or another node's. */
-  readonly show: (duty: FlowDuty, progress: TransferProgress | null) => void;
+  readonly show: (duty: MigrationTask, progress: TransferProgress | null) => void;
 }
 
 interface Asked<Kind extends Ask['kind']> {
@@ -56,7 +56,7 @@ export class Mover {
 
   constructor(
     private readonly parts: MoverParts,
-    private readonly duty: FlowDuty,
+    private readonly duty: MigrationTask,
     private readonly memory: CopyMemory,
     private readonly isOver: () => boolean,
   ) {
@@ -210,10 +210,10 @@ export class Mover {
   }
 
   /** Errors: `Over`. */
-  #agreed(): { readonly record: CollectionRecord; readonly flow: PointFlow } {
+  #agreed(): { readonly record: CollectionRecord; readonly flow: Migration } {
     const record = this.parts.routes.assignments.agreed?.collections.get(this.duty.collection);
     if (this.isOver() || record?.uid !== this.duty.uid) throw new Over();
-    const flow = flowOf(record);
+    const flow = migrationOf(record);
     if (flow?.startedAt !== this.duty.startedAt) throw new Over();
     return { record, flow };
   }

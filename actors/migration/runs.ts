@@ -1,6 +1,6 @@
 /** Which points this node brings to other shards: those of the shards that it leads, as long as that stands in the agreed state. */
 
-import { type FlowDuty, flowDuties, flowOf } from '../../cluster/apply/point-flow.js';
+import { type MigrationTask, migrationOf, migrationTasks } from '../../cluster/apply/migration.js';
 import { errorFacts } from '../../protocols/errors.js';
 import type { Cancel, Log } from '../runtime/ports.js';
 import { type CopyMemory, Mover, type MoverParts } from './mover.js';
@@ -15,18 +15,18 @@ const RETRY_MAX_MS = 5000;
 /** Until it is cancelled. */
 export function runResharding(parts: ReshardingParts): Cancel {
   const { assignments } = parts.routes;
-  const running = new Map<string, { readonly duty: FlowDuty; over: boolean }>();
+  const running = new Map<string, { readonly duty: MigrationTask; over: boolean }>();
   const memories = new Map<string, CopyMemory>();
   const look = (): void => {
     const { agreed, peerId } = assignments;
-    const duties = new Map((agreed === null ? [] : flowDuties(agreed, peerId)).map((duty) => [duty.name, duty]));
+    const duties = new Map((agreed === null ? [] : migrationTasks(agreed, peerId)).map((duty) => [duty.name, duty]));
     for (const [name, run] of running) {
       if (duties.has(name)) continue;
       run.over = true;
       running.delete(name);
       parts.show(run.duty, null);
     }
-    if (duties.size === 0 && ![...(agreed?.collections.values() ?? [])].some((record) => flowOf(record) !== null)) memories.clear();
+    if (duties.size === 0 && ![...(agreed?.collections.values() ?? [])].some((record) => migrationOf(record) !== null)) memories.clear();
     for (const [name, duty] of duties) {
       if (running.has(name)) continue;
       const run = { duty, over: false };
@@ -43,7 +43,12 @@ export function runResharding(parts: ReshardingParts): Cancel {
 }
 
 /** Again and again until it is done, or over. */
-async function carryOut(parts: ReshardingParts, duty: FlowDuty, memories: Map<string, CopyMemory>, run: { over: boolean }): Promise<void> {
+async function carryOut(
+  parts: ReshardingParts,
+  duty: MigrationTask,
+  memories: Map<string, CopyMemory>,
+  run: { over: boolean },
+): Promise<void> {
   const name = `${duty.uid}-${duty.startedAt}-${duty.shardId}-${duty.term}`;
   const memory = memories.get(name) ?? { floor: -1, sequence: 0 };
   memories.set(name, memory);

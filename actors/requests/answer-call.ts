@@ -1,6 +1,6 @@
 /** What this node does for its peers: their calls find the replicas that they are for. */
 
-import { flowOf, holdsWrites } from '../../cluster/apply/point-flow.js';
+import { holdsWrites, migrationOf } from '../../cluster/apply/migration.js';
 import { hidingRing } from '../../cluster/apply/resharding.js';
 import {
   type AnswerCall,
@@ -213,7 +213,7 @@ function checkFence({ fences }: AnswerParts, record: CollectionRecord, fence: Co
   const { shards, uid } = record;
   const { clock, from, sequence, startedAt } = fence;
   const late = (detail: string) => new TroupeError('conflict', detail);
-  if (flowOf(record)?.startedAt !== startedAt) throw late('points are copied for something that is over, or not begun here');
+  if (migrationOf(record)?.startedAt !== startedAt) throw late('points are copied for something that is over, or not begun here');
   const term = shards.get(from)?.term;
   if (term !== clock) throw late(`shard ${from} has term ${term} here, not ${clock}`);
   const name = `${uid}/${startedAt}/${from}/${clock}`;

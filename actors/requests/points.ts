@@ -3,7 +3,7 @@
  * writes to the leaders of their shards.
  */
 
-import { isSwitching } from '../../cluster/apply/point-flow.js';
+import { isSwitching } from '../../cluster/apply/migration.js';
 import { hidingRing, servingShards } from '../../cluster/apply/resharding.js';
 import type { CollectionRecord } from '../../cluster/state/state.js';
 import { TroupeError } from '../../protocols/errors.js';

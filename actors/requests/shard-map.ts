@@ -1,4 +1,4 @@
-/** Requests carry the shard map version that they were spread by; a node that knows another version refuses them (Migr-D2 of cluster/apply/point-flow.ts). */
+/** Requests carry the shard map version that they were spread by; a node that knows another version refuses them (Migr-D2 of cluster/apply/migration.ts). */
 
 import type { CollectionRecord } from '../../cluster/state/state.js';
 import { TroupeError } from '../../protocols/errors.js';

@@ -236,7 +236,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     routes,
     log,
     indexAs: (collection, from, to) => indexAs({ find: agreed, points, routes }, collection, from, to),
-    show: (duty, progress) => cluster?.api.transfers.showFlow(duty, progress),
+    show: (duty, progress) => cluster?.api.transfers.showMigration(duty, progress),
     finish: async ({ collection, shardId, stage, startedAt, term }) => {
       await services.propose({ kind: 'finishStage', collection, startedAt, stage, shardId, clock: term }, FINISH_MS);
     },

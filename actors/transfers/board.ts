@@ -3,7 +3,7 @@
  * and what comparing digests has found.
  */
 
-import type { FlowDuty } from '../../cluster/apply/point-flow.js';
+import type { MigrationTask } from '../../cluster/apply/migration.js';
 import type { TransferRecord } from '../../cluster/state/state.js';
 import { etaSeconds, progressText, rateOf, type TransferProgress } from '../../cluster/transfer/progress.js';
 import type { RunOutcome, TransferRun } from '../../cluster/transfer/runs.js';
@@ -31,7 +31,7 @@ export interface DigestCounts {
 /** Written by the `transfers` actor and its children, and by whoever brings points to other shards. */
 export class TransferBoard {
   readonly running = new Map<string, { readonly run: TransferRun; readonly progress: TransferProgress | null }>();
-  readonly flows = new Map<string, { readonly duty: FlowDuty; readonly progress: TransferProgress }>();
+  readonly migrations = new Map<string, { readonly task: MigrationTask; readonly progress: TransferProgress }>();
   /** The newest last. */
   readonly ended: EndedTransfer[] = [];
   readonly outcomes: Record<RunOutcome, number> = { finished: 0, aborted: 0, restarted: 0, left: 0 };
@@ -53,16 +53,16 @@ export class TransferBoard {
   }
 
   /** progress: null: it is over, or another node's. */
-  showFlow(duty: FlowDuty, progress: TransferProgress | null): void {
-    if (progress === null) this.flows.delete(duty.name);
-    else this.flows.set(duty.name, { duty, progress });
+  showMigration(task: MigrationTask, progress: TransferProgress | null): void {
+    if (progress === null) this.migrations.delete(task.name);
+    else this.migrations.set(task.name, { task, progress });
   }
 
   /** One line about a transfer that this node carries out; null about any other one. */
   comment(collection: string, transfer: TransferRecord, nowMs: number): string | null {
-    for (const { duty, progress } of this.flows.values()) {
-      const isIt = duty.shardId === transfer.shardId && duty.startedAt === transfer.startedAt && transfer.toShardId !== null;
-      if (isIt && duty.collection === collection) return progressText(progress, nowMs);
+    for (const { task, progress } of this.migrations.values()) {
+      const isIt = task.shardId === transfer.shardId && task.startedAt === transfer.startedAt && transfer.toShardId !== null;
+      if (isIt && task.collection === collection) return progressText(progress, nowMs);
     }
     for (const { run, progress } of this.running.values()) {
       const { from, shardId, startedAt, to } = run.transfer;
@@ -91,9 +91,9 @@ export class TransferBoard {
         ended: new Date(endedMs).toISOString(),
       })),
       // Of resharding, and of copies to another shard key.
-      flows: [...this.flows.values()].map(({ duty, progress }) => ({
-        collection: shown(duty.collection),
-        shard_id: duty.shardId,
+      migrations: [...this.migrations.values()].map(({ task, progress }) => ({
+        collection: shown(task.collection),
+        shard_id: task.shardId,
         ...figuresOf(progress, nowMs, withCauses),
       })),
       outcomes: { ...this.outcomes },

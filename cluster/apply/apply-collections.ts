@@ -8,7 +8,7 @@ import { FIRST_STATES } from '../state/replica-state.js';
 import type { ClusterState, CollectionRecord, ShardRecord } from '../state/state.js';
 import { aliasExists, aliasesAfter, collectionExists } from './aliases.js';
 import { type Change, done, onCollection, refused, unchanged, withCollection, withCollections, wrongInput } from './change.js';
-import { shardsOfKey } from './point-flow.js';
+import { shardsOfKey } from './migration.js';
 
 export function createCollection(state: ClusterState, { config, name, placement }: CommandOf<'createCollection'>): Change {
   if (state.collections.has(name)) return refused(state, collectionExists(name));

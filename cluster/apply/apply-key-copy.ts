@@ -6,7 +6,7 @@ import type { CommandOf } from '../state/commands.js';
 import type { ClusterState, CollectionRecord, KeyCopy } from '../state/state.js';
 import { refusedKey, shownKey } from './apply-collections.js';
 import { type Change, done, onCollection, refused, withCollection, wrongInput } from './change.js';
-import { copyTransfers, opensKey, shardsOfKey } from './point-flow.js';
+import { copyTransfers, opensKey, shardsOfKey } from './migration.js';
 
 export function startKeyCopy(state: ClusterState, command: CommandOf<'startKeyCopy'>): Change {
   const { collection, filter, source, target } = command;

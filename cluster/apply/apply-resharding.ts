@@ -1,4 +1,4 @@
-/** Operations by which points go to other shards: see `point-flow.ts`. */
+/** Operations by which points go to other shards: see `migration.ts`. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
@@ -7,7 +7,7 @@ import type { ClusterState, CollectionRecord, Resharding, ShardRecord } from '..
 import { refusedKey, refusedPlacement, shownKey, withShards } from './apply-collections.js';
 import { afterCopyStage, refusedBusy, refusedClosed } from './apply-key-copy.js';
 import { type Change, done, onCollection, refused, unchanged, withCollection, wrongInput } from './change.js';
-import { flowOf, shardsOfKey } from './point-flow.js';
+import { migrationOf, shardsOfKey } from './migration.js';
 
 export function startResharding(state: ClusterState, command: CommandOf<'startResharding'>): Change {
   const { collection, direction, key, placement } = command;
@@ -63,14 +63,14 @@ function refusedReplicas(record: CollectionRecord, shards: readonly ShardId[]): 
 export function finishStage(state: ClusterState, command: CommandOf<'finishStage'>): Change {
   const { clock, collection, shardId, stage, startedAt } = command;
   return onCollection(state, collection, (record) => {
-    const flow = flowOf(record);
-    if (flow === null || flow.startedAt !== startedAt || flow.stage !== stage)
+    const migration = migrationOf(record);
+    if (migration === null || migration.startedAt !== startedAt || migration.stage !== stage)
       return refused(state, { code: 'conflict', detail: `shard ${shardId} has nothing to finish: the stage is over` });
     const shard = record.shards.get(shardId);
     if (shard?.term !== clock) return refused(state, { code: 'conflict', detail: `shard ${shardId} has another leader by now` });
-    if (flow.done.includes(shardId)) return unchanged(state);
-    const finished = [...flow.done, shardId];
-    const isOver = flow.busy.every((id) => finished.includes(id));
+    if (migration.done.includes(shardId)) return unchanged(state);
+    const finished = [...migration.done, shardId];
+    const isOver = migration.busy.every((id) => finished.includes(id));
     return done(withCollection(state, collection, withDone(record, finished, isOver, state.appliedIndex)));
   });
 }

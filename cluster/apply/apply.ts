@@ -35,7 +35,7 @@ import {
 import { abortResharding, finishStage, startResharding } from './apply-resharding.js';
 import { asBatch, type Change, unchanged, withCollection } from './change.js';
 import { afterCommand, afterLeaving } from './leaders.js';
-import { withRevision } from './point-flow.js';
+import { withRevision } from './migration.js';
 
 export interface Applied {
   readonly state: ClusterState;

@@ -1,5 +1,5 @@
 /**
- * A shard that comes (up) or goes (down) while requests go on (Migr-D1 to Migr-D3: `point-flow.ts`). The ring in force says which shard has
+ * A shard that comes (up) or goes (down) while requests go on (Migr-D1 to Migr-D3: `migration.ts`). The ring in force says which shard has
  * which point, as long as nothing is switched the old one.
  */
 

@@ -62,7 +62,7 @@ export interface CollectionRecord {
   readonly keyCopy: KeyCopy | null;
 }
 
-/** Points of all shards of a key that are copied to the shards of another one (`replicate_points`), and stay. See `point-flow.ts`. */
+/** Points of all shards of a key that are copied to the shards of another one (`replicate_points`), and stay. See `migration.ts`. */
 export interface KeyCopy {
   readonly source: ShardKey;
   /** One that was closed is opened by the copy, at its end. */
@@ -76,7 +76,7 @@ export interface KeyCopy {
   readonly startedAt: number;
 }
 
-/** See `point-flow.ts`. */
+/** See `migration.ts`. */
 export interface Resharding {
   readonly direction: ReshardingDirection;
   /** up: that comes. down: that goes. */

@@ -3,7 +3,7 @@
 import type { ClusterApi, ClusterStatus } from '../../actors/consensus/cluster-api.js';
 import type { LocalShard } from '../../actors/start/node-api.js';
 import { collectionMissing } from '../../cluster/apply/aliases.js';
-import { copyTransfers } from '../../cluster/apply/point-flow.js';
+import { copyTransfers } from '../../cluster/apply/migration.js';
 import { isClosed } from '../../cluster/apply/resharding.js';
 import type { PeerDetails } from '../../cluster/peer-messages.js';
 import type { LeaderRole, RaftState } from '../../cluster/raft/state.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { copyTransfers, effectiveConfig, flowDuties, flowOf, holdsWrites } from '../../cluster/apply/point-flow.js';
+import { copyTransfers, effectiveConfig, holdsWrites, migrationOf, migrationTasks } from '../../cluster/apply/migration.js';
 import { servingShards } from '../../cluster/apply/resharding.js';
 import type { CollectionRecord, KeyCopy } from '../../cluster/state/state.js';
 import { decodeState, encodeState } from '../../cluster/state/state-codec.js';
@@ -33,11 +33,11 @@ function recordOf({ state }: Log): CollectionRecord {
 
 function shown(log: Log): string {
   const record = recordOf(log);
-  const flow = flowOf(record);
+  const migration = migrationOf(record);
   const serving = `serving ${[...servingShards(record).keys()].join()}`;
-  if (flow === null) return serving;
+  if (migration === null) return serving;
   const held = [...record.shards.keys()].filter((shardId) => holdsWrites(record, shardId)).join() || 'none';
-  return `${flow.stage}: ${serving}, ${flow.busy.join()} to ${flow.receiving.join()}, done ${flow.done.join() || 'none'}, held ${held}`;
+  return `${migration.stage}: ${serving}, ${migration.busy.join()} to ${migration.receiving.join()}, done ${migration.done.join() || 'none'}, held ${held}`;
 }
 
 function finish(log: Log, shardId: number): string {
@@ -57,7 +57,7 @@ test('a closed key has no points for anybody until it is filled and opened, behi
   assert.equal(finish(log, 0), 'unchanged');
   assert.equal(shown(log), 'copying: serving 0,1,3, 0,1 to 2, done 0, held none');
   assert.deepEqual(
-    [11, 12, 13].map((peer) => flowDuties(log.state, peer).map(({ shardId }) => shardId)),
+    [11, 12, 13].map((peer) => migrationTasks(log.state, peer).map(({ shardId }) => shardId)),
     [[], [1], []],
   );
   assert.equal(finish(log, 1), 'done');
@@ -72,7 +72,7 @@ test('a closed key has no points for anybody until it is filled and opened, behi
 test('copies to an open key are there at once, and nothing is switched', () => {
   const log = begun(false);
   assert.equal(log.say(COPY), 'done');
-  assert.equal(flowOf(recordOf(log))?.mirrors, false);
+  assert.equal(migrationOf(recordOf(log))?.mirrors, false);
   assert.equal(shown(log), 'copying: serving 0,1,2,3, 0,1 to 2, done none, held none');
   finish(log, 0);
   finish(log, 1);
@@ -152,7 +152,7 @@ test('a copy ends with the key that it goes from or to, and a key of the same na
     const log = begun();
     log.propose(COPY);
     assert.equal(log.say({ kind: 'dropShardKey', collection: 'a', key }), 'done');
-    assert.equal(flowOf(recordOf(log)), null);
+    assert.equal(migrationOf(recordOf(log)), null);
     assert.deepEqual(recordOf(log).closedKeys, key === 'one' ? [] : ['one']);
   }
 });

@@ -1,6 +1,6 @@
 /** What a collection's record says of one peer. Records never change, and a look at ten thousand of them comes with each operation: what was read once is kept. */
 
-import { effectiveConfig } from '../../../cluster/apply/point-flow.js';
+import { effectiveConfig } from '../../../cluster/apply/migration.js';
 import type { CollectionRecord } from '../../../cluster/state/state.js';
 import type { PeerId, ReplicaState } from '../../../protocols/model/cluster.js';
 import type { DesiredCollection } from '../../context/desired.js';

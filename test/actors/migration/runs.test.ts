@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runResharding } from '../../../actors/migration/runs.js';
 import { lateCopy } from '../../../actors/requests/shard-map.js';
-import type { FlowDuty } from '../../../cluster/apply/point-flow.js';
+import type { MigrationTask } from '../../../cluster/apply/migration.js';
 import type { DataAnswer, DataCall } from '../../../cluster/data-messages.js';
 import type { CollectionRecord, KeyCopy } from '../../../cluster/state/state.js';
 import { pack } from '../../../protocols/pack.js';
@@ -98,7 +98,7 @@ class Copied {
       log: { info: () => {}, warn: (text) => assert.fail(text) },
       indexAs: async (_, source, target) => void this.indexed.push(`${source}-${target}`),
       show: () => {},
-      finish: async ({ stage }: FlowDuty) => {
+      finish: async ({ stage }: MigrationTask) => {
         finished.push(stage);
         const next = { ...recordOf('switching'), ...(stage === 'switching' ? { keyCopy: null, closedKeys: [] } : {}) };
         peers.show({ c: next });

@@ -1,11 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TransferBoard } from '../../../actors/transfers/board.js';
-import type { FlowDuty } from '../../../cluster/apply/point-flow.js';
+import type { MigrationTask } from '../../../cluster/apply/migration.js';
 import type { TransferRecord } from '../../../cluster/state/state.js';
 import { noProgress } from '../../../cluster/transfer/progress.js';
 
-const DUTY: FlowDuty = { name: 'one', collection: 'c', uid: 7, shardId: 0, term: 3, stage: 'copying', startedAt: 5, shardMapVersion: 2 };
+const TASK: MigrationTask = {
+  name: 'one',
+  collection: 'c',
+  uid: 7,
+  shardId: 0,
+  term: 3,
+  stage: 'copying',
+  startedAt: 5,
+  shardMapVersion: 2,
+};
 const TRANSFER: TransferRecord = {
   shardId: 0,
   from: 11,
@@ -20,7 +29,7 @@ const TRANSFER: TransferRecord = {
 test('how far points are that go to another key is told of all transfers of their shard, and why the last try failed', () => {
   const board = new TransferBoard();
   const begun = noProgress('stream_records', 'copying', 1000);
-  board.showFlow(DUTY, { ...begun, total: 300, sent: 100, sendingSinceMs: 1000, bytes: 4000, failures: 1, cause: 'a peer was away' });
+  board.showMigration(TASK, { ...begun, total: 300, sent: 100, sendingSinceMs: 1000, bytes: 4000, failures: 1, cause: 'a peer was away' });
   const comment = (change: Partial<TransferRecord>) => board.comment('c', { ...TRANSFER, ...change }, 2000);
   const expected =
     'copying, 100 of 300 points (33 %), 100 points/s, ETA 2 s, 4000 bytes, running for 1 s, 1 failed try, the last one: a peer was away';
@@ -28,11 +37,11 @@ test('how far points are that go to another key is told of all transfers of thei
   assert.equal(comment({ toShardId: 5 }), expected);
   // A move of the same shard, another shard, an earlier copy.
   for (const other of [{ toShardId: null }, { shardId: 1 }, { startedAt: 4 }]) assert.equal(comment(other), null);
-  const { flows } = board.report(2000, (name) => name, false) as { flows: readonly Record<string, unknown>[] };
+  const { migrations } = board.report(2000, (name) => name, false) as { migrations: readonly Record<string, unknown>[] };
   assert.deepEqual(
-    flows.map(({ cause, collection, points_sent, shard_id, stage }) => ({ cause, collection, points_sent, shard_id, stage })),
+    migrations.map(({ cause, collection, points_sent, shard_id, stage }) => ({ cause, collection, points_sent, shard_id, stage })),
     [{ cause: 'hidden', collection: 'c', points_sent: 100, shard_id: 0, stage: 'copying' }],
   );
-  board.showFlow(DUTY, null);
+  board.showMigration(TASK, null);
   assert.equal(comment({}), null);
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { flowDuties, holdsWrites } from '../../../cluster/apply/point-flow.js';
+import { holdsWrites, migrationTasks } from '../../../cluster/apply/migration.js';
 import { busyShards, comingRing, hidingRing, servingShards } from '../../../cluster/apply/resharding.js';
 import type { CollectionRecord, Resharding } from '../../../cluster/state/state.js';
 import { decodeState, encodeState } from '../../../cluster/state/state-codec.js';
@@ -116,16 +116,16 @@ test('a shard finishes a stage once, in its own term, and only the stage that is
   const log = begun();
   log.propose(UP);
   const { startedAt } = recordOf(log).resharding as Resharding;
-  const [duty] = [11, 12].flatMap((peer) => flowDuties(log.state, peer));
-  assert.ok(duty !== undefined);
-  const { shardId, term } = duty;
+  const [task] = [11, 12].flatMap((peer) => migrationTasks(log.state, peer));
+  assert.ok(task !== undefined);
+  const { shardId, term } = task;
   const part = { kind: 'finishStage', collection: 'a', startedAt, stage: 'copying', shardId, clock: term } as const;
   assert.match(log.say({ ...part, clock: term + 1 }), /another leader/);
   assert.match(log.say({ ...part, stage: 'switching' }), /the stage is over/);
   assert.match(log.say({ ...part, startedAt: startedAt - 1 }), /the stage is over/);
   assert.equal(log.say(part), 'done');
   assert.equal(log.say(part), 'unchanged');
-  assert.ok([11, 12].every((peer) => flowDuties(log.state, peer).every((left) => left.shardId !== shardId)));
+  assert.ok([11, 12].every((peer) => migrationTasks(log.state, peer).every((left) => left.shardId !== shardId)));
 });
 
 test('resharding is refused while another one, a transfer or a replica that is not Active is in its way, and where keys do not fit', () => {

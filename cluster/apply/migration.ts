@@ -13,7 +13,7 @@ import type { ReshardingStage } from '../state/commands.js';
 import type { ClusterState, CollectionRecord, KeyCopy, Resharding, ShardRecord, TransferRecord } from '../state/state.js';
 import { busyShards, comingRing, hidingRing } from './resharding.js';
 
-export interface PointFlow {
+export interface Migration {
   /** Index of the entry that began it. */
   readonly startedAt: number;
   readonly stage: ReshardingStage;
@@ -33,13 +33,13 @@ export interface PointFlow {
 }
 
 /** What goes on in the collection; null: nothing. */
-export function flowOf(record: CollectionRecord): PointFlow | null {
+export function migrationOf(record: CollectionRecord): Migration | null {
   const { keyCopy, resharding } = record;
-  if (resharding !== null) return flowOfResharding(record, resharding);
-  return keyCopy === null ? null : flowOfCopy(record, keyCopy);
+  if (resharding !== null) return migrationOfResharding(record, resharding);
+  return keyCopy === null ? null : migrationOfCopy(record, keyCopy);
 }
 
-function flowOfResharding(record: CollectionRecord, resharding: Resharding): PointFlow {
+function migrationOfResharding(record: CollectionRecord, resharding: Resharding): Migration {
   const { direction, done, shardId, stage, startedAt } = resharding;
   const target = comingRing(record, resharding);
   return {
@@ -55,7 +55,7 @@ function flowOfResharding(record: CollectionRecord, resharding: Resharding): Poi
   };
 }
 
-function flowOfCopy(record: CollectionRecord, copy: KeyCopy): PointFlow {
+function migrationOfCopy(record: CollectionRecord, copy: KeyCopy): Migration {
   const source = shardsOfKey(record, copy.source);
   const target = shardsOfKey(record, copy.target);
   const { done, filter, stage, startedAt } = copy;
@@ -78,7 +78,7 @@ export function isSwitching({ keyCopy, resharding }: CollectionRecord): boolean 
 
 /** Whether the shard takes no writes now (Migr-D3). */
 export function holdsWrites(record: CollectionRecord, shardId: ShardId): boolean {
-  return isSwitching(record) && flowOf(record)?.busy.includes(shardId) === true;
+  return isSwitching(record) && migrationOf(record)?.busy.includes(shardId) === true;
 }
 
 /**
@@ -87,18 +87,18 @@ export function holdsWrites(record: CollectionRecord, shardId: ShardId): boolean
  */
 export function effectiveConfig(record: CollectionRecord): CollectionRecord['config'] {
   const { config } = record;
-  if (config.optimizer_config.prevent_unoptimized !== true || flowOf(record) === null) return config;
+  if (config.optimizer_config.prevent_unoptimized !== true || migrationOf(record) === null) return config;
   return { ...config, optimizer_config: { ...config.optimizer_config, prevent_unoptimized: false } };
 }
 
 /** `after`, an operation's, with a new revision where what replicas go by begins or ends to be another configuration. */
 export function withRevision(before: CollectionRecord, after: CollectionRecord, index: number): CollectionRecord {
-  const isSame = (flowOf(before) === null) === (flowOf(after) === null);
+  const isSame = (migrationOf(before) === null) === (migrationOf(after) === null);
   return isSame || after.config.optimizer_config.prevent_unoptimized !== true ? after : { ...after, revision: index };
 }
 
 /** What the leader of a shard has to do for a stage. */
-export interface FlowDuty {
+export interface MigrationTask {
   readonly name: string;
   readonly collection: string;
   readonly uid: number;
@@ -111,21 +111,21 @@ export interface FlowDuty {
 }
 
 /** Those of the shards that the peer leads. */
-export function flowDuties({ collections }: ClusterState, self: PeerId): FlowDuty[] {
-  const duties: FlowDuty[] = [];
+export function migrationTasks({ collections }: ClusterState, self: PeerId): MigrationTask[] {
+  const tasks: MigrationTask[] = [];
   for (const [collection, record] of collections) {
     const { shardMapVersion, shards, uid } = record;
-    const flow = flowOf(record);
-    if (flow === null) continue;
-    const { busy, done, stage, startedAt } = flow;
+    const migration = migrationOf(record);
+    if (migration === null) continue;
+    const { busy, done, stage, startedAt } = migration;
     for (const shardId of busy) {
       const shard = shards.get(shardId) as ShardRecord;
       if (shard.leader !== self || done.includes(shardId)) continue;
       const name = `${uid}-${startedAt}-${stage}-${shardId}-${shard.term}`;
-      duties.push({ name, collection, uid, shardId, term: shard.term, stage, startedAt, shardMapVersion });
+      tasks.push({ name, collection, uid, shardId, term: shard.term, stage, startedAt, shardMapVersion });
     }
   }
-  return duties;
+  return tasks;
 }
 
 /** A copy to another key as the API shows it: a transfer from each shard of the one to each shard of the other. */
