@@ -7,13 +7,13 @@ import { type ErrorFacts, TroupeError } from '../protocols/errors.js';
 import type { PeerId, ShardId } from '../protocols/model/cluster.js';
 import type { FieldSchema } from '../protocols/model/collection.js';
 import type { PointId } from '../protocols/model/point-id.js';
-import type { ClockTag, ShardEntry } from '../protocols/model/shard-log.js';
+import type { LogTag, ShardEntry } from '../protocols/model/shard-log.js';
 import type { WriteOperation } from '../protocols/model/update.js';
 import type { HardwareUsage } from '../protocols/model/usage.js';
 
 /** Sums over the points of each bucket, as of `at`. */
 export interface DigestFacts {
-  readonly at: ClockTag;
+  readonly at: LogTag;
   readonly buckets: BigUint64Array;
   readonly points: Uint32Array;
 }
@@ -31,7 +31,7 @@ export interface CopyFence {
   readonly startedAt: number;
   /** The shard that the points come from, and its term. */
   readonly from: ShardId;
-  readonly clock: number;
+  readonly term: number;
   /** Ascending: nothing is taken behind a later one. */
   readonly sequence: number;
 }
@@ -93,7 +93,7 @@ export type DataCall =
   /** Figures of these replicas, for `GET /collections/{c}`. */
   | { readonly kind: 'figures'; readonly collection: string; readonly uid: number; readonly shards: readonly ShardId[] }
   /**
-   * From the shard's leader. Refused as `conflict` when the receiver knows a higher clock, or when its replica is another one than is
+   * From the shard's leader. Refused as `conflict` when the receiver knows a higher term, or when its replica is another one than is
    * meant: one that was dropped, or is to be made (since: see `ShardRecord`).
    */
   | {
@@ -101,44 +101,44 @@ export type DataCall =
       readonly shard: ShardAddress;
       readonly since: number;
       readonly leader: PeerId;
-      readonly clock: number;
-      readonly previous: ClockTag;
+      readonly term: number;
+      readonly previous: LogTag;
       readonly entries: readonly ShardEntry[];
       readonly until: 'logged' | 'applied';
     }
   /** For the shard's leader: it gives the lead to this peer, without an open write. Answered once that is agreed. */
-  | { readonly kind: 'handOver'; readonly shard: ShardAddress; readonly clock: number; readonly to: PeerId }
-  | { readonly kind: 'position'; readonly shard: ShardAddress; readonly since: number; readonly clock: number }
+  | { readonly kind: 'handOver'; readonly shard: ShardAddress; readonly term: number; readonly to: PeerId }
+  | { readonly kind: 'position'; readonly shard: ShardAddress; readonly since: number; readonly term: number }
   | {
       readonly kind: 'entriesAfter';
       readonly shard: ShardAddress;
       readonly since: number;
-      readonly clock: number;
-      readonly after: ClockTag;
+      readonly term: number;
+      readonly after: LogTag;
       readonly bytesMax: number;
     }
-  | { readonly kind: 'resetLog'; readonly shard: ShardAddress; readonly since: number; readonly clock: number; readonly at: ClockTag }
-  | { readonly kind: 'rewindLog'; readonly shard: ShardAddress; readonly since: number; readonly clock: number; readonly to: ClockTag }
+  | { readonly kind: 'resetLog'; readonly shard: ShardAddress; readonly since: number; readonly term: number; readonly at: LogTag }
+  | { readonly kind: 'rewindLog'; readonly shard: ShardAddress; readonly since: number; readonly term: number; readonly to: LogTag }
   /** leaders: of the one that asks, to compare with. */
   | {
       readonly kind: 'digest';
       readonly shard: ShardAddress;
       readonly since: number;
-      readonly clock: number;
+      readonly term: number;
       readonly leaders: DigestFacts;
     }
   | {
       readonly kind: 'replaceBuckets';
       readonly shard: ShardAddress;
       readonly since: number;
-      readonly clock: number;
+      readonly term: number;
       readonly bytes: Uint8Array;
     }
   | {
       readonly kind: 'applySettings';
       readonly shard: ShardAddress;
       readonly since: number;
-      readonly clock: number;
+      readonly term: number;
       readonly operations: readonly Uint8Array[];
     }
   /**
@@ -148,7 +148,7 @@ export type DataCall =
   | {
       readonly kind: 'putFile';
       readonly shard: ShardAddress;
-      readonly clock: number;
+      readonly term: number;
       readonly startedAt: number;
       readonly path: string;
       readonly offset: number;
@@ -157,7 +157,7 @@ export type DataCall =
   | {
       readonly kind: 'installFiles';
       readonly shard: ShardAddress;
-      readonly clock: number;
+      readonly term: number;
       readonly startedAt: number;
       readonly files: readonly { readonly path: string; readonly bytes: number }[];
     };
@@ -178,9 +178,9 @@ export interface ShardFigures {
 /** How far a replica's log is. */
 export interface ReachedLog {
   /** Of the newest operation on its disk. */
-  readonly clock: number;
-  readonly tick: number;
-  /** Of a leader: every replica that it waits for, also one that is to become Active, has all up to this tick. Null: not known here. */
+  readonly term: number;
+  readonly index: number;
+  /** Of a leader: every replica that it waits for, also one that is to become Active, has all up to this index. Null: not known here. */
   readonly held: number | null;
 }
 
@@ -198,9 +198,9 @@ export type DataReply =
       readonly usage: HardwareUsage | null;
     }
   | { readonly kind: 'missing'; readonly id: PointId | null }
-  /** tick: of the entry. All that the leader was given before has a lower one. */
-  | { readonly kind: 'barrier'; readonly tick: number }
-  /** positions: tick of the last operation that each of the asked shards' answer takes in. */
+  /** index: of the entry. All that the leader was given before has a lower one. */
+  | { readonly kind: 'barrier'; readonly index: number }
+  /** positions: index of the last operation that each of the asked shards' answer takes in. */
   | {
       readonly kind: 'answered';
       readonly body: Uint8Array;
@@ -212,10 +212,10 @@ export type DataReply =
   /** showsAll: no replica here holds points back that reads do not see yet (`prevent_unoptimized`), nor will it. */
   | { readonly kind: 'shardMap'; readonly shardMapVersion: number; readonly showsAll: boolean }
   | { readonly kind: 'figures'; readonly figures: readonly ShardFigures[] }
-  | { readonly kind: 'position'; readonly last: ClockTag; readonly base: ClockTag }
-  | { readonly kind: 'entries'; readonly entries: readonly ShardEntry[]; readonly last: ClockTag }
+  | { readonly kind: 'position'; readonly last: LogTag; readonly base: LogTag }
+  | { readonly kind: 'entries'; readonly entries: readonly ShardEntry[]; readonly last: LogTag }
   | { readonly kind: 'compacted' }
-  | { readonly kind: 'diverged'; readonly before: ClockTag | null }
+  | { readonly kind: 'diverged'; readonly before: LogTag | null }
   | ({ readonly kind: 'digest' } & DigestFacts)
   | { readonly kind: 'done'; readonly changed: number }
   | { readonly kind: 'error'; readonly error: ErrorFacts };

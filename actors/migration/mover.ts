@@ -33,7 +33,7 @@ export interface MoverParts {
 
 interface Asked<Kind extends Ask['kind']> {
   readonly answer: AnswerOf[Kind];
-  /** The tick of the last operation that it takes in. */
+  /** The index of the last operation that it takes in. */
   readonly position: number;
 }
 
@@ -92,19 +92,19 @@ export class Mover {
     if (flow.mirrors && shardId === Math.min(...flow.source))
       for (const target of flow.receiving.filter((id) => !flow.source.includes(id))) await this.parts.indexAs(collection, shardId, target);
     // What was taken before the switch began is copied, too.
-    const tick = await this.#settled(shardId);
-    await this.#showTotal(tick);
+    const index = await this.#settled(shardId);
+    await this.#showTotal(index);
     for (let pass = 1; ; pass++) {
-      const { floor, points } = await this.#pass(this.memory.floor, tick);
+      const { floor, points } = await this.#pass(this.memory.floor, index);
       const isLast = stage === 'switching' || points <= SMALL_PASS || pass >= PASSES_MAX;
-      if (isLast && flow.mirrors) for (const target of this.#targets()) await this.#removeGone(target, tick);
+      if (isLast && flow.mirrors) for (const target of this.#targets()) await this.#removeGone(target, index);
       this.memory.floor = floor;
       if (isLast) return;
     }
   }
 
   /** Copies points with a higher version than `after`. floor: all with a version up to it are copied. */
-  async #pass(after: number, tick: number): Promise<{ readonly floor: number; readonly points: number }> {
+  async #pass(after: number, index: number): Promise<{ readonly floor: number; readonly points: number }> {
     const { self } = this;
     const { shardId } = this.duty;
     let floor = Number.POSITIVE_INFINITY;
@@ -113,7 +113,7 @@ export class Mover {
     do {
       const ring = this.#agreed().flow.target;
       const ask: LeavingAsk = { kind: 'leaving', ring, filter: this.#filter(), after, from };
-      const { answer, position }: Asked<'leaving'> = await this.#ask(() => self, shardId, ask, tick);
+      const { answer, position }: Asked<'leaving'> = await this.#ask(() => self, shardId, ask, index);
       floor = Math.min(floor, position);
       for (const part of answer.parts) {
         await this.#write(part.shard, 'upsertPoints', part.operation);
@@ -129,18 +129,18 @@ export class Mover {
   }
 
   /** Removes copies in `target` of points that are not in this shard. */
-  async #removeGone(target: ShardId, tick: number): Promise<void> {
+  async #removeGone(target: ShardId, index: number): Promise<void> {
     const { shardId } = this.duty;
     // Behind everything that a former leader of this shard may have sent there.
     const reached = await this.#settled(target);
     // Writes wait meanwhile, and most often nothing is gone.
-    if (this.duty.stage === 'switching' && (await this.#isAsMany(target, tick, reached))) return;
+    if (this.duty.stage === 'switching' && (await this.#isAsMany(target, index, reached))) return;
     let from: PointId | null = null;
     do {
       const there = await this.#owned(target, { from, countOnly: false }, reached);
       const { count, ids, next } = there.answer;
       if (count > 0) {
-        const { answer } = await this.#ask(() => this.self, shardId, { kind: 'gone', filter: this.#filter(), ids }, tick);
+        const { answer } = await this.#ask(() => this.self, shardId, { kind: 'gone', filter: this.#filter(), ids }, index);
         if (answer.operation !== null) await this.#write(target, 'deletePoints', answer.operation);
       }
       from = next;
@@ -148,7 +148,7 @@ export class Mover {
   }
 
   /** Whether `target` has as many copies as this shard has points for it. All of these are there. */
-  async #isAsMany(target: ShardId, tick: number, reached: number): Promise<boolean> {
+  async #isAsMany(target: ShardId, index: number, reached: number): Promise<boolean> {
     const { shardId } = this.duty;
     const countWhole = async (ask: (from: PointId | null) => Promise<Asked<'owned'>>): Promise<number> => {
       let sum = 0;
@@ -169,7 +169,7 @@ export class Mover {
         countOnly: true,
         from,
       } as const;
-      return this.#ask(() => this.self, shardId, ask, tick);
+      return this.#ask(() => this.self, shardId, ask, index);
     };
     const [points, copies] = await Promise.all([
       countWhole(here),
@@ -188,12 +188,12 @@ export class Mover {
   async #clean(): Promise<void> {
     const { shardId } = this.duty;
     for (;;) {
-      const tick = await this.#settled(shardId);
+      const index = await this.#settled(shardId);
       let removed = 0;
       let from: PointId | null = null;
       do {
         const ring = this.#agreed().flow.source;
-        const { answer }: Asked<'stray'> = await this.#ask(() => this.self, shardId, { kind: 'stray', ring, from }, tick);
+        const { answer }: Asked<'stray'> = await this.#ask(() => this.self, shardId, { kind: 'stray', ring, from }, index);
         if (answer.operation !== null) await this.#write(shardId, 'deletePoints', answer.operation);
         removed += answer.count;
         this.#show({ sent: this.#progress.sent + answer.count });
@@ -229,10 +229,10 @@ export class Mover {
   }
 
   /** Where all that pass go, it is known how many that are. */
-  async #showTotal(tick: number): Promise<void> {
+  async #showTotal(index: number): Promise<void> {
     const { source, target } = this.#agreed().flow;
     if (this.duty.stage !== 'copying' || target.some((id) => source.includes(id))) return;
-    const { answer } = await this.#ask(() => this.self, this.duty.shardId, { kind: 'count', filter: this.#filter() }, tick);
+    const { answer } = await this.#ask(() => this.self, this.duty.shardId, { kind: 'count', filter: this.#filter() }, index);
     this.#show({ total: answer.count, sendingSinceMs: this.parts.routes.clock.nowMs() });
   }
 
@@ -262,7 +262,7 @@ export class Mover {
 
   // ---------------------------------------------------------------- calls
 
-  /** The tick of a barrier of the shard: all that its leader was given before, and all that a former leader of this one may have sent there (Migr-D4), is behind it. */
+  /** The index of a barrier of the shard: all that its leader was given before, and all that a former leader of this one may have sent there (Migr-D4), is behind it. */
   #settled(shardId: ShardId): Promise<number> {
     const { collection, shardMapVersion, uid } = this.duty;
     const shard = { collection, uid, shardId };
@@ -270,12 +270,12 @@ export class Mover {
       const fence = this.#fence();
       const answer = await this.#call(this.#leaderOf(shardId), { kind: 'barrier', shard, timeoutMs: CALL_MS, shardMapVersion, fence });
       if (answer.kind !== 'barrier') throw new Error(`a peer has answered with ${answer.kind}`);
-      return answer.tick;
+      return answer.index;
     });
   }
 
-  /** Of a replica that has come to `tick` at least. */
-  #ask<One extends Ask>(peerOf: () => PeerId, shardId: ShardId, ask: One, tick: number): Promise<Asked<One['kind']>> {
+  /** Of a replica that has come to `index` at least. */
+  #ask<One extends Ask>(peerOf: () => PeerId, shardId: ShardId, ask: One, index: number): Promise<Asked<One['kind']>> {
     const { collection, shardMapVersion, uid } = this.duty;
     const body = encodePortion({ asks: [ask] }).slice();
     const shards = [shardId];
@@ -285,7 +285,7 @@ export class Mover {
       const answer = await this.#call(peerOf(), call);
       if (answer.kind !== 'answered') throw new Error(`a peer has answered with ${answer.kind}`);
       const position = answer.positions[0] as number;
-      if (position < tick) throw new TroupeError('conflict', `shard ${shardId} has not come to ${tick} yet`);
+      if (position < index) throw new TroupeError('conflict', `shard ${shardId} has not come to ${index} yet`);
       return { answer: decodePortionAnswer(answer.body).answers[0] as AnswerOf[One['kind']], position };
     });
   }
@@ -303,7 +303,7 @@ export class Mover {
 
   #fence() {
     this.memory.sequence += 1;
-    return { startedAt: this.duty.startedAt, from: this.duty.shardId, clock: this.duty.term, sequence: this.memory.sequence };
+    return { startedAt: this.duty.startedAt, from: this.duty.shardId, term: this.duty.term, sequence: this.memory.sequence };
   }
 
   #call(peer: PeerId, call: DataCall): Promise<DataAnswer> {

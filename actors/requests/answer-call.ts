@@ -139,7 +139,7 @@ async function barrier(parts: AnswerParts, call: CallOf<'barrier'>): Promise<Dat
     (replyTo) => ({ kind: 'write', ...entry, deadlineMs, replyTo }),
     timeoutMs + GRACE_MS,
   );
-  return { kind: 'barrier', tick: numbers[0] as number };
+  return { kind: 'barrier', index: numbers[0] as number };
 }
 
 async function read(parts: AnswerParts, call: CallOf<'read'>): Promise<DataAnswer> {
@@ -165,7 +165,7 @@ async function reached(parts: AnswerParts, call: CallOf<'reached'>): Promise<Dat
   const logs = readables(parts.services, entry, call.uid, call.shards).map(async ({ key }, at): Promise<ReachedLog> => {
     const { last } = await parts.services.engine.position(key);
     const status = replications.get(call.shards[at] as ShardId)?.status();
-    return { clock: last.clock, tick: last.tick, held: status === undefined ? null : heldOf(status) };
+    return { term: last.term, index: last.index, held: status === undefined ? null : heldOf(status) };
   });
   return { kind: 'reached', logs: await Promise.all(logs) };
 }
@@ -211,15 +211,15 @@ function checkTaking(parts: AnswerParts, { fence, shardMapVersion, shard }: Call
 /** Migr-D4. Errors: `conflict`. */
 function checkFence({ fences }: AnswerParts, record: CollectionRecord, fence: CopyFence): void {
   const { shards, uid } = record;
-  const { clock, from, sequence, startedAt } = fence;
+  const { term, from, sequence, startedAt } = fence;
   const late = (detail: string) => new TroupeError('conflict', detail);
   if (migrationOf(record)?.startedAt !== startedAt) throw late('points are copied for something that is over, or not begun here');
-  const term = shards.get(from)?.term;
-  if (term !== clock) throw late(`shard ${from} has term ${term} here, not ${clock}`);
-  const name = `${uid}/${startedAt}/${from}/${clock}`;
+  const known = shards.get(from)?.term;
+  if (known !== term) throw late(`shard ${from} has term ${known} here, not ${term}`);
+  const name = `${uid}/${startedAt}/${from}/${term}`;
   if (sequence < (fences.get(name) ?? 0)) throw lateCopy(from);
   if (!fences.has(name))
-    for (const known of fences.keys()) if (known.startsWith(`${uid}/`) && !known.startsWith(`${uid}/${startedAt}/`)) fences.delete(known);
+    for (const other of fences.keys()) if (other.startsWith(`${uid}/`) && !other.startsWith(`${uid}/${startedAt}/`)) fences.delete(other);
   fences.set(name, sequence);
 }
 

@@ -18,18 +18,18 @@ import { some } from './spread.js';
 export interface Seen {
   readonly collection: string;
   readonly uid: number;
-  /** Ticks that answers have to take in, by shard: also what earlier rounds have seen. */
+  /** Indexes that answers have to take in, by shard: also what earlier rounds have seen. */
   readonly floors: Map<ShardId, number>;
-  /** The largest ticks that answers have taken in. */
+  /** The largest indexes that answers have taken in. */
   readonly reached: Map<ShardId, number>;
-  /** Of the operations that are the floors: of another leader's log, a tick says nothing. */
-  readonly clocks: Map<ShardId, number>;
+  /** Of the operations that are the floors: of another leader's log, an index says nothing. */
+  readonly terms: Map<ShardId, number>;
   /** 0 to 1: the same peers are asked in all rounds, where they answer. */
   readonly draw: number;
 }
 
 export function nothingSeen(collection: string, uid: number, draw: number): Seen {
-  return { collection, uid, floors: new Map(), reached: new Map(), clocks: new Map(), draw };
+  return { collection, uid, floors: new Map(), reached: new Map(), terms: new Map(), draw };
 }
 
 /** How many of a shard's `active` replicas have to say how far they are, and how many are asked. */
@@ -76,8 +76,8 @@ export async function setFloors(
     left = left.filter((shardId) => {
       const logs = answers.get(shardId) ?? [];
       if (logs.length < quota(consistency, (asks.get(shardId) as PeerId[]).length).needed) return true;
-      seen.floors.set(shardId, Math.max(...logs.map(({ tick }) => tick)));
-      seen.clocks.set(shardId, Math.max(...logs.map(({ clock }) => clock)));
+      seen.floors.set(shardId, Math.max(...logs.map(({ index }) => index)));
+      seen.terms.set(shardId, Math.max(...logs.map(({ term }) => term)));
       return false;
     });
     if (left.length > 0) await again(routes, left, deadlineMs, 'say how far they are');
@@ -94,7 +94,7 @@ export async function confirmSeen(routes: Routes, seen: Seen, deadlineMs: number
     const leaders = new Map(left.map((shardId) => [shardId, leaderOf(routes, seen, shardId)]));
     const answers = await askReached(routes, seen, leaders, deadlineMs);
     const logs = new Map([...answers].flatMap(([shardId, [log]]) => (log === undefined ? [] : [[shardId, log] as const])));
-    if ([...logs].some(([shardId, { clock }]) => clock > (seen.clocks.get(shardId) as number))) return false;
+    if ([...logs].some(([shardId, { term }]) => term > (seen.terms.get(shardId) as number))) return false;
     left = left.filter((shardId) => (logs.get(shardId)?.held ?? -1) < (seen.reached.get(shardId) as number));
     if (left.length === 0) return true;
     await again(routes, left, deadlineMs, 'have what was read');

@@ -45,7 +45,7 @@ async function tryHandOver(routes: Routes, collection: string, { peerId, shardId
   const { name } = recordOf(collection, agreed);
   const heir = heirOf(agreed, { collection: name, shardId }, (peer) => peer === self || connected.has(peer));
   if (heir === null || heir.from !== peerId) return;
-  const { clock, to, uid } = heir;
+  const { term, to, uid } = heir;
   const shard = { collection: name, uid, shardId };
-  await routes.call(peerId, { kind: 'handOver', shard, clock, to }, Math.min(HAND_OVER_MS, timeoutMs));
+  await routes.call(peerId, { kind: 'handOver', shard, term, to }, Math.min(HAND_OVER_MS, timeoutMs));
 }

@@ -117,9 +117,9 @@ async function askPortion(routes: Routes, job: PortionJob, { peer, shards }: Sha
     const lags = shards.some((shardId, at) => (answer.positions[at] as number) < (seen.floors.get(shardId) ?? 0));
     if (!lags) {
       shards.forEach((shardId, at) => {
-        const tick = answer.positions[at] as number;
-        seen.reached.set(shardId, Math.max(seen.reached.get(shardId) ?? 0, tick));
-        seen.floors.set(shardId, Math.max(seen.floors.get(shardId) ?? 0, tick));
+        const index = answer.positions[at] as number;
+        seen.reached.set(shardId, Math.max(seen.reached.get(shardId) ?? 0, index));
+        seen.floors.set(shardId, Math.max(seen.floors.get(shardId) ?? 0, index));
       });
       return answer;
     }

@@ -10,7 +10,7 @@ import type { Cancel } from '../runtime/ports.js';
 /** One shard of one life of a collection, as agreed. */
 export interface Assignment {
   readonly leader: PeerId | null;
-  /** The clock of what the leader writes. */
+  /** The term of what the leader writes. */
   readonly term: number;
   readonly replicas: ReadonlyMap<PeerId, ReplicaState>;
   /** See `ShardRecord.since`. */

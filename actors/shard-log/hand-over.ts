@@ -17,13 +17,13 @@ const PROPOSE_MS = 2500;
 export async function handOver(
   { assignments, propose }: Pick<NodeServices, 'assignments' | 'propose'>,
   entry: CollectionEntry,
-  { clock, shard, to }: Extract<DataCall, { kind: 'handOver' }>,
+  { term, shard, to }: Extract<DataCall, { kind: 'handOver' }>,
 ): Promise<DataAnswer> {
   const assignment = assignments.of(shard);
   const replication = entry.replications.get(shard.shardId);
-  const leads = assignment?.term === clock && assignment.leader === assignments.peerId;
+  const leads = assignment?.term === term && assignment.leader === assignments.peerId;
   if (!leads || replication === undefined)
-    throw new TroupeError('conflict', `shard ${shard.shardId} of collection ${shard.collection} is not led here in term ${clock}`);
+    throw new TroupeError('conflict', `shard ${shard.shardId} of collection ${shard.collection} is not led here in term ${term}`);
   const { actor } = replication;
   const resume = (error: unknown): never => {
     actor.report({ kind: 'resume' });
@@ -38,7 +38,7 @@ export async function handOver(
       new TroupeError('conflict', `other replicas of shard ${shard.shardId} of collection ${shard.collection} lack what is acknowledged`),
     );
   const { collection, shardId, uid } = shard;
-  const changed = await propose({ kind: 'changeLeader', collection, uid, shardId, to, clock }, PROPOSE_MS).catch((error: unknown) => {
+  const changed = await propose({ kind: 'changeLeader', collection, uid, shardId, to, term }, PROPOSE_MS).catch((error: unknown) => {
     // It may be agreed yet: the pause ends by itself.
     if (error instanceof TroupeError && error.code === 'conflict') return resume(error);
     throw error;

@@ -2,7 +2,7 @@
 
 import type { DataAnswer } from '../../cluster/data-messages.js';
 import type { Fetch, Fetched, HeardCall, ReadPart } from '../../cluster/replication/messages.js';
-import type { ClockTag } from '../../protocols/model/shard-log.js';
+import type { LogTag } from '../../protocols/model/shard-log.js';
 import type { ReplicaKey } from '../../storage/threads/messages.js';
 import type { EnginePort } from '../runtime/ports.js';
 
@@ -48,7 +48,7 @@ export async function fetchFor(engine: EnginePort, key: ReplicaKey, fetch: Fetch
   }
 }
 
-export async function readAfter(engine: EnginePort, key: ReplicaKey, after: ClockTag, bytesMax: number): Promise<ReadPart> {
+export async function readAfter(engine: EnginePort, key: ReplicaKey, after: LogTag, bytesMax: number): Promise<ReadPart> {
   const part = await engine.entriesAfter(key, after, bytesMax);
   return part.kind === 'entries' ? { kind: 'entries', entries: part.entries } : part;
 }

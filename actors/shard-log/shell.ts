@@ -189,13 +189,13 @@ function settle<Value>(
   );
 }
 
-function logWrite({ clock, input, run, tickAfter, write }: EffectOf<'logWrite'>, context: ReplicationContext, peer: number): void {
+function logWrite({ term, input, run, indexAfter, write }: EffectOf<'logWrite'>, context: ReplicationContext, peer: number): void {
   const { key, services } = context.props;
   const { deadlineMs, operations, until, usage } = input;
   const logged = services.engine.writeOrdered(key, {
     peer,
-    clock,
-    tickAfter,
+    term,
+    indexAfter,
     operations,
     until: until === 'logged' ? 'logged' : 'applied',
     deadlineMs,
@@ -210,12 +210,12 @@ function logWrite({ clock, input, run, tickAfter, write }: EffectOf<'logWrite'>,
 }
 
 function call(
-  { call, clock, peer, request, run }: EffectOf<'call'>,
+  { call, term, peer, request, run }: EffectOf<'call'>,
   context: ReplicationContext,
   { assignment, self }: ReplicationState,
 ): void {
   const { services, shard } = context.props;
-  const to = { shard, since: assignment?.since.get(peer) ?? 0, clock };
+  const to = { shard, since: assignment?.since.get(peer) ?? 0, term };
   const full = request.kind === 'append' ? { ...request, ...to, leader: self } : { ...request, ...to };
   services.calls.call(peer, full, CALL_MS[request.kind]).then(
     (answer) => context.report({ kind: 'happened', input: { kind: 'answered', run, peer, call, answer } }),
@@ -273,7 +273,7 @@ function goOnAlone({ peer, run }: EffectOf<'proposeDead'>, ahead: Ahead | null, 
 
 /** from: what is known of it. A proposal that comes late must not end a transfer that fills it again. */
 function proposeDead(
-  { clock, peer }: EffectOf<'proposeDead'>,
+  { term, peer }: EffectOf<'proposeDead'>,
   from: ReplicaState | null,
   proposed: Set<number>,
   context: ReplicationContext,
@@ -281,7 +281,7 @@ function proposeDead(
   const { services, shard } = context.props;
   if (proposed.has(peer)) return;
   proposed.add(peer);
-  const change = { ...shard, peerId: peer, from, to: 'Dead', clock } as const;
+  const change = { ...shard, peerId: peer, from, to: 'Dead', term } as const;
   services
     .propose({ kind: 'setReplicaStates', changes: [change] }, PROPOSE_MS)
     .catch((error: unknown) => context.log.info(`${context.path}: that peer ${peer} is Dead is not agreed: ${errorFacts(error).detail}`))

@@ -40,19 +40,19 @@ export function statusOf(state: ReplicationState): ReplicationStatus {
   return {
     role: role.kind,
     term: assignment?.term ?? 0,
-    position: leading?.last.tick ?? null,
+    position: leading?.last.index ?? null,
     waiting: leading === null ? 0 : leading.issued.length + leading.pending.length,
     followers: [...(leading?.channels.values() ?? [])].map(({ error, peer, phase }) => ({
       peer,
       phase: phase.kind,
       required: isRequired(state, peer),
-      position: phase.kind === 'Streaming' ? phase.logged.tick : null,
+      position: phase.kind === 'Streaming' ? phase.logged.index : null,
       error: error?.detail ?? null,
     })),
   };
 }
 
-/** The tick up to which all replicas that the leader waits for have its log; null for others, and where one has not said so yet. */
+/** The index up to which all replicas that the leader waits for have its log; null for others, and where one has not said so yet. */
 export function heldOf({ followers, position }: ReplicationStatus): number | null {
   let held = position;
   for (const follower of followers) {

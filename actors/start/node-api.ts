@@ -238,7 +238,7 @@ export async function startNode(options: NodeOptions): Promise<NodeApi> {
     indexAs: (collection, from, to) => indexAs({ find: agreed, points, routes }, collection, from, to),
     show: (duty, progress) => cluster?.api.transfers.showMigration(duty, progress),
     finish: async ({ collection, shardId, stage, startedAt, term }) => {
-      await services.propose({ kind: 'finishStage', collection, startedAt, stage, shardId, clock: term }, FINISH_MS);
+      await services.propose({ kind: 'finishStage', collection, startedAt, stage, shardId, term }, FINISH_MS);
     },
   });
   let closed = false;
@@ -394,7 +394,7 @@ function localShard(replica: ReplicaEntry | undefined, replication: ReplicationE
 
 /** Only a leader keeps its own position in mind; the engine knows that of each. */
 function withPosition(status: ReplicationStatus, stats: ReplicaStats | null | undefined): ReplicationStatus {
-  return status.position === null && stats ? { ...status, position: stats.position.last.tick } : status;
+  return status.position === null && stats ? { ...status, position: stats.position.last.index } : status;
 }
 
 /** What this node tells its peers of its replicas. */

@@ -64,8 +64,8 @@ export function transfersProps(
     look: () => look(services),
     tickMs,
     shardOf,
-    handOver: async ({ clock: term, collection, from, shardId, to, uid }) => {
-      await callPeer(from, { kind: 'handOver', shard: { collection, uid, shardId }, clock: term, to }, HAND_OVER_MS);
+    handOver: async ({ term, collection, from, shardId, to, uid }) => {
+      await callPeer(from, { kind: 'handOver', shard: { collection, uid, shardId }, term, to }, HAND_OVER_MS);
     },
     discardFiles: (files) => discardFiles(services, files),
   };

@@ -167,7 +167,7 @@ function abortFailed(state: TransfersState, { error, name }: MessageOf<'transfer
     collection,
     transfer: { shardId, from, to, toShardId },
     reason: `its actor crashed again and again: ${error.detail}`,
-    clock: term,
+    term,
   } as const;
   // Where that is not agreed, the next look begins it anew.
   const runs = new Map(state.runs);

@@ -33,19 +33,19 @@ export function setReplicaStates(state: ClusterState, { changes }: CommandOf<'se
 }
 
 function setReplicaState(record: CollectionRecord, change: ReplicaChange): CollectionRecord | { readonly error: ErrorFacts } {
-  const { clock, from, peerId, shardId, to } = change;
+  const { term, from, peerId, shardId, to } = change;
   const shard = record.shards.get(shardId);
   const replicas = shard?.replicas;
   const current = replicas?.get(peerId);
   if (shard === undefined || replicas === undefined || current === undefined) return record;
-  const late = refusedClock(shardId, shard, clock);
+  const late = refusedTerm(shardId, shard, term);
   if (late !== null) return { error: late };
   if (current === to) return record;
   const where = `the replica of shard ${shardId} of \`${change.collection}\` on peer ${peerId}`;
   if (from !== null && from !== current) return { error: { code: 'conflict', detail: `${where} is ${current}, not ${from}` } };
   // Two that were decided at the same time would leave nobody with everything that was acknowledged.
   const isLast = current === 'Active' && !hasOtherActive(replicas, peerId);
-  if (isLast && (to === 'Listener' || (to === 'Dead' && clock !== null)))
+  if (isLast && (to === 'Listener' || (to === 'Dead' && term !== null)))
     return { error: { code: 'conflict', detail: `${where} is the last Active one of its shard` } };
   const event = to === 'Active' && !hasOtherActive(replicas, peerId) ? 'activateAlone' : EVENT_TO[to];
   const next = event === null ? null : afterEvent(current, event);
@@ -67,11 +67,11 @@ export function dropReplica(state: ClusterState, { collection, peerId, shardId }
 }
 
 /** State-S7: the leader gives the lead away. Errors: `conflict` where that was decided under another one, or the heir is not Active any more. */
-export function changeLeader(state: ClusterState, { clock, collection, shardId, to, uid }: CommandOf<'changeLeader'>): Change {
+export function changeLeader(state: ClusterState, { term, collection, shardId, to, uid }: CommandOf<'changeLeader'>): Change {
   return onCollection(state, collection, (record) => {
     const shard = record.uid === uid ? record.shards.get(shardId) : undefined;
     if (shard === undefined) return refused(state, shardMissing(collection, shardId));
-    const late = refusedClock(shardId, shard, clock);
+    const late = refusedTerm(shardId, shard, term);
     if (late !== null) return refused(state, late);
     if (shard.leader === null) return refused(state, { code: 'conflict', detail: `shard ${shardId} has no leader that could give way` });
     const replica = shard.replicas.get(to);
@@ -236,13 +236,13 @@ function without(record: CollectionRecord, transfer: TransferRecord): Collection
 
 function onTransfer(
   state: ClusterState,
-  { clock, collection, transfer }: { readonly collection: string; readonly transfer: TransferKey; readonly clock: number | null },
+  { term, collection, transfer }: { readonly collection: string; readonly transfer: TransferKey; readonly term: number | null },
   change: (record: CollectionRecord, transfer: TransferRecord) => Change,
 ): Change {
   const { from, shardId, to, toShardId } = transfer;
   return onCollection(state, collection, (record) => {
     const shard = record.shards.get(shardId);
-    const late = shard === undefined ? null : refusedClock(shardId, shard, clock);
+    const late = shard === undefined ? null : refusedTerm(shardId, shard, term);
     if (late !== null) return refused(state, late);
     const known = record.transfers.find(
       (other) => other.shardId === shardId && other.from === from && other.to === to && other.toShardId === toShardId,
@@ -285,9 +285,9 @@ function withShard(record: CollectionRecord, shardId: ShardId, shard: ShardRecor
 }
 
 /** Whoever decided it knew another leader of the shard. */
-function refusedClock(shardId: ShardId, { term }: ShardRecord, clock: number | null): ErrorFacts | null {
-  if (clock === null || clock === term) return null;
-  return { code: 'conflict', detail: `shard ${shardId} has term ${term} by now, not ${clock}` };
+function refusedTerm(shardId: ShardId, shard: ShardRecord, term: number | null): ErrorFacts | null {
+  if (term === null || term === shard.term) return null;
+  return { code: 'conflict', detail: `shard ${shardId} has term ${shard.term} by now, not ${term}` };
 }
 
 function hasOtherActive(replicas: Replicas, peerId: PeerId): boolean {

@@ -61,13 +61,13 @@ function refusedReplicas(record: CollectionRecord, shards: readonly ShardId[]): 
 
 /** The next stage begins when all shards have finished it. */
 export function finishStage(state: ClusterState, command: CommandOf<'finishStage'>): Change {
-  const { clock, collection, shardId, stage, startedAt } = command;
+  const { term, collection, shardId, stage, startedAt } = command;
   return onCollection(state, collection, (record) => {
     const migration = migrationOf(record);
     if (migration === null || migration.startedAt !== startedAt || migration.stage !== stage)
       return refused(state, { code: 'conflict', detail: `shard ${shardId} has nothing to finish: the stage is over` });
     const shard = record.shards.get(shardId);
-    if (shard?.term !== clock) return refused(state, { code: 'conflict', detail: `shard ${shardId} has another leader by now` });
+    if (shard?.term !== term) return refused(state, { code: 'conflict', detail: `shard ${shardId} has another leader by now` });
     if (migration.done.includes(shardId)) return unchanged(state);
     const finished = [...migration.done, shardId];
     const isOver = migration.busy.every((id) => finished.includes(id));

@@ -12,7 +12,7 @@ export interface HandOver {
   readonly from: PeerId;
   readonly to: PeerId;
   /** Of the shard: refused in another one. */
-  readonly clock: number;
+  readonly term: number;
 }
 
 type IsReachable = (peerId: PeerId) => boolean;
@@ -97,13 +97,13 @@ function bestOf(
   { ofAll, ofCollection }: LeadCounts,
   isReachable: IsReachable,
 ): Candidate | null {
-  const { leader: from, term: clock } = shard;
+  const { leader: from, term } = shard;
   if (from === null) return null;
   const gain = (counts: ReadonlyMap<PeerId, number>, to: PeerId) => (counts.get(from) ?? 0) - (counts.get(to) ?? 0) - 1;
   let best: Candidate | null = null;
   for (const [to, replica] of shard.replicas) {
     if (to === from || replica !== 'Active' || !isReachable(to) || (marks.get(to)?.leaving ?? null) !== null) continue;
-    const handOver = { collection, uid: record.uid, shardId, from, to, clock };
+    const handOver = { collection, uid: record.uid, shardId, from, to, term };
     const candidate = { handOver, ofAll: gain(ofAll, to), ofCollection: gain(ofCollection, to) };
     if (best === null || isBetter(candidate, best)) best = candidate;
   }

@@ -1,7 +1,7 @@
 /** What comes back from other replicas, and from the own one for them. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
-import type { ClockTag } from '../../protocols/model/shard-log.js';
+import type { LogTag } from '../../protocols/model/shard-log.js';
 import type { DataAnswer } from '../data-messages.js';
 import { append, breakChannel, dropChannel, placeOf } from './channels.js';
 import { channelOf, type Draft, leadingOf, nextNumber, refuse, setChannel } from './draft.js';
@@ -44,7 +44,7 @@ function appended(draft: Draft, channel: Channel, { applied, upTo }: Extract<Bus
     setChannel(draft, channel);
     return;
   }
-  const done = applied ? upTo.tick : channel.phase.applied;
+  const done = applied ? upTo.index : channel.phase.applied;
   setChannel(draft, { ...healthy(channel), phase: { kind: 'Streaming', logged: upTo, applied: done } });
   answerWaiters(draft, channel.peer);
 }
@@ -85,10 +85,10 @@ export function readDone(draft: Draft, { call, part, peer }: InputOf<'readDone'>
   if (next?.phase.kind !== 'Streaming') return;
   // A job that has been taken up meanwhile has its place.
   const [job] = next.jobs;
-  const upTo = job === undefined ? Number.POSITIVE_INFINITY : (placeOf(job) ?? next.phase.logged.tick);
+  const upTo = job === undefined ? Number.POSITIVE_INFINITY : (placeOf(job) ?? next.phase.logged.index);
   const entries = firstOf(part.entries, upTo, APPEND_BYTES);
   if (entries.length > 0) append(draft, next, entries);
-  else if (leadingOf(draft).last.tick <= next.phase.logged.tick) setChannel(draft, healthy(next));
+  else if (leadingOf(draft).last.index <= next.phase.logged.index) setChannel(draft, healthy(next));
 }
 
 export function readFailed(draft: Draft, { call, peer }: InputOf<'readFailed'>): void {
@@ -98,7 +98,7 @@ export function readFailed(draft: Draft, { call, peer }: InputOf<'readFailed'>):
 }
 
 /** The leader's log continues its own. */
-function continued(draft: Draft, channel: Channel, logged: ClockTag): void {
+function continued(draft: Draft, channel: Channel, logged: LogTag): void {
   const { attaching, peer } = channel;
   setChannel(draft, {
     ...channel,
@@ -227,7 +227,7 @@ function jobFailed(draft: Draft, channel: Channel, error: ErrorFacts, isLost: bo
 
 function compared(draft: Draft, job: Job, reply: DataAnswer): void {
   const own = job.fetched;
-  if (own?.kind !== 'digest' || reply.kind !== 'digest' || reply.at.tick !== own.at.tick) {
+  if (own?.kind !== 'digest' || reply.kind !== 'digest' || reply.at.index !== own.at.index) {
     refuse(draft, job.caller, { code: 'unavailable', detail: 'the digests were not of the same operation', retryAfterMs: 100 });
     return;
   }
@@ -248,8 +248,8 @@ function healthy(channel: Channel): Channel {
   return { ...channel, failingSince: null, error: null, retryAt: 0, excusedUntil: null };
 }
 
-/** Ticks have gaps where leaders changed. */
-function lackOf(draft: Draft, logged: ClockTag): number {
+/** Indexes have gaps where leaders changed. */
+function lackOf(draft: Draft, logged: LogTag): number {
   const { last, recent } = leadingOf(draft);
-  return last.clock === logged.clock ? Math.max(0, last.tick - logged.tick) : recent.entries.length;
+  return last.term === logged.term ? Math.max(0, last.index - logged.index) : recent.entries.length;
 }

@@ -75,7 +75,7 @@ export function dropChannel(draft: Draft, peer: PeerId): void {
 
 function propose(draft: Draft, { peer }: Channel): void {
   const { assignment, ticks } = draft.state;
-  draft.effects.push({ kind: 'proposeDead', run: leadingOf(draft).run, peer, clock: assignment?.term ?? 0 });
+  draft.effects.push({ kind: 'proposeDead', run: leadingOf(draft).run, peer, term: assignment?.term ?? 0 });
   changeChannel(draft, peer, { phase: { kind: 'Broken', proposeAt: ticks + PROPOSE_TICKS } });
 }
 
@@ -97,7 +97,7 @@ function isWaitedFor(draft: Draft, { phase, waiters }: Channel): boolean {
   const { pending } = leadingOf(draft);
   if (waiters.length > 0) return true;
   if (phase.kind !== 'Streaming') return pending.length > 0;
-  return pending.some(({ input, tick }) => tick > phase.logged.tick || (input.until !== 'logged' && tick > phase.applied));
+  return pending.some(({ input, index }) => index > phase.logged.index || (input.until !== 'logged' && index > phase.applied));
 }
 
 function probe(draft: Draft, channel: Channel): void {
@@ -120,21 +120,21 @@ function drivenStream(draft: Draft, channel: Channel, phase: Streaming): void {
     return;
   }
   const at = placeOf(job);
-  if (at !== null && phase.logged.tick < at) send(draft, channel, phase, at);
-  else if (at !== null && phase.logged.tick > at) changeChannel(draft, channel.peer, { jobs: [again(job), ...channel.jobs.slice(1)] });
+  if (at !== null && phase.logged.index < at) send(draft, channel, phase, at);
+  else if (at !== null && phase.logged.index > at) changeChannel(draft, channel.peer, { jobs: [again(job), ...channel.jobs.slice(1)] });
   else call(draft, channel, request, { kind: 'job' });
 }
 
-/** Entries up to a tick, or the wish to hear that what is there is applied. */
-function send(draft: Draft, channel: Channel, { applied, logged }: Streaming, upToTick: number): void {
+/** Entries up to an index, or the wish to hear that what is there is applied. */
+function send(draft: Draft, channel: Channel, { applied, logged }: Streaming, upToIndex: number): void {
   const { last, recent } = leadingOf(draft);
-  if (logged.tick < Math.min(upToTick, last.tick)) {
-    const entries = recentAfter(recent, logged, upToTick, APPEND_BYTES);
+  if (logged.index < Math.min(upToIndex, last.index)) {
+    const entries = recentAfter(recent, logged, upToIndex, APPEND_BYTES);
     if (entries === null) read(draft, channel, 'read', logged);
     else if (entries.length > 0) append(draft, channel, entries);
     return;
   }
-  if (!mustBeApplied(draft, channel, applied, logged.tick)) return;
+  if (!mustBeApplied(draft, channel, applied, logged.index)) return;
   const request: PeerCall = { kind: 'append', previous: logged, entries: [], until: 'applied' };
   call(draft, channel, request, { kind: 'append', upTo: logged, applied: true });
 }
@@ -143,7 +143,7 @@ export function append(draft: Draft, channel: Channel, entries: readonly ShardEn
   const upTo = entries.at(-1)?.tag;
   if (channel.phase.kind !== 'Streaming' || upTo === undefined) return;
   const { applied: before, logged } = channel.phase;
-  const applied = mustBeApplied(draft, channel, before, upTo.tick);
+  const applied = mustBeApplied(draft, channel, before, upTo.index);
   const request: PeerCall = { kind: 'append', previous: logged, entries, until: applied ? 'applied' : 'logged' };
   call(draft, channel, request, { kind: 'append', upTo, applied });
 }
@@ -151,8 +151,8 @@ export function append(draft: Draft, channel: Channel, entries: readonly ShardEn
 /** Whether somebody waits for an operation in (after, upTo] to be applied there. */
 function mustBeApplied(draft: Draft, { peer, waiters }: Channel, after: number, upTo: number): boolean {
   if (!mustApply(draft.state, peer)) return false;
-  if (waiters.some(({ tick }) => tick > after && tick <= upTo)) return true;
-  return leadingOf(draft).pending.some(({ input, tick }) => input.until !== 'logged' && tick > after && tick <= upTo);
+  if (waiters.some(({ index }) => index > after && index <= upTo)) return true;
+  return leadingOf(draft).pending.some(({ input, index }) => input.until !== 'logged' && index > after && index <= upTo);
 }
 
 function call(draft: Draft, channel: Channel, request: PeerCall, busy: WithoutHead<Busy>): void {
@@ -160,7 +160,7 @@ function call(draft: Draft, channel: Channel, request: PeerCall, busy: WithoutHe
   const number = nextNumber(draft);
   const { peer } = channel;
   setChannel(draft, { ...channel, busy: { ...busy, call: number, startedAt: ticks } });
-  draft.effects.push({ kind: 'call', run: leadingOf(draft).run, peer, call: number, clock: assignment?.term ?? 0, request });
+  draft.effects.push({ kind: 'call', run: leadingOf(draft).run, peer, call: number, term: assignment?.term ?? 0, request });
 }
 
 function read(draft: Draft, channel: Channel, kind: 'check' | 'read', after: Streaming['logged']): void {
@@ -204,9 +204,9 @@ function requestOf({ fetched, kind }: Job, { logged }: Streaming): PeerCall | nu
   }
 }
 
-/** Tick of the operation that it has its place behind; null: any. */
+/** Index of the operation that it has its place after; null: any. */
 export function placeOf({ fetched }: Job): number | null {
-  return fetched === null || fetched.kind === 'settings' ? null : fetched.at.tick;
+  return fetched === null || fetched.kind === 'settings' ? null : fetched.at.index;
 }
 
 /** To be fetched anew. */

@@ -48,7 +48,7 @@ export function require(draft: Draft, { caller, peer }: InputOf<'require'>): voi
     return;
   }
   draft.state.required = new Set(draft.state.required).add(peer);
-  const waiters = [...channel.waiters, { caller, tick: leadingOf(draft).last.tick }];
+  const waiters = [...channel.waiters, { caller, index: leadingOf(draft).last.index }];
   setChannel(draft, { ...channel, waiters, inherited: false });
   answerWaiters(draft, peer);
 }
@@ -65,9 +65,9 @@ export function answerWaiters(draft: Draft, peer: PeerId): void {
   const channel = channelOf(draft, peer);
   if (channel?.phase.kind !== 'Streaming' || channel.waiters.length === 0) return;
   const { applied, logged } = channel.phase;
-  const reached = mustApply(draft.state, peer) ? Math.min(applied, logged.tick) : logged.tick;
-  const ready = channel.waiters.filter(({ tick }) => tick <= reached);
-  changeChannel(draft, peer, { waiters: channel.waiters.filter(({ tick }) => tick > reached) });
+  const reached = mustApply(draft.state, peer) ? Math.min(applied, logged.index) : logged.index;
+  const ready = channel.waiters.filter(({ index }) => index <= reached);
+  changeChannel(draft, peer, { waiters: channel.waiters.filter(({ index }) => index > reached) });
   for (const { caller } of ready) draft.effects.push({ kind: 'answer', caller, answer: { kind: 'required' } });
 }
 

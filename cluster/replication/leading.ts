@@ -1,7 +1,7 @@
 /** A leader's channels follow the agreed state; what is on every required replica is acknowledged. */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
-import { type ClockTag, TERM_TICKS } from '../../protocols/model/shard-log.js';
+import { type LogTag, TERM_GAP } from '../../protocols/model/shard-log.js';
 import { changeLeading, type Draft, leadingOf, nextNumber, notLeading, refuse, setRole } from './draft.js';
 import { endChannel } from './jobs.js';
 import type { ShardAssignment } from './messages.js';
@@ -9,7 +9,7 @@ import { inheritedTargets, isAgreedRequired, isRequired, isTarget, mustApply, ot
 import { type Channel, type Leading, newChannel, type PendingWrite } from './state.js';
 
 /** positions: of other replicas, as far as they are known. */
-export function becomeLeading(draft: Draft, last: ClockTag, positions: ReadonlyMap<PeerId, ClockTag>): void {
+export function becomeLeading(draft: Draft, last: LogTag, positions: ReadonlyMap<PeerId, LogTag>): void {
   const { state } = draft;
   const inherited = new Set(inheritedTargets(state).filter((peer) => !state.required.has(peer)));
   state.required = new Set([...state.required, ...inherited]);
@@ -23,7 +23,7 @@ export function becomeLeading(draft: Draft, last: ClockTag, positions: ReadonlyM
     kind: 'Leading',
     run: nextNumber(draft),
     last,
-    tickAfter: tickAfter(last, state.assignment?.term ?? 0),
+    indexAfter: indexAfter(last, state.assignment?.term ?? 0),
     recent: { after: last, entries: [], bytes: 0 },
     issued: [],
     pending: [],
@@ -34,14 +34,14 @@ export function becomeLeading(draft: Draft, last: ClockTag, positions: ReadonlyM
 }
 
 /**
- * A leader's first tick is behind everything that an earlier one may have written for itself alone, whether that began where this one
+ * A leader's first index is after everything that an earlier one may have written for itself alone, whether that began where this one
  * does or elsewhere: two multiples of TERM_TICKS further for each term that it knows nothing of. A leader is never more than half
- * of one ahead of what all replicas have, so what terms up to k have written ends below floor(last) + 2 (k - last.clock) + 1.5 of them.
+ * of one ahead of what all replicas have, so what terms up to k have written ends below floor(last) + 2 (k - last.term) + 1.5 of them.
  * Before the first leader nobody has written, and one that leads on knows all of its term.
  */
-export function tickAfter(last: ClockTag, term: number): number {
-  if (term <= 1 || last.clock === term) return last.tick;
-  return (Math.floor(last.tick / TERM_TICKS) + 2 * (term - last.clock)) * TERM_TICKS - 1;
+export function indexAfter(last: LogTag, term: number): number {
+  if (term <= 1 || last.term === term) return last.index;
+  return (Math.floor(last.index / TERM_GAP) + 2 * (term - last.term)) * TERM_GAP - 1;
 }
 
 /** Channels for those that are required now; others end. */
@@ -65,7 +65,7 @@ export function takeAssignment(draft: Draft): void {
   state.required = new Set([...state.required].filter((peer) => channels.has(peer) && !isAgreedRequired(assignment, peer)));
 }
 
-/** Answers writes that are on every required replica, in order of their ticks as far as they are. */
+/** Answers writes that are on every required replica, in order of their indexes as far as they are. */
 export function acknowledge(draft: Draft): void {
   const role = leadingOf(draft);
   const waitedFor = requiredChannels(draft, role);
@@ -93,11 +93,11 @@ export function bytesOfWrite({ input }: Pick<PendingWrite, 'input'>): number {
   return input.operations.reduce((sum, operation) => sum + operation.byteLength, 0);
 }
 
-function hasWrite(draft: Draft, channel: Channel | null, { input, tick }: PendingWrite): boolean {
+function hasWrite(draft: Draft, channel: Channel | null, { input, index }: PendingWrite): boolean {
   if (channel === null || channel.phase.kind !== 'Streaming') return false;
   const { applied, logged } = channel.phase;
-  if (logged.tick < tick) return false;
-  return input.until === 'logged' || !mustApply(draft.state, channel.peer) || applied >= tick;
+  if (logged.index < index) return false;
+  return input.until === 'logged' || !mustApply(draft.state, channel.peer) || applied >= index;
 }
 
 /** Log-L9 */

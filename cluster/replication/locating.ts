@@ -1,6 +1,6 @@
 /** A replica that is to lead finds out what its own log has and, after a start, whether its view of the cluster is new. */
 
-import type { ClockTag } from '../../protocols/model/shard-log.js';
+import type { LogTag } from '../../protocols/model/shard-log.js';
 import { type Draft, nextNumber, setRole } from './draft.js';
 import { becomeLeading } from './leading.js';
 import type { ShardAssignment } from './messages.js';
@@ -23,7 +23,7 @@ export function locateAgain(draft: Draft): void {
   ask(draft);
 }
 
-export function located(draft: Draft, found: { readonly last?: ClockTag; readonly barrier?: true }): void {
+export function located(draft: Draft, found: { readonly last?: LogTag; readonly barrier?: true }): void {
   const { assignment, role } = draft.state;
   if (role.kind !== 'Locating' || assignment === null) return;
   const next = { ...role, ...found };
@@ -32,16 +32,16 @@ export function located(draft: Draft, found: { readonly last?: ClockTag; readonl
   lead(draft, next.last, assignment);
 }
 
-function lead(draft: Draft, last: ClockTag, { term }: ShardAssignment): void {
+function lead(draft: Draft, last: LogTag, { term }: ShardAssignment): void {
   const { state } = draft;
-  if (last.clock > term || state.heard > term) {
+  if (last.term > term || state.heard > term) {
     // A later leader wrote here: the agreed state will tell.
-    state.heard = Math.max(state.heard, last.clock);
+    state.heard = Math.max(state.heard, last.term);
     setRole(draft, { kind: 'Following' });
     return;
   }
   // Whoever has logged in this term had taken over everything before, and nobody else has written since.
-  if (last.clock === term) becomeLeading(draft, last, new Map());
+  if (last.term === term) becomeLeading(draft, last, new Map());
   else startSyncing(draft, last);
 }
 

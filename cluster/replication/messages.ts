@@ -3,7 +3,7 @@
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId, ReplicaState } from '../../protocols/model/cluster.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
+import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import type { WriteOperation } from '../../protocols/model/update.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { DataAnswer, DataCall, ReplicaCall } from '../data-messages.js';
@@ -22,7 +22,7 @@ export interface ShardAssignment {
 /** Whoever waits for an answer: a number that the shell knows. */
 export type Caller = number;
 
-type WithoutHead<Call> = Call extends DataCall ? Omit<Call, 'shard' | 'since' | 'clock' | 'leader'> : never;
+type WithoutHead<Call> = Call extends DataCall ? Omit<Call, 'shard' | 'since' | 'term' | 'leader'> : never;
 /** To another replica of the shard; the shell adds which one and the term. */
 export type PeerCall = WithoutHead<ReplicaCall>;
 
@@ -38,8 +38,8 @@ export type Fetch =
 
 export type Fetched =
   | { readonly kind: 'settings'; readonly operations: readonly Uint8Array[] }
-  | { readonly kind: 'digest'; readonly at: ClockTag; readonly buckets: BigUint64Array; readonly points: Uint32Array }
-  | { readonly kind: 'buckets'; readonly at: ClockTag; readonly points: number; readonly bytes: Uint8Array };
+  | { readonly kind: 'digest'; readonly at: LogTag; readonly buckets: BigUint64Array; readonly points: Uint32Array }
+  | { readonly kind: 'buckets'; readonly at: LogTag; readonly points: number; readonly bytes: Uint8Array };
 
 /** A part of a leader's own log after an operation. */
 export type ReadPart =
@@ -47,7 +47,7 @@ export type ReadPart =
   /** It does not go back so far. */
   | { readonly kind: 'compacted' }
   /** It has no such operation; the newest that it has before. */
-  | { readonly kind: 'diverged'; readonly before: ClockTag | null };
+  | { readonly kind: 'diverged'; readonly before: LogTag | null };
 
 /** run: of the role that asked: what an earlier one began is of no interest any more. */
 export type ReplicationInput =
@@ -61,7 +61,7 @@ export type ReplicationInput =
   | { readonly kind: 'missing'; readonly caller: Caller; readonly ids: readonly PointId[]; readonly deadlineMs: number }
   | { readonly kind: 'called'; readonly caller: Caller; readonly from: PeerId; readonly call: HeardCall }
   | TransferInput
-  | { readonly kind: 'located'; readonly run: number; readonly last: ClockTag }
+  | { readonly kind: 'located'; readonly run: number; readonly last: LogTag }
   /** Log-L9: no other leader can come while this peer is away. */
   | { readonly kind: 'excused'; readonly run: number; readonly peer: PeerId }
   | { readonly kind: 'locateFailed'; readonly run: number; readonly error: ErrorFacts }
@@ -76,7 +76,7 @@ export type ReplicationInput =
     }
   | { readonly kind: 'logFailed'; readonly run: number; readonly write: number; readonly error: ErrorFacts }
   /** Of entries that were taken over from another replica. */
-  | { readonly kind: 'tookOver'; readonly run: number; readonly last: ClockTag }
+  | { readonly kind: 'tookOver'; readonly run: number; readonly last: LogTag }
   | { readonly kind: 'takeOverFailed'; readonly run: number; readonly error: ErrorFacts }
   | { readonly kind: 'answered'; readonly run: number; readonly peer: PeerId; readonly call: number; readonly answer: DataAnswer }
   /** isLost: it may have been carried out. */
@@ -134,17 +134,17 @@ export type ReplicationEffect =
       readonly kind: 'logWrite';
       readonly run: number;
       readonly write: number;
-      readonly clock: number;
-      readonly tickAfter: number;
+      readonly term: number;
+      readonly indexAfter: number;
       readonly input: WriteInput;
     }
-  | { readonly kind: 'takeOver'; readonly run: number; readonly previous: ClockTag; readonly entries: readonly ShardEntry[] }
+  | { readonly kind: 'takeOver'; readonly run: number; readonly previous: LogTag; readonly entries: readonly ShardEntry[] }
   | {
       readonly kind: 'call';
       readonly run: number;
       readonly peer: PeerId;
       readonly call: number;
-      readonly clock: number;
+      readonly term: number;
       readonly request: PeerCall;
     }
   /** Of the own log. */
@@ -153,7 +153,7 @@ export type ReplicationEffect =
       readonly run: number;
       readonly peer: PeerId;
       readonly call: number;
-      readonly after: ClockTag;
+      readonly after: LogTag;
       readonly bytesMax: number;
     }
   | { readonly kind: 'fetch'; readonly run: number; readonly peer: PeerId; readonly job: number; readonly fetch: Fetch }
@@ -170,4 +170,4 @@ export type ReplicationEffect =
   | { readonly kind: 'answer'; readonly caller: Caller; readonly answer: TransferAnswer }
   | { readonly kind: 'refuse'; readonly caller: Caller; readonly error: ErrorFacts }
   /** That the replica on this peer is Dead, unless the shard has another term by now; or `excused` comes back, where nothing can be agreed (Log-L9). */
-  | { readonly kind: 'proposeDead'; readonly run: number; readonly peer: PeerId; readonly clock: number };
+  | { readonly kind: 'proposeDead'; readonly run: number; readonly peer: PeerId; readonly term: number };

@@ -1,18 +1,18 @@
 /** The leader's newest entries in memory. */
 
-import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
+import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import { isSameTag } from '../../protocols/model/shard-log.js';
 import { RECENT_BYTES } from './figures.js';
 import type { Recent } from './state.js';
 
 /** With newer entries. What all channels have (`doneTick`), and what is too much, goes. */
-export function withRecent(recent: Recent, added: readonly ShardEntry[], doneTick: number): Recent {
+export function withRecent(recent: Recent, added: readonly ShardEntry[], doneIndex: number): Recent {
   const entries = [...recent.entries, ...added];
   let bytes = recent.bytes + bytesOf(added);
   let gone = 0;
   while (gone < entries.length) {
     const { operation, tag } = entries[gone] as ShardEntry;
-    if (tag.tick > doneTick && bytes <= RECENT_BYTES) break;
+    if (tag.index > doneIndex && bytes <= RECENT_BYTES) break;
     bytes -= operation.byteLength;
     gone += 1;
   }
@@ -20,24 +20,24 @@ export function withRecent(recent: Recent, added: readonly ShardEntry[], doneTic
   return { after, entries: gone === 0 ? entries : entries.slice(gone), bytes };
 }
 
-/** What follows an operation, up to a tick; null where it is not in memory, or is another operation. */
-export function recentAfter({ after, entries }: Recent, tag: ClockTag, upToTick: number, bytesMax: number): ShardEntry[] | null {
+/** What follows an operation, up to an index; null where it is not in memory, or is another operation. */
+export function recentAfter({ after, entries }: Recent, tag: LogTag, upToIndex: number, bytesMax: number): ShardEntry[] | null {
   let at = 0;
   if (!isSameTag(after, tag)) {
-    at = firstAfter(entries, tag.tick);
+    at = firstAfter(entries, tag.index);
     const before = entries[at - 1];
     if (before === undefined || !isSameTag(before.tag, tag)) return null;
   }
-  return firstOf(entries.slice(at), upToTick, bytesMax);
+  return firstOf(entries.slice(at), upToIndex, bytesMax);
 }
 
-/** The first entries up to a tick, as many as fit and one at least. */
-export function firstOf(entries: readonly ShardEntry[], upToTick: number, bytesMax: number): ShardEntry[] {
+/** The first entries up to an index, as many as fit and one at least. */
+export function firstOf(entries: readonly ShardEntry[], upToIndex: number, bytesMax: number): ShardEntry[] {
   const taken: ShardEntry[] = [];
   let bytes = 0;
   for (const entry of entries) {
     bytes += entry.operation.byteLength;
-    if (entry.tag.tick > upToTick || (taken.length > 0 && bytes > bytesMax)) break;
+    if (entry.tag.index > upToIndex || (taken.length > 0 && bytes > bytesMax)) break;
     taken.push(entry);
   }
   return taken;
@@ -47,12 +47,12 @@ export function bytesOf(entries: readonly { readonly operation: Uint8Array }[]):
   return entries.reduce((sum, { operation }) => sum + operation.byteLength, 0);
 }
 
-function firstAfter(entries: readonly ShardEntry[], tick: number): number {
+function firstAfter(entries: readonly ShardEntry[], index: number): number {
   let low = 0;
   let high = entries.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if ((entries[middle] as ShardEntry).tag.tick <= tick) low = middle + 1;
+    if ((entries[middle] as ShardEntry).tag.index <= index) low = middle + 1;
     else high = middle;
   }
   return low;

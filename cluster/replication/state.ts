@@ -10,7 +10,7 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
-import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
+import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import { NO_TAG } from '../../protocols/model/shard-log.js';
 import type { Caller, Fetched, ShardAssignment, WriteInput } from './messages.js';
 
@@ -21,7 +21,7 @@ export interface ReplicationState {
   readonly ticks: number;
   /** A tick is on its way. */
   readonly ticking: boolean;
-  /** The highest clock that a leader has called with, or the own log has: lower ones are over (Log-L2). */
+  /** The highest term that a leader has called with, or the own log has: lower ones are over (Log-L2). */
   readonly heard: number;
   /**
    * Term that an earlier life may have led: the one in which this replica was opened or, where what is known of the cluster may be older
@@ -50,7 +50,7 @@ export interface Following {
 export interface Locating {
   readonly kind: 'Locating';
   readonly run: number;
-  readonly last: ClockTag | null;
+  readonly last: LogTag | null;
   readonly barrier: boolean;
   /** When what failed is tried again; null: nothing failed. */
   readonly retryAt: number | null;
@@ -59,16 +59,16 @@ export interface Locating {
 export interface Syncing {
   readonly kind: 'Syncing';
   readonly run: number;
-  readonly last: ClockTag;
+  readonly last: LogTag;
   readonly probes: ReadonlyMap<PeerId, Probe>;
   /** Taking over what this peer has more. */
-  readonly source: { readonly peer: PeerId; readonly call: number; readonly from: ClockTag } | null;
+  readonly source: { readonly peer: PeerId; readonly call: number; readonly from: LogTag } | null;
 }
 
 export interface Probe {
   readonly since: number;
   /** Null: not known yet. */
-  readonly last: ClockTag | null;
+  readonly last: LogTag | null;
   /** The call that is under way. */
   readonly call: number | null;
   /** It has not answered since. */
@@ -81,13 +81,13 @@ export interface Leading {
   readonly kind: 'Leading';
   readonly run: number;
   /** The newest operation that is known to be on the own disk. */
-  readonly last: ClockTag;
-  readonly tickAfter: number;
+  readonly last: LogTag;
+  readonly indexAfter: number;
   /** Newest entries, kept for channels. */
   readonly recent: Recent;
   /** Asked of the own replica, in that order; an answer waits for those before it. */
   readonly issued: readonly IssuedWrite[];
-  /** On the own disk, waiting for others. Ascending ticks. */
+  /** On the own disk, waiting for others. Ascending indexes. */
   readonly pending: readonly PendingWrite[];
   /** Bytes of issued and pending writes. */
   readonly bytes: number;
@@ -98,7 +98,7 @@ export interface Leading {
 
 export interface Recent {
   /** Of the operation before the first entry. */
-  readonly after: ClockTag;
+  readonly after: LogTag;
   readonly entries: readonly ShardEntry[];
   readonly bytes: number;
 }
@@ -114,7 +114,7 @@ export interface PendingWrite {
   readonly input: WriteInput;
   readonly numbers: readonly number[];
   /** Of its last operation. */
-  readonly tick: number;
+  readonly index: number;
   readonly failure: ErrorFacts | null;
 }
 
@@ -136,14 +136,14 @@ export interface Channel {
   readonly excusedUntil: number | null;
   readonly attaching: { readonly caller: Caller; readonly mayReset: boolean } | null;
   readonly jobs: readonly Job[];
-  readonly waiters: readonly { readonly caller: Caller; readonly tick: number }[];
+  readonly waiters: readonly { readonly caller: Caller; readonly index: number }[];
 }
 
 export type Phase =
   /** position: null until it has said so; then the own log is asked whether it continues it. */
-  | { readonly kind: 'Probing'; readonly position: ClockTag | null }
+  | { readonly kind: 'Probing'; readonly position: LogTag | null }
   /** It has everything up to `logged` on disk, and has applied what is up to `applied`, at least. */
-  | { readonly kind: 'Streaming'; readonly logged: ClockTag; readonly applied: number }
+  | { readonly kind: 'Streaming'; readonly logged: LogTag; readonly applied: number }
   /** It gets nothing until it is attached. */
   | { readonly kind: 'Idle' }
   /** It is to be made Dead. */
@@ -153,7 +153,7 @@ export type Busy = { readonly call: number; readonly startedAt: number } & (
   | { readonly kind: 'position' }
   | { readonly kind: 'check' }
   | { readonly kind: 'read' }
-  | { readonly kind: 'append'; readonly upTo: ClockTag; readonly applied: boolean }
+  | { readonly kind: 'append'; readonly upTo: LogTag; readonly applied: boolean }
   | { readonly kind: 'job' }
 );
 
@@ -181,7 +181,7 @@ export function startReplication(): ReplicationState {
   };
 }
 
-export function newChannel(peer: PeerId, since: number, position: ClockTag | null): Channel {
+export function newChannel(peer: PeerId, since: number, position: LogTag | null): Channel {
   return {
     peer,
     since,

@@ -206,20 +206,20 @@ function lookAgain(draft: Draft, error: ErrorFacts): void {
   takeRole(draft, RETRY_TICKS);
 }
 
-/** Log-L2: whoever calls with a lower clock than that of a leader that is known leads no more. */
+/** Log-L2: whoever calls with a lower term than that of a leader that is known leads no more. */
 function answerCall(draft: Draft, caller: number, call: HeardCall): void {
   const { state } = draft;
   const known = Math.max(state.heard, state.assignment?.term ?? 0);
   // A position promises nothing, and whoever is late finds out by it.
-  if (call.kind !== 'position' && call.kind !== 'entriesAfter' && call.clock < known) {
-    refuse(draft, caller, { code: 'conflict', detail: `the shard's clock is ${known}, and ${call.clock} is over` });
+  if (call.kind !== 'position' && call.kind !== 'entriesAfter' && call.term < known) {
+    refuse(draft, caller, { code: 'conflict', detail: `the shard is in term ${known}, and term ${call.term} is over` });
     return;
   }
-  if (call.clock > state.heard) {
-    state.heard = call.clock;
+  if (call.term > state.heard) {
+    state.heard = call.term;
     const { role } = state;
-    if (role.kind !== 'Closed' && role.kind !== 'Following' && call.clock > (state.assignment?.term ?? 0)) {
-      standDown(draft, `a leader with the clock ${call.clock} has called`);
+    if (role.kind !== 'Closed' && role.kind !== 'Following' && call.term > (state.assignment?.term ?? 0)) {
+      standDown(draft, `a leader of term ${call.term} has called`);
     }
   }
   if (state.role.kind === 'Closed') refuse(draft, caller, { code: 'unavailable', detail: 'the replica is not open', retryAfterMs: 1000 });

@@ -1,7 +1,7 @@
 /** A new leader asks all others how far they are, and takes over what it lacks: so it has every operation that was acknowledged (Log-L4). */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
-import type { ClockTag } from '../../protocols/model/shard-log.js';
+import type { LogTag } from '../../protocols/model/shard-log.js';
 import { type Draft, nextNumber, setRole } from './draft.js';
 import { APPEND_BYTES, FAIL_TICKS, PROPOSE_TICKS } from './figures.js';
 import { becomeLeading } from './leading.js';
@@ -11,7 +11,7 @@ import type { Probe, Syncing } from './state.js';
 
 type InputOf<Kind extends ReplicationInput['kind']> = Extract<ReplicationInput, { kind: Kind }>;
 
-export function startSyncing(draft: Draft, last: ClockTag): void {
+export function startSyncing(draft: Draft, last: LogTag): void {
   setRole(draft, { kind: 'Syncing', run: nextNumber(draft), last, probes: new Map(), source: null });
 }
 
@@ -53,9 +53,9 @@ export function syncCallFailed(draft: Draft, { call, error, peer }: InputOf<'cal
   draft.effects.push({ kind: 'log', level: 'info', text: `peer ${peer} does not say what it has: ${error.detail}` });
 }
 
-export function tookOver(draft: Draft, last: ClockTag): void {
+export function tookOver(draft: Draft, last: LogTag): void {
   const role = syncingOf(draft);
-  setRole(draft, { ...role, last: last.tick > role.last.tick ? last : role.last, source: null });
+  setRole(draft, { ...role, last: last.index > role.last.index ? last : role.last, source: null });
 }
 
 /** Those that are required and no others; ones that are new are asked. */
@@ -77,29 +77,29 @@ function drivenProbe(draft: Draft, run: number, peer: PeerId, probe: Probe): Pro
   if (probe.last !== null) return probe;
   let next = probe;
   if (ticks - probe.askedAt >= FAIL_TICKS && ticks >= probe.proposeAt) {
-    draft.effects.push({ kind: 'proposeDead', run, peer, clock: assignment?.term ?? 0 });
+    draft.effects.push({ kind: 'proposeDead', run, peer, term: assignment?.term ?? 0 });
     next = { ...next, proposeAt: ticks + PROPOSE_TICKS };
   }
   if (next.call !== null || ticks < next.retryAt) return next;
   const call = nextNumber(draft);
-  draft.effects.push({ kind: 'call', run, peer, call, clock: assignment?.term ?? 0, request: { kind: 'position' } });
+  draft.effects.push({ kind: 'call', run, peer, call, term: assignment?.term ?? 0, request: { kind: 'position' } });
   return { ...next, call };
 }
 
 function takeOverOrLead(draft: Draft): void {
   const role = syncingOf(draft);
   const { probes, last, run } = role;
-  let source: [PeerId, ClockTag] | null = null;
-  for (const [peer, { last: its }] of probes) if (its !== null && its.tick > (source?.[1] ?? last).tick) source = [peer, its];
+  let source: [PeerId, LogTag] | null = null;
+  for (const [peer, { last: its }] of probes) if (its !== null && its.index > (source?.[1] ?? last).index) source = [peer, its];
   if (source === null) {
-    becomeLeading(draft, last, new Map([...probes].map(([peer, probe]) => [peer, probe.last as ClockTag])));
+    becomeLeading(draft, last, new Map([...probes].map(([peer, probe]) => [peer, probe.last as LogTag])));
     return;
   }
   const [peer] = source;
   const call = nextNumber(draft);
   setRole(draft, { ...role, source: { peer, call, from: last } });
   const request = { kind: 'entriesAfter', after: last, bytesMax: APPEND_BYTES } as const;
-  draft.effects.push({ kind: 'call', run, peer, call, clock: draft.state.assignment?.term ?? 0, request });
+  draft.effects.push({ kind: 'call', run, peer, call, term: draft.state.assignment?.term ?? 0, request });
 }
 
 /**
@@ -110,13 +110,13 @@ function giveUp(draft: Draft, peer: PeerId, reason: string): void {
   const { assignment, self, ticks } = draft.state;
   const role = syncingOf(draft);
   const its = role.probes.get(peer)?.last ?? null;
-  const dead = its !== null && its.clock < role.last.clock ? peer : self;
+  const dead = its !== null && its.term < role.last.term ? peer : self;
   draft.effects.push({
     kind: 'log',
     level: 'warn',
     text: `the log of peer ${peer} does not continue the own one (${reason}): ${dead} is to be Dead`,
   });
-  draft.effects.push({ kind: 'proposeDead', run: role.run, peer: dead, clock: assignment?.term ?? 0 });
+  draft.effects.push({ kind: 'proposeDead', run: role.run, peer: dead, term: assignment?.term ?? 0 });
   setRole(draft, withProbe({ ...role, source: null }, peer, { last: null, askedAt: ticks, retryAt: ticks + PROPOSE_TICKS }));
 }
 

@@ -1,7 +1,7 @@
 /** Writes on the leader: its own disk first. */
 
 import type { ErrorCode, ErrorFacts } from '../../protocols/errors.js';
-import { type ClockTag, type ShardEntry, TERM_TICKS } from '../../protocols/model/shard-log.js';
+import { type LogTag, type ShardEntry, TERM_GAP } from '../../protocols/model/shard-log.js';
 import { changeLeading, type Draft, leadingOf, nextNumber, notLeading, refuse } from './draft.js';
 import { WRITE_BYTES_MAX, WRITES_MAX } from './figures.js';
 import { bytesOfWrite, requiredChannels } from './leading.js';
@@ -25,8 +25,8 @@ export function write(draft: Draft, input: WriteInput): void {
   const number = nextNumber(draft);
   const issued: IssuedWrite = { write: number, input, result: null };
   changeLeading(draft, { issued: [...role.issued, issued], bytes: role.bytes + bytesOfWrite({ input }) });
-  const clock = draft.state.assignment?.term ?? 0;
-  draft.effects.push({ kind: 'logWrite', run: role.run, write: number, clock, tickAfter: role.tickAfter, input });
+  const term = draft.state.assignment?.term ?? 0;
+  draft.effects.push({ kind: 'logWrite', run: role.run, write: number, term, indexAfter: role.indexAfter, input });
 }
 
 function refused(draft: Draft, { isCopy }: WriteInput): ErrorFacts | null {
@@ -50,8 +50,8 @@ function refused(draft: Draft, { isCopy }: WriteInput): ErrorFacts | null {
       retryAfterMs: 1000,
     };
   }
-  // Ticks have a gap before those of this term.
-  if (role.last.tick - Math.max(doneTick(draft, role), role.tickAfter) > TERM_TICKS / 2) {
+  // Indexes have a gap before those of this term.
+  if (role.last.index - Math.max(doneIndex(draft, role), role.indexAfter) > TERM_GAP / 2) {
     return { code: 'busy', detail: 'a replica of the shard is too far behind', retryAfterMs: 1000 };
   }
   return null;
@@ -103,11 +103,11 @@ function takeResults(draft: Draft): void {
       continue;
     }
     added.push(...result.entries);
-    const tick = result.entries.at(-1)?.tag.tick ?? 0;
-    pending.push({ input, numbers: result.entries.map(({ tag }) => tag.tick), tick, failure: result.failure });
+    const index = result.entries.at(-1)?.tag.index ?? 0;
+    pending.push({ input, numbers: result.entries.map(({ tag }) => tag.index), index, failure: result.failure });
   }
-  const last: ClockTag = added.at(-1)?.tag ?? role.last;
-  const recent = withRecent(role.recent, added, doneTick(draft, role));
+  const last: LogTag = added.at(-1)?.tag ?? role.last;
+  const recent = withRecent(role.recent, added, doneIndex(draft, role));
   changeLeading(draft, { issued: role.issued.slice(done.length), pending: [...role.pending, ...pending], bytes, last, recent });
 }
 
@@ -116,16 +116,16 @@ export function forgetDone(draft: Draft): void {
   const role = leadingOf(draft);
   const [oldest] = role.recent.entries;
   if (oldest === undefined) return;
-  const tick = doneTick(draft, role);
-  if (oldest.tag.tick <= tick) changeLeading(draft, { recent: withRecent(role.recent, [], tick) });
+  const index = doneIndex(draft, role);
+  if (oldest.tag.index <= index) changeLeading(draft, { recent: withRecent(role.recent, [], index) });
 }
 
 /** What all channels have; everything, when there is none. */
-function doneTick(draft: Draft, role: Leading): number {
-  let tick = Number.POSITIVE_INFINITY;
+function doneIndex(draft: Draft, role: Leading): number {
+  let index = Number.POSITIVE_INFINITY;
   for (const channel of role.channels.values()) {
-    if (channel.phase.kind === 'Streaming') tick = Math.min(tick, channel.phase.logged.tick);
+    if (channel.phase.kind === 'Streaming') index = Math.min(index, channel.phase.logged.index);
   }
-  if (tick === Number.POSITIVE_INFINITY) return requiredChannels(draft, role).length === 0 ? role.last.tick : role.recent.after.tick;
-  return tick;
+  if (index === Number.POSITIVE_INFINITY) return requiredChannels(draft, role).length === 0 ? role.last.index : role.recent.after.index;
+  return index;
 }

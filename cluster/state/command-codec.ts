@@ -69,8 +69,8 @@ function inOrder(command: ClusterCommand): ClusterCommand {
       return { kind, collection, source, target, filter };
     }
     case 'finishStage': {
-      const { clock, collection, shardId, stage, startedAt } = command;
-      return { kind, collection, startedAt, stage, shardId, clock };
+      const { term, collection, shardId, stage, startedAt } = command;
+      return { kind, collection, startedAt, stage, shardId, term };
     }
     case 'abortResharding':
       return { kind, collection: command.collection };
@@ -84,11 +84,11 @@ function inOrder(command: ClusterCommand): ClusterCommand {
       return { kind, collection, transfer: keyInOrder(transfer), method, sync };
     }
     case 'restartTransfer':
-      return { kind, ...transferInOrder(command), method: command.method, clock: command.clock };
+      return { kind, ...transferInOrder(command), method: command.method, term: command.term };
     case 'finishTransfer':
-      return { kind, ...transferInOrder(command), clock: command.clock };
+      return { kind, ...transferInOrder(command), term: command.term };
     case 'abortTransfer':
-      return { kind, ...transferInOrder(command), reason: command.reason, clock: command.clock };
+      return { kind, ...transferInOrder(command), reason: command.reason, term: command.term };
     case 'markPeer':
       return { kind, peerId: command.peerId, listens: command.listens, leaving: command.leaving };
     case 'planMoves':
@@ -96,8 +96,8 @@ function inOrder(command: ClusterCommand): ClusterCommand {
     case 'setAutoReplication':
       return { kind, collection: command.collection, enabled: command.enabled };
     case 'changeLeader': {
-      const { clock, collection, shardId, to, uid } = command;
-      return { kind, collection, uid, shardId, to, clock };
+      const { term, collection, shardId, to, uid } = command;
+      return { kind, collection, uid, shardId, to, term };
     }
     case 'electLeaders':
     case 'noop':
@@ -121,8 +121,8 @@ function actionInOrder(action: AliasAction): AliasAction {
   }
 }
 
-function changeInOrder({ clock, collection, from, peerId, shardId, to, uid }: ReplicaChange): ReplicaChange {
-  return { collection, uid, shardId, peerId, from, to, clock };
+function changeInOrder({ term, collection, from, peerId, shardId, to, uid }: ReplicaChange): ReplicaChange {
+  return { collection, uid, shardId, peerId, from, to, term };
 }
 
 export function moveInOrder({ collection, from, shardId, to, uid }: PlannedMove): PlannedMove {
@@ -230,7 +230,7 @@ function readCommand(fields: StrictFields, version: number): ClusterCommand {
         startedAt: fields.integer('startedAt'),
         stage: fields.word('stage', RESHARDING_STAGES),
         shardId: fields.integer('shardId'),
-        clock: fields.integer('clock'),
+        term: fields.integer('term'),
       };
     case 'abortResharding':
       return { kind, collection: fields.string('collection') };
@@ -242,11 +242,11 @@ function readCommand(fields: StrictFields, version: number): ClusterCommand {
     case 'startTransfer':
       return { kind, ...readTransfer(fields), method: fields.word('method', TRANSFER_METHODS), sync: fields.boolean('sync') };
     case 'restartTransfer':
-      return { kind, ...readTransfer(fields), method: fields.word('method', TRANSFER_METHODS), clock: readClock(fields, version) };
+      return { kind, ...readTransfer(fields), method: fields.word('method', TRANSFER_METHODS), term: readTerm(fields, version) };
     case 'finishTransfer':
-      return { kind, ...readTransfer(fields), clock: readClock(fields, version) };
+      return { kind, ...readTransfer(fields), term: readTerm(fields, version) };
     case 'abortTransfer':
-      return { kind, ...readTransfer(fields), reason: fields.string('reason'), clock: readClock(fields, version) };
+      return { kind, ...readTransfer(fields), reason: fields.string('reason'), term: readTerm(fields, version) };
     case 'markPeer':
       return {
         kind,
@@ -265,7 +265,7 @@ function readCommand(fields: StrictFields, version: number): ClusterCommand {
         uid: fields.integer('uid'),
         shardId: fields.integer('shardId'),
         to: fields.integer('to'),
-        clock: fields.integer('clock'),
+        term: fields.integer('term'),
       };
     case 'electLeaders':
     case 'noop':
@@ -297,12 +297,12 @@ function readChange(fields: StrictFields, version: number): ReplicaChange {
     peerId: fields.integer('peerId'),
     from: fields.value('from') === null ? null : fields.replicaState('from'),
     to: fields.replicaState('to'),
-    clock: readClock(fields, version),
+    term: readTerm(fields, version),
   };
 }
 
-function readClock(fields: StrictFields, version: number): number | null {
-  return version >= 2 ? fields.integerOrNull('clock') : null;
+function readTerm(fields: StrictFields, version: number): number | null {
+  return version >= 2 ? fields.integerOrNull('term') : null;
 }
 
 function readTransfer(fields: StrictFields): NamedTransfer {

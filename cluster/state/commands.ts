@@ -26,7 +26,7 @@ export interface ReplicaChange {
   readonly from: ReplicaState | null;
   readonly to: ReplicaState;
   /** Term of the shard: refused as `conflict` when it is another one by now; null: whichever it is. */
-  readonly clock: number | null;
+  readonly term: number | null;
 }
 
 /** A replica that goes, one that comes, or one that moves. from: null: it is copied from the leader; to: null: it is dropped. */
@@ -78,14 +78,14 @@ export type ClusterCommand =
       readonly target: ShardKey;
       readonly filter: string | null;
     }
-  /** What a shard has to do in a stage is done. startedAt: as in `Resharding` or `KeyCopy`. clock: as in `ReplicaChange`. */
+  /** What a shard has to do in a stage is done. startedAt: as in `Resharding` or `KeyCopy`. term: as in `ReplicaChange`. */
   | {
       readonly kind: 'finishStage';
       readonly collection: string;
       readonly startedAt: number;
       readonly stage: ReshardingStage;
       readonly shardId: ShardId;
-      readonly clock: number;
+      readonly term: number;
     }
   | { readonly kind: 'abortResharding'; readonly collection: string }
   | { readonly kind: 'setReplicaStates'; readonly changes: readonly ReplicaChange[] }
@@ -100,21 +100,21 @@ export type ClusterCommand =
       readonly method: TransferMethod;
       readonly sync: boolean;
     }
-  /** The same transfer with another method, from its beginning. clock: as in `ReplicaChange`. */
+  /** The same transfer with another method, from its beginning. term: as in `ReplicaChange`. */
   | {
       readonly kind: 'restartTransfer';
       readonly collection: string;
       readonly transfer: TransferKey;
       readonly method: TransferMethod;
-      readonly clock: number | null;
+      readonly term: number | null;
     }
-  | { readonly kind: 'finishTransfer'; readonly collection: string; readonly transfer: TransferKey; readonly clock: number | null }
+  | { readonly kind: 'finishTransfer'; readonly collection: string; readonly transfer: TransferKey; readonly term: number | null }
   | {
       readonly kind: 'abortTransfer';
       readonly collection: string;
       readonly transfer: TransferKey;
       readonly reason: string;
-      readonly clock: number | null;
+      readonly term: number | null;
     }
   /** See `PeerMark`. listens, leaving: null leaves it as it is; a peer that is not leaving any more `stays`. */
   | {
@@ -127,14 +127,14 @@ export type ClusterCommand =
   | { readonly kind: 'planMoves'; readonly moves: readonly PlannedMove[] }
   /** See `CollectionRecord.autoReplication`. */
   | { readonly kind: 'setAutoReplication'; readonly collection: string; readonly enabled: boolean }
-  /** The lead of a shard goes to another Active replica: its leader has taken no more writes by then. uid, clock: as in `ReplicaChange`. */
+  /** The lead of a shard goes to another Active replica: its leader has taken no more writes by then. uid, term: as in `ReplicaChange`. */
   | {
       readonly kind: 'changeLeader';
       readonly collection: string;
       readonly uid: number;
       readonly shardId: ShardId;
       readonly to: PeerId;
-      readonly clock: number;
+      readonly term: number;
     }
   /** Leaders for all shards that have an Active replica and no leader: those of earlier releases had none. */
   | { readonly kind: 'electLeaders' }

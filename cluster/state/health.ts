@@ -24,7 +24,7 @@ export function deathsOf(
       if (lost.length === 0 || !hasOtherActive(replicas, lost, isWell)) continue;
       for (const [peerId, from] of lost) {
         if (changes.length >= max) return changes;
-        changes.push({ collection, uid: record.uid, shardId, peerId, from, to: 'Dead', clock: term });
+        changes.push({ collection, uid: record.uid, shardId, peerId, from, to: 'Dead', term });
       }
     }
   }

@@ -100,7 +100,7 @@ export interface ShardRecord {
   readonly since: ReadonlyMap<PeerId, number>;
   /** The Active replica that puts the shard's writes in order; null: none is there yet, or none is Active. See `leaders.ts`. */
   readonly leader: PeerId | null;
-  /** How many leaders the shard has had: the clock of what the present one writes. */
+  /** How many leaders the shard has had: the term of what the present one writes. */
   readonly term: number;
 }
 

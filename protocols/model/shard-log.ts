@@ -1,39 +1,39 @@
 /**
- * The order of a shard's operations. Each shard has one leader among its replicas, which gives every operation the next tick of
- * its clock; all replicas apply the same operations in the same order, so points have the same versions everywhere. Source:
- * Lin et al., «PacificA: Replication in Log-Based Distributed Storage Systems» (2008), with the cluster's consensus in the place
- * of its configuration manager.
+ * The order of a shard's operations. Each shard has one leader among its replicas, which gives every operation the next index
+ * of the log; all replicas apply the same operations in the same order, so points have the same versions everywhere. Source: Lin et
+ * al., «PacificA: Replication in Log-Based Distributed Storage Systems» (2008), with the cluster's consensus in the place of its
+ * configuration manager.
  */
 
 import type { PeerId } from './cluster.js';
 
-/** The clock tag of an operation. A leader's clock is its shard's term: a later leader has a higher one. */
-export interface ClockTag {
+/** Which operation of a shard's log this is. Two logs that have the same tag are the same up to there. */
+export interface LogTag {
   /** The leader that gave it; 0 outside of a cluster. */
   readonly peer: PeerId;
-  /** Term of the shard; 0 outside of a cluster. */
-  readonly clock: number;
+  /** How many leaders the shard had had when it was given; 0 outside of a cluster. */
+  readonly term: number;
   /** Number of the operation in the shard's log, ascending; the version of the points it writes. A new leader leaves a gap. */
-  readonly tick: number;
+  readonly index: number;
 }
 
 /** An operation of the shard's log. */
 export interface ShardEntry {
-  readonly tag: ClockTag;
+  readonly tag: LogTag;
   /** As `encodeOperation` makes it. */
   readonly operation: Uint8Array;
 }
 
 /** Before the first operation. */
-export const NO_TAG: ClockTag = { peer: 0, clock: 0, tick: 0 };
+export const NO_TAG: LogTag = { peer: 0, term: 0, index: 0 };
 
-export function isSameTag(one: ClockTag, other: ClockTag): boolean {
-  return one.tick === other.tick && one.clock === other.clock && one.peer === other.peer;
+export function isSameTag(one: LogTag, other: LogTag): boolean {
+  return one.index === other.index && one.term === other.term && one.peer === other.peer;
 }
 
 /**
- * A leader's first tick is two multiples of this further for each term since that of the last operation it knows of, and it is never more
+ * A leader's first index is two multiples of this further for each term since that of the last operation it knows of, and it is never more
  * than half of one ahead of what all replicas have: so an operation that an earlier leader wrote for itself alone never shares its
- * tick, nor its points their version, with another one.
+ * index, nor its points their version, with another one.
  */
-export const TERM_TICKS = 2 ** 20;
+export const TERM_GAP = 2 ** 20;

@@ -10,7 +10,7 @@ import type { AliasMap } from '../../protocols/model/alias.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
+import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { GatherAccess } from '../gather/access.js';
 import type {
@@ -226,7 +226,7 @@ export class EnginePool implements ShardLogPort {
     return this.shardLogs.writeOrdered(key, write);
   }
 
-  append(key: ReplicaKey, previous: ClockTag, entries: readonly ShardEntry[], until: 'logged' | 'applied'): Promise<ClockTag> {
+  append(key: ReplicaKey, previous: LogTag, entries: readonly ShardEntry[], until: 'logged' | 'applied'): Promise<LogTag> {
     return this.shardLogs.append(key, previous, entries, until);
   }
 
@@ -234,15 +234,15 @@ export class EnginePool implements ShardLogPort {
     return this.shardLogs.position(key);
   }
 
-  entriesAfter(key: ReplicaKey, after: ClockTag, bytesMax: number): Promise<LogPart> {
+  entriesAfter(key: ReplicaKey, after: LogTag, bytesMax: number): Promise<LogPart> {
     return this.shardLogs.entriesAfter(key, after, bytesMax);
   }
 
-  resetLog(key: ReplicaKey, at: ClockTag): Promise<void> {
+  resetLog(key: ReplicaKey, at: LogTag): Promise<void> {
     return this.shardLogs.resetLog(key, at);
   }
 
-  rewindLog(key: ReplicaKey, to: ClockTag): Promise<void> {
+  rewindLog(key: ReplicaKey, to: LogTag): Promise<void> {
     return this.shardLogs.rewindLog(key, to);
   }
 

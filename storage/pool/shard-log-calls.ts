@@ -1,6 +1,6 @@
 /** `ShardLogPort` as the main thread carries it out: by messages to the replicas' writers. */
 
-import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
+import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import { addUsage } from '../../protocols/model/usage.js';
 import { encodeUpdate, NOTHING } from '../../protocols/update-codec.js';
 import type { OrderedTags, ReplicaKey, ToShardLog } from '../threads/messages.js';
@@ -31,26 +31,26 @@ export class ShardLogCalls implements ShardLogPort {
     return { entries, failure };
   }
 
-  async append(key: ReplicaKey, previous: ClockTag, entries: readonly ShardEntry[], until: 'logged' | 'applied'): Promise<ClockTag> {
+  async append(key: ReplicaKey, previous: LogTag, entries: readonly ShardEntry[], until: 'logged' | 'applied'): Promise<LogTag> {
     const copies = entries.map(({ operation, tag }) => ({ tag, operation: copyOf(operation) }));
     const bodies = copies.map(({ operation }) => operation);
     const { value } = await this.send(key, { kind: 'append', id: 0, key, previous, entries: copies, until }, bodies);
-    return value as ClockTag;
+    return value as LogTag;
   }
 
   position(key: ReplicaKey): Promise<ShardPosition> {
     return this.ask(key, { kind: 'position', id: 0, key });
   }
 
-  entriesAfter(key: ReplicaKey, after: ClockTag, bytesMax: number): Promise<LogPart> {
+  entriesAfter(key: ReplicaKey, after: LogTag, bytesMax: number): Promise<LogPart> {
     return this.ask(key, { kind: 'entriesAfter', id: 0, key, after, bytesMax });
   }
 
-  resetLog(key: ReplicaKey, at: ClockTag): Promise<void> {
+  resetLog(key: ReplicaKey, at: LogTag): Promise<void> {
     return this.ask(key, { kind: 'resetLog', id: 0, key, at });
   }
 
-  rewindLog(key: ReplicaKey, to: ClockTag): Promise<void> {
+  rewindLog(key: ReplicaKey, to: LogTag): Promise<void> {
     return this.ask(key, { kind: 'rewindLog', id: 0, key, to });
   }
 

@@ -4,7 +4,7 @@
  */
 
 import { TroupeError } from '../../protocols/errors.js';
-import type { ClockTag } from '../../protocols/model/shard-log.js';
+import type { LogTag } from '../../protocols/model/shard-log.js';
 import { pack, unpack } from '../../protocols/pack.js';
 import type { VectorPlan } from '../segment/layout.js';
 import { isCurrent } from '../segment/plans.js';
@@ -15,7 +15,7 @@ const FORMAT = 1;
 
 interface PackedBuckets {
   readonly format: number;
-  readonly at: ClockTag;
+  readonly at: LogTag;
   readonly buckets: readonly number[];
   readonly plans: readonly VectorPlan[];
   readonly rows: number;
@@ -27,7 +27,7 @@ interface PackedBuckets {
 
 /** All points of some buckets after an operation. */
 export interface PassedBuckets {
-  readonly at: ClockTag;
+  readonly at: LogTag;
   readonly buckets: ReadonlySet<number>;
   readonly segment: SegmentRows;
   payloadText(row: number): Uint8Array;
@@ -35,7 +35,7 @@ export interface PassedBuckets {
 
 /** In memory of their own. plans: the vectors of the collection. locations: the points. */
 export function encodeBuckets(
-  at: ClockTag,
+  at: LogTag,
   buckets: readonly number[],
   plans: readonly VectorPlan[],
   locations: readonly Location[],

@@ -7,7 +7,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
-import type { ClockTag } from '../../protocols/model/shard-log.js';
+import type { LogTag } from '../../protocols/model/shard-log.js';
 import { copyMark } from '../disk/format-marker.js';
 import { Environment } from '../disk/lmdb.js';
 import { segmentFolder } from '../segment/sealed.js';
@@ -50,7 +50,7 @@ function remove(folder: string): void {
 }
 
 /** Takes the operations out of the copied environment, which lie in files that are not copied. Returns what it has applied and consists of. */
-async function withoutLog(lmdb: string): Promise<{ at: ClockTag; manifest: Manifest }> {
+async function withoutLog(lmdb: string): Promise<{ at: LogTag; manifest: Manifest }> {
   const copy = Environment.open(lmdb, () => {
     throw new TroupeError('storage', `the copy in ${lmdb} is empty`);
   });

@@ -78,7 +78,7 @@ export class Copies {
     this.host.operations.applyLogged();
     const { last } = this.host.wal;
     if (!isSameTag(passed.at, last))
-      throw new TroupeError('conflict', `the points are those after operation ${passed.at.tick}, the replica is at ${last.tick}`);
+      throw new TroupeError('conflict', `the points are those after operation ${passed.at.index}, the replica is at ${last.index}`);
     return this.host.transact((transaction) => replaceBuckets(transaction, passed));
   }
 

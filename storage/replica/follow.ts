@@ -1,37 +1,37 @@
 /** Where operations go in a shard's log: which of a leader's are new, and whether they follow. Decisions only. */
 
 import { TroupeError } from '../../protocols/errors.js';
-import { type ClockTag, isSameTag, type ShardEntry } from '../../protocols/model/shard-log.js';
+import { isSameTag, type LogTag, type ShardEntry } from '../../protocols/model/shard-log.js';
 import type { Leader } from '../wal/log-tags.js';
 
 /** A log as far as it matters here. */
 export interface KnownLog {
-  readonly last: ClockTag;
-  readonly base: ClockTag;
-  /** Of an operation behind `base`; null for none of this tick. */
-  tagOf(tick: number): ClockTag | null;
+  readonly last: LogTag;
+  readonly base: LogTag;
+  /** Of an operation behind `base`; null for none of this index. */
+  tagOf(index: number): LogTag | null;
 }
 
-/** Tags of so many operations that a leader puts behind `last`, with ticks above `tickAfter`. Errors: `conflict` when its term is over. */
-export function nextTags(last: ClockTag, { peer, clock }: Leader, tickAfter: number, count: number): ClockTag[] {
-  if (clock < last.clock || (clock === last.clock && peer !== last.peer))
-    throw new TroupeError('conflict', `${nameOf(last)} has been logged already: term ${clock} of peer ${peer} is over`);
-  const first = Math.max(last.tick, tickAfter) + 1;
-  return Array.from({ length: count }, (_, at) => ({ peer, clock, tick: first + at }));
+/** Tags of so many operations that a leader puts behind `last`, with indexes above `indexAfter`. Errors: `conflict` when its term is over. */
+export function nextTags(last: LogTag, { peer, term }: Leader, indexAfter: number, count: number): LogTag[] {
+  if (term < last.term || (term === last.term && peer !== last.peer))
+    throw new TroupeError('conflict', `${nameOf(last)} has been logged already: term ${term} of peer ${peer} is over`);
+  const first = Math.max(last.index, indexAfter) + 1;
+  return Array.from({ length: count }, (_, at) => ({ peer, term, index: first + at }));
 }
 
 /** The entries that the log does not have yet. previous: of the operation before the first of `entries`. Errors: `conflict` when they are not its continuation. */
-export function newEntries(log: KnownLog, previous: ClockTag, entries: readonly ShardEntry[]): readonly ShardEntry[] {
+export function newEntries(log: KnownLog, previous: LogTag, entries: readonly ShardEntry[]): readonly ShardEntry[] {
   mustHave(log, previous);
   let before = previous;
   let known = previous;
   const added: ShardEntry[] = [];
   for (const entry of entries) {
     const { tag } = entry;
-    if (tag.tick <= before.tick || tag.clock < before.clock)
+    if (tag.index <= before.index || tag.term < before.term)
       throw new TroupeError('conflict', `${nameOf(tag)} cannot follow ${nameOf(before)}`);
     before = tag;
-    if (tag.tick > log.last.tick) added.push(entry);
+    if (tag.index > log.last.index) added.push(entry);
     else {
       mustHave(log, tag);
       known = tag;
@@ -43,13 +43,13 @@ export function newEntries(log: KnownLog, previous: ClockTag, entries: readonly 
 }
 
 /** What lies before the log's base cannot be known any more. Errors: `conflict`. */
-function mustHave(log: KnownLog, tag: ClockTag): void {
-  if (tag.tick < log.base.tick) return;
-  const own = tag.tick === log.base.tick ? log.base : log.tagOf(tag.tick);
+function mustHave(log: KnownLog, tag: LogTag): void {
+  if (tag.index < log.base.index) return;
+  const own = tag.index === log.base.index ? log.base : log.tagOf(tag.index);
   if (own === null) throw new TroupeError('conflict', `the log ends with ${nameOf(log.last)} and does not have ${nameOf(tag)}`);
   if (!isSameTag(own, tag)) throw new TroupeError('conflict', `the log has ${nameOf(own)}, not ${nameOf(tag)}`);
 }
 
-function nameOf({ clock, peer, tick }: ClockTag): string {
-  return `operation ${tick} (term ${clock} of peer ${peer})`;
+function nameOf({ term, peer, index }: LogTag): string {
+  return `operation ${index} (term ${term} of peer ${peer})`;
 }

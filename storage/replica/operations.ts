@@ -120,8 +120,8 @@ export class Operations {
   }
 
   private number(operations: readonly LoggedOperation[]): NumberedOperation[] {
-    const { tick } = this.host.wal.last;
-    return operations.map((logged, index) => ({ operation: tick + 1 + index, by: NO_LEADER, logged }));
+    const last = this.host.wal.last.index;
+    return operations.map((logged, at) => ({ operation: last + 1 + at, by: NO_LEADER, logged }));
   }
 
   private applyTogether(logged: readonly NumberedOperation[], unlogged: readonly NumberedOperation[]): AppliedUpdate[] {
@@ -143,7 +143,7 @@ export class Operations {
     }
     let broken = false;
     return operations.map((logged): AppliedUpdate => {
-      const operation = this.host.wal.last.tick + 1;
+      const operation = this.host.wal.last.index + 1;
       if (logged.chained && broken) return { operation, error: 'skipped' };
       try {
         const alone = { operation, by: NO_LEADER, logged: { ...logged, chained: false, encoded: undefined } };

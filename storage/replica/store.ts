@@ -9,7 +9,7 @@ import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { type CollectionConfig, type FieldSchema, sameSchema } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import { type ClockTag, isSameTag } from '../../protocols/model/shard-log.js';
+import { isSameTag, type LogTag } from '../../protocols/model/shard-log.js';
 import type { LoggedOperation } from '../../protocols/update-codec.js';
 import { AppendFolder } from '../disk/append-file.js';
 import { initChecksum } from '../disk/checksum.js';
@@ -47,7 +47,7 @@ export interface ReplicaHooks {
 
 /**
  * 2: large values lie in files beside LMDB. 3: the manifest says which vectors an appendable segment has, and these may be
- * of any kind. 4: operations may have had leaders, which give their ticks. Older ones become replicas of format 4 when they are opened.
+ * of any kind. 4: operations may have had leaders, which give their indexes. Older ones become replicas of format 4 when they are opened.
  */
 const FORMAT = 4;
 const READABLE = [2, 3, FORMAT];
@@ -235,37 +235,37 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
   }
 
   /** See `ShardLogPort.entriesAfter`. */
-  entriesAfter(after: ClockTag, bytesMax: number): LogPart {
+  entriesAfter(after: LogTag, bytesMax: number): LogPart {
     const { last, base } = this.wal;
-    if (after.tick < base.tick) return { kind: 'compacted' };
-    const own = after.tick === base.tick ? base : this.wal.tagOf(after.tick);
-    if (own === null || !isSameTag(own, after)) return { kind: 'diverged', before: this.wal.tagBefore(after.tick) };
-    const entries = this.wal.entriesAfter(after.tick, bytesMax);
+    if (after.index < base.index) return { kind: 'compacted' };
+    const own = after.index === base.index ? base : this.wal.tagOf(after.index);
+    if (own === null || !isSameTag(own, after)) return { kind: 'diverged', before: this.wal.tagBefore(after.index) };
+    const entries = this.wal.entriesAfter(after.index, bytesMax);
     return entries === null ? { kind: 'compacted' } : { kind: 'entries', entries, last };
   }
 
   /** See `ShardLogPort.resetLog`. What was logged and not applied goes with the log. */
-  resetLog(at: ClockTag): void {
+  resetLog(at: LogTag): void {
     this.transact((transaction) => {
       this.wal.reset(at);
-      transaction.appliedOperation = at.tick;
+      transaction.appliedOperation = at.index;
       transaction.stale = ALL_STALE;
     }, false);
     this.operations.forget();
   }
 
   /** See `ShardLogPort.rewindLog`. */
-  rewindLog(to: ClockTag): void {
+  rewindLog(to: LogTag): void {
     this.operations.applyLogged();
     const { base } = this.wal;
-    const own = to.tick === base.tick ? base : this.wal.tagOf(to.tick);
+    const own = to.index === base.index ? base : this.wal.tagOf(to.index);
     if (own === null || !isSameTag(own, to))
-      throw new TroupeError('conflict', `the log does not have operation ${to.tick} (term ${to.clock} of peer ${to.peer})`);
-    const taken = [...this.wal.after(to.tick)].map(({ logged }) => logged.operation);
+      throw new TroupeError('conflict', `the log does not have operation ${to.index} (term ${to.term} of peer ${to.peer})`);
+    const taken = [...this.wal.after(to.index)].map(({ logged }) => logged.operation);
     if (taken.length === 0) return;
     this.transact((transaction) => {
       this.wal.rewind(to);
-      transaction.appliedOperation = to.tick;
+      transaction.appliedOperation = to.index;
       transaction.stale = withStale(transaction.stale, taken);
     }, false);
   }

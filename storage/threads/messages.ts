@@ -8,7 +8,7 @@ import type { AliasMap } from '../../protocols/model/alias.js';
 import type { KeyedShard, ReadConsistency, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig, CollectionParams, FieldSchema } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
+import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import type { WriteOperation } from '../../protocols/model/update.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
@@ -233,16 +233,16 @@ export type ToShardLog =
       readonly kind: 'append';
       readonly id: number;
       readonly key: ReplicaKey;
-      readonly previous: ClockTag;
+      readonly previous: LogTag;
       readonly entries: readonly ShardEntry[];
       readonly until: 'logged' | 'applied';
     }
   /** By a `ShardPosition`. */
   | { readonly kind: 'position'; readonly id: number; readonly key: ReplicaKey }
   /** By a `LogPart`. */
-  | { readonly kind: 'entriesAfter'; readonly id: number; readonly key: ReplicaKey; readonly after: ClockTag; readonly bytesMax: number }
-  | { readonly kind: 'resetLog'; readonly id: number; readonly key: ReplicaKey; readonly at: ClockTag }
-  | { readonly kind: 'rewindLog'; readonly id: number; readonly key: ReplicaKey; readonly to: ClockTag }
+  | { readonly kind: 'entriesAfter'; readonly id: number; readonly key: ReplicaKey; readonly after: LogTag; readonly bytesMax: number }
+  | { readonly kind: 'resetLog'; readonly id: number; readonly key: ReplicaKey; readonly at: LogTag }
+  | { readonly kind: 'rewindLog'; readonly id: number; readonly key: ReplicaKey; readonly to: LogTag }
   /** By a `ReplicaDigest`. */
   | { readonly kind: 'digest'; readonly id: number; readonly key: ReplicaKey; readonly leaders: ReplicaDigest | null }
   /** By a `BucketPoints`. */
@@ -258,7 +258,7 @@ export type ToShardLog =
 
 /** What became of an `OrderedWrite`: who asked has the operations. */
 export interface OrderedTags {
-  readonly tags: readonly ClockTag[];
+  readonly tags: readonly LogTag[];
   /** How many of the operations are in the log; `NOTHING` is in the place of the others. */
   readonly carriedOut: number;
   readonly failure: ErrorFacts | null;

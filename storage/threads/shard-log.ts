@@ -5,7 +5,7 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
-import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
+import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { ReplicaKey } from './messages.js';
 
@@ -13,9 +13,9 @@ import type { ReplicaKey } from './messages.js';
 export interface OrderedWrite {
   readonly peer: PeerId;
   /** The leader's term. A lower one than that of the last operation is refused as `conflict`. */
-  readonly clock: number;
-  /** Ticks are larger than this. */
-  readonly tickAfter: number;
+  readonly term: number;
+  /** Indexes are larger than this. */
+  readonly indexAfter: number;
   /** As `encodeOperation` makes them. */
   readonly operations: readonly Uint8Array[];
   readonly until: 'logged' | 'applied';
@@ -33,17 +33,17 @@ export interface OrderedWritten {
 
 export interface ShardPosition {
   /** Of the newest operation that is on disk. */
-  readonly last: ClockTag;
+  readonly last: LogTag;
   /** Of the operation before the oldest one that is still in the log: entries can be had after it, or after any later one. */
-  readonly base: ClockTag;
+  readonly base: LogTag;
 }
 
 export type LogPart =
-  | { readonly kind: 'entries'; readonly entries: readonly ShardEntry[]; readonly last: ClockTag }
+  | { readonly kind: 'entries'; readonly entries: readonly ShardEntry[]; readonly last: LogTag }
   /** Its log does not go back so far. */
   | { readonly kind: 'compacted' }
   /** Its log has another operation there, or none. before: the newest that it has before that one, null where it does not go back so far. */
-  | { readonly kind: 'diverged'; readonly before: ClockTag | null };
+  | { readonly kind: 'diverged'; readonly before: LogTag | null };
 
 /** Buckets that points are counted in by a hash of their id (`bucketOf`). */
 export const DIGEST_BUCKETS = 4096;
@@ -51,7 +51,7 @@ export const DIGEST_BUCKETS = 4096;
 /** Sums of hashes over (id, version) of the points in each bucket: replicas with equal digests have the same points. */
 export interface ReplicaDigest {
   /** Of the last operation that it takes in. */
-  readonly at: ClockTag;
+  readonly at: LogTag;
   /** u64 [DIGEST_BUCKETS]. */
   readonly buckets: BigUint64Array;
   /** Points in each bucket: u32 [DIGEST_BUCKETS]. */
@@ -60,7 +60,7 @@ export interface ReplicaDigest {
 
 /** All points of some buckets, with their versions, after the operation `at`. */
 export interface BucketPoints {
-  readonly at: ClockTag;
+  readonly at: LogTag;
   readonly buckets: readonly number[];
   readonly points: number;
   /** For `replaceBuckets` of another replica. */
@@ -69,7 +69,7 @@ export interface BucketPoints {
 
 /** A copy of the replica's files as of `at`, which changes no more until it is released. */
 export interface ReplicaCheckpoint {
-  readonly at: ClockTag;
+  readonly at: LogTag;
   readonly folder: string;
   /** Paths below it, with `/`. */
   readonly files: readonly { readonly path: string; readonly bytes: number }[];
@@ -78,7 +78,7 @@ export interface ReplicaCheckpoint {
 /** Errors of all: `unavailable` when the replica is not open; `storage`; `busy`; `timeout` where there is a deadline. */
 export interface ShardLogPort {
   /**
-   * Errors: `conflict` for a clock that is over, `wrongInput` of the operations, `busy` and `timeout`: nothing is logged then. After
+   * Errors: `conflict` for a term that is over, `wrongInput` of the operations, `busy` and `timeout`: nothing is logged then. After
    * `storage`, and `unavailable` where the writer was lost, `position` tells what is. Memory of the operations stays the caller's.
    */
   writeOrdered(key: ReplicaKey, write: OrderedWrite): Promise<OrderedWritten>;
@@ -88,19 +88,19 @@ export interface ShardLogPort {
    * ends with an operation that is not among them; `unavailable` when the collection does not have their vectors here yet. Without
    * entries it says whether it has `previous`, and until 'applied' waits for what is logged.
    */
-  append(key: ReplicaKey, previous: ClockTag, entries: readonly ShardEntry[], until: 'logged' | 'applied'): Promise<ClockTag>;
+  append(key: ReplicaKey, previous: LogTag, entries: readonly ShardEntry[], until: 'logged' | 'applied'): Promise<LogTag>;
   position(key: ReplicaKey): Promise<ShardPosition>;
   /** Entries after an operation, `bytesMax` of them at least where there are as many. */
-  entriesAfter(key: ReplicaKey, after: ClockTag, bytesMax: number): Promise<LogPart>;
+  entriesAfter(key: ReplicaKey, after: LogTag, bytesMax: number): Promise<LogPart>;
   /**
    * The log begins anew behind `at`, with points as they are, which are stale (`replica/stale.ts`): what follows makes them those of `at`.
    */
-  resetLog(key: ReplicaKey, at: ClockTag): Promise<void>;
+  resetLog(key: ReplicaKey, at: LogTag): Promise<void>;
   /**
    * The log ends with `to`, as if nothing had been logged behind it; the points that it had changed since then are stale (`replica/stale.ts`).
    * Errors: `conflict` when it does not have `to`; `storage`, also where what is behind cannot be read.
    */
-  rewindLog(key: ReplicaKey, to: ClockTag): Promise<void>;
+  rewindLog(key: ReplicaKey, to: LogTag): Promise<void>;
   /**
    * Once everything before is applied. leaders: of the leader, where it is another replica: buckets that are equal after the same operation are no
    * longer taken for stale. null: of the leader itself.

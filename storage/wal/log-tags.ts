@@ -4,21 +4,21 @@
  */
 
 import { parseJson, stringifyJson } from '../../protocols/json.js';
-import { type ClockTag, isSameTag, NO_TAG } from '../../protocols/model/shard-log.js';
+import { isSameTag, type LogTag, NO_TAG } from '../../protocols/model/shard-log.js';
 import { SEAL_BYTES, seal, unseal } from './records.js';
 
-/** Who gives operations their ticks. */
-export type Leader = Pick<ClockTag, 'peer' | 'clock'>;
+/** Who gives operations their indexes. */
+export type Leader = Pick<LogTag, 'peer' | 'term'>;
 
 /** Of operations outside of a cluster. */
-export const NO_LEADER: Leader = { peer: 0, clock: 0 };
+export const NO_LEADER: Leader = { peer: 0, term: 0 };
 
 export interface LogTags {
-  /** Of the operation before the oldest one in the log; counts where there are runs, else ticks have no gaps. */
-  readonly base: ClockTag;
-  /** Operations from each `tick` on are that leader's, ascending; those before the first are nobody's. */
-  readonly runs: readonly ClockTag[];
-  /** Tick of the newest operation that failed or was passed over, 0 for none: what hangs on it is not applied. */
+  /** Of the operation before the oldest one in the log; counts where there are runs, else indexes have no gaps. */
+  readonly base: LogTag;
+  /** Operations from each `index` on are that leader's, ascending; those before the first are nobody's. */
+  readonly runs: readonly LogTag[];
+  /** Index of the newest operation that failed or was passed over, 0 for none: what hangs on it is not applied. */
   readonly failed: number;
 }
 
@@ -43,33 +43,33 @@ export function decodeLogTags(record: Uint8Array): LogTags {
   return { base, runs, failed };
 }
 
-/** The tag of the operation with this tick. */
-export function tagOf({ runs }: LogTags, tick: number): ClockTag {
-  if (tick === 0) return NO_TAG;
-  const { peer, clock } = runs.findLast((run) => run.tick <= tick) ?? NO_LEADER;
-  return { peer, clock, tick };
+/** The tag of the operation with this index. */
+export function tagOf({ runs }: LogTags, index: number): LogTag {
+  if (index === 0) return NO_TAG;
+  const { peer, term } = runs.findLast((run) => run.index <= index) ?? NO_LEADER;
+  return { peer, term, index };
 }
 
-/** As it is when the leader gives an operation this tick, the newest. */
-export function withOperation(tags: LogTags, { peer, clock }: Leader, tick: number): LogTags {
+/** As it is when the leader gives an operation this index, the newest. */
+export function withOperation(tags: LogTags, { peer, term }: Leader, index: number): LogTags {
   const last = tags.runs.at(-1) ?? NO_LEADER;
-  if (last.peer === peer && last.clock === clock) return tags;
-  return { ...tags, runs: [...tags.runs, { peer, clock, tick }] };
+  if (last.peer === peer && last.term === term) return tags;
+  return { ...tags, runs: [...tags.runs, { peer, term, index }] };
 }
 
 /** As it is when the log begins behind `base`: runs that have ended before are forgotten. */
-export function behind(tags: LogTags, base: ClockTag): LogTags {
+export function behind(tags: LogTags, base: LogTag): LogTags {
   if (tags.runs.length === 0 || isSameTag(tags.base, base)) return tags;
-  const first = tags.runs.findLastIndex((run) => run.tick <= base.tick);
+  const first = tags.runs.findLastIndex((run) => run.index <= base.index);
   return { ...tags, base, runs: first <= 0 ? tags.runs : tags.runs.slice(first) };
 }
 
 /** As it is when the log ends with this operation. */
 export function upTo(tags: LogTags, operation: number): LogTags {
-  return { ...tags, runs: tags.runs.filter((run) => run.tick <= operation), failed: tags.failed > operation ? 0 : tags.failed };
+  return { ...tags, runs: tags.runs.filter((run) => run.index <= operation), failed: tags.failed > operation ? 0 : tags.failed };
 }
 
 /** Of a log that begins behind an operation and holds nothing yet. */
-export function logBehind(at: ClockTag, failed = 0): LogTags {
-  return { ...withOperation(NO_TAGS, at, at.tick), base: at, failed };
+export function logBehind(at: LogTag, failed = 0): LogTags {
+  return { ...withOperation(NO_TAGS, at, at.index), base: at, failed };
 }

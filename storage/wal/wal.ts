@@ -7,7 +7,7 @@
  */
 
 import { TroupeError } from '../../protocols/errors.js';
-import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
+import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import { decodeUpdate, encodeUpdate, type LoggedOperation } from '../../protocols/update-codec.js';
 import type { AppendFolder } from '../disk/append-file.js';
 import type { Environment } from '../disk/lmdb.js';
@@ -89,12 +89,12 @@ export class WriteAheadLog {
   }
 
   /** Of the newest operation that was on disk, also where the log does not hold it any more. */
-  get last(): ClockTag {
+  get last(): LogTag {
     return tagOf(this.tags, this.newest);
   }
 
   /** Of the operation before the oldest one that is here. */
-  get base(): ClockTag {
+  get base(): LogTag {
     if (this.isOrdered) return this.tags.base;
     const oldest = this.entries[0];
     return tagOf(this.tags, oldest === undefined ? this.newest : oldest.operation - 1);
@@ -105,7 +105,7 @@ export class WriteAheadLog {
     return this.tags.runs.length > 0;
   }
 
-  /** Tick of the newest operation that failed or was passed over, 0 for none. */
+  /** Index of the newest operation that failed or was passed over, 0 for none. */
   get failed(): number {
     return (this.changedTags ?? this.tags).failed;
   }
@@ -116,15 +116,15 @@ export class WriteAheadLog {
   }
 
   /** The tag of an operation that is here; null for one that is not. */
-  tagOf(operation: number): ClockTag | null {
+  tagOf(operation: number): LogTag | null {
     return this.entries[this.positionOf(operation)]?.operation === operation ? tagOf(this.tags, operation) : null;
   }
 
   /** Of the newest operation before this number, or the base; null where the log does not go back so far. */
-  tagBefore(operation: number): ClockTag | null {
+  tagBefore(operation: number): LogTag | null {
     const before = this.entries[this.positionOf(operation) - 1];
     if (before !== undefined) return tagOf(this.tags, before.operation);
-    return this.base.tick < operation ? this.base : null;
+    return this.base.index < operation ? this.base : null;
   }
 
   /** Writes an operation; within a transaction. capacity: bytes the log is to have. */
@@ -155,19 +155,19 @@ export class WriteAheadLog {
   }
 
   /** Begins anew behind an operation; within a transaction in which nothing else is done to it. */
-  reset(at: ClockTag): void {
+  reset(at: LogTag): void {
     for (const { operation } of this.entries) this.environment.remove('wal', operationKey(operation));
     this.trimmed = this.entries.length;
-    this.resetTo = at.tick;
+    this.resetTo = at.index;
     this.changedTags = logBehind(at);
   }
 
   /** Takes back what is behind an operation that is here, or the base; within a transaction in which nothing else is done to it. */
-  rewind(to: ClockTag): void {
-    this.cut = this.entries.length - this.positionOf(to.tick + 1);
+  rewind(to: LogTag): void {
+    this.cut = this.entries.length - this.positionOf(to.index + 1);
     for (const { operation } of this.entries.slice(this.entries.length - this.cut)) this.environment.remove('wal', operationKey(operation));
-    this.resetTo = to.tick;
-    this.changedTags = upTo(this.tags, to.tick);
+    this.resetTo = to.index;
+    this.changedTags = upTo(this.tags, to.index);
   }
 
   /** Writes what has changed of the tags; the last step of a transaction. */

@@ -1,7 +1,7 @@
 /** Writes of a shard's leader, in their order: those that it makes here and those that another replica's sends. */
 
 import { errorFacts, TroupeError } from '../../protocols/errors.js';
-import type { ClockTag } from '../../protocols/model/shard-log.js';
+import type { LogTag } from '../../protocols/model/shard-log.js';
 import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import type { LoggedOperation } from '../../protocols/update-codec.js';
 import { type KnownLog, newEntries, nextTags } from '../replica/follow.js';
@@ -21,12 +21,12 @@ interface Planned {
   readonly numbered: readonly NumberedOperation[];
   /** Whether one of them fails, and the log has nothing in its place, shows only when it is applied. */
   readonly mayFail: boolean;
-  readonly answer: (outcomes: ReadonlyMap<number, AppliedUpdate>) => OrderedTags | ClockTag;
+  readonly answer: (outcomes: ReadonlyMap<number, AppliedUpdate>) => OrderedTags | LogTag;
   readonly usage: HardwareUsage | null;
 }
 
 export interface OrderedEvents {
-  answer(id: number, value: OrderedTags | ClockTag, usage: HardwareUsage | null): void;
+  answer(id: number, value: OrderedTags | LogTag, usage: HardwareUsage | null): void;
   fail(id: number, error: unknown): void;
   /** Before the first answer that says so. */
   applied(): void;
@@ -100,7 +100,7 @@ function planWrite(
   if (write.deadlineMs <= nowMs) throw new TroupeError('timeout', 'the request waited for its turn until its time was up');
   const usage = write.usage === undefined ? null : noUsage();
   const decoded = decodeEncoded(write.operations, store.config.params);
-  const tags = nextTags(log.last, write, write.tickAfter, decoded.length);
+  const tags = nextTags(log.last, write, write.indexAfter, decoded.length);
   const operations = usage === null ? decoded : decoded.map((operation) => ({ ...operation, usage }));
   store.lead();
   const numbered = log.add(tags, operations).map((each) => ({ ...each, isLeaders: true }));
@@ -108,7 +108,7 @@ function planWrite(
     // Whoever does not wait for what it comes to is not told.
     const failure = write.until === 'logged' ? null : failureOf(numbered, outcomes);
     // Those behind one that fails hang on it.
-    const failed = tags.findIndex((tag) => outcomes.get(tag.tick)?.isNothing === true);
+    const failed = tags.findIndex((tag) => outcomes.get(tag.index)?.isNothing === true);
     return { tags, carriedOut: failed === -1 ? tags.length : failed, failure: failure && errorFacts(failure) };
   };
   const mayFail = decoded.some(({ operation }) => neededPoints(operation).length > 0);
@@ -135,21 +135,21 @@ function planAppend(
 
 /** The log as it will be when what is planned is done. */
 class PlannedLog implements KnownLog {
-  last: ClockTag;
-  readonly base: ClockTag;
-  private readonly added = new Map<number, ClockTag>();
+  last: LogTag;
+  readonly base: LogTag;
+  private readonly added = new Map<number, LogTag>();
 
   constructor(private readonly store: ReplicaStore) {
     ({ last: this.last, base: this.base } = store.position);
   }
 
-  tagOf(tick: number): ClockTag | null {
-    return this.added.get(tick) ?? this.store.wal.tagOf(tick);
+  tagOf(index: number): LogTag | null {
+    return this.added.get(index) ?? this.store.wal.tagOf(index);
   }
 
-  add(tags: readonly ClockTag[], operations: readonly LoggedOperation[]): NumberedOperation[] {
-    for (const tag of tags) this.added.set(tag.tick, tag);
+  add(tags: readonly LogTag[], operations: readonly LoggedOperation[]): NumberedOperation[] {
+    for (const tag of tags) this.added.set(tag.index, tag);
     this.last = tags.at(-1) ?? this.last;
-    return tags.map((by, at) => ({ operation: by.tick, by, logged: operations[at] as LoggedOperation }));
+    return tags.map((by, at) => ({ operation: by.index, by, logged: operations[at] as LoggedOperation }));
   }
 }

@@ -5,7 +5,7 @@
 
 import { type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
 import type { CollectionParams } from '../../protocols/model/collection.js';
-import type { ClockTag } from '../../protocols/model/shard-log.js';
+import type { LogTag } from '../../protocols/model/shard-log.js';
 import { addUsage, type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import type { LoggedOperation } from '../../protocols/update-codec.js';
 import { updateAnswer } from '../answers/update-answer.js';
@@ -48,7 +48,7 @@ interface PendingWrite {
 }
 
 /** The body that goes to whoever asked, or a value for who carries the request out. */
-type Answer = { readonly body: Uint8Array } | { readonly body: null; readonly value: Written | OrderedTags | ClockTag };
+type Answer = { readonly body: Uint8Array } | { readonly body: null; readonly value: Written | OrderedTags | LogTag };
 
 export class ReplicaWriter {
   private queue: ToWriter[] = [];

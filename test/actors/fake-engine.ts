@@ -6,7 +6,7 @@ import type { EnginePort } from '../../actors/runtime/ports.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import { type ClockTag, NO_TAG, type ShardEntry } from '../../protocols/model/shard-log.js';
+import { type LogTag, NO_TAG, type ShardEntry } from '../../protocols/model/shard-log.js';
 import { decodeUpdate } from '../../protocols/update-codec.js';
 import { markMade } from '../../storage/disk/format-marker.js';
 import type { GatherAccess } from '../../storage/gather/access.js';
@@ -137,15 +137,15 @@ export class FakeEngine implements EnginePort {
   }
 
   // Of their shards' logs, replicas know where they end.
-  readonly #ends = new Map<ReplicaKey, ClockTag>();
+  readonly #ends = new Map<ReplicaKey, LogTag>();
 
-  async writeOrdered(key: ReplicaKey, { clock, operations, peer, tickAfter, until }: OrderedWrite): Promise<OrderedWritten> {
-    const entries = operations.map((operation, at) => ({ operation, tag: { peer, clock, tick: tickAfter + 1 + at } }));
+  async writeOrdered(key: ReplicaKey, { term, operations, peer, indexAfter, until }: OrderedWrite): Promise<OrderedWritten> {
+    const entries = operations.map((operation, at) => ({ operation, tag: { peer, term, index: indexAfter + 1 + at } }));
     await this.append(key, this.#endOf(key), entries, until);
     return { entries, failure: null };
   }
 
-  async append(key: ReplicaKey, _previous: ClockTag, entries: readonly ShardEntry[], until: string): Promise<ClockTag> {
+  async append(key: ReplicaKey, _previous: LogTag, entries: readonly ShardEntry[], until: string): Promise<LogTag> {
     const kinds = entries.map(({ operation }) => decodeUpdate(operation).operation.kind);
     this.calls.push(`write ${key} ${kinds.join()} until ${until}`);
     this.#ends.set(key, entries.at(-1)?.tag ?? this.#endOf(key));
@@ -156,7 +156,7 @@ export class FakeEngine implements EnginePort {
     return { last: this.#endOf(key), base: NO_TAG };
   }
 
-  #endOf(key: ReplicaKey): ClockTag {
+  #endOf(key: ReplicaKey): LogTag {
     return this.#ends.get(key) ?? NO_TAG;
   }
 

@@ -45,7 +45,7 @@ const action = fc.oneof(
   record({ kind: fc.constant('delete' as const), alias }),
   record({ kind: fc.constant('rename' as const), from: alias, to: alias }),
 );
-const clock = fc.constantFrom(null, null, null, 0, 1, 2);
+const term = fc.constantFrom(null, null, null, 0, 1, 2);
 const change = record({
   collection: sharded,
   uid: fc.constantFrom(2, 2, 2, 3, 4, 5, 6),
@@ -53,7 +53,7 @@ const change = record({
   peerId: peer,
   from: fc.oneof({ weight: 4, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: state }),
   to: fc.oneof({ weight: 5, arbitrary: usual }, { weight: 1, arbitrary: state }),
-  clock,
+  term,
 });
 
 const operation: fc.Arbitrary<ClusterCommand> = fc.oneof(
@@ -88,11 +88,11 @@ const operation: fc.Arbitrary<ClusterCommand> = fc.oneof(
     weight: 4,
     arbitrary: record({ kind: fc.constant('startTransfer' as const), collection: sharded, transfer, method, sync: fc.boolean() }),
   },
-  { weight: 2, arbitrary: record({ kind: fc.constant('restartTransfer' as const), collection: sharded, transfer, method, clock }) },
-  { weight: 2, arbitrary: record({ kind: fc.constant('finishTransfer' as const), collection: sharded, transfer, clock }) },
+  { weight: 2, arbitrary: record({ kind: fc.constant('restartTransfer' as const), collection: sharded, transfer, method, term }) },
+  { weight: 2, arbitrary: record({ kind: fc.constant('finishTransfer' as const), collection: sharded, transfer, term }) },
   {
     weight: 2,
-    arbitrary: record({ kind: fc.constant('abortTransfer' as const), collection: sharded, transfer, reason: fc.string(), clock }),
+    arbitrary: record({ kind: fc.constant('abortTransfer' as const), collection: sharded, transfer, reason: fc.string(), term }),
   },
   record({
     kind: fc.constant('markPeer' as const),
@@ -123,7 +123,7 @@ const operation: fc.Arbitrary<ClusterCommand> = fc.oneof(
       uid: fc.constantFrom(2, 2, 2, 2, 2, 3),
       shardId: fc.nat(1),
       to: peer,
-      clock: fc.constantFrom(1, 1, 2),
+      term: fc.constantFrom(1, 1, 2),
     }),
   },
   fc.constant({ kind: 'electLeaders' as const }),
@@ -172,7 +172,7 @@ const entries: fc.Arbitrary<Entry[]> = fc.array(payload, { minLength: 10, maxLen
     peerId,
     from: null,
     to: 'Active' as const,
-    clock: null,
+    term: null,
   }));
   const first: ClusterCommand[] = [FIRST, { kind: 'setReplicaStates', changes }];
   const proposed = first.map((each, at) => payloadOf({ origin: 1, session: 1, sequence: 100 + at, doneBelow: 1, command: each }));

@@ -54,12 +54,12 @@ test('a state of a later release is refused, and damage is named', () => {
   );
 });
 
-test('operations of a release without leaders have no clock and give none, and its states get them by the first election', () => {
+test('operations of a release without leaders name no term and give none, and its states get them by the first election', () => {
   const activate = '{"collection":"a","uid":2,"shardId":0,"peerId":11,"from":null,"to":"Active"}';
   const first = `{"version":1,"origin":11,"session":1,"sequence":8,"doneBelow":1,"command":{"kind":"setReplicaStates","changes":[${activate}]}}`;
   const { hasLeaders, command } = decodeCommand(Buffer.from(first));
   assert.equal(hasLeaders, false);
-  assert.deepEqual(command.kind === 'setReplicaStates' ? command.changes[0]?.clock : undefined, null);
+  assert.deepEqual(command.kind === 'setReplicaStates' ? command.changes[0]?.term : undefined, null);
   const log = new Log();
   log.propose({ kind: 'createCollection', name: 'a', config: configOf(), placement: [[11]] });
   log.append({ kind: 'operation', bytes: Buffer.from(first) });

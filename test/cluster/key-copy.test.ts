@@ -21,7 +21,7 @@ function begun(closed = true): Log {
   key(7, [[12]]);
   const { shards, uid } = recordOf(log);
   const changes = [...shards].flatMap(([shardId, { replicas }]) =>
-    [...replicas].map(([peerId]) => ({ collection: 'a', uid, shardId, peerId, from: null, to: 'Active' as const, clock: null })),
+    [...replicas].map(([peerId]) => ({ collection: 'a', uid, shardId, peerId, from: null, to: 'Active' as const, term: null })),
   );
   assert.equal(log.propose({ kind: 'setReplicaStates', changes }).kind, 'done');
   return log;
@@ -43,7 +43,7 @@ function shown(log: Log): string {
 function finish(log: Log, shardId: number): string {
   const { keyCopy, shards } = recordOf(log);
   const { stage, startedAt } = keyCopy as KeyCopy;
-  return log.say({ kind: 'finishStage', collection: 'a', startedAt, stage, shardId, clock: shards.get(shardId)?.term as number });
+  return log.say({ kind: 'finishStage', collection: 'a', startedAt, stage, shardId, term: shards.get(shardId)?.term as number });
 }
 
 test('a closed key has no points for anybody until it is filled and opened, behind the last writes of its source', () => {
@@ -91,12 +91,12 @@ test('a copy is a transfer from each shard of the one key to each of the other, 
   const [first, second] = transfers as [(typeof transfers)[0], (typeof transfers)[0]];
   finish(log, 0);
   const { startedAt } = recordOf(log).keyCopy as KeyCopy;
-  const restart = { kind: 'restartTransfer', collection: 'a', transfer: second, clock: null } as const;
+  const restart = { kind: 'restartTransfer', collection: 'a', transfer: second, term: null } as const;
   assert.match(log.say({ ...restart, method: 'snapshot' }), /by `stream_records`, not by `snapshot`/);
   assert.equal(log.say({ ...restart, method: 'stream_records' }), 'done');
   assert.ok((recordOf(log).keyCopy?.startedAt ?? 0) > startedAt);
   assert.equal(shown(log), 'copying: serving 0,1,3, 0,1 to 2, done none, held none');
-  const abort = { kind: 'abortTransfer', collection: 'a', reason: 'test', clock: null } as const;
+  const abort = { kind: 'abortTransfer', collection: 'a', reason: 'test', term: null } as const;
   assert.match(log.say({ ...abort, transfer: { ...first, toShardId: 3 } }), /there is no transfer from shard 0 to shard 3/);
   assert.equal(log.say({ ...abort, transfer: first }), 'done');
   assert.equal(shown(log), 'serving 0,1,3');
@@ -116,7 +116,7 @@ test('a copy is refused where keys do not fit, or something else is going on', (
   assert.match(log.say({ ...COPY, target: 7 }), /points of shard key "all" of collection `a` are being copied to "one"/);
   assert.match(log.say({ ...resharding, key: 7 }), /are being copied/);
   const { uid } = recordOf(log);
-  const dead = { collection: 'a', uid, shardId: 3, peerId: 12, from: null, to: 'Dead', clock: null } as const;
+  const dead = { collection: 'a', uid, shardId: 3, peerId: 12, from: null, to: 'Dead', term: null } as const;
   log.propose({ kind: 'setReplicaStates', changes: [dead] });
   const fresh = begun();
   fresh.propose({ kind: 'setReplicaStates', changes: [{ ...dead, uid: recordOf(fresh).uid }] });

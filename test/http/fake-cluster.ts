@@ -106,11 +106,11 @@ function sampleState(): ClusterState {
     peerId,
     from: null,
     to: 'Active' as const,
-    clock: null,
+    term: null,
   });
   log.propose({ kind: 'createCollection', name: 'a', config: configOf({ shard_number: 2 }), placement: [[11, 12], [12]] });
   log.propose({ kind: 'setReplicaStates', changes: [active(0, 11), active(0, 12), active(1, 12)] });
-  log.propose({ kind: 'setReplicaStates', changes: [{ ...active(0, 12), to: 'Dead', clock: null }] });
+  log.propose({ kind: 'setReplicaStates', changes: [{ ...active(0, 12), to: 'Dead', term: null }] });
   const transfer = { shardId: 1, from: 12, to: 13, toShardId: null };
   log.propose({ kind: 'startTransfer', collection: 'a', transfer, method: 'stream_records', sync: true });
   log.propose({ kind: 'changeAliases', actions: [{ kind: 'create', alias: 'x', collection: 'a' }] });

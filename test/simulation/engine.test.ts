@@ -24,9 +24,9 @@ test('operations are ordered, logged and applied, and read by id', async () => {
   const written = await run(engine.writeOrdered(KEY, ordered(7, [upsert(3, 1)])));
   assert.deepEqual(
     written.entries.map(({ tag }) => tag),
-    [{ peer: 1, clock: 7, tick: 1 }],
+    [{ peer: 1, term: 7, index: 1 }],
   );
-  assert.deepEqual(await run(engine.position(KEY)), { last: { peer: 1, clock: 7, tick: 1 }, base: NO_TAG });
+  assert.deepEqual(await run(engine.position(KEY)), { last: { peer: 1, term: 7, index: 1 }, base: NO_TAG });
   assert.deepEqual(await run(read(engine, 'retrieve', { ids: [3, 4], with_payload: true })), [{ id: 3, payload: { value: 1 } }]);
   await assert.rejects(run(engine.writeOrdered(KEY, ordered(6, [upsert(3, 2)]))), { code: 'conflict' });
 });
@@ -45,12 +45,12 @@ test('a point that is older than the log is not changed but removed, until its b
   const { engine, run } = await opened();
   for (const id of [1, 2, 3]) await run(engine.writeOrdered(KEY, ordered(1, [upsert(id, id)])));
   const same = await run(engine.digest(KEY, null));
-  const at = { peer: 5, clock: 3, tick: 9 };
+  const at = { peer: 5, term: 3, index: 9 };
   await run(engine.resetLog(KEY, at));
   const buckets = same.buckets.slice();
   buckets[bucketOf(2)] = 7n;
   await run(engine.digest(KEY, { ...same, at, buckets }));
-  const entries = [1, 2].map((id, after) => ({ tag: { ...at, tick: 10 + after }, operation: setPayloadBytes(id, 5) }));
+  const entries = [1, 2].map((id, after) => ({ tag: { ...at, index: 10 + after }, operation: setPayloadBytes(id, 5) }));
   await run(engine.append(KEY, at, entries, 'applied'));
   const { points } = (await run(read(engine, 'scroll', { with_payload: true }))) as { points: { id: number; payload: object }[] };
   assert.deepEqual(points, [
@@ -74,14 +74,14 @@ test('a follower takes over what it lacks, once, and refuses what does not follo
   assert.deepEqual(await append(1, 3), tags[3]);
   const digests = [await leader.run(leader.engine.digest(KEY, null)), await follower.run(follower.engine.digest(KEY, null))];
   assert.deepEqual(digests[0], digests[1]);
-  const old = { tag: { peer: 9, clock: 1, tick: 5 }, operation: upsertBytes(1, 9) };
+  const old = { tag: { peer: 9, term: 1, index: 5 }, operation: upsertBytes(1, 9) };
   await assert.rejects(follower.run(follower.engine.append(KEY, tags[3] ?? NO_TAG, [old], 'logged')), { code: 'conflict' });
 });
 
 test('entries can be had after the base of the log, and after no operation that it has not got', async () => {
   const { engine, run } = await opened({ logKept: 2 });
   for (let value = 1; value <= 5; value++) await run(engine.writeOrdered(KEY, ordered(1, [upsert(1, value)])));
-  const tag = (tick: number) => ({ peer: 1, clock: 1, tick });
+  const tag = (index: number) => ({ peer: 1, term: 1, index });
   assert.deepEqual((await run(engine.position(KEY))).base, tag(3));
   assert.equal((await run(engine.entriesAfter(KEY, tag(2), 1e6))).kind, 'compacted');
   assert.equal((await run(engine.entriesAfter(KEY, { ...tag(4), peer: 2 }, 1e6))).kind, 'diverged');
@@ -206,9 +206,9 @@ async function opened({ seed = 1, logKept = 100, mistakes = {}, world = new Worl
   return { disk, engine, life, run, world };
 }
 
-function ordered(clock: number, operations: readonly UpdateOperation[]): OrderedWrite {
+function ordered(term: number, operations: readonly UpdateOperation[]): OrderedWrite {
   const encoded = operations.map((operation, at) => encodeUpdate({ operation, chained: at > 0 }));
-  return { peer: 1, clock, tickAfter: 0, operations: encoded, until: 'applied', deadlineMs: DEADLINE_MS };
+  return { peer: 1, term, indexAfter: 0, operations: encoded, until: 'applied', deadlineMs: DEADLINE_MS };
 }
 
 function upsert(id: PointId, value: number): UpdateOperation {

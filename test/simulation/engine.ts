@@ -8,7 +8,7 @@ import { type ErrorCode, TroupeError } from '../../protocols/errors.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
+import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import { encodeUpdate, NOTHING } from '../../protocols/update-codec.js';
 import type { GatherAccess, GatherAsk } from '../../storage/gather/access.js';
@@ -214,7 +214,7 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     const portion = decodePortion(body);
     return this.disk.read(() => {
       const answer = encodePortionAnswer(answerPortion(portion, asked));
-      return { body: answer.slice(), positions: asked.map(({ stored }) => stored.applied.tick) };
+      return { body: answer.slice(), positions: asked.map(({ stored }) => stored.applied.index) };
     });
   }
 
@@ -246,20 +246,20 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
       if (write.deadlineMs <= this.ways.nowMs()) throw refused('timeout', 'the request waited for its turn until its time was up');
       const mayFail = decodeEncoded(write.operations, replica.config.params).some(({ operation }) => neededPoints(operation).length > 0);
       lead(replica.stored);
-      if (mayFail) await replica.applied(lastOf(replica.stored).tick);
+      if (mayFail) await replica.applied(lastOf(replica.stored).index);
       const failing = mayFail ? firstFailure(replica.stored, write.operations) : null;
       const carriedOut = failing?.at ?? write.operations.length;
       const operationOf = (at: number) => (at < carriedOut ? (write.operations[at] as Uint8Array).slice() : encodeUpdate(NOTHING));
-      const tags = nextTags(replica.end, write, write.tickAfter, write.operations.length);
+      const tags = nextTags(replica.end, write, write.indexAfter, write.operations.length);
       const made = tags.map((tag, at): ShardEntry => ({ tag, operation: operationOf(at) }));
       await this.#log(replica, made);
       return { entries: made, failure: write.until === 'logged' ? null : (failing?.failure ?? null) };
     });
-    if (write.until === 'applied') await replica.applied(written.entries.at(-1)?.tag.tick ?? 0);
+    if (write.until === 'applied') await replica.applied(written.entries.at(-1)?.tag.index ?? 0);
     return written;
   }
 
-  async append(key: ReplicaKey, previous: ClockTag, entries: readonly ShardEntry[], until: 'logged' | 'applied'): Promise<ClockTag> {
+  async append(key: ReplicaKey, previous: LogTag, entries: readonly ShardEntry[], until: 'logged' | 'applied'): Promise<LogTag> {
     const replica = this.#replica(key);
     const last = await replica.inTurn(async () => {
       const { stored } = replica;
@@ -267,7 +267,7 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
       if (added.length > 0) await this.#log(replica, this.#withMistake(added));
       return replica.end;
     });
-    if (until === 'applied') await replica.applied(last.tick);
+    if (until === 'applied') await replica.applied(last.index);
     return last;
   }
 
@@ -276,13 +276,13 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     return replica.inTurn(async () => ({ last: lastOf(replica.stored), base: replica.stored.base }));
   }
 
-  entriesAfter(key: ReplicaKey, after: ClockTag, bytesMax: number): Promise<LogPart> {
+  entriesAfter(key: ReplicaKey, after: LogTag, bytesMax: number): Promise<LogPart> {
     const replica = this.#replica(key);
     return replica.inTurn(async (): Promise<LogPart> => {
       const { stored } = replica;
-      if (after.tick < stored.base.tick) return { kind: 'compacted' };
+      if (after.index < stored.base.index) return { kind: 'compacted' };
       const behind = entriesBehind(stored, after);
-      if (behind === null) return { kind: 'diverged', before: tagBefore(stored, after.tick) };
+      if (behind === null) return { kind: 'diverged', before: tagBefore(stored, after.index) };
       let bytes = 0;
       const entries = behind.filter(({ operation }) => {
         bytes += operation.length;
@@ -292,7 +292,7 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     });
   }
 
-  resetLog(key: ReplicaKey, at: ClockTag): Promise<void> {
+  resetLog(key: ReplicaKey, at: LogTag): Promise<void> {
     return this.#whenApplied(key, (replica) => {
       return this.disk.write(`reset ${key}`, () => {
         Object.assign(replica.stored, { base: at, entries: [], applied: at, stale: ALL_BUCKETS, ...this.#trust });
@@ -301,11 +301,11 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     });
   }
 
-  rewindLog(key: ReplicaKey, to: ClockTag): Promise<void> {
+  rewindLog(key: ReplicaKey, to: LogTag): Promise<void> {
     return this.#whenApplied(key, (replica) => {
       const { stored } = replica;
       const behind = entriesBehind(stored, to);
-      if (behind === null) throw refused('conflict', `the log does not have operation ${to.tick}`);
+      if (behind === null) throw refused('conflict', `the log does not have operation ${to.index}`);
       return this.disk.write(`rewind ${key}`, () => {
         rewind(stored, behind);
         Object.assign(stored, this.#trust);
@@ -406,7 +406,7 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     const position = { last: lastOf(stored), base: stored.base };
     return sampleStats([sampleSegment({ rows })], {
       key,
-      appliedOperation: stored.applied.tick,
+      appliedOperation: stored.applied.index,
       commits,
       fields: new Map(stored.fields),
       position,

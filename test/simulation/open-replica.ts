@@ -1,7 +1,7 @@
 /** A replica of the simulation's engine while it is open: its log is written and applied in the order in which that is asked for. */
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import type { ClockTag, ShardEntry } from '../../protocols/model/shard-log.js';
+import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import type { ReplicaKey } from '../../storage/threads/messages.js';
 import type { VirtualDisk } from './disk.js';
 import { applyNext, lastOf, type StoredReplica, trim } from './replica-files.js';
@@ -25,13 +25,13 @@ export class OpenReplica {
   readonly stored: StoredReplica;
   config: CollectionConfig;
   /** Of the last operation that is on its way to the log. */
-  end: ClockTag;
+  end: LogTag;
   commits = 0;
   /** Its last piece of work; never rejects. */
   #turn: Promise<unknown> = Promise.resolve();
   #applying = false;
   /** Who waits until an operation is applied. */
-  #waiting: { readonly tick: number; readonly resolve: () => void }[] = [];
+  #waiting: { readonly index: number; readonly resolve: () => void }[] = [];
 
   constructor(private readonly parts: Parts) {
     this.key = parts.key;
@@ -52,7 +52,7 @@ export class OpenReplica {
   /** Runs when everything that was logged before is applied. */
   whenApplied<Value>(run: () => Value | Promise<Value>): Promise<Value> {
     return this.inTurn(async () => {
-      await this.applied(lastOf(this.stored).tick);
+      await this.applied(lastOf(this.stored).index);
       return run();
     });
   }
@@ -74,10 +74,10 @@ export class OpenReplica {
     written.catch(() => {});
   }
 
-  applied(tick: number): Promise<void> {
-    if (this.stored.applied.tick >= tick) return Promise.resolve();
+  applied(index: number): Promise<void> {
+    if (this.stored.applied.index >= index) return Promise.resolve();
     return new Promise((resolve) => {
-      this.#waiting.push({ tick, resolve });
+      this.#waiting.push({ index, resolve });
       this.#apply();
     });
   }
@@ -86,7 +86,7 @@ export class OpenReplica {
   applyAll(): void {
     const { stored } = this;
     for (const entry of stored.entries) {
-      if (entry.tag.tick <= stored.applied.tick) continue;
+      if (entry.tag.index <= stored.applied.index) continue;
       applyNext(stored, entry);
     }
     this.commits += 1;
@@ -96,14 +96,14 @@ export class OpenReplica {
   /** Begins to apply what is logged, unless it is under way. */
   #apply(): void {
     const { disk, key, tell } = this.parts;
-    if (this.#applying || lastOf(this.stored).tick === this.stored.applied.tick) return;
+    if (this.#applying || lastOf(this.stored).index === this.stored.applied.index) return;
     this.#applying = true;
     const ended = () => {
       this.#applying = false;
       tell(this);
-      const { tick } = this.stored.applied;
-      const done = this.#waiting.filter((waiting) => waiting.tick <= tick);
-      this.#waiting = this.#waiting.filter((waiting) => waiting.tick > tick);
+      const { index } = this.stored.applied;
+      const done = this.#waiting.filter((waiting) => waiting.index <= index);
+      this.#waiting = this.#waiting.filter((waiting) => waiting.index > index);
       for (const { resolve } of done) resolve();
       this.#apply();
     };

@@ -1,7 +1,7 @@
 /**
  * Looks at replicas' files for what must never be, and for what must be at the end.
  *
- * - **Sim-P1** a tick of a shard belongs to one operation, whoever has it in its log.
+ * - **Sim-P1** an index of a shard belongs to one operation, whoever has it in its log.
  * - **Sim-P2** at rest, all replicas of a shard are Active (Listener where the node listens only), at the same operation, and the same point by point,
  *   with the same indexes of payload keys in all shards.
  * - **Sim-P3** at rest, nothing is resharded, each point is on the one shard that has it by the ring of its key, and `shard_number` is how many there are.
@@ -21,7 +21,7 @@ export class PointWatch {
   readonly transfers = new Map<string, number>();
   /** Shards that came and went: begun, done and given up, by direction. */
   readonly reshardings = new Map<string, number>();
-  /** By shard's life and tick. */
+  /** By shard's life and index. */
   readonly #operations = new Map<string, Map<number, ShardEntry>>();
   readonly #sameness = new Sameness();
   readonly #uids = new Map<string, number>();
@@ -96,10 +96,10 @@ export class PointWatch {
     const known = this.#operations.get(life) ?? new Map<number, ShardEntry>();
     this.#operations.set(life, known);
     for (const entry of entries) {
-      const other = known.get(entry.tag.tick);
-      if (other === undefined) known.set(entry.tag.tick, entry);
+      const other = known.get(entry.tag.index);
+      if (other === undefined) known.set(entry.tag.index, entry);
       else if (!this.#sameness.same(other, entry))
-        this.violation(`Sim-P1: ${host} logs another operation as ${entry.tag.tick} of ${shard}: ${difference(other, entry)}`);
+        this.violation(`Sim-P1: ${host} logs another operation as ${entry.tag.index} of ${shard}: ${difference(other, entry)}`);
     }
   }
 
@@ -126,12 +126,12 @@ export class PointWatch {
         const node = this.#nodeOf(peerId);
         const stored = node?.engine?.open.get(`${name}/${shardId}`)?.stored;
         if (node === undefined || stored === undefined) return `${name}/${shardId} is not open on peer ${peerId}`;
-        if (lastOf(stored).tick !== stored.applied.tick) return `${name}/${shardId} on ${node.host} has not applied its log`;
+        if (lastOf(stored).index !== stored.applied.index) return `${name}/${shardId} on ${node.host} has not applied its log`;
         if (first === null) first = { host: node.host, stored };
         else {
           const what = `${name}/${shardId} differs between ${first.host} and ${node.host}`;
-          if (lastOf(first.stored).tick !== lastOf(stored).tick)
-            return `${what}: they end at ${lastOf(first.stored).tick} and ${lastOf(stored).tick}`;
+          if (lastOf(first.stored).index !== lastOf(stored).index)
+            return `${what}: they end at ${lastOf(first.stored).index} and ${lastOf(stored).index}`;
           const found = difference(first.stored.points, stored.points);
           if (found !== '') return `${what}: ${found}`;
         }

@@ -4,7 +4,7 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { FieldSchema } from '../../protocols/model/collection.js';
 import type { Payload } from '../../protocols/model/payload.js';
 import { compareIds, type PointId } from '../../protocols/model/point-id.js';
-import { type ClockTag, isSameTag, NO_TAG, type ShardEntry } from '../../protocols/model/shard-log.js';
+import { isSameTag, type LogTag, NO_TAG, type ShardEntry } from '../../protocols/model/shard-log.js';
 import type { PointBatch, PointsSelector, UpdateOperation } from '../../protocols/model/update.js';
 import { decodeUpdate } from '../../protocols/update-codec.js';
 import type { KnownLog } from '../../storage/replica/follow.js';
@@ -22,10 +22,10 @@ export interface StoredPoint {
 
 export interface StoredReplica {
   /** Of the operation before the first of `entries`. */
-  base: ClockTag;
+  base: LogTag;
   entries: ShardEntry[];
   /** Points take everything in up to this one. */
-  applied: ClockTag;
+  applied: LogTag;
   points: Map<PointId, StoredPoint>;
   /** Buckets whose points may be older than the log (`storage/replica/stale.ts`). */
   stale: ReadonlySet<number>;
@@ -41,20 +41,20 @@ export function newReplica(): StoredReplica {
   return { base: NO_TAG, entries: [], applied: NO_TAG, points: new Map(), stale: NO_BUCKETS, fields: new Map() };
 }
 
-export function lastOf({ base, entries }: StoredReplica): ClockTag {
+export function lastOf({ base, entries }: StoredReplica): LogTag {
   return entries.at(-1)?.tag ?? base;
 }
 
 /** Entries behind this operation; null when the log has not got it. */
-export function entriesBehind({ base, entries }: StoredReplica, tag: ClockTag): readonly ShardEntry[] | null {
+export function entriesBehind({ base, entries }: StoredReplica, tag: LogTag): readonly ShardEntry[] | null {
   if (isSameTag(base, tag)) return entries;
   const at = entries.findIndex((entry) => isSameTag(entry.tag, tag));
   return at < 0 ? null : entries.slice(at + 1);
 }
 
-/** Of the newest operation before this tick; null where the log does not go back so far. */
-export function tagBefore({ base, entries }: StoredReplica, tick: number): ClockTag | null {
-  return entries.findLast(({ tag }) => tag.tick < tick)?.tag ?? (base.tick < tick ? base : null);
+/** Of the newest operation before this index; null where the log does not go back so far. */
+export function tagBefore({ base, entries }: StoredReplica, index: number): LogTag | null {
+  return entries.findLast(({ tag }) => tag.index < index)?.tag ?? (base.index < index ? base : null);
 }
 
 /** Takes the newest entries out of the log; what they have changed is stale. */
@@ -75,14 +75,14 @@ function pointsOfOperation(operation: UpdateOperation): readonly PointId[] {
 }
 
 /** As far as it matters to what may be logged. end: of the last operation that is on its way to it. */
-export function knownLog({ base, entries }: StoredReplica, end: ClockTag): KnownLog {
-  return { last: end, base, tagOf: (tick) => entries.find(({ tag }) => tag.tick === tick)?.tag ?? (end.tick === tick ? end : null) };
+export function knownLog({ base, entries }: StoredReplica, end: LogTag): KnownLog {
+  return { last: end, base, tagOf: (index) => entries.find(({ tag }) => tag.index === index)?.tag ?? (end.index === index ? end : null) };
 }
 
 /** Applies the next entry. */
 export function applyNext(replica: StoredReplica, { operation, tag }: ShardEntry): void {
-  const failure = applyOperation(replica, decodeUpdate(operation).operation, tag.tick);
-  if (failure !== null) throw new Error(`operation ${tag.tick} is in the log and fails: ${failure.detail}`);
+  const failure = applyOperation(replica, decodeUpdate(operation).operation, tag.index);
+  if (failure !== null) throw new Error(`operation ${tag.index} is in the log and fails: ${failure.detail}`);
   replica.applied = tag;
 }
 
@@ -98,7 +98,7 @@ export function firstFailure(replica: StoredReplica, operations: readonly Uint8A
 
 /** Entries that are applied go, but for the last `kept` ones. */
 export function trim(replica: StoredReplica, kept: number): void {
-  const applied = replica.entries.findIndex(({ tag }) => tag.tick > replica.applied.tick);
+  const applied = replica.entries.findIndex(({ tag }) => tag.index > replica.applied.index);
   const count = (applied < 0 ? replica.entries.length : applied) - kept;
   if (count <= 0) return;
   replica.base = (replica.entries[count - 1] as ShardEntry).tag;
@@ -179,7 +179,7 @@ export function checkpointBytes({ applied, points, fields }: StoredReplica): Uin
 /** The replica that such a file makes: its log begins behind what the file takes in. */
 export function fromCheckpoint(bytes: Uint8Array): StoredReplica {
   const { applied, fields, points } = jsonValue(bytes) as {
-    applied: ClockTag;
+    applied: LogTag;
     points: [PointId, StoredPoint][];
     fields: [string, FieldSchema][];
   };

@@ -37,7 +37,7 @@ function activations(agreed: ClusterState, { done, failures }: Carrying, peerId:
       const to = wantedState(replicas, peerId, listens);
       if (from === undefined || to === null || !made.shards.includes(shardId)) continue;
       if (failures.some((failure) => failure.uid === uid && (failure.shardId === null || failure.shardId === shardId))) continue;
-      changes.push({ collection, uid, shardId, peerId, from, to, clock: null });
+      changes.push({ collection, uid, shardId, peerId, from, to, term: null });
       if (changes.length >= CHANGES_MAX) return changes;
     }
   }

@@ -76,9 +76,9 @@ function setUp(collection: string, setup: ClusterSetup, agreed: ClusterState, us
       return { kind: 'startTransfer', collection: name, transfer: transferOf(setup), method, sync };
     }
     case 'abortTransfer':
-      return { kind: 'abortTransfer', collection: name, transfer: transferOf(setup), reason: 'asked for', clock: null };
+      return { kind: 'abortTransfer', collection: name, transfer: transferOf(setup), reason: 'asked for', term: null };
     case 'restartTransfer':
-      return { kind: 'restartTransfer', collection: name, transfer: transferOf(setup), method: setup.method, clock: null };
+      return { kind: 'restartTransfer', collection: name, transfer: transferOf(setup), method: setup.method, term: null };
     case 'dropReplica':
       return { kind: 'dropReplica', collection: name, shardId: setup.shardId, peerId: setup.peerId };
     case 'activateReplica':
@@ -129,9 +129,9 @@ function activateReplica(
   const from = replicas.get(peerId);
   if (from !== undefined && from !== 'Active') {
     const change = { collection, uid, shardId };
-    const given = active.map((peer) => ({ ...change, peerId: peer, from: 'Active', to: 'Dead', clock: null }) as const);
+    const given = active.map((peer) => ({ ...change, peerId: peer, from: 'Active', to: 'Dead', term: null }) as const);
     // Transfers to it begin and fail while nobody serves the shard.
-    return { kind: 'setReplicaStates', changes: [...given, { ...change, peerId, from: null, to: 'Active', clock: term }] };
+    return { kind: 'setReplicaStates', changes: [...given, { ...change, peerId, from: null, to: 'Active', term }] };
   }
   if (others.length === 0 && (replicas.size === 0 || from !== undefined)) return { kind: 'recreateShard', collection, shardId, peerId };
   const holders = others.map(([peer, state]) => `peer ${peer} (${state})`).join(', ');

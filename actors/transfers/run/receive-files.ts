@@ -19,8 +19,8 @@ const PATH = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[\w.-]+(?:\/[\w.-]+)*$/;
  * the replica is agreed to wait for these files (PartialSnapshot) in this term; `storage`; `wrongInput`.
  */
 export async function receiveFiles(services: NodeServices, entry: CollectionEntry, call: FileCall): Promise<DataAnswer> {
-  const { clock, shard, startedAt } = call;
-  checkLife(entry, shard.shardId, check(services, shard, clock, startedAt));
+  const { term, shard, startedAt } = call;
+  checkLife(entry, shard.shardId, check(services, shard, term, startedAt));
   // Before anything is sent in vain.
   if (!entry.replicas.has(shard.shardId))
     throw new TroupeError('conflict', `shard ${shard.shardId} of ${shard.collection} is not on this node, or not yet`);
@@ -32,12 +32,12 @@ export async function receiveFiles(services: NodeServices, entry: CollectionEntr
 }
 
 /** Files never take the place of what is Active: only of what waits for them. The answer: since when that is there. */
-function check({ assignments }: NodeServices, shard: ShardAddress, clock: number, startedAt: number): number {
+function check({ assignments }: NodeServices, shard: ShardAddress, term: number, startedAt: number): number {
   const assignment = assignments.of(shard);
   const state = assignment?.replicas.get(assignments.peerId);
   const where = `the replica of shard ${shard.shardId} of ${shard.collection}`;
   if (assignment === null || state !== 'PartialSnapshot') throw new TroupeError('conflict', `${where} waits for no files`);
-  if (assignment.term !== clock) throw new TroupeError('conflict', `${where} is of term ${assignment.term}, not ${clock}`);
+  if (assignment.term !== term) throw new TroupeError('conflict', `${where} is of term ${assignment.term}, not ${term}`);
   if (!assignment.transfers.some((transfer) => transfer.to === assignments.peerId && transfer.startedAt === startedAt))
     throw new TroupeError('conflict', `${where} waits for the files of another transfer`);
   return assignment.since.get(assignments.peerId) ?? 0;

@@ -35,7 +35,7 @@ export async function sendFiles(
   try {
     const { files } = await engine.checkpoint(key, folder);
     made = true;
-    const address = { shard: { collection, uid, shardId: transfer.shardId }, clock: term, startedAt: transfer.startedAt };
+    const address = { shard: { collection, uid, shardId: transfer.shardId }, term, startedAt: transfer.startedAt };
     const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
     let sent = 0;
     onSent(0, total);

@@ -101,7 +101,7 @@ function takeAttached(state: Attaching, { attached: { how } }: MessageOf<'attach
   if (state.announced) return compare(next);
   const { collection, transfer, uid } = state.run;
   const change = { collection, uid, shardId: transfer.shardId, peerId: transfer.to, from: state.run.target, to: 'Partial' } as const;
-  const operation = { kind: 'setReplicaStates', changes: [{ ...change, clock: state.run.term }] } as const;
+  const operation = { kind: 'setReplicaStates', changes: [{ ...change, term: state.run.term }] } as const;
   return enter({ ...common(next), kind: 'Announcing' }, 'announcing', { kind: 'propose', operation });
 }
 
@@ -147,13 +147,13 @@ function pauseOrFinish(state: Common): TransferStep {
 
 function finish(state: Common): TransferStep {
   const { collection, term, transfer } = state.run;
-  const operation = { kind: 'finishTransfer', collection, transfer: keyOf(transfer), clock: term } as const;
+  const operation = { kind: 'finishTransfer', collection, transfer: keyOf(transfer), term } as const;
   return enter({ ...common(state), kind: 'Finishing' }, 'finishing', { kind: 'propose', operation });
 }
 
 function restart(state: Common, method: TransferMethod, reason: string): TransferStep {
   const { collection, term, transfer } = state.run;
-  const operation = { kind: 'restartTransfer', collection, transfer: keyOf(transfer), method, clock: term } as const;
+  const operation = { kind: 'restartTransfer', collection, transfer: keyOf(transfer), method, term } as const;
   const text = `goes on with ${method}: ${reason}`;
   const next = { ...common(state), kind: 'Restarting', method } as const;
   return enter(next, 'falling back', { kind: 'log', level: 'info', text }, { kind: 'propose', operation });
@@ -161,7 +161,7 @@ function restart(state: Common, method: TransferMethod, reason: string): Transfe
 
 function abort(state: Common, reason: string): TransferStep {
   const { collection, term, transfer } = state.run;
-  const operation = { kind: 'abortTransfer', collection, transfer: keyOf(transfer), reason, clock: term } as const;
+  const operation = { kind: 'abortTransfer', collection, transfer: keyOf(transfer), reason, term } as const;
   return enter({ ...common(state), kind: 'Aborting', reason }, 'aborting', { kind: 'propose', operation });
 }
 

@@ -17,14 +17,14 @@ const isCount: Check = (value) => Number.isSafeInteger(value) && (value as numbe
 const isTime: Check = (value) => Number.isFinite(value) && (value as number) >= 0;
 const isUntil: Check = (value) => value === 'logged' || value === 'applied';
 const isId: Check = (value) => isText(value) || isCount(value) || typeof value === 'bigint';
-const isTag = has({ peer: isCount, clock: isCount, tick: isCount });
+const isTag = has({ peer: isCount, term: isCount, index: isCount });
 const shard = has({ collection: isText, uid: isCount, shardId: isCount });
 const shards = { collection: isText, uid: isCount, shards: listOf(isCount) };
-const led = { shard, clock: isCount };
+const led = { shard, term: isCount };
 const replica = { ...led, since: isCount };
 const sent = { ...led, startedAt: isCount };
 
-const fence = has({ startedAt: isCount, from: isCount, clock: isCount, sequence: isCount });
+const fence = has({ startedAt: isCount, from: isCount, term: isCount, sequence: isCount });
 const spread = { shardMapVersion: isCount, fence: (value: unknown) => value === undefined || fence(value) };
 
 const SHAPES: Shapes = {

@@ -71,7 +71,7 @@ class Copied {
       case 'shardMap':
         return { kind: 'shardMap', shardMapVersion: UID, showsAll: true };
       case 'barrier':
-        return { kind: 'barrier', tick: 9 };
+        return { kind: 'barrier', index: 9 };
       case 'write':
         this.written += 1;
         return { kind: 'written', numbers: [1], status: 'completed', usage: null };

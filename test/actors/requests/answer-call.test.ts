@@ -77,7 +77,7 @@ test('a call for a replica that was made anew comes to nothing while the files o
   const { answer } = world(() => {});
   const shard = { collection: 'c', uid: UID, shardId: 0 };
   for (const since of [3, 5])
-    await assert.rejects(answer(2, { kind: 'resetLog', shard, since, clock: 1, at: NO_TAG }), {
+    await assert.rejects(answer(2, { kind: 'resetLog', shard, since, term: 1, at: NO_TAG }), {
       code: 'conflict',
       message: /that is meant is not on this node, or not yet/,
     });
@@ -87,16 +87,16 @@ test('a barrier is an entry that changes nothing, and is taken where too few rep
   const { answer, peers, written } = world(() => {});
   const shard = { collection: 'c', uid: UID, shardId: 0 };
   const call = { kind: 'barrier', shard, timeoutMs: 1000, shardMapVersion: UID } as const;
-  assert.deepEqual(await answer(2, call), { kind: 'barrier', tick: 12 });
+  assert.deepEqual(await answer(2, call), { kind: 'barrier', index: 12 });
   const [{ isCopy, operations, until } = assert.fail()] = written;
   assert.deepEqual([operations.map((bytes) => decodeUpdate(bytes).operation), until, isCopy], [[NOTHING.operation], 'applied', true]);
 
   await assert.rejects(answer(2, { ...call, shardMapVersion: UID + 1 }), { code: 'conflict' });
-  const fence = { startedAt: 5, from: 0, clock: 1, sequence: 3 };
+  const fence = { startedAt: 5, from: 0, term: 1, sequence: 3 };
   await assert.rejects(answer(2, { ...call, fence }), { code: 'conflict', message: /over, or not begun here/ });
   const record = peers.assignments.agreed?.collections.get('c') as CollectionRecord;
   const keyCopy = { source: 'a', target: 'b', filter: null, stage: 'copying', done: [], startedAt: 5 } as const;
   peers.show({ c: { ...record, keyCopy } });
-  assert.deepEqual(await answer(2, { ...call, fence }), { kind: 'barrier', tick: 12 });
+  assert.deepEqual(await answer(2, { ...call, fence }), { kind: 'barrier', index: 12 });
   await assert.rejects(answer(2, { ...call, fence: { ...fence, sequence: 2 } }), { code: 'conflict', message: /come late/ });
 });

@@ -87,7 +87,7 @@ test('whether points are there is asked again when the answer is lost: it change
   let lost = 0;
   peers.answers.set(2, ({ kind }) => {
     if (lost++ === 0) throw new LostAnswer('unavailable', 'the connection with peer 2 was lost');
-    return kind === 'barrier' ? { kind: 'barrier', tick: 9 } : { kind: 'missing', id: 5 };
+    return kind === 'barrier' ? { kind: 'barrier', index: 9 } : { kind: 'missing', id: 5 };
   });
   assert.equal(await peers.outcome(writerOf(peers).missing(0, [4, 5])), 5);
 });
@@ -96,7 +96,7 @@ test('that a point is not there is believed of nobody who has been cut off from 
   const peers = new Peers();
   peers.agree({ 0: { leader: 2, term: 1, 2: 'Active', 3: 'Active' } });
   peers.answers.set(2, ({ kind }) => (kind === 'barrier' ? conflict() : { kind: 'missing', id: 5 }));
-  peers.answers.set(3, ({ kind }) => (kind === 'barrier' ? { kind: 'barrier', tick: 9 } : { kind: 'missing', id: null }));
+  peers.answers.set(3, ({ kind }) => (kind === 'barrier' ? { kind: 'barrier', index: 9 } : { kind: 'missing', id: null }));
   const missing = writerOf(peers).missing(0, [5]);
   peers.world.ports.timers.after(5, () => peers.agree({ 0: { leader: 3, term: 2, 2: 'Dead', 3: 'Active' } }));
   assert.equal(await peers.outcome(missing), null);

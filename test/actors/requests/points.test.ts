@@ -14,14 +14,14 @@ import { type Answerer, Peers, SELF, UID } from './support.js';
 /** A node with replicas of both shards, and how its own engine answers reads. */
 function world(read: () => Promise<Uint8Array>) {
   const peers = new Peers();
-  const logs: ReachedLog[] = [{ clock: 1, tick: 3, held: 3 }];
+  const logs: ReachedLog[] = [{ term: 1, index: 3, held: 3 }];
   peers.agree({ 0: { leader: 1, 1: 'Active', 2: 'Active' }, 1: { leader: 2, 1: 'Active', 2: 'Active' } });
   peers.answers.set(SELF, (call) => {
     if (call.kind === 'reached') return { kind: 'reached', logs: call.shards.map(() => logs.at(-1) as ReachedLog) };
     return {
       kind: 'answered',
       body: Buffer.from('portions'),
-      positions: call.kind === 'read' ? call.shards.map(() => (logs.at(-1) as ReachedLog).tick) : [],
+      positions: call.kind === 'read' ? call.shards.map(() => (logs.at(-1) as ReachedLog).index) : [],
       usage: null,
     };
   });
@@ -88,7 +88,7 @@ test('at majority it is all read again, behind another barrier, when a shard has
   const own = peers.answers.get(SELF) as Answerer;
   peers.answers.set(SELF, (call, from) => {
     const answer = own(call, from);
-    if (call.kind === 'read') logs.push({ clock: 2, tick: 9, held: 9 });
+    if (call.kind === 'read') logs.push({ term: 2, index: 9, held: 9 });
     return answer;
   });
   assert.equal(await ask({ consistency: 'majority' }), 'portions');

@@ -20,15 +20,15 @@ function jobOf(peers: Peers, shards: readonly number[], more: Partial<PortionJob
   };
 }
 
-const logAt = (tick: number): ReachedLog => ({ clock: 1, tick, held: tick });
+const logAt = (index: number): ReachedLog => ({ term: 1, index, held: index });
 
 /** Answers with its own number, and that it is so far on each shard. */
-function answering(peers: Peers, peer: number, tick = 1): void {
+function answering(peers: Peers, peer: number, index = 1): void {
   peers.answers.set(peer, (call) => {
     assert.ok(call.kind === 'read' || call.kind === 'reached');
-    const ticks = call.shards.map(() => tick);
-    if (call.kind === 'reached') return { kind: 'reached', logs: ticks.map(logAt) };
-    return { kind: 'answered', body: Uint8Array.of(peer), positions: ticks, usage: null };
+    const indexes = call.shards.map(() => index);
+    if (call.kind === 'reached') return { kind: 'reached', logs: indexes.map(logAt) };
+    return { kind: 'answered', body: Uint8Array.of(peer), positions: indexes, usage: null };
   });
 }
 
@@ -64,8 +64,8 @@ test('no shard is left out of an answer when all its Active replicas have been a
   // It lags on both, and each peer turns out to have one of them.
   peers.answers.set(2, (call) => {
     assert.ok(call.kind === 'read');
-    const tick = call.shards.length === 1 ? 5 : 1;
-    return { kind: 'answered', body: Uint8Array.of(2), positions: call.shards.map(() => tick), usage: null };
+    const index = call.shards.length === 1 ? 5 : 1;
+    return { kind: 'answered', body: Uint8Array.of(2), positions: call.shards.map(() => index), usage: null };
   });
   answering(peers, 3, 5);
   const reading = readPortions(peers.routes, job);
@@ -118,8 +118,8 @@ test('a shard without an Active replica, or that nobody answers for, makes the w
 test('an answer of a replica that is behind what was seen is not taken', async () => {
   const peers = new Peers();
   peers.agree({ 0: { leader: 2, 2: 'Active' } });
-  let tick = 4;
-  peers.answers.set(2, () => ({ kind: 'answered', body: Uint8Array.of(tick), positions: [tick++], usage: null }));
+  let index = 4;
+  peers.answers.set(2, () => ({ kind: 'answered', body: Uint8Array.of(index), positions: [index++], usage: null }));
   const job = jobOf(peers, [0]);
   job.seen.floors.set(0, 7);
   assert.deepEqual(await peers.outcome(readPortions(peers.routes, job)), [Uint8Array.of(7)]);
@@ -174,11 +174,11 @@ test('replicas that never say how far they are end the read with a timeout', asy
   await assert.rejects(peers.outcome(waiting), { code: 'timeout' });
 });
 
-/** What has been seen of shard 0: operation 9 of the leader whose clock is 1. */
+/** What has been seen of shard 0: operation 9 of the leader of term 1. */
 function seenNine(): ReturnType<typeof nothingSeen> {
   const seen = nothingSeen('c', UID, 0);
   seen.reached.set(0, 9);
-  seen.clocks.set(0, 1);
+  seen.terms.set(0, 1);
   return seen;
 }
 
@@ -187,16 +187,16 @@ test('what was read is confirmed once the leader knows that every replica it wai
   peers.agree({ 0: { leader: 2, 2: 'Active', 3: 'Active', 4: 'Partial' } });
   // The leader waits for the Partial replica, which lags.
   const held = [null, 7, 8, 9];
-  peers.answers.set(2, () => ({ kind: 'reached', logs: [{ clock: 1, tick: 12, held: held.shift() ?? null }] }));
+  peers.answers.set(2, () => ({ kind: 'reached', logs: [{ term: 1, index: 12, held: held.shift() ?? null }] }));
   assert.equal(await peers.outcome(confirmSeen(peers.routes, seenNine(), peers.world.nowMs + 30_000)), true);
   assert.deepEqual(held, []);
   assert.ok(peers.asked.every((asked) => asked === 'reached 0 of 2'));
 });
 
-test('a tick of a later leader confirms nothing: that leader may lack what was read', async () => {
+test('an index of a later leader confirms nothing: that leader may lack what was read', async () => {
   const peers = new Peers();
   peers.agree({ 0: { leader: 2, term: 2, 2: 'Active', 3: 'Active' } });
-  peers.answers.set(2, () => ({ kind: 'reached', logs: [{ clock: 2, tick: 2 ** 21, held: 2 ** 21 }] }));
+  peers.answers.set(2, () => ({ kind: 'reached', logs: [{ term: 2, index: 2 ** 21, held: 2 ** 21 }] }));
   assert.equal(await peers.outcome(confirmSeen(peers.routes, seenNine(), peers.world.nowMs + 30_000)), false);
 });
 

@@ -7,7 +7,7 @@ import type { ReplicationMessage } from '../../../actors/shard-log/messages.js';
 import { TroupeError } from '../../../protocols/errors.js';
 
 const shard = { collection: 'c', uid: 7, shardId: 3 };
-const CALL = { kind: 'handOver', shard, clock: 5, to: 2 } as const;
+const CALL = { kind: 'handOver', shard, term: 5, to: 2 } as const;
 
 /** A node of peer 1, whose shard has this leader; what was asked for, in order. */
 function node(leader: number, pauses: TroupeError | null, agrees: TroupeError | boolean, held: number | null = 9) {
@@ -31,7 +31,7 @@ function node(leader: number, pauses: TroupeError | null, agrees: TroupeError | 
   return { asked, run: () => handOver({ assignments, propose }, entry, CALL) };
 }
 
-const PROPOSED = JSON.stringify({ kind: 'changeLeader', collection: 'c', uid: 7, shardId: 3, to: 2, clock: 5 });
+const PROPOSED = JSON.stringify({ kind: 'changeLeader', collection: 'c', uid: 7, shardId: 3, to: 2, term: 5 });
 
 test('a leader pauses, and has the change of leaders agreed on', async () => {
   const { asked, run } = node(1, null, true);

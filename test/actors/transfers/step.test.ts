@@ -117,7 +117,7 @@ test('the leader of consensus has a lead handed over once all was at rest for a 
   assert.deepEqual(many(30, UNEVEN, { leads: false }), []);
   assert.deepEqual(many(9, UNEVEN, { leads: true }), []);
   assert.deepEqual(many(20, UNEVEN, { leads: true }), ['lead of 0: 2 → 3']);
-  const handOver = { collection: 'c', uid: 1, shardId: 0, from: 2, to: 3, clock: 1 };
+  const handOver = { collection: 'c', uid: 1, shardId: 0, from: 2, to: 3, term: 1 };
   assert.deepEqual(watch.hear({ kind: 'handedOver', handOver, error: null }), ['countHandOver']);
   const even = stateOf(
     [
@@ -146,7 +146,7 @@ test('a transfer, and a hand-over that failed, begin the rest anew; without a re
   for (let look = 0; look < 9; look++) assert.deepEqual(watch.see(UNEVEN, lead), []);
   const seen = Array.from({ length: 6 }, () => watch.see(UNEVEN, lead)).flat();
   assert.deepEqual(seen, ['lead of 0: 2 → 3']);
-  const handOver = { collection: 'c', uid: 1, shardId: 0, from: 2, to: 3, clock: 1 };
+  const handOver = { collection: 'c', uid: 1, shardId: 0, from: 2, to: 3, term: 1 };
   watch.hear({ kind: 'handedOver', handOver, error: { code: 'timeout', detail: 'writes wait' } });
   for (let look = 0; look < 9; look++) assert.deepEqual(watch.see(UNEVEN, lead), []);
   const never = new Watch({ ...SPREADS, restTicks: 0 });

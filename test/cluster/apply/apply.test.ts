@@ -17,7 +17,7 @@ function activate(log: Log, collection: string, ...peers: PeerId[]): string {
   const changes = [...(record?.shards ?? [])].flatMap(([shardId, { replicas }]) =>
     peers
       .filter((peer) => replicas.has(peer))
-      .map((peerId) => ({ collection, uid: record?.uid ?? 0, shardId, peerId, from: null, to: 'Active' as const, clock: null })),
+      .map((peerId) => ({ collection, uid: record?.uid ?? 0, shardId, peerId, from: null, to: 'Active' as const, term: null })),
   );
   return log.say({ kind: 'setReplicaStates', changes });
 }
@@ -118,7 +118,7 @@ test('replica states change as the table has it, once per proposal, all of it or
   const log = new Log();
   log.propose(create('a', [[A, B], [C]]));
   const set = (peerId: PeerId, from: 'Initializing' | 'Dead' | null, to: 'Active' | 'Dead' | 'Initializing') =>
-    ({ collection: 'a', uid: 2, shardId: peerId === C ? 1 : 0, peerId, from, to, clock: null }) as const;
+    ({ collection: 'a', uid: 2, shardId: peerId === C ? 1 : 0, peerId, from, to, term: null }) as const;
   const all = (...changes: ReturnType<typeof set>[]) => log.say({ kind: 'setReplicaStates', changes });
   assert.equal(all(set(A, 'Initializing', 'Active'), set(C, 'Initializing', 'Active')), 'done');
   assert.equal(all(set(A, 'Initializing', 'Active')), 'unchanged');
@@ -140,7 +140,7 @@ test('a Dead replica becomes Active without a transfer only where no other repli
   log.propose(create('a', [[A, B]]));
   activate(log, 'a', A, B);
   const set = (peerId: PeerId, to: 'Active' | 'Dead') =>
-    log.say({ kind: 'setReplicaStates', changes: [{ collection: 'a', uid: 2, shardId: 0, peerId, from: null, to, clock: null }] });
+    log.say({ kind: 'setReplicaStates', changes: [{ collection: 'a', uid: 2, shardId: 0, peerId, from: null, to, term: null }] });
   assert.equal(set(B, 'Dead'), 'done');
   assert.match(set(B, 'Active'), /^wrongInput: .* is Dead and cannot become Active$/);
   assert.equal(set(A, 'Dead'), 'done');
@@ -152,7 +152,7 @@ test('changes for a collection that is another one by now are left out', () => {
   log.propose(create('a'));
   log.propose({ kind: 'deleteCollection', name: 'a' });
   log.propose(create('a'));
-  const changes = [{ collection: 'a', uid: 2, shardId: 0, peerId: A, from: null, to: 'Active' as const, clock: null }];
+  const changes = [{ collection: 'a', uid: 2, shardId: 0, peerId: A, from: null, to: 'Active' as const, term: null }];
   assert.equal(log.say({ kind: 'setReplicaStates', changes }), 'unchanged');
   assert.equal(printShards(log.state, 'a'), '0: 11 Initializing');
 });
@@ -180,11 +180,11 @@ test('a transfer makes its target, which becomes Active in the end, and a moved 
   assert.equal(log.say(begin(false)), 'done');
   assert.equal(printShards(log.state, 'a'), '0: 11 Active, 12 Partial\n0: 11 → 12 by stream_records');
   assert.equal(log.say(begin(true)), 'conflict: shard 0 is being transferred to peer 12 already');
-  assert.equal(log.say({ kind: 'restartTransfer', collection: 'a', transfer: transfer(B), method: 'snapshot', clock: null }), 'done');
+  assert.equal(log.say({ kind: 'restartTransfer', collection: 'a', transfer: transfer(B), method: 'snapshot', term: null }), 'done');
   assert.equal(printShards(log.state, 'a'), '0: 11 Active, 12 PartialSnapshot\n0: 11 → 12 by snapshot');
-  assert.equal(log.say({ kind: 'finishTransfer', collection: 'a', transfer: transfer(B), clock: null }), 'done');
+  assert.equal(log.say({ kind: 'finishTransfer', collection: 'a', transfer: transfer(B), term: null }), 'done');
   assert.equal(printShards(log.state, 'a'), '0: 12 Active');
-  const again: ClusterCommand = { kind: 'finishTransfer', collection: 'a', transfer: transfer(B), clock: null };
+  const again: ClusterCommand = { kind: 'finishTransfer', collection: 'a', transfer: transfer(B), term: null };
   assert.equal(log.say(again), 'notFound: there is no transfer of shard 0 from peer 11 to peer 12');
 });
 
@@ -194,7 +194,7 @@ test('an aborted transfer leaves no target that it made, and a Dead one that was
   activate(log, 'a', A, B);
   log.propose({
     kind: 'setReplicaStates',
-    changes: [{ collection: 'a', uid: 2, shardId: 0, peerId: B, from: null, to: 'Dead', clock: null }],
+    changes: [{ collection: 'a', uid: 2, shardId: 0, peerId: B, from: null, to: 'Dead', term: null }],
   });
   const begin = (to: PeerId, method: 'stream_records' | 'wal_delta') =>
     log.say({ kind: 'startTransfer', collection: 'a', transfer: transfer(to), method, sync: true });
@@ -202,7 +202,7 @@ test('an aborted transfer leaves no target that it made, and a Dead one that was
   assert.equal(begin(B, 'wal_delta'), 'done');
   assert.equal(begin(C, 'stream_records'), 'done');
   assert.equal(printShards(log.state, 'a').split('\n')[0], '0: 11 Active, 12 Recovery, 13 Partial');
-  for (const to of [B, C]) log.propose({ kind: 'abortTransfer', collection: 'a', transfer: transfer(to), reason: 'test', clock: null });
+  for (const to of [B, C]) log.propose({ kind: 'abortTransfer', collection: 'a', transfer: transfer(to), reason: 'test', term: null });
   assert.equal(printShards(log.state, 'a'), '0: 11 Active, 12 Dead');
 });
 
@@ -212,7 +212,7 @@ test('transfers end with their source or their target', () => {
   activate(log, 'a', A, C);
   const begin = () => log.say({ kind: 'startTransfer', collection: 'a', transfer: transfer(B), method: 'stream_records', sync: true });
   const set = (peerId: PeerId, to: 'Dead') =>
-    log.say({ kind: 'setReplicaStates', changes: [{ collection: 'a', uid: 2, shardId: 0, peerId, from: null, to, clock: null }] });
+    log.say({ kind: 'setReplicaStates', changes: [{ collection: 'a', uid: 2, shardId: 0, peerId, from: null, to, term: null }] });
   begin();
   set(A, 'Dead');
   assert.equal(printShards(log.state, 'a'), '0: 11 Dead, 13 Active');

@@ -13,9 +13,9 @@ function cluster(placement: readonly (readonly PeerId[])[]): { log: Log; set: Re
   return { log, set: setter(log), leaders: () => printLeaders(log.state, 'a').replaceAll('\n', ', ') };
 }
 
-function setter(log: Log): (shardId: number, peerId: PeerId, to: ReplicaState, clock?: number | null) => string {
-  return (shardId, peerId, to, clock = null) =>
-    log.say({ kind: 'setReplicaStates', changes: [{ collection: 'a', uid: 2, shardId, peerId, from: null, to, clock }] });
+function setter(log: Log): (shardId: number, peerId: PeerId, to: ReplicaState, term?: number | null) => string {
+  return (shardId, peerId, to, term = null) =>
+    log.say({ kind: 'setReplicaStates', changes: [{ collection: 'a', uid: 2, shardId, peerId, from: null, to, term }] });
 }
 
 const transfer = (from: PeerId, to: PeerId) => ({ shardId: 0, from, to, toShardId: null });
@@ -71,7 +71,7 @@ test('a leading replica that moves is followed by what it has become', () => {
   assert.equal(leaders(), '0: 11 1');
   log.propose({ kind: 'startTransfer', collection: 'a', transfer: transfer(A, B), method: 'stream_records', sync: false });
   assert.equal(leaders(), '0: 11 1');
-  assert.equal(log.say({ kind: 'finishTransfer', collection: 'a', transfer: transfer(A, B), clock: 1 }), 'done');
+  assert.equal(log.say({ kind: 'finishTransfer', collection: 'a', transfer: transfer(A, B), term: 1 }), 'done');
   assert.equal(leaders(), '0: 12 2');
 });
 
@@ -83,9 +83,9 @@ test('what was decided about a shard under another leader is refused, and change
   set(0, A, 'Dead', 1);
   assert.equal(leaders(), '0: 13 2');
   const late: ClusterCommand[] = [
-    { kind: 'finishTransfer', collection: 'a', transfer: transfer(C, B), clock: 1 },
-    { kind: 'abortTransfer', collection: 'a', transfer: transfer(C, B), reason: 'test', clock: 1 },
-    { kind: 'restartTransfer', collection: 'a', transfer: transfer(C, B), method: 'snapshot', clock: 1 },
+    { kind: 'finishTransfer', collection: 'a', transfer: transfer(C, B), term: 1 },
+    { kind: 'abortTransfer', collection: 'a', transfer: transfer(C, B), reason: 'test', term: 1 },
+    { kind: 'restartTransfer', collection: 'a', transfer: transfer(C, B), method: 'snapshot', term: 1 },
   ];
   for (const operation of late) assert.equal(log.say(operation), 'conflict: shard 0 has term 2 by now, not 1');
   assert.equal(set(0, C, 'Dead', 1), 'conflict: shard 0 has term 2 by now, not 1');
@@ -94,7 +94,7 @@ test('what was decided about a shard under another leader is refused, and change
 
 test('a leader gives the lead to another Active replica, with the next term, and once only', () => {
   const { leaders, log, set } = cluster([[A, B]]);
-  const give = (to: PeerId, clock: number, uid = 2) => log.say({ kind: 'changeLeader', collection: 'a', uid, shardId: 0, to, clock });
+  const give = (to: PeerId, term: number, uid = 2) => log.say({ kind: 'changeLeader', collection: 'a', uid, shardId: 0, to, term });
   set(0, B, 'Active');
   assert.equal(give(B, 0), 'conflict: shard 0 has no leader that could give way');
   set(0, A, 'Active');

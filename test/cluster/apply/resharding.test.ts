@@ -21,7 +21,7 @@ function begun(peers: readonly PeerId[] = [11, 12]): Log {
 function activate(log: Log): void {
   const { shards, uid } = recordOf(log);
   const changes = [...shards].flatMap(([shardId, { replicas }]) =>
-    [...replicas].map(([peerId]) => ({ collection: 'a', uid, shardId, peerId, from: null, to: 'Active' as const, clock: null })),
+    [...replicas].map(([peerId]) => ({ collection: 'a', uid, shardId, peerId, from: null, to: 'Active' as const, term: null })),
   );
   assert.equal(log.propose({ kind: 'setReplicaStates', changes }).kind, 'done');
 }
@@ -46,8 +46,8 @@ function finish(log: Log): void {
   const record = recordOf(log);
   const { stage, startedAt } = record.resharding as Resharding;
   for (const shardId of busyShards(record, record.resharding as Resharding)) {
-    const clock = recordOf(log).shards.get(shardId)?.term as number;
-    assert.equal(log.say({ kind: 'finishStage', collection: 'a', startedAt, stage, shardId, clock }), 'done');
+    const term = recordOf(log).shards.get(shardId)?.term as number;
+    assert.equal(log.say({ kind: 'finishStage', collection: 'a', startedAt, stage, shardId, term }), 'done');
   }
 }
 
@@ -100,7 +100,7 @@ test('resharding begins, or is refused, in the same words in a state that was re
   const begin = (isDead: boolean) => {
     const [log, read] = [begun([12, 11]), begun([12, 11])];
     const { uid } = recordOf(log);
-    const changes = [12, 11].map((peerId) => ({ collection: 'a', uid, shardId: 1, peerId, from: null, to: 'Dead' as const, clock: null }));
+    const changes = [12, 11].map((peerId) => ({ collection: 'a', uid, shardId: 1, peerId, from: null, to: 'Dead' as const, term: null }));
     if (isDead) for (const one of [log, read]) one.propose({ kind: 'setReplicaStates', changes });
     read.state = decodeState(encodeState(read.state));
     const said = [log.say(DOWN), read.say(DOWN)];
@@ -119,8 +119,8 @@ test('a shard finishes a stage once, in its own term, and only the stage that is
   const [task] = [11, 12].flatMap((peer) => migrationTasks(log.state, peer));
   assert.ok(task !== undefined);
   const { shardId, term } = task;
-  const part = { kind: 'finishStage', collection: 'a', startedAt, stage: 'copying', shardId, clock: term } as const;
-  assert.match(log.say({ ...part, clock: term + 1 }), /another leader/);
+  const part = { kind: 'finishStage', collection: 'a', startedAt, stage: 'copying', shardId, term } as const;
+  assert.match(log.say({ ...part, term: term + 1 }), /another leader/);
   assert.match(log.say({ ...part, stage: 'switching' }), /the stage is over/);
   assert.match(log.say({ ...part, startedAt: startedAt - 1 }), /the stage is over/);
   assert.equal(log.say(part), 'done');
@@ -136,8 +136,8 @@ test('resharding is refused while another one, a transfer or a replica that is n
   const transfer = { shardId: 0, from: 11, to: 13, toShardId: null };
   log.propose({ kind: 'startTransfer', collection: 'a', transfer, method: 'stream_records', sync: true });
   assert.match(log.say(UP), /shard 0 is being transferred/);
-  log.propose({ kind: 'abortTransfer', collection: 'a', transfer, reason: 'test', clock: null });
-  const dead = { collection: 'a', uid, shardId: 1, peerId: 12, from: null, to: 'Dead', clock: null } as const;
+  log.propose({ kind: 'abortTransfer', collection: 'a', transfer, reason: 'test', term: null });
+  const dead = { collection: 'a', uid, shardId: 1, peerId: 12, from: null, to: 'Dead', term: null } as const;
   log.propose({ kind: 'setReplicaStates', changes: [dead] });
   assert.match(log.say(DOWN), /the replica of shard 1 on peer 12 is Dead/);
   log.propose({ kind: 'setReplicaStates', changes: [{ ...dead, to: 'Partial' }] });

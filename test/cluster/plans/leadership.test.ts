@@ -18,7 +18,7 @@ class Cluster extends Log {
 
   set(collection: string, shardId: number, peerId: PeerId, to: ReplicaState): void {
     const uid = this.state.collections.get(collection)?.uid ?? 0;
-    this.propose({ kind: 'setReplicaStates', changes: [{ collection, uid, shardId, peerId, from: null, to, clock: null }] });
+    this.propose({ kind: 'setReplicaStates', changes: [{ collection, uid, shardId, peerId, from: null, to, term: null }] });
   }
 
   /** All replicas of a peer are Dead, and are well again. */
@@ -39,7 +39,7 @@ class Cluster extends Log {
     const from = this.state.collections.get(collection)?.shards.get(shardId)?.leader ?? 0;
     const transfer = { shardId, from, to, toShardId: null };
     this.propose({ kind: 'startTransfer', collection, transfer, method: 'wal_delta', sync: true });
-    this.propose({ kind: 'finishTransfer', collection, transfer, clock: null });
+    this.propose({ kind: 'finishTransfer', collection, transfer, term: null });
   }
 
   /** Peers by how many shards they lead: `11 2, 12 2`. */
@@ -57,8 +57,8 @@ class Cluster extends Log {
     for (let steps = 0; steps < 200; steps++) {
       const plan = planLeadership(this.state, isReachable);
       if (plan === null) return lines;
-      const { clock, collection, from, shardId, to, uid } = plan;
-      assert.equal(this.say({ kind: 'changeLeader', collection, uid, shardId, to, clock }), 'done');
+      const { term, collection, from, shardId, to, uid } = plan;
+      assert.equal(this.say({ kind: 'changeLeader', collection, uid, shardId, to, term }), 'done');
       lines.push(`${collection}/${shardId}: ${from} → ${to}`);
     }
     throw new Error(`no end: ${lines.join(', ')}`);
@@ -112,7 +112,7 @@ test('nothing is at rest while points are on their way, or are about to be', () 
   const transfer = { shardId: 0, from: 11, to: 13, toShardId: null };
   cluster.propose({ kind: 'startTransfer', collection: 'a', transfer, method: 'stream_records', sync: true });
   assert.equal(isAtRest(cluster.state), false);
-  cluster.propose({ kind: 'abortTransfer', collection: 'a', transfer, reason: 'test', clock: null });
+  cluster.propose({ kind: 'abortTransfer', collection: 'a', transfer, reason: 'test', term: null });
   assert.equal(isAtRest(cluster.state), true);
   cluster.propose({ kind: 'markPeer', peerId: 13, listens: null, leaving: 'drain' });
   assert.equal(isAtRest(cluster.state), false);

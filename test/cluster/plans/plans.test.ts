@@ -28,7 +28,7 @@ function cluster(peers: readonly PeerId[], factor: number, placement: readonly (
 }
 
 function set(log: Log, to: 'Active' | 'Dead', ...replicas: readonly (readonly [shardId: number, peerId: PeerId])[]): void {
-  const changes = replicas.map(([shardId, peerId]) => ({ collection: 'a', uid: 2, shardId, peerId, from: null, to, clock: null }));
+  const changes = replicas.map(([shardId, peerId]) => ({ collection: 'a', uid: 2, shardId, peerId, from: null, to, term: null }));
   assert.equal(log.say({ kind: 'setReplicaStates', changes }), 'done');
 }
 
@@ -50,8 +50,8 @@ function carryOut(log: Log, isGone: (peerId: PeerId) => boolean = nobody, isLost
   for (let steps = 0; steps < 50; steps++) {
     const leaving = planLeaving(log.state, (peerId) => !isGone(peerId));
     if (leaving !== null) {
-      const { clock, collection, from, shardId, to, uid } = leaving;
-      assert.equal(log.say({ kind: 'changeLeader', collection, uid, shardId, to, clock }), 'done');
+      const { term, collection, from, shardId, to, uid } = leaving;
+      assert.equal(log.say({ kind: 'changeLeader', collection, uid, shardId, to, term }), 'done');
       lines.push(`lead ${shardId}: ${from} → ${to}`);
     }
     const step = nextStep(log.state, LIMITS, isGone, isLost);
@@ -64,7 +64,7 @@ function carryOut(log: Log, isGone: (peerId: PeerId) => boolean = nobody, isLost
     lines.push(inWords(step.operation));
     assert.equal(log.say(step.operation), 'done');
     const { operation } = step;
-    if (operation.kind === 'startTransfer') log.say({ kind: 'finishTransfer', collection: 'a', transfer: operation.transfer, clock: null });
+    if (operation.kind === 'startTransfer') log.say({ kind: 'finishTransfer', collection: 'a', transfer: operation.transfer, term: null });
   }
   throw new Error(`no end: ${lines.join(', ')}`);
 }
@@ -124,7 +124,7 @@ test('draining goes on until nothing is left, one transfer at a time, and remove
   assert.notEqual(nextStep(log.state, { ...LIMITS, incoming: null, outgoing: null }, nobody, nobody), null);
   const started = first.operation;
   assert.ok(started.kind === 'startTransfer');
-  log.propose({ kind: 'finishTransfer', collection: 'a', transfer: started.transfer, clock: null });
+  log.propose({ kind: 'finishTransfer', collection: 'a', transfer: started.transfer, term: null });
   assert.deepEqual(carryOut(log), ['move 2: 11 → 13', 'remove 11']);
   assert.equal(log.state.marks.size, 0);
   assert.equal(printShards(log.state, 'a'), '0: 12 Active\n1: 12 Active\n2: 13 Active\n3: 13 Active');

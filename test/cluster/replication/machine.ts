@@ -4,7 +4,7 @@ import type { PeerCall, ReplicationEffect, ReplicationInput, ShardAssignment, Wr
 import { type ReplicationState, startReplication } from '../../../cluster/replication/state.js';
 import { step } from '../../../cluster/replication/step.js';
 import type { ReplicaState } from '../../../protocols/model/cluster.js';
-import { type ClockTag, NO_TAG, type ShardEntry } from '../../../protocols/model/shard-log.js';
+import { type LogTag, NO_TAG, type ShardEntry } from '../../../protocols/model/shard-log.js';
 
 export const SELF = 1;
 
@@ -15,8 +15,8 @@ export function assignment(replicas: Readonly<Record<number, ReplicaState>>, cha
   return { leader: SELF, term: 4, replicas: new Map(states), since: new Map(), writeFactor: 1, ...change };
 }
 
-export function tag(tick: number, clock = 4): ClockTag {
-  return { peer: SELF, clock, tick };
+export function tag(index: number, term = 4): LogTag {
+  return { peer: SELF, term, index };
 }
 
 export class Machine {
@@ -51,7 +51,7 @@ export class Machine {
   }
 
   /** It has logged in this term before: it leads at once, and the others are `position`. */
-  leading(assigned: ShardAssignment, last: ClockTag = tag(10)): this {
+  leading(assigned: ShardAssignment, last: LogTag = tag(10)): this {
     this.opened(assigned).give({ kind: 'barrierPassed', run: this.run, assignment: assigned });
     this.give({ kind: 'located', run: this.run, last });
     for (const { call, peer, request } of this.all('call')) {
@@ -74,17 +74,17 @@ export class Machine {
     return caller;
   }
 
-  /** A write that is on the own disk with these ticks. */
-  written(ticks: readonly number[], change: Partial<WriteInput> = {}): number {
+  /** A write that is on the own disk with these indexes. */
+  written(indexes: readonly number[], change: Partial<WriteInput> = {}): number {
     const caller = this.write(change);
     const [effect] = this.all('logWrite');
     if (effect === undefined) throw new Error('nothing is logged');
-    this.logged(effect.write, ticks);
+    this.logged(effect.write, indexes);
     return caller;
   }
 
-  logged(write: number, ticks: readonly number[]): this {
-    const entries: ShardEntry[] = ticks.map((tick) => ({ tag: tag(tick), operation: Uint8Array.of(1) }));
+  logged(write: number, indexes: readonly number[]): this {
+    const entries: ShardEntry[] = indexes.map((index) => ({ tag: tag(index), operation: Uint8Array.of(1) }));
     return this.give({ kind: 'logged', run: this.run, write, entries, failure: null });
   }
 

@@ -13,7 +13,7 @@ export const MISTAKES: Readonly<Record<string, ReplicationStepOf>> = {
   },
   'leads without asking the others what they have': (state, input) => {
     if (input.kind !== 'located') return step(state, input);
-    return step(state, { ...input, last: { ...input.last, clock: state.assignment?.term ?? 0 } });
+    return step(state, { ...input, last: { ...input.last, term: state.assignment?.term ?? 0 } });
   },
   'finishes a transfer without the writes that come meanwhile': (state, input) => {
     const stepped = step(state, input);

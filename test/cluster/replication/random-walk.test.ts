@@ -137,8 +137,8 @@ function write(world: World, peer: number): void {
       world.tell(`acknowledged ${numbers.join()} by ${peer}`);
       world.figures.acknowledged += 1;
       const { log } = world.node(peer).replica;
-      for (const tick of numbers) {
-        const tag = log.find((entry) => entry.tag.tick === tick)?.tag;
+      for (const index of numbers) {
+        const tag = log.find((entry) => entry.tag.index === index)?.tag;
         if (tag !== undefined) world.acknowledged.push(tag);
       }
     },
@@ -151,14 +151,14 @@ function checkAll(world: World): void {
   for (const replica of active) {
     for (const tag of world.acknowledged) {
       assert.ok(
-        tag.tick <= replica.base.tick || replica.has(tag),
-        `an Active replica lacks ${tag.tick}@${tag.clock}, which was acknowledged`,
+        tag.index <= replica.base.index || replica.has(tag),
+        `an Active replica lacks ${tag.index}@${tag.term}, which was acknowledged`,
       );
     }
     for (const other of active) {
-      if (other.last.tick < replica.last.tick || other === replica) continue;
+      if (other.last.index < replica.last.index || other === replica) continue;
       const at = replica.last;
-      assert.ok(at.tick < other.base.tick || other.has(at), `Active replicas differ at ${at.tick}@${at.clock}`);
+      assert.ok(at.index < other.base.index || other.has(at), `Active replicas differ at ${at.index}@${at.term}`);
       if (isSameTag(at, other.last)) assert.deepEqual(sorted(replica.points), sorted(other.points), 'equal logs, other points');
     }
   }

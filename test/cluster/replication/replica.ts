@@ -3,55 +3,55 @@
 import type { DataAnswer } from '../../../cluster/data-messages.js';
 import type { Fetched, HeardCall, ReadPart } from '../../../cluster/replication/messages.js';
 import { TroupeError } from '../../../protocols/errors.js';
-import { type ClockTag, isSameTag, NO_TAG, type ShardEntry } from '../../../protocols/model/shard-log.js';
+import { isSameTag, type LogTag, NO_TAG, type ShardEntry } from '../../../protocols/model/shard-log.js';
 
 export const BUCKETS = 4;
 
 export class TestReplica {
-  base: ClockTag = NO_TAG;
+  base: LogTag = NO_TAG;
   log: ShardEntry[] = [];
-  /** Tick of the operation that wrote each point, and what it wrote: tick * 256 + content. Digests take in the tick alone. */
+  /** Index of the operation that wrote each point, and what it wrote: index * 256 + content. Digests take in the index alone. */
   readonly points = new Map<number, number>();
 
-  get last(): ClockTag {
+  get last(): LogTag {
     return this.log.at(-1)?.tag ?? this.base;
   }
 
-  write(peer: number, clock: number, tickAfter: number, operations: readonly Uint8Array[]): ShardEntry[] {
-    if (clock < this.last.clock) throw new TroupeError('conflict', 'a clock that is over');
+  write(peer: number, term: number, indexAfter: number, operations: readonly Uint8Array[]): ShardEntry[] {
+    if (term < this.last.term) throw new TroupeError('conflict', 'a term that is over');
     return operations.map((operation) => {
-      const entry = { tag: { peer, clock, tick: Math.max(this.last.tick, tickAfter) + 1 }, operation };
+      const entry = { tag: { peer, term, index: Math.max(this.last.index, indexAfter) + 1 }, operation };
       this.add(entry);
       return entry;
     });
   }
 
-  append(previous: ClockTag, entries: readonly ShardEntry[]): void {
-    const first = entries[0]?.tag.clock ?? previous.clock;
-    if (this.last.clock > first) throw new TroupeError('conflict', 'a later leader has written here');
-    if (previous.tick > this.last.tick || (previous.tick >= this.base.tick && !this.has(previous))) {
-      throw new TroupeError('conflict', `it has not ${previous.tick}@${previous.clock}`);
+  append(previous: LogTag, entries: readonly ShardEntry[]): void {
+    const first = entries[0]?.tag.term ?? previous.term;
+    if (this.last.term > first) throw new TroupeError('conflict', 'a later leader has written here');
+    if (previous.index > this.last.index || (previous.index >= this.base.index && !this.has(previous))) {
+      throw new TroupeError('conflict', `it has not ${previous.index}@${previous.term}`);
     }
-    const added = entries.filter(({ tag }) => tag.tick > this.base.tick && !this.has(tag));
+    const added = entries.filter(({ tag }) => tag.index > this.base.index && !this.has(tag));
     const [next] = added;
     if (next === undefined) return;
     const before = entries[entries.indexOf(next) - 1]?.tag ?? previous;
-    if (!isSameTag(before, this.last) && this.last.tick > before.tick) throw new TroupeError('conflict', 'its log goes on otherwise');
+    if (!isSameTag(before, this.last) && this.last.index > before.index) throw new TroupeError('conflict', 'its log goes on otherwise');
     for (const entry of added) this.add(entry);
   }
 
-  after(after: ClockTag): ReadPart {
-    if (after.tick < this.base.tick) return { kind: 'compacted' };
-    if (!this.has(after)) return { kind: 'diverged', before: this.before(after.tick) };
-    return { kind: 'entries', entries: this.log.filter(({ tag }) => tag.tick > after.tick).slice(0, 3) };
+  after(after: LogTag): ReadPart {
+    if (after.index < this.base.index) return { kind: 'compacted' };
+    if (!this.has(after)) return { kind: 'diverged', before: this.before(after.index) };
+    return { kind: 'entries', entries: this.log.filter(({ tag }) => tag.index > after.index).slice(0, 3) };
   }
 
-  private before(tick: number): ClockTag | null {
-    const before = this.log.findLast(({ tag }) => tag.tick < tick)?.tag;
-    return before ?? (this.base.tick < tick ? this.base : null);
+  private before(index: number): LogTag | null {
+    const before = this.log.findLast(({ tag }) => tag.index < index)?.tag;
+    return before ?? (this.base.index < index ? this.base : null);
   }
 
-  has(tag: ClockTag): boolean {
+  has(tag: LogTag): boolean {
     return isSameTag(tag, this.base) || this.log.some((entry) => isSameTag(entry.tag, tag));
   }
 
@@ -78,7 +78,7 @@ export class TestReplica {
         return { kind: 'done', changed: 0 };
       case 'rewindLog':
         if (!this.has(call.to)) throw new TroupeError('conflict', 'its log has no such operation');
-        this.log = this.log.filter(({ tag }) => tag.tick <= call.to.tick);
+        this.log = this.log.filter(({ tag }) => tag.index <= call.to.index);
         return { kind: 'done', changed: 0 };
       case 'digest':
         return this.fetch({ kind: 'digest' }) as DataAnswer;
@@ -101,8 +101,8 @@ export class TestReplica {
     const buckets = new BigUint64Array(BUCKETS);
     const points = new Uint32Array(BUCKETS);
     for (const [id, value] of this.points) {
-      const tick = Math.floor(value / 256);
-      buckets[id % BUCKETS] = ((buckets[id % BUCKETS] as bigint) + BigInt(id * 7919 + tick * 104729)) & 0xffff_ffffn;
+      const index = Math.floor(value / 256);
+      buckets[id % BUCKETS] = ((buckets[id % BUCKETS] as bigint) + BigInt(id * 7919 + index * 104729)) & 0xffff_ffffn;
       points[id % BUCKETS] = (points[id % BUCKETS] as number) + 1;
     }
     return { kind: 'digest', at, buckets, points };
@@ -110,7 +110,7 @@ export class TestReplica {
 
   private replace(bytes: Uint8Array): number {
     const { at, buckets, points } = JSON.parse(Buffer.from(bytes).toString()) as {
-      at: ClockTag;
+      at: LogTag;
       buckets: number[];
       points: [number, number][];
     };
@@ -124,7 +124,7 @@ export class TestReplica {
     this.log.push(entry);
     const id = entry.operation[0] as number;
     if (entry.operation[1] === 0) this.points.delete(id);
-    else this.points.set(id, entry.tag.tick * 256 + (entry.operation[1] as number));
+    else this.points.set(id, entry.tag.index * 256 + (entry.operation[1] as number));
   }
 }
 

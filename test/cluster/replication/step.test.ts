@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FAIL_TICKS } from '../../../cluster/replication/figures.js';
-import { tickAfter } from '../../../cluster/replication/leading.js';
+import { indexAfter } from '../../../cluster/replication/leading.js';
 import { REPLICA_STATES, type ReplicaState } from '../../../protocols/model/cluster.js';
-import { type ClockTag, NO_TAG, TERM_TICKS } from '../../../protocols/model/shard-log.js';
+import { type LogTag, NO_TAG, TERM_GAP } from '../../../protocols/model/shard-log.js';
 import { assignment, Machine, SELF, tag } from './machine.js';
 
 const DONE = { kind: 'done', changed: 0 } as const;
@@ -60,7 +60,7 @@ test('a write goes to the others once it is on the own disk, and is answered whe
   const third = machine.callTo(3, 'append');
   assert.deepEqual(second.request.previous, tag(10));
   assert.deepEqual(
-    second.request.entries.map((entry) => entry.tag.tick),
+    second.request.entries.map((entry) => entry.tag.index),
     [11, 12],
   );
   assert.deepEqual(machine.answer(2, second.call, DONE).acknowledged, []);
@@ -87,7 +87,7 @@ test('answers of the own disk are taken in the order of the writes, so that noth
   assert.deepEqual(machine.logged(second, [12]).effects, []);
   const { request } = machine.logged(first, [11]).callTo(2, 'append');
   assert.deepEqual(
-    request.entries.map((entry) => entry.tag.tick),
+    request.entries.map((entry) => entry.tag.index),
     [11, 12],
   );
 });
@@ -139,38 +139,38 @@ test('a new leader takes over the longest log before it takes writes, and counts
   const [second, third] = [machine.callTo(2, 'position'), machine.callTo(3, 'position')];
   machine.answer(2, second.call, { kind: 'position', last: tag(5, 3), base: NO_TAG });
   machine.answer(3, third.call, { kind: 'position', last: tag(7, 3), base: NO_TAG });
-  const entries = [6, 7].map((tick) => ({ tag: tag(tick, 3), operation: Uint8Array.of(1) }));
+  const entries = [6, 7].map((index) => ({ tag: tag(index, 3), operation: Uint8Array.of(1) }));
   machine.answer(3, machine.callTo(3, 'entriesAfter').call, { kind: 'entries', entries, last: tag(7, 3) });
   assert.deepEqual(machine.all('takeOver')[0]?.entries, entries);
   machine.give({ kind: 'tookOver', run: machine.run, last: tag(7, 3) });
   assert.equal(machine.role, 'Leading');
   machine.write();
-  assert.equal(machine.all('logWrite')[0]?.tickAfter, 2 * TERM_TICKS - 1);
+  assert.equal(machine.all('logWrite')[0]?.indexAfter, 2 * TERM_GAP - 1);
 });
 
-test('the gap between the ticks of two leaders is no lag', () => {
+test('the gap between the indexes of two leaders is no lag', () => {
   const before = assignment({ 1: 'Active', 2: 'Active' }, { leader: 2, term: 3 });
   const machine = new Machine().opened(before).assign({ ...before, leader: SELF, term: 4 });
   machine.give({ kind: 'located', run: machine.run, last: tag(5, 3) });
   machine.answer(2, machine.callTo(2, 'position').call, { kind: 'position', last: tag(5, 3), base: NO_TAG });
-  machine.written([2 * TERM_TICKS]);
+  machine.written([2 * TERM_GAP]);
   machine.write();
   assert.deepEqual(machine.all('refuse'), []);
 });
 
 test('the first leader of all counts on, as does one that leads on in its term', () => {
-  assert.equal(tickAfter(NO_TAG, 1), 0);
-  assert.equal(tickAfter(tag(7, 4), 4), 7);
-  assert.equal(tickAfter(tag(7, 3), 4), 2 * TERM_TICKS - 1);
-  assert.equal(tickAfter(tag(TERM_TICKS, 3), 4), 3 * TERM_TICKS - 1);
+  assert.equal(indexAfter(NO_TAG, 1), 0);
+  assert.equal(indexAfter(tag(7, 4), 4), 7);
+  assert.equal(indexAfter(tag(7, 3), 4), 2 * TERM_GAP - 1);
+  assert.equal(indexAfter(tag(TERM_GAP, 3), 4), 3 * TERM_GAP - 1);
 });
 
-test('leaders of different terms that know of the same operations give different ticks', () => {
-  const starts = [4, 5, 6].map((term) => tickAfter(tag(7, 3), term));
+test('leaders of different terms that know of the same operations give different indexes', () => {
+  const starts = [4, 5, 6].map((term) => indexAfter(tag(7, 3), term));
   assert.equal(new Set(starts).size, starts.length);
   // The leader of term 4 went on from an operation that only it had, half of TERM_TICKS further at most.
-  const ahead = tickAfter(tag(TERM_TICKS * 1.2, 3), 4) + TERM_TICKS / 2;
-  assert.ok(tickAfter(tag(TERM_TICKS * 0.9, 3), 5) > ahead);
+  const ahead = indexAfter(tag(TERM_GAP * 1.2, 3), 4) + TERM_GAP / 2;
+  assert.ok(indexAfter(tag(TERM_GAP * 0.9, 3), 5) > ahead);
 });
 
 test('a leader that is started again in its term waits for targets that it may have required before', () => {
@@ -214,7 +214,7 @@ test('calls of a leader whose term is over are refused; those of a later one end
   const machine = new Machine().leading(assignment({ 1: 'Active', 2: 'Active' }));
   const caller = machine.written([11]);
   const shard = { collection: 'c', uid: 1, shardId: 0 };
-  const append = (clock: number) => ({ kind: 'append', shard, leader: 2, clock, previous: tag(10), entries: [], until: 'logged' }) as const;
+  const append = (term: number) => ({ kind: 'append', shard, leader: 2, term, previous: tag(10), entries: [], until: 'logged' }) as const;
   machine.give({ kind: 'called', caller: 1, from: 2, call: append(3) });
   assert.deepEqual(
     machine.all('refuse').map((effect) => [effect.caller, effect.error.code]),
@@ -242,7 +242,7 @@ test('what a transfer begins with is refused by a replica that is Active: it may
   const carriedOut = (state: ReplicaState): string[] =>
     calls.flatMap((call) => {
       const machine = new Machine().opened(assignment({ 1: state, 2: 'Active' }, { leader: 2 }));
-      machine.give({ kind: 'called', caller: 3, from: 2, call: { ...call, shard, clock: 4 } });
+      machine.give({ kind: 'called', caller: 3, from: 2, call: { ...call, shard, term: 4 } });
       return machine.all('carryOut').map((effect) => effect.call.kind);
     });
   assert.deepEqual(carriedOut('Active'), ['digest', 'position']);
@@ -252,7 +252,7 @@ test('what a transfer begins with is refused by a replica that is Active: it may
 
 test('entries are kept in memory no longer than until every replica has them', () => {
   const machine = new Machine().leading(assignment({ 1: 'Active', 2: 'Active' }));
-  const kept = () => (machine.state.role.kind === 'Leading' ? machine.state.role.recent.entries.map((entry) => entry.tag.tick) : []);
+  const kept = () => (machine.state.role.kind === 'Leading' ? machine.state.role.recent.entries.map((entry) => entry.tag.index) : []);
   machine.written([11, 12]);
   assert.deepEqual(kept(), [11, 12]);
   machine.answer(2, machine.callTo(2, 'append').call, DONE);
@@ -277,7 +277,7 @@ test('a channel that has failed and is released costs no ticks', () => {
 const WITH_TARGET = assignment({ 1: 'Active', 2: 'Partial' });
 
 /** A leader of a new term that attaches a target, whose log ends with `last`, and is about to look into its own. */
-function attaching(mayReset: boolean, last: ClockTag): Machine {
+function attaching(mayReset: boolean, last: LogTag): Machine {
   const machine = new Machine()
     .assign({ ...WITH_TARGET, leader: null, term: 3 })
     .give({ kind: 'opened' })
@@ -288,7 +288,7 @@ function attaching(mayReset: boolean, last: ClockTag): Machine {
 }
 
 /** The own log has not got what that of peer 2 ends with. before: what it has before that. */
-function diverged(machine: Machine, before: ClockTag | null): Machine {
+function diverged(machine: Machine, before: LogTag | null): Machine {
   const { call } = machine.all('read')[0] ?? { call: 0 };
   return machine.give({ kind: 'readDone', run: machine.run, peer: 2, call, part: { kind: 'diverged', before } });
 }
@@ -322,14 +322,14 @@ test('the points of a bucket are replaced in their place between operations', ()
   machine.give({ kind: 'fetched', run: machine.run, peer: 2, job, value });
   const append = machine.callTo(2, 'append');
   assert.deepEqual(
-    append.request.entries.map((entry) => entry.tag.tick),
+    append.request.entries.map((entry) => entry.tag.index),
     [11],
   );
   const replace = machine.answer(2, append.call, DONE).callTo(2, 'replaceBuckets');
   machine.answer(2, replace.call, { kind: 'done', changed: 2 });
   assert.deepEqual(machine.all('answer')[0]?.answer, { kind: 'filled', changed: 2, points: 2, bytes: 1 });
   assert.deepEqual(
-    machine.callTo(2, 'append').request.entries.map((entry) => entry.tag.tick),
+    machine.callTo(2, 'append').request.entries.map((entry) => entry.tag.index),
     [12],
   );
 });
@@ -420,7 +420,7 @@ test('where nothing can be agreed a replica that is away is not waited for, unti
   assert.deepEqual(machine.acknowledged, [second]);
   machine.ticks(1);
   machine.answer(2, machine.callTo(2, 'position').call, { kind: 'position', last: tag(10), base: NO_TAG });
-  const entries = [11, 12].map((tick) => ({ tag: tag(tick), operation: Uint8Array.of(1) }));
+  const entries = [11, 12].map((index) => ({ tag: tag(index), operation: Uint8Array.of(1) }));
   machine.give({
     kind: 'readDone',
     run: machine.run,

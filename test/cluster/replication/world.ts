@@ -8,7 +8,7 @@ import { type ReplicationState, startReplication } from '../../../cluster/replic
 import { step as realStep } from '../../../cluster/replication/step.js';
 import { type ErrorFacts, errorFacts } from '../../../protocols/errors.js';
 import type { ReplicaState } from '../../../protocols/model/cluster.js';
-import type { ClockTag } from '../../../protocols/model/shard-log.js';
+import type { LogTag } from '../../../protocols/model/shard-log.js';
 import { TestReplica } from './replica.js';
 
 export type ReplicationStepOf = typeof realStep;
@@ -42,7 +42,7 @@ export class World {
   readonly nodes = new Map<number, TestNode>();
   /** Every state that was agreed on, in order. */
   readonly agreed: ShardAssignment[] = [];
-  readonly acknowledged: ClockTag[] = [];
+  readonly acknowledged: LogTag[] = [];
   readonly figures = { written: 0, acknowledged: 0, open: 0, refused: 0, leaders: 0, dead: 0, healed: 0, rewound: 0, events: 0 };
   faulty = true;
   now = 0;
@@ -127,7 +127,7 @@ export class World {
     node.diskBusy = false;
     // What it has seen last need not be on its disk.
     node.seen = Math.max(0, node.seen - (this.chance(0.5) ? 0 : Math.floor(this.random() * 3)));
-    this.tell(`start ${peer} at ${node.replica.last.tick}@${node.replica.last.clock}, view ${node.seen}`);
+    this.tell(`start ${peer} at ${node.replica.last.index}@${node.replica.last.term}, view ${node.seen}`);
     this.input(peer, { kind: 'assigned', self: peer, assignment: this.agreed[node.seen] as ShardAssignment, isSettled: false });
     this.input(peer, { kind: 'opened' });
     this.look(peer);
@@ -185,11 +185,11 @@ export class World {
     return true;
   }
 
-  makeDead(peer: number, clock: number): void {
-    this.agree(({ replicas, term }) => {
+  makeDead(peer: number, term: number): void {
+    this.agree(({ replicas, term: known }) => {
       const current = replicas.get(peer);
       const other = [...replicas].some(([each, state]) => each !== peer && state === 'Active');
-      if (term !== clock || current === 'Dead' || !other) return null;
+      if (known !== term || current === 'Dead' || !other) return null;
       this.figures.dead += 1;
       return new Map(replicas).set(peer, 'Dead');
     });
@@ -309,7 +309,7 @@ export class World {
         this.onDisk(node, () => {
           const { run, write } = effect;
           try {
-            const entries = replica.write(peer, effect.clock, effect.tickAfter, effect.input.operations);
+            const entries = replica.write(peer, effect.term, effect.indexAfter, effect.input.operations);
             report({ kind: 'logged', run, write, entries, failure: null });
           } catch (error) {
             report({ kind: 'logFailed', run, write, error: errorFacts(error) });
@@ -360,7 +360,7 @@ export class World {
         break;
       case 'proposeDead':
         this.after(this.delay(), () => {
-          if (!this.faulty || this.chance(0.8)) this.makeDead(effect.peer, effect.clock);
+          if (!this.faulty || this.chance(0.8)) this.makeDead(effect.peer, effect.term);
         });
         break;
       case 'findMissing':
@@ -373,7 +373,7 @@ export class World {
   /** A call may be lost, be late, or lose its answer; the caller is told after a while. */
   private call(
     from: TestNode,
-    { call, clock, peer, request, run }: Extract<ReplicationEffect, { kind: 'call' }>,
+    { call, term, peer, request, run }: Extract<ReplicationEffect, { kind: 'call' }>,
     report: (input: ReplicationInput) => void,
   ): void {
     let isOver = false;
@@ -385,7 +385,7 @@ export class World {
     const lost: ErrorFacts = { code: 'timeout', detail: 'no answer' };
     this.after(15, () => fail(lost, true));
     if (this.faulty && this.chance(0.03)) return;
-    const heard = { ...request, shard: { collection: 'c', uid: 1, shardId: 0 }, clock, leader: from.peer } as Extract<
+    const heard = { ...request, shard: { collection: 'c', uid: 1, shardId: 0 }, term, leader: from.peer } as Extract<
       ReplicationInput,
       { kind: 'called' }
     >['call'];

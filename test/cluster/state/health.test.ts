@@ -12,7 +12,7 @@ function cluster(): Log {
   const placement = [[A, B], [B], [B, C]];
   log.propose({ kind: 'createCollection', name: 'a', config: configOf({ shard_number: 3 }), placement });
   const active = (shardId: number, peerId: PeerId) => {
-    return { collection: 'a', uid: 2, shardId, peerId, from: null, to: 'Active' as const, clock: null };
+    return { collection: 'a', uid: 2, shardId, peerId, from: null, to: 'Active' as const, term: null };
   };
   log.propose({ kind: 'setReplicaStates', changes: [active(0, A), active(0, B), active(1, B), active(2, B)] });
   return log;
@@ -63,8 +63,8 @@ test('a death that was decided under another leader is refused', () => {
 test('of two replicas that are found dead at the same time, by each other, the last Active one stays', () => {
   const log = new Log();
   log.propose({ kind: 'createCollection', name: 'a', config: configOf(), placement: [[A, B]] });
-  const set = (peerId: PeerId, to: 'Active' | 'Dead' | 'Listener', clock: number | null) =>
-    log.say({ kind: 'setReplicaStates', changes: [{ collection: 'a', uid: 2, shardId: 0, peerId, from: null, to, clock }] });
+  const set = (peerId: PeerId, to: 'Active' | 'Dead' | 'Listener', term: number | null) =>
+    log.say({ kind: 'setReplicaStates', changes: [{ collection: 'a', uid: 2, shardId: 0, peerId, from: null, to, term }] });
   for (const peerId of [A, B]) set(peerId, 'Active', null);
   assert.equal(printLeaders(log.state, 'a'), '0: 11 1');
   assert.equal(set(B, 'Dead', 1), 'done');

@@ -18,7 +18,7 @@ const MISSING: DataCall = {
 test('a call arrives as it was made, with its caller, and the reply comes back as it was given', async () => {
   const [a, b] = await Promise.all([peer(1), peer(2)]);
   await connect(a, b);
-  const entry = { tag: { peer: 2 ** 47, clock: 3, tick: 2 ** 40 }, operation: Uint8Array.of(1, 2, 3) };
+  const entry = { tag: { peer: 2 ** 47, term: 3, index: 2 ** 40 }, operation: Uint8Array.of(1, 2, 3) };
   const calls: DataCall[] = [
     MISSING,
     {
@@ -31,7 +31,7 @@ test('a call arrives as it was made, with its caller, and the reply comes back a
       measured: true,
       shardMapVersion: 7,
     },
-    { kind: 'append', shard: SHARD, since: 7, leader: 2 ** 47, clock: 3, previous: entry.tag, entries: [entry, entry], until: 'logged' },
+    { kind: 'append', shard: SHARD, since: 7, leader: 2 ** 47, term: 3, previous: entry.tag, entries: [entry, entry], until: 'logged' },
   ];
   const heard: { from: number; call: DataCall }[] = [];
   b.heard.answer = async (from, call) => {

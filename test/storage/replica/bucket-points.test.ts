@@ -13,7 +13,7 @@ import { randomFrom } from '../builder/fixture.js';
 import { type Model, Observed, type Random, randomNames, randomUpdate, SHAPES } from './observed.js';
 import { configOf } from './support.js';
 
-const LEADER = { peer: 1, clock: 1 };
+const LEADER = { peer: 1, term: 1 };
 /** Tells a replica nothing. */
 const NOWHERE = { at: NO_TAG, buckets: new BigUint64Array(), points: new Uint32Array() };
 
@@ -50,13 +50,13 @@ async function fill(target: Observed, source: Observed, random: Random, meanwhil
 function follow(target: Observed, source: Observed): void {
   const part = source.store.entriesAfter(target.store.position.last, Number.MAX_SAFE_INTEGER);
   const entries = part.kind === 'entries' ? part.entries : assert.fail(part.kind);
-  const numbered = entries.map(({ operation, tag }) => ({ operation: tag.tick, by: tag, logged: decodeUpdate(operation) }));
+  const numbered = entries.map(({ operation, tag }) => ({ operation: tag.index, by: tag, logged: decodeUpdate(operation) }));
   target.store.operations.applyNumbered(numbered);
 }
 
-/** An operation with the next tick; those of the target have a clock of their own, as those of a leader that was cut off. */
-function write(replica: Observed, by: { peer: number; clock: number }, tickAfter: number, model: Model, random: Random): void {
-  const operation = Math.max(replica.store.position.last.tick, tickAfter) + 1;
+/** An operation with the next index; those of the target have a term of their own, as those of a leader that was cut off. */
+function write(replica: Observed, by: { peer: number; term: number }, indexAfter: number, model: Model, random: Random): void {
+  const operation = Math.max(replica.store.position.last.index, indexAfter) + 1;
   const update = randomUpdate(model, replica.config, random);
   // Bytes, as others are sent what the log has.
   const logged = decodeUpdate(encodeUpdate({ operation: update, chained: false }));
@@ -90,7 +90,7 @@ for (const [seed, config] of [
       const replica = random(3) === 0 ? target : source;
       const kind = random(10);
       if (kind < 4) for (let count = random(12); count > 0; count--) write(source, LEADER, 0, model, random);
-      else if (kind === 4) write(target, { peer: 2, clock: round + 2 }, (round + 2) * 1_000_000, structuredClone(model), random);
+      else if (kind === 4) write(target, { peer: 2, term: round + 2 }, (round + 2) * 1_000_000, structuredClone(model), random);
       else if (kind === 5) await replica.reopen();
       else if (kind === 6) {
         const changed = randomNames(model, source.config, random);
@@ -129,8 +129,8 @@ for (const seed of [1, 2, 3])
     const model: Model = new Map();
     const source = await Observed.open(t, plain);
     const target = await Observed.open(t, plain);
-    const writeSome = (replica: Observed, clock: number, of: Model) => {
-      for (let count = random(6); count > 0; count--) write(replica, { peer: 1, clock }, clock * 1_000_000, of, random);
+    const writeSome = (replica: Observed, term: number, of: Model) => {
+      for (let count = random(6); count > 0; count--) write(replica, { peer: 1, term }, term * 1_000_000, of, random);
     };
     let rewound = 0;
     for (let term = 1; term < 80; term += 2) {
@@ -166,16 +166,16 @@ for (const seed of [1, 2, 3])
 test('a log that has begun anew is not rewound to what is before its beginning, nor to what it does not have', async (t) => {
   const replica = await Observed.open(t, plain);
   for (let count = 0; count < 3; count++) write(replica, LEADER, 0, new Map(), () => 1);
-  const refuses = (tick: number, clock = 1) =>
+  const refuses = (index: number, term = 1) =>
     assert.throws(
-      () => replica.store.rewindLog({ ...LEADER, clock, tick }),
+      () => replica.store.rewindLog({ ...LEADER, term, index }),
       (error) => error instanceof TroupeError && error.code === 'conflict',
     );
   refuses(4);
   refuses(2, 7);
-  replica.store.rewindLog({ ...LEADER, tick: 3 });
+  replica.store.rewindLog({ ...LEADER, index: 3 });
   assert.equal(replica.store.stale, null);
-  replica.store.resetLog({ ...LEADER, tick: 2 });
+  replica.store.resetLog({ ...LEADER, index: 2 });
   refuses(1);
 });
 
@@ -191,7 +191,7 @@ test('points of buckets are refused by a replica that has gone on, and where the
   const random: Random = () => 1;
   write(source, LEADER, 0, new Map(), random);
   const { at, buckets, bytes, points } = source.store.copies.bucketPoints(differing(source, target));
-  assert.deepEqual([at, buckets.length, points], [{ ...LEADER, tick: 1 }, 1, 1]);
+  assert.deepEqual([at, buckets.length, points], [{ ...LEADER, index: 1 }, 1, 1]);
   const failsWith = (code: string) => (error: unknown) => error instanceof TroupeError && error.code === code;
   assert.throws(() => target.store.copies.replaceBuckets(bytes), failsWith('conflict'));
   target.store.resetLog(at);

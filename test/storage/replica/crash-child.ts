@@ -46,23 +46,23 @@ async function fillDisk(): Promise<void> {
   await replica.close();
 }
 
-/** Writes as the leader of a term, some operations large, and says each tick that is on disk, until the process is ended. */
-async function lead(clock: number): Promise<void> {
+/** Writes as the leader of a term, some operations large, and says each index that is on disk, until the process is ended. */
+async function lead(term: number): Promise<void> {
   const { store } = await Replica.open(specOf(folder));
-  const by = { peer: clock * 10, clock };
-  for (let tick = Math.max(store.position.last.tick, clock * 1000) + 1; ; tick++) {
-    const operation = upsert([{ id: tick % 50, seed: tick, payload: { text: 'x'.repeat(tick % 3 === 0 ? 20_000 : 5) } }]);
+  const by = { peer: term * 10, term };
+  for (let index = Math.max(store.position.last.index, term * 1000) + 1; ; index++) {
+    const operation = upsert([{ id: index % 50, seed: index, payload: { text: 'x'.repeat(index % 3 === 0 ? 20_000 : 5) } }]);
     // Hangs on an operation that fails.
     const failing: UpdateOperation = { kind: 'clearPayload', selector: byIds(777) };
     const numbered = [
-      { operation: tick, by, logged: logged(operation) },
-      { operation: tick + 1, by, logged: logged(failing) },
-      { operation: tick + 2, by, logged: { operation: upsert([{ id: 888, seed: 1 }]), chained: true } },
+      { operation: index, by, logged: logged(operation) },
+      { operation: index + 1, by, logged: logged(failing) },
+      { operation: index + 2, by, logged: { operation: upsert([{ id: 888, seed: 1 }]), chained: true } },
     ];
-    tick += 2;
-    if (tick % 2 === 0) store.operations.logNumbered(numbered);
+    index += 2;
+    if (index % 2 === 0) store.operations.logNumbered(numbered);
     else store.operations.applyNumbered(numbered);
-    process.stdout.write(`${tick}\n`);
+    process.stdout.write(`${index}\n`);
   }
 }
 
@@ -70,9 +70,9 @@ async function lead(clock: number): Promise<void> {
 async function leadToTheEnd(): Promise<void> {
   process.on('SIGXFSZ', () => {});
   const { store } = await Replica.open(specOf(folder));
-  const by = { peer: 10, clock: 1 };
+  const by = { peer: 10, term: 1 };
   const write = (id: number, bytes: number): boolean => {
-    const operation = store.position.last.tick + 1;
+    const operation = store.position.last.index + 1;
     const point = upsert([{ id, seed: id, payload: { text: 'x'.repeat(bytes) } }]);
     try {
       store.operations.applyNumbered([{ operation, by, logged: logged(point) }]);
@@ -85,7 +85,7 @@ async function leadToTheEnd(): Promise<void> {
   let written = 0;
   while (write(written, 60_000)) written++;
   const { last } = store.position;
-  const entries = store.entriesAfter({ peer: 0, clock: 0, tick: 0 }, Number.MAX_SAFE_INTEGER);
+  const entries = store.entriesAfter({ peer: 0, term: 0, index: 0 }, Number.MAX_SAFE_INTEGER);
   const digest = store.copies.digest(null);
   const points = digest.points.reduce((sum, count) => sum + count, 0);
   process.stdout.write(JSON.stringify({ written, last, entries: entries.kind === 'entries' ? entries.entries.length : 0, points }));

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { type ClockTag, NO_TAG } from '../../../protocols/model/shard-log.js';
+import { type LogTag, NO_TAG } from '../../../protocols/model/shard-log.js';
 import { Replica, specOf, temporaryFolder, upsert, vectorOf } from './support.js';
 
 const CHILD = fileURLToPath(new URL('./crash-child.js', import.meta.url));
@@ -49,27 +49,27 @@ test('on a full disk writes answer a storage error, change nothing, and are take
 test('a leader that is killed at any moment has all that it told of, in order and with its tags, and the next one goes on behind it', async (t) => {
   const folder = temporaryFolder(t);
   const leaders: [number, number][] = [];
-  for (let clock = 1; clock <= 4; clock++) {
-    const child = spawn(process.execPath, [CHILD, 'lead', folder, String(clock)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  for (let term = 1; term <= 4; term++) {
+    const child = spawn(process.execPath, [CHILD, 'lead', folder, String(term)], { stdio: ['ignore', 'pipe', 'inherit'] });
     let told = 0;
     let lines = 0;
     for await (const line of createInterface(child.stdout)) {
       told = Number(line);
-      if (++lines === 5 + clock * 9) child.kill('SIGKILL');
+      if (++lines === 5 + term * 9) child.kill('SIGKILL');
     }
     const replica = await Replica.open(specOf(folder));
     const { base, last } = replica.store.position;
-    assert.deepEqual([base, last.clock, last.peer], [NO_TAG, clock, clock * 10]);
-    assert.ok(last.tick >= told && (last.tick - clock * 1000) % 3 === 0, `told of ${told}, ends with ${last.tick}`);
-    leaders.push([clock, last.tick - clock * 1000]);
+    assert.deepEqual([base, last.term, last.peer], [NO_TAG, term, term * 10]);
+    assert.ok(last.index >= told && (last.index - term * 1000) % 3 === 0, `told of ${told}, ends with ${last.index}`);
+    leaders.push([term, last.index - term * 1000]);
     const part = replica.store.entriesAfter(NO_TAG, Number.MAX_SAFE_INTEGER);
     assert.deepEqual(
       part.kind === 'entries' && part.entries.map(({ tag }) => tag),
-      leaders.flatMap(([of, count]) => Array.from({ length: count }, (_, at) => ({ peer: of * 10, clock: of, tick: of * 1000 + at + 1 }))),
+      leaders.flatMap(([of, count]) => Array.from({ length: count }, (_, at) => ({ peer: of * 10, term: of, index: of * 1000 + at + 1 }))),
     );
     const points = replica.points();
     assert.equal(points.has('888'), false);
-    assert.equal(points.get(String((last.tick - 2) % 50))?.version, last.tick - 2);
+    assert.equal(points.get(String((last.index - 2) % 50))?.version, last.index - 2);
     await replica.close();
   }
 });
@@ -82,10 +82,10 @@ test("a leader's disk that is full has each operation wholly or not at all", {
   const run = spawnSync('/bin/sh', ['-c', command], { encoding: 'utf8' });
   assert.equal(run.status, 0, run.stderr);
   const { entries, last, points, written } = JSON.parse(run.stdout) as Record<'entries' | 'points' | 'written', number> & {
-    last: ClockTag;
+    last: LogTag;
   };
   assert.ok(written > 0);
-  assert.deepEqual([entries, last, points], [written, { peer: 10, clock: 1, tick: written }, written]);
+  assert.deepEqual([entries, last, points], [written, { peer: 10, term: 1, index: written }, written]);
   const replica = await Replica.open(specOf(folder));
   assert.deepEqual([replica.store.position.last, replica.points().size], [last, written]);
   await replica.close();

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TroupeError } from '../../../protocols/errors.js';
-import { type ClockTag, NO_TAG, type ShardEntry } from '../../../protocols/model/shard-log.js';
+import { type LogTag, NO_TAG, type ShardEntry } from '../../../protocols/model/shard-log.js';
 import { type KnownLog, newEntries, nextTags } from '../../../storage/replica/follow.js';
 import { behind, type LogTags, NO_TAGS, tagOf, withOperation } from '../../../storage/wal/log-tags.js';
 
-/** `<clock>.<tick>`, of a peer that has the clock's number times ten. */
-function tag(text: string): ClockTag {
-  const [clock, tick] = text.split('.').map(Number) as [number, number];
-  return tick === 0 ? NO_TAG : { peer: clock * 10, clock, tick };
+/** `<term>.<index>`, of the peer whose id is ten times the term. */
+function tag(text: string): LogTag {
+  const [term, index] = text.split('.').map(Number) as [number, number];
+  return index === 0 ? NO_TAG : { peer: term * 10, term, index };
 }
 
 function entries(...tags: string[]): ShardEntry[] {
@@ -17,15 +17,15 @@ function entries(...tags: string[]): ShardEntry[] {
 
 /** A log of operations behind the first, which it has lost. */
 function log(...tags: string[]): KnownLog {
-  const [base, ...kept] = tags.map(tag) as [ClockTag, ...ClockTag[]];
-  return { base, last: kept.at(-1) ?? base, tagOf: (tick) => kept.find((known) => known.tick === tick) ?? null };
+  const [base, ...kept] = tags.map(tag) as [LogTag, ...LogTag[]];
+  return { base, last: kept.at(-1) ?? base, tagOf: (index) => kept.find((known) => known.index === index) ?? null };
 }
 
 /** What is new of the entries, or why they do not follow. */
 function added(known: KnownLog, previous: string, ...tags: string[]): string {
   try {
     return newEntries(known, tag(previous), entries(...tags))
-      .map(({ tag: { clock, tick } }) => `${clock}.${tick}`)
+      .map(({ tag: { term, index } }) => `${term}.${index}`)
       .join(' ');
   } catch (error) {
     return (error as TroupeError).code;
@@ -42,10 +42,10 @@ const CASES: readonly { log: string; previous: string; entries: string; added: s
   { log: '0.0 1.5 1.6', previous: '1.5', entries: '', added: '', why: 'a question whether it is there' },
   { log: '0.0 1.5 1.6', previous: '1.5', entries: '1.7', added: 'conflict', why: 'the log has one between' },
   { log: '0.0 1.5 1.6', previous: '1.5', entries: '2.8', added: 'conflict', why: 'the log has one that the leader lacks' },
-  { log: '0.0 1.5', previous: '2.5', entries: '2.6', added: 'conflict', why: 'another operation of this tick' },
+  { log: '0.0 1.5', previous: '2.5', entries: '2.6', added: 'conflict', why: 'another operation of this index' },
   { log: '0.0 1.5 2.9', previous: '1.5', entries: '1.6 1.10', added: 'conflict', why: 'the leader is one of an earlier term' },
-  { log: '0.0 2.9', previous: '2.9', entries: '1.10', added: 'conflict', why: 'a clock that goes back' },
-  { log: '0.0 1.5', previous: '1.5', entries: '1.7 1.6', added: 'conflict', why: 'ticks that go back' },
+  { log: '0.0 2.9', previous: '2.9', entries: '1.10', added: 'conflict', why: 'a term that goes back' },
+  { log: '0.0 1.5', previous: '1.5', entries: '1.7 1.6', added: 'conflict', why: 'indexes that go back' },
   { log: '1.5 1.6', previous: '1.3', entries: '1.4 1.5 1.6 1.7', added: '1.7', why: 'what lies before the base is not known any more' },
   { log: '1.5 1.6', previous: '2.5', entries: '2.6', added: 'conflict', why: 'the base is another one' },
   { log: '1.5', previous: '1.5', entries: '1.6', added: '1.6', why: 'a log that holds nothing goes on behind its base' },
@@ -60,7 +60,7 @@ for (const { added: expected, entries: sent, log: known, previous, why } of CASE
 }
 
 test('a leader goes on behind what is there and behind what it is told, and one whose term is over does not', () => {
-  const leader = { peer: 20, clock: 2 };
+  const leader = { peer: 20, term: 2 };
   assert.deepEqual(nextTags(tag('2.7'), leader, 0, 2), [tag('2.8'), tag('2.9')]);
   assert.deepEqual(nextTags(tag('1.7'), leader, 1000, 1), [tag('2.1001')]);
   for (const last of [{ ...tag('3.7') }, { ...tag('2.7'), peer: 30 }]) {
@@ -73,10 +73,10 @@ test('a leader goes on behind what is there and behind what it is told, and one 
 
 test('tags of a log are told by where each leader begins, and forgotten with its operations', () => {
   let tags: LogTags = NO_TAGS;
-  for (const { clock, peer, tick } of ['0.1', '0.2', '1.10', '1.11', '4.20'].map(tag)) tags = withOperation(tags, { peer, clock }, tick);
+  for (const { term, peer, index } of ['0.1', '0.2', '1.10', '1.11', '4.20'].map(tag)) tags = withOperation(tags, { peer, term }, index);
   assert.deepEqual(
-    [2, 10, 11, 25].map((tick) => tagOf(tags, tick)),
-    [{ ...NO_TAG, tick: 2 }, tag('1.10'), tag('1.11'), tag('4.25')],
+    [2, 10, 11, 25].map((index) => tagOf(tags, index)),
+    [{ ...NO_TAG, index: 2 }, tag('1.10'), tag('1.11'), tag('4.25')],
   );
   assert.equal(tags.runs.length, 2);
   const later = behind(tags, tag('1.11'));

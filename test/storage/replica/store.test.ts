@@ -507,15 +507,15 @@ test('a replica of the format before is taken over with its log, and is then one
   const again = await Replica.within(t, specOf(folder));
   assert.deepEqual([...again.points().keys()], ['1', '2']);
   assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')), { format: 4 });
-  const by = { peer: 5, clock: 1 };
+  const by = { peer: 5, term: 1 };
   again.store.operations.applyNumbered([{ operation: 9, by, logged: { operation: upsert([{ id: 3, seed: 3 }]), chained: false } }]);
-  assert.deepEqual(again.store.position, { last: { ...by, tick: 9 }, base: { peer: 0, clock: 0, tick: 0 } });
+  assert.deepEqual(again.store.position, { last: { ...by, index: 9 }, base: { peer: 0, term: 0, index: 0 } });
 });
 
 test("a record of the log's leaders that is damaged is named", async (t) => {
   const folder = temporaryFolder(t);
   const replica = await Replica.open(specOf(folder));
-  const by = { peer: 123_456_789, clock: 1 };
+  const by = { peer: 123_456_789, term: 1 };
   replica.store.operations.applyNumbered([{ operation: 1, by, logged: { operation: upsert([{ id: 3, seed: 3 }]), chained: false } }]);
   await replica.close();
   const file = path.join(folder, 'lmdb', 'data.mdb');

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { CollectionConfig } from '../../../protocols/model/collection.js';
-import { type ClockTag, isSameTag, NO_TAG, type ShardEntry } from '../../../protocols/model/shard-log.js';
+import { isSameTag, type LogTag, NO_TAG, type ShardEntry } from '../../../protocols/model/shard-log.js';
 import type { UpdateOperation } from '../../../protocols/model/update.js';
 import { encodeUpdate, NOTHING } from '../../../protocols/update-codec.js';
 import { EnginePool } from '../../../storage/pool/pool.js';
@@ -14,7 +14,7 @@ import type { OrderedWrite, ReplicaCheckpoint } from '../../../storage/threads/s
 import { verifyReplicas } from '../../../storage/verify/verify-lmdb.js';
 import { byIds, configOf, specOf, temporaryFolder, upsert } from '../replica/support.js';
 
-const LEADER = { peer: 7, clock: 3 };
+const LEADER = { peer: 7, term: 3 };
 
 async function poolOf(t: TestContext): Promise<EnginePool> {
   const pool = await EnginePool.start({ readers: 1, writers: 1 });
@@ -31,7 +31,7 @@ async function replicaOf(t: TestContext, pool: EnginePool, key: string, config =
 
 function write(operations: readonly UpdateOperation[], changes: Partial<OrderedWrite> = {}): OrderedWrite {
   const encoded = operations.map((operation, index) => encodeUpdate({ operation, chained: index > 0 }));
-  return { ...LEADER, tickAfter: 0, operations: encoded, until: 'applied', deadlineMs: Number.MAX_SAFE_INTEGER, ...changes };
+  return { ...LEADER, indexAfter: 0, operations: encoded, until: 'applied', deadlineMs: Number.MAX_SAFE_INTEGER, ...changes };
 }
 
 const put = (id: number, text = ''): UpdateOperation => upsert([{ id, seed: id, payload: { text } }]);
@@ -47,9 +47,9 @@ function large(): UpdateOperation {
   return { kind: 'upsert', batch: { ids, vectors, payloads: ids.map(() => undefined) }, mode: 'updateOnly' };
 }
 
-const ticks = (entries: readonly ShardEntry[]): number[] => entries.map(({ tag }) => tag.tick);
+const indexes = (entries: readonly ShardEntry[]): number[] => entries.map(({ tag }) => tag.index);
 
-async function tail(pool: EnginePool, key: string, after: ClockTag): Promise<readonly ShardEntry[]> {
+async function tail(pool: EnginePool, key: string, after: LogTag): Promise<readonly ShardEntry[]> {
   const part = await pool.entriesAfter(key, after, Number.MAX_SAFE_INTEGER);
   if (part.kind !== 'entries') throw new Error(`the log says ${part.kind}`);
   assert.ok(isSameTag(part.last, part.entries.at(-1)?.tag ?? after));
@@ -70,16 +70,16 @@ test('a leader gives its operations tags in the order of the calls, and they are
   assert.deepEqual(await pool.position('a/0'), { last: NO_TAG, base: NO_TAG });
   const answers = await Promise.all([
     pool.writeOrdered('a/0', write([put(1), put(2)], { until: 'logged' })),
-    pool.writeOrdered('a/0', write([put(3)], { tickAfter: 99 })),
+    pool.writeOrdered('a/0', write([put(3)], { indexAfter: 99 })),
     pool.writeOrdered('a/0', write([put(4)], { until: 'logged' })),
     pool.writeOrdered('a/0', write([put(5, 'x'.repeat(20_000))])),
   ]);
   assert.deepEqual(
-    answers.map(({ entries }) => ticks(entries)),
+    answers.map(({ entries }) => indexes(entries)),
     [[1, 2], [100], [101], [102]],
   );
   const { last } = await pool.position('a/0');
-  assert.deepEqual(last, { ...LEADER, tick: 102 });
+  assert.deepEqual(last, { ...LEADER, index: 102 });
   assert.deepEqual(
     await tail(pool, 'a/0', NO_TAG),
     answers.flatMap(({ entries }) => entries),
@@ -98,7 +98,7 @@ test('in the place of an operation that fails, and of what hangs on it, the log 
     pool.writeOrdered('a/0', write([clear(2), clear(97)], { until: 'logged' })),
   ]);
   assert.deepEqual(
-    written.map(({ entries }) => ticks(entries)),
+    written.map(({ entries }) => indexes(entries)),
     [
       [1, 2],
       [3, 4, 5, 6],
@@ -112,7 +112,7 @@ test('in the place of an operation that fails, and of what hangs on it, the log 
   const entries = written.flatMap((one) => one.entries);
   const nothing = encodeUpdate(NOTHING);
   assert.deepEqual(
-    entries.filter(({ operation }) => Buffer.compare(operation, nothing) === 0).map(({ tag }) => tag.tick),
+    entries.filter(({ operation }) => Buffer.compare(operation, nothing) === 0).map(({ tag }) => tag.index),
     [4, 5, 6, 8],
   );
   assert.deepEqual(await tail(pool, 'a/0', NO_TAG), entries);
@@ -127,13 +127,13 @@ test('replicas that take over the entries of another one come to the same points
   const { last } = await pool.position('a/0');
   // An earlier release logged what failed, too.
   const failing = [put(3), clear(99), put(4), clear(1)].map((operation, at) => ({
-    tag: { ...last, tick: last.tick + 1 + at },
+    tag: { ...last, index: last.index + 1 + at },
     operation: encodeUpdate({ operation, chained: at > 0 }),
   }));
   await pool.append('a/0', last, failing, 'applied');
-  await pool.writeOrdered('a/0', write([clear(2)], { clock: 4, peer: 8, tickAfter: 2 ** 20 }));
+  await pool.writeOrdered('a/0', write([clear(2)], { term: 4, peer: 8, indexAfter: 2 ** 20 }));
   const entries = await tail(pool, 'a/0', NO_TAG);
-  assert.deepEqual(await pool.append('b/0', NO_TAG, entries, 'applied'), { peer: 8, clock: 4, tick: 2 ** 20 + 1 });
+  assert.deepEqual(await pool.append('b/0', NO_TAG, entries, 'applied'), { peer: 8, term: 4, index: 2 ** 20 + 1 });
   // One at a time, each twice: what hangs on a failed one is passed over all the same.
   let previous = NO_TAG;
   for (const entry of entries) {
@@ -155,11 +155,11 @@ test('what does not follow is refused, and nothing of it is logged', async (t) =
   const pool = await poolOf(t);
   await replicaOf(t, pool, 'a/0');
   const [first, second] = (await pool.writeOrdered('a/0', write([put(1), put(2)]))).entries as [ShardEntry, ShardEntry];
-  const later = { ...second, tag: { ...second.tag, tick: 9 } };
-  await assert.rejects(pool.writeOrdered('a/0', write([put(3)], { clock: 2 })), failsWith('conflict'));
+  const later = { ...second, tag: { ...second.tag, index: 9 } };
+  await assert.rejects(pool.writeOrdered('a/0', write([put(3)], { term: 2 })), failsWith('conflict'));
   await assert.rejects(pool.writeOrdered('a/0', write([put(3)], { peer: 8 })), failsWith('conflict'));
   await assert.rejects(pool.writeOrdered('a/0', write([put(3)], { deadlineMs: 1 })), failsWith('timeout'));
-  await assert.rejects(pool.append('a/0', { ...LEADER, tick: 8 }, [later], 'applied'), failsWith('conflict'));
+  await assert.rejects(pool.append('a/0', { ...LEADER, index: 8 }, [later], 'applied'), failsWith('conflict'));
   await assert.rejects(pool.append('a/0', first.tag, [later], 'applied'), failsWith('conflict'));
   const column = { kind: 'dense' as const, name: 'new', dim: 1, points: null, values: Float32Array.of(1) };
   const unknown: UpdateOperation = { kind: 'upsert', batch: { ids: [4], vectors: [column], payloads: [undefined] } };
@@ -176,14 +176,14 @@ test('a log tells what follows an operation, that it does not go back so far, or
     await pool.writeOrdered('a/0', write([large()], { until: count === 20 ? 'applied' : 'logged' }));
   const { base, last } = await pool.position('a/0');
   // 64 MB of them are kept.
-  assert.ok(base.tick >= 4 && base.tick <= 6, `from ${base.tick} on`);
-  assert.deepEqual(base, { ...LEADER, tick: base.tick });
-  assert.equal((await pool.entriesAfter('a/0', { ...base, tick: base.tick - 1 }, 1)).kind, 'compacted');
-  assert.equal((await pool.entriesAfter('a/0', { ...base, clock: 2 }, 1)).kind, 'diverged');
+  assert.ok(base.index >= 4 && base.index <= 6, `from ${base.index} on`);
+  assert.deepEqual(base, { ...LEADER, index: base.index });
+  assert.equal((await pool.entriesAfter('a/0', { ...base, index: base.index - 1 }, 1)).kind, 'compacted');
+  assert.equal((await pool.entriesAfter('a/0', { ...base, term: 2 }, 1)).kind, 'diverged');
   assert.equal((await pool.entriesAfter('a/0', { ...last, peer: 9 }, 1)).kind, 'diverged');
-  assert.equal((await pool.entriesAfter('a/0', { ...last, tick: last.tick + 1 }, 1)).kind, 'diverged');
+  assert.equal((await pool.entriesAfter('a/0', { ...last, index: last.index + 1 }, 1)).kind, 'diverged');
   const some = await pool.entriesAfter('a/0', base, 9 << 20);
-  assert.deepEqual(some.kind === 'entries' && ticks(some.entries), [base.tick + 1, base.tick + 2, base.tick + 3]);
+  assert.deepEqual(some.kind === 'entries' && indexes(some.entries), [base.index + 1, base.index + 2, base.index + 3]);
   assert.deepEqual(some.kind === 'entries' && some.last, last);
   await pool.closeReplica('a/0');
   await replicaOf(t, pool, 'a/0', WIDE, folder);
@@ -196,13 +196,13 @@ test('a log tells what follows an operation, that it does not go back so far, or
 test('a log that is reset goes on behind the given operation, also after it was opened again', async (t) => {
   const pool = await poolOf(t);
   const folder = await replicaOf(t, pool, 'a/0');
-  const at = { peer: 9, clock: 4, tick: 2 };
+  const at = { peer: 9, term: 4, index: 2 };
   await pool.writeOrdered('a/0', write([put(1, 'x'.repeat(9000)), put(2), put(3, 'x'.repeat(9000))]));
   await pool.writeOrdered('a/0', write([put(4, 'x'.repeat(9000))], { until: 'logged' }));
   await pool.resetLog('a/0', at);
   assert.deepEqual(await pool.position('a/0'), { last: at, base: at });
   const { entries } = await pool.writeOrdered('a/0', write([put(5, 'x'.repeat(9000))], { ...at }));
-  assert.deepEqual(ticks(entries), [3]);
+  assert.deepEqual(indexes(entries), [3]);
   await pool.closeReplica('a/0');
   await replicaOf(t, pool, 'a/0', undefined, folder);
   assert.deepEqual(await tail(pool, 'a/0', at), entries);
@@ -215,16 +215,16 @@ test("a replica that had no leader gets one: its operations are nobody's, the la
   const folder = await replicaOf(t, pool, 'a/0', config);
   const encoded = [encodeUpdate({ operation: put(1), chained: false }), encodeUpdate({ operation: clear(1), chained: true })];
   await pool.writeEncoded('a/0', { operations: encoded, until: 'applied', deadlineMs: Number.MAX_SAFE_INTEGER });
-  assert.deepEqual(await pool.position('a/0'), { last: { ...NO_TAG, tick: 2 }, base: NO_TAG });
-  await pool.writeOrdered('a/0', write([put(2)], { tickAfter: 10 }));
+  assert.deepEqual(await pool.position('a/0'), { last: { ...NO_TAG, index: 2 }, base: NO_TAG });
+  await pool.writeOrdered('a/0', write([put(2)], { indexAfter: 10 }));
   await pool.closeReplica('a/0');
   await replicaOf(t, pool, 'a/0', config, folder);
   assert.deepEqual(
     (await tail(pool, 'a/0', NO_TAG)).map(({ tag }) => tag),
     [
-      { ...NO_TAG, tick: 1 },
-      { ...NO_TAG, tick: 2 },
-      { ...LEADER, tick: 11 },
+      { ...NO_TAG, index: 1 },
+      { ...NO_TAG, index: 2 },
+      { ...LEADER, index: 11 },
     ],
   );
 });
@@ -234,7 +234,7 @@ test('a replica is filled from another one by settings and buckets while that on
   for (const key of ['a/0', 'b/0']) await replicaOf(t, pool, key);
   const field: UpdateOperation = { kind: 'createFieldIndex', field: 'text', schema: { type: 'keyword' } };
   await pool.writeOrdered('a/0', write([field, ...Array.from({ length: 50 }, (_, id) => put(id, `t${id}`))]));
-  await pool.writeOrdered('b/0', write([put(70), put(3), { ...field, field: 'other' }], { peer: 1, clock: 1 }));
+  await pool.writeOrdered('b/0', write([put(70), put(3), { ...field, field: 'other' }], { peer: 1, term: 1 }));
   const { last } = await pool.position('a/0');
   await pool.resetLog('b/0', last);
   await pool.applySettings('b/0', await pool.settings('a/0'));
@@ -289,7 +289,7 @@ test('a checkpoint that is made while writes and builds go on opens as a replica
   await assert.rejects(pool.checkpoint('a/0', target), failsWith('conflict'));
   await Promise.all(meanwhile);
   await seal();
-  assert.ok(checkpoint.at.tick >= 901);
+  assert.ok(checkpoint.at.index >= 901);
   const copy = received(t, checkpoint);
   assert.deepEqual([...(await verifyReplicas([copy])).values()], [null]);
   await replicaOf(t, pool, 'b/0', undefined, copy);
@@ -328,5 +328,5 @@ test('a checkpoint that cannot be made leaves nothing behind, and the next one i
   await pool.releaseCheckpoint('a/0');
   const copying = pool.checkpoint('a/0', target);
   await pool.closeReplica('a/0');
-  assert.deepEqual((await copying).at, { ...LEADER, tick: 1 });
+  assert.deepEqual((await copying).at, { ...LEADER, index: 1 });
 });

@@ -8,7 +8,7 @@ import { founder } from '../one-member.js';
 
 const OTHER = 22;
 
-const GIVE_LEAD: ClusterCommand = { kind: 'changeLeader', collection: 'a', uid: 3, shardId: 0, to: OTHER, clock: 1 };
+const GIVE_LEAD: ClusterCommand = { kind: 'changeLeader', collection: 'a', uid: 3, shardId: 0, to: OTHER, term: 1 };
 
 /** One of two voters, whose own proposals below `doneBelow` are known to be done. */
 function pair({ doneBelow = 1, lastOpen = 0, proposed = [] as ClusterCommand[], learners = 0 } = {}): MemberConsensus {
@@ -50,7 +50,7 @@ test('a session of which nothing is applied yet says nothing of the one before',
 });
 
 test('what may take a lead: the own replica’s state and changes of leaders, not what collections are called', () => {
-  const change = { collection: 'a', uid: 3, shardId: 0, from: null, to: 'Dead', clock: 1 } as const;
+  const change = { collection: 'a', uid: 3, shardId: 0, from: null, to: 'Dead', term: 1 } as const;
   assert.equal(mayTakeLeads({ kind: 'setReplicaStates', changes: [{ ...change, peerId: 11 }] }, 11), true);
   assert.equal(mayTakeLeads({ kind: 'setReplicaStates', changes: [{ ...change, peerId: OTHER }] }, 11), false);
   assert.equal(mayTakeLeads(GIVE_LEAD, 11), true);

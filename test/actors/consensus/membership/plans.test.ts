@@ -33,7 +33,7 @@ async function finishAll(node: FakeNode, until: () => boolean): Promise<number> 
   while (!until()) {
     await world.until(() => until() || transfersOf(node).length > 0, 'a transfer is begun');
     for (const { collection, transfer } of transfersOf(node)) {
-      await world.run(node.cluster.change({ kind: 'finishTransfer', collection, transfer, clock: null }, 5000));
+      await world.run(node.cluster.change({ kind: 'finishTransfer', collection, transfer, term: null }, 5000));
       finished += 1;
     }
   }

@@ -82,7 +82,7 @@ function leader(
         await writeFile(join(folder, path), Buffer.concat([bytes, Buffer.from('more')]));
       }
       const files = Object.entries(FILES).map(([path, bytes]) => ({ path, bytes: bytes.length }));
-      return { at: { peer: 1, clock: 3, tick: 9 }, folder, files };
+      return { at: { peer: 1, term: 3, index: 9 }, folder, files };
     },
     releaseCheckpoint: async () => {
       released += 1;
@@ -137,10 +137,10 @@ test('a replica takes files when it is agreed to wait for those of this transfer
   const serving = await target('Active');
   t.after(() => Promise.all([waiting, serving].map(({ root }) => rm(root, { recursive: true, force: true }))));
   const shard = { collection: 'cities', uid: 5, shardId: 0 };
-  const part = { kind: 'putFile', shard, clock: 3, startedAt: 10, path: 'a', offset: 0, bytes: Uint8Array.of(1) } as const;
+  const part = { kind: 'putFile', shard, term: 3, startedAt: 10, path: 'a', offset: 0, bytes: Uint8Array.of(1) } as const;
   const isConflict = (error: TroupeError) => error.code === 'conflict';
   await waiting.answer(part);
-  await assert.rejects(waiting.answer({ ...part, clock: 4 }), isConflict);
+  await assert.rejects(waiting.answer({ ...part, term: 4 }), isConflict);
   await assert.rejects(waiting.answer({ ...part, startedAt: 11 }), isConflict);
   await assert.rejects(serving.answer(part), isConflict);
   for (const path of ['../a', 'a/../../b', '/etc/a', '', 'a//b', '.', 'a/.']) {
@@ -161,7 +161,7 @@ test('files that are being installed are out of reach of the parts that a later 
   t.after(() => rm(root, { recursive: true, force: true }));
   const shard = { collection: 'cities', uid: 5, shardId: 0 };
   during.install = async () => {
-    await answer({ kind: 'putFile', shard, clock: 3, startedAt: 10, path: 'wal-empty', offset: 0, bytes: Uint8Array.of(9) });
+    await answer({ kind: 'putFile', shard, term: 3, startedAt: 10, path: 'wal-empty', offset: 0, bytes: Uint8Array.of(9) });
   };
   await leader(store, answer).send();
   assert.equal((await readFile(join(replica, 'wal-empty'))).length, 0);
@@ -171,7 +171,7 @@ test('a file that is sent anew is another file: a part of the earlier one that i
   const { answer, root, store } = await target();
   t.after(() => rm(root, { recursive: true, force: true }));
   const shard = { collection: 'cities', uid: 5, shardId: 0 };
-  const part = { kind: 'putFile', shard, clock: 3, startedAt: 10, path: 'a', offset: 0, bytes: Uint8Array.of(1, 2) } as const;
+  const part = { kind: 'putFile', shard, term: 3, startedAt: 10, path: 'a', offset: 0, bytes: Uint8Array.of(1, 2) } as const;
   await answer(part);
   const staged = join(store.staging('transfer-5-0-10'), 'a');
   const earlier = await open(staged, 'r+');

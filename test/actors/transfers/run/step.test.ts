@@ -46,10 +46,10 @@ function worded(effect: TransferEffect): string {
       const { operation } = effect;
       if (operation.kind === 'setReplicaStates') {
         const [change] = operation.changes;
-        return `propose ${change?.from} → ${change?.to} in term ${change?.clock}`;
+        return `propose ${change?.from} → ${change?.to} in term ${change?.term}`;
       }
       const method = operation.kind === 'restartTransfer' ? ` ${operation.method}` : '';
-      return `propose ${operation.kind}${method} in term ${'clock' in operation ? operation.clock : '-'}`;
+      return `propose ${operation.kind}${method} in term ${'term' in operation ? operation.term : '-'}`;
     }
     case 'retryLater':
       return `retry ${effect.attempt}`;

@@ -7,10 +7,10 @@ import { TroupeError } from '../../../../protocols/errors.js';
 import { pack } from '../../../../protocols/pack.js';
 
 const SHARD = { collection: 'c', uid: 7, shardId: 3 };
-const TAG = { peer: 2 ** 47, clock: 3, tick: 2 ** 40 };
+const TAG = { peer: 2 ** 47, term: 3, index: 2 ** 40 };
 const BYTES = Uint8Array.of(1, 2, 3);
 const SHARDS = { collection: 'c', uid: 7, shards: [0, 3] };
-const LED = { shard: SHARD, clock: 3 };
+const LED = { shard: SHARD, term: 3 };
 const REPLICA = { ...LED, since: 6 };
 const CALLS: readonly DataCall[] = [
   {
@@ -24,7 +24,7 @@ const CALLS: readonly DataCall[] = [
     shardMapVersion: 5,
   },
   { kind: 'missing', shard: SHARD, ids: ['a4f5b6c7-0000-4000-8000-000000000000'], timeoutMs: 50, shardMapVersion: 5 },
-  { kind: 'barrier', shard: SHARD, timeoutMs: 50, shardMapVersion: 5, fence: { startedAt: 4, from: 1, clock: 3, sequence: 9 } },
+  { kind: 'barrier', shard: SHARD, timeoutMs: 50, shardMapVersion: 5, fence: { startedAt: 4, from: 1, term: 3, sequence: 9 } },
   { kind: 'read', ...SHARDS, body: BYTES, timeoutMs: 9, measured: false, shardMapVersion: 5 },
   { kind: 'shardMap', collection: 'c', uid: 7 },
   { kind: 'reached', ...SHARDS },
