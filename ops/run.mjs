@@ -192,7 +192,7 @@ async function dev(rest) {
 
   for (const folder of SOURCES) {
     watch(join(ROOT, folder), { recursive: true }, (_event, file) => {
-      // The folder of sources named storage is also where a node keeps its data by default.
+      // Editors write files of their own beside the sources.
       if (file !== null && !/\.(ts|mjs|proto|wasm|ya?ml)$/.test(file)) return;
       clearTimeout(timer);
       timer = setTimeout(restart, 200);
@@ -244,12 +244,11 @@ function sourceFiles() {
   return SOURCES.flatMap((folder) => filesBelow(join(ROOT, folder))).filter((file) => /\.(ts|mjs|proto)$/.test(file));
 }
 
-/** Files under a folder, recursively; nothing when it is missing. The data of a node in `storage/collections` is left out. */
+/** Files under a folder, recursively; nothing when it is missing. */
 function filesBelow(folder) {
   if (!existsSync(folder)) return [];
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
-    if (path === join(ROOT, 'storage', 'collections')) return [];
     return entry.isDirectory() ? filesBelow(path) : [path];
   });
 }

@@ -5,6 +5,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
 
 const ROOT = rootAbove(dirname(fileURLToPath(import.meta.url)));
 
@@ -42,9 +43,6 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'ops/bench/common/baseline.ts imports usearch': 'the benchmark compares the node with usearch itself',
   'vectors/reference.ts is used by tests only': 'the plain arithmetic that property tests compare the kernels with',
 };
-
-/** What a node that is started in a clone makes of its default folder, beside the sources of that name. */
-const NODE_DATA = ['collections', 'consensus', 'consensus.old', 'set-aside'].map((name) => `storage/${name}`);
 
 /** Programs and threads start here; whatever none of them leads to is dead. Tests are entries for test files only. */
 const ENTRIES = [
@@ -209,7 +207,7 @@ test('every source file is reached from a program, and every test helper from a 
 
 test('every top-level folder has a README', () => {
   const folders = readdirSync(ROOT, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.') && !['node_modules', 'dist', 'snapshots'].includes(entry.name))
+    .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.') && !['node_modules', 'dist', 'data'].includes(entry.name))
     .map((entry) => entry.name);
   assert.deepEqual(
     folders.filter((folder) => !existsSync(join(ROOT, folder, 'README.md'))),
@@ -217,12 +215,15 @@ test('every top-level folder has a README', () => {
   );
 });
 
-test('a node that is started in a clone finds no sources where it looks for its data, and removes none', () => {
-  const wrong = NODE_DATA.filter((folder) => existsSync(join(ROOT, folder))).flatMap((folder) => [...all(folder)]);
-  assert.deepEqual(
-    wrong.filter((file) => /\.(ts|md)$/.test(file)),
-    [],
-  );
+test('a node that is started in a clone keeps its data in a folder that version control ignores, and no sources are in', () => {
+  const { storage } = parse(readFileSync(join(ROOT, 'config/config.yaml'), 'utf8')) as { storage: Record<string, string> };
+  const ignored = readFileSync(join(ROOT, '.gitignore'), 'utf8').split('\n');
+  for (const key of ['storage_path', 'snapshots_path']) {
+    const path = storage[key] as string;
+    const folder = posix.normalize(path).split('/')[0] as string;
+    assert.ok(!(folder in MAY_IMPORT), `${path} is in a folder of sources`);
+    assert.ok(ignored.includes(`/${folder}/`), `${path} is not ignored`);
+  }
 });
 
 test('no file names a path of somebody’s machine, and the lock file no registry', () => {
@@ -283,11 +284,6 @@ function* textFiles(): Generator<string> {
 }
 
 function* below(folder: string): Generator<string> {
-  if (NODE_DATA.includes(folder)) return;
-  yield* all(folder);
-}
-
-function* all(folder: string): Generator<string> {
   for (const entry of readdirSync(join(ROOT, folder), { withFileTypes: true })) {
     const path = `${folder}/${entry.name}`;
     if (entry.isDirectory()) yield* below(path);
