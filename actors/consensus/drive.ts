@@ -3,18 +3,24 @@
 import { applyEntries } from '../../cluster/apply/apply.js';
 import type { RaftEffect, RaftInput, RaftMessage } from '../../cluster/raft/messages.js';
 import { decodeState, encodeState } from '../../cluster/state/state-codec.js';
+import { decideInRow, type Row } from '../../protocols/machine.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { Entry, Snapshot } from '../../protocols/model/consensus.js';
 import { maybeActivate } from './agreed/activation.js';
 import { carryOut } from './agreed/carrying.js';
 import { noteCatchUpIndex } from './agreed/catching-up.js';
+import { announce } from './membership/peer-requests.js';
+import { removeEmpty } from './membership/remove-peer.js';
 import { isHeldBack } from './membership/survivor.js';
-import type { Draft } from './proposals/draft.js';
-import { finishAll, noteAgreed, noteProposed, tryAllAnew } from './proposals/proposals.js';
+import type { Draft, DraftActs } from './proposals/draft.js';
+import { finishAll, noteAgreed, noteProposed, submit, tryAllAnew } from './proposals/proposals.js';
 import { maybeAnswerReads, noteReadReady } from './proposals/reads.js';
 import { maybeSettle } from './proposals/settling.js';
+import type { ReadCall } from './state.js';
 
-export function drive(draft: Draft, input: RaftInput): void {
+export const DRAFT_ACTS: DraftActs = { raft: drive, afterRead, afterMark: removeEmpty };
+
+function drive(draft: Draft, input: RaftInput): void {
   if (isHeldBack(draft, input)) {
     // What another peer proposes is lost on its way, and comes again.
     if (input.kind === 'propose') noteProposed(draft, input.id, { kind: 'refused', reason: 'membershipPending' });
@@ -25,47 +31,47 @@ export function drive(draft: Draft, input: RaftInput): void {
   takeEffects(draft, effects);
 }
 
-export function takeEffects(draft: Draft, effects: readonly RaftEffect[]): void {
-  for (const effect of effects) take(draft, effect);
-}
-
-function take(draft: Draft, effect: RaftEffect): void {
-  switch (effect.kind) {
-    case 'persist':
-      draft.write(effect.write, effect.number);
+function afterRead(draft: Draft, { deadlineTick, next, replyTo }: ReadCall): void {
+  switch (next.kind) {
+    case 'answer':
+      draft.reply(replyTo, true);
       break;
-    case 'send':
-      for (const [to, messages] of byPeer(effect.messages)) draft.emitAfterWrites({ kind: 'send', to, messages });
+    case 'submit':
+      submit(draft, next.submission, next.caller, deadlineTick, { isCaughtUp: true });
       break;
-    case 'sendEarly':
-      for (const [to, messages] of byPeer(effect.messages)) draft.emit({ kind: 'send', to, messages });
-      break;
-    case 'apply':
-      applyCommitted(draft, effect.entries);
-      break;
-    case 'restore':
-      restore(draft, effect.snapshot);
-      break;
-    case 'proposed':
-      noteProposed(draft, effect.id, effect.outcome);
-      break;
-    case 'readReady':
-      noteCatchUpIndex(draft, effect.id, effect.index);
-      noteReadReady(draft, effect.id, effect.index);
-      break;
-    case 'roleChanged':
-      tryAllAnew(draft);
-      break;
-    case 'snapshotWanted':
-      compact(draft);
-      break;
-    case 'removed':
-      draft.removed = true;
+    case 'announce':
+      announce(draft, next.caller, deadlineTick);
       break;
     default:
-      effect satisfies never;
+      next satisfies never;
   }
 }
+
+export function takeEffects(draft: Draft, effects: readonly RaftEffect[]): void {
+  for (const effect of effects) decideInRow(RAFT_EFFECTS, draft, effect);
+}
+
+const RAFT_EFFECTS: Row<RaftEffect, Draft, void> = {
+  persist: (draft, { number, write }) => draft.write(write, number),
+  send: (draft, { messages }) => {
+    for (const [to, batch] of byPeer(messages)) draft.emitAfterWrites({ kind: 'send', to, messages: batch });
+  },
+  sendEarly: (draft, { messages }) => {
+    for (const [to, batch] of byPeer(messages)) draft.emit({ kind: 'send', to, messages: batch });
+  },
+  apply: (draft, { entries }) => applyCommitted(draft, entries),
+  restore: (draft, { snapshot }) => restore(draft, snapshot),
+  proposed: (draft, { id, outcome }) => noteProposed(draft, id, outcome),
+  readReady: (draft, { id, index }) => {
+    noteCatchUpIndex(draft, id, index);
+    noteReadReady(draft, id, index);
+  },
+  roleChanged: tryAllAnew,
+  snapshotWanted: compact,
+  removed: (draft) => {
+    draft.removed = true;
+  },
+};
 
 function byPeer(messages: readonly RaftMessage[]): Map<PeerId, { kind: 'raft'; message: RaftMessage }[]> {
   const byPeer = new Map<PeerId, { kind: 'raft'; message: RaftMessage }[]>();

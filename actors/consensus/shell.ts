@@ -3,16 +3,17 @@
 import type { PeerReply, PeerRequest } from '../../cluster/peer-messages.js';
 import { step as raftStep } from '../../cluster/raft/step.js';
 import { TroupeError } from '../../protocols/errors.js';
+import { decideInRow, type Of, type Row } from '../../protocols/machine.js';
 import type { LocalData } from '../context/desired.js';
 import type { NodeMessage } from '../node/messages.js';
-import { type ActorContext, type ActorRef, type Behaviour, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
+import type { ActorContext, ActorRef, Behaviour, ReplyTo, Step } from '../runtime/behaviour.js';
 import type { Cancel } from '../runtime/ports.js';
 import { type ClusterOptions, TRANSFER_LIMITS } from './cluster-api.js';
 import { JOIN_MS, PEER_REQUEST_MS } from './cluster-node.js';
 import type { PeerLink } from './link.js';
 import { COUNTED_ON_MS } from './membership/survivor.js';
 import type { ConsensusEffect, ConsensusMessage, OwnReplica } from './messages.js';
-import type { ConsensusState } from './state.js';
+import type { ConsensusState, Settings } from './state.js';
 import { startConsensus, stepConsensus } from './step.js';
 import type { ConsensusView } from './view.js';
 
@@ -27,129 +28,34 @@ export interface ConsensusProps {
 }
 
 type ConsensusContext = ActorContext<ConsensusProps, ConsensusMessage>;
-type EffectOf<Kind extends ConsensusEffect['kind']> = Extract<ConsensusEffect, { kind: Kind }>;
+type EffectOf<Kind extends ConsensusEffect['kind']> = Of<ConsensusEffect, Kind>;
 
 /** Messages of peers beyond it are dropped: Raft says them again. */
 const MAILBOX_CAPACITY = 4096;
 /** Collections are read before they are adopted. */
 const ADOPT_MS = 0x7fff_ffff;
 
+/** What the shell remembers besides the actor's state. */
+interface ConsensusRefs {
+  /** What an earlier load of the log began is of no interest any more. */
+  loads: number;
+  cancelTick: Cancel;
+  /** Somebody looks whether a peer has ended. */
+  looking: boolean;
+}
+
+interface ConsensusShell {
+  readonly context: ConsensusContext;
+  readonly refs: ConsensusRefs;
+}
+
 export function consensusBehaviour(): Behaviour<ConsensusProps, ConsensusState, ConsensusMessage, ConsensusEffect> {
   let view: ConsensusView;
-  /** What an earlier load of the log began is of no interest any more. */
-  let loads = 0;
-  let cancelTick: Cancel = () => {};
-  let looking = false;
+  const refs: ConsensusRefs = { loads: 0, cancelTick: () => {}, looking: false };
 
   function shown(step: Step<ConsensusState, ConsensusEffect>): Step<ConsensusState, ConsensusEffect> {
     view.show(step.state);
     return step;
-  }
-
-  function perform(effect: ConsensusEffect, context: ConsensusContext): void {
-    const { link, node, options } = context.props;
-    switch (effect.kind) {
-      case 'load':
-        view.actor = context.self;
-        loads += 1;
-        context.settle(
-          options.store.load(),
-          (stored) => ({ kind: 'loaded', stored, drawn: link.drawn(context.random, context.clock) }),
-          (error) => ({ kind: 'loadFailed', error }),
-        );
-        break;
-      case 'listen':
-        link.listen(effect.peerId).catch((error: unknown) => {
-          const detail = `the internal port cannot be used: ${error instanceof Error ? error.message : String(error)}`;
-          context.report({ kind: 'listenFailed', error: { code: 'unavailable', detail } });
-        });
-        break;
-      case 'adopt':
-        context.settle(
-          node.ask<boolean>((replyTo) => ({ kind: 'adopt', adoption: effect.adoption, replyTo }), ADOPT_MS),
-          () => ({ kind: 'adopted' }),
-          (error) => ({ kind: 'adoptFailed', error }),
-        );
-        break;
-      case 'write':
-        write(effect, context);
-        break;
-      case 'send':
-        link.send(effect.to, effect.messages);
-        break;
-      case 'setPeers':
-        link.setPeers(effect.uris);
-        break;
-      case 'join':
-        context.settle(
-          join(context, effect.uri, effect.request),
-          (reply) => ({ kind: 'joined', reply }),
-          (error) => ({ kind: 'joinFailed', error }),
-        );
-        break;
-      case 'announce':
-        context.settle(
-          link.transport.request(effect.uri, effect.request, PEER_REQUEST_MS),
-          () => ({ kind: 'announceAnswered', error: null }),
-          (error) => ({ kind: 'announceAnswered', error }),
-        );
-        break;
-      case 'askPledge':
-        askPledge(effect, context);
-        break;
-      case 'lookFor':
-        if (!looking) lookFor(effect, context);
-        break;
-      case 'desire':
-        node.report({ kind: 'desire', desired: effect.desired });
-        break;
-      case 'retryLater':
-        context.after(effect.delayMs, { kind: 'retry' });
-        break;
-      case 'tickLater':
-        // From when the last one was worked on: a process that stalled for a while takes one tick, not all that it missed.
-        cancelTick();
-        cancelTick = context.after(options.tickMs, { kind: 'tick' });
-        reportDeadReplicas(context);
-        break;
-      case 'log':
-        context.log[effect.level](effect.text);
-        break;
-      case 'reply':
-        // Its type stands in the message that brought it.
-        context.reply(effect.replyTo as ReplyTo<boolean | PeerReply>, effect.answer);
-        break;
-      case 'refuse':
-        context.fail(effect.replyTo, effect.error);
-        break;
-      default:
-        unreachable(effect);
-    }
-  }
-
-  function write(effect: EffectOf<'write'>, context: ConsensusContext): void {
-    const load = loads;
-    context.props.options.store.write(effect.write).then(
-      () => {
-        if (load === loads) context.report({ kind: 'written', number: effect.number });
-      },
-      (error: unknown) => {
-        if (load !== loads) return;
-        const facts = error instanceof TroupeError ? error : new TroupeError('storage', String(error));
-        context.report({ kind: 'writeFailed', error: { code: facts.code, detail: facts.detail } });
-      },
-    );
-  }
-
-  function lookFor({ contact, peer, untilMs, uri }: EffectOf<'lookFor'>, context: ConsensusContext): void {
-    const isInTime = () => context.clock.monotonicMs() <= untilMs;
-    if (!isInTime()) return;
-    looking = true;
-    const done = (refuses: boolean) => {
-      looking = false;
-      if (refuses && isInTime()) context.report({ kind: 'ended', peer, contact });
-    };
-    context.props.link.transport.refuses(uri).then(done, () => done(false));
   }
 
   return {
@@ -157,30 +63,117 @@ export function consensusBehaviour(): Behaviour<ConsensusProps, ConsensusState, 
     mailboxCapacity: MAILBOX_CAPACITY,
     start: (props) => {
       view = props.view;
-      cancelTick = () => {};
-      const { bootstrap, compactEntries, port, tickMs, uri, version } = props.options;
-      const { listens = false, survives = true, transferLimits = TRANSFER_LIMITS, transferMethod } = props.options;
-      const step = props.options.raftStep ?? raftStep;
-      const figures = {
-        port,
-        version,
-        tickMs,
-        compactEntries,
-        listens,
-        transferLimits,
-        transferMethod: transferMethod ?? 'stream_records',
-        survives,
-      };
-      return shown(startConsensus({ uri, bootstrap, ...figures, raftStep: step, local: props.local }));
+      refs.cancelTick = () => {};
+      return shown(startConsensus(settingsOf(props)));
     },
     step: (state, message) => shown(stepConsensus(state, message)),
-    perform,
+    perform: (effect, context) => decideInRow(EFFECTS, { context, refs }, effect),
     summarize,
   };
 }
 
+function settingsOf({ local, options }: ConsensusProps): Settings {
+  const { bootstrap, compactEntries, port, tickMs, uri, version } = options;
+  return {
+    uri,
+    bootstrap,
+    port,
+    version,
+    tickMs,
+    compactEntries,
+    listens: options.listens ?? false,
+    transferLimits: options.transferLimits ?? TRANSFER_LIMITS,
+    transferMethod: options.transferMethod ?? 'stream_records',
+    survives: options.survives ?? true,
+    raftStep: options.raftStep ?? raftStep,
+    local,
+  };
+}
+
+const EFFECTS: Row<ConsensusEffect, ConsensusShell, void> = {
+  load: ({ context, refs }) => {
+    const { link, options, view } = context.props;
+    view.actor = context.self;
+    refs.loads += 1;
+    context.settle(
+      options.store.load(),
+      (stored) => ({ kind: 'loaded', stored, drawn: link.drawn(context.random, context.clock) }),
+      (error) => ({ kind: 'loadFailed', error }),
+    );
+  },
+  listen: ({ context }, { peerId }) => {
+    context.props.link.listen(peerId).catch((error: unknown) => {
+      const detail = `the internal port cannot be used: ${error instanceof Error ? error.message : String(error)}`;
+      context.report({ kind: 'listenFailed', error: { code: 'unavailable', detail } });
+    });
+  },
+  adopt: ({ context }, { adoption }) => {
+    context.settle(
+      context.props.node.ask<boolean>((replyTo) => ({ kind: 'adopt', adoption, replyTo }), ADOPT_MS),
+      () => ({ kind: 'adopted' }),
+      (error) => ({ kind: 'adoptFailed', error }),
+    );
+  },
+  write,
+  send: ({ context }, { messages, to }) => context.props.link.send(to, messages),
+  setPeers: ({ context }, { uris }) => context.props.link.setPeers(uris),
+  join: ({ context }, { request, uri }) => {
+    context.settle(
+      join(context, uri, request),
+      (reply) => ({ kind: 'joined', reply }),
+      (error) => ({ kind: 'joinFailed', error }),
+    );
+  },
+  announce: ({ context }, { request, uri }) => {
+    context.settle(
+      context.props.link.transport.request(uri, request, PEER_REQUEST_MS),
+      () => ({ kind: 'announceAnswered', error: null }),
+      (error) => ({ kind: 'announceAnswered', error }),
+    );
+  },
+  askPledge,
+  lookFor,
+  desire: ({ context }, { desired }) => context.props.node.report({ kind: 'desire', desired }),
+  retryLater: ({ context }, { delayMs }) => context.after(delayMs, { kind: 'retry' }),
+  tickLater: ({ context, refs }) => {
+    // From when the last one was worked on: a process that stalled for a while takes one tick, not all that it missed.
+    refs.cancelTick();
+    refs.cancelTick = context.after(context.props.options.tickMs, { kind: 'tick' });
+    reportDeadReplicas(context);
+  },
+  log: ({ context }, { level, text }) => context.log[level](text),
+  // Its type stands in the message that brought it.
+  reply: ({ context }, { answer, replyTo }) => context.reply(replyTo as ReplyTo<boolean | PeerReply>, answer),
+  refuse: ({ context }, { error, replyTo }) => context.fail(replyTo, error),
+};
+
+function write({ context, refs }: ConsensusShell, effect: EffectOf<'write'>): void {
+  const load = refs.loads;
+  context.props.options.store.write(effect.write).then(
+    () => {
+      if (load === refs.loads) context.report({ kind: 'written', number: effect.number });
+    },
+    (error: unknown) => {
+      if (load !== refs.loads) return;
+      const facts = error instanceof TroupeError ? error : new TroupeError('storage', String(error));
+      context.report({ kind: 'writeFailed', error: { code: facts.code, detail: facts.detail } });
+    },
+  );
+}
+
+function lookFor({ context, refs }: ConsensusShell, { contact, peer, untilMs, uri }: EffectOf<'lookFor'>): void {
+  const isInTime = () => context.clock.monotonicMs() <= untilMs;
+  if (refs.looking || !isInTime()) return;
+  refs.looking = true;
+  const done = (refuses: boolean) => {
+    refs.looking = false;
+    if (refuses && isInTime()) context.report({ kind: 'ended', peer, contact });
+  };
+  context.props.link.transport.refuses(uri).then(done, () => done(false));
+}
+
 /** Nobody waits for it: it is asked again before it is over. */
-function askPledge({ contact, peer, request, uri }: EffectOf<'askPledge'>, context: ConsensusContext): void {
+function askPledge({ context }: ConsensusShell, { contact, peer, request, uri }: EffectOf<'askPledge'>): void {
   const untilMs = context.clock.monotonicMs() + COUNTED_ON_MS;
   context.props.link.transport.request(uri, request, COUNTED_ON_MS).then(
     (reply) => {
@@ -218,10 +211,11 @@ function summarize(message: ConsensusMessage): string {
     case 'carriedOut':
       return `${message.index}, ${message.failures.length} failures`;
     case 'removePeer':
+      return String(message.peerId);
     case 'peerUnreachable':
     case 'pledged':
     case 'ended':
-      return String('peerId' in message ? message.peerId : message.peer);
+      return String(message.peer);
     default:
       return 'error' in message && message.error !== null ? message.error.detail : '';
   }

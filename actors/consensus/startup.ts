@@ -4,16 +4,17 @@ import { RAFT_DEFAULTS } from '../../cluster/raft/config.js';
 import { startRaft } from '../../cluster/raft/start.js';
 import { type ClusterState, type CollectionRecord, emptyState, type ShardRecord } from '../../cluster/state/state.js';
 import { encodeState } from '../../cluster/state/state-codec.js';
+import type { Of } from '../../protocols/machine.js';
 import type { Member, PeerId } from '../../protocols/model/cluster.js';
 import { type ConsensusWrite, NO_WRITE, NOTHING_STORED, type PeerIdentity, type StoredConsensus } from '../../protocols/model/consensus.js';
 import { localShards } from '../collection/state.js';
 import { ADOPTED, ADOPTED_IN_PART, type Adoption, type Belonging, type LocalData, shardsElsewhere } from '../context/desired.js';
 import { become, type Step } from '../runtime/behaviour.js';
 import { NOT_CAUGHT_UP } from './agreed/catching-up.js';
-import { drive, takeEffects } from './drive.js';
+import { DRAFT_ACTS, takeEffects } from './drive.js';
 import { newSurvival } from './membership/survivor.js';
 import { followMembership, urisOf } from './membership/upkeep.js';
-import type { ConsensusEffect, Drawn } from './messages.js';
+import type { ConsensusEffect, ConsensusMessage, Drawn } from './messages.js';
 import { Draft } from './proposals/draft.js';
 import { withWrite } from './proposals/outbox.js';
 import {
@@ -36,7 +37,7 @@ type ConsensusStep = Step<ConsensusState, ConsensusEffect>;
 const FOUNDED = 1;
 
 /** What the log says decides; where it says nothing, what the node was started with. */
-export function begin(state: StartingConsensus, stored: StoredConsensus, drawn: Drawn): ConsensusStep {
+export function begin(state: StartingConsensus, { drawn, stored }: Of<ConsensusMessage, 'loaded'>): ConsensusStep {
   const { settings } = state;
   const { identity } = stored;
   const again = identity === null ? null : { ...identity, starts: identity.starts + 1 };
@@ -67,7 +68,7 @@ function newPeer({ peerId }: Drawn): PeerIdentity {
 function join(state: StartingConsensus, identity: PeerIdentity, write: ConsensusWrite, { seed }: Drawn): ConsensusStep {
   const { settings } = state;
   const { effects, outbox } = withWrite(EMPTY_OUTBOX, write, null);
-  const joining: JoiningConsensus = { kind: 'Joining', settings, identity, seed, outbox, failures: 0, error: null };
+  const joining: JoiningConsensus = { kind: 'Joining', settings, identity, seed, outbox, failures: 0, error: null, logged: null };
   return become<ConsensusState, ConsensusEffect>(joining, { kind: 'listen', peerId: identity.peerId }, ...effects);
 }
 
@@ -78,7 +79,7 @@ export function askToJoin({ identity, settings }: JoiningConsensus): ConsensusEf
 }
 
 /** The cluster has let this node in. */
-export function becomeJoined(state: JoiningConsensus, clusterId: string, members: readonly Member[]): ConsensusStep {
+export function becomeJoined(state: JoiningConsensus, { reply: { clusterId, members } }: Of<ConsensusMessage, 'joined'>): ConsensusStep {
   const identity = { ...state.identity, clusterId };
   const write = { ...NO_WRITE, identity };
   const stored = { ...NOTHING_STORED, identity };
@@ -133,7 +134,7 @@ function becomeMember(settings: Settings, identity: PeerIdentity, beginning: Beg
     snapshotBytes: stored.snapshot?.data.length ?? 0,
     upkeep: { activateTick: 0, announceTick: 0, leadsSinceTick: 0, wellWith: null, announceTurn: 0 },
   };
-  const draft = new Draft(member, drive);
+  const draft = new Draft(member, DRAFT_ACTS);
   draft.emit({ kind: 'listen', peerId: identity.peerId });
   draft.write(write, null);
   draft.emit(beginningNotice(identity, beginning));

@@ -22,7 +22,6 @@ import type { CatchUp } from './agreed/catching-up.js';
 import type { ClusterOptions, RaftStep, TransferLimits } from './cluster-api.js';
 import type { Survival } from './membership/survivor.js';
 import type { ConsensusEffect, Drawn } from './messages.js';
-import type { Draft } from './proposals/draft.js';
 import type { Submission } from './proposals/prepare.js';
 
 export type ConsensusState = StartingConsensus | JoiningConsensus | MemberConsensus | RemovedConsensus | BrokenConsensus;
@@ -57,6 +56,8 @@ export interface JoiningConsensus {
   /** Tries that failed, and why the last one did. */
   readonly failures: number;
   readonly error: ErrorFacts | null;
+  /** What the log was told last: a reason that stays is told once. */
+  readonly logged: string | null;
 }
 
 export interface MemberConsensus {
@@ -159,8 +160,8 @@ export type Caller =
       readonly reply: 'joined' | 'announced';
       readonly member: Omit<Member, 'voter'>;
     }
-  /** then: takes the caller over once it is agreed. */
-  | { readonly kind: 'then'; readonly replyTo: ReplyTo<boolean>; readonly then: (draft: Draft, deadlineTick: number) => void }
+  /** Of a mark: once it is agreed, the peer is removed if it holds nothing. */
+  | { readonly kind: 'removal'; readonly replyTo: ReplyTo<boolean>; readonly peerId: PeerId }
   /** Consensus itself, which sees by the state whether it is still needed. */
   | { readonly kind: OwnProposal };
 
@@ -220,9 +221,16 @@ export interface ReadCall {
   readonly retryTick: number;
   /** Known once a quorum has confirmed it. */
   readonly index: number | null;
-  /** Takes the caller over once it is done; null: it is answered with true. */
-  readonly then: ((draft: Draft, deadlineTick: number) => void) | null;
+  readonly next: AfterRead;
 }
+
+/** What a barrier was for. */
+export type AfterRead =
+  /** The caller is answered with true. */
+  | { readonly kind: 'answer' }
+  /** What this node did not find, or found otherwise, is looked for again. */
+  | { readonly kind: 'submit'; readonly submission: Submission; readonly caller: Extract<Caller, { kind: 'caller' }> }
+  | { readonly kind: 'announce'; readonly caller: Extract<Caller, { kind: 'peer' }> };
 
 /** What the actor itself has in hand. */
 export interface Upkeep {

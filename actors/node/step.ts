@@ -91,7 +91,7 @@ const SERVE: Omit<Row<NodeMessage, Serving, NodeStep>, 'awaitReady'> = {
   close,
 };
 
-export const NODE_MOVES: Table<NodeState, NodeMessage, NodeStep> = {
+export const NODE_TABLE: Table<NodeState, NodeMessage, NodeStep> = {
   Scanning: { ...REFUSE_ALL, scanned: openAll, scanFailed: becomeFailed, awaitReady: waitForReady, close: closeNow },
   Starting: { ...SERVE, awaitReady: waitForReady },
   Active: { ...SERVE, awaitReady: answerReady },
@@ -115,6 +115,6 @@ export function startNodeActor(): NodeStep {
 }
 
 export function stepNode(state: NodeState, message: NodeMessage): NodeStep {
-  const step = decide(NODE_MOVES, state, message);
+  const step = decide(NODE_TABLE, state, message);
   return inCluster(step.state) ? carryOn(step, message) : step;
 }

@@ -29,7 +29,7 @@ export function startTransfers(settings: TransfersSettings): TransfersStep {
 }
 
 /** It has one state: what it does about each message. */
-export const TRANSFERS_MOVES: Table<TransfersState, TransfersMessage, TransfersStep> = {
+export const TRANSFERS_TABLE: Table<TransfersState, TransfersMessage, TransfersStep> = {
   Watching: {
     tick: lookAgain,
     saw: look,
@@ -41,7 +41,7 @@ export const TRANSFERS_MOVES: Table<TransfersState, TransfersMessage, TransfersS
 };
 
 export function stepTransfers(state: TransfersState, message: TransfersMessage): TransfersStep {
-  return decide(TRANSFERS_MOVES, state, message);
+  return decide(TRANSFERS_TABLE, state, message);
 }
 
 function lookAgain(state: TransfersState): TransfersStep {

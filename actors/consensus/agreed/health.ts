@@ -6,7 +6,7 @@
 import { lacksLeader } from '../../../cluster/apply/leaders.js';
 import { deathsOf, type IsLost } from '../../../cluster/state/health.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
-import type { OwnReplica } from '../messages.js';
+import type { ConsensusMessage } from '../messages.js';
 import type { Draft } from '../proposals/draft.js';
 import { isUnderWay, submit } from '../proposals/proposals.js';
 import type { MemberConsensus } from '../state.js';
@@ -57,7 +57,7 @@ function noteNewPeers(draft: Draft): void {
 }
 
 /** What its node says of its own replicas. One that leads, and may be ahead of the others, stays the leader (Log-L9). */
-export function noteDeadReplicas(draft: Draft, replicas: readonly OwnReplica[]): void {
+export function noteDeadReplicas(draft: Draft, { replicas }: Extract<ConsensusMessage, { kind: 'replicasDied' }>): void {
   const own = draft.member.identity.peerId;
   bury(draft, (collection, { shards, uid }, shardId, peerId) => {
     if (peerId !== own) return false;

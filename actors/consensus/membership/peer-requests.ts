@@ -1,8 +1,7 @@
 /** Requests of other nodes: to be let in, and to have a new address or version noted. */
 
-import type { PeerReply, PeerRequest } from '../../../cluster/peer-messages.js';
 import type { Member } from '../../../protocols/model/cluster.js';
-import type { ReplyTo } from '../../runtime/behaviour.js';
+import type { ConsensusMessage } from '../messages.js';
 import type { Draft } from '../proposals/draft.js';
 import { holds, proposeMembership, refuseCaller } from '../proposals/proposals.js';
 import { read } from '../proposals/reads.js';
@@ -15,7 +14,7 @@ const REQUEST_TICKS = 80;
 type PeerCaller = Extract<Caller, { kind: 'peer' }>;
 
 /** address: the asking node's host, IPv6 in brackets. */
-export function takeRequest(draft: Draft, request: PeerRequest, address: string, replyTo: ReplyTo<PeerReply>): void {
+export function takeRequest(draft: Draft, { address, replyTo, request }: Extract<ConsensusMessage, { kind: 'requested' }>): void {
   const deadlineTick = draft.member.ticks + REQUEST_TICKS;
   switch (request.kind) {
     case 'join': {
@@ -28,7 +27,7 @@ export function takeRequest(draft: Draft, request: PeerRequest, address: string,
       const { member } = request;
       // Only who knows the newest membership may tell a peer that it is not in it.
       const caller = { kind: 'peer', replyTo, reply: 'announced', member } as const;
-      read(draft, replyTo, deadlineTick, (later) => announce(later, caller, deadlineTick));
+      read(draft, replyTo, deadlineTick, { kind: 'announce', caller });
       break;
     }
     case 'pledge':
@@ -43,7 +42,7 @@ export function takeRequest(draft: Draft, request: PeerRequest, address: string,
 }
 
 /** The membership here is as new as when the peer asked. */
-function announce(draft: Draft, caller: PeerCaller, deadlineTick: number): void {
+export function announce(draft: Draft, caller: PeerCaller, deadlineTick: number): void {
   const { member } = caller;
   if (!isIn(draft.member.agreed.membership, member)) {
     refuseCaller(draft, caller, { code: 'notFound', detail: `peer ${member.peerId} was removed from the cluster` });

@@ -7,6 +7,7 @@ import type { PeerId } from '../../../protocols/model/cluster.js';
 import type { ConsensusMessage } from '../messages.js';
 import type { Draft } from '../proposals/draft.js';
 import { proposeMembership, submit } from '../proposals/proposals.js';
+import type { Caller } from '../state.js';
 
 type RemovePeer = Extract<ConsensusMessage, { kind: 'removePeer' }>;
 
@@ -27,13 +28,12 @@ export function removePeer(draft: Draft, { force, peerId, replyTo }: RemovePeer,
   else if (force) remove(draft, peerId, replyTo, deadlineTick);
   else {
     // From then on nothing is placed there: what it is found without stays without.
-    const then = (later: Draft, latest: number) => removeEmpty(later, peerId, replyTo, latest);
-    submit(draft, { kind: 'operation', operation: markOf(peerId, 'removal') }, { kind: 'then', replyTo, then }, deadlineTick);
+    submit(draft, { kind: 'operation', operation: markOf(peerId, 'removal') }, { kind: 'removal', replyTo, peerId }, deadlineTick);
   }
 }
 
 /** The peer is marked. */
-function removeEmpty(draft: Draft, peerId: PeerId, replyTo: RemovePeer['replyTo'], deadlineTick: number): void {
+export function removeEmpty(draft: Draft, { peerId, replyTo }: Extract<Caller, { kind: 'removal' }>, deadlineTick: number): void {
   const held = shardsOn(draft.member.agreed, peerId);
   if (held.length === 0) {
     remove(draft, peerId, replyTo, deadlineTick);

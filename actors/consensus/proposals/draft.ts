@@ -7,20 +7,31 @@ import type { PeerId } from '../../../protocols/model/cluster.js';
 import type { ConsensusWrite } from '../../../protocols/model/consensus.js';
 import type { ReplyTo } from '../../runtime/behaviour.js';
 import type { ConsensusEffect } from '../messages.js';
-import type { Calls, MemberConsensus } from '../state.js';
+import type { Caller, Calls, MemberConsensus, ReadCall } from '../state.js';
 import { afterWrites, type Outgoing, withWrite } from './outbox.js';
+
+/** What a draft has done for it: the parts of the step use each other through it. */
+export interface DraftActs {
+  /** Works on an input of Raft. */
+  readonly raft: (draft: Draft, input: RaftInput) => void;
+  /** What a barrier was for, once it is passed. */
+  readonly afterRead: (draft: Draft, call: ReadCall) => void;
+  /** A peer that is to be removed is marked, as agreed. */
+  readonly afterMark: (draft: Draft, caller: Extract<Caller, { kind: 'removal' }>, deadlineTick: number) => void;
+}
 
 export class Draft {
   readonly effects: ConsensusEffect[] = [];
   /** The cluster does not have this peer any more. */
   removed = false;
+  /** This node cannot go on as a member. */
+  failure: ErrorFacts | null = null;
   readonly #inputs: RaftInput[] = [];
   #busy = false;
 
-  /** take: works on an input of Raft; see `drive`. */
   constructor(
     public member: MemberConsensus,
-    private readonly take: (draft: Draft, input: RaftInput) => void,
+    readonly acts: DraftActs,
   ) {}
 
   change(part: Partial<MemberConsensus>): void {
@@ -36,7 +47,7 @@ export class Draft {
     this.#inputs.push(input);
     if (this.#busy) return;
     this.#busy = true;
-    for (let next = this.#inputs.shift(); next !== undefined; next = this.#inputs.shift()) this.take(this, next);
+    for (let next = this.#inputs.shift(); next !== undefined; next = this.#inputs.shift()) this.acts.raft(this, next);
     this.#busy = false;
   }
 

@@ -10,7 +10,6 @@ import { encodeCommand } from '../../../cluster/state/command-codec.js';
 import type { ClusterCommand } from '../../../cluster/state/commands.js';
 import { type ErrorFacts, errorFacts } from '../../../protocols/errors.js';
 import type { Membership } from '../../../protocols/model/cluster.js';
-import type { ReplyTo } from '../../runtime/behaviour.js';
 import type { Caller, OwnProposal, ProposalCall, ProposalWhat } from '../state.js';
 import type { Draft } from './draft.js';
 import { isWorthAnotherTry, newReplicasOf, prepare, type Submission } from './prepare.js';
@@ -42,10 +41,7 @@ export function submit(
     // What this node has not heard of yet may be there.
     const facts = errorFacts(error);
     if (isCaughtUp || caller.kind !== 'caller' || facts.code === 'unsupported') refuseCaller(draft, caller, facts);
-    else
-      read(draft, caller.replyTo as ReplyTo<never>, deadlineTick, (later, deadline) =>
-        submit(later, submission, caller, deadline, { isCaughtUp: true }),
-      );
+    else read(draft, caller.replyTo, deadlineTick, { kind: 'submit', submission, caller });
     return;
   }
   const sequence = calls.lastSequence + 1;
@@ -216,7 +212,7 @@ function answerAgreed(
   answer: boolean,
   command: ClusterCommand | null,
 ): void {
-  if (caller.kind === 'then') caller.then(draft, deadlineTick);
+  if (caller.kind === 'removal') draft.acts.afterMark(draft, caller, deadlineTick);
   else if (caller.kind === 'caller') {
     const { replyTo, settles } = caller;
     if (!settles) {

@@ -2,22 +2,22 @@
 
 import type { RequestId } from '../../../cluster/raft/messages.js';
 import type { ReplyTo } from '../../runtime/behaviour.js';
-import type { ReadCall } from '../state.js';
+import type { AfterRead } from '../state.js';
 import type { Draft } from './draft.js';
 import { isLeaderless, noLeader, tooMany } from './readiness.js';
 
 /** A leader that could not be confirmed is asked again, or the next one. */
 const ASK_AGAIN_TICKS = 2;
 
-/** then: takes the caller over once everything is carried out; null: it is answered with true. */
-export function read(draft: Draft, replyTo: ReplyTo<never>, deadlineTick: number, then: ReadCall['then']): void {
+/** next: what happens once everything is carried out. */
+export function read(draft: Draft, replyTo: ReplyTo<never>, deadlineTick: number, next: AfterRead): void {
   const { calls, ticks } = draft.member;
   const refused = isLeaderless(draft.member) ? noLeader() : tooMany(calls);
   if (refused !== null) {
     draft.refuse(replyTo, refused);
     return;
   }
-  draft.changeCalls({ reads: [...calls.reads, { replyTo, deadlineTick, id: null, retryTick: ticks, index: null, then }] });
+  draft.changeCalls({ reads: [...calls.reads, { replyTo, deadlineTick, id: null, retryTick: ticks, index: null, next }] });
   askReads(draft);
 }
 
@@ -50,10 +50,7 @@ export function maybeAnswerReads(draft: Draft): void {
   const ready = calls.reads.filter(({ index }) => index !== null && index <= reached);
   if (ready.length === 0) return;
   draft.changeCalls({ reads: calls.reads.filter((call) => !ready.includes(call)) });
-  for (const { deadlineTick, replyTo, then } of ready) {
-    if (then === null) draft.reply(replyTo, true);
-    else then(draft, deadlineTick);
-  }
+  for (const call of ready) draft.acts.afterRead(draft, call);
 }
 
 /** Refuses those whose time is over. */

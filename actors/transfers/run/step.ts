@@ -36,7 +36,7 @@ const IGNORE_ALL: Row<TransferMessage, TransferState, TransferStep> = {
 };
 
 /** Each state has one answer that it waits for, or its failure. */
-export const TRANSFER_MOVES: Table<TransferState, TransferMessage, TransferStep> = {
+export const TRANSFER_TABLE: Table<TransferState, TransferMessage, TransferStep> = {
   Copying: { ...IGNORE_ALL, fileSent: countBytes, filesInstalled: attachWithFiles, failed: failCopying },
   Attaching: { ...IGNORE_ALL, attached: takeAttached, failed: failAttaching },
   Announcing: { ...IGNORE_ALL, agreed: compareAnnounced, failed: failAttaching },
@@ -69,7 +69,7 @@ export function startTransfer(run: TransferRun, nowMs: number): TransferStep {
 }
 
 export function stepTransfer(state: TransferState, message: TransferMessage): TransferStep {
-  return decide(TRANSFER_MOVES, state, message);
+  return decide(TRANSFER_TABLE, state, message);
 }
 
 type Common = Pick<TransferState, 'run' | 'progress' | 'announced' | 'rewound' | 'rounds' | 'bytesPerPoint'>;

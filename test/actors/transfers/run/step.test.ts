@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TransferEffect, TransferMessage } from '../../../../actors/transfers/run/messages.js';
 import type { TransferState } from '../../../../actors/transfers/run/state.js';
-import { FAILURES_MAX, startTransfer, stepTransfer, TRANSFER_MOVES } from '../../../../actors/transfers/run/step.js';
+import { FAILURES_MAX, startTransfer, stepTransfer, TRANSFER_TABLE } from '../../../../actors/transfers/run/step.js';
 import type { TransferRun } from '../../../../cluster/transfer/runs.js';
 import type { ReplicaState, TransferMethod } from '../../../../protocols/model/cluster.js';
 import { transferOf } from '../../../cluster/transfer/support.js';
@@ -200,7 +200,7 @@ test('buckets that differ again and again after they were sent are a failure, no
 });
 
 test('answers to what a state did not ask are ignored', () => {
-  for (const [kind, moves] of Object.entries(TRANSFER_MOVES)) {
+  for (const [kind, moves] of Object.entries(TRANSFER_TABLE)) {
     const heard = Object.entries(moves).filter(([, move]) => move.name !== 'ignore');
     assert.ok(heard.length <= 3, kind);
   }
