@@ -295,8 +295,7 @@ export class Mover {
     const { collection, shardMapVersion, uid } = this.duty;
     const shard = { collection, uid, shardId };
     await this.#again(() => {
-      // What this node's own replica is given is its own.
-      const given = { operations: [bytes.slice()], until: 'shown', timeoutMs: CALL_MS, measured: false } as const;
+      const given = { operations: [bytes], until: 'shown', timeoutMs: CALL_MS, measured: false } as const;
       return this.#call(this.#leaderOf(shardId), { kind: 'write', shard, operation, ...given, shardMapVersion, fence: this.#fence() });
     });
   }

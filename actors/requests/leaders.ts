@@ -68,19 +68,9 @@ export class LeaderWriter implements ShardWriter {
     const { operation, request } = this.asked;
     const shard = this.#addressOf(shardId);
     const measured = request.usage !== undefined;
-    const answer = await this.#ask(shard, (leader, timeoutMs) => {
-      // What this node's own replica is given is its own; another try needs it again.
-      const given = leader === this.routes.assignments.peerId ? operations.map((bytes) => bytes.slice()) : operations;
-      return {
-        kind: 'write',
-        shard,
-        operation,
-        operations: given,
-        until,
-        timeoutMs,
-        measured,
-        shardMapVersion: this.asked.shardMapVersion,
-      };
+    const { shardMapVersion } = this.asked;
+    const answer = await this.#ask(shard, (timeoutMs) => {
+      return { kind: 'write', shard, operation, operations, until, timeoutMs, measured, shardMapVersion };
     });
     if (answer.kind !== 'written') throw unexpected(answer);
     this.#mayHaveWritten = true;
@@ -94,18 +84,18 @@ export class LeaderWriter implements ShardWriter {
     if (first === null) return null;
     // A leader that was cut off does not know what has come since: one that a barrier passes still leads, and looks again then (Log-L12).
     const { shardMapVersion } = this.asked;
-    await this.#ask(shard, (_leader, timeoutMs) => ({ kind: 'barrier', shard, timeoutMs, shardMapVersion }));
+    await this.#ask(shard, (timeoutMs) => ({ kind: 'barrier', shard, timeoutMs, shardMapVersion }));
     return this.#missing(shard, ids);
   }
 
   async #missing(shard: ShardAddress, ids: readonly PointId[]): Promise<PointId | null> {
     const { shardMapVersion } = this.asked;
-    const answer = await this.#ask(shard, (_leader, timeoutMs) => ({ kind: 'missing', shard, ids, timeoutMs, shardMapVersion }));
+    const answer = await this.#ask(shard, (timeoutMs) => ({ kind: 'missing', shard, ids, timeoutMs, shardMapVersion }));
     if (answer.kind !== 'missing') throw unexpected(answer);
     return answer.id;
   }
 
-  async #ask(shard: ShardAddress, make: (leader: PeerId, timeoutMs: number) => DataCall): Promise<DataAnswer> {
+  async #ask(shard: ShardAddress, make: (timeoutMs: number) => DataCall): Promise<DataAnswer> {
     const { deadlineMs } = this.asked.request;
     const { clock } = this.routes;
     const patientMs = clock.nowMs() + BUSY_PATIENCE_MS;
@@ -119,7 +109,7 @@ export class LeaderWriter implements ShardWriter {
         refusal = noLeader(shard.shardId, assignment);
         if (!canHaveLeader(assignment)) throw refusal;
       } else {
-        const call = make(leader, Math.max(1, leftMs));
+        const call = make(Math.max(1, leftMs));
         try {
           return await this.routes.call(leader, call, Math.max(1, leftMs) + GRACE_MS);
         } catch (error) {

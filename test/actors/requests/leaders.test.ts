@@ -32,6 +32,17 @@ test('a part goes to the leader of its shard, with what is left of the time', as
   assert.ok(first?.kind === 'write' && first.timeoutMs === 500 && first.until === 'applied' && first.measured);
 });
 
+test('a part goes to the own replica without a copy: an engine does not keep the memory of what it is given', async () => {
+  const peers = new Peers();
+  peers.agree({ 0: { leader: 1, 1: 'Active' } });
+  const given = part(0);
+  peers.answers.set(1, (call) => {
+    assert.ok(call.kind === 'write' && call.operations.every((bytes, at) => bytes === given.operations[at]));
+    return WRITTEN;
+  });
+  assert.deepEqual(await writerOf(peers).write(given, 'applied'), { numbers: [9], status: 'completed' });
+});
+
 test('what somebody refuses who does not lead is brought to who does, as soon as that is known', async () => {
   const peers = new Peers();
   peers.agree({ 0: { leader: 2, term: 1, 2: 'Active', 3: 'Active' } });

@@ -64,6 +64,22 @@ async function pointsOf(pool: EnginePool, key: string): Promise<string> {
 
 const failsWith = (code: string) => (error: unknown) => error instanceof TroupeError && error.code === code;
 
+test('the bytes of a write stay those of its caller, who may give them again', async (t) => {
+  const pool = await poolOf(t);
+  for (const key of ['a/0', 'b/0']) await replicaOf(t, pool, key);
+  const asked = write([put(1), put(2, 'x'.repeat(20_000))]);
+  const before = asked.operations.map((bytes) => bytes.slice());
+  const { entries } = await pool.writeOrdered('a/0', asked);
+  assert.deepEqual(asked.operations, before);
+  await pool.append('b/0', NO_TAG, entries, 'applied');
+  assert.deepEqual(asked.operations, before);
+  const again = await pool.writeOrdered('a/0', asked);
+  assert.deepEqual(
+    again.entries.map(({ operation }) => operation),
+    before,
+  );
+});
+
 test('a leader gives its operations tags in the order of the calls, and they are in the log with these', async (t) => {
   const pool = await poolOf(t);
   await replicaOf(t, pool, 'a/0');
