@@ -5,7 +5,7 @@ import type { ShardId } from '../../protocols/model/cluster.js';
 import type { ReplicaKey } from '../../storage/threads/messages.js';
 import { isSameLife } from './desired.js';
 import type { NodeServices } from './services.js';
-import type { CollectionEntry } from './view.js';
+import { type CollectionEntry, STATE_ALONE } from './view.js';
 
 export interface Readable {
   readonly key: ReplicaKey;
@@ -27,7 +27,7 @@ type Agreed = Pick<NodeServices, 'assignments'>;
 /** This node's replica of a shard, where it is Active here and in the agreed state: another one may lack what was acknowledged. Else null. */
 export function readable({ assignments }: Agreed, entry: CollectionEntry, uid: number, shardId: ShardId): Readable | null {
   const replica = entry.replicas.get(shardId);
-  if (replica?.servesReads !== true || !assignments.serves) return null;
+  if (replica?.state !== 'Serving' || !assignments.serves) return null;
   const agreed = assignments.of({ collection: entry.name, uid, shardId })?.replicas.get(assignments.peerId);
   return agreed === 'Active' ? { key: replica.key, resets: entry.replications.get(shardId)?.resets() ?? 0 } : null;
 }
@@ -38,9 +38,9 @@ export function readables(agreed: Agreed, entry: CollectionEntry, uid: number, s
     const found = readable(agreed, entry, uid, shardId);
     if (found !== null) return found;
     const where = `shard ${shardId} of collection ${entry.name}`;
-    const { reason = null, state } = entry.replicas.get(shardId) ?? {};
-    if (state === 'Dead' && reason !== null)
-      throw new TroupeError('unavailable', `${where} on peer ${agreed.assignments.peerId}: ${reason.detail}`);
+    const replica = entry.replicas.get(shardId);
+    if (replica !== undefined && replica.reason !== null && STATE_ALONE[replica.state] === 'Dead')
+      throw new TroupeError('unavailable', `${where} on peer ${agreed.assignments.peerId}: ${replica.reason.detail}`);
     throw new TroupeError('conflict', `${where} serves no reads on this node now`);
   });
 }

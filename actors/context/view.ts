@@ -5,6 +5,7 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
+import type { ReplicaState } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ReplicaKey } from '../../storage/threads/messages.js';
 import type { CollectionMessage } from '../collection/messages.js';
@@ -12,6 +13,7 @@ import type { CollectionStore } from '../collection/store.js';
 import type { OwnReplica } from '../consensus/messages.js';
 import type { OptimizerStatus } from '../optimizer/status.js';
 import type { ReplicaMessage } from '../replica/messages.js';
+import type { ReplicaLife } from '../replica/state.js';
 import type { ActorRef } from '../runtime/behaviour.js';
 import type { ReplicationEntry } from '../shard-log/view.js';
 import type { Belonging } from './desired.js';
@@ -19,12 +21,21 @@ import type { Belonging } from './desired.js';
 export interface ReplicaEntry {
   readonly key: ReplicaKey;
   readonly actor: ActorRef<ReplicaMessage>;
-  /** State of the replica, in the words of the API. */
-  readonly state: string;
-  readonly servesReads: boolean;
+  /** Its life on this node. What its cluster agreed on for it stands in `assignments`. */
+  readonly state: ReplicaLife['kind'];
   /** Why it serves nothing, where it does not. */
   readonly reason: ErrorFacts | null;
 }
+
+/** The words of the API for a replica that is the only one of its shard, on a node of its own. */
+export type StateAlone = Extract<ReplicaState, 'Initializing' | 'Active' | 'Dead'>;
+
+export const STATE_ALONE: Readonly<Record<ReplicaLife['kind'], StateAlone>> = {
+  Opening: 'Initializing',
+  Serving: 'Active',
+  Failed: 'Dead',
+  Closing: 'Dead',
+};
 
 export interface CollectionEntry {
   readonly name: string;
@@ -44,12 +55,12 @@ export interface CollectionEntry {
   readonly optimizers: Map<ReplicaKey, OptimizerStatus>;
 }
 
-/** Shows a replica whose actor is gone as Dead. */
+/** Shows that a replica does not serve because its actor is gone. */
 export function showFailed(entry: CollectionEntry, shardId: number, error: ErrorFacts): void {
   const replica = entry.replicas.get(shardId);
   if (replica === undefined) return;
   const reason: ErrorFacts = { code: 'unavailable', detail: `the replica is Dead: ${error.detail}` };
-  entry.replicas.set(shardId, { ...replica, state: 'Dead', servesReads: false, reason });
+  entry.replicas.set(shardId, { ...replica, state: 'Failed', reason });
   entry.optimizers.delete(replica.key);
 }
 
@@ -60,7 +71,7 @@ export function deadReplicas(view: NodeView, store: Pick<CollectionStore, 'isAhe
     if (belonging === null) continue;
     const { shards, since, uid } = belonging;
     for (const [shardId, { state }] of replicas)
-      if (state === 'Dead') {
+      if (STATE_ALONE[state] === 'Dead') {
         // Its part in the log may have ended already.
         const mayBeAhead = replications.get(shardId)?.mayBeAhead() ?? store.isAhead(folder, shardId);
         dead.push({ collection: name, uid, shardId, since: since?.[shards.indexOf(shardId)] ?? 0, mayBeAhead });

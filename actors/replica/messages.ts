@@ -4,11 +4,12 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { EncodedWrite, RawRequest, ReplicaStats, WriteOperation, Written } from '../../storage/threads/messages.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
+import type { ReplicaLife } from './state.js';
 
 export type ReplicaMessage =
   | { readonly kind: 'opened'; readonly stats: ReplicaStats }
   | { readonly kind: 'openFailed'; readonly error: ErrorFacts }
-  /** The engine gave the replica up. */
+  /** The engine has closed the replica after an error. */
   | { readonly kind: 'failed'; readonly error: ErrorFacts }
   /** Time to try opening again. */
   | { readonly kind: 'retry' }
@@ -20,7 +21,7 @@ export type ReplicaMessage =
   /** An index that its caller waits for is created; `stats` are the figures after it. */
   | { readonly kind: 'indexCreated'; readonly answer: WriteAnswer; readonly stats: ReplicaStats | null }
   /** The optimizer crashed too often and is stopped. */
-  | { readonly kind: 'optimizerGaveUp'; readonly error: ErrorFacts }
+  | { readonly kind: 'optimizerStopped'; readonly error: ErrorFacts }
   | InstallMessage
   | { readonly kind: 'close' }
   | { readonly kind: 'closed' };
@@ -59,11 +60,11 @@ export type ReplicaEffect =
   /** As `open`, with other files. */
   | { readonly kind: 'install'; readonly install: InstallMessage }
   | { readonly kind: 'retryLater'; readonly attempt: number }
-  /** Let the doors know whether the replica serves, and why not. */
-  | { readonly kind: 'announce'; readonly reason: ErrorFacts | null }
+  /** Show requests whether the replica serves, and why not. */
+  | { readonly kind: 'announce'; readonly state: ReplicaLife['kind']; readonly reason: ErrorFacts | null }
   | { readonly kind: 'startOptimizer' }
   | { readonly kind: 'stopOptimizer' }
-  | { readonly kind: 'optimizerGaveUp'; readonly error: ErrorFacts }
+  | { readonly kind: 'showStoppedOptimizer'; readonly error: ErrorFacts }
   /** Hand figures to the optimizer and take the next ones. */
   | { readonly kind: 'considerStats'; readonly stats: ReplicaStats }
   /** replyTo: null for a configuration that waited until the replica was open. */
@@ -73,6 +74,6 @@ export type ReplicaEffect =
   | { readonly kind: 'answer'; readonly answer: WriteAnswer }
   | { readonly kind: 'refuse'; readonly replyTo: ReplyTo<never>; readonly error: ErrorFacts }
   | { readonly kind: 'tellOpened' }
-  | { readonly kind: 'tellDied'; readonly error: ErrorFacts }
+  | { readonly kind: 'tellFailed'; readonly error: ErrorFacts }
   | { readonly kind: 'close' }
   | { readonly kind: 'tellClosedAndStop' };

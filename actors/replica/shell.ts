@@ -1,16 +1,17 @@
-/** The replica actor: opens its files in the engine, hands writes on, keeps its optimizer, tries again when it is Dead. */
+/** The replica actor: opens its files in the engine, hands writes on, keeps its optimizer, and tries again when it failed. */
 
 import { type ErrorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import { decideInRow, type Of, type Row } from '../../protocols/machine.js';
 import type { ReplicaKey, ReplicaStats, Written } from '../../storage/threads/messages.js';
 import type { NodeServices } from '../context/services.js';
-import type { CollectionEntry } from '../context/view.js';
+import { type CollectionEntry, STATE_ALONE } from '../context/view.js';
 import type { OptimizerMessage } from '../optimizer/messages.js';
 import { optimizerBehaviour } from '../optimizer/shell.js';
-import { type ActorContext, type ActorRef, type Behaviour, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
+import { type ActorContext, type ActorRef, type Behaviour, type ReplyTo, unreachable } from '../runtime/behaviour.js';
 import { jittered, restartDelayMs } from '../runtime/restart.js';
 import type { ShardMessage } from '../shard/messages.js';
 import type { InstallMessage, ReplicaEffect, ReplicaMessage, WriteAnswer, WriteMessage, WritePartMessage } from './messages.js';
-import { type ReplicaState, servesReads } from './state.js';
+import type { ReplicaLife } from './state.js';
 import { startReplica, stepReplica } from './step.js';
 
 export interface ReplicaProps {
@@ -24,105 +25,102 @@ export interface ReplicaProps {
 
 type ReplicaContext = ActorContext<ReplicaProps, ReplicaMessage>;
 
-/** Tries to open a Dead replica come further and further apart. */
+/** Tries to open a replica that failed come further and further apart. */
 const RETRY = { delayMinMs: 1000, delayMaxMs: 60_000 };
 const OPTIMIZER = 'optimizer';
 
-export function replicaBehaviour(): Behaviour<ReplicaProps, ReplicaState, ReplicaMessage, ReplicaEffect> {
-  let state: ReplicaState['kind'] = 'Initializing';
-  let optimizer: ActorRef<OptimizerMessage> | null = null;
-  let signals: StatsValve | null = null;
-  /** What was logged last: each try of a Dead replica ends the same way as a rule. */
-  let loggedReason = '';
-
-  /** What `perform` announces is the state that this step led to. */
-  function remembered(step: Step<ReplicaState, ReplicaEffect>): Step<ReplicaState, ReplicaEffect> {
-    state = step.state.kind;
-    return step;
-  }
-
-  function perform(effect: ReplicaEffect, context: ReplicaContext): void {
-    const { props } = context;
-    switch (effect.kind) {
-      case 'open':
-        signals ??= listen(context);
-        open(context);
-        break;
-      case 'install':
-        install(effect.install, context);
-        break;
-      case 'retryLater':
-        context.after(jittered(restartDelayMs(effect.attempt, RETRY), context.random.next()), { kind: 'retry' });
-        break;
-      case 'announce':
-        announce(state, effect.reason, context);
-        break;
-      case 'startOptimizer':
-        optimizer = startOptimizer(context);
-        break;
-      case 'stopOptimizer':
-        context.stopChild(OPTIMIZER);
-        optimizer = null;
-        props.entry.optimizers.delete(props.key);
-        break;
-      case 'optimizerGaveUp':
-        optimizer = null;
-        announceStoppedOptimizer(effect.error, context);
-        break;
-      case 'considerStats':
-        signals?.taken();
-        optimizer?.report({ kind: 'stats', stats: effect.stats, nowMs: context.clock.nowMs() });
-        break;
-      case 'configure':
-        optimizer?.report({ kind: 'configure', config: effect.config, nowMs: context.clock.nowMs() });
-        configure(effect, context);
-        break;
-      case 'configured':
-        context.reply(effect.replyTo, true);
-        break;
-      case 'write':
-        write(effect.write, context);
-        break;
-      case 'answer':
-        reply(effect.answer, context);
-        break;
-      case 'refuse':
-        context.fail(effect.replyTo, errorFromFacts(effect.error));
-        break;
-      case 'tellOpened':
-        loggedReason = '';
-        props.parent.report({ kind: 'replicaOpened' });
-        break;
-      case 'tellDied':
-        if (effect.error.detail !== loggedReason) context.log.error(`${context.path} is Dead: ${effect.error.detail}`);
-        loggedReason = effect.error.detail;
-        props.parent.report({ kind: 'replicaFailed', error: effect.error });
-        break;
-      case 'close':
-        close(context);
-        break;
-      case 'tellClosedAndStop':
-        props.parent.report({ kind: 'replicaClosed' });
-        context.stop();
-        break;
-      default:
-        unreachable(effect);
-    }
-  }
-
+export function replicaBehaviour(): Behaviour<ReplicaProps, ReplicaLife, ReplicaMessage, ReplicaEffect> {
+  const parts: ReplicaParts = { optimizer: null, figures: null, loggedLine: '' };
   return {
     kind: 'replica',
     start: (props) => {
-      // Nothing of an earlier life is left: its optimizer and listener ended with it.
-      optimizer = null;
-      signals = null;
-      return remembered(startReplica(configOf(props)));
+      // The optimizer and the listener of an earlier life ended with it.
+      parts.optimizer = null;
+      parts.figures = null;
+      return startReplica(configOf(props));
     },
-    step: (current, message) => remembered(stepReplica(current, message)),
-    perform,
+    step: stepReplica,
+    perform: (effect, context) => decideInRow(PERFORM, { parts, context }, effect),
     summarize,
-    childFailed: (_name, error) => ({ kind: 'optimizerGaveUp', error }),
+    facts: agreedFact,
+    childFailed: (_name, error) => ({ kind: 'optimizerStopped', error }),
   };
+}
+
+/** What belongs to a replica and lives outside of its state. */
+interface ReplicaParts {
+  optimizer: ActorRef<OptimizerMessage> | null;
+  figures: StatsValve | null;
+  /** What was logged last: each try of a replica that fails ends the same way as a rule. */
+  loggedLine: string;
+}
+
+interface Performing {
+  readonly parts: ReplicaParts;
+  readonly context: ReplicaContext;
+}
+
+const PERFORM: Row<ReplicaEffect, Performing, void> = {
+  open: ({ parts, context }) => {
+    parts.figures ??= listen(context);
+    open(context);
+  },
+  install: ({ context }, effect) => install(effect.install, context),
+  retryLater: ({ context }, { attempt }) => {
+    context.after(jittered(restartDelayMs(attempt, RETRY), context.random.next()), { kind: 'retry' });
+  },
+  announce: ({ context }, { state, reason }) => {
+    const { key, shardId, entry } = context.props;
+    entry.replicas.set(shardId, { key, actor: context.self, state, reason });
+  },
+  startOptimizer: ({ parts, context }) => {
+    parts.optimizer = startOptimizer(context);
+  },
+  stopOptimizer: ({ parts, context }) => {
+    context.stopChild(OPTIMIZER);
+    parts.optimizer = null;
+    context.props.entry.optimizers.delete(context.props.key);
+  },
+  showStoppedOptimizer: ({ parts, context }, { error }) => {
+    parts.optimizer = null;
+    showStoppedOptimizer(error, context);
+  },
+  considerStats: ({ parts, context }, { stats }) => {
+    parts.figures?.taken();
+    parts.optimizer?.report({ kind: 'stats', stats, nowMs: context.clock.nowMs() });
+  },
+  configure: ({ parts, context }, effect) => {
+    parts.optimizer?.report({ kind: 'configure', config: effect.config, nowMs: context.clock.nowMs() });
+    configure(effect, context);
+  },
+  configured: ({ context }, { replyTo }) => context.reply(replyTo, true),
+  write: ({ context }, { write: message }) => write(message, context),
+  answer: ({ context }, { answer }) => reply(answer, context),
+  refuse: ({ context }, { replyTo, error }) => context.fail(replyTo, errorFromFacts(error)),
+  tellOpened: ({ parts, context }) => {
+    parts.loggedLine = '';
+    context.props.parent.report({ kind: 'replicaOpened' });
+  },
+  tellFailed: ({ parts, context }, { error }) => {
+    const line = `${context.path} does not serve: ${error.detail}`;
+    if (line !== parts.loggedLine) context.log.error(line);
+    parts.loggedLine = line;
+    context.props.parent.report({ kind: 'replicaFailed', error });
+  },
+  close: ({ context }) => close(context),
+  tellClosedAndStop: ({ context }) => {
+    context.props.parent.report({ kind: 'replicaClosed' });
+    context.stop();
+  },
+};
+
+/** What the API calls this replica: the state that is agreed in its cluster; on a node of its own, what its life here makes of it. */
+function agreedFact({ entry, services, shardId }: ReplicaProps, { kind }: ReplicaLife): Readonly<Record<string, string>> {
+  const { belonging, name } = entry;
+  if (belonging === null || services.barrier === null) return { replicaState: STATE_ALONE[kind] };
+  const { assignments } = services;
+  const agreed = assignments.of({ collection: name, uid: belonging.uid, shardId })?.replicas.get(assignments.peerId);
+  return agreed === undefined ? {} : { replicaState: agreed };
 }
 
 /** Passes on the newest figures, one message at a time: figures that come while one waits replace each other. */
@@ -212,26 +210,19 @@ function install({ replyTo, staged }: InstallMessage, context: ReplicaContext): 
   );
 }
 
-function announce(state: ReplicaState['kind'], reason: ErrorFacts | null, context: ReplicaContext): void {
-  const { key, shardId, entry } = context.props;
-  // To the doors a replica on its way out is what the API calls Dead.
-  const shown = state === 'Closing' ? 'Dead' : state;
-  entry.replicas.set(shardId, { key, actor: context.self, state: shown, servesReads: servesReads(state), reason });
-}
-
 function startOptimizer(context: ReplicaContext): ActorRef<OptimizerMessage> {
   const { key, entry, services } = context.props;
   const config = () => configOf(context.props);
   return context.spawn(optimizerBehaviour(), OPTIMIZER, { key, entry, config, services });
 }
 
-function announceStoppedOptimizer(error: ErrorFacts, context: ReplicaContext): void {
+function showStoppedOptimizer(error: ErrorFacts, context: ReplicaContext): void {
   const { key, entry } = context.props;
   const finished = entry.optimizers.get(key)?.finished ?? [];
   entry.optimizers.set(key, { state: 'Stopped', builds: [], wanted: null, error, finished });
 }
 
-function configure({ config, replyTo }: Extract<ReplicaEffect, { kind: 'configure' }>, context: ReplicaContext): void {
+function configure({ config, replyTo }: Of<ReplicaEffect, 'configure'>, context: ReplicaContext): void {
   const { key, services } = context.props;
   services.engine.configure(key, config).then(
     () => {
@@ -295,7 +286,7 @@ function summarize(message: ReplicaMessage): string {
       return `${message.stats.points} points, operation ${message.stats.appliedOperation}`;
     case 'openFailed':
     case 'failed':
-    case 'optimizerGaveUp':
+    case 'optimizerStopped':
       return message.error.detail;
     case 'write':
       return `${message.operation}, ${message.request.body?.length ?? 0} bytes${message.wait ? ', wait' : ''}`;

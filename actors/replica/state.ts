@@ -1,13 +1,14 @@
 /**
- * States of a replica, in the words of the API, and `Closing`, from which nothing leads back.
+ * The life of a replica on this node. What the cluster agreed on for it (Active, Partial, Dead, Listener …) is another matter:
+ * `ReplicaState` in `protocols/model/cluster.ts`. A Partial replica serves its node just as an Active one does; it is the agreed state that
+ * keeps reads away from it.
  *
- * | state        | reads | writes | meaning |
- * |--------------|-------|--------|---------|
- * | Initializing | no    | no     | being opened |
- * | Active       | yes   | yes    | |
- * | Partial      | no    | yes    | a transfer fills it |
- * | Listener     | no    | yes    | keeps a copy that answers nobody |
- * | Dead         | no    | no     | could not be opened or failed; tried again later |
+ * | state   | meaning | reads and writes |
+ * |---------|---------|------------------|
+ * | Opening | its files are being opened | no |
+ * | Serving | its files are open | yes |
+ * | Failed  | it could not be opened, or failed; tried again later | no |
+ * | Closing | nothing leads back | no |
  */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
@@ -15,10 +16,10 @@ import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ReplicaStats } from '../../storage/threads/messages.js';
 import type { WriteAnswer } from './messages.js';
 
-export type ReplicaState = InitializingReplica | ActiveReplica | PartialReplica | ListenerReplica | DeadReplica | ClosingReplica;
+export type ReplicaLife = OpeningReplica | ServingReplica | FailedReplica | ClosingReplica;
 
-export interface InitializingReplica {
-  readonly kind: 'Initializing';
+export interface OpeningReplica {
+  readonly kind: 'Opening';
   readonly config: CollectionConfig;
   /** Whether the configuration changed after opening began. */
   readonly configChanged: boolean;
@@ -28,27 +29,15 @@ export interface InitializingReplica {
   readonly reason: ErrorFacts | null;
 }
 
-/** States that take writes. */
-interface WritableReplica {
+export interface ServingReplica {
+  readonly kind: 'Serving';
   readonly config: CollectionConfig;
   /** Answers to `createFieldIndex` that wait for the index of every sealed segment. */
   readonly heldAnswers: readonly HeldAnswer[];
 }
 
-export interface ActiveReplica extends WritableReplica {
-  readonly kind: 'Active';
-}
-
-export interface PartialReplica extends WritableReplica {
-  readonly kind: 'Partial';
-}
-
-export interface ListenerReplica extends WritableReplica {
-  readonly kind: 'Listener';
-}
-
-export interface DeadReplica {
-  readonly kind: 'Dead';
+export interface FailedReplica {
+  readonly kind: 'Failed';
   readonly config: CollectionConfig;
   readonly reason: ErrorFacts;
   /** Failures in a row. */
@@ -70,32 +59,20 @@ export interface MissingIndex {
   readonly field: string;
 }
 
-export function initializing(config: CollectionConfig, failures: number, reason: ErrorFacts | null): InitializingReplica {
-  return { kind: 'Initializing', config, configChanged: false, failures, reason };
+export function openingReplica(config: CollectionConfig, failures: number, reason: ErrorFacts | null): OpeningReplica {
+  return { kind: 'Opening', config, configChanged: false, failures, reason };
 }
 
-export function active(config: CollectionConfig, heldAnswers: readonly HeldAnswer[] = []): ActiveReplica {
-  return { kind: 'Active', config, heldAnswers };
+export function servingReplica(config: CollectionConfig, heldAnswers: readonly HeldAnswer[] = []): ServingReplica {
+  return { kind: 'Serving', config, heldAnswers };
 }
 
-export function partial(config: CollectionConfig, heldAnswers: readonly HeldAnswer[] = []): PartialReplica {
-  return { kind: 'Partial', config, heldAnswers };
+export function failedReplica(config: CollectionConfig, reason: ErrorFacts, failures: number): FailedReplica {
+  return { kind: 'Failed', config, reason, failures };
 }
 
-export function listener(config: CollectionConfig, heldAnswers: readonly HeldAnswer[] = []): ListenerReplica {
-  return { kind: 'Listener', config, heldAnswers };
-}
-
-export function dead(config: CollectionConfig, reason: ErrorFacts, failures: number): DeadReplica {
-  return { kind: 'Dead', config, reason, failures };
-}
-
-export function closing(): ClosingReplica {
+export function closingReplica(): ClosingReplica {
   return { kind: 'Closing' };
-}
-
-export function servesReads(state: ReplicaState['kind']): boolean {
-  return state === 'Active';
 }
 
 /** Index files of sealed segments that are not there yet. */

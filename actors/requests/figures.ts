@@ -3,7 +3,7 @@
 import type { ShardFigures } from '../../cluster/data-messages.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
-import type { CollectionEntry } from '../context/view.js';
+import { type CollectionEntry, STATE_ALONE } from '../context/view.js';
 import type { EnginePort } from '../runtime/ports.js';
 import { nothingSeen } from './consistency.js';
 import { askShards } from './readers.js';
@@ -29,7 +29,7 @@ export function replicaFigures(
 export function replicaFacts(entry: CollectionEntry | null, engine: Pick<EnginePort, 'stats'>): ReplicaFacts[] {
   return [...(entry?.replicas ?? [])].map(([shardId, { key, reason, state }]) => ({
     shardId,
-    state,
+    state: STATE_ALONE[state],
     reason,
     stats: engine.stats(key),
     optimizer: entry?.optimizers.get(key) ?? null,

@@ -19,7 +19,7 @@ export class OwnPoints {
   /** shards: all of the collection. Errors: those of the operation; `unavailable` when a shard does not serve: no answer lacks points. */
   async read(entry: CollectionEntry, shards: readonly ShardId[], operation: ReadOperation, request: RawRequest): Promise<Uint8Array> {
     const keys = [...replicasOf(entry, shards).values()].map((replica) => {
-      if (!replica.servesReads) throw notServing(entry, replica.reason);
+      if (replica.state !== 'Serving') throw notServing(entry, replica.reason);
       return replica.key;
     });
     return this.engine.read(operation, keys, request);

@@ -5,14 +5,15 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { ReplicaState, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ReplicaStats } from '../../storage/threads/messages.js';
+import type { StateAlone } from '../context/view.js';
 import { type BuildPlan, type Decision, decideOptimization } from '../optimizer/decide.js';
 import type { FinishedBuild, OptimizerStatus, RunningBuild, SourceSegment } from '../optimizer/status.js';
 
 /** One local replica, as the reports need it. */
 export interface ReplicaFacts {
   readonly shardId: ShardId;
-  /** State in the words of the API. */
-  readonly state: string;
+  /** Its life on this node in the words of the API. */
+  readonly state: StateAlone;
   readonly reason: ErrorFacts | null;
   readonly stats: ReplicaStats | null;
   /** Null while it has no optimizer. */
@@ -199,7 +200,7 @@ export function replicaStatus(config: CollectionConfig | null, replica: ReplicaF
 
 function isBusy(replica: ReplicaFacts): boolean {
   const { optimizer, state, stats } = replica;
-  return state === 'Initializing' || state === 'Partial' || (stats?.queuedOperations ?? 0) > 0 || (optimizer?.builds.length ?? 0) > 0;
+  return state === 'Initializing' || (stats?.queuedOperations ?? 0) > 0 || (optimizer?.builds.length ?? 0) > 0;
 }
 
 function hasWork(decision: Decision): boolean {

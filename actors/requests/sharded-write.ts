@@ -76,7 +76,7 @@ export class LocalShards implements ShardWriter {
 
   check(shardId: ShardId): void {
     const { reason, state } = this.#replicaOf(shardId);
-    if (state === 'Active' || state === 'Partial' || state === 'Listener') return;
+    if (state === 'Serving') return;
     const detail = `shard ${shardId} takes no writes: ${reason?.detail ?? 'it is being opened'}`;
     throw new TroupeError('unavailable', detail, { retryAfterMs: reason?.retryAfterMs ?? 1000 });
   }

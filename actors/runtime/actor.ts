@@ -205,6 +205,7 @@ class Actor<Props, State extends Tagged, Message extends Tagged, Effect extends 
       path: this.path,
       kind: this.behaviour.kind,
       state: this.#life === null ? 'Restarting' : (this.#state?.kind ?? 'Starting'),
+      facts: this.#state === null ? {} : (this.behaviour.facts?.(this.props, this.#state) ?? {}),
       mailbox: { depth: this.#depth, capacity: this.#capacity },
       processed: this.#processed,
       restarts: this.#restarts,

@@ -8,6 +8,8 @@ export interface ActorTelemetry {
   readonly kind: string;
   /** Tag of the current state, `Restarting` while it waits after a crash. */
   readonly state: string;
+  /** See `Behaviour.facts`. */
+  readonly facts: Readonly<Record<string, string>>;
   readonly mailbox: { readonly depth: number; readonly capacity: number };
   readonly processed: number;
   readonly restarts: number;

@@ -173,7 +173,7 @@ function begin(context: ReplicationContext): void {
   context.onEnd(assignments.watch(shard, tell));
   tell(assignments.of(shard));
   // A replica that is open already says so no more.
-  if (entry.replicas.get(shard.shardId)?.servesReads === true) context.report({ kind: 'opened' });
+  if (entry.replicas.get(shard.shardId)?.state === 'Serving') context.report({ kind: 'opened' });
 }
 
 function settle<Value>(

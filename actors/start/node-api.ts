@@ -6,7 +6,7 @@ import type { PeerDetails } from '../../cluster/peer-messages.js';
 import type { CollectionRecord } from '../../cluster/state/state.js';
 import { type ErrorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { AliasAction } from '../../protocols/model/alias.js';
-import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
+import type { PeerId, ReplicaState, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { PoolDepths } from '../../storage/pool/pool.js';
@@ -19,7 +19,7 @@ import { CallStats, countedAnswers, countedCalls } from '../context/call-stats.j
 import { folderName } from '../context/folder-name.js';
 import type { NodeServices } from '../context/services.js';
 import { VerifiedReplicas, type VerifyReplicas } from '../context/verified-replicas.js';
-import { deadReplicas, NodeView, type ReplicaEntry } from '../context/view.js';
+import { deadReplicas, NodeView, type ReplicaEntry, STATE_ALONE } from '../context/view.js';
 import { runResharding } from '../migration/runs.js';
 import { AliasFile, type AliasStore } from '../node/alias-store.js';
 import { nodeBehaviour } from '../node/shell.js';
@@ -90,7 +90,8 @@ export interface NodeOptions {
 
 export interface LocalShard {
   readonly points: number;
-  readonly state: string;
+  /** Of the replica on this node, as if it were the only one of its shard. */
+  readonly state: ReplicaState;
   /** Its part in the shard's log; left out outside of a cluster. mayBeAhead: see `ReplicationEntry`. */
   readonly replication?: ReplicationStatus & { readonly mayBeAhead: boolean };
 }
@@ -349,6 +350,7 @@ const STOPPED_TREE: ActorTelemetry = {
   path: '/node',
   kind: 'node',
   state: 'Stopped',
+  facts: {},
   mailbox: { depth: 0, capacity: 0 },
   processed: 0,
   restarts: 0,
@@ -389,7 +391,7 @@ function localShard(replica: ReplicaEntry | undefined, replication: ReplicationE
       ? {}
       : { replication: { ...withPosition(replication.status(), stats), mayBeAhead: replication.mayBeAhead() } };
   if (replica === undefined) return { points: 0, state: 'Initializing', ...status };
-  return { points: stats?.points ?? 0, state: replica.state, ...status };
+  return { points: stats?.points ?? 0, state: STATE_ALONE[replica.state], ...status };
 }
 
 /** Only a leader keeps its own position in mind; the engine knows that of each. */

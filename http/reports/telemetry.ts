@@ -179,11 +179,14 @@ function engineReport({ node }: DoorServices, { anonymize }: TelemetryOptions): 
 
 /** The tree; anonymized, it keeps kinds, states and counts, and loses names and messages. */
 function actorReport(actor: ActorTelemetry, options: TelemetryOptions): Json {
+  const { facts, kind, path, state, ...figures } = actor;
   const children = actor.children.map((child) => actorReport(child, options));
-  if (!options.anonymize) return { ...actor, children };
-  const path = actor.path
+  const shown = { path, kind, state, ...facts, ...figures, children };
+  if (!options.anonymize) return shown;
+  const hashedPath = path
     .split('/')
     .map((segment, at) => (at === 2 ? hashedName(segment) : segment))
     .join('/');
-  return { ...actor, path, lastError: actor.lastError === null ? null : { ...actor.lastError, message: 'hidden' }, recent: [], children };
+  const lastError = actor.lastError === null ? null : { ...actor.lastError, message: 'hidden' };
+  return { ...shown, path: hashedPath, lastError, recent: [] };
 }

@@ -1,7 +1,9 @@
 /** The tables of moves that READMEs show. `npm run tables` prints them, and a test compares. */
 
+import { REPLICA_TABLE } from '../../actors/replica/step.js';
 import { SHARD_TABLE } from '../../actors/shard/step.js';
 import type { Tagged } from '../../protocols/machine.js';
+import { REPLICA } from './machines/replica.js';
 import { SHARD } from './machines/shard.js';
 import type { PrintedTable } from './print.js';
 import { type Cells, type Machine, untried, walk } from './walk.js';
@@ -12,7 +14,10 @@ export interface ListedTable {
   readonly untried: readonly string[];
 }
 
-export const TABLES: readonly ListedTable[] = [actor('shard', 'actors/shard/README.md', SHARD_TABLE, SHARD)];
+export const TABLES: readonly ListedTable[] = [
+  actor('shard', 'actors/shard/README.md', SHARD_TABLE, SHARD),
+  actor('replica', 'actors/replica/README.md', REPLICA_TABLE, REPLICA),
+];
 
 function actor<State extends Tagged, Input extends Tagged>(
   name: string,

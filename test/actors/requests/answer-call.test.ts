@@ -15,7 +15,7 @@ function world(during: (parts: { peers: Peers; life: { resets: number }; replica
   const peers = new Peers();
   peers.agree({ 0: { leader: 2, 1: 'Active', 2: 'Active' } });
   const life = { resets: 0 };
-  const replicas = new Map([[0, { key: 'c/0', servesReads: true, state: 'Active', reason: null } as unknown as ReplicaEntry]]);
+  const replicas = new Map([[0, { key: 'c/0', state: 'Serving', reason: null } as unknown as ReplicaEntry]]);
   const written: WriteMessage[] = [];
   const ask = async (make: (replyTo: number) => WriteMessage) => {
     written.push(make(1));
@@ -69,7 +69,7 @@ test('a portion whose replica became Dead, was set to a newer place in the log o
 test('a replica that is Dead on this node alone says why it serves no reads', async () => {
   const { read, replicas } = world(() => {});
   const reason = { code: 'storage', detail: 'its files are gone' } as const;
-  replicas.set(0, { ...(replicas.get(0) as ReplicaEntry), servesReads: false, state: 'Dead', reason });
+  replicas.set(0, { ...(replicas.get(0) as ReplicaEntry), state: 'Failed', reason });
   await assert.rejects(read(), { code: 'unavailable', message: new RegExp(`on peer ${SELF}: its files are gone`) });
 });
 

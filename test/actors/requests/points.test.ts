@@ -26,7 +26,7 @@ function world(read: () => Promise<Uint8Array>) {
     };
   });
   peers.answers.set(2, (call) => ({ kind: 'reached', logs: 'shards' in call ? call.shards.map(() => logs.at(-1) as ReachedLog) : [] }));
-  const replicas = new Map([0, 1].map((shard) => [shard, { key: `c/${shard}`, servesReads: true } as ReplicaEntry]));
+  const replicas = new Map([0, 1].map((shard) => [shard, { key: `c/${shard}`, state: 'Serving' } as ReplicaEntry]));
   const life = { resets: 0 };
   const replications = new Map([[0, { resets: () => life.resets }]]);
   const record = peers.assignments.agreed?.collections.get('c') as CollectionRecord;

@@ -16,7 +16,7 @@ const idOf = (shard: number, at = 0): number => IDS[shard]?.[at] as number;
 
 interface World {
   readonly engine: FakeEngine;
-  readonly states: Map<number, string>;
+  readonly states: Map<number, ReplicaEntry['state']>;
   write(operation: WriteOperation, body: object, wait?: boolean): Promise<unknown>;
 }
 
@@ -26,9 +26,9 @@ async function world(): Promise<World> {
   const config = sampleConfig();
   for (const shard of SHARDS) await engine.openReplica({ key: `c/${shard}`, config }, null);
   engine.calls.length = 0;
-  const states = new Map<number, string>();
+  const states = new Map<number, ReplicaEntry['state']>();
   const write = async (operation: WriteOperation, body: object, wait = true) => {
-    const replicas = new Map(SHARDS.map((shard) => [shard, replicaOf(shard, states.get(shard) ?? 'Active', engine)]));
+    const replicas = new Map(SHARDS.map((shard) => [shard, replicaOf(shard, states.get(shard) ?? 'Serving', engine)]));
     const request: RawRequest = { path: {}, query: {}, body: Buffer.from(JSON.stringify(body)), deadlineMs: Number.MAX_SAFE_INTEGER };
     const writer = new LocalShards(engine, replicas, { operation, request }, () => 1000);
     const answer = await writeSharded(engine, { operation, wait, request, params: config.params, shards: SHARDS }, writer);
@@ -37,14 +37,14 @@ async function world(): Promise<World> {
   return { engine, states, write };
 }
 
-function replicaOf(shard: number, state: string, engine: FakeEngine): ReplicaEntry {
+function replicaOf(shard: number, state: ReplicaEntry['state'], engine: FakeEngine): ReplicaEntry {
   const key = `c/${shard}`;
   const ask = async (make: (replyTo: number) => ReplicaMessage) => {
     const message = make(1);
     assert.ok(message.kind === 'writePart');
     return engine.writeEncoded(key, message.part);
   };
-  return { key, state, servesReads: true, reason: null, actor: { path: key, ask } as unknown as ActorRef<ReplicaMessage> };
+  return { key, state, reason: null, actor: { path: key, ask } as unknown as ActorRef<ReplicaMessage> };
 }
 
 test('each shard gets the points that are its own, and the largest number is the answer', async () => {
@@ -99,7 +99,7 @@ test('each operation of a batch has an answer of its own', async () => {
 
 test('no shard writes when one of those concerned takes no writes', async () => {
   const { engine, states, write } = await world();
-  states.set(2, 'Dead');
+  states.set(2, 'Failed');
   await assert.rejects(write('deletePoints', { points: [idOf(0), idOf(2)] }), { code: 'unavailable', detail: /shard 2 takes no writes/ });
   assert.deepEqual(engine.calls, []);
   await write('deletePoints', { points: [idOf(0), idOf(1)] });

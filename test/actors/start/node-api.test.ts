@@ -182,7 +182,8 @@ test('a replica with a damaged database is Dead with the reason, tries again, an
   assert.equal(node.info('pictures').status, 'red');
   await assert.rejects(run(node.read('pictures', 'scroll', request(world))), dead);
   await assert.rejects(run(node.write('pictures', 'upsertPoints', true, request(world))), dead);
-  assert.equal(actorAt(node.telemetry(), '/node/pictures/shard-0/replica')?.state, 'Dead');
+  const replica = actorAt(node.telemetry(), '/node/pictures/shard-0/replica');
+  assert.deepEqual([replica?.state, replica?.facts], ['Failed', { replicaState: 'Dead' }]);
   damaged.clear();
   world.advance(1000);
   await world.settle();
@@ -406,15 +407,15 @@ test('telemetry shows the tree of actors with their states', async () => {
   await run(node.createCollection('Pictures', sampleConfig()));
   const lines: string[] = [];
   const visit = (actor: ActorTelemetry): void => {
-    lines.push(`${actor.path} ${actor.kind} ${actor.state}`);
+    lines.push([actor.path, actor.kind, actor.state, ...Object.values(actor.facts)].join(' '));
     actor.children.forEach(visit);
   };
   visit(node.telemetry());
   assert.deepEqual(lines, [
     '/node node Active',
     '/node/+50ictures collection Active',
-    '/node/+50ictures/shard-0 shard Active',
-    '/node/+50ictures/shard-0/replica replica Active',
+    '/node/+50ictures/shard-0 shard Serving',
+    '/node/+50ictures/shard-0/replica replica Serving Active',
     '/node/+50ictures/shard-0/replica/optimizer optimizer Idle',
   ]);
 });

@@ -1,0 +1,38 @@
+/** Sample messages of a replica. */
+
+import type { ReplicaMessage } from '../../../actors/replica/messages.js';
+import type { ReplicaLife } from '../../../actors/replica/state.js';
+import { startReplica, stepReplica } from '../../../actors/replica/step.js';
+import type { ErrorFacts } from '../../../protocols/errors.js';
+import { indexedSegment, sampleConfig, sampleStats } from '../../actors/samples.js';
+import type { Machine } from '../walk.js';
+
+const CONFIG = sampleConfig();
+const BROKEN: ErrorFacts = { code: 'storage', detail: 'damaged' };
+const REQUEST = { path: {}, query: {}, body: null, deadlineMs: 0 };
+
+const MESSAGES: readonly ReplicaMessage[] = [
+  { kind: 'opened', stats: sampleStats() },
+  { kind: 'openFailed', error: BROKEN },
+  { kind: 'failed', error: BROKEN },
+  { kind: 'retry' },
+  { kind: 'stats', stats: sampleStats() },
+  { kind: 'configure', config: CONFIG, replyTo: 1 },
+  { kind: 'write', operation: 'upsertPoints', wait: true, request: REQUEST, replyTo: 2 },
+  { kind: 'writePart', operation: 'upsertPoints', part: { operations: [], until: 'logged', deadlineMs: 0 }, replyTo: 3 },
+  {
+    kind: 'indexCreated',
+    answer: { replyTo: 4, body: new Uint8Array() },
+    stats: sampleStats([indexedSegment({ missingFields: ['color'] })]),
+  },
+  { kind: 'optimizerStopped', error: BROKEN },
+  { kind: 'install', staged: '/staged', replyTo: 5 },
+  { kind: 'close' },
+  { kind: 'closed' },
+];
+
+export const REPLICA: Machine<ReplicaLife, ReplicaMessage> = {
+  step: stepReplica,
+  starts: [startReplica(CONFIG).state],
+  inputs: () => MESSAGES,
+};
