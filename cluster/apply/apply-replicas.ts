@@ -1,9 +1,9 @@
-/** Operations on replicas and their transfers. Replica states change by `REPLICA_MOVES` alone (State-S6). */
+/** Operations on replicas and their transfers. Replica states change by `REPLICA_STATE_MOVES` alone (State-S6). */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId, ReplicaState, ShardId } from '../../protocols/model/cluster.js';
 import type { CommandOf, ReplicaChange, TransferKey } from '../state/commands.js';
-import { afterEvent, EVENT_TO, type ReplicaEvent, TRANSFER_STARTS } from '../state/replica-state.js';
+import { afterEvent, afterStart, eventTo, type ReplicaEvent } from '../state/replica-state.js';
 import type { ClusterState, CollectionRecord, ShardRecord, TransferRecord } from '../state/state.js';
 import { abortKeyCopy, restartKeyCopy } from './apply-key-copy.js';
 import { type Change, done, onCollection, refused, unchanged, withCollection, withCollections, wrongInput } from './change.js';
@@ -47,7 +47,7 @@ function setReplicaState(record: CollectionRecord, change: ReplicaChange): Colle
   const isLast = current === 'Active' && !hasOtherActive(replicas, peerId);
   if (isLast && (to === 'Listener' || (to === 'Dead' && term !== null)))
     return { error: { code: 'conflict', detail: `${where} is the last Active one of its shard` } };
-  const event = to === 'Active' && !hasOtherActive(replicas, peerId) ? 'activateAlone' : EVENT_TO[to];
+  const event = to === 'Active' && !hasOtherActive(replicas, peerId) ? 'activateAlone' : eventTo(to);
   const next = event === null ? null : afterEvent(current, event);
   if (next !== to) return { error: wrongInput(`${where} is ${current} and cannot become ${to}`) };
   return withReplica(record, shardId, peerId, next);
@@ -118,8 +118,7 @@ export function startTransfer(state: ClusterState, command: CommandOf<'startTran
     if (error !== null) return refused(state, error);
     const { shardId, to } = transfer;
     const current = record.shards.get(shardId)?.replicas.get(to);
-    const start = TRANSFER_STARTS[method];
-    const next = current === undefined ? start.fresh : afterEvent(current, start.event);
+    const next = afterStart(method, current ?? null);
     if (next === null) {
       const detail =
         current === undefined
@@ -170,10 +169,9 @@ export function restartTransfer(state: ClusterState, command: CommandOf<'restart
   return onTransfer(state, command, (record, known) => {
     const { shardId, to } = known;
     const current = record.shards.get(shardId)?.replicas.get(to);
-    const next = current === undefined ? null : afterEvent(current, TRANSFER_STARTS[method].event);
-    if (next === null || method === 'resharding_stream_records')
-      return refused(state, wrongInput(`the transfer of shard ${shardId} to peer ${to} cannot go on with \`${method}\``));
-    if (known.targetIsNew && TRANSFER_STARTS[method].fresh === null)
+    const next = current === undefined ? null : afterStart(method, current);
+    if (next === null) return refused(state, wrongInput(`the transfer of shard ${shardId} to peer ${to} cannot go on with \`${method}\``));
+    if (known.targetIsNew && afterStart(method, null) === null)
       return refused(
         state,
         wrongInput(`\`${method}\` needs a replica of shard ${shardId} on peer ${to} that was there before the transfer`),

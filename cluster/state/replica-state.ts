@@ -4,8 +4,10 @@
  * - `Active` has everything and serves; `Initializing` is being made with its shard; `Dead` missed something or cannot serve;
  * - `Partial` is the target of a transfer and takes writes; `PartialSnapshot` and `Recovery` are targets that wait for what a
  *   snapshot or a log has, and take none yet;
- * - `ManualRecovery` is being restored by hand; `Listener` takes writes and serves no reads;
- * - `Resharding`, `ReshardingScaleDown` and `ActiveRead` belong to resharding.
+ * - `Listener` takes writes and serves no reads.
+ *
+ * The contract has four states more: `Resharding`, `ReshardingScaleDown`, `ActiveRead`, `ManualRecovery`. Requests and records that name
+ * one are read, and refused where a replica would come to it: no event leads there.
  *
  * Source: specification, States and transitions; contract, `ReplicaState`.
  */
@@ -30,20 +32,16 @@ export type ReplicaEvent =
   /** The transfer to it has brought everything. */
   | 'finish'
   /** The transfer to it ended without success. */
-  | 'abort'
-  /** Somebody restores it from a snapshot. */
-  | 'restore'
-  /** Points come to its shard, or leave it, because the number of shards changes. */
-  | 'reshardUp'
-  | 'reshardDown'
-  /** Its shard serves reads before resharding ends. */
-  | 'openReads';
+  | 'abort';
 
-/** ignore: it stays as it is. refuse: whoever asks is wrong about its state. */
-export type ReplicaMove = ReplicaState | 'ignore' | 'refuse';
+/** The states that replicas come to. */
+export type ReachedState = Exclude<ReplicaState, 'Resharding' | 'ReshardingScaleDown' | 'ActiveRead' | 'ManualRecovery'>;
+
+/** ignore: it stays as it is. refuse: the one who asks is wrong about its state. */
+type ReplicaMove = ReachedState | 'ignore' | 'refuse';
 
 /** States × events. */
-export const REPLICA_MOVES: Readonly<Record<ReplicaState, Readonly<Record<ReplicaEvent, ReplicaMove>>>> = {
+export const REPLICA_STATE_MOVES: Readonly<Record<ReachedState, Readonly<Record<ReplicaEvent, ReplicaMove>>>> = {
   Active: {
     activate: 'ignore',
     activateAlone: 'ignore',
@@ -55,10 +53,6 @@ export const REPLICA_MOVES: Readonly<Record<ReplicaState, Readonly<Record<Replic
     catchUp: 'refuse',
     finish: 'ignore',
     abort: 'ignore',
-    restore: 'ManualRecovery',
-    reshardUp: 'refuse',
-    reshardDown: 'ReshardingScaleDown',
-    openReads: 'refuse',
   },
   Dead: {
     // It may have missed writes that another replica has: a transfer brings them.
@@ -72,10 +66,6 @@ export const REPLICA_MOVES: Readonly<Record<ReplicaState, Readonly<Record<Replic
     catchUp: 'refuse',
     finish: 'refuse',
     abort: 'ignore',
-    restore: 'ManualRecovery',
-    reshardUp: 'refuse',
-    reshardDown: 'refuse',
-    openReads: 'refuse',
   },
   Partial: {
     activate: 'refuse',
@@ -88,10 +78,6 @@ export const REPLICA_MOVES: Readonly<Record<ReplicaState, Readonly<Record<Replic
     catchUp: 'ignore',
     finish: 'Active',
     abort: 'Dead',
-    restore: 'refuse',
-    reshardUp: 'refuse',
-    reshardDown: 'refuse',
-    openReads: 'refuse',
   },
   Initializing: {
     activate: 'Active',
@@ -104,10 +90,6 @@ export const REPLICA_MOVES: Readonly<Record<ReplicaState, Readonly<Record<Replic
     catchUp: 'refuse',
     finish: 'refuse',
     abort: 'ignore',
-    restore: 'refuse',
-    reshardUp: 'refuse',
-    reshardDown: 'refuse',
-    openReads: 'refuse',
   },
   Listener: {
     activate: 'Active',
@@ -120,10 +102,6 @@ export const REPLICA_MOVES: Readonly<Record<ReplicaState, Readonly<Record<Replic
     catchUp: 'refuse',
     finish: 'refuse',
     abort: 'ignore',
-    restore: 'ManualRecovery',
-    reshardUp: 'refuse',
-    reshardDown: 'refuse',
-    openReads: 'refuse',
   },
   PartialSnapshot: {
     activate: 'refuse',
@@ -136,10 +114,6 @@ export const REPLICA_MOVES: Readonly<Record<ReplicaState, Readonly<Record<Replic
     catchUp: 'Partial',
     finish: 'Active',
     abort: 'Dead',
-    restore: 'refuse',
-    reshardUp: 'refuse',
-    reshardDown: 'refuse',
-    openReads: 'refuse',
   },
   Recovery: {
     activate: 'refuse',
@@ -152,80 +126,11 @@ export const REPLICA_MOVES: Readonly<Record<ReplicaState, Readonly<Record<Replic
     catchUp: 'Partial',
     finish: 'Active',
     abort: 'Dead',
-    restore: 'refuse',
-    reshardUp: 'refuse',
-    reshardDown: 'refuse',
-    openReads: 'refuse',
-  },
-  Resharding: {
-    activate: 'Active',
-    activateAlone: 'Active',
-    markDead: 'Dead',
-    listen: 'refuse',
-    streamTo: 'refuse',
-    snapshotTo: 'refuse',
-    deltaTo: 'refuse',
-    catchUp: 'refuse',
-    // The other shards have not given their points yet.
-    finish: 'ignore',
-    abort: 'ignore',
-    restore: 'refuse',
-    reshardUp: 'ignore',
-    reshardDown: 'refuse',
-    openReads: 'ActiveRead',
-  },
-  ReshardingScaleDown: {
-    activate: 'Active',
-    activateAlone: 'Active',
-    markDead: 'Dead',
-    listen: 'refuse',
-    streamTo: 'refuse',
-    snapshotTo: 'refuse',
-    deltaTo: 'refuse',
-    catchUp: 'refuse',
-    finish: 'ignore',
-    abort: 'ignore',
-    restore: 'refuse',
-    reshardUp: 'refuse',
-    reshardDown: 'ignore',
-    openReads: 'refuse',
-  },
-  ActiveRead: {
-    activate: 'Active',
-    activateAlone: 'Active',
-    markDead: 'Dead',
-    listen: 'refuse',
-    streamTo: 'refuse',
-    snapshotTo: 'refuse',
-    deltaTo: 'refuse',
-    catchUp: 'refuse',
-    finish: 'ignore',
-    abort: 'ignore',
-    restore: 'refuse',
-    reshardUp: 'refuse',
-    reshardDown: 'refuse',
-    openReads: 'ignore',
-  },
-  ManualRecovery: {
-    activate: 'Active',
-    activateAlone: 'Active',
-    markDead: 'Dead',
-    listen: 'refuse',
-    streamTo: 'Partial',
-    snapshotTo: 'PartialSnapshot',
-    deltaTo: 'Recovery',
-    catchUp: 'refuse',
-    finish: 'refuse',
-    abort: 'ignore',
-    restore: 'ignore',
-    reshardUp: 'refuse',
-    reshardDown: 'refuse',
-    openReads: 'refuse',
   },
 };
 
 /** The event by which a replica comes to a state on request; null for states that only the start of a shard or a transfer brings. */
-export const EVENT_TO: Readonly<Record<ReplicaState, ReplicaEvent | null>> = {
+const EVENT_TO: Readonly<Record<ReachedState, ReplicaEvent | null>> = {
   Active: 'activate',
   Dead: 'markDead',
   Partial: 'catchUp',
@@ -233,27 +138,49 @@ export const EVENT_TO: Readonly<Record<ReplicaState, ReplicaEvent | null>> = {
   Listener: 'listen',
   PartialSnapshot: null,
   Recovery: null,
-  Resharding: 'reshardUp',
-  ReshardingScaleDown: 'reshardDown',
-  ActiveRead: 'openReads',
-  ManualRecovery: 'restore',
 };
 
-/** The event that the start of a transfer is to its target, and the state of a target that is new. */
-export const TRANSFER_STARTS: Readonly<Record<TransferMethod, { readonly event: ReplicaEvent; readonly fresh: ReplicaState | null }>> = {
+interface TransferStart {
+  /** What the start of a transfer is to a target that is there. */
+  readonly event: ReplicaEvent;
+  /** The state of a target that is new; null where there has to be one. */
+  readonly fresh: ReachedState | null;
+}
+
+/** By method; null for the one that brings no replica what another one has. */
+const TRANSFER_STARTS: Readonly<Record<TransferMethod, TransferStart | null>> = {
   stream_records: { event: 'streamTo', fresh: 'Partial' },
   snapshot: { event: 'snapshotTo', fresh: 'PartialSnapshot' },
   // There is no difference to send to a replica that has nothing.
   wal_delta: { event: 'deltaTo', fresh: null },
-  resharding_stream_records: { event: 'reshardUp', fresh: null },
+  resharding_stream_records: null,
 };
 
 /** States that the replicas of a new shard key may start in. */
 export const FIRST_STATES: ReadonlySet<ReplicaState> = new Set(['Initializing', 'Active', 'Partial', 'Dead', 'Listener']);
 
+/** The event by which a replica comes to a state on request; null where no request can bring it there. */
+export function eventTo(state: ReplicaState): ReplicaEvent | null {
+  return isReached(state) ? EVENT_TO[state] : null;
+}
+
 /** The state after an event; the same one when it changes nothing, null when it is refused. */
 export function afterEvent(state: ReplicaState, event: ReplicaEvent): ReplicaState | null {
-  const move = REPLICA_MOVES[state][event];
+  const move = isReached(state) ? REPLICA_STATE_MOVES[state][event] : 'refuse';
   if (move === 'refuse') return null;
   return move === 'ignore' ? state : move;
+}
+
+/**
+ * The state of a transfer's target after its start, or its start again by this method; null where it is refused. target: null for one that is
+ * made for the transfer.
+ */
+export function afterStart(method: TransferMethod, target: ReplicaState | null): ReplicaState | null {
+  const start = TRANSFER_STARTS[method];
+  if (start === null) return null;
+  return target === null ? start.fresh : afterEvent(target, start.event);
+}
+
+function isReached(state: ReplicaState): state is ReachedState {
+  return state in REPLICA_STATE_MOVES;
 }

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { applyEntries, applyEntry } from '../../cluster/apply/apply.js';
 import { decodeCommand, encodeCommand } from '../../cluster/state/command-codec.js';
 import type { ClusterCommand, Placement, ProposedCommand } from '../../cluster/state/commands.js';
-import { afterEvent, REPLICA_MOVES, type ReplicaEvent } from '../../cluster/state/replica-state.js';
+import { afterEvent, REPLICA_STATE_MOVES, type ReplicaEvent } from '../../cluster/state/replica-state.js';
 import { type ClusterState, emptyState } from '../../cluster/state/state.js';
 import { decodeState, encodeState } from '../../cluster/state/state-codec.js';
 import { type PeerId, REPLICA_STATES, type ReplicaState, TRANSFER_METHODS } from '../../protocols/model/cluster.js';
@@ -314,7 +314,7 @@ function checkMoves(before: ClusterState, after: ClusterState): void {
         // One that was made anew is another one.
         const isSame = known.shards.get(id)?.since.get(peerId) === since.get(peerId);
         if (from === undefined || from === to || !isSame) continue;
-        const events = Object.keys(REPLICA_MOVES[from]) as ReplicaEvent[];
+        const events = Object.keys(REPLICA_STATE_MOVES.Active) as ReplicaEvent[];
         assert.ok(
           events.some((event) => afterEvent(from, event) === to),
           `${from} became ${to}`,

@@ -17,7 +17,7 @@
 import { applyEntry } from '../../cluster/apply/apply.js';
 import { countedVoters } from '../../cluster/raft/quorum.js';
 import type { RaftState } from '../../cluster/raft/state.js';
-import { REPLICA_MOVES } from '../../cluster/state/replica-state.js';
+import { REPLICA_STATE_MOVES, type ReachedState } from '../../cluster/state/replica-state.js';
 import type { ClusterState, CollectionRecord } from '../../cluster/state/state.js';
 import type { PeerId, ReplicaState } from '../../protocols/model/cluster.js';
 import type { Entry, StoredConsensus } from '../../protocols/model/consensus.js';
@@ -243,7 +243,7 @@ export class Watch {
       const old = before.collections.get(name);
       if (old === undefined || old === record || old.uid !== record.uid) continue;
       for (const [where, from, to] of changedReplicas(old, record)) {
-        const moves = Object.values(REPLICA_MOVES[from]);
+        const moves = Object.values<string>(REPLICA_STATE_MOVES[from as ReachedState] ?? {});
         if (!moves.includes(to)) this.violation(`Sim-I7: ${name} ${where} went from ${from} to ${to} at ${state.appliedIndex}`);
       }
     }

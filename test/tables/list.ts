@@ -1,8 +1,10 @@
-/** The tables of moves that READMEs show. `npm run tables` prints them, and a test compares. */
+/** The tables of moves that READMEs show, all in one place. `npm run tables` prints them, and a test compares. */
 
 import { REPLICA_TABLE } from '../../actors/replica/step.js';
 import { SHARD_TABLE } from '../../actors/shard/step.js';
+import { afterStart, REPLICA_STATE_MOVES } from '../../cluster/state/replica-state.js';
 import type { Tagged } from '../../protocols/machine.js';
+import { TRANSFER_METHODS } from '../../protocols/model/cluster.js';
 import { REPLICA } from './machines/replica.js';
 import { SHARD } from './machines/shard.js';
 import type { PrintedTable } from './print.js';
@@ -17,6 +19,7 @@ export interface ListedTable {
 export const TABLES: readonly ListedTable[] = [
   actor('shard', 'actors/shard/README.md', SHARD_TABLE, SHARD),
   actor('replica', 'actors/replica/README.md', REPLICA_TABLE, REPLICA),
+  replicaStates(),
 ];
 
 function actor<State extends Tagged, Input extends Tagged>(
@@ -27,6 +30,23 @@ function actor<State extends Tagged, Input extends Tagged>(
 ): ListedTable {
   const walked = walk(machine);
   return { printed: { name, readme, inputWord: 'message', cells: namesOf(table), diagram: walked }, untried: untried(table, walked) };
+}
+
+/** States of replicas as the cluster agrees on them: a cell is the state that an event leads to. */
+function replicaStates(): ListedTable {
+  const shown: Readonly<Record<string, string>> = { ignore: 'stays', refuse: '' };
+  const arrows = new Map<string, Map<string, Set<string>>>();
+  const cells = new Map<string, Map<string, string>>();
+  for (const [state, row] of Object.entries(REPLICA_STATE_MOVES)) {
+    const targets = new Map<string, Set<string>>();
+    for (const [event, move] of Object.entries(row))
+      if (shown[move] === undefined) targets.set(move, (targets.get(move) ?? new Set()).add(event));
+    arrows.set(state, targets);
+    cells.set(state, new Map(Object.entries(row).map(([event, move]) => [event, shown[move] ?? move] as const)));
+  }
+  const starts = [...new Set(['Initializing', ...TRANSFER_METHODS.flatMap((method) => afterStart(method, null) ?? [])])];
+  const printed = { name: 'replica states', readme: 'cluster/README.md', inputWord: 'event', cells, diagram: { starts, arrows } };
+  return { printed, untried: [] };
 }
 
 function namesOf(table: Cells): Map<string, Map<string, string>> {
