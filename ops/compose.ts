@@ -1,7 +1,8 @@
 /** A node from its settings: engine, actors and what the doors work with. For the server and for `Troupe.open`. */
 
 import type { ClusterApi, ClusterOptions } from '../actors/consensus/cluster-api.js';
-import { type NodeApi, startNode } from '../actors/start/node-api.js';
+import type { NodeApi } from '../actors/requests/node-api.js';
+import { startNode } from '../actors/start/start-node.js';
 import { RequestStats } from '../http/context/request-stats.js';
 import type { DoorServices, Identity } from '../http/context/services.js';
 import { ROUTES } from '../http/routes.js';

@@ -2,21 +2,13 @@
 
 import { heirOf } from '../../cluster/plans/leadership.js';
 import type { ClusterSetup } from '../../protocols/model/cluster.js';
-import type { ClusterApi } from '../consensus/cluster-api.js';
 import { recordOf } from '../consensus/proposals/prepare.js';
 import { HAND_OVER_MS } from '../transfers/start.js';
 import type { Routes } from './routes.js';
 
-/** The same as `api`, but for that. */
-export function handingOverFirst(api: ClusterApi, routes: Routes): ClusterApi {
-  return {
-    ...api,
-    setUp: async (collection, setup, timeoutMs) => {
-      const endMs = routes.clock.nowMs() + timeoutMs;
-      if (setup.kind === 'dropReplica') await handOver(routes, collection, setup, endMs - timeoutMs / 3);
-      return api.setUp(collection, setup, Math.max(1, endMs - routes.clock.nowMs()));
-    },
-  };
+/** Of `dropReplica`; nothing happens for other operations. timeoutMs: of the whole operation. */
+export async function handOverFirst(routes: Routes, collection: string, operation: ClusterSetup, timeoutMs: number): Promise<void> {
+  if (operation.kind === 'dropReplica') await handOver(routes, collection, operation, routes.clock.nowMs() + (2 * timeoutMs) / 3);
 }
 
 type Dropped = Extract<ClusterSetup, { kind: 'dropReplica' }>;

@@ -3,7 +3,6 @@
 import { LostAnswer, NotReached } from '../../cluster/data-messages.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { ClusterSetup, PeerId, ShardId } from '../../protocols/model/cluster.js';
-import type { ClusterApi } from '../consensus/cluster-api.js';
 import type { PointsParts } from './points.js';
 import type { Routes } from './routes.js';
 
@@ -15,18 +14,16 @@ interface OneShard {
   readonly shards: readonly [ShardId];
 }
 
-/** The same as `api`, but that `activateReplica` knows which replicas are lost. Errors: `unavailable` where a peer does not say how its own is. */
-export function findingLost(api: ClusterApi, parts: Pick<PointsParts, 'find' | 'routes'>): ClusterApi {
-  return {
-    ...api,
-    setUp: async (collection, setup, timeoutMs) => {
-      if (setup.kind !== 'activateReplica') return api.setUp(collection, setup, timeoutMs);
-      const endMs = parts.routes.clock.nowMs() + timeoutMs;
-      await parts.routes.barrier(timeoutMs);
-      const lost = await lostPeers(parts, collection, setup);
-      return api.setUp(collection, { ...setup, lost }, Math.max(1, endMs - parts.routes.clock.nowMs()));
-    },
-  };
+/** The operation; `activateReplica` with the replicas that are lost. Errors: `unavailable` where a peer does not say how its own is. */
+export async function withLostReplicas(
+  parts: Pick<PointsParts, 'find' | 'routes'>,
+  collection: string,
+  operation: ClusterSetup,
+  timeoutMs: number,
+): Promise<ClusterSetup> {
+  if (operation.kind !== 'activateReplica') return operation;
+  await parts.routes.barrier(timeoutMs);
+  return { ...operation, lost: await lostPeers(parts, collection, operation) };
 }
 
 async function lostPeers(

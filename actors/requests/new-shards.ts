@@ -5,7 +5,6 @@ import { errorFacts, TroupeError } from '../../protocols/errors.js';
 import { stringifyJson } from '../../protocols/json.js';
 import type { ClusterSetup, ShardId } from '../../protocols/model/cluster.js';
 import type { FieldSchema } from '../../protocols/model/collection.js';
-import type { ClusterApi } from '../consensus/cluster-api.js';
 import { figuresOf } from './figures.js';
 import type { Agreed, ClusterPoints, PointsParts } from './points.js';
 import type { Routes } from './routes.js';
@@ -15,20 +14,12 @@ export interface IndexingParts extends Pick<PointsParts, 'find' | 'routes'> {
 }
 
 /**
- * The same as `api`, but that a shard key is made when its shards have the others' indexes, too. An index that is made or dropped at the same time may
+ * Of `createShardKey`, which is agreed on: its shards get the others' indexes. An index that is made or dropped at the same time may
  * be missing or left there; making it or dropping it again makes up for that.
  */
-export function indexingNewShards(api: ClusterApi, parts: IndexingParts): ClusterApi {
-  return {
-    ...api,
-    setUp: async (collection, setup, timeoutMs) => {
-      const deadlineMs = parts.routes.clock.nowMs() + timeoutMs;
-      const done = await api.setUp(collection, setup, timeoutMs);
-      if (setup.kind === 'createShardKey')
-        await indexShards(parts, collection, setup, deadlineMs).catch((error) => keyIsThere(setup, error));
-      return done;
-    },
-  };
+export async function indexNewShards(parts: IndexingParts, collection: string, operation: ClusterSetup, deadlineMs: number): Promise<void> {
+  if (operation.kind !== 'createShardKey') return;
+  await indexShards(parts, collection, operation, deadlineMs).catch((error) => keyIsThere(operation, error));
 }
 
 /** Gives the shard `to` the indexes that `from` has, and takes those that it has not. Errors: as `write`. */

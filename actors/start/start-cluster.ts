@@ -3,8 +3,8 @@
 import type { AnswerCall } from '../../cluster/data-messages.js';
 import type { PeerDetails } from '../../cluster/peer-messages.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
+import { type ConsensusClient, consensusClient, detailsOf } from '../consensus/client.js';
 import type { ClusterOptions } from '../consensus/cluster-api.js';
-import { type ClusterNode, clusterNode, detailsOf } from '../consensus/cluster-node.js';
 import { PeerLink } from '../consensus/link.js';
 import type { OwnReplica } from '../consensus/messages.js';
 import { consensusBehaviour } from '../consensus/shell.js';
@@ -16,7 +16,7 @@ import type { Assignments } from '../shard-log/assignments.js';
 import { TransferBoard } from '../transfers/board.js';
 import { type TransfersProps, transfersBehaviour } from '../transfers/shell.js';
 
-export interface StartedCluster extends ClusterNode {
+export interface StartedCluster extends ConsensusClient {
   readonly startConsensus: StartConsensus;
   /** 0 until it is known. */
   peerId(): PeerId;
@@ -26,22 +26,29 @@ export interface StartedCluster extends ClusterNode {
   handOver(): void;
 }
 
-/** answer: carries out calls of peers for this node's replicas. calls: what is counted of them. hasGoneAlone: whether this node may have acknowledged something alone (Log-L9). */
-export function startCluster(
-  options: ClusterOptions,
-  clock: Clock,
-  assignments: Assignments,
-  replicas: () => PeerDetails['replicas'],
-  deadReplicas: () => readonly OwnReplica[],
-  hasGoneAlone: () => boolean,
-  answer: AnswerCall,
-  calls: PeerCallStats,
-  transfers: (board: TransferBoard) => TransfersProps,
-): StartedCluster {
+export interface ClusterParts {
+  readonly options: ClusterOptions;
+  readonly clock: Clock;
+  readonly assignments: Assignments;
+  /** What is counted of calls between this node and its peers. */
+  readonly calls: PeerCallStats;
+  /** Carries out calls of peers for this node's replicas. */
+  readonly answer: AnswerCall;
+  /** Figures of this node's replicas. */
+  readonly replicas: () => PeerDetails['replicas'];
+  /** Replicas of this node that do not serve. */
+  readonly deadReplicas: () => readonly OwnReplica[];
+  /** Whether this node may have acknowledged something alone (Log-L9). */
+  readonly hasGoneAlone: () => boolean;
+  readonly transfers: (board: TransferBoard) => TransfersProps;
+}
+
+export function startCluster(parts: ClusterParts): StartedCluster {
+  const { answer, assignments, calls, clock, deadReplicas, hasGoneAlone, options, replicas, transfers } = parts;
   const board = new TransferBoard();
   const view = new ConsensusView(clock, assignments);
   const link: PeerLink = new PeerLink(options.transport, view, () => detailsOf(view, link, replicas()), answer, hasGoneAlone);
-  const { api, propose, submit } = clusterNode({ view, link, clock, replicas, tickMs: options.tickMs, board, calls });
+  const { api, propose, submit } = consensusClient({ view, link, clock, replicas, tickMs: options.tickMs, board, calls });
   return {
     api,
     submit,

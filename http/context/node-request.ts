@@ -1,6 +1,6 @@
 /** Requests for the node and its collections, and what their handlers read of them. */
 
-import type { NodeApi } from '../../actors/start/node-api.js';
+import type { NodeApi } from '../../actors/requests/node-api.js';
 import { TroupeError } from '../../protocols/errors.js';
 import { parseJson } from '../../protocols/json.js';
 import type { JsonValue } from '../../protocols/model/payload.js';

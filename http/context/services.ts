@@ -1,7 +1,7 @@
 /** What the doors work with: the node, its settings and the process around them. */
 
+import type { NodeApi } from '../../actors/requests/node-api.js';
 import type { Log } from '../../actors/runtime/ports.js';
-import type { NodeApi } from '../../actors/start/node-api.js';
 import type { GrpcMethodName } from '../../protocols/grpc/method-names.js';
 import type { CollectionDefaults } from '../../protocols/rest/collections.js';
 import type { Endpoint } from './endpoint.js';

@@ -1,7 +1,7 @@
 /** Operations on the cluster. On a node of its own they answer that it is one, or are refused. */
 
 import type { ClusterApi } from '../../actors/consensus/cluster-api.js';
-import type { NodeApi } from '../../actors/start/node-api.js';
+import type { NodeApi } from '../../actors/requests/node-api.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { ClusterSetup, PeerId } from '../../protocols/model/cluster.js';
 import { decodeClusterSetup, decodeCreateShardKey, decodeDeleteShardKey, peerIdFromText } from '../../protocols/rest/cluster.js';

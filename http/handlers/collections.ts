@@ -1,6 +1,6 @@
 /** Operations on collections and aliases: from a request to its answer. Each throws errors of the catalogue. */
 
-import type { NodeApi } from '../../actors/start/node-api.js';
+import type { NodeApi } from '../../actors/requests/node-api.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { decodeAliasActions } from '../../protocols/rest/aliases.js';

@@ -1,7 +1,7 @@
 /** What the cluster looks like, in the words of the API. */
 
 import type { ClusterApi, ClusterStatus } from '../../actors/consensus/cluster-api.js';
-import type { LocalShard } from '../../actors/start/node-api.js';
+import type { LocalShard } from '../../actors/requests/node-api.js';
 import { collectionMissing } from '../../cluster/apply/aliases.js';
 import { copyTransfers } from '../../cluster/apply/migration.js';
 import { isClosed } from '../../cluster/apply/resharding.js';

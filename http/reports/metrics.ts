@@ -2,8 +2,8 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { BUCKET_SECONDS, type Durations } from '../../actors/context/durations.js';
+import type { NodeApi } from '../../actors/requests/node-api.js';
 import type { ActorTelemetry } from '../../actors/runtime/telemetry.js';
-import type { NodeApi } from '../../actors/start/node-api.js';
 import { DEFAULT_VECTOR, isSingleVector } from '../../protocols/model/collection.js';
 import { API_VERSION, type DoorServices } from '../context/services.js';
 import { type ReplicaCounts, replicaCounts, writeCluster } from './cluster-metrics.js';

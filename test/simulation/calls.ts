@@ -1,6 +1,6 @@
 /** Calls of simulated clients: each one ends with an answer, an error or its node. One that does not is a violation. */
 
-import type { NodeApi } from '../../actors/start/node-api.js';
+import type { NodeApi } from '../../actors/requests/node-api.js';
 import { type ErrorFacts, errorFacts } from '../../protocols/errors.js';
 import type { SimulatedNode } from './node.js';
 import type { Story } from './story.js';

@@ -1,6 +1,6 @@
 /** Clients that ask nodes at random, one thing after the other, and note what they heard. */
 
-import type { NodeApi } from '../../actors/start/node-api.js';
+import type { NodeApi } from '../../actors/requests/node-api.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { sampleConfig } from '../actors/samples.js';
 import { type CallParts, callNode, type Ended, TIMEOUT_MS } from './calls.js';

@@ -1,8 +1,9 @@
 /** A node of the simulation: production actors on a virtual disk, clock and network. */
 
 import type { ClusterApi, RaftStep } from '../../actors/consensus/cluster-api.js';
+import type { NodeApi } from '../../actors/requests/node-api.js';
 import type { Log, RuntimePorts } from '../../actors/runtime/ports.js';
-import { type NodeApi, startNode } from '../../actors/start/node-api.js';
+import { startNode } from '../../actors/start/start-node.js';
 import type { DataAnswer, DataCall } from '../../cluster/data-messages.js';
 import type { ClusterState } from '../../cluster/state/state.js';
 import type { PeerId } from '../../protocols/model/cluster.js';

@@ -1,6 +1,6 @@
 /** Clients that write, read and delete points by any node, and what they must have seen. */
 
-import type { NodeApi } from '../../actors/start/node-api.js';
+import type { NodeApi } from '../../actors/requests/node-api.js';
 import type { ShardKey } from '../../protocols/model/cluster.js';
 import type { WriteOperation } from '../../protocols/model/update.js';
 import type { RawRequest } from '../../storage/threads/messages.js';

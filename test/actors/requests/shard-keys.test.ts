@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ClusterApi } from '../../../actors/consensus/cluster-api.js';
-import { indexingNewShards } from '../../../actors/requests/new-shards.js';
 import type { Agreed } from '../../../actors/requests/points.js';
 import { keyedShards, showShardKeys } from '../../../actors/requests/shard-keys.js';
+import { updateCollectionCluster } from '../../../actors/requests/update-collection-cluster.js';
 import type { ShardFigures } from '../../../cluster/data-messages.js';
 import type { CollectionRecord } from '../../../cluster/state/state.js';
 import type { ClusterSetup, KeyedShard, ReplicaState, ShardId, ShardKey } from '../../../protocols/model/cluster.js';
@@ -81,7 +80,7 @@ async function written(record: CollectionRecord, setup: ClusterSetup, figures: S
   peers.show({ c: record });
   if (figures !== null) peers.answers.set(SELF, () => ({ kind: 'figures', figures: [figures] }));
   const writes: string[] = [];
-  const api = indexingNewShards({ setUp: async () => true } as unknown as ClusterApi, {
+  const update = updateCollectionCluster(async () => true, {
     routes: peers.routes,
     find: (name) => ({ name, entry: null, record }),
     points: {
@@ -91,7 +90,7 @@ async function written(record: CollectionRecord, setup: ClusterSetup, figures: S
       },
     },
   });
-  assert.equal(await peers.outcome(api.setUp('c', setup, 1000)), true);
+  assert.equal(await peers.outcome(update('c', setup, 1000)), true);
   return writes;
 }
 

@@ -2,7 +2,8 @@
 
 import { connect } from 'node:net';
 import type { ClusterApi } from '../../../actors/consensus/cluster-api.js';
-import type { CollectionView, LocalShard, NodeApi } from '../../../actors/start/node-api.js';
+import type { LocalShard, NodeApi } from '../../../actors/requests/node-api.js';
+import type { CollectionView } from '../../../actors/requests/report.js';
 import { RequestStats } from '../../../http/context/request-stats.js';
 import type { DoorServices } from '../../../http/context/services.js';
 import { type RestDoor, type RestOptions, startRestDoor } from '../../../http/rest/server.js';

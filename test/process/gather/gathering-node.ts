@@ -7,7 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import type { NodeApi } from '../../../actors/start/node-api.js';
+import type { NodeApi } from '../../../actors/requests/node-api.js';
 import { startGrpcDoor } from '../../../http/grpc/server.js';
 import { startRestDoor } from '../../../http/rest/server.js';
 import { compose } from '../../../ops/compose.js';

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CollectionEntry } from '../../../../actors/context/view.js';
 import { openGate } from '../../../../actors/requests/limits/gate.js';
-import { withLimits } from '../../../../actors/requests/limits/limited-node.js';
+import { limitedPoints } from '../../../../actors/requests/limits/limited-points.js';
 import { RateLimits } from '../../../../actors/requests/limits/limits.js';
 import { newBucket, takeTokens } from '../../../../actors/requests/limits/rate.js';
-import type { NodeApi } from '../../../../actors/start/node-api.js';
+import type { NodeApi } from '../../../../actors/requests/node-api.js';
 import type { TroupeError } from '../../../../protocols/errors.js';
 import { sampleConfig } from '../../samples.js';
 
@@ -61,7 +61,7 @@ test('what a request costs is asked for only where its collection has a limit, a
     ['limited', { config: { ...sampleConfig(), strict_mode_config } }],
     ['free', { config: sampleConfig() }],
   ]) as unknown as ReadonlyMap<string, CollectionEntry>;
-  const limited = withLimits(node, (name) => entries.get(name) ?? null, engine, null, { nowMs: () => 0 }, { after: () => () => {} });
+  const limited = limitedPoints(node, (name) => entries.get(name) ?? null, engine, null, { nowMs: () => 0 }, { after: () => () => {} });
   const request = { path: {}, query: {}, body: null, deadlineMs: 1 };
   await limited.read('free', 'queryBatch', request);
   await limited.write('free', 'upsertPoints', true, request);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ClusterNode, clusterNode } from '../../../actors/consensus/cluster-node.js';
+import { type ConsensusClient, consensusClient } from '../../../actors/consensus/client.js';
 import type { PeerLink } from '../../../actors/consensus/link.js';
 import { ConsensusView } from '../../../actors/consensus/view.js';
 import { CallStats } from '../../../actors/context/call-stats.js';
@@ -10,9 +10,9 @@ import { TroupeError } from '../../../protocols/errors.js';
 
 const CLOCK = { nowMs: () => 0 };
 
-function nodeWith(view: ConsensusView): ClusterNode {
+function nodeWith(view: ConsensusView): ConsensusClient {
   const counts = { calls: { made: new CallStats(), answered: new CallStats() }, board: new TransferBoard() };
-  return clusterNode({ view, clock: CLOCK, tickMs: 100, link: {} as PeerLink, replicas: () => [], ...counts });
+  return consensusClient({ view, clock: CLOCK, tickMs: 100, link: {} as PeerLink, replicas: () => [], ...counts });
 }
 
 /** The text that a caller hears when the actor's end is this error. */

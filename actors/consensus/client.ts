@@ -21,14 +21,14 @@ export const AGREEMENT_MS = 10_000;
 export const JOIN_MS = 10_000;
 export const PEER_REQUEST_MS = 5000;
 
-export interface ClusterNode {
+export interface ConsensusClient {
   readonly api: ClusterApi;
   /** Resolves when it is agreed and carried out; see `NodeApi`. */
   submit(submission: Submission, timeoutMs: number | undefined): Promise<boolean>;
   readonly propose: Propose;
 }
 
-export interface ClusterNodeParts {
+export interface ConsensusClientParts {
   readonly view: ConsensusView;
   readonly link: PeerLink;
   readonly clock: Clock;
@@ -39,7 +39,7 @@ export interface ClusterNodeParts {
   readonly replicas: () => PeerDetails['replicas'];
 }
 
-export function clusterNode({ board, calls, clock, link, replicas, tickMs, view }: ClusterNodeParts): ClusterNode {
+export function consensusClient({ board, calls, clock, link, replicas, tickMs, view }: ConsensusClientParts): ConsensusClient {
   async function ask(make: (replyTo: ReplyTo<boolean>, timeoutMs: number) => ConsensusMessage, timeoutMs: number): Promise<boolean> {
     const left = Math.max(1, timeoutMs);
     return actorOf(view).ask<boolean>((replyTo) => make(replyTo, left), left + graceOf(left));

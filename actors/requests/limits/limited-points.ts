@@ -1,9 +1,9 @@
-/** A node whose requests about points are held to the limits of their collections, and of the node. */
+/** Requests about points, held to the limits of their collections, and of the node. */
 
 import type { RawRequest, ReadOperation, WriteOperation } from '../../../storage/threads/messages.js';
 import type { CollectionEntry } from '../../context/view.js';
 import type { Clock, EnginePort, Timers } from '../../runtime/ports.js';
-import type { NodeApi } from '../../start/node-api.js';
+import type { NodeApi } from '../node-api.js';
 import { openGate } from './gate.js';
 import { limitOf, RateLimits } from './limits.js';
 
@@ -40,18 +40,20 @@ const COSTS: Readonly<Record<ReadOperation | WriteOperation, 'one' | 'weighed'>>
   deleteFieldIndex: 'one',
 };
 
+type PointsApi = Pick<NodeApi, 'read' | 'write'>;
+
 /**
  * entryOf: the collection of this name or alias on this node; null: it has no replica of it, and no limit of its own then.
  * updates: `storage.performance.update_rate_limit`, updates that go on at a time; null: any number.
  */
-export function withLimits(
-  node: NodeApi,
+export function limitedPoints(
+  points: PointsApi,
   entryOf: (name: string) => CollectionEntry | null,
   engine: Pick<EnginePort, 'weigh'>,
   updates: number | null,
   clock: Clock,
   timers: Timers,
-): NodeApi {
+): PointsApi {
   const limits = new RateLimits(clock);
   const gate = openGate(updates, clock, timers);
 
@@ -75,14 +77,13 @@ export function withLimits(
   }
 
   return {
-    ...node,
     read: async (name, operation, request) => {
       await takeRead(name, operation, request);
-      return node.read(name, operation, request);
+      return points.read(name, operation, request);
     },
     write: async (name, operation, wait, request) => {
       await takeWrite(name, operation, request);
-      return gate.enter(request.deadlineMs, () => node.write(name, operation, wait, request));
+      return gate.enter(request.deadlineMs, () => points.write(name, operation, wait, request));
     },
   };
 }

@@ -1,0 +1,175 @@
+/** A node of a cluster. */
+
+import { servingShards } from '../../cluster/apply/resharding.js';
+import type { AnswerCall } from '../../cluster/data-messages.js';
+import type { PeerDetails } from '../../cluster/peer-messages.js';
+import { TroupeError } from '../../protocols/errors.js';
+import type { AliasAction } from '../../protocols/model/alias.js';
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { RawRequest, ReadOperation, WriteOperation } from '../../storage/threads/messages.js';
+import type { ClusterApi, ClusterOptions } from '../consensus/cluster-api.js';
+import { CallStats, countedAnswers, countedCalls } from '../context/call-stats.js';
+import type { NodeServices } from '../context/services.js';
+import { deadReplicas, type NodeView } from '../context/view.js';
+import { runResharding } from '../migration/runs.js';
+import { answerCalls } from '../requests/answer-call.js';
+import { type Found, Names } from '../requests/collection-names.js';
+import { figuresOf, replicaFacts } from '../requests/figures.js';
+import { indexAs } from '../requests/new-shards.js';
+import { type Agreed, ClusterPoints } from '../requests/points.js';
+import { type CollectionView, type ReportFacts, replicaStatus, viewOfFigures } from '../requests/report.js';
+import { Routes } from '../requests/routes.js';
+import { updateCollectionCluster } from '../requests/update-collection-cluster.js';
+import type { Cancel, EnginePort } from '../runtime/ports.js';
+import { hasGoneAlone } from '../shard-log/ahead.js';
+import { retire } from '../shard-log/retiring.js';
+import { transfersProps } from '../transfers/start.js';
+import { agreedFacts, configOf, LocalNode } from './local-node.js';
+import { type NodeBase, type RunningNode, runNode } from './node-base.js';
+import { type StartedCluster, startCluster } from './start-cluster.js';
+
+/** For the end of a stage in which points go to other shards to be agreed on. */
+const FINISH_MS = 10_000;
+
+export function startClusterNode(base: NodeBase, options: ClusterOptions): ClusterNode {
+  const { clock, ports, view, watch } = base;
+  const calls = { made: new CallStats(), answered: new CallStats() };
+  // Who asks for these does so once the cluster is started.
+  const barrier = (timeoutMs: number) => cluster.api.barrier(timeoutMs);
+  const services: NodeServices = {
+    ...base.services,
+    calls: countedCalls(options.transport, calls.made, watch),
+    propose: (command, timeoutMs) => cluster.propose(command, timeoutMs),
+    barrier,
+  };
+  const answer: AnswerCall = answerCalls({ fences: new Map(), view, services, clock });
+  const { assignments, cpus, engine, store } = services;
+  const routes = new Routes({ assignments, calls: services.calls, answer, barrier, clock, timers: ports.timers, random: ports.random });
+  const cluster = startCluster({
+    options,
+    clock,
+    assignments,
+    calls,
+    answer: countedAnswers(answer, calls.answered, watch),
+    replicas: () => replicaDetails(view, engine, { nowMs: clock.nowMs(), cpus }),
+    deadReplicas: () => deadReplicas(view, store),
+    hasGoneAlone: () => hasGoneAlone(assignments, view),
+    transfers: (board) =>
+      transfersProps(services, view, options, board, clock, (peer, call, timeoutMs) => routes.call(peer, call, timeoutMs)),
+  });
+  return new ClusterNode(runNode(base, services, cluster.startConsensus), cluster, routes);
+}
+
+export class ClusterNode extends LocalNode {
+  readonly cluster: ClusterApi;
+  readonly #points: ClusterPoints;
+  readonly #endMigrations: Cancel;
+
+  constructor(
+    running: RunningNode,
+    private readonly started: StartedCluster,
+    private readonly routes: Routes,
+  ) {
+    const { api } = started;
+    const agreedHere = () => {
+      const state = api.state();
+      return state === null ? null : { state, peerId: started.peerId() };
+    };
+    const names = new Names(running.view, agreedHere, () => started.checkKnows());
+    super(running, names);
+    const find = (name: string) => agreedOf(names.find(name));
+    this.#points = new ClusterPoints({ routes, engine: this.pool, find });
+    const parts = { find, points: this.#points, routes };
+    this.cluster = { ...api, setUp: updateCollectionCluster(api.setUp, parts) };
+    this.#endMigrations = runResharding({
+      routes,
+      log: running.options.log,
+      indexAs: (collection, from, to) => indexAs(parts, collection, from, to),
+      show: (duty, progress) => api.transfers.showMigration(duty, progress),
+      finish: async ({ collection, shardId, stage, startedAt, term }) => {
+        await started.propose({ kind: 'finishStage', collection, startedAt, stage, shardId, term }, FINISH_MS);
+      },
+    });
+  }
+
+  createCollection(name: string, config: CollectionConfig, timeoutMs?: number): Promise<boolean> {
+    return this.started.submit({ kind: 'createCollection', name, config }, timeoutMs);
+  }
+
+  updateCollection(name: string, change: (config: CollectionConfig) => CollectionConfig, timeoutMs?: number): Promise<boolean> {
+    return this.started.submit({ kind: 'updateCollection', name, change }, timeoutMs);
+  }
+
+  deleteCollection(name: string, timeoutMs?: number): Promise<boolean> {
+    return this.started.submit({ kind: 'operation', operation: { kind: 'deleteCollection', name } }, timeoutMs);
+  }
+
+  changeAliases(actions: readonly AliasAction[], timeoutMs?: number): Promise<boolean> {
+    return this.started.submit({ kind: 'operation', operation: { kind: 'changeAliases', actions } }, timeoutMs);
+  }
+
+  async wholeInfo(name: string): Promise<CollectionView> {
+    const found = this.names.find(name);
+    if (found.record === null) return this.info(name);
+    const wanted = servingShards(found.record);
+    const figures = await figuresOf(this.routes, found.name, found.record.uid, [...wanted.keys()]);
+    return viewOfFigures(configOf(found), figures, { ...agreedFacts(found.record, 0), wanted: wanted.size });
+  }
+
+  override async close(): Promise<void> {
+    await super.close();
+    this.#endMigrations();
+  }
+
+  protected override async readPoints(name: string, operation: ReadOperation, request: RawRequest): Promise<Uint8Array> {
+    this.cluster.checkStarted();
+    const found = this.names.find(name);
+    if (found.record === null) return super.readPoints(name, operation, request);
+    const body = await this.#points.read(agreedOf(found), operation, request);
+    if (found.entry !== null) this.usages.add(found.entry, request);
+    return body;
+  }
+
+  protected override async writePoints(name: string, operation: WriteOperation, wait: boolean, request: RawRequest): Promise<Uint8Array> {
+    this.cluster.checkStarted();
+    const found = this.names.find(name);
+    if (found.record === null) return super.writePoints(name, operation, wait, request);
+    const body = await this.#points.write(agreedOf(found), operation, wait, request);
+    if (found.entry !== null) this.usages.add(found.entry, request);
+    return body;
+  }
+
+  protected override async leave(): Promise<void> {
+    const { options, services, view } = this.running;
+    // One that was removed has nothing to hand over, and nobody to tell.
+    if (this.cluster.status().phase !== 'Removed') {
+      await retire(services, view, (ms) => this.routes.pause(ms)).catch((error: unknown) =>
+        options.log.info(`other nodes find out by themselves that this one stops: ${String(error)}`),
+      );
+    }
+    this.started.handOver();
+  }
+}
+
+/** Errors: `unavailable` where a node is without its cluster. */
+function agreedOf({ entry, name, record }: Found): Agreed {
+  if (record !== null) return { name, entry, record };
+  throw new TroupeError('unavailable', `collection ${name} is not one of the cluster`);
+}
+
+/** What this node tells its peers of its replicas. */
+function replicaDetails(view: NodeView, pool: EnginePort, facts: ReportFacts): PeerDetails['replicas'] {
+  return [...view.collections.values()].flatMap((entry) => {
+    return replicaFacts(entry, pool).map((replica) => {
+      const rows = (replica.stats?.segments ?? []).map((segment) => segment.rows - segment.deleted);
+      return {
+        collection: entry.name,
+        shardId: replica.shardId,
+        status: replicaStatus(entry.config, replica, facts),
+        pointsCount: replica.stats?.points ?? 0,
+        vectorsCount: rows.reduce((total, count) => total + count, 0),
+        bytes: (replica.stats?.segments ?? []).reduce((total, { vectorBytes }) => total + vectorBytes, 0),
+      };
+    });
+  });
+}

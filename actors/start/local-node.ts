@@ -1,0 +1,213 @@
+/** What a node answers from what is on it, in a cluster or not. */
+
+import type { CollectionRecord } from '../../cluster/state/state.js';
+import { errorFromFacts } from '../../protocols/errors.js';
+import type { AliasAction } from '../../protocols/model/alias.js';
+import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { HardwareUsage } from '../../protocols/model/usage.js';
+import type { PoolDepths } from '../../storage/pool/pool.js';
+import type { RawRequest, ReadOperation, ReplicaStats, WriteOperation } from '../../storage/threads/messages.js';
+import { localShards } from '../collection/state.js';
+import type { ClusterApi } from '../consensus/cluster-api.js';
+import { type ReplicaEntry, STATE_ALONE } from '../context/view.js';
+import type { Found, Names } from '../requests/collection-names.js';
+import { replicaFacts } from '../requests/figures.js';
+import { limitedPoints } from '../requests/limits/limited-points.js';
+import type { AliasView, LocalShard, NodeApi } from '../requests/node-api.js';
+import { OwnPoints } from '../requests/own-points.js';
+import {
+  type AgreedFacts,
+  type CollectionView,
+  collectionView,
+  type OptimizationsView,
+  optimizationsView,
+  type ReportFacts,
+} from '../requests/report.js';
+import { CollectionUsages } from '../requests/usages.js';
+import type { EnginePort } from '../runtime/ports.js';
+import type { ActorTelemetry } from '../runtime/telemetry.js';
+import type { ReplicationEntry, ReplicationStatus } from '../shard-log/view.js';
+import type { RunningNode } from './node-base.js';
+
+type PointsApi = Pick<NodeApi, 'read' | 'write'>;
+
+const CLOSE_MS = 60_000;
+
+export abstract class LocalNode implements NodeApi {
+  abstract readonly cluster: ClusterApi | null;
+  protected readonly pool: EnginePort;
+  protected readonly usages = new CollectionUsages();
+  readonly #limited: PointsApi;
+  readonly #own: OwnPoints;
+  #closed = false;
+
+  constructor(
+    protected readonly running: RunningNode,
+    protected readonly names: Names,
+  ) {
+    const { clock, options, ports } = running;
+    this.pool = options.pool;
+    this.#own = new OwnPoints(options.pool, clock);
+    const points: PointsApi = {
+      read: (name, operation, request) => this.readPoints(name, operation, request),
+      write: (name, operation, wait, request) => this.writePoints(name, operation, wait, request),
+    };
+    const entryOf = (name: string) => names.find(name).entry;
+    this.#limited = limitedPoints(points, entryOf, options.pool, options.updateRateLimit ?? null, clock, ports.timers);
+  }
+
+  abstract createCollection(name: string, config: CollectionConfig, timeoutMs?: number): Promise<boolean>;
+  abstract updateCollection(name: string, change: (config: CollectionConfig) => CollectionConfig, timeoutMs?: number): Promise<boolean>;
+  abstract deleteCollection(name: string, timeoutMs?: number): Promise<boolean>;
+  abstract changeAliases(actions: readonly AliasAction[], timeoutMs?: number): Promise<boolean>;
+  abstract wholeInfo(name: string): Promise<CollectionView>;
+
+  listCollections(): string[] {
+    return this.names.list();
+  }
+
+  exists(name: string): boolean {
+    return this.names.exists(name);
+  }
+
+  aliases(collection: string | null): AliasView[] {
+    return [...this.names.aliases()]
+      .map(([alias_name, collection_name]) => ({ alias_name, collection_name }))
+      .filter((alias) => collection === null || alias.collection_name === collection)
+      .sort((one, other) => (one.alias_name < other.alias_name ? -1 : 1));
+  }
+
+  info(name: string): CollectionView {
+    const found = this.names.find(name);
+    const agreed = found.record && agreedFacts(found.record, this.running.services.assignments.peerId);
+    return collectionView(configOf(found), replicaFacts(found.entry, this.pool), this.facts(), agreed);
+  }
+
+  optimizations(name: string): OptimizationsView {
+    const found = this.names.find(name);
+    return optimizationsView(configOf(found), replicaFacts(found.entry, this.pool), this.facts());
+  }
+
+  localShards(name: string): ReadonlyMap<ShardId, LocalShard> {
+    const { entry } = this.names.find(name);
+    const shards = entry?.config == null ? [] : localShards({ belonging: entry.belonging, config: entry.config });
+    return new Map(
+      shards.map((shardId) => [shardId, localShard(entry?.replicas.get(shardId), entry?.replications.get(shardId), this.pool)]),
+    );
+  }
+
+  stats(name: string): readonly ReplicaStats[] {
+    return replicaFacts(this.names.find(name).entry, this.pool).flatMap(({ stats }) => (stats === null ? [] : [stats]));
+  }
+
+  read(name: string, operation: ReadOperation, request: RawRequest): Promise<Uint8Array> {
+    return this.#limited.read(name, operation, request);
+  }
+
+  write(name: string, operation: WriteOperation, wait: boolean, request: RawRequest): Promise<Uint8Array> {
+    return this.#limited.write(name, operation, wait, request);
+  }
+
+  hardware(): ReadonlyMap<string, HardwareUsage> {
+    return this.usages.byName(this.running.view.collections, this.pool);
+  }
+
+  telemetry(): ActorTelemetry {
+    return this.running.system.tree()[0] ?? STOPPED_TREE;
+  }
+
+  depths(): PoolDepths {
+    return this.pool.depths();
+  }
+
+  buildBudget(): { readonly threads: number; readonly threadsMax: number; readonly waiting: number } {
+    return this.running.services.budget.usage();
+  }
+
+  whenReady(): Promise<void> {
+    return this.running.ready;
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.leave();
+    const { actor, hideShardKeys, options, services, system } = this.running;
+    await actor
+      .ask<boolean>((replyTo) => ({ kind: 'close', replyTo }), CLOSE_MS)
+      .catch((error: unknown) => options.log.warn(`not every collection closed in order: ${String(error)}`));
+    system.stop();
+    services.signals.close();
+    hideShardKeys();
+  }
+
+  /** Before collections close: others take over what this node leads. */
+  protected async leave(): Promise<void> {}
+
+  /** Of replicas that are all here. */
+  protected async readPoints(name: string, operation: ReadOperation, request: RawRequest): Promise<Uint8Array> {
+    const { entry, shards } = this.names.points(name);
+    const body = await this.#own.read(entry, shards, operation, request);
+    this.usages.add(entry, request);
+    return body;
+  }
+
+  protected async writePoints(name: string, operation: WriteOperation, wait: boolean, request: RawRequest): Promise<Uint8Array> {
+    const { entry, shards } = this.names.points(name);
+    const body = await this.#own.write(entry, shards, operation, wait, request);
+    this.usages.add(entry, request);
+    return body;
+  }
+
+  protected facts(): ReportFacts {
+    return { nowMs: this.running.clock.nowMs(), cpus: this.running.services.cpus };
+  }
+}
+
+const STOPPED_TREE: ActorTelemetry = {
+  path: '/node',
+  kind: 'node',
+  state: 'Stopped',
+  facts: {},
+  mailbox: { depth: 0, capacity: 0 },
+  processed: 0,
+  restarts: 0,
+  busyRefusals: 0,
+  lastError: null,
+  uptimeMs: 0,
+  recent: [],
+  children: [],
+};
+
+export function agreedFacts(record: CollectionRecord, self: PeerId): AgreedFacts {
+  const shards = [...record.shards.values()];
+  return {
+    wanted: shards.filter(({ replicas }) => replicas.has(self)).length,
+    shards: shards.map(({ replicas }) => [...replicas.values()]),
+  };
+}
+
+/** As agreed, or, on a node of its own, as it is. */
+export function configOf({ entry, name, record }: Found): CollectionConfig {
+  if (record !== null) return record.config;
+  if (entry === null || entry.config === null)
+    throw errorFromFacts(entry?.error ?? { code: 'unavailable', detail: `collection ${name} has no configuration` });
+  return entry.config;
+}
+
+/** replica: undefined until its actor has begun. */
+function localShard(replica: ReplicaEntry | undefined, replication: ReplicationEntry | undefined, pool: EnginePort): LocalShard {
+  const stats = replica === undefined ? undefined : pool.stats(replica.key);
+  const status =
+    replication === undefined
+      ? {}
+      : { replication: { ...withPosition(replication.status(), stats), mayBeAhead: replication.mayBeAhead() } };
+  if (replica === undefined) return { points: 0, state: 'Initializing', ...status };
+  return { points: stats?.points ?? 0, state: STATE_ALONE[replica.state], ...status };
+}
+
+/** Only a leader keeps its own position in mind; the engine knows that of each. */
+function withPosition(status: ReplicationStatus, stats: ReplicaStats | null | undefined): ReplicationStatus {
+  return status.position === null && stats ? { ...status, position: stats.position.last.index } : status;
+}

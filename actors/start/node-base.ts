@@ -1,0 +1,121 @@
+/** What every node starts with, whether it is part of a cluster or not. */
+
+import os from 'node:os';
+import type { ErrorFacts } from '../../protocols/errors.js';
+import { verifyReplicas } from '../../storage/verify/verify-lmdb.js';
+import { type CollectionStore, openCollectionStore } from '../collection/store.js';
+import type { ClusterOptions } from '../consensus/cluster-api.js';
+import type { Stopwatch } from '../context/call-stats.js';
+import type { NodeServices } from '../context/services.js';
+import { VerifiedReplicas, type VerifyReplicas } from '../context/verified-replicas.js';
+import { NodeView } from '../context/view.js';
+import { AliasFile, type AliasStore } from '../node/alias-store.js';
+import type { NodeMessage } from '../node/messages.js';
+import { nodeBehaviour, type StartConsensus } from '../node/shell.js';
+import { BuildBudget } from '../optimizer/budget.js';
+import { buildThreadsMax } from '../optimizer/decide.js';
+import { ReplicaFiles } from '../replica/files.js';
+import { showShardKeys } from '../requests/shard-keys.js';
+import { ActorSystem } from '../runtime/actor.js';
+import type { ActorRef } from '../runtime/behaviour.js';
+import type { Cancel, Clock, EnginePort, Log, RuntimePorts } from '../runtime/ports.js';
+import { EngineSignals } from '../runtime/signals.js';
+import { systemClock, systemPorts } from '../runtime/system-ports.js';
+import { Assignments } from '../shard-log/assignments.js';
+
+export interface NodeOptions {
+  /** Holds `collections/`. */
+  readonly storagePath: string;
+  /** The engine's workers. The caller started them and closes them, after the node. */
+  readonly pool: EnginePort;
+  readonly log: Log;
+  /** Null or left out: a node of its own. */
+  readonly cluster?: ClusterOptions | null;
+  /** Where collections and aliases are kept. Default: below `storagePath`. */
+  readonly store?: CollectionStore;
+  readonly aliases?: AliasStore;
+  /** Looks for databases that would take the process down (tests). */
+  readonly verify?: VerifyReplicas;
+  /** `storage.performance.optimizer_cpu_budget`. Default 0: half the CPUs. */
+  readonly optimizerCpuBudget?: number;
+  /** `storage.performance.update_rate_limit`: updates that go on at a time; others wait. Default: any number. */
+  readonly updateRateLimit?: number | null;
+  readonly cpus?: number;
+  readonly clock?: Clock;
+  /** The node's actor crashed too often: the process should end. */
+  readonly onFatal?: (error: ErrorFacts) => void;
+  /** Clock, timers, randomness and mailboxes of the actors (tests). */
+  readonly ports?: RuntimePorts;
+}
+
+/** Services that do not depend on the cluster. */
+export type LocalServices = Omit<NodeServices, 'calls' | 'propose' | 'barrier'>;
+
+export interface NodeBase {
+  readonly options: NodeOptions;
+  readonly ports: RuntimePorts;
+  readonly clock: Clock;
+  /** Measures calls of peers. */
+  readonly watch: Stopwatch;
+  readonly system: ActorSystem;
+  readonly view: NodeView;
+  readonly services: LocalServices;
+  /** Ends what tells the engine of shard keys. */
+  readonly hideShardKeys: Cancel;
+}
+
+/** A node whose actors run. */
+export interface RunningNode extends NodeBase {
+  readonly services: NodeServices;
+  readonly actor: ActorRef<NodeMessage>;
+  /** Every collection found at start is open or known not to be. */
+  readonly ready: Promise<void>;
+}
+
+export async function prepareNode(options: NodeOptions): Promise<NodeBase> {
+  const { log, pool } = options;
+  const clock = options.clock ?? systemClock;
+  const cpus = options.cpus ?? os.availableParallelism();
+  const ports = options.ports ?? systemPorts(log, clock);
+  const precise = options.ports === undefined && options.clock === undefined;
+  const verified = new VerifiedReplicas(options.verify ?? verifyReplicas);
+  const services: LocalServices = {
+    engine: pool,
+    files: new ReplicaFiles(pool, verified),
+    signals: new EngineSignals(pool),
+    store:
+      options.store ??
+      (await openCollectionStore(options.storagePath, (path, error) => log.warn(`${path} could not be removed: ${String(error)}`))),
+    aliases: options.aliases ?? new AliasFile(options.storagePath, (error) => log.error(error.detail)),
+    verified,
+    budget: new BuildBudget(buildThreadsMax(options.optimizerCpuBudget ?? 0, cpus)),
+    cpus,
+    assignments: new Assignments(),
+  };
+  return {
+    options,
+    ports,
+    clock,
+    watch: { clock, preciseMs: precise ? () => performance.now() : () => clock.nowMs() },
+    system: new ActorSystem(ports),
+    view: new NodeView(),
+    services,
+    hideShardKeys: showShardKeys(services.assignments, pool),
+  };
+}
+
+/** Start reads everything from disk. */
+const START_MS = 0x7fff_ffff;
+
+/** Starts the node's actor; collections are being opened when it returns. */
+export function runNode(base: NodeBase, services: NodeServices, startConsensus: StartConsensus | null): RunningNode {
+  const { options, system, view } = base;
+  const actor = system.spawn(nodeBehaviour(), 'node', { services, view, startConsensus }, (error) => {
+    options.log.error(`the node cannot go on: ${error.detail}`);
+    options.onFatal?.(error);
+  });
+  const ready = actor.ask<boolean>((replyTo) => ({ kind: 'awaitReady', replyTo }), START_MS).then(() => {});
+  // Whoever calls `whenReady` hears of a failure; nobody has to.
+  ready.catch(() => {});
+  return { ...base, services, actor, ready };
+}

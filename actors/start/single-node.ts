@@ -1,0 +1,49 @@
+/** A node of its own. */
+
+import { TroupeError } from '../../protocols/errors.js';
+import type { AliasAction } from '../../protocols/model/alias.js';
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import { folderName } from '../context/folder-name.js';
+import { NO_CALLS } from '../requests/answer-call.js';
+import { Names } from '../requests/collection-names.js';
+import type { CollectionView } from '../requests/report.js';
+import { LocalNode } from './local-node.js';
+import { type NodeBase, type RunningNode, runNode } from './node-base.js';
+
+/** Longest time a collection may take to open, change or go. */
+const ADMINISTRATION_MS = 600_000;
+
+export function startSingleNode(base: NodeBase): SingleNode {
+  const propose = () => Promise.reject(new TroupeError('standalone', 'Distributed mode disabled'));
+  return new SingleNode(runNode(base, { ...base.services, calls: NO_CALLS, propose, barrier: null }, null));
+}
+
+export class SingleNode extends LocalNode {
+  readonly cluster = null;
+
+  constructor(running: RunningNode) {
+    super(running, new Names(running.view, () => null));
+  }
+
+  createCollection(name: string, config: CollectionConfig): Promise<boolean> {
+    const folder = folderName(name);
+    return this.running.actor.ask((replyTo) => ({ kind: 'create', name, folder, config, replyTo }), ADMINISTRATION_MS);
+  }
+
+  async updateCollection(name: string, change: (config: CollectionConfig) => CollectionConfig): Promise<boolean> {
+    return this.names.entry(name).actor.ask((replyTo) => ({ kind: 'update', change, replyTo }), ADMINISTRATION_MS);
+  }
+
+  deleteCollection(name: string): Promise<boolean> {
+    const folder = this.running.view.collections.get(name)?.folder ?? folderName(name);
+    return this.running.actor.ask((replyTo) => ({ kind: 'delete', folder, replyTo }), ADMINISTRATION_MS);
+  }
+
+  changeAliases(actions: readonly AliasAction[]): Promise<boolean> {
+    return this.running.actor.ask((replyTo) => ({ kind: 'changeAliases', actions, replyTo }), ADMINISTRATION_MS);
+  }
+
+  async wholeInfo(name: string): Promise<CollectionView> {
+    return this.info(name);
+  }
+}
