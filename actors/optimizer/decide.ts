@@ -4,14 +4,14 @@ import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ReplicaStats } from '../../storage/threads/messages.js';
 import { type OptimizationPlan, type PlanFacts, planOptimization } from './plan.js';
 
-export type BuildPlan = Extract<OptimizationPlan, { kind: 'build' }>;
+export type PlannedBuild = Extract<OptimizationPlan, { kind: 'build' }>;
 
 export type Decision =
-  | { readonly kind: 'build'; readonly plan: BuildPlan }
+  | { readonly kind: 'build'; readonly plan: PlannedBuild }
   /** Nothing to do now; perhaps after `wakeAfterMs`. `pending`: there is work that waits for an upload to pause. */
   | { readonly kind: 'rest'; readonly wakeAfterMs: number | null; readonly pending: boolean }
   /** There is work, but the collection's optimizers are off (`max_optimization_threads: 0`). */
-  | { readonly kind: 'off'; readonly plan: BuildPlan };
+  | { readonly kind: 'off'; readonly plan: PlannedBuild };
 
 /** The next thing to do for a replica. Missing field indexes and damaged files are made also when optimizers are off. */
 export function decideOptimization(stats: ReplicaStats, config: CollectionConfig, facts: PlanFacts): Decision {
@@ -23,7 +23,7 @@ export function decideOptimization(stats: ReplicaStats, config: CollectionConfig
 }
 
 /** Threads a build is worth: those its collection allows when it makes graphs, else one. */
-export function threadsWanted(plan: BuildPlan, config: CollectionConfig, cpus: number): number {
+export function threadsWanted(plan: PlannedBuild, config: CollectionConfig, cpus: number): number {
   if (!plan.withGraph) return 1;
   const limits = [config.optimizer_config.max_optimization_threads ?? 0, config.hnsw_config.max_indexing_threads ?? 0];
   return Math.min(cpus, ...limits.filter((limit) => limit > 0));

@@ -4,7 +4,7 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { BuildProgress } from '../../storage/pool/pool.js';
 import type { BuildReport, ReplicaStats } from '../../storage/threads/messages.js';
-import type { BuildPlan } from './decide.js';
+import type { PlannedBuild } from './decide.js';
 import type { OptimizerStatus } from './status.js';
 
 export type OptimizerMessage =
@@ -31,10 +31,10 @@ export type OptimizerMessage =
 export type OptimizerEffect =
   /** Have the newest figures told: after a restart nobody else may tell them for long. */
   | { readonly kind: 'askStats' }
-  | { readonly kind: 'requestThreads'; readonly id: number; readonly plan: BuildPlan; readonly threads: number }
+  | { readonly kind: 'requestThreads'; readonly id: number; readonly plan: PlannedBuild; readonly threads: number }
   /** Give back the threads of a build, or withdraw its request. */
   | { readonly kind: 'releaseThreads'; readonly id: number }
-  | { readonly kind: 'build'; readonly id: number; readonly plan: BuildPlan; readonly threads: number }
+  | { readonly kind: 'build'; readonly id: number; readonly plan: PlannedBuild; readonly threads: number }
   /** Look again after so long; null: no need. Replaces what was set before. */
   | { readonly kind: 'wakeLater'; readonly delayMs: number | null }
   | { readonly kind: 'coolDown'; readonly failures: number }

@@ -1,5 +1,6 @@
 /** The optimizer actor: asks for threads, starts builds, and gives them up when its replica goes. */
 
+import { decideInRow, type Row } from '../../protocols/machine.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { BuildProgress } from '../../storage/pool/pool.js';
 import type { ReplicaKey } from '../../storage/threads/messages.js';
@@ -9,7 +10,7 @@ import { type ActorContext, type Behaviour, unreachable } from '../runtime/behav
 import type { Cancel } from '../runtime/ports.js';
 import { jittered, restartDelayMs } from '../runtime/restart.js';
 import type { BuildTicket } from './budget.js';
-import type { BuildPlan } from './decide.js';
+import type { PlannedBuild } from './decide.js';
 import type { OptimizerEffect, OptimizerMessage } from './messages.js';
 import { describePlan } from './plan.js';
 import type { OptimizerState } from './state.js';
@@ -32,64 +33,55 @@ const PROGRESS_INTERVAL_MS = 200;
 const COOLING = { delayMinMs: 1000, delayMaxMs: 300_000 };
 
 export function optimizerBehaviour(): Behaviour<OptimizerProps, OptimizerState, OptimizerMessage, OptimizerEffect> {
-  // Both belong to one life of the actor: what it holds at its end is given back then.
-  const tickets = new Map<number, { ticket: BuildTicket; forget: Cancel }>();
-  let cancelWake: Cancel = () => {};
-
-  function perform(effect: OptimizerEffect, context: OptimizerContext): void {
-    switch (effect.kind) {
-      case 'askStats':
-        tellStats(context);
-        break;
-      case 'requestThreads':
-        requestThreads(effect.id, effect.plan, effect.threads, context);
-        break;
-      case 'releaseThreads':
-        releaseThreads(effect.id);
-        break;
-      case 'build':
-        build(effect.id, effect.plan, effect.threads, context);
-        break;
-      case 'wakeLater':
-        cancelWake();
-        if (effect.delayMs !== null) cancelWake = wakeLater(effect.delayMs, context);
-        break;
-      case 'coolDown':
-        coolDown(effect.failures, context);
-        break;
-      case 'note':
-        context.log.info(`${context.path} ${effect.text}`, effect.facts);
-        break;
-      case 'announce':
-        context.props.entry.optimizers.set(context.props.key, effect.status);
-        break;
-      default:
-        unreachable(effect);
-    }
-  }
-
-  function requestThreads(id: number, plan: BuildPlan, threads: number, context: OptimizerContext): void {
-    const lane = plan.plan === 'fieldIndex' ? 'fieldIndex' : 'segment';
-    const onGranted = (granted: number) => context.report({ kind: 'granted', id, threads: granted, nowMs: context.clock.nowMs() });
-    const ticket = context.props.services.budget.request(lane, threads, onGranted);
-    const forget = context.onEnd(() => releaseThreads(id));
-    tickets.set(id, { ticket, forget });
-  }
-
-  function releaseThreads(id: number): void {
-    const held = tickets.get(id);
-    tickets.delete(id);
-    held?.forget();
-    held?.ticket.release();
-  }
-
+  const held: Held = { tickets: new Map(), cancelWake: () => {} };
   return {
     kind: 'optimizer',
     start: (props) => startOptimizer(props.config(), props.services.cpus),
     step: stepOptimizer,
-    perform,
+    perform: (effect, context) => decideInRow(PERFORM, { held, context }, effect),
     summarize,
   };
+}
+
+/** What one life of the actor holds; its end gives that back. */
+interface Held {
+  /** By build. */
+  readonly tickets: Map<number, { readonly ticket: BuildTicket; readonly forget: Cancel }>;
+  cancelWake: Cancel;
+}
+
+interface Performing {
+  readonly held: Held;
+  readonly context: OptimizerContext;
+}
+
+const PERFORM: Row<OptimizerEffect, Performing, void> = {
+  askStats: ({ context }) => tellStats(context),
+  requestThreads: ({ held, context }, { id, plan, threads }) => {
+    const lane = plan.plan === 'fieldIndex' ? 'fieldIndex' : 'segment';
+    const onGranted = (granted: number) => context.report({ kind: 'granted', id, threads: granted, nowMs: context.clock.nowMs() });
+    const ticket = context.props.services.budget.request(lane, threads, onGranted);
+    const forget = context.onEnd(() => releaseThreads(id, held));
+    held.tickets.set(id, { ticket, forget });
+  },
+  releaseThreads: ({ held }, { id }) => releaseThreads(id, held),
+  build: ({ context }, { id, plan, threads }) => build(id, plan, threads, context),
+  wakeLater: ({ held, context }, { delayMs }) => {
+    held.cancelWake();
+    if (delayMs !== null) held.cancelWake = wakeLater(delayMs, context);
+  },
+  coolDown: ({ context }, { failures }) => coolDown(failures, context),
+  note: ({ context }, { text, facts }) => context.log.info(`${context.path} ${text}`, facts),
+  announce: ({ context }, { status }) => {
+    context.props.entry.optimizers.set(context.props.key, status);
+  },
+};
+
+function releaseThreads(id: number, { tickets }: Held): void {
+  const held = tickets.get(id);
+  tickets.delete(id);
+  held?.forget();
+  held?.ticket.release();
 }
 
 function tellStats(context: OptimizerContext): void {
@@ -98,7 +90,7 @@ function tellStats(context: OptimizerContext): void {
   if (stats !== null) context.report({ kind: 'stats', stats, nowMs: context.clock.nowMs() });
 }
 
-function build(id: number, plan: BuildPlan, threads: number, context: OptimizerContext): void {
+function build(id: number, plan: PlannedBuild, threads: number, context: OptimizerContext): void {
   const { key, services } = context.props;
   const cancelled = new AbortController();
   const forget = context.onEnd(() => cancelled.abort());

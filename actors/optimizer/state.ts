@@ -10,7 +10,7 @@
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ReplicaStats } from '../../storage/threads/messages.js';
-import type { BuildPlan } from './decide.js';
+import type { PlannedBuild } from './decide.js';
 import type { FinishedBuild, OptimizerStatus, RunningBuild } from './status.js';
 
 export type OptimizerState = IdleOptimizer | WaitingOptimizer | BuildingOptimizer | CoolingOptimizer;
@@ -23,19 +23,19 @@ export interface Knowledge {
   readonly cpus: number;
   readonly nextBuildId: number;
   /** Failures since the last build that went well, null for none. */
-  readonly trouble: Trouble | null;
+  readonly trouble: BuildTrouble | null;
   /** Newest first. */
   readonly finished: readonly FinishedBuild[];
 }
 
-export interface Trouble {
+export interface BuildTrouble {
   readonly error: ErrorFacts;
   readonly failures: number;
 }
 
 export interface WantedBuild {
   readonly id: number;
-  readonly plan: BuildPlan;
+  readonly plan: PlannedBuild;
 }
 
 export interface IdleOptimizer {
@@ -61,7 +61,7 @@ export interface CoolingOptimizer {
   readonly kind: 'Cooling';
   readonly known: Knowledge;
   readonly builds: readonly RunningBuild[];
-  readonly trouble: Trouble;
+  readonly trouble: BuildTrouble;
 }
 
 /** The state that `builds` and `wanted` make. */
@@ -70,7 +70,7 @@ export function working(known: Knowledge, builds: readonly RunningBuild[], wante
   return wanted === null ? { kind: 'Idle', known } : { kind: 'Waiting', known, wanted };
 }
 
-export function cooling(known: Knowledge, builds: readonly RunningBuild[], trouble: Trouble): CoolingOptimizer {
+export function cooling(known: Knowledge, builds: readonly RunningBuild[], trouble: BuildTrouble): CoolingOptimizer {
   return { kind: 'Cooling', known, builds, trouble };
 }
 
@@ -82,7 +82,7 @@ export function wantedOf(state: OptimizerState): WantedBuild | null {
   return state.kind === 'Waiting' || state.kind === 'Building' ? state.wanted : null;
 }
 
-export function statusOf(state: OptimizerState): OptimizerStatus {
+export function optimizerStatus(state: OptimizerState): OptimizerStatus {
   return {
     state: state.kind,
     builds: buildsOf(state),

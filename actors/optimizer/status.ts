@@ -2,7 +2,7 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { BuildProgress } from '../../storage/pool/pool.js';
-import type { BuildPlan } from './decide.js';
+import type { PlannedBuild } from './decide.js';
 
 /** A segment a build takes. */
 export interface SourceSegment {
@@ -13,7 +13,7 @@ export interface SourceSegment {
 export interface RunningBuild {
   /** Unique within the replica's process. */
   readonly id: number;
-  readonly plan: BuildPlan;
+  readonly plan: PlannedBuild;
   readonly sources: readonly SourceSegment[];
   readonly threads: number;
   readonly startedMs: number;
@@ -32,7 +32,7 @@ export interface OptimizerStatus {
   readonly state: string;
   readonly builds: readonly RunningBuild[];
   /** Waits for threads. */
-  readonly wanted: BuildPlan | null;
+  readonly wanted: PlannedBuild | null;
   /** Of the last build, null when it went well. */
   readonly error: ErrorFacts | null;
   /** Newest first, a bounded number. */

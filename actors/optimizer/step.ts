@@ -1,61 +1,72 @@
 /** What an optimizer does about each message in each state. What to build is the planner's decision (`plan.ts`). */
 
+import { decide, ignore, type Of, type Table } from '../../protocols/machine.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ReplicaStats } from '../../storage/threads/messages.js';
-import { become, type Step, unreachable } from '../runtime/behaviour.js';
-import { type BuildPlan, decideOptimization, threadsWanted } from './decide.js';
+import { become, type Step } from '../runtime/behaviour.js';
+import { decideOptimization, type PlannedBuild, threadsWanted } from './decide.js';
 import type { OptimizerEffect, OptimizerMessage } from './messages.js';
 import { describePlan } from './plan.js';
-import { buildsOf, cooling, type Knowledge, type OptimizerState, statusOf, wantedOf, working } from './state.js';
+import {
+  type BuildingOptimizer,
+  buildsOf,
+  type CoolingOptimizer,
+  cooling,
+  type Knowledge,
+  type OptimizerState,
+  optimizerStatus,
+  type WaitingOptimizer,
+  wantedOf,
+  working,
+} from './state.js';
 import type { FinishedBuild, RunningBuild, SourceSegment } from './status.js';
 
 type OptimizerStep = Step<OptimizerState, OptimizerEffect>;
-type MessageOf<Kind extends OptimizerMessage['kind']> = Extract<OptimizerMessage, { kind: Kind }>;
+type Message<Kind extends OptimizerMessage['kind']> = Of<OptimizerMessage, Kind>;
+type Running = BuildingOptimizer | CoolingOptimizer;
 
-export type OptimizerMove = 'ignore' | 'replan' | 'learn' | 'build' | 'showProgress' | 'finish' | 'fail';
-
-/** States × messages. A grant or a result for a build that is not known any more is ignored. */
-export const OPTIMIZER_MOVES: Readonly<Record<OptimizerState['kind'], Readonly<Record<OptimizerMessage['kind'], OptimizerMove>>>> = {
+/** States × messages. A grant or a result for a build that is not known any more changes nothing. */
+export const OPTIMIZER_TABLE: Table<OptimizerState, OptimizerMessage, OptimizerStep> = {
   Idle: {
-    stats: 'replan',
-    configure: 'replan',
-    wake: 'replan',
-    granted: 'ignore',
-    progress: 'ignore',
-    built: 'ignore',
-    buildFailed: 'ignore',
-    cooled: 'ignore',
+    stats: takeStats,
+    configure: takeConfig,
+    wake: replanNow,
+    granted: ignore,
+    progress: ignore,
+    built: ignore,
+    buildFailed: ignore,
+    cooled: ignore,
   },
   Waiting: {
-    stats: 'replan',
-    configure: 'replan',
-    wake: 'replan',
-    granted: 'build',
-    progress: 'ignore',
-    built: 'ignore',
-    buildFailed: 'ignore',
-    cooled: 'ignore',
+    stats: takeStats,
+    configure: takeConfig,
+    wake: replanNow,
+    granted: build,
+    progress: ignore,
+    built: ignore,
+    buildFailed: ignore,
+    cooled: ignore,
   },
   Building: {
-    stats: 'replan',
-    configure: 'replan',
-    wake: 'replan',
-    granted: 'build',
-    progress: 'showProgress',
-    built: 'finish',
-    buildFailed: 'fail',
-    cooled: 'ignore',
+    stats: takeStats,
+    configure: takeConfig,
+    wake: replanNow,
+    granted: build,
+    progress: showProgress,
+    built: finish,
+    buildFailed: fail,
+    cooled: ignore,
   },
   Cooling: {
-    stats: 'learn',
+    stats: learn,
     // New settings may be the cure.
-    configure: 'replan',
-    wake: 'ignore',
-    granted: 'ignore',
-    progress: 'showProgress',
-    built: 'finish',
-    buildFailed: 'fail',
-    cooled: 'replan',
+    configure: takeConfig,
+    wake: ignore,
+    granted: ignore,
+    progress: showProgress,
+    built: finishWhileCooling,
+    buildFailed: fail,
+    cooled: replanNow,
   },
 };
 
@@ -65,44 +76,31 @@ const FINISHED_MAX = 16;
 export function startOptimizer(config: CollectionConfig, cpus: number): OptimizerStep {
   const known: Knowledge = { config, stats: null, cpus, nextBuildId: 1, trouble: null, finished: [] };
   const state = working(known, [], null);
-  return become<OptimizerState, OptimizerEffect>(state, { kind: 'announce', status: statusOf(state) }, { kind: 'askStats' });
+  return become<OptimizerState, OptimizerEffect>(state, { kind: 'announce', status: optimizerStatus(state) }, { kind: 'askStats' });
 }
 
 /** A changed state is announced after its other effects. */
 export function stepOptimizer(state: OptimizerState, message: OptimizerMessage): OptimizerStep {
-  const next = move(state, message);
+  const next = decide(OPTIMIZER_TABLE, state, message);
   if (next.state === state) return next;
-  return become<OptimizerState, OptimizerEffect>(next.state, ...next.effects, { kind: 'announce', status: statusOf(next.state) });
+  return become<OptimizerState, OptimizerEffect>(next.state, ...next.effects, { kind: 'announce', status: optimizerStatus(next.state) });
 }
 
-function move(state: OptimizerState, message: OptimizerMessage): OptimizerStep {
-  const chosen = OPTIMIZER_MOVES[state.kind][message.kind];
-  // The table says which messages reach a move, so the casts below only repeat it.
-  switch (chosen) {
-    case 'ignore':
-      return become(state);
-    case 'replan':
-      return replan(learned(state, message), (message as MessageOf<'wake'>).nowMs);
-    case 'learn':
-      return become({ ...state, known: learned(state, message).known });
-    case 'build':
-      return build(state, message as MessageOf<'granted'>);
-    case 'showProgress':
-      return showProgress(state, message as MessageOf<'progress'>);
-    case 'finish':
-      return finish(state, message as MessageOf<'built'>);
-    case 'fail':
-      return fail(state, message as MessageOf<'buildFailed'>);
-    default:
-      return unreachable(chosen);
-  }
+function takeStats(state: OptimizerState, { nowMs, stats }: Message<'stats'>): OptimizerStep {
+  return replan({ ...state, known: { ...state.known, stats } }, nowMs);
 }
 
-/** The state with what the message tells about the replica. */
-function learned(state: OptimizerState, message: OptimizerMessage): OptimizerState {
-  if (message.kind === 'stats') return { ...state, known: { ...state.known, stats: message.stats } };
-  if (message.kind === 'configure') return { ...state, known: { ...state.known, config: message.config } };
-  return state;
+/** While it cools down, figures wait for the end of the pause. */
+function learn(state: CoolingOptimizer, { stats }: Message<'stats'>): OptimizerStep {
+  return become({ ...state, known: { ...state.known, stats } });
+}
+
+function takeConfig(state: OptimizerState, { config, nowMs }: Message<'configure'>): OptimizerStep {
+  return replan({ ...state, known: { ...state.known, config } }, nowMs);
+}
+
+function replanNow(state: OptimizerState, { nowMs }: Message<'wake' | 'cooled'>): OptimizerStep {
+  return replan(state, nowMs);
 }
 
 /** Asks for threads for the next build, or withdraws what is not wanted any more. */
@@ -130,8 +128,8 @@ function replan(state: OptimizerState, nowMs: number): OptimizerStep {
   );
 }
 
-function build(state: OptimizerState, message: MessageOf<'granted'>): OptimizerStep {
-  const wanted = wantedOf(state);
+function build(state: WaitingOptimizer | BuildingOptimizer, message: Message<'granted'>): OptimizerStep {
+  const { wanted } = state;
   if (wanted === null || wanted.id !== message.id) return become(state);
   const sources = sourcesOf(wanted.plan, state.known.stats);
   const running: RunningBuild = {
@@ -150,33 +148,48 @@ function build(state: OptimizerState, message: MessageOf<'granted'>): OptimizerS
   });
 }
 
-function showProgress(state: OptimizerState, message: MessageOf<'progress'>): OptimizerStep {
-  const builds = buildsOf(state);
+function showProgress(state: Running, message: Message<'progress'>): OptimizerStep {
+  const { builds } = state;
   if (!builds.some((running) => running.id === message.id)) return become(state);
   const shown = builds.map((running) => (running.id === message.id ? { ...running, progress: message.progress } : running));
   return become(withBuilds(state, state.known, shown));
 }
 
-function finish(state: OptimizerState, message: MessageOf<'built'>): OptimizerStep {
-  const done = buildsOf(state).find((running) => running.id === message.id);
-  if (done === undefined) return become(state);
-  const others = buildsOf(state).filter((running) => running !== done);
-  const finished = noted(state.known.finished, { build: done, finishedMs: message.nowMs, error: null });
-  const stats = message.stats ?? state.known.stats;
-  const left: OptimizerEffect[] = [
-    { kind: 'releaseThreads', id: done.id },
-    { kind: 'note', text: `built ${describePlan(done.plan)}`, facts: { ...message.report } },
-  ];
-  if (state.kind === 'Cooling') return become(cooling({ ...state.known, stats, finished }, others, state.trouble), ...left);
-  const known = { ...state.known, stats, finished, trouble: null };
-  const next = replan(working(known, others, wantedOf(state)), message.nowMs);
-  return become(next.state, ...left, ...next.effects);
+function finish(state: BuildingOptimizer, message: Message<'built'>): OptimizerStep {
+  const ended = endOf(state, message);
+  if (ended === null) return become(state);
+  const next = replan(working({ ...ended.known, trouble: null }, ended.others, state.wanted), message.nowMs);
+  return become(next.state, ...ended.effects, ...next.effects);
 }
 
-function fail(state: OptimizerState, message: MessageOf<'buildFailed'>): OptimizerStep {
-  const failed = buildsOf(state).find((running) => running.id === message.id);
+/** The pause after another build's failure goes on. */
+function finishWhileCooling(state: CoolingOptimizer, message: Message<'built'>): OptimizerStep {
+  const ended = endOf(state, message);
+  return ended === null ? become(state) : become(cooling(ended.known, ended.others, state.trouble), ...ended.effects);
+}
+
+/** What is known after a build has ended well, and the builds that still run; null for a build that is not known any more. */
+function endOf(
+  { builds, known }: Running,
+  message: Message<'built'>,
+): { known: Knowledge; others: readonly RunningBuild[]; effects: OptimizerEffect[] } | null {
+  const done = builds.find((running) => running.id === message.id);
+  if (done === undefined) return null;
+  const finished = noted(known.finished, { build: done, finishedMs: message.nowMs, error: null });
+  return {
+    known: { ...known, stats: message.stats ?? known.stats, finished },
+    others: builds.filter((running) => running !== done),
+    effects: [
+      { kind: 'releaseThreads', id: done.id },
+      { kind: 'note', text: `built ${describePlan(done.plan)}`, facts: { ...message.report } },
+    ],
+  };
+}
+
+function fail(state: Running, message: Message<'buildFailed'>): OptimizerStep {
+  const failed = state.builds.find((running) => running.id === message.id);
   if (failed === undefined) return become(state);
-  const others = buildsOf(state).filter((running) => running !== failed);
+  const others = state.builds.filter((running) => running !== failed);
   const trouble = { error: message.error, failures: (state.known.trouble?.failures ?? 0) + 1 };
   const finished = noted(state.known.finished, { build: failed, finishedMs: message.nowMs, error: message.error });
   const wanted = wantedOf(state);
@@ -200,7 +213,7 @@ function noted(finished: readonly FinishedBuild[], build: FinishedBuild): readon
   return [build, ...finished].slice(0, FINISHED_MAX);
 }
 
-function sourcesOf(plan: BuildPlan, stats: ReplicaStats | null): SourceSegment[] {
+function sourcesOf(plan: PlannedBuild, stats: ReplicaStats | null): SourceSegment[] {
   return plan.segments.map((id) => {
     const segment = stats?.segments.find((candidate) => candidate.id === id);
     return { id, points: segment === undefined ? 0 : segment.rows - segment.deleted };

@@ -6,7 +6,7 @@ import type { ReplicaState, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ReplicaStats } from '../../storage/threads/messages.js';
 import type { StateAlone } from '../context/view.js';
-import { type BuildPlan, type Decision, decideOptimization } from '../optimizer/decide.js';
+import { type Decision, decideOptimization, type PlannedBuild } from '../optimizer/decide.js';
 import type { FinishedBuild, OptimizerStatus, RunningBuild, SourceSegment } from '../optimizer/status.js';
 
 /** One local replica, as the reports need it. */
@@ -231,12 +231,12 @@ function payloadSchema(figures: readonly ShardFigures[]): CollectionView['payloa
   return schema;
 }
 
-function queuedPlans(config: CollectionConfig, replica: ReplicaFacts, facts: ReportFacts): BuildPlan[] {
+function queuedPlans(config: CollectionConfig, replica: ReplicaFacts, facts: ReportFacts): PlannedBuild[] {
   const decision = decisionOf(config, replica, facts);
   return decision.kind === 'build' ? [decision.plan] : [];
 }
 
-function sourcesOf(plan: BuildPlan, stats: ReplicaStats | null): SourceSegment[] {
+function sourcesOf(plan: PlannedBuild, stats: ReplicaStats | null): SourceSegment[] {
   const segments = (stats?.segments ?? []).filter((segment) => plan.segments.includes(segment.id));
   return segments.map((segment) => ({ id: segment.id, points: segment.rows - segment.deleted }));
 }

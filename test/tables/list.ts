@@ -1,10 +1,12 @@
 /** The tables of moves that READMEs show, all in one place. `npm run tables` prints them, and a test compares. */
 
+import { OPTIMIZER_TABLE } from '../../actors/optimizer/step.js';
 import { REPLICA_TABLE } from '../../actors/replica/step.js';
 import { SHARD_TABLE } from '../../actors/shard/step.js';
 import { afterStart, REPLICA_STATE_MOVES } from '../../cluster/state/replica-state.js';
 import type { Tagged } from '../../protocols/machine.js';
 import { TRANSFER_METHODS } from '../../protocols/model/cluster.js';
+import { OPTIMIZER } from './machines/optimizer.js';
 import { REPLICA } from './machines/replica.js';
 import { SHARD } from './machines/shard.js';
 import type { PrintedTable } from './print.js';
@@ -19,6 +21,7 @@ export interface ListedTable {
 export const TABLES: readonly ListedTable[] = [
   actor('shard', 'actors/shard/README.md', SHARD_TABLE, SHARD),
   actor('replica', 'actors/replica/README.md', REPLICA_TABLE, REPLICA),
+  actor('optimizer', 'actors/optimizer/README.md', OPTIMIZER_TABLE, OPTIMIZER),
   replicaStates(),
 ];
 

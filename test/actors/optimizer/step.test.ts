@@ -3,9 +3,8 @@ import { test } from 'node:test';
 import type { OptimizerEffect, OptimizerMessage } from '../../../actors/optimizer/messages.js';
 import { describePlan } from '../../../actors/optimizer/plan.js';
 import { buildsOf, type OptimizerState } from '../../../actors/optimizer/state.js';
-import { OPTIMIZER_MOVES, startOptimizer, stepOptimizer } from '../../../actors/optimizer/step.js';
+import { startOptimizer, stepOptimizer } from '../../../actors/optimizer/step.js';
 import type { ErrorFacts } from '../../../protocols/errors.js';
-import { incompleteRows, printMoves } from '../move-table.js';
 import { dueSegment, indexedSegment, sampleConfig, sampleSegment, sampleStats } from '../samples.js';
 
 const CONFIG = sampleConfig();
@@ -57,19 +56,6 @@ const due: OptimizerMessage = { kind: 'stats', stats: DUE, nowMs: LATER };
 const granted: OptimizerMessage = { kind: 'granted', id: 1, threads: 2, nowMs: LATER };
 const built: OptimizerMessage = { kind: 'built', id: 1, report: REPORT, stats: DONE, nowMs: LATER };
 const failed: OptimizerMessage = { kind: 'buildFailed', id: 1, error: FULL, nowMs: LATER };
-
-test('every state has an answer to every message', () => {
-  assert.deepEqual(incompleteRows(OPTIMIZER_MOVES), []);
-  assert.equal(
-    printMoves(OPTIMIZER_MOVES),
-    [
-      'Idle: stats replan, configure replan, wake replan',
-      'Waiting: stats replan, configure replan, wake replan, granted build',
-      'Building: stats replan, configure replan, wake replan, granted build, progress showProgress, built finish, buildFailed fail',
-      'Cooling: stats learn, configure replan, progress showProgress, built finish, buildFailed fail, cooled replan',
-    ].join('\n'),
-  );
-});
 
 test('an optimizer starts Idle and asks for the figures of its replica', () => {
   const { state, effects } = startOptimizer(CONFIG, 4);

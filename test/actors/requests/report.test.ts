@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { BuildPlan } from '../../../actors/optimizer/decide.js';
+import type { PlannedBuild } from '../../../actors/optimizer/decide.js';
 import type { OptimizerStatus, RunningBuild } from '../../../actors/optimizer/status.js';
 import { collectionView, optimizationsView, type ReplicaFacts, replicaStatus } from '../../../actors/requests/report.js';
 import { dueSegment, indexedSegment, sampleConfig, sampleSegment, sampleStats } from '../samples.js';
 
 const CONFIG = sampleConfig();
 const FACTS = { nowMs: 1_700_000_010_000, cpus: 4 };
-const PLAN: BuildPlan = { kind: 'build', reason: 'indexing', segments: [1], plan: 'segment', missingFields: [], withGraph: true };
+const PLAN: PlannedBuild = { kind: 'build', reason: 'indexing', segments: [1], plan: 'segment', missingFields: [], withGraph: true };
 const RUNNING: RunningBuild = {
   id: 1,
   plan: PLAN,
