@@ -15,6 +15,15 @@ export function samplePositions(total: number, count: number, random: () => numb
   return [...chosen].sort((a, b) => a - b);
 }
 
+/** In place, every order equally likely: `samplePositions` are in ascending order. random: 0 <= n < 1. */
+export function shuffled<T>(found: T[], random: () => number): T[] {
+  for (let last = found.length - 1; last > 0; last--) {
+    const other = Math.floor(random() * (last + 1));
+    [found[last], found[other]] = [found[other] as T, found[last] as T];
+  }
+  return found;
+}
+
 /**
  * Positions of the `limit` best of `scores`, best first, smaller positions first among equals; `own` and NaN are left out.
  * better: which scores are better.

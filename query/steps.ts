@@ -13,7 +13,7 @@ export function runSteps<Question, Answer, Result>(steps: Steps<Question, Answer
 }
 
 /** The same with answers that come later. Errors: those of `answer` end it. */
-export async function carryOutLater<Question, Answer, Result>(
+export async function runStepsLater<Question, Answer, Result>(
   steps: Steps<Question, Answer, Result>,
   answer: (question: Question) => Promise<Answer>,
 ): Promise<Result> {

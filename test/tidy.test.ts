@@ -65,7 +65,7 @@ function decides(file: string): boolean {
   if (file.startsWith('test/') || file.startsWith('ops/')) return false;
   if (/\/(step|state|plan|moves|reconcile|carry-out|cluster-work|reshape)\.ts$/.test(file)) return true;
   if (file === 'vectors/kernels.ts' || file === 'protocols/grpc/schema.ts') return false;
-  return /^(protocols|query|vectors|cluster(?!\/transport))\//.test(file);
+  return /^(protocols|query|vectors|storage\/walk|cluster(?!\/transport))\//.test(file);
 }
 
 const ACTS: readonly { readonly what: string; readonly pattern: RegExp }[] = [

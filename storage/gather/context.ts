@@ -3,8 +3,8 @@
 import type { ShardKeySelector } from '../../protocols/model/cluster.js';
 import type { Scoring } from '../../protocols/model/query.js';
 import type { TermSums } from '../threads/portion.js';
+import type { ResolvedInputs } from '../walk/walk.js';
 import type { GatherAsk, GatherPlace } from './access.js';
-import type { ResolvedInputs } from './inputs.js';
 import { Portions } from './portions.js';
 import { chosenShards, type Source } from './source.js';
 

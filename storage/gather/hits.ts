@@ -40,7 +40,7 @@ export function pointsOf(hits: Iterable<Pick<GatheredHit, 'id' | 'shard'>>): Sha
 }
 
 /** Ascending, so that questions to the same shards go together. */
-export function shardsOf(points: readonly ShardPoints[]): ShardId[] {
+export function shardIdsOf(points: readonly ShardPoints[]): ShardId[] {
   return points.flatMap(({ shard }) => shard ?? []).sort((a, b) => a - b);
 }
 
@@ -59,24 +59,24 @@ export class PointTable<Fact> {
   }
 }
 
-/** The hits with all that is to be shown of them. A point that is gone since it was found is left out. */
+/** The hits with all that is to be shown of them; null for a point that is gone since it was found. */
 export async function completeHits(
   { portions, source }: GatherContext,
   hits: readonly GatheredHit[],
   extras: Extras,
-): Promise<readonly GatheredHit[]> {
+): Promise<readonly (GatheredHit | null)[]> {
   const lacking = hits.filter((hit) => isLacking(hit, extras));
   if (lacking.length === 0) return hits;
   const points = pointsOf(lacking);
-  const answers = await portions.ask(source, { kind: 'points', points, extras }, shardsOf(points));
+  const answers = await portions.ask(source, { kind: 'points', points, extras }, shardIdsOf(points));
   const told = new PointTable<GatheredHit>();
   for (const hit of answers.flatMap(hitsFrom)) told.set(hit.shard, hit.id, hit);
-  return hits.flatMap((hit) => {
-    if (!isLacking(hit, extras)) return [hit];
+  return hits.map((hit) => {
+    if (!isLacking(hit, extras)) return hit;
     const known = told.get(hit);
-    if (known === undefined) return [];
+    if (known === undefined) return null;
     const { shown = hit.shown, groups = hit.groups } = known;
-    return [{ ...hit, ...(shown === undefined ? {} : { shown }), ...(groups === undefined ? {} : { groups }) }];
+    return { ...hit, ...(shown === undefined ? {} : { shown }), ...(groups === undefined ? {} : { groups }) };
   });
 }
 

@@ -1,25 +1,16 @@
-/** What the inputs of queries stand for, as `../inputs.ts` has it, with points that are on other nodes. */
+/** What the inputs of queries stand for, where they are points of other nodes. */
 
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { QueryNode, Scoring } from '../../protocols/model/query.js';
-import type { VectorInput, VectorValue } from '../../protocols/model/vector.js';
-import { givenValue, type InputPlace, inputsOf, noSuchPoint, noSuchVector } from '../reader/query/inputs.js';
+import type { VectorValue } from '../../protocols/model/vector.js';
 import type { ShardPoints, TermSums } from '../threads/portion.js';
+import { isExampleQuery } from '../walk/examples.js';
+import { givenValue, noSuchPoint, noSuchVector, pointsNamed, queryInputs } from '../walk/inputs.js';
+import { spaceFacts } from '../walk/space.js';
+import type { InputPlace, ResolvedInputs, ResolvedQuery } from '../walk/walk.js';
 import type { GatherContext } from './context.js';
-import { shardsOf } from './hits.js';
-import { isSame, placedPoints, type Source, spaceFacts } from './source.js';
-
-export interface ResolvedInput {
-  readonly value: VectorValue;
-  /** The point of the asked collection that the input names. */
-  readonly own: { readonly shard: number; readonly id: PointId } | null;
-}
-
-/** Values of all inputs of a query. */
-export interface ResolvedInputs {
-  /** Errors: as `resolveInput`. */
-  of(input: VectorInput): ResolvedInput;
-}
+import { shardIdsOf } from './hits.js';
+import { isSame, placedPoints, type Source } from './source.js';
 
 /** Errors: `notFound` for the lookup collection, `wrongInput` for an unknown vector name there. */
 export function resolveInputs(context: GatherContext, query: Scoring, place: InputPlace): Promise<ResolvedInputs> {
@@ -29,7 +20,7 @@ export function resolveInputs(context: GatherContext, query: Scoring, place: Inp
 }
 
 async function askInputs(context: GatherContext, query: Scoring, { using, lookupFrom }: InputPlace): Promise<ResolvedInputs> {
-  const ids = [...new Set(inputsOf(query).flatMap((input) => (input.kind === 'point' ? [input.id] : [])))];
+  const ids = pointsNamed(query);
   const source =
     lookupFrom === null || ids.length === 0 ? context.source : await context.lookup(lookupFrom.collection, lookupFrom.shardKey);
   const name = lookupFrom?.vector ?? using;
@@ -73,26 +64,27 @@ async function storedValues(
   return found;
 }
 
-/** Ids of this collection's points that a query names: they are no answers to it. */
-export async function namedPoints(context: GatherContext, query: Scoring, { lookupFrom }: InputPlace): Promise<PointId[]> {
-  const ids = new Set<PointId>();
-  for (const input of inputsOf(query)) if (input.kind === 'point') ids.add(input.id);
-  if (ids.size === 0 || lookupFrom === null) return [...ids];
-  return isSame(await context.lookup(lookupFrom.collection, lookupFrom.shardKey), context.source) ? [...ids] : [];
-}
-
-/** Of the indices of these values, over all shards that are asked; null where they do not count. Errors: `wrongInput` for an unknown vector name. */
+/** How rare the indices of a level's values are, asked once for each query. See `sumTerms`. */
 export function termsOf(
   context: GatherContext,
   query: Scoring,
   { using }: Pick<QueryNode, 'using'>,
-  values: readonly VectorValue[],
+  resolved: ResolvedQuery,
 ): Promise<TermSums | null> {
+  const values = valuesOf(resolved);
+  if (values.length === 0) return Promise.resolve(null);
   const known = context.terms.get(query) ?? sumTerms(context, using, values);
   context.terms.set(query, known);
   return known;
 }
 
+/** The values that a level compares with. */
+function valuesOf(query: ResolvedQuery): readonly VectorValue[] {
+  if (query.kind === 'nearest') return [query.value];
+  return isExampleQuery(query) ? queryInputs(query).flatMap((input) => (input.kind === 'point' ? [] : [givenValue(input)])) : [];
+}
+
+/** Sums over all shards that are asked; null where the indices of values do not count. Errors: `wrongInput` for an unknown vector name. */
 export async function sumTerms(context: GatherContext, using: string, values: readonly VectorValue[]): Promise<TermSums | null> {
   const { source, portions } = context;
   if (!spaceFacts(source.place.params, using).idf) return null;
@@ -119,7 +111,7 @@ export async function valuesOfPoints(
   using: string,
   points: readonly ShardPoints[],
 ): Promise<readonly { readonly shard: number; readonly id: PointId; readonly value: VectorValue }[]> {
-  const answers = await portions.ask(source, { kind: 'values', points, using }, shardsOf(points));
+  const answers = await portions.ask(source, { kind: 'values', points, using }, shardIdsOf(points));
   return answers.flatMap(({ shards: of, ids, values }) =>
     ids.flatMap((id, at) => {
       const value = values[at];

@@ -1,23 +1,19 @@
-/** Reads that need no scoring, over many nodes, by the rules of `../points.ts` and `../facet.ts`. */
+/** Reads that need no scoring, over many nodes. */
 
+import type { Filter } from '../../protocols/model/filter.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import {
-  type CountQuery,
-  DEFAULT_SEARCH_PARAMS,
-  type FacetQuery,
-  type RetrieveQuery,
-  type ScrollQuery,
-} from '../../protocols/model/query.js';
-import { type FacetHit, topValues } from '../../query/facet.js';
+import type { RetrieveQuery } from '../../protocols/model/query.js';
 import type { TermValue } from '../../query/filter/lookup.js';
 import type { PointView } from '../answers/result.js';
+import { recordView } from '../walk/shown.js';
+import { checkSelected } from '../walk/space.js';
+import type { Needs } from '../walk/walk.js';
 import type { GatherContext } from './context.js';
 import { type GatheredHit, hitsFrom } from './hits.js';
-import { Level } from './level.js';
-import { checkSelected, placedPoints, type Source, shownKey } from './source.js';
+import { placedPoints, shownKey } from './source.js';
 
 /** The points in the order they are asked for; missing ones and repetitions are left out. */
-export async function retrieve(context: GatherContext, { ids, withPayload, withVector }: RetrieveQuery): Promise<PointView[]> {
+export async function gatherPoints(context: GatherContext, { ids, withPayload, withVector }: RetrieveQuery): Promise<PointView[]> {
   const { source, portions } = context;
   checkSelected(source.place.params, withVector);
   const distinct = [...new Set(ids)];
@@ -31,35 +27,21 @@ export async function retrieve(context: GatherContext, { ids, withPayload, withV
   }
   return distinct.flatMap((id) => {
     const hit = found.get(id);
-    return hit === undefined ? [] : [recordView(source, hit)];
+    return hit === undefined ? [] : [recordView(hit, { ...hit.shown, ...shownKey(source, hit.shard) })];
   });
 }
 
-/** A page in id order and the id that the next one starts with, or the first points by a payload value. */
-export async function scroll(context: GatherContext, query: ScrollQuery): Promise<{ points: PointView[]; next: PointId | null }> {
-  const { orderBy, filter, limit, withPayload, withVector } = query;
-  checkSelected(context.source.place.params, withVector);
-  const node = { prefetch: [], query: null, using: '', filter, params: DEFAULT_SEARCH_PARAMS, scoreThreshold: null, lookupFrom: null };
-  const extras = { withPayload, withVector, groupBy: null };
-  if (orderBy !== null) {
-    const hits = await new Level(context, { ...node, limit, offset: 0 }, [], extras).ordered(orderBy);
-    return { points: hits.map((hit) => recordView(context.source, hit)), next: null };
-  }
-  const hits = await new Level(context, { ...node, limit: limit + 1, offset: 0 }, [], extras).listed(query.offset);
-  return { points: hits.slice(0, limit).map((hit) => recordView(context.source, hit)), next: hits[limit]?.id ?? null };
-}
-
-/** The point without score or version. */
-function recordView(source: Source, { id, shard, shown, orderValue }: GatheredHit): PointView {
-  return { id, ...shown, ...shownKey(source, shard), ...(orderValue === undefined ? {} : { orderValue }) };
-}
-
-export async function count({ source, portions }: GatherContext, { filter }: CountQuery): Promise<number> {
+/** How many points pass, over all shards that are asked. */
+export async function sumCounts({ source, portions }: GatherContext, filter: Filter | null): Promise<number> {
   const answers = await portions.ask(source, { kind: 'count', filter });
   return answers.reduce((sum, answer) => sum + answer.count, 0);
 }
 
-export async function facet({ source, portions }: GatherContext, { key, filter, limit }: FacetQuery): Promise<FacetHit[]> {
+/** In how many points each value is, over all shards that are asked. Errors: as `valueCounts` of a reader. */
+export async function sumValues(
+  { source, portions }: GatherContext,
+  { key, filter }: Needs<GatheredHit>['facet'],
+): Promise<ReadonlyMap<TermValue, number>> {
   const answers = await portions.ask(source, { kind: 'facet', key, filter });
   const sums = new Map<TermValue, number>();
   for (const { values, counts } of answers) {
@@ -67,5 +49,5 @@ export async function facet({ source, portions }: GatherContext, { key, filter, 
       sums.set(value, (sums.get(value) ?? 0) + (counts[at] as number));
     });
   }
-  return topValues(sums, limit);
+  return sums;
 }

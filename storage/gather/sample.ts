@@ -1,37 +1,14 @@
 /** Points at random, over all shards. */
 
-import { samplePositions } from '../../query/matrix.js';
-import type { PagedNode } from '../reader/nearest/candidates.js';
-import { shuffled } from '../reader/query/sample.js';
-import type { Extras, Hits } from '../threads/portion.js';
-import type { GatherContext } from './context.js';
+import { samplePositions, shuffled } from '../../query/matrix.js';
+import type { Hits } from '../threads/portion.js';
 import { type GatheredHit, hitsFrom } from './hits.js';
 
-/** `count` distinct points in random order, of those that pass (all of them when there are fewer). */
-export async function sampleHits(
-  context: GatherContext,
-  { filter, using, params }: Pick<PagedNode, 'filter' | 'using' | 'params'>,
-  count: number,
-  extras: Extras,
-  having: string | null = null,
-): Promise<GatheredHit[]> {
-  const answers = await context.portions.ask(context.source, {
-    kind: 'level',
-    query: { kind: 'sample', having },
-    using,
-    filter,
-    params,
-    scoreThreshold: null,
-    count,
-    candidates: null,
-    terms: null,
-    extras,
-  });
-  return drawn(answers, count, context.random);
-}
-
-/** Each next one comes from a portion with the chance of how many of its points are left: so all of them have the same chance. */
-function drawn(answers: readonly Hits[], count: number, random: () => number): GatheredHit[] {
+/**
+ * `count` points in random order, of portions that each drew as many. Each next one comes from a portion with the chance of how many of its points are left: so all
+ * of them have the same chance.
+ */
+export function drawn(answers: readonly Hits[], count: number, random: () => number): GatheredHit[] {
   const parts = answers.map((answer) => ({ hits: hitsFrom(answer), left: answer.total, next: 0 }));
   let left = parts.reduce((sum, part) => sum + part.left, 0);
   const found: GatheredHit[] = [];

@@ -1,11 +1,7 @@
 /** Where the points of one read, or of a lookup within it, are: which collection, and which of its shards. */
 
 import type { ShardId, ShardKey, ShardKeySelector } from '../../protocols/model/cluster.js';
-import { type CollectionParams, type Distance, sparseByName, vectorsByName } from '../../protocols/model/collection.js';
-import type { VectorSelector } from '../../protocols/model/filter.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import { unknownVector } from '../../protocols/rest/point-vectors.js';
-import { selectedNames } from '../reader/query/point-view.js';
 import { selectShards } from '../sharding/keys.js';
 import { ringOf, shardIndexOf } from '../sharding/ring.js';
 import type { ShardPoints } from '../threads/portion.js';
@@ -60,26 +56,4 @@ export function placedPoints({ place, shards }: Source, ids: readonly PointId[])
   }
   const asked = [...byShard.keys()].sort((a, b) => a - b);
   return { points: asked.map((shard) => ({ shard, ids: byShard.get(shard) as PointId[] })), shards: asked };
-}
-
-/** What of a vector space matters where no vectors are. */
-export interface SpaceFacts {
-  readonly name: string;
-  readonly distance: Distance;
-  /** Sparse, and weighed by how rare its indices are. */
-  readonly idf: boolean;
-}
-
-/** Errors: `wrongInput` when the collection has no vector of this name. */
-export function spaceFacts(params: CollectionParams, name: string): SpaceFacts {
-  const dense = vectorsByName(params.vectors).get(name);
-  if (dense !== undefined) return { name, distance: dense.distance, idf: false };
-  const sparse = sparseByName(params).get(name);
-  if (sparse === undefined) throw unknownVector(name);
-  return { name, distance: 'Dot', idf: sparse.modifier === 'idf' };
-}
-
-/** Errors: `wrongInput` when the collection has not all of these vectors. */
-export function checkSelected(params: CollectionParams, selector: VectorSelector): void {
-  if (selector.kind === 'names') selectedNames([...vectorsByName(params.vectors).keys(), ...sparseByName(params).keys()], selector);
 }

@@ -5,8 +5,8 @@
  */
 
 import type { Distance } from '../../../protocols/model/collection.js';
+import { shownScore } from '../../../query/shown-score.js';
 import { fromHalf, toHalf } from '../../../vectors/half.js';
-import { shownScore } from './shown-score.js';
 
 /** Longer vectors are scored by the kernels alone. */
 export const HALF_SCORE_DIM_MAX = 31;

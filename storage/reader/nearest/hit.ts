@@ -1,8 +1,8 @@
 /** A row that a query found. */
 
 import type { RankedPoint } from '../../../query/merge.js';
+import { finiteScore } from '../../../query/shown-score.js';
 import type { SegmentView } from '../snapshot/snapshot-view.js';
-import { finiteScore } from './shown-score.js';
 
 /** Score as the API shows it: distances themselves where less is better. */
 export interface Hit extends RankedPoint {

@@ -1,5 +1,6 @@
 /** Nearest points by multivectors: MaxSim of all rows that count, exactly. */
 
+import { shownScore } from '../../../query/shown-score.js';
 import { KernelExpired } from '../../../vectors/kernel-api.js';
 import { maxSimilarity } from '../../../vectors/max-similarity.js';
 import { TopRows } from '../../../vectors/top-rows.js';
@@ -12,7 +13,6 @@ import { hasVector, type SegmentView, type VectorReader } from '../snapshot/snap
 import type { DenseSpace } from '../snapshot/vector-space.js';
 import { type Hit, hitOf } from './hit.js';
 import type { NearestSearch } from './search.js';
-import { shownScore } from './shown-score.js';
 
 /** The k best of a segment. query: Float32Array [vectors, dim], as the rows are compared with it. */
 export function nearestMulti(view: SegmentView, space: DenseSpace, search: NearestSearch, query: Float32Array, k: number): Hit[] {

@@ -10,6 +10,7 @@ import type { VectorValue } from '../../../protocols/model/vector.js';
 import { countBits, hasBit } from '../../../query/filter/bits.js';
 import { mergeRanked, type Page } from '../../../query/merge.js';
 import { planSegment, type SegmentFacts, type SegmentPlan } from '../../../query/plan.js';
+import { betterOf, shownScore } from '../../../query/shown-score.js';
 import { fitsCodes } from '../../../vectors/code-query.js';
 import { type Admission, KernelExpired, type Kernels, type Matrix, type Ranked } from '../../../vectors/kernel-api.js';
 import { spend } from '../../disk/meter.js';
@@ -25,7 +26,6 @@ import { comparedTerms, comparedValues, type DenseSpace, type VectorSpace, vecto
 import { HALF_SCORE_DIM_MAX, halfScore } from './half-score.js';
 import { type Hit, hitOf } from './hit.js';
 import { nearestMulti, scoreMultiRows } from './multi-search.js';
-import { shownScore } from './shown-score.js';
 import { nearestSparse, scoreSparseRows } from './sparse-search.js';
 
 /** What nearest points are wanted. */
@@ -71,11 +71,6 @@ function viewSearch(space: VectorSpace, search: NearestSearch, k: number): (view
       return (view) => nearestSparse(view, search, query, k);
     }
   }
-}
-
-/** Which shown scores are better. */
-export function betterOf(distance: Distance): Page['better'] {
-  return distance === 'Euclid' || distance === 'Manhattan' ? 'smaller' : 'larger';
 }
 
 interface Task {

@@ -4,6 +4,7 @@
  */
 
 import { countBits, forEachBit, hasBit } from '../../../query/filter/bits.js';
+import { finiteScore } from '../../../query/shown-score.js';
 import { RowScorer, type SparseQuery, type SparseRows } from '../../../vectors/sparse/dot.js';
 import { GrowingIndex } from '../../../vectors/sparse/growing.js';
 import {
@@ -20,7 +21,6 @@ import { hasVector, type SegmentView } from '../snapshot/snapshot-view.js';
 import type { SparseSpace } from '../snapshot/vector-space.js';
 import { type Hit, hitOf } from './hit.js';
 import type { NearestSearch } from './search.js';
-import { finiteScore } from './shown-score.js';
 
 /** A row's vector is scored as fast as this many postings are added up. */
 const ROW_COST = 100;

@@ -22,15 +22,15 @@ import { decodePortion, encodePortionAnswer } from '../../threads/portion-codec.
 import { type Hit, hitOf } from '../nearest/hit.js';
 import { scoreRows } from '../nearest/search.js';
 import { valueCounts } from '../query/facet.js';
-import { valuesOfRow } from '../query/groups.js';
+import { valuesOfRow } from '../query/group-values.js';
 import { PointViews } from '../query/point-view.js';
-import { count, type FoundRow } from '../query/points.js';
+import { countPoints, type FoundRow } from '../query/points.js';
 import { partsOf } from '../snapshot/row-parts.js';
 import type { ReplicaSnapshot } from '../snapshot/snapshot-view.js';
 import { frequenciesIn } from '../snapshot/term-counts.js';
 import { vectorSpace } from '../snapshot/vector-space.js';
 import { goneIds, leavingPoints, ownedIds, strayIds } from './leaving.js';
-import { levelHits } from './level.js';
+import { askedHits } from './level.js';
 import { type FoundPoint, Shards } from './shards.js';
 
 /** Rows shown between two checks of the deadline. */
@@ -51,7 +51,7 @@ function answerOf(shards: Shards, ask: Ask, random: () => number): ShardAnswer {
   checkDeadline(shards.snapshots);
   switch (ask.kind) {
     case 'level': {
-      const { hits, total } = levelHits(shards, ask, random);
+      const { hits, total } = askedHits(shards, ask, random);
       const orderValues = ask.query.kind === 'orderBy' ? hits.map(({ orderValue }) => orderValue as number | bigint) : null;
       return hitsAnswer(shards, hits, ask.extras, { orderValues, total });
     }
@@ -66,7 +66,7 @@ function answerOf(shards: Shards, ask: Ask, random: () => number): ShardAnswer {
     case 'scores':
       return exactScores(shards, ask);
     case 'count':
-      return { kind: 'count', count: count(shards.snapshots, { filter: ask.filter, exact: true }) };
+      return { kind: 'count', count: countPoints(shards.snapshots, ask.filter) };
     case 'facet': {
       const counts = valueCounts(shards.snapshots, ask);
       return { kind: 'counts', values: [...counts.keys()], counts: [...counts.values()] } satisfies Counts;

@@ -5,25 +5,22 @@
  */
 
 import { TroupeError } from '../../../protocols/errors.js';
-import type { Scoring } from '../../../protocols/model/query.js';
 import type { VectorInput, VectorValue } from '../../../protocols/model/vector.js';
 import { contextScores, discoverScores, feedbackScores } from '../../../query/discover.js';
 import { mergeRanked } from '../../../query/merge.js';
-import { averageTarget, bestScore, type ExampleScorer, sumScores } from '../../../query/recommend.js';
+import { bestScore, type ExampleScorer, sumScores } from '../../../query/recommend.js';
+import { similarScores } from '../../../query/shown-score.js';
 import { TopRows } from '../../../vectors/top-rows.js';
-import { checkDeadline } from '../../threads/deadline.js';
-import type { Candidates, PagedNode } from '../nearest/candidates.js';
+import type { ExampleQuery } from '../../walk/examples.js';
+import { givenValue } from '../../walk/inputs.js';
+import type { PagedNode } from '../../walk/walk.js';
+import type { Candidates } from '../nearest/candidates.js';
 import { type Hit, hitOf } from '../nearest/hit.js';
 import { leavesOut, scoreRows } from '../nearest/search.js';
-import { similarScores } from '../nearest/shown-score.js';
-import type { ReadContext } from '../operations.js';
 import { admittedBits } from '../snapshot/admitted.js';
 import { liveRows } from '../snapshot/live-rows.js';
-import { hasVector, type SegmentView } from '../snapshot/snapshot-view.js';
+import { hasVector, type ReplicaSnapshot, type SegmentView } from '../snapshot/snapshot-view.js';
 import { vectorSpace } from '../snapshot/vector-space.js';
-import { resolveInput } from './inputs.js';
-
-export type ExampleQuery = Extract<Scoring, { kind: 'recommend' | 'discover' | 'context' | 'relevanceFeedback' }>;
 
 /** Rows scored at once: their similarities to some examples stay in the processor's cache. */
 const BLOCK_ROWS = 4096;
@@ -32,18 +29,20 @@ const BLOCK_SCORES = 1 << 20;
 
 /**
  * The page of points by a query with examples, best first; points without the vector are left out.
- * node, candidates: as for every way of scoring (see `query.ts`).
- * Errors: those of `resolveInput` and `scoreRows`.
+ * query: its inputs are values. node, candidates: as for every way of scoring (see `level.ts`).
+ * Errors: those of `scoreRows`; `timeout`.
  */
-export function exampleHits(context: ReadContext, node: PagedNode, query: ExampleQuery, candidates: Candidates | null): Hit[] {
-  const space = vectorSpace(context.snapshots, node.using);
+export function exampleHits(
+  snapshots: readonly ReplicaSnapshot[],
+  node: PagedNode,
+  query: ExampleQuery,
+  candidates: Candidates | null,
+): Hit[] {
+  const space = vectorSpace(snapshots, node.using);
   const { examples, scorer } = scoringOf(query);
-  const values = examples.map((input) => {
-    checkDeadline(context.snapshots);
-    return resolveInput(context, input, node).value;
-  });
+  const values = examples.map(resolvedValue);
   const blockRows = Math.max(1, Math.min(BLOCK_ROWS, Math.floor(BLOCK_SCORES / Math.max(1, values.length))));
-  const lists = context.snapshots.flatMap((snapshot) =>
+  const lists = snapshots.flatMap((snapshot) =>
     snapshot.segments.map((view) => {
       // A value that does not fit is refused, also where there is no row to compare it with.
       for (const value of values) scoreRows(view, space, value, NO_ROWS);
@@ -115,19 +114,8 @@ function wantedRows(view: SegmentView, { using, filter }: PagedNode, candidates:
 
 const NO_ROWS = new Uint32Array(0);
 
-/** The value that stands for all examples of a recommendation by their average. Errors: as `exampleHits`, `wrongInput` without positives. */
-export function averageOf(context: ReadContext, node: PagedNode, query: RecommendQuery): VectorValue {
-  return averageOfValues(query, (input) => {
-    checkDeadline(context.snapshots);
-    return resolveInput(context, input, node).value;
-  });
-}
-
-type RecommendQuery = Extract<Scoring, { kind: 'recommend' }>;
-
-/** The same with what gives the value of each input. Errors: its own, and `wrongInput`. */
-export function averageOfValues(query: RecommendQuery, toValue: (input: VectorInput) => VectorValue): VectorValue {
-  const positive = query.positive.map(toValue);
-  if (positive.length === 0) throw new TroupeError('wrongInput', 'Positive vectors should not be empty with `average` strategy');
-  return averageTarget(positive, query.negative.map(toValue));
+/** The walk has looked up the points that the query names. */
+function resolvedValue(input: VectorInput): VectorValue {
+  if (input.kind === 'point') throw new TroupeError('internal', `point ${input.id} of a query was not looked up`);
+  return givenValue(input);
 }

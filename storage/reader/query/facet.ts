@@ -4,7 +4,7 @@ import { TroupeError } from '../../../protocols/errors.js';
 import type { FieldType } from '../../../protocols/model/collection.js';
 import { pathOf } from '../../../protocols/model/json-path.js';
 import type { FacetQuery } from '../../../protocols/model/query.js';
-import { canFacet, type FacetHit, topValues } from '../../../query/facet.js';
+import { canFacet } from '../../../query/facet.js';
 import { countBits, forEachBit } from '../../../query/filter/bits.js';
 import { scalarTerms, type TermValue } from '../../../query/filter/lookup.js';
 import { payloadOf } from '../snapshot/filter-source.js';
@@ -17,14 +17,9 @@ const FEW_ROWS = 64;
 const CHECK_ROWS = 1024;
 
 /**
- * The most frequent values. A point counts once for each of its distinct values. Always exact.
+ * In how many of the points that pass each value is. A point counts once for each of its distinct values.
  * Errors: `wrongInput` when the key has no index that tells values apart; `timeout`.
  */
-export function facet(snapshots: readonly ReplicaSnapshot[], query: FacetQuery): FacetHit[] {
-  return topValues(valueCounts(snapshots, query), query.limit);
-}
-
-/** In how many points each value is. Errors: as `facet`. */
 export function valueCounts(
   snapshots: readonly ReplicaSnapshot[],
   query: Pick<FacetQuery, 'key' | 'filter'>,

@@ -5,7 +5,7 @@ import type { OrderBy } from '../../../protocols/model/query.js';
 import { countBits, forEachBit, hasBit } from '../../../query/filter/bits.js';
 import { FirstInOrder, type OrderedPoint, orderCondition, orderType, orderValues } from '../../../query/order.js';
 import type { Candidates } from '../nearest/candidates.js';
-import type { Hit } from '../nearest/hit.js';
+import { type Hit, hitOf } from '../nearest/hit.js';
 import { payloadOf } from '../snapshot/filter-source.js';
 import { liveBits } from '../snapshot/live-rows.js';
 import type { ReplicaSnapshot, SegmentView } from '../snapshot/snapshot-view.js';
@@ -83,7 +83,7 @@ const CHECK_ENTRIES = 65_536;
 /** Rows looked at between two checks of the deadline. */
 const CHECK_ROWS = 256;
 
-/** Rows in order as hits. The API gives them score 1 and version 0. */
+/** Rows in order as hits, which have no score of their own. */
 export function orderedHits(rows: readonly OrderedRow[]): Hit[] {
-  return rows.map(({ view, row, id, value }) => ({ id, score: 1, version: 0, view, row, orderValue: value }));
+  return rows.map(({ view, row, value }) => ({ ...hitOf(view, row, 1), orderValue: value }));
 }

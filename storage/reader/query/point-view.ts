@@ -1,14 +1,13 @@
 /** What an answer shows of a row: payload and vectors as the request selects them. */
 
 import { stringifyJson } from '../../../protocols/json.js';
-import type { ShardKey } from '../../../protocols/model/cluster.js';
 import { type CollectionConfig, DEFAULT_VECTOR, sparseByName, type VectorParams } from '../../../protocols/model/collection.js';
 import type { PayloadSelector, VectorSelector } from '../../../protocols/model/filter.js';
 import type { VectorValue } from '../../../protocols/model/vector.js';
-import { unknownVector } from '../../../protocols/rest/point-vectors.js';
 import { payloadSelect } from '../../../query/payload-edit.js';
 import type { PointView, VectorView } from '../../answers/result.js';
-import type { Hit } from '../nearest/hit.js';
+import { selectedNames } from '../../walk/space.js';
+import type { Shown } from '../../walk/walk.js';
 import { payloadOf } from '../snapshot/filter-source.js';
 import type { SegmentView } from '../snapshot/snapshot-view.js';
 
@@ -32,18 +31,8 @@ export class PointViews {
     return { id: view.id(row), ...this.parts(view, row) };
   }
 
-  /** The row with the value it was ordered by. */
-  ordered(view: SegmentView, row: number, orderValue: number | bigint): PointView {
-    return { ...this.record(view, row), orderValue };
-  }
-
-  /** The row as a query found it. */
-  scored({ view, row, id, version, score, orderValue }: Hit): PointView {
-    const point = { id, version, score, ...this.parts(view, row) };
-    return orderValue === undefined ? point : { ...point, orderValue };
-  }
-
-  private parts(view: SegmentView, row: number): { payload?: Uint8Array; vector?: VectorView; shardKey?: ShardKey } {
+  /** The row without its id. */
+  parts(view: SegmentView, row: number): Shown {
     const own = view.shardKey === null ? NOTHING : { shardKey: view.shardKey };
     if (this.withPayload.kind === 'none' && this.names === null) return own;
     return { ...own, payload: this.payload(view, row), vector: this.names === null ? undefined : this.vector(view, row, this.names) };
@@ -73,16 +62,3 @@ export class PointViews {
 }
 
 const NOTHING = {};
-
-/** Names of vectors that the selector asks for, of those that there are; null: none. Errors: `wrongInput` for another one. */
-export function selectedNames(known: readonly string[], selector: VectorSelector): readonly string[] | null {
-  switch (selector.kind) {
-    case 'none':
-      return null;
-    case 'all':
-      return known.length === 0 ? [DEFAULT_VECTOR] : known;
-    case 'names':
-      for (const name of selector.names) if (!known.includes(name)) throw unknownVector(name);
-      return [...new Set(selector.names)];
-  }
-}

@@ -2,14 +2,13 @@
 
 import type { Filter } from '../../../protocols/model/filter.js';
 import { compareIds, type PointId } from '../../../protocols/model/point-id.js';
-import type { CountQuery, RetrieveQuery, ScrollQuery } from '../../../protocols/model/query.js';
+import type { RetrieveQuery } from '../../../protocols/model/query.js';
 import { hasBit } from '../../../query/filter/bits.js';
 import type { PointView } from '../../answers/result.js';
 import { checkDeadline } from '../../threads/deadline.js';
-import type { Hit } from '../nearest/hit.js';
+import { type Hit, hitOf } from '../nearest/hit.js';
 import { filterBits } from '../snapshot/filter-source.js';
 import type { ReplicaSnapshot, SegmentView } from '../snapshot/snapshot-view.js';
-import { rowsByValue } from './ordered.js';
 import { PointViews } from './point-view.js';
 
 /** Rows looked at between two checks of the deadline. */
@@ -33,7 +32,7 @@ export function findPoint(snapshots: readonly ReplicaSnapshot[], id: PointId): F
 }
 
 /** The points in the order they are asked for; missing ones and repetitions are left out. */
-export function retrieve(snapshots: readonly ReplicaSnapshot[], query: RetrieveQuery): PointView[] {
+export function retrievePoints(snapshots: readonly ReplicaSnapshot[], query: RetrieveQuery): PointView[] {
   const views = pointViews(snapshots, query);
   const points: PointView[] = [];
   let looked = 0;
@@ -45,37 +44,28 @@ export function retrieve(snapshots: readonly ReplicaSnapshot[], query: RetrieveQ
   return points;
 }
 
-/** A page in id order and the id that the next one starts with, or the first points by a payload value. Errors: those of `rowsByValue`. */
-export function scroll(snapshots: readonly ReplicaSnapshot[], query: ScrollQuery): { points: PointView[]; next: PointId | null } {
-  const views = pointViews(snapshots, query);
-  const points: PointView[] = [];
-  if (query.orderBy !== null) {
-    const rows = rowsByValue(snapshots, query.orderBy, query.limit, query.filter, null);
-    return { points: rows.map(({ view, row, value }) => views.ordered(view, row, value)), next: null };
-  }
-  for (const found of rowsInOrder(snapshots, query.offset, query.filter)) {
-    if (points.length === query.limit) return { points, next: found.view.id(found.row) };
-    points.push(views.record(found.view, found.row));
-  }
-  return { points, next: null };
-}
-
-/** Points in id order for a query that names no way of scoring. The API gives them score 1 and version 0. */
-export function listHits(snapshots: readonly ReplicaSnapshot[], filter: Filter | null, page: { limit: number; offset: number }): Hit[] {
+/** A page of the points in id order, from an id on (null: the first). They have no score of their own. */
+export function listHits(
+  snapshots: readonly ReplicaSnapshot[],
+  from: PointId | null,
+  filter: Filter | null,
+  page: { readonly limit: number; readonly offset: number },
+): Hit[] {
   const hits: Hit[] = [];
+  if (page.limit === 0) return hits;
   let position = 0;
-  for (const { view, row } of rowsInOrder(snapshots, null, filter)) {
+  for (const { view, row } of rowsInOrder(snapshots, from, filter)) {
     if (position++ < page.offset) continue;
-    hits.push({ id: view.id(row), score: 1, version: 0, view, row });
+    hits.push(hitOf(view, row, 1));
     if (hits.length === page.limit) break;
   }
   return hits;
 }
 
 /** How many points pass. Counted exactly in any case: bitsets are about as quick as estimates. */
-export function count(snapshots: readonly ReplicaSnapshot[], query: CountQuery): number {
+export function countPoints(snapshots: readonly ReplicaSnapshot[], filter: Filter | null): number {
   let sum = 0;
-  for (const snapshot of snapshots) for (const view of snapshot.segments) sum += countRows(view, query.filter);
+  for (const snapshot of snapshots) for (const view of snapshot.segments) sum += countRows(view, filter);
   return sum;
 }
 

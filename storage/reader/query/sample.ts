@@ -2,34 +2,28 @@
 
 import type { Filter } from '../../../protocols/model/filter.js';
 import { countBits, forEachBit } from '../../../query/filter/bits.js';
-import { samplePositions } from '../../../query/matrix.js';
+import { samplePositions, shuffled } from '../../../query/matrix.js';
 import type { Candidates } from '../nearest/candidates.js';
 import { liveBits, vectorBits } from '../snapshot/live-rows.js';
 import type { ReplicaSnapshot } from '../snapshot/snapshot-view.js';
 import type { FoundRow } from './points.js';
 
-/**
- * `count` distinct rows, in random order, of those that pass (all of them when there are fewer).
- * candidates: the only rows to choose from; null: all. random: 0 <= n < 1.
- */
-export function randomRows(
-  snapshots: readonly ReplicaSnapshot[],
-  count: number,
-  filter: Filter | null,
-  candidates: Candidates | null,
-  random: () => number,
-): FoundRow[] {
-  const found = candidates === null ? drawnRows(snapshots, filter, null, count, random).rows : chosenCandidates(candidates, count, random);
-  return shuffled(found, random);
+/** What rows a sample is drawn from. */
+export interface RowSample {
+  readonly count: number;
+  readonly filter: Filter | null;
+  /** Only rows with this vector; null: all. */
+  readonly having: string | null;
+  /** The only rows to choose from; null: all. */
+  readonly candidates: Candidates | null;
 }
 
-/** In place: positions come in ascending order, which is none of chance. */
-export function shuffled<T>(found: T[], random: () => number): T[] {
-  for (let last = found.length - 1; last > 0; last--) {
-    const other = Math.floor(random() * (last + 1));
-    [found[last], found[other]] = [found[other] as T, found[last] as T];
-  }
-  return found;
+/** `count` distinct rows, in random order, of those that pass (all of them when there are fewer). random: 0 <= n < 1. */
+export function randomRows(snapshots: readonly ReplicaSnapshot[], sample: RowSample, random: () => number): FoundRow[] {
+  const { count, filter, having, candidates } = sample;
+  const found =
+    candidates === null ? drawnRows(snapshots, filter, having, count, random).rows : chosenCandidates(candidates, count, random);
+  return shuffled(found, random);
 }
 
 /** A sample, in no order of chance, and how many rows there were to choose from. having: only rows with this vector; null: all. */

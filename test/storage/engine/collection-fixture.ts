@@ -1,5 +1,6 @@
 /** Snapshots of a small collection for tests of reads: an appendable segment in memory, and sealed ones built from such. */
 
+import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -16,10 +17,14 @@ import {
 } from '../../../protocols/model/collection.js';
 import type { Payload } from '../../../protocols/model/payload.js';
 import { compareIds, idKind, type PointId, writeIdWords } from '../../../protocols/model/point-id.js';
+import type { GroupsRequest, MatrixQuery, QueryRequest, ScrollQuery } from '../../../protocols/model/query.js';
 import { FilterCache } from '../../../query/filter/cache.js';
+import type { DistanceMatrix } from '../../../storage/answers/read-answer.js';
+import type { GroupView, PointView } from '../../../storage/answers/result.js';
 import { buildSegment } from '../../../storage/builder/build-segment.js';
 import { initChecksum } from '../../../storage/disk/checksum.js';
-import type { ReadContext } from '../../../storage/reader/operations.js';
+import { walkRows } from '../../../storage/reader/query/row-answers.js';
+import type { ReadContext } from '../../../storage/reader/read-context.js';
 import { type ReplicaSnapshot, SegmentReader, SegmentView } from '../../../storage/reader/snapshot/snapshot-view.js';
 import type { ReplicaView } from '../../../storage/replica/reader-view.js';
 import type { SegmentHandle } from '../../../storage/segment/handle.js';
@@ -28,6 +33,10 @@ import { vectorPlans } from '../../../storage/segment/plans.js';
 import { itemOffsets, raggedOf } from '../../../storage/segment/ragged.js';
 import { Deadline } from '../../../storage/threads/deadline.js';
 import type { BuildJob } from '../../../storage/threads/messages.js';
+import { groupsWalk } from '../../../storage/walk/groups.js';
+import { matrixWalk } from '../../../storage/walk/matrix.js';
+import { scrollWalk } from '../../../storage/walk/points.js';
+import { queryWalk } from '../../../storage/walk/query.js';
 import { encodeHalf } from '../../../vectors/half.js';
 import { normalizeRows } from '../../../vectors/normalize.js';
 
@@ -254,4 +263,18 @@ export function contextOf(fixture: CollectionFixture): ReadContext {
     },
     random: randomOf(1),
   };
+}
+
+/** Walks over the rows of one context, as a reader runs them. */
+export const runQuery = (context: ReadContext, request: QueryRequest): PointView[] =>
+  walkRows(context, (scope) => queryWalk(scope, request));
+export const queryGroups = (context: ReadContext, request: GroupsRequest): GroupView[] =>
+  walkRows(context, (scope) => groupsWalk(scope, request));
+export const scroll = (snapshots: readonly ReplicaSnapshot[], query: ScrollQuery) =>
+  walkRows(alone(snapshots), (scope) => scrollWalk(scope, query));
+export const distanceMatrix = (snapshots: readonly ReplicaSnapshot[], query: MatrixQuery, random: () => number): DistanceMatrix =>
+  walkRows({ ...alone(snapshots), random }, (scope) => matrixWalk(scope, query));
+
+function alone(snapshots: readonly ReplicaSnapshot[]): ReadContext {
+  return { snapshots, lookup: () => assert.fail('nothing is looked up'), random: randomOf(1) };
 }

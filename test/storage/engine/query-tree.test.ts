@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import fc from 'fast-check';
 import { decodeQuery } from '../../../protocols/rest/queries.js';
-import { runQuery } from '../../../storage/reader/query/query.js';
 import { seeded } from '../../query/property.js';
-import { CollectionFixture, configOf, contextOf, randomOf, SEQ, type TestPoint } from './collection-fixture.js';
+import { CollectionFixture, configOf, contextOf, randomOf, runQuery, SEQ, type TestPoint } from './collection-fixture.js';
 
 const fixture = new CollectionFixture(configOf({ a: { size: 2, distance: 'Dot' }, b: { size: 2, distance: 'Manhattan' } }));
 after(() => fixture.remove());

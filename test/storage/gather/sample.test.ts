@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DEFAULT_SEARCH_PARAMS } from '../../../protocols/model/query.js';
+import { shuffled } from '../../../query/matrix.js';
 import { gatherContext } from '../../../storage/gather/context.js';
 import type { GatheredHit } from '../../../storage/gather/hits.js';
-import { drawnHits, sampleHits } from '../../../storage/gather/sample.js';
-import { shuffled } from '../../../storage/reader/query/sample.js';
+import { levelPage } from '../../../storage/gather/level.js';
+import { drawnHits } from '../../../storage/gather/sample.js';
 import { NO_EXTRAS } from '../../../storage/threads/portion.js';
 import { decodePortion, encodePortionAnswer } from '../../../storage/threads/portion-codec.js';
+import { listNode } from '../../../storage/walk/points.js';
 import { configOf, randomOf } from '../engine/collection-fixture.js';
 
 const random = randomOf(3);
@@ -41,7 +42,8 @@ const context = gatherContext({
   later: queueMicrotask,
   random,
 });
-const node = { filter: null, using: '', params: DEFAULT_SEARCH_PARAMS };
+const sampleHits = (count: number) =>
+  levelPage(context, { node: listNode(null, count), query: { kind: 'sample', having: null }, lists: [], extras: NO_EXTRAS });
 
 /** How often each point stood at each of the first places. */
 function checkEven(places: readonly Map<unknown, number>[], points: number): void {
@@ -55,7 +57,7 @@ function checkEven(places: readonly Map<unknown, number>[], points: number): voi
 test('each point has the same chance of each place in a sample, however many its node has', async () => {
   const places = [0, 1, 2, 3].map(() => new Map<unknown, number>());
   for (let draw = 0; draw < DRAWS; draw++) {
-    const hits = await sampleHits(context, node, 4, NO_EXTRAS);
+    const hits = await sampleHits(4);
     assert.equal(new Set(hits.map(({ id }) => id)).size, 4);
     hits.forEach(({ id }, at) => {
       const counts = places[at] as Map<unknown, number>;
@@ -66,7 +68,7 @@ test('each point has the same chance of each place in a sample, however many its
 });
 
 test('a sample of more points than there are is all of them', async () => {
-  const hits = await sampleHits(context, node, 50, NO_EXTRAS);
+  const hits = await sampleHits(50);
   assert.deepEqual(new Set(hits.map(({ id }) => id)), new Set(ALL));
   assert.equal(hits.length, ALL.length);
 });

@@ -5,8 +5,7 @@ import type { Distance, VectorsConfig } from '../../../../protocols/model/collec
 import type { PointId } from '../../../../protocols/model/point-id.js';
 import { decodeQuery } from '../../../../protocols/rest/queries.js';
 import { scannedBody } from '../../../../protocols/rest/request-value.js';
-import { runQuery } from '../../../../storage/reader/query/query.js';
-import { CollectionFixture, configOf, contextOf, randomOf, SEQ, type TestPoint } from '../../engine/collection-fixture.js';
+import { CollectionFixture, configOf, contextOf, randomOf, runQuery, SEQ, type TestPoint } from '../../engine/collection-fixture.js';
 
 const DIM = 12;
 const fixtures: CollectionFixture[] = [];

@@ -7,9 +7,8 @@ import type { Distance } from '../../../../protocols/model/collection.js';
 import type { PointId } from '../../../../protocols/model/point-id.js';
 import { decodeQuery } from '../../../../protocols/rest/queries.js';
 import { scannedBody } from '../../../../protocols/rest/request-value.js';
-import { runQuery } from '../../../../storage/reader/query/query.js';
 import { seeded } from '../../../query/property.js';
-import { CollectionFixture, configOf, contextOf, randomOf, SEQ, type TestPoint } from '../../engine/collection-fixture.js';
+import { CollectionFixture, configOf, contextOf, randomOf, runQuery, SEQ, type TestPoint } from '../../engine/collection-fixture.js';
 
 const fixtures: CollectionFixture[] = [];
 after(() => {

@@ -7,10 +7,18 @@ import type { TroupeError } from '../../../../protocols/errors.js';
 import type { VectorParams, VectorsConfig } from '../../../../protocols/model/collection.js';
 import { decodeQuery } from '../../../../protocols/rest/queries.js';
 import { scannedBody } from '../../../../protocols/rest/request-value.js';
-import { retrieve, scroll } from '../../../../storage/reader/query/points.js';
-import { runQuery } from '../../../../storage/reader/query/query.js';
+import { retrievePoints } from '../../../../storage/reader/query/points.js';
 import { stagingBatches } from '../../../../storage/reader/snapshot/filed-originals.js';
-import { CollectionFixture, configOf, contextOf, randomOf, SEQ, type TestPoint } from '../../engine/collection-fixture.js';
+import {
+  CollectionFixture,
+  configOf,
+  contextOf,
+  randomOf,
+  runQuery,
+  SEQ,
+  scroll,
+  type TestPoint,
+} from '../../engine/collection-fixture.js';
 
 /** Wide enough for many batches of the staging area, and no multiple of a kernel's lanes. */
 const DIM = 203;
@@ -84,7 +92,7 @@ for (const kind of kinds) {
     }
     assert.deepEqual(search(filed, { query: 11, params: { exact: true } }), search(resident, { query: 11, params: { exact: true } }));
     const ids = [1, 2, 49, 1600, 1950];
-    assert.deepEqual(retrieve([filed.snapshot()], { ids, ...ALL }), retrieve([resident.snapshot()], { ids, ...ALL }));
+    assert.deepEqual(retrievePoints([filed.snapshot()], { ids, ...ALL }), retrievePoints([resident.snapshot()], { ids, ...ALL }));
     const page = { limit: 2000, offset: null, orderBy: null, filter: null, ...ALL };
     assert.deepEqual(scroll([filed.snapshot()], page), scroll([resident.snapshot()], page));
   });
@@ -103,7 +111,7 @@ test('a vectors file that ends early is reported by its name', async () => {
   const query = new Array(DIM).fill(0.5);
   assert.throws(() => search(fixture, { query, params: { exact: true } }), named);
   assert.throws(() => search(fixture, { query }), named);
-  assert.throws(() => retrieve([fixture.snapshot()], { ids: Array.from({ length: 100 }, (_, id) => id), ...ALL }), named);
+  assert.throws(() => retrievePoints([fixture.snapshot()], { ids: Array.from({ length: 100 }, (_, id) => id), ...ALL }), named);
 });
 
 test('the time limit ends an exact search on disk', async () => {

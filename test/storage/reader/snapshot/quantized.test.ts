@@ -3,9 +3,8 @@ import { after, test } from 'node:test';
 import type { CollectionConfig, Distance, QuantizationConfig, VectorParams } from '../../../../protocols/model/collection.js';
 import { decodeQuery } from '../../../../protocols/rest/queries.js';
 import { scannedBody } from '../../../../protocols/rest/request-value.js';
-import { runQuery } from '../../../../storage/reader/query/query.js';
 import { codeFacts } from '../../../../storage/reader/snapshot/quantized.js';
-import { CollectionFixture, configOf, contextOf, randomOf, type TestPoint } from '../../engine/collection-fixture.js';
+import { CollectionFixture, configOf, contextOf, randomOf, runQuery, type TestPoint } from '../../engine/collection-fixture.js';
 
 const DIM = 32;
 const ROWS = 3000;

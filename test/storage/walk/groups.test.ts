@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import fc from 'fast-check';
-import type { FieldSchema } from '../../../../protocols/model/collection.js';
-import type { JsonValue, Payload } from '../../../../protocols/model/payload.js';
-import { decodeQueryGroups } from '../../../../protocols/rest/groups.js';
-import { scannedBody } from '../../../../protocols/rest/request-value.js';
-import type { ReadContext } from '../../../../storage/reader/operations.js';
-import { queryGroups } from '../../../../storage/reader/query/groups.js';
-import { seeded } from '../../../query/property.js';
-import { CollectionFixture, configOf, contextOf, randomOf, SEQ, type TestPoint } from '../../engine/collection-fixture.js';
+import type { FieldSchema } from '../../../protocols/model/collection.js';
+import type { JsonValue, Payload } from '../../../protocols/model/payload.js';
+import { decodeQueryGroups } from '../../../protocols/rest/groups.js';
+import { scannedBody } from '../../../protocols/rest/request-value.js';
+import type { ReadContext } from '../../../storage/reader/read-context.js';
+import { seeded } from '../../query/property.js';
+import { CollectionFixture, configOf, contextOf, queryGroups, randomOf, SEQ, type TestPoint } from '../engine/collection-fixture.js';
 
 const fixtures: CollectionFixture[] = [];
 after(() => {

@@ -1,6 +1,7 @@
 /** Scores as the API shows them: numbers, whatever vectors and weights were multiplied. */
 
-import type { Distance } from '../../../protocols/model/collection.js';
+import type { Distance } from '../protocols/model/collection.js';
+import type { Page } from './merge.js';
 
 const FLOAT32_MAX = 2 ** 128 - 2 ** 104;
 
@@ -14,6 +15,11 @@ export function shownScore(distance: Distance, raw: number): number {
     default:
       return finiteScore(raw);
   }
+}
+
+/** Which shown scores are better. */
+export function betterOf(distance: Distance): Page['better'] {
+  return distance === 'Euclid' || distance === 'Manhattan' ? 'smaller' : 'larger';
 }
 
 /** Shown scores as similarities: higher is nearer, and Euclidean distances count squared. */

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { MatrixQuery } from '../../../../protocols/model/query.js';
-import { distanceMatrix } from '../../../../storage/reader/query/matrix.js';
-import { CollectionFixture, configOf, randomOf, type TestPoint } from '../../engine/collection-fixture.js';
+import type { MatrixQuery } from '../../../protocols/model/query.js';
+import { CollectionFixture, configOf, distanceMatrix, randomOf, type TestPoint } from '../engine/collection-fixture.js';
 
 const fixtures: CollectionFixture[] = [];
 after(() => {

@@ -1,43 +1,18 @@
-/** Of points near a value the ones that are unlike one another (MMR), and similarities between points of several shards. */
+/** Similarities between points of several shards. */
 
-import type { Mmr } from '../../protocols/model/query.js';
 import type { VectorValue } from '../../protocols/model/vector.js';
-import { diverseSteps } from '../../query/mmr.js';
-import { carryOutLater } from '../../query/steps.js';
-import type { PagedNode } from '../reader/nearest/candidates.js';
-import { similarScores } from '../reader/nearest/shown-score.js';
 import type { TermSums } from '../threads/portion.js';
 import type { GatherContext } from './context.js';
-import { type GatheredHit, PointTable, pointsOf, shardsOf } from './hits.js';
+import { type GatheredHit, PointTable, pointsOf, shardIdsOf } from './hits.js';
 import { sumTerms, valuesOfPoints } from './inputs.js';
-import { spaceFacts } from './source.js';
 
 /** Scores asked for at once: values × points. */
 const SCORES_MAX = 1 << 20;
 /** Answers to so many questions are kept, where they are not what is wanted next. */
 const KEPT_QUESTIONS_MAX = 4;
 
-/** The page of an order in which each point adds something to those before it. nearest: the candidates, best first. */
-export async function diverseHits(
-  context: GatherContext,
-  node: PagedNode,
-  mmr: Mmr,
-  nearest: readonly GatheredHit[],
-): Promise<readonly GatheredHit[]> {
-  const { distance } = spaceFacts(context.source.place.params, node.using);
-  const pairs = await PairScores.of(context, node.using, nearest);
-  const { points } = pairs;
-  const relevance = similarScores(
-    distance,
-    Float32Array.from(points, ({ score }) => score),
-  );
-  const similarTo = async (position: number): Promise<Float32Array> => similarScores(distance, await pairs.to(position));
-  const chosen = await carryOutLater(diverseSteps(relevance, mmr.diversity, node.offset + node.limit), similarTo);
-  return chosen.slice(node.offset).map((at) => points[at] as GatheredHit);
-}
-
 /** The scores that points of several shards have by one another. */
-export class PairScores<Point extends Pick<GatheredHit, 'id' | 'shard'>> {
+export class PairScores {
   /** Null: not needed any more. */
   private readonly rows = new Map<number, Float32Array | null>();
   private kept = 0;
@@ -48,7 +23,7 @@ export class PairScores<Point extends Pick<GatheredHit, 'id' | 'shard'>> {
     private readonly context: GatherContext,
     private readonly using: string,
     /** Those that have the vector. */
-    readonly points: readonly Point[],
+    readonly points: readonly GatheredHit[],
     private readonly values: readonly VectorValue[],
     private readonly terms: TermSums | null,
   ) {
@@ -57,12 +32,8 @@ export class PairScores<Point extends Pick<GatheredHit, 'id' | 'shard'>> {
     });
   }
 
-  static async of<Point extends Pick<GatheredHit, 'id' | 'shard'>>(
-    context: GatherContext,
-    using: string,
-    points: readonly Point[],
-  ): Promise<PairScores<Point>> {
-    if (points.length === 0) return new PairScores<Point>(context, using, [], [], null);
+  static async of(context: GatherContext, using: string, points: readonly GatheredHit[]): Promise<PairScores> {
+    if (points.length === 0) return new PairScores(context, using, [], [], null);
     const values = new PointTable<VectorValue>();
     for (const { shard, id, value } of await valuesOfPoints(context, using, pointsOf(points))) values.set(shard, id, value);
     const present = points.filter((point) => values.get(point) !== undefined);
@@ -99,7 +70,7 @@ export class PairScores<Point extends Pick<GatheredHit, 'id' | 'shard'>> {
     const { context, using, terms } = this;
     const points = pointsOf(this.points);
     const values = wanted.map((at) => this.values[at] as VectorValue);
-    const answers = await context.portions.ask(context.source, { kind: 'scores', using, values, points, terms }, shardsOf(points));
+    const answers = await context.portions.ask(context.source, { kind: 'scores', using, values, points, terms }, shardIdsOf(points));
     for (const at of wanted) this.rows.set(at, new Float32Array(this.points.length).fill(Number.NaN));
     this.kept += wanted.length;
     for (const { shards: of, ids, scores } of answers) {

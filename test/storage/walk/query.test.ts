@@ -1,18 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import fc from 'fast-check';
-import { TroupeError } from '../../../../protocols/errors.js';
-import type { FieldSchema } from '../../../../protocols/model/collection.js';
-import type { PointId } from '../../../../protocols/model/point-id.js';
-import { decodeQuery, decodeScroll } from '../../../../protocols/rest/queries.js';
-import { scannedBody } from '../../../../protocols/rest/request-value.js';
-import type { PointView } from '../../../../storage/answers/result.js';
-import type { ReadContext } from '../../../../storage/reader/operations.js';
-import { scroll } from '../../../../storage/reader/query/points.js';
-import { runQuery } from '../../../../storage/reader/query/query.js';
-import { queryBody } from '../../../protocols/rest/query-arbitrary.js';
-import { seeded } from '../../../query/property.js';
-import { CollectionFixture, configOf, contextOf, randomOf, SEQ, type TestPoint } from '../../engine/collection-fixture.js';
+import { TroupeError } from '../../../protocols/errors.js';
+import type { FieldSchema } from '../../../protocols/model/collection.js';
+import type { PointId } from '../../../protocols/model/point-id.js';
+import { decodeQuery, decodeScroll } from '../../../protocols/rest/queries.js';
+import { scannedBody } from '../../../protocols/rest/request-value.js';
+import type { PointView } from '../../../storage/answers/result.js';
+import type { ReadContext } from '../../../storage/reader/read-context.js';
+import { queryBody } from '../../protocols/rest/query-arbitrary.js';
+import { seeded } from '../../query/property.js';
+import { CollectionFixture, configOf, contextOf, randomOf, runQuery, SEQ, scroll, type TestPoint } from '../engine/collection-fixture.js';
 
 const fixtures: CollectionFixture[] = [];
 after(() => {

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { TroupeError } from '../../../../protocols/errors.js';
-import type { Distance, VectorParams } from '../../../../protocols/model/collection.js';
-import { decodeQuery } from '../../../../protocols/rest/queries.js';
-import { plainBody } from '../../../../protocols/rest/request-value.js';
-import { finiteScore, shownScore } from '../../../../storage/reader/nearest/shown-score.js';
-import { distanceMatrix } from '../../../../storage/reader/query/matrix.js';
-import { runQuery } from '../../../../storage/reader/query/query.js';
-import { CollectionFixture, configOf, contextOf } from '../../engine/collection-fixture.js';
+import { TroupeError } from '../../protocols/errors.js';
+import type { Distance, VectorParams } from '../../protocols/model/collection.js';
+import { decodeQuery } from '../../protocols/rest/queries.js';
+import { plainBody } from '../../protocols/rest/request-value.js';
+import { finiteScore, shownScore } from '../../query/shown-score.js';
+import { CollectionFixture, configOf, contextOf, distanceMatrix, runQuery } from '../storage/engine/collection-fixture.js';
 
 const MAX = 3.4028234663852886e38;
 const BIG = 3e38;
@@ -115,7 +113,7 @@ test('a score of sparse vectors beyond a float32 is the largest one', () => {
   assert.deepEqual(query(fixture, { prefetch: { query: target }, query: target }), [{ id: 1, score: MAX }]);
 });
 
-test('every level of a query looks at the clock, however little it does', () => {
+test('every level of a query checks the deadline, however little it does', () => {
   const fixture = fixtureOf({ size: 2, distance: 'Dot' });
   fixture.addAppendable([{ id: 1, vectors: { '': [1, 1] } }]);
   fixture.deadline.deadlineMs = 0;

@@ -1,0 +1,124 @@
+/** Answers what walks need from the rows of this thread's snapshots, at once. */
+
+import type { FieldSchema } from '../../../protocols/model/collection.js';
+import type { VectorValue } from '../../../protocols/model/vector.js';
+import type { TermValue } from '../../../query/filter/lookup.js';
+import type { GroupValue } from '../../../query/group.js';
+import type { PointView } from '../../answers/result.js';
+import { checkDeadline } from '../../threads/deadline.js';
+import { type Answers, type Needs, type ResolvedInputs, Scope, type Shown, type Walk, walkNow } from '../../walk/walk.js';
+import { candidatesOf } from '../nearest/candidates.js';
+import type { Hit } from '../nearest/hit.js';
+import { scoreRows } from '../nearest/search.js';
+import type { ReadContext } from '../read-context.js';
+import { chosenSnapshots } from '../snapshot/chosen-shards.js';
+import { partsOf, type RowPart } from '../snapshot/row-parts.js';
+import type { ReplicaSnapshot } from '../snapshot/snapshot-view.js';
+import { type VectorSpace, vectorSpace } from '../snapshot/vector-space.js';
+import { valueCounts } from './facet.js';
+import { valuesOfRow } from './group-values.js';
+import { isSameCollection, resolveInput } from './inputs.js';
+import { levelHits } from './level.js';
+import { PointViews } from './point-view.js';
+import { countPoints, retrievePoints } from './points.js';
+
+/** Payloads read between two checks of the deadline. */
+const CHECK_HITS = 1024;
+
+/** Runs a walk on the rows of some snapshots. Errors: those of the walk; `timeout`. */
+export function walkRows<Result>(context: ReadContext, start: (scope: Scope<Hit>) => Walk<Hit, Result>): Result {
+  const { params } = firstOf(context).config;
+  return walkNow(start(new Scope<Hit>(params)), new RowAnswers(context));
+}
+
+class RowAnswers implements Answers<Hit> {
+  /** Of the list whose points are compared with one another. */
+  private compared: { readonly hits: readonly Hit[]; readonly space: VectorSpace; readonly parts: readonly RowPart[] } | null = null;
+
+  constructor(private readonly context: ReadContext) {}
+
+  walks({ branches }: Needs<Hit>['walks']): unknown[] {
+    const { snapshots, keyed } = this.context;
+    return branches.map(({ shardKey, walk }) => {
+      if (shardKey === undefined) return walkNow(walk, this);
+      return walkNow(walk, new RowAnswers({ ...this.context, snapshots: chosenSnapshots(snapshots, keyed, shardKey) }));
+    });
+  }
+
+  inputs({ place }: Needs<Hit>['inputs']): ResolvedInputs {
+    return {
+      of: (input) => {
+        checkDeadline(this.context.snapshots);
+        return resolveInput(this.context, input, place);
+      },
+    };
+  }
+
+  isOwnLookup({ lookupFrom: { collection, shardKey } }: Needs<Hit>['isOwnLookup']): boolean {
+    return isSameCollection(this.context.lookup(collection, shardKey), this.context.snapshots);
+  }
+
+  level({ node, query, lists }: Needs<Hit>['level']): readonly Hit[] {
+    const { snapshots, random } = this.context;
+    // A request may have hundreds of thousands of queries that take no time at all.
+    checkDeadline(snapshots);
+    return levelHits(snapshots, { node, query, lists, candidates: lists.length === 0 ? null : candidatesOf(lists) }, random);
+  }
+
+  shown({ hits, extras }: Needs<Hit>['shown']): readonly Shown[] {
+    const { config, vectors } = firstOf(this.context);
+    const views = new PointViews(config, vectors, extras.withPayload, extras.withVector);
+    return hits.map(({ view, row }) => views.parts(view, row));
+  }
+
+  groupValues({ hits, groupBy }: Needs<Hit>['groupValues']): readonly (readonly GroupValue[])[] {
+    return hits.map(({ view, row }, at) => {
+      if (at % CHECK_HITS === 0) view.reader.deadline.check();
+      return valuesOfRow(view, row, groupBy);
+    });
+  }
+
+  field({ key }: Needs<Hit>['field']): FieldSchema | undefined {
+    return firstOf(this.context).segments[0]?.fields.get(key);
+  }
+
+  lookup({ collection }: Needs<Hit>['lookup']): undefined {
+    this.context.lookup(collection);
+  }
+
+  points({ collection, query }: Needs<Hit>['points']): readonly PointView[] {
+    return retrievePoints(collection === null ? this.context.snapshots : this.context.lookup(collection), query);
+  }
+
+  comparable({ hits }: Needs<Hit>['comparable']): readonly Hit[] {
+    return hits;
+  }
+
+  scores({ hits, using, at }: Needs<Hit>['scores']): Float32Array {
+    if (this.compared?.hits !== hits) this.compared = { hits, space: vectorSpace(this.context.snapshots, using), parts: partsOf(hits) };
+    const { space, parts } = this.compared;
+    const { view, row } = hits[at] as Hit;
+    view.reader.deadline.check();
+    const value = view.vectorOf(using, row) as VectorValue;
+    const all = new Float32Array(hits.length);
+    for (const part of parts) {
+      const scores = scoreRows(part.view, space, value, part.rows);
+      part.positions.forEach((position, i) => {
+        all[position] = scores[i] as number;
+      });
+    }
+    return all;
+  }
+
+  count({ filter }: Needs<Hit>['count']): number {
+    return countPoints(this.context.snapshots, filter);
+  }
+
+  facet(need: Needs<Hit>['facet']): ReadonlyMap<TermValue, number> {
+    return valueCounts(this.context.snapshots, need);
+  }
+}
+
+function firstOf({ snapshots }: ReadContext): ReplicaSnapshot {
+  return snapshots[0] as ReplicaSnapshot;
+}

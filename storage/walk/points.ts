@@ -1,0 +1,56 @@
+/** Reads that need no scoring: points by id, in order, and counts of values. */
+
+import type { Filter } from '../../protocols/model/filter.js';
+import type { PointId } from '../../protocols/model/point-id.js';
+import { DEFAULT_SEARCH_PARAMS, type FacetQuery, type RetrieveQuery, type ScrollQuery } from '../../protocols/model/query.js';
+import { type FacetHit, topValues } from '../../query/facet.js';
+import type { PointView } from '../answers/result.js';
+import { recordView } from './shown.js';
+import { checkSelected } from './space.js';
+import type { PagedNode, Scope, Walk, WalkHit } from './walk.js';
+
+/** The points in the order they are asked for; missing ones and repetitions are left out. */
+export function* retrieveWalk<Hit extends WalkHit>(scope: Scope<Hit>, query: RetrieveQuery): Walk<Hit, readonly PointView[]> {
+  return yield* scope.ask('points', { collection: null, query });
+}
+
+/** A page in id order and the id that the next one starts with, or the first points by a payload value. */
+export function* scrollWalk<Hit extends WalkHit>(
+  scope: Scope<Hit>,
+  query: ScrollQuery,
+): Walk<Hit, { readonly points: readonly PointView[]; readonly next: PointId | null }> {
+  const { orderBy, filter, limit, offset, withPayload, withVector } = query;
+  checkSelected(scope.params, withVector);
+  const extras = { withPayload, withVector, groupBy: null };
+  // One more than a page of the list tells where the next one starts.
+  const node = listNode(filter, orderBy === null ? limit + 1 : limit);
+  const level = orderBy === null ? ({ kind: 'list', from: offset } as const) : ({ kind: 'orderBy', orderBy } as const);
+  const found = yield* scope.ask('level', { node, query: level, lists: [], extras });
+  const hits = found.slice(0, limit);
+  const shown = yield* scope.ask('shown', { hits, extras });
+  const points = hits.flatMap((hit, at) => {
+    const parts = shown[at];
+    return parts == null ? [] : [recordView(hit, parts)];
+  });
+  return { points, next: found[limit]?.id ?? null };
+}
+
+/** The most frequent values. A point counts once for each of its distinct values. Always exact. */
+export function* facetWalk<Hit extends WalkHit>(scope: Scope<Hit>, { key, filter, limit }: FacetQuery): Walk<Hit, FacetHit[]> {
+  return topValues(yield* scope.ask('facet', { key, filter }), limit);
+}
+
+/** A level without a query: its points have no scores. */
+export function listNode(filter: Filter | null, limit: number): PagedNode {
+  return {
+    prefetch: [],
+    query: null,
+    using: '',
+    filter,
+    params: DEFAULT_SEARCH_PARAMS,
+    scoreThreshold: null,
+    limit,
+    offset: 0,
+    lookupFrom: null,
+  };
+}
