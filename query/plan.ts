@@ -1,7 +1,7 @@
 /**
  * Decides how one segment is searched: not at all, by scoring the admitted rows one by one (gather), by scoring all
  * rows in order (scan), or by walking a graph: that of all rows, or that of the rows of one payload value which the filter
- * demands. Pure; every plan says why.
+ * demands. Pure; every plan holds the facts that decided it, and `explain` words them.
  *
  * Invariant Query-Q1: as many results as asked for, whenever so many rows match. Gather and scan see every row; a walk may
  * miss some, so its plan names the exact way to take when it comes back with fewer than min(k, admitted).
@@ -68,11 +68,29 @@ interface Scored {
   readonly rescore: boolean;
   /** Rows to keep of the first pass; k without codes. */
   readonly keep: number;
-  readonly why: string;
+  readonly why: PlanReason;
+}
+
+/** What decided a plan, as facts: only `explain` makes text of them. */
+export type PlanReason =
+  | { readonly kind: 'nothingWanted' | 'noLiveRows' | 'noneAdmitted' | 'indexedOnly' | 'exact' | 'noGraph' | 'mostRowsWanted' }
+  /** The admitted rows are fewer than `full_scan_threshold` asks to walk among. */
+  | { readonly kind: 'belowThreshold'; readonly kilobytes: number }
+  | { readonly kind: 'costs'; readonly walk: WalkCost; readonly exhaustive: 'gather' | 'scan'; readonly exhaustiveNs: number };
+
+/** The cheapest walk, and among which rows it goes. */
+export interface WalkCost {
+  readonly ns: number;
+  /** Rows in the graph. */
+  readonly rows: number;
+  /** The part of them that is admitted, 0 to 1. */
+  readonly selectivity: number;
+  /** The payload value whose rows these are; null: all rows. */
+  readonly of: string | null;
 }
 
 export type SegmentPlan =
-  | { readonly kind: 'none'; readonly why: string }
+  | { readonly kind: 'none'; readonly why: PlanReason }
   /** Score the admitted (or live) rows, listed. */
   | ({ readonly kind: 'gather' } & Scored)
   /** Score all rows in order, leaving out those that are not admitted. */
@@ -108,27 +126,59 @@ const TWO_HOP_TEST_NS = 1.2;
 /** The plan for one segment. */
 export function planSegment(facts: SegmentFacts): SegmentPlan {
   const wanted = facts.admitted ?? facts.live;
-  if (facts.k <= 0) return { kind: 'none', why: 'no results wanted' };
-  if (facts.live === 0) return { kind: 'none', why: 'no live rows' };
-  if (wanted === 0) return { kind: 'none', why: 'no row passes the filter' };
-  if (facts.indexedOnly && !facts.hasGraph && isLarge(facts))
-    return { kind: 'none', why: 'indexed_only, and the segment has no graph yet' };
-  if (facts.exact) return exhaustive(facts, wanted, false, 'exact search asked for');
-  if (!facts.hasGraph && facts.valueGraph === null) return exhaustive(facts, wanted, facts.codes !== null, 'no graph');
-  if (wanted <= askedFor(facts) * 2) return exhaustive(facts, wanted, facts.codes !== null, 'most of the rows are wanted');
+  if (facts.k <= 0) return NOTHING_WANTED;
+  if (facts.live === 0) return NO_LIVE_ROWS;
+  if (wanted === 0) return NONE_ADMITTED;
+  if (facts.indexedOnly && !facts.hasGraph && isLarge(facts)) return INDEXED_ONLY;
+  if (facts.exact) return { ...exhaustive(facts, wanted, false), why: { kind: 'exact' } };
+  if (!facts.hasGraph && facts.valueGraph === null) return { ...exhaustive(facts, wanted, facts.codes !== null), why: { kind: 'noGraph' } };
+  if (wanted <= askedFor(facts) * 2) return { ...exhaustive(facts, wanted, facts.codes !== null), why: { kind: 'mostRowsWanted' } };
   return cheaper(facts, wanted);
 }
+
+const NOTHING_WANTED: SegmentPlan = { kind: 'none', why: { kind: 'nothingWanted' } };
+const NO_LIVE_ROWS: SegmentPlan = { kind: 'none', why: { kind: 'noLiveRows' } };
+const NONE_ADMITTED: SegmentPlan = { kind: 'none', why: { kind: 'noneAdmitted' } };
+const INDEXED_ONLY: SegmentPlan = { kind: 'none', why: { kind: 'indexedOnly' } };
 
 /** One line: what is done and why. */
 export function explain(plan: SegmentPlan): string {
   switch (plan.kind) {
     case 'none':
-      return `none: ${plan.why}`;
+      return `none: ${reasonText(plan.why)}`;
     case 'gather':
     case 'scan':
-      return `${plan.kind} ${scoring(plan)}: ${plan.why}`;
+      return `${plan.kind} ${scoring(plan)}: ${reasonText(plan.why)}`;
     case 'walk':
-      return `walk${plan.graph === 'value' ? ' of sub-graph' : ''} ef ${plan.ef}${plan.narrow ? ', two hops through the filter' : ''}, ${scoring(plan)}, else ${plan.fallback}: ${plan.why}`;
+      return `walk${plan.graph === 'value' ? ' of sub-graph' : ''} ef ${plan.ef}${plan.narrow ? ', two hops through the filter' : ''}, ${scoring(plan)}, else ${plan.fallback}: ${reasonText(plan.why)}`;
+  }
+}
+
+function reasonText(why: PlanReason): string {
+  switch (why.kind) {
+    case 'nothingWanted':
+      return 'no results wanted';
+    case 'noLiveRows':
+      return 'no live rows';
+    case 'noneAdmitted':
+      return 'no row passes the filter';
+    case 'indexedOnly':
+      return 'indexed_only, and the segment has no graph yet';
+    case 'exact':
+      return 'exact search asked for';
+    case 'noGraph':
+      return 'no graph';
+    case 'mostRowsWanted':
+      return 'most of the rows are wanted';
+    case 'belowThreshold':
+      return `${Math.round(why.kilobytes)} kB are below full_scan_threshold`;
+    case 'costs': {
+      const { ns, rows, selectivity, of } = why.walk;
+      const admitted = `${percent(selectivity)} of ${rows} rows${of === null ? '' : ` of ${of}`} admitted`;
+      return `walk ${micros(ns)}, ${why.exhaustive} ${micros(why.exhaustiveNs)}, ${admitted}`;
+    }
+    default:
+      return why satisfies never;
   }
 }
 
@@ -136,11 +186,14 @@ function scoring(plan: Scored): string {
   return `on ${plan.useCodes ? 'codes' : 'originals'}, best ${plan.keep}${plan.rescore ? ' rescored' : ''}`;
 }
 
-function exhaustive(facts: SegmentFacts, wanted: number, useCodes: boolean, why: string): SegmentPlan {
+/** A way that sees every row, without its reason. */
+type Exhaustive = { readonly kind: 'gather' | 'scan' } & Omit<Scored, 'why'>;
+
+function exhaustive(facts: SegmentFacts, wanted: number, useCodes: boolean): Exhaustive {
   // Codes don't pay when nearly every row would be scored anew.
   const codes = useCodes && wanted > keepOf(facts, facts.codes) * 4 ? facts.codes : null;
   const kind = facts.admitted === null || wanted > facts.rows * SCAN_ABOVE ? 'scan' : 'gather';
-  return { kind, ...scored(codes, keepOf(facts, codes)), why };
+  return { kind, ...scored(codes, keepOf(facts, codes)) };
 }
 
 function scored(codes: CodeFacts | null, keep: number): Omit<Scored, 'why'> {
@@ -150,51 +203,42 @@ function scored(codes: CodeFacts | null, keep: number): Omit<Scored, 'why'> {
 function cheaper(facts: SegmentFacts, wanted: number): SegmentPlan {
   const { codes } = facts;
   const ef = Math.max(facts.hnswEf ?? facts.efDefault, askedFor(facts));
-  const plain = exhaustive(facts, wanted, codes !== null, '');
+  const plain = exhaustive(facts, wanted, codes !== null);
   const exhaustiveNs = exhaustiveCost(facts, wanted, plain);
-  const { ns: walkNs, what, ...walk } = cheapestWalk(facts, ef, wanted);
+  const walk = cheapestWalk(facts, ef, wanted);
   const size = kilobytes(wanted, facts);
-  if (size < facts.fullScanThresholdKb && exhaustiveNs <= walkNs * THRESHOLD_PATIENCE) {
-    return { ...plain, why: `${Math.round(size)} kB are below full_scan_threshold` };
+  if (size < facts.fullScanThresholdKb && exhaustiveNs <= walk.ns * THRESHOLD_PATIENCE) {
+    return { ...plain, why: { kind: 'belowThreshold', kilobytes: size } };
   }
-  const costs = `walk ${micros(walkNs)}, ${plain.kind} ${micros(exhaustiveNs)}, ${what}`;
-  if (exhaustiveNs * WALK_ADVANTAGE <= walkNs) return { ...plain, why: costs };
+  const why: PlanReason = { kind: 'costs', walk, exhaustive: plain.kind, exhaustiveNs };
+  if (exhaustiveNs * WALK_ADVANTAGE <= walk.ns) return { ...plain, why };
   const keep = codes?.rescore && codes.rescoreFound ? ef : Math.min(ef, keepOf(facts, codes));
-  return { kind: 'walk', ...walk, ef, ...scored(codes, keep), fallback: plain.kind === 'scan' ? 'scan' : 'gather', why: costs };
+  return { kind: 'walk', graph: walk.graph, narrow: walk.narrow, ef, ...scored(codes, keep), fallback: plain.kind, why };
 }
 
-interface Walk {
+interface Walk extends WalkCost {
   readonly graph: 'whole' | 'value';
   readonly narrow: boolean;
-  readonly ns: number;
-  readonly what: string;
 }
 
 /** There is a graph. Of walks that cost the same the one among fewer rows finds more. */
 function cheapestWalk(facts: SegmentFacts, ef: number, wanted: number): Walk {
   const walks: Walk[] = [];
-  if (facts.hasGraph) {
-    const selectivity = facts.admitted === null ? 1 : wanted / facts.live;
-    const what = `${percent(selectivity)} of ${facts.live} rows admitted`;
-    walks.push(walkOf('whole', facts, ef, selectivity, what));
-  }
+  if (facts.hasGraph) walks.push(walkOf('whole', facts, ef, facts.admitted === null ? 1 : wanted / facts.live, null));
   if (facts.valueGraph !== null) {
     const { rows, m0, of } = facts.valueGraph;
-    const among = { ...facts, live: rows, m0 };
-    const selectivity = Math.min(1, wanted / rows);
-    const what = `${percent(selectivity)} of ${rows} rows of ${of} admitted`;
-    walks.push(walkOf('value', among, ef, selectivity, what));
+    walks.push(walkOf('value', { ...facts, live: rows, m0 }, ef, Math.min(1, wanted / rows), of));
   }
   return walks.reduce((best, walk) => (walk.ns <= best.ns ? walk : best));
 }
 
-function walkOf(graph: Walk['graph'], facts: SegmentFacts, ef: number, selectivity: number, what: string): Walk {
+function walkOf(graph: Walk['graph'], facts: SegmentFacts, ef: number, selectivity: number, of: string | null): Walk {
   const narrow = selectivity < NARROW_BELOW;
-  return { graph, narrow, ns: walkCost(facts, ef, selectivity, narrow), what };
+  return { graph, narrow, ns: walkCost(facts, ef, selectivity, narrow), rows: facts.live, selectivity, of };
 }
 
-function exhaustiveCost(facts: SegmentFacts, wanted: number, plan: SegmentPlan): number {
-  const bytes = plan.kind !== 'none' && plan.useCodes && facts.codes ? facts.codes.bytes : vectorBytes(facts);
+function exhaustiveCost(facts: SegmentFacts, wanted: number, plan: Exhaustive): number {
+  const bytes = plan.useCodes && facts.codes ? facts.codes.bytes : vectorBytes(facts);
   return plan.kind === 'scan' ? facts.rows + wanted * (6 + 0.125 * bytes) : wanted * (20 + 0.14 * bytes);
 }
 
