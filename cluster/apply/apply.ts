@@ -5,6 +5,7 @@
  * Its rules are State-S1 to State-S7 in cluster/README.md.
  */
 
+import { decideInRow, type Row } from '../../protocols/machine.js';
 import type { Membership, PeerId } from '../../protocols/model/cluster.js';
 import type { Entry } from '../../protocols/model/consensus.js';
 import { decodeCommand, type StoredCommand } from '../state/command-codec.js';
@@ -138,56 +139,34 @@ function refusedAsGone(detail: string): Outcome {
   return { kind: 'refused', error: { code: 'unavailable', detail } };
 }
 
-/** What an operation makes of a state whose `appliedIndex` is its own entry's. */
+const APPLY: Row<ClusterCommand, ClusterState, Change> = {
+  createCollection,
+  updateCollection,
+  deleteCollection,
+  changeAliases,
+  createShardKey,
+  dropShardKey,
+  startResharding,
+  startKeyCopy,
+  finishStage,
+  abortResharding,
+  setReplicaStates,
+  dropReplica,
+  recreateShard,
+  startTransfer,
+  restartTransfer,
+  finishTransfer,
+  abortTransfer,
+  markPeer,
+  planMoves,
+  setAutoReplication,
+  changeLeader,
+  // What it is for follows every command.
+  electLeaders: unchanged,
+  noop: unchanged,
+};
+
+/** What a command makes of a state whose `appliedIndex` is its own entry's. */
 function applyCommand(state: ClusterState, command: ClusterCommand): Change {
-  switch (command.kind) {
-    case 'createCollection':
-      return createCollection(state, command);
-    case 'updateCollection':
-      return updateCollection(state, command);
-    case 'deleteCollection':
-      return deleteCollection(state, command);
-    case 'changeAliases':
-      return changeAliases(state, command);
-    case 'createShardKey':
-      return createShardKey(state, command);
-    case 'dropShardKey':
-      return dropShardKey(state, command);
-    case 'startResharding':
-      return startResharding(state, command);
-    case 'startKeyCopy':
-      return startKeyCopy(state, command);
-    case 'finishStage':
-      return finishStage(state, command);
-    case 'abortResharding':
-      return abortResharding(state, command);
-    case 'setReplicaStates':
-      return setReplicaStates(state, command);
-    case 'dropReplica':
-      return dropReplica(state, command);
-    case 'recreateShard':
-      return recreateShard(state, command);
-    case 'startTransfer':
-      return startTransfer(state, command);
-    case 'restartTransfer':
-      return restartTransfer(state, command);
-    case 'finishTransfer':
-      return finishTransfer(state, command);
-    case 'abortTransfer':
-      return abortTransfer(state, command);
-    case 'markPeer':
-      return markPeer(state, command);
-    case 'planMoves':
-      return planMoves(state, command);
-    case 'setAutoReplication':
-      return setAutoReplication(state, command);
-    case 'changeLeader':
-      return changeLeader(state, command);
-    // What it is for follows every operation.
-    case 'electLeaders':
-    case 'noop':
-      return unchanged(state);
-    default:
-      return command satisfies never;
-  }
+  return decideInRow(APPLY, state, command);
 }

@@ -13,7 +13,7 @@ import {
   type ShardId,
   TRANSFER_METHODS,
 } from '../../protocols/model/cluster.js';
-import { moveInOrder, readMove } from './command-codec.js';
+import { PLANNED_MOVES } from './command-codec.js';
 import { type Outcome, RESHARDING_STAGES } from './commands.js';
 import type { ClusterState, CollectionRecord, KeyCopy, PeerMark, Resharding, Session, ShardRecord, TransferRecord } from './state.js';
 import { parseObject, readAll, type StrictFields } from './strict-fields.js';
@@ -30,7 +30,7 @@ export function encodeState(state: ClusterState): Uint8Array {
   const tail = stringifyJson({
     aliases: sortedByName(aliases).map(([alias, collection]) => ({ alias, collection })),
     marks: sortedById(marks).map(([peerId, { leaving, listens }]) => ({ peerId, listens, leaving })),
-    plannedMoves: plannedMoves.map(moveInOrder),
+    plannedMoves: PLANNED_MOVES.inOrder(plannedMoves),
     sessions: sortedById(sessions).map(([peerId, session]) => ({ peerId, ...sessionForm(session) })),
   });
   const records = sortedByName(collections).map(([name, record]) => `{"name":${JSON.stringify(name)},${collectionText(record).slice(1)}`);
@@ -59,7 +59,7 @@ export function decodeState(bytes: Uint8Array): ClusterState {
       collections: new Map(fields.list('collections', (item) => [item.string('name'), readCollection(item, version)])),
       aliases: new Map(fields.list('aliases', (item) => [item.string('alias'), item.string('collection')])),
       marks: version >= 2 ? new Map(fields.list('marks', readMark)) : new Map(),
-      plannedMoves: version >= 2 ? fields.list('plannedMoves', readMove) : [],
+      plannedMoves: version >= 2 ? PLANNED_MOVES.read(fields, 'plannedMoves', version) : [],
       sessions: new Map(fields.list('sessions', (item) => [item.integer('peerId'), readSession(item)])),
     };
   });

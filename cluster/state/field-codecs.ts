@@ -1,0 +1,88 @@
+/** Structs of the log as JSON: each is declared once, as its fields in the order in which they are written and read. */
+
+import type { PeerId, ReplicaState, ShardKey } from '../../protocols/model/cluster.js';
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { StrictFields } from './strict-fields.js';
+
+export interface Field<Value> {
+  /** Errors: `storage`, naming the field. version: of what is read. */
+  read(fields: StrictFields, name: string, version: number): Value;
+  /** The value with its own fields in order; left out where it has none. */
+  inOrder?(value: Value): Value;
+}
+
+/** The order of its keys is the order of the bytes. */
+export type Shape<Struct> = { readonly [Name in keyof Struct]: Field<Struct[Name]> };
+
+export function readStruct<Struct>(shape: Shape<Struct>, fields: StrictFields, version: number): Struct {
+  const names = Object.keys(shape) as (keyof Struct & string)[];
+  return Object.fromEntries(names.map((name) => [name, shape[name].read(fields, name, version)])) as Struct;
+}
+
+/** The struct with its fields in order, whatever order its maker had, and without others. */
+export function structInOrder<Struct>(shape: Shape<Struct>, struct: Struct): Struct {
+  const names = Object.keys(shape) as (keyof Struct & string)[];
+  return Object.fromEntries(names.map((name) => [name, shape[name].inOrder?.(struct[name]) ?? struct[name]])) as Struct;
+}
+
+export const TEXT: Field<string> = { read: (fields, name) => fields.string(name) };
+export const TEXT_OR_NULL: Field<string | null> = { read: (fields, name) => fields.stringOrNull(name) };
+export const INTEGER: Field<number> = { read: (fields, name) => fields.integer(name) };
+export const INTEGER_OR_NULL: Field<number | null> = { read: (fields, name) => fields.integerOrNull(name) };
+export const FLAG: Field<boolean> = { read: (fields, name) => fields.boolean(name) };
+export const CONFIG: Field<CollectionConfig> = { read: (fields, name) => fields.config(name) };
+export const PLACEMENT: Field<readonly (readonly PeerId[])[]> = { read: (fields, name) => fields.placement(name) };
+export const SHARD_KEY: Field<ShardKey> = { read: (fields, name) => fields.shardKey(name) };
+export const REPLICA_STATE: Field<ReplicaState> = { read: (fields, name) => fields.replicaState(name) };
+
+export function wordOf<Word extends string>(words: readonly Word[]): Field<Word> {
+  return { read: (fields, name) => fields.word(name, words) };
+}
+
+export function orNull<Value>(field: Field<Value>): Field<Value | null> {
+  return { read: (fields, name, version) => (fields.value(name) === null ? null : field.read(fields, name, version)) };
+}
+
+/** A field that came with version `from`; `before`: its value in older bytes. */
+export function since<Value>(from: number, field: Field<Value>, before: Value): Field<Value> {
+  return { read: (fields, name, version) => (version >= from ? field.read(fields, name, version) : before) };
+}
+
+export function structOf<Struct>(shape: Shape<Struct>): Field<Struct> {
+  return {
+    read: (fields, name, version) => fields.nested(name, (nested) => readStruct(shape, nested, version)),
+    inOrder: (struct) => structInOrder(shape, struct),
+  };
+}
+
+export function listOf<Struct>(shape: Shape<Struct>): Required<Field<readonly Struct[]>> {
+  return {
+    read: (fields, name, version) => fields.list(name, (item) => readStruct(shape, item, version)),
+    inOrder: (items) => items.map((item) => structInOrder(shape, item)),
+  };
+}
+
+interface Tagged<Kind extends string> {
+  readonly kind: Kind;
+}
+
+/** Structs of a tagged union by their tag, which is written first. */
+export type Shapes<Union extends Tagged<string>> = {
+  readonly [Kind in Union['kind']]: Shape<Omit<Extract<Union, Tagged<Kind>>, 'kind'>>;
+};
+
+export function readTagged<Union extends Tagged<string>>(shapes: Shapes<Union>, fields: StrictFields, version: number): Union {
+  const kind = fields.word('kind', Object.keys(shapes) as Union['kind'][]);
+  return { kind, ...readStruct<object>(shapes[kind], fields, version) } as Union;
+}
+
+export function taggedInOrder<Union extends Tagged<string>>(shapes: Shapes<Union>, value: Union): Union {
+  return { kind: value.kind, ...structInOrder<object>(shapes[value.kind as Union['kind']], value) } as Union;
+}
+
+export function taggedListOf<Union extends Tagged<string>>(shapes: Shapes<Union>): Field<readonly Union[]> {
+  return {
+    read: (fields, name, version) => fields.list(name, (item) => readTagged(shapes, item, version)),
+    inOrder: (items) => items.map((item) => taggedInOrder(shapes, item)),
+  };
+}
