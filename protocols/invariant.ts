@@ -18,6 +18,11 @@ export class BrokenInvariant extends Error {
   }
 }
 
+/** For a `catch` of expected failures: a broken promise is none of them. Errors: `error`, if it is a `BrokenInvariant`. */
+export function rethrowBroken(error: unknown): void {
+  if (error instanceof BrokenInvariant) throw error;
+}
+
 /**
  * Stops the actor unless `condition` holds. id: of the rule that promises it. facts: the values that break it, for whoever reads the
  * log; a function where making the text costs something.

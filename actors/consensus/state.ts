@@ -15,7 +15,7 @@ import type { ClusterCommand } from '../../cluster/state/commands.js';
 import type { ClusterState } from '../../cluster/state/state.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { Member, PeerId, TransferMethod } from '../../protocols/model/cluster.js';
-import type { PeerIdentity } from '../../protocols/model/consensus.js';
+import { type HardState, NOTHING_STORED, type PeerIdentity } from '../../protocols/model/consensus.js';
 import type { CarriedOut, Desired, LocalData } from '../context/desired.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 import type { CatchUp } from './agreed/catching-up.js';
@@ -110,6 +110,8 @@ export interface Outbox {
   /** Number of the last write. */
   readonly writes: number;
   readonly pending: readonly PendingWrite[];
+  /** As the last write leaves it on disk. */
+  readonly hardState: HardState;
 }
 
 export interface PendingWrite {
@@ -245,7 +247,7 @@ export interface Upkeep {
   readonly announceTurn: number;
 }
 
-export const EMPTY_OUTBOX: Outbox = { writes: 0, pending: [] };
+export const EMPTY_OUTBOX: Outbox = { writes: 0, pending: [], hardState: NOTHING_STORED.hardState };
 /** Numbers of a session's requests are its own: an answer to an earlier one, which comes late, is nobody's. */
 const REQUESTS_PER_SESSION = 2 ** 24;
 

@@ -1,13 +1,15 @@
 /**
  * The shell around every actor: it hands messages to `step`, performs the effects, counts, records, and supervises.
  *
- * - A throw in `start`, `step` or `perform` is a crash: the actor's life ends with its timers and children, and a new one
- *   starts after a delay (`restart.ts`). Messages that wait stay in the mailbox. Requests it had taken end with an error.
+ * - A throw in `start`, `step` or `perform` is a crash, and so is a broken invariant of what an effect began. The actor's life ends with
+ *   its timers and children, and a new one starts after a delay (`restart.ts`). Messages that wait stay in the mailbox. Requests it had
+ *   taken end with an error.
  * - Too many crashes and the actor is stopped and its parent decides (`childFailed`), or crashes in turn; above the root, `onGaveUp`.
  * - What a life began and what comes back after its end is dropped, so a new life never meets its predecessor's answers.
  */
 
 import { type ErrorFacts, errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import { BrokenInvariant } from '../../protocols/invariant.js';
 import type { Tagged } from '../../protocols/machine.js';
 import { type AskHolder, Asks } from './asks.js';
 import { type ActorContext, type ActorRef, type Behaviour, NotTaken, type ReplyTo, type TellResult } from './behaviour.js';
@@ -347,7 +349,10 @@ class Actor<Props, State extends Tagged, Message extends Tagged, Effect extends 
       settle: (promise, onValue, onError) => {
         promise.then(
           (value) => report(onValue(value)),
-          (error) => report(onError(errorFacts(error))),
+          (error) => {
+            if (!(error instanceof BrokenInvariant)) report(onError(errorFacts(error)));
+            else if (!life.ended) this.#crash(error, null);
+          },
         );
       },
       after: (delayMs, message) => {

@@ -5,6 +5,7 @@
  * Its rules are State-S1 to State-S7 in cluster/README.md.
  */
 
+import { invariant } from '../../protocols/invariant.js';
 import { decideInRow, type Row } from '../../protocols/machine.js';
 import type { Membership, PeerId } from '../../protocols/model/cluster.js';
 import type { Entry } from '../../protocols/model/consensus.js';
@@ -35,8 +36,9 @@ import {
 } from './apply-replicas.js';
 import { abortResharding, finishStage, startResharding } from './apply-resharding.js';
 import { asBatch, type Change, unchanged, withCollection } from './change.js';
-import { afterCommand, afterLeaving } from './leaders.js';
+import { afterCommand, afterLeaving, collectionsOf } from './leaders.js';
 import { withRevision } from './migration.js';
+import { checkCollections } from './promises.js';
 
 export interface Applied {
   readonly state: ClusterState;
@@ -59,7 +61,7 @@ export interface ProposalResult {
 export function applyEntry(state: ClusterState, entry: Entry): Applied {
   const { index, payload } = entry;
   if (index <= state.appliedIndex) return { state, outcome: null };
-  if (index !== state.appliedIndex + 1) throw new Error(`entry ${index} cannot follow entry ${state.appliedIndex}`);
+  invariant(index === state.appliedIndex + 1, 'State-S1', () => `entry ${index} cannot follow entry ${state.appliedIndex}`);
   const next = { ...state, appliedIndex: index };
   switch (payload.kind) {
     case 'empty':
@@ -112,10 +114,12 @@ function applyProposal(state: ClusterState, proposed: StoredCommand): Applied {
   if (sequence < session.doneBelow) return { state, outcome: null };
   const remembered = session.outcomes.get(sequence);
   if (remembered !== undefined) return { state, outcome: resultOf(remembered) };
+  const before = new Map([...collectionsOf(state, command)].map((name) => [name, state.collections.get(name)]));
   const { outcome, state: changedTo } = applyCommand(state, command);
   const after = outcome.kind === 'done' ? afterFlow(state, changedTo, command) : changedTo;
   // Releases without leaders wrote the others, and a snapshot of theirs has none either: both ways lead to the same state.
   const changed = proposed.hasLeaders && outcome.kind === 'done' ? afterCommand(after, command) : after;
+  if (proposed.hasLeaders) checkCollections(before, changed);
   const sessions = new Map(changed.sessions).set(origin, withOutcome(session, Math.max(session.doneBelow, doneBelow), sequence, outcome));
   return { state: { ...changed, sessions }, outcome: resultOf(outcome) };
 }

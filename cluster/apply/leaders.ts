@@ -35,7 +35,8 @@ export function lacksLeader({ shards, uid }: CollectionRecord): boolean {
   return false;
 }
 
-function collectionsOf(state: ClusterState, command: ClusterCommand): Iterable<string> {
+/** Names of the collections that a command may change. */
+export function collectionsOf(state: ClusterState, command: ClusterCommand): Iterable<string> {
   switch (command.kind) {
     case 'electLeaders':
       return state.collections.keys();

@@ -4,12 +4,14 @@
  * All changes of one step that must last are one write, which comes first among its effects (Raft-R1).
  */
 
+import { invariant } from '../../protocols/invariant.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { Entry, Snapshot } from '../../protocols/model/consensus.js';
 import { NO_WRITE } from '../../protocols/model/consensus.js';
 import { between, lastIndex, membershipAt, withEntries } from './log.js';
 import { memberOf } from './membership.js';
 import type { RaftEffect, RaftMessage } from './messages.js';
+import { checkEntries, checkMembership, checkStep } from './promises.js';
 import type { LeaderRole, Progress, RaftState } from './state.js';
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
@@ -115,6 +117,7 @@ export function changeLeader(draft: Draft, change: Partial<LeaderRole>): void {
 export function writeEntries(draft: Draft, entries: readonly Entry[]): void {
   const state = draft.state;
   const first = (entries[0] as Entry).index;
+  checkEntries(state.log, state.commitIndex, entries);
   const truncates = first <= lastIndex(state.log);
   state.log = withEntries(state.log, entries);
   draft.writtenFrom = Math.min(draft.writtenFrom ?? first, first);
@@ -123,6 +126,7 @@ export function writeEntries(draft: Draft, entries: readonly Entry[]): void {
   else {
     for (const entry of entries) {
       if (entry.payload.kind !== 'membership') continue;
+      checkMembership(state.membership, entry.payload.membership);
       state.membership = entry.payload.membership;
       state.membershipIndex = entry.index;
     }
@@ -153,6 +157,7 @@ export function finish(draft: Draft): RaftStep {
   if (state.role.kind !== before.role.kind || state.leader !== before.leader || state.term !== before.term) {
     effects.push({ kind: 'roleChanged' });
   }
+  checkStep(before, state);
   return { state: same(before, state) ? before : state, effects };
 }
 
@@ -206,6 +211,11 @@ function handOut(draft: Draft, effects: RaftEffect[]): void {
   const end = Math.min(state.commitIndex, state.persistedIndex);
   if (end <= state.appliedIndex) return;
   const entries = between(state.log, state.appliedIndex + 1, end);
+  invariant(
+    entries.length === end - state.appliedIndex,
+    'Raft-R5',
+    () => `of entries ${state.appliedIndex + 1} to ${end}, which are committed, ${entries.length} are in the log`,
+  );
   effects.push({ kind: 'apply', entries });
   state.appliedIndex = end;
   for (const { payload } of entries) {

@@ -35,7 +35,15 @@ export function receiveAppend(draft: Draft, message: MessageOf<'append'>): void 
 /** Entries that are there stay, even behind those of the message, which may be late; from the first that differs on, all go. */
 function takeEntries(draft: Draft, message: MessageOf<'append'>): void {
   const { log, commitIndex } = draft.state;
-  const known = message.entries.findIndex((entry) => entry.index > commitIndex && termAt(log, entry.index) !== entry.term);
+  const known = message.entries.findIndex(({ index, term }) => {
+    const own = termAt(log, index);
+    invariant(
+      index > commitIndex || own === null || own === term,
+      'Raft-R4',
+      () => `the leader of term ${message.term} has entry ${index}/${term} where ${index}/${own} is committed`,
+    );
+    return index > commitIndex && own !== term;
+  });
   if (known !== -1) writeEntries(draft, known === 0 ? message.entries : message.entries.slice(known));
 }
 

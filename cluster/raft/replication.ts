@@ -1,5 +1,6 @@
 /** The leader's side of replication: what answers tell, and when an entry is committed. Source: dissertation, sections 3.5, 3.6 and 10.2. */
 
+import { invariant } from '../../protocols/invariant.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { Entry, EntryPayload } from '../../protocols/model/consensus.js';
 import { changeLeader, type Draft, type MessageOf, progressOf, sendEarly, writeEntries } from './draft.js';
@@ -13,6 +14,12 @@ import type { LeaderRole, Progress } from './state.js';
 
 export function becomeLeader(draft: Draft): void {
   const state = draft.state;
+  const { role } = state;
+  invariant(
+    role.kind === 'Candidate' && role.voteWrite <= state.persistedWrites,
+    'Raft-R2',
+    () => `a ${role.kind} becomes the leader of term ${state.term}, with writes to ${state.persistedWrites} on disk`,
+  );
   const next = lastIndex(state.log) + 1;
   const progress = new Map<PeerId, Progress>();
   for (const { peerId } of state.membership) if (peerId !== state.config.peerId) progress.set(peerId, unknownProgress(next));

@@ -1,5 +1,6 @@
 /** What a peer's Raft does about each input. The rules have numbers (Raft-R1 ...), which `cluster/README.md` lists. */
 
+import { invariant } from '../../protocols/invariant.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { compact } from './compaction.js';
 import { begin, type Draft, finish, progressOf, type RaftStep, sendEarly, sendLate } from './draft.js';
@@ -124,6 +125,7 @@ function heardOfQuorum(draft: Draft): boolean {
 /** What is on disk counts: for the own vote, for commits, and for what may be applied. */
 function persisted(draft: Draft, write: number): void {
   const state = draft.state;
+  invariant(write <= state.writes, 'Raft-R1', () => `write ${write} is on disk, ${state.writes} were made`);
   if (write <= state.persistedWrites) return;
   state.persistedWrites = write;
   let done = 0;

@@ -1,6 +1,8 @@
 /** From a `ConsensusWrite` to changes of records, and these as bytes for the thread that makes them. */
 
-import { type ConsensusWrite, NOTHING_STORED } from '../../protocols/model/consensus.js';
+import { checkHardState } from '../../protocols/hard-state.js';
+import { invariant } from '../../protocols/invariant.js';
+import { type ConsensusWrite, type HardState, NOTHING_STORED } from '../../protocols/model/consensus.js';
 import {
   APPLIED_KEY,
   CONSENSUS_DATABASES,
@@ -25,6 +27,7 @@ export interface Held {
   readonly range: EntryRange;
   /** 0: there is no snapshot. */
   readonly snapshotIndex: number;
+  readonly hardState: HardState;
 }
 
 export type LogChange =
@@ -35,7 +38,7 @@ export type LogChange =
 
 /**
  * The changes that carry out a write, in order, and what is held after it.
- * Throws for a write that would leave a gap in the log: its author has broken a rule.
+ * Errors: `BrokenInvariant` for a write that would leave a gap in the log, or take back a term or a vote (ConsLog-C4).
  */
 export function changesOf(write: ConsensusWrite, held: Held): { readonly changes: readonly LogChange[]; readonly held: Held } {
   const changes: LogChange[] = [];
@@ -45,34 +48,38 @@ export function changesOf(write: ConsensusWrite, held: Held): { readonly changes
   if (write.clearEntries) range = cut(changes, range, 0, range.last + 1);
   range = append(changes, range, write, snapshotIndex);
   if (write.firstIndex !== null) range = cut(changes, range, 0, write.firstIndex);
-  if (range !== NO_ENTRIES && (range.first > snapshotIndex + 1 || range.last < snapshotIndex))
-    throw new Error(`entries ${range.first} to ${range.last} leave a gap beside the snapshot at ${snapshotIndex}`);
+  invariant(
+    range === NO_ENTRIES || (range.first <= snapshotIndex + 1 && range.last >= snapshotIndex),
+    'ConsLog-C4',
+    () => `entries ${range.first} to ${range.last} leave a gap beside the snapshot at ${snapshotIndex}`,
+  );
   const put = (database: ConsensusDatabase, key: Uint8Array, value: Uint8Array) => changes.push({ kind: 'put', database, key, value });
   const hardState = write.hardState ?? (write.reset ? NOTHING_STORED.hardState : null);
   const applied = write.applied ?? (write.reset ? 0 : null);
+  if (hardState !== null) checkHardState(before.hardState, hardState);
   if (write.snapshot !== null) put('snapshot', SNAPSHOT_KEY, encodeSnapshot(write.snapshot));
   if (hardState !== null) put('meta', HARD_STATE_KEY, encodeHardState(hardState));
   if (applied !== null) put('meta', APPLIED_KEY, encodeApplied(applied));
   if (write.identity !== null || write.reset) put('meta', IDENTITY_KEY, encodeIdentity(write.identity));
   if (range.first !== held.range.first || range.last !== held.range.last) put('meta', RANGE_KEY, encodeRange(range));
-  return { changes, held: { range, snapshotIndex } };
+  return { changes, held: { range, snapshotIndex, hardState: hardState ?? before.hardState } };
 }
 
 function forget(changes: LogChange[], { range }: Held): Held {
   cut(changes, range, 0, range.last + 1);
   changes.push({ kind: 'removeSnapshot' });
-  return { range: NO_ENTRIES, snapshotIndex: 0 };
+  return { range: NO_ENTRIES, snapshotIndex: 0, hardState: NOTHING_STORED.hardState };
 }
 
 function append(changes: LogChange[], range: EntryRange, { entries }: ConsensusWrite, snapshotIndex: number): EntryRange {
   const first = entries[0]?.index;
   if (first === undefined) return range;
   const next = range === NO_ENTRIES ? snapshotIndex + 1 : range.last + 1;
-  if (first > next || first < 1) throw new Error(`entry ${first} does not follow: the next one is ${next}`);
+  invariant(first <= next && first >= 1, 'ConsLog-C4', () => `entry ${first} does not follow: the next one is ${next}`);
   const kept = range === NO_ENTRIES ? range : cut(changes, range, first, range.last + 1);
   let index = first;
   for (const entry of entries) {
-    if (entry.index !== index) throw new Error(`entry ${entry.index} in the place of ${index}`);
+    invariant(entry.index === index, 'ConsLog-C4', () => `entry ${entry.index} in the place of ${index}`);
     changes.push({ kind: 'put', database: 'entries', key: entryKey(index), value: encodeEntry(entry) });
     index++;
   }

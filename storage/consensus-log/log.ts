@@ -8,7 +8,8 @@ import { existsSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
-import type { ConsensusStore, ConsensusWrite, StoredConsensus } from '../../protocols/model/consensus.js';
+import { rethrowBroken } from '../../protocols/invariant.js';
+import { type ConsensusStore, type ConsensusWrite, NOTHING_STORED, type StoredConsensus } from '../../protocols/model/consensus.js';
 import { initChecksum } from '../disk/checksum.js';
 import { syncFolderNow } from '../disk/file.js';
 import { WORKER_ARGUMENTS } from '../pool/worker-slots.js';
@@ -54,7 +55,7 @@ export function forgetConsensus(storagePath: string): void {
 
 export class ConsensusLog implements ConsensusStore {
   private keeper: Keeper | null = null;
-  private held: Held = { range: NO_ENTRIES, snapshotIndex: 0 };
+  private held: Held = { range: NO_ENTRIES, snapshotIndex: 0, hardState: NOTHING_STORED.hardState };
   private waiting: Waiting[] = [];
   /** A transaction is under way; settles when it has ended, either way. */
   private working: Promise<void> | null = null;
@@ -107,6 +108,7 @@ export class ConsensusLog implements ConsensusStore {
     } catch (error) {
       // A rule is broken, and whatever follows would be built on it.
       this.broken = new TroupeError('internal', `consensus log: ${errorFacts(error).detail}`, { cause: error });
+      rethrowBroken(error);
       throw this.broken;
     }
     await new Promise<void>((resolve, reject) => {
@@ -131,6 +133,7 @@ export class ConsensusLog implements ConsensusStore {
       this.held = {
         range: first === undefined || last === undefined ? NO_ENTRIES : { first: first.index, last: last.index },
         snapshotIndex: stored.snapshot?.index ?? 0,
+        hardState: stored.hardState,
       };
       this.broken = null;
       return stored;

@@ -1,6 +1,7 @@
 /** What other replicas are told of a replica's points, and what it takes over of theirs. All of it after everything that is logged. */
 
 import { TroupeError } from '../../protocols/errors.js';
+import { invariant } from '../../protocols/invariant.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { isSameTag } from '../../protocols/model/shard-log.js';
 import type { UpdateOperation } from '../../protocols/model/update.js';
@@ -48,6 +49,9 @@ export class Copies {
   digest(leaders: ReplicaDigest | null): ReplicaDigest {
     this.host.operations.applyLogged();
     this.pointDigest ??= PointDigest.of(this.host.view().segments);
+    const { points } = this.pointDigest;
+    const live = this.host.view().segments.reduce((sum, segment) => sum + segment.live - segment.held.size, 0);
+    invariant(points === live, 'Op-O4', () => `the digest counts ${points} points, the segments have ${live}`);
     const own = { at: this.host.wal.last, ...this.pointDigest.value() };
     if (leaders === null) this.host.lead();
     else if (this.host.stale !== null && isSameTag(leaders.at, own.at)) this.compared(equalBuckets(own, leaders));

@@ -6,6 +6,7 @@
  * the same backwards. Replicas of one shard have the same operations in the same order, so equal versions say equal points.
  */
 
+import { invariant } from '../../protocols/invariant.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { finishHash, mixBlock } from '../../vectors/murmur3.js';
 import { hashIdWords, hashPoint } from '../sharding/point-hash.js';
@@ -36,11 +37,18 @@ export class PointDigest {
     const bucket = bucketOfRow(segment, row);
     hashRow(segment, row);
     const at = bucket * 2;
-    this.counts[bucket] = (this.counts[bucket] as number) + sign;
+    const count = (this.counts[bucket] as number) + sign;
+    invariant(count >= 0, 'Op-O4', 'more rows left a bucket of the digest than came to it');
+    this.counts[bucket] = count;
     const low = (this.halves[at] as number) + sign * rowHash.low;
     const carry = low < 0 ? -1 : low > 0xffff_ffff ? 1 : 0;
     this.halves[at] = low;
     this.halves[at + 1] = (this.halves[at + 1] as number) + sign * rowHash.high + carry;
+  }
+
+  /** Of all buckets. */
+  get points(): number {
+    return this.counts.reduce((sum, count) => sum + count, 0);
   }
 
   /** Copies: u64 [DIGEST_BUCKETS] and u32 [DIGEST_BUCKETS]. */

@@ -3,6 +3,7 @@
  */
 
 import { TroupeError } from '../../protocols/errors.js';
+import { invariant, rethrowBroken } from '../../protocols/invariant.js';
 import { type LoggedOperation, NOTHING } from '../../protocols/update-codec.js';
 import { AppendError } from '../disk/append-file.js';
 import { LmdbError } from '../disk/lmdb.js';
@@ -96,6 +97,7 @@ export class Operations {
       this.backlog = [];
       return outcomes.slice(outcomes.length - numbered.length);
     } catch (error) {
+      rethrowBroken(error);
       if (isRefusal(error)) return numbered.map(({ operation }) => ({ operation, error }));
       return this.applyOneByOne(operations, error);
     }
@@ -112,6 +114,7 @@ export class Operations {
       this.backlog = [];
       return outcomes;
     } catch (error) {
+      rethrowBroken(error);
       if (isRefusal(error)) throw error;
       this.host.warn(`a group of operations failed and is applied one by one: ${textOf(error)}`);
       this.logNumbered(numbered);
@@ -139,6 +142,7 @@ export class Operations {
     try {
       this.applyBacklog();
     } catch (refusal) {
+      rethrowBroken(refusal);
       return operations.map(() => ({ operation: 0, error: refusal as TroupeError }));
     }
     let broken = false;
@@ -151,6 +155,7 @@ export class Operations {
         broken = outcome.error !== null;
         return outcome;
       } catch (error) {
+        rethrowBroken(error);
         broken = true;
         return { operation, error: asKnown(error) };
       }
@@ -172,6 +177,7 @@ export class Operations {
     try {
       return (this.applyTogether([next], []) as [AppliedUpdate])[0];
     } catch (error) {
+      rethrowBroken(error);
       if (isRefusal(error)) throw error;
       this.host.warn(`operation ${operation} cannot be applied and is passed over: ${textOf(error)}`);
       this.host.transact((transaction) => {
@@ -188,6 +194,8 @@ export class Operations {
     let isNothing = false;
     return operations.map((numbered): AppliedUpdate => {
       const { isLeaders, logged, operation } = numbered;
+      const applied = transaction.appliedOperation;
+      invariant(operation > applied, 'Wal-W2', () => `operation ${operation} is applied after operation ${applied}`);
       const broken = isNothing || (wal.failed > 0 && wal.failed === transaction.appliedOperation);
       const error = logged.chained && broken ? 'skipped' : applyKnown(transaction, numbered);
       isNothing = error !== null && logs && isLeaders === true;

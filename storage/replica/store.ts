@@ -7,6 +7,7 @@
 import { rmSync } from 'node:fs';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
+import { invariant } from '../../protocols/invariant.js';
 import { type CollectionConfig, type FieldSchema, sameSchema } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { isSameTag, type LogTag } from '../../protocols/model/shard-log.js';
@@ -188,6 +189,12 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
       result = this.commit(() => {
         const changed = change(transaction);
         if (trims) this.wal.trim(Math.min(transaction.appliedOperation, this.keptFrom), this.walCapacity);
+        const { appliedOperation } = transaction;
+        invariant(
+          appliedOperation <= this.wal.end,
+          'Wal-W2',
+          () => `operation ${appliedOperation} is applied, the log ends at ${this.wal.end}`,
+        );
         transaction.flush();
         return changed;
       });

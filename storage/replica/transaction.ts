@@ -6,6 +6,7 @@
  * then shows all of it at once. When it fails, `undo` takes the memory back.
  */
 
+import { invariant } from '../../protocols/invariant.js';
 import { parseJson } from '../../protocols/json.js';
 import { type FieldSchema, sameSchema } from '../../protocols/model/collection.js';
 import type { Filter } from '../../protocols/model/filter.js';
@@ -283,6 +284,8 @@ export class Transaction {
   // ---------------------------------------------------------------- shape
 
   addSegment(segment: SegmentRows): void {
+    const isUsed = this.segments.some(({ id }) => id === segment.id) || this.manifest.dropped.includes(segment.id);
+    invariant(!isUsed, 'Wal-W4', () => `segment ${segment.id} is added a second time`);
     for (const field of this.manifest.fields) if (segment.isAppendable) segment.trackField(field.name);
     this.reshape([...this.segments, segment], { nextSegment: Math.max(this.manifest.nextSegment, segment.id + 1) });
   }
@@ -382,13 +385,16 @@ export class Transaction {
   flush(): void {
     this.flushIndex();
     for (const [segment, { from, payloads }] of this.appended) {
+      invariant(segment.rows >= from, 'View-V1', () => `segment ${segment.id} shrinks from ${from} rows to ${segment.rows}`);
       if (segment.rows > from) this.storeRows(segment, from, payloads);
     }
     for (const [segment, blocks] of this.deletedBlocks) {
       for (const block of blocks) this.environment.put('deleted', rowKey(segment.id, block), segment.deletedBlock(block));
     }
     if (this.reshaped) {
+      const before = this.generation;
       this.generation = this.host.nextGeneration();
+      invariant(this.generation > before, 'Wal-W4', () => `generation ${this.generation} comes after generation ${before}`);
       this.environment.put('meta', MANIFEST_KEY, encodeManifest(this.manifest));
     }
     if (this.stale !== this.staleBefore) this.storeStale();

@@ -7,6 +7,7 @@
  */
 
 import { TroupeError } from '../../protocols/errors.js';
+import { invariant } from '../../protocols/invariant.js';
 import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import { decodeUpdate, encodeUpdate, type LoggedOperation } from '../../protocols/update-codec.js';
 import type { AppendFolder } from '../disk/append-file.js';
@@ -93,6 +94,11 @@ export class WriteAheadLog {
     return tagOf(this.tags, this.newest);
   }
 
+  /** Number of the newest operation, also of a transaction under way. */
+  get end(): number {
+    return this.appended.at(-1)?.operation ?? this.resetTo ?? this.newest;
+  }
+
   /** Of the operation before the oldest one that is here. */
   get base(): LogTag {
     if (this.isOrdered) return this.tags.base;
@@ -129,6 +135,7 @@ export class WriteAheadLog {
 
   /** Writes an operation; within a transaction. capacity: bytes the log is to have. */
   append(operation: number, by: Leader, logged: LoggedOperation, capacity: number): void {
+    invariant(operation > this.end, 'Op-O1', () => `operation ${operation} is logged after operation ${this.end}`);
     const before = this.changedTags ?? this.tags;
     const tags = withOperation(before, by, operation);
     if (tags !== before) this.changedTags = before.runs.length > 0 ? tags : { ...tags, base: this.base };

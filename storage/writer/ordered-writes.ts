@@ -1,6 +1,7 @@
 /** Writes of a shard's leader, in their order: those that it makes here and those that another replica's sends. */
 
 import { errorFacts, TroupeError } from '../../protocols/errors.js';
+import { invariant, rethrowBroken } from '../../protocols/invariant.js';
 import type { LogTag } from '../../protocols/model/shard-log.js';
 import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import type { LoggedOperation } from '../../protocols/update-codec.js';
@@ -49,6 +50,7 @@ export function writeOrdered(store: ReplicaStore, group: readonly OrderedMessage
   try {
     store.operations.logNumbered(numberedOf(planned.slice(0, first)));
   } catch (error) {
+    rethrowBroken(error);
     for (const { id } of planned) on.fail(id, error);
     return;
   }
@@ -64,6 +66,7 @@ export function writeOrdered(store: ReplicaStore, group: readonly OrderedMessage
     on.applied();
     for (const { answer, id, usage } of waiting) on.answer(id, answer(outcomes), usage);
   } catch (error) {
+    rethrowBroken(error);
     for (const { id } of waiting) on.fail(id, error);
   }
 }
@@ -85,6 +88,7 @@ function planAll(store: ReplicaStore, group: readonly OrderedMessage[], nowMs: n
     try {
       return message.kind === 'writeOrdered' ? planWrite(store, message, log, nowMs) : planAppend(store, message, log);
     } catch (error) {
+      rethrowBroken(error);
       on.fail(message.id, error);
       return [];
     }
@@ -103,6 +107,7 @@ function planWrite(
   const tags = nextTags(log.last, write, write.indexAfter, decoded.length);
   const operations = usage === null ? decoded : decoded.map((operation) => ({ ...operation, usage }));
   store.lead();
+  invariant(store.stale === null, 'Bucket-B3', 'a replica that leads has buckets that nobody has compared');
   const numbered = log.add(tags, operations).map((each) => ({ ...each, isLeaders: true }));
   const answer = (outcomes: ReadonlyMap<number, AppliedUpdate>): OrderedTags => {
     // Whoever does not wait for what it comes to is not told.

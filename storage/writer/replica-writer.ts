@@ -4,6 +4,7 @@
  */
 
 import { type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
+import { BrokenInvariant, rethrowBroken } from '../../protocols/invariant.js';
 import type { CollectionParams } from '../../protocols/model/collection.js';
 import type { LogTag } from '../../protocols/model/shard-log.js';
 import { addUsage, type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
@@ -29,6 +30,8 @@ export interface WriterPort {
   now(): number;
   /** Runs a function in a later turn of the event loop. */
   later(run: () => void): void;
+  /** A promise is broken: ends the worker, which is started again with its replicas as they are on disk. */
+  end(error: BrokenInvariant): void;
   warn(message: string): void;
 }
 
@@ -82,6 +85,10 @@ export class ReplicaWriter {
       this.turn().then(
         () => this.endTurn(),
         (error: unknown) => {
+          if (error instanceof BrokenInvariant) {
+            this.port.end(error);
+            return;
+          }
           this.port.warn(`writer of ${this.key}: ${String(error)}`);
           this.endTurn();
         },
@@ -150,6 +157,7 @@ export class ReplicaWriter {
       if (usage === null) return { ...decoded, usage };
       return { ...decoded, usage, operations: decoded.operations.map((operation) => ({ ...operation, usage })) };
     } catch (error) {
+      rethrowBroken(error);
       this.fail(message.id, error);
       return null;
     }
@@ -170,6 +178,7 @@ export class ReplicaWriter {
       }
       return true;
     } catch (error) {
+      rethrowBroken(error);
       for (const { id } of requests) this.fail(id, error);
       this.reportFatal(error);
       return false;
@@ -247,6 +256,7 @@ export class ReplicaWriter {
       this.port.post({ kind: 'answer', id: message.id, body: null, value, stats: this.statsOf(this.store) }, memoryOf(message.kind, value));
       this.releaseHeld();
     } catch (error) {
+      rethrowBroken(error);
       this.fail(message.id, error, this.statsOf(this.store));
       this.reportFatal(error);
     }
@@ -321,6 +331,10 @@ export class ReplicaWriter {
       const value = await store.checkpoint(folder);
       this.port.post({ kind: 'answer', id, body: null, value, stats: this.statsOf(this.store) });
     } catch (error) {
+      if (error instanceof BrokenInvariant) {
+        this.port.end(error);
+        return;
+      }
       this.fail(id, error, this.statsOf(this.store));
       this.reportFatal(error);
     }
@@ -335,6 +349,7 @@ export class ReplicaWriter {
     try {
       this.purgeNeeded = this.store?.purge() ?? false;
     } catch (error) {
+      rethrowBroken(error);
       // The disk refuses; the next retirement or the next start tries again.
       this.port.warn(`replica ${this.key}: cannot remove records of retired segments: ${String(error)}`);
     }

@@ -19,6 +19,11 @@ const writerPort: WriterPort = {
       run();
     });
   },
+  end: (error) => {
+    setImmediate(() => {
+      throw error;
+    });
+  },
   // Reaches standard error through the main thread, with the name of this warning.
   warn: (message) => process.emitWarning(message, 'TroupeWriter'),
 };

@@ -4,7 +4,8 @@
  */
 
 import type { RaftEffect } from '../../../cluster/raft/messages.js';
-import type { ConsensusWrite } from '../../../protocols/model/consensus.js';
+import { checkHardState } from '../../../protocols/hard-state.js';
+import { type ConsensusWrite, NOTHING_STORED } from '../../../protocols/model/consensus.js';
 import type { ConsensusEffect } from '../messages.js';
 import type { Outbox, PendingWrite } from '../state.js';
 
@@ -16,9 +17,12 @@ export interface Outgoing {
 
 /** raftWrite: the number that Raft gave to it; null for a write of the actor's own. */
 export function withWrite(outbox: Outbox, write: ConsensusWrite, raftWrite: RaftWriteNumber | null): Outgoing {
+  const before = write.reset ? NOTHING_STORED.hardState : outbox.hardState;
+  const hardState = write.hardState ?? before;
+  checkHardState(before, hardState);
   const number = outbox.writes + 1;
   const pending = [...outbox.pending, { number, raftWrite, held: [] }];
-  return { outbox: { writes: number, pending }, effects: [{ kind: 'write', number, write }] };
+  return { outbox: { writes: number, pending, hardState }, effects: [{ kind: 'write', number, write }] };
 }
 
 /** `effect` happens once every write before it is on disk. */

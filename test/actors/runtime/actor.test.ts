@@ -4,6 +4,7 @@ import { ActorSystem, type ActorSystemOptions } from '../../../actors/runtime/ac
 import { type ActorContext, type ActorRef, type Behaviour, become, NotTaken, type ReplyTo } from '../../../actors/runtime/behaviour.js';
 import type { ActorTelemetry } from '../../../actors/runtime/telemetry.js';
 import type { ErrorFacts, TroupeError } from '../../../protocols/errors.js';
+import { BrokenInvariant } from '../../../protocols/invariant.js';
 import { FakeWorld } from '../fake-world.js';
 
 type Message =
@@ -411,4 +412,38 @@ test('stopping the system stops everything', () => {
   system.stop();
   assert.deepEqual(system.tree(), []);
   assert.equal(props.children.get('child')?.tell({ kind: 'add', amount: 1 }), 'stopped');
+});
+
+test('a promise that an effect began and that ends in a broken invariant is a crash, and no report of a fault', async () => {
+  const world = new FakeWorld();
+  const system = new ActorSystem(world.ports);
+  const reported: ErrorFacts[] = [];
+  const acts: Behaviour<null, { kind: 'Acting' }, { kind: 'act'; error: Error } | { kind: 'failed' }, { kind: 'run'; error: Error }> = {
+    kind: 'acts',
+    start: () => become({ kind: 'Acting' }),
+    step: (state, message) => (message.kind === 'act' ? become(state, { kind: 'run', error: message.error }) : become(state)),
+    perform: ({ error }, context) =>
+      context.settle(
+        Promise.reject(error),
+        () => ({ kind: 'failed' }),
+        (facts) => {
+          reported.push(facts);
+          return { kind: 'failed' };
+        },
+      ),
+  };
+  const actor = system.spawn(acts, 'top', null, () => {});
+  const act = async (error: Error) => {
+    actor.tell({ kind: 'act', error });
+    world.deliver();
+    await new Promise(setImmediate);
+    return tree(system).state;
+  };
+  assert.equal(await act(new Error('the disk is full')), 'Acting');
+  assert.equal(await act(new BrokenInvariant('Wal-W2', 'out of order')), 'Restarting');
+  assert.deepEqual(
+    reported.map(({ detail }) => detail),
+    ['the disk is full'],
+  );
+  assert.match(tree(system).lastError?.message ?? '', /invariant Wal-W2 is broken: out of order/);
 });

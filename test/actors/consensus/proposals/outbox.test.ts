@@ -23,7 +23,7 @@ test('Raft-R1: what follows a write waits for it and for all before it, and keep
   assert.deepEqual([written.effects, written.raftWrite], [[said('after the first')], 7]);
   const all = settled(written.outbox, 2);
   assert.deepEqual([all.effects, all.raftWrite], [[said('after the second'), said('and another')], null]);
-  assert.deepEqual(all.outbox, { writes: 2, pending: [] });
+  assert.deepEqual(all.outbox, { ...EMPTY_OUTBOX, writes: 2 });
 });
 
 test('a write that is on disk says so for those before it', () => {
@@ -31,4 +31,12 @@ test('a write that is on disk says so for those before it', () => {
   const two = withWrite(afterWrites(one.outbox, said('a')).outbox, NO_WRITE, 2);
   const written = settled(two.outbox, 2);
   assert.deepEqual([written.effects, written.raftWrite, written.outbox.pending], [[said('a')], 2, []]);
+});
+
+test('a vote that is to be written is the only one of its term, however Raft came to it', () => {
+  const vote = (term: number, votedFor: number) => ({ ...NO_WRITE, hardState: { term, votedFor, commit: 0 } });
+  const { outbox } = withWrite(EMPTY_OUTBOX, vote(3, 1), 1);
+  assert.doesNotThrow(() => withWrite(outbox, vote(4, 2), 2));
+  assert.throws(() => withWrite(outbox, vote(3, 2), 2), { name: 'BrokenInvariant', id: 'Raft-R2' });
+  assert.throws(() => withWrite(outbox, vote(2, 1), 2), { name: 'BrokenInvariant', id: 'Raft-R2' });
 });

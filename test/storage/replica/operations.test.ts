@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { BrokenInvariant } from '../../../protocols/invariant.js';
+import { Operations, type OperationsHost } from '../../../storage/replica/operations.js';
+import type { WriteAheadLog } from '../../../storage/wal/wal.js';
+
+const LOGGED = { operation: { kind: 'nothing' }, chained: false } as never;
+const BY = { term: 1, peer: 1 } as never;
+
+/** A replica whose transactions all end like this. */
+function hostOf(error: Error): OperationsHost & { readonly warnings: string[] } {
+  const warnings: string[] = [];
+  return {
+    wal: { last: { index: 4 } } as WriteAheadLog,
+    walCapacity: 0,
+    commit: () => undefined as never,
+    transact: () => {
+      throw error;
+    },
+    applied: () => {},
+    warn: (message) => warnings.push(message),
+    warnings,
+  };
+}
+
+test('a bug in an operation is the fault of that operation', () => {
+  const host = hostOf(new Error('no such row'));
+  const outcomes = new Operations(host).apply([LOGGED]);
+  assert.match(String(outcomes[0]?.error), /the operation cannot be applied: Error: no such row/);
+  assert.equal(host.warnings.length, 1);
+});
+
+for (const [what, act] of [
+  ['an operation without a leader', (operations: Operations) => operations.apply([LOGGED])],
+  ['an operation of a leader', (operations: Operations) => operations.applyNumbered([{ operation: 5, by: BY, logged: LOGGED }])],
+  [
+    'an operation that was logged before',
+    (operations: Operations) => {
+      operations.logNumbered([{ operation: 5, by: BY, logged: LOGGED }]);
+      operations.applyLogged();
+    },
+  ],
+] as const) {
+  test(`a broken invariant is no fault of ${what}: it is thrown`, () => {
+    const host = hostOf(new BrokenInvariant('Wal-W2', 'out of order'));
+    assert.throws(() => act(new Operations(host)), { name: 'BrokenInvariant', id: 'Wal-W2' });
+    assert.deepEqual(host.warnings, []);
+  });
+}

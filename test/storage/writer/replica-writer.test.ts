@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { mock, type TestContext, test } from 'node:test';
+import { BrokenInvariant } from '../../../protocols/invariant.js';
+import { encodeUpdate } from '../../../protocols/update-codec.js';
+import { ReplicaStore } from '../../../storage/replica/store.js';
+import type { FromWriter, ToWriter } from '../../../storage/threads/messages.js';
+import { ReplicaWriter } from '../../../storage/writer/replica-writer.js';
+import { byIds, specOf, temporaryFolder } from '../replica/support.js';
+
+const KEY = 'test/0';
+const OPERATION = encodeUpdate({ operation: { kind: 'deletePoints', selector: byIds(1) }, chained: false });
+
+/** A writer with an open replica, in this thread; what it says, and whether it ended its worker. */
+async function opened(t: TestContext) {
+  const said: FromWriter[] = [];
+  const ended: BrokenInvariant[] = [];
+  const writer = new ReplicaWriter(
+    KEY,
+    {
+      post: (message) => said.push(message),
+      now: () => Date.now(),
+      later: (run) => setImmediate(run),
+      end: (error) => ended.push(error),
+      warn: () => {},
+    },
+    () => {},
+  );
+  const spec = specOf(temporaryFolder(t));
+  const take = async (message: ToWriter) => {
+    const before = said.length;
+    writer.push(message);
+    for (let turn = 0; turn < 200 && said.length === before && ended.length === 0; turn++) await new Promise((done) => setTimeout(done, 5));
+    return said.slice(before).filter(({ kind }) => kind !== 'stats');
+  };
+  const [, answer] = [await take({ kind: 'open', id: 1, spec, damaged: null }), said.at(-1)];
+  assert.ok(answer !== undefined);
+  return { take, ended };
+}
+
+const write = (id: number): ToWriter =>
+  ({ kind: 'writeEncoded', id, key: KEY, write: { operations: [OPERATION], until: 'applied', deadlineMs: Date.now() + 5000 } }) as ToWriter;
+
+for (const [what, method, message] of [
+  ['a write', 'apply', write(7)],
+  ['a question for the replica', 'missing', { kind: 'missing', id: 7, key: KEY, ids: [1] }],
+] as readonly (readonly [string, 'apply' | 'missing', ToWriter])[]) {
+  test(`a broken invariant in ${what} ends the worker, and is told to nobody as a fault of the request`, async (t) => {
+    const { ended, take } = await opened(t);
+    const mocked = mock.method(ReplicaStore.prototype, method, () => {
+      throw new BrokenInvariant('Wal-W2', 'out of order');
+    });
+    t.after(() => mocked.mock.restore());
+    assert.deepEqual(await take(message), []);
+    assert.deepEqual(
+      ended.map(({ id }) => id),
+      ['Wal-W2'],
+    );
+  });
+}
+
+test('an expected failure is told to whoever asked, and the worker goes on', async (t) => {
+  const { ended, take } = await opened(t);
+  const late = { ...write(7), write: { operations: [OPERATION], until: 'applied', deadlineMs: 1 } } as ToWriter;
+  assert.deepEqual(
+    (await take(late)).map(({ kind }) => kind),
+    ['error'],
+  );
+  assert.deepEqual(ended, []);
+});
