@@ -235,7 +235,7 @@ export interface PeerCalls {
 /** The call has not reached the peer: there is no connection with it. Nothing was done. */
 export class NotReached extends TroupeError {
   constructor(detail: string) {
-    super('unavailable', detail, { retryAfterMs: 1000 });
+    super('unavailable', detail, { retryAfterMs: 1000, reason: 'notReached' });
     this.name = 'NotReached';
   }
 }
@@ -243,7 +243,7 @@ export class NotReached extends TroupeError {
 /** The call has left this node and no answer has come: the peer may have carried it out, or may still do so. */
 export class LostAnswer extends TroupeError {
   constructor(code: 'unavailable' | 'timeout', detail: string, cause?: unknown) {
-    super(code, detail, { cause });
+    super(code, detail, { cause, reason: 'answerLost' });
     this.name = 'LostAnswer';
   }
 }

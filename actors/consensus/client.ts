@@ -2,7 +2,7 @@
 
 import type { PeerDetails } from '../../cluster/peer-messages.js';
 import { QUEUE_MESSAGES_MAX } from '../../cluster/transport/queue.js';
-import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import { TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { PeerCallStats } from '../context/call-stats.js';
 import type { Propose } from '../context/services.js';
@@ -50,18 +50,18 @@ export function consensusClient({ board, calls, clock, link, replicas, tickMs, v
   };
 
   const submit = (submission: Submission, timeoutMs = AGREEMENT_MS) =>
-    ask((replyTo, left) => ({ kind: 'submit', submission, settles: true, timeoutMs: left, replyTo }), timeoutMs).catch(leftOpen);
+    ask((replyTo, left) => ({ kind: 'submit', submission, settles: true, timeoutMs: left, replyTo }), timeoutMs);
 
   const propose: Propose = (operation, timeoutMs) => {
     const submission = { kind: 'operation', operation } as const;
-    return ask((replyTo, left) => ({ kind: 'submit', submission, settles: false, timeoutMs: left, replyTo }), timeoutMs).catch(leftOpen);
+    return ask((replyTo, left) => ({ kind: 'submit', submission, settles: false, timeoutMs: left, replyTo }), timeoutMs);
   };
 
   async function removePeer(peerId: PeerId, force: boolean, timeoutMs: number): Promise<boolean> {
     const endMs = clock.nowMs() + timeoutMs;
     // Whether it is there and holds shards is decided on what is newest.
     await barrier(timeoutMs);
-    return ask((replyTo, left) => ({ kind: 'removePeer', peerId, force, timeoutMs: left, replyTo }), endMs - clock.nowMs()).catch(leftOpen);
+    return ask((replyTo, left) => ({ kind: 'removePeer', peerId, force, timeoutMs: left, replyTo }), endMs - clock.nowMs());
   }
 
   async function describePeers(timeoutMs: number): Promise<ReadonlyMap<PeerId, PeerDetails | null>> {
@@ -112,16 +112,6 @@ export function detailsOf(view: ConsensusView, link: Pick<PeerLink, 'transport'>
 function graceOf(timeoutMs: number): number {
   return 1000 + timeoutMs / 4;
 }
-
-/** What consensus refuses, it has thought of. A crash, or the end of its actor, says nothing of what was under way. */
-function leftOpen(error: unknown): never {
-  const { code, detail, retryAfterMs } = errorFacts(error);
-  const isCrash = code === 'internal' || / restarts after an error: | is stopped$/.test(detail);
-  if (!isCrash || detail.includes(OPEN)) throw error;
-  throw errorFromFacts({ code, detail: `${detail}; it ${OPEN}`, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
-}
-
-const OPEN = 'may still be carried out';
 
 function actorOf({ actor }: ConsensusView): ActorRef<ConsensusMessage> {
   if (actor === null) throw new TroupeError('unavailable', 'the node is starting', { retryAfterMs: 1000 });

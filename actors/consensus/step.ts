@@ -96,9 +96,9 @@ const JOIN_RETRY_MS_MAX = 4000;
 
 function waitToJoin(state: JoiningConsensus, { error }: MessageOf<'joinFailed'>): ConsensusStep {
   const failures = state.failures + 1;
-  const text = `cannot join the cluster yet, and goes on trying (--bootstrap): ${error.detail}`;
+  const text = `this node cannot join the cluster yet and keeps trying (--bootstrap): ${error.detail}`;
   const next = { ...state, failures, error, logged: text };
-  // Once per reason, as the tries go on until somebody does something about it.
+  // The same line once, as the tries go on until an operator removes their cause.
   const logged: ConsensusEffect[] = state.logged === text ? [] : [{ kind: 'log', level: 'warn', text }];
   const delayMs = backOff(failures, JOIN_RETRY_MS_MIN, JOIN_RETRY_MS_MAX);
   return become<ConsensusState, ConsensusEffect>(next, ...logged, { kind: 'retryLater', delayMs });

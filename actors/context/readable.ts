@@ -19,7 +19,9 @@ export interface Readable {
  */
 export function checkLife({ belonging, name }: Pick<CollectionEntry, 'belonging' | 'name'>, shardId: ShardId, since: number): void {
   if (belonging !== null && isSameLife(belonging, { shards: [shardId], since: [since] }, shardId)) return;
-  throw new TroupeError('conflict', `the replica of shard ${shardId} of collection ${name} that is meant is not on this node, or not yet`);
+  throw new TroupeError('conflict', `the replica of shard ${shardId} of collection ${name} that is meant is not on this node, or not yet`, {
+    reason: 'replicaNotHere',
+  });
 }
 
 type Agreed = Pick<NodeServices, 'assignments'>;
@@ -41,7 +43,7 @@ export function readables(agreed: Agreed, entry: CollectionEntry, uid: number, s
     const replica = entry.replicas.get(shardId);
     if (replica !== undefined && replica.reason !== null && STATE_ALONE[replica.state] === 'Dead')
       throw new TroupeError('unavailable', `${where} on peer ${agreed.assignments.peerId}: ${replica.reason.detail}`);
-    throw new TroupeError('conflict', `${where} serves no reads on this node now`);
+    throw new TroupeError('conflict', `${where} serves no reads on this node now`, { reason: 'replicaNotServing' });
   });
 }
 
@@ -58,6 +60,8 @@ export function checkRead(
 ): void {
   readables(agreed, entry, uid, shards).forEach(({ key, resets }, at) => {
     if (before[at]?.key === key && before[at].resets === resets) return;
-    throw new TroupeError('conflict', `shard ${shards[at]} of collection ${entry.name} was filled anew on this node while it was read`);
+    throw new TroupeError('conflict', `shard ${shards[at]} of collection ${entry.name} was refilled on this node while it was read`, {
+      reason: 'replicaNotServing',
+    });
   });
 }

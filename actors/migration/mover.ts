@@ -9,7 +9,7 @@ import { readingPeers } from '../../cluster/apply/resharding.js';
 import { type DataAnswer, type DataCall, LostAnswer } from '../../cluster/data-messages.js';
 import type { CollectionRecord } from '../../cluster/state/state.js';
 import { noProgress, type TransferProgress } from '../../cluster/transfer/progress.js';
-import { errorFacts, TroupeError } from '../../protocols/errors.js';
+import { errorFacts, reasonOf, TroupeError } from '../../protocols/errors.js';
 import { parseJson } from '../../protocols/json.js';
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { Filter } from '../../protocols/model/filter.js';
@@ -19,7 +19,6 @@ import { decodeFilter } from '../../protocols/rest/filter.js';
 import type { AnswerOf, Ask, LeavingAsk, OwnedAsk } from '../../storage/threads/portion.js';
 import { decodePortionAnswer, encodePortion } from '../../storage/threads/portion-codec.js';
 import type { Routes } from '../requests/routes.js';
-import { isLateCopy } from '../requests/shard-map.js';
 
 export interface MoverParts {
   readonly routes: Routes;
@@ -318,7 +317,7 @@ export class Mover {
       } catch (error) {
         if (!isPassing(error)) throw error;
         // A process before this one has led in the same term, and had come further.
-        if (isLateCopy(error)) this.memory.sequence *= 2;
+        if (reasonOf(error) === 'staleCopy') this.memory.sequence *= 2;
       }
       await this.#pause();
     }

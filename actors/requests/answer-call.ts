@@ -30,7 +30,7 @@ import { mayHide, untilShown } from '../shard-log/shown.js';
 import { heldOf } from '../shard-log/view.js';
 import { receiveFiles } from '../transfers/run/receive-files.js';
 import { replicaFigures } from './figures.js';
-import { checkShardMapVersion, lateCopy } from './shard-map.js';
+import { checkShardMapVersion, staleCopy } from './shard-map.js';
 
 /** Of a node of its own. */
 export const NO_CALLS: PeerCalls = {
@@ -193,7 +193,7 @@ type OfCollection = { readonly collection: string; readonly uid: number };
 function agreedRecord({ assignments }: Pick<NodeServices, 'assignments'>, { collection, uid }: OfCollection): CollectionRecord {
   const record = assignments.agreed?.collections.get(collection);
   if (record?.uid === uid) return record;
-  throw new TroupeError('conflict', `collection ${collection} (${uid}) is not known to this node, or not yet`);
+  throw notHere(`collection ${collection} (${uid}) is not known to this node, or not yet`);
 }
 
 /** Errors: `conflict` when writes of the shard wait, or go elsewhere (Migr-D2, Migr-D3). */
@@ -202,10 +202,9 @@ function checkTaking(parts: AnswerParts, { fence, shardMapVersion, shard }: Call
   checkShardMapVersion(record, shard.collection, shardMapVersion);
   if (fence !== undefined) checkFence(parts, record, fence);
   else if (holdsWrites(record, shard.shardId))
-    throw new TroupeError(
-      'conflict',
-      `shard ${shard.shardId} of collection ${shard.collection} gives points to another shard in this moment`,
-    );
+    throw new TroupeError('conflict', `shard ${shard.shardId} of collection ${shard.collection} is migrating points; retry`, {
+      reason: 'shardMigrating',
+    });
 }
 
 /** Migr-D4. Errors: `conflict`. */
@@ -217,7 +216,7 @@ function checkFence({ fences }: AnswerParts, record: CollectionRecord, fence: Co
   const known = shards.get(from)?.term;
   if (known !== term) throw late(`shard ${from} has term ${known} here, not ${term}`);
   const name = `${uid}/${startedAt}/${from}/${term}`;
-  if (sequence < (fences.get(name) ?? 0)) throw lateCopy(from);
+  if (sequence < (fences.get(name) ?? 0)) throw staleCopy(from);
   if (!fences.has(name))
     for (const other of fences.keys()) if (other.startsWith(`${uid}/`) && !other.startsWith(`${uid}/${startedAt}/`)) fences.delete(other);
   fences.set(name, sequence);
@@ -232,11 +231,11 @@ async function ask<Answer>(
 ): Promise<Answer> {
   const replication = entryOf(parts, shard).replications.get(shard.shardId);
   const where = `shard ${shard.shardId} of collection ${shard.collection}`;
-  if (replication === undefined) throw new TroupeError('conflict', `${where} is not on this node, or not yet`);
+  if (replication === undefined) throw notHere(`${where} is not on this node, or not yet`);
   try {
     return await replication.actor.ask(make, timeoutMs);
   } catch (error) {
-    if (error instanceof NotTaken) throw new TroupeError('conflict', `${where} is not on this node any more`, { cause: error });
+    if (error instanceof NotTaken) throw notHere(`${where} is no longer on this node`, error);
     throw error;
   }
 }
@@ -247,5 +246,9 @@ function entryOf(
 ): CollectionEntry {
   const entry = view.collections.get(collection);
   if (entry?.belonging?.uid === uid) return entry;
-  throw new TroupeError('conflict', `collection ${collection} (${uid}) is not on this node, or not yet`);
+  throw notHere(`collection ${collection} (${uid}) is not on this node, or not yet`);
+}
+
+function notHere(detail: string, cause?: unknown): TroupeError {
+  return new TroupeError('conflict', detail, { cause, reason: 'replicaNotHere' });
 }

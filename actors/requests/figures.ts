@@ -22,7 +22,9 @@ export function replicaFigures(
 ): ShardFigures {
   const replica = replicaFacts(entry, engine).find((one) => one.shardId === shardId);
   if (replica !== undefined && entry.config !== null) return shardFigures(entry.config, replica, facts);
-  throw new TroupeError('conflict', `shard ${shardId} of collection ${entry.name} is not on this node, or not yet`);
+  throw new TroupeError('conflict', `shard ${shardId} of collection ${entry.name} is not on this node, or not yet`, {
+    reason: 'replicaNotHere',
+  });
 }
 
 /** This node's replicas of a collection. entry: null while it is being made. */

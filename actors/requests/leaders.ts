@@ -4,16 +4,17 @@
  * what somebody else wrote in between.
  */
 
-import { type DataAnswer, type DataCall, LostAnswer, NotReached, type ShardAddress } from '../../cluster/data-messages.js';
+import type { DataAnswer, DataCall, ShardAddress } from '../../cluster/data-messages.js';
 import { serving } from '../../cluster/replication/required.js';
-import { type ErrorCode, errorFacts, TroupeError } from '../../protocols/errors.js';
+import { errorFacts, reasonOf, TroupeError } from '../../protocols/errors.js';
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { addUsage } from '../../protocols/model/usage.js';
 import type { EncodedPart, EncodedWrite, RawRequest, WriteOperation, Written } from '../../storage/threads/messages.js';
 import type { Assignment } from '../shard-log/assignments.js';
+import { mayBeWritten, type Retry, retryOf } from './retries.js';
 import type { Routes } from './routes.js';
-import { ShardMapChanged } from './shard-map.js';
+import { resharded } from './shard-map.js';
 import type { ShardWriter } from './sharded-write.js';
 
 export interface LeaderWrite {
@@ -113,11 +114,10 @@ export class LeaderWriter implements ShardWriter {
         try {
           return await this.routes.call(leader, call, Math.max(1, leftMs) + GRACE_MS);
         } catch (error) {
-          if (call.kind === 'write' && mayBeCarriedOut(error)) this.#mayHaveWritten = true;
-          const isBusy = error instanceof TroupeError && error.code === 'busy';
-          if (isBusy ? clock.nowMs() >= patientMs : !isWorthAnotherTry(error, assignment, call.kind !== 'write'))
-            throw told(error, shard.shardId);
-          refusal = isBusy ? error : this.#refusalOf(error, shard.shardId, leader);
+          const retry = retryOf(error, call.kind !== 'write');
+          if (call.kind === 'write' && mayBeWritten(error)) this.#mayHaveWritten = true;
+          if (!isTriedAgain(retry, assignment, clock.nowMs() < patientMs)) throw told(error, shard.shardId);
+          refusal = retry === 'patiently' ? (error as TroupeError) : this.#refusalOf(error, shard.shardId, leader);
         }
       }
       if (leftMs <= LOOK_AGAIN_MS) throw refusal;
@@ -125,20 +125,20 @@ export class LeaderWriter implements ShardWriter {
     }
   }
 
-  /** Of two nodes, one that is left says what helps: waiting may not. */
+  /** Of two nodes, the one that is left says what helps: waiting may not. */
   #refusalOf(error: unknown, shardId: ShardId, leader: PeerId): TroupeError {
-    if (!(error instanceof NotReached) || !this.routes.assignments.isAloneWithout(leader)) return shownRefusal(error, shardId);
+    if (reasonOf(error) !== 'notReached' || !this.routes.assignments.isAloneWithout(leader)) return shownRefusal(error, shardId);
     const detail =
-      `peer ${leader} leads it and cannot be reached, and two nodes agree on nothing without each other: start it again, ` +
-      'or, where it is lost for good, this node with `--reinit --uri`';
+      `peer ${leader} leads it and cannot be reached, and a cluster of two nodes has no majority without it: restart it, ` +
+      'or, if it is lost for good, restart this node with `--reinit --uri`';
     return shownRefusal(new TroupeError('unavailable', detail, { cause: error }), shardId);
   }
 
-  /** Errors: `ShardMapChanged`. */
+  /** Errors: `unavailable` (`shardMapChanged`). */
   #checkShardMapVersion(): void {
     const { collection, shardMapVersion, uid } = this.asked;
     const record = this.routes.assignments.agreed?.collections.get(collection);
-    if (record?.uid === uid && record.shardMapVersion !== shardMapVersion) throw new ShardMapChanged(collection);
+    if (record?.uid === uid && record.shardMapVersion !== shardMapVersion) throw resharded(collection, this.#mayHaveWritten);
   }
 
   /** Errors: `notFound` when the collection is gone meanwhile. */
@@ -158,27 +158,19 @@ function canHaveLeader({ leader, replicas }: Assignment): boolean {
   return [...replicas].some(([peer, state]) => peer !== leader && (state === 'Active' || state === 'Initializing'));
 }
 
-/** Errors of a leader after which nothing of a write is in its log. */
-const NOTHING_LOGGED: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'conflict',
-  'busy',
-  'malformedBody',
-  'invalidValue',
-  'wrongInput',
-  'unsupported',
-  'bodyTooLarge',
-]);
-
-/** Whether a write that ended like this may be carried out, or be in a log for whoever leads next: it must not be given to anybody again. */
-function mayBeCarriedOut(error: unknown): boolean {
-  if (error instanceof NotReached) return false;
-  return error instanceof LostAnswer || !(error instanceof TroupeError) || !NOTHING_LOGGED.has(error.code);
-}
-
-/** Only what was definitely not carried out, or changes nothing. */
-function isWorthAnotherTry(error: unknown, assignment: Assignment, changesNothing: boolean): boolean {
-  if (error instanceof NotReached || (changesNothing && error instanceof LostAnswer)) return canHaveLeader(assignment);
-  return error instanceof TroupeError && error.code === 'conflict';
+function isTriedAgain(retry: Retry, assignment: Assignment, isPatient: boolean): boolean {
+  switch (retry) {
+    case 'never':
+      return false;
+    case 'again':
+      return true;
+    case 'whenLedElsewhere':
+      return canHaveLeader(assignment);
+    case 'patiently':
+      return isPatient;
+    default:
+      return retry satisfies never;
+  }
 }
 
 function noLeader(shardId: ShardId, { replicas }: Assignment): TroupeError {
@@ -195,10 +187,17 @@ function shownRefusal(error: unknown, shardId: ShardId): TroupeError {
 
 /** What the client hears of an error that ends the write. */
 function told(error: unknown, shardId: ShardId): unknown {
-  if (error instanceof NotReached) return shownRefusal(error, shardId);
-  if (!(error instanceof LostAnswer)) return error;
-  const detail = `shard ${shardId}: ${error.detail}; the write may still be carried out`;
-  return new TroupeError(error.code, detail, { cause: error, ...(error.code === 'timeout' ? {} : { retryAfterMs: 1000 }) });
+  switch (reasonOf(error)) {
+    case 'notReached':
+      return shownRefusal(error, shardId);
+    case 'answerLost': {
+      const { code, detail, outcome } = error as TroupeError;
+      const after = code === 'timeout' ? {} : { retryAfterMs: 1000 };
+      return new TroupeError(code, `shard ${shardId}: ${detail}`, { cause: error, outcome, ...after });
+    }
+    default:
+      return error;
+  }
 }
 
 export function unexpected({ kind }: DataAnswer): Error {

@@ -54,8 +54,8 @@ type Created = Extract<ClusterSetup, { kind: 'createShardKey' }>;
 /** Whoever hears of an error would take the key for not made. */
 function keyIsThere({ key }: Created, error: unknown): never {
   const { code, detail, retryAfterMs } = errorFacts(error);
-  const told = `shard key ${stringifyJson(key)} is there, but its shards may lack indexes of payload keys, which can be created again: ${detail}`;
-  throw new TroupeError(code, told, { cause: error, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
+  const told = `shard key ${stringifyJson(key)} was created, but its shards may lack payload indexes; create these again: ${detail}`;
+  throw new TroupeError(code, told, { cause: error, retryAfterMs, outcome: 'unknown' });
 }
 
 async function indexShards(

@@ -6,10 +6,9 @@
 import { isSwitching } from '../../cluster/apply/migration.js';
 import { hidingRing, servingShards } from '../../cluster/apply/resharding.js';
 import type { CollectionRecord } from '../../cluster/state/state.js';
-import { TroupeError } from '../../protocols/errors.js';
+import { reasonOf, TroupeError } from '../../protocols/errors.js';
 import type { ReadConsistency, ShardId } from '../../protocols/model/cluster.js';
 import type { GatherAccess, GatherPlace } from '../../storage/gather/access.js';
-import { isElsewhere } from '../../storage/reader/cross-collection.js';
 import type { RawRequest, ReadOperation, WriteOperation } from '../../storage/threads/messages.js';
 import { checkRead, type Readable, readable } from '../context/readable.js';
 import type { CollectionEntry } from '../context/view.js';
@@ -19,7 +18,7 @@ import { LeaderWriter } from './leaders.js';
 import { readPortions } from './readers.js';
 import type { Routes } from './routes.js';
 import { keyedShards } from './shard-keys.js';
-import { checkShardMapVersion, isShardMapChanged, ShardMapChanged } from './shard-map.js';
+import { checkShardMapVersion, resharded } from './shard-map.js';
 import { writeSharded } from './sharded-write.js';
 
 /** A collection of the cluster. */
@@ -60,12 +59,12 @@ export class ClusterPoints {
       } catch (error) {
         const leftMs = request.deadlineMs - this.parts.routes.clock.nowMs();
         const isOver =
-          isShardMapChanged(error) ||
+          reasonOf(error) === 'shardMapChanged' ||
           (error instanceof TroupeError && (this.#shardMapVersionOf(now) ?? now.record.shardMapVersion) !== now.record.shardMapVersion);
         if (!isOver) throw error;
         // A shard that has gone is not what the client asked for.
         const isPassing = error instanceof TroupeError && (error.code === 'conflict' || error.code === 'notFound');
-        if (leftMs <= AGAIN_MS) throw isPassing ? resharded(found.name, error) : error;
+        if (leftMs <= AGAIN_MS) throw isPassing ? readAgain(found.name, error) : error;
         await this.parts.routes.pause(AGAIN_MS);
       }
     }
@@ -94,8 +93,9 @@ export class ClusterPoints {
       return answer;
     } catch (error) {
       // A replica that has just gone elsewhere, or has failed.
-      const another = error instanceof TroupeError && FROM_ANOTHER.has(error.code) && !isShardMapChanged(error);
-      if (!isElsewhere(error) && !another) throw error;
+      const reason = reasonOf(error);
+      const another = error instanceof TroupeError && FROM_ANOTHER.has(error.code) && reason !== 'shardMapChanged';
+      if (reason !== 'otherCollection' && !another) throw error;
       return this.#gather(found, operation, request, level);
     }
   }
@@ -125,7 +125,9 @@ export class ClusterPoints {
       try {
         return await writeSharded(engine, { operation, wait, request, params, shards, ...keyed }, writer);
       } catch (error) {
-        if (!(error instanceof ShardMapChanged) || isLate || (await writer.mayHaveWritten())) throw error;
+        if (reasonOf(error) !== 'shardMapChanged') throw error;
+        const mayBeWritten = await writer.mayHaveWritten();
+        if (isLate || mayBeWritten) throw resharded(name, mayBeWritten);
       }
     }
   }
@@ -155,8 +157,8 @@ export class ClusterPoints {
   }
 }
 
-function resharded(collection: string, cause: unknown): TroupeError {
-  return new TroupeError('unavailable', `collection ${collection} is resharded in this moment: read again`, { cause, retryAfterMs: 100 });
+function readAgain(collection: string, cause: unknown): TroupeError {
+  return new TroupeError('unavailable', `collection ${collection} is being resharded; retry the read`, { cause, retryAfterMs: 100 });
 }
 
 /** One read's way to its points. */

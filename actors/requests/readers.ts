@@ -1,14 +1,14 @@
 /** Portions of reads: which replicas are asked, another one on failure or delay, and which of their answers count. */
 
-import { type DataAnswer, LostAnswer } from '../../cluster/data-messages.js';
-import { TroupeError } from '../../protocols/errors.js';
+import type { DataAnswer } from '../../cluster/data-messages.js';
+import { errorFacts, reasonOf, TroupeError } from '../../protocols/errors.js';
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionParams } from '../../protocols/model/collection.js';
 import { addUsage, type HardwareUsage } from '../../protocols/model/usage.js';
 import { activeOf, type Seen } from './consistency.js';
 import { race } from './race.js';
+import { isReadAgain } from './retries.js';
 import type { Routes } from './routes.js';
-import { isShardMapChanged } from './shard-map.js';
 import { type Share, spread } from './spread.js';
 
 export interface ShardJob {
@@ -44,7 +44,7 @@ export async function readPortions(routes: Routes, job: PortionJob): Promise<Uin
 
 /** Whether another replica may answer where one has failed like this. */
 export function answersElsewhere(error: unknown): boolean {
-  return error instanceof LostAnswer || (error instanceof TroupeError && ELSEWHERE.has(error.code));
+  return reasonOf(error) === 'answerLost' || (error instanceof TroupeError && ELSEWHERE.has(error.code));
 }
 
 /** Not `timeout`: that is the request's own, on all of them. */
@@ -57,9 +57,9 @@ export async function askShards<T>(routes: Routes, job: ShardJob, ask: (share: S
       return await askOthers(routes, job, ask, job.shards, new Map());
     } catch (error) {
       // Whoever was asked knows better: a replica has moved, and this node has not heard of it.
-      if (!(error instanceof TroupeError) || error.code !== 'conflict' || isShardMapChanged(error)) throw error;
+      if (!isReadAgain(error)) throw error;
       if (job.deadlineMs - routes.clock.nowMs() <= pauseMs)
-        throw new TroupeError('unavailable', error.detail, { cause: error, retryAfterMs: 1000 });
+        throw new TroupeError('unavailable', errorFacts(error).detail, { cause: error, retryAfterMs: 1000 });
     }
     await routes.pause(pauseMs);
   }
@@ -99,7 +99,9 @@ function candidatesOf(
       const passed = tried.get(shardId);
       const left = activeOf(routes, seen, shardId).filter((peer) => passed?.has(peer) !== true);
       if (left.length === 0)
-        throw new TroupeError('conflict', `all Active replicas of shard ${shardId} of collection ${seen.collection} have been asked`);
+        throw new TroupeError('conflict', `no Active replica of shard ${shardId} of collection ${seen.collection} has answered`, {
+          reason: 'replicaNotServing',
+        });
       return [shardId, left];
     }),
   );
@@ -124,9 +126,11 @@ async function askPortion(routes: Routes, job: PortionJob, { peer, shards }: Sha
       return answer;
     }
     if (shards.some((shardId) => !activeOf(routes, seen, shardId).includes(peer)))
-      throw new TroupeError('conflict', `peer ${peer} has not applied what was acknowledged, and is not Active any more`);
+      throw new TroupeError('conflict', `the replica on peer ${peer} has not applied all acknowledged writes and is no longer Active`, {
+        reason: 'replicaNotServing',
+      });
     if (deadlineMs - routes.clock.nowMs() <= pauseMs)
-      throw new TroupeError('timeout', `peer ${peer} has not applied what was acknowledged`);
+      throw new TroupeError('timeout', `the replica on peer ${peer} did not apply all acknowledged writes in time`);
     await routes.pause(pauseMs);
   }
 }

@@ -186,7 +186,7 @@ class Actor<Props, State extends Tagged, Message extends Tagged, Effect extends 
     this.#held = [];
     this.#depth = 0;
     this.system.asks.rejectAll(this.#queued, new NotTaken(this.path));
-    this.system.asks.rejectAll(this.#taken, new TroupeError('unavailable', `${this.path} is stopped`));
+    this.system.asks.rejectAll(this.#taken, new TroupeError('unavailable', `${this.path} is stopped`, { reason: 'actorCrashed' }));
     this.parent.childStopped(this.name);
   }
 
@@ -295,7 +295,8 @@ class Actor<Props, State extends Tagged, Message extends Tagged, Effect extends 
     this.#endLife();
     const { history, decision } = decideRestart(this.#crashes, nowMs, this.system.options.restart);
     this.#crashes = history;
-    if (envelope !== null) this.system.asks.reject(envelope.replyTo, new TroupeError('internal', facts.detail, { cause: error }));
+    if (envelope !== null)
+      this.system.asks.reject(envelope.replyTo, new TroupeError('internal', facts.detail, { cause: error, reason: 'actorCrashed' }));
     log.error(`${this.path} crashed: ${facts.detail}`, { stack: error instanceof Error ? error.stack : undefined, next: decision.kind });
     if (decision.kind === 'escalate') {
       this.stop();
@@ -305,7 +306,10 @@ class Actor<Props, State extends Tagged, Message extends Tagged, Effect extends 
     const delayMs = jittered(decision.delayMs, random.next());
     this.system.asks.rejectAll(
       this.#taken,
-      new TroupeError('unavailable', `${this.path} restarts after an error: ${facts.detail}`, { retryAfterMs: delayMs }),
+      new TroupeError('unavailable', `${this.path} restarts after an error: ${facts.detail}`, {
+        retryAfterMs: delayMs,
+        reason: 'actorCrashed',
+      }),
     );
     this.#cancelRestart = timers.after(delayMs, () => {
       this.#cancelRestart = null;

@@ -4,7 +4,7 @@
  */
 
 import type { DataAnswer, DataCall } from '../../cluster/data-messages.js';
-import { TroupeError } from '../../protocols/errors.js';
+import { errorFacts, outcomeOf, TroupeError } from '../../protocols/errors.js';
 import type { NodeServices } from '../context/services.js';
 import type { CollectionEntry } from '../context/view.js';
 import { isHeldByAll } from './view.js';
@@ -23,7 +23,9 @@ export async function handOver(
   const replication = entry.replications.get(shard.shardId);
   const leads = assignment?.term === term && assignment.leader === assignments.peerId;
   if (!leads || replication === undefined)
-    throw new TroupeError('conflict', `shard ${shard.shardId} of collection ${shard.collection} is not led here in term ${term}`);
+    throw new TroupeError('conflict', `shard ${shard.shardId} of collection ${shard.collection} is not led here in term ${term}`, {
+      reason: 'notLeader',
+    });
   const { actor } = replication;
   const resume = (error: unknown): never => {
     actor.report({ kind: 'resume' });
@@ -39,8 +41,8 @@ export async function handOver(
     );
   const { collection, shardId, uid } = shard;
   const changed = await propose({ kind: 'changeLeader', collection, uid, shardId, to, term }, PROPOSE_MS).catch((error: unknown) => {
+    if (outcomeOf(errorFacts(error)) === 'none') return resume(error);
     // It may be agreed yet: the pause ends by itself.
-    if (error instanceof TroupeError && error.code === 'conflict') return resume(error);
     throw error;
   });
   return { kind: 'done', changed: changed ? 1 : 0 };

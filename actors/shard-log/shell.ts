@@ -255,7 +255,7 @@ function acknowledge({ failure, input, numbers }: EffectOf<'acknowledge'>, conte
   untilShownEverywhere(services, key, shard, input.deadlineMs, context.clock).then((shown) => {
     const late = 'the write is on disk, and reads do not see all of its points yet: they will when they are indexed';
     if (shown) context.reply(replyTo, written);
-    else context.fail(replyTo, new TroupeError('timeout', late));
+    else context.fail(replyTo, new TroupeError('timeout', late, { outcome: 'unknown' }));
   });
 }
 

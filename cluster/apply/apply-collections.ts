@@ -38,7 +38,7 @@ export function updateCollection(state: ClusterState, { basedOn, config, name }:
   return onCollection(state, name, (record) => {
     if (record.revision !== basedOn) {
       const detail = `Collection \`${name}\` was changed at the same time, try again`;
-      return refused(state, { code: 'conflict', detail });
+      return refused(state, { code: 'conflict', detail, reason: 'changedMeanwhile' });
     }
     if (stringifyJson(record.config) === stringifyJson(config)) return unchanged(state);
     return done(withCollection(state, name, { ...record, config, revision: state.appliedIndex }));
@@ -120,12 +120,12 @@ export function refusedPlacement({ marks, membership }: ClusterState, placement:
     const stranger = peers.find((peer) => !membership.some(({ peerId }) => peerId === peer));
     if (stranger !== undefined) {
       const detail = `peer ${stranger}, chosen for a replica, is not part of the cluster any more; try again`;
-      return { code: 'unavailable', detail, retryAfterMs: 100 };
+      return { code: 'unavailable', detail, retryAfterMs: 100, reason: 'placementChanged' };
     }
     const leaving = peers.find((peer) => (marks.get(peer)?.leaving ?? null) !== null);
     if (leaving !== undefined) {
       const detail = `peer ${leaving}, chosen for a replica, is leaving the cluster; try again`;
-      return { code: 'unavailable', detail, retryAfterMs: 100 };
+      return { code: 'unavailable', detail, retryAfterMs: 100, reason: 'placementChanged' };
     }
   }
   return null;

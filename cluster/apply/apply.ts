@@ -139,8 +139,9 @@ function withOutcome(session: Session, doneBelow: number, sequence: number, outc
   return { session: session.session, doneBelow, outcomes };
 }
 
+/** What became of it was forgotten with the session of its origin. */
 function refusedAsGone(detail: string): Outcome {
-  return { kind: 'refused', error: { code: 'unavailable', detail } };
+  return { kind: 'refused', error: { code: 'unavailable', detail, outcome: 'unknown' } };
 }
 
 const APPLY: Row<ClusterCommand, ClusterState, Change> = {

@@ -60,10 +60,10 @@ export function changeChannel(draft: Draft, peer: PeerId, change: Partial<Channe
 }
 
 export function notLeading(detail: string): ErrorFacts {
-  return { code: 'conflict', detail: `${detail}: ask the replica that leads`, retryAfterMs: 100 };
+  return { code: 'conflict', detail: `${detail}: ask the replica that leads`, retryAfterMs: 100, reason: 'notLeader' };
 }
 
 /** What has been begun and may be carried out by whoever leads next. */
 export function leftOpen(reason: string): ErrorFacts {
-  return { code: 'unavailable', detail: `${reason}; the operation may still be carried out`, retryAfterMs: 1000 };
+  return { code: 'unavailable', detail: reason, retryAfterMs: 1000, outcome: 'unknown' };
 }

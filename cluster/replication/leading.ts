@@ -112,9 +112,9 @@ function answer(draft: Draft, { failure, input, numbers }: PendingWrite, excused
   const factor = input.isCopy === true ? 1 : (assignment?.writeFactor ?? 1);
   if (left < factor) {
     const detail =
-      `the write is on ${left} active ${left === 1 ? 'replica' : 'replicas'} of the shard, and write_consistency_factor asks for ${factor}; ` +
-      'it may be applied: send it again when more replicas are active';
-    refuse(draft, input.caller, { code: 'unavailable', detail, retryAfterMs: 1000 });
+      `the write is on ${left} active ${left === 1 ? 'replica' : 'replicas'} of the shard, and write_consistency_factor asks for ${factor}: ` +
+      'send it again when more replicas are active';
+    refuse(draft, input.caller, { code: 'unavailable', detail, retryAfterMs: 1000, outcome: 'unknown' });
     return;
   }
   draft.effects.push({ kind: 'acknowledge', input, numbers, failure });

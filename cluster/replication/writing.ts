@@ -1,6 +1,6 @@
 /** Writes on the leader: its own disk first. */
 
-import type { ErrorCode, ErrorFacts } from '../../protocols/errors.js';
+import { type ErrorFacts, outcomeOf } from '../../protocols/errors.js';
 import { type LogTag, type ShardEntry, TERM_GAP } from '../../protocols/model/shard-log.js';
 import { changeLeading, type Draft, leadingOf, nextNumber, notLeading, refuse } from './draft.js';
 import { WRITE_BYTES_MAX, WRITES_MAX } from './figures.js';
@@ -63,25 +63,16 @@ export function logged(draft: Draft, number: number, result: Logged): void {
   takeResults(draft);
 }
 
-/** Whether the own log may have what was to be written: nobody knows then how it ends. */
+/**
+ * Whether the own log is to be looked at again: it may have what was to be written (`unknown`), has entries of a later term (`conflict`),
+ * or is not open (`unavailable`). Else nothing of the write was logged.
+ */
 export function logFailed(draft: Draft, number: number, error: ErrorFacts): boolean {
-  if (!SURELY_NOT_LOGGED.has(error.code)) return true;
+  if (outcomeOf(error) === 'unknown' || error.code === 'conflict' || error.code === 'unavailable') return true;
   noteResult(draft, number, { error });
   takeResults(draft);
   return false;
 }
-
-/** Errors of the engine after which nothing is in the log. */
-const SURELY_NOT_LOGGED: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'malformedBody',
-  'invalidValue',
-  'wrongInput',
-  'unsupported',
-  'notFound',
-  'bodyTooLarge',
-  'busy',
-  'timeout',
-]);
 
 function noteResult(draft: Draft, number: number, result: IssuedWrite['result']): void {
   const issued = leadingOf(draft).issued.map((each) => (each.write === number ? { ...each, result } : each));

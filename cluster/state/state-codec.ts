@@ -3,7 +3,7 @@
  * that equal states have equal bytes. A release reads what earlier ones wrote; what a later one wrote stops it.
  */
 
-import { ERROR_KINDS, type ErrorCode } from '../../protocols/errors.js';
+import { ERROR_KINDS, ERROR_REASONS, type ErrorCode, type ErrorOutcome, type ErrorReason } from '../../protocols/errors.js';
 import { stringifyJson } from '../../protocols/json.js';
 import {
   type Member,
@@ -206,18 +206,37 @@ function readSession(fields: StrictFields): Session {
 
 function outcomeForm(outcome: Outcome): object {
   if (outcome.kind === 'done') return { kind: outcome.kind, changed: outcome.changed };
-  const { code, detail, retryAfterMs } = outcome.error;
-  return { kind: outcome.kind, code, detail, retryAfterMs: retryAfterMs ?? null };
+  const { code, detail, reason, retryAfterMs } = outcome.error;
+  return {
+    kind: outcome.kind,
+    code,
+    detail,
+    retryAfterMs: retryAfterMs ?? null,
+    reason: reason ?? null,
+    outcome: outcome.error.outcome ?? null,
+  };
 }
 
 const CODES = Object.keys(ERROR_KINDS) as ErrorCode[];
+const REASONS = Object.keys(ERROR_REASONS) as ErrorReason[];
+const OUTCOMES: readonly ErrorOutcome[] = ['none', 'unknown'];
 
 function readOutcome(fields: StrictFields): Outcome {
   const kind = fields.word('kind', ['done', 'refused']);
   if (kind === 'done') return { kind, changed: fields.boolean('changed') };
-  const facts = { code: fields.word('code', CODES), detail: fields.string('detail') };
+  const code = fields.word('code', CODES);
+  const detail = fields.string('detail');
   const retryAfterMs = fields.integerOrNull('retryAfterMs');
-  return { kind, error: retryAfterMs === null ? facts : { ...facts, retryAfterMs } };
+  const reason = fields.value('reason') === null ? null : fields.word('reason', REASONS);
+  const outcome = fields.value('outcome') === null ? null : fields.word('outcome', OUTCOMES);
+  const error = {
+    code,
+    detail,
+    ...(retryAfterMs === null ? {} : { retryAfterMs }),
+    ...(reason === null ? {} : { reason }),
+    ...(outcome === null ? {} : { outcome }),
+  };
+  return { kind, error };
 }
 
 function sortedByName<Value>(map: ReadonlyMap<string, Value>): [string, Value][] {

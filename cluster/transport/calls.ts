@@ -4,7 +4,7 @@
  */
 
 import { type Client, type ClientUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
-import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import { errorFacts, errorFromFacts, factsForPeer, TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { type AnswerCall, type DataAnswer, type DataCall, type DataReply, LostAnswer, NotReached } from '../data-messages.js';
 import { channelTarget } from './address.js';
@@ -149,7 +149,7 @@ export class IncomingCalls {
     try {
       return await this.#carryOut(said);
     } catch (error) {
-      return { kind: 'error', error: errorFacts(error) };
+      return { kind: 'error', error: factsForPeer(errorFacts(error)) };
     } finally {
       this.#served--;
     }
@@ -157,14 +157,15 @@ export class IncomingCalls {
 
   async #carryOut(said: () => SaidCall): Promise<DataReply> {
     const own = this.own();
-    if (own === null) throw new TroupeError('conflict', 'this node takes no calls of peers now', { retryAfterMs: 1000 });
+    if (own === null)
+      throw new TroupeError('conflict', 'this node takes no calls of peers now', { retryAfterMs: 1000, reason: 'peerRefused' });
     if (this.#served > SERVED_MAX) {
       throw new TroupeError('busy', 'too many calls of peers are being carried out', { retryAfterMs: BUSY_RETRY_MS });
     }
     const { call: packed, hello } = said();
     if (hello === null) throw new TroupeError('wrongInput', 'a call says not who calls');
     const judged = judgeHello(own, hello, null);
-    if (judged.kind === 'refused') throw new TroupeError('conflict', judged.reason);
+    if (judged.kind === 'refused') throw new TroupeError('conflict', judged.reason, { reason: 'peerRefused' });
     const call = unpackCall(packed);
     if (call === null) throw new TroupeError('unsupported', 'this release does not know what is called for; update this node');
     return this.answer(hello.from, call);

@@ -1,7 +1,8 @@
 /** Bytes of answers: the envelope around a result, and errors by the catalogue. */
 
-import { ERROR_KINDS, type ErrorFacts } from '../../protocols/errors.js';
+import { ERROR_KINDS, type ErrorFacts, errorFacts, outcomeOf } from '../../protocols/errors.js';
 import { stringifyJson } from '../../protocols/json.js';
+import type { Endpoint } from './endpoint.js';
 
 /** What an operation answers. */
 export type HttpAnswer =
@@ -39,6 +40,31 @@ export function valueEnvelope(value: unknown, milliseconds: number): Buffer {
   return Buffer.from(`{"result":${stringifyJson(value)}${TAIL_START}${seconds(milliseconds)}}`);
 }
 
+/** Header of a REST answer, and key of the metadata that ends a gRPC call. */
+const OUTCOME_KEY = 'troupe-outcome';
+
+/**
+ * An error as the client of the operation is told it. Only an operation that changes something can leave open whether it was carried out:
+ * the message says so, and the outcome is there for programs.
+ */
+export function clientFacts(error: unknown, { access, method }: Pick<Endpoint, 'access' | 'method'>): ErrorFacts {
+  const { outcome: _, ...facts } = errorFacts(error);
+  if (method === 'GET' || (access !== 'w' && access !== 'm')) return facts;
+  const outcome = outcomeOf(errorFacts(error));
+  return outcome === 'none'
+    ? { ...facts, outcome }
+    : { ...facts, detail: `${facts.detail}; the operation may still be carried out`, outcome };
+}
+
+/** Headers of REST, metadata of gRPC, as `clientFacts` has made them: names and values. */
+export function errorHeaders(error: ErrorFacts): readonly (readonly [string, string])[] {
+  const after = retryAfter(error);
+  return [
+    ...(after === undefined ? [] : [['retry-after', after] as const]),
+    ...(error.outcome === undefined ? [] : [[OUTCOME_KEY, error.outcome] as const]),
+  ];
+}
+
 /** `{"status":{"error":…},"time":<seconds>}` */
 export function errorBody(error: ErrorFacts, milliseconds: number): Buffer {
   const message = ERROR_KINDS[error.code].prefix + error.detail;
@@ -46,7 +72,7 @@ export function errorBody(error: ErrorFacts, milliseconds: number): Buffer {
 }
 
 /** Value of the Retry-After header in whole seconds; undefined when the error has none. */
-export function retryAfter(error: ErrorFacts): string | undefined {
+function retryAfter(error: ErrorFacts): string | undefined {
   if (error.retryAfterMs !== undefined) return String(Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
   return error.code === 'busy' || error.code === 'unavailable' ? '1' : undefined;
 }

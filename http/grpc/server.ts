@@ -14,7 +14,7 @@ import {
   setLogVerbosity,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import { type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
+import { TroupeError } from '../../protocols/errors.js';
 import { decodeMessage } from '../../protocols/grpc/decode.js';
 import { encodeMessage } from '../../protocols/grpc/encode.js';
 import { GRPC_METHOD_NAMES } from '../../protocols/grpc/method-names.js';
@@ -23,7 +23,7 @@ import { type GrpcMethod, type MessageType, schema } from '../../protocols/grpc/
 import { stringifyJson } from '../../protocols/json.js';
 import { checkCollectionName } from '../../protocols/rest/parameters.js';
 import type { RawRequest } from '../../storage/threads/messages.js';
-import { retryAfter } from '../context/answer.js';
+import { clientFacts, errorHeaders } from '../context/answer.js';
 import { usageField } from '../context/hardware.js';
 import { checkSettingsSize } from '../context/node-request.js';
 import type { DoorServices } from '../context/services.js';
@@ -80,33 +80,37 @@ class Door {
     const name = method.path.slice(1);
     const route = ROUTES.find(({ grpc }) => grpc === name);
     if (route?.grpc == null) throw new Error(`no operation belongs to ${name}`);
-    const served: Served = { at: GRPC_METHOD_NAMES.indexOf(route.grpc), run: this.runner(route, method), time: timeHead(method.response) };
+    const served: Served = {
+      route,
+      at: GRPC_METHOD_NAMES.indexOf(route.grpc),
+      run: this.runner(route, method),
+      time: timeHead(method.response),
+    };
     return (call, callback) => void this.answer(served, call, callback);
   }
 
-  private async answer({ at, run, time }: Served, call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) {
+  private async answer({ at, route, run, time }: Served, call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) {
     const started = this.services.monotonicMs();
     let status = 0;
     try {
       const answer = await run(call.request, this.deadlineOf(call));
       callback(null, withTime(answer, time, this.services.monotonicMs() - started));
     } catch (error) {
-      status = this.fail(call, callback, error);
+      status = this.fail(route, call, callback, error);
     }
     const milliseconds = this.services.monotonicMs() - started;
     this.services.grpcStats.record(at, status, milliseconds, this.services.nowMs());
     if (this.options.logRequests) this.services.log.debug('answered', { method: call.getPath(), status, milliseconds });
   }
 
-  private fail(call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>, error: unknown): number {
+  private fail(route: Route, call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>, error: unknown): number {
     if (!(error instanceof TroupeError)) {
       const stack = error instanceof Error ? error.stack : String(error);
       this.services.log.error('a request met an unexpected error', { method: call.getPath(), error: stack });
     }
-    const facts: ErrorFacts = errorFacts(error);
+    const facts = clientFacts(error, route);
     const metadata = new Metadata();
-    const after = retryAfter(facts);
-    if (after !== undefined) metadata.set('retry-after', after);
+    for (const [name, value] of errorHeaders(facts)) metadata.set(name, value);
     const { code, details } = grpcStatusOf(facts);
     callback({ code, details, metadata });
     return code;
@@ -170,6 +174,7 @@ class Door {
 interface Served {
   /** Its place in GRPC_METHOD_NAMES. */
   readonly at: number;
+  readonly route: Route;
   readonly run: Run;
   /** Tag of the answer's time; null when it has none. */
   readonly time: Buffer | null;

@@ -6,13 +6,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { ERROR_KINDS, type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
+import { ERROR_KINDS, errorFacts, TroupeError } from '../../protocols/errors.js';
 import { stringifyJson } from '../../protocols/json.js';
 import type { ReadConsistency } from '../../protocols/model/cluster.js';
 import { pointIdFromText } from '../../protocols/model/point-id.js';
 import { checkCollectionName, type QueryParameters, readParameters, updateParameters } from '../../protocols/rest/parameters.js';
 import type { RawRequest } from '../../storage/threads/messages.js';
-import { envelope, errorBody, type HttpAnswer, retryAfter, valueEnvelope } from '../context/answer.js';
+import { clientFacts, envelope, errorBody, errorHeaders, type HttpAnswer, valueEnvelope } from '../context/answer.js';
 import type { Endpoint } from '../context/endpoint.js';
 import { usageMember } from '../context/hardware.js';
 import type { DoorServices } from '../context/services.js';
@@ -134,7 +134,7 @@ class Door {
       const result = await this.services.node.read(path.collection_name as string, route.engine, raw);
       this.answer(at, request, response, started, envelope(result, this.services.monotonicMs() - started, usageOf(raw)));
     } catch (error) {
-      this.fail(at, request, response, started, error);
+      this.fail(route, at, request, response, started, error);
     }
   }
 
@@ -148,7 +148,7 @@ class Door {
       const result = await this.services.node.write(path.collection_name as string, route.engine, wait, raw);
       this.answer(at, request, response, started, envelope(result, this.services.monotonicMs() - started, usageOf(raw)));
     } catch (error) {
-      this.fail(at, request, response, started, error);
+      this.fail(route, at, request, response, started, error);
     }
   }
 
@@ -161,13 +161,13 @@ class Door {
       const answer = await route.run(this.services, { path, query: request.query as QueryParameters, body });
       this.answerNode(at, request, response, started, answer);
     } catch (error) {
-      this.fail(at, request, response, started, error);
+      this.fail(route, at, request, response, started, error);
     }
   }
 
   private refuse(route: LaterRoute, at: number, request: FastifyRequest, response: ServerResponse): void {
     const error = new TroupeError('unsupported', `${route.name} is not available in this release`);
-    this.fail(at, request, response, this.services.monotonicMs(), error);
+    this.fail(route, at, request, response, this.services.monotonicMs(), error);
   }
 
   /** A path or method that the API doesn't have: 404 with an empty body. */
@@ -236,17 +236,15 @@ class Door {
     this.count(at, request, 200, started);
   }
 
-  private fail(at: number, request: FastifyRequest, response: ServerResponse, started: number, error: unknown): void {
+  private fail(route: Route, at: number, request: FastifyRequest, response: ServerResponse, started: number, error: unknown): void {
     if (response.destroyed) return;
     if (!(error instanceof TroupeError)) {
       const stack = error instanceof Error ? error.stack : String(error);
       this.services.log.error('a request met an unexpected error', { method: request.method, url: request.url, error: stack });
     }
-    const facts: ErrorFacts = errorFacts(error);
+    const facts = clientFacts(error, route);
     const status = ERROR_KINDS[facts.code].restStatus;
-    const extra: string[] = [];
-    const after = retryAfter(facts);
-    if (after !== undefined) extra.push('retry-after', after);
+    const extra: string[] = errorHeaders(facts).flat();
     // A client that sends far beyond the limit is cut off once it has its answer.
     if (facts.code === 'bodyTooLarge' && !request.raw.complete) extra.push('connection', 'close');
     this.send(request.raw, response, status, JSON_TYPE, errorBody(facts, this.services.monotonicMs() - started), extra);

@@ -52,7 +52,7 @@ export function openConsensus(folder: string): Environment<ConsensusDatabase> {
   const environment = Environment.open<ConsensusDatabase>(lmdb, writeFirstRecords, CONSENSUS_DATABASES);
   if (environment.isNew && isMade) {
     void environment.close();
-    throw new TroupeError('storage', `${path.join(lmdb, 'data.mdb')} is missing or empty`);
+    throw new TroupeError('storage', 'lmdb/data.mdb is missing or empty');
   }
   if (!isMade) {
     syncFolderNow(lmdb);

@@ -138,7 +138,8 @@ export class ConsensusLog implements ConsensusStore {
       this.broken = null;
       return stored;
     } catch (error) {
-      throw withRecovery(errorFacts(error).detail, consensusFolder(this.storagePath));
+      const folder = consensusFolder(this.storagePath);
+      throw withRecovery(`${folder}: ${errorFacts(error).detail}`, folder);
     }
   }
 
@@ -240,8 +241,8 @@ class Keeper {
   }
 }
 
-function withRecovery(detail: string, folder: string): TroupeError {
-  const where = detail.includes(folder) ? detail : `${folder}: ${detail}`;
+/** where: what is wrong, with its path. */
+function withRecovery(where: string, folder: string): TroupeError {
   return new TroupeError(
     'storage',
     `${where}. The consensus log cannot be used. To recover: stop this node; remove its peer at another peer (\`DELETE /cluster/peer/{peer_id}?force=true\`); delete ${folder}, or start with \`--reinit\`; let the node join again with \`--bootstrap\` and the address of a peer, where its collections are set aside, not deleted. The only node of a cluster founds it anew with \`--reinit\`, \`--uri\` and its address`,

@@ -272,7 +272,7 @@ export class WriterPool {
           continue;
         }
         call.settled = true;
-        call.reject(new TroupeError('timeout', 'the write reached its time limit; it may still be carried out'));
+        call.reject(new TroupeError('timeout', 'the write reached its time limit', { outcome: 'unknown' }));
       }
     }
     return next;
@@ -312,9 +312,7 @@ export class WriterPool {
       if (call.settled) continue;
       call.settled = true;
       call.reject(
-        new TroupeError('unavailable', `the writer of the replica was lost (${reason}); whether this was carried out is unknown`, {
-          retryAfterMs: 1000,
-        }),
+        new TroupeError('unavailable', `the writer of the replica was lost (${reason})`, { retryAfterMs: 1000, outcome: 'unknown' }),
       );
     }
     // Readers let go of its replicas: the sets it announced may never be committed, and the next writer may give their

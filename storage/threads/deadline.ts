@@ -25,3 +25,8 @@ export function checkDeadline(
 export function timeLimitReached(): TroupeError {
   return new TroupeError('timeout', 'the read reached its time limit');
 }
+
+/** Of a write whose time was up before its turn came: nothing of it was logged. */
+export function turnTooLate(): TroupeError {
+  return new TroupeError('timeout', 'the request waited for its turn until its time was up', { outcome: 'none' });
+}

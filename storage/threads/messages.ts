@@ -68,7 +68,7 @@ export interface RawRequest {
   readonly usage?: HardwareUsage;
   /** Of a read in a cluster; absent: one replica of each shard will do. */
   readonly consistency?: ReadConsistency;
-  /** Of a read in a cluster: points of other collections may be elsewhere. See `isElsewhere`. */
+  /** Of a read in a cluster: points of other collections may be elsewhere: refused with reason `otherCollection`. */
   readonly localOnly?: true;
   /** Of a read while shards are resharded: the ring in force. Rows that it gives to another shard than the one that has them do not count. */
   readonly ring?: readonly ShardId[];

@@ -11,7 +11,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { errorFacts } from '../../protocols/errors.js';
+import { errorFacts, TroupeError } from '../../protocols/errors.js';
 import { readConsensus } from '../consensus-log/environment.js';
 import { CONSENSUS_DATABASES } from '../consensus-log/records.js';
 import { initChecksum } from '../disk/checksum.js';
@@ -147,8 +147,7 @@ async function complaintOf<Name extends string>(
     read(reader);
     return null;
   } catch (error) {
-    const { detail } = errorFacts(error);
-    return detail.includes('data.mdb') ? `${folder}: ${detail}` : `${dataFile(folder)}: ${detail}`;
+    return `${error instanceof TroupeError ? folder : dataFile(folder)}: ${errorFacts(error).detail}`;
   } finally {
     await reader?.close();
   }

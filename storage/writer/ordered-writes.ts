@@ -10,6 +10,7 @@ import type { AppliedUpdate, NumberedOperation } from '../replica/operations.js'
 import type { ReplicaStore } from '../replica/store.js';
 import { decodeEncoded, decodeShared } from '../requests/decode-update.js';
 import { neededPoints } from '../sharding/split-operation.js';
+import { turnTooLate } from '../threads/deadline.js';
 import type { OrderedTags, ToWriter } from '../threads/messages.js';
 
 export type OrderedMessage = Extract<ToWriter, { kind: 'writeOrdered' | 'append' }>;
@@ -101,7 +102,7 @@ function planWrite(
   log: PlannedLog,
   nowMs: number,
 ): Planned {
-  if (write.deadlineMs <= nowMs) throw new TroupeError('timeout', 'the request waited for its turn until its time was up');
+  if (write.deadlineMs <= nowMs) throw turnTooLate();
   const usage = write.usage === undefined ? null : noUsage();
   const decoded = decodeEncoded(write.operations, store.config.params);
   const tags = nextTags(log.last, write, write.indexAfter, decoded.length);
@@ -114,7 +115,8 @@ function planWrite(
     const failure = write.until === 'logged' ? null : failureOf(numbered, outcomes);
     // Those behind one that fails hang on it.
     const failed = tags.findIndex((tag) => outcomes.get(tag.index)?.isNothing === true);
-    return { tags, carriedOut: failed === -1 ? tags.length : failed, failure: failure && errorFacts(failure) };
+    const carriedOut = failed === -1 ? tags.length : failed;
+    return { tags, carriedOut, failure: failure && { ...errorFacts(failure), reason: 'failedOnApply', outcome: failure.outcome } };
   };
   const mayFail = decoded.some(({ operation }) => neededPoints(operation).length > 0);
   return { id, until: write.until, numbered, mayFail, answer, usage };

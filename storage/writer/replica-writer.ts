@@ -16,6 +16,7 @@ import { type ReplicaHooks, ReplicaStore } from '../replica/store.js';
 import { decodeEncoded, decodeWriteRequest } from '../requests/decode-update.js';
 import { ringsOf } from '../sharding/keys.js';
 import { collectGarbage } from '../threads/collect-garbage.js';
+import { turnTooLate } from '../threads/deadline.js';
 import type { EncodedWrite, FromWriter, OrderedTags, ReplicaStats, ToWriter, Written } from '../threads/messages.js';
 import type { BucketPoints, LogPart } from '../threads/shard-log.js';
 import { type OrderedMessage, writeOrdered } from './ordered-writes.js';
@@ -150,7 +151,7 @@ export class ReplicaWriter {
   private decode(store: ReplicaStore, message: WriteMessage): PendingWrite | null {
     const { deadlineMs, usage: measured } = message.kind === 'write' ? message.request : message.write;
     try {
-      if (deadlineMs <= this.port.now()) throw new TroupeError('timeout', 'the request waited for its turn until its time was up');
+      if (deadlineMs <= this.port.now()) throw turnTooLate();
       const usage = measured === undefined ? null : noUsage();
       const { params } = store.config;
       const decoded = message.kind === 'write' ? decodeWrite(message, params) : decodeEncodedWrite(message, params);

@@ -1,6 +1,7 @@
 /** Clients that ask nodes at random, one thing after the other, and note what they heard. */
 
 import type { NodeApi } from '../../actors/requests/node-api.js';
+import { outcomeOf } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { sampleConfig } from '../actors/samples.js';
 import { type CallParts, callNode, type Ended, TIMEOUT_MS } from './calls.js';
@@ -133,10 +134,7 @@ export class Clients {
     if (ended.kind === 'lost') return null;
     const { error, lives, stack } = ended;
     if (error.code === 'internal') this.parts.violation(`${what} failed: ${error.detail}${stack}`);
-    const isOpen =
-      error.code === 'timeout' ||
-      /may still be carried out|the cluster has agreed on it|is there, but|is stopped/.test(error.detail) ||
-      !lives;
+    const isOpen = outcomeOf(error) === 'unknown' || !lives;
     return isOpen ? null : { kind: FAILURES.has(error.code) ? 'failed' : 'refused' };
   }
 }

@@ -1,6 +1,7 @@
 /** Clients that write, read and delete points by any node, and what they must have seen. */
 
 import type { NodeApi } from '../../actors/requests/node-api.js';
+import { outcomeOf } from '../../protocols/errors.js';
 import type { ShardKey } from '../../protocols/model/cluster.js';
 import type { WriteOperation } from '../../protocols/model/update.js';
 import type { RawRequest } from '../../storage/threads/messages.js';
@@ -325,7 +326,7 @@ export class PointClients {
     const isMissing = code === 'notFound' && /^No point with id/.test(detail);
     if (!isMissing && !EARLY.test(detail) && !FAILURES.has(code) && lives)
       this.parts.violation(`${what} failed: ${code}: ${detail}${stack}`);
-    return isMissing ? 'notFound' : /nothing was written/.test(detail) ? 'refused' : null;
+    return isMissing ? 'notFound' : outcomeOf(error) === 'none' ? 'refused' : null;
   }
 }
 

@@ -3,7 +3,7 @@
 import type { ClusterCommand, TransferKey } from '../../../cluster/state/commands.js';
 import { placeShards } from '../../../cluster/state/placement.js';
 import type { ClusterState, CollectionRecord } from '../../../cluster/state/state.js';
-import { TroupeError } from '../../../protocols/errors.js';
+import { type ErrorReason, TroupeError } from '../../../protocols/errors.js';
 import type { PeerId, TransferMethod } from '../../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../../protocols/model/collection.js';
 import type { ClusterSetup } from '../cluster-api.js';
@@ -36,10 +36,33 @@ export function prepare(submission: Submission, agreed: ClusterState, settings: 
   }
 }
 
-/** Whether another try, made on a newer state, may fare better than `code`. */
-export function isWorthAnotherTry(submission: Submission, code: TroupeError['code']): boolean {
-  // Another change came in between; a peer that was to hold a replica has left.
-  return (submission.kind === 'updateCollection' && code === 'conflict') || (submission.kind !== 'operation' && code === 'unavailable');
+/**
+ * When an operation that was refused is made again of the newest state: at once where another change was agreed first, later where a peer
+ * that was to hold a replica has left, as the next state may not be known here yet; never where that would come to the same.
+ */
+export function retryOfRefused(submission: Submission, reason: ErrorReason | undefined): 'never' | 'atOnce' | 'later' {
+  switch (reason) {
+    case 'changedMeanwhile':
+      return submission.kind === 'updateCollection' ? 'atOnce' : 'never';
+    case 'placementChanged':
+      return submission.kind === 'operation' ? 'never' : 'later';
+    case 'notLeader':
+    case 'shardMapChanged':
+    case 'shardMigrating':
+    case 'replicaNotHere':
+    case 'replicaNotServing':
+    case 'peerRefused':
+    case 'staleCopy':
+    case 'otherCollection':
+    case 'failedOnApply':
+    case 'notReached':
+    case 'answerLost':
+    case 'actorCrashed':
+    case undefined:
+      return 'never';
+    default:
+      return reason satisfies never;
+  }
 }
 
 /** The collection whose new replicas become Active before the caller is answered; null: nothing of the kind. */

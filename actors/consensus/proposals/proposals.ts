@@ -1,6 +1,6 @@
 /**
  * Proposals from their beginning until they are applied. One that may have got lost is proposed again under the same sequence, so
- * that it is carried out once; see `ProposedOperation`. An error whose text says «may still be carried out» leaves it open.
+ * that it is carried out once; see `ProposedOperation`. An error whose `outcome` is `unknown` leaves it open.
  */
 
 import type { ProposalResult } from '../../../cluster/apply/apply.js';
@@ -12,7 +12,7 @@ import { type ErrorFacts, errorFacts } from '../../../protocols/errors.js';
 import type { Membership } from '../../../protocols/model/cluster.js';
 import type { Caller, OwnProposal, ProposalCall, ProposalWhat } from '../state.js';
 import type { Draft } from './draft.js';
-import { isWorthAnotherTry, newReplicasOf, prepare, type Submission } from './prepare.js';
+import { newReplicasOf, prepare, retryOfRefused, type Submission } from './prepare.js';
 import { isLeaderless, noLeader, refusedNow } from './readiness.js';
 import { read } from './reads.js';
 import { settle } from './settling.js';
@@ -113,17 +113,20 @@ export function finishAll(draft: Draft, results: readonly (ProposalResult & { re
       if (outcome.kind === 'done') {
         const answer = operation.kind === 'deleteCollection' ? outcome.changed : true;
         answerAgreed(draft, caller, call.deadlineTick, index, answer, operation);
-      } else if (isWorthAnotherTry(submission, outcome.error.code) && draft.member.ticks < call.deadlineTick) {
-        // Whoever was quicker with a conflict has got on; a peer that has left takes a moment.
-        const { ticks } = draft.member;
-        const fromTick = outcome.error.code === 'conflict' ? ticks : ticks + RETRY_TICKS;
-        submit(draft, submission, caller, call.deadlineTick, { isCaughtUp: true, fromTick });
-      } else {
-        // It is looked at again, and not at once.
-        if (caller.kind === 'activation')
-          draft.change({ upkeep: { ...draft.member.upkeep, activateTick: draft.member.ticks + RETRY_TICKS } });
-        refuseCaller(draft, caller, outcome.error);
+        return;
       }
+      const { ticks, upkeep } = draft.member;
+      const retry = retryOfRefused(submission, outcome.error.reason);
+      if (retry !== 'never' && ticks < call.deadlineTick) {
+        submit(draft, submission, caller, call.deadlineTick, {
+          isCaughtUp: true,
+          fromTick: retry === 'atOnce' ? ticks : ticks + RETRY_TICKS,
+        });
+        return;
+      }
+      // It is looked at again, and not at once.
+      if (caller.kind === 'activation') draft.change({ upkeep: { ...upkeep, activateTick: ticks + RETRY_TICKS } });
+      refuseCaller(draft, caller, outcome.error);
     });
   }
 }
@@ -165,9 +168,9 @@ export function dropLateProposals(draft: Draft): void {
     const leaderless = isOutside(call.caller) && isLeaderless(draft.member);
     if (call.deadlineTick > ticks && !leaderless) continue;
     const uncertain = call.uncertain || call.attempt !== null;
-    const why = raft.leader === null ? noLeader() : ({ code: 'timeout', detail: 'the cluster has not agreed on it in time' } as const);
+    const why: ErrorFacts = raft.leader === null ? noLeader() : { code: 'timeout', detail: 'the cluster did not agree on it in time' };
     if (uncertain) noteOpen(draft, call);
-    const error: ErrorFacts = uncertain ? { code: 'timeout', detail: `${why.detail}; it may still be carried out` } : why;
+    const error: ErrorFacts = uncertain ? { code: 'timeout', detail: why.detail } : { ...why, outcome: 'none' };
     end(draft, call, (caller) => refuseCaller(draft, caller, error));
   }
 }

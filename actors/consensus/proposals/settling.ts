@@ -63,8 +63,8 @@ function maybeAnswer(draft: Draft, call: SettlingCall): boolean {
   if (failure !== undefined) {
     // It may be a replica that is still being opened.
     if (!late) return false;
-    const detail = `the cluster has agreed on it, but this node could not carry it out so far: ${failure.detail}`;
-    draft.refuse(call.replyTo, { code: 'unavailable', detail });
+    const detail = `the cluster has agreed on the operation, but this node failed to apply it so far: ${failure.detail}`;
+    draft.refuse(call.replyTo, { code: 'unavailable', detail, outcome: 'unknown' });
     return true;
   }
   const waited = waitedFor(draft.member, call);

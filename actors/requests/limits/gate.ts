@@ -38,7 +38,10 @@ export function openGate(atOnce: number | null, clock: Clock, timers: Timers): G
     }
     return new Promise((resolve, reject) => {
       const cancel = timers.after(Math.max(1, deadlineMs - clock.nowMs()), () => {
-        if (waiting.delete(admit)) reject(new TroupeError('timeout', 'the turn of the update did not come in time; nothing was changed'));
+        if (waiting.delete(admit))
+          reject(
+            new TroupeError('timeout', 'the update waited for its turn until its time was up; nothing was changed', { outcome: 'none' }),
+          );
       });
       const admit = () => {
         cancel();

@@ -1,5 +1,6 @@
 /** Calls of peers for each other's replicas, and their replies, as bytes of protocols/peer/peer.proto. Errors: `malformedBody`. */
 
+import { factsFromPeer } from '../../../protocols/errors.js';
 import { brokenMessage, WireReader } from '../../../protocols/grpc/wire-reader.js';
 import { WireWriter } from '../../../protocols/grpc/wire-writer.js';
 import { pack, unpack } from '../../../protocols/pack.js';
@@ -56,7 +57,9 @@ export function encodeReply(reply: DataReply): Uint8Array {
 export function unpackReply(bytes: Uint8Array): DataReply {
   const reply = unpack(bytes) as DataReply | null;
   if (typeof reply !== 'object' || reply === null || typeof reply.kind !== 'string') throw brokenMessage('a reply has no kind');
-  return reply;
+  if (reply.kind !== 'error') return reply;
+  if (typeof reply.error !== 'object' || reply.error === null) throw brokenMessage('an error has no facts');
+  return { kind: 'error', error: factsFromPeer(reply.error) };
 }
 
 export function decodeReply(bytes: Uint8Array): DataReply {

@@ -1,6 +1,6 @@
 /** Requests beside the streams, and their answers, as bytes of protocols/peer/peer.proto. Errors: `malformedBody`. */
 
-import { ERROR_KINDS, type ErrorCode, type ErrorFacts } from '../../../protocols/errors.js';
+import { type ErrorFacts, factsForPeer, factsFromPeer } from '../../../protocols/errors.js';
 import { brokenMessage, WireReader } from '../../../protocols/grpc/wire-reader.js';
 import { WireWriter } from '../../../protocols/grpc/wire-writer.js';
 import type { Member } from '../../../protocols/model/cluster.js';
@@ -95,9 +95,12 @@ export function encodeAnswer(answer: Answer): Uint8Array {
       break;
     case 'failure':
       writeMessage(writer, 4, () => {
-        if (answer.facts.retryAfterMs !== undefined) writer.int(3, whole(answer.facts.retryAfterMs));
-        writer.string(2, answer.facts.detail);
-        writer.string(1, answer.facts.code);
+        const { code, detail, outcome, reason, retryAfterMs } = factsForPeer(answer.facts);
+        if (outcome !== undefined) writer.string(5, outcome);
+        if (reason !== undefined) writer.string(4, reason);
+        if (retryAfterMs !== undefined) writer.int(3, whole(retryAfterMs));
+        writer.string(2, detail);
+        writer.string(1, code);
       });
       break;
     default:
@@ -201,19 +204,17 @@ function readJoined(reader: WireReader): PeerReply {
 }
 
 function readFailure(reader: WireReader): ErrorFacts {
-  let code: ErrorCode = 'internal';
-  let detail = '';
-  let retryAfterMs: number | null = null;
+  const said: Partial<Record<keyof ErrorFacts, unknown>> = {};
   readFields(reader, (tag) => {
-    if (tag === bytesTag(1)) {
-      const name = reader.string();
-      code = Object.hasOwn(ERROR_KINDS, name) ? (name as ErrorCode) : 'internal';
-    } else if (tag === bytesTag(2)) detail = reader.string();
-    else if (tag === intTag(3)) retryAfterMs = readInt(reader);
+    if (tag === bytesTag(1)) said.code = reader.string();
+    else if (tag === bytesTag(2)) said.detail = reader.string();
+    else if (tag === intTag(3)) said.retryAfterMs = readInt(reader);
+    else if (tag === bytesTag(4)) said.reason = reader.string();
+    else if (tag === bytesTag(5)) said.outcome = reader.string();
     else return false;
     return true;
   });
-  return retryAfterMs === null ? { code, detail } : { code, detail, retryAfterMs };
+  return factsFromPeer(said);
 }
 
 function writeDetails(writer: WireWriter, details: PeerDetails): void {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runResharding } from '../../../actors/migration/runs.js';
-import { lateCopy } from '../../../actors/requests/shard-map.js';
+import { staleCopy } from '../../../actors/requests/shard-map.js';
 import type { MigrationTask } from '../../../cluster/apply/migration.js';
 import type { DataAnswer, DataCall } from '../../../cluster/data-messages.js';
 import type { CollectionRecord, KeyCopy } from '../../../cluster/state/state.js';
@@ -61,7 +61,7 @@ class Copied {
   #check(sequence: number): void {
     if (sequence < this.taken) {
       this.refused += 1;
-      throw lateCopy(0);
+      throw staleCopy(0);
     }
     this.taken = sequence;
   }

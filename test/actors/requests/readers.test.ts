@@ -49,7 +49,7 @@ test('each shard is asked for once, this node first, and only Active replicas', 
 test('when one fails its shards are asked for elsewhere; an error of the request is the answer', async () => {
   const peers = new Peers();
   peers.agree({ 0: { leader: 2, 2: 'Active', 3: 'Active' }, 1: { leader: 2, 2: 'Active', 4: 'Active' } });
-  peers.answers.set(2, () => conflict('not here'));
+  peers.answers.set(2, () => conflict('replicaNotHere', 'not here'));
   for (const peer of [3, 4]) answering(peers, peer);
   assert.deepEqual(peersOf(await peers.outcome(readPortions(peers.routes, jobOf(peers, [0, 1])))), [3, 4]);
   peers.answers.set(2, () => Promise.reject(new TroupeError('wrongInput', 'no such field')));
@@ -79,7 +79,7 @@ test('no shard is left out of an answer when all its Active replicas have been a
 test('a replica that has moved is looked for again until this node has heard where it is', async () => {
   const peers = new Peers();
   peers.agree({ 0: { leader: 2, 2: 'Active' } });
-  peers.answers.set(2, () => conflict('shard 0 serves no reads on this node now'));
+  peers.answers.set(2, () => conflict('replicaNotServing', 'shard 0 serves no reads on this node now'));
   answering(peers, 3);
   const reading = readPortions(peers.routes, jobOf(peers, [0]));
   peers.world.ports.timers.after(300, () => peers.agree({ 0: { leader: 3, term: 2, 3: 'Active' } }));

@@ -4,7 +4,7 @@ import { Routes } from '../../../actors/requests/routes.js';
 import { Assignments } from '../../../actors/shard-log/assignments.js';
 import { type DataAnswer, type DataCall, NotReached } from '../../../cluster/data-messages.js';
 import { type CollectionRecord, emptyState, type ShardRecord } from '../../../cluster/state/state.js';
-import { TroupeError } from '../../../protocols/errors.js';
+import { type ErrorReason, TroupeError } from '../../../protocols/errors.js';
 import type { PeerId, ReplicaState, ShardId } from '../../../protocols/model/cluster.js';
 import { FakeWorld } from '../fake-world.js';
 import { sampleConfig } from '../samples.js';
@@ -115,6 +115,6 @@ export function never(): Promise<never> {
   return new Promise(() => {});
 }
 
-export function conflict(detail = 'another leads'): Promise<never> {
-  return Promise.reject(new TroupeError('conflict', detail));
+export function conflict(reason: ErrorReason = 'notLeader', detail = 'another leads'): Promise<never> {
+  return Promise.reject(new TroupeError('conflict', detail, { reason }));
 }

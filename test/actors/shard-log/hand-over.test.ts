@@ -52,7 +52,7 @@ test('a leader that cannot stop, or whose heir is refused, leads on at once; one
   const refused = node(1, null, new TroupeError('conflict', 'the heir is Dead'));
   await assert.rejects(refused.run(), { code: 'conflict' });
   assert.deepEqual(refused.asked, ['pause', 'pause', PROPOSED, 'resume']);
-  const open = node(1, null, new TroupeError('timeout', 'it may still be carried out'));
+  const open = node(1, null, new TroupeError('timeout', 'no agreement in time'));
   await assert.rejects(open.run(), { code: 'timeout' });
   assert.deepEqual(open.asked, ['pause', 'pause', PROPOSED]);
 });

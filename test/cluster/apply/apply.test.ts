@@ -242,7 +242,10 @@ test('a peer that leaves takes its replicas, transfers and session with it', () 
   assert.equal(printShards(log.state, 'a'), '0: 11 Active\n1: ');
   assert.deepEqual([...log.state.sessions.keys()], [A]);
   const late = log.proposed({ origin: B, session: 1, sequence: 2, doneBelow: 1, command: create('b') });
-  assert.deepEqual(late?.outcome, { kind: 'refused', error: { code: 'unavailable', detail: 'peer 12 is not part of the cluster' } });
+  assert.deepEqual(late?.outcome, {
+    kind: 'refused',
+    error: { code: 'unavailable', detail: 'peer 12 is not part of the cluster', outcome: 'unknown' },
+  });
 });
 
 test('a proposal that is in the log twice is carried out once (State-S2)', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DataCall } from '../../../../cluster/data-messages.js';
-import { unpackCall } from '../../../../cluster/transport/codec/calls.js';
+import { packReply, unpackCall, unpackReply } from '../../../../cluster/transport/codec/calls.js';
 import { seededRandom } from '../../../../ops/random.js';
 import { TroupeError } from '../../../../protocols/errors.js';
 import { pack } from '../../../../protocols/pack.js';
@@ -86,6 +86,15 @@ test('bytes that are no call are refused as the mistake of whoever sent them', (
       assert.ok(error instanceof TroupeError && ['malformedBody', 'wrongInput'].includes(error.code), String(error));
     }
   }
+});
+
+test('an error of a reply keeps its reason and its outcome; what a later release says of it is read with care', () => {
+  const read = (error: object) => unpackReply(pack({ kind: 'error', error }));
+  const facts = { code: 'conflict', detail: 'another leads', reason: 'notLeader', outcome: 'none' } as const;
+  assert.deepEqual(unpackReply(packReply({ kind: 'error', error: facts })), { kind: 'error', error: facts });
+  const later = { code: 'unavailable', detail: 'why', reason: 'ofLater', outcome: 'ofLater' };
+  assert.deepEqual(read(later), { kind: 'error', error: { code: 'unavailable', detail: 'why', outcome: 'unknown' } });
+  assert.throws(() => unpackReply(pack({ kind: 'error' })), { code: 'malformedBody' });
 });
 
 function plain(call: DataCall | null): unknown {

@@ -72,12 +72,28 @@ test('protobufjs reads requests and answers, and its own are read', () => {
   );
 });
 
-test('a failure crosses with its code, its detail and the time to wait; a code of a later release becomes internal', () => {
-  const facts = { code: 'unavailable' as const, detail: 'no leader', retryAfterMs: 250 };
-  assert.deepEqual(decodeAnswer(encodeAnswer({ kind: 'failure', facts })), { kind: 'failure', facts });
+test('a failure crosses with its code, its detail, the time to wait, its reason and its outcome', () => {
+  for (const facts of [
+    { code: 'unavailable', detail: 'no leader', retryAfterMs: 250, outcome: 'none' },
+    { code: 'conflict', detail: 'another leads', reason: 'notLeader', outcome: 'none' },
+    { code: 'unavailable', detail: 'it is stopped', reason: 'actorCrashed', outcome: 'unknown' },
+  ] as const)
+    assert.deepEqual(decodeAnswer(encodeAnswer({ kind: 'failure', facts })), { kind: 'failure', facts });
+  const byDefault = { code: 'timeout', detail: 'late' } as const;
+  assert.deepEqual(decodeAnswer(encodeAnswer({ kind: 'failure', facts: byDefault })), {
+    kind: 'failure',
+    facts: { ...byDefault, outcome: 'unknown' },
+  });
+});
+
+test('of a later release, a code becomes internal, a reason is left out, and an outcome that is not known leaves it open', () => {
   const type = proto.lookupType('Reply');
-  const later = type.encode(type.fromObject({ failure: { code: 'toString', detail: 'what' } })).finish();
-  assert.deepEqual(decodeAnswer(later), { kind: 'failure', facts: { code: 'internal', detail: 'what' } });
+  const read = (failure: object) => decodeAnswer(type.encode(type.fromObject({ failure })).finish());
+  const wanted = (facts: object) => ({ kind: 'failure', facts });
+  assert.deepEqual(read({ code: 'toString', detail: 'what' }), wanted({ code: 'internal', detail: 'what', outcome: 'unknown' }));
+  const newer = { code: 'conflict', detail: 'what', reason: 'toString' };
+  assert.deepEqual(read({ ...newer, outcome: 'none' }), wanted({ code: 'conflict', detail: 'what', outcome: 'none' }));
+  assert.deepEqual(read({ ...newer, outcome: 'partly' }), wanted({ code: 'conflict', detail: 'what', outcome: 'unknown' }));
 });
 
 test('kinds and fields of a later release are stepped over: messages count as lost, an append with a strange entry as a whole', () => {
