@@ -337,7 +337,7 @@ class Actor<Props, State extends Tagged, Message extends Tagged, Effect extends 
   }
 
   #newLife(): Life<Props, Message> {
-    const { clock, random, log, timers } = this.system.ports;
+    const { clock, random, log } = this.system.ports;
     const asks = this.system.asks;
     const report = (message: Message) => {
       if (!life.ended) this.report(message);
@@ -359,32 +359,14 @@ class Actor<Props, State extends Tagged, Message extends Tagged, Effect extends 
           },
         );
       },
-      after: (delayMs, message) => {
-        const cancelTimer = timers.after(delayMs, () => {
-          life.timers.delete(cancel);
-          report(message);
-        });
-        const cancel = () => {
-          life.timers.delete(cancel);
-          cancelTimer();
-        };
-        life.timers.add(cancel);
-        return cancel;
-      },
+      after: (delayMs, message) => this.#after(life, delayMs, message),
       reply: (replyTo, answer) => asks.resolve(replyTo, answer),
       fail: (replyTo, error) => asks.reject(replyTo, asError(error)),
       forward: (target, message, replyTo) => {
         if (target instanceof Actor) target.takeOver(message, replyTo);
         else target.tell(message);
       },
-      spawn: (behaviour, name, props) => {
-        if (life.ended) throw new Error(`${this.path} has ended and starts no ${name}`);
-        if (this.#children.has(name)) throw new Error(`${this.path} has a child ${name} already`);
-        const child = new Actor(this.system, this, behaviour, name, props);
-        this.#children.set(name, child as unknown as AnyActor);
-        child.begin();
-        return child;
-      },
+      spawn: (behaviour, name, props) => this.#spawnChild(life, behaviour, name, props),
       stopChild: (name) => this.#children.get(name)?.stop(),
       stop: () => {
         if (life.ended) return;
@@ -406,6 +388,33 @@ class Actor<Props, State extends Tagged, Message extends Tagged, Effect extends 
       cleanups: new Set(),
     };
     return life;
+  }
+
+  #after(life: Life<Props, Message>, delayMs: number, message: Message): Cancel {
+    const cancelTimer = this.system.ports.timers.after(delayMs, () => {
+      life.timers.delete(cancel);
+      life.context.report(message);
+    });
+    const cancel = () => {
+      life.timers.delete(cancel);
+      cancelTimer();
+    };
+    life.timers.add(cancel);
+    return cancel;
+  }
+
+  #spawnChild<ChildProps, ChildState extends Tagged, ChildMessage extends Tagged, ChildEffect extends Tagged>(
+    life: Life<Props, Message>,
+    behaviour: Behaviour<ChildProps, ChildState, ChildMessage, ChildEffect>,
+    name: string,
+    props: ChildProps,
+  ): ActorRef<ChildMessage> {
+    if (life.ended) throw new Error(`${this.path} has ended and starts no ${name}`);
+    if (this.#children.has(name)) throw new Error(`${this.path} has a child ${name} already`);
+    const child = new Actor(this.system, this, behaviour, name, props);
+    this.#children.set(name, child as unknown as AnyActor);
+    child.begin();
+    return child;
   }
 }
 
