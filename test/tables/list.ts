@@ -1,14 +1,22 @@
 /** The tables of moves that READMEs show, all in one place. `npm run tables` prints them, and a test compares. */
 
+import { MEMBER_ROW } from '../../actors/consensus/member.js';
+import { CONSENSUS_TABLE } from '../../actors/consensus/step.js';
+import { NODE_TABLE } from '../../actors/node/step.js';
 import { OPTIMIZER_TABLE } from '../../actors/optimizer/step.js';
 import { REPLICA_TABLE } from '../../actors/replica/step.js';
 import { SHARD_TABLE } from '../../actors/shard/step.js';
+import { TRANSFER_TABLE } from '../../actors/transfers/run/step.js';
+import { TRANSFERS_TABLE } from '../../actors/transfers/step.js';
 import { afterStart, REPLICA_STATE_MOVES } from '../../cluster/state/replica-state.js';
 import type { Tagged } from '../../protocols/machine.js';
 import { TRANSFER_METHODS } from '../../protocols/model/cluster.js';
+import { CONSENSUS } from './machines/consensus.js';
+import { NODE } from './machines/node.js';
 import { OPTIMIZER } from './machines/optimizer.js';
 import { REPLICA } from './machines/replica.js';
 import { SHARD } from './machines/shard.js';
+import { TRANSFER, TRANSFERS } from './machines/transfer.js';
 import type { PrintedTable } from './print.js';
 import { type Cells, type Machine, untried, walk } from './walk.js';
 
@@ -22,6 +30,10 @@ export const TABLES: readonly ListedTable[] = [
   actor('shard', 'actors/shard/README.md', SHARD_TABLE, SHARD),
   actor('replica', 'actors/replica/README.md', REPLICA_TABLE, REPLICA),
   actor('optimizer', 'actors/optimizer/README.md', OPTIMIZER_TABLE, OPTIMIZER),
+  actor('node', 'actors/node/README.md', NODE_TABLE, NODE),
+  actor('consensus', 'actors/consensus/README.md', { ...CONSENSUS_TABLE, Member: MEMBER_ROW }, CONSENSUS),
+  actor('transfers', 'actors/transfers/README.md', TRANSFERS_TABLE, TRANSFERS),
+  actor('transfer', 'actors/transfers/README.md', TRANSFER_TABLE, TRANSFER),
   replicaStates(),
 ];
 
