@@ -4,7 +4,7 @@
  * best (`level`) and merges. One portion has any number of asks, which see the same moment of each shard. The same portion may be
  * sent to all nodes: what names points of other shards than those that are asked is passed over.
  *
- * The rules are those of the local executor, which is run on the shards that are asked: see `query.ts` and README.md of the folder above.
+ * The rules are those of a read on one node, whose functions run on the shards that are asked: see `storage/reader/portion/README.md`.
  */
 
 import type { ShardId } from '../../protocols/model/cluster.js';
@@ -61,7 +61,7 @@ export interface LevelAsk {
   readonly kind: 'level';
   readonly query: LevelQuery;
   readonly using: string;
-  /** The whole filter of the level: its own, those above it, and no point that the query names (see `query.ts`). */
+  /** The whole filter of the level: its own, those above it, and no point that the query names (see `walk/query.ts`). */
   readonly filter: Filter | null;
   readonly params: SearchParams;
   readonly scoreThreshold: number | null;

@@ -10,7 +10,7 @@ import { type Group, type GroupValue, groupSteps, type Narrowing, roundSteps } f
 import type { GroupView, PointView } from '../answers/result.js';
 import { NO_EXTRAS } from '../threads/portion.js';
 import { pageWalk } from './query.js';
-import { scoredView } from './shown.js';
+import { scoredView, viewsOf } from './shown.js';
 import { betterScores, checkSelected } from './space.js';
 import type { PagedNode, Scope, Walk, WalkHit } from './walk.js';
 
@@ -32,12 +32,15 @@ export function* groupsWalk<Hit extends WalkHit>(scope: Scope<Hit>, request: Gro
   // What is shown is asked for once it is known which hits stay.
   const hits = found.flatMap((group) => group.hits.map(({ hit }) => hit));
   const shown = yield* scope.ask('shown', { hits, extras: { withPayload, withVector, groupBy: null } });
-  let at = 0;
+  let from = 0;
   return found.map((group) => {
-    const views = group.hits.flatMap(({ hit }) => {
-      const parts = shown[at++];
-      return parts == null ? [] : [scoredView(request, hit, parts)];
-    });
+    const own = shown.slice(from, from + group.hits.length);
+    from += group.hits.length;
+    const views = viewsOf(
+      group.hits.map(({ hit }) => hit),
+      own,
+      (hit, parts) => scoredView(request, hit, parts),
+    );
     const id = pointIdFrom(group.value);
     const lookup = id === undefined ? undefined : points.get(id);
     return lookup === undefined ? { id: group.value, hits: views } : { id: group.value, hits: views, lookup };
@@ -72,15 +75,23 @@ function* prefetchedGroups<Hit extends WalkHit>(scope: Scope<Hit>, request: Grou
 function* groupedWalk<Hit extends WalkHit>(scope: Scope<Hit>, node: PagedNode, groupBy: string): Walk<Hit, readonly GroupedHit<Hit>[]> {
   const hits = yield* pageWalk(scope, node, { ...NO_EXTRAS, groupBy });
   const values = yield* scope.ask('groupValues', { hits, groupBy });
-  const seen = new Set<PointId>();
-  return hits.flatMap((hit, at) => {
-    const own = values[at];
-    if (own == null) return [];
-    const isAgain = seen.has(hit.id);
-    seen.add(hit.id);
-    return [{ hit, values: isAgain ? [] : own }];
-  });
+  return groupedHits(hits, values);
 }
+
+function groupedHits<Hit extends WalkHit>(hits: readonly Hit[], values: readonly (readonly GroupValue[] | null)[]): GroupedHit<Hit>[] {
+  const seen = new Set<PointId>();
+  const grouped: GroupedHit<Hit>[] = [];
+  for (let at = 0; at < hits.length; at++) {
+    const hit = hits[at] as Hit;
+    const own = values[at];
+    if (own == null) continue;
+    grouped.push({ hit, values: seen.has(hit.id) ? NO_VALUES : own });
+    seen.add(hit.id);
+  }
+  return grouped;
+}
+
+const NO_VALUES: readonly GroupValue[] = [];
 
 function valuesOf({ values }: GroupedHit<unknown>): readonly GroupValue[] {
   return values;

@@ -5,7 +5,7 @@ import type { PointId } from '../../protocols/model/point-id.js';
 import { DEFAULT_SEARCH_PARAMS, type FacetQuery, type RetrieveQuery, type ScrollQuery } from '../../protocols/model/query.js';
 import { type FacetHit, topValues } from '../../query/facet.js';
 import type { PointView } from '../answers/result.js';
-import { recordView } from './shown.js';
+import { recordView, viewsOf } from './shown.js';
 import { checkSelected } from './space.js';
 import type { PagedNode, Scope, Walk, WalkHit } from './walk.js';
 
@@ -26,13 +26,9 @@ export function* scrollWalk<Hit extends WalkHit>(
   const node = listNode(filter, orderBy === null ? limit + 1 : limit);
   const level = orderBy === null ? ({ kind: 'list', from: offset } as const) : ({ kind: 'orderBy', orderBy } as const);
   const found = yield* scope.ask('level', { node, query: level, lists: [], extras });
-  const hits = found.slice(0, limit);
+  const hits = found.length > limit ? found.slice(0, limit) : found;
   const shown = yield* scope.ask('shown', { hits, extras });
-  const points = hits.flatMap((hit, at) => {
-    const parts = shown[at];
-    return parts == null ? [] : [recordView(hit, parts)];
-  });
-  return { points, next: found[limit]?.id ?? null };
+  return { points: viewsOf(hits, shown, recordView), next: found[limit]?.id ?? null };
 }
 
 /** The most frequent values. A point counts once for each of its distinct values. Always exact. */

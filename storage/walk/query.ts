@@ -11,7 +11,7 @@ import { type Extras, NO_EXTRAS } from '../threads/portion.js';
 import { averageOf, type ExampleQuery, withInputs } from './examples.js';
 import { fusedPage } from './fusion.js';
 import { pointsNamed } from './inputs.js';
-import { scoredView } from './shown.js';
+import { scoredView, viewsOf } from './shown.js';
 import { betterScores, checkSelected, spaceFacts } from './space.js';
 import type { PagedNode, Prefetched, Scope, Walk, WalkHit } from './walk.js';
 
@@ -23,12 +23,7 @@ export function* queryWalk<Hit extends WalkHit>(scope: Scope<Hit>, request: Quer
   const extras = { withPayload: request.withPayload, withVector: request.withVector, groupBy: null };
   const hits = yield* pageWalk(scope, request, extras);
   const shown = yield* scope.ask('shown', { hits, extras });
-  const views: PointView[] = [];
-  for (let at = 0; at < hits.length; at++) {
-    const parts = shown[at];
-    if (parts != null) views.push(scoredView(request, hits[at] as Hit, parts));
-  }
-  return views;
+  return viewsOf(hits, shown, (hit, parts) => scoredView(request, hit, parts));
 }
 
 /** The page of hits of one level of a query, best first. extras: what will be asked of the hits; where it pays, it comes along. */
@@ -39,20 +34,17 @@ export function pageWalk<Hit extends WalkHit>(scope: Scope<Hit>, node: PagedNode
 
 function* levelWalk<Hit extends WalkHit>(scope: Scope<Hit>, node: PagedNode, extras: Extras): Walk<Hit, readonly Hit[]> {
   const { query } = node;
-  // The hot path: nothing but a search.
-  if (query?.kind === 'nearest' && query.mmr === null && node.prefetch.length === 0) return yield* plainWalk(scope, node, query, extras);
+  // The hot path: nothing but a search. The query's own point is found too, and left out afterwards: that is cheaper than a filter without it.
+  if (query?.kind === 'nearest' && query.mmr === null && node.prefetch.length === 0) {
+    spaceFacts(scope.params, node.using);
+    const { value, own } = (yield* scope.ask('inputs', { query, place: node })).of(query.target);
+    return yield* scope.ask('level', { node, query: { kind: 'nearest', value, own }, lists: [], extras });
+  }
   const filter = query === null ? node.filter : withoutPoints(node.filter, yield* ownPointsNamed(scope, query, node));
   // A level's filter holds for all that lead to it, so that they spend their limits on points that can be answers.
   const prefetches = node.prefetch.map((prefetch) => ({ walk: prefetchWalk(scope, prefetch, filter) }));
   const lists = prefetches.length === 0 ? [] : yield* scope.all(prefetches);
   return yield* scoredWalk(scope, { ...node, filter }, lists, extras);
-}
-
-/** The query's own point is found too, and left out afterwards: that is cheaper than a filter without it. */
-function* plainWalk<Hit extends WalkHit>(scope: Scope<Hit>, node: PagedNode, query: Nearest, extras: Extras): Walk<Hit, readonly Hit[]> {
-  spaceFacts(scope.params, node.using);
-  const { value, own } = (yield* scope.ask('inputs', { query, place: node })).of(query.target);
-  return yield* scope.ask('level', { node, query: { kind: 'nearest', value, own }, lists: [], extras });
 }
 
 function* prefetchWalk<Hit extends WalkHit>(scope: Scope<Hit>, node: QueryNode, above: Filter | null): Walk<Hit, Prefetched<Hit>> {
