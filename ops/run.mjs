@@ -1,5 +1,5 @@
 /**
- * The commands behind `npm start`, `npm test`, `npm run dev`, `check`, `bench`, `fuzz`, `simulate`, `demo`,
+ * The commands behind `npm start`, `npm test`, `npm run build`, `dev`, `check`, `bench`, `fuzz`, `simulate`, `demo`,
  * `tables`, `cluster` and `clients:python`: each brings the packages and the build up to date first, so that all of them work as the
  * first command in a fresh clone.
  * Runs before anything is installed: Node's own modules only.
@@ -22,6 +22,10 @@ const commands = {
     await install();
     await buildIfNeeded();
     await runHere('ops/main.js', rest);
+  },
+  async build() {
+    await install();
+    await build();
   },
   async test(rest) {
     await install();

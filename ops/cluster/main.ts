@@ -71,7 +71,9 @@ async function begin(): Promise<void> {
     await end();
     return;
   }
-  say('All nodes are ready. Commands:');
+  say('All nodes are ready. For another terminal:');
+  for (const { number, url } of nodes) say(`export NODE_${number}=${url}`);
+  say('Commands:');
   say(COMMANDS);
   const input = createInterface({ input: process.stdin });
   for await (const line of input) await obey(cluster, line);
@@ -90,74 +92,75 @@ async function obey(cluster: LocalCluster, line: string): Promise<void> {
     cluster.nodes.map(({ number }) => number),
   );
   try {
-    await carryOut(cluster, command);
+    await execute(cluster, command);
   } catch (error) {
     say(textOf(error));
   }
 }
 
-async function carryOut(cluster: LocalCluster, command: ClusterCommand): Promise<void> {
+async function execute(cluster: LocalCluster, command: ClusterCommand): Promise<void> {
   switch (command.kind) {
     case 'nothing':
       return;
     case 'stop':
-      if (is(cluster, command, 'running', 'paused')) await cluster.node(command.node).stop();
-      return;
     case 'kill':
-      if (is(cluster, command, 'running', 'paused')) await cluster.node(command.node).kill();
-      return;
     case 'start':
-      if (is(cluster, command, 'ended')) cluster.launch(command.node);
-      return;
     case 'pause':
-      if (is(cluster, command, 'running')) cluster.node(command.node).pause();
-      return;
     case 'resume':
-      if (is(cluster, command, 'paused')) cluster.node(command.node).resume();
-      return;
-    case 'add':
-      await cluster.add();
-      return;
+      return changeProcess(cluster, command.kind, command.node);
+    case 'add': {
+      const { number, url } = await cluster.add();
+      return say(`export NODE_${number}=${url}`);
+    }
     case 'remove':
       await cluster.remove(command.node, command.force);
-      say(`node ${command.node} is no peer any more, and has ended; \`start ${command.node}\` lets it join as a new one`);
-      return;
+      return say(`node ${command.node} is no peer any more, and has ended; \`start ${command.node}\` lets it join as a new one`);
     case 'partition':
       cluster.partition(...command.groups);
-      say(`only nodes of one group reach each other: ${command.groups.map((group) => group.join(' ')).join(' | ')}`);
-      return;
+      return say(`only nodes of one group reach each other: ${command.groups.map((group) => group.join(' ')).join(' | ')}`);
     case 'cut':
       cluster.cut(command.source, command.target);
-      say(`what node ${command.source} sends does not reach node ${command.target}`);
-      return;
+      return say(`what node ${command.source} sends does not reach node ${command.target}`);
     case 'heal':
       cluster.heal();
-      say('all nodes reach each other');
-      return;
+      return say('all nodes reach each other');
     case 'status':
-      shown.clear();
-      return;
+      return shown.clear();
     case 'help':
-      say(COMMANDS);
-      return;
+      return say(COMMANDS);
     case 'quit':
-      await end();
-      return;
+      return end();
     case 'wrong':
-      say(command.message);
-      return;
+      return say(command.message);
     default:
       command satisfies never;
   }
 }
 
-/** Whether the command means something to the node as it is; says so where it doesn't. */
-function is(cluster: LocalCluster, { kind, node }: { kind: string; node: number }, ...states: readonly ProcessState[]): boolean {
+interface ProcessChange {
+  /** States of the process in which the command changes something. */
+  readonly from: readonly ProcessState[];
+  readonly run: (cluster: LocalCluster, node: number) => unknown;
+}
+
+const PROCESS_CHANGES: Readonly<Record<'stop' | 'kill' | 'start' | 'pause' | 'resume', ProcessChange>> = {
+  stop: { from: ['running', 'paused'], run: (cluster, node) => cluster.node(node).stop() },
+  kill: { from: ['running', 'paused'], run: (cluster, node) => cluster.node(node).kill() },
+  start: { from: ['ended'], run: (cluster, node) => cluster.launch(node) },
+  pause: { from: ['running'], run: (cluster, node) => cluster.node(node).pause() },
+  resume: { from: ['paused'], run: (cluster, node) => cluster.node(node).resume() },
+};
+
+/** Says so where the node's process is not in a state that the command changes. */
+async function changeProcess(cluster: LocalCluster, kind: keyof typeof PROCESS_CHANGES, node: number): Promise<void> {
+  const { from, run } = PROCESS_CHANGES[kind];
   const { state } = cluster.node(node);
-  if (states.includes(state)) return true;
+  if (from.includes(state)) {
+    await run(cluster, node);
+    return;
+  }
   const known = state === 'ended' ? 'is not running' : state === 'paused' ? 'is paused' : 'is running';
   say(`\`${kind} ${node}\` changes nothing: node ${node} ${known}`);
-  return false;
 }
 
 /** Says of each node how it is, whenever that changes. */

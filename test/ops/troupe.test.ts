@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { promisify } from 'node:util';
 import { StorageInUse, Troupe, TroupeError } from 'troupe';
 
 let base: string;
@@ -101,13 +99,4 @@ test('settings that cannot be used are refused by name and leave the folder free
   await assert.rejects(Troupe.open({ path, settings: { storage: { max_collections: 'x' } } }), /storage\.max_collections/);
   await assert.rejects(Troupe.open({ path, settings: { cluster: { enabled: true } } }), /cluster\.enabled/);
   await (await Troupe.open({ path, settings: SETTINGS })).close();
-});
-
-test('the example of the README runs as it stands there', async () => {
-  const readme = await readFile('README.md', 'utf8');
-  const code = /```js\n(import \{ Troupe \}[^`]*)```/.exec(readme)?.[1] ?? '';
-  const program = code.replace("'./storage'", JSON.stringify(join(base, 'example')));
-  assert.notEqual(program, code);
-  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program]);
-  assert.equal(stdout, 'Berlin\n');
 });

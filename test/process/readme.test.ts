@@ -1,0 +1,188 @@
+/**
+ * Every code block of the README, run as it stands there, in a fresh clone: the tracked files alone, with the packages that are
+ * installed here. Only ports are others, so that a node of this machine is not disturbed.
+ */
+
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { copyFile, cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { freePorts } from '../../ops/ports.js';
+import { temporaryFolder, until } from './support.js';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const NOT_CLONED: ReadonlySet<string> = new Set(['.git', 'node_modules', 'dist', 'data']);
+/** One line for each answer, and an error status ends the block. */
+const CURL_SETTINGS = 'silent\nshow-error\nfail\nwrite-out = "\\n"\n';
+const READY_MS = 60_000;
+
+interface Place {
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+test('the README does what it says, block by block, in a fresh clone', async (t) => {
+  await checkCurl();
+  const base = await temporaryFolder(t);
+  const troupe = await freshClone(join(base, 'troupe'));
+  const program = await emptyFolder(join(base, 'program'));
+  await writeFile(join(base, '.curlrc'), CURL_SETTINGS);
+  const npm = { npm_config_offline: 'true', npm_config_audit: 'false', npm_config_fund: 'false', npm_config_update_notifier: 'false' };
+  const [http, grpc] = (await freePorts(2)) as [number, number];
+  const ports = { SERVICE__SERVICE__HTTP_PORT: String(http), SERVICE__SERVICE__GRPC_PORT: String(grpc) };
+  const inClone: Place = { folder: troupe, environment: { ...npm, ...ports, CURL_HOME: base } };
+  const inProgram: Place = { folder: program, environment: npm };
+
+  const [start, search, texts, build, install, code, cluster, ask, configure, ...others] = blocksOf(
+    await readFile(join(troupe, 'README.md'), 'utf8'),
+  );
+  assert.deepEqual(others, [], 'a block that this test does not run');
+
+  await t.test('npm run build', async () => {
+    await run(build as string, inClone);
+  });
+
+  await t.test('npm start, a first search and a search for texts', async (context) => {
+    await serve(context, start as string, http, inClone);
+    const cities = answers(await run((search as string).replaceAll(':6333', `:${http}`), inClone));
+    assert.deepEqual(idsIn(cities.at(-1)), [1, 2]);
+    const notes = answers(await run((texts as string).replaceAll(':6333', `:${http}`), inClone));
+    assert.deepEqual(idsIn(notes.at(-1)), [1]);
+    assert.ok(existsSync(join(troupe, 'data')), 'the data is in ./data');
+  });
+
+  await t.test('within a program', async () => {
+    await run(install as string, inProgram);
+    await writeFile(join(program, 'search.mjs'), code as string);
+    assert.equal(await run('node search.mjs', inProgram), 'Berlin\n');
+    assert.equal(await run('node search.mjs', inProgram), 'Berlin\n', 'a second time, with the data there');
+  });
+
+  await t.test('a cluster', async (context) => {
+    const script = begin(context, cluster as string, inClone);
+    const printed = await script.says(/All nodes are ready[\s\S]*Commands/);
+    const addresses = Object.fromEntries([...printed.matchAll(/export (NODE_\d)=(\S+)/g)].map(([, name, url]) => [name, url]));
+    const found = answers(await run(ask as string, { ...inClone, environment: { ...inClone.environment, ...addresses } }));
+    assert.deepEqual((found[2] as { result: unknown }).result, { count: 1 });
+    assert.equal(Object.keys((found[4] as { result: { peers: object } }).result.peers).length, 3);
+    script.child.stdin?.end('quit\n');
+    await script.closed;
+  });
+
+  await t.test('settings in variables', async (context) => {
+    const [other] = (await freePorts(1)) as [number];
+    await serve(context, (configure as string).replace('7333', String(other)), other, inClone);
+    assert.ok(existsSync(join(troupe, 'elsewhere')));
+  });
+});
+
+async function checkCurl(): Promise<void> {
+  const child = spawn('curl', ['--version'], { stdio: 'ignore' });
+  const missing = await Promise.race([once(child, 'error'), once(child, 'exit').then(() => null)]);
+  if (missing !== null) throw new Error('curl is missing: this test runs the commands of the README. Install curl');
+}
+
+/** Files as they are here, with the packages beside them, each behind a link: what installs or removes some changes none of ours. */
+async function freshClone(folder: string): Promise<string> {
+  await cp(ROOT, folder, { recursive: true, filter: (path) => !NOT_CLONED.has(basename(path)) });
+  const packages = join(ROOT, 'node_modules');
+  await mkdir(join(folder, 'node_modules'));
+  for (const name of await readdir(packages)) {
+    if (name !== '.package-lock.json') await symlink(join(packages, name), join(folder, 'node_modules', name));
+  }
+  await copyFile(join(packages, '.package-lock.json'), join(folder, 'node_modules', '.package-lock.json'));
+  return folder;
+}
+
+async function emptyFolder(folder: string): Promise<string> {
+  await mkdir(folder);
+  return folder;
+}
+
+function blocksOf(markdown: string): string[] {
+  const fenced = /^```\w*\n([\s\S]*?)^```$/gm;
+  assert.doesNotMatch(markdown.replace(fenced, ''), /\n\n {4}\S/, 'code stands between fences, not indented');
+  return [...markdown.matchAll(fenced)].map(([, code]) => code as string);
+}
+
+/** What a block prints. Rejects with it when one of its commands fails. */
+async function run(code: string, { environment, folder }: Place): Promise<string> {
+  const child = spawn('sh', ['-e', '-c', code], {
+    cwd: folder,
+    env: { ...process.env, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let [printed, errors] = ['', ''];
+  child.stdout.on('data', (bytes: Buffer) => {
+    printed += bytes.toString();
+  });
+  child.stderr.on('data', (bytes: Buffer) => {
+    errors += bytes.toString();
+  });
+  const [status] = (await once(child, 'close')) as [number | null];
+  assert.equal(status, 0, `${code}\n${printed}\n${errors}`);
+  return printed;
+}
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly closed: Promise<unknown>;
+  /** What it has printed when that matches. */
+  says(what: RegExp): Promise<string>;
+}
+
+/** A block that goes on until the end of the test. */
+function begin(context: TestContext, code: string, { environment, folder }: Place): Running {
+  // In a group of its own: npm hands no signal on to what it has started.
+  const child = spawn('sh', ['-c', code], {
+    cwd: folder,
+    env: { ...process.env, ...environment },
+    stdio: ['pipe', 'pipe', 'inherit'],
+    detached: true,
+  });
+  const closed = once(child, 'close');
+  let printed = '';
+  child.stdout.on('data', (bytes: Buffer) => {
+    printed += bytes.toString();
+  });
+  context.after(async () => {
+    try {
+      process.kill(-(child.pid as number), 'SIGTERM');
+    } catch {
+      // It has ended.
+    }
+    await closed;
+  });
+  const says = (what: RegExp): Promise<string> =>
+    until(
+      () => Promise.resolve(printed),
+      (text) => what.test(text),
+      READY_MS,
+    );
+  return { child, closed, says };
+}
+
+/** Runs a block that starts a node, until the end of the test. Resolves when the node is ready. */
+async function serve(context: TestContext, code: string, port: number, place: Place): Promise<void> {
+  begin(context, code, place);
+  const isReady = async (): Promise<boolean> => {
+    const response = await fetch(`http://localhost:${port}/readyz`).catch(() => null);
+    return response?.status === 200;
+  };
+  await until(isReady, (ready) => ready, READY_MS);
+}
+
+function answers(printed: string): unknown[] {
+  return printed
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as unknown);
+}
+
+function idsIn(answer: unknown): unknown[] {
+  return (answer as { result: { points: { id: unknown }[] } }).result.points.map(({ id }) => id);
+}
