@@ -146,6 +146,17 @@ test('each rule has one definition, an id of its own in the whole project, and i
   assert.deepEqual(wrong, []);
 });
 
+test('every file that a document names by its path is there', () => {
+  const wrong: string[] = [];
+  for (const [document, text] of documents()) {
+    for (const [, path = ''] of text.matchAll(/`((?:[\w.-]+\/)+[\w.-]+\.(?:ts|mjs))`/g)) {
+      const places = [path, posix.join(posix.dirname(document), path)];
+      if (!places.some((place) => existsSync(join(ROOT, place)))) wrong.push(`${document} names ${path}`);
+    }
+  }
+  assert.deepEqual(wrong, []);
+});
+
 test('each package has one importer', () => {
   const wrong: string[] = [];
   for (const file of files) {

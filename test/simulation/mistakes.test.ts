@@ -7,13 +7,18 @@ import {
   EMPTY_PLEDGES,
   EMPTY_TARGETS,
   FORGOTTEN_APPLIED,
+  FORGOTTEN_COMMIT,
   LOST_COPIES,
   LOST_LAST_WRITES,
+  MISSING_ENTRY,
   NO_PRE_PERSIST,
+  REWRITTEN_ENTRY,
   SHOWN_COPIES,
   SILENCE_AS_END,
+  SKIPPED_ENTRY,
   SKIPPED_TAGS,
   TRUSTED_STALE,
+  TWO_MEMBERS_AT_ONCE,
 } from './mistakes.js';
 import type { Mistakes } from './node.js';
 import { simulate } from './simulate.js';
@@ -26,7 +31,7 @@ const SEEDS_MAX = 60;
 for (const [name, mistakes, invariant, nodes = 5] of [
   ['a message that is sent before what it says is on disk', NO_PRE_PERSIST, /^Sim-I\d/],
   ['a commit of an old term by its copies', COMMIT_FROM_OLD_TERM, /^Sim-I[348]/],
-  ['a second vote in a term', DOUBLE_VOTE, /second vote|^Sim-I1/],
+  ['a second vote in a term', DOUBLE_VOTE, /second vote|^Sim-I1|invariant Raft-R2 is broken/],
   ['a forgotten applied index', FORGOTTEN_APPLIED, /^Sim-I[46]/],
   ['a write of points that is answered before the log has it', EARLY_ANSWERS, POINTS_WRONG],
   ['a replica that passes over an operation', SKIPPED_TAGS, POINTS_WRONG],
@@ -37,6 +42,12 @@ for (const [name, mistakes, invariant, nodes = 5] of [
   ['a copy that is shown while another shard has the point', SHOWN_COPIES, POINTS_WRONG],
   ['one of two nodes that takes silence for the end of the other', SILENCE_AS_END, /^Sim-I\d/, 2],
   ['one of two nodes that counts on the other without its pledge', EMPTY_PLEDGES, new RegExp(`^Sim-I3|${POINTS_WRONG.source}`), 2],
+  // Promises that stop the actor that breaks them.
+  ['a follower that forgets what is committed', FORGOTTEN_COMMIT, / crashed: invariant Raft-R[45] is broken/],
+  ['an apply that skips an entry', SKIPPED_ENTRY, / crashed: invariant State-S1 is broken/],
+  ['a leader that sends another entry for a committed one', REWRITTEN_ENTRY, / crashed: invariant Raft-R4 is broken/],
+  ['a leader that leaves an entry out', MISSING_ENTRY, / crashed: invariant Raft-R12 is broken/],
+  ['a membership that changes by two peers', TWO_MEMBERS_AT_ONCE, / crashed: invariant Raft-R9 is broken/],
 ] as readonly (readonly [string, Mistakes, RegExp, number?])[]) {
   test(`${name} is found`, async () => {
     const found = await firstViolation(mistakes, nodes);

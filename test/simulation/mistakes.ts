@@ -1,10 +1,12 @@
 /** Rules that nodes break on purpose, outside of their own code, to see that the simulation finds it. */
 
 import type { RaftStep } from '../../actors/consensus/cluster-api.js';
-import type { RaftEffect } from '../../cluster/raft/messages.js';
+import type { RaftEffect, RaftMessage } from '../../cluster/raft/messages.js';
 import type { RaftState } from '../../cluster/raft/state.js';
 import { step } from '../../cluster/raft/step.js';
 import type { Mistakes } from './node.js';
+
+type Append = Extract<RaftMessage, { kind: 'append' }>;
 
 /** Writes count as done before they are on disk. */
 export const NO_PRE_PERSIST: Mistakes = { acknowledgesEarly: true };
@@ -82,4 +84,65 @@ function withOldCommit(state: RaftState, effects: readonly RaftEffect[]): Return
   const entries = state.log.entries.slice(state.commitIndex + 1 - first, majority + 1 - first);
   if (majority <= state.commitIndex || entries.length === 0 || state.appliedIndex !== state.commitIndex) return { state, effects };
   return { state: { ...state, commitIndex: majority, appliedIndex: majority }, effects: [...effects, { kind: 'apply', entries }] };
+}
+
+// ------------------------------------------------------------------ promises that the nodes' own code checks
+
+/** A peer forgets now and then which entries are committed. */
+export const FORGOTTEN_COMMIT: Mistakes = {
+  raftStep: (state, input) => {
+    const floor = state.log.snapshot?.index ?? 0;
+    const forgets = input.kind === 'receive' && input.message.kind === 'append' && state.appliedIndex > floor + 20;
+    return step(forgets ? { ...state, commitIndex: floor } : state, input);
+  },
+};
+
+/** An entry that is committed is not applied. */
+export const SKIPPED_ENTRY: Mistakes = {
+  raftStep: (before, input) => {
+    const { state, effects } = step(before, input);
+    const skips = before.appliedIndex > 20;
+    return {
+      state,
+      effects: effects.map((effect) => (skips && effect.kind === 'apply' ? { ...effect, entries: effect.entries.slice(1) } : effect)),
+    };
+  },
+};
+
+/** A leader sends another entry in the place of one that its followers may have committed. */
+export const REWRITTEN_ENTRY: Mistakes = {
+  raftStep: withAppends((message) => {
+    const { entries, prevIndex, prevTerm, term } = message;
+    if (prevTerm === 0 || prevTerm === term) return message;
+    const other = { index: prevIndex, term, payload: { kind: 'empty' } } as const;
+    return { ...message, prevIndex: prevIndex - 1, entries: [other, ...entries] };
+  }),
+};
+
+/** A leader leaves out an entry where it sends several. */
+export const MISSING_ENTRY: Mistakes = {
+  raftStep: withAppends((message) => ({ ...message, entries: message.entries.filter((_entry, at) => at !== 1) })),
+};
+
+/** A leader that changes the membership leaves out another peer as well. */
+export const TWO_MEMBERS_AT_ONCE: Mistakes = {
+  raftStep: withAppends((message) => ({
+    ...message,
+    entries: message.entries.map((entry) => {
+      if (entry.payload.kind !== 'membership' || entry.payload.membership.length < 5) return entry;
+      return { ...entry, payload: { ...entry.payload, membership: entry.payload.membership.slice(0, -2) } };
+    }),
+  })),
+};
+
+/** Raft, with `append` messages changed on their way out. */
+function withAppends(change: (message: Append) => Append): RaftStep {
+  return (before, input) => {
+    const { state, effects } = step(before, input);
+    const changed = effects.map((effect) => {
+      if (effect.kind !== 'send' && effect.kind !== 'sendEarly') return effect;
+      return { ...effect, messages: effect.messages.map((message) => (message.kind === 'append' ? change(message) : message)) };
+    });
+    return { state, effects: changed };
+  };
 }
