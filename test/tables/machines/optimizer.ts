@@ -9,15 +9,15 @@ import type { Machine } from '../walk.js';
 const CONFIG = sampleConfig();
 /** Long after the last write. */
 const nowMs = 1e12;
-/** Two builds at once: a graph, and an index of a field. */
-const DUE = sampleStats([dueSegment({ id: 1 }), indexedSegment({ id: 2, missingFields: ['color'] })]);
+const DUE = sampleStats([dueSegment({ id: 1 })]);
+/** An index of a field is built beside the graph. */
+const LACKING = sampleStats([dueSegment({ id: 1, building: true }), indexedSegment({ id: 2, missingFields: ['color'] })]);
 const DONE = sampleStats([sampleSegment({ id: 3 }), indexedSegment({ id: 4 })]);
 
 function inputs(state: OptimizerState): OptimizerMessage[] {
   const id = buildsOf(state)[0]?.id ?? 0;
   return [
-    { kind: 'stats', stats: DUE, nowMs },
-    { kind: 'stats', stats: DONE, nowMs },
+    ...[DUE, LACKING, DONE].map((stats) => ({ kind: 'stats', stats, nowMs }) as const),
     { kind: 'configure', config: CONFIG, nowMs },
     { kind: 'wake', nowMs },
     { kind: 'granted', id: wantedOf(state)?.id ?? 0, threads: 1, nowMs },
