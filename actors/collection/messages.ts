@@ -79,7 +79,7 @@ export type CollectionEffect =
   | { readonly kind: 'reply'; readonly replyTo: ReplyTo<boolean>; readonly answer: boolean }
   | { readonly kind: 'refuse'; readonly replyTo: ReplyTo<boolean>; readonly error: ErrorFacts }
   | { readonly kind: 'tellOpened' }
-  | { readonly kind: 'tellDied'; readonly error: ErrorFacts }
+  | { readonly kind: 'tellFailed'; readonly error: ErrorFacts }
   | { readonly kind: 'tellCreateFailedAndStop'; readonly error: ErrorFacts }
   | { readonly kind: 'tellDeletedAndStop' }
   | { readonly kind: 'tellClosedAndStop' };

@@ -1,21 +1,12 @@
 /** How a collection becomes what the cluster wants: see `Reshaping`. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
+import type { Of } from '../../protocols/machine.js';
 import { type Belonging, isSameLife } from '../context/desired.js';
 import { become, type Step } from '../runtime/behaviour.js';
-import type { CollectionEffect, ReshapeMessage } from './messages.js';
-import {
-  type ActiveCollection,
-  active,
-  type CollectionState,
-  type DeadCollection,
-  localShards,
-  type OpeningCollection,
-  type Reshaping,
-  type Running,
-} from './state.js';
+import type { CollectionEffect, CollectionMessage, ReshapeMessage } from './messages.js';
+import { type CollectionState, localShards, type Reshaping, type Running, servingCollection, type WithShards } from './state.js';
 
-export type WithShards = OpeningCollection | ActiveCollection | DeadCollection;
 type CollectionStep = Step<CollectionState, CollectionEffect>;
 
 /** Begins a change; one that comes while another one is being made, or an update, is refused and can be tried again. */
@@ -34,7 +25,7 @@ export function reshape(state: WithShards, wanted: ReshapeMessage): CollectionSt
 }
 
 /** A shard has closed, or cannot any more. */
-export function noteDropped(state: WithShards, reshaping: Reshaping, shardId: number): CollectionStep {
+export function dropShard(state: WithShards, reshaping: Reshaping, shardId: number): CollectionStep {
   const left = without(reshaping.left, shardId);
   const next = withRunning(state, { ...state.running, reshaping: { ...reshaping, stage: left.size > 0 ? 'closing' : 'removing', left } });
   if (left.size > 0) return become<CollectionState, CollectionEffect>(next);
@@ -64,10 +55,10 @@ export function takeReshape(state: WithShards): CollectionStep {
     reshaping: added.length === 0 ? null : { stage: 'opening', wanted, left: new Set(added) },
   };
   const settled = settle(withRunning(state, running));
-  const error = settled.kind === 'Dead' ? settled.error : null;
+  const error = settled.kind === 'Failed' ? settled.error : null;
   // New shards find the configuration in the announcement; whoever asked waits for them instead.
   const started: CollectionEffect[] = added.length === 0 ? [] : [{ kind: 'startShards', shardIds: added }];
-  const isOpen = settled.kind === 'Active' && state.kind !== 'Active';
+  const isOpen = settled.kind === 'Serving' && state.kind !== 'Serving';
   return become<CollectionState, CollectionEffect>(
     settled,
     { kind: 'announce', config: wanted.config, belonging: wanted.belonging, error },
@@ -78,7 +69,7 @@ export function takeReshape(state: WithShards): CollectionStep {
 }
 
 /** Nothing has changed but that shards which are not wanted were closed: they are opened again until the next try. */
-export function failReshape(state: WithShards, error: ErrorFacts): CollectionStep {
+export function failReshape(state: WithShards, { error }: Of<CollectionMessage, 'reshapeFailed'>): CollectionStep {
   const { reshaping, belonging } = state.running;
   if (reshaping === null) return become(state);
   const closed = droppedShards(state.running, reshaping.wanted);
@@ -108,17 +99,17 @@ export function allShards(running: Running): number[] {
   return [...new Set([...localShards(running), ...(running.reshaping?.wanted.belonging.shards ?? [])])];
 }
 
-/** Shards that have to be open for the collection to be Active. */
+/** Shards that have to be open for the collection to be Serving. */
 export function neededShards(running: Running): readonly number[] {
   const { reshaping } = running;
   if (reshaping === null || reshaping.stage === 'opening') return localShards(running);
   return keptShards(running, reshaping.wanted);
 }
 
-/** Active once all that is needed is open; a shard that is Dead keeps the collection Dead. */
+/** Serving once all that is needed is open; a shard that failed keeps the collection Failed. */
 function settle(state: WithShards): WithShards {
-  if (neededShards(state.running).every((id) => state.running.open.has(id))) return active(state.running);
-  return state.kind === 'Dead' ? state : { kind: 'Opening', running: state.running };
+  if (neededShards(state.running).every((id) => state.running.open.has(id))) return servingCollection(state.running);
+  return state.kind === 'Failed' ? state : { kind: 'Opening', running: state.running };
 }
 
 function save(state: WithShards, wanted: ReshapeMessage): CollectionStep {

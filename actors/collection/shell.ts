@@ -1,11 +1,12 @@
 /** The collection actor: keeps the configuration on disk and supervises the shards. */
 
+import { decideInRow, type Of, type Row } from '../../protocols/machine.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { Belonging } from '../context/desired.js';
 import type { NodeServices } from '../context/services.js';
 import type { CollectionEntry } from '../context/view.js';
 import type { NodeMessage } from '../node/messages.js';
-import { type ActorContext, type ActorRef, type Behaviour, unreachable } from '../runtime/behaviour.js';
+import type { ActorContext, ActorRef, Behaviour } from '../runtime/behaviour.js';
 import type { ShardMessage } from '../shard/messages.js';
 import { shardBehaviour } from '../shard/shell.js';
 import type { StoredCollection } from './config-file.js';
@@ -32,104 +33,98 @@ const CONFIGURE_MS = 600_000;
 type CollectionContext = ActorContext<CollectionProps, CollectionMessage>;
 
 export function collectionBehaviour(): Behaviour<CollectionProps, CollectionState, CollectionMessage, CollectionEffect> {
-  const shards = new Map<number, ActorRef<ShardMessage>>();
-  let entry: CollectionEntry | null = null;
-  let name = '';
-
-  function perform(effect: CollectionEffect, context: CollectionContext): void {
-    const { folder, parent } = context.props;
-    switch (effect.kind) {
-      case 'load':
-        load(context, (stored) => {
-          name = stored;
-        });
-        break;
-      case 'create':
-        create(effect.create, context);
-        break;
-      case 'save':
-        save(effect, name, context);
-        break;
-      case 'saveReshape':
-        saveReshape(effect, name, context);
-        break;
-      case 'remove':
-        remove(context);
-        break;
-      case 'announce':
-        entry ??= newEntry(name, folder, context.self);
-        entry.config = effect.config;
-        entry.belonging = effect.belonging;
-        entry.error = effect.error;
-        context.props.present(entry);
-        if (effect.config === null && effect.error !== null) context.log.error(`collection ${name} is not usable: ${effect.error.detail}`);
-        break;
-      case 'startShards':
-        for (const shardId of effect.shardIds) shards.set(shardId, startShard(shardId, entry as CollectionEntry, context));
-        break;
-      case 'configureShards':
-        configureShards([...shards.values()], effect, context);
-        break;
-      case 'closeShards':
-        for (const shardId of effect.shardIds)
-          if (shards.get(shardId)?.report({ kind: 'close' }) !== 'sent') context.report({ kind: 'shardClosed', shardId });
-        break;
-      case 'removeShards':
-        for (const shardId of effect.shardIds) {
-          shards.delete(shardId);
-          forgetReplica(entry as CollectionEntry, shardId);
-        }
-        removeShards(effect.shardIds, context);
-        break;
-      case 'reply':
-        context.reply(effect.replyTo, effect.answer);
-        break;
-      case 'refuse':
-        context.fail(effect.replyTo, effect.error);
-        break;
-      case 'tellOpened':
-        parent.report({ kind: 'collectionOpened', folder });
-        break;
-      case 'tellDied':
-        parent.report({ kind: 'collectionDied', folder, error: effect.error });
-        break;
-      case 'tellCreateFailedAndStop':
-        parent.report({ kind: 'createFailed', folder, error: effect.error });
-        context.stop();
-        break;
-      case 'tellDeletedAndStop':
-        parent.report({ kind: 'collectionDeleted', folder });
-        context.stop();
-        break;
-      case 'tellClosedAndStop':
-        parent.report({ kind: 'collectionClosed', folder });
-        context.stop();
-        break;
-      default:
-        unreachable(effect);
-    }
-  }
-
+  const parts: CollectionParts = { name: '', entry: null, shards: new Map() };
   return {
     kind: 'collection',
     start: (props) => {
-      // A new life makes its shards and its entry anew.
-      shards.clear();
-      entry = null;
-      name = props.name;
+      // A new life starts other shards and shows another entry.
+      parts.shards.clear();
+      parts.entry = null;
+      parts.name = props.name;
       return startCollection(props.create);
     },
     step: stepCollection,
-    perform,
+    perform: (effect, context) => decideInRow(PERFORM, { parts, context }, effect),
     summarize,
     childFailed: (actor, error) => ({ kind: 'shardStopped', shardId: shardIdOf(actor), error }),
   };
 }
 
+/** What belongs to one life of a collection and lives outside of its state. */
+interface CollectionParts {
+  /** As `CollectionProps.name` until the configuration is read. */
+  name: string;
+  /** What requests see of it; null before it is announced. */
+  entry: CollectionEntry | null;
+  readonly shards: Map<number, ActorRef<ShardMessage>>;
+}
+
+interface Performing {
+  readonly parts: CollectionParts;
+  readonly context: CollectionContext;
+}
+
+const PERFORM: Row<CollectionEffect, Performing, void> = {
+  load: ({ parts, context }) =>
+    load(context, (stored) => {
+      parts.name = stored;
+    }),
+  create: ({ context }, effect) => create(effect.create, context),
+  save: ({ parts, context }, effect) => save(effect, parts.name, context),
+  saveReshape: ({ parts, context }, effect) => saveReshape(effect, parts.name, context),
+  remove: ({ context }) => remove(context),
+  announce: (performing, effect) => announce(performing, effect),
+  startShards: ({ parts, context }, { shardIds }) => {
+    for (const shardId of shardIds) parts.shards.set(shardId, startShard(shardId, parts.entry as CollectionEntry, context));
+  },
+  configureShards: ({ parts, context }, effect) => configureShards([...parts.shards.values()], effect, context),
+  closeShards: ({ parts, context }, { shardIds }) => {
+    for (const shardId of shardIds)
+      if (parts.shards.get(shardId)?.report({ kind: 'close' }) !== 'sent') context.report({ kind: 'shardClosed', shardId });
+  },
+  removeShards: ({ parts, context }, { shardIds }) => {
+    for (const shardId of shardIds) {
+      parts.shards.delete(shardId);
+      forgetReplica(parts.entry as CollectionEntry, shardId);
+    }
+    removeShards(shardIds, context);
+  },
+  reply: ({ context }, { replyTo, answer }) => context.reply(replyTo, answer),
+  refuse: ({ context }, { replyTo, error }) => context.fail(replyTo, error),
+  tellOpened: ({ context }) => tell(context, (folder) => ({ kind: 'collectionOpened', folder })),
+  tellFailed: ({ context }, { error }) => tell(context, (folder) => ({ kind: 'collectionDied', folder, error })),
+  tellCreateFailedAndStop: ({ context }, { error }) => {
+    tell(context, (folder) => ({ kind: 'createFailed', folder, error }));
+    context.stop();
+  },
+  tellDeletedAndStop: ({ context }) => {
+    tell(context, (folder) => ({ kind: 'collectionDeleted', folder }));
+    context.stop();
+  },
+  tellClosedAndStop: ({ context }) => {
+    tell(context, (folder) => ({ kind: 'collectionClosed', folder }));
+    context.stop();
+  },
+};
+
+function tell({ props }: CollectionContext, message: (folder: string) => NodeMessage): void {
+  props.parent.report(message(props.folder));
+}
+
+/** Shows the collection to requests as it is now. */
+function announce({ parts, context }: Performing, { belonging, config, error }: Of<CollectionEffect, 'announce'>): void {
+  parts.entry ??= newEntry(parts.name, context.props.folder, context.self);
+  parts.entry.config = config;
+  parts.entry.belonging = belonging;
+  parts.entry.error = error;
+  context.props.present(parts.entry);
+  if (config === null && error !== null) context.log.error(`collection ${parts.name} is not usable: ${error.detail}`);
+}
+
 /** The caller has its answer when every shard has taken the configuration over. */
 function configureShards(
   shards: readonly ActorRef<ShardMessage>[],
-  { config, replyTo }: Extract<CollectionEffect, { kind: 'configureShards' }>,
+  { config, replyTo }: Of<CollectionEffect, 'configureShards'>,
   context: CollectionContext,
 ): void {
   const configured = shards.map((shard) =>
@@ -200,7 +195,7 @@ function storedAs(name: string, config: CollectionConfig, belonging: Belonging |
   return belonging === null ? { name, config } : { name, config, belonging };
 }
 
-function saveReshape(effect: Extract<CollectionEffect, { kind: 'saveReshape' }>, name: string, context: CollectionContext): void {
+function saveReshape(effect: Of<CollectionEffect, 'saveReshape'>, name: string, context: CollectionContext): void {
   const { services } = context.props;
   context.settle(
     services.store.save(storedAs(name, effect.config, effect.belonging)),
@@ -209,7 +204,7 @@ function saveReshape(effect: Extract<CollectionEffect, { kind: 'saveReshape' }>,
   );
 }
 
-function save(effect: Extract<CollectionEffect, { kind: 'save' }>, name: string, context: CollectionContext): void {
+function save(effect: Of<CollectionEffect, 'save'>, name: string, context: CollectionContext): void {
   const { config, belonging, replyTo } = effect;
   const { services } = context.props;
   context.settle(

@@ -1,11 +1,11 @@
 /**
- * States of a collection.
+ * The life of a collection on this node.
  *
  * - `Loading`: its configuration is being read;
  * - `Creating`: its configuration is being written for the first time;
  * - `Opening`: its shards are being opened;
- * - `Active`: every shard serves; none is on this node, perhaps;
- * - `Dead`: a shard does not serve, and tries again by itself;
+ * - `Serving`: every shard serves; none is on this node, perhaps;
+ * - `Failed`: a shard does not serve, and tries again by itself;
  * - `Damaged`: its configuration cannot be read, or its files could not be removed: it can only be deleted;
  * - `Deleting`: its shards close, then its files go;
  * - `Closing`: the node stops, and so do its shards.
@@ -22,11 +22,14 @@ export type CollectionState =
   | LoadingCollection
   | CreatingCollection
   | OpeningCollection
-  | ActiveCollection
-  | DeadCollection
+  | ServingCollection
+  | FailedCollection
   | DamagedCollection
   | DeletingCollection
   | ClosingCollection;
+
+/** States of a collection that has shards. */
+export type WithShards = OpeningCollection | ServingCollection | FailedCollection;
 
 export interface LoadingCollection {
   readonly kind: 'Loading';
@@ -68,13 +71,13 @@ export interface OpeningCollection {
   readonly running: Running;
 }
 
-export interface ActiveCollection {
-  readonly kind: 'Active';
+export interface ServingCollection {
+  readonly kind: 'Serving';
   readonly running: Running;
 }
 
-export interface DeadCollection {
-  readonly kind: 'Dead';
+export interface FailedCollection {
+  readonly kind: 'Failed';
   readonly running: Running;
   readonly error: ErrorFacts;
 }
@@ -101,30 +104,30 @@ export function localShards({ belonging, config }: Pick<Running, 'belonging' | '
   return belonging?.shards ?? ownShards(config);
 }
 
-export function loading(waiting: ReshapeMessage | null = null): LoadingCollection {
+export function loadingCollection(waiting: ReshapeMessage | null = null): LoadingCollection {
   return { kind: 'Loading', waiting };
 }
 
-export function opening(config: CollectionConfig, belonging: Belonging | null = null): OpeningCollection {
+export function openingCollection(config: CollectionConfig, belonging: Belonging | null = null): OpeningCollection {
   return { kind: 'Opening', running: { config, belonging, open: new Set(), updates: [], reshaping: null } };
 }
 
-export function active(running: Running): ActiveCollection {
-  return { kind: 'Active', running };
+export function servingCollection(running: Running): ServingCollection {
+  return { kind: 'Serving', running };
 }
 
-export function dead(running: Running, error: ErrorFacts): DeadCollection {
-  return { kind: 'Dead', running, error };
+export function failedCollection(running: Running, error: ErrorFacts): FailedCollection {
+  return { kind: 'Failed', running, error };
 }
 
-export function damaged(error: ErrorFacts): DamagedCollection {
+export function damagedCollection(error: ErrorFacts): DamagedCollection {
   return { kind: 'Damaged', error };
 }
 
-export function deleting(replyTo: ReplyTo<boolean>, closing: Iterable<number>): DeletingCollection {
+export function deletingCollection(replyTo: ReplyTo<boolean>, closing: Iterable<number>): DeletingCollection {
   return { kind: 'Deleting', replyTo, closing: new Set(closing) };
 }
 
-export function closing(shards: Iterable<number>): ClosingCollection {
+export function closingCollection(shards: Iterable<number>): ClosingCollection {
   return { kind: 'Closing', closing: new Set(shards) };
 }

@@ -1,196 +1,238 @@
 /** What a collection does about each message in each state. */
 
 import { type ErrorFacts, errorFacts } from '../../protocols/errors.js';
+import { decide, ignore, type Of, type Row, type Table } from '../../protocols/machine.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import { become, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
-import type { CollectionEffect, CollectionMessage, NewCollection, ReshapeMessage, UpdateMessage } from './messages.js';
-import { COLLECTION_MOVES } from './moves.js';
+import { become, type Step } from '../runtime/behaviour.js';
+import type { CollectionEffect, CollectionMessage, NewCollection, UpdateMessage } from './messages.js';
 import {
   allShards,
+  dropShard,
   failReshape,
   neededShards,
-  noteDropped,
   noteNewShard,
   reshape,
   saveReshape,
   takeReshape,
-  type WithShards,
   withRunning,
 } from './reshape.js';
 import {
-  active,
   type ClosingCollection,
   type CollectionState,
-  closing,
+  type CreatingCollection,
+  closingCollection,
   type DamagedCollection,
   type DeletingCollection,
-  damaged,
-  dead,
-  deleting,
+  damagedCollection,
+  deletingCollection,
+  failedCollection,
   type LoadingCollection,
-  loading,
+  loadingCollection,
   localShards,
-  opening,
+  openingCollection,
+  servingCollection,
+  type WithShards,
 } from './state.js';
 
 type CollectionStep = Step<CollectionState, CollectionEffect>;
-type MessageOf<Kind extends CollectionMessage['kind']> = Extract<CollectionMessage, { kind: Kind }>;
+type Message<Kind extends CollectionMessage['kind']> = Of<CollectionMessage, Kind>;
+
+/** Answers every request, and takes no notice of anything else. */
+const REFUSE_ALL: Row<CollectionMessage, CollectionState, CollectionStep> = {
+  loaded: ignore,
+  loadFailed: ignore,
+  createFailed: ignore,
+  shardOpened: ignore,
+  shardFailed: ignore,
+  shardClosed: ignore,
+  shardStopped: ignore,
+  update: refuse,
+  saved: answerSaved,
+  saveFailed: refuseSaved,
+  reshape: refuse,
+  shardsRemoved: ignore,
+  reshapeSaved: ignore,
+  reshapeFailed: ignore,
+  delete: refuse,
+  removed: ignore,
+  removeFailed: ignore,
+  close: ignore,
+};
+
+const WITH_SHARDS: Row<CollectionMessage, WithShards, CollectionStep> = {
+  ...REFUSE_ALL,
+  shardOpened: noteOpened,
+  shardFailed: becomeFailed,
+  shardClosed: noteDropped,
+  shardStopped: noteStopped,
+  update,
+  saved: takeSaved,
+  saveFailed: dropUpdate,
+  reshape,
+  shardsRemoved: saveReshape,
+  reshapeSaved: takeReshape,
+  reshapeFailed: failReshape,
+  delete: beginDeleting,
+  close: beginClosing,
+};
+
+/** States × messages. */
+export const COLLECTION_TABLE: Table<CollectionState, CollectionMessage, CollectionStep> = {
+  Loading: {
+    ...REFUSE_ALL,
+    loaded: openLoaded,
+    loadFailed: damageLoading,
+    reshape: keepReshape,
+    delete: deleteLoading,
+    close: closeLoading,
+  },
+  // It is not deleted: its files are being made at this moment.
+  Creating: { ...REFUSE_ALL, loaded: openCreated, loadFailed: failCreating, createFailed: failCreating, close: closeNow },
+  Opening: WITH_SHARDS,
+  Serving: WITH_SHARDS,
+  Failed: WITH_SHARDS,
+  Damaged: { ...REFUSE_ALL, delete: deleteFiles, close: closeNow },
+  // It does not close: the node waits for the end of the deletion.
+  Deleting: { ...REFUSE_ALL, shardClosed: noteClosed, shardStopped: noteClosed, removed: finishDeleting, removeFailed: damageDeleting },
+  Closing: { ...REFUSE_ALL, shardClosed: noteClosed, shardStopped: noteClosed },
+};
 
 /** create: a new collection, null to load an existing one. */
 export function startCollection(create: NewCollection | null): CollectionStep {
-  if (create === null) return become<CollectionState, CollectionEffect>(loading(), { kind: 'load' });
+  if (create === null) return become<CollectionState, CollectionEffect>(loadingCollection(), { kind: 'load' });
   return become<CollectionState, CollectionEffect>({ kind: 'Creating' }, { kind: 'create', create });
 }
 
 export function stepCollection(state: CollectionState, message: CollectionMessage): CollectionStep {
-  const move = COLLECTION_MOVES[state.kind][message.kind];
-  // The table says which states and messages reach a move, so the casts below only repeat it.
-  switch (move) {
-    case 'ignore':
-      return become(state);
-    case 'open':
-      return openLoaded(state, message as MessageOf<'loaded'>);
-    case 'becomeDamaged':
-      return becomeDamaged(state, (message as MessageOf<'loadFailed' | 'removeFailed'>).error);
-    case 'giveUpCreating':
-      return become<CollectionState, CollectionEffect>(state, {
-        kind: 'tellCreateFailedAndStop',
-        error: (message as MessageOf<'createFailed' | 'loadFailed'>).error,
-      });
-    case 'noteOpened':
-      return noteOpened(state as WithShards, (message as MessageOf<'shardOpened'>).shardId);
-    case 'becomeDead':
-      return becomeDead(state as WithShards, message as MessageOf<'shardFailed' | 'shardStopped'>);
-    case 'noteGivenUp': {
-      const givenUp = message as MessageOf<'shardStopped'>;
-      return closingShard(state as WithShards, givenUp.shardId) ?? becomeDead(state as WithShards, givenUp);
-    }
-    case 'noteDropped':
-      return closingShard(state as WithShards, (message as MessageOf<'shardClosed'>).shardId) ?? become(state);
-    case 'reshape':
-      return reshape(state as WithShards, message as ReshapeMessage);
-    case 'keepReshape':
-      return keepReshape(state as LoadingCollection, message as ReshapeMessage);
-    case 'saveReshape':
-      return saveReshape(state as WithShards);
-    case 'takeReshape':
-      return takeReshape(state as WithShards);
-    case 'failReshape':
-      return failReshape(state as WithShards, (message as MessageOf<'reshapeFailed'>).error);
-    case 'noteClosed':
-      return noteClosed(state as DeletingCollection | ClosingCollection, (message as MessageOf<'shardClosed' | 'shardStopped'>).shardId);
-    case 'update':
-      return update(state as WithShards, message as UpdateMessage);
-    case 'takeSaved':
-      return takeSaved(state as WithShards, message as MessageOf<'saved'>);
-    case 'failSaved':
-      return failSaved(state, message as MessageOf<'saveFailed'>);
-    case 'answerSaved':
-      return become<CollectionState, CollectionEffect>(state, {
-        kind: 'reply',
-        replyTo: (message as MessageOf<'saved'>).replyTo,
-        answer: true,
-      });
-    case 'refuse':
-      return become<CollectionState, CollectionEffect>(state, {
-        kind: 'refuse',
-        replyTo: (message as MessageOf<'update' | 'reshape' | 'delete'>).replyTo,
-        error: refusal(state),
-      });
-    case 'delete':
-      return beginDeleting(state as WithShards, (message as MessageOf<'delete'>).replyTo);
-    case 'deleteFiles':
-      return become<CollectionState, CollectionEffect>(
-        deleting((message as MessageOf<'delete'>).replyTo, []),
-        ...refuseKept(state, going()),
-        { kind: 'remove' },
-      );
-    case 'close':
-      return beginClosing(state as WithShards);
-    case 'closeNow':
-      return become<CollectionState, CollectionEffect>(closing([]), ...refuseKept(state, going()), { kind: 'tellClosedAndStop' });
-    case 'finishDeleting':
-      // The parent hears first: when the caller has its answer, the name is free.
-      return become<CollectionState, CollectionEffect>(
-        state,
-        { kind: 'tellDeletedAndStop' },
-        { kind: 'reply', replyTo: (state as DeletingCollection).replyTo, answer: true },
-      );
-    default:
-      return unreachable(move);
-  }
+  return decide(COLLECTION_TABLE, state, message);
 }
 
-function openLoaded(state: CollectionState, message: MessageOf<'loaded'>): CollectionStep {
+function openLoaded(state: LoadingCollection, message: Message<'loaded'>): CollectionStep {
   const opened = open(message);
-  if (state.kind !== 'Loading' || state.waiting === null) return opened;
-  const reshaped = reshape(opened.state as WithShards, state.waiting);
+  if (state.waiting === null) return opened;
+  const reshaped = reshape(opened.state, state.waiting);
   return become(reshaped.state, ...opened.effects, ...reshaped.effects);
 }
 
-/** One at a time: who asks again finds the collection loaded. */
-function keepReshape(state: LoadingCollection, message: ReshapeMessage): CollectionStep {
-  if (state.waiting === null) return become<CollectionState, CollectionEffect>(loading(message));
-  return become<CollectionState, CollectionEffect>(state, refuse(message.replyTo, refusal(state)));
+function openCreated(_: CreatingCollection, message: Message<'loaded'>): CollectionStep {
+  return open(message);
 }
 
-function refuseKept(state: CollectionState, error: ErrorFacts): CollectionEffect[] {
-  return state.kind === 'Loading' && state.waiting !== null ? [refuse(state.waiting.replyTo, error)] : [];
-}
-
-function refuse(replyTo: ReplyTo<boolean>, error: ErrorFacts): CollectionEffect {
-  return { kind: 'refuse', replyTo, error };
-}
-
-function open({ config, belonging }: MessageOf<'loaded'>): CollectionStep {
+function open({ config, belonging }: Message<'loaded'>): Step<WithShards, CollectionEffect> {
   const shardIds = localShards({ belonging, config });
-  const state = opening(config, belonging);
+  const state = openingCollection(config, belonging);
   const announce: CollectionEffect = { kind: 'announce', config, belonging, error: null };
-  if (shardIds.length > 0) return become<CollectionState, CollectionEffect>(state, announce, { kind: 'startShards', shardIds });
-  return become<CollectionState, CollectionEffect>(active(state.running), announce, { kind: 'tellOpened' });
+  if (shardIds.length > 0) return become<WithShards, CollectionEffect>(state, announce, { kind: 'startShards', shardIds });
+  return become<WithShards, CollectionEffect>(servingCollection(state.running), announce, { kind: 'tellOpened' });
+}
+
+/** One at a time: a caller that asks again finds the collection loaded. */
+function keepReshape(state: LoadingCollection, message: Message<'reshape'>): CollectionStep {
+  if (state.waiting === null) return become<CollectionState, CollectionEffect>(loadingCollection(message));
+  return refuse(state, message);
+}
+
+function damageLoading(state: LoadingCollection, { error }: Message<'loadFailed'>): CollectionStep {
+  return becomeDamaged(error, refuseKept(state, error));
+}
+
+function damageDeleting({ replyTo }: DeletingCollection, { error }: Message<'removeFailed'>): CollectionStep {
+  return becomeDamaged(error, [{ kind: 'refuse', replyTo, error }]);
+}
+
+function becomeDamaged(error: ErrorFacts, refused: readonly CollectionEffect[]): CollectionStep {
+  return become<CollectionState, CollectionEffect>(
+    damagedCollection(error),
+    { kind: 'announce', config: null, belonging: null, error },
+    { kind: 'tellFailed', error },
+    ...refused,
+  );
+}
+
+function failCreating(state: CreatingCollection, { error }: Message<'createFailed' | 'loadFailed'>): CollectionStep {
+  return become<CollectionState, CollectionEffect>(state, { kind: 'tellCreateFailedAndStop', error });
+}
+
+function deleteLoading(state: LoadingCollection, { replyTo }: Message<'delete'>): CollectionStep {
+  return become<CollectionState, CollectionEffect>(deletingCollection(replyTo, []), ...refuseKept(state, going()), { kind: 'remove' });
+}
+
+function deleteFiles(_: DamagedCollection, { replyTo }: Message<'delete'>): CollectionStep {
+  return become<CollectionState, CollectionEffect>(deletingCollection(replyTo, []), { kind: 'remove' });
+}
+
+function closeLoading(state: LoadingCollection): CollectionStep {
+  return become<CollectionState, CollectionEffect>(closingCollection([]), ...refuseKept(state, going()), { kind: 'tellClosedAndStop' });
+}
+
+function closeNow(): CollectionStep {
+  return become<CollectionState, CollectionEffect>(closingCollection([]), { kind: 'tellClosedAndStop' });
+}
+
+function finishDeleting(state: DeletingCollection): CollectionStep {
+  // The parent hears first: when the caller has its answer, the name is free.
+  return become<CollectionState, CollectionEffect>(
+    state,
+    { kind: 'tellDeletedAndStop' },
+    { kind: 'reply', replyTo: state.replyTo, answer: true },
+  );
+}
+
+function refuse(state: CollectionState, { replyTo }: Message<'update' | 'reshape' | 'delete'>): CollectionStep {
+  return become<CollectionState, CollectionEffect>(state, { kind: 'refuse', replyTo, error: refusal(state) });
+}
+
+function answerSaved(state: CollectionState, { replyTo }: Message<'saved'>): CollectionStep {
+  return become<CollectionState, CollectionEffect>(state, { kind: 'reply', replyTo, answer: true });
+}
+
+function refuseSaved(state: CollectionState, { error, replyTo }: Message<'saveFailed'>): CollectionStep {
+  return become<CollectionState, CollectionEffect>(state, { kind: 'refuse', replyTo, error });
+}
+
+function refuseKept({ waiting }: LoadingCollection, error: ErrorFacts): CollectionEffect[] {
+  return waiting === null ? [] : [{ kind: 'refuse', replyTo: waiting.replyTo, error }];
+}
+
+function noteStopped(state: WithShards, message: Message<'shardStopped'>): CollectionStep {
+  return closingShard(state, message.shardId) ?? becomeFailed(state, message);
+}
+
+function noteDropped(state: WithShards, { shardId }: Message<'shardClosed'>): CollectionStep {
+  return closingShard(state, shardId) ?? become(state);
 }
 
 /** What the end of a shard that a change drops leads to; null when it is not one. */
 function closingShard(state: WithShards, shardId: number): CollectionStep | null {
   const { reshaping } = state.running;
-  return reshaping?.stage === 'closing' && reshaping.left.has(shardId) ? noteDropped(state, reshaping, shardId) : null;
+  return reshaping?.stage === 'closing' && reshaping.left.has(shardId) ? dropShard(state, reshaping, shardId) : null;
 }
 
-function becomeDamaged(state: CollectionState, error: ErrorFacts): CollectionStep {
-  const refused = state.kind === 'Deleting' ? [refuse(state.replyTo, error)] : refuseKept(state, error);
-  return become<CollectionState, CollectionEffect>(
-    damaged(error),
-    { kind: 'announce', config: null, belonging: null, error },
-    { kind: 'tellDied', error },
-    ...refused,
-  );
-}
-
-function noteOpened(state: WithShards, shardId: number): CollectionStep {
+function noteOpened(state: WithShards, { shardId }: Message<'shardOpened'>): CollectionStep {
   const needed = neededShards(state.running);
   if (!needed.includes(shardId)) return become(state);
   const { running, effects } = noteNewShard({ ...state.running, open: new Set([...state.running.open, shardId]) }, shardId);
   if (!needed.every((id) => running.open.has(id))) return become<CollectionState, CollectionEffect>({ ...state, running }, ...effects);
   return become<CollectionState, CollectionEffect>(
-    active(running),
+    servingCollection(running),
     { kind: 'announce', config: running.config, belonging: running.belonging, error: null },
     { kind: 'tellOpened' },
     ...effects,
   );
 }
 
-function becomeDead(state: WithShards, message: MessageOf<'shardFailed' | 'shardStopped'>): CollectionStep {
+function becomeFailed(state: WithShards, message: Message<'shardFailed' | 'shardStopped'>): CollectionStep {
   const open = new Set([...state.running.open].filter((id) => id !== message.shardId));
   const { running, effects } = noteNewShard({ ...state.running, open }, message.shardId);
   return become<CollectionState, CollectionEffect>(
-    dead(running, message.error),
+    failedCollection(running, message.error),
     { kind: 'announce', config: running.config, belonging: running.belonging, error: message.error },
-    { kind: 'tellDied', error: message.error },
+    { kind: 'tellFailed', error: message.error },
     ...effects,
   );
 }
 
-function noteClosed(state: DeletingCollection | ClosingCollection, shardId: number): CollectionStep {
+function noteClosed(state: DeletingCollection | ClosingCollection, { shardId }: Message<'shardClosed' | 'shardStopped'>): CollectionStep {
   const left = new Set([...state.closing].filter((id) => id !== shardId));
   const next = { ...state, closing: left };
   if (left.size > 0) return become<CollectionState, CollectionEffect>(next);
@@ -229,10 +271,10 @@ function saveNext(state: WithShards): CollectionStep {
   return become(withRunning(state, { ...state.running, updates }), ...refused);
 }
 
-function takeSaved(state: WithShards, message: MessageOf<'saved'>): CollectionStep {
+function takeSaved(state: WithShards, message: Message<'saved'>): CollectionStep {
   const saved = withRunning(state, { ...state.running, config: message.config, updates: state.running.updates.slice(1) });
   const next = saveNext(saved);
-  const error = state.kind === 'Dead' ? state.error : null;
+  const error = state.kind === 'Failed' ? state.error : null;
   return become<CollectionState, CollectionEffect>(
     next.state,
     { kind: 'announce', config: message.config, belonging: state.running.belonging, error },
@@ -241,17 +283,15 @@ function takeSaved(state: WithShards, message: MessageOf<'saved'>): CollectionSt
   );
 }
 
-function failSaved(state: CollectionState, message: MessageOf<'saveFailed'>): CollectionStep {
-  const refused: CollectionEffect = { kind: 'refuse', replyTo: message.replyTo, error: message.error };
-  if (!hasShards(state)) return become<CollectionState, CollectionEffect>(state, refused);
+function dropUpdate(state: WithShards, { error, replyTo }: Message<'saveFailed'>): CollectionStep {
   const next = saveNext(withRunning(state, { ...state.running, updates: state.running.updates.slice(1) }));
-  return become(next.state, refused, ...next.effects);
+  return become<CollectionState, CollectionEffect>(next.state, { kind: 'refuse', replyTo, error }, ...next.effects);
 }
 
-function beginDeleting(state: WithShards, replyTo: MessageOf<'delete'>['replyTo']): CollectionStep {
+function beginDeleting(state: WithShards, { replyTo }: Message<'delete'>): CollectionStep {
   const shardIds = allShards(state.running);
   return become<CollectionState, CollectionEffect>(
-    deleting(replyTo, shardIds),
+    deletingCollection(replyTo, shardIds),
     ...refuseWaiting(state),
     ...closeAll(shardIds, { kind: 'remove' }),
   );
@@ -260,7 +300,7 @@ function beginDeleting(state: WithShards, replyTo: MessageOf<'delete'>['replyTo'
 function beginClosing(state: WithShards): CollectionStep {
   const shardIds = allShards(state.running);
   return become<CollectionState, CollectionEffect>(
-    closing(shardIds),
+    closingCollection(shardIds),
     ...refuseWaiting(state),
     ...closeAll(shardIds, { kind: 'tellClosedAndStop' }),
   );
@@ -270,7 +310,7 @@ function closeAll(shardIds: readonly number[], whenNone: CollectionEffect): Coll
   return [shardIds.length === 0 ? whenNone : { kind: 'closeShards', shardIds }];
 }
 
-/** Changes behind the one that is being saved will not be made. */
+/** Changes after the one that is being saved will not be made. */
 function refuseWaiting({ running }: WithShards): CollectionEffect[] {
   const waiting = [...running.updates.slice(1), ...(running.reshaping === null ? [] : [running.reshaping.wanted])];
   return waiting.map((message) => ({ kind: 'refuse', replyTo: message.replyTo, error: going() }));
@@ -288,28 +328,12 @@ function changedConfig(
 }
 
 function refusal(state: CollectionState): ErrorFacts {
-  switch (state.kind) {
-    case 'Damaged':
-      return (state as DamagedCollection).error;
-    case 'Loading':
-      return { code: 'unavailable', detail: 'the collection is being loaded', retryAfterMs: 1000 };
-    case 'Creating':
-      return { code: 'unavailable', detail: 'the collection is being created', retryAfterMs: 1000 };
-    case 'Opening':
-    case 'Active':
-    case 'Dead':
-    case 'Deleting':
-    case 'Closing':
-      return going();
-    default:
-      return unreachable(state);
-  }
+  if (state.kind === 'Damaged') return state.error;
+  if (state.kind === 'Loading') return { code: 'unavailable', detail: 'the collection is being loaded', retryAfterMs: 1000 };
+  if (state.kind === 'Creating') return { code: 'unavailable', detail: 'the collection is being created', retryAfterMs: 1000 };
+  return going();
 }
 
 function going(): ErrorFacts {
   return { code: 'unavailable', detail: 'the collection is being closed or deleted' };
-}
-
-function hasShards(state: CollectionState): state is WithShards {
-  return state.kind === 'Opening' || state.kind === 'Active' || state.kind === 'Dead';
 }

@@ -1,5 +1,6 @@
 /** The tables of moves that READMEs show, all in one place. `npm run tables` prints them, and a test compares. */
 
+import { COLLECTION_TABLE } from '../../actors/collection/step.js';
 import { MEMBER_ROW } from '../../actors/consensus/member.js';
 import { CONSENSUS_TABLE } from '../../actors/consensus/step.js';
 import { NODE_TABLE } from '../../actors/node/step.js';
@@ -11,6 +12,7 @@ import { TRANSFERS_TABLE } from '../../actors/transfers/step.js';
 import { afterStart, REPLICA_STATE_MOVES } from '../../cluster/state/replica-state.js';
 import type { Tagged } from '../../protocols/machine.js';
 import { TRANSFER_METHODS } from '../../protocols/model/cluster.js';
+import { COLLECTION } from './machines/collection.js';
 import { CONSENSUS } from './machines/consensus.js';
 import { NODE } from './machines/node.js';
 import { OPTIMIZER } from './machines/optimizer.js';
@@ -27,6 +29,7 @@ export interface ListedTable {
 }
 
 export const TABLES: readonly ListedTable[] = [
+  actor('collection', 'actors/collection/README.md', COLLECTION_TABLE, COLLECTION),
   actor('shard', 'actors/shard/README.md', SHARD_TABLE, SHARD),
   actor('replica', 'actors/replica/README.md', REPLICA_TABLE, REPLICA),
   actor('optimizer', 'actors/optimizer/README.md', OPTIMIZER_TABLE, OPTIMIZER),

@@ -26,7 +26,7 @@ export interface Walked {
 }
 
 /** States that are visited at most: some machines count failures, and have no last state. */
-const STATES_MAX = 500;
+const STATES_MAX = 1000;
 
 export function walk<State extends Tagged, Input extends Tagged>({ inputs, starts, step }: Machine<State, Input>): Walked {
   const arrows = new Map<string, Map<string, Set<string>>>();

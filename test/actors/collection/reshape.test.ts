@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CollectionEffect, CollectionMessage, ReshapeMessage } from '../../../actors/collection/messages.js';
-import { active, type CollectionState, damaged, loading } from '../../../actors/collection/state.js';
+import { type CollectionState, damagedCollection, loadingCollection, servingCollection } from '../../../actors/collection/state.js';
 import { stepCollection } from '../../../actors/collection/step.js';
 import type { Belonging } from '../../../actors/context/desired.js';
 import type { ErrorFacts } from '../../../protocols/errors.js';
@@ -17,7 +17,7 @@ function belonging(...shards: number[]): Belonging {
 
 /** A collection whose shards all serve. */
 function serving(...shards: number[]): CollectionState {
-  return active({ config: CONFIG, belonging: belonging(...shards), open: new Set(shards), updates: [], reshaping: null });
+  return servingCollection({ config: CONFIG, belonging: belonging(...shards), open: new Set(shards), updates: [], reshaping: null });
 }
 
 function reshape(replyTo: number, ...shards: number[]): ReshapeMessage {
@@ -48,25 +48,25 @@ const SAVED: CollectionMessage = { kind: 'reshapeSaved' };
 
 test('shards that are not wanted close and go before the file says so, new ones are opened after it, and the caller waits for them', () => {
   assert.deepEqual(play(serving(0, 1, 2), reshape(4, 2, 3), closed(0), closed(1), REMOVED, SAVED, opened(3)), [
-    'reshape: Active, closeShards 0,1',
-    'shardClosed: Active',
-    'shardClosed: Active, removeShards 0,1',
-    'shardsRemoved: Active, saveReshape 2,3',
+    'reshape: Serving, closeShards 0,1',
+    'shardClosed: Serving',
+    'shardClosed: Serving, removeShards 0,1',
+    'shardsRemoved: Serving, saveReshape 2,3',
     'reshapeSaved: Opening, announce, configureShards, startShards 3',
-    'shardOpened: Active, announce, tellOpened, reply 4',
+    'shardOpened: Serving, announce, tellOpened, reply 4',
   ]);
 });
 
 test('where the shards stay, the replicas answer', () => {
   assert.deepEqual(play(serving(0), reshape(4, 0), SAVED), [
-    'reshape: Active, saveReshape 0',
-    'reshapeSaved: Active, announce, configureShards 4',
+    'reshape: Serving, saveReshape 0',
+    'reshapeSaved: Serving, announce, configureShards 4',
   ]);
 });
 
 test('a collection loses its last shard here and is Active without', () => {
   assert.deepEqual(play(serving(0), reshape(4), closed(0), REMOVED, SAVED).slice(-1), [
-    'reshapeSaved: Active, announce, configureShards 4',
+    'reshapeSaved: Serving, announce, configureShards 4',
   ]);
 });
 
@@ -74,37 +74,45 @@ test('shards whose files could not be removed, or whose end could not be saved, 
   const failed: CollectionMessage = { kind: 'reshapeFailed', error: FULL };
   assert.deepEqual(play(serving(0, 1), reshape(4, 0), closed(1), failed, opened(1), reshape(5, 0), closed(1), REMOVED, failed).slice(2), [
     'reshapeFailed: Opening, refuse 4: the disk is full, startShards 1',
-    'shardOpened: Active, announce, tellOpened',
-    'reshape: Active, closeShards 1',
-    'shardClosed: Active, removeShards 1',
-    'shardsRemoved: Active, saveReshape 0',
+    'shardOpened: Serving, announce, tellOpened',
+    'reshape: Serving, closeShards 1',
+    'shardClosed: Serving, removeShards 1',
+    'shardsRemoved: Serving, saveReshape 0',
     'reshapeFailed: Opening, refuse 5: the disk is full, startShards 1',
   ]);
 });
 
 test('a new shard that dies leaves the change as it is on disk, and tries again by itself', () => {
   assert.deepEqual(play(serving(0), reshape(4, 0, 1), SAVED, { kind: 'shardFailed', shardId: 1, error: FULL }, opened(1)).slice(2), [
-    'shardFailed: Dead, announce, tellDied, reply 4',
-    'shardOpened: Active, announce, tellOpened',
+    'shardFailed: Failed, announce, tellFailed, reply 4',
+    'shardOpened: Serving, announce, tellOpened',
   ]);
 });
 
 test('a shard that gave up holds up neither its end nor the change', () => {
   const gaveUp: CollectionMessage = { kind: 'shardStopped', shardId: 1, error: FULL };
-  assert.deepEqual(play(serving(0, 1), reshape(4, 0), gaveUp), ['reshape: Active, closeShards 1', 'shardStopped: Active, removeShards 1']);
+  assert.deepEqual(play(serving(0, 1), reshape(4, 0), gaveUp), [
+    'reshape: Serving, closeShards 1',
+    'shardStopped: Serving, removeShards 1',
+  ]);
 });
 
 test('a change that comes while the collection is loaded is made when it is, and refused when it cannot be', () => {
   const loaded: CollectionMessage = { kind: 'loaded', config: CONFIG, belonging: belonging(0) };
-  assert.deepEqual(play(loading(), reshape(4, 0), loaded), ['reshape: Loading', 'loaded: Opening, announce, startShards 0, saveReshape 0']);
-  assert.deepEqual(play(loading(), reshape(4, 0), { kind: 'loadFailed', error: FULL }).slice(1), [
-    'loadFailed: Damaged, announce, tellDied, refuse 4: the disk is full',
+  assert.deepEqual(play(loadingCollection(), reshape(4, 0), loaded), [
+    'reshape: Loading',
+    'loaded: Opening, announce, startShards 0, saveReshape 0',
   ]);
-  assert.deepEqual(play(damaged(FULL), reshape(4, 0)), ['reshape: Damaged, refuse 4: the disk is full']);
+  assert.deepEqual(play(loadingCollection(), reshape(4, 0), { kind: 'loadFailed', error: FULL }).slice(1), [
+    'loadFailed: Damaged, announce, tellFailed, refuse 4: the disk is full',
+  ]);
+  assert.deepEqual(play(damagedCollection(FULL), reshape(4, 0)), ['reshape: Damaged, refuse 4: the disk is full']);
 });
 
 test('one change at a time', () => {
-  assert.deepEqual(play(serving(0), reshape(4, 0), reshape(5, 0)).slice(1), ['reshape: Active, refuse 5: the collection is being changed']);
+  assert.deepEqual(play(serving(0), reshape(4, 0), reshape(5, 0)).slice(1), [
+    'reshape: Serving, refuse 5: the collection is being changed',
+  ]);
 });
 
 test('a collection that is deleted or closed amid a change closes all shards, those on their way too', () => {
@@ -121,21 +129,24 @@ test('a collection that is deleted or closed amid a change closes all shards, th
 test('files of an earlier replica of a wanted shard go before the new one is made, and those that name no replica stay', () => {
   const of = (since?: readonly number[]) => ({ ...belonging(0, 1), ...(since === undefined ? {} : { since }) });
   const here = (since?: readonly number[]): CollectionState =>
-    active({ config: CONFIG, belonging: of(since), open: new Set([0, 1]), updates: [], reshaping: null });
+    servingCollection({ config: CONFIG, belonging: of(since), open: new Set([0, 1]), updates: [], reshaping: null });
   const wanted: CollectionMessage = { kind: 'reshape', config: CHANGED, belonging: of([3, 8]), replyTo: 4 };
   assert.deepEqual(play(here([3, 5]), wanted, closed(1), REMOVED, SAVED, opened(1)), [
-    'reshape: Active, closeShards 1',
-    'shardClosed: Active, removeShards 1',
-    'shardsRemoved: Active, saveReshape 0,1',
+    'reshape: Serving, closeShards 1',
+    'shardClosed: Serving, removeShards 1',
+    'shardsRemoved: Serving, saveReshape 0,1',
     'reshapeSaved: Opening, announce, configureShards, startShards 1',
-    'shardOpened: Active, announce, tellOpened, reply 4',
+    'shardOpened: Serving, announce, tellOpened, reply 4',
   ]);
-  assert.deepEqual(play(here(), wanted, SAVED), ['reshape: Active, saveReshape 0,1', 'reshapeSaved: Active, announce, configureShards 4']);
+  assert.deepEqual(play(here(), wanted, SAVED), [
+    'reshape: Serving, saveReshape 0,1',
+    'reshapeSaved: Serving, announce, configureShards 4',
+  ]);
 });
 
 test('what a peer takes over from another cluster, or from who it was before, keeps its points', () => {
   const former: Belonging = { ...belonging(0, 1), clusterId: 'theirs', since: [30, 50] };
-  const here = active({ config: CONFIG, belonging: former, open: new Set([0, 1]), updates: [], reshaping: null });
+  const here = servingCollection({ config: CONFIG, belonging: former, open: new Set([0, 1]), updates: [], reshaping: null });
   const adopted: CollectionMessage = { kind: 'reshape', config: CONFIG, belonging: { ...belonging(0, 1), since: [1, 1] }, replyTo: 4 };
-  assert.deepEqual(play(here, adopted, SAVED), ['reshape: Active, saveReshape 0,1', 'reshapeSaved: Active, announce, configureShards 4']);
+  assert.deepEqual(play(here, adopted, SAVED), ['reshape: Serving, saveReshape 0,1', 'reshapeSaved: Serving, announce, configureShards 4']);
 });

@@ -1,11 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CollectionEffect, CollectionMessage, UpdateMessage } from '../../../actors/collection/messages.js';
-import { COLLECTION_MOVES } from '../../../actors/collection/moves.js';
-import { active, type CollectionState, closing, damaged, dead, deleting, loading, opening } from '../../../actors/collection/state.js';
+import {
+  type CollectionState,
+  closingCollection,
+  damagedCollection,
+  deletingCollection,
+  failedCollection,
+  loadingCollection,
+  openingCollection,
+  servingCollection,
+} from '../../../actors/collection/state.js';
 import { startCollection, stepCollection } from '../../../actors/collection/step.js';
 import { type ErrorFacts, TroupeError } from '../../../protocols/errors.js';
-import { incompleteRows } from '../move-table.js';
 import { sampleConfig } from '../samples.js';
 
 const CONFIG = sampleConfig();
@@ -28,7 +35,7 @@ function play(state: CollectionState, ...messages: CollectionMessage[]): { state
 }
 
 function activeCollection() {
-  return active({ config: CONFIG, belonging: null, open: new Set([0]), updates: [], reshaping: null });
+  return servingCollection({ config: CONFIG, belonging: null, open: new Set([0]), updates: [], reshaping: null });
 }
 
 function threshold(value: number, replyTo: number): UpdateMessage {
@@ -39,10 +46,6 @@ function threshold(value: number, replyTo: number): UpdateMessage {
   return { kind: 'update', change, replyTo };
 }
 
-test('every state has an answer to every message', () => {
-  assert.deepEqual(incompleteRows(COLLECTION_MOVES), []);
-});
-
 test('an existing collection is loaded, a new one created, then its shards are opened', () => {
   assert.deepEqual(startCollection(null).effects, [{ kind: 'load' }]);
   assert.deepEqual(startCollection({ config: CONFIG, belonging: null }).effects, [
@@ -50,7 +53,7 @@ test('an existing collection is loaded, a new one created, then its shards are o
   ]);
   for (const create of [null, { config: CONFIG, belonging: null }]) {
     const { state, effects } = stepCollection(startCollection(create).state, { kind: 'loaded', config: CONFIG, belonging: null });
-    assert.deepEqual(state, opening(CONFIG));
+    assert.deepEqual(state, openingCollection(CONFIG));
     assert.deepEqual(effects, [
       { kind: 'announce', config: CONFIG, belonging: null, error: null },
       { kind: 'startShards', shardIds: [0] },
@@ -58,18 +61,18 @@ test('an existing collection is loaded, a new one created, then its shards are o
   }
 });
 
-test('a collection becomes Active when its shards are open', () => {
-  const { state, effects } = stepCollection(opening(CONFIG), { kind: 'shardOpened', shardId: 0 });
+test('a collection becomes Serving when its shards are open', () => {
+  const { state, effects } = stepCollection(openingCollection(CONFIG), { kind: 'shardOpened', shardId: 0 });
   assert.deepEqual(state, activeCollection());
   assert.equal(kinds(effects), 'announce tellOpened');
 });
 
 test('a damaged configuration makes the collection Damaged: listed with its error, only deletable', () => {
-  const { state, effects } = stepCollection(loading(), { kind: 'loadFailed', error: BROKEN });
-  assert.deepEqual(state, damaged(BROKEN));
+  const { state, effects } = stepCollection(loadingCollection(), { kind: 'loadFailed', error: BROKEN });
+  assert.deepEqual(state, damagedCollection(BROKEN));
   assert.deepEqual(effects, [
     { kind: 'announce', config: null, belonging: null, error: BROKEN },
-    { kind: 'tellDied', error: BROKEN },
+    { kind: 'tellFailed', error: BROKEN },
   ]);
   assert.deepEqual(stepCollection(state, threshold(1, 5)).effects, [{ kind: 'refuse', replyTo: 5, error: BROKEN }]);
   assert.deepEqual(stepCollection(state, { kind: 'delete', replyTo: 6 }).effects, [{ kind: 'remove' }]);
@@ -80,10 +83,13 @@ test('a collection that cannot be created tells its parent and stops', () => {
   assert.deepEqual(effects, [{ kind: 'tellCreateFailedAndStop', error: BROKEN }]);
 });
 
-test('a collection with a Dead shard is Dead until the shard is open again', () => {
+test('a collection with a shard that failed is Failed until the shard is open again', () => {
   const died = stepCollection(activeCollection(), { kind: 'shardFailed', shardId: 0, error: BROKEN });
-  assert.deepEqual(died.state, dead({ config: CONFIG, belonging: null, open: new Set(), updates: [], reshaping: null }, BROKEN));
-  assert.equal(kinds(died.effects), 'announce tellDied');
+  assert.deepEqual(
+    died.state,
+    failedCollection({ config: CONFIG, belonging: null, open: new Set(), updates: [], reshaping: null }, BROKEN),
+  );
+  assert.equal(kinds(died.effects), 'announce tellFailed');
   const opened = stepCollection(died.state, { kind: 'shardOpened', shardId: 0 });
   assert.deepEqual(opened.state, activeCollection());
 });
@@ -93,7 +99,7 @@ test('an update is saved first, then taken; its replicas answer', () => {
   assert.equal(kinds(saving.effects), 'save');
   const changed = sampleConfig({ indexing_threshold: 5 });
   const saved = stepCollection(saving.state, { kind: 'saved', config: changed, replyTo: 1 });
-  assert.deepEqual(saved.state, active({ config: changed, belonging: null, open: new Set([0]), updates: [], reshaping: null }));
+  assert.deepEqual(saved.state, servingCollection({ config: changed, belonging: null, open: new Set([0]), updates: [], reshaping: null }));
   assert.deepEqual(saved.effects, [
     { kind: 'announce', config: changed, belonging: null, error: null },
     { kind: 'configureShards', config: changed, replyTo: 1 },
@@ -139,7 +145,7 @@ test('an update that cannot be saved changes nothing', () => {
 
 test('deleting closes the shards, removes the files, and answers after the parent knows', () => {
   const begun = stepCollection(activeCollection(), { kind: 'delete', replyTo: 4 });
-  assert.deepEqual(begun.state, deleting(4, [0]));
+  assert.deepEqual(begun.state, deletingCollection(4, [0]));
   assert.equal(kinds(begun.effects), 'closeShards');
   const closed = stepCollection(begun.state, { kind: 'shardClosed', shardId: 0 });
   assert.equal(kinds(closed.effects), 'remove');
@@ -148,9 +154,9 @@ test('deleting closes the shards, removes the files, and answers after the paren
 });
 
 test('a deletion that fails is answered with the error and can be tried again', () => {
-  const { state, effects } = stepCollection(deleting(4, []), { kind: 'removeFailed', error: BROKEN });
-  assert.deepEqual(state, damaged(BROKEN));
-  assert.equal(kinds(effects), 'announce tellDied refuse');
+  const { state, effects } = stepCollection(deletingCollection(4, []), { kind: 'removeFailed', error: BROKEN });
+  assert.deepEqual(state, damagedCollection(BROKEN));
+  assert.equal(kinds(effects), 'announce tellFailed refuse');
 });
 
 test('deleting refuses the updates that wait, and lets the one being saved have its answer', () => {
@@ -161,15 +167,15 @@ test('deleting refuses the updates that wait, and lets the one being saved have 
   assert.deepEqual(effects, [{ kind: 'reply', replyTo: 1, answer: true }]);
 });
 
-test('a shard that gives up during a deletion holds it up no longer', () => {
-  const { effects } = stepCollection(deleting(4, [0]), { kind: 'shardStopped', shardId: 0, error: BROKEN });
+test('a shard that crashed too often during a deletion holds it up no longer', () => {
+  const { effects } = stepCollection(deletingCollection(4, [0]), { kind: 'shardStopped', shardId: 0, error: BROKEN });
   assert.equal(kinds(effects), 'remove');
 });
 
 test('a node that stops closes the shards, then the collection', () => {
   const begun = stepCollection(activeCollection(), { kind: 'close' });
-  assert.deepEqual(begun.state, closing([0]));
+  assert.deepEqual(begun.state, closingCollection([0]));
   assert.equal(kinds(begun.effects), 'closeShards');
   assert.equal(kinds(stepCollection(begun.state, { kind: 'shardClosed', shardId: 0 }).effects), 'tellClosedAndStop');
-  assert.equal(kinds(stepCollection(loading(), { kind: 'close' }).effects), 'tellClosedAndStop');
+  assert.equal(kinds(stepCollection(loadingCollection(), { kind: 'close' }).effects), 'tellClosedAndStop');
 });

@@ -414,7 +414,7 @@ test('telemetry shows the tree of actors with their states', async () => {
   visit(node.telemetry());
   assert.deepEqual(lines, [
     '/node node Active',
-    '/node/+50ictures collection Active',
+    '/node/+50ictures collection Serving',
     '/node/+50ictures/shard-0 shard Serving',
     '/node/+50ictures/shard-0/replica replica Serving Active',
     '/node/+50ictures/shard-0/replica/optimizer optimizer Idle',
