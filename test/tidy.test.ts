@@ -245,6 +245,24 @@ test('no file names a path of somebody’s machine, and the lock file no registr
   assert.deepEqual(wrong, []);
 });
 
+test('nothing in the product decides by the text of an error: its code, its reason and its outcome say what a receiver acts on', () => {
+  const decisions = [
+    /\b(detail|message)\??\.(includes|endsWith|startsWith|match|indexOf|search)\(/,
+    /\.test\((\w+\??\.)*(detail|message)\)/,
+    /(?<!typeof )\b(\w+\??\.)*(detail|message) [!=]==? ['"`A-Z]/,
+    /['"`A-Z] [!=]==? (\w+\??\.)*(detail|message)\b/,
+  ];
+  const wrong: string[] = [];
+  for (const file of files) {
+    if (file.startsWith('test/')) continue;
+    const lines = withoutComments(sources.get(file) as string).split('\n');
+    lines.forEach((line, at) => {
+      if (decisions.some((decision) => decision.test(line))) wrong.push(`${file}:${at + 1} ${line.trim()}`);
+    });
+  }
+  assert.deepEqual(wrong, []);
+});
+
 test('no test is left out or runs alone', () => {
   const wrong = files.filter((file) => /\b(test|it|describe)\.(only|todo|skip)\b/.test(withoutComments(sources.get(file) as string)));
   assert.deepEqual(wrong, []);

@@ -43,7 +43,7 @@ export function becomeRemoved(draft: Draft): ConsensusStep {
 function dismissed(state: ConsensusState, error: ErrorFacts): ConsensusEffect[] {
   if (state.kind !== 'Member') return [];
   const { proposals, reads, recovery, settling } = state.calls;
-  const open: ErrorFacts = { ...error, detail: `${error.detail}; it may still be carried out` };
+  const open: ErrorFacts = { ...error, outcome: 'unknown' };
   const effects: ConsensusEffect[] = [];
   for (const { replyTo } of settling) effects.push({ kind: 'refuse', replyTo, error: open });
   for (const { replyTo } of reads) effects.push({ kind: 'refuse', replyTo, error });

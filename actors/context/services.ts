@@ -13,7 +13,7 @@ import type { VerifiedReplicas } from './verified-replicas.js';
 
 /**
  * Has the cluster agree on an operation. Resolves once it is applied on this node, whatever others have carried out; rejects with
- * what it was refused for, or with an error that says «may still be carried out». Errors: `standalone` outside of a cluster.
+ * what it was refused for, or with an error whose `outcome` is `unknown`. Errors: `standalone` outside of a cluster.
  */
 export type Propose = (operation: ClusterCommand, timeoutMs: number) => Promise<boolean>;
 

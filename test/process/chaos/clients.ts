@@ -160,9 +160,9 @@ function shardKeyChange({ name }: Name, before: Value): Change {
   return { method: 'POST', path: `${path}/delete?timeout=${TIMEOUT_S}`, body, after: null };
 }
 
-function outcomeOf({ status, text }: RestAnswer): Outcome {
+function outcomeOf({ headers, status }: RestAnswer): Outcome {
   if (status === 200) return 'acknowledged';
-  return status === 408 || /may still be carried out|is there, but/.test(text) ? 'open' : 'refused';
+  return headers['troupe-outcome'] === 'none' ? 'refused' : 'open';
 }
 
 function collectionBody(stamp: number) {
