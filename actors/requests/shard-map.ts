@@ -11,7 +11,7 @@ export function checkShardMapVersion({ shardMapVersion }: CollectionRecord, coll
   throw new TroupeError('conflict', detail, { reason: 'shardMapChanged' });
 }
 
-/** A copy that comes after a later one of its shard (Migr-D4 of actors/migration/mover.ts). */
+/** A copy that comes after a later one of its shard (Migr-D4 of actors/README.md). */
 export function staleCopy(shardId: ShardId): TroupeError {
   const detail = `points of shard ${shardId} come late: later ones were copied already`;
   return new TroupeError('conflict', detail, { reason: 'staleCopy' });

@@ -11,7 +11,7 @@ import type { ClusterApi, ClusterOptions } from '../consensus/cluster-api.js';
 import { CallStats, countedAnswers, countedCalls } from '../context/call-stats.js';
 import type { NodeServices } from '../context/services.js';
 import { deadReplicas, type NodeView } from '../context/view.js';
-import { runResharding } from '../migration/runs.js';
+import type { IndexAs } from '../migration/start.js';
 import { answerCalls } from '../requests/answer-call.js';
 import { type Found, Names } from '../requests/collection-names.js';
 import { figuresOf, replicaFacts } from '../requests/figures.js';
@@ -20,16 +20,13 @@ import { type Agreed, ClusterPoints } from '../requests/points.js';
 import { type CollectionView, type ReportFacts, replicaStatus, viewOfFigures } from '../requests/report.js';
 import { Routes } from '../requests/routes.js';
 import { updateCollectionCluster } from '../requests/update-collection-cluster.js';
-import type { Cancel, EnginePort } from '../runtime/ports.js';
+import type { EnginePort } from '../runtime/ports.js';
 import { hasGoneAlone } from '../shard-log/ahead.js';
 import { retire } from '../shard-log/retiring.js';
 import { transfersProps } from '../transfers/start.js';
 import { agreedFacts, configOf, LocalNode } from './local-node.js';
 import { type NodeBase, type RunningNode, runNode } from './node-base.js';
 import { type StartedCluster, startCluster } from './start-cluster.js';
-
-/** For the end of a stage in which points go to other shards to be agreed on. */
-const FINISH_MS = 10_000;
 
 export function startClusterNode(base: NodeBase, options: ClusterOptions): ClusterNode {
   const { clock, ports, view, watch } = base;
@@ -55,15 +52,20 @@ export function startClusterNode(base: NodeBase, options: ClusterOptions): Clust
     deadReplicas: () => deadReplicas(view, store),
     hasGoneAlone: () => hasGoneAlone(assignments, view),
     transfers: (board) =>
-      transfersProps(services, view, options, board, clock, (peer, call, timeoutMs) => routes.call(peer, call, timeoutMs)),
+      transfersProps(services, view, options, board, clock, {
+        callPeer: (peer, call, timeoutMs) => routes.call(peer, call, timeoutMs),
+        indexAs: (collection, from, to) => node.indexAs(collection, from, to),
+      }),
   });
-  return new ClusterNode(runNode(base, services, cluster.startConsensus), cluster, routes);
+  const node: ClusterNode = new ClusterNode(runNode(base, services, cluster.startConsensus), cluster, routes);
+  return node;
 }
 
 export class ClusterNode extends LocalNode {
   readonly cluster: ClusterApi;
   readonly #points: ClusterPoints;
-  readonly #endMigrations: Cancel;
+  /** For migrations. */
+  readonly indexAs: IndexAs;
 
   constructor(
     running: RunningNode,
@@ -81,15 +83,7 @@ export class ClusterNode extends LocalNode {
     this.#points = new ClusterPoints({ routes, engine: this.pool, find });
     const parts = { find, points: this.#points, routes };
     this.cluster = { ...api, setUp: updateCollectionCluster(api.setUp, parts) };
-    this.#endMigrations = runResharding({
-      routes,
-      log: running.options.log,
-      indexAs: (collection, from, to) => indexAs(parts, collection, from, to),
-      show: (duty, progress) => api.transfers.showMigration(duty, progress),
-      finish: async ({ collection, shardId, stage, startedAt, term }) => {
-        await started.propose({ kind: 'finishStage', collection, startedAt, stage, shardId, term }, FINISH_MS);
-      },
-    });
+    this.indexAs = (collection, from, to) => indexAs(parts, collection, from, to);
   }
 
   createCollection(name: string, config: CollectionConfig, timeoutMs?: number): Promise<boolean> {
@@ -114,11 +108,6 @@ export class ClusterNode extends LocalNode {
     const wanted = servingShards(found.record);
     const figures = await figuresOf(this.routes, found.name, found.record.uid, [...wanted.keys()]);
     return viewOfFigures(configOf(found), figures, { ...agreedFacts(found.record, 0), wanted: wanted.size });
-  }
-
-  override async close(): Promise<void> {
-    await super.close();
-    this.#endMigrations();
   }
 
   protected override async readPoints(name: string, operation: ReadOperation, request: RawRequest): Promise<Uint8Array> {

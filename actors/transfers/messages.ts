@@ -1,5 +1,6 @@
 /** What the supervisor of a node's transfers hears and what it causes. */
 
+import type { MigrationTask } from '../../cluster/apply/migration.js';
 import type { HandOver } from '../../cluster/plans/leadership.js';
 import type { ClusterCommand } from '../../cluster/state/commands.js';
 import type { ClusterState } from '../../cluster/state/state.js';
@@ -34,8 +35,8 @@ export type TransfersMessage =
     }
   /** Null: it is agreed. */
   | { readonly kind: 'handedOver'; readonly handOver: HandOver; readonly error: ErrorFacts | null }
-  /** A transfer's actor crashed too often and is stopped. */
-  | { readonly kind: 'transferGaveUp'; readonly name: string; readonly error: ErrorFacts };
+  /** The actor of a transfer or a migration crashed too often and is stopped. */
+  | { readonly kind: 'childGaveUp'; readonly name: string; readonly error: ErrorFacts };
 
 export type TransfersEffect =
   | { readonly kind: 'tickLater' }
@@ -50,6 +51,9 @@ export type TransfersEffect =
       readonly outcome: RunOutcome;
       readonly release: boolean;
     }
+  | { readonly kind: 'startMigration'; readonly task: MigrationTask }
+  /** error: with which its actor crashed too often. */
+  | { readonly kind: 'stopMigration'; readonly task: MigrationTask; readonly error: ErrorFacts | null }
   /** Nobody waits for them any more. */
   | { readonly kind: 'discardFiles'; readonly files: IncomingFiles }
   /** In order; a `proposed` at the end. */

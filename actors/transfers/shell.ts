@@ -1,4 +1,4 @@
-/** The supervisor of a node's transfers: looks at the agreed state, keeps one actor for each transfer of the shards led here. */
+/** The supervisor of a node's transfers and migrations: looks at the agreed state, keeps one actor for each of those of the shards led here. */
 
 import type { HandOver } from '../../cluster/plans/leadership.js';
 import { nextBatch } from '../../cluster/transfer/batches.js';
@@ -6,6 +6,8 @@ import type { Comparison } from '../../cluster/transfer/comparing.js';
 import type { IncomingFiles } from '../../cluster/transfer/runs.js';
 import { type ErrorFacts, errorFacts } from '../../protocols/errors.js';
 import { decideInRow, type Of, type Row } from '../../protocols/machine.js';
+import type { MigrationPorts } from '../migration/ports.js';
+import { describeMigration, migrationBehaviour } from '../migration/shell.js';
 import type { ActorContext, Behaviour } from '../runtime/behaviour.js';
 import type { TransferBoard } from './board.js';
 import type { Sight, TransfersEffect, TransfersMessage } from './messages.js';
@@ -18,6 +20,7 @@ export interface TransfersProps {
   readonly settings: TransfersSettings;
   readonly board: TransferBoard;
   readonly ports: TransferPorts;
+  readonly migrationPorts: MigrationPorts;
   readonly look: () => Sight;
   readonly tickMs: number;
   readonly discardFiles: (files: IncomingFiles) => Promise<void>;
@@ -37,7 +40,7 @@ export function transfersBehaviour(): Behaviour<TransfersProps, TransfersState, 
     step: stepTransfers,
     perform: (effect, context) => decideInRow(EFFECTS, context, effect),
     summarize: (message) => ('error' in message && message.error !== null ? message.error.detail : ''),
-    childFailed: (name, error) => ({ kind: 'transferGaveUp', name, error }),
+    childFailed: (name, error) => ({ kind: 'childGaveUp', name, error }),
   };
 }
 
@@ -56,6 +59,17 @@ const EFFECTS: Row<TransfersEffect, TransfersContext, void> = {
     if (release) ports.leadingShard(run)?.release(run.transfer.to);
     board.end(name, outcome, ports.nowMs());
     context.log.info(`${describe(run)} is ${outcome}`);
+  },
+  startMigration: (context, { task }) => {
+    const { board, migrationPorts: ports } = context.props;
+    context.log.info(`${describeMigration(task)} begins`);
+    context.spawn(migrationBehaviour(), task.name, { task, ports, show: (progress) => board.showMigration(task, progress) });
+  },
+  stopMigration: (context, { error, task }) => {
+    context.stopChild(task.name);
+    context.props.board.showMigration(task, null);
+    const text = error === null ? 'is over' : `begins again, as its actor crashed again and again: ${error.detail}`;
+    context.log[error === null ? 'info' : 'warn'](`${describeMigration(task)} ${text}`);
   },
   discardFiles: (context, { files }) => {
     context.props.discardFiles(files).catch((error: unknown) => {

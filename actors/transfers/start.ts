@@ -8,6 +8,7 @@ import type { ReplicaKey } from '../../storage/threads/messages.js';
 import { type ClusterOptions, TRANSFER_LIMITS } from '../consensus/cluster-api.js';
 import type { NodeServices } from '../context/services.js';
 import type { CollectionEntry, NodeView } from '../context/view.js';
+import { type IndexAs, migrationPorts } from '../migration/start.js';
 import type { ActorRef } from '../runtime/behaviour.js';
 import type { Clock } from '../runtime/ports.js';
 import type { ReplicationMessage } from '../shard-log/messages.js';
@@ -41,7 +42,7 @@ export function transfersProps(
   options: Pick<ClusterOptions, 'tickMs' | 'transferLimits' | 'comparePeriodMs' | 'restMs'>,
   board: TransferBoard,
   clock: Clock,
-  callPeer: PeerCalls['call'],
+  { callPeer, indexAs }: { readonly callPeer: PeerCalls['call']; readonly indexAs: IndexAs },
 ): TransfersProps {
   const shardOf = (collection: string, uid: number, shardId: ShardId) => leadingShard(entryOf(view, collection, uid), shardId);
   const ports: TransferPorts = {
@@ -61,6 +62,7 @@ export function transfersProps(
     settings: { limits: options.transferLimits ?? TRANSFER_LIMITS, comparePeriodTicks, restTicks },
     board,
     ports,
+    migrationPorts: migrationPorts({ services, clock, callPeer, indexAs }),
     look: () => look(services),
     tickMs,
     shardOf,

@@ -1,5 +1,6 @@
 /** What the supervisor of a node's transfers knows. It has one state: what runs follows from what is agreed. */
 
+import type { MigrationTask } from '../../cluster/apply/migration.js';
 import type { ClusterState } from '../../cluster/state/state.js';
 import type { ComparedAt, Comparison } from '../../cluster/transfer/comparing.js';
 import type { HealingTries, TransferLimits } from '../../cluster/transfer/healing.js';
@@ -19,6 +20,8 @@ export interface TransfersState {
   readonly ticks: number;
   /** By name. */
   readonly runs: ReadonlyMap<string, TransferRun>;
+  /** By name. */
+  readonly migrations: ReadonlyMap<string, MigrationTask>;
   /** To this node, by name. */
   readonly incoming: ReadonlyMap<string, IncomingFiles>;
   readonly tries: HealingTries;
@@ -48,6 +51,7 @@ export function watching(settings: TransfersSettings): TransfersState {
     settings,
     ticks: 0,
     runs: new Map(),
+    migrations: new Map(),
     incoming: new Map(),
     tries: new Map(),
     proposing: false,

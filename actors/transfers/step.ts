@@ -1,15 +1,17 @@
 /**
- * What a node does about transfers at each look at the agreed state. No plan is kept: a start, or a new leader of a shard or of
+ * What a node does about transfers and migrations at each look at the agreed state. No plan is kept: a start, or a new leader of a shard or of
  * consensus, goes on with what it sees.
  *
  * Its rules are Transfer-M5 to Transfer-M7 and Transfer-M11 in actors/README.md.
  */
 
+import { migrationTasks } from '../../cluster/apply/migration.js';
 import { isAtRest, planLeadership, planLeaving } from '../../cluster/plans/leadership.js';
 import type { ClusterState } from '../../cluster/state/state.js';
 import { followReplicas, nextComparison } from '../../cluster/transfer/comparing.js';
 import { planHealing } from '../../cluster/transfer/healing.js';
 import { incomingFiles, outcomeOf, type TransferRun, wantedRuns } from '../../cluster/transfer/runs.js';
+import type { ErrorFacts } from '../../protocols/errors.js';
 import { decide, type Of, type Table } from '../../protocols/machine.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { become, type Step } from '../runtime/behaviour.js';
@@ -36,7 +38,7 @@ export const TRANSFERS_TABLE: Table<TransfersState, TransfersMessage, TransfersS
     proposed: noteProposed,
     comparisonEnded: noteCompared,
     handedOver: noteHandedOver,
-    transferGaveUp: abortFailed,
+    childGaveUp: endFailed,
   },
 };
 
@@ -70,10 +72,14 @@ function look(before: TransfersState, { sight }: MessageOf<'saw'>): TransfersSte
   const effects: TransfersEffect[] = [];
   const state = { ...before, ticks: before.ticks + 1 };
   const { agreed } = sight;
-  if (agreed === null) return become({ ...state, runs: withRuns(state.runs, new Map(), null, effects) }, ...effects);
+  if (agreed === null) {
+    const runs = withRuns(state.runs, new Map(), null, effects);
+    return become({ ...state, runs, migrations: withMigrations(state.migrations, new Map(), effects) }, ...effects);
+  }
   const runs = withRuns(state.runs, wantedRuns(agreed, sight.self), agreed, effects);
+  const migrations = withMigrations(state.migrations, migrationTasks(agreed, sight.self), effects);
   const incoming = withIncoming(state.incoming, incomingFiles(agreed, sight.self), effects);
-  const healed = heal({ ...state, runs, incoming }, sight, agreed, effects);
+  const healed = heal({ ...state, runs, migrations, incoming }, sight, agreed, effects);
   return become(spread(compare(healed, sight, agreed, effects), sight, agreed, effects), ...effects);
 }
 
@@ -98,6 +104,16 @@ function withRuns(
     if (known === undefined) effects.push({ kind: 'startRun', name, run });
   }
   return next;
+}
+
+function withMigrations(
+  known: TransfersState['migrations'],
+  wanted: TransfersState['migrations'],
+  effects: TransfersEffect[],
+): TransfersState['migrations'] {
+  for (const [name, task] of known) if (!wanted.has(name)) effects.push({ kind: 'stopMigration', task, error: null });
+  for (const [name, task] of wanted) if (!known.has(name)) effects.push({ kind: 'startMigration', task });
+  return wanted;
 }
 
 function withIncoming(
@@ -156,10 +172,19 @@ function compareTicks(periodTicks: number): number {
   return Math.max(1, Math.min(COMPARE_TICKS, Math.floor(periodTicks / 100)));
 }
 
-/** A transfer that nobody carries out would stand for ever. */
-function abortFailed(state: TransfersState, { error, name }: MessageOf<'transferGaveUp'>): TransfersStep {
+/** A migration may be half done: the next look begins it again. */
+function endFailed(state: TransfersState, { error, name }: MessageOf<'childGaveUp'>): TransfersStep {
   const run = state.runs.get(name);
-  if (run === undefined) return become(state);
+  if (run !== undefined) return abortRun(state, run, name, error);
+  const task = state.migrations.get(name);
+  if (task === undefined) return become(state);
+  const migrations = new Map(state.migrations);
+  migrations.delete(name);
+  return become<TransfersState, TransfersEffect>({ ...state, migrations }, { kind: 'stopMigration', task, error });
+}
+
+/** A transfer that nobody carries out would stand for ever. */
+function abortRun(state: TransfersState, run: TransferRun, name: string, error: ErrorFacts): TransfersStep {
   const { collection, term, transfer } = run;
   const { from, shardId, to, toShardId } = transfer;
   const operation = {

@@ -116,7 +116,7 @@ function applyProposal(state: ClusterState, proposed: StoredCommand): Applied {
   if (remembered !== undefined) return { state, outcome: resultOf(remembered) };
   const before = new Map([...collectionsOf(state, command)].map((name) => [name, state.collections.get(name)]));
   const { outcome, state: changedTo } = applyCommand(state, command);
-  const after = outcome.kind === 'done' ? afterFlow(state, changedTo, command) : changedTo;
+  const after = outcome.kind === 'done' ? afterMigration(state, changedTo, command) : changedTo;
   // Releases without leaders wrote the others, and a snapshot of theirs has none either: both ways lead to the same state.
   const changed = proposed.hasLeaders && outcome.kind === 'done' ? afterCommand(after, command) : after;
   if (proposed.hasLeaders) checkCollections(before, changed);
@@ -125,7 +125,7 @@ function applyProposal(state: ClusterState, proposed: StoredCommand): Applied {
 }
 
 /** See `withRevision`. */
-function afterFlow(before: ClusterState, after: ClusterState, command: ClusterCommand): ClusterState {
+function afterMigration(before: ClusterState, after: ClusterState, command: ClusterCommand): ClusterState {
   if (!('collection' in command)) return after;
   const { collection } = command;
   const [known, record] = [before.collections.get(collection), after.collections.get(collection)];

@@ -11,7 +11,7 @@
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { ReshardingStage } from '../state/commands.js';
 import type { ClusterState, CollectionRecord, KeyCopy, Resharding, ShardRecord, TransferRecord } from '../state/state.js';
-import { busyShards, comingRing, hidingRing } from './resharding.js';
+import { busyShards, comingRing, hidingRing, readingPeers } from './resharding.js';
 
 export interface Migration {
   /** Index of the entry that began it. */
@@ -97,35 +97,55 @@ export function withRevision(before: CollectionRecord, after: CollectionRecord, 
   return isSame || after.config.optimizer_config.prevent_unoptimized !== true ? after : { ...after, revision: index };
 }
 
-/** What the leader of a shard has to do for a stage. */
+/** What the leader of a shard does for a migration, in all of its stages. Another leader of the shard has another task. */
 export interface MigrationTask {
+  /** The same for the same task only. */
   readonly name: string;
   readonly collection: string;
   readonly uid: number;
   readonly shardId: ShardId;
   /** Of the shard. */
   readonly term: number;
-  readonly stage: ReshardingStage;
+  /** Index of the entry that began the migration. */
   readonly startedAt: number;
-  readonly shardMapVersion: number;
 }
 
-/** Those of the shards that the peer leads. */
-export function migrationTasks({ collections }: ClusterState, self: PeerId): MigrationTask[] {
-  const tasks: MigrationTask[] = [];
+/** What is agreed on for a task at the moment. */
+export interface MigrationPart {
+  readonly migration: Migration;
+  /** The shard has finished this stage. */
+  readonly isDone: boolean;
+  readonly shardMapVersion: number;
+  /** Peers that serve reads of the collection, or may do so soon. */
+  readonly readers: readonly PeerId[];
+}
+
+/** Tasks of the shards that the peer leads, by name. */
+export function migrationTasks({ collections }: ClusterState, self: PeerId): Map<string, MigrationTask> {
+  const tasks = new Map<string, MigrationTask>();
   for (const [collection, record] of collections) {
-    const { shardMapVersion, shards, uid } = record;
+    const { shards, uid } = record;
     const migration = migrationOf(record);
     if (migration === null) continue;
-    const { busy, done, stage, startedAt } = migration;
+    const { busy, startedAt } = migration;
     for (const shardId of busy) {
-      const shard = shards.get(shardId) as ShardRecord;
-      if (shard.leader !== self || done.includes(shardId)) continue;
-      const name = `${uid}-${startedAt}-${stage}-${shardId}-${shard.term}`;
-      tasks.push({ name, collection, uid, shardId, term: shard.term, stage, startedAt, shardMapVersion });
+      const { leader, term } = shards.get(shardId) as ShardRecord;
+      const name = `${uid}.${shardId}-migration-${startedAt}-${term}`;
+      if (leader === self) tasks.set(name, { name, collection, uid, shardId, term, startedAt });
     }
   }
   return tasks;
+}
+
+/** Null: the task is over, or another leader's. self: the peer that has it. */
+export function partOf({ collections }: ClusterState, task: MigrationTask, self: PeerId): MigrationPart | null {
+  const record = collections.get(task.collection);
+  const migration = record?.uid === task.uid ? migrationOf(record) : null;
+  if (record === undefined || migration?.startedAt !== task.startedAt || !migration.busy.includes(task.shardId)) return null;
+  const shard = record.shards.get(task.shardId);
+  if (shard?.leader !== self || shard.term !== task.term) return null;
+  const isDone = migration.done.includes(task.shardId);
+  return { migration, isDone, shardMapVersion: record.shardMapVersion, readers: readingPeers(record) };
 }
 
 /** A copy to another key as the API shows it: a transfer from each shard of the one to each shard of the other. */

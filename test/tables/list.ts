@@ -3,6 +3,7 @@
 import { COLLECTION_TABLE } from '../../actors/collection/step.js';
 import { MEMBER_ROW } from '../../actors/consensus/member.js';
 import { CONSENSUS_TABLE } from '../../actors/consensus/step.js';
+import { MIGRATION_TABLE } from '../../actors/migration/step.js';
 import { NODE_TABLE } from '../../actors/node/step.js';
 import { OPTIMIZER_TABLE } from '../../actors/optimizer/step.js';
 import { REPLICA_TABLE } from '../../actors/replica/step.js';
@@ -14,6 +15,7 @@ import type { Tagged } from '../../protocols/machine.js';
 import { TRANSFER_METHODS } from '../../protocols/model/cluster.js';
 import { COLLECTION } from './machines/collection.js';
 import { CONSENSUS } from './machines/consensus.js';
+import { MIGRATION } from './machines/migration.js';
 import { NODE } from './machines/node.js';
 import { OPTIMIZER } from './machines/optimizer.js';
 import { REPLICA } from './machines/replica.js';
@@ -37,6 +39,7 @@ export const TABLES: readonly ListedTable[] = [
   actor('consensus', 'actors/consensus/README.md', { ...CONSENSUS_TABLE, Member: MEMBER_ROW }, CONSENSUS),
   actor('transfers', 'actors/transfers/README.md', TRANSFERS_TABLE, TRANSFERS),
   actor('transfer', 'actors/transfers/README.md', TRANSFER_TABLE, TRANSFER),
+  actor('migration', 'actors/migration/README.md', MIGRATION_TABLE, MIGRATION),
   replicaStates(),
 ];
 

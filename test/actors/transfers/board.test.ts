@@ -11,9 +11,8 @@ const TASK: MigrationTask = {
   uid: 7,
   shardId: 0,
   term: 3,
-  stage: 'copying',
+
   startedAt: 5,
-  shardMapVersion: 2,
 };
 const TRANSFER: TransferRecord = {
   shardId: 0,

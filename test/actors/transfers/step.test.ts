@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import type { Sight, TransfersEffect, TransfersMessage } from '../../../actors/transfers/messages.js';
 import type { TransfersSettings, TransfersState } from '../../../actors/transfers/state.js';
 import { startTransfers, stepTransfers } from '../../../actors/transfers/step.js';
-import type { ClusterState } from '../../../cluster/state/state.js';
+import type { ReshardingStage } from '../../../cluster/state/commands.js';
+import type { ClusterState, CollectionRecord } from '../../../cluster/state/state.js';
 import { stateOf } from '../../cluster/transfer/support.js';
 
 const SETTINGS = { limits: { incoming: 1, outgoing: 1 }, comparePeriodTicks: 3, restTicks: 0 };
@@ -29,6 +30,10 @@ class Watch {
 
 function worded(effect: TransfersEffect): string {
   switch (effect.kind) {
+    case 'startMigration':
+      return `migrate ${effect.task.shardId} in term ${effect.task.term}`;
+    case 'stopMigration':
+      return `end migration of ${effect.task.shardId}${effect.error === null ? '' : `: ${effect.error.detail}`}`;
     case 'startRun':
       return `start ${effect.run.transfer.to}`;
     case 'stopRun':
@@ -93,10 +98,40 @@ test('a transfer whose actor cannot be kept alive is aborted', () => {
   watch.see(UNDER_WAY);
   const [name] = watch.state.runs.keys();
   assert.ok(name !== undefined);
-  const gaveUp = { kind: 'transferGaveUp', name, error: { code: 'internal', detail: 'no' } } as const;
+  const gaveUp = { kind: 'childGaveUp', name, error: { code: 'internal', detail: 'no' } } as const;
   assert.deepEqual(watch.hear(gaveUp), ['stop 2: aborted', 'propose abortTransfer']);
   // It is not agreed: a transfer that nobody carries out would stand for ever.
   assert.deepEqual(watch.see(UNDER_WAY), ['start 2']);
+});
+
+/** Two shards, led by peer 1 and peer 2, whose points go to a third one. */
+function migrating(stage: ReshardingStage | null, done: readonly number[] = [], term = 3): ClusterState {
+  const state = stateOf([{ 1: 'Active' }, { 2: 'Active' }, { 1: 'Active' }]);
+  const record = state.collections.get('cities') as CollectionRecord;
+  const shards = new Map([...record.shards].map(([id, shard]) => [id, id === 0 ? { ...shard, term } : shard]));
+  const resharding = stage && { direction: 'up', key: null, peerId: null, shardId: 2, stage, done, startedAt: 9 };
+  return { ...state, collections: new Map([['cities', { ...record, closedKeys: [], shards, resharding } as CollectionRecord]]) };
+}
+
+test('a migration of a shard that is led here has one actor over all stages, and another one in another term', () => {
+  const watch = new Watch();
+  assert.deepEqual(watch.see(migrating('copying')), ['migrate 0 in term 3']);
+  for (const same of [migrating('copying', [0]), migrating('switching')]) assert.deepEqual(watch.see(same), []);
+  assert.deepEqual(watch.see(migrating('switching', [], 4)), ['end migration of 0', 'migrate 0 in term 4']);
+  assert.deepEqual(watch.see(migrating(null)), ['end migration of 0']);
+  watch.see(migrating('cleaning'));
+  assert.deepEqual(watch.see(null), ['end migration of 0']);
+});
+
+test('a migration whose actor cannot be kept alive begins again', () => {
+  const watch = new Watch();
+  watch.see(migrating('copying'));
+  const [name] = watch.state.migrations.keys();
+  assert.ok(name !== undefined);
+  assert.deepEqual(watch.hear({ kind: 'childGaveUp', name, error: { code: 'internal', detail: 'no' } }), ['end migration of 0: no']);
+  assert.deepEqual(watch.see(migrating('copying')), ['migrate 0 in term 3']);
+  // Nobody knows such a child any more.
+  assert.deepEqual(watch.hear({ kind: 'childGaveUp', name: 'other', error: { code: 'internal', detail: 'no' } }), []);
 });
 
 /** Two shards that peer 2 leads. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { holdsWrites, migrationTasks } from '../../../cluster/apply/migration.js';
+import { holdsWrites, migrationTasks, partOf } from '../../../cluster/apply/migration.js';
 import { busyShards, comingRing, hidingRing, servingShards } from '../../../cluster/apply/resharding.js';
-import type { CollectionRecord, Resharding } from '../../../cluster/state/state.js';
+import type { CollectionRecord, Resharding, ShardRecord } from '../../../cluster/state/state.js';
 import { decodeState, encodeState } from '../../../cluster/state/state-codec.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
 import { configOf, Log } from '../samples.js';
@@ -116,16 +116,22 @@ test('a shard finishes a stage once, in its own term, and only the stage that is
   const log = begun();
   log.propose(UP);
   const { startedAt } = recordOf(log).resharding as Resharding;
-  const [task] = [11, 12].flatMap((peer) => migrationTasks(log.state, peer));
+  const [task] = [11, 12].flatMap((peer) => [...migrationTasks(log.state, peer).values()]);
   assert.ok(task !== undefined);
   const { shardId, term } = task;
+  const { leader } = recordOf(log).shards.get(shardId) as ShardRecord;
+  const isDone = () => partOf(log.state, task, leader as number)?.isDone;
+  assert.equal(isDone(), false);
   const part = { kind: 'finishStage', collection: 'a', startedAt, stage: 'copying', shardId, term } as const;
   assert.match(log.say({ ...part, term: term + 1 }), /another leader/);
   assert.match(log.say({ ...part, stage: 'switching' }), /the stage is over/);
   assert.match(log.say({ ...part, startedAt: startedAt - 1 }), /the stage is over/);
   assert.equal(log.say(part), 'done');
   assert.equal(log.say(part), 'unchanged');
-  assert.ok([11, 12].every((peer) => migrationTasks(log.state, peer).every((left) => left.shardId !== shardId)));
+  assert.equal(isDone(), true);
+  // Another peer has no part in it, nor has another term.
+  assert.equal(partOf(log.state, task, 13), null);
+  assert.equal(partOf(log.state, { ...task, term: term + 1 }, leader as number), null);
 });
 
 test('resharding is refused while another one, a transfer or a replica that is not Active is in its way, and where keys do not fit', () => {

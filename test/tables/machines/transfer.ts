@@ -53,7 +53,7 @@ const SUPERVISOR_MESSAGES: readonly TransfersMessage[] = [
   { kind: 'proposed' },
   { kind: 'comparisonEnded', comparison: COMPARISON, differences: 0, repaired: 0, error: null },
   { kind: 'handedOver', handOver: HAND_OVER, error: null },
-  { kind: 'transferGaveUp', name: 'c', error: AWAY },
+  { kind: 'childGaveUp', name: 'c', error: AWAY },
 ];
 
 export const TRANSFERS: Machine<TransfersState, TransfersMessage> = {

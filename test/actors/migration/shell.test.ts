@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { runResharding } from '../../../actors/migration/runs.js';
+import { migrationBehaviour } from '../../../actors/migration/shell.js';
+import { migrationPorts } from '../../../actors/migration/start.js';
 import { staleCopy } from '../../../actors/requests/shard-map.js';
-import type { MigrationTask } from '../../../cluster/apply/migration.js';
+import { ActorSystem } from '../../../actors/runtime/actor.js';
+import { type MigrationTask, migrationTasks } from '../../../cluster/apply/migration.js';
 import type { DataAnswer, DataCall } from '../../../cluster/data-messages.js';
-import type { CollectionRecord, KeyCopy } from '../../../cluster/state/state.js';
+import type { ClusterCommand } from '../../../cluster/state/commands.js';
+import type { ClusterState, CollectionRecord, KeyCopy } from '../../../cluster/state/state.js';
+import type { TransferProgress } from '../../../cluster/transfer/progress.js';
 import { pack } from '../../../protocols/pack.js';
 import type { Ask, ShardAnswer } from '../../../storage/threads/portion.js';
 import { decodePortion, encodePortionAnswer } from '../../../storage/threads/portion-codec.js';
@@ -45,6 +49,7 @@ class Copied {
   refused = 0;
   written = 0;
   readonly indexed: string[] = [];
+  readonly shown: (TransferProgress | null)[] = [];
   /** Of the last call that the other node took. */
   taken = 0;
 
@@ -89,25 +94,36 @@ class Copied {
     const { peers } = this;
     peers.show({ c: recordOf(from) });
     const finished: string[] = [];
-    let end = () => {};
-    const over = new Promise<void>((resolve) => {
-      end = resolve;
-    });
-    const cancel = runResharding({
-      routes: peers.routes,
-      log: { info: () => {}, warn: (text) => assert.fail(text) },
-      indexAs: async (_, source, target) => void this.indexed.push(`${source}-${target}`),
-      show: () => {},
-      finish: async ({ stage }: MigrationTask) => {
-        finished.push(stage);
-        const next = { ...recordOf('switching'), ...(stage === 'switching' ? { keyCopy: null, closedKeys: [] } : {}) };
-        peers.show({ c: next });
-        if (stage === 'switching') end();
+    const services = {
+      assignments: peers.assignments,
+      propose: async (command: ClusterCommand) => {
+        assert.ok(command.kind === 'finishStage');
+        finished.push(command.stage);
+        peers.show({ c: { ...recordOf('switching'), ...(command.stage === 'switching' ? { keyCopy: null, closedKeys: [] } : {}) } });
+        return true;
       },
+    };
+    const ports = migrationPorts({
+      services,
+      clock: peers.world.ports.clock,
+      callPeer: (peer, call, timeoutMs) => peers.routes.call(peer, call, timeoutMs),
+      indexAs: async (_, source, target) => void this.indexed.push(`${source}-${target}`),
     });
-    await peers.outcome(over);
-    cancel();
+    const system = new ActorSystem(peers.world.ports);
+    const agreed = peers.assignments.agreed as ClusterState;
+    const [task] = [...migrationTasks(agreed, SELF).values()] as [MigrationTask];
+    system.spawn(migrationBehaviour(), task.name, { task, ports, show: (progress) => this.shown.push(progress) }, ({ detail }) =>
+      assert.fail(detail),
+    );
+    const states = () => system.tree().map(({ kind, state }) => `${kind} ${state}`);
+    for (let passedMs = 0; states()[0] !== 'migration Over' && passedMs < 120_000; passedMs += 50) {
+      await peers.world.settle();
+      peers.world.advance(50);
+    }
+    assert.deepEqual(states(), ['migration Over']);
+    system.stop();
     assert.deepEqual(finished, from === 'copying' ? ['copying', 'switching'] : ['switching']);
+    assert.deepEqual(peers.world.logged, []);
   }
 }
 
@@ -138,6 +154,10 @@ test('what is copied while writes wait goes on behind the copies before it: none
   // All pages, and in each stage the one that is gone.
   assert.equal(copied.written, PAGES + 2);
   assert.deepEqual(copied.indexed, ['0-1', '0-1']);
+  // The end of each stage is shown, and then nothing any more.
+  const lines = copied.shown.map((progress) => (progress === null ? 'over' : `${progress.stage} ${progress.sent} of ${progress.total}`));
+  const [first, ...others] = lines.filter((line) => !/ (\d|[12]\d) of 30$/.test(line));
+  assert.deepEqual([first, others], ['copying 0 of 0', ['copying 30 of 30', 'switching 0 of 0', 'over']]);
 });
 
 test('while writes wait, copies whose point is gone are looked for only where there are more copies than points', async () => {
