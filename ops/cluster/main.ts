@@ -24,6 +24,20 @@ const USAGE = `Usage: npm run cluster -- [--nodes 3] [--folder <folder>]
   --folder <folder>  keeps their data there, and goes on with what is there; without it they are removed at the end
 `;
 
+interface ProcessChange {
+  /** States of the process in which the command changes something. */
+  readonly from: readonly ProcessState[];
+  readonly run: (cluster: LocalCluster, node: number) => unknown;
+}
+
+const PROCESS_CHANGES: Readonly<Record<'stop' | 'kill' | 'start' | 'pause' | 'resume', ProcessChange>> = {
+  stop: { from: ['running', 'paused'], run: (cluster, node) => cluster.node(node).stop() },
+  kill: { from: ['running', 'paused'], run: (cluster, node) => cluster.node(node).kill() },
+  start: { from: ['ended'], run: (cluster, node) => cluster.launch(node) },
+  pause: { from: ['running'], run: (cluster, node) => cluster.node(node).pause() },
+  resume: { from: ['paused'], run: (cluster, node) => cluster.node(node).resume() },
+};
+
 const values = optionsOf(process.argv.slice(2));
 const count = Number(values.nodes ?? NODES);
 if (!Number.isInteger(count) || count < 1 || count > NODES_MAX) {
@@ -136,20 +150,6 @@ async function execute(cluster: LocalCluster, command: ClusterCommand): Promise<
       command satisfies never;
   }
 }
-
-interface ProcessChange {
-  /** States of the process in which the command changes something. */
-  readonly from: readonly ProcessState[];
-  readonly run: (cluster: LocalCluster, node: number) => unknown;
-}
-
-const PROCESS_CHANGES: Readonly<Record<'stop' | 'kill' | 'start' | 'pause' | 'resume', ProcessChange>> = {
-  stop: { from: ['running', 'paused'], run: (cluster, node) => cluster.node(node).stop() },
-  kill: { from: ['running', 'paused'], run: (cluster, node) => cluster.node(node).kill() },
-  start: { from: ['ended'], run: (cluster, node) => cluster.launch(node) },
-  pause: { from: ['running'], run: (cluster, node) => cluster.node(node).pause() },
-  resume: { from: ['paused'], run: (cluster, node) => cluster.node(node).resume() },
-};
 
 /** Says so where the node's process is not in a state that the command changes. */
 async function changeProcess(cluster: LocalCluster, kind: keyof typeof PROCESS_CHANGES, node: number): Promise<void> {

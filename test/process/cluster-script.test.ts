@@ -14,6 +14,7 @@ const SCRIPT = fileURLToPath(new URL('../../ops/cluster/main.js', import.meta.ur
 test('the script says where nodes are and what becomes of them, obeys, and Ctrl-C ends it and every node', async (t) => {
   const folder = await temporaryFolder(t);
   const script = spawn(process.execPath, [SCRIPT, '--nodes', '2', '--folder', folder], { stdio: ['pipe', 'pipe', 'inherit'] });
+  t.after(() => script.kill('SIGTERM'));
   let printed = '';
   script.stdout.on('data', (bytes: Buffer) => {
     printed += bytes.toString();
