@@ -37,6 +37,8 @@ export function formulaScore(formula: Formula, point: FormulaPoint): number {
   return score;
 }
 
+type Computed = Exclude<Expression, { kind: 'constant' | 'score' | 'variable' | 'condition' | 'geoDistance' | 'datetime' | 'datetimeKey' }>;
+
 class Evaluation {
   constructor(
     private readonly formula: Formula,
@@ -59,6 +61,14 @@ class Evaluation {
         return expression.seconds;
       case 'datetimeKey':
         return this.time(expression.path);
+      default:
+        return this.computed(expression);
+    }
+  }
+
+  /** An expression of other ones. */
+  private computed(expression: Computed): number {
+    switch (expression.kind) {
       case 'mult':
         // A condition that does not hold decides a product: what follows it may be missing.
         return expression.terms.reduce((product, term) => (product === 0 ? 0 : product * this.value(term)), 1);

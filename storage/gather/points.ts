@@ -10,7 +10,7 @@ import { checkSelected } from '../walk/space.js';
 import type { Needs } from '../walk/walk.js';
 import type { GatherContext } from './context.js';
 import { type GatheredHit, hitsFrom } from './hits.js';
-import { placedPoints, shownKey } from './source.js';
+import { placedPoints, shardKeyShown } from './source.js';
 
 /** The points in the order they are asked for; missing ones and repetitions are left out. */
 export async function gatherPoints(context: GatherContext, { ids, withPayload, withVector }: RetrieveQuery): Promise<PointView[]> {
@@ -27,7 +27,7 @@ export async function gatherPoints(context: GatherContext, { ids, withPayload, w
   }
   return distinct.flatMap((id) => {
     const hit = found.get(id);
-    return hit === undefined ? [] : [recordView(hit, { ...hit.shown, ...shownKey(source, hit.shard) })];
+    return hit === undefined ? [] : [recordView(hit, { ...hit.shown, ...shardKeyShown(source, hit.shard) })];
   });
 }
 

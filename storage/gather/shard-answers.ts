@@ -6,14 +6,14 @@ import type { TermValue } from '../../query/filter/lookup.js';
 import type { GroupValue } from '../../query/group.js';
 import type { PointView } from '../answers/result.js';
 import { NO_EXTRAS } from '../threads/portion.js';
-import { type LaterAnswers, type Needs, type ResolvedInputs, Scope, type Shown, type Walk, walkLater } from '../walk/walk.js';
+import { type LaterAnswers, type Needs, type ResolvedInputs, Scope, type ShownPoint, type Walk, walkLater } from '../walk/walk.js';
 import { allInOrder, type GatherContext, within } from './context.js';
 import { completeHits, type GatheredHit } from './hits.js';
 import { resolveInputs } from './inputs.js';
 import { levelPage } from './level.js';
 import { PairScores } from './pair-scores.js';
 import { gatherPoints, sumCounts, sumValues } from './points.js';
-import { isSame, shownKey } from './source.js';
+import { isSame, shardKeyShown } from './source.js';
 
 /** Runs a walk over the shards of a collection. Errors: those of the walk; `timeout`. */
 export function walkShards<Result>(
@@ -49,9 +49,9 @@ class ShardAnswers implements LaterAnswers<GatheredHit> {
     return levelPage(this.context, need);
   }
 
-  async shown({ hits, extras }: Needs<GatheredHit>['shown']): Promise<readonly (Shown | null)[]> {
+  async shown({ hits, extras }: Needs<GatheredHit>['shown']): Promise<readonly (ShownPoint | null)[]> {
     const complete = await completeHits(this.context, hits, extras);
-    return complete.map((hit) => hit && { ...hit.shown, ...shownKey(this.context.source, hit.shard) });
+    return complete.map((hit) => hit && { ...hit.shown, ...shardKeyShown(this.context.source, hit.shard) });
   }
 
   async groupValues({ hits, groupBy }: Needs<GatheredHit>['groupValues']): Promise<readonly (readonly GroupValue[] | null)[]> {

@@ -27,7 +27,7 @@ export function isSame(lookup: Source, asked: Source): boolean {
 }
 
 /** The key of a point of that shard, as answers show it; nothing where shards have none. */
-export function shownKey({ place }: Source, shard: ShardId): { shardKey?: ShardKey } {
+export function shardKeyShown({ place }: Source, shard: ShardId): { shardKey?: ShardKey } {
   if (place.params.sharding_method !== 'custom') return NO_KEY;
   const key = place.shards.find(({ id }) => id === shard)?.key ?? null;
   return key === null ? NO_KEY : { shardKey: key };

@@ -47,46 +47,32 @@ export type ReadRequest =
 /** Errors: those of the decoders; `malformedBody` for a gRPC message that is none. */
 export function decodeRead(operation: ReadOperation, { body: bytes, message, path }: RawRequest): ReadRequest {
   const body = message === undefined ? bytes : decodeMessage(schema().message(message), bytes ?? NO_BODY);
-  switch (operation) {
-    case 'query':
-      return { kind: 'queries', queries: [decodeQuery(scannedBody(body))], answer: 'queried' };
-    case 'search':
-      return { kind: 'queries', queries: [decodeSearch(scannedBody(body))], answer: 'points' };
-    case 'queryBatch':
-      return { kind: 'queries', queries: decodeQueryBatch(scannedBody(body)), answer: 'queriedLists' };
-    case 'searchBatch':
-      return { kind: 'queries', queries: decodeSearchBatch(scannedBody(body)), answer: 'pointLists' };
-    case 'recommend':
-      return { kind: 'queries', queries: [decodeRecommend(scannedBody(body))], answer: 'points' };
-    case 'recommendBatch':
-      return { kind: 'queries', queries: decodeRecommendBatch(scannedBody(body)), answer: 'pointLists' };
-    case 'discover':
-      return { kind: 'queries', queries: [decodeDiscover(scannedBody(body))], answer: 'points' };
-    case 'discoverBatch':
-      return { kind: 'queries', queries: decodeDiscoverBatch(scannedBody(body)), answer: 'pointLists' };
-    case 'queryGroups':
-      return { kind: 'groups', request: decodeQueryGroups(scannedBody(body)) };
-    case 'searchGroups':
-      return { kind: 'groups', request: decodeSearchGroups(scannedBody(body)) };
-    case 'recommendGroups':
-      return { kind: 'groups', request: decodeRecommendGroups(scannedBody(body)) };
-    case 'retrieve':
-      return { kind: 'retrieve', query: decodeRetrieve(plainBody(body)) };
-    case 'getPoint':
-      return { kind: 'point', query: decodeGetPoint(path.id ?? '') };
-    case 'scroll':
-      return { kind: 'scroll', query: decodeScroll(plainBody(body)) };
-    case 'count':
-      return { kind: 'count', query: decodeCount(plainBody(body)) };
-    case 'facet':
-      return { kind: 'facet', query: decodeFacet(plainBody(body)) };
-    case 'matrixPairs':
-      return { kind: 'matrix', query: decodeMatrix(plainBody(body)), answer: 'pairs' };
-    case 'matrixOffsets':
-      return { kind: 'matrix', query: decodeMatrix(plainBody(body)), answer: 'offsets' };
-    default:
-      return operation satisfies never;
-  }
+  return DECODERS[operation](body, path);
 }
+
+type Decoder = (body: Body, path: RawRequest['path']) => ReadRequest;
+/** JSON bytes, or what a gRPC message was decoded to. */
+type Body = Parameters<typeof plainBody>[0];
+
+const DECODERS: Readonly<Record<ReadOperation, Decoder>> = {
+  query: (body) => ({ kind: 'queries', queries: [decodeQuery(scannedBody(body))], answer: 'queried' }),
+  search: (body) => ({ kind: 'queries', queries: [decodeSearch(scannedBody(body))], answer: 'points' }),
+  queryBatch: (body) => ({ kind: 'queries', queries: decodeQueryBatch(scannedBody(body)), answer: 'queriedLists' }),
+  searchBatch: (body) => ({ kind: 'queries', queries: decodeSearchBatch(scannedBody(body)), answer: 'pointLists' }),
+  recommend: (body) => ({ kind: 'queries', queries: [decodeRecommend(scannedBody(body))], answer: 'points' }),
+  recommendBatch: (body) => ({ kind: 'queries', queries: decodeRecommendBatch(scannedBody(body)), answer: 'pointLists' }),
+  discover: (body) => ({ kind: 'queries', queries: [decodeDiscover(scannedBody(body))], answer: 'points' }),
+  discoverBatch: (body) => ({ kind: 'queries', queries: decodeDiscoverBatch(scannedBody(body)), answer: 'pointLists' }),
+  queryGroups: (body) => ({ kind: 'groups', request: decodeQueryGroups(scannedBody(body)) }),
+  searchGroups: (body) => ({ kind: 'groups', request: decodeSearchGroups(scannedBody(body)) }),
+  recommendGroups: (body) => ({ kind: 'groups', request: decodeRecommendGroups(scannedBody(body)) }),
+  retrieve: (body) => ({ kind: 'retrieve', query: decodeRetrieve(plainBody(body)) }),
+  getPoint: (_, path) => ({ kind: 'point', query: decodeGetPoint(path.id ?? '') }),
+  scroll: (body) => ({ kind: 'scroll', query: decodeScroll(plainBody(body)) }),
+  count: (body) => ({ kind: 'count', query: decodeCount(plainBody(body)) }),
+  facet: (body) => ({ kind: 'facet', query: decodeFacet(plainBody(body)) }),
+  matrixPairs: (body) => ({ kind: 'matrix', query: decodeMatrix(plainBody(body)), answer: 'pairs' }),
+  matrixOffsets: (body) => ({ kind: 'matrix', query: decodeMatrix(plainBody(body)), answer: 'offsets' }),
+};
 
 const NO_BODY = new Uint8Array(0);

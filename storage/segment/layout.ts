@@ -236,41 +236,7 @@ export function segmentLayout(
   const versions = take(capacity * 8);
   const deletedAt = take(capacity * 4);
   const order = options.ordered ? take(capacity * 4) : 0;
-  const laid = vectors.map((plan): VectorLayout => {
-    const stride = strideOf(plan);
-    const file = files.get(plan.name) ?? null;
-    const presence = take(Math.ceil(capacity / 32) * 4 + 16);
-    const offset = file === null ? take((plan.kind === 'dense' ? capacity : plan.itemCapacity) * stride) : null;
-    const ragged = plan.kind === 'dense' ? null : raggedLayout(plan, capacity, take);
-    const codes = plan.codes && codesLayout(plan, plan.codes, capacity, take);
-    const graph = plan.graph
-      ? {
-          ...adjacency(plan.graph, capacity, take),
-          efConstruct: plan.graph.efConstruct,
-          entryRow: plan.graph.entryRow,
-          maxLevel: plan.graph.maxLevel,
-        }
-      : null;
-    const subgraphs = plan.subgraphs
-      ? { ...plan.subgraphs, layers: plan.subgraphs.layers.map((layer) => adjacency(layer, capacity, take)) }
-      : null;
-    return {
-      kind: plan.kind,
-      name: plan.name,
-      dim: plan.dim,
-      metric: metricOf(plan.distance),
-      element: plan.element,
-      offset,
-      stride,
-      ragged,
-      file,
-      presence,
-      codes,
-      quantization: plan.quantization ?? null,
-      graph,
-      subgraphs,
-    };
-  });
+  const laid = vectors.map((plan) => vectorLayout(plan, capacity, files.get(plan.name) ?? null, take));
   return {
     capacity,
     scratchOffset,
@@ -283,6 +249,42 @@ export function segmentLayout(
     order,
     vectors: laid,
     bytes: at,
+  };
+}
+
+/** Where one vector's arrays lie. file: where the originals are that stay out of memory; null: they are in memory. */
+function vectorLayout(plan: VectorPlan, capacity: number, file: OriginalsFile | null, take: (bytes: number) => number): VectorLayout {
+  const stride = strideOf(plan);
+  const presence = take(Math.ceil(capacity / 32) * 4 + 16);
+  const offset = file === null ? take((plan.kind === 'dense' ? capacity : plan.itemCapacity) * stride) : null;
+  const ragged = plan.kind === 'dense' ? null : raggedLayout(plan, capacity, take);
+  const codes = plan.codes && codesLayout(plan, plan.codes, capacity, take);
+  const graph = plan.graph
+    ? {
+        ...adjacency(plan.graph, capacity, take),
+        efConstruct: plan.graph.efConstruct,
+        entryRow: plan.graph.entryRow,
+        maxLevel: plan.graph.maxLevel,
+      }
+    : null;
+  const subgraphs = plan.subgraphs
+    ? { ...plan.subgraphs, layers: plan.subgraphs.layers.map((layer) => adjacency(layer, capacity, take)) }
+    : null;
+  return {
+    kind: plan.kind,
+    name: plan.name,
+    dim: plan.dim,
+    metric: metricOf(plan.distance),
+    element: plan.element,
+    offset,
+    stride,
+    ragged,
+    file,
+    presence,
+    codes,
+    quantization: plan.quantization ?? null,
+    graph,
+    subgraphs,
   };
 }
 

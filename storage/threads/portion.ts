@@ -197,7 +197,7 @@ export interface PortionAnswer {
   readonly answers: readonly ShardAnswer[];
 }
 
-export type ShardAnswer = Hits | Values | TermSums | Scores | Count | Counts | Field | Leaving | Ids | Deletion;
+export type ShardAnswer = Hits | Values | TermSums | Scores | Count | Counts | IndexedField | Leaving | Ids | Deletion;
 
 /** The answer to each kind of ask. */
 export interface AnswerOf {
@@ -208,7 +208,7 @@ export interface AnswerOf {
   readonly scores: Scores;
   readonly count: Count;
   readonly facet: Counts;
-  readonly field: Field;
+  readonly field: IndexedField;
   readonly leaving: Leaving;
   readonly owned: Ids;
   readonly gone: Deletion;
@@ -282,7 +282,7 @@ export interface Counts {
   readonly counts: readonly number[];
 }
 
-export interface Field {
+export interface IndexedField {
   readonly kind: 'field';
   /** Null: it has no index. */
   readonly schema: FieldSchema | null;

@@ -2,13 +2,13 @@
 
 import type { QueryNode } from '../../protocols/model/query.js';
 import type { PointView } from '../answers/result.js';
-import type { Shown, WalkHit } from './walk.js';
+import type { ShownPoint, WalkHit } from './walk.js';
 
 /** The views of all hits that are still there. shown: aligned with the hits; null for a point that is gone. */
 export function viewsOf<Hit extends WalkHit>(
   hits: readonly Hit[],
-  shown: readonly (Shown | null)[],
-  viewOf: (hit: Hit, shown: Shown) => PointView,
+  shown: readonly (ShownPoint | null)[],
+  viewOf: (hit: Hit, shown: ShownPoint) => PointView,
 ): PointView[] {
   const views: PointView[] = [];
   for (let at = 0; at < hits.length; at++) {
@@ -19,13 +19,13 @@ export function viewsOf<Hit extends WalkHit>(
 }
 
 /** A hit of a query. What has no score of its own is shown without its version, too. */
-export function scoredView({ query }: QueryNode, { id, score, version, orderValue }: WalkHit, shown: Shown): PointView {
+export function scoredView({ query }: QueryNode, { id, score, version, orderValue }: WalkHit, shown: ShownPoint): PointView {
   const isOrdered = query?.kind === 'orderBy';
   const view = { id, version: isOrdered || query === null || query.kind === 'sample' ? 0 : version, score, ...shown };
   return isOrdered && orderValue !== undefined ? { ...view, orderValue } : view;
 }
 
 /** A point without score or version. */
-export function recordView({ id, orderValue }: WalkHit, shown: Shown): PointView {
+export function recordView({ id, orderValue }: WalkHit, shown: ShownPoint): PointView {
   return orderValue === undefined ? { id, ...shown } : { id, ...shown, orderValue };
 }

@@ -63,7 +63,7 @@ export interface ResolvedInputs {
 }
 
 /** What an answer shows of a point beside its id, version and score. */
-export interface Shown extends ShownParts {
+export interface ShownPoint extends ShownParts {
   readonly shardKey?: ShardKey;
 }
 
@@ -119,7 +119,7 @@ export interface Given<Hit> {
   readonly inputs: ResolvedInputs;
   readonly isOwnLookup: boolean;
   readonly level: readonly Hit[];
-  readonly shown: readonly (Shown | null)[];
+  readonly shown: readonly (ShownPoint | null)[];
   readonly groupValues: readonly (readonly GroupValue[] | null)[];
   readonly field: FieldSchema | undefined;
   readonly lookup: undefined;

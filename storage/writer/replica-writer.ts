@@ -5,6 +5,7 @@
 
 import { type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
 import { BrokenInvariant, rethrowBroken } from '../../protocols/invariant.js';
+import { decideInRow, type Row } from '../../protocols/machine.js';
 import type { CollectionParams } from '../../protocols/model/collection.js';
 import type { LogTag } from '../../protocols/model/shard-log.js';
 import { addUsage, type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
@@ -38,6 +39,27 @@ export interface WriterPort {
 
 type WriteMessage = Extract<ToWriter, { kind: 'write' | 'writeEncoded' }>;
 type OtherMessage = Exclude<ToWriter, WriteMessage | OrderedMessage>;
+
+/** Calls of an open replica that are carried out at once, each with the value of its answer. */
+type StoreCall = Exclude<OtherMessage, { kind: 'retired' | 'checkpoint' | 'open' | 'close' }>;
+
+const STORE_CALLS: Row<StoreCall, ReplicaStore, unknown> = {
+  missing: (store, { ids }) => store.missing(ids),
+  position: (store) => store.position,
+  entriesAfter: (store, { after, bytesMax }) => store.entriesAfter(after, bytesMax),
+  resetLog: (store, { at }) => store.resetLog(at),
+  rewindLog: (store, { to }) => store.rewindLog(to),
+  digest: (store, { leaders }) => store.copies.digest(leaders),
+  bucketPoints: (store, { buckets }) => store.copies.bucketPoints(buckets),
+  replaceBuckets: (store, { bytes }) => store.copies.replaceBuckets(bytes),
+  settings: (store) => store.copies.settings(),
+  applySettings: (store, { operations }) => store.copies.applySettings(operations),
+  releaseCheckpoint: (store) => store.releaseCheckpoint(),
+  configure: (store, { config }) => store.configure(config),
+  beginBuild: (store, { segments }) => store.beginBuild(segments),
+  publishBuild: (store, { result }) => store.publishBuild(result),
+  abandonBuild: (store, { segments }) => store.abandonBuild(segments),
+};
 
 /** A write request on its way, or a part of one. */
 interface PendingWrite {
@@ -265,63 +287,25 @@ export class ReplicaWriter {
 
   /** Returns the answer's value. */
   private async perform(message: Exclude<OtherMessage, { kind: 'retired' | 'checkpoint' }>): Promise<unknown> {
-    if (message.kind === 'open') {
-      if (this.store !== null) throw new TroupeError('conflict', `replica ${this.key} is open already`);
-      this.store = await ReplicaStore.open(message.spec, message.damaged, this.hooks());
-      this.fatalReported = false;
-      this.purgeNeeded = true;
-      return undefined;
-    }
+    if (message.kind === 'open') return this.openStore(message);
+    if (message.kind === 'close') return this.closeStore();
+    if (this.store === null) throw new TroupeError('unavailable', `replica ${this.key} is not open`);
+    return decideInRow(STORE_CALLS, this.store, message);
+  }
+
+  private async openStore(message: Extract<OtherMessage, { kind: 'open' }>): Promise<void> {
+    if (this.store !== null) throw new TroupeError('conflict', `replica ${this.key} is open already`);
+    this.store = await ReplicaStore.open(message.spec, message.damaged, this.hooks());
+    this.fatalReported = false;
+    this.purgeNeeded = true;
+  }
+
+  private async closeStore(): Promise<void> {
     const { store } = this;
-    if (message.kind === 'close') {
-      this.store = null;
-      // What they wrote is kept; its points are shown after the next opening.
-      for (const answer of this.held.splice(0)) answer('acknowledged');
-      await store?.close();
-      return undefined;
-    }
-    if (store === null) throw new TroupeError('unavailable', `replica ${this.key} is not open`);
-    switch (message.kind) {
-      case 'missing':
-        return store.missing(message.ids);
-      case 'position':
-        return store.position;
-      case 'entriesAfter':
-        return store.entriesAfter(message.after, message.bytesMax);
-      case 'resetLog':
-        store.resetLog(message.at);
-        return undefined;
-      case 'rewindLog':
-        store.rewindLog(message.to);
-        return undefined;
-      case 'digest':
-        return store.copies.digest(message.leaders);
-      case 'bucketPoints':
-        return store.copies.bucketPoints(message.buckets);
-      case 'replaceBuckets':
-        return store.copies.replaceBuckets(message.bytes);
-      case 'settings':
-        return store.copies.settings();
-      case 'applySettings':
-        store.copies.applySettings(message.operations);
-        return undefined;
-      case 'releaseCheckpoint':
-        store.releaseCheckpoint();
-        return undefined;
-      case 'configure':
-        store.configure(message.config);
-        return undefined;
-      case 'beginBuild':
-        return store.beginBuild(message.segments);
-      case 'publishBuild':
-        store.publishBuild(message.result);
-        return undefined;
-      case 'abandonBuild':
-        store.abandonBuild(message.segments);
-        return undefined;
-      default:
-        return unreachable(message);
-    }
+    this.store = null;
+    // What they wrote is kept; its points are shown after the next opening.
+    for (const answer of this.held.splice(0)) answer('acknowledged');
+    await store?.close();
   }
 
   /** Answers when the copy is made; the messages behind are carried out meanwhile. */
@@ -449,8 +433,4 @@ function decodeEncodedWrite(
 ): Omit<PendingWrite, 'usage'> {
   const { operations, until } = write;
   return { id, until, operations: decodeEncoded(operations, params), failure: null, answer: (value) => ({ body: null, value }) };
-}
-
-function unreachable(message: never): never {
-  throw new Error(`unknown message: ${JSON.stringify(message)}`);
 }

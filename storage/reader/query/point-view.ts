@@ -7,7 +7,7 @@ import type { VectorValue } from '../../../protocols/model/vector.js';
 import { payloadSelect } from '../../../query/payload-edit.js';
 import type { PointView, VectorView } from '../../answers/result.js';
 import { selectedNames } from '../../walk/space.js';
-import type { Shown } from '../../walk/walk.js';
+import type { ShownPoint } from '../../walk/walk.js';
 import { payloadOf } from '../snapshot/filter-source.js';
 import type { SegmentView } from '../snapshot/snapshot-view.js';
 
@@ -32,7 +32,7 @@ export class PointViews {
   }
 
   /** The row without its id. */
-  parts(view: SegmentView, row: number): Shown {
+  parts(view: SegmentView, row: number): ShownPoint {
     const own = view.shardKey === null ? NOTHING : { shardKey: view.shardKey };
     if (this.withPayload.kind === 'none' && this.names === null) return own;
     return { ...own, payload: this.payload(view, row), vector: this.names === null ? undefined : this.vector(view, row, this.names) };

@@ -6,7 +6,7 @@ import type { TermValue } from '../../../query/filter/lookup.js';
 import type { GroupValue } from '../../../query/group.js';
 import type { PointView } from '../../answers/result.js';
 import { checkDeadline } from '../../threads/deadline.js';
-import { type Answers, type Needs, type ResolvedInputs, Scope, type Shown, type Walk, walkNow } from '../../walk/walk.js';
+import { type Answers, type Needs, type ResolvedInputs, Scope, type ShownPoint, type Walk, walkNow } from '../../walk/walk.js';
 import { candidatesOf } from '../nearest/candidates.js';
 import type { Hit } from '../nearest/hit.js';
 import { scoreRows } from '../nearest/search.js';
@@ -65,7 +65,7 @@ class RowAnswers implements Answers<Hit> {
     return levelHits(snapshots, { node, query, lists, candidates: lists.length === 0 ? null : candidatesOf(lists) }, random);
   }
 
-  shown({ hits, extras }: Needs<Hit>['shown']): readonly Shown[] {
+  shown({ hits, extras }: Needs<Hit>['shown']): readonly ShownPoint[] {
     const { config, vectors } = firstOf(this.context);
     const views = new PointViews(config, vectors, extras.withPayload, extras.withVector);
     return hits.map(({ view, row }) => views.parts(view, row));
