@@ -17,11 +17,12 @@ import { folderName } from '../context/folder-name.js';
 import { decodeConfigFile, encodeConfigFile, type StoredCollection } from './config-file.js';
 import { STAGED_ON_DISK, type StagedFiles } from './staged-files.js';
 
+const COLLECTIONS = 'collections';
 const CONFIG_FILE = 'config.json';
 const SET_ASIDE = 'set-aside';
 const UNFINISHED = '.creating-';
 const DELETED = '.deleted-';
-/** Behind a shard's number. */
+/** Follows a shard's number. */
 const AHEAD = '.ahead';
 
 /** Where collections' configurations are kept. */
@@ -65,77 +66,124 @@ export async function openCollectionStore(
   onLeftover: (path: string, error: unknown) => void,
 ): Promise<CollectionStore> {
   await initChecksum();
-  const root = join(storagePath, 'collections');
-  await prepareFolder(root);
-  const path = (folder: string) => join(root, folder);
-  const aheadFile = (folder: string, shardId: number) => join(path(folder), `${shardId}${AHEAD}`);
-  return {
-    path,
-    scan: async () => {
-      const entries = await readdir(root, { withFileTypes: true });
-      const folders = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
-      for (const name of folders) if (isLeftover(name)) discard(join(root, name), onLeftover);
-      return folders.filter((name) => !name.startsWith('.')).sort();
-    },
-    load: (folder) => loadCollection(path(folder), folder),
-    create: async (collection) => {
-      const folder = folderName(collection.name);
-      const existing = await loadExisting(path(folder), folder);
-      if (existing !== null) return existing;
-      const unfinished = join(root, UNFINISHED + randomUUID());
-      await mkdir(unfinished, { recursive: true });
-      await replaceFile(join(unfinished, CONFIG_FILE), encodeConfigFile(collection));
-      await syncFolder(unfinished);
-      await rename(unfinished, path(folder));
-      await syncFolder(root);
-      return collection;
-    },
-    save: async (collection) => {
-      const folder = path(folderName(collection.name));
-      await replaceFile(join(folder, CONFIG_FILE), encodeConfigFile(collection));
-      await syncFolder(folder);
-    },
-    remove: async (folder) => {
-      const deleted = join(root, DELETED + randomUUID());
-      if (!(await moveIfThere(path(folder), deleted))) return;
-      await syncFolder(root);
-      discard(deleted, onLeftover);
-    },
-    removeShard: async (folder, shardId) => {
-      await rm(aheadFile(folder, shardId), { force: true });
-      const deleted = join(root, DELETED + randomUUID());
-      if (!(await moveIfThere(join(path(folder), String(shardId)), deleted))) return;
-      await syncFolder(root);
-      await syncFolder(path(folder));
-      discard(deleted, onLeftover);
-    },
-    hasShard: async (folder, shardId) => isMarkedMade(join(path(folder), String(shardId))),
-    isAhead: (folder, shardId) => mayBeThere(aheadFile(folder, shardId)),
-    noteAhead: async (folder, shardId, isAhead) => {
-      if (isAhead) await writeFile(aheadFile(folder, shardId), '');
-      else await rm(aheadFile(folder, shardId), { force: true });
-      await syncFolder(path(folder));
-    },
-    staged: STAGED_ON_DISK,
-    staging: (name) => join(root, `${UNFINISHED}${name}`),
-    exchangeShard: async (folder, shardId, staged) => {
-      const deleted = join(root, DELETED + randomUUID());
-      await moveIfThere(join(path(folder), String(shardId)), deleted);
-      await rename(staged, join(path(folder), String(shardId)));
-      await syncFolder(path(folder));
-      await syncFolder(root);
-      discard(deleted, onLeftover);
-    },
-    setAside: async (folder) => {
-      const aside = join(storagePath, SET_ASIDE);
-      await prepareFolder(aside);
-      const kept = join(aside, `${folder}.${randomUUID().slice(0, 8)}`);
-      if (!(await moveIfThere(path(folder), kept))) return null;
-      await syncFolder(aside);
-      await syncFolder(root);
-      return kept;
-    },
-  };
+  await prepareFolder(join(storagePath, COLLECTIONS));
+  return new FolderOfCollections(storagePath, onLeftover);
+}
+
+class FolderOfCollections implements CollectionStore {
+  readonly staged = STAGED_ON_DISK;
+  readonly #root: string;
+
+  constructor(
+    private readonly storagePath: string,
+    private readonly onLeftover: (path: string, error: unknown) => void,
+  ) {
+    this.#root = join(storagePath, COLLECTIONS);
+  }
+
+  path(folder: string): string {
+    return join(this.#root, folder);
+  }
+
+  async scan(): Promise<readonly string[]> {
+    const entries = await readdir(this.#root, { withFileTypes: true });
+    const folders = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+    for (const name of folders) if (isLeftover(name)) this.#discard(join(this.#root, name));
+    return folders.filter((name) => !name.startsWith('.')).sort();
+  }
+
+  load(folder: string): Promise<StoredCollection> {
+    return loadCollection(this.path(folder), folder);
+  }
+
+  async create(collection: StoredCollection): Promise<StoredCollection> {
+    const folder = folderName(collection.name);
+    const existing = await loadExisting(this.path(folder), folder);
+    if (existing !== null) return existing;
+    const unfinished = join(this.#root, UNFINISHED + randomUUID());
+    await mkdir(unfinished, { recursive: true });
+    await replaceFile(join(unfinished, CONFIG_FILE), encodeConfigFile(collection));
+    await syncFolder(unfinished);
+    await rename(unfinished, this.path(folder));
+    await syncFolder(this.#root);
+    return collection;
+  }
+
+  async save(collection: StoredCollection): Promise<void> {
+    const folder = this.path(folderName(collection.name));
+    await replaceFile(join(folder, CONFIG_FILE), encodeConfigFile(collection));
+    await syncFolder(folder);
+  }
+
+  async remove(folder: string): Promise<void> {
+    const deleted = this.#deletedPath();
+    if (!(await moveIfThere(this.path(folder), deleted))) return;
+    await syncFolder(this.#root);
+    this.#discard(deleted);
+  }
+
+  async removeShard(folder: string, shardId: number): Promise<void> {
+    await rm(this.#aheadFile(folder, shardId), { force: true });
+    const deleted = this.#deletedPath();
+    if (!(await moveIfThere(this.#shardPath(folder, shardId), deleted))) return;
+    await syncFolder(this.#root);
+    await syncFolder(this.path(folder));
+    this.#discard(deleted);
+  }
+
+  async hasShard(folder: string, shardId: number): Promise<boolean> {
+    return isMarkedMade(this.#shardPath(folder, shardId));
+  }
+
+  isAhead(folder: string, shardId: number): boolean {
+    return mayBeThere(this.#aheadFile(folder, shardId));
+  }
+
+  async noteAhead(folder: string, shardId: number, isAhead: boolean): Promise<void> {
+    if (isAhead) await writeFile(this.#aheadFile(folder, shardId), '');
+    else await rm(this.#aheadFile(folder, shardId), { force: true });
+    await syncFolder(this.path(folder));
+  }
+
+  staging(name: string): string {
+    return join(this.#root, `${UNFINISHED}${name}`);
+  }
+
+  async exchangeShard(folder: string, shardId: number, staged: string): Promise<void> {
+    const deleted = this.#deletedPath();
+    await moveIfThere(this.#shardPath(folder, shardId), deleted);
+    await rename(staged, this.#shardPath(folder, shardId));
+    await syncFolder(this.path(folder));
+    await syncFolder(this.#root);
+    this.#discard(deleted);
+  }
+
+  async setAside(folder: string): Promise<string | null> {
+    const aside = join(this.storagePath, SET_ASIDE);
+    await prepareFolder(aside);
+    const kept = join(aside, `${folder}.${randomUUID().slice(0, 8)}`);
+    if (!(await moveIfThere(this.path(folder), kept))) return null;
+    await syncFolder(aside);
+    await syncFolder(this.#root);
+    return kept;
+  }
+
+  #shardPath(folder: string, shardId: number): string {
+    return join(this.path(folder), String(shardId));
+  }
+
+  #aheadFile(folder: string, shardId: number): string {
+    return join(this.path(folder), `${shardId}${AHEAD}`);
+  }
+
+  #deletedPath(): string {
+    return join(this.#root, DELETED + randomUUID());
+  }
+
+  /** Removes in the background; what stays is swept at the next start. */
+  #discard(path: string): void {
+    rm(path, { recursive: true, force: true, maxRetries: 3 }).catch((error: unknown) => this.onLeftover(path, error));
+  }
 }
 
 async function prepareFolder(path: string): Promise<void> {
@@ -193,11 +241,6 @@ function mayBeThere(path: string): boolean {
 
 function isLeftover(name: string): boolean {
   return name.startsWith(UNFINISHED) || name.startsWith(DELETED);
-}
-
-/** Removes in the background; what stays is swept at the next start. */
-function discard(path: string, onLeftover: (path: string, error: unknown) => void): void {
-  rm(path, { recursive: true, force: true, maxRetries: 3 }).catch((error: unknown) => onLeftover(path, error));
 }
 
 function errorCode(error: unknown): string | undefined {
