@@ -10,7 +10,7 @@ import { decodeCall, decodeReply, encodeCall, encodeReply, packCall, unpackCall 
 import { decodeFrame, encodeMessages } from '../../cluster/transport/codec/frames.js';
 import { decodeAnswer, decodeRequest, encodeAnswer, encodeRequest } from '../../cluster/transport/codec/requests.js';
 import { PROTOCOL_VERSIONS } from '../../cluster/transport/handshake.js';
-import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import { errorFacts, errorFromFacts, factsForPeer, TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { Stream } from './random.js';
 import type { Life, World } from './world.js';
@@ -276,7 +276,9 @@ export class Endpoint implements PeerTransport {
       this.#carry(line, this, other, () => {
         if (other.listener === null || other.peerId !== peer || !sameCluster(this, other)) return;
         network.tell(other.host, `← ${this.host}  call ${call.kind}`);
-        other.listener.called(this.peerId, sent).then(back, (error: unknown) => back({ kind: 'error', error: errorFacts(error) }));
+        other.listener
+          .called(this.peerId, sent)
+          .then(back, (error: unknown) => back({ kind: 'error', error: factsForPeer(errorFacts(error)) }));
       });
     });
   }
