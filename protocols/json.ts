@@ -202,7 +202,8 @@ function fail(cursor: Cursor, reason: string, column: number): never {
 }
 
 function failAtEnd(cursor: Cursor, what: string): never {
-  return fail(cursor, `EOF while parsing ${what}`, cursor.text.length);
+  if (cursor.text.length === 0) throw new TroupeError('malformedBody', 'the body is empty: expected JSON');
+  return fail(cursor, `the JSON ends early, inside ${what},`, cursor.text.length);
 }
 
 function skipSpace(cursor: Cursor): void {

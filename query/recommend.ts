@@ -128,5 +128,5 @@ function isSparse({ kind }: VectorValue): boolean {
 }
 
 function mixedKinds(): TroupeError {
-  return new TroupeError('wrongInput', 'Conversion between sparse and regular vectors failed');
+  return new TroupeError('wrongInput', 'the examples are vectors of different kinds: give dense ones or sparse ones only');
 }

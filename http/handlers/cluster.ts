@@ -112,7 +112,13 @@ async function onPeer(
 
 /** The peer of this id, or the answer that it names none. */
 function peerOf(text: string): PeerId | HttpAnswer {
-  return peerIdFromText(text) ?? { kind: 'text', status: 404, text: `can not parse ${JSON.stringify(text)} to a u64` };
+  return (
+    peerIdFromText(text) ?? {
+      kind: 'text',
+      status: 404,
+      text: `${JSON.stringify(text)} is not a peer id: expected an unsigned integer, as GET /cluster lists them`,
+    }
+  );
 }
 
 function activationWarning({ peerId, shardId }: Extract<ClusterSetup, { kind: 'activateReplica' }>): string {

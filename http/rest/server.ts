@@ -293,7 +293,8 @@ function hasBody({ method }: Endpoint): boolean {
 }
 
 function checkPointId(text: string): void {
-  if (pointIdFromText(text) === undefined) throw new TroupeError('wrongInput', `Can not recognize ${JSON.stringify(text)} as point id`);
+  if (pointIdFromText(text) === undefined)
+    throw new TroupeError('wrongInput', `${JSON.stringify(text)} is not a point id: expected an unsigned integer or a UUID`);
 }
 
 /** Closes connections as they fall idle; those that still work after `graceMs` are cut. */

@@ -35,9 +35,7 @@ const OPERATIONS: ReadonlyMap<string, (fields: Fields) => ClusterSetup> = new Ma
   ['replicate_points', decodeReplicatePoints],
 ]);
 
-const NO_OPERATION = `data did not match any variant of untagged enum ClusterOperations: expected one of ${[...OPERATIONS.keys()]
-  .map((name) => `\`${name}\``)
-  .join(', ')}`;
+const NO_OPERATION = `the body names no operation: expected one of ${[...OPERATIONS.keys()].map((name) => `\`${name}\``).join(', ')}`;
 
 /**
  * The one operation that the body asks for.

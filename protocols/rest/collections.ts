@@ -241,7 +241,7 @@ function changeVectors(vectors: VectorsConfig, changes: CollectionChange['vector
     for (const name of changes.keys()) if (name !== DEFAULT_VECTOR) throw unknownVector(name);
     return changeVector(vectors, changes.get(DEFAULT_VECTOR) as VectorChange);
   }
-  for (const name of changes.keys()) if (!Object.hasOwn(vectors, name)) throw unknownVector(name);
+  for (const name of changes.keys()) if (!Object.hasOwn(vectors, name)) throw unknownVector(name, Object.keys(vectors));
   const entries = Object.entries(vectors).map(([name, params]): [string, VectorParams] => {
     const change = changes.get(name);
     return [name, change === undefined ? params : changeVector(params, change)];
@@ -265,7 +265,7 @@ function changeSparseVectors(
   const changed = new Map(Object.entries(vectors ?? {}));
   for (const [name, change] of changes ?? []) {
     const params = changed.get(name);
-    if (params === undefined) throw unknownVector(name);
+    if (params === undefined) throw unknownVector(name, changed.keys());
     const index = change.index === undefined ? params.index : { ...params.index, ...change.index };
     changed.set(name, { ...params, ...change, ...defined({ index }) });
   }

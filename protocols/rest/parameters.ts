@@ -102,7 +102,8 @@ export function forbiddenCharacter(name: string): string | undefined {
 
 function pointsTimeout(query: QueryParameters): number | undefined {
   const seconds = unsigned(query, 'timeout');
-  if (seconds === 0) throw new TroupeError('malformedParameter', 'timeout: invalid value: integer `0`, expected a nonzero u64');
+  if (seconds === 0)
+    throw new TroupeError('malformedParameter', 'timeout: invalid value: integer `0`, expected whole seconds, 1 or larger');
   return seconds;
 }
 

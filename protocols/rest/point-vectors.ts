@@ -112,10 +112,9 @@ export class ColumnBuilder {
   private columnOf(name: string, kind: VectorValue['kind']): Column {
     const known = this.columns.get(name);
     const named = known?.named ?? this.target.names.get(name);
-    if (named === undefined) throw unknownVector(name);
+    if (named === undefined) throw unknownVector(name, this.target.names.keys());
     if (named.kind !== kind && !(named.kind === 'multi' && kind === 'dense')) {
-      const other = kind === 'multi' ? 'multi' : 'sparse';
-      throw new TroupeError('wrongInput', `Conversion between ${other} and regular vectors failed`);
+      throw wrongVectorKind(kind, named.kind, name);
     }
     if (known !== undefined) return known;
     const column = new Column(name, named, this.count);
@@ -261,9 +260,23 @@ function isInference(vector: JsonObject): boolean {
 }
 
 export function noVectorStruct(path: string): TroupeError {
-  return new TroupeError('malformedBody', `\`${path}\`: data did not match any variant of untagged enum VectorStruct`);
+  return new TroupeError(
+    'malformedBody',
+    `\`${path}\`: expected a vector: a list of finite 32-bit numbers, a list of such lists, {"indices": […], "values": […]}, or an object of vectors by name`,
+  );
 }
 
-export function unknownVector(name: string): TroupeError {
-  return new TroupeError('wrongInput', `Not existing vector name error: ${name}`);
+/** A vector of the kind `given` where the collection has one of the kind `wanted`. name: of the collection's vector. */
+export function wrongVectorKind(given: VectorValue['kind'], wanted: VectorValue['kind'], name: string): TroupeError {
+  const forms = { dense: 'a list of numbers', multi: 'a list of lists of numbers', sparse: 'an object with `indices` and `values`' };
+  const vector = name === '' ? 'the vector of the collection' : `the vector \`${name}\` of the collection`;
+  return new TroupeError('wrongInput', `${vector} is ${wanted}, the request gives a ${given} one: expected ${forms[wanted]}`);
+}
+
+/** known: names that the collection has; left out where they are not at hand. */
+export function unknownVector(name: string, known?: Iterable<string>): TroupeError {
+  const names = [...(known ?? [])].filter((other) => other !== '').sort();
+  const help = names.length === 0 ? '' : `. It has: ${names.map((other) => `\`${other}\``).join(', ')}`;
+  if (name !== '') return new TroupeError('wrongInput', `the collection has no vector named \`${name}\`${help}`);
+  return new TroupeError('wrongInput', `the collection has no vector without a name: name the vector that is meant${help}`);
 }

@@ -25,7 +25,7 @@ import {
   searchesOf,
   shardKeyIn,
   thresholdOf,
-  usize,
+  unsignedField,
   vectorSelector,
 } from './request-fields.js';
 import type { RequestValue } from './request-value.js';
@@ -54,7 +54,8 @@ export function decodeRetrieve({ value }: RequestValue): RetrieveQuery {
 /** `GET /points/{id}`: the point with payload and vectors. Errors: `wrongInput` when the text is no id. */
 export function decodeGetPoint(id: string): RetrieveQuery {
   const point = pointIdFromText(id);
-  if (point === undefined) throw new TroupeError('wrongInput', `Can not recognize ${JSON.stringify(id)} as point id`);
+  if (point === undefined)
+    throw new TroupeError('wrongInput', `${JSON.stringify(id)} is not a point id: expected an unsigned integer or a UUID`);
   return { ids: [point], withPayload: ALL, withVector: ALL };
 }
 
@@ -88,7 +89,7 @@ export function decodeCount({ value }: RequestValue): CountQuery {
 
 /** Body of `POST /points/query`. */
 export function decodeQuery({ value, vectors }: RequestValue): QueryRequest {
-  return queryFrom(objectOf(value, 'QueryRequest'), vectors, 'internal');
+  return queryFrom(objectOf(value, 'QueryRequest'), vectors, 'query_request');
 }
 
 /** Body of `POST /points/query/batch`. */
@@ -149,7 +150,7 @@ export function lookupOf(value: JsonValue | undefined): LookupLocation | null {
 function queryFrom(object: JsonObject, vectors: TakenVectors, path: string): QueryRequest {
   return {
     ...queryNode(object, vectors, path, LIMIT_DEFAULT),
-    offset: usize(object, 'offset', path) ?? 0,
+    offset: unsignedField(object, 'offset', path) ?? 0,
     withPayload: decodePayloadSelector(object.with_payload, NONE),
     withVector: vectorSelector(object, true),
     ...shardKeyIn(object),
@@ -159,7 +160,7 @@ function queryFrom(object: JsonObject, vectors: TakenVectors, path: string): Que
 function searchFrom(object: JsonObject, vectors: TakenVectors, path: string): QueryRequest {
   return {
     ...searchNode(object, vectors, path),
-    offset: usize(object, 'offset', path) ?? 0,
+    offset: unsignedField(object, 'offset', path) ?? 0,
     withPayload: decodePayloadSelector(object.with_payload, NONE),
     withVector: vectorSelector(object, true),
     ...shardKeyIn(object),

@@ -28,7 +28,11 @@ const UINT32_MAX = 0xffff_ffff;
 
 /** The error for a value that is no input, or a query of no kind. */
 export function noQuery(): TroupeError {
-  return new TroupeError('malformedBody', 'Expected some form of vector, id, or a type of query');
+  return new TroupeError(
+    'malformedBody',
+    'the query, or a part of it, has no known form: expected a vector (a list of numbers), a point id, {"text": …, "model": "bm25"}, ' +
+      'or an object such as {"nearest": …}, {"recommend": …} or {"fusion": "rrf"}',
+  );
 }
 
 /** A vector, a point's id, or what a model turns into a vector. path: how messages name the value. */

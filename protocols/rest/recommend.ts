@@ -18,7 +18,7 @@ import {
   searchesOf,
   shardKeyIn,
   thresholdOf,
-  usize,
+  unsignedField,
   vectorSelector,
 } from './request-fields.js';
 import type { RequestValue } from './request-value.js';
@@ -95,7 +95,7 @@ function nodeOf(object: JsonObject, query: Scoring, path: string): QueryNode {
 function requestOf(object: JsonObject, node: QueryNode, path: string): QueryRequest {
   return {
     ...node,
-    offset: usize(object, 'offset', path) ?? 0,
+    offset: unsignedField(object, 'offset', path) ?? 0,
     withPayload: decodePayloadSelector(object.with_payload, NONE),
     withVector: vectorSelector(object, true),
     ...shardKeyIn(object),

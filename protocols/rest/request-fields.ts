@@ -46,19 +46,19 @@ export function readLimit(object: JsonObject, path: string): number | undefined 
 
 /** An unsigned 64-bit integer that is not 0. */
 export function positive(object: JsonObject, key: string, path: string): number | undefined {
-  const value = usize(object, key, path);
+  const value = unsignedField(object, key, path);
   if (value === 0) throw outOfRange(`${path}.${key}`, 0, '1 or larger');
   return value;
 }
 
 /** An unsigned 64-bit integer; beyond 2^53 it comes as the next double, which is as good for a limit. */
-export function usize(object: JsonObject, key: string, path: string): number | undefined {
+export function unsignedField(object: JsonObject, key: string, path: string): number | undefined {
   const value = object[key];
   if (!isGiven(value)) return undefined;
   if (typeof value === 'bigint' && value >= 0n && value <= UINT64_MAX) return Number(value);
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || writtenAsFloat(object, key))
-    throw wrongType(`${path}.${key}`, value, 'usize');
-  if (value < 0) throw new TroupeError('malformedBody', `\`${path}.${key}\`: invalid value: integer \`${value}\`, expected usize`);
+    throw wrongType(`${path}.${key}`, value, 'an integer, 0 or larger');
+  if (value < 0) throw new TroupeError('malformedBody', `\`${path}.${key}\`: invalid value: integer \`${value}\`, expected 0 or larger`);
   return value;
 }
 

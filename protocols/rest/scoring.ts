@@ -12,7 +12,7 @@ import { formulaOf } from './expressions.js';
 import { isObject, type JsonObject } from './fields.js';
 import { orderByOf } from './order-by.js';
 import { noQuery, type TakenVectors, vectorInput } from './query-input.js';
-import { isGiven, outOfRange, positive, usize } from './request-fields.js';
+import { isGiven, outOfRange, positive, unsignedField } from './request-fields.js';
 
 const STRATEGIES = ['average_vector', 'best_score', 'sum_scores'] as const;
 const MMR_CANDIDATES_MAX = 16_384;
@@ -53,7 +53,7 @@ function mmrOf(value: JsonValue | undefined, path: string): Mmr | null {
   if (!isObject(value)) throw noQuery();
   const diversity = isGiven(value.diversity) ? float32(value.diversity) : null;
   if (diversity !== null && (diversity < 0 || diversity > 1)) throw outOfRange(`${path}.diversity`, diversity, 'from 0.0 to 1.0');
-  const candidatesLimit = usize(value, 'candidates_limit', path) ?? null;
+  const candidatesLimit = unsignedField(value, 'candidates_limit', path) ?? null;
   if (candidatesLimit !== null && candidatesLimit > MMR_CANDIDATES_MAX) {
     throw outOfRange(`${path}.candidates_limit`, candidatesLimit, `${MMR_CANDIDATES_MAX} or smaller`);
   }

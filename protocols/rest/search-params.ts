@@ -3,7 +3,7 @@
 import type { JsonValue } from '../model/payload.js';
 import { DEFAULT_SEARCH_PARAMS, type QuantizationParams, type SearchParams } from '../model/query.js';
 import { isObject, wrongType } from './fields.js';
-import { isGiven, numberOf, outOfRange, readFlag, usize } from './request-fields.js';
+import { isGiven, numberOf, outOfRange, readFlag, unsignedField } from './request-fields.js';
 
 /** The parameters of `value`; the defaults when it is null or absent. path: how messages name the request. */
 export function paramsOf(value: JsonValue | undefined, path: string): SearchParams {
@@ -11,7 +11,7 @@ export function paramsOf(value: JsonValue | undefined, path: string): SearchPara
   if (!isObject(value)) throw wrongType('params', value, 'struct SearchParams');
   checkAcorn(value.acorn, `${path}.params.acorn`);
   return {
-    hnswEf: usize(value, 'hnsw_ef', path) ?? null,
+    hnswEf: unsignedField(value, 'hnsw_ef', path) ?? null,
     exact: readFlag(value, 'exact', false),
     indexedOnly: readFlag(value, 'indexed_only', false),
     quantization: quantizationOf(value.quantization, `${path}.params.quantization`),

@@ -115,9 +115,7 @@ function decodeBatchItem(item: JsonValue, target: VectorTarget): Part {
   const names = isObject(item) ? Object.keys(item).filter((name) => Object.hasOwn(BATCH_OPERATIONS, name)) : [];
   const name = names[0];
   if (name === undefined || names.length > 1) {
-    throw malformed(
-      `data did not match any variant of untagged enum UpdateOperation, expected one of ${Object.keys(BATCH_OPERATIONS).join(', ')}`,
-    );
+    throw malformed(`an item of \`operations\` must have exactly one of: ${Object.keys(BATCH_OPERATIONS).join(', ')}`);
   }
   const kind = BATCH_OPERATIONS[name] as WriteOperation;
   const body = (item as JsonObject)[name];
@@ -126,7 +124,7 @@ function decodeBatchItem(item: JsonValue, target: VectorTarget): Part {
 
 function decodeOperations(kind: WriteOperation, body: JsonValue | undefined, target: VectorTarget): UpdateOperation[] {
   if (kind === 'deletePoints' || kind === 'clearPayload') {
-    const selector = selectorOf(isObject(body) ? body : {}, 'data did not match any variant of untagged enum PointsSelector');
+    const selector = selectorOf(isObject(body) ? body : {}, 'expected which points are meant: `points`, a list of ids, or `filter`');
     return [{ kind, selector }];
   }
   const fields = objectOf(body, '');
@@ -202,7 +200,7 @@ function decodeDeleteVectors(fields: JsonObject, target: VectorTarget): UpdateOp
     return name;
   });
   if (names.length === 0) throw new TroupeError('invalidValue', '[vector: must specify vector names to delete]');
-  for (const name of names) if (!target.names.has(name)) throw unknownVector(name);
+  for (const name of names) if (!target.names.has(name)) throw unknownVector(name, target.names.keys());
   const selectors: PointsSelector[] = [];
   if (isGiven(fields.points)) selectors.push({ kind: 'ids', ids: idsOf(fields.points, 'points') });
   const filter = decodeFilter(fields.filter, 'filter');

@@ -34,7 +34,7 @@ export function decodeNewVector(name: string, body: JsonValue): NewVector {
     return { kind: 'dense', name, params };
   }
   const sparse = fields.nested('sparse');
-  if (sparse === undefined) throw new TroupeError('malformedBody', 'data did not match any variant of untagged enum VectorNameConfig');
+  if (sparse === undefined) throw new TroupeError('malformedBody', 'expected `dense` or `sparse` with the settings of the vector');
   const datatype = sparse.word('datatype', SPARSE_DATATYPES);
   const params: SparseVectorParams = defined({
     index: datatype && { datatype },

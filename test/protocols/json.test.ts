@@ -42,12 +42,12 @@ test('numbers beyond a double are refused with their place', () => {
 });
 
 test('broken texts are refused with line and column', () => {
-  assert.equal(refusal('{"vector": [1,2,3,4], "limit": '), 'EOF while parsing a value at line 1 column 31');
+  assert.equal(refusal('{"vector": [1,2,3,4], "limit": '), 'the JSON ends early, inside a value, at line 1 column 31');
   assert.equal(refusal('this is not json'), 'expected ident at line 1 column 2');
   assert.equal(refusal('{"vector": [1,2,3,4], "limit": 3,}'), 'trailing comma at line 1 column 34');
   assert.equal(refusal('{"vector": [1,2,3,4], "limit": 3} xyz'), 'trailing characters at line 1 column 35');
   assert.equal(refusal("{'vector': [1,2,3,4]}"), 'key must be a string at line 1 column 2');
-  assert.equal(refusal(''), 'EOF while parsing a value at line 1 column 0');
+  assert.equal(refusal(''), 'the body is empty: expected JSON');
   assert.equal(refusal('{"points":[{"id":1,"vector":[NaN,0]}]}'), 'expected value at line 1 column 30');
   assert.equal(refusal('{\n "a": 01}'), 'expected `,` or `}` at line 2 column 8'.replace('expected `,` or `}`', 'invalid number'));
   assert.match(refusal('["\u0001"]'), /control character/);

@@ -3,7 +3,7 @@
 import { TroupeError } from '../../../protocols/errors.js';
 import type { Distance, SparseVectorParams, VectorParams } from '../../../protocols/model/collection.js';
 import type { VectorValue } from '../../../protocols/model/vector.js';
-import { unknownVector } from '../../../protocols/rest/point-vectors.js';
+import { unknownVector, wrongVectorKind } from '../../../protocols/rest/point-vectors.js';
 import { fromHalf, toHalf } from '../../../vectors/half.js';
 import { normalizeRows } from '../../../vectors/normalize.js';
 import { type SparseQuery, sparseQuery } from '../../../vectors/sparse/dot.js';
@@ -37,7 +37,7 @@ export function vectorSpace(snapshots: readonly ReplicaSnapshot[], name: string)
     return { kind: params.multivector_config === undefined ? 'dense' : 'multi', name, distance: params.distance, params };
   }
   const sparseParams = sparse.get(name);
-  if (sparseParams === undefined) throw unknownVector(name);
+  if (sparseParams === undefined) throw unknownVector(name, [...vectors.keys(), ...sparse.keys()]);
   const idf = sparseParams.modifier === 'idf' ? inverseFrequencies(snapshots, name) : null;
   return { kind: 'sparse', name, distance: 'Dot', params: sparseParams, idf };
 }
@@ -47,22 +47,18 @@ export function vectorSpace(snapshots: readonly ReplicaSnapshot[], name: string)
  * the stored ones. Float32Array [dim], or [vectors, dim]; it may be `value`'s own, changed in place.
  * Errors: `wrongInput` for another kind of value or dimension.
  */
-export function comparedValues({ kind, params }: DenseSpace, value: VectorValue): Float32Array {
-  if (value.kind === 'sparse') throw conversionFailed('sparse', kind);
-  if (value.kind === 'multi' && kind === 'dense') throw conversionFailed('multi', kind);
+export function comparedValues({ kind, name, params }: DenseSpace, value: VectorValue): Float32Array {
+  if (value.kind === 'sparse') throw wrongVectorKind('sparse', kind, name);
+  if (value.kind === 'multi' && kind === 'dense') throw wrongVectorKind('multi', kind, name);
   const dim = value.kind === 'multi' ? value.dim : value.values.length;
   if (dim !== params.size) throw new TroupeError('wrongInput', `Vector dimension error: expected dim: ${params.size}, got ${dim}`);
   return asStored(value.values, params);
 }
 
 /** What rows of a sparse vector are compared with. Errors: `wrongInput` for another kind of value. */
-export function comparedTerms({ idf }: SparseSpace, value: VectorValue): SparseQuery {
-  if (value.kind !== 'sparse') throw conversionFailed('sparse', value.kind);
+export function comparedTerms({ idf, name }: SparseSpace, value: VectorValue): SparseQuery {
+  if (value.kind !== 'sparse') throw wrongVectorKind(value.kind, 'sparse', name);
   return sparseQuery(value, idf);
-}
-
-function conversionFailed(one: 'sparse' | 'multi', other: VectorValue['kind']): TroupeError {
-  return new TroupeError('wrongInput', `Conversion between ${one} and ${other === 'dense' ? 'regular' : other} vectors failed`);
 }
 
 /** The query's vectors as stored ones would be: they may be changed in place. */

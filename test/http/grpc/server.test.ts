@@ -71,7 +71,7 @@ test('the gRPC door', async (context) => {
     const { code, details } = await failure(call('Points/Query', query));
     assert.equal(code, INVALID_ARGUMENT);
     assert.ok(
-      details.startsWith('Wrong input: Not existing vector name error: \u0007\n%41é\u{1f600}') && details.length < 900,
+      details.startsWith('Wrong input: the collection has no vector named `\u0007\n%41é\u{1f600}') && details.length < 900,
       details.slice(0, 100),
     );
   });

@@ -123,7 +123,13 @@ test('a vector counts as a list of one, rows are scored as they are found, and o
     () => found(fixture, { kind: 'dense', values: new Float32Array(0) }, 1),
     refused('Vector dimension error: expected dim: 3, got 0'),
   );
-  assert.throws(() => found(fixture, multi([[1, 2, 3]]), 1, 'd'), refused('Conversion between multi and regular vectors failed'));
+  assert.throws(
+    () => found(fixture, multi([[1, 2, 3]]), 1, 'd'),
+    refused('the vector `d` of the collection is dense, the request gives a multi one: expected a list of numbers'),
+  );
   const sparse = { kind: 'sparse' as const, indices: Uint32Array.of(1), values: Float32Array.of(1) };
-  assert.throws(() => found(fixture, sparse, 1), refused('Conversion between sparse and multi vectors failed'));
+  assert.throws(
+    () => found(fixture, sparse, 1),
+    refused('the vector `m` of the collection is multi, the request gives a sparse one: expected a list of lists of numbers'),
+  );
 });

@@ -167,9 +167,21 @@ test('a value of another kind is refused, and so is an unknown name', () => {
     );
   const refused = (text: string) => (error: unknown) =>
     error instanceof TroupeError && error.code === 'wrongInput' && error.detail === text;
-  assert.throws(search('s', dense), refused('Conversion between sparse and regular vectors failed'));
-  assert.throws(search('s', multi), refused('Conversion between sparse and multi vectors failed'));
-  assert.throws(search('d', asSparse([[1, 1]])), refused('Conversion between sparse and regular vectors failed'));
-  assert.throws(search('d', multi), refused('Conversion between multi and regular vectors failed'));
-  assert.throws(search('x', dense), refused('Not existing vector name error: x'));
+  assert.throws(
+    search('s', dense),
+    refused('the vector `s` of the collection is sparse, the request gives a dense one: expected an object with `indices` and `values`'),
+  );
+  assert.throws(
+    search('s', multi),
+    refused('the vector `s` of the collection is sparse, the request gives a multi one: expected an object with `indices` and `values`'),
+  );
+  assert.throws(
+    search('d', asSparse([[1, 1]])),
+    refused('the vector `d` of the collection is dense, the request gives a sparse one: expected a list of numbers'),
+  );
+  assert.throws(
+    search('d', multi),
+    refused('the vector `d` of the collection is dense, the request gives a multi one: expected a list of numbers'),
+  );
+  assert.throws(search('x', dense), refused('the collection has no vector named `x`. It has: `d`, `s`'));
 });

@@ -105,7 +105,7 @@ test('a point is got with payload and vector', async () => {
   const fixture = await spread();
   assert.equal(read(fixture, 'getPoint', undefined, { id: '3' }), '{"id":3,"payload":{},"vector":[3,0.1]}');
   assert.throws(() => read(fixture, 'getPoint', undefined, { id: '4' }), /Point with id 4 does not exists!/);
-  assert.throws(() => read(fixture, 'getPoint', undefined, { id: 'abc' }), /Can not recognize/);
+  assert.throws(() => read(fixture, 'getPoint', undefined, { id: 'abc' }), /"abc" is not a point id/);
 });
 
 test('a query without a vector lists points with score 1 and version 0', async () => {
