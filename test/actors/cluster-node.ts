@@ -115,6 +115,17 @@ function consensusOf(told: CarriedOut[]): ActorRef<NodeNews> {
   return { path: `/node/${CONSENSUS}`, tell: hear, report: hear, ask: () => Promise.reject(new Error('it answers nothing')) };
 }
 
+/** The store with some of its functions replaced. */
+export function storeWith(store: CollectionStore, changed: Partial<CollectionStore>): CollectionStore {
+  return new Proxy(store, {
+    get: (target, name) => {
+      if (name in changed) return Reflect.get(changed, name);
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
 /** What stands below a storage folder: collections with their belonging and shards, what was set aside, and aliases. */
 export async function printStorage(storagePath: string): Promise<string> {
   const { store, aliases } = { store: await openCollectionStore(storagePath, () => {}), aliases: new AliasFile(storagePath, () => {}) };

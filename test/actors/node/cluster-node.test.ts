@@ -9,7 +9,7 @@ import { type CollectionStore, openCollectionStore } from '../../../actors/colle
 import type { Desired, DesiredCollection } from '../../../actors/context/desired.js';
 import type { AliasStore } from '../../../actors/node/alias-store.js';
 import { TroupeError } from '../../../protocols/errors.js';
-import { pointsOf, printStorage, startClusterNode } from '../cluster-node.js';
+import { pointsOf, printStorage, startClusterNode, storeWith } from '../cluster-node.js';
 import { sampleConfig } from '../samples.js';
 
 let base: string;
@@ -211,7 +211,7 @@ test('a creation that fails, and leaves files that cannot be deleted either, is 
       if (isFull) throw full;
       await store.remove(folder);
     };
-    return { aliases, store: Object.assign(Object.create(store) as CollectionStore, { remove }) };
+    return { aliases, store: storeWith(store, { remove }) };
   });
   node.engine.unopenable.set('a/0', full);
   await node.carryOut(desired(1, { a: '1.1:0' }));
@@ -306,14 +306,13 @@ function mortal(at: number, when: 'before' | 'after') {
     return dead ? never : value;
   };
   const wrap = ({ store, aliases }: { store: CollectionStore; aliases: AliasStore }) => ({
-    store: {
-      ...store,
-      create: (stored: Parameters<CollectionStore['create']>[0]) => run(() => store.create(stored)),
-      save: (stored: Parameters<CollectionStore['save']>[0]) => run(() => store.save(stored)),
-      remove: (folder: string) => run(() => store.remove(folder)),
-      removeShard: (folder: string, shardId: number) => run(() => store.removeShard(folder, shardId)),
-      setAside: (folder: string) => run(() => store.setAside(folder)),
-    },
+    store: storeWith(store, {
+      create: (stored) => run(() => store.create(stored)),
+      save: (stored) => run(() => store.save(stored)),
+      remove: (folder) => run(() => store.remove(folder)),
+      removeShard: (folder, shardId) => run(() => store.removeShard(folder, shardId)),
+      setAside: (folder) => run(() => store.setAside(folder)),
+    }),
     aliases: { load: () => aliases.load(), save: (map: Parameters<AliasStore['save']>[0]) => run(() => aliases.save(map)) },
   });
   return { wrap, isDead: () => dead, end: () => Promise.allSettled(running) };
