@@ -10,7 +10,7 @@ import type { ActorRef, ReplyTo } from '../runtime/behaviour.js';
 import type { Clock } from '../runtime/ports.js';
 import type { TransferBoard } from '../transfers/board.js';
 import type { ClusterApi } from './cluster-api.js';
-import type { PeerLink } from './link.js';
+import type { ConsensusLink } from './link.js';
 import type { ConsensusMessage } from './messages.js';
 import type { Submission } from './proposals/prepare.js';
 import type { ConsensusView } from './view.js';
@@ -30,7 +30,7 @@ export interface ConsensusClient {
 
 export interface ConsensusClientParts {
   readonly view: ConsensusView;
-  readonly link: PeerLink;
+  readonly link: ConsensusLink;
   readonly clock: Clock;
   readonly tickMs: number;
   readonly board: TransferBoard;
@@ -85,7 +85,7 @@ export function consensusClient({ board, calls, clock, link, replicas, tickMs, v
     barrier,
     removePeer,
     recover: (timeoutMs) => ask((replyTo, left) => ({ kind: 'recover', timeoutMs: left, replyTo }), timeoutMs),
-    setUp: (collection, setup, timeoutMs) => submit({ kind: 'setUp', collection, setup }, timeoutMs),
+    updateCollectionCluster: (collection, update, timeoutMs) => submit({ kind: 'updateCollectionCluster', collection, update }, timeoutMs),
     change: (operation, timeoutMs) => submit({ kind: 'operation', operation }, timeoutMs),
     describePeers,
   };
@@ -93,7 +93,7 @@ export function consensusClient({ board, calls, clock, link, replicas, tickMs, v
 }
 
 /** How this node sees itself. */
-export function detailsOf(view: ConsensusView, link: Pick<PeerLink, 'transport'>, replicas: PeerDetails['replicas']): PeerDetails {
+export function detailsOf(view: ConsensusView, link: Pick<ConsensusLink, 'transport'>, replicas: PeerDetails['replicas']): PeerDetails {
   const { lastUpdateMs, pendingOperations, raft } = view.status(link.transport);
   const own = raft?.membership.find(({ peerId }) => peerId === view.peerId);
   return {

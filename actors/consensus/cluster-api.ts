@@ -6,7 +6,8 @@ import type { RaftEffect, RaftInput } from '../../cluster/raft/messages.js';
 import type { RaftState } from '../../cluster/raft/state.js';
 import type { ClusterCommand } from '../../cluster/state/commands.js';
 import type { ClusterState } from '../../cluster/state/state.js';
-import type { ClusterSetup, PeerId, TransferMethod } from '../../protocols/model/cluster.js';
+import type { TransferLimits } from '../../cluster/transfer/healing.js';
+import type { CollectionClusterUpdate, PeerId, TransferMethod } from '../../protocols/model/cluster.js';
 import type { ConsensusStore } from '../../protocols/model/consensus.js';
 import type { PeerCallStats } from '../context/call-stats.js';
 import type { TransferBoard } from '../transfers/board.js';
@@ -39,19 +40,12 @@ export interface ClusterOptions {
   /** `cluster.survivor`: whether this node, one of two, may go on alone when the other one has ended (Raft-R11). Default: yes. */
   readonly survives?: boolean;
   /** Takes Raft's steps in the place of `cluster/raft/step.ts`: simulations break a rule on purpose. */
-  readonly raftStep?: RaftStep;
-}
-
-export interface TransferLimits {
-  readonly incoming: number | null;
-  readonly outgoing: number | null;
+  readonly raftStep?: StepRaft;
 }
 
 export const TRANSFER_LIMITS: TransferLimits = { incoming: 1, outgoing: 1 };
 
-export type { ClusterSetup } from '../../protocols/model/cluster.js';
-
-export type RaftStep = (state: RaftState, input: RaftInput) => { readonly state: RaftState; readonly effects: readonly RaftEffect[] };
+export type StepRaft = (state: RaftState, input: RaftInput) => { readonly state: RaftState; readonly effects: readonly RaftEffect[] };
 
 /** How consensus is set up, for those who look at it. */
 export interface ClusterFigures {
@@ -81,7 +75,7 @@ export interface ClusterApi {
   /** True when the leader's state is installed here. Errors: `wrongInput` on the leader; `unavailable`, `timeout`. */
   recover(timeoutMs: number): Promise<boolean>;
   /** Errors: `notFound`, `wrongInput`, `conflict`, `unsupported`, `unavailable`, `timeout`. */
-  setUp(collection: string, operation: ClusterSetup, timeoutMs: number): Promise<boolean>;
+  updateCollectionCluster(collection: string, operation: CollectionClusterUpdate, timeoutMs: number): Promise<boolean>;
   /** Has the cluster agree on an operation, and carries it out. Errors: those of the operation, `unavailable`, `timeout`. */
   change(command: ClusterCommand, timeoutMs: number): Promise<boolean>;
   /** What each peer says of itself; null for one that does not answer in time. */

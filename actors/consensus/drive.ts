@@ -7,12 +7,12 @@ import { decideInRow, type Row } from '../../protocols/machine.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { Entry, Snapshot } from '../../protocols/model/consensus.js';
 import { maybeActivate } from './agreed/activation.js';
-import { carryOut } from './agreed/carrying.js';
+import { askToReconcile } from './agreed/carrying.js';
 import { noteCatchUpIndex } from './agreed/catching-up.js';
 import { announce } from './membership/peer-requests.js';
 import { removeEmpty } from './membership/remove-peer.js';
 import { isHeldBack } from './membership/survivor.js';
-import type { Draft, DraftActs } from './proposals/draft.js';
+import type { ConsensusDraft, DraftActs } from './proposals/draft.js';
 import { finishAll, noteAgreed, noteProposed, submit, tryAllAnew } from './proposals/proposals.js';
 import { maybeAnswerReads, noteReadReady } from './proposals/reads.js';
 import { maybeSettle } from './proposals/settling.js';
@@ -20,7 +20,7 @@ import type { ReadCall } from './state.js';
 
 export const DRAFT_ACTS: DraftActs = { raft: drive, afterRead, afterMark: removeEmpty };
 
-function drive(draft: Draft, input: RaftInput): void {
+function drive(draft: ConsensusDraft, input: RaftInput): void {
   if (isHeldBack(draft, input)) {
     // What another peer proposes is lost on its way, and comes again.
     if (input.kind === 'propose') noteProposed(draft, input.id, { kind: 'refused', reason: 'membershipPending' });
@@ -31,7 +31,7 @@ function drive(draft: Draft, input: RaftInput): void {
   takeEffects(draft, effects);
 }
 
-function afterRead(draft: Draft, { deadlineTick, next, replyTo }: ReadCall): void {
+function afterRead(draft: ConsensusDraft, { deadlineTick, next, replyTo }: ReadCall): void {
   switch (next.kind) {
     case 'answer':
       draft.reply(replyTo, true);
@@ -47,11 +47,11 @@ function afterRead(draft: Draft, { deadlineTick, next, replyTo }: ReadCall): voi
   }
 }
 
-export function takeEffects(draft: Draft, effects: readonly RaftEffect[]): void {
+export function takeEffects(draft: ConsensusDraft, effects: readonly RaftEffect[]): void {
   for (const effect of effects) decideInRow(RAFT_EFFECTS, draft, effect);
 }
 
-const RAFT_EFFECTS: Row<RaftEffect, Draft, void> = {
+const RAFT_EFFECTS: Row<RaftEffect, ConsensusDraft, void> = {
   persist: (draft, { number, write }) => draft.write(write, number),
   send: (draft, { messages }) => {
     for (const [to, batch] of byPeer(messages)) draft.emitAfterWrites({ kind: 'send', to, messages: batch });
@@ -84,14 +84,14 @@ function byPeer(messages: readonly RaftMessage[]): Map<PeerId, { kind: 'raft'; m
 }
 
 /** Errors: `storage` when this release cannot read an operation. */
-function applyCommitted(draft: Draft, entries: readonly Entry[]): void {
+function applyCommitted(draft: ConsensusDraft, entries: readonly Entry[]): void {
   const { identity } = draft.member;
   const { outcomes, state } = applyEntries(draft.member.agreed, entries);
   const results = outcomes.filter(({ origin, session }) => origin === identity.peerId && session === identity.starts);
   let { logBytes } = draft.member;
   for (const { payload } of entries) if (payload.kind === 'operation') logBytes += payload.bytes.length;
   draft.change({ agreed: state, logBytes });
-  carryOut(draft);
+  askToReconcile(draft);
   finishAll(draft, results);
   noteAgreed(draft);
   maybeActivate(draft);
@@ -100,10 +100,10 @@ function applyCommitted(draft: Draft, entries: readonly Entry[]): void {
   maybeCompact(draft);
 }
 
-function restore(draft: Draft, snapshot: Snapshot): void {
+function restore(draft: ConsensusDraft, snapshot: Snapshot): void {
   const { calls } = draft.member;
   draft.change({ agreed: decodeState(snapshot.data), logBytes: 0, snapshotBytes: snapshot.data.length });
-  carryOut(draft);
+  askToReconcile(draft);
   noteAgreed(draft);
   if (calls.recovery !== null) {
     draft.reply(calls.recovery.replyTo, true);
@@ -115,13 +115,13 @@ function restore(draft: Draft, snapshot: Snapshot): void {
  * After `compactEntries` entries, and not before they outweigh the snapshot: a large state is not written for a few small changes.
  * So the log on disk stays within about twice the state, or `compactEntries` entries.
  */
-function maybeCompact(draft: Draft): void {
+function maybeCompact(draft: ConsensusDraft): void {
   const { agreed, logBytes, raft, settings, snapshotBytes } = draft.member;
   const entries = agreed.appliedIndex - (raft.log.snapshot?.index ?? 0);
   if (settings.compactEntries > 0 && entries >= settings.compactEntries && logBytes >= snapshotBytes) compact(draft);
 }
 
-function compact(draft: Draft): void {
+function compact(draft: ConsensusDraft): void {
   const { agreed } = draft.member;
   const data = encodeState(agreed);
   draft.change({ logBytes: 0, snapshotBytes: data.length });

@@ -4,7 +4,7 @@ import { type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors
 import { NO_WRITE } from '../../protocols/model/consensus.js';
 import { become, type Step } from '../runtime/behaviour.js';
 import type { ConsensusEffect } from './messages.js';
-import type { Draft } from './proposals/draft.js';
+import type { ConsensusDraft } from './proposals/draft.js';
 import { broken, type ConsensusState, removed } from './state.js';
 
 type ConsensusStep = Step<ConsensusState, ConsensusEffect>;
@@ -24,7 +24,7 @@ export function breakDown(state: ConsensusState, { error }: { readonly error: Er
   );
 }
 
-export function becomeRemoved(draft: Draft): ConsensusStep {
+export function becomeRemoved(draft: ConsensusDraft): ConsensusStep {
   const { agreed, settings } = draft.member;
   const identity = { ...draft.member.identity, removed: true };
   const own = { kind: 'remove', peerId: identity.peerId } as const;

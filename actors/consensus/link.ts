@@ -12,7 +12,7 @@ import type { ConsensusView } from './view.js';
 /** Somewhat more than what consensus takes for a request. */
 const REQUEST_MS = 15_000;
 
-export class PeerLink {
+export class ConsensusLink {
   #started: Promise<void> | null = null;
   #open = false;
   #uris: ReadonlyMap<PeerId, string> = new Map();

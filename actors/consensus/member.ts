@@ -12,13 +12,13 @@ import { noticesOf } from './agreed/notices.js';
 import { DRAFT_ACTS } from './drive.js';
 import { becomeRemoved, breakDown } from './leaving.js';
 import { takeRequest } from './membership/peer-requests.js';
-import { handOver, removePeer } from './membership/remove-peer.js';
+import { handOverLeadership, removePeerIfEmpty } from './membership/remove-peer.js';
 import { noteContact, noteEnd, notePledge } from './membership/survivor.js';
 import { followMembership, tick } from './membership/upkeep.js';
 import type { ConsensusEffect, ConsensusMessage } from './messages.js';
-import { Draft } from './proposals/draft.js';
+import { ConsensusDraft } from './proposals/draft.js';
 import { settled } from './proposals/outbox.js';
-import { propose, submit } from './proposals/proposals.js';
+import { proposeWaiting, submit } from './proposals/proposals.js';
 import { refusedNow } from './proposals/readiness.js';
 import { read } from './proposals/reads.js';
 import { noteApplied } from './proposals/settling.js';
@@ -28,7 +28,7 @@ type ConsensusStep = Step<ConsensusState, ConsensusEffect>;
 type MessageOf<Kind extends ConsensusMessage['kind']> = Of<ConsensusMessage, Kind>;
 
 /** The row of `Member` in the table of `step.ts`. */
-export const MEMBER_ROW: Row<ConsensusMessage, Draft, void> = {
+export const MEMBER_ROW: Row<ConsensusMessage, ConsensusDraft, void> = {
   loaded: ignore,
   loadFailed: ignore,
   adopted: ignore,
@@ -49,7 +49,7 @@ export const MEMBER_ROW: Row<ConsensusMessage, Draft, void> = {
   carriedOut: noteCarriedOut,
   replicasDied: noteDeadReplicas,
   announceAnswered: noteAnnounceAnswer,
-  handOver,
+  handOver: handOverLeadership,
   submit: submitForCaller,
   barrier: readForCaller,
   removePeer: removeForCaller,
@@ -57,7 +57,7 @@ export const MEMBER_ROW: Row<ConsensusMessage, Draft, void> = {
 };
 
 export function stepMember(state: MemberConsensus, message: ConsensusMessage): ConsensusStep {
-  const draft = new Draft(state, DRAFT_ACTS);
+  const draft = new ConsensusDraft(state, DRAFT_ACTS);
   decideInRow(MEMBER_ROW, draft, message);
   if (draft.failure !== null) return breakDown(state, { error: draft.failure });
   goOnCatchingUp(draft);
@@ -67,16 +67,16 @@ export function stepMember(state: MemberConsensus, message: ConsensusMessage): C
   return { state: draft.member, effects: draft.effects };
 }
 
-function fail(draft: Draft, { error }: MessageOf<'listenFailed' | 'writeFailed'>): void {
+function fail(draft: ConsensusDraft, { error }: MessageOf<'listenFailed' | 'writeFailed'>): void {
   draft.failure = error;
 }
 
-function takeTick(draft: Draft): void {
+function takeTick(draft: ConsensusDraft): void {
   tick(draft);
   draft.emit({ kind: 'tickLater' });
 }
 
-function takeReceived(draft: Draft, { from, messages }: MessageOf<'received'>): void {
+function takeReceived(draft: ConsensusDraft, { from, messages }: MessageOf<'received'>): void {
   const { heardTicks, ticks } = draft.member;
   if (heardTicks.get(from) !== ticks) draft.change({ heardTicks: new Map(heardTicks).set(from, ticks) });
   for (const message of messages) {
@@ -87,7 +87,7 @@ function takeReceived(draft: Draft, { from, messages }: MessageOf<'received'>): 
 }
 
 /** An operation that this node cannot read stays out of its log: agreed on, it would stop every node that applies it, for good. */
-function takeRaft(draft: Draft, message: RaftMessage): void {
+function takeRaft(draft: ConsensusDraft, message: RaftMessage): void {
   const unreadable = message.kind === 'propose' && message.proposal.kind === 'operation' ? whyUnreadable(message.proposal.bytes) : null;
   if (unreadable === null) draft.raft({ kind: 'receive', message });
   else draft.emit({ kind: 'log', level: 'warn', text: `what peer ${message.from} proposes is left out: ${unreadable}` });
@@ -102,7 +102,7 @@ function whyUnreadable(bytes: Uint8Array): string | null {
   }
 }
 
-function noteConnection(draft: Draft, { connected, peer }: MessageOf<'connectionChanged'>): void {
+function noteConnection(draft: ConsensusDraft, { connected, peer }: MessageOf<'connectionChanged'>): void {
   const peers = new Set(draft.member.connected);
   if (connected) peers.add(peer);
   else peers.delete(peer);
@@ -111,23 +111,23 @@ function noteConnection(draft: Draft, { connected, peer }: MessageOf<'connection
   if (!connected) draft.raft({ kind: 'unreachable', peer });
 }
 
-function noteUnreachable(draft: Draft, { peer }: MessageOf<'peerUnreachable'>): void {
+function noteUnreachable(draft: ConsensusDraft, { peer }: MessageOf<'peerUnreachable'>): void {
   draft.raft({ kind: 'unreachable', peer });
 }
 
-function noteWritten(draft: Draft, { number }: MessageOf<'written'>): void {
+function noteWritten(draft: ConsensusDraft, { number }: MessageOf<'written'>): void {
   const written = settled(draft.member.outbox, number);
   draft.go(written);
   // The first of a session lets its proposals go.
-  if (number === draft.member.sessionWrite) propose(draft);
+  if (number === draft.member.sessionWrite) proposeWaiting(draft);
   if (written.raftWrite !== null) draft.raft({ kind: 'persisted', write: written.raftWrite });
 }
 
-function noteAnnounceAnswer(draft: Draft, { error }: MessageOf<'announceAnswered'>): void {
+function noteAnnounceAnswer(draft: ConsensusDraft, { error }: MessageOf<'announceAnswered'>): void {
   if (error?.code === 'notFound') draft.removed = true;
 }
 
-function recover(draft: Draft, { replyTo, timeoutMs }: MessageOf<'recover'>): void {
+function recover(draft: ConsensusDraft, { replyTo, timeoutMs }: MessageOf<'recover'>): void {
   if (draft.member.raft.role.kind === 'Leader') {
     draft.refuse(replyTo, { code: 'wrongInput', detail: 'this node is the leader: its state is what the others can take over' });
     return;
@@ -145,19 +145,19 @@ function recover(draft: Draft, { replyTo, timeoutMs }: MessageOf<'recover'>): vo
   draft.raft({ kind: 'requestSnapshot' });
 }
 
-function submitForCaller(draft: Draft, { replyTo, settles, submission, timeoutMs }: MessageOf<'submit'>): void {
+function submitForCaller(draft: ConsensusDraft, { replyTo, settles, submission, timeoutMs }: MessageOf<'submit'>): void {
   submit(draft, submission, { kind: 'caller', replyTo, settles }, deadline(draft, timeoutMs));
 }
 
-function readForCaller(draft: Draft, { replyTo, timeoutMs }: MessageOf<'barrier'>): void {
+function readForCaller(draft: ConsensusDraft, { replyTo, timeoutMs }: MessageOf<'barrier'>): void {
   read(draft, replyTo, deadline(draft, timeoutMs), { kind: 'answer' });
 }
 
-function removeForCaller(draft: Draft, message: MessageOf<'removePeer'>): void {
-  removePeer(draft, message, deadline(draft, message.timeoutMs));
+function removeForCaller(draft: ConsensusDraft, message: MessageOf<'removePeer'>): void {
+  removePeerIfEmpty(draft, message, deadline(draft, message.timeoutMs));
 }
 
 /** In ticks: a process that stalled does not make its callers late. */
-function deadline({ member }: Draft, timeoutMs: number): number {
+function deadline({ member }: ConsensusDraft, timeoutMs: number): number {
   return member.ticks + Math.max(1, Math.ceil(timeoutMs / member.settings.tickMs));
 }

@@ -1,7 +1,7 @@
 /** The consensus actor: a node's part in what its cluster agrees on. */
 
 import type { PeerReply, PeerRequest } from '../../cluster/peer-messages.js';
-import { step as raftStep } from '../../cluster/raft/step.js';
+import { stepRaft as raftStep } from '../../cluster/raft/step.js';
 import { TroupeError } from '../../protocols/errors.js';
 import { decideInRow, type Of, type Row } from '../../protocols/machine.js';
 import type { LocalData } from '../context/desired.js';
@@ -10,7 +10,7 @@ import type { ActorContext, ActorRef, Behaviour, ReplyTo, Step } from '../runtim
 import type { Cancel } from '../runtime/ports.js';
 import { JOIN_MS, PEER_REQUEST_MS } from './client.js';
 import { type ClusterOptions, TRANSFER_LIMITS } from './cluster-api.js';
-import type { PeerLink } from './link.js';
+import type { ConsensusLink } from './link.js';
 import { COUNTED_ON_MS } from './membership/survivor.js';
 import type { ConsensusEffect, ConsensusMessage, OwnReplica } from './messages.js';
 import type { ConsensusState, Settings } from './state.js';
@@ -20,7 +20,7 @@ import type { ConsensusView } from './view.js';
 export interface ConsensusProps {
   readonly options: ClusterOptions;
   readonly view: ConsensusView;
-  readonly link: PeerLink;
+  readonly link: ConsensusLink;
   readonly node: ActorRef<NodeMessage>;
   /** Replicas of this node that do not serve. */
   readonly deadReplicas: () => readonly OwnReplica[];

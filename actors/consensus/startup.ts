@@ -15,7 +15,7 @@ import { DRAFT_ACTS, takeEffects } from './drive.js';
 import { newSurvival } from './membership/survivor.js';
 import { followMembership, urisOf } from './membership/upkeep.js';
 import type { ConsensusEffect, ConsensusMessage, Drawn } from './messages.js';
-import { Draft } from './proposals/draft.js';
+import { ConsensusDraft } from './proposals/draft.js';
 import { withWrite } from './proposals/outbox.js';
 import {
   broken,
@@ -37,7 +37,7 @@ type ConsensusStep = Step<ConsensusState, ConsensusEffect>;
 const FOUNDED = 1;
 
 /** What the log says decides; where it says nothing, what the node was started with. */
-export function begin(state: StartingConsensus, { drawn, stored }: Of<ConsensusMessage, 'loaded'>): ConsensusStep {
+export function beginLoaded(state: StartingConsensus, { drawn, stored }: Of<ConsensusMessage, 'loaded'>): ConsensusStep {
   const { settings } = state;
   const { identity } = stored;
   const again = identity === null ? null : { ...identity, starts: identity.starts + 1 };
@@ -134,7 +134,7 @@ function becomeMember(settings: Settings, identity: PeerIdentity, beginning: Beg
     snapshotBytes: stored.snapshot?.data.length ?? 0,
     upkeep: { activateTick: 0, announceTick: 0, leadsSinceTick: 0, wellWith: null, announceTurn: 0 },
   };
-  const draft = new Draft(member, DRAFT_ACTS);
+  const draft = new ConsensusDraft(member, DRAFT_ACTS);
   draft.emit({ kind: 'listen', peerId: identity.peerId });
   draft.write(write, null);
   draft.emit(beginningNotice(identity, beginning));

@@ -13,13 +13,14 @@ import type { MembershipChange, RequestId } from '../../cluster/raft/messages.js
 import type { RaftState } from '../../cluster/raft/state.js';
 import type { ClusterCommand } from '../../cluster/state/commands.js';
 import type { ClusterState } from '../../cluster/state/state.js';
+import type { TransferLimits } from '../../cluster/transfer/healing.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { Member, PeerId, TransferMethod } from '../../protocols/model/cluster.js';
 import { type HardState, NOTHING_STORED, type PeerIdentity } from '../../protocols/model/consensus.js';
 import type { CarriedOut, Desired, LocalData } from '../context/desired.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 import type { CatchUp } from './agreed/catching-up.js';
-import type { ClusterOptions, RaftStep, TransferLimits } from './cluster-api.js';
+import type { ClusterOptions, StepRaft } from './cluster-api.js';
 import type { Survival } from './membership/survivor.js';
 import type { ConsensusEffect, Drawn } from './messages.js';
 import type { Submission } from './proposals/prepare.js';
@@ -32,7 +33,7 @@ export interface Settings
   readonly listens: boolean;
   readonly transferMethod: TransferMethod;
   readonly transferLimits: TransferLimits;
-  readonly raftStep: RaftStep;
+  readonly raftStep: StepRaft;
   readonly survives: boolean;
   /** What was on this node when it started. */
   readonly local: LocalData;
@@ -109,12 +110,12 @@ export interface BrokenConsensus {
 export interface Outbox {
   /** Number of the last write. */
   readonly writes: number;
-  readonly pending: readonly PendingWrite[];
+  readonly pending: readonly OutboxWrite[];
   /** As the last write leaves it on disk. */
   readonly hardState: HardState;
 }
 
-export interface PendingWrite {
+export interface OutboxWrite {
   readonly number: number;
   /** Raft's number of it; null for a write of the actor's own. */
   readonly raftWrite: number | null;
@@ -153,7 +154,7 @@ export interface Calls {
 }
 
 /** Who waits for a proposal. */
-export type Caller =
+export type ProposalCaller =
   /** settles: answered when it is carried out, not as soon as it is agreed. */
   | { readonly kind: 'caller'; readonly replyTo: ReplyTo<boolean>; readonly settles: boolean }
   | {
@@ -183,7 +184,7 @@ export type ProposalWhat =
 /** A proposal from its beginning until it is applied. */
 export interface ProposalCall {
   readonly what: ProposalWhat;
-  readonly caller: Caller;
+  readonly caller: ProposalCaller;
   readonly deadlineTick: number;
   /** The try under way; null: it waits for `retryTick`. */
   readonly attempt: ProposalAttempt | null;
@@ -231,8 +232,8 @@ export type AfterRead =
   /** The caller is answered with true. */
   | { readonly kind: 'answer' }
   /** What this node did not find, or found otherwise, is looked for again. */
-  | { readonly kind: 'submit'; readonly submission: Submission; readonly caller: Extract<Caller, { kind: 'caller' }> }
-  | { readonly kind: 'announce'; readonly caller: Extract<Caller, { kind: 'peer' }> };
+  | { readonly kind: 'submit'; readonly submission: Submission; readonly caller: Extract<ProposalCaller, { kind: 'caller' }> }
+  | { readonly kind: 'announce'; readonly caller: Extract<ProposalCaller, { kind: 'peer' }> };
 
 /** What the actor itself has in hand. */
 export interface Upkeep {
@@ -268,7 +269,7 @@ export function nothingCarried(covers: number): Carrying {
   return { asked: [], done: null, source: null, covers, carriedOut: 0, failures: [], askers: new Map() };
 }
 
-export function starting(settings: Settings, failures = 0): StartingConsensus {
+export function startingConsensus(settings: Settings, failures = 0): StartingConsensus {
   return { kind: 'Starting', settings, founding: null, failures };
 }
 

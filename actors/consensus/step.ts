@@ -7,7 +7,7 @@ import { backOff, breakDown, orBroken } from './leaving.js';
 import { stepMember } from './member.js';
 import type { ConsensusEffect, ConsensusMessage } from './messages.js';
 import { settled } from './proposals/outbox.js';
-import { askToJoin, becomeFounder, becomeJoined, begin } from './startup.js';
+import { askToJoin, becomeFounder, becomeJoined, beginLoaded } from './startup.js';
 import {
   type BrokenConsensus,
   type ConsensusState,
@@ -15,7 +15,7 @@ import {
   type MemberConsensus,
   type Settings,
   type StartingConsensus,
-  starting,
+  startingConsensus,
 } from './state.js';
 
 type ConsensusStep = Step<ConsensusState, ConsensusEffect>;
@@ -53,7 +53,7 @@ const REFUSE_ALL: Row<ConsensusMessage, NoMember, ConsensusStep> = {
 
 /** A member's row is in `member.ts`: its functions work on a draft of the next state. */
 export const CONSENSUS_TABLE: Table<NoMember, ConsensusMessage, ConsensusStep> = {
-  Starting: { ...REFUSE_ALL, loaded: begin, loadFailed: breakDown, adopted: foundCluster, adoptFailed: breakDown },
+  Starting: { ...REFUSE_ALL, loaded: beginLoaded, loadFailed: breakDown, adopted: foundCluster, adoptFailed: breakDown },
   Joining: {
     ...REFUSE_ALL,
     listenFailed: breakDown,
@@ -69,7 +69,7 @@ export const CONSENSUS_TABLE: Table<NoMember, ConsensusMessage, ConsensusStep> =
 };
 
 export function startConsensus(settings: Settings): ConsensusStep {
-  return become<ConsensusState, ConsensusEffect>(starting(settings), { kind: 'load' });
+  return become<ConsensusState, ConsensusEffect>(startingConsensus(settings), { kind: 'load' });
 }
 
 export function stepConsensus(state: ConsensusState, message: ConsensusMessage): ConsensusStep {
@@ -81,7 +81,7 @@ function foundCluster(state: StartingConsensus): ConsensusStep {
 }
 
 function startAgain({ failures, settings }: BrokenConsensus): ConsensusStep {
-  return become<ConsensusState, ConsensusEffect>(starting(settings, failures), { kind: 'load' });
+  return become<ConsensusState, ConsensusEffect>(startingConsensus(settings, failures), { kind: 'load' });
 }
 
 function noteWritten(state: JoiningConsensus, { number }: MessageOf<'written'>): ConsensusStep {

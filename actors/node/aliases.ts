@@ -36,12 +36,12 @@ export function changedAliases(known: AliasMap, change: AliasChange, collections
   }
   if (change.kind === 'replace') return change.aliases;
   const next = new Map(known);
-  for (const alias of aliasesOf(known, change.folder)) next.delete(alias);
+  for (const alias of aliasesOfFolder(known, change.folder)) next.delete(alias);
   return next.size === known.size ? known : next;
 }
 
 /** Aliases of the collection in `folder`. */
-export function aliasesOf(known: AliasMap, folder: string): string[] {
+export function aliasesOfFolder(known: AliasMap, folder: string): string[] {
   return [...known].filter(([, collection]) => folderName(collection) === folder).map(([alias]) => alias);
 }
 

@@ -5,20 +5,20 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { Of } from '../../protocols/machine.js';
 import { folderName } from '../context/folder-name.js';
 import { become, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
-import { type AliasChange, aliasesOf, changedAliases, NO_ALIASES } from './aliases.js';
+import { type AliasChange, aliasesOfFolder, changedAliases, NO_ALIASES } from './aliases.js';
 import { desire, inCluster, retry } from './carry-out.js';
 import { clusterWork } from './cluster-work.js';
 import type { NodeEffect, NodeMessage } from './messages.js';
 import {
   type ActiveNode,
-  active,
+  activeNode,
   type CollectionPhase,
   failed,
   type NodeState,
   type ScanningNode,
   type StartingNode,
   type StoppingNode,
-  starting,
+  startingNode,
   stopping,
   withoutPhase,
   withPhase,
@@ -36,7 +36,7 @@ export function openAll(state: ScanningNode, { aliases, folders, holdings }: Mes
   const cluster = holdings === null ? null : clusterWork(holdings);
   const local = { collections: [...(holdings?.values() ?? [])], aliases };
   const consensus: NodeEffect[] = holdings === null ? [] : [{ kind: 'startConsensus', local }];
-  return maybeReady(starting(phases, state.waiting, { ...NO_ALIASES, known: aliases }, cluster), [
+  return maybeReady(startingNode(phases, state.waiting, { ...NO_ALIASES, known: aliases }, cluster), [
     { kind: 'announceAliases', aliases },
     ...loads,
     ...consensus,
@@ -63,7 +63,7 @@ export function waitForReady(state: ScanningNode | StartingNode, { replyTo }: Me
   return become<NodeState, NodeEffect>({ ...state, waiting: [...state.waiting, replyTo] });
 }
 
-export function create(state: Serving, message: MessageOf<'create'>): NodeStep {
+export function createIfNew(state: Serving, message: MessageOf<'create'>): NodeStep {
   const { config, folder, name, replyTo } = message;
   const phase = state.collections.get(folder);
   if (phase?.kind === 'Deleting' || phase?.kind === 'Creating') {
@@ -88,7 +88,7 @@ export function create(state: Serving, message: MessageOf<'create'>): NodeStep {
 /** Aliases of the collection go first, after the changes that came before. */
 export function deleteWithAliases(state: Serving, { folder, replyTo }: MessageOf<'delete'>): NodeStep {
   const { changes, known } = state.aliases;
-  if (changes.length > 0 || aliasesOf(known, folder).length > 0) return addAliasChange(state, { kind: 'forget', folder, replyTo });
+  if (changes.length > 0 || aliasesOfFolder(known, folder).length > 0) return addAliasChange(state, { kind: 'forget', folder, replyTo });
   const begun = beginDeleting(state, folder, replyTo);
   return maybeReady(begun.state, begun.effects);
 }
@@ -261,7 +261,7 @@ export function refuseRequest(
 function maybeReady(state: WithCollections, effects: readonly NodeEffect[]): NodeStep {
   if (state.kind === 'Starting' && ![...state.collections.values()].some((phase) => phase.kind === 'Opening')) {
     const answers = state.waiting.map((replyTo): NodeEffect => ({ kind: 'reply', replyTo, answer: true }));
-    return become<NodeState, NodeEffect>(active(state.collections, state.aliases, state.cluster), ...effects, ...answers);
+    return become<NodeState, NodeEffect>(activeNode(state.collections, state.aliases, state.cluster), ...effects, ...answers);
   }
   if (state.kind === 'Stopping' && state.collections.size === 0 && state.aliases.changes.length === 0) {
     return become<NodeState, NodeEffect>(state, ...effects, { kind: 'reply', replyTo: state.replyTo, answer: true });

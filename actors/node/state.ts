@@ -68,7 +68,7 @@ export function scanning(waiting: readonly ReplyTo<boolean>[] = []): ScanningNod
   return { kind: 'Scanning', waiting };
 }
 
-export function starting(
+export function startingNode(
   collections: Phases,
   waiting: readonly ReplyTo<boolean>[],
   aliases: Aliases = NO_ALIASES,
@@ -77,7 +77,7 @@ export function starting(
   return { kind: 'Starting', collections, aliases, cluster, waiting };
 }
 
-export function active(collections: Phases, aliases: Aliases = NO_ALIASES, cluster: ClusterWork | null = null): ActiveNode {
+export function activeNode(collections: Phases, aliases: Aliases = NO_ALIASES, cluster: ClusterWork | null = null): ActiveNode {
   return { kind: 'Active', collections, aliases, cluster };
 }
 

@@ -10,7 +10,7 @@ import {
   becomeFailed,
   close,
   closeNow,
-  create,
+  createIfNew,
   deleteWithAliases,
   dropAliasChange,
   endAliasChange,
@@ -67,7 +67,7 @@ const REFUSE_ALL: Row<NodeMessage, NodeState, NodeStep> = {
 const SERVE: Omit<Row<NodeMessage, Serving, NodeStep>, 'awaitReady'> = {
   scanned: ignore,
   scanFailed: ignore,
-  create,
+  create: createIfNew,
   delete: deleteWithAliases,
   changeAliases: queueAliasChange,
   aliasesSaved: takeAliases,

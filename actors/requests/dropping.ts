@@ -1,17 +1,22 @@
 /** A replica that leads its shard hands the lead over before it is dropped, so that no write is open then. */
 
 import { heirOf } from '../../cluster/plans/leadership.js';
-import type { ClusterSetup } from '../../protocols/model/cluster.js';
+import type { CollectionClusterUpdate } from '../../protocols/model/cluster.js';
 import { recordOf } from '../consensus/proposals/prepare.js';
 import { HAND_OVER_MS } from '../transfers/start.js';
 import type { Routes } from './routes.js';
 
 /** Of `dropReplica`; nothing happens for other operations. timeoutMs: of the whole operation. */
-export async function handOverFirst(routes: Routes, collection: string, operation: ClusterSetup, timeoutMs: number): Promise<void> {
+export async function handOverFirst(
+  routes: Routes,
+  collection: string,
+  operation: CollectionClusterUpdate,
+  timeoutMs: number,
+): Promise<void> {
   if (operation.kind === 'dropReplica') await handOver(routes, collection, operation, routes.clock.nowMs() + (2 * timeoutMs) / 3);
 }
 
-type Dropped = Extract<ClusterSetup, { kind: 'dropReplica' }>;
+type Dropped = Extract<CollectionClusterUpdate, { kind: 'dropReplica' }>;
 
 const TRIES = 2;
 const AGAIN_MS = 50;

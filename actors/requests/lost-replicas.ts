@@ -2,7 +2,7 @@
 
 import { LostAnswer, NotReached } from '../../cluster/data-messages.js';
 import { TroupeError } from '../../protocols/errors.js';
-import type { ClusterSetup, PeerId, ShardId } from '../../protocols/model/cluster.js';
+import type { CollectionClusterUpdate, PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { PointsParts } from './points.js';
 import type { Routes } from './routes.js';
 
@@ -18,9 +18,9 @@ interface OneShard {
 export async function withLostReplicas(
   parts: Pick<PointsParts, 'find' | 'routes'>,
   collection: string,
-  operation: ClusterSetup,
+  operation: CollectionClusterUpdate,
   timeoutMs: number,
-): Promise<ClusterSetup> {
+): Promise<CollectionClusterUpdate> {
   if (operation.kind !== 'activateReplica') return operation;
   await parts.routes.barrier(timeoutMs);
   return { ...operation, lost: await lostPeers(parts, collection, operation) };
@@ -29,7 +29,7 @@ export async function withLostReplicas(
 async function lostPeers(
   { find, routes }: Pick<PointsParts, 'find' | 'routes'>,
   collection: string,
-  { shardId }: Extract<ClusterSetup, { kind: 'activateReplica' }>,
+  { shardId }: Extract<CollectionClusterUpdate, { kind: 'activateReplica' }>,
 ): Promise<PeerId[]> {
   const { name, record } = find(collection);
   const active = [...(record.shards.get(shardId)?.replicas ?? [])].filter(([, state]) => state === 'Active').map(([peer]) => peer);

@@ -3,7 +3,7 @@
 import type { CollectionRecord } from '../../cluster/state/state.js';
 import { errorFacts, TroupeError } from '../../protocols/errors.js';
 import { stringifyJson } from '../../protocols/json.js';
-import type { ClusterSetup, ShardId } from '../../protocols/model/cluster.js';
+import type { CollectionClusterUpdate, ShardId } from '../../protocols/model/cluster.js';
 import type { FieldSchema } from '../../protocols/model/collection.js';
 import { figuresOf } from './figures.js';
 import type { Agreed, ClusterPoints, PointsParts } from './points.js';
@@ -17,7 +17,12 @@ export interface IndexingParts extends Pick<PointsParts, 'find' | 'routes'> {
  * Of `createShardKey`, which is agreed on: its shards get the others' indexes. An index that is made or dropped at the same time may
  * be missing or left there; making it or dropping it again makes up for that.
  */
-export async function indexNewShards(parts: IndexingParts, collection: string, operation: ClusterSetup, deadlineMs: number): Promise<void> {
+export async function indexNewShards(
+  parts: IndexingParts,
+  collection: string,
+  operation: CollectionClusterUpdate,
+  deadlineMs: number,
+): Promise<void> {
   if (operation.kind !== 'createShardKey') return;
   await indexShards(parts, collection, operation, deadlineMs).catch((error) => keyIsThere(operation, error));
 }
@@ -49,7 +54,7 @@ function onlyWith(found: Agreed, shards: CollectionRecord['shards']): Agreed {
 
 const INDEX_MS = 600_000;
 
-type Created = Extract<ClusterSetup, { kind: 'createShardKey' }>;
+type Created = Extract<CollectionClusterUpdate, { kind: 'createShardKey' }>;
 
 /** Whoever hears of an error would take the key for not made. */
 function keyIsThere({ key }: Created, error: unknown): never {

@@ -12,7 +12,10 @@ import { type IndexingParts, indexNewShards } from './new-shards.js';
  *
  * Errors: as `agree`; `unavailable` where a peer does not say how its replica is, and where an index could not be made.
  */
-export function updateCollectionCluster(agree: ClusterApi['setUp'], parts: IndexingParts): ClusterApi['setUp'] {
+export function clusterUpdateInSteps(
+  agree: ClusterApi['updateCollectionCluster'],
+  parts: IndexingParts,
+): ClusterApi['updateCollectionCluster'] {
   const { clock } = parts.routes;
   return async (collection, operation, timeoutMs) => {
     const endMs = clock.nowMs() + timeoutMs;

@@ -19,13 +19,13 @@ import { indexAs } from '../requests/new-shards.js';
 import { type Agreed, ClusterPoints } from '../requests/points.js';
 import { type CollectionView, type ReportFacts, replicaStatus, viewOfFigures } from '../requests/report.js';
 import { Routes } from '../requests/routes.js';
-import { updateCollectionCluster } from '../requests/update-collection-cluster.js';
+import { clusterUpdateInSteps } from '../requests/update-collection-cluster.js';
 import type { EnginePort } from '../runtime/ports.js';
 import { hasGoneAlone } from '../shard-log/ahead.js';
 import { retire } from '../shard-log/retiring.js';
 import { transfersProps } from '../transfers/start.js';
-import { agreedFacts, configOf, LocalNode } from './local-node.js';
-import { type NodeBase, type RunningNode, runNode } from './node-base.js';
+import { type LiveNode, type NodeBase, runNode } from './node-base.js';
+import { agreedFacts, configOf, NodeOnDisk } from './node-on-disk.js';
 import { type StartedCluster, startCluster } from './start-cluster.js';
 
 export function startClusterNode(base: NodeBase, options: ClusterOptions): ClusterNode {
@@ -61,14 +61,14 @@ export function startClusterNode(base: NodeBase, options: ClusterOptions): Clust
   return node;
 }
 
-export class ClusterNode extends LocalNode {
+export class ClusterNode extends NodeOnDisk {
   readonly cluster: ClusterApi;
   readonly #points: ClusterPoints;
   /** For migrations. */
   readonly indexAs: IndexAs;
 
   constructor(
-    running: RunningNode,
+    running: LiveNode,
     private readonly started: StartedCluster,
     private readonly routes: Routes,
   ) {
@@ -82,7 +82,7 @@ export class ClusterNode extends LocalNode {
     const find = (name: string) => agreedOf(names.find(name));
     this.#points = new ClusterPoints({ routes, engine: this.pool, find });
     const parts = { find, points: this.#points, routes };
-    this.cluster = { ...api, setUp: updateCollectionCluster(api.setUp, parts) };
+    this.cluster = { ...api, updateCollectionCluster: clusterUpdateInSteps(api.updateCollectionCluster, parts) };
     this.indexAs = (collection, from, to) => indexAs(parts, collection, from, to);
   }
 

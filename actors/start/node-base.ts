@@ -65,7 +65,7 @@ export interface NodeBase {
 }
 
 /** A node whose actors run. */
-export interface RunningNode extends NodeBase {
+export interface LiveNode extends NodeBase {
   readonly services: NodeServices;
   readonly actor: ActorRef<NodeMessage>;
   /** Every collection found at start is open or known not to be. */
@@ -108,7 +108,7 @@ export async function prepareNode(options: NodeOptions): Promise<NodeBase> {
 const START_MS = 0x7fff_ffff;
 
 /** Starts the node's actor; collections are being opened when it returns. */
-export function runNode(base: NodeBase, services: NodeServices, startConsensus: StartConsensus | null): RunningNode {
+export function runNode(base: NodeBase, services: NodeServices, startConsensus: StartConsensus | null): LiveNode {
   const { options, system, view } = base;
   const actor = system.spawn(nodeBehaviour(), 'node', { services, view, startConsensus }, (error) => {
     options.log.error(`the node cannot go on: ${error.detail}`);

@@ -7,8 +7,8 @@ import { folderName } from '../context/folder-name.js';
 import { NO_CALLS } from '../requests/answer-call.js';
 import { Names } from '../requests/collection-names.js';
 import type { CollectionView } from '../requests/report.js';
-import { LocalNode } from './local-node.js';
-import { type NodeBase, type RunningNode, runNode } from './node-base.js';
+import { type LiveNode, type NodeBase, runNode } from './node-base.js';
+import { NodeOnDisk } from './node-on-disk.js';
 
 /** Longest time a collection may take to open, change or go. */
 const ADMINISTRATION_MS = 600_000;
@@ -18,10 +18,10 @@ export function startSingleNode(base: NodeBase): SingleNode {
   return new SingleNode(runNode(base, { ...base.services, calls: NO_CALLS, propose, barrier: null }, null));
 }
 
-export class SingleNode extends LocalNode {
+export class SingleNode extends NodeOnDisk {
   readonly cluster = null;
 
-  constructor(running: RunningNode) {
+  constructor(running: LiveNode) {
     super(running, new Names(running.view, () => null));
   }
 

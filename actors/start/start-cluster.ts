@@ -5,7 +5,7 @@ import type { PeerDetails } from '../../cluster/peer-messages.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { type ConsensusClient, consensusClient, detailsOf } from '../consensus/client.js';
 import type { ClusterOptions } from '../consensus/cluster-api.js';
-import { PeerLink } from '../consensus/link.js';
+import { ConsensusLink } from '../consensus/link.js';
 import type { OwnReplica } from '../consensus/messages.js';
 import { consensusBehaviour } from '../consensus/shell.js';
 import { ConsensusView } from '../consensus/view.js';
@@ -47,7 +47,7 @@ export function startCluster(parts: ClusterParts): StartedCluster {
   const { answer, assignments, calls, clock, deadReplicas, hasGoneAlone, options, replicas, transfers } = parts;
   const board = new TransferBoard();
   const view = new ConsensusView(clock, assignments);
-  const link: PeerLink = new PeerLink(options.transport, view, () => detailsOf(view, link, replicas()), answer, hasGoneAlone);
+  const link: ConsensusLink = new ConsensusLink(options.transport, view, () => detailsOf(view, link, replicas()), answer, hasGoneAlone);
   const { api, propose, submit } = consensusClient({ view, link, clock, replicas, tickMs: options.tickMs, board, calls });
   return {
     api,

@@ -1,11 +1,11 @@
 /** The log's beginning in the form of a snapshot. Source: dissertation, chapter 5. */
 
 import type { Snapshot } from '../../protocols/model/consensus.js';
-import type { Draft } from './draft.js';
+import type { RaftDraft } from './draft.js';
 import { compacted, firstIndex, membershipAt, termAt } from './log.js';
 
 /** data: the state after `index`. Not of a state that this peer's log is ahead of or behind. */
-export function compact(draft: Draft, index: number, data: Uint8Array): void {
+export function compact(draft: RaftDraft, index: number, data: Uint8Array): void {
   const state = draft.state;
   if (state.pendingRestore !== null || index <= (state.log.snapshot?.index ?? 0) || index > state.appliedIndex) return;
   const { membership } = membershipAt(state.log, index);

@@ -20,7 +20,7 @@ type WithoutHead<Message> = Message extends RaftMessage ? Omit<Message, 'from' |
 export type MessageBody = WithoutHead<RaftMessage>;
 export type MessageOf<Kind extends RaftMessage['kind']> = Extract<RaftMessage, { kind: Kind }>;
 
-export interface Draft {
+export interface RaftDraft {
   readonly before: RaftState;
   readonly state: Mutable<RaftState>;
   /** First entry that this step wrote. */
@@ -41,7 +41,7 @@ export interface RaftStep {
   readonly effects: readonly RaftEffect[];
 }
 
-export function begin(before: RaftState): Draft {
+export function begin(before: RaftState): RaftDraft {
   return {
     before,
     state: copyOf(before),
@@ -85,22 +85,22 @@ function copyOf(state: RaftState): RaftState {
 }
 
 /** A message that promises nothing which this peer could forget. */
-export function sendEarly(draft: Draft, to: PeerId, body: MessageBody, term = draft.state.term): void {
+export function sendEarly(draft: RaftDraft, to: PeerId, body: MessageBody, term = draft.state.term): void {
   draft.early.push({ from: draft.state.config.peerId, to, term, ...body } as RaftMessage);
 }
 
 /** A message that holds only if what was written before it lasts (Raft-R1). */
-export function sendLate(draft: Draft, to: PeerId, body: MessageBody): void {
+export function sendLate(draft: RaftDraft, to: PeerId, body: MessageBody): void {
   draft.late.push({ from: draft.state.config.peerId, to, term: draft.state.term, ...body } as RaftMessage);
 }
 
 /** The number of the write that this step makes, once something is to be written. */
-export function writeNumber(draft: Draft): number {
+export function writeNumber(draft: RaftDraft): number {
   return draft.before.writes + 1;
 }
 
 /** The leader's figures of its followers, to be changed in this step. */
-export function progressOf(draft: Draft): Map<PeerId, Progress> {
+export function progressOf(draft: RaftDraft): Map<PeerId, Progress> {
   const role = draft.state.role as LeaderRole;
   if (!draft.ownsProgress) {
     draft.state.role = { ...role, progress: new Map(role.progress) };
@@ -109,12 +109,12 @@ export function progressOf(draft: Draft): Map<PeerId, Progress> {
   return (draft.state.role as LeaderRole).progress as Map<PeerId, Progress>;
 }
 
-export function changeLeader(draft: Draft, change: Partial<LeaderRole>): void {
+export function changeLeaderRole(draft: RaftDraft, change: Partial<LeaderRole>): void {
   draft.state.role = { ...(draft.state.role as LeaderRole), ...change };
 }
 
 /** Entries into the log, in the place of those from the first one's index on. The newest membership in the log counts, committed or not (Raft-R9). */
-export function writeEntries(draft: Draft, entries: readonly Entry[]): void {
+export function writeEntries(draft: RaftDraft, entries: readonly Entry[]): void {
   const state = draft.state;
   const first = (entries[0] as Entry).index;
   checkEntries(state.log, state.commitIndex, entries);
@@ -133,20 +133,20 @@ export function writeEntries(draft: Draft, entries: readonly Entry[]): void {
   }
 }
 
-export function rereadMembership(draft: Draft): void {
+export function rereadMembership(draft: RaftDraft): void {
   const { membership, index } = membershipAt(draft.state.log, lastIndex(draft.state.log));
   draft.state.membership = membership;
   draft.state.membershipIndex = index;
 }
 
 /** Entries behind `last` are not those on disk any more, nor those that are on their way to it. */
-export function forgetPersisted(draft: Draft, last: number): void {
+export function forgetPersisted(draft: RaftDraft, last: number): void {
   const state = draft.state;
   state.persistedIndex = Math.min(state.persistedIndex, last);
   state.writesUnderWay = state.writesUnderWay.map((write) => ({ ...write, lastIndex: Math.min(write.lastIndex, last) }));
 }
 
-export function finish(draft: Draft): RaftStep {
+export function finish(draft: RaftDraft): RaftStep {
   const { before, state } = draft;
   const effects: RaftEffect[] = [];
   if (mustWrite(draft)) effects.push(writeOf(draft));
@@ -161,7 +161,7 @@ export function finish(draft: Draft): RaftStep {
   return { state: same(before, state) ? before : state, effects };
 }
 
-function mustWrite(draft: Draft): boolean {
+function mustWrite(draft: RaftDraft): boolean {
   const { before, state } = draft;
   return (
     draft.writtenFrom !== null ||
@@ -174,7 +174,7 @@ function mustWrite(draft: Draft): boolean {
 }
 
 /** The commit index goes along: it is no promise, but saves time after a restart. */
-function writeOf(draft: Draft): RaftEffect {
+function writeOf(draft: RaftDraft): RaftEffect {
   const state = draft.state;
   const last = lastIndex(state.log);
   const number = writeNumber(draft);
@@ -195,7 +195,7 @@ function writeOf(draft: Draft): RaftEffect {
 }
 
 /** Hands out what is committed and on this peer's own disk (Raft-R5), a snapshot before the entries behind it. */
-function handOut(draft: Draft, effects: RaftEffect[]): void {
+function handOut(draft: RaftDraft, effects: RaftEffect[]): void {
   const state = draft.state;
   const restore = state.pendingRestore;
   if (restore !== null) {
@@ -224,7 +224,7 @@ function handOut(draft: Draft, effects: RaftEffect[]): void {
 }
 
 /** A peer that catches up meets memberships from before it came: only one that follows a membership with it says that it was removed. */
-function noteMembership(draft: Draft, belongs: boolean): void {
+function noteMembership(draft: RaftDraft, belongs: boolean): void {
   if (draft.state.belonged && !belongs) draft.effects.push({ kind: 'removed' });
   draft.state.belonged = belongs;
 }

@@ -1,7 +1,7 @@
 /** Elections: pre-vote, vote, the lease that keeps candidates away from a leader that works. Source: dissertation, sections 3.4, 9.6 and 4.2.3. */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
-import { type Draft, type MessageOf, sendEarly, sendLate, writeNumber } from './draft.js';
+import { type MessageOf, type RaftDraft, sendEarly, sendLate, writeNumber } from './draft.js';
 import { lastIndex, lastTerm, membershipAt } from './log.js';
 import { isVoter, memberOf } from './membership.js';
 import { countedVoters, tally } from './quorum.js';
@@ -10,7 +10,7 @@ import { becomeFollower, failForwarded, restartElectionTimer, shortenElectionTim
 import type { RaftState } from './state.js';
 
 /** One tick without having heard of a leader. */
-export function tickElection(draft: Draft): void {
+export function tickElection(draft: RaftDraft): void {
   const state = draft.state;
   state.elapsedTicks++;
   if (state.elapsedTicks < state.electionAfterTicks) return;
@@ -29,7 +29,7 @@ export function mayCampaign(state: RaftState): boolean {
 }
 
 /** Asks whether it could win, and raises no term before it could (section 9.6). */
-export function preCampaign(draft: Draft): void {
+export function preCampaign(draft: RaftDraft): void {
   const state = draft.state;
   const self = state.config.peerId;
   becomeFollower(draft, state.term, null);
@@ -40,7 +40,7 @@ export function preCampaign(draft: Draft): void {
 }
 
 /** transfer: the leader wishes it. */
-export function campaign(draft: Draft, transfer: boolean): void {
+export function campaign(draft: RaftDraft, transfer: boolean): void {
   const state = draft.state;
   const self = state.config.peerId;
   failForwarded(draft);
@@ -55,7 +55,7 @@ export function campaign(draft: Draft, transfer: boolean): void {
 }
 
 /** A vote that is on disk may have been the last one that was missing (Raft-R2). */
-export function considerVotes(draft: Draft): void {
+export function considerVotes(draft: RaftDraft): void {
   const { role } = draft.state;
   if (role.kind !== 'Candidate' || role.voteWrite > draft.state.persistedWrites) return;
   const result = countVotes(draft.state, role.votes);
@@ -63,14 +63,14 @@ export function considerVotes(draft: Draft): void {
   else if (result === 'lost') becomeFollower(draft, draft.state.term, null);
 }
 
-export function receivePreVote(draft: Draft, message: MessageOf<'preVote'>): void {
+export function receivePreVote(draft: RaftDraft, message: MessageOf<'preVote'>): void {
   const state = draft.state;
   if (!message.transfer && hasLease(state)) return;
   const granted = message.term > state.term && isUpToDate(state, message);
   sendEarly(draft, message.from, { kind: 'preVoteReply', granted }, granted ? message.term : state.term);
 }
 
-export function receivePreVoteReply(draft: Draft, message: MessageOf<'preVoteReply'>): void {
+export function receivePreVoteReply(draft: RaftDraft, message: MessageOf<'preVoteReply'>): void {
   const state = draft.state;
   if (message.granted ? message.term !== state.term + 1 : message.term < state.term) return;
   if (state.role.kind !== 'PreCandidate') return;
@@ -82,7 +82,7 @@ export function receivePreVoteReply(draft: Draft, message: MessageOf<'preVoteRep
 }
 
 /** One vote in a term, to the first whose log is at least as new, and on disk before it is told (Raft-R1). */
-export function receiveVote(draft: Draft, message: MessageOf<'vote'>): void {
+export function receiveVote(draft: RaftDraft, message: MessageOf<'vote'>): void {
   const state = draft.state;
   if (!message.transfer && hasLease(state)) return;
   if (message.term > state.term) becomeFollower(draft, message.term, null);
@@ -95,7 +95,7 @@ export function receiveVote(draft: Draft, message: MessageOf<'vote'>): void {
   sendLate(draft, message.from, { kind: 'voteReply', granted });
 }
 
-export function receiveVoteReply(draft: Draft, message: MessageOf<'voteReply'>): void {
+export function receiveVoteReply(draft: RaftDraft, message: MessageOf<'voteReply'>): void {
   const { role } = draft.state;
   if (role.kind !== 'Candidate') return;
   const refusals = [...role.votes.values()].includes(false);
@@ -115,14 +115,14 @@ function isUpToDate(state: RaftState, candidate: { readonly lastIndex: number; r
 }
 
 /** A learner never campaigns, but asks all the same and takes no notice of grants: if it was removed, it is told so. */
-function askForLeader(draft: Draft): void {
+function askForLeader(draft: RaftDraft): void {
   const state = draft.state;
   becomeFollower(draft, state.term, null);
   restartElectionTimer(draft);
   if (memberOf(state.membership, state.config.peerId) !== undefined) askPreVotes(draft);
 }
 
-function askPreVotes(draft: Draft): void {
+function askPreVotes(draft: RaftDraft): void {
   const state = draft.state;
   const { log } = state;
   for (const to of otherVoters(state)) {

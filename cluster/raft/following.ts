@@ -3,12 +3,12 @@
 import { invariant } from '../../protocols/invariant.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { Snapshot } from '../../protocols/model/consensus.js';
-import { type Draft, forgetPersisted, type MessageOf, rereadMembership, sendLate, writeEntries, writeNumber } from './draft.js';
+import { forgetPersisted, type MessageOf, type RaftDraft, rereadMembership, sendLate, writeEntries, writeNumber } from './draft.js';
 import { lastOfTerm, termAt, withSnapshot } from './log.js';
 import { becomeFollower } from './roles.js';
 
 /** A message of this term's leader: there is no other one (Raft-R2). Candidates are not listened to for a while (Raft-R10). */
-function hearLeader(draft: Draft, leader: PeerId): void {
+function hearLeader(draft: RaftDraft, leader: PeerId): void {
   const state = draft.state;
   invariant(state.role.kind !== 'Leader', 'Raft-R2', () => `peer ${leader} leads term ${state.term}, and so does this peer`);
   if (state.role.kind !== 'Follower' || state.leader !== leader) becomeFollower(draft, state.term, leader);
@@ -16,7 +16,7 @@ function hearLeader(draft: Draft, leader: PeerId): void {
 }
 
 /** Its log agrees up to the entry before the new ones, or the answer says where it may agree. */
-export function receiveAppend(draft: Draft, message: MessageOf<'append'>): void {
+export function receiveAppend(draft: RaftDraft, message: MessageOf<'append'>): void {
   hearLeader(draft, message.from);
   const state = draft.state;
   const { prevIndex, round } = message;
@@ -33,7 +33,7 @@ export function receiveAppend(draft: Draft, message: MessageOf<'append'>): void 
 }
 
 /** Entries that are there stay, even behind those of the message, which may be late; from the first that differs on, all go. */
-function takeEntries(draft: Draft, message: MessageOf<'append'>): void {
+function takeEntries(draft: RaftDraft, message: MessageOf<'append'>): void {
   const { log, commitIndex } = draft.state;
   const known = message.entries.findIndex(({ index, term }) => {
     const own = termAt(log, index);
@@ -48,7 +48,7 @@ function takeEntries(draft: Draft, message: MessageOf<'append'>): void {
 }
 
 /** Parts come in order; a reply says how much is there. */
-export function receiveInstallSnapshot(draft: Draft, message: MessageOf<'installSnapshot'>): void {
+export function receiveInstallSnapshot(draft: RaftDraft, message: MessageOf<'installSnapshot'>): void {
   hearLeader(draft, message.from);
   const state = draft.state;
   const { index } = message.snapshot;
@@ -84,14 +84,14 @@ export function receiveInstallSnapshot(draft: Draft, message: MessageOf<'install
  * What is committed here already is of no use, unless this peer asked for it. Even then no committed entry
  * behind the snapshot may go (Raft-R8): they must all be there.
  */
-function isUseful(draft: Draft, message: MessageOf<'installSnapshot'>): boolean {
+function isUseful(draft: RaftDraft, message: MessageOf<'installSnapshot'>): boolean {
   const { commitIndex, log } = draft.state;
   const { index, term } = message.snapshot;
   if (index > commitIndex) return true;
   return message.forced && termAt(log, index) === term;
 }
 
-function install(draft: Draft, snapshot: Snapshot): void {
+function install(draft: RaftDraft, snapshot: Snapshot): void {
   const state = draft.state;
   const { log, contradicts } = withSnapshot(state.log, snapshot);
   state.log = log;

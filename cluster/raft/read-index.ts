@@ -1,7 +1,7 @@
 /** Reads that see all that was committed before them, and verdicts on strangers: both need to know that this peer is the leader still. Source: dissertation, section 6.4. */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
-import { changeLeader, type Draft, sendEarly } from './draft.js';
+import { changeLeaderRole, type RaftDraft, sendEarly } from './draft.js';
 import { memberOf } from './membership.js';
 import type { RequestId } from './messages.js';
 import { countedVoters, reachedByMajority } from './quorum.js';
@@ -13,7 +13,7 @@ import type { LeaderRole, PendingRead } from './state.js';
 const READS_MAX = 16_384;
 
 /** from: whose read it is. */
-export function addRead(draft: Draft, id: RequestId, from: PeerId): void {
+export function addRead(draft: RaftDraft, id: RequestId, from: PeerId): void {
   if ((draft.state.role as LeaderRole).reads.length >= READS_MAX) {
     answer(draft, id, from, null);
     return;
@@ -23,26 +23,26 @@ export function addRead(draft: Draft, id: RequestId, from: PeerId): void {
 }
 
 /** A stranger speaks to this leader as if it were a peer. */
-export function addVerdict(draft: Draft, peer: PeerId): void {
+export function addVerdict(draft: RaftDraft, peer: PeerId): void {
   const { reads } = draft.state.role as LeaderRole;
   if (!reads.some((read) => read.kind === 'verdict' && read.peer === peer)) add(draft, (round) => ({ kind: 'verdict', peer, round }));
 }
 
 /** An answer counts if its heartbeat went after the question. While a round is under way, questions gather for the next one. */
-function add(draft: Draft, read: (round: number) => PendingRead): void {
+function add(draft: RaftDraft, read: (round: number) => PendingRead): void {
   const role = draft.state.role as LeaderRole;
   const underWay = role.reads.some(({ round }) => round === role.round);
-  changeLeader(draft, { reads: [...role.reads, read(role.round + 1)] });
+  changeLeaderRole(draft, { reads: [...role.reads, read(role.round + 1)] });
   if (!underWay) heartbeat(draft);
 }
 
 /** Answers what a majority has confirmed (Raft-R7). */
-export function settleReads(draft: Draft): void {
+export function settleReads(draft: RaftDraft): void {
   const { reads, round } = draft.state.role as LeaderRole;
   if (reads.length === 0) return;
   const confirmed = confirmedRound(draft);
   const left = reads.filter((read) => read.round > confirmed || !settle(draft, read));
-  if (left.length < reads.length) changeLeader(draft, { reads: left });
+  if (left.length < reads.length) changeLeaderRole(draft, { reads: left });
   if (confirmed >= round && left.some((read) => read.round > round)) {
     heartbeat(draft);
     // A lone voter confirms itself.
@@ -51,7 +51,7 @@ export function settleReads(draft: Draft): void {
 }
 
 /** False while it has to wait for a commit. */
-function settle(draft: Draft, read: PendingRead): boolean {
+function settle(draft: RaftDraft, read: PendingRead): boolean {
   const { membership, membershipIndex, commitIndex } = draft.state;
   const committed = hasCommittedInTerm(draft);
   if (read.kind === 'verdict') {
@@ -66,13 +66,13 @@ function settle(draft: Draft, read: PendingRead): boolean {
   return true;
 }
 
-function answer(draft: Draft, id: RequestId, from: PeerId, index: number | null): void {
+function answer(draft: RaftDraft, id: RequestId, from: PeerId, index: number | null): void {
   if (from === draft.state.config.peerId) draft.effects.push({ kind: 'readReady', id, index });
   else sendEarly(draft, from, { kind: 'readIndexReply', id, index });
 }
 
 /** The newest heartbeat that a majority has answered; this peer answers its own. */
-function confirmedRound(draft: Draft): number {
+function confirmedRound(draft: RaftDraft): number {
   const { config, role } = draft.state;
   const { progress, round } = role as LeaderRole;
   return reachedByMajority(

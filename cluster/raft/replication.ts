@@ -3,7 +3,7 @@
 import { invariant } from '../../protocols/invariant.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { Entry, EntryPayload } from '../../protocols/model/consensus.js';
-import { changeLeader, type Draft, type MessageOf, progressOf, sendEarly, writeEntries } from './draft.js';
+import { changeLeaderRole, type MessageOf, progressOf, type RaftDraft, sendEarly, writeEntries } from './draft.js';
 import { between, entryBytes, lastIndex, lastOfTerm, membershipAt, termAt } from './log.js';
 import { isVoter, memberOf } from './membership.js';
 import { matched, probing, unknownProgress } from './progress.js';
@@ -12,7 +12,7 @@ import { becomeFollower, restartElectionTimer } from './roles.js';
 import { heartbeat, sendEntries, sendHeartbeat } from './sending.js';
 import type { LeaderRole, Progress } from './state.js';
 
-export function becomeLeader(draft: Draft): void {
+export function becomeLeader(draft: RaftDraft): void {
   const state = draft.state;
   const { role } = state;
   invariant(
@@ -35,18 +35,18 @@ export function becomeLeader(draft: Draft): void {
 }
 
 /** A new entry at the end of the leader's log, on its way to all. */
-export function appendOwn(draft: Draft, payload: EntryPayload): Entry {
+export function appendOwn(draft: RaftDraft, payload: EntryPayload): Entry {
   const state = draft.state;
   const entry: Entry = { index: lastIndex(state.log) + 1, term: state.term, payload };
   writeEntries(draft, [entry]);
-  changeLeader(draft, { uncommittedBytes: (state.role as LeaderRole).uncommittedBytes + entryBytes(entry) });
+  changeLeaderRole(draft, { uncommittedBytes: (state.role as LeaderRole).uncommittedBytes + entryBytes(entry) });
   if (payload.kind === 'membership') followMembership(draft);
   for (const peer of progressOf(draft).keys()) sendEntries(draft, peer);
   return entry;
 }
 
 /** Peers that are new in the membership are written to; those that left it not any more. */
-function followMembership(draft: Draft): void {
+function followMembership(draft: RaftDraft): void {
   const { membership, config, log } = draft.state;
   const progress = progressOf(draft);
   for (const { peerId } of membership) {
@@ -55,7 +55,7 @@ function followMembership(draft: Draft): void {
   for (const peerId of progress.keys()) if (memberOf(membership, peerId) === undefined) progress.delete(peerId);
 }
 
-export function receiveAppendReply(draft: Draft, message: MessageOf<'appendReply'>): void {
+export function receiveAppendReply(draft: RaftDraft, message: MessageOf<'appendReply'>): void {
   const { role, log } = draft.state;
   if (role.kind !== 'Leader') return;
   const before = role.progress.get(message.from);
@@ -67,7 +67,7 @@ export function receiveAppendReply(draft: Draft, message: MessageOf<'appendReply
 }
 
 /** Probes further back, where the logs may agree by the follower's hint and by this log: a term at a time at most (section 3.5). */
-function rejected(draft: Draft, progress: Progress, hint: MessageOf<'appendReply'>): Progress {
+function rejected(draft: RaftDraft, progress: Progress, hint: MessageOf<'appendReply'>): Progress {
   if (progress.mode.kind === 'Snapshot') return progress;
   const at = lastOfTerm(draft.state.log, Math.min(hint.index, progress.nextIndex - 2), hint.logTerm);
   return probing(progress, at + 1);
@@ -77,7 +77,7 @@ function rejected(draft: Draft, progress: Progress, hint: MessageOf<'appendReply
  * An entry of the leader's term that a majority has on disk is committed, and all before it (Raft-R3, Raft-R4). Followers
  * are told at once; a leader whose own removal is committed steps down.
  */
-export function advanceCommit(draft: Draft): void {
+export function advanceCommit(draft: RaftDraft): void {
   const state = draft.state;
   const index = majorityIndex(draft);
   if (index <= state.commitIndex || termAt(state.log, index) !== state.term) return;
@@ -85,13 +85,13 @@ export function advanceCommit(draft: Draft): void {
   let bytes = (state.role as LeaderRole).uncommittedBytes;
   for (const entry of between(state.log, before + 1, index)) bytes -= entryBytes(entry);
   state.commitIndex = index;
-  changeLeader(draft, { uncommittedBytes: bytes });
+  changeLeaderRole(draft, { uncommittedBytes: bytes });
   for (const [peer, progress] of progressOf(draft)) if (progress.mode.kind === 'Replicate') sendHeartbeat(draft, peer);
   if (state.membershipIndex > before && state.membershipIndex <= index) membershipCommitted(draft);
 }
 
 /** Who was removed is told; the verdict needs no further question, as this very entry is committed. */
-function membershipCommitted(draft: Draft): void {
+function membershipCommitted(draft: RaftDraft): void {
   const { log, membership, membershipIndex, config, term, role } = draft.state;
   for (const { peerId } of membershipAt(log, membershipIndex - 1).membership) {
     if (peerId !== config.peerId && memberOf(membership, peerId) === undefined) sendEarly(draft, peerId, { kind: 'notMember' });
@@ -109,7 +109,7 @@ function membershipCommitted(draft: Draft): void {
   becomeFollower(draft, term, null);
 }
 
-function majorityIndex(draft: Draft): number {
+function majorityIndex(draft: RaftDraft): number {
   const { config, persistedIndex, role } = draft.state;
   const { progress } = role as LeaderRole;
   return reachedByMajority(
@@ -118,7 +118,7 @@ function majorityIndex(draft: Draft): number {
 }
 
 /** The leader has committed in its term: what it knows to be committed is all that is (Raft-R6). */
-export function hasCommittedInTerm(draft: Draft): boolean {
+export function hasCommittedInTerm(draft: RaftDraft): boolean {
   const { log, commitIndex, term } = draft.state;
   return termAt(log, commitIndex) === term;
 }

@@ -1,7 +1,7 @@
 /** Proposals and reads: decided by the leader, forwarded to it by others. Source: dissertation, sections 4.1 and 6.2. */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
-import { type Draft, type MessageBody, type MessageOf, sendEarly } from './draft.js';
+import { type MessageBody, type MessageOf, type RaftDraft, sendEarly } from './draft.js';
 import { isSettled, membershipAt } from './log.js';
 import { changed, memberOf } from './membership.js';
 import type { Proposal, ProposalOutcome, RefusalReason, RequestId } from './messages.js';
@@ -13,31 +13,31 @@ import type { Forwarded, LeaderRole, RaftState } from './state.js';
 /** Above all ids that this peer's actors give: what a follower asks about the stranger of this id. */
 const ABOUT_STRANGERS = 2 ** 48;
 
-export function propose(draft: Draft, id: RequestId, proposal: Proposal): void {
+export function propose(draft: RaftDraft, id: RequestId, proposal: Proposal): void {
   const { role, leader } = draft.state;
   if (role.kind === 'Leader') draft.effects.push({ kind: 'proposed', id, outcome: proposeHere(draft, proposal) });
   else if (leader !== null) forward(draft, id, leader, { kind: 'propose', ticksLeft: ticksOf(draft) }, { kind: 'propose', id, proposal });
   else giveUp(draft, id, 'propose');
 }
 
-export function readIndex(draft: Draft, id: RequestId): void {
+export function readIndex(draft: RaftDraft, id: RequestId): void {
   const { role, leader, config } = draft.state;
   if (role.kind === 'Leader') addRead(draft, id, config.peerId);
   else if (leader !== null) forward(draft, id, leader, { kind: 'readIndex', ticksLeft: ticksOf(draft) }, { kind: 'readIndex', id });
   else giveUp(draft, id, 'readIndex');
 }
 
-export function receivePropose(draft: Draft, message: MessageOf<'propose'>): void {
+export function receivePropose(draft: RaftDraft, message: MessageOf<'propose'>): void {
   const outcome = draft.state.role.kind === 'Leader' ? proposeHere(draft, message.proposal) : refused('noLeader');
   sendEarly(draft, message.from, { kind: 'proposeReply', id: message.id, outcome });
 }
 
-export function receiveReadIndex(draft: Draft, message: MessageOf<'readIndex'>): void {
+export function receiveReadIndex(draft: RaftDraft, message: MessageOf<'readIndex'>): void {
   if (draft.state.role.kind === 'Leader') addRead(draft, message.id, message.from);
   else sendEarly(draft, message.from, { kind: 'readIndexReply', id: message.id, index: null });
 }
 
-export function receiveProposeReply(draft: Draft, message: MessageOf<'proposeReply'>): void {
+export function receiveProposeReply(draft: RaftDraft, message: MessageOf<'proposeReply'>): void {
   if (answered(draft, message.id, 'propose')) draft.effects.push({ kind: 'proposed', id: message.id, outcome: message.outcome });
 }
 
@@ -45,7 +45,7 @@ export function receiveProposeReply(draft: Draft, message: MessageOf<'proposeRep
  * A stranger that asks a follower may have been removed while it was away, and may not know the leader that would
  * tell it. The follower finds out by a read of its own (Raft-R7).
  */
-export function askAboutStranger(draft: Draft, message: MessageOf<'preVote'>): void {
+export function askAboutStranger(draft: RaftDraft, message: MessageOf<'preVote'>): void {
   const { leader, role, membership, forwarded } = draft.state;
   const { from, lastIndex, lastTerm } = message;
   const id = ABOUT_STRANGERS + from;
@@ -54,7 +54,7 @@ export function askAboutStranger(draft: Draft, message: MessageOf<'preVote'>): v
   forward(draft, id, leader, question, { kind: 'readIndex', id });
 }
 
-export function receiveReadIndexReply(draft: Draft, message: MessageOf<'readIndexReply'>): void {
+export function receiveReadIndexReply(draft: RaftDraft, message: MessageOf<'readIndexReply'>): void {
   const { forwarded } = draft.state;
   const asked = forwarded.get(message.id);
   if (asked?.kind === 'verdict' && message.index !== null) {
@@ -65,7 +65,7 @@ export function receiveReadIndexReply(draft: Draft, message: MessageOf<'readInde
 }
 
 /** Requests and answers get lost: after a while each is given up. */
-export function tickForwarded(draft: Draft): void {
+export function tickForwarded(draft: RaftDraft): void {
   const state = draft.state;
   if (state.forwarded.size === 0) return;
   const left = new Map<RequestId, Forwarded>();
@@ -82,24 +82,24 @@ function isRipe(state: RaftState, asked: Extract<Forwarded, { kind: 'verdict' }>
   return asked.index !== null && asked.index <= state.appliedIndex && isSettled(state.log, state.appliedIndex, asked);
 }
 
-function judge(draft: Draft, stranger: PeerId): void {
+function judge(draft: RaftDraft, stranger: PeerId): void {
   const { log, appliedIndex } = draft.state;
   const known = memberOf(membershipAt(log, appliedIndex).membership, stranger);
   if (known === undefined) sendEarly(draft, stranger, { kind: 'notMember' });
 }
 
-function forward(draft: Draft, id: RequestId, to: PeerId, what: Forwarded, body: MessageBody): void {
+function forward(draft: RaftDraft, id: RequestId, to: PeerId, what: Forwarded, body: MessageBody): void {
   const state = draft.state;
   if (to === state.config.peerId) return;
   state.forwarded = new Map(state.forwarded).set(id, what);
   sendEarly(draft, to, body);
 }
 
-function ticksOf(draft: Draft): number {
+function ticksOf(draft: RaftDraft): number {
   return 2 * draft.state.config.electionTicks;
 }
 
-function answered(draft: Draft, id: RequestId, kind: 'propose' | 'readIndex'): boolean {
+function answered(draft: RaftDraft, id: RequestId, kind: 'propose' | 'readIndex'): boolean {
   const state = draft.state;
   if (state.forwarded.get(id)?.kind !== kind) return false;
   const left = new Map(state.forwarded);
@@ -108,7 +108,7 @@ function answered(draft: Draft, id: RequestId, kind: 'propose' | 'readIndex'): b
   return true;
 }
 
-function proposeHere(draft: Draft, proposal: Proposal): ProposalOutcome {
+function proposeHere(draft: RaftDraft, proposal: Proposal): ProposalOutcome {
   const { config, role, membership, membershipIndex, commitIndex } = draft.state;
   const { transfer, uncommittedBytes } = role as LeaderRole;
   if (transfer !== null) return refused('transferring');

@@ -1,7 +1,7 @@
 /** How a peer becomes a follower again, and what its requests come to. */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
-import { type Draft, sendEarly } from './draft.js';
+import { type RaftDraft, sendEarly } from './draft.js';
 import type { RequestId } from './messages.js';
 import { draw } from './random.js';
 import type { FollowerRole, Forwarded } from './state.js';
@@ -9,7 +9,7 @@ import type { FollowerRole, Forwarded } from './state.js';
 export const FOLLOWER: FollowerRole = { kind: 'Follower' };
 
 /** term: the own one or a later one. leader: of that term; null when it is not known. */
-export function becomeFollower(draft: Draft, term: number, leader: PeerId | null): void {
+export function becomeFollower(draft: RaftDraft, term: number, leader: PeerId | null): void {
   const state = draft.state;
   if (state.role.kind === 'Leader') failReads(draft);
   if (leader !== state.leader || term !== state.term) failForwarded(draft);
@@ -23,7 +23,7 @@ export function becomeFollower(draft: Draft, term: number, leader: PeerId | null
   state.leader = leader;
 }
 
-export function restartElectionTimer(draft: Draft): void {
+export function restartElectionTimer(draft: RaftDraft): void {
   const state = draft.state;
   const { electionTicks, electionTicksSpread } = state.config;
   const { value, next } = draw(state.randomState, electionTicksSpread + 1);
@@ -33,7 +33,7 @@ export function restartElectionTimer(draft: Draft): void {
 }
 
 /** Two campaigned at once, most likely: nobody may win, and no lease has to run out before the next attempt. */
-export function shortenElectionTimer(draft: Draft): void {
+export function shortenElectionTimer(draft: RaftDraft): void {
   const state = draft.state;
   if (state.role.kind === 'Leader') return;
   const { value, next } = draw(state.randomState, state.config.electionTicksSpread + 1);
@@ -42,19 +42,19 @@ export function shortenElectionTimer(draft: Draft): void {
 }
 
 /** No answer is to be expected any more from the leader that was asked. */
-export function failForwarded(draft: Draft): void {
+export function failForwarded(draft: RaftDraft): void {
   const state = draft.state;
   if (state.forwarded.size === 0) return;
   for (const [id, request] of state.forwarded) giveUp(draft, id, request.kind);
   state.forwarded = new Map();
 }
 
-export function giveUp(draft: Draft, id: RequestId, kind: Forwarded['kind']): void {
+export function giveUp(draft: RaftDraft, id: RequestId, kind: Forwarded['kind']): void {
   if (kind === 'propose') draft.effects.push({ kind: 'proposed', id, outcome: { kind: 'refused', reason: 'noLeader' } });
   else if (kind === 'readIndex') draft.effects.push({ kind: 'readReady', id, index: null });
 }
 
-function failReads(draft: Draft): void {
+function failReads(draft: RaftDraft): void {
   const state = draft.state;
   if (state.role.kind !== 'Leader') return;
   for (const read of state.role.reads) {

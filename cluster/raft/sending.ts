@@ -2,13 +2,13 @@
 
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { Entry } from '../../protocols/model/consensus.js';
-import { changeLeader, type Draft, progressOf, sendEarly } from './draft.js';
+import { changeLeaderRole, progressOf, type RaftDraft, sendEarly } from './draft.js';
 import { batchFrom, lastIndex, termAt } from './log.js';
 import { appended, mayAppend, receivingSnapshot } from './progress.js';
 import type { LeaderRole, Progress } from './state.js';
 
 /** What `peer` has not been sent, as far as its window goes. */
-export function sendEntries(draft: Draft, peer: PeerId): void {
+export function sendEntries(draft: RaftDraft, peer: PeerId): void {
   const { log, config } = draft.state;
   for (;;) {
     const progress = progressOf(draft).get(peer) as Progress;
@@ -24,15 +24,15 @@ export function sendEntries(draft: Draft, peer: PeerId): void {
 }
 
 /** A new round of heartbeats: who answers it takes this peer for the leader still (Raft-R7). */
-export function heartbeat(draft: Draft): void {
+export function heartbeat(draft: RaftDraft): void {
   const { role } = draft.state;
   if (role.kind !== 'Leader') return;
-  changeLeader(draft, { round: role.round + 1, heartbeatElapsed: 0 });
+  changeLeaderRole(draft, { round: role.round + 1, heartbeatElapsed: 0 });
   for (const peer of role.progress.keys()) sendHeartbeat(draft, peer);
 }
 
 /** An `append` without entries: a probe, and news of the commit index. A snapshot goes where the log begins behind it. */
-export function sendHeartbeat(draft: Draft, peer: PeerId): void {
+export function sendHeartbeat(draft: RaftDraft, peer: PeerId): void {
   const { log } = draft.state;
   const progress = progressOf(draft).get(peer) as Progress;
   if (progress.mode.kind === 'Snapshot') sendAppendAt(draft, peer, 0, 0, []);
@@ -40,19 +40,19 @@ export function sendHeartbeat(draft: Draft, peer: PeerId): void {
   else sendAppend(draft, peer, progress, []);
 }
 
-function sendAppend(draft: Draft, peer: PeerId, progress: Progress, entries: readonly Entry[]): void {
+function sendAppend(draft: RaftDraft, peer: PeerId, progress: Progress, entries: readonly Entry[]): void {
   const prevIndex = progress.nextIndex - 1;
   sendAppendAt(draft, peer, prevIndex, termAt(draft.state.log, prevIndex) as number, entries);
 }
 
-function sendAppendAt(draft: Draft, peer: PeerId, prevIndex: number, prevTerm: number, entries: readonly Entry[]): void {
+function sendAppendAt(draft: RaftDraft, peer: PeerId, prevIndex: number, prevTerm: number, entries: readonly Entry[]): void {
   const { commitIndex, role } = draft.state;
   const { round } = role as LeaderRole;
   sendEarly(draft, peer, { kind: 'append', prevIndex, prevTerm, entries, commit: commitIndex, round });
 }
 
 /** forced: the follower asked for it, and takes it even if it knows more. */
-export function beginSnapshot(draft: Draft, peer: PeerId, forced: boolean): void {
+export function beginSnapshot(draft: RaftDraft, peer: PeerId, forced: boolean): void {
   const { snapshot } = draft.state.log;
   const progress = progressOf(draft).get(peer);
   if (snapshot === null || progress === undefined) return;
@@ -61,7 +61,7 @@ export function beginSnapshot(draft: Draft, peer: PeerId, forced: boolean): void
 }
 
 /** The part that is due. */
-export function sendChunk(draft: Draft, peer: PeerId): void {
+export function sendChunk(draft: RaftDraft, peer: PeerId): void {
   const { config, role } = draft.state;
   const { mode } = (role as LeaderRole).progress.get(peer) as Progress;
   if (mode.kind !== 'Snapshot') return;

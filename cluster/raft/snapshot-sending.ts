@@ -1,11 +1,11 @@
 /** The leader's side of snapshots: one part at a time, to followers that need entries which are gone, or ask for the state. */
 
-import { type Draft, type MessageOf, progressOf } from './draft.js';
+import { type MessageOf, progressOf, type RaftDraft } from './draft.js';
 import { replicating } from './progress.js';
 import { beginSnapshot, sendChunk, sendEntries } from './sending.js';
 import type { LeaderRole } from './state.js';
 
-export function receiveInstallSnapshotReply(draft: Draft, message: MessageOf<'installSnapshotReply'>): void {
+export function receiveInstallSnapshotReply(draft: RaftDraft, message: MessageOf<'installSnapshotReply'>): void {
   const { role } = draft.state;
   if (role.kind !== 'Leader') return;
   const progress = role.progress.get(message.from);
@@ -25,7 +25,7 @@ export function receiveInstallSnapshotReply(draft: Draft, message: MessageOf<'in
 }
 
 /** Parts get lost: one without an answer goes again. */
-export function tickSnapshots(draft: Draft): void {
+export function tickSnapshots(draft: RaftDraft): void {
   const { role, config } = draft.state;
   for (const [peer, progress] of (role as LeaderRole).progress) {
     if (progress.mode.kind !== 'Snapshot') continue;
@@ -37,7 +37,7 @@ export function tickSnapshots(draft: Draft): void {
 }
 
 /** A follower wants the state as it is now (`POST /cluster/recover`). The actor that applies entries is asked for it, unless the log has it. */
-export function receiveRequestSnapshot(draft: Draft, message: MessageOf<'requestSnapshot'>): void {
+export function receiveRequestSnapshot(draft: RaftDraft, message: MessageOf<'requestSnapshot'>): void {
   const { role, log, appliedIndex } = draft.state;
   if (role.kind !== 'Leader') return;
   const progress = role.progress.get(message.from);
@@ -51,7 +51,7 @@ export function receiveRequestSnapshot(draft: Draft, message: MessageOf<'request
 }
 
 /** The state is there. */
-export function sendWantedSnapshots(draft: Draft): void {
+export function sendWantedSnapshots(draft: RaftDraft): void {
   const { role } = draft.state;
   if (role.kind !== 'Leader') return;
   for (const [peer, progress] of role.progress) if (progress.snapshotWanted) beginSnapshot(draft, peer, true);

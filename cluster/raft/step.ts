@@ -3,7 +3,7 @@
 import { invariant } from '../../protocols/invariant.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { compact } from './compaction.js';
-import { begin, type Draft, finish, progressOf, type RaftStep, sendEarly, sendLate } from './draft.js';
+import { begin, finish, progressOf, type RaftDraft, type RaftStep, sendEarly, sendLate } from './draft.js';
 import {
   considerVotes,
   mayCampaign,
@@ -35,12 +35,12 @@ import { becomeFollower } from './roles.js';
 import { heartbeat } from './sending.js';
 import { receiveInstallSnapshotReply, receiveRequestSnapshot, sendWantedSnapshots, tickSnapshots } from './snapshot-sending.js';
 import type { RaftState } from './state.js';
-import { handOver, receiveTimeoutNow, tickTransfer, transferLeadership } from './transfer.js';
+import { maybeLetSuccessorRun, receiveTimeoutNow, tickTransfer, transferLeadership } from './transfer.js';
 
 type MessageInTerm = Exclude<RaftMessage, { kind: 'vote' | 'preVote' | 'notMember' }>;
 
 /** The state after `input`, the very same one if nothing changed, and what it causes, in order. */
-export function step(state: RaftState, input: RaftInput): RaftStep {
+export function stepRaft(state: RaftState, input: RaftInput): RaftStep {
   const draft = begin(state);
   handle(draft, input);
   if (draft.state.role.kind === 'Leader') advanceCommit(draft);
@@ -48,7 +48,7 @@ export function step(state: RaftState, input: RaftInput): RaftStep {
   return finish(draft);
 }
 
-function handle(draft: Draft, input: RaftInput): void {
+function handle(draft: RaftDraft, input: RaftInput): void {
   switch (input.kind) {
     case 'tick':
       if (draft.state.role.kind === 'Leader') tickLeader(draft);
@@ -94,7 +94,7 @@ function handle(draft: Draft, input: RaftInput): void {
 }
 
 /** Heartbeats; and without a quorum heard of within an election timeout, a leader steps down (Raft-R10, section 6.2). */
-function tickLeader(draft: Draft): void {
+function tickLeader(draft: RaftDraft): void {
   const state = draft.state;
   if (state.role.kind !== 'Leader') return;
   state.elapsedTicks++;
@@ -113,7 +113,7 @@ function tickLeader(draft: Draft): void {
 }
 
 /** And forgets whom it heard of, for the next time. */
-function heardOfQuorum(draft: Draft): boolean {
+function heardOfQuorum(draft: RaftDraft): boolean {
   const { config } = draft.state;
   const progress = progressOf(draft);
   const voters = countedVoters(draft.state);
@@ -123,7 +123,7 @@ function heardOfQuorum(draft: Draft): boolean {
 }
 
 /** What is on disk counts: for the own vote, for commits, and for what may be applied. */
-function persisted(draft: Draft, write: number): void {
+function persisted(draft: RaftDraft, write: number): void {
   const state = draft.state;
   invariant(write <= state.writes, 'Raft-R1', () => `write ${write} is on disk, ${state.writes} were made`);
   if (write <= state.persistedWrites) return;
@@ -138,7 +138,7 @@ function persisted(draft: Draft, write: number): void {
   considerVotes(draft);
 }
 
-function receive(draft: Draft, message: RaftMessage): void {
+function receive(draft: RaftDraft, message: RaftMessage): void {
   const state = draft.state;
   if (message.to !== state.config.peerId) return;
   if (message.from === state.gone) state.gone = null;
@@ -161,7 +161,7 @@ function receive(draft: Draft, message: RaftMessage): void {
 }
 
 /** Messages of lower terms are late, or from a peer that must hear of this term; those of higher terms end this one. */
-function receiveInTerm(draft: Draft, message: MessageInTerm): void {
+function receiveInTerm(draft: RaftDraft, message: MessageInTerm): void {
   const { term } = draft.state;
   if (message.term < term) {
     receiveLate(draft, message);
@@ -175,7 +175,7 @@ function receiveInTerm(draft: Draft, message: MessageInTerm): void {
 }
 
 /** False for a stranger. One that asks for votes was removed, or is a peer of a leader that this one does not know of. */
-function hearPeer(draft: Draft, message: RaftMessage): boolean {
+function hearPeer(draft: RaftDraft, message: RaftMessage): boolean {
   const { role } = draft.state;
   if (role.kind !== 'Leader') return true;
   const progress = role.progress.get(message.from);
@@ -198,7 +198,7 @@ function hearPeer(draft: Draft, message: RaftMessage): boolean {
   }
 }
 
-function receiveLate(draft: Draft, message: MessageInTerm): void {
+function receiveLate(draft: RaftDraft, message: MessageInTerm): void {
   switch (message.kind) {
     // A leader of the past learns from the answer's term that it is none.
     case 'append':
@@ -214,14 +214,14 @@ function receiveLate(draft: Draft, message: MessageInTerm): void {
   }
 }
 
-function receiveTimely(draft: Draft, message: MessageInTerm): void {
+function receiveTimely(draft: RaftDraft, message: MessageInTerm): void {
   switch (message.kind) {
     case 'append':
       receiveAppend(draft, message);
       return;
     case 'appendReply':
       receiveAppendReply(draft, message);
-      handOver(draft);
+      maybeLetSuccessorRun(draft);
       return;
     case 'preVoteReply':
       receivePreVoteReply(draft, message);
@@ -257,7 +257,7 @@ function receiveTimely(draft: Draft, message: MessageInTerm): void {
 }
 
 /** Raft-R11: with nobody to wait for, whoever is left leads, and commits what is on its own disk. */
-function noteGone(draft: Draft, peer: PeerId | null): void {
+function noteGone(draft: RaftDraft, peer: PeerId | null): void {
   const state = draft.state;
   state.gone = peer;
   if (peer === null || countedVoters(state).length !== 1 || !mayCampaign(state)) return;
@@ -266,7 +266,7 @@ function noteGone(draft: Draft, peer: PeerId | null): void {
 }
 
 /** What went there may be lost: probing finds out. */
-function unreachable(draft: Draft, peer: number): void {
+function unreachable(draft: RaftDraft, peer: number): void {
   const { role } = draft.state;
   if (role.kind !== 'Leader') return;
   const progress = role.progress.get(peer);

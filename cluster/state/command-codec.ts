@@ -16,11 +16,10 @@ import {
 } from './commands.js';
 import {
   CONFIG,
-  FLAG,
+  FLAG_FIELD,
   INTEGER,
   INTEGER_OR_NULL,
-  listOf,
-  orNull,
+  nullable,
   PLACEMENT,
   REPLICA_STATE,
   readTagged,
@@ -28,8 +27,9 @@ import {
   type Shape,
   type Shapes,
   since,
+  structListOf,
   structOf,
-  TEXT,
+  TEXT_FIELD,
   TEXT_OR_NULL,
   taggedInOrder,
   taggedListOf,
@@ -64,9 +64,9 @@ export function decodeCommand(bytes: Uint8Array): StoredCommand {
 }
 
 const ALIAS_ACTIONS: Shapes<AliasAction> = {
-  create: { alias: TEXT, collection: TEXT },
-  delete: { alias: TEXT },
-  rename: { from: TEXT, to: TEXT },
+  create: { alias: TEXT_FIELD, collection: TEXT_FIELD },
+  delete: { alias: TEXT_FIELD },
+  rename: { from: TEXT_FIELD, to: TEXT_FIELD },
 };
 
 const TERM_OR_NULL = since(2, INTEGER_OR_NULL, null);
@@ -74,17 +74,17 @@ const TERM_OR_NULL = since(2, INTEGER_OR_NULL, null);
 const TRANSFER_KEY = structOf<TransferKey>({ shardId: INTEGER, from: INTEGER, to: INTEGER, toShardId: INTEGER_OR_NULL });
 
 const REPLICA_CHANGE: Shape<ReplicaChange> = {
-  collection: TEXT,
+  collection: TEXT_FIELD,
   uid: INTEGER,
   shardId: INTEGER,
   peerId: INTEGER,
-  from: orNull(REPLICA_STATE),
+  from: nullable(REPLICA_STATE),
   to: REPLICA_STATE,
   term: TERM_OR_NULL,
 };
 
 const PLANNED_MOVE: Shape<PlannedMove> = {
-  collection: TEXT,
+  collection: TEXT_FIELD,
   uid: INTEGER,
   shardId: INTEGER,
   from: INTEGER_OR_NULL,
@@ -92,39 +92,39 @@ const PLANNED_MOVE: Shape<PlannedMove> = {
 };
 
 /** Planned moves as a field, for the state too. */
-export const PLANNED_MOVES = listOf(PLANNED_MOVE);
+export const PLANNED_MOVES = structListOf(PLANNED_MOVE);
 
 const METHOD = wordOf(TRANSFER_METHODS);
 const LEAVING = wordOf(['removal', 'drain', 'stays']);
 
 const COMMANDS: Shapes<ClusterCommand> = {
-  createCollection: { name: TEXT, config: CONFIG, placement: PLACEMENT },
-  updateCollection: { name: TEXT, config: CONFIG, basedOn: INTEGER },
-  deleteCollection: { name: TEXT },
+  createCollection: { name: TEXT_FIELD, config: CONFIG, placement: PLACEMENT },
+  updateCollection: { name: TEXT_FIELD, config: CONFIG, basedOn: INTEGER },
+  deleteCollection: { name: TEXT_FIELD },
   changeAliases: { actions: taggedListOf(ALIAS_ACTIONS) },
   createShardKey: {
-    collection: TEXT,
+    collection: TEXT_FIELD,
     key: SHARD_KEY,
     placement: PLACEMENT,
-    initialState: orNull(REPLICA_STATE),
-    closed: since(3, FLAG, false),
+    initialState: nullable(REPLICA_STATE),
+    closed: since(3, FLAG_FIELD, false),
   },
-  dropShardKey: { collection: TEXT, key: SHARD_KEY },
-  startResharding: { collection: TEXT, direction: wordOf(RESHARDING_DIRECTIONS), key: orNull(SHARD_KEY), placement: PLACEMENT },
-  startKeyCopy: { collection: TEXT, source: SHARD_KEY, target: SHARD_KEY, filter: TEXT_OR_NULL },
-  finishStage: { collection: TEXT, startedAt: INTEGER, stage: wordOf(RESHARDING_STAGES), shardId: INTEGER, term: INTEGER },
-  abortResharding: { collection: TEXT },
-  setReplicaStates: { changes: listOf(REPLICA_CHANGE) },
-  dropReplica: { collection: TEXT, shardId: INTEGER, peerId: INTEGER },
-  recreateShard: { collection: TEXT, shardId: INTEGER, peerId: INTEGER },
-  startTransfer: { collection: TEXT, transfer: TRANSFER_KEY, method: METHOD, sync: FLAG },
-  restartTransfer: { collection: TEXT, transfer: TRANSFER_KEY, method: METHOD, term: TERM_OR_NULL },
-  finishTransfer: { collection: TEXT, transfer: TRANSFER_KEY, term: TERM_OR_NULL },
-  abortTransfer: { collection: TEXT, transfer: TRANSFER_KEY, reason: TEXT, term: TERM_OR_NULL },
-  markPeer: { peerId: INTEGER, listens: orNull(FLAG), leaving: orNull(LEAVING) },
+  dropShardKey: { collection: TEXT_FIELD, key: SHARD_KEY },
+  startResharding: { collection: TEXT_FIELD, direction: wordOf(RESHARDING_DIRECTIONS), key: nullable(SHARD_KEY), placement: PLACEMENT },
+  startKeyCopy: { collection: TEXT_FIELD, source: SHARD_KEY, target: SHARD_KEY, filter: TEXT_OR_NULL },
+  finishStage: { collection: TEXT_FIELD, startedAt: INTEGER, stage: wordOf(RESHARDING_STAGES), shardId: INTEGER, term: INTEGER },
+  abortResharding: { collection: TEXT_FIELD },
+  setReplicaStates: { changes: structListOf(REPLICA_CHANGE) },
+  dropReplica: { collection: TEXT_FIELD, shardId: INTEGER, peerId: INTEGER },
+  recreateShard: { collection: TEXT_FIELD, shardId: INTEGER, peerId: INTEGER },
+  startTransfer: { collection: TEXT_FIELD, transfer: TRANSFER_KEY, method: METHOD, sync: FLAG_FIELD },
+  restartTransfer: { collection: TEXT_FIELD, transfer: TRANSFER_KEY, method: METHOD, term: TERM_OR_NULL },
+  finishTransfer: { collection: TEXT_FIELD, transfer: TRANSFER_KEY, term: TERM_OR_NULL },
+  abortTransfer: { collection: TEXT_FIELD, transfer: TRANSFER_KEY, reason: TEXT_FIELD, term: TERM_OR_NULL },
+  markPeer: { peerId: INTEGER, listens: nullable(FLAG_FIELD), leaving: nullable(LEAVING) },
   planMoves: { moves: PLANNED_MOVES },
-  setAutoReplication: { collection: TEXT, enabled: FLAG },
-  changeLeader: { collection: TEXT, uid: INTEGER, shardId: INTEGER, to: INTEGER, term: INTEGER },
+  setAutoReplication: { collection: TEXT_FIELD, enabled: FLAG_FIELD },
+  changeLeader: { collection: TEXT_FIELD, uid: INTEGER, shardId: INTEGER, to: INTEGER, term: INTEGER },
   electLeaders: {},
   noop: {},
 };

@@ -4,7 +4,7 @@ import type { PeerId, ReplicaState, ShardKey } from '../../protocols/model/clust
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { StrictFields } from './strict-fields.js';
 
-export interface Field<Value> {
+export interface FieldCodec<Value> {
   /** Errors: `storage`, naming the field. version: of what is read. */
   read(fields: StrictFields, name: string, version: number): Value;
   /** The value with its own fields in order; left out where it has none. */
@@ -12,7 +12,7 @@ export interface Field<Value> {
 }
 
 /** The order of its keys is the order of the bytes. */
-export type Shape<Struct> = { readonly [Name in keyof Struct]: Field<Struct[Name]> };
+export type Shape<Struct> = { readonly [Name in keyof Struct]: FieldCodec<Struct[Name]> };
 
 export function readStruct<Struct>(shape: Shape<Struct>, fields: StrictFields, version: number): Struct {
   const names = Object.keys(shape) as (keyof Struct & string)[];
@@ -25,37 +25,37 @@ export function structInOrder<Struct>(shape: Shape<Struct>, struct: Struct): Str
   return Object.fromEntries(names.map((name) => [name, shape[name].inOrder?.(struct[name]) ?? struct[name]])) as Struct;
 }
 
-export const TEXT: Field<string> = { read: (fields, name) => fields.string(name) };
-export const TEXT_OR_NULL: Field<string | null> = { read: (fields, name) => fields.stringOrNull(name) };
-export const INTEGER: Field<number> = { read: (fields, name) => fields.integer(name) };
-export const INTEGER_OR_NULL: Field<number | null> = { read: (fields, name) => fields.integerOrNull(name) };
-export const FLAG: Field<boolean> = { read: (fields, name) => fields.boolean(name) };
-export const CONFIG: Field<CollectionConfig> = { read: (fields, name) => fields.config(name) };
-export const PLACEMENT: Field<readonly (readonly PeerId[])[]> = { read: (fields, name) => fields.placement(name) };
-export const SHARD_KEY: Field<ShardKey> = { read: (fields, name) => fields.shardKey(name) };
-export const REPLICA_STATE: Field<ReplicaState> = { read: (fields, name) => fields.replicaState(name) };
+export const TEXT_FIELD: FieldCodec<string> = { read: (fields, name) => fields.string(name) };
+export const TEXT_OR_NULL: FieldCodec<string | null> = { read: (fields, name) => fields.stringOrNull(name) };
+export const INTEGER: FieldCodec<number> = { read: (fields, name) => fields.integer(name) };
+export const INTEGER_OR_NULL: FieldCodec<number | null> = { read: (fields, name) => fields.integerOrNull(name) };
+export const FLAG_FIELD: FieldCodec<boolean> = { read: (fields, name) => fields.boolean(name) };
+export const CONFIG: FieldCodec<CollectionConfig> = { read: (fields, name) => fields.config(name) };
+export const PLACEMENT: FieldCodec<readonly (readonly PeerId[])[]> = { read: (fields, name) => fields.placement(name) };
+export const SHARD_KEY: FieldCodec<ShardKey> = { read: (fields, name) => fields.shardKey(name) };
+export const REPLICA_STATE: FieldCodec<ReplicaState> = { read: (fields, name) => fields.replicaState(name) };
 
-export function wordOf<Word extends string>(words: readonly Word[]): Field<Word> {
+export function wordOf<Word extends string>(words: readonly Word[]): FieldCodec<Word> {
   return { read: (fields, name) => fields.word(name, words) };
 }
 
-export function orNull<Value>(field: Field<Value>): Field<Value | null> {
+export function nullable<Value>(field: FieldCodec<Value>): FieldCodec<Value | null> {
   return { read: (fields, name, version) => (fields.value(name) === null ? null : field.read(fields, name, version)) };
 }
 
 /** A field that came with version `from`; `before`: its value in older bytes. */
-export function since<Value>(from: number, field: Field<Value>, before: Value): Field<Value> {
+export function since<Value>(from: number, field: FieldCodec<Value>, before: Value): FieldCodec<Value> {
   return { read: (fields, name, version) => (version >= from ? field.read(fields, name, version) : before) };
 }
 
-export function structOf<Struct>(shape: Shape<Struct>): Field<Struct> {
+export function structOf<Struct>(shape: Shape<Struct>): FieldCodec<Struct> {
   return {
     read: (fields, name, version) => fields.nested(name, (nested) => readStruct(shape, nested, version)),
     inOrder: (struct) => structInOrder(shape, struct),
   };
 }
 
-export function listOf<Struct>(shape: Shape<Struct>): Required<Field<readonly Struct[]>> {
+export function structListOf<Struct>(shape: Shape<Struct>): Required<FieldCodec<readonly Struct[]>> {
   return {
     read: (fields, name, version) => fields.list(name, (item) => readStruct(shape, item, version)),
     inOrder: (items) => items.map((item) => structInOrder(shape, item)),
@@ -80,7 +80,7 @@ export function taggedInOrder<Union extends Tagged<string>>(shapes: Shapes<Union
   return { kind: value.kind, ...structInOrder<object>(shapes[value.kind as Union['kind']], value) } as Union;
 }
 
-export function taggedListOf<Union extends Tagged<string>>(shapes: Shapes<Union>): Field<readonly Union[]> {
+export function taggedListOf<Union extends Tagged<string>>(shapes: Shapes<Union>): FieldCodec<readonly Union[]> {
   return {
     read: (fields, name, version) => fields.list(name, (item) => readTagged(shapes, item, version)),
     inOrder: (items) => items.map((item) => taggedInOrder(shapes, item)),

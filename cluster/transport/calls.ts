@@ -13,7 +13,7 @@ import { decodeCall, decodeReply, encodeCall, encodeReply, packCall, packReply, 
 import type { Hello } from './codec/frames.js';
 import { judgeHello, type OwnSide } from './handshake.js';
 import type { Reachable } from './link.js';
-import { asIs, CALL_PATH, newCallClient, unreachable } from './streams.js';
+import { asIs, CALL_PATH, newCallClient, whyUnreachable } from './streams.js';
 
 /** Calls to one peer that wait for their answers, and calls of all peers that are being carried out: more are `busy`. */
 const WAITING_MAX = 4096;
@@ -110,7 +110,7 @@ const UNSENT =
 
 function lostBy(peer: PeerId, error: ServiceError, timeoutMs: number): TroupeError {
   const { code, details } = error;
-  if (UNSENT.test(details)) return new NotReached(`peer ${peer} cannot be reached: ${unreachable(details)}`);
+  if (UNSENT.test(details)) return new NotReached(`peer ${peer} cannot be reached: ${whyUnreachable(details)}`);
   if (code === status.DEADLINE_EXCEEDED) return new LostAnswer('timeout', `peer ${peer} has not answered within ${timeoutMs} ms`, error);
   if (code === status.UNIMPLEMENTED) {
     return new TroupeError('unsupported', `peer ${peer} runs a release that takes no calls for replicas; update it`, { cause: error });

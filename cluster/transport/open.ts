@@ -37,7 +37,7 @@ import {
   KEEPALIVE_MS,
   NO_PEER,
   newClient,
-  unreachable,
+  whyUnreachable,
 } from './streams.js';
 
 export interface PeerTransportOptions {
@@ -359,7 +359,7 @@ function failureOf(uri: string, error: ServiceError, timeoutMs: number): TroupeE
   const { code, details } = error;
   if (code === status.DEADLINE_EXCEEDED)
     return new TroupeError('timeout', `${uri} has not answered within ${timeoutMs} ms`, { cause: error });
-  const reason = code === status.UNIMPLEMENTED ? NO_PEER : unreachable(details || error.message);
+  const reason = code === status.UNIMPLEMENTED ? NO_PEER : whyUnreachable(details || error.message);
   return new TroupeError('unavailable', `${uri} cannot be asked: ${reason}`, { cause: error });
 }
 

@@ -146,13 +146,13 @@ function writeTo(call: Writable, once: OnceEnded, bytes: Uint8Array, done: () =>
 function said({ code, details, message }: ServiceError): string {
   if (code === status.FAILED_PRECONDITION) return `refused: ${details}`;
   if (code === status.UNIMPLEMENTED) return NO_PEER;
-  return code === status.UNAVAILABLE ? unreachable(details) : details || message;
+  return code === status.UNAVAILABLE ? whyUnreachable(details) : details || message;
 }
 
 export const NO_PEER = 'what listens there is no internal port of a peer (cluster.p2p.port, 6335 by default)';
 
 /** What the system said, or what is left of it behind a proxy. */
-export function unreachable(details: string): string {
+export function whyUnreachable(details: string): string {
   const cause = /^No connection established\. Last error: (.*?)\.? Resolution note: ?(.*)$/s.exec(details);
   if (cause === null) return details;
   // gRPC's words for an answer that is no HTTP/2, such as that of the REST port.

@@ -3,8 +3,8 @@
 import type { ClusterApi } from '../../actors/consensus/cluster-api.js';
 import type { NodeApi } from '../../actors/requests/node-api.js';
 import { TroupeError } from '../../protocols/errors.js';
-import type { ClusterSetup, PeerId } from '../../protocols/model/cluster.js';
-import { decodeClusterSetup, decodeCreateShardKey, decodeDeleteShardKey, peerIdFromText } from '../../protocols/rest/cluster.js';
+import type { CollectionClusterUpdate, PeerId } from '../../protocols/model/cluster.js';
+import { decodeCollectionClusterUpdate, decodeCreateShardKey, decodeDeleteShardKey, peerIdFromText } from '../../protocols/rest/cluster.js';
 import { flagParameter, type QueryParameters, unsigned } from '../../protocols/rest/parameters.js';
 import { type HttpAnswer, result } from '../context/answer.js';
 import { agreementMsOf, type NodeRequest, settingsOf, timeoutMsOf, upToDate } from '../context/node-request.js';
@@ -92,12 +92,12 @@ export async function deleteShardKey(services: DoorServices, request: OnCollecti
 }
 
 export async function updateCollectionCluster(services: DoorServices, request: OnCollection): Promise<HttpAnswer> {
-  return setUp(services, request, decodeClusterSetup(settingsOf(request.body)));
+  return setUp(services, request, decodeCollectionClusterUpdate(settingsOf(request.body)));
 }
 
-async function setUp({ node }: DoorServices, { path, query }: OnCollection, operation: ClusterSetup): Promise<HttpAnswer> {
+async function setUp({ node }: DoorServices, { path, query }: OnCollection, operation: CollectionClusterUpdate): Promise<HttpAnswer> {
   const timeoutMs = agreementMsOf(query);
-  const done = await clusterOf(node).setUp(path.collection_name, operation, timeoutMs);
+  const done = await clusterOf(node).updateCollectionCluster(path.collection_name, operation, timeoutMs);
   return result(operation.kind === 'activateReplica' ? { activated: done, warning: activationWarning(operation) } : done);
 }
 
@@ -121,7 +121,7 @@ function peerOf(text: string): PeerId | HttpAnswer {
   );
 }
 
-function activationWarning({ peerId, shardId }: Extract<ClusterSetup, { kind: 'activateReplica' }>): string {
+function activationWarning({ peerId, shardId }: Extract<CollectionClusterUpdate, { kind: 'activateReplica' }>): string {
   return (
     `shard ${shardId} goes on with what peer ${peerId} has: points that only other replicas had are lost, also acknowledged ones, and ` +
     'replicas that come back are made equal to this one. Upload what is missing again'

@@ -73,7 +73,7 @@ export interface Member {
 export type Membership = readonly Member[];
 
 /** `POST /collections/{name}/cluster` and the routes of shard keys. Source: contract, `ClusterOperations`. */
-export type ClusterSetup =
+export type CollectionClusterUpdate =
   | {
       readonly kind: 'moveShard' | 'replicateShard';
       readonly shardId: ShardId;

@@ -3,7 +3,7 @@
 import { TroupeError } from '../errors.js';
 import { stringifyJson } from '../json.js';
 import {
-  type ClusterSetup,
+  type CollectionClusterUpdate,
   type PeerId,
   REPLICA_STATES,
   RESHARDING_DIRECTIONS,
@@ -19,19 +19,19 @@ const SHARD_ID: IntegerRange = { max: 0xffff_ffff };
 const UINT64_MAX = 0xffff_ffff_ffff_ffffn;
 
 /** How each operation is read. */
-const OPERATIONS: ReadonlyMap<string, (fields: Fields) => ClusterSetup> = new Map([
+const OPERATIONS: ReadonlyMap<string, (fields: Fields) => CollectionClusterUpdate> = new Map([
   ['move_shard', (fields: Fields) => decodeMove('moveShard', fields)],
   ['replicate_shard', (fields: Fields) => decodeMove('replicateShard', fields)],
-  ['abort_transfer', (fields: Fields): ClusterSetup => ({ kind: 'abortTransfer', ...decodeTransfer(fields) })],
+  ['abort_transfer', (fields: Fields): CollectionClusterUpdate => ({ kind: 'abortTransfer', ...decodeTransfer(fields) })],
   ['restart_transfer', decodeRestart],
   ['drop_replica', decodeDropReplica],
   ['create_sharding_key', decodeNewKey],
-  ['drop_sharding_key', (fields: Fields): ClusterSetup => ({ kind: 'dropShardKey', key: decodeKey(fields) })],
+  ['drop_sharding_key', (fields: Fields): CollectionClusterUpdate => ({ kind: 'dropShardKey', key: decodeKey(fields) })],
   // Troupe's own.
   ['auto_replication', decodeAutoReplication],
   ['activate_replica', decodeActivate],
   ['start_resharding', decodeStartResharding],
-  ['abort_resharding', (): ClusterSetup => ({ kind: 'abortResharding' })],
+  ['abort_resharding', (): CollectionClusterUpdate => ({ kind: 'abortResharding' })],
   ['replicate_points', decodeReplicatePoints],
 ]);
 
@@ -41,23 +41,23 @@ const NO_OPERATION = `the body names no operation: expected one of ${[...OPERATI
  * The one operation that the body asks for.
  * Errors: malformedBody, invalidValue.
  */
-export function decodeClusterSetup(body: JsonValue): ClusterSetup {
+export function decodeCollectionClusterUpdate(body: JsonValue): CollectionClusterUpdate {
   const fields = Fields.of(body, '');
   const [name, ...more] = fields.names().filter((member) => OPERATIONS.has(member) && fields.value(member) !== undefined);
   if (name === undefined) throw new TroupeError('malformedBody', NO_OPERATION);
   if (more.length > 0) throw new TroupeError('malformedBody', `one operation at a time: the body has ${[name, ...more].join(' and ')}`);
   const inner = fields.nested(name) as Fields;
-  const decode = OPERATIONS.get(name) as (fields: Fields) => ClusterSetup;
+  const decode = OPERATIONS.get(name) as (fields: Fields) => CollectionClusterUpdate;
   return decode(inner);
 }
 
 /** Errors: malformedBody, invalidValue. */
-export function decodeCreateShardKey(body: JsonValue): ClusterSetup {
+export function decodeCreateShardKey(body: JsonValue): CollectionClusterUpdate {
   return decodeNewKey(Fields.of(body, ''));
 }
 
 /** Errors: malformedBody. */
-export function decodeDeleteShardKey(body: JsonValue): ClusterSetup {
+export function decodeDeleteShardKey(body: JsonValue): CollectionClusterUpdate {
   return { kind: 'dropShardKey', key: decodeKey(Fields.of(body, '')) };
 }
 
@@ -66,11 +66,11 @@ export function peerIdFromText(text: string): PeerId | undefined {
   return /^\d{1,20}$/.test(text) && BigInt(text) <= UINT64_MAX ? Number(text) : undefined;
 }
 
-function decodeMove(kind: 'moveShard' | 'replicateShard', fields: Fields): ClusterSetup {
+function decodeMove(kind: 'moveShard' | 'replicateShard', fields: Fields): CollectionClusterUpdate {
   return { kind, ...decodeTransfer(fields), method: fields.word('method', TRANSFER_METHODS) ?? null };
 }
 
-function decodeRestart(fields: Fields): ClusterSetup {
+function decodeRestart(fields: Fields): CollectionClusterUpdate {
   const method = given(fields, 'method', fields.word('method', TRANSFER_METHODS));
   return { kind: 'restartTransfer', ...decodeTransfer(fields), method };
 }
@@ -84,12 +84,12 @@ function decodeTransfer(fields: Fields): { shardId: number; toShardId: number | 
   };
 }
 
-function decodeDropReplica(fields: Fields): ClusterSetup {
+function decodeDropReplica(fields: Fields): CollectionClusterUpdate {
   return { kind: 'dropReplica', shardId: shardId(fields), peerId: given(fields, 'peer_id', fields.integer('peer_id')) };
 }
 
 /** Whoever asks has to say that he knows what it costs. */
-function decodeActivate(fields: Fields): ClusterSetup {
+function decodeActivate(fields: Fields): CollectionClusterUpdate {
   const replica = { shardId: shardId(fields), peerId: given(fields, 'peer_id', fields.integer('peer_id')) };
   if (fields.boolean('accept_data_loss') === true) return { kind: 'activateReplica', ...replica, lost: [] };
   const detail =
@@ -98,7 +98,7 @@ function decodeActivate(fields: Fields): ClusterSetup {
   throw new TroupeError('invalidValue', detail);
 }
 
-function decodeNewKey(fields: Fields): ClusterSetup {
+function decodeNewKey(fields: Fields): CollectionClusterUpdate {
   return {
     kind: 'createShardKey',
     key: decodeKey(fields),
@@ -109,11 +109,11 @@ function decodeNewKey(fields: Fields): ClusterSetup {
   };
 }
 
-function decodeAutoReplication(fields: Fields): ClusterSetup {
+function decodeAutoReplication(fields: Fields): CollectionClusterUpdate {
   return { kind: 'autoReplication', enabled: given(fields, 'enabled', fields.boolean('enabled')) };
 }
 
-function decodeStartResharding(fields: Fields): ClusterSetup {
+function decodeStartResharding(fields: Fields): CollectionClusterUpdate {
   return {
     kind: 'startResharding',
     direction: given(fields, 'direction', fields.word('direction', RESHARDING_DIRECTIONS)),
@@ -122,7 +122,7 @@ function decodeStartResharding(fields: Fields): ClusterSetup {
   };
 }
 
-function decodeReplicatePoints(fields: Fields): ClusterSetup {
+function decodeReplicatePoints(fields: Fields): CollectionClusterUpdate {
   const filter = fields.value('filter');
   decodeFilter(filter, fields.pathOf('filter'));
   return {

@@ -1,6 +1,6 @@
 /** A cluster that only pretends: peers 11 (this node), 12 and 13, with collections to show. It records what it is asked. */
 
-import type { ClusterApi, ClusterSetup, ClusterStatus } from '../../actors/consensus/cluster-api.js';
+import type { ClusterApi, ClusterStatus } from '../../actors/consensus/cluster-api.js';
 import { CallStats } from '../../actors/context/call-stats.js';
 import { TransferBoard } from '../../actors/transfers/board.js';
 import type { PeerDetails } from '../../cluster/peer-messages.js';
@@ -8,7 +8,7 @@ import type { RaftState } from '../../cluster/raft/state.js';
 import type { ClusterCommand } from '../../cluster/state/commands.js';
 import type { ClusterState } from '../../cluster/state/state.js';
 import { TroupeError } from '../../protocols/errors.js';
-import type { PeerId } from '../../protocols/model/cluster.js';
+import type { CollectionClusterUpdate, PeerId } from '../../protocols/model/cluster.js';
 import { CUSTOM, configOf, Log, membersOf } from '../cluster/samples.js';
 
 export class FakeCluster implements ClusterApi {
@@ -73,7 +73,7 @@ export class FakeCluster implements ClusterApi {
     return true;
   }
 
-  async setUp(collection: string, operation: ClusterSetup, timeoutMs: number): Promise<boolean> {
+  async updateCollectionCluster(collection: string, operation: CollectionClusterUpdate, timeoutMs: number): Promise<boolean> {
     const text = JSON.stringify(operation, (_key, value) => (typeof value === 'bigint' ? `${value}n` : value));
     this.note(`${collection} ${text} ${timeoutMs}`);
     return true;

@@ -178,10 +178,10 @@ async function carryOut(api: NodeApi, group: number, operation: Operation): Prom
       return done(await api.changeAliases([{ kind: 'delete', alias: operation.alias }], TIMEOUT_MS));
     case 'addKey': {
       const setup = { key: operation.key, shardsNumber: null, replicationFactor: null, placement: null, initialState: null };
-      return done(await cluster.setUp(name, { kind: 'createShardKey', ...setup }, TIMEOUT_MS));
+      return done(await cluster.updateCollectionCluster(name, { kind: 'createShardKey', ...setup }, TIMEOUT_MS));
     }
     case 'dropKey':
-      return done(await cluster.setUp(name, { kind: 'dropShardKey', key: operation.key }, TIMEOUT_MS));
+      return done(await cluster.updateCollectionCluster(name, { kind: 'dropShardKey', key: operation.key }, TIMEOUT_MS));
     case 'read':
       await cluster.barrier(TIMEOUT_MS);
       return { kind: 'seen', seen: agreedGroup(api, name) };

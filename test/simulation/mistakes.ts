@@ -1,9 +1,9 @@
 /** Rules that nodes break on purpose, outside of their own code, to see that the simulation finds it. */
 
-import type { RaftStep } from '../../actors/consensus/cluster-api.js';
+import type { StepRaft } from '../../actors/consensus/cluster-api.js';
 import type { RaftEffect, RaftMessage } from '../../cluster/raft/messages.js';
 import type { RaftState } from '../../cluster/raft/state.js';
-import { step } from '../../cluster/raft/step.js';
+import { stepRaft } from '../../cluster/raft/step.js';
 import type { Mistakes } from './node.js';
 
 type Append = Extract<RaftMessage, { kind: 'append' }>;
@@ -56,8 +56,8 @@ export const EMPTY_PLEDGES: Mistakes = { pledgesAll: true };
 /** A peer votes for whoever asks. */
 export const DOUBLE_VOTE: Mistakes = {
   raftStep: (state, input) => {
-    if (input.kind !== 'receive' || input.message.kind !== 'vote' || state.role.kind === 'Leader') return step(state, input);
-    return step({ ...state, votedFor: null, leader: null }, input);
+    if (input.kind !== 'receive' || input.message.kind !== 'vote' || state.role.kind === 'Leader') return stepRaft(state, input);
+    return stepRaft({ ...state, votedFor: null, leader: null }, input);
   },
 };
 
@@ -67,12 +67,12 @@ export const DOUBLE_VOTE: Mistakes = {
  */
 export const COMMIT_FROM_OLD_TERM: Mistakes = {
   raftStep: (before, input) => {
-    const { state, effects } = step({ ...before, config: { ...before.config, appendBytesMax: 1 } }, input);
+    const { state, effects } = stepRaft({ ...before, config: { ...before.config, appendBytesMax: 1 } }, input);
     return withOldCommit(state, effects);
   },
 };
 
-function withOldCommit(state: RaftState, effects: readonly RaftEffect[]): ReturnType<RaftStep> {
+function withOldCommit(state: RaftState, effects: readonly RaftEffect[]): ReturnType<StepRaft> {
   if (state.role.kind !== 'Leader') return { state, effects };
   const { progress } = state.role;
   const voters = state.membership.filter((member) => member.voter);
@@ -93,14 +93,14 @@ export const FORGOTTEN_COMMIT: Mistakes = {
   raftStep: (state, input) => {
     const floor = state.log.snapshot?.index ?? 0;
     const forgets = input.kind === 'receive' && input.message.kind === 'append' && state.appliedIndex > floor + 20;
-    return step(forgets ? { ...state, commitIndex: floor } : state, input);
+    return stepRaft(forgets ? { ...state, commitIndex: floor } : state, input);
   },
 };
 
 /** An entry that is committed is not applied. */
 export const SKIPPED_ENTRY: Mistakes = {
   raftStep: (before, input) => {
-    const { state, effects } = step(before, input);
+    const { state, effects } = stepRaft(before, input);
     const skips = before.appliedIndex > 20;
     return {
       state,
@@ -136,9 +136,9 @@ export const TWO_MEMBERS_AT_ONCE: Mistakes = {
 };
 
 /** Raft, with `append` messages changed on their way out. */
-function withAppends(change: (message: Append) => Append): RaftStep {
+function withAppends(change: (message: Append) => Append): StepRaft {
   return (before, input) => {
-    const { state, effects } = step(before, input);
+    const { state, effects } = stepRaft(before, input);
     const changed = effects.map((effect) => {
       if (effect.kind !== 'send' && effect.kind !== 'sendEarly') return effect;
       return { ...effect, messages: effect.messages.map((message) => (message.kind === 'append' ? change(message) : message)) };

@@ -1,6 +1,6 @@
 /** A node of the simulation: production actors on a virtual disk, clock and network. */
 
-import type { ClusterApi, RaftStep } from '../../actors/consensus/cluster-api.js';
+import type { ClusterApi, StepRaft } from '../../actors/consensus/cluster-api.js';
 import type { NodeApi } from '../../actors/requests/node-api.js';
 import type { Log, RuntimePorts } from '../../actors/runtime/ports.js';
 import { startNode } from '../../actors/start/start-node.js';
@@ -20,7 +20,7 @@ const EPOCH_MS = 1_700_000_000_000;
 
 /** Rules that nodes break on purpose. */
 export interface Mistakes extends DiskMistakes {
-  readonly raftStep?: RaftStep;
+  readonly raftStep?: StepRaft;
   readonly engine?: EngineMistakes;
   /** Whoever is not connected counts as ended. */
   readonly silenceRefuses?: boolean;

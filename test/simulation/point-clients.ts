@@ -88,7 +88,7 @@ export class PointClients {
     };
     await api?.createCollection(POINTS, { ...config, params }, FOUNDING_MS);
     const made = { shardsNumber: null, replicationFactor: null, placement: null, initialState: null };
-    for (const key of keys) await api?.cluster?.setUp(POINTS, { kind: 'createShardKey', key, ...made }, FOUNDING_MS);
+    for (const key of keys) await api?.cluster?.updateCollectionCluster(POINTS, { kind: 'createShardKey', key, ...made }, FOUNDING_MS);
     if (!this.random.chance(INDEXED)) return;
     const index = this.#request(node, { field_name: 'value', field_schema: 'keyword' }, {});
     await api?.write(POINTS, 'createFieldIndex', true, index);

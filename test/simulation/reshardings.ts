@@ -1,7 +1,7 @@
 /** Somebody who has shards of the points come and go while everything goes on. */
 
 import type { CollectionRecord } from '../../cluster/state/state.js';
-import type { ClusterSetup, ShardKey } from '../../protocols/model/cluster.js';
+import type { CollectionClusterUpdate, ShardKey } from '../../protocols/model/cluster.js';
 import type { CallParts } from './calls.js';
 import type { SimulatedNode } from './node.js';
 import { POINTS } from './point-names.js';
@@ -36,7 +36,7 @@ export class Reshardings {
     this.#stopped = true;
   }
 
-  #next(node: SimulatedNode, { resharding, shards }: CollectionRecord): ClusterSetup | null {
+  #next(node: SimulatedNode, { resharding, shards }: CollectionRecord): CollectionClusterUpdate | null {
     if (resharding !== null) return this.random.chance(ABORTED) ? { kind: 'abortResharding' } : null;
     if (shards.size === 0) return null;
     const key: ShardKey | null = this.random.pick([...shards.values()].map((shard) => shard.key));

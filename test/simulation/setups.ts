@@ -1,7 +1,7 @@
 /** What operators ask of the points' collection, by any node. */
 
 import { errorFacts } from '../../protocols/errors.js';
-import type { ClusterSetup } from '../../protocols/model/cluster.js';
+import type { CollectionClusterUpdate } from '../../protocols/model/cluster.js';
 import type { CallParts } from './calls.js';
 import type { SimulatedNode } from './node.js';
 import { POINTS } from './point-names.js';
@@ -13,12 +13,12 @@ export async function setUpPoints(
   { story, violation, world }: CallParts,
   who: string,
   node: SimulatedNode,
-  setup: ClusterSetup,
+  setup: CollectionClusterUpdate,
 ): Promise<boolean> {
   const { cluster } = node;
   if (cluster === null) return false;
   story.tell(who, `→ ${node.host}  ${JSON.stringify(setup)}`);
-  const asked = cluster.setUp(POINTS, setup, TIMEOUT_MS).then(
+  const asked = cluster.updateCollectionCluster(POINTS, setup, TIMEOUT_MS).then(
     () => 'agreed',
     (error: unknown) => {
       const { code, detail } = errorFacts(error);

@@ -1,7 +1,7 @@
 /** Somebody who moves, adds and drops replicas of the points' shards while everything goes on. */
 
 import type { ClusterState, CollectionRecord, ShardRecord } from '../../cluster/state/state.js';
-import type { ClusterSetup, PeerId, ShardId, TransferMethod } from '../../protocols/model/cluster.js';
+import type { CollectionClusterUpdate, PeerId, ShardId, TransferMethod } from '../../protocols/model/cluster.js';
 import type { CallParts } from './calls.js';
 import type { SimulatedNode } from './node.js';
 import { POINTS } from './point-names.js';
@@ -12,7 +12,7 @@ const METHODS: readonly TransferMethod[] = ['stream_records', 'wal_delta', 'snap
 const REPLICAS_MAX = 3;
 const MEND_MS = 200;
 
-type Setup = Extract<ClusterSetup, { readonly kind: keyof typeof COUNTS }>;
+type Setup = Extract<CollectionClusterUpdate, { readonly kind: keyof typeof COUNTS }>;
 
 export interface MoveCounts {
   moves: number;

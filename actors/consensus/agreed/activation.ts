@@ -3,7 +3,7 @@
 import type { ReplicaChange } from '../../../cluster/state/commands.js';
 import type { ClusterState, ShardRecord } from '../../../cluster/state/state.js';
 import type { PeerId, ReplicaState } from '../../../protocols/model/cluster.js';
-import type { Draft } from '../proposals/draft.js';
+import type { ConsensusDraft } from '../proposals/draft.js';
 import { isUnderWay, submit } from '../proposals/proposals.js';
 import type { Carrying } from '../state.js';
 import { type OwnPart, ownPart } from './local-replicas.js';
@@ -14,7 +14,7 @@ const ACTIVATION_TICKS = 300;
 /** What is left is looked at when these are Active: one proposal of them all could be larger than an entry may be. */
 const CHANGES_MAX = 2000;
 
-export function maybeActivate(draft: Draft): void {
+export function maybeActivate(draft: ConsensusDraft): void {
   const { agreed, carrying, identity, settings, ticks, upkeep } = draft.member;
   if (ticks < upkeep.activateTick) return;
   if (isUnderWay(draft, 'activation')) return;

@@ -7,7 +7,7 @@ import type { ClusterState } from '../../../cluster/state/state.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
 import { NO_WRITE } from '../../../protocols/model/consensus.js';
 import type { CarriedOut, Desired, DesiredCollection } from '../../context/desired.js';
-import type { Draft } from '../proposals/draft.js';
+import type { ConsensusDraft } from '../proposals/draft.js';
 import { maybeAnswerReads } from '../proposals/reads.js';
 import { maybeSettle } from '../proposals/settling.js';
 import type { Carrying } from '../state.js';
@@ -28,7 +28,7 @@ export function desiredOf(agreed: ClusterState, peerId: PeerId): Desired {
 }
 
 /** The agreed state is another one. */
-export function carryOut(draft: Draft): void {
+export function askToReconcile(draft: ConsensusDraft): void {
   const { agreed, carrying, identity } = draft.member;
   // The state went back, as the leader's was taken over: the entries up to where it was follow. Until then nothing is undone.
   if (agreed.appliedIndex <= carrying.covers || carrying.asked.length >= ASKED_MAX) return;
@@ -50,19 +50,19 @@ export function carryOut(draft: Draft): void {
 }
 
 /** The node reports the newest of what it was asked for; what came before is done with it. */
-export function noteCarriedOut(draft: Draft, { failures, index }: CarriedOut): void {
+export function noteCarriedOut(draft: ConsensusDraft, { failures, index }: CarriedOut): void {
   const { carrying } = draft.member;
   const asked = carrying.asked.filter((desired) => desired.index > index);
   const done = carrying.asked.findLast((desired) => desired.index <= index) ?? carrying.done;
   const reached = asked.length === 0 ? carrying.covers : index;
   const carriedOut = Math.max(carrying.carriedOut, reached);
   draft.change({ carrying: { ...carrying, asked, done, carriedOut, failures } });
-  carryOut(draft);
+  askToReconcile(draft);
   noteProgress(draft);
 }
 
 /** Answers at once how far this node is, and again when it is there. */
-export function noteAsked(draft: Draft, peer: PeerId, index: number): void {
+export function noteAsked(draft: ConsensusDraft, peer: PeerId, index: number): void {
   const { carrying } = draft.member;
   draft.tell(peer, { kind: 'applied', index: carrying.carriedOut });
   if (carrying.carriedOut >= index) return;
@@ -70,14 +70,14 @@ export function noteAsked(draft: Draft, peer: PeerId, index: number): void {
   draft.change({ carrying: { ...carrying, askers } });
 }
 
-function noteProgress(draft: Draft): void {
+function noteProgress(draft: ConsensusDraft): void {
   tellAskers(draft, draft.member.carrying);
   maybeActivate(draft);
   maybeSettle(draft);
   maybeAnswerReads(draft);
 }
 
-function tellAskers(draft: Draft, carrying: Carrying): void {
+function tellAskers(draft: ConsensusDraft, carrying: Carrying): void {
   if (carrying.askers.size === 0) return;
   const askers = new Map(carrying.askers);
   for (const [peer, index] of askers) {

@@ -4,7 +4,7 @@
  */
 
 import type { RequestId } from '../../../cluster/raft/messages.js';
-import type { Draft } from '../proposals/draft.js';
+import type { ConsensusDraft } from '../proposals/draft.js';
 import { isLeaderless } from '../proposals/readiness.js';
 import type { MemberConsensus } from '../state.js';
 
@@ -26,7 +26,7 @@ const ASK_AGAIN_TICKS = 1;
 const LOST_TICKS = 5;
 
 /** After each message. */
-export function goOnCatchingUp(draft: Draft): void {
+export function goOnCatchingUp(draft: ConsensusDraft): void {
   const { agreed, catchUp, raft, ticks } = draft.member;
   if (catchUp === null) return;
   if (catchUp.index !== null) {
@@ -41,7 +41,7 @@ export function goOnCatchingUp(draft: Draft): void {
 }
 
 /** Of any question, as all are asked after the start. index: null where the leader could not be confirmed. */
-export function noteCatchUpIndex(draft: Draft, id: RequestId, index: number | null): void {
+export function noteCatchUpIndex(draft: ConsensusDraft, id: RequestId, index: number | null): void {
   const { catchUp, ticks } = draft.member;
   if (catchUp === null || catchUp.index !== null || (index === null && catchUp.id !== id)) return;
   draft.change({ catchUp: { id: null, index, retryTick: ticks + ASK_AGAIN_TICKS } });

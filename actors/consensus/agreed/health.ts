@@ -7,7 +7,7 @@ import { lacksLeader } from '../../../cluster/apply/leaders.js';
 import { deathsOf, type IsLost } from '../../../cluster/state/health.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
 import type { ConsensusMessage } from '../messages.js';
-import type { Draft } from '../proposals/draft.js';
+import type { ConsensusDraft } from '../proposals/draft.js';
 import { isUnderWay, submit } from '../proposals/proposals.js';
 import type { MemberConsensus } from '../state.js';
 
@@ -22,7 +22,7 @@ const PROPOSAL_TICKS = 50;
 const CHANGES_MAX = 2000;
 
 /** Once a tick. */
-export function lookAfter(draft: Draft): void {
+export function lookAfter(draft: ConsensusDraft): void {
   noteNewPeers(draft);
   const { raft, ticks, upkeep } = draft.member;
   if (raft.role.kind !== 'Leader') {
@@ -49,7 +49,7 @@ export function lookAfter(draft: Draft): void {
 }
 
 /** Who has just been let in has said nothing yet, and is not silent for that. */
-function noteNewPeers(draft: Draft): void {
+function noteNewPeers(draft: ConsensusDraft): void {
   const { agreed, heardTicks, ticks } = draft.member;
   const added = agreed.membership.filter(({ peerId }) => !heardTicks.has(peerId));
   if (added.length === 0) return;
@@ -57,7 +57,7 @@ function noteNewPeers(draft: Draft): void {
 }
 
 /** What its node says of its own replicas. One that leads, and may be ahead of the others, stays the leader (Log-L9). */
-export function noteDeadReplicas(draft: Draft, { replicas }: Extract<ConsensusMessage, { kind: 'replicasDied' }>): void {
+export function noteDeadReplicas(draft: ConsensusDraft, { replicas }: Extract<ConsensusMessage, { kind: 'replicasDied' }>): void {
   const own = draft.member.identity.peerId;
   bury(draft, (collection, { shards, uid }, shardId, peerId) => {
     if (peerId !== own) return false;
@@ -87,7 +87,7 @@ export function silentPeers({ agreed, heardTicks, identity, raft, ticks, upkeep 
   return silent;
 }
 
-function bury(draft: Draft, isLost: IsLost, isWell?: (peerId: PeerId) => boolean): void {
+function bury(draft: ConsensusDraft, isLost: IsLost, isWell?: (peerId: PeerId) => boolean): void {
   if (isUnderWay(draft, 'health')) return;
   const changes = deathsOf(draft.member.agreed, isLost, CHANGES_MAX, isWell);
   if (changes.length === 0) return;

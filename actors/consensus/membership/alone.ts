@@ -5,7 +5,7 @@ import { between, lastIndex } from '../../../cluster/raft/log.js';
 import { decodeCommand } from '../../../cluster/state/command-codec.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
 import type { Entry } from '../../../protocols/model/consensus.js';
-import type { Draft } from '../proposals/draft.js';
+import type { ConsensusDraft } from '../proposals/draft.js';
 import { isUnderWay, submit } from '../proposals/proposals.js';
 import type { MemberConsensus } from '../state.js';
 import { isPledged, partnerOf } from './survivor.js';
@@ -28,7 +28,7 @@ export function isAloneWithout(member: MemberConsensus, peer: PeerId): boolean {
  * Once a tick. Of two nodes, one may be left alone at any time, and whatever it asked for may be in the other's log: something of its
  * own that is applied behind what ended with an open outcome says that this is done, or will never be.
  */
-export function keepFenced(draft: Draft): void {
+export function keepFenced(draft: ConsensusDraft): void {
   const { agreed, raft, ticks } = draft.member;
   if (raft.leader === null || partnerOf(draft.member) === null || isUnderWay(draft, 'fence') || agreed.appliedIndex === 0) return;
   if (!hasFence(draft.member)) submit(draft, { kind: 'operation', operation: { kind: 'noop' } }, { kind: 'fence' }, ticks + FENCE_TICKS);

@@ -2,19 +2,19 @@
 
 import type { Member } from '../../../protocols/model/cluster.js';
 import type { ConsensusMessage } from '../messages.js';
-import type { Draft } from '../proposals/draft.js';
+import type { ConsensusDraft } from '../proposals/draft.js';
 import { holds, proposeMembership, refuseCaller } from '../proposals/proposals.js';
 import { read } from '../proposals/reads.js';
-import type { Caller } from '../state.js';
+import type { ProposalCaller } from '../state.js';
 import { givePledge } from './survivor.js';
 
 /** Whoever asks tries again after it. */
 const REQUEST_TICKS = 80;
 
-type PeerCaller = Extract<Caller, { kind: 'peer' }>;
+type PeerCaller = Extract<ProposalCaller, { kind: 'peer' }>;
 
 /** address: the asking node's host, IPv6 in brackets. */
-export function takeRequest(draft: Draft, { address, replyTo, request }: Extract<ConsensusMessage, { kind: 'requested' }>): void {
+export function takeRequest(draft: ConsensusDraft, { address, replyTo, request }: Extract<ConsensusMessage, { kind: 'requested' }>): void {
   const deadlineTick = draft.member.ticks + REQUEST_TICKS;
   switch (request.kind) {
     case 'join': {
@@ -42,7 +42,7 @@ export function takeRequest(draft: Draft, { address, replyTo, request }: Extract
 }
 
 /** The membership here is as new as when the peer asked. */
-export function announce(draft: Draft, caller: PeerCaller, deadlineTick: number): void {
+export function announce(draft: ConsensusDraft, caller: PeerCaller, deadlineTick: number): void {
   const { member } = caller;
   if (!isIn(draft.member.agreed.membership, member)) {
     refuseCaller(draft, caller, { code: 'notFound', detail: `peer ${member.peerId} was removed from the cluster` });

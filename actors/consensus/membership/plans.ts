@@ -3,7 +3,7 @@
 import { nextStep } from '../../../cluster/plans/next.js';
 import { replacedPeer } from '../../../cluster/plans/replaced.js';
 import { silentPeers } from '../agreed/health.js';
-import type { Draft } from '../proposals/draft.js';
+import type { ConsensusDraft } from '../proposals/draft.js';
 import { isUnderWay, proposeMembership, submit } from '../proposals/proposals.js';
 
 /** Ticks between two steps: a transfer that fails at once is not begun again at once. */
@@ -15,7 +15,7 @@ const REPLACED_TICKS = 100;
 const LOST_TICKS = 3000;
 
 /** Once a tick. */
-export function maybeGoOnWithPlans(draft: Draft): void {
+export function maybeGoOnWithPlans(draft: ConsensusDraft): void {
   const { agreed, raft, settings, ticks } = draft.member;
   if (raft.role.kind !== 'Leader' || ticks % STEP_TICKS !== 0 || isUnderWay(draft, 'plan')) return;
   const silent = silentPeers(draft.member);

@@ -5,14 +5,14 @@ import type { ClusterCommand } from '../../../cluster/state/commands.js';
 import type { ClusterState } from '../../../cluster/state/state.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
 import type { ConsensusMessage } from '../messages.js';
-import type { Draft } from '../proposals/draft.js';
+import type { ConsensusDraft } from '../proposals/draft.js';
 import { proposeMembership, submit } from '../proposals/proposals.js';
-import type { Caller } from '../state.js';
+import type { ProposalCaller } from '../state.js';
 
 type RemovePeer = Extract<ConsensusMessage, { kind: 'removePeer' }>;
 
 /** Errors: `notFound`; `wrongInput` while it holds shards, unless forced. */
-export function removePeer(draft: Draft, { force, peerId, replyTo }: RemovePeer, deadlineTick: number): void {
+export function removePeerIfEmpty(draft: ConsensusDraft, { force, peerId, replyTo }: RemovePeer, deadlineTick: number): void {
   const { agreed } = draft.member;
   if (!agreed.membership.some((member) => member.peerId === peerId)) {
     draft.refuse(replyTo, { code: 'notFound', detail: `peer ${peerId} is not part of the cluster` });
@@ -33,7 +33,11 @@ export function removePeer(draft: Draft, { force, peerId, replyTo }: RemovePeer,
 }
 
 /** The peer is marked. */
-export function removeEmpty(draft: Draft, { peerId, replyTo }: Extract<Caller, { kind: 'removal' }>, deadlineTick: number): void {
+export function removeEmpty(
+  draft: ConsensusDraft,
+  { peerId, replyTo }: Extract<ProposalCaller, { kind: 'removal' }>,
+  deadlineTick: number,
+): void {
   const held = shardsOn(draft.member.agreed, peerId);
   if (held.length === 0) {
     remove(draft, peerId, replyTo, deadlineTick);
@@ -47,21 +51,21 @@ function markOf(peerId: PeerId, leaving: 'removal' | 'stays'): ClusterCommand {
   return { kind: 'markPeer', peerId, listens: null, leaving };
 }
 
-function refuseHolder(draft: Draft, replyTo: RemovePeer['replyTo'], peerId: PeerId, held: readonly string[]): void {
+function refuseHolder(draft: ConsensusDraft, replyTo: RemovePeer['replyTo'], peerId: PeerId, held: readonly string[]): void {
   const detail =
     `peer ${peerId} holds shards of ${shown(held)}: move them away (\`POST /cluster/peer/${peerId}/drain\`), drop these replicas ` +
     '(`drop_replica`) where other peers have one, delete the collections, or remove the peer with force=true, and what it alone holds is lost';
   draft.refuse(replyTo, { code: 'wrongInput', detail });
 }
 
-function remove(draft: Draft, peerId: PeerId, replyTo: RemovePeer['replyTo'], deadlineTick: number): void {
+function remove(draft: ConsensusDraft, peerId: PeerId, replyTo: RemovePeer['replyTo'], deadlineTick: number): void {
   // The next leader is there at once, in the place of an election after the removal.
-  if (peerId === draft.member.raft.config.peerId) handOver(draft);
+  if (peerId === draft.member.raft.config.peerId) handOverLeadership(draft);
   proposeMembership(draft, { kind: 'remove', peerId }, { kind: 'caller', replyTo, settles: true }, deadlineTick);
 }
 
 /** Has another peer lead, in the place of this one. */
-export function handOver(draft: Draft): void {
+export function handOverLeadership(draft: ConsensusDraft): void {
   const successor = newestFollower(draft.member.raft);
   if (successor !== null) draft.raft({ kind: 'transferLeadership', to: successor });
 }

@@ -13,7 +13,7 @@ import type { RaftState } from '../../../cluster/raft/state.js';
 import type { Member, PeerId } from '../../../protocols/model/cluster.js';
 import type { ReplyTo } from '../../runtime/behaviour.js';
 import type { ConsensusMessage } from '../messages.js';
-import type { Draft } from '../proposals/draft.js';
+import type { ConsensusDraft } from '../proposals/draft.js';
 import type { MemberConsensus } from '../state.js';
 
 export interface Survival {
@@ -42,7 +42,7 @@ export function newSurvival(tickMs: number): Survival {
 }
 
 /** Once a tick. */
-export function keepSurvivable(draft: Draft): void {
+export function keepSurvivable(draft: ConsensusDraft): void {
   const { agreed, connected, heardTicks, identity, raft, settings, survival, ticks } = draft.member;
   const partner = partnerOf(draft.member);
   if (!settings.survives || partner === null || raft.gone !== null) return;
@@ -56,7 +56,7 @@ export function keepSurvivable(draft: Draft): void {
   draft.emit({ kind: 'askPledge', peer, uri, contact, request });
 }
 
-export function notePledge(draft: Draft, { contact, peer, untilMs, uri }: Extract<ConsensusMessage, { kind: 'pledged' }>): void {
+export function notePledge(draft: ConsensusDraft, { contact, peer, untilMs, uri }: Extract<ConsensusMessage, { kind: 'pledged' }>): void {
   const { survival, ticks } = draft.member;
   if (contact === survival.contact) draft.change({ survival: { ...survival, held: { peer, uri, untilMs, tick: ticks } } });
 }
@@ -68,7 +68,7 @@ export function pledgeHeld({ settings, survival, ticks }: Pick<MemberConsensus, 
 }
 
 /** The process that gave the pledge has ended before it was over. */
-export function noteEnd(draft: Draft, { contact, peer }: Extract<ConsensusMessage, { kind: 'ended' }>): void {
+export function noteEnd(draft: ConsensusDraft, { contact, peer }: Extract<ConsensusMessage, { kind: 'ended' }>): void {
   const { raft, survival } = draft.member;
   if (contact !== survival.contact || survival.held?.peer !== peer || partnerOf(draft.member)?.peerId !== peer || raft.gone !== null)
     return;
@@ -78,14 +78,14 @@ export function noteEnd(draft: Draft, { contact, peer }: Extract<ConsensusMessag
 }
 
 /** Another process may be there now, or the same one again. */
-export function noteContact(draft: Draft, peer: PeerId, connected: boolean): void {
+export function noteContact(draft: ConsensusDraft, peer: PeerId, connected: boolean): void {
   const { raft, survival } = draft.member;
   const contact = survival.contact + 1;
   draft.change({ survival: { ...survival, contact, held: connected ? null : survival.held } });
   if (connected && raft.gone === peer) draft.raft({ kind: 'gone', peer: null });
 }
 
-export function givePledge(draft: Draft, { peerId }: Extract<PeerRequest, { kind: 'pledge' }>, replyTo: ReplyTo<PeerReply>): void {
+export function givePledge(draft: ConsensusDraft, { peerId }: Extract<PeerRequest, { kind: 'pledge' }>, replyTo: ReplyTo<PeerReply>): void {
   const { settings, survival, ticks } = draft.member;
   const granted = mayPledge(draft.member, peerId);
   if (granted) draft.change({ survival: { ...survival, givenUntilTick: ticks + pledgeTicks(settings.tickMs) } });
@@ -98,7 +98,7 @@ export function isPledged({ survival, ticks }: Pick<MemberConsensus, 'survival' 
 }
 
 /** The removal of the other one would leave a cluster that needs nobody else: it waits until this node is free, and no pledge is given before. */
-export function isHeldBack(draft: Draft, input: RaftInput): boolean {
+export function isHeldBack(draft: ConsensusDraft, input: RaftInput): boolean {
   const { raft, settings, survival } = draft.member;
   const proposal =
     input.kind === 'propose'

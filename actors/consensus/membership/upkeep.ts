@@ -5,8 +5,8 @@ import type { LeaderRole } from '../../../cluster/raft/state.js';
 import type { Member, PeerId } from '../../../protocols/model/cluster.js';
 import { maybeActivate } from '../agreed/activation.js';
 import { lookAfter } from '../agreed/health.js';
-import type { Draft } from '../proposals/draft.js';
-import { dropLateProposals, isUnderWay, propose, proposeMembership, submit } from '../proposals/proposals.js';
+import type { ConsensusDraft } from '../proposals/draft.js';
+import { dropLateProposals, isUnderWay, proposeMembership, proposeWaiting, submit } from '../proposals/proposals.js';
 import { isLeaderless } from '../proposals/readiness.js';
 import { askReads, dropLateReads } from '../proposals/reads.js';
 import { askAgain } from '../proposals/settling.js';
@@ -25,14 +25,14 @@ const MARK_TICKS = 5;
 const ASK_MEMBERSHIP_TICKS = 50;
 const ASK_SNAPSHOT_TICKS = 10;
 
-export function tick(draft: Draft): void {
+export function tick(draft: ConsensusDraft): void {
   const { leaderlessTicks, ticks } = draft.member;
   draft.change({ ticks: ticks + 1 });
   draft.raft({ kind: 'tick' });
   draft.change({ leaderlessTicks: draft.member.raft.leader === null ? leaderlessTicks + 1 : 0 });
   dropLateReads(draft);
   dropLateProposals(draft);
-  propose(draft);
+  proposeWaiting(draft);
   askReads(draft);
   askAgain(draft);
   recoverOn(draft);
@@ -48,7 +48,7 @@ export function tick(draft: Draft): void {
 }
 
 /** The transport connects with the peers of the newest membership. */
-export function followMembership(draft: Draft): void {
+export function followMembership(draft: ConsensusDraft): void {
   const { identity, peers, raft } = draft.member;
   // A node that was let in and has not heard of the cluster yet keeps the members that it was told.
   if (raft.membership === peers || raft.membership.length === 0) return;
@@ -78,7 +78,7 @@ function withPort(uri: string, port: number): string {
   return uri.replace(/:\d+$/, `:${port}`);
 }
 
-function maybePromote(draft: Draft): void {
+function maybePromote(draft: ConsensusDraft): void {
   const { calls, raft, ticks } = draft.member;
   if (raft.role.kind !== 'Leader' || raft.membershipIndex > raft.commitIndex) return;
   if (calls.proposals.some(({ what }) => what.kind === 'membership')) return;
@@ -88,7 +88,7 @@ function maybePromote(draft: Draft): void {
 }
 
 /** What this node was started as is known to all. */
-function maybeMark(draft: Draft): void {
+function maybeMark(draft: ConsensusDraft): void {
   const { agreed, identity, settings, ticks } = draft.member;
   const { peerId } = identity;
   if (ticks % MARK_TICKS !== 0 || !agreed.membership.some((member) => member.peerId === peerId)) return;
@@ -105,7 +105,7 @@ function isCaughtUp({ progress }: LeaderRole, peerId: PeerId, commitIndex: numbe
 }
 
 /** A new address or version is told to the leader, or to any member: with an old address the streams may not come up. */
-function maybeAnnounce(draft: Draft): void {
+function maybeAnnounce(draft: ConsensusDraft): void {
   const { agreed, identity, raft, ticks, upkeep } = draft.member;
   if (ticks < upkeep.announceTick) return;
   const wanted = wantedMember(draft.member);
@@ -126,7 +126,7 @@ function maybeAnnounce(draft: Draft): void {
 }
 
 /** The leader may have missed the question, or have changed. */
-function recoverOn(draft: Draft): void {
+function recoverOn(draft: ConsensusDraft): void {
   const { calls, ticks } = draft.member;
   const { recovery } = calls;
   if (recovery === null) return;

@@ -7,20 +7,20 @@ import type { PeerId } from '../../../protocols/model/cluster.js';
 import type { ConsensusWrite } from '../../../protocols/model/consensus.js';
 import type { ReplyTo } from '../../runtime/behaviour.js';
 import type { ConsensusEffect } from '../messages.js';
-import type { Caller, Calls, MemberConsensus, ReadCall } from '../state.js';
+import type { Calls, MemberConsensus, ProposalCaller, ReadCall } from '../state.js';
 import { afterWrites, type Outgoing, withWrite } from './outbox.js';
 
 /** What a draft has done for it: the parts of the step use each other through it. */
 export interface DraftActs {
   /** Works on an input of Raft. */
-  readonly raft: (draft: Draft, input: RaftInput) => void;
+  readonly raft: (draft: ConsensusDraft, input: RaftInput) => void;
   /** What a barrier was for, once it is passed. */
-  readonly afterRead: (draft: Draft, call: ReadCall) => void;
+  readonly afterRead: (draft: ConsensusDraft, call: ReadCall) => void;
   /** A peer that is to be removed is marked, as agreed. */
-  readonly afterMark: (draft: Draft, caller: Extract<Caller, { kind: 'removal' }>, deadlineTick: number) => void;
+  readonly afterMark: (draft: ConsensusDraft, caller: Extract<ProposalCaller, { kind: 'removal' }>, deadlineTick: number) => void;
 }
 
-export class Draft {
+export class ConsensusDraft {
   readonly effects: ConsensusEffect[] = [];
   /** The cluster does not have this peer any more. */
   removed = false;

@@ -7,7 +7,7 @@ import type { RaftEffect } from '../../../cluster/raft/messages.js';
 import { checkHardState } from '../../../protocols/hard-state.js';
 import { type ConsensusWrite, NOTHING_STORED } from '../../../protocols/model/consensus.js';
 import type { ConsensusEffect } from '../messages.js';
-import type { Outbox, PendingWrite } from '../state.js';
+import type { Outbox, OutboxWrite } from '../state.js';
 
 export interface Outgoing {
   readonly outbox: Outbox;
@@ -38,7 +38,7 @@ export function settled(outbox: Outbox, number: number): Outgoing & { readonly r
   const done = outbox.pending.filter((write) => write.number <= number);
   const pending = outbox.pending.slice(done.length);
   const raftWrites = done.flatMap(({ raftWrite }) => (raftWrite === null ? [] : [raftWrite]));
-  return { outbox: { ...outbox, pending }, effects: done.flatMap(({ held }: PendingWrite) => held), raftWrite: raftWrites.at(-1) ?? null };
+  return { outbox: { ...outbox, pending }, effects: done.flatMap(({ held }: OutboxWrite) => held), raftWrite: raftWrites.at(-1) ?? null };
 }
 
 type RaftWriteNumber = Extract<RaftEffect, { kind: 'persist' }>['number'];

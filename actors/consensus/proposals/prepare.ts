@@ -4,9 +4,8 @@ import type { ClusterCommand, TransferKey } from '../../../cluster/state/command
 import { placeShards } from '../../../cluster/state/placement.js';
 import type { ClusterState, CollectionRecord } from '../../../cluster/state/state.js';
 import { type ErrorReason, TroupeError } from '../../../protocols/errors.js';
-import type { PeerId, TransferMethod } from '../../../protocols/model/cluster.js';
+import type { CollectionClusterUpdate, PeerId, TransferMethod } from '../../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../../protocols/model/collection.js';
-import type { ClusterSetup } from '../cluster-api.js';
 import type { Settings } from '../state.js';
 
 /** Something to be agreed on, as its caller asked for it. */
@@ -15,7 +14,7 @@ export type Submission =
   | { readonly kind: 'createCollection'; readonly name: string; readonly config: CollectionConfig }
   /** `change` makes the new configuration of the newest, again where somebody else was quicker. What it throws is the answer. */
   | { readonly kind: 'updateCollection'; readonly name: string; readonly change: (config: CollectionConfig) => CollectionConfig }
-  | { readonly kind: 'setUp'; readonly collection: string; readonly setup: ClusterSetup }
+  | { readonly kind: 'updateCollectionCluster'; readonly collection: string; readonly update: CollectionClusterUpdate }
   | { readonly kind: 'operation'; readonly operation: ClusterCommand };
 
 /** settings: of this node. Errors: `notFound` for a collection, `wrongInput`; what `change` throws. */
@@ -27,8 +26,8 @@ export function prepare(submission: Submission, agreed: ClusterState, settings: 
       const { name, record } = recordOf(submission.name, agreed);
       return { kind: 'updateCollection', name, config: submission.change(record.config), basedOn: record.revision };
     }
-    case 'setUp':
-      return setUp(submission.collection, submission.setup, agreed, settings.transferMethod);
+    case 'updateCollectionCluster':
+      return commandOf(submission.collection, submission.update, agreed, settings.transferMethod);
     case 'operation':
       return submission.operation;
     default:
@@ -86,7 +85,7 @@ function createCollection(name: string, config: CollectionConfig, agreed: Cluste
   return { kind: 'createCollection', name, config, placement };
 }
 
-function setUp(collection: string, setup: ClusterSetup, agreed: ClusterState, usual: TransferMethod): ClusterCommand {
+function commandOf(collection: string, setup: CollectionClusterUpdate, agreed: ClusterState, usual: TransferMethod): ClusterCommand {
   const { name, record } = recordOf(collection, agreed);
   switch (setup.kind) {
     case 'moveShard':
@@ -137,7 +136,7 @@ function setUp(collection: string, setup: ClusterSetup, agreed: ClusterState, us
 function activateReplica(
   collection: string,
   { shards, uid }: CollectionRecord,
-  { lost, peerId, shardId }: Extract<ClusterSetup, { kind: 'activateReplica' }>,
+  { lost, peerId, shardId }: Extract<CollectionClusterUpdate, { kind: 'activateReplica' }>,
 ): ClusterCommand {
   const shard = shards.get(shardId);
   if (shard === undefined) throw new TroupeError('notFound', `Collection \`${collection}\` has no shard ${shardId}`);
@@ -166,7 +165,7 @@ function activateReplica(
 function startResharding(
   collection: string,
   record: CollectionRecord,
-  { direction, key, peerId }: Extract<ClusterSetup, { kind: 'startResharding' }>,
+  { direction, key, peerId }: Extract<CollectionClusterUpdate, { kind: 'startResharding' }>,
   agreed: ClusterState,
 ): ClusterCommand {
   if (direction === 'down') return { kind: 'startResharding', collection, direction, key, placement: [] };

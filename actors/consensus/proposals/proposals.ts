@@ -10,8 +10,8 @@ import { encodeCommand } from '../../../cluster/state/command-codec.js';
 import type { ClusterCommand } from '../../../cluster/state/commands.js';
 import { type ErrorFacts, errorFacts } from '../../../protocols/errors.js';
 import type { Membership } from '../../../protocols/model/cluster.js';
-import type { Caller, OwnProposal, ProposalCall, ProposalWhat } from '../state.js';
-import type { Draft } from './draft.js';
+import type { OwnProposal, ProposalCall, ProposalCaller, ProposalWhat } from '../state.js';
+import type { ConsensusDraft } from './draft.js';
 import { newReplicasOf, prepare, retryOfRefused, type Submission } from './prepare.js';
 import { isLeaderless, noLeader, refusedNow } from './readiness.js';
 import { read } from './reads.js';
@@ -22,9 +22,9 @@ const RETRY_TICKS = 2;
 
 /** isCaughtUp: everything that was committed before the request is carried out here. fromTick: not before it. */
 export function submit(
-  draft: Draft,
+  draft: ConsensusDraft,
   submission: Submission,
-  caller: Caller,
+  caller: ProposalCaller,
   deadlineTick: number,
   { isCaughtUp = false, fromTick = draft.member.ticks }: { readonly isCaughtUp?: boolean; readonly fromTick?: number } = {},
 ): void {
@@ -51,7 +51,7 @@ export function submit(
   add(draft, { kind: 'operation', submission, operation, sequence, bytes }, caller, deadlineTick, fromTick);
 }
 
-export function proposeMembership(draft: Draft, change: MembershipChange, caller: Caller, deadlineTick: number): void {
+export function proposeMembership(draft: ConsensusDraft, change: MembershipChange, caller: ProposalCaller, deadlineTick: number): void {
   const refused = isOutside(caller) ? refusedNow(draft.member) : null;
   if (refused !== null) {
     refuseCaller(draft, caller, refused);
@@ -60,15 +60,15 @@ export function proposeMembership(draft: Draft, change: MembershipChange, caller
   add(draft, { kind: 'membership', change }, caller, deadlineTick, draft.member.ticks);
 }
 
-function add(draft: Draft, what: ProposalWhat, caller: Caller, deadlineTick: number, retryTick: number): void {
+function add(draft: ConsensusDraft, what: ProposalWhat, caller: ProposalCaller, deadlineTick: number, retryTick: number): void {
   const { calls } = draft.member;
   const call: ProposalCall = { what, caller, deadlineTick, attempt: null, retryTick, uncertain: false };
   draft.changeCalls({ proposals: [...calls.proposals, call] });
-  propose(draft);
+  proposeWaiting(draft);
 }
 
 /** Hands to Raft what is not under way. */
-export function propose(draft: Draft): void {
+export function proposeWaiting(draft: ConsensusDraft): void {
   const { outbox, raft, sessionWrite, ticks } = draft.member;
   if (raft.leader === null || outbox.pending.some(({ number }) => number <= sessionWrite)) return;
   for (const call of draft.member.calls.proposals) {
@@ -84,7 +84,7 @@ export function propose(draft: Draft): void {
 }
 
 /** What the leader, or Raft here, has made of a try. */
-export function noteProposed(draft: Draft, id: RequestId, outcome: ProposalOutcome): void {
+export function noteProposed(draft: ConsensusDraft, id: RequestId, outcome: ProposalOutcome): void {
   const call = draft.member.calls.proposals.find(({ attempt }) => attempt?.id === id);
   if (call === undefined) return;
   if (outcome.kind === 'accepted') {
@@ -104,7 +104,7 @@ export function noteProposed(draft: Draft, id: RequestId, outcome: ProposalOutco
 }
 
 /** Outcomes of this session's proposals that were applied, with their entry's index. */
-export function finishAll(draft: Draft, results: readonly (ProposalResult & { readonly index: number })[]): void {
+export function finishAll(draft: ConsensusDraft, results: readonly (ProposalResult & { readonly index: number })[]): void {
   for (const { index, outcome, sequence } of results) {
     const call = draft.member.calls.proposals.find(({ what }) => what.kind === 'operation' && what.sequence === sequence);
     if (call === undefined || call.what.kind !== 'operation') continue;
@@ -132,7 +132,7 @@ export function finishAll(draft: Draft, results: readonly (ProposalResult & { re
 }
 
 /** Membership changes that hold are done; what should be in the log by now and is not was lost. */
-export function noteAgreed(draft: Draft): void {
+export function noteAgreed(draft: ConsensusDraft): void {
   const { appliedIndex } = draft.member.agreed;
   let lost = false;
   for (const call of draft.member.calls.proposals) {
@@ -146,11 +146,11 @@ export function noteAgreed(draft: Draft): void {
       lost = true;
     }
   }
-  if (lost) propose(draft);
+  if (lost) proposeWaiting(draft);
 }
 
 /** There is another leader or term: what an earlier leader took may be lost. */
-export function tryAllAnew(draft: Draft): void {
+export function tryAllAnew(draft: ConsensusDraft): void {
   const { calls, raft } = draft.member;
   const proposals = calls.proposals.map((call) => {
     const accepted = call.attempt?.accepted ?? null;
@@ -162,7 +162,7 @@ export function tryAllAnew(draft: Draft): void {
 }
 
 /** Refuses those whose time is over. */
-export function dropLateProposals(draft: Draft): void {
+export function dropLateProposals(draft: ConsensusDraft): void {
   const { calls, raft, ticks } = draft.member;
   for (const call of calls.proposals) {
     const leaderless = isOutside(call.caller) && isLeaderless(draft.member);
@@ -175,7 +175,7 @@ export function dropLateProposals(draft: Draft): void {
   }
 }
 
-function noteOpen(draft: Draft, { what }: ProposalCall): void {
+function noteOpen(draft: ConsensusDraft, { what }: ProposalCall): void {
   const { calls, identity } = draft.member;
   if (what.kind === 'operation' && mayTakeLeads(what.operation, identity.peerId))
     draft.changeCalls({ lastOpen: Math.max(calls.lastOpen, what.sequence) });
@@ -199,17 +199,17 @@ export function holds(change: MembershipChange, membership: Membership): boolean
 }
 
 /** Whether consensus has proposed something of its own of this kind, and it is not agreed yet. */
-export function isUnderWay({ member }: Draft, kind: OwnProposal): boolean {
+export function isUnderWay({ member }: ConsensusDraft, kind: OwnProposal): boolean {
   return member.calls.proposals.some(({ caller }) => caller.kind === kind);
 }
 
-export function refuseCaller(draft: Draft, caller: Caller, error: ErrorFacts): void {
+export function refuseCaller(draft: ConsensusDraft, caller: ProposalCaller, error: ErrorFacts): void {
   if ('replyTo' in caller) draft.refuse(caller.replyTo, error);
 }
 
 function answerAgreed(
-  draft: Draft,
-  caller: Caller,
+  draft: ConsensusDraft,
+  caller: ProposalCaller,
   deadlineTick: number,
   index: number,
   answer: boolean,
@@ -248,7 +248,7 @@ function collectionOf(command: ClusterCommand): string | null {
 }
 
 /** Somebody waits, and not for ever. */
-function isOutside(caller: Caller): boolean {
+function isOutside(caller: ProposalCaller): boolean {
   return 'replyTo' in caller;
 }
 
@@ -257,11 +257,11 @@ function refusal(reason: Extract<RefusalReason, 'tooLarge' | 'membershipInvalid'
   return { code: 'wrongInput', detail: 'the peer is not part of the cluster any more, or the cluster would be left without a voter' };
 }
 
-function replace(draft: Draft, call: ProposalCall, next: ProposalCall): void {
+function replace(draft: ConsensusDraft, call: ProposalCall, next: ProposalCall): void {
   draft.changeCalls({ proposals: draft.member.calls.proposals.map((other) => (other === call ? next : other)) });
 }
 
-function end(draft: Draft, call: ProposalCall, answer: (caller: Caller) => void): void {
+function end(draft: ConsensusDraft, call: ProposalCall, answer: (caller: ProposalCaller) => void): void {
   draft.changeCalls({ proposals: draft.member.calls.proposals.filter((other) => other !== call) });
   answer(call.caller);
 }

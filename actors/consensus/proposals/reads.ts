@@ -3,14 +3,14 @@
 import type { RequestId } from '../../../cluster/raft/messages.js';
 import type { ReplyTo } from '../../runtime/behaviour.js';
 import type { AfterRead } from '../state.js';
-import type { Draft } from './draft.js';
+import type { ConsensusDraft } from './draft.js';
 import { isLeaderless, noLeader, tooMany } from './readiness.js';
 
 /** A leader that could not be confirmed is asked again, or the next one. */
 const ASK_AGAIN_TICKS = 2;
 
 /** next: what happens once everything is carried out. */
-export function read(draft: Draft, replyTo: ReplyTo<never>, deadlineTick: number, next: AfterRead): void {
+export function read(draft: ConsensusDraft, replyTo: ReplyTo<never>, deadlineTick: number, next: AfterRead): void {
   const { calls, ticks } = draft.member;
   const refused = isLeaderless(draft.member) ? noLeader() : tooMany(calls);
   if (refused !== null) {
@@ -22,7 +22,7 @@ export function read(draft: Draft, replyTo: ReplyTo<never>, deadlineTick: number
 }
 
 /** Asks the leader for those that are not under way. */
-export function askReads(draft: Draft): void {
+export function askReads(draft: ConsensusDraft): void {
   const { raft, ticks } = draft.member;
   if (raft.leader === null) return;
   for (const call of draft.member.calls.reads) {
@@ -33,7 +33,7 @@ export function askReads(draft: Draft): void {
   }
 }
 
-export function noteReadReady(draft: Draft, id: RequestId, index: number | null): void {
+export function noteReadReady(draft: ConsensusDraft, id: RequestId, index: number | null): void {
   const { calls, ticks } = draft.member;
   const reads = calls.reads.map((call) => {
     if (call.id !== id) return call;
@@ -43,7 +43,7 @@ export function noteReadReady(draft: Draft, id: RequestId, index: number | null)
   maybeAnswerReads(draft);
 }
 
-export function maybeAnswerReads(draft: Draft): void {
+export function maybeAnswerReads(draft: ConsensusDraft): void {
   const { agreed, calls, carrying } = draft.member;
   // While the leader's state is taken over, the agreed state is older than what was carried out.
   const reached = Math.min(agreed.appliedIndex, carrying.carriedOut);
@@ -54,7 +54,7 @@ export function maybeAnswerReads(draft: Draft): void {
 }
 
 /** Refuses those whose time is over. */
-export function dropLateReads(draft: Draft): void {
+export function dropLateReads(draft: ConsensusDraft): void {
   const { calls, raft, ticks } = draft.member;
   const late = calls.reads.filter(({ deadlineTick }) => deadlineTick <= ticks || isLeaderless(draft.member));
   if (late.length === 0) return;

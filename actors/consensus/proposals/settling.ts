@@ -5,14 +5,14 @@
 
 import type { PeerId } from '../../../protocols/model/cluster.js';
 import type { MemberConsensus, SettlingCall } from '../state.js';
-import type { Draft } from './draft.js';
+import type { ConsensusDraft } from './draft.js';
 
 /** Questions and answers may get lost. */
 const ASK_AGAIN_TICKS = 10;
 /** A peer that has not said a word about it by then counts as one that cannot be reached. */
 const SILENT_TICKS = 15;
 
-export function settle(draft: Draft, call: Omit<SettlingCall, 'sinceTick' | 'askedTick' | 'heard'>): void {
+export function settle(draft: ConsensusDraft, call: Omit<SettlingCall, 'sinceTick' | 'askedTick' | 'heard'>): void {
   const { calls, ticks } = draft.member;
   draft.changeCalls({ settling: [...calls.settling, { ...call, sinceTick: ticks, askedTick: ticks, heard: new Map() }] });
   for (const peer of reachablePeers(draft.member)) draft.tell(peer, { kind: 'awaitApplied', index: call.index });
@@ -20,7 +20,7 @@ export function settle(draft: Draft, call: Omit<SettlingCall, 'sinceTick' | 'ask
 }
 
 /** How far a peer is. */
-export function noteApplied(draft: Draft, peer: PeerId, index: number): void {
+export function noteApplied(draft: ConsensusDraft, peer: PeerId, index: number): void {
   const { settling } = draft.member.calls;
   if (settling.length === 0) return;
   draft.changeCalls({ settling: settling.map((call) => ({ ...call, heard: new Map(call.heard).set(peer, index) })) });
@@ -28,14 +28,14 @@ export function noteApplied(draft: Draft, peer: PeerId, index: number): void {
 }
 
 /** Answers the calls that wait for nothing more. */
-export function maybeSettle(draft: Draft): void {
+export function maybeSettle(draft: ConsensusDraft): void {
   const { settling } = draft.member.calls;
   if (settling.length === 0) return;
   const left = settling.filter((call) => !maybeAnswer(draft, call));
   if (left.length < settling.length) draft.changeCalls({ settling: left });
 }
 
-export function askAgain(draft: Draft): void {
+export function askAgain(draft: ConsensusDraft): void {
   const { calls, ticks } = draft.member;
   if (calls.settling.length === 0) return;
   const settling = calls.settling.map((call) => {
@@ -49,7 +49,7 @@ export function askAgain(draft: Draft): void {
   maybeSettle(draft);
 }
 
-function maybeAnswer(draft: Draft, call: SettlingCall): boolean {
+function maybeAnswer(draft: ConsensusDraft, call: SettlingCall): boolean {
   const { carrying, ticks } = draft.member;
   const late = ticks >= call.deadlineTick;
   if (carrying.carriedOut < call.index) {

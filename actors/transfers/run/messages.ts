@@ -3,15 +3,15 @@
 import type { ClusterCommand } from '../../../cluster/state/commands.js';
 import type { TransferProgress } from '../../../cluster/transfer/progress.js';
 import type { ErrorFacts } from '../../../protocols/errors.js';
-import type { Attached, Compared, Filled } from './ports.js';
+import type { AttachResult, CompareResult, FillResult } from './ports.js';
 
-export type TransferMessage =
+export type TransferRunMessage =
   /** sent of total bytes of files; `nowMs` stands on messages that progress is told by. */
   | { readonly kind: 'fileSent'; readonly sent: number; readonly total: number; readonly nowMs: number }
   | { readonly kind: 'filesInstalled'; readonly nowMs: number }
-  | { readonly kind: 'attached'; readonly attached: Attached; readonly nowMs: number }
-  | { readonly kind: 'compared'; readonly compared: Compared; readonly nowMs: number }
-  | { readonly kind: 'filled'; readonly filled: Filled; readonly nowMs: number }
+  | { readonly kind: 'attached'; readonly attached: AttachResult; readonly nowMs: number }
+  | { readonly kind: 'compared'; readonly compared: CompareResult; readonly nowMs: number }
+  | { readonly kind: 'filled'; readonly filled: FillResult; readonly nowMs: number }
   | { readonly kind: 'required'; readonly nowMs: number }
   /** The leader takes no writes for a moment, or could not stop: then those under way end as at any change of leaders. */
   | { readonly kind: 'paused'; readonly nowMs: number }

@@ -5,7 +5,7 @@ import type { BucketDifferences } from '../../../cluster/transfer/batches.js';
 import type { TransferRun } from '../../../cluster/transfer/runs.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
 
-export interface Attached {
+export interface AttachResult {
   /**
    * delta: what the target has is the beginning of the leader's log, and the rest is on its way. rewound: so it is now, but points that it had
    * changed without the leader may differ. reset: its log begins anew at the
@@ -14,12 +14,12 @@ export interface Attached {
   readonly how: 'delta' | 'rewound' | 'reset' | 'refused';
 }
 
-export interface Compared extends BucketDifferences {
+export interface CompareResult extends BucketDifferences {
   /** Of the leader's replica. */
   readonly total: number;
 }
 
-export interface Filled {
+export interface FillResult {
   /** Points that were changed, added or removed on the target. */
   readonly changed: number;
   readonly points: number;
@@ -31,10 +31,10 @@ export interface Filled {
  * any other one: another try may do.
  */
 export interface LeadingShard {
-  attach(peer: PeerId, mayReset: boolean): Promise<Attached>;
+  attach(peer: PeerId, mayReset: boolean): Promise<AttachResult>;
   /** Buckets that differ after the same operation. */
-  compare(peer: PeerId): Promise<Compared>;
-  fill(peer: PeerId, buckets: readonly number[]): Promise<Filled>;
+  compare(peer: PeerId): Promise<CompareResult>;
+  fill(peer: PeerId, buckets: readonly number[]): Promise<FillResult>;
   /** Resolves when it has everything, and whatever is acknowledged from now on, it has, too. */
   require(peer: PeerId): Promise<void>;
   /** It is a stranger again. */

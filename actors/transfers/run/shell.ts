@@ -7,10 +7,10 @@ import { decideInRow, type Row } from '../../../protocols/machine.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
 import type { ActorContext, Behaviour } from '../../runtime/behaviour.js';
 import { jittered, restartDelayMs } from '../../runtime/restart.js';
-import type { TransferEffect, TransferMessage } from './messages.js';
+import type { TransferEffect, TransferRunMessage } from './messages.js';
 import type { LeadingShard, TransferPorts } from './ports.js';
 import type { TransferState } from './state.js';
-import { startTransfer, stepTransfer } from './step.js';
+import { startTransferRun, stepTransfer } from './step.js';
 
 export interface TransferProps {
   readonly run: TransferRun;
@@ -18,16 +18,16 @@ export interface TransferProps {
   readonly show: (progress: TransferProgress) => void;
 }
 
-type TransferContext = ActorContext<TransferProps, TransferMessage>;
+type TransferContext = ActorContext<TransferProps, TransferRunMessage>;
 
 const RETRY = { delayMinMs: 250, delayMaxMs: 10_000 };
 /** Progress of files is told so often. */
 const TELL_FILES_MS = 500;
 
-export function transferBehaviour(): Behaviour<TransferProps, TransferState, TransferMessage, TransferEffect> {
+export function transferBehaviour(): Behaviour<TransferProps, TransferState, TransferRunMessage, TransferEffect> {
   return {
     kind: 'transfer',
-    start: ({ ports, run }) => startTransfer(run, ports.nowMs()),
+    start: ({ ports, run }) => startTransferRun(run, ports.nowMs()),
     step: stepTransfer,
     perform: (effect, context) => decideInRow(EFFECTS, context, effect),
     summarize,
@@ -100,7 +100,7 @@ export function describe({ collection, transfer: { from, method, shardId, to } }
 function ask<Answer>(
   context: TransferContext,
   question: (shard: LeadingShard) => Promise<Answer>,
-  message: (answer: Answer) => TransferMessage,
+  message: (answer: Answer) => TransferRunMessage,
 ): void {
   const { ports, run } = context.props;
   const shard = ports.leadingShard(run);
@@ -108,7 +108,7 @@ function ask<Answer>(
   settle(context, shard === null ? Promise.reject(missing) : question(shard), message);
 }
 
-function settle<Answer>(context: TransferContext, promise: Promise<Answer>, message: (answer: Answer) => TransferMessage): void {
+function settle<Answer>(context: TransferContext, promise: Promise<Answer>, message: (answer: Answer) => TransferRunMessage): void {
   const { ports, run } = context.props;
   context.settle(promise, message, (error) => ({ kind: 'failed', error, announced: ports.isAnnounced(run), nowMs: ports.nowMs() }));
 }
@@ -127,7 +127,7 @@ function sendFiles(context: TransferContext): void {
   settle(context, ports.sendFiles(run, onSent, given.signal), () => ({ kind: 'filesInstalled', nowMs: ports.nowMs() }));
 }
 
-function summarize(message: TransferMessage): string {
+function summarize(message: TransferRunMessage): string {
   switch (message.kind) {
     case 'fileSent':
       return `${message.sent} of ${message.total} bytes`;

@@ -11,18 +11,18 @@ import type { ErrorFacts } from '../../../protocols/errors.js';
 import { decide, decideInRow, ignore, type Of, type Row, type Table } from '../../../protocols/machine.js';
 import type { TransferMethod } from '../../../protocols/model/cluster.js';
 import { become, type Step } from '../../runtime/behaviour.js';
-import type { TransferEffect, TransferMessage } from './messages.js';
+import type { TransferEffect, TransferRunMessage } from './messages.js';
 import type { Aborting, Attaching, Comparing, Copying, Filling, Finishing, Restarting, Retried, TransferState, Waiting } from './state.js';
 
 type TransferStep = Step<TransferState, TransferEffect>;
-type MessageOf<Kind extends TransferMessage['kind']> = Of<TransferMessage, Kind>;
+type MessageOf<Kind extends TransferRunMessage['kind']> = Of<TransferRunMessage, Kind>;
 
 /** With waiting from 0.25 s to 10 s in between, that is about two minutes. */
 export const FAILURES_MAX = 15;
 /** Buckets that were sent are the leader's from then on, so one is enough. */
 const ROUNDS_MAX = 8;
 
-const IGNORE_ALL: Row<TransferMessage, TransferState, TransferStep> = {
+const IGNORE_ALL: Row<TransferRunMessage, TransferState, TransferStep> = {
   fileSent: ignore,
   filesInstalled: ignore,
   attached: ignore,
@@ -36,7 +36,7 @@ const IGNORE_ALL: Row<TransferMessage, TransferState, TransferStep> = {
 };
 
 /** Each state has one answer that it waits for, or its failure. */
-export const TRANSFER_TABLE: Table<TransferState, TransferMessage, TransferStep> = {
+export const TRANSFER_TABLE: Table<TransferState, TransferRunMessage, TransferStep> = {
   Copying: { ...IGNORE_ALL, fileSent: countBytes, filesInstalled: attachWithFiles, failed: failCopying },
   Attaching: { ...IGNORE_ALL, attached: takeAttached, failed: failAttaching },
   Announcing: { ...IGNORE_ALL, agreed: compareAnnounced, failed: failAttaching },
@@ -60,7 +60,7 @@ const RETRIES: Row<Retried, Waiting, TransferStep> = {
   abort: (state, { reason }) => abort(state, reason),
 };
 
-export function startTransfer(run: TransferRun, nowMs: number): TransferStep {
+export function startTransferRun(run: TransferRun, nowMs: number): TransferStep {
   const { method } = run.transfer;
   const announced = run.target === 'Partial';
   const common = { run, progress: noProgress(method, 'attaching', nowMs), announced, rewound: false, rounds: 0, bytesPerPoint: null };
@@ -68,7 +68,7 @@ export function startTransfer(run: TransferRun, nowMs: number): TransferStep {
   return method === 'snapshot' && !announced ? copy(common) : attach(common);
 }
 
-export function stepTransfer(state: TransferState, message: TransferMessage): TransferStep {
+export function stepTransfer(state: TransferState, message: TransferRunMessage): TransferStep {
   return decide(TRANSFER_TABLE, state, message);
 }
 

@@ -23,7 +23,8 @@ test('a shard whose last Active replica was on a peer that was removed goes on w
   const lost = nodes.find(({ peerId }) => peerId === holder) as FakeNode;
   const rest = nodes.filter((node) => node !== lost);
   const [one, two] = rest as [FakeNode, FakeNode];
-  const activate = (peerId: number) => world.run(one.cluster.setUp('c', { kind: 'activateReplica', ...LOST, peerId }, 5000));
+  const activate = (peerId: number) =>
+    world.run(one.cluster.updateCollectionCluster('c', { kind: 'activateReplica', ...LOST, peerId }, 5000));
   await assert.rejects(activate(lost.peerId), { code: 'wrongInput', message: /has an Active replica on peer/ });
   await world.kill(lost);
   await world.until(() => one.cluster.status().raft?.leader !== null && one.cluster.status().raft?.leader !== lost.peerId, 'a leader');
@@ -39,7 +40,7 @@ test('a shard whose last Active replica was on a peer that was removed goes on w
 function prepared(state: ClusterState | null, peerId: number, lost: readonly number[]) {
   assert.ok(state !== null);
   const setup = { kind: 'activateReplica', shardId: 0, peerId, lost } as const;
-  return prepare({ kind: 'setUp', collection: 'c', setup }, state, { transferMethod: 'stream_records' });
+  return prepare({ kind: 'updateCollectionCluster', collection: 'c', update: setup }, state, { transferMethod: 'stream_records' });
 }
 
 test('a shard whose Active replica is lost begins anew on its peer where that is the only one', async () => {

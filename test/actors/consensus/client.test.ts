@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type ConsensusClient, consensusClient } from '../../../actors/consensus/client.js';
-import type { PeerLink } from '../../../actors/consensus/link.js';
+import type { ConsensusLink } from '../../../actors/consensus/link.js';
 import { ConsensusView } from '../../../actors/consensus/view.js';
 import { CallStats } from '../../../actors/context/call-stats.js';
 import { Assignments } from '../../../actors/shard-log/assignments.js';
@@ -12,7 +12,7 @@ const CLOCK = { nowMs: () => 0 };
 
 function nodeWith(view: ConsensusView): ConsensusClient {
   const counts = { calls: { made: new CallStats(), answered: new CallStats() }, board: new TransferBoard() };
-  return consensusClient({ view, clock: CLOCK, tickMs: 100, link: {} as PeerLink, replicas: () => [], ...counts });
+  return consensusClient({ view, clock: CLOCK, tickMs: 100, link: {} as ConsensusLink, replicas: () => [], ...counts });
 }
 
 /** The outcome that a caller hears when the actor's end is this error. */

@@ -203,12 +203,12 @@ test('shards of a key come and go with it, on the nodes that hold them', async (
   assert.equal(two.api.info('a').status, 'green');
   assert.equal(new TextDecoder().decode(await world.run(two.api.read('a', 'count', request(two)))), 'nothing');
   const key = { kind: 'createShardKey', key: 'north', shardsNumber: 3, replicationFactor: 1, placement: null, initialState: null } as const;
-  assert.equal(await world.run(two.cluster.setUp('a', key, 5000)), true);
+  assert.equal(await world.run(two.cluster.updateCollectionCluster('a', key, 5000)), true);
   assert.deepEqual(
     nodes.map(({ engine }) => engine.open.size),
     [1, 1, 1],
   );
-  assert.equal(await world.run(one.cluster.setUp('a', { kind: 'dropShardKey', key: 'north' }, 5000)), true);
+  assert.equal(await world.run(one.cluster.updateCollectionCluster('a', { kind: 'dropShardKey', key: 'north' }, 5000)), true);
   assert.deepEqual(
     nodes.map(({ engine }) => engine.open.size),
     [0, 0, 0],
@@ -221,7 +221,7 @@ test('a shard key that is to be placed on no peer of the cluster is refused at o
   await world.run(one.api.createCollection('a', spread(1, { sharding_method: 'custom' })));
   const key = { kind: 'createShardKey', key: 'north', shardsNumber: null, replicationFactor: null, initialState: null } as const;
   const before = one.cluster.state()?.appliedIndex;
-  await assert.rejects(world.run(one.cluster.setUp('a', { ...key, placement: [one.peerId, 5] }, 5000)), {
+  await assert.rejects(world.run(one.cluster.updateCollectionCluster('a', { ...key, placement: [one.peerId, 5] }, 5000)), {
     code: 'wrongInput',
     detail: 'peer 5 is not part of the cluster',
   });
@@ -232,7 +232,7 @@ test('points of a collection with shard keys are read here where all of it is he
   const [one] = (await world.founded(1)) as [FakeNode];
   await world.run(one.api.createCollection('a', spread(1, { sharding_method: 'custom' })));
   const key = { kind: 'createShardKey', key: 'north', shardsNumber: 1, replicationFactor: 1, placement: null, initialState: null } as const;
-  await world.run(one.cluster.setUp('a', key, 5000));
+  await world.run(one.cluster.updateCollectionCluster('a', key, 5000));
   assert.equal(new TextDecoder().decode(await world.run(one.api.read('a', 'count', request(one)))), 'count of a/0');
 });
 
@@ -240,7 +240,7 @@ test('a replica that is dropped is closed and its files go', async () => {
   const nodes = (await world.founded(3)) as Three;
   await world.run(nodes[0].api.createCollection('a', spread(1, { replication_factor: 3 })));
   const third = nodes[2];
-  await world.run(nodes[1].cluster.setUp('a', { kind: 'dropReplica', shardId: 0, peerId: third.peerId }, 5000));
+  await world.run(nodes[1].cluster.updateCollectionCluster('a', { kind: 'dropReplica', shardId: 0, peerId: third.peerId }, 5000));
   assert.deepEqual(
     nodes.map(({ engine }) => engine.open.size),
     [1, 1, 0],

@@ -4,7 +4,7 @@ import { TRANSFER_LIMITS } from '../../../actors/consensus/cluster-api.js';
 import type { ConsensusEffect, ConsensusMessage, Drawn } from '../../../actors/consensus/messages.js';
 import type { ConsensusState, MemberConsensus, Settings } from '../../../actors/consensus/state.js';
 import { startConsensus, stepConsensus } from '../../../actors/consensus/step.js';
-import { step as raftStep } from '../../../cluster/raft/step.js';
+import { stepRaft as raftStep } from '../../../cluster/raft/step.js';
 import { NOTHING_STORED } from '../../../protocols/model/consensus.js';
 
 export const DRAWN: Drawn = { peerId: 11, clusterId: 'c', seed: 1, seconds: 0 };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NO_ALIASES } from '../../../actors/node/aliases.js';
 import type { NodeEffect, NodeMessage } from '../../../actors/node/messages.js';
-import { type ActiveNode, active, type CollectionPhase, type NodeState, stopping } from '../../../actors/node/state.js';
+import { type ActiveNode, activeNode, type CollectionPhase, type NodeState, stopping } from '../../../actors/node/state.js';
 import { stepNode } from '../../../actors/node/step.js';
 import type { ErrorFacts } from '../../../protocols/errors.js';
 import type { AliasAction } from '../../../protocols/model/alias.js';
@@ -17,7 +17,7 @@ function node(known: Record<string, string> = {}): ActiveNode {
     ['a', { kind: 'Active' }],
     ['b', { kind: 'Dead', error: FULL }],
   ]);
-  return active(phases, { ...NO_ALIASES, known: new Map(Object.entries(known)) });
+  return activeNode(phases, { ...NO_ALIASES, known: new Map(Object.entries(known)) });
 }
 
 function change(replyTo: number, ...actions: AliasAction[]): NodeMessage {
@@ -122,7 +122,7 @@ test('a deletion behind a change of aliases takes the new alias along', () => {
 });
 
 test('a node stops when the aliases that are being saved are, and refuses what waits behind them', () => {
-  const empty = active(new Map(), { ...NO_ALIASES, known: new Map([['x', 'a']]) });
+  const empty = activeNode(new Map(), { ...NO_ALIASES, known: new Map([['x', 'a']]) });
   const begun = run(empty, change(1, { kind: 'delete', alias: 'x' }), change(2), { kind: 'close', replyTo: 9 });
   assert.deepEqual(begun.effects, ['refuse 2 unavailable: the node is shutting down']);
   assert.deepEqual(run(begun.state, { kind: 'aliasesSaved' }).effects, ['reply 1 true', 'reply 9 true']);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { NodeEffect, NodeMessage } from '../../../actors/node/messages.js';
-import { active, type CollectionPhase, type NodeState, scanning, starting, stopping } from '../../../actors/node/state.js';
+import { activeNode, type CollectionPhase, type NodeState, scanning, startingNode, stopping } from '../../../actors/node/state.js';
 import { startNodeActor, stepNode } from '../../../actors/node/step.js';
 import type { ErrorFacts } from '../../../protocols/errors.js';
 import { sampleConfig } from '../samples.js';
@@ -51,7 +51,7 @@ test('a node scans, opens what it finds, and is ready when each collection is op
 
 test('a node without collections is ready at once', () => {
   const { state, effects } = stepNode(scanning([8]), { kind: 'scanned', folders: [], holdings: null, aliases: new Map() });
-  assert.deepEqual(state, active(new Map()));
+  assert.deepEqual(state, activeNode(new Map()));
   assert.equal(kinds(effects), 'announceAliases reply');
 });
 
@@ -63,7 +63,7 @@ test('a storage folder that cannot be used fails the node, with the reason for w
 });
 
 test('a creation is answered when the collection is open', () => {
-  const begun = stepNode(active(new Map()), create(1));
+  const begun = stepNode(activeNode(new Map()), create(1));
   assert.equal(phaseOf(begun.state, 'a'), 'Creating');
   assert.deepEqual(begun.effects, [{ kind: 'createCollection', name: 'a', folder: 'a', create: { config: CONFIG, belonging: null } }]);
   const opened = stepNode(begun.state, { kind: 'collectionOpened', folder: 'a' });
@@ -75,7 +75,7 @@ test('a creation is answered when the collection is open', () => {
 
 test('a name that is taken, being made or being deleted is a conflict', () => {
   const messages = (['Active', 'Dead', 'Creating', 'Deleting'] as const).map((kind) => {
-    const effect = stepNode(active(phases({ a: kind })), create(2)).effects[0];
+    const effect = stepNode(activeNode(phases({ a: kind })), create(2)).effects[0];
     return effect?.kind === 'refuse' ? `${effect.error.code}: ${effect.error.detail}` : 'not refused';
   });
   assert.deepEqual(messages, [
@@ -87,44 +87,44 @@ test('a name that is taken, being made or being deleted is a conflict', () => {
 });
 
 test('a new collection that does not open is answered with the reason and leaves nothing behind', () => {
-  const { state, effects } = stepNode(active(phases({ a: 'Creating' })), { kind: 'collectionDied', folder: 'a', error: BROKEN });
+  const { state, effects } = stepNode(activeNode(phases({ a: 'Creating' })), { kind: 'collectionDied', folder: 'a', error: BROKEN });
   assert.equal(phaseOf(state, 'a'), 'Deleting');
   assert.deepEqual(effects, [
     { kind: 'refuse', replyTo: 1, error: BROKEN },
     { kind: 'deleteCollection', folder: 'a', replyTo: null },
   ]);
-  const failed = stepNode(active(phases({ a: 'Creating' })), { kind: 'createFailed', folder: 'a', error: BROKEN });
+  const failed = stepNode(activeNode(phases({ a: 'Creating' })), { kind: 'createFailed', folder: 'a', error: BROKEN });
   assert.equal(phaseOf(failed.state, 'a'), undefined);
   assert.deepEqual(failed.effects, [{ kind: 'refuse', replyTo: 1, error: BROKEN }]);
 });
 
 test('deleting what is not there answers false, also while it goes', () => {
   for (const collections of [new Map(), phases({ a: 'Deleting' })]) {
-    const { effects } = stepNode(active(collections), { kind: 'delete', folder: 'a', replyTo: 3 });
+    const { effects } = stepNode(activeNode(collections), { kind: 'delete', folder: 'a', replyTo: 3 });
     assert.deepEqual(effects, [{ kind: 'reply', replyTo: 3, answer: false }]);
   }
 });
 
 test('a deleted collection frees its name when its files are gone', () => {
-  const begun = stepNode(active(phases({ a: 'Active' })), { kind: 'delete', folder: 'a', replyTo: 3 });
+  const begun = stepNode(activeNode(phases({ a: 'Active' })), { kind: 'delete', folder: 'a', replyTo: 3 });
   assert.deepEqual(begun.effects, [{ kind: 'deleteCollection', folder: 'a', replyTo: 3 }]);
   const gone = stepNode(begun.state, { kind: 'collectionDeleted', folder: 'a' });
   assert.equal(kinds(stepNode(gone.state, create(4)).effects), 'createCollection');
 });
 
 test('a collection that opens while it is being deleted is not listed again', () => {
-  const { effects } = stepNode(active(phases({ a: 'Deleting' })), { kind: 'collectionOpened', folder: 'a' });
+  const { effects } = stepNode(activeNode(phases({ a: 'Deleting' })), { kind: 'collectionOpened', folder: 'a' });
   assert.deepEqual(effects, []);
 });
 
 test('a collection that gave up stays with its files, and its deletion removes them', () => {
-  const { state, effects } = stepNode(active(phases({ a: 'Active' })), { kind: 'collectionGaveUp', folder: 'a', error: BROKEN });
+  const { state, effects } = stepNode(activeNode(phases({ a: 'Active' })), { kind: 'collectionGaveUp', folder: 'a', error: BROKEN });
   assert.deepEqual(effects, [{ kind: 'abandonCollection', folder: 'a', error: BROKEN }]);
   assert.equal(kinds(stepNode(state, { kind: 'delete', folder: 'a', replyTo: 3 }).effects), 'removeFiles');
 });
 
 test('a node stops when each collection has closed or finished its deletion', () => {
-  const begun = stepNode(starting(phases({ a: 'Active', b: 'Deleting', c: 'Abandoned' }), [8]), { kind: 'close', replyTo: 5 });
+  const begun = stepNode(startingNode(phases({ a: 'Active', b: 'Deleting', c: 'Abandoned' }), [8]), { kind: 'close', replyTo: 5 });
   assert.equal(kinds(begun.effects), 'refuse closeCollection closeCollection');
   const one = stepNode(begun.state, { kind: 'collectionClosed', folder: 'a' });
   assert.deepEqual(one.effects, []);

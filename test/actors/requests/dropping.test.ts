@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClusterApi } from '../../../actors/consensus/cluster-api.js';
-import { updateCollectionCluster } from '../../../actors/requests/update-collection-cluster.js';
+import { clusterUpdateInSteps } from '../../../actors/requests/update-collection-cluster.js';
 import { NotReached } from '../../../cluster/data-messages.js';
-import type { ClusterSetup } from '../../../protocols/model/cluster.js';
+import type { CollectionClusterUpdate } from '../../../protocols/model/cluster.js';
 import { Peers, SELF } from './support.js';
 
-const drop = (peerId: number): ClusterSetup => ({ kind: 'dropReplica', shardId: 0, peerId });
+const drop = (peerId: number): CollectionClusterUpdate => ({ kind: 'dropReplica', shardId: 0, peerId });
 
 /** What was asked of peers and of the cluster, in order. */
-function cluster(): { readonly peers: Peers; readonly update: ClusterApi['setUp']; readonly set: string[] } {
+function cluster(): { readonly peers: Peers; readonly update: ClusterApi['updateCollectionCluster']; readonly set: string[] } {
   const peers = new Peers();
   const set: string[] = [];
-  const setUp: ClusterApi['setUp'] = async (_collection, { kind }) => {
+  const setUp: ClusterApi['updateCollectionCluster'] = async (_collection, { kind }) => {
     set.push(`${kind} after ${peers.asked.length}`);
     return true;
   };
   const find = () => assert.fail('nothing is looked for');
   const points = { write: async () => assert.fail('nothing is written') };
-  return { peers, set, update: updateCollectionCluster(setUp, { find, points, routes: peers.routes }) };
+  return { peers, set, update: clusterUpdateInSteps(setUp, { find, points, routes: peers.routes }) };
 }
 
 test('the leader of a shard hands over before its replica is dropped, and any other one goes at once', async () => {

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Agreed } from '../../../actors/requests/points.js';
 import { keyedShards, showShardKeys } from '../../../actors/requests/shard-keys.js';
-import { updateCollectionCluster } from '../../../actors/requests/update-collection-cluster.js';
+import { clusterUpdateInSteps } from '../../../actors/requests/update-collection-cluster.js';
 import type { ShardFigures } from '../../../cluster/data-messages.js';
 import type { CollectionRecord } from '../../../cluster/state/state.js';
-import type { ClusterSetup, KeyedShard, ReplicaState, ShardId, ShardKey } from '../../../protocols/model/cluster.js';
+import type { CollectionClusterUpdate, KeyedShard, ReplicaState, ShardId, ShardKey } from '../../../protocols/model/cluster.js';
 import { sampleConfig } from '../samples.js';
 import { Peers, SELF, UID } from './support.js';
 
@@ -75,12 +75,12 @@ const FIGURES: ShardFigures = {
 };
 
 /** What is written when this key is made. figures: what the other shards' node tells; null: nothing. */
-async function written(record: CollectionRecord, setup: ClusterSetup, figures: ShardFigures | null): Promise<string[]> {
+async function written(record: CollectionRecord, setup: CollectionClusterUpdate, figures: ShardFigures | null): Promise<string[]> {
   const peers = new Peers();
   peers.show({ c: record });
   if (figures !== null) peers.answers.set(SELF, () => ({ kind: 'figures', figures: [figures] }));
   const writes: string[] = [];
-  const update = updateCollectionCluster(async () => true, {
+  const update = clusterUpdateInSteps(async () => true, {
     routes: peers.routes,
     find: (name) => ({ name, entry: null, record }),
     points: {
@@ -94,7 +94,7 @@ async function written(record: CollectionRecord, setup: ClusterSetup, figures: S
   return writes;
 }
 
-const created = (key: ShardKey): ClusterSetup => ({
+const created = (key: ShardKey): CollectionClusterUpdate => ({
   kind: 'createShardKey',
   key,
   shardsNumber: null,

@@ -3,7 +3,7 @@
 import { entryBytes } from '../../../cluster/raft/log.js';
 import type { RaftEffect, RaftInput } from '../../../cluster/raft/messages.js';
 import type { RaftState } from '../../../cluster/raft/state.js';
-import { step } from '../../../cluster/raft/step.js';
+import { stepRaft } from '../../../cluster/raft/step.js';
 import { lastIndex } from './invariants.js';
 import type { Step } from './network.js';
 
@@ -11,13 +11,13 @@ type Stepped = ReturnType<Step>;
 
 /** By what they do; `story`: the one of `test/scenarios/raft` that finds it, where it takes a rare course of events. */
 export const MISTAKES: Readonly<Record<string, { readonly step: Step; readonly story?: string }>> = {
-  'sends before it has persisted': { step: (state, input) => sentFirst(step(state, input)) },
-  'forgets on a crash whom it voted for': { step: (state, input) => withoutVote(step(state, input)), story: 'election-one-vote' },
-  'votes twice in a term': { step: (state, input) => step(votesAgain(state, input), input) },
-  'commits entries of earlier terms by counting': { step: (state, input) => committedByCount(step(state, input)), story: 'figure-8' },
-  'appends without a look at the entry before': { step: (state, input) => step(state, agreeing(state, input)) },
-  'lets everyone lead who asks': { step: (state, input) => step(state, asIfUpToDate(state, input)) },
-  'answers reads without asking a quorum': { step: (state, input) => readAtOnce(step(state, input)), story: 'read-index' },
+  'sends before it has persisted': { step: (state, input) => sentFirst(stepRaft(state, input)) },
+  'forgets on a crash whom it voted for': { step: (state, input) => withoutVote(stepRaft(state, input)), story: 'election-one-vote' },
+  'votes twice in a term': { step: (state, input) => stepRaft(votesAgain(state, input), input) },
+  'commits entries of earlier terms by counting': { step: (state, input) => committedByCount(stepRaft(state, input)), story: 'figure-8' },
+  'appends without a look at the entry before': { step: (state, input) => stepRaft(state, agreeing(state, input)) },
+  'lets everyone lead who asks': { step: (state, input) => stepRaft(state, asIfUpToDate(state, input)) },
+  'answers reads without asking a quorum': { step: (state, input) => readAtOnce(stepRaft(state, input)), story: 'read-index' },
 };
 
 function sentFirst({ state, effects }: Stepped): Stepped {

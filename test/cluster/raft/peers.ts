@@ -4,7 +4,7 @@ import { RAFT_DEFAULTS, type RaftConfig } from '../../../cluster/raft/config.js'
 import type { RaftEffect, RaftInput, RaftMessage } from '../../../cluster/raft/messages.js';
 import { startRaft } from '../../../cluster/raft/start.js';
 import type { LeaderRole, Progress, RaftState } from '../../../cluster/raft/state.js';
-import { step } from '../../../cluster/raft/step.js';
+import { stepRaft } from '../../../cluster/raft/step.js';
 import type { Member, PeerId } from '../../../protocols/model/cluster.js';
 import type { Entry, StoredConsensus } from '../../../protocols/model/consensus.js';
 
@@ -52,7 +52,7 @@ export function take(state: RaftState, ...inputs: readonly RaftInput[]): Taken {
   const effects: RaftEffect[] = [];
   let now = state;
   for (const input of inputs) {
-    const next = step(now, input);
+    const next = stepRaft(now, input);
     effects.push(...next.effects);
     now = next.state;
   }
@@ -139,7 +139,7 @@ export class Company {
   }
 
   input(peerId: PeerId, input: RaftInput): void {
-    this.take(peerId, step(this.state(peerId), input));
+    this.take(peerId, stepRaft(this.state(peerId), input));
     this.settle();
   }
 
@@ -162,7 +162,7 @@ export class Company {
     for (const effect of taken.effects) {
       if (effect.kind === 'persist') {
         if (!this.stopped.has(peerId))
-          this.queue.push(() => this.take(peerId, step(this.state(peerId), { kind: 'persisted', write: effect.number })));
+          this.queue.push(() => this.take(peerId, stepRaft(this.state(peerId), { kind: 'persisted', write: effect.number })));
       } else if (effect.kind === 'send' || effect.kind === 'sendEarly') {
         // What waits for a disk that stands still never goes.
         const waits = effect.kind === 'send' && this.state(peerId).persistedWrites < this.state(peerId).writes && this.stopped.has(peerId);
@@ -174,7 +174,7 @@ export class Company {
   private deliver(message: RaftMessage): void {
     if (this.cut.has(message.from) || this.cut.has(message.to)) return;
     const state = this.states.get(message.to);
-    if (state !== undefined) this.take(message.to, step(state, { kind: 'receive', message }));
+    if (state !== undefined) this.take(message.to, stepRaft(state, { kind: 'receive', message }));
   }
 
   private settle(): void {

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { step } from '../../../cluster/raft/step.js';
+import { stepRaft } from '../../../cluster/raft/step.js';
 import { Violation } from './invariants.js';
 import { MISTAKES } from './mistakes.js';
 import type { Step } from './network.js';
@@ -33,9 +33,9 @@ test('Raft keeps its promises whatever is lost, late or down, and works again on
 test('a step changes nothing in place, and does the same again for the same state and input', () => {
   const careful: Step = (state, input) => {
     const copy = structuredClone(state);
-    const stepped = step(state, input);
+    const stepped = stepRaft(state, input);
     assert.ok(isDeepStrictEqual(copy, state), `${input.kind} changed the state in place`);
-    assert.ok(isDeepStrictEqual(step(copy, input), stepped), `${input.kind} did something else for the same state`);
+    assert.ok(isDeepStrictEqual(stepRaft(copy, input), stepped), `${input.kind} did something else for the same state`);
     return stepped;
   };
   for (let seed = FIRST; seed < FIRST + CAREFUL_SEEDS; seed++) walk({ seed, step: careful, actions: 400 });

@@ -6,7 +6,7 @@
 
 import type { RaftConfig } from '../../../cluster/raft/config.js';
 import type { MembershipChange, RaftEffect } from '../../../cluster/raft/messages.js';
-import { step } from '../../../cluster/raft/step.js';
+import { stepRaft } from '../../../cluster/raft/step.js';
 import { type RandomNumbers, seededRandom } from '../../../ops/random.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
 import { NOTHING_STORED } from '../../../protocols/model/consensus.js';
@@ -67,7 +67,7 @@ class Walk {
     this.#random = seededRandom(options.seed);
     this.#tell = options.tell;
     this.#network = new Network({
-      step: options.step ?? step,
+      step: options.step ?? stepRaft,
       seed: options.seed,
       stepped: (stepped) => this.#stepped(stepped),
       started: (peer, state, effects) => {

@@ -5,7 +5,7 @@
 
 import { RAFT_DEFAULTS, type RaftConfig } from '../../../cluster/raft/config.js';
 import type { MembershipChange, Proposal, RaftMessage } from '../../../cluster/raft/messages.js';
-import { step } from '../../../cluster/raft/step.js';
+import { stepRaft } from '../../../cluster/raft/step.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
 import { type Entry, NOTHING_STORED, type StoredConsensus } from '../../../protocols/model/consensus.js';
 import { foundedBy, member } from './disk.js';
@@ -19,7 +19,7 @@ const CONFIG = { ...RAFT_DEFAULTS, electionTicks: 10, electionTicksSpread: 0 };
 const SETTLE_MESSAGES_MAX = 10_000;
 
 /** The text with the output of each command behind it, indented. raftStep: Raft's own, or one with a mistake. */
-export function scenarioOutput(text: string, raftStep: Step = step): string {
+export function scenarioOutput(text: string, raftStep: Step = stepRaft): string {
   const scenario = new Scenario(raftStep);
   const lines: string[] = [];
   text.split('\n').forEach((line, at) => {

@@ -8,7 +8,7 @@ import { TroupeError } from '../../../protocols/errors.js';
 import type { CollectionParams } from '../../../protocols/model/collection.js';
 import { OPERATION_SCHEMAS, type OperationName } from '../../../protocols/openapi/operations.js';
 import { decodeAliasActions } from '../../../protocols/rest/aliases.js';
-import { decodeClusterSetup, decodeCreateShardKey, decodeDeleteShardKey } from '../../../protocols/rest/cluster.js';
+import { decodeCollectionClusterUpdate, decodeCreateShardKey, decodeDeleteShardKey } from '../../../protocols/rest/cluster.js';
 import { BUILT_IN_DEFAULTS, decodeCreateCollection, decodeUpdateCollection } from '../../../protocols/rest/collections.js';
 import { decodeFacet } from '../../../protocols/rest/facet.js';
 import { decodeQueryGroups, decodeRecommendGroups, decodeSearchGroups } from '../../../protocols/rest/groups.js';
@@ -62,7 +62,7 @@ const DECODERS: Partial<Record<OperationName, Decode>> = {
   recommend_point_groups: (body) => decodeRecommendGroups(scannedBody(body)),
   discover_points: (body) => decodeDiscover(scannedBody(body)),
   discover_batch_points: (body) => decodeDiscoverBatch(scannedBody(body)),
-  update_collection_cluster: (body) => decodeClusterSetup(valueIn(body)),
+  update_collection_cluster: (body) => decodeCollectionClusterUpdate(valueIn(body)),
   create_shard_key: (body) => decodeCreateShardKey(valueIn(body)),
   delete_shard_key: (body) => decodeDeleteShardKey(valueIn(body)),
   facet: (body) => decodeFacet(scannedBody(body)),

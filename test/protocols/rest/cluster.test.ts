@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { JsonValue } from '../../../protocols/model/payload.js';
-import { decodeClusterSetup } from '../../../protocols/rest/cluster.js';
+import { decodeCollectionClusterUpdate } from '../../../protocols/rest/cluster.js';
 
 test('a body without an operation that is known is told which ones there are', () => {
   const bodies: readonly JsonValue[] = [{}, { moveShard: {} }];
   for (const body of bodies) {
     assert.throws(
-      () => decodeClusterSetup(body),
+      () => decodeCollectionClusterUpdate(body),
       (error) =>
         error instanceof TroupeError &&
         error.code === 'malformedBody' &&

@@ -1,9 +1,9 @@
 /** Sample messages of one run of a transfer, and of the supervisor of a node's transfers. */
 
 import type { TransfersMessage } from '../../../actors/transfers/messages.js';
-import type { TransferMessage } from '../../../actors/transfers/run/messages.js';
+import type { TransferRunMessage } from '../../../actors/transfers/run/messages.js';
 import type { TransferState } from '../../../actors/transfers/run/state.js';
-import { FAILURES_MAX, startTransfer, stepTransfer } from '../../../actors/transfers/run/step.js';
+import { FAILURES_MAX, startTransferRun, stepTransfer } from '../../../actors/transfers/run/step.js';
 import type { TransfersState } from '../../../actors/transfers/state.js';
 import { startTransfers, stepTransfers } from '../../../actors/transfers/step.js';
 import type { TransferRun } from '../../../cluster/transfer/runs.js';
@@ -17,12 +17,12 @@ const AWAY: ErrorFacts = { code: 'unavailable', detail: 'the peer is away' };
 
 function begun(method: TransferMethod, target: ReplicaState, handsOver: boolean): TransferState {
   const run: TransferRun = { collection: 'c', uid: 5, term: 3, transfer: transferOf({ method }), target, handsOver };
-  const { state } = startTransfer(run, nowMs);
+  const { state } = startTransferRun(run, nowMs);
   // The next failure is the last one.
   return { ...state, progress: { ...state.progress, failures: FAILURES_MAX - 2 } };
 }
 
-const MESSAGES: readonly TransferMessage[] = [
+const MESSAGES: readonly TransferRunMessage[] = [
   { kind: 'fileSent', sent: 10, total: 10, nowMs },
   { kind: 'filesInstalled', nowMs },
   { kind: 'attached', attached: { how: 'refused' }, nowMs },
@@ -37,7 +37,7 @@ const MESSAGES: readonly TransferMessage[] = [
   { kind: 'retry', nowMs },
 ];
 
-export const TRANSFER: Machine<TransferState, TransferMessage> = {
+export const TRANSFER: Machine<TransferState, TransferRunMessage> = {
   step: stepTransfer,
   starts: [begun('snapshot', 'PartialSnapshot', false), begun('wal_delta', 'Recovery', false), begun('stream_records', 'Partial', true)],
   inputs: () => MESSAGES,

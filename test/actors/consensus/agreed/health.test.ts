@@ -161,7 +161,8 @@ test('a shard is moved and copied by the agreed record, and a transfer is aborte
   const from = record()?.shards.get(0)?.leader ?? 0;
   const [to, third] = nodes.map(({ peerId }) => peerId).filter((peerId) => peerId !== from) as [number, number];
   const transfer = { shardId: 0, toShardId: null, from, to };
-  const ask = (setup: Parameters<FakeNode['cluster']['setUp']>[1]) => world.run(nodes[1].cluster.setUp('a', setup, 5000));
+  const ask = (setup: Parameters<FakeNode['cluster']['updateCollectionCluster']>[1]) =>
+    world.run(nodes[1].cluster.updateCollectionCluster('a', setup, 5000));
   assert.equal(await ask({ kind: 'moveShard', ...transfer, method: null }), true);
   assert.deepEqual(
     record()?.transfers.map(({ method, sync }) => [method, sync]),

@@ -14,7 +14,7 @@ test('a move by wal_delta to a peer that has nothing of the shard sends records,
   const state = { ...emptyState('c1'), collections: new Map([['c', record]]) };
   const methodTo = (to: number, method: 'wal_delta' | null) => {
     const setup = { kind: 'moveShard', shardId: 0, toShardId: null, from: 1, to, method } as const;
-    const operation = prepare({ kind: 'setUp', collection: 'c', setup }, state, { transferMethod: 'wal_delta' });
+    const operation = prepare({ kind: 'updateCollectionCluster', collection: 'c', update: setup }, state, { transferMethod: 'wal_delta' });
     return operation.kind === 'startTransfer' ? operation.method : null;
   };
   assert.deepEqual(

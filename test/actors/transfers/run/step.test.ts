@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { TransferEffect, TransferMessage } from '../../../../actors/transfers/run/messages.js';
+import type { TransferEffect, TransferRunMessage } from '../../../../actors/transfers/run/messages.js';
 import type { TransferState } from '../../../../actors/transfers/run/state.js';
-import { FAILURES_MAX, startTransfer, stepTransfer, TRANSFER_TABLE } from '../../../../actors/transfers/run/step.js';
+import { FAILURES_MAX, startTransferRun, stepTransfer, TRANSFER_TABLE } from '../../../../actors/transfers/run/step.js';
 import type { TransferRun } from '../../../../cluster/transfer/runs.js';
 import type { ReplicaState, TransferMethod } from '../../../../protocols/model/cluster.js';
 import { transferOf } from '../../../cluster/transfer/support.js';
@@ -17,12 +17,12 @@ class Story {
   state: TransferState;
 
   constructor(method: TransferMethod, target: ReplicaState, handsOver = false) {
-    const { effects, state } = startTransfer(runOf(method, target, handsOver), 1000);
+    const { effects, state } = startTransferRun(runOf(method, target, handsOver), 1000);
     this.state = state;
     this.#note(effects);
   }
 
-  hear(...messages: TransferMessage[]): this {
+  hear(...messages: TransferRunMessage[]): this {
     for (const message of messages) {
       const { effects, state } = stepTransfer(this.state, message);
       this.state = state;
@@ -58,32 +58,32 @@ function worded(effect: TransferEffect): string {
   }
 }
 
-const attached = (how: 'delta' | 'rewound' | 'reset' | 'refused'): TransferMessage => ({
+const attached = (how: 'delta' | 'rewound' | 'reset' | 'refused'): TransferRunMessage => ({
   kind: 'attached',
   attached: { how },
   nowMs: 2000,
 });
-const compared = (...points: number[]): TransferMessage => ({
+const compared = (...points: number[]): TransferRunMessage => ({
   kind: 'compared',
   compared: { buckets: points.map((_, bucket) => bucket), points, total: 1000 },
   nowMs: 3000,
 });
-const filled = (points: number): TransferMessage => ({
+const filled = (points: number): TransferRunMessage => ({
   kind: 'filled',
   filled: { changed: points, points, bytes: points * 100 },
   nowMs: 4000,
 });
-const failed = (code: 'unavailable' | 'internal' = 'unavailable', announced = false): TransferMessage => ({
+const failed = (code: 'unavailable' | 'internal' = 'unavailable', announced = false): TransferRunMessage => ({
   kind: 'failed',
   error: { code, detail: 'the peer is away' },
   announced,
   nowMs: 5000,
 });
-const REQUIRED: TransferMessage = { kind: 'required', nowMs: 6000 };
-const AGREED: TransferMessage = { kind: 'agreed', nowMs: 7000 };
-const RETRY: TransferMessage = { kind: 'retry', nowMs: 8000 };
-const PAUSED: TransferMessage = { kind: 'paused', nowMs: 6500 };
-const INSTALLED: TransferMessage = { kind: 'filesInstalled', nowMs: 2000 };
+const REQUIRED: TransferRunMessage = { kind: 'required', nowMs: 6000 };
+const AGREED: TransferRunMessage = { kind: 'agreed', nowMs: 7000 };
+const RETRY: TransferRunMessage = { kind: 'retry', nowMs: 8000 };
+const PAUSED: TransferRunMessage = { kind: 'paused', nowMs: 6500 };
+const INSTALLED: TransferRunMessage = { kind: 'filesInstalled', nowMs: 2000 };
 
 test('records: the log begins anew, buckets that differ are sent, and nothing is finished before the digests are equal', () => {
   const story = new Story('stream_records', 'Partial').hear(attached('reset'), compared(300, 300), filled(300), filled(300), compared());

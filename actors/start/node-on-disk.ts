@@ -28,13 +28,13 @@ import { CollectionUsages } from '../requests/usages.js';
 import type { EnginePort } from '../runtime/ports.js';
 import type { ActorTelemetry } from '../runtime/telemetry.js';
 import type { ReplicationEntry, ReplicationStatus } from '../shard-log/view.js';
-import type { RunningNode } from './node-base.js';
+import type { LiveNode } from './node-base.js';
 
 type PointsApi = Pick<NodeApi, 'read' | 'write'>;
 
 const CLOSE_MS = 60_000;
 
-export abstract class LocalNode implements NodeApi {
+export abstract class NodeOnDisk implements NodeApi {
   abstract readonly cluster: ClusterApi | null;
   protected readonly pool: EnginePort;
   protected readonly usages = new CollectionUsages();
@@ -43,7 +43,7 @@ export abstract class LocalNode implements NodeApi {
   #closed = false;
 
   constructor(
-    protected readonly running: RunningNode,
+    protected readonly running: LiveNode,
     protected readonly names: Names,
   ) {
     const { clock, options, ports } = running;
