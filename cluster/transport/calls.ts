@@ -4,7 +4,7 @@
  */
 
 import { type Client, type ClientUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
-import { errorFacts, errorFromFacts, factsForPeer, TroupeError } from '../../protocols/errors.js';
+import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { type AnswerCall, type DataAnswer, type DataCall, type DataReply, LostAnswer, NotReached } from '../data-messages.js';
 import { channelTarget } from './address.js';
@@ -149,7 +149,7 @@ export class IncomingCalls {
     try {
       return await this.#carryOut(said);
     } catch (error) {
-      return { kind: 'error', error: factsForPeer(errorFacts(error)) };
+      return { kind: 'error', error: errorFacts(error) };
     } finally {
       this.#served--;
     }

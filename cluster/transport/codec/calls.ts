@@ -1,6 +1,6 @@
 /** Calls of peers for each other's replicas, and their replies, as bytes of protocols/peer/peer.proto. Errors: `malformedBody`. */
 
-import { factsFromPeer } from '../../../protocols/errors.js';
+import { factsForPeer, factsFromPeer } from '../../../protocols/errors.js';
 import { brokenMessage, WireReader } from '../../../protocols/grpc/wire-reader.js';
 import { WireWriter } from '../../../protocols/grpc/wire-writer.js';
 import { pack, unpack } from '../../../protocols/pack.js';
@@ -49,7 +49,7 @@ export function unpackCall(bytes: Uint8Array): DataCall | null {
 
 export function encodeReply(reply: DataReply): Uint8Array {
   const writer = new WireWriter();
-  writer.blob(1, pack(reply));
+  writer.blob(1, pack(forPeer(reply)));
   return writer.finish();
 }
 
@@ -91,7 +91,7 @@ export function packCall(call: DataCall): Uint8Array {
 }
 
 export function packReply(reply: DataReply): Uint8Array {
-  return ownCopy(pack(reply));
+  return ownCopy(pack(forPeer(reply)));
 }
 
 export function encodeCallFrame({ hello, items }: CallFrame): Uint8Array {
@@ -127,6 +127,10 @@ function readNumbered(reader: WireReader): NumberedBytes {
     return true;
   });
   return { number, bytes };
+}
+
+function forPeer(reply: DataReply): DataReply {
+  return reply.kind === 'error' ? { kind: 'error', error: factsForPeer(reply.error) } : reply;
 }
 
 /** What packs writes the next value into the same memory. */

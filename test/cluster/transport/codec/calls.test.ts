@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DataCall } from '../../../../cluster/data-messages.js';
-import { packReply, unpackCall, unpackReply } from '../../../../cluster/transport/codec/calls.js';
+import { decodeReply, encodeReply, packReply, unpackCall, unpackReply } from '../../../../cluster/transport/codec/calls.js';
 import { seededRandom } from '../../../../ops/random.js';
 import { TroupeError } from '../../../../protocols/errors.js';
 import { pack } from '../../../../protocols/pack.js';
@@ -92,6 +92,9 @@ test('an error of a reply keeps its reason and its outcome; what a later release
   const read = (error: object) => unpackReply(pack({ kind: 'error', error }));
   const facts = { code: 'conflict', detail: 'another leads', reason: 'notLeader', outcome: 'none' } as const;
   assert.deepEqual(unpackReply(packReply({ kind: 'error', error: facts })), { kind: 'error', error: facts });
+  const refused = { code: 'conflict', detail: 'another leads', reason: 'notLeader' } as const;
+  assert.deepEqual(unpackReply(packReply({ kind: 'error', error: refused })), { kind: 'error', error: facts });
+  assert.deepEqual(decodeReply(encodeReply({ kind: 'error', error: refused })), { kind: 'error', error: facts });
   const later = { code: 'unavailable', detail: 'why', reason: 'ofLater', outcome: 'ofLater' };
   assert.deepEqual(read(later), { kind: 'error', error: { code: 'unavailable', detail: 'why', outcome: 'unknown' } });
   assert.throws(() => unpackReply(pack({ kind: 'error' })), { code: 'malformedBody' });
