@@ -65,7 +65,7 @@ const TABLE: Readonly<Record<OperationName, Read | Write | Node>> = {
   clear_issues: node('DELETE', '/issues', null, 'm', service.clearIssues),
 
   // Collections
-  get_collections: node('GET', '/collections', 'qdrant.Collections/List', 'r', collections.list),
+  get_collections: node('GET', '/collections', 'qdrant.Collections/List', 'r', collections.listCollections),
   get_collection: node('GET', COLLECTION, 'qdrant.Collections/Get', 'r', collections.info),
   create_collection: node('PUT', COLLECTION, 'qdrant.Collections/Create', 'm', collections.create),
   update_collection: node('PATCH', COLLECTION, 'qdrant.Collections/Update', 'm', collections.update),
@@ -74,7 +74,7 @@ const TABLE: Readonly<Record<OperationName, Read | Write | Node>> = {
   get_optimizations: node('GET', `${COLLECTION}/optimizations`, null, 'r', collections.optimizations),
   get_collection_aliases: node('GET', `${COLLECTION}/aliases`, 'qdrant.Collections/ListCollectionAliases', 'r', collections.aliasesOf),
   get_collections_aliases: node('GET', '/aliases', 'qdrant.Collections/ListAliases', 'r', collections.allAliases),
-  update_aliases: node('POST', '/collections/aliases', 'qdrant.Collections/UpdateAliases', 'm', collections.changeAliases),
+  update_aliases: node('POST', '/collections/aliases', 'qdrant.Collections/UpdateAliases', 'm', collections.handleAliasChanges),
   create_field_index: write('PUT', `${COLLECTION}/index`, 'qdrant.Points/CreateFieldIndex', 'createFieldIndex'),
   delete_field_index: write('DELETE', `${COLLECTION}/index/{field_name}`, 'qdrant.Points/DeleteFieldIndex', 'deleteFieldIndex'),
   create_vector_name: node(
@@ -137,7 +137,7 @@ const TABLE: Readonly<Record<OperationName, Read | Write | Node>> = {
     cluster.collectionReplicas,
   ),
   list_shard_keys: node('GET', `${COLLECTION}/shards`, 'qdrant.Collections/ListShardKeys', 'r', cluster.listShardKeys),
-  create_shard_key: node('PUT', `${COLLECTION}/shards`, 'qdrant.Collections/CreateShardKey', 'm', cluster.createShardKey),
+  create_shard_key: node('PUT', `${COLLECTION}/shards`, 'qdrant.Collections/CreateShardKey', 'm', cluster.handleShardKeyCreation),
   delete_shard_key: node('POST', `${COLLECTION}/shards/delete`, 'qdrant.Collections/DeleteShardKey', 'm', cluster.deleteShardKey),
   update_collection_cluster: node(
     'POST',

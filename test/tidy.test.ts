@@ -81,6 +81,7 @@ const ACTS: readonly { readonly what: string; readonly pattern: RegExp }[] = [
 
 const SPECIFIER = /(?:\bfrom\s+|\bimport\s*\(?\s*|\brequire\s*\(\s*)['"]([^'"\n]+)['"]/g;
 const VALUE_IMPORT = /^(?:import|export)\s+(?!type\b)(?:[^;'"]*?\sfrom\s+)?['"](\.[^'"\n]+)['"]/gm;
+const EXPORTED = /^export (?:abstract |async )?(?:function\*?|class|interface|type|const|let) (\w+)/gm;
 const FILE_NAME = /['"`]([\w./-]+\.(?:js|mjs|ts))['"`]/g;
 
 /** A rule is defined by one item of a list, in a README or in the header of a file: `- **Raft-R4** Only disks count: …`. */
@@ -155,6 +156,19 @@ test('every file that a document names by its path is there', () => {
     }
   }
   assert.deepEqual(wrong, []);
+});
+
+test('an exported name means one thing in the whole product', () => {
+  const declared = new Map<string, string[]>();
+  for (const file of files) {
+    // Kernels are another language's programs: their names are seen nowhere else.
+    if (file.startsWith('test/') || file.startsWith('vectors/kernels/')) continue;
+    const code = withoutComments(sources.get(file) as string);
+    const names = new Set([...code.matchAll(EXPORTED)].map((match) => match[1] as string));
+    for (const name of names) declared.set(name, [...(declared.get(name) ?? []), file]);
+  }
+  const twice = [...declared].filter(([, places]) => places.length > 1).map(([name, places]) => `${name}: ${places.join(', ')}`);
+  assert.deepEqual(twice, []);
 });
 
 test('each package has one importer', () => {

@@ -8,8 +8,8 @@ import type { Filter } from '../../protocols/model/filter.js';
 import { decodeFilter } from '../../protocols/rest/filter.js';
 import { become, type Step } from '../runtime/behaviour.js';
 import type { MigrationEffect } from './messages.js';
-import type { LeaderAsk, LeaderCall, LeaderWrite } from './ports.js';
-import type { Cleansing, Comparing, MigrationState, Passing, Settled, Stage, Working } from './state.js';
+import type { LeaderAsk, LeaderCall, MigrationWrite } from './ports.js';
+import type { Cleansing, ComparingMigration, MigrationStage, MigrationState, Passing, Settled, Working } from './state.js';
 
 type MigrationStep = Step<MigrationState, MigrationEffect>;
 
@@ -20,7 +20,7 @@ export function enter(state: Working, ...before: MigrationEffect[]): MigrationSt
 }
 
 /** Has the next page of one side counted, while the other one may be under way. */
-export function countOn(state: Comparing, side: 'points' | 'copies'): MigrationStep {
+export function countOn(state: ComparingMigration, side: 'points' | 'copies'): MigrationStep {
   const called = { ...state, sequence: state.sequence + 1 };
   return become<MigrationState, MigrationEffect>(called, COUNTS[side](called));
 }
@@ -51,7 +51,7 @@ const CALLS: Row<Working, undefined, readonly MigrationEffect[]> = {
   Finishing: (_, { call, part }) => [{ kind: 'finish', call, stage: part.migration.stage }],
 };
 
-const COUNTS: { readonly [Side in 'points' | 'copies']: (state: Comparing) => MigrationEffect } = {
+const COUNTS: { readonly [Side in 'points' | 'copies']: (state: ComparingMigration) => MigrationEffect } = {
   points: (state) => {
     const { part, points, target } = state;
     const ring = part.migration.target;
@@ -65,27 +65,27 @@ function readHere(state: Settled, ask: LeaderAsk): MigrationEffect {
 }
 
 /** Copies in the target of points that are this shard's, or were. */
-function readCopies(state: Cleansing, from: Comparing['copies']['from'], countOnly: boolean): MigrationEffect {
+function readCopies(state: Cleansing, from: ComparingMigration['copies']['from'], countOnly: boolean): MigrationEffect {
   const { call, part, target, targetIndex, task } = state;
   const ask = { kind: 'owned', ring: part.migration.source, owner: task.shardId, filter: null, countOnly, from } as const;
   return { kind: 'read', call, to: leaderOf(state, target), ask, index: targetIndex };
 }
 
-function write(state: Passing | Settled, shardId: ShardId, operation: LeaderWrite['operation'], bytes: Uint8Array): MigrationEffect {
+function write(state: Passing | Settled, shardId: ShardId, operation: MigrationWrite['operation'], bytes: Uint8Array): MigrationEffect {
   return { kind: 'write', call: state.call, to: leaderOf(state, shardId), write: { operation, bytes } };
 }
 
-function ownLeader(state: Stage): LeaderCall {
+function ownLeader(state: MigrationStage): LeaderCall {
   return leaderOf(state, state.task.shardId);
 }
 
-function leaderOf({ part, sequence, task }: Stage, shardId: ShardId): LeaderCall {
+function leaderOf({ part, sequence, task }: MigrationStage, shardId: ShardId): LeaderCall {
   const fence: CopyFence = { startedAt: task.startedAt, from: task.shardId, term: task.term, sequence };
   return { shardId, shardMapVersion: part.shardMapVersion, fence };
 }
 
 /** Of the points that go. */
-function filterOf({ part }: Stage): Filter | null {
+function filterOf({ part }: MigrationStage): Filter | null {
   const { filter } = part.migration;
   return filter === null ? null : decodeFilter(parseJson(Buffer.from(filter)), 'filter');
 }

@@ -7,7 +7,7 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { Leaving } from '../../storage/threads/portion.js';
-import type { LeaderAsk, LeaderCall, LeaderWrite } from './ports.js';
+import type { LeaderAsk, LeaderCall, MigrationWrite } from './ports.js';
 
 /** call: number of the call that it answers, as in the effect that made it. */
 export type MigrationMessage =
@@ -58,7 +58,7 @@ export type MigrationEffect =
   | { readonly kind: 'passBarrier'; readonly call: number; readonly to: LeaderCall }
   /** index: of the last entry that the answer has to take in. */
   | { readonly kind: 'read'; readonly call: number; readonly to: LeaderCall; readonly ask: LeaderAsk; readonly index: number }
-  | { readonly kind: 'write'; readonly call: number; readonly to: LeaderCall; readonly write: LeaderWrite }
+  | { readonly kind: 'write'; readonly call: number; readonly to: LeaderCall; readonly write: MigrationWrite }
   /** Proposes that the shard is done with the stage. */
   | { readonly kind: 'finish'; readonly call: number; readonly stage: ReshardingStage }
   | { readonly kind: 'retrySoon'; readonly call: number }

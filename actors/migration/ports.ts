@@ -10,7 +10,7 @@ import type { Cancel } from '../runtime/ports.js';
 
 export type LeaderAsk = CountAsk | LeavingAsk | OwnedAsk | GoneAsk | StrayAsk;
 
-export interface LeaderWrite {
+export interface MigrationWrite {
   readonly operation: Extract<WriteOperation, 'upsertPoints' | 'deletePoints'>;
   /** As `encodeUpdate` makes it. */
   readonly bytes: Uint8Array;
@@ -45,7 +45,7 @@ export interface MigrationPorts {
   /** Errors: also `conflict` when the answer takes in less than all entries up to `index`. */
   read<Ask extends LeaderAsk>(task: MigrationTask, call: LeaderCall, ask: Ask, index: number): Promise<ReadAnswer<Ask>>;
   /** Resolves when reads of all replicas see it. */
-  write(task: MigrationTask, call: LeaderCall, write: LeaderWrite): Promise<void>;
+  write(task: MigrationTask, call: LeaderCall, write: MigrationWrite): Promise<void>;
   /** Resolves when it is agreed that the shard is done with the stage. */
   finish(task: MigrationTask, stage: ReshardingStage): Promise<void>;
   nowMs(): number;

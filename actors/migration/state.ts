@@ -28,7 +28,7 @@ import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { Leaving } from '../../storage/threads/portion.js';
 
-export type MigrationState = Idle | Working | Waiting | Over;
+export type MigrationState = Idle | Working | WaitingMigration | Over;
 
 /** States that have called for something. */
 export type Working =
@@ -36,19 +36,19 @@ export type Working =
   | Indexing
   | Settling
   | Counting
-  | Reading
-  | Copying
+  | ReadingMigration
+  | CopyingMigration
   | Fencing
-  | Comparing
+  | ComparingMigration
   | Listing
   | Checking
   | Removing
   | Sweeping
   | Deleting
-  | Finishing;
+  | FinishingMigration;
 
 /** What is kept over all stages. */
-export interface Memory {
+export interface MigrationMemory {
   readonly task: MigrationTask;
   /** Number of the last call. Answers to earlier ones are ignored. */
   readonly call: number;
@@ -58,38 +58,38 @@ export interface Memory {
   readonly copiedUpTo: number;
 }
 
-export interface Stage extends Memory {
+export interface MigrationStage extends MigrationMemory {
   readonly part: MigrationPart;
   readonly progress: TransferProgress;
 }
 
-export interface Idle extends Memory {
+export interface Idle extends MigrationMemory {
   readonly kind: 'Idle';
 }
 
-export interface Over extends Memory {
+export interface Over extends MigrationMemory {
   readonly kind: 'Over';
 }
 
-export interface Informing extends Stage {
+export interface Informing extends MigrationStage {
   readonly kind: 'Informing';
   /** Those that know it. */
   readonly informed: readonly PeerId[];
 }
 
-export interface Indexing extends Stage {
+export interface Indexing extends MigrationStage {
   readonly kind: 'Indexing';
   readonly target: ShardId;
   /** The next ones. */
   readonly targets: readonly ShardId[];
 }
 
-export interface Settling extends Stage {
+export interface Settling extends MigrationStage {
   readonly kind: 'Settling';
 }
 
 /** A barrier has passed. */
-export interface Settled extends Stage {
+export interface Settled extends MigrationStage {
   /** Of the barrier's entry: reads of this shard take in all up to it. */
   readonly index: number;
 }
@@ -112,13 +112,13 @@ export interface Passing extends Settled {
   readonly pass: Pass;
 }
 
-export interface Reading extends Passing {
+export interface ReadingMigration extends Passing {
   readonly kind: 'Reading';
   /** Null: from the first point. */
   readonly from: PointId | null;
 }
 
-export interface Copying extends Passing {
+export interface CopyingMigration extends Passing {
   readonly kind: 'Copying';
   readonly copied: Leaving['parts'][number];
   /** The next ones of the page. */
@@ -149,7 +149,7 @@ export interface Tally {
   readonly from: PointId | null;
 }
 
-export interface Comparing extends Cleansing {
+export interface ComparingMigration extends Cleansing {
   readonly kind: 'Comparing';
   readonly points: Tally;
   readonly copies: Tally;
@@ -191,31 +191,31 @@ export interface Deleting extends Tidying {
   readonly next: PointId | null;
 }
 
-export interface Finishing extends Stage {
+export interface FinishingMigration extends MigrationStage {
   readonly kind: 'Finishing';
 }
 
-export interface Waiting extends Memory {
+export interface WaitingMigration extends MigrationMemory {
   readonly kind: 'Waiting';
   /** What it goes on with. */
   readonly next: Working;
 }
 
-export function idle({ call, copiedUpTo, sequence, task }: Memory): Idle {
+export function idle({ call, copiedUpTo, sequence, task }: MigrationMemory): Idle {
   return { kind: 'Idle', task, call, sequence, copiedUpTo };
 }
 
-export function over({ call, copiedUpTo, sequence, task }: Memory): Over {
+export function over({ call, copiedUpTo, sequence, task }: MigrationMemory): Over {
   return { kind: 'Over', task, call, sequence, copiedUpTo };
 }
 
-export function waiting(next: Working): Waiting {
+export function waiting(next: Working): WaitingMigration {
   const { call, copiedUpTo, sequence, task } = next;
   return { kind: 'Waiting', task, call, sequence, copiedUpTo, next };
 }
 
 /** What is the same in all states of a stage. */
-export function stageOf({ call, copiedUpTo, part, progress, sequence, task }: Stage): Stage {
+export function stageOf({ call, copiedUpTo, part, progress, sequence, task }: MigrationStage): MigrationStage {
   return { task, call, sequence, copiedUpTo, part, progress };
 }
 

@@ -18,8 +18,8 @@ import type { MigrationEffect, MigrationMessage } from './messages.js';
 import {
   type Checking,
   type Cleansing,
-  type Comparing,
-  type Copying,
+  type ComparingMigration,
+  type CopyingMigration,
   type Counting,
   cleansingOf,
   type Deleting,
@@ -29,21 +29,21 @@ import {
   type Informing,
   idle,
   type Listing,
-  type Memory,
+  type MigrationMemory,
+  type MigrationStage,
   type MigrationState,
   over,
   type Passing,
   passingOf,
-  type Reading,
+  type ReadingMigration,
   type Removing,
   type Settled,
   type Settling,
-  type Stage,
   type Sweeping,
   settledOf,
   stageOf,
   type Tally,
-  type Waiting,
+  type WaitingMigration,
   type Working,
   waiting,
 } from './state.js';
@@ -119,7 +119,7 @@ function takeAgreed(state: Working, message: MessageOf<'agreed'>): MigrationStep
   return enterStage(state, part, message.nowMs);
 }
 
-function takeAgreedWaiting(state: Waiting, { nowMs, part }: MessageOf<'agreed'>): MigrationStep {
+function takeAgreedWaiting(state: WaitingMigration, { nowMs, part }: MessageOf<'agreed'>): MigrationStep {
   if (isOfStage(state.next, part)) return become({ ...state, next: { ...state.next, part } });
   return enterStage(state.next, part, nowMs);
 }
@@ -128,7 +128,7 @@ function isOfStage(state: Working, part: MigrationPart | null): part is Migratio
   return part !== null && !part.isDone && part.migration.stage === state.part.migration.stage;
 }
 
-function enterStage(memory: Memory, part: MigrationPart | null, nowMs: number): MigrationStep {
+function enterStage(memory: MigrationMemory, part: MigrationPart | null, nowMs: number): MigrationStep {
   if (part === null) return become<MigrationState, MigrationEffect>(over(memory), { kind: 'show', progress: null });
   if (part.isDone) return become<MigrationState, MigrationEffect>(idle(memory), { kind: 'show', progress: null });
   const progress = noProgress('stream_records', part.migration.stage, nowMs);
@@ -136,7 +136,7 @@ function enterStage(memory: Memory, part: MigrationPart | null, nowMs: number): 
 }
 
 /** Migr-D6 */
-function inform(stage: Stage, ...before: MigrationEffect[]): MigrationStep {
+function inform(stage: MigrationStage, ...before: MigrationEffect[]): MigrationStep {
   return enter({ ...stageOf(stage), kind: 'Informing', informed: [] }, ...before);
 }
 
@@ -147,7 +147,7 @@ function takeInformed(state: Informing, { peers }: MessageOf<'informed'>): Migra
 }
 
 /** One shard of the source tells of its indexes, and shards that have been there before have them. */
-function targetsToIndex({ part: { migration }, task }: Stage): readonly ShardId[] {
+function targetsToIndex({ part: { migration }, task }: MigrationStage): readonly ShardId[] {
   const { mirrors, receiving, source } = migration;
   return mirrors && task.shardId === Math.min(...source) ? receiving.filter((id) => !source.includes(id)) : [];
 }
@@ -156,12 +156,12 @@ function takeIndexed(state: Indexing): MigrationStep {
   return indexNext(state, state.targets);
 }
 
-function indexNext(stage: Stage, [target, ...targets]: readonly ShardId[]): MigrationStep {
+function indexNext(stage: MigrationStage, [target, ...targets]: readonly ShardId[]): MigrationStep {
   return target === undefined ? settle(stage) : enter({ ...stageOf(stage), kind: 'Indexing', target, targets });
 }
 
 /** What was taken before the stage began is read, too. */
-function settle(stage: Stage): MigrationStep {
+function settle(stage: MigrationStage): MigrationStep {
   return enter({ ...stageOf(stage), kind: 'Settling' });
 }
 
@@ -172,7 +172,7 @@ function takeSettled(state: Settling, { index }: MessageOf<'barrierPassed'>): Mi
 }
 
 /** Where all points of the shard go, it can be counted how many these are. */
-function isTotalKnown({ part: { migration } }: Stage): boolean {
+function isTotalKnown({ part: { migration } }: MigrationStage): boolean {
   const { source, stage, target } = migration;
   return stage === 'copying' && !target.some((id) => source.includes(id));
 }
@@ -182,7 +182,7 @@ function takeCounted(state: Counting, { count, nowMs }: MessageOf<'counted'>): M
   return beginPass(counted, 1, ...effects);
 }
 
-function finish(stage: Stage): MigrationStep {
+function finish(stage: MigrationStage): MigrationStep {
   return enter({ ...stageOf(stage), kind: 'Finishing' });
 }
 
@@ -193,7 +193,7 @@ function beginPass(settled: Settled, number: number, ...before: MigrationEffect[
   return enter({ ...settledOf(settled), kind: 'Reading', pass, from: null }, ...before);
 }
 
-function takePage(state: Reading, { next, parts, position }: MessageOf<'pageRead'>): MigrationStep {
+function takePage(state: ReadingMigration, { next, parts, position }: MessageOf<'pageRead'>): MigrationStep {
   const pass = { ...state.pass, upTo: Math.min(state.pass.upTo, position) };
   return copyNext({ ...passingOf(state), pass }, parts, next);
 }
@@ -201,7 +201,7 @@ function takePage(state: Reading, { next, parts, position }: MessageOf<'pageRead
 /** parts: of a page that are not copied yet. next: of the page after it. */
 function copyNext(
   passing: Passing,
-  [copied, ...parts]: Copying['parts'],
+  [copied, ...parts]: CopyingMigration['parts'],
   next: PointId | null,
   ...before: MigrationEffect[]
 ): MigrationStep {
@@ -209,7 +209,7 @@ function copyNext(
   return next === null ? endPass(passing, before) : enter({ ...passingOf(passing), kind: 'Reading', from: next }, ...before);
 }
 
-function takeCopied(state: Copying): MigrationStep {
+function takeCopied(state: CopyingMigration): MigrationStep {
   const { copied, pass, progress } = state;
   const sent = progress.sent + copied.points;
   // What changed meanwhile is sent again.
@@ -246,10 +246,10 @@ function takeFenced(state: Fencing, { index }: MessageOf<'barrierPassed'>): Migr
 }
 
 /** All points of this shard are in the target. So if the numbers are equal, nothing else is there. */
-function takeTally(state: Comparing, message: MessageOf<'idsRead'>): MigrationStep {
+function takeTally(state: ComparingMigration, message: MessageOf<'idsRead'>): MigrationStep {
   const side = message.shardId === state.task.shardId ? 'points' : 'copies';
   const tally = { count: state[side].count + message.count, isWhole: message.next === null, from: message.next };
-  const next: Comparing = { ...state, [side]: tally };
+  const next: ComparingMigration = { ...state, [side]: tally };
   if (!tally.isWhole) return countOn(next, side);
   if (!next.points.isWhole || !next.copies.isWhole) return become(next);
   if (next.points.count === next.copies.count) return cleanseNext(next, next.targets);
@@ -320,17 +320,17 @@ function beginAgain(state: Working, { error }: MessageOf<'failed'>): MigrationSt
   );
 }
 
-function tryAgain({ next }: Waiting): MigrationStep {
+function tryAgain({ next }: WaitingMigration): MigrationStep {
   return enter(next);
 }
 
 // ---------------------------------------------------------------- helpers
 
-function isCleaning({ part }: Stage): boolean {
+function isCleaning({ part }: MigrationStage): boolean {
   return part.migration.stage === 'cleaning';
 }
 
-function shown<State extends Stage>(state: State, change: Partial<TransferProgress>): Step<State, MigrationEffect> {
+function shown<State extends MigrationStage>(state: State, change: Partial<TransferProgress>): Step<State, MigrationEffect> {
   const progress = { ...state.progress, ...change };
   return { state: { ...state, progress }, effects: [{ kind: 'show', progress }] };
 }

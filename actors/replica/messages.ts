@@ -16,7 +16,7 @@ export type ReplicaMessage =
   | { readonly kind: 'stats'; readonly stats: ReplicaStats }
   /** Answered when the engine has taken the configuration over, or will when the replica opens. */
   | { readonly kind: 'configure'; readonly config: CollectionConfig; readonly replyTo: ReplyTo<boolean> }
-  | WriteMessage
+  | ReplicaWriteMessage
   | WritePartMessage
   /** An index that its caller waits for is created; `stats` are the figures after it. */
   | { readonly kind: 'indexCreated'; readonly answer: WriteAnswer; readonly stats: ReplicaStats | null }
@@ -26,7 +26,7 @@ export type ReplicaMessage =
   | { readonly kind: 'close' }
   | { readonly kind: 'closed' };
 
-export interface WriteMessage {
+export interface ReplicaWriteMessage {
   readonly kind: 'write';
   readonly operation: WriteOperation;
   readonly wait: boolean;
@@ -70,7 +70,7 @@ export type ReplicaEffect =
   /** replyTo: null for a configuration that waited until the replica was open. */
   | { readonly kind: 'configure'; readonly config: CollectionConfig; readonly replyTo: ReplyTo<boolean> | null }
   | { readonly kind: 'configured'; readonly replyTo: ReplyTo<boolean> }
-  | { readonly kind: 'write'; readonly write: WriteMessage | WritePartMessage }
+  | { readonly kind: 'write'; readonly write: ReplicaWriteMessage | WritePartMessage }
   | { readonly kind: 'answer'; readonly answer: WriteAnswer }
   | { readonly kind: 'refuse'; readonly replyTo: ReplyTo<never>; readonly error: ErrorFacts }
   | { readonly kind: 'tellOpened' }

@@ -10,7 +10,7 @@ import { optimizerBehaviour } from '../optimizer/shell.js';
 import { type ActorContext, type ActorRef, type Behaviour, type ReplyTo, unreachable } from '../runtime/behaviour.js';
 import { jittered, restartDelayMs } from '../runtime/restart.js';
 import type { ShardMessage } from '../shard/messages.js';
-import type { InstallMessage, ReplicaEffect, ReplicaMessage, WriteAnswer, WriteMessage, WritePartMessage } from './messages.js';
+import type { InstallMessage, ReplicaEffect, ReplicaMessage, ReplicaWriteMessage, WriteAnswer, WritePartMessage } from './messages.js';
 import type { ReplicaLife } from './state.js';
 import { startReplica, stepReplica } from './step.js';
 
@@ -236,7 +236,7 @@ function configure({ config, replyTo }: Of<ReplicaEffect, 'configure'>, context:
 }
 
 /** Hands the write to the engine and returns: its answer goes straight to the caller. */
-function write(message: WriteMessage | WritePartMessage, context: ReplicaContext): void {
+function write(message: ReplicaWriteMessage | WritePartMessage, context: ReplicaContext): void {
   const { key, services } = context.props;
   const waits = message.kind === 'write' ? message.wait : message.part.until !== 'logged';
   const waitsForIndex = message.operation === 'createFieldIndex' && waits;
@@ -249,7 +249,7 @@ function write(message: WriteMessage | WritePartMessage, context: ReplicaContext
   );
 }
 
-async function carryOut(message: WriteMessage | WritePartMessage, context: ReplicaContext): Promise<WriteAnswer> {
+async function carryOut(message: ReplicaWriteMessage | WritePartMessage, context: ReplicaContext): Promise<WriteAnswer> {
   const { key, services } = context.props;
   if (message.kind === 'writePart') return { replyTo: message.replyTo, body: await services.engine.writeEncoded(key, message.part) };
   const { body } = await services.engine.write(message.operation, key, message.wait, message.request);

@@ -10,7 +10,7 @@ import { isAtRest, planLeadership, planLeaving } from '../../cluster/plans/leade
 import type { ClusterState } from '../../cluster/state/state.js';
 import { followReplicas, nextComparison } from '../../cluster/transfer/comparing.js';
 import { planHealing } from '../../cluster/transfer/healing.js';
-import { incomingFiles, outcomeOf, type TransferRun, wantedRuns } from '../../cluster/transfer/runs.js';
+import { incomingFiles, runOutcomeOf, type TransferRun, wantedRuns } from '../../cluster/transfer/runs.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
 import { decide, type Of, type Table } from '../../protocols/machine.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
@@ -92,7 +92,7 @@ function withRuns(
 ): TransfersState['runs'] {
   for (const [name, run] of runs) {
     if (wanted.has(name)) continue;
-    const outcome = agreed === null ? 'left' : outcomeOf(agreed, run);
+    const outcome = agreed === null ? 'left' : runOutcomeOf(agreed, run);
     // Transfer-M2: only where it is agreed that the target is not Active. Another term has a leader that knows nothing of it.
     const release = outcome === 'aborted' || outcome === 'restarted';
     effects.push({ kind: 'stopRun', name, run, outcome, release });

@@ -10,7 +10,7 @@ export interface RaftState {
   readonly term: number;
   readonly votedFor: PeerId | null;
   readonly leader: PeerId | null;
-  readonly role: Role;
+  readonly role: RaftRole;
   readonly log: RaftLog;
   readonly commitIndex: number;
   /** Handed out by `apply` or `restore`. */
@@ -65,7 +65,7 @@ export interface RaftLog {
   readonly termBefore: number;
 }
 
-export type Role = FollowerRole | PreCandidateRole | CandidateRole | LeaderRole;
+export type RaftRole = FollowerRole | PreCandidateRole | CandidateRole | LeaderRole;
 
 /** Also a learner, and a peer that is in no cluster yet. */
 export interface FollowerRole {

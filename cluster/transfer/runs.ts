@@ -67,7 +67,7 @@ export function incomingFiles(agreed: ClusterState, self: PeerId): Map<string, I
 export type RunOutcome = 'finished' | 'aborted' | 'restarted' | 'left';
 
 /** What a run came to that this peer is to carry out no more. */
-export function outcomeOf(agreed: ClusterState, { collection, term, transfer, uid }: TransferRun): RunOutcome {
+export function runOutcomeOf(agreed: ClusterState, { collection, term, transfer, uid }: TransferRun): RunOutcome {
   const record = agreed.collections.get(collection);
   if (record === undefined || record.uid !== uid) return 'aborted';
   const shard = record.shards.get(transfer.shardId);

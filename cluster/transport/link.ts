@@ -28,7 +28,7 @@ export interface LinkHost {
 const SILENT_TICKS_MAX = 8;
 /** After so many ticks without a frame an empty one is sent. */
 const QUIET_TICKS_MAX = 2;
-export const TICK_MS = 500;
+export const LINK_TICK_MS = 500;
 export const HANDSHAKE_MS = 5000;
 
 export interface Reachable {
@@ -137,7 +137,7 @@ export class PeerLink {
   /** Each TICK_MS. */
   tick(): void {
     if (this.current === null) return;
-    if (++this.silentTicks >= SILENT_TICKS_MAX) this.breakOff(`nothing was heard of it for ${(SILENT_TICKS_MAX * TICK_MS) / 1000} s`);
+    if (++this.silentTicks >= SILENT_TICKS_MAX) this.breakOff(`nothing was heard of it for ${(SILENT_TICKS_MAX * LINK_TICK_MS) / 1000} s`);
     else if (++this.quietTicks >= QUIET_TICKS_MAX && !this.writing) this.write(EMPTY_FRAME);
   }
 

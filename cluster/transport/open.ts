@@ -22,7 +22,7 @@ import { IncomingCalls, OutgoingCalls } from './calls.js';
 import { encodeHello, type Hello, type VersionRange } from './codec/frames.js';
 import { type Answer, decodeAnswer, decodeRequest, encodeAnswer, encodeRequest } from './codec/requests.js';
 import { commonVersion, type OwnSide, PROTOCOL_VERSIONS, versionsDiffer } from './handshake.js';
-import { HANDSHAKE_MS, judgeAnswer, type LinkHost, PeerLink, TICK_MS } from './link.js';
+import { HANDSHAKE_MS, judgeAnswer, LINK_TICK_MS, type LinkHost, PeerLink } from './link.js';
 import { CALL_BYTES_MAX } from './queue.js';
 import { refusesConnections, type Survivor } from './refusal.js';
 import { connectionsOf } from './sockets.js';
@@ -131,7 +131,7 @@ class GrpcTransport implements ListeningTransport, LinkHost {
     });
     this.ticking = setInterval(() => {
       for (const link of [...this.links.values()]) link.tick();
-    }, TICK_MS);
+    }, LINK_TICK_MS);
     this.ticking.unref();
   }
 

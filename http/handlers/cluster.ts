@@ -83,7 +83,7 @@ export async function listShardKeys({ node }: DoorServices, { path, query }: OnC
   return result(config.params.sharding_method === 'custom' ? { shard_keys: [] } : {});
 }
 
-export async function createShardKey(services: DoorServices, request: OnCollection): Promise<HttpAnswer> {
+export async function handleShardKeyCreation(services: DoorServices, request: OnCollection): Promise<HttpAnswer> {
   return setUp(services, request, decodeCreateShardKey(settingsOf(request.body)));
 }
 

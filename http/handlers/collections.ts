@@ -25,7 +25,7 @@ type OnVector = NodeRequest<'collection_name' | 'vector_name'>;
 const OPTIMIZATION_PARTS = ['queued', 'completed', 'idle_segments'] as const;
 const COMPLETED_DEFAULT = 16;
 
-export async function list({ node }: DoorServices, { query }: NodeRequest): Promise<HttpAnswer> {
+export async function listCollections({ node }: DoorServices, { query }: NodeRequest): Promise<HttpAnswer> {
   await upToDate(node, query);
   return result({ collections: node.listCollections().map((name) => ({ name })) });
 }
@@ -89,7 +89,7 @@ export async function allAliases({ node }: DoorServices, { query }: NodeRequest)
   return result({ aliases: node.aliases(null) });
 }
 
-export async function changeAliases({ node }: DoorServices, { query, body }: NodeRequest): Promise<HttpAnswer> {
+export async function handleAliasChanges({ node }: DoorServices, { query, body }: NodeRequest): Promise<HttpAnswer> {
   const timeoutMs = timeoutMsOf(query);
   return result(await node.changeAliases(decodeAliasActions(settingsOf(body)), timeoutMs));
 }

@@ -1,6 +1,6 @@
 /** What is typed at a local cluster, as commands. */
 
-export type ClusterCommand =
+export type ScriptCommand =
   | { readonly kind: 'stop' | 'kill' | 'start' | 'pause' | 'resume'; readonly node: number }
   | { readonly kind: 'remove'; readonly node: number; readonly force: boolean }
   | { readonly kind: 'add' | 'heal' | 'status' | 'help' | 'quit' | 'nothing' }
@@ -25,7 +25,7 @@ const ON_A_NODE = ['stop', 'kill', 'start', 'pause', 'resume', 'remove'] as cons
 const ALONE = ['add', 'heal', 'status', 'help', 'quit'] as const;
 
 /** nodes: numbers there are. */
-export function parseClusterCommand(line: string, nodes: readonly number[]): ClusterCommand {
+export function parseClusterCommand(line: string, nodes: readonly number[]): ScriptCommand {
   const [name = '', ...rest] = line.trim().split(/\s+/);
   if (name === '') return { kind: 'nothing' };
   const alone = ALONE.find((known) => known === name);
@@ -45,7 +45,7 @@ export function parseClusterCommand(line: string, nodes: readonly number[]): Clu
   return onNode === 'remove' ? { kind: 'remove', node, force: rest[1] === 'force' } : { kind: onNode, node };
 }
 
-function partition(words: readonly string[], nodes: readonly number[]): ClusterCommand {
+function partition(words: readonly string[], nodes: readonly number[]): ScriptCommand {
   const groups: number[][] = [[]];
   for (const word of words
     .join(' ')
@@ -69,6 +69,6 @@ function numberIn(word: string | undefined, nodes: readonly number[]): number | 
   return nodes.includes(number) ? number : undefined;
 }
 
-function wrong(message: string): ClusterCommand {
+function wrong(message: string): ScriptCommand {
   return { kind: 'wrong', message };
 }

@@ -9,7 +9,7 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { type ClusterCommand, COMMANDS, parseClusterCommand } from './commands.js';
+import { COMMANDS, parseClusterCommand, type ScriptCommand } from './commands.js';
 import { LocalCluster } from './local-cluster.js';
 import type { LocalNode, ProcessState } from './local-node.js';
 import { type LocalNodeState, stateLine } from './state-line.js';
@@ -112,7 +112,7 @@ async function obey(cluster: LocalCluster, line: string): Promise<void> {
   }
 }
 
-async function execute(cluster: LocalCluster, command: ClusterCommand): Promise<void> {
+async function execute(cluster: LocalCluster, command: ScriptCommand): Promise<void> {
   switch (command.kind) {
     case 'nothing':
       return;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ReplicaEffect, ReplicaMessage, WriteMessage } from '../../../actors/replica/messages.js';
+import type { ReplicaEffect, ReplicaMessage, ReplicaWriteMessage } from '../../../actors/replica/messages.js';
 import { closingReplica, failedReplica, openingReplica, type ReplicaLife, servingReplica } from '../../../actors/replica/state.js';
 import { startReplica, stepReplica } from '../../../actors/replica/step.js';
 import type { ErrorFacts } from '../../../protocols/errors.js';
@@ -11,7 +11,7 @@ const BROKEN: ErrorFacts = { code: 'storage', detail: 'segments/3/vectors is dam
 const DEAD: ErrorFacts = { code: 'unavailable', detail: 'the replica is Dead: segments/3/vectors is damaged' };
 const BODY = new TextEncoder().encode('{}');
 
-const WRITE: WriteMessage = {
+const WRITE: ReplicaWriteMessage = {
   kind: 'write',
   operation: 'upsertPoints',
   wait: true,

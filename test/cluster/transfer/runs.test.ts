@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { outcomeOf, runName, type TransferRun, wantedRuns } from '../../../cluster/transfer/runs.js';
+import { runName, runOutcomeOf, type TransferRun, wantedRuns } from '../../../cluster/transfer/runs.js';
 import { stateOf, transferOf } from './support.js';
 
 const UNDER_WAY = stateOf([{ 1: 'Active', 2: 'Partial', 3: 'Active' }], [{ from: 3, to: 2, sync: false }]);
@@ -30,11 +30,11 @@ test('transfers between shards are none of these', () => {
 
 test('what a run came to is read from the agreed state', () => {
   const run = onlyRun();
-  assert.equal(outcomeOf(stateOf([{ 1: 'Active', 2: 'Active' }]), run), 'finished');
-  assert.equal(outcomeOf(stateOf([{ 1: 'Active', 3: 'Active' }]), run), 'aborted');
-  assert.equal(outcomeOf(stateOf([{ 1: 'Active', 2: 'Dead', 3: 'Active' }]), run), 'aborted');
+  assert.equal(runOutcomeOf(stateOf([{ 1: 'Active', 2: 'Active' }]), run), 'finished');
+  assert.equal(runOutcomeOf(stateOf([{ 1: 'Active', 3: 'Active' }]), run), 'aborted');
+  assert.equal(runOutcomeOf(stateOf([{ 1: 'Active', 2: 'Dead', 3: 'Active' }]), run), 'aborted');
   const again = transferOf({ from: 3, to: 2, startedAt: 12 });
-  assert.equal(outcomeOf(stateOf([{ 1: 'Active', 2: 'Partial', 3: 'Active' }], [again]), run), 'restarted');
-  assert.equal(outcomeOf(stateOf([{ 1: 'Dead', 2: 'Partial', 3: 'Active' }], [run.transfer]), run), 'left');
-  assert.equal(outcomeOf({ ...UNDER_WAY, collections: new Map() }, run), 'aborted');
+  assert.equal(runOutcomeOf(stateOf([{ 1: 'Active', 2: 'Partial', 3: 'Active' }], [again]), run), 'restarted');
+  assert.equal(runOutcomeOf(stateOf([{ 1: 'Dead', 2: 'Partial', 3: 'Active' }], [run.transfer]), run), 'left');
+  assert.equal(runOutcomeOf({ ...UNDER_WAY, collections: new Map() }, run), 'aborted');
 });
