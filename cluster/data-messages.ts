@@ -25,6 +25,15 @@ export interface ShardAddress {
   readonly shardId: ShardId;
 }
 
+/** What is written to one shard, and what its answer waits for. */
+export interface ShardWrite {
+  /** Of the request. */
+  readonly operation: WriteOperation;
+  /** As `encodeUpdate` makes them. The memory stays the caller's. */
+  readonly operations: readonly Uint8Array[];
+  readonly until: 'logged' | 'applied' | 'shown';
+}
+
 /** Of a copy from one shard to another: refused as `conflict` when it comes late. */
 export interface CopyFence {
   /** See `Resharding`. */
@@ -42,17 +51,14 @@ export interface CopyFence {
  */
 export type DataCall =
   /** Part of a request for the shard's leader. Answered when it is acknowledged (see actors/shard-log). */
-  | {
+  | (ShardWrite & {
       readonly kind: 'write';
       readonly shard: ShardAddress;
-      readonly operation: WriteOperation;
-      readonly operations: readonly Uint8Array[];
-      readonly until: 'logged' | 'applied' | 'shown';
       readonly timeoutMs: number;
       readonly measured: boolean;
       readonly shardMapVersion: number;
       readonly fence?: CopyFence;
-    }
+    })
   /** For the shard's leader: the first of these points that is not there after all writes before. */
   | {
       readonly kind: 'missing';

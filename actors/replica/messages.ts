@@ -2,7 +2,8 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import type { EncodedWrite, RawRequest, ReplicaStats, WriteOperation, Written } from '../../storage/threads/messages.js';
+import type { Written } from '../../protocols/model/update.js';
+import type { EncodedWrite, RawRequest, ReplicaStats, WriteOperation } from '../../storage/threads/messages.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 import type { ReplicaLife } from './state.js';
 

@@ -2,7 +2,8 @@
 
 import { type ErrorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import { decideInRow, type Of, type Row } from '../../protocols/machine.js';
-import type { ReplicaKey, ReplicaStats, Written } from '../../storage/threads/messages.js';
+import type { Written } from '../../protocols/model/update.js';
+import type { ReplicaKey, ReplicaStats } from '../../storage/threads/messages.js';
 import type { NodeServices } from '../context/services.js';
 import { type CollectionEntry, STATE_ALONE } from '../context/view.js';
 import type { OptimizerMessage } from '../optimizer/messages.js';

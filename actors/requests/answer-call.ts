@@ -12,20 +12,20 @@ import {
   type ReachedLog,
   type ShardAddress,
 } from '../../cluster/data-messages.js';
+import type { ReplicationInput } from '../../cluster/replication/messages.js';
 import type { CollectionRecord } from '../../cluster/state/state.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { PointId } from '../../protocols/model/point-id.js';
+import type { Written } from '../../protocols/model/update.js';
 import { noUsage } from '../../protocols/model/usage.js';
 import { encodeUpdate, NOTHING } from '../../protocols/update-codec.js';
-import type { Written } from '../../storage/threads/messages.js';
 import { checkLife, checkRead, readables } from '../context/readable.js';
 import type { NodeServices } from '../context/services.js';
 import type { CollectionEntry, NodeView } from '../context/view.js';
 import { NotTaken, type ReplyTo } from '../runtime/behaviour.js';
 import type { Clock } from '../runtime/ports.js';
 import { handOver } from '../shard-log/hand-over.js';
-import type { ReplicationMessage } from '../shard-log/messages.js';
 import { mayHide, untilShown } from '../shard-log/shown.js';
 import { heldOf } from '../shard-log/view.js';
 import { receiveFiles } from '../transfers/run/receive-files.js';
@@ -89,7 +89,7 @@ export function answerCalls(parts: AnswerParts): AnswerCall {
       case 'replaceBuckets':
       case 'applySettings':
         checkLife(entryOf(parts, call.shard), call.shard.shardId, call.since);
-        return ask<DataAnswer>(parts, call.shard, (replyTo) => ({ kind: 'call', from, call, replyTo }), ORDERED_MS);
+        return ask<DataAnswer>(parts, call.shard, (caller) => ({ kind: 'called', caller, from, call }), ORDERED_MS);
       case 'handOver':
         return handOver(parts.services, entryOf(parts, call.shard), call);
       case 'putFile':
@@ -111,7 +111,7 @@ async function writePart(parts: AnswerParts, call: CallOf<'write'>): Promise<Dat
   const written = await ask<Written>(
     parts,
     shard,
-    (replyTo) => ({ kind: 'write', operation, operations, until, deadlineMs, ...counted, ...copied, replyTo }),
+    (caller) => ({ kind: 'write', caller, operation, operations, until, deadlineMs, ...counted, ...copied }),
     timeoutMs + GRACE_MS,
   );
   return { kind: 'written', ...written, usage };
@@ -121,7 +121,7 @@ async function missing(parts: AnswerParts, call: CallOf<'missing'>): Promise<Dat
   const { ids, shardMapVersion, shard, timeoutMs } = call;
   checkShardMapVersion(agreedRecord(parts.services, shard), shard.collection, shardMapVersion);
   const deadlineMs = parts.clock.nowMs() + timeoutMs;
-  const id = await ask<PointId | null>(parts, shard, (replyTo) => ({ kind: 'missing', ids, deadlineMs, replyTo }), timeoutMs + GRACE_MS);
+  const id = await ask<PointId | null>(parts, shard, (caller) => ({ kind: 'missing', caller, ids, deadlineMs }), timeoutMs + GRACE_MS);
   return { kind: 'missing', id };
 }
 
@@ -133,12 +133,7 @@ async function barrier(parts: AnswerParts, call: CallOf<'barrier'>): Promise<Dat
   if (fence !== undefined) checkFence(parts, record, fence);
   const deadlineMs = parts.clock.nowMs() + timeoutMs;
   const entry = { operation: 'deletePoints', operations: [encodeUpdate(NOTHING)], until: 'applied', isCopy: true } as const;
-  const { numbers } = await ask<Written>(
-    parts,
-    shard,
-    (replyTo) => ({ kind: 'write', ...entry, deadlineMs, replyTo }),
-    timeoutMs + GRACE_MS,
-  );
+  const { numbers } = await ask<Written>(parts, shard, (caller) => ({ kind: 'write', caller, ...entry, deadlineMs }), timeoutMs + GRACE_MS);
   return { kind: 'barrier', index: numbers[0] as number };
 }
 
@@ -226,7 +221,7 @@ function checkFence({ fences }: AnswerParts, record: CollectionRecord, fence: Co
 async function ask<Answer>(
   parts: AnswerParts,
   shard: ShardAddress,
-  make: (replyTo: ReplyTo<Answer>) => ReplicationMessage,
+  make: (caller: ReplyTo<Answer>) => ReplicationInput,
   timeoutMs: number,
 ): Promise<Answer> {
   const replication = entryOf(parts, shard).replications.get(shard.shardId);

@@ -7,8 +7,9 @@ import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { KeyedShard, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionParams } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
+import type { Written } from '../../protocols/model/update.js';
 import { updateAnswer } from '../../storage/pool/pool.js';
-import type { EncodedPart, EncodedWrite, RawRequest, WriteOperation, WriteStage, Written } from '../../storage/threads/messages.js';
+import type { EncodedPart, EncodedWrite, RawRequest, WriteOperation, WriteStage } from '../../storage/threads/messages.js';
 import type { ReplicaEntry } from '../context/view.js';
 import type { EnginePort } from '../runtime/ports.js';
 

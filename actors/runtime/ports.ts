@@ -5,6 +5,7 @@ import type { AliasMap } from '../../protocols/model/alias.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
+import type { Written } from '../../protocols/model/update.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { GatherAccess } from '../../storage/gather/access.js';
 import type { BuildOrder, BuildProgress, PoolDepths } from '../../storage/pool/pool.js';
@@ -22,7 +23,6 @@ import type {
   SplitWrite,
   WeighJob,
   WriteOperation,
-  Written,
 } from '../../storage/threads/messages.js';
 import type { ShardLogPort } from '../../storage/threads/shard-log.js';
 

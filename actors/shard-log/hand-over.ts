@@ -31,7 +31,7 @@ export async function handOver(
     actor.report({ kind: 'resume' });
     throw error;
   };
-  const pause = () => actor.ask<boolean>((replyTo) => ({ kind: 'pause', replyTo }), PAUSE_MS).catch(resume);
+  const pause = () => actor.ask<true>((caller) => ({ kind: 'pause', caller }), PAUSE_MS).catch(resume);
   await pause();
   // What was waited for is not missing from the time to agree.
   await pause();

@@ -70,7 +70,7 @@ function canBeLeft(assignments: Assignments, view: NodeView, change: ReplicaChan
 async function pause(view: NodeView, change: ReplicaChange): Promise<void> {
   const replication = replicationOf(view, change);
   if (replication?.status().role !== 'Leading') return;
-  await replication.actor.ask<boolean>((replyTo) => ({ kind: 'pause', replyTo }), PAUSE_MS).catch(() => {});
+  await replication.actor.ask<true>((caller) => ({ kind: 'pause', caller }), PAUSE_MS).catch(() => {});
 }
 
 function replicationOf(view: NodeView, { collection, shardId, uid }: ReplicaChange): ReplicationEntry | undefined {

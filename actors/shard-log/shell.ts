@@ -2,24 +2,21 @@
 
 import { LostAnswer } from '../../cluster/data-messages.js';
 import { TICK_MS } from '../../cluster/replication/figures.js';
-import type { PeerCall, ReplicationInput, TransferAnswer } from '../../cluster/replication/messages.js';
-import type { ReplicationState } from '../../cluster/replication/state.js';
-import { startReplication } from '../../cluster/replication/state.js';
-import { type ErrorFacts, errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
-import type { ReplicaState } from '../../protocols/model/cluster.js';
-import type { ReplicaKey, Written } from '../../storage/threads/messages.js';
+import type { PeerCall, ReplicationInput } from '../../cluster/replication/messages.js';
+import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import { decideInRow, type Of, type Row } from '../../protocols/machine.js';
+import type { Written } from '../../protocols/model/update.js';
+import type { ReplicaKey } from '../../storage/threads/messages.js';
 import { folderName } from '../context/folder-name.js';
 import type { NodeServices } from '../context/services.js';
 import type { CollectionEntry } from '../context/view.js';
-import { type ActorContext, type Behaviour, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
-import { Ahead } from './ahead.js';
+import type { ActorContext, Behaviour, ReplyTo } from '../runtime/behaviour.js';
 import type { AssignedShard, Assignment } from './assignments.js';
-import type { Attached, Compared, Filled, ReplicationActorEffect, ReplicationMessage } from './messages.js';
 import { carryOut, fetchFor, readAfter } from './own-replica.js';
 import { mayHide, untilShownEverywhere } from './shown.js';
 import type { ReplicationActorState } from './state.js';
-import { startReplicationActor, stepReplication } from './step.js';
-import { isHeldByAll, statusOf } from './view.js';
+import { type ReplicationActorEffect, startReplicationActor, stepReplicationActor } from './step.js';
+import { ReplicationView } from './view.js';
 
 export interface ReplicationProps {
   readonly key: ReplicaKey;
@@ -28,8 +25,13 @@ export interface ReplicationProps {
   readonly services: NodeServices;
 }
 
-type ReplicationContext = ActorContext<ReplicationProps, ReplicationMessage>;
-type EffectOf<Kind extends ReplicationActorEffect['kind']> = Extract<ReplicationActorEffect, { kind: Kind }>;
+type ReplicationContext = ActorContext<ReplicationProps, ReplicationInput>;
+type EffectOf<Kind extends ReplicationActorEffect['kind']> = Of<ReplicationActorEffect, Kind>;
+
+interface Performing {
+  readonly context: ReplicationContext;
+  readonly view: ReplicationView;
+}
 
 const MAILBOX_CAPACITY = 8192;
 /** How long another replica may take. Entries with much to apply take a while; a silent peer is found out by the others, too. */
@@ -46,127 +48,51 @@ const CALL_MS: Readonly<Record<PeerCall['kind'], number>> = {
 const BARRIER_MS = 5000;
 const PROPOSE_MS = 5000;
 
-export function replicationBehaviour(): Behaviour<ReplicationProps, ReplicationActorState, ReplicationMessage, ReplicationActorEffect> {
-  let newest: ReplicationState = startReplication();
-  /** Peers whose death is being proposed. */
-  let proposed = new Set<number>();
-  /** See `ReplicationEntry.resets`. */
-  let resets = 0;
-  let ahead: Ahead | null = null;
-
-  function remembered(step: Step<ReplicationActorState, ReplicationActorEffect>): Step<ReplicationActorState, ReplicationActorEffect> {
-    newest = step.state.core;
-    return step;
-  }
-
-  function perform(effect: ReplicationActorEffect, context: ReplicationContext): void {
-    const { entry, key, services, shard } = context.props;
-    const { engine } = services;
-    if (ahead?.may === true && isHeldByAll(statusOf(newest))) ahead.end(() => isHeldByAll(statusOf(newest)));
-    switch (effect.kind) {
-      case 'begin':
-        ahead = new Ahead(services.store, folderName(shard.collection), shard.shardId);
-        entry.replications.set(shard.shardId, {
-          actor: context.self,
-          resets: () => resets,
-          mayBeAhead: () => ahead?.may !== false && newest.role.kind !== 'Following',
-          status: () => statusOf(newest),
-        });
-        begin(context);
-        break;
-      case 'tickLater':
-        context.after(TICK_MS, { kind: 'happened', input: { kind: 'tick' } });
-        break;
-      case 'log':
-        context.log[effect.level](`${context.path}: ${effect.text}`);
-        break;
-      case 'locate':
-        settle(
-          context,
-          engine.position(key),
-          ({ last }) => ({ kind: 'located', run: effect.run, last }),
-          (error) => ({ kind: 'locateFailed', run: effect.run, error }),
-        );
-        break;
-      case 'barrier':
-        settle(
-          context,
-          barrier(services),
-          () => ({ kind: 'barrierPassed', run: effect.run, assignment: services.assignments.of(shard) }),
-          (error) => ({ kind: 'barrierFailed', run: effect.run, error }),
-        );
-        break;
-      case 'logWrite':
-        logWrite(effect, context, newest.self);
-        break;
-      case 'takeOver':
-        settle(
-          context,
-          engine.append(key, effect.previous, effect.entries, 'logged'),
-          (last) => ({ kind: 'tookOver', run: effect.run, last }),
-          (error) => ({ kind: 'takeOverFailed', run: effect.run, error }),
-        );
-        break;
-      case 'call':
-        call(effect, context, newest);
-        break;
-      case 'read':
-        settle(
-          context,
-          readAfter(engine, key, effect.after, effect.bytesMax),
-          (part) => ({ kind: 'readDone', run: effect.run, peer: effect.peer, call: effect.call, part }),
-          (error) => ({ kind: 'readFailed', run: effect.run, peer: effect.peer, call: effect.call, error }),
-        );
-        break;
-      case 'fetch':
-        settle(
-          context,
-          fetchFor(engine, key, effect.fetch),
-          (value) => ({ kind: 'fetched', run: effect.run, peer: effect.peer, job: effect.job, value }),
-          (error) => ({ kind: 'fetchFailed', run: effect.run, peer: effect.peer, job: effect.job, error }),
-        );
-        break;
-      case 'carryOut':
-        if (effect.call.kind === 'resetLog' || effect.call.kind === 'rewindLog') resets += 1;
-        answerWith(context, effect.caller, carryOut(engine, key, effect.call));
-        break;
-      case 'findMissing':
-        answerWith(context, effect.caller, engine.missing(key, effect.ids, effect.deadlineMs));
-        break;
-      case 'acknowledge':
-        acknowledge(effect, context);
-        break;
-      case 'answer':
-        context.reply(effect.caller as ReplyTo<Attached | Compared | Filled | boolean>, answerOf(effect.answer));
-        break;
-      case 'refuse':
-        context.fail(effect.caller, errorFromFacts(effect.error));
-        break;
-      case 'proposeDead':
-        if (services.assignments.isAloneWithout(effect.peer)) goOnAlone(effect, ahead, context);
-        else proposeDead(effect, newest.assignment?.replicas.get(effect.peer) ?? null, proposed, context);
-        break;
-      default:
-        unreachable(effect);
-    }
-  }
-
+export function replicationBehaviour(): Behaviour<ReplicationProps, ReplicationActorState, ReplicationInput, ReplicationActorEffect> {
+  const view = new ReplicationView();
   return {
     kind: 'replication',
     mailboxCapacity: MAILBOX_CAPACITY,
-    start: () => {
-      proposed = new Set();
-      return remembered(startReplicationActor());
-    },
-    step: (state, message) => remembered(stepReplication(state, message)),
-    perform,
-    summarize,
+    start: () => view.shown(startReplicationActor(view.resets)),
+    step: (state, input) => view.shown(stepReplicationActor(state, input)),
+    perform: (effect, context) => decideInRow(EFFECTS, { context, view }, effect),
+    summarize: (input) => decideInRow(SUMMARIES, undefined, input),
   };
 }
 
-function begin(context: ReplicationContext): void {
+const EFFECTS: Row<ReplicationActorEffect, Performing, void> = {
+  begin,
+  tickLater: ({ context }) => void context.after(TICK_MS, { kind: 'tick' }),
+  log: ({ context }, { level, text }) => context.log[level](`${context.path}: ${text}`),
+  locate,
+  barrier,
+  logWrite,
+  takeOver,
+  call,
+  read,
+  fetch,
+  carryOut: ({ context }, { call: asked, caller }) => {
+    const { key, services } = context.props;
+    answerWith(context, caller, carryOut(services.engine, key, asked));
+  },
+  findMissing: ({ context }, { caller, deadlineMs, ids }) => {
+    const { key, services } = context.props;
+    answerWith(context, caller, services.engine.missing(key, ids, deadlineMs));
+  },
+  acknowledge,
+  answer: ({ context }, { answer, caller }) => context.reply(caller as ReplyTo<typeof answer>, answer),
+  refuse: ({ context }, { caller, error }) => context.fail(caller, errorFromFacts(error)),
+  judgeAlone,
+  noteAhead,
+  proposeDead,
+};
+
+function begin({ context, view }: Performing): void {
   const { entry, services, shard } = context.props;
-  const { assignments } = services;
+  const { assignments, store } = services;
+  const isAhead = () => store.isAhead(folderName(shard.collection), shard.shardId);
+  entry.replications.set(shard.shardId, view.entry(context.self, isAhead));
+  context.report({ kind: 'aheadNoted', isAhead: isAhead() });
   const tell = (assignment: Assignment | null) => {
     context.report({ kind: 'assigned', self: assignments.peerId, assignment, isSettled: assignments.isSettled });
   };
@@ -176,163 +102,171 @@ function begin(context: ReplicationContext): void {
   if (entry.replicas.get(shard.shardId)?.state === 'Serving') context.report({ kind: 'opened' });
 }
 
-function settle<Value>(
-  context: ReplicationContext,
-  promise: Promise<Value>,
-  onValue: (value: Value) => ReplicationInput,
-  onError: (error: ErrorFacts) => ReplicationInput,
-): void {
+function locate({ context }: Performing, { run }: EffectOf<'locate'>): void {
+  const { key, services } = context.props;
   context.settle(
-    promise,
-    (value) => ({ kind: 'happened', input: onValue(value) }),
-    (error) => ({ kind: 'happened', input: onError(error) }),
+    services.engine.position(key),
+    ({ last }) => ({ kind: 'located', run, last }),
+    (error) => ({ kind: 'locateFailed', run, error }),
   );
 }
 
-function logWrite({ term, input, run, indexAfter, write }: EffectOf<'logWrite'>, context: ReplicationContext, peer: number): void {
+function barrier({ context }: Performing, { run }: EffectOf<'barrier'>): void {
+  const { services, shard } = context.props;
+  const passed = async () => {
+    await services.barrier?.(BARRIER_MS);
+    services.assignments.settle();
+  };
+  context.settle(
+    passed(),
+    () => ({ kind: 'barrierPassed', run, assignment: services.assignments.of(shard) }),
+    (error) => ({ kind: 'barrierFailed', run, error }),
+  );
+}
+
+function logWrite({ context }: Performing, { indexAfter, input, leader, run, term, write }: EffectOf<'logWrite'>): void {
   const { key, services } = context.props;
-  const { deadlineMs, operations, until, usage } = input;
-  const logged = services.engine.writeOrdered(key, {
-    peer,
-    term,
-    indexAfter,
-    operations,
-    until: until === 'logged' ? 'logged' : 'applied',
-    deadlineMs,
-    ...(usage === undefined ? {} : { usage }),
-  });
-  settle(
-    context,
-    logged,
+  const { deadlineMs, operations, usage } = input;
+  const until = input.until === 'logged' ? 'logged' : 'applied';
+  const counted = usage === undefined ? {} : { usage };
+  context.settle(
+    services.engine.writeOrdered(key, { peer: leader, term, indexAfter, operations, until, deadlineMs, ...counted }),
     ({ entries, failure }) => ({ kind: 'logged', run, write, entries, failure }),
     (error) => ({ kind: 'logFailed', run, write, error }),
   );
 }
 
-function call(
-  { call, term, peer, request, run }: EffectOf<'call'>,
-  context: ReplicationContext,
-  { assignment, self }: ReplicationState,
-): void {
+function takeOver({ context }: Performing, { entries, previous, run }: EffectOf<'takeOver'>): void {
+  const { key, services } = context.props;
+  context.settle(
+    services.engine.append(key, previous, entries, 'logged'),
+    (last) => ({ kind: 'tookOver', run, last }),
+    (error) => ({ kind: 'takeOverFailed', run, error }),
+  );
+}
+
+function call({ context }: Performing, { call: number, leader, peer, request, run, since, term }: EffectOf<'call'>): void {
   const { services, shard } = context.props;
-  const to = { shard, since: assignment?.since.get(peer) ?? 0, term };
-  const full = request.kind === 'append' ? { ...request, ...to, leader: self } : { ...request, ...to };
+  const to = { shard, since, term };
+  const full = request.kind === 'append' ? { ...request, ...to, leader } : { ...request, ...to };
   services.calls.call(peer, full, CALL_MS[request.kind]).then(
-    (answer) => context.report({ kind: 'happened', input: { kind: 'answered', run, peer, call, answer } }),
+    (answer) => context.report({ kind: 'answered', run, peer, call: number, answer }),
     (error: unknown) => {
       const isLost = error instanceof LostAnswer;
-      context.report({ kind: 'happened', input: { kind: 'callFailed', run, peer, call, error: errorFacts(error), isLost } });
+      context.report({ kind: 'callFailed', run, peer, call: number, error: errorFacts(error), isLost });
     },
   );
 }
 
-function answerWith<Answer>(context: ReplicationContext, caller: number, answer: Promise<Answer>): void {
+function read({ context }: Performing, { after, bytesMax, call: number, peer, run }: EffectOf<'read'>): void {
+  const { key, services } = context.props;
+  context.settle(
+    readAfter(services.engine, key, after, bytesMax),
+    (part) => ({ kind: 'readDone', run, peer, call: number, part }),
+    (error) => ({ kind: 'readFailed', run, peer, call: number, error }),
+  );
+}
+
+function fetch({ context }: Performing, { fetch: wanted, job, peer, run }: EffectOf<'fetch'>): void {
+  const { key, services } = context.props;
+  context.settle(
+    fetchFor(services.engine, key, wanted),
+    (value) => ({ kind: 'fetched', run, peer, job, value }),
+    (error) => ({ kind: 'fetchFailed', run, peer, job, error }),
+  );
+}
+
+function answerWith<Answer>(context: ReplicationContext, caller: ReplyTo<Answer>, answer: Promise<Answer>): void {
   answer.then(
-    (value) => context.reply(caller as ReplyTo<Answer>, value),
+    (value) => context.reply(caller, value),
     (error: unknown) => context.fail(caller, error),
   );
 }
 
 /** Waits on for what only this node sees: the points that reads do not see yet, the index of every segment. */
-function acknowledge({ failure, input, numbers }: EffectOf<'acknowledge'>, context: ReplicationContext): void {
+function acknowledge({ context }: Performing, { failure, input, numbers }: EffectOf<'acknowledge'>): void {
   const { entry, key, services, shard } = context.props;
-  const replyTo = input.caller as ReplyTo<Written>;
+  const { caller, deadlineMs, operation, until } = input;
   if (failure !== null) {
-    context.fail(replyTo, errorFromFacts(failure));
+    context.fail(caller, errorFromFacts(failure));
     return;
   }
-  const written: Written = { numbers, status: input.until === 'logged' ? 'acknowledged' : 'completed' };
+  const written: Written = { numbers, status: until === 'logged' ? 'acknowledged' : 'completed' };
   const replica = entry.replicas.get(shard.shardId)?.actor;
-  if (input.operation === 'createFieldIndex' && input.until !== 'logged' && replica !== undefined) {
-    const answer = { replyTo, body: written };
-    context.forward(replica, { kind: 'indexCreated', answer, stats: services.engine.stats(key) }, replyTo);
+  if (operation === 'createFieldIndex' && until !== 'logged' && replica !== undefined) {
+    const answer = { replyTo: caller, body: written };
+    context.forward(replica, { kind: 'indexCreated', answer, stats: services.engine.stats(key) }, caller);
     return;
   }
-  if (input.until !== 'shown' || !mayHide(services.engine.stats(key))) {
-    context.reply(replyTo, written);
+  if (until !== 'shown' || !mayHide(services.engine.stats(key))) {
+    context.reply(caller, written);
     return;
   }
-  untilShownEverywhere(services, key, shard, input.deadlineMs, context.clock).then((shown) => {
+  untilShownEverywhere(services, key, shard, deadlineMs, context.clock).then((shown) => {
     const late = 'the write is on disk, and reads do not see all of its points yet: they will when they are indexed';
-    if (shown) context.reply(replyTo, written);
-    else context.fail(replyTo, new TroupeError('timeout', late, { outcome: 'unknown' }));
+    if (shown) context.reply(caller, written);
+    else context.fail(caller, new TroupeError('timeout', late, { outcome: 'unknown' }));
   });
 }
 
-/** Log-L9. It is tried again when it cannot be noted. */
-function goOnAlone({ peer, run }: EffectOf<'proposeDead'>, ahead: Ahead | null, context: ReplicationContext): void {
-  const { assignments } = context.props.services;
-  ahead?.begin().then(
-    () => {
-      // The peer may have come back meanwhile.
-      if (assignments.isAloneWithout(peer)) context.report({ kind: 'happened', input: { kind: 'excused', run, peer } });
-    },
-    (error: unknown) => context.log.warn(`${context.path}: it cannot go on alone: ${errorFacts(error).detail}`),
+function judgeAlone({ context }: Performing, { peer, run }: EffectOf<'judgeAlone'>): void {
+  context.report({ kind: 'aloneJudged', run, peer, isAlone: context.props.services.assignments.isAloneWithout(peer) });
+}
+
+function noteAhead({ context }: Performing, { isAhead }: EffectOf<'noteAhead'>): void {
+  const { services, shard } = context.props;
+  context.settle(
+    services.store.noteAhead(folderName(shard.collection), shard.shardId, isAhead),
+    () => ({ kind: 'aheadNoted', isAhead }),
+    (error) => ({ kind: 'noteFailed', isAhead, error }),
   );
 }
 
-/** from: what is known of it. A proposal that comes late must not end a transfer that fills it again. */
-function proposeDead(
-  { term, peer }: EffectOf<'proposeDead'>,
-  from: ReplicaState | null,
-  proposed: Set<number>,
-  context: ReplicationContext,
-): void {
+function proposeDead({ context }: Performing, { from, peer, term }: EffectOf<'proposeDead'>): void {
   const { services, shard } = context.props;
-  if (proposed.has(peer)) return;
-  proposed.add(peer);
   const change = { ...shard, peerId: peer, from, to: 'Dead', term } as const;
-  services
-    .propose({ kind: 'setReplicaStates', changes: [change] }, PROPOSE_MS)
-    .catch((error: unknown) => context.log.info(`${context.path}: that peer ${peer} is Dead is not agreed: ${errorFacts(error).detail}`))
-    .finally(() => proposed.delete(peer));
+  context.settle(
+    services.propose({ kind: 'setReplicaStates', changes: [change] }, PROPOSE_MS),
+    () => ({ kind: 'deathProposed', peer, error: null }),
+    (error) => ({ kind: 'deathProposed', peer, error }),
+  );
 }
 
-async function barrier({ assignments, barrier: pass }: NodeServices): Promise<void> {
-  await pass?.(BARRIER_MS);
-  assignments.settle();
-}
+const ofPeer = (_: undefined, { peer }: { readonly peer: number }) => String(peer);
+const detailOf = (_: undefined, { error }: { readonly error: { readonly detail: string } }) => error.detail;
+const nothing = () => '';
 
-function answerOf(answer: TransferAnswer): Attached | Compared | Filled | boolean {
-  switch (answer.kind) {
-    case 'attached':
-      return { how: answer.how, entries: answer.entries };
-    case 'compared':
-      return { buckets: answer.buckets, points: answer.points, total: answer.total };
-    case 'filled':
-      return { changed: answer.changed, points: answer.points, bytes: answer.bytes };
-    case 'required':
-    case 'paused':
-      return true;
-    default:
-      return unreachable(answer);
-  }
-}
-
-function summarize(message: ReplicationMessage): string {
-  switch (message.kind) {
-    case 'assigned':
-      return message.assignment === null ? 'none' : `peer ${message.assignment.leader} in term ${message.assignment.term}`;
-    case 'write':
-      return `${message.operation}, ${message.operations.length} operations, until ${message.until}`;
-    case 'call':
-      return `${message.call.kind} from ${message.from}`;
-    case 'attach':
-    case 'compare':
-    case 'fill':
-    case 'require':
-    case 'release':
-      return String(message.peer);
-    case 'happened':
-      return 'peer' in message.input ? `${message.input.kind} ${message.input.peer}` : message.input.kind;
-    case 'closed':
-      return message.error.detail;
-    case 'opened':
-    case 'missing':
-    case 'pause':
-    case 'resume':
-      return '';
-    default:
-      return unreachable(message);
-  }
-}
+const SUMMARIES: Row<ReplicationInput, undefined, string> = {
+  assigned: (_, { assignment }) => (assignment === null ? 'none' : `peer ${assignment.leader} in term ${assignment.term}`),
+  write: (_, { operation, operations, until }) => `${operation}, ${operations.length} operations, until ${until}`,
+  called: (_, { call: { kind }, from }) => `${kind} from ${from}`,
+  aheadNoted: (_, { isAhead }) => String(isAhead),
+  aloneJudged: (_, { isAlone, peer }) => `${peer}: ${isAlone}`,
+  attach: ofPeer,
+  compare: ofPeer,
+  fill: ofPeer,
+  require: ofPeer,
+  release: ofPeer,
+  answered: ofPeer,
+  callFailed: ofPeer,
+  readDone: ofPeer,
+  readFailed: ofPeer,
+  fetched: ofPeer,
+  fetchFailed: ofPeer,
+  deathProposed: ofPeer,
+  closed: detailOf,
+  locateFailed: detailOf,
+  barrierFailed: detailOf,
+  logFailed: detailOf,
+  takeOverFailed: detailOf,
+  noteFailed: detailOf,
+  opened: nothing,
+  tick: nothing,
+  missing: nothing,
+  pause: nothing,
+  resume: nothing,
+  located: nothing,
+  barrierPassed: nothing,
+  logged: nothing,
+  tookOver: nothing,
+};

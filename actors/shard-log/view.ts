@@ -1,18 +1,43 @@
 /** What doors and telemetry see of a replica's part in its shard's log. */
 
+import type { ReplicationInput } from '../../cluster/replication/messages.js';
 import { isRequired } from '../../cluster/replication/required.js';
-import type { Phase, ReplicationState, Role } from '../../cluster/replication/state.js';
+import { type Phase, type ReplicationState, type Role, startReplication } from '../../cluster/replication/state.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { ActorRef } from '../runtime/behaviour.js';
-import type { ReplicationMessage } from './messages.js';
+import type { ReplicationActorState } from './state.js';
 
 export interface ReplicationEntry {
-  readonly actor: ActorRef<ReplicationMessage>;
-  /** How often it was set to another place in the log, to be filled: what was read of it meanwhile has what the place says in parts only. */
+  readonly actor: ActorRef<ReplicationInput>;
+  /** See `ReplicationState.resets`. */
   readonly resets: () => number;
   /** Log-L9: whether it may have acknowledged what other replicas lack, in this process or an earlier one. Who follows another one has not. */
   readonly mayBeAhead: () => boolean;
   readonly status: () => ReplicationStatus;
+}
+
+/** The newest state of a replication actor, for those who look at it from outside. */
+export class ReplicationView {
+  #newest: ReplicationState = startReplication();
+
+  get resets(): number {
+    return this.#newest.resets;
+  }
+
+  shown<Made extends { readonly state: ReplicationActorState }>(step: Made): Made {
+    this.#newest = step.state.core;
+    return step;
+  }
+
+  /** isAhead: what the disk says, as long as the actor has not heard it. */
+  entry(actor: ActorRef<ReplicationInput>, isAhead: () => boolean): ReplicationEntry {
+    return {
+      actor,
+      resets: () => this.#newest.resets,
+      mayBeAhead: () => this.#newest.role.kind !== 'Following' && (this.#newest.ahead.isAhead ?? isAhead()),
+      status: () => statusOf(this.#newest),
+    };
+  }
 }
 
 export interface ReplicationStatus {

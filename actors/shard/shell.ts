@@ -1,6 +1,7 @@
 /** The shard actor: supervises its replica and tells the collection how it does. */
 
 import { join } from 'node:path';
+import type { ReplicationInput } from '../../cluster/replication/messages.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
 import { decideInRow, type Row } from '../../protocols/machine.js';
 import type { CollectionMessage } from '../collection/messages.js';
@@ -9,7 +10,6 @@ import { type CollectionEntry, showFailed } from '../context/view.js';
 import type { ReplicaMessage } from '../replica/messages.js';
 import { replicaBehaviour } from '../replica/shell.js';
 import type { ActorContext, ActorRef, Behaviour } from '../runtime/behaviour.js';
-import type { ReplicationMessage } from '../shard-log/messages.js';
 import { replicationBehaviour } from '../shard-log/shell.js';
 import type { ShardEffect, ShardMessage } from './messages.js';
 import type { ShardState } from './state.js';
@@ -85,7 +85,7 @@ const PERFORM: Row<ShardEffect, Performing, void> = {
 class Children {
   replica: ActorRef<ReplicaMessage> | null = null;
   /** Null outside of a cluster. */
-  log: ActorRef<ReplicationMessage> | null = null;
+  log: ActorRef<ReplicationInput> | null = null;
   /** `uid` of the collection whose log that is; undefined until it is known. */
   #uid: number | null | undefined;
 
@@ -137,7 +137,7 @@ function startReplica(context: ShardContext): ActorRef<ReplicaMessage> {
   });
 }
 
-function startReplication(context: ShardContext): ActorRef<ReplicationMessage> | null {
+function startReplication(context: ShardContext): ActorRef<ReplicationInput> | null {
   const { entry, services, shardId } = context.props;
   if (services.barrier === null || entry.belonging === null) return null;
   const shard = { collection: entry.name, uid: entry.belonging.uid, shardId };

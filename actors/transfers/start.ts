@@ -1,6 +1,7 @@
 /** Puts together what the transfers of a node need. callPeer: also for this node itself. */
 
 import type { PeerCalls } from '../../cluster/data-messages.js';
+import type { ReplicationInput } from '../../cluster/replication/messages.js';
 import type { TransferRun } from '../../cluster/transfer/runs.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
@@ -11,7 +12,6 @@ import type { CollectionEntry, NodeView } from '../context/view.js';
 import { type IndexAs, migrationPorts } from '../migration/start.js';
 import type { ActorRef } from '../runtime/behaviour.js';
 import type { Clock } from '../runtime/ports.js';
-import type { ReplicationMessage } from '../shard-log/messages.js';
 import type { TransferBoard } from './board.js';
 import type { Sight } from './messages.js';
 import type { LeadingShard, TransferPorts } from './run/ports.js';
@@ -84,17 +84,17 @@ function leadingShard(entry: CollectionEntry | null, shardId: ShardId): LeadingS
 }
 
 /** The replication actor's messages as calls. */
-function shardBehind(actor: ActorRef<ReplicationMessage>): LeadingShard {
+function shardBehind(actor: ActorRef<ReplicationInput>): LeadingShard {
   return {
-    attach: (peer, mayReset) => actor.ask((replyTo) => ({ kind: 'attach', peer, mayReset, replyTo }), ATTACH_MS),
-    compare: (peer) => actor.ask((replyTo) => ({ kind: 'compare', peer, replyTo }), COMPARE_MS),
-    fill: (peer, buckets) => actor.ask((replyTo) => ({ kind: 'fill', peer, buckets, replyTo }), FILL_MS),
+    attach: (peer, mayReset) => actor.ask((caller) => ({ kind: 'attach', caller, peer, mayReset }), ATTACH_MS),
+    compare: (peer) => actor.ask((caller) => ({ kind: 'compare', caller, peer }), COMPARE_MS),
+    fill: (peer, buckets) => actor.ask((caller) => ({ kind: 'fill', caller, peer, buckets }), FILL_MS),
     require: async (peer) => {
-      await actor.ask<boolean>((replyTo) => ({ kind: 'require', peer, replyTo }), REQUIRE_MS);
+      await actor.ask<true>((caller) => ({ kind: 'require', caller, peer }), REQUIRE_MS);
     },
     release: (peer) => void actor.report({ kind: 'release', peer }),
     pause: async () => {
-      await actor.ask<boolean>((replyTo) => ({ kind: 'pause', replyTo }), PAUSE_MS);
+      await actor.ask<true>((caller) => ({ kind: 'pause', caller }), PAUSE_MS);
     },
     resume: () => void actor.report({ kind: 'resume' }),
   };

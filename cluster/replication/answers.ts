@@ -1,18 +1,17 @@
 /** What comes back from other replicas, and from the own one for them. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
+import { invariant } from '../../protocols/invariant.js';
 import type { LogTag } from '../../protocols/model/shard-log.js';
 import type { DataAnswer } from '../data-messages.js';
 import { append, breakChannel, dropChannel, placeOf } from './channels.js';
-import { channelOf, type Draft, leadingOf, nextNumber, refuse, setChannel } from './draft.js';
+import { answer, channelOf, type Draft, type InputOf, leadingOf, nextNumber, refuse, setChannel } from './draft.js';
 import { APPEND_BYTES } from './figures.js';
 import { addJob, answerWaiters, endChannel } from './jobs.js';
-import type { ReadPart, ReplicationInput, TransferAnswer } from './messages.js';
+import type { ReadPart } from './messages.js';
 import { firstOf } from './recent.js';
 import { isAgreedRequired, isRequired } from './required.js';
 import type { Busy, Channel, Job } from './state.js';
-
-type InputOf<Kind extends ReplicationInput['kind']> = Extract<ReplicationInput, { kind: Kind }>;
 
 export function answered(draft: Draft, { answer, call, peer }: InputOf<'answered'>): void {
   const found = channelOf(draft, peer);
@@ -33,7 +32,8 @@ export function answered(draft: Draft, { answer, call, peer }: InputOf<'answered
       break;
     case 'check':
     case 'read':
-      throw new Error(`a ${busy.kind} is no call`);
+      invariant(false, 'Log-L13', `peer ${peer} has answered a ${busy.kind} of the own log`);
+      break;
     default:
       busy satisfies never;
   }
@@ -127,7 +127,7 @@ function discontinued(draft: Draft, channel: Channel, part: Exclude<ReadPart, { 
     breakChannel(draft, peer, detail);
     return;
   }
-  const idle: Channel = { ...channel, phase: { kind: 'Idle' }, inherited: false, attaching: null, failingSince: null };
+  const idle: Channel = { ...channel, phase: { kind: 'Idle' }, inherited: false, attaching: null, failingSince: null, excusedUntil: null };
   if (attaching === null) {
     endChannel(draft, channel, { code: 'unavailable', detail: `the replica on peer ${peer} has to be attached anew: ${detail}` });
     setChannel(draft, { ...idle, jobs: [], waiters: [] });
@@ -138,7 +138,7 @@ function discontinued(draft: Draft, channel: Channel, part: Exclude<ReadPart, { 
   const logged = mayReset ? leadingOf(draft).last : part.kind === 'diverged' ? part.before : null;
   if (logged === null) {
     setChannel(draft, idle);
-    answer(draft, caller, { kind: 'attached', how: 'refused', entries });
+    answer(draft, caller, { how: 'refused', entries });
     return;
   }
   const begin: Job = { kind: mayReset ? 'reset' : 'rewind', id: nextNumber(draft), caller, entries, fetching: false, fetched: null };
@@ -183,7 +183,7 @@ function jobAnswered(draft: Draft, channel: Channel, reply: DataAnswer): void {
     }
     case 'settings':
       setChannel(draft, next);
-      answer(draft, job.caller, { kind: 'attached', how: job.how, entries: job.entries });
+      answer(draft, job.caller, { how: job.how, entries: job.entries });
       break;
     case 'compare':
       setChannel(draft, next);
@@ -193,7 +193,7 @@ function jobAnswered(draft: Draft, channel: Channel, reply: DataAnswer): void {
       setChannel(draft, next);
       const sent = job.fetched?.kind === 'buckets' ? job.fetched : null;
       const changed = reply.kind === 'done' ? reply.changed : 0;
-      answer(draft, job.caller, { kind: 'filled', changed, points: sent?.points ?? 0, bytes: sent?.bytes.byteLength ?? 0 });
+      answer(draft, job.caller, { changed, points: sent?.points ?? 0, bytes: sent?.bytes.byteLength ?? 0 });
       break;
     }
     default:
@@ -210,7 +210,7 @@ function jobFailed(draft: Draft, channel: Channel, error: ErrorFacts, isLost: bo
   if (job.kind === 'rewind' && error.code === 'conflict') {
     // Its log has left behind where the two began to differ, or never had that.
     setChannel(draft, { ...channel, phase: { kind: 'Idle' }, jobs: [] });
-    answer(draft, job.caller, { kind: 'attached', how: 'refused', entries: job.entries });
+    answer(draft, job.caller, { how: 'refused', entries: job.entries });
     return;
   }
   refuse(draft, job.caller, isLost || error.code === 'conflict' ? { code: 'unavailable', detail: error.detail } : error);
@@ -225,7 +225,7 @@ function jobFailed(draft: Draft, channel: Channel, error: ErrorFacts, isLost: bo
   else dropChannel(draft, channel.peer);
 }
 
-function compared(draft: Draft, job: Job, reply: DataAnswer): void {
+function compared(draft: Draft, job: Extract<Job, { kind: 'compare' }>, reply: DataAnswer): void {
   const own = job.fetched;
   if (own?.kind !== 'digest' || reply.kind !== 'digest' || reply.at.index !== own.at.index) {
     refuse(draft, job.caller, { code: 'unavailable', detail: 'the digests were not of the same operation', retryAfterMs: 100 });
@@ -237,11 +237,7 @@ function compared(draft: Draft, job: Job, reply: DataAnswer): void {
   }
   const points = buckets.map((bucket) => own.points[bucket] as number);
   const total = own.points.reduce((sum, count) => sum + count, 0);
-  answer(draft, job.caller, { kind: 'compared', buckets, points, total });
-}
-
-function answer(draft: Draft, caller: number, value: TransferAnswer): void {
-  draft.effects.push({ kind: 'answer', caller, answer: value });
+  answer(draft, job.caller, { buckets, points, total });
 }
 
 function healthy(channel: Channel): Channel {

@@ -1,8 +1,9 @@
 /** What goes to another replica next: its position, entries in order, and jobs in their places between them. */
 
+import { invariant } from '../../protocols/invariant.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { ShardEntry } from '../../protocols/model/shard-log.js';
-import { changeChannel, changeLeading, channelOf, type Draft, leadingOf, nextNumber, setChannel } from './draft.js';
+import { callPeer, changeChannel, changeLeading, channelOf, type Draft, leadingOf, log, nextNumber, setChannel } from './draft.js';
 import { APPEND_BYTES, EXCUSE_TICKS, FAIL_TICKS, PROPOSE_TICKS } from './figures.js';
 import { endChannel } from './jobs.js';
 import { acknowledge } from './leading.js';
@@ -64,7 +65,7 @@ export function breakChannel(draft: Draft, peer: PeerId, detail: string): void {
     waiters: [],
     error: { code: 'unavailable', detail },
   });
-  draft.effects.push({ kind: 'log', level: 'warn', text: `the replica on peer ${peer} is to be Dead: ${detail}` });
+  log(draft, 'warn', `the replica on peer ${peer} is to be Dead: ${detail}`);
 }
 
 export function dropChannel(draft: Draft, peer: PeerId): void {
@@ -74,9 +75,8 @@ export function dropChannel(draft: Draft, peer: PeerId): void {
 }
 
 function propose(draft: Draft, { peer }: Channel): void {
-  const { assignment, ticks } = draft.state;
-  draft.effects.push({ kind: 'proposeDead', run: leadingOf(draft).run, peer, term: assignment?.term ?? 0 });
-  changeChannel(draft, peer, { phase: { kind: 'Broken', proposeAt: ticks + PROPOSE_TICKS } });
+  draft.effects.push({ kind: 'judgeAlone', run: leadingOf(draft).run, peer });
+  changeChannel(draft, peer, { phase: { kind: 'Broken', proposeAt: draft.state.ticks + PROPOSE_TICKS } });
 }
 
 /** Its own time is over: what is written goes on without it, and it is looked for meanwhile (Log-L9). */
@@ -156,11 +156,11 @@ function mustBeApplied(draft: Draft, { peer, waiters }: Channel, after: number, 
 }
 
 function call(draft: Draft, channel: Channel, request: PeerCall, busy: WithoutHead<Busy>): void {
-  const { assignment, ticks } = draft.state;
-  const number = nextNumber(draft);
   const { peer } = channel;
-  setChannel(draft, { ...channel, busy: { ...busy, call: number, startedAt: ticks } });
-  draft.effects.push({ kind: 'call', run: leadingOf(draft).run, peer, call: number, term: assignment?.term ?? 0, request });
+  invariant(channel.busy === null, 'Log-L7', `peer ${peer} is to be called twice at a time`);
+  const number = nextNumber(draft);
+  setChannel(draft, { ...channel, busy: { ...busy, call: number, startedAt: draft.state.ticks } });
+  callPeer(draft, leadingOf(draft).run, peer, number, request);
 }
 
 function read(draft: Draft, channel: Channel, kind: 'check' | 'read', after: Streaming['logged']): void {

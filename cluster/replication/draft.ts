@@ -1,9 +1,13 @@
 /** A step in the making: the next state, which this step alone may still change, and what is to be caused, in order. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
+import { BrokenInvariant } from '../../protocols/invariant.js';
+import type { Of } from '../../protocols/machine.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
-import type { Caller, ReplicationEffect } from './messages.js';
+import type { Caller, PeerCall, ReplicationEffect, ReplicationInput, ShardAssignment, TransferAnswer } from './messages.js';
 import type { Channel, Leading, ReplicationState, Role } from './state.js';
+
+export type InputOf<Kind extends ReplicationInput['kind']> = Of<ReplicationInput, Kind>;
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
@@ -31,13 +35,34 @@ export function refuse(draft: Draft, caller: Caller, error: ErrorFacts): void {
   draft.effects.push({ kind: 'refuse', caller, error });
 }
 
+export function answer<Answer extends TransferAnswer>(draft: Draft, caller: Caller<Answer>, value: Answer): void {
+  draft.effects.push({ kind: 'answer', caller, answer: value });
+}
+
+export function log(draft: Draft, level: 'info' | 'warn', text: string): void {
+  draft.effects.push({ kind: 'log', level, text });
+}
+
+/** Of the role that calls, in the shard's term. */
+export function callPeer(draft: Draft, run: number, peer: PeerId, call: number, request: PeerCall): void {
+  const { assignment, self } = draft.state;
+  const since = assignment?.since.get(peer) ?? 0;
+  draft.effects.push({ kind: 'call', run, peer, call, since, leader: self, term: assignment?.term ?? 0, request });
+}
+
 export function setRole(draft: Draft, role: Role): void {
   draft.state.role = role;
 }
 
+/** Of a shard that this replica leads, or is to lead. */
+export function assignmentOf({ state }: Draft): ShardAssignment {
+  if (state.assignment === null) throw new BrokenInvariant('Log-L2', `a replica is ${state.role.kind} of a shard that is not assigned`);
+  return state.assignment;
+}
+
 export function leadingOf(draft: Draft): Leading {
   const { role } = draft.state;
-  if (role.kind !== 'Leading') throw new Error(`a replica that is ${role.kind} does not lead`);
+  if (role.kind !== 'Leading') throw new BrokenInvariant('Log-L13', `a replica that is ${role.kind} does not lead`);
   return role;
 }
 

@@ -7,6 +7,10 @@ export const FAIL_TICKS = 20;
 export const EXCUSE_TICKS = 20;
 /** What was proposed and is not agreed is proposed again. */
 export const PROPOSE_TICKS = 20;
+/** What the own replica or consensus failed at is tried again after it. */
+export const RETRY_TICKS = 3;
+/** What the disk should have noted is tried again after it (Log-L9). */
+export const NOTE_RETRY_TICKS = 10;
 /** A leader that pauses for the next one, which does not come, leads on after so long. */
 export const PAUSE_TICKS = 30;
 /** Of one call that brings entries; a larger operation goes alone. */

@@ -2,12 +2,11 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
-import { changeChannel, channelOf, type Draft, leadingOf, nextNumber, refuse, setChannel } from './draft.js';
-import type { Caller, ReplicationInput } from './messages.js';
+import { answer, changeChannel, channelOf, type Draft, type InputOf, leadingOf, nextNumber, refuse, setChannel } from './draft.js';
+import type { Caller } from './messages.js';
 import { isAgreedRequired, isRequired, isTarget, mustApply } from './required.js';
 import { type Channel, type Job, newChannel } from './state.js';
 
-type InputOf<Kind extends ReplicationInput['kind']> = Extract<ReplicationInput, { kind: Kind }>;
 type WithoutHead<Kind> = Kind extends Job ? Omit<Kind, 'id' | 'fetching' | 'fetched'> : never;
 
 export function attach(draft: Draft, { caller, mayReset, peer }: InputOf<'attach'>): void {
@@ -53,7 +52,7 @@ export function require(draft: Draft, { caller, peer }: InputOf<'require'>): voi
   answerWaiters(draft, peer);
 }
 
-export function release(draft: Draft, peer: PeerId): void {
+export function release(draft: Draft, { peer }: InputOf<'release'>): void {
   const channel = channelOf(draft, peer);
   if (channel === undefined || isRequired(draft.state, peer)) return;
   endChannel(draft, channel, { code: 'unavailable', detail: `peer ${peer} has been released` });
@@ -68,7 +67,7 @@ export function answerWaiters(draft: Draft, peer: PeerId): void {
   const reached = mustApply(draft.state, peer) ? Math.min(applied, logged.index) : logged.index;
   const ready = channel.waiters.filter(({ index }) => index <= reached);
   changeChannel(draft, peer, { waiters: channel.waiters.filter(({ index }) => index > reached) });
-  for (const { caller } of ready) draft.effects.push({ kind: 'answer', caller, answer: { kind: 'required' } });
+  for (const { caller } of ready) answer(draft, caller, true);
 }
 
 /** Nobody who waits for something of the channel waits on. */

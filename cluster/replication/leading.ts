@@ -1,16 +1,18 @@
 /** A leader's channels follow the agreed state; what is on every required replica is acknowledged. */
 
+import { invariant } from '../../protocols/invariant.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { type LogTag, TERM_GAP } from '../../protocols/model/shard-log.js';
-import { changeLeading, type Draft, leadingOf, nextNumber, notLeading, refuse, setRole } from './draft.js';
+import { assignmentOf, changeLeading, type Draft, leadingOf, nextNumber, notLeading, refuse, setRole } from './draft.js';
 import { endChannel } from './jobs.js';
-import type { ShardAssignment } from './messages.js';
 import { inheritedTargets, isAgreedRequired, isRequired, isTarget, mustApply, othersOf, serving } from './required.js';
 import { type Channel, type Leading, newChannel, type PendingWrite } from './state.js';
 
 /** positions: of other replicas, as far as they are known. */
 export function becomeLeading(draft: Draft, last: LogTag, positions: ReadonlyMap<PeerId, LogTag>): void {
   const { state } = draft;
+  for (const [peer, { index }] of positions)
+    invariant(index <= last.index, 'Log-L4', () => `it is to lead from ${last.index} on, and peer ${peer} has ${index}`);
   const inherited = new Set(inheritedTargets(state).filter((peer) => !state.required.has(peer)));
   state.required = new Set([...state.required, ...inherited]);
   const channels = new Map<PeerId, Channel>();
@@ -19,11 +21,13 @@ export function becomeLeading(draft: Draft, last: LogTag, positions: ReadonlyMap
     const channel = newChannel(peer, state.assignment?.since.get(peer) ?? 0, positions.get(peer) ?? null);
     channels.set(peer, { ...channel, inherited: inherited.has(peer) });
   }
+  const after = indexAfter(last, assignmentOf(draft).term);
+  invariant(after >= last.index, 'Log-L4', () => `it is to give indexes after ${after}, and its log ends with ${last.index}`);
   setRole(draft, {
     kind: 'Leading',
     run: nextNumber(draft),
     last,
-    indexAfter: indexAfter(last, state.assignment?.term ?? 0),
+    indexAfter: after,
     recent: { after: last, entries: [], bytes: 0 },
     issued: [],
     pending: [],
@@ -35,7 +39,7 @@ export function becomeLeading(draft: Draft, last: LogTag, positions: ReadonlyMap
 
 /**
  * A leader's first index is after everything that an earlier one may have written for itself alone, whether that began where this one
- * does or elsewhere: two multiples of TERM_TICKS further for each term that it knows nothing of. A leader is never more than half
+ * does or elsewhere: two multiples of TERM_GAP further for each term that it knows nothing of. A leader is never more than half
  * of one ahead of what all replicas have, so what terms up to k have written ends below floor(last) + 2 (k - last.term) + 1.5 of them.
  * Before the first leader nobody has written, and one that leads on knows all of its term.
  */
@@ -47,7 +51,7 @@ export function indexAfter(last: LogTag, term: number): number {
 /** Channels for those that are required now; others end. */
 export function takeAssignment(draft: Draft): void {
   const { state } = draft;
-  const assignment = state.assignment as ShardAssignment;
+  const assignment = assignmentOf(draft);
   const role = leadingOf(draft);
   const channels = new Map<PeerId, Channel>();
   for (const peer of othersOf(state)) {
@@ -107,7 +111,9 @@ function isExcused({ state }: Draft, channel: Channel | null): boolean {
 
 /** excused: required replicas that do not have it. */
 function answer(draft: Draft, { failure, input, numbers }: PendingWrite, excused: number): void {
-  const { assignment } = draft.state;
+  const { ahead, assignment } = draft.state;
+  const isNoted = ahead.isAhead === true && ahead.writing !== false;
+  invariant(excused === 0 || isNoted, 'Log-L9', `${excused} replicas may lack what is acknowledged, and the disk does not say so`);
   const left = assignment === null ? 0 : serving(assignment) - excused;
   const factor = input.isCopy === true ? 1 : (assignment?.writeFactor ?? 1);
   if (left < factor) {

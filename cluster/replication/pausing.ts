@@ -3,12 +3,11 @@
  * what waits elsewhere goes to the next leader. A pause ends by itself where no other leader comes.
  */
 
-import { changeLeading, type Draft, leadingOf, refuse } from './draft.js';
+import { answer, changeLeading, type Draft, type InputOf, leadingOf, refuse } from './draft.js';
 import { PAUSE_TICKS } from './figures.js';
-import type { Caller } from './messages.js';
 
 /** Answered once everything that was begun is answered. Another one makes the pause longer. */
-export function pause(draft: Draft, caller: Caller): void {
+export function pause(draft: Draft, { caller }: InputOf<'pause'>): void {
   const waiting = leadingOf(draft).pause?.waiting ?? [];
   changeLeading(draft, { pause: { until: draft.state.ticks + PAUSE_TICKS, waiting: [...waiting, caller] } });
 }
@@ -31,6 +30,6 @@ export function drivePause(draft: Draft): void {
     return;
   }
   if (known.waiting.length === 0 || issued.length > 0 || pending.length > 0) return;
-  for (const caller of known.waiting) draft.effects.push({ kind: 'answer', caller, answer: { kind: 'paused' } });
+  for (const caller of known.waiting) answer(draft, caller, true);
   changeLeading(draft, { pause: { ...known, waiting: [] } });
 }

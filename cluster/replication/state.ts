@@ -12,7 +12,7 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import { NO_TAG } from '../../protocols/model/shard-log.js';
-import type { Caller, Fetched, ShardAssignment, WriteInput } from './messages.js';
+import type { AttachResult, Caller, CompareResult, Fetched, FillResult, ShardAssignment, WriteInput } from './messages.js';
 
 export interface ReplicationState {
   /** 0 until it is known. */
@@ -32,9 +32,24 @@ export interface ReplicationState {
   readonly isSettled: boolean;
   /** Targets of transfers that acknowledgements wait for: declared by `require` in this term, or inherited (Log-L5). */
   readonly required: ReadonlySet<PeerId>;
+  readonly ahead: AheadNote;
+  /** Peers whose death is being proposed. */
+  readonly dying: ReadonlySet<PeerId>;
+  /** How often this replica was set to another place in the log; what is read of it meanwhile has what the place says in parts only. */
+  readonly resets: number;
   /** Counts roles and calls. */
   readonly counter: number;
   readonly role: Role;
+}
+
+/** What the disk remembers of acknowledgements that other replicas may lack (Log-L9). */
+export interface AheadNote {
+  /** Null before it was read. */
+  readonly isAhead: boolean | null;
+  /** What is being written; null: nothing. */
+  readonly writing: boolean | null;
+  /** Tick from which on a note that could not be taken back is tried again. */
+  readonly retryAt: number;
 }
 
 export type Role = Closed | Following | Locating | Syncing | Leading;
@@ -93,7 +108,7 @@ export interface Leading {
   readonly bytes: number;
   readonly channels: ReadonlyMap<PeerId, Channel>;
   /** No write is taken; null: they are. waiting: for what was begun. */
-  readonly pause: { readonly until: number; readonly waiting: readonly Caller[] } | null;
+  readonly pause: { readonly until: number; readonly waiting: readonly Caller<true>[] } | null;
 }
 
 export interface Recent {
@@ -134,9 +149,9 @@ export interface Channel {
   readonly retryAt: number;
   /** Not waited for until then (Log-L9); null: it is. */
   readonly excusedUntil: number | null;
-  readonly attaching: { readonly caller: Caller; readonly mayReset: boolean } | null;
+  readonly attaching: { readonly caller: Caller<AttachResult>; readonly mayReset: boolean } | null;
   readonly jobs: readonly Job[];
-  readonly waiters: readonly { readonly caller: Caller; readonly index: number }[];
+  readonly waiters: readonly { readonly caller: Caller<true>; readonly index: number }[];
 }
 
 export type Phase =
@@ -159,14 +174,20 @@ export type Busy = { readonly call: number; readonly startedAt: number } & (
 
 /** Something that has its place between entries. fetched: what is to be sent there; null where it has not been asked for. */
 export type Job = { readonly id: number; readonly fetching: boolean; readonly fetched: Fetched | null } & (
-  | { readonly kind: 'reset' | 'rewind'; readonly caller: Caller; readonly entries: number }
+  | { readonly kind: 'reset' | 'rewind'; readonly caller: Caller<AttachResult>; readonly entries: number }
   /** how: what came before it. */
-  | { readonly kind: 'settings'; readonly caller: Caller; readonly how: 'delta' | 'rewound' | 'reset'; readonly entries: number }
-  | { readonly kind: 'compare'; readonly caller: Caller }
-  | { readonly kind: 'fill'; readonly caller: Caller; readonly buckets: readonly number[] }
+  | {
+      readonly kind: 'settings';
+      readonly caller: Caller<AttachResult>;
+      readonly how: 'delta' | 'rewound' | 'reset';
+      readonly entries: number;
+    }
+  | { readonly kind: 'compare'; readonly caller: Caller<CompareResult> }
+  | { readonly kind: 'fill'; readonly caller: Caller<FillResult>; readonly buckets: readonly number[] }
 );
 
-export function startReplication(): ReplicationState {
+/** resets: of the actor's life before, so that nobody who reads takes this one for that. */
+export function startReplication(resets = 0): ReplicationState {
   return {
     self: 0,
     assignment: null,
@@ -176,6 +197,9 @@ export function startReplication(): ReplicationState {
     openedIn: null,
     isSettled: false,
     required: new Set(),
+    ahead: { isAhead: null, writing: null, retryAt: 0 },
+    dying: new Set(),
+    resets,
     counter: 0,
     role: { kind: 'Closed' },
   };

@@ -1,40 +1,47 @@
 /** What a replica does about its part in the shard's log: `step(state, input) -> {state, effects}`. No clock, no disk, no network. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
+import { invariant } from '../../protocols/invariant.js';
+import { decideInRow, type Row } from '../../protocols/machine.js';
+import type { PeerId } from '../../protocols/model/cluster.js';
+import { aheadNoted, deathProposed, driveNote, leaderJudged, leaderNoted, noteFailed, syncingJudged, waitsForNote } from './alone.js';
 import { answered, callFailed, fetched, fetchFailed, readDone, readFailed } from './answers.js';
-import { driveAll, excuse } from './channels.js';
-import { beginStep, type Draft, leftOpen, notLeading, type ReplicationStep, refuse, setRole } from './draft.js';
+import { driveAll } from './channels.js';
+import { beginStep, type Draft, type InputOf, leftOpen, log, notLeading, type ReplicationStep, refuse, setRole } from './draft.js';
+import { RETRY_TICKS } from './figures.js';
 import { attach, compare, endChannel, fill, release, require } from './jobs.js';
 import { takeAssignment } from './leading.js';
 import { locateAgain, located, startLocating } from './locating.js';
-import type { HeardCall, ReplicationInput, ShardAssignment } from './messages.js';
+import type { Caller, HeardCall, ReplicationInput, ShardAssignment } from './messages.js';
 import { drivePause, pause, resume } from './pausing.js';
 import { isAgreedRequired } from './required.js';
-import type { ReplicationState } from './state.js';
+import type { Leading, ReplicationState, Role } from './state.js';
 import { driveSync, syncAnswered, syncCallFailed, tookOver } from './syncing.js';
-import { logFailed, logged, write } from './writing.js';
-
-/** What the own replica or consensus failed at is tried again after it. */
-const RETRY_TICKS = 3;
+import { logFailed, logged, refuseWrite, write } from './writing.js';
 
 export function step(state: ReplicationState, input: ReplicationInput): ReplicationStep {
+  // What an earlier role began is of no interest any more (Log-L13).
+  if ('run' in input && !isOfRole(state, input.run)) return { state, effects: [] };
   const draft = beginStep(state);
-  take(draft, input);
+  decideInRow<ReplicationInput, Draft, void>(REPLICATION_TABLE[state.role.kind], draft, input);
   const { role } = draft.state;
   if (role.kind === 'Leading') {
     driveAll(draft);
     drivePause(draft);
+    driveNote(draft);
   }
   if (role.kind === 'Syncing') driveSync(draft);
   if (needsTicks(draft.state) && !draft.state.ticking) {
     draft.state.ticking = true;
     draft.effects.push({ kind: 'tickLater' });
   }
+  checkStep(state, draft.state);
   return { state: draft.state, effects: draft.effects };
 }
 
 /** Whether something waits for time to pass. */
-export function needsTicks({ role, ticks }: Pick<ReplicationState, 'role' | 'ticks'>): boolean {
+function needsTicks(state: ReplicationState): boolean {
+  const { role, ticks } = state;
   switch (role.kind) {
     case 'Closed':
     case 'Following':
@@ -44,7 +51,7 @@ export function needsTicks({ role, ticks }: Pick<ReplicationState, 'role' | 'tic
     case 'Syncing':
       return true;
     case 'Leading':
-      if (role.pause !== null) return true;
+      if (role.pause !== null || waitsForNote(state)) return true;
       return [...role.channels.values()].some(({ busy, phase, retryAt }) => {
         return busy !== null || phase.kind === 'Broken' || retryAt > ticks;
       });
@@ -53,125 +60,218 @@ export function needsTicks({ role, ticks }: Pick<ReplicationState, 'role' | 'tic
   }
 }
 
-function take(draft: Draft, input: ReplicationInput): void {
-  if ('run' in input && !isOfRole(draft.state, input.run)) return;
-  const { state } = draft;
-  switch (input.kind) {
-    case 'opened':
-      if (state.role.kind === 'Closed') takeRole(draft);
-      break;
-    case 'closed':
-      standDown(draft, `the replica cannot be used: ${input.error.detail}`);
-      setRole(draft, { kind: 'Closed' });
-      break;
-    case 'assigned':
-      state.self = input.self;
-      assign(draft, input.assignment, input.isSettled);
-      break;
-    case 'tick':
-      state.ticks += 1;
-      state.ticking = false;
-      if (state.role.kind === 'Locating') locateAgain(draft);
-      break;
-    case 'write':
-      write(draft, input);
-      break;
-    case 'missing':
-      if (state.role.kind === 'Leading') draft.effects.push({ ...input, kind: 'findMissing' });
-      else refuse(draft, input.caller, refusal(state));
-      break;
-    case 'called':
-      answerCall(draft, input.caller, input.call);
-      break;
-    case 'attach':
-    case 'compare':
-    case 'fill':
-    case 'require':
-    case 'pause':
-      if (state.role.kind !== 'Leading') refuse(draft, input.caller, refusal(state));
-      else if (input.kind === 'attach') attach(draft, input);
-      else if (input.kind === 'compare') compare(draft, input);
-      else if (input.kind === 'fill') fill(draft, input);
-      else if (input.kind === 'pause') pause(draft, input.caller);
-      else require(draft, input);
-      break;
-    case 'release':
-      release(draft, input.peer);
-      break;
-    case 'resume':
-      if (state.role.kind === 'Leading') resume(draft);
-      break;
-    case 'located':
-      located(draft, { last: input.last });
-      break;
-    case 'excused':
-      excuse(draft, input.peer);
-      break;
-    case 'barrierPassed':
-      assign(draft, input.assignment, true);
-      // It may have told of another leader.
-      if (isOfRole(state, input.run)) located(draft, { barrier: true });
-      break;
-    case 'locateFailed':
-    case 'barrierFailed':
-      if (state.role.kind === 'Locating') setRole(draft, { ...state.role, retryAt: state.ticks + RETRY_TICKS });
-      draft.effects.push({ kind: 'log', level: 'info', text: `it cannot lead yet: ${input.error.detail}` });
-      break;
-    case 'logged':
-      logged(draft, input.write, { entries: input.entries, failure: input.failure });
-      break;
-    case 'logFailed':
-      if (logFailed(draft, input.write, input.error)) lookAgain(draft, input.error);
-      break;
-    case 'tookOver':
-      tookOver(draft, input.last);
-      break;
-    case 'takeOverFailed':
-      lookAgain(draft, input.error);
-      break;
-    case 'answered':
-      if (state.role.kind === 'Syncing') syncAnswered(draft, input);
-      else answered(draft, input);
-      break;
-    case 'callFailed':
-      if (state.role.kind === 'Syncing') syncCallFailed(draft, input);
-      else callFailed(draft, input);
-      break;
-    case 'readDone':
-      readDone(draft, input);
-      break;
-    case 'readFailed':
-      readFailed(draft, input);
-      break;
-    case 'fetched':
-      fetched(draft, input);
-      break;
-    case 'fetchFailed':
-      fetchFailed(draft, input);
-      break;
-    default:
-      input satisfies never;
-  }
-}
+type Inputs<Kind extends ReplicationInput['kind']> = Pick<Row<ReplicationInput, Draft, void>, Kind>;
 
-function isOfRole({ role }: ReplicationState, run: number): boolean {
+/** What only a leader does. */
+const REFUSE_REQUESTS: Inputs<'write' | 'missing' | 'attach' | 'compare' | 'fill' | 'require' | 'pause' | 'release' | 'resume'> = {
+  write: refuseWrite,
+  missing: refuseRequest,
+  attach: refuseRequest,
+  compare: refuseRequest,
+  fill: refuseRequest,
+  require: refuseRequest,
+  pause: refuseRequest,
+  release: stay,
+  resume: stay,
+};
+
+/** What comes back from others to a role that has asked them nothing: `step` has dropped what earlier roles asked. */
+const UNASKED_BY_ALL: Inputs<
+  | 'located'
+  | 'locateFailed'
+  | 'barrierPassed'
+  | 'barrierFailed'
+  | 'logged'
+  | 'logFailed'
+  | 'tookOver'
+  | 'takeOverFailed'
+  | 'answered'
+  | 'callFailed'
+  | 'readDone'
+  | 'readFailed'
+  | 'fetched'
+  | 'fetchFailed'
+  | 'aloneJudged'
+> = {
+  located: unasked,
+  locateFailed: unasked,
+  barrierPassed: unasked,
+  barrierFailed: unasked,
+  logged: unasked,
+  logFailed: unasked,
+  tookOver: unasked,
+  takeOverFailed: unasked,
+  answered: unasked,
+  callFailed: unasked,
+  readDone: unasked,
+  readFailed: unasked,
+  fetched: unasked,
+  fetchFailed: unasked,
+  aloneJudged: unasked,
+};
+
+/** What belongs to the replica, whatever its role. */
+const OF_EACH: Inputs<'closed' | 'tick' | 'called' | 'aheadNoted' | 'noteFailed' | 'deathProposed'> = {
+  closed,
+  tick,
+  called,
+  aheadNoted,
+  noteFailed,
+  deathProposed,
+};
+
+/** Roles × inputs. */
+export const REPLICATION_TABLE: { readonly [Kind in Role['kind']]: Row<ReplicationInput, Draft, void> } = {
+  Closed: {
+    ...UNASKED_BY_ALL,
+    ...OF_EACH,
+    ...REFUSE_REQUESTS,
+    opened: takeRole,
+    closed: stay,
+    assigned: remember,
+    called: calledWhileClosed,
+  },
+  Following: { ...UNASKED_BY_ALL, ...OF_EACH, ...REFUSE_REQUESTS, opened: stay, assigned: assignFollower },
+  Locating: {
+    ...UNASKED_BY_ALL,
+    ...OF_EACH,
+    ...REFUSE_REQUESTS,
+    opened: stay,
+    assigned: assignCandidate,
+    tick: tickLocating,
+    located: locatedOwn,
+    locateFailed: retryLocating,
+    barrierPassed,
+    barrierFailed: retryLocating,
+  },
+  Syncing: {
+    ...UNASKED_BY_ALL,
+    ...OF_EACH,
+    ...REFUSE_REQUESTS,
+    opened: stay,
+    assigned: assignCandidate,
+    tookOver,
+    takeOverFailed: lookAgain,
+    answered: syncAnswered,
+    callFailed: syncCallFailed,
+    aloneJudged: syncingJudged,
+  },
+  Leading: {
+    ...UNASKED_BY_ALL,
+    ...OF_EACH,
+    opened: stay,
+    assigned: assignLeader,
+    write,
+    missing: findMissing,
+    attach,
+    compare,
+    fill,
+    require,
+    pause,
+    release,
+    resume,
+    logged,
+    logFailed: lookAgainUnlessRefused,
+    answered,
+    callFailed,
+    readDone,
+    readFailed,
+    fetched,
+    fetchFailed,
+    aloneJudged: leaderJudged,
+    aheadNoted: leaderNoted,
+  },
+};
+
+function isOfRole({ role }: Pick<ReplicationState, 'role'>, run: number): boolean {
   return 'run' in role && role.run === run;
 }
 
-function assign(draft: Draft, assignment: ShardAssignment | null, isSettled: boolean): void {
+/** There is nothing to do. */
+function stay(): void {}
+
+function unasked(draft: Draft, { kind }: ReplicationInput): void {
+  invariant(false, 'Log-L13', `a replica that is ${draft.state.role.kind} has asked for nothing that is ${kind}`);
+}
+
+function closed(draft: Draft, { error }: InputOf<'closed'>): void {
+  standDown(draft, `the replica cannot be used: ${error.detail}`);
+  setRole(draft, { kind: 'Closed' });
+}
+
+function tick(draft: Draft): void {
+  draft.state.ticks += 1;
+  draft.state.ticking = false;
+}
+
+function tickLocating(draft: Draft): void {
+  tick(draft);
+  locateAgain(draft);
+}
+
+function refuseRequest(draft: Draft, { caller }: InputOf<'missing' | 'attach' | 'compare' | 'fill' | 'require' | 'pause'>): void {
+  refuse(draft, caller, refusal(draft.state));
+}
+
+function findMissing(draft: Draft, input: InputOf<'missing'>): void {
+  draft.effects.push({ ...input, kind: 'findMissing' });
+}
+
+function locatedOwn(draft: Draft, { last }: InputOf<'located'>): void {
+  located(draft, { last });
+}
+
+function barrierPassed(draft: Draft, { assignment, run }: InputOf<'barrierPassed'>): void {
+  assignCandidate(draft, { assignment, isSettled: true });
+  // It may have told of another leader.
+  if (isOfRole(draft.state, run)) located(draft, { barrier: true });
+}
+
+function retryLocating(draft: Draft, { error }: InputOf<'locateFailed' | 'barrierFailed'>): void {
+  const { role, ticks } = draft.state;
+  if (role.kind === 'Locating') setRole(draft, { ...role, retryAt: ticks + RETRY_TICKS });
+  log(draft, 'info', `it cannot lead yet: ${error.detail}`);
+}
+
+type Assigned = Pick<InputOf<'assigned'>, 'assignment' | 'isSettled'> & Partial<Pick<InputOf<'assigned'>, 'self'>>;
+
+/** What is agreed now, as far as the node knows. The assignment before. */
+function remember(draft: Draft, { assignment, isSettled, self }: Assigned): ShardAssignment | null {
   const { state } = draft;
   const before = state.assignment;
+  state.self = self ?? state.self;
   state.assignment = assignment;
-  if (assignment === null) {
-    standDown(draft, 'the shard is gone');
-    return;
-  }
+  if (assignment === null) return before;
   if (!state.isSettled) state.openedIn = assignment.term;
   state.isSettled ||= isSettled;
   if (before?.term !== assignment.term) state.required = new Set();
-  if (state.role.kind === 'Closed') return;
-  if (before?.term === assignment.term && before.leader === assignment.leader && state.role.kind !== 'Following') {
-    if (state.role.kind === 'Leading') takeAssignment(draft);
+  return before;
+}
+
+function assignFollower(draft: Draft, input: Assigned): void {
+  remember(draft, input);
+  if (input.assignment === null) return;
+  takeRole(draft);
+}
+
+function assignCandidate(draft: Draft, input: Assigned): void {
+  const before = remember(draft, input);
+  if (!leadsOn(before, input.assignment)) changeRole(draft, input.assignment);
+}
+
+function assignLeader(draft: Draft, input: Assigned): void {
+  const before = remember(draft, input);
+  if (leadsOn(before, input.assignment)) takeAssignment(draft);
+  else changeRole(draft, input.assignment);
+}
+
+function leadsOn(before: ShardAssignment | null, now: ShardAssignment | null): boolean {
+  return before !== null && now !== null && before.term === now.term && before.leader === now.leader;
+}
+
+function changeRole(draft: Draft, assignment: ShardAssignment | null): void {
+  if (assignment === null) {
+    standDown(draft, 'the shard is gone');
     return;
   }
   standDown(draft, `the shard's leader changes to peer ${assignment.leader ?? 'none'}`);
@@ -179,7 +279,11 @@ function assign(draft: Draft, assignment: ShardAssignment | null, isSettled: boo
 }
 
 /** The role that the agreed state gives to an open replica. */
-function takeRole(draft: Draft, delayTicks = 0): void {
+function takeRole(draft: Draft): void {
+  takeRoleAfter(draft, 0);
+}
+
+function takeRoleAfter(draft: Draft, delayTicks: number): void {
   const { assignment, heard, self } = draft.state;
   const leads = assignment !== null && assignment.leader === self && self !== 0 && heard <= assignment.term;
   if (leads) startLocating(draft, delayTicks);
@@ -199,37 +303,49 @@ function standDown(draft: Draft, reason: string): void {
   setRole(draft, { kind: 'Following' });
 }
 
-/** Nobody knows what the own log has: it is asked again. */
-function lookAgain(draft: Draft, error: ErrorFacts): void {
-  draft.effects.push({ kind: 'log', level: 'warn', text: `it looks at its own log again: ${error.detail}` });
-  standDown(draft, error.detail);
-  takeRole(draft, RETRY_TICKS);
+function lookAgainUnlessRefused(draft: Draft, input: InputOf<'logFailed'>): void {
+  if (logFailed(draft, input)) lookAgain(draft, input);
 }
 
-/** Log-L2: whoever calls with a lower term than that of a leader that is known leads no more. */
-function answerCall(draft: Draft, caller: number, call: HeardCall): void {
+/** Nobody knows what the own log has: it is asked again. */
+function lookAgain(draft: Draft, { error }: { readonly error: ErrorFacts }): void {
+  log(draft, 'warn', `it looks at its own log again: ${error.detail}`);
+  standDown(draft, error.detail);
+  takeRoleAfter(draft, RETRY_TICKS);
+}
+
+function called(draft: Draft, { call, caller }: InputOf<'called'>): void {
   const { state } = draft;
-  const known = Math.max(state.heard, state.assignment?.term ?? 0);
+  if (!hear(draft, caller, call)) return;
+  if (isForTargets(call) && state.assignment !== null && isAgreedRequired(state.assignment, state.self)) {
+    const detail = 'the replica waits for no transfer, as far as its node knows';
+    refuse(draft, caller, { code: 'unavailable', detail, retryAfterMs: 100 });
+    return;
+  }
+  if (call.kind === 'resetLog' || call.kind === 'rewindLog') state.resets += 1;
+  draft.effects.push({ kind: 'carryOut', caller, call });
+}
+
+function calledWhileClosed(draft: Draft, { call, caller }: InputOf<'called'>): void {
+  if (!hear(draft, caller, call)) return;
+  refuse(draft, caller, { code: 'unavailable', detail: 'the replica is not open', retryAfterMs: 1000 });
+}
+
+/** Log-L2: whoever calls with a lower term than that of a leader that is known leads no more. False: it is refused. */
+function hear(draft: Draft, caller: Caller, call: HeardCall): boolean {
+  const { state } = draft;
+  const agreed = state.assignment?.term ?? 0;
+  const known = Math.max(state.heard, agreed);
   // A position promises nothing, and whoever is late finds out by it.
   if (call.kind !== 'position' && call.kind !== 'entriesAfter' && call.term < known) {
     refuse(draft, caller, { code: 'conflict', detail: `the shard is in term ${known}, and term ${call.term} is over` });
-    return;
+    return false;
   }
-  if (call.term > state.heard) {
-    state.heard = call.term;
-    const { role } = state;
-    if (role.kind !== 'Closed' && role.kind !== 'Following' && call.term > (state.assignment?.term ?? 0)) {
-      standDown(draft, `a leader of term ${call.term} has called`);
-    }
-  }
-  if (state.role.kind === 'Closed') refuse(draft, caller, { code: 'unavailable', detail: 'the replica is not open', retryAfterMs: 1000 });
-  else if (isForTargets(call) && state.assignment !== null && isAgreedRequired(state.assignment, state.self))
-    refuse(draft, caller, {
-      code: 'unavailable',
-      detail: 'the replica waits for no transfer, as far as its node knows',
-      retryAfterMs: 100,
-    });
-  else draft.effects.push({ kind: 'carryOut', caller, call });
+  if (call.term <= state.heard) return true;
+  state.heard = call.term;
+  const mayLead = state.role.kind !== 'Closed' && state.role.kind !== 'Following';
+  if (mayLead && call.term > agreed) standDown(draft, `a leader of term ${call.term} has called`);
+  return true;
 }
 
 /** What a transfer begins with would undo what is acknowledged where it comes late, when the replica is Active again. */
@@ -241,4 +357,30 @@ function refusal({ assignment, role, self }: ReplicationState): ErrorFacts {
   if (role.kind === 'Closed') return notLeading('the replica is not open');
   if (assignment?.leader === self) return notLeading('the replica is about to lead, and finds out what the others have');
   return notLeading(`peer ${assignment?.leader ?? 'none'} leads the shard`);
+}
+
+/** What a step promises, whatever it was given. */
+function checkStep(before: ReplicationState, after: ReplicationState): void {
+  const { assignment, heard, role, self } = after;
+  invariant(heard >= before.heard, 'Log-L2', () => `term ${heard} is heard after term ${before.heard}`);
+  if (role.kind === 'Closed' || role.kind === 'Following') return;
+  invariant(assignment?.leader === self && self !== 0, 'Log-L2', () => `peer ${self} is ${role.kind}, and ${assignment?.leader} leads`);
+  invariant(heard <= assignment.term, 'Log-L2', () => `it is ${role.kind} in term ${assignment.term}, and has heard term ${heard}`);
+  if (role.kind === 'Leading') checkLeader(before, self, role);
+}
+
+function checkLeader(before: ReplicationState, self: PeerId, { channels, last, pending, recent, run }: Leading): void {
+  invariant(recent.after.index <= last.index, 'Log-L1', () => `entries after ${recent.after.index} of a log that ends with ${last.index}`);
+  const waiting = pending.at(-1)?.index ?? 0;
+  invariant(waiting <= last.index, 'Log-L3', () => `operation ${waiting} waits for others, and the own log ends with ${last.index}`);
+  invariant(!channels.has(self), 'Log-L7', 'a leader has a channel to itself');
+  if (before.role.kind === 'Leading' && before.role.run === run) {
+    const known = before.role.last;
+    invariant(last.index >= known.index && last.term >= known.term, 'Log-L1', () => `the log ends with ${last.index} after ${known.index}`);
+  }
+  for (const { peer, phase } of channels.values()) {
+    if (phase.kind !== 'Streaming') continue;
+    const { applied, logged } = phase;
+    invariant(applied <= logged.index, 'Log-L7', () => `peer ${peer} has applied ${applied}, and logged ${logged.index}`);
+  }
 }

@@ -1,15 +1,13 @@
 /** A new leader asks all others how far they are, and takes over what it lacks: so it has every operation that was acknowledged (Log-L4). */
 
+import { BrokenInvariant } from '../../protocols/invariant.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { LogTag } from '../../protocols/model/shard-log.js';
-import { type Draft, nextNumber, setRole } from './draft.js';
+import { callPeer, type Draft, type InputOf, log, nextNumber, setRole } from './draft.js';
 import { APPEND_BYTES, FAIL_TICKS, PROPOSE_TICKS } from './figures.js';
 import { becomeLeading } from './leading.js';
-import type { ReplicationInput } from './messages.js';
 import { isRequired, othersOf } from './required.js';
 import type { Probe, Syncing } from './state.js';
-
-type InputOf<Kind extends ReplicationInput['kind']> = Extract<ReplicationInput, { kind: Kind }>;
 
 export function startSyncing(draft: Draft, last: LogTag): void {
   setRole(draft, { kind: 'Syncing', run: nextNumber(draft), last, probes: new Map(), source: null });
@@ -50,10 +48,10 @@ export function syncCallFailed(draft: Draft, { call, error, peer }: InputOf<'cal
   const askedAt = probe.last === null ? probe.askedAt : draft.state.ticks;
   // Its position is asked for again: it may have another one when it is back.
   setRole(draft, withProbe({ ...role, source }, peer, { call: null, last: null, askedAt, retryAt: draft.state.ticks + 1 }));
-  draft.effects.push({ kind: 'log', level: 'info', text: `peer ${peer} does not say what it has: ${error.detail}` });
+  log(draft, 'info', `peer ${peer} does not say what it has: ${error.detail}`);
 }
 
-export function tookOver(draft: Draft, last: LogTag): void {
+export function tookOver(draft: Draft, { last }: InputOf<'tookOver'>): void {
   const role = syncingOf(draft);
   setRole(draft, { ...role, last: last.index > role.last.index ? last : role.last, source: null });
 }
@@ -73,16 +71,16 @@ function wantedProbes(draft: Draft, role: Syncing): Map<PeerId, Probe> {
 }
 
 function drivenProbe(draft: Draft, run: number, peer: PeerId, probe: Probe): Probe {
-  const { assignment, ticks } = draft.state;
+  const { ticks } = draft.state;
   if (probe.last !== null) return probe;
   let next = probe;
   if (ticks - probe.askedAt >= FAIL_TICKS && ticks >= probe.proposeAt) {
-    draft.effects.push({ kind: 'proposeDead', run, peer, term: assignment?.term ?? 0 });
+    draft.effects.push({ kind: 'judgeAlone', run, peer });
     next = { ...next, proposeAt: ticks + PROPOSE_TICKS };
   }
   if (next.call !== null || ticks < next.retryAt) return next;
   const call = nextNumber(draft);
-  draft.effects.push({ kind: 'call', run, peer, call, term: assignment?.term ?? 0, request: { kind: 'position' } });
+  callPeer(draft, run, peer, call, { kind: 'position' });
   return { ...next, call };
 }
 
@@ -98,8 +96,7 @@ function takeOverOrLead(draft: Draft): void {
   const [peer] = source;
   const call = nextNumber(draft);
   setRole(draft, { ...role, source: { peer, call, from: last } });
-  const request = { kind: 'entriesAfter', after: last, bytesMax: APPEND_BYTES } as const;
-  draft.effects.push({ kind: 'call', run, peer, call, term: draft.state.assignment?.term ?? 0, request });
+  callPeer(draft, run, peer, call, { kind: 'entriesAfter', after: last, bytesMax: APPEND_BYTES });
 }
 
 /**
@@ -107,16 +104,12 @@ function takeOverOrLead(draft: Draft): void {
  * with the older end is made Dead; it is filled from the other.
  */
 function giveUp(draft: Draft, peer: PeerId, reason: string): void {
-  const { assignment, self, ticks } = draft.state;
+  const { self, ticks } = draft.state;
   const role = syncingOf(draft);
   const its = role.probes.get(peer)?.last ?? null;
   const dead = its !== null && its.term < role.last.term ? peer : self;
-  draft.effects.push({
-    kind: 'log',
-    level: 'warn',
-    text: `the log of peer ${peer} does not continue the own one (${reason}): ${dead} is to be Dead`,
-  });
-  draft.effects.push({ kind: 'proposeDead', run: role.run, peer: dead, term: assignment?.term ?? 0 });
+  log(draft, 'warn', `the log of peer ${peer} does not continue the own one (${reason}): ${dead} is to be Dead`);
+  draft.effects.push({ kind: 'judgeAlone', run: role.run, peer: dead });
   setRole(draft, withProbe({ ...role, source: null }, peer, { last: null, askedAt: ticks, retryAt: ticks + PROPOSE_TICKS }));
 }
 
@@ -127,6 +120,6 @@ function withProbe(role: Syncing, peer: PeerId, change: Partial<Probe>): Syncing
 
 function syncingOf(draft: Draft): Syncing {
   const { role } = draft.state;
-  if (role.kind !== 'Syncing') throw new Error(`a replica that is ${role.kind} does not synchronize`);
+  if (role.kind !== 'Syncing') throw new BrokenInvariant('Log-L13', `a replica that is ${role.kind} does not synchronize`);
   return role;
 }

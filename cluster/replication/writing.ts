@@ -1,19 +1,15 @@
 /** Writes on the leader: its own disk first. */
 
 import { type ErrorFacts, outcomeOf } from '../../protocols/errors.js';
+import { invariant } from '../../protocols/invariant.js';
 import { type LogTag, type ShardEntry, TERM_GAP } from '../../protocols/model/shard-log.js';
-import { changeLeading, type Draft, leadingOf, nextNumber, notLeading, refuse } from './draft.js';
+import { assignmentOf, changeLeading, type Draft, type InputOf, leadingOf, nextNumber, notLeading, refuse } from './draft.js';
 import { WRITE_BYTES_MAX, WRITES_MAX } from './figures.js';
 import { bytesOfWrite, requiredChannels } from './leading.js';
 import type { WriteInput } from './messages.js';
 import { withRecent } from './recent.js';
 import { serving } from './required.js';
 import type { IssuedWrite, Leading, PendingWrite } from './state.js';
-
-interface Logged {
-  readonly entries: readonly ShardEntry[];
-  readonly failure: ErrorFacts | null;
-}
 
 export function write(draft: Draft, input: WriteInput): void {
   const error = refused(draft, input);
@@ -25,18 +21,21 @@ export function write(draft: Draft, input: WriteInput): void {
   const number = nextNumber(draft);
   const issued: IssuedWrite = { write: number, input, result: null };
   changeLeading(draft, { issued: [...role.issued, issued], bytes: role.bytes + bytesOfWrite({ input }) });
-  const term = draft.state.assignment?.term ?? 0;
-  draft.effects.push({ kind: 'logWrite', run: role.run, write: number, term, indexAfter: role.indexAfter, input });
+  const { assignment, self } = draft.state;
+  const term = assignment?.term ?? 0;
+  draft.effects.push({ kind: 'logWrite', run: role.run, write: number, leader: self, term, indexAfter: role.indexAfter, input });
+}
+
+/** Where another replica leads, or none. */
+export function refuseWrite(draft: Draft, { caller }: WriteInput): void {
+  const leader = draft.state.assignment?.leader ?? null;
+  const detail = leader === null ? 'no replica of the shard is active' : `this replica does not lead the shard now, peer ${leader} should`;
+  refuse(draft, caller, notLeading(detail));
 }
 
 function refused(draft: Draft, { isCopy }: WriteInput): ErrorFacts | null {
-  const { assignment, role } = draft.state;
-  if (role.kind !== 'Leading' || assignment === null) {
-    const leader = assignment?.leader ?? null;
-    return notLeading(
-      leader === null ? 'no replica of the shard is active' : `this replica does not lead the shard now, peer ${leader} should`,
-    );
-  }
+  const role = leadingOf(draft);
+  const assignment = assignmentOf(draft);
   if (role.pause !== null) return notLeading('the shard is about to get another leader');
   const active = serving(assignment);
   if (active < assignment.writeFactor && isCopy !== true) {
@@ -58,8 +57,8 @@ function refused(draft: Draft, { isCopy }: WriteInput): ErrorFacts | null {
 }
 
 /** Answers of the own replica are taken in the order of the questions: so entries are known without gaps. */
-export function logged(draft: Draft, number: number, result: Logged): void {
-  noteResult(draft, number, result);
+export function logged(draft: Draft, { entries, failure, write: number }: InputOf<'logged'>): void {
+  noteResult(draft, number, { entries, failure });
   takeResults(draft);
 }
 
@@ -67,7 +66,7 @@ export function logged(draft: Draft, number: number, result: Logged): void {
  * Whether the own log is to be looked at again: it may have what was to be written (`unknown`), has entries of a later term (`conflict`),
  * or is not open (`unavailable`). Else nothing of the write was logged.
  */
-export function logFailed(draft: Draft, number: number, error: ErrorFacts): boolean {
+export function logFailed(draft: Draft, { error, write: number }: InputOf<'logFailed'>): boolean {
   if (outcomeOf(error) === 'unknown' || error.code === 'conflict' || error.code === 'unavailable') return true;
   noteResult(draft, number, { error });
   takeResults(draft);
@@ -93,6 +92,7 @@ function takeResults(draft: Draft): void {
       refuse(draft, input.caller, result.error);
       continue;
     }
+    checkTags(draft, added.at(-1)?.tag ?? role.last, result.entries);
     added.push(...result.entries);
     const index = result.entries.at(-1)?.tag.index ?? 0;
     pending.push({ input, numbers: result.entries.map(({ tag }) => tag.index), index, failure: result.failure });
@@ -100,6 +100,19 @@ function takeResults(draft: Draft): void {
   const last: LogTag = added.at(-1)?.tag ?? role.last;
   const recent = withRecent(role.recent, added, doneIndex(draft, role));
   changeLeading(draft, { issued: role.issued.slice(done.length), pending: [...role.pending, ...pending], bytes, last, recent });
+}
+
+/** A leader's operations have its term, and indexes that ascend from where it began. */
+function checkTags(draft: Draft, last: LogTag, entries: readonly ShardEntry[]): void {
+  const { indexAfter } = leadingOf(draft);
+  const { term } = assignmentOf(draft);
+  let before = last.index;
+  for (const { tag } of entries) {
+    const isNext = tag.index > before && tag.index > indexAfter;
+    invariant(isNext, 'Log-L4', () => `operation ${tag.index} follows ${before}, of a leader that begins after ${indexAfter}`);
+    invariant(tag.term === term, 'Log-L2', () => `operation ${tag.index} has term ${tag.term}, its leader ${term}`);
+    before = tag.index;
+  }
 }
 
 /** Memory of entries is given back as soon as everybody has them, not with the next write. */

@@ -89,3 +89,10 @@ export type WriteOperation =
   | 'batchUpdate'
   | 'createFieldIndex'
   | 'deleteFieldIndex';
+
+/** What became of a write. */
+export interface Written {
+  /** Of each operation: its index in the shard's log. */
+  readonly numbers: readonly number[];
+  readonly status: 'acknowledged' | 'completed';
+}

@@ -1,7 +1,8 @@
 /** The answer to a write request. */
 
 import { stringifyJson } from '../../protocols/json.js';
-import type { RawRequest, SplitWrite, Written } from '../threads/messages.js';
+import type { Written } from '../../protocols/model/update.js';
+import type { RawRequest, SplitWrite } from '../threads/messages.js';
 import { encodeGrpcUpdates } from './encode-grpc.js';
 
 /**

@@ -11,6 +11,7 @@ import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
+import type { Written } from '../../protocols/model/update.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { GatherAccess } from '../gather/access.js';
 import type {
@@ -27,7 +28,6 @@ import type {
   SplitWrite,
   WeighJob,
   WriteOperation,
-  Written,
 } from '../threads/messages.js';
 import type {
   BucketPoints,

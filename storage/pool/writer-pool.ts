@@ -7,6 +7,7 @@ import type { TransferListItem } from 'node:worker_threads';
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
+import type { Written } from '../../protocols/model/update.js';
 import { addUsage, type HardwareUsage } from '../../protocols/model/usage.js';
 import type {
   EncodedWrite,
@@ -17,7 +18,6 @@ import type {
   ReplicaStats,
   ToWriter,
   WriteOperation,
-  Written,
 } from '../threads/messages.js';
 import { acceptsWrite, chooseWriter } from './pool-state.js';
 import type { ReaderPool } from './reader-pool.js';

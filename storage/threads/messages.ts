@@ -128,13 +128,6 @@ export interface EncodedWrite {
   readonly usage?: HardwareUsage;
 }
 
-/** What became of an `EncodedWrite`. */
-export interface Written {
-  /** Of each operation. */
-  readonly numbers: readonly number[];
-  readonly status: 'acknowledged' | 'completed';
-}
-
 /** The answer to a portion of a read. */
 export interface PortionResult {
   /** See `portion/messages.ts`. */

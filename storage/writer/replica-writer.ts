@@ -8,6 +8,7 @@ import { BrokenInvariant, rethrowBroken } from '../../protocols/invariant.js';
 import { decideInRow, type Row } from '../../protocols/machine.js';
 import type { CollectionParams } from '../../protocols/model/collection.js';
 import type { LogTag } from '../../protocols/model/shard-log.js';
+import type { Written } from '../../protocols/model/update.js';
 import { addUsage, type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import type { LoggedOperation } from '../../protocols/update-codec.js';
 import { updateAnswer } from '../answers/update-answer.js';
@@ -18,7 +19,7 @@ import { decodeEncoded, decodeWriteRequest } from '../requests/decode-update.js'
 import { ringsOf } from '../sharding/keys.js';
 import { collectGarbage } from '../threads/collect-garbage.js';
 import { turnTooLate } from '../threads/deadline.js';
-import type { EncodedWrite, FromWriter, OrderedTags, ReplicaStats, ToWriter, Written } from '../threads/messages.js';
+import type { EncodedWrite, FromWriter, OrderedTags, ReplicaStats, ToWriter } from '../threads/messages.js';
 import type { BucketPoints, LogPart } from '../threads/shard-log.js';
 import { type OrderedMessage, writeOrdered } from './ordered-writes.js';
 

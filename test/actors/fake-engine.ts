@@ -7,6 +7,7 @@ import { TroupeError } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { type LogTag, NO_TAG, type ShardEntry } from '../../protocols/model/shard-log.js';
+import type { Written } from '../../protocols/model/update.js';
 import { decodeUpdate } from '../../protocols/update-codec.js';
 import { markMade } from '../../storage/disk/format-marker.js';
 import type { GatherAccess } from '../../storage/gather/access.js';
@@ -23,7 +24,6 @@ import type {
   SplitJob,
   SplitWrite,
   WeighJob,
-  Written,
 } from '../../storage/threads/messages.js';
 import type { LogPart, OrderedWrite, OrderedWritten, ShardPosition } from '../../storage/threads/shard-log.js';
 import { sampleStats } from './samples.js';

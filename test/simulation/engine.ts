@@ -9,6 +9,7 @@ import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
+import type { Written } from '../../protocols/model/update.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import { encodeUpdate, NOTHING } from '../../protocols/update-codec.js';
 import type { GatherAccess, GatherAsk } from '../../storage/gather/access.js';
@@ -31,7 +32,6 @@ import type {
   SplitJob,
   SplitWrite,
   WeighJob,
-  Written,
 } from '../../storage/threads/messages.js';
 import { decodePortion, encodePortionAnswer } from '../../storage/threads/portion-codec.js';
 import type {

@@ -1,9 +1,9 @@
 /** What a transfer hears and what it causes. */
 
+import type { AttachResult, CompareResult, FillResult } from '../../../cluster/replication/messages.js';
 import type { ClusterCommand } from '../../../cluster/state/commands.js';
 import type { TransferProgress } from '../../../cluster/transfer/progress.js';
 import type { ErrorFacts } from '../../../protocols/errors.js';
-import type { AttachResult, CompareResult, FillResult } from './ports.js';
 
 export type TransferRunMessage =
   /** sent of total bytes of files; `nowMs` stands on messages that progress is told by. */

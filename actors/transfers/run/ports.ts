@@ -1,30 +1,9 @@
 /** What a transfer needs of others: the leader's log of its shard, agreement, and files that are sent. */
 
+import type { AttachResult, CompareResult, FillResult } from '../../../cluster/replication/messages.js';
 import type { ClusterCommand } from '../../../cluster/state/commands.js';
-import type { BucketDifferences } from '../../../cluster/transfer/batches.js';
 import type { TransferRun } from '../../../cluster/transfer/runs.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
-
-export interface AttachResult {
-  /**
-   * delta: what the target has is the beginning of the leader's log, and the rest is on its way. rewound: so it is now, but points that it had
-   * changed without the leader may differ. reset: its log begins anew at the
-   * leader's position; what it has there is anything. refused: only a reset would do, and none was wanted: nothing has changed.
-   */
-  readonly how: 'delta' | 'rewound' | 'reset' | 'refused';
-}
-
-export interface CompareResult extends BucketDifferences {
-  /** Of the leader's replica. */
-  readonly total: number;
-}
-
-export interface FillResult {
-  /** Points that were changed, added or removed on the target. */
-  readonly changed: number;
-  readonly points: number;
-  readonly bytes: number;
-}
 
 /**
  * The replica that leads a shard, and its channel to another one (`actors/shard-log`). Errors: `conflict` where it leads no more;
@@ -37,7 +16,7 @@ export interface LeadingShard {
   fill(peer: PeerId, buckets: readonly number[]): Promise<FillResult>;
   /** Resolves when it has everything, and whatever is acknowledged from now on, it has, too. */
   require(peer: PeerId): Promise<void>;
-  /** It is a stranger again. */
+  /** Nothing more goes to it, unless acknowledgements wait for it. */
   release(peer: PeerId): void;
   /** Resolves when no write of the shard is under way; none is taken until another one leads, or `resume`, or for some seconds. */
   pause(): Promise<void>;

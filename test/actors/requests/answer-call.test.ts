@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { NodeServices } from '../../../actors/context/services.js';
 import { type CollectionEntry, NodeView, type ReplicaEntry } from '../../../actors/context/view.js';
 import { answerCalls } from '../../../actors/requests/answer-call.js';
-import type { WriteMessage } from '../../../actors/shard-log/messages.js';
+import type { WriteInput } from '../../../cluster/replication/messages.js';
 import type { CollectionRecord } from '../../../cluster/state/state.js';
 import { NO_TAG } from '../../../protocols/model/shard-log.js';
 import { decodeUpdate, NOTHING } from '../../../protocols/update-codec.js';
@@ -16,8 +16,8 @@ function world(during: (parts: { peers: Peers; life: { resets: number }; replica
   peers.agree({ 0: { leader: 2, 1: 'Active', 2: 'Active' } });
   const life = { resets: 0 };
   const replicas = new Map([[0, { key: 'c/0', state: 'Serving', reason: null } as unknown as ReplicaEntry]]);
-  const written: WriteMessage[] = [];
-  const ask = async (make: (replyTo: number) => WriteMessage) => {
+  const written: WriteInput[] = [];
+  const ask = async (make: (replyTo: number) => WriteInput) => {
     written.push(make(1));
     return { numbers: [12], status: 'completed' };
   };

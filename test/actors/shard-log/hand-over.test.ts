@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { CollectionEntry } from '../../../actors/context/view.js';
 import type { Assignments } from '../../../actors/shard-log/assignments.js';
 import { handOver } from '../../../actors/shard-log/hand-over.js';
-import type { ReplicationMessage } from '../../../actors/shard-log/messages.js';
+import type { ReplicationInput } from '../../../cluster/replication/messages.js';
 import { TroupeError } from '../../../protocols/errors.js';
 
 const shard = { collection: 'c', uid: 7, shardId: 3 };
@@ -13,12 +13,12 @@ const CALL = { kind: 'handOver', shard, term: 5, to: 2 } as const;
 function node(leader: number, pauses: TroupeError | null, agrees: TroupeError | boolean, held: number | null = 9) {
   const asked: string[] = [];
   const actor = {
-    ask: async (make: (replyTo: number) => ReplicationMessage) => {
+    ask: async (make: (replyTo: number) => ReplicationInput) => {
       asked.push(make(1).kind);
       if (pauses !== null) throw pauses;
       return true;
     },
-    report: ({ kind }: ReplicationMessage) => void asked.push(kind),
+    report: ({ kind }: ReplicationInput) => void asked.push(kind),
   };
   const status = () => ({ role: 'Leading', position: 9, followers: [{ peer: 2, required: true, position: held }] });
   const entry = { replications: new Map([[3, { actor, status }]]) } as unknown as CollectionEntry;

@@ -102,7 +102,7 @@ test('a required replica that answers errors for two seconds is to be Dead, and 
     const busy = role.kind === 'Leading' ? role.channels.get(2)?.busy : null;
     if (busy != null) machine.give({ kind: 'callFailed', run: machine.run, peer: 2, call: busy.call, error: LOST, isLost: true });
     machine.ticks(1);
-    proposals.push(...machine.all('proposeDead').map(({ peer }) => peer));
+    proposals.push(...machine.all('judgeAlone').map(({ peer }) => peer));
     assert.deepEqual(machine.acknowledged, []);
   }
   assert.deepEqual(proposals, [2]);
@@ -115,7 +115,7 @@ test('a replica that is not there is nobody’s trouble while nothing is written
   const caller = machine.written([11]);
   machine.answer(2, machine.callTo(2, 'append').call, DONE);
   assert.ok(caller > 0);
-  assert.deepEqual(machine.ticks(2 * FAIL_TICKS).all('proposeDead'), []);
+  assert.deepEqual(machine.ticks(2 * FAIL_TICKS).all('judgeAlone'), []);
 });
 
 test('with fewer replicas than write_consistency_factor nothing is written; what is on too few by then is told so', () => {
@@ -310,7 +310,7 @@ test('a replica whose log goes on gets the indexes of payload keys as well: an e
   machine.give({ kind: 'readDone', run: machine.run, peer: 2, call: read, part: { kind: 'entries', entries: [] } });
   assert.deepEqual(machine.all('answer'), []);
   giveSettings(machine);
-  assert.deepEqual(machine.all('answer')[0]?.answer, { kind: 'attached', how: 'delta', entries: 0 });
+  assert.deepEqual(machine.all('answer')[0]?.answer, { how: 'delta', entries: 0 });
 });
 
 test('the points of a bucket are replaced in their place between operations', () => {
@@ -329,7 +329,7 @@ test('the points of a bucket are replaced in their place between operations', ()
   );
   const replace = machine.answer(2, append.call, DONE).callTo(2, 'replaceBuckets');
   machine.answer(2, replace.call, { kind: 'done', changed: 2 });
-  assert.deepEqual(machine.all('answer')[0]?.answer, { kind: 'filled', changed: 2, points: 2, bytes: 1 });
+  assert.deepEqual(machine.all('answer')[0]?.answer, { changed: 2, points: 2, bytes: 1 });
   assert.deepEqual(
     machine.callTo(2, 'append').request.entries.map((entry) => entry.tag.index),
     [12],
@@ -343,13 +343,13 @@ test('what a replica alone has logged is taken out of its log, which goes on fro
   assert.deepEqual(request.to, tag(6, 1));
   machine.answer(2, call, DONE);
   giveSettings(machine);
-  assert.deepEqual(machine.all('answer')[0]?.answer, { kind: 'attached', how: 'rewound', entries: 0 });
+  assert.deepEqual(machine.all('answer')[0]?.answer, { how: 'rewound', entries: 0 });
   assert.deepEqual(machine.all('read')[0]?.after, tag(6, 1));
   // Its log has begun anew behind where the two began to differ.
   const other = attachedTo();
   const error = { code: 'conflict', detail: 'the log does not have it' } as const;
   other.give({ kind: 'callFailed', run: other.run, peer: 2, call: other.callTo(2, 'rewindLog').call, error, isLost: false });
-  assert.deepEqual(other.all('answer')[0]?.answer, { kind: 'attached', how: 'refused', entries: 0 });
+  assert.deepEqual(other.all('answer')[0]?.answer, { how: 'refused', entries: 0 });
   assert.deepEqual(other.ticks(30).all('call'), []);
 });
 
@@ -384,7 +384,7 @@ test('a target is required from the moment on that it is asked for, and stays so
   machine.give({ kind: 'require', caller: 8, peer: 2 });
   const empty = machine.callTo(2, 'append');
   assert.deepEqual([empty.request.entries.length, empty.request.until], [0, 'applied']);
-  assert.deepEqual(machine.answer(2, empty.call, DONE).all('answer')[0]?.answer, { kind: 'required' });
+  assert.deepEqual(machine.answer(2, empty.call, DONE).all('answer')[0]?.answer, true);
   machine.give({ kind: 'release', peer: 2 });
   const caller = machine.written([11]);
   assert.deepEqual(machine.acknowledged, []);
@@ -411,12 +411,13 @@ test('where nothing can be agreed a replica that is away is not waited for, unti
     if (busy != null) machine.give({ kind: 'callFailed', run: machine.run, peer: 2, call: busy.call, error: LOST, isLost: true });
   };
   const caller = machine.written([11]);
-  while (machine.all('proposeDead').length === 0) {
+  machine.give({ kind: 'aheadNoted', isAhead: true });
+  while (machine.all('judgeAlone').length === 0) {
     fail();
     machine.ticks(1);
   }
   assert.deepEqual(machine.acknowledged, []);
-  machine.give({ kind: 'excused', run: machine.run, peer: 2 });
+  machine.give({ kind: 'aloneJudged', run: machine.run, peer: 2, isAlone: true });
   assert.deepEqual(machine.acknowledged, [caller]);
   const second = machine.written([12]);
   assert.deepEqual(machine.acknowledged, [second]);

@@ -358,11 +358,17 @@ export class World {
       case 'refuse':
         this.answer(effect.caller, { error: effect.error });
         break;
+      case 'judgeAlone':
+        this.after(0, () => report({ kind: 'aloneJudged', run: effect.run, peer: effect.peer, isAlone: false }));
+        break;
       case 'proposeDead':
         this.after(this.delay(), () => {
           if (!this.faulty || this.chance(0.8)) this.makeDead(effect.peer, effect.term);
+          report({ kind: 'deathProposed', peer: effect.peer, error: null });
         });
         break;
+      case 'noteAhead':
+        throw new Error('nobody is alone here');
       case 'findMissing':
         throw new Error('nobody asks for points here');
       default:

@@ -60,7 +60,7 @@ function worded(effect: TransferEffect): string {
 
 const attached = (how: 'delta' | 'rewound' | 'reset' | 'refused'): TransferRunMessage => ({
   kind: 'attached',
-  attached: { how },
+  attached: { how, entries: 0 },
   nowMs: 2000,
 });
 const compared = (...points: number[]): TransferRunMessage => ({

@@ -1,0 +1,80 @@
+/**
+ * Whether a leader acknowledges without a replica that is away, where its node is needed to agree on anything (Log-L9): it judges that first,
+ * has the disk say that others may lack something, judges once more and goes on; what the disk says is taken back when all have everything.
+ */
+
+import type { PeerId } from '../../protocols/model/cluster.js';
+import { excuse } from './channels.js';
+import { type Draft, type InputOf, leadingOf, log } from './draft.js';
+import { NOTE_RETRY_TICKS } from './figures.js';
+import { requiredChannels } from './leading.js';
+import { isRequired } from './required.js';
+import type { ReplicationState } from './state.js';
+
+/** A leader goes on without a peer that cannot be made Dead; any other one is to be made Dead. */
+export function leaderJudged(draft: Draft, { isAlone, peer }: InputOf<'aloneJudged'>): void {
+  const { ahead } = draft.state;
+  if (!isAlone) proposeDead(draft, peer);
+  // What is being written now is followed by another judgement.
+  else if (ahead.writing !== null) return;
+  else if (ahead.isAhead === true) excuse(draft, peer);
+  else note(draft, true);
+}
+
+/** Whoever does not lead yet has nothing to acknowledge alone: it waits for the peer. */
+export function syncingJudged(draft: Draft, { isAlone, peer }: InputOf<'aloneJudged'>): void {
+  if (!isAlone) proposeDead(draft, peer);
+}
+
+function proposeDead(draft: Draft, peer: PeerId): void {
+  const { assignment, dying } = draft.state;
+  if (assignment === null || dying.has(peer)) return;
+  draft.state.dying = new Set(dying).add(peer);
+  draft.effects.push({ kind: 'proposeDead', peer, from: assignment.replicas.get(peer) ?? null, term: assignment.term });
+}
+
+export function deathProposed(draft: Draft, { error, peer }: InputOf<'deathProposed'>): void {
+  draft.state.dying = new Set([...draft.state.dying].filter((each) => each !== peer));
+  if (error !== null) log(draft, 'info', `that peer ${peer} is Dead is not agreed: ${error.detail}`);
+}
+
+export function aheadNoted(draft: Draft, { isAhead }: InputOf<'aheadNoted'>): void {
+  draft.state.ahead = { isAhead, writing: null, retryAt: 0 };
+}
+
+/** Peers may have come back, or gone, while it was written. */
+export function leaderNoted(draft: Draft, input: InputOf<'aheadNoted'>): void {
+  aheadNoted(draft, input);
+  const { channels, run } = leadingOf(draft);
+  for (const { peer, phase } of channels.values()) {
+    if (phase.kind === 'Broken' && isRequired(draft.state, peer)) draft.effects.push({ kind: 'judgeAlone', run, peer });
+  }
+}
+
+/** The disk says what it said before. To go on alone is tried again with the next judgement. */
+export function noteFailed(draft: Draft, { error, isAhead }: InputOf<'noteFailed'>): void {
+  const { ahead, ticks } = draft.state;
+  draft.state.ahead = { ...ahead, writing: null, retryAt: ticks + NOTE_RETRY_TICKS };
+  log(draft, 'warn', `${isAhead ? 'it cannot go on alone' : 'that others have everything cannot be noted'}: ${error.detail}`);
+}
+
+/** After everything else that a leader does in a step. */
+export function driveNote(draft: Draft): void {
+  const { ahead, ticks } = draft.state;
+  if (ahead.isAhead !== true || ahead.writing !== null || ticks < ahead.retryAt) return;
+  const role = leadingOf(draft);
+  const hasAll = requiredChannels(draft, role).every((channel) => {
+    return channel?.phase.kind === 'Streaming' && channel.phase.logged.index >= role.last.index;
+  });
+  if (hasAll) note(draft, false);
+}
+
+/** Whether time has to pass before a note is tried to be taken back again. */
+export function waitsForNote({ ahead, ticks }: Pick<ReplicationState, 'ahead' | 'ticks'>): boolean {
+  return ahead.isAhead === true && ahead.writing === null && ahead.retryAt > ticks;
+}
+
+function note(draft: Draft, isAhead: boolean): void {
+  draft.state.ahead = { ...draft.state.ahead, writing: isAhead };
+  draft.effects.push({ kind: 'noteAhead', isAhead });
+}
