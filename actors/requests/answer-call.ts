@@ -25,7 +25,7 @@ import type { NodeServices } from '../context/services.js';
 import type { CollectionEntry, NodeView } from '../context/view.js';
 import { NotTaken, type ReplyTo } from '../runtime/behaviour.js';
 import type { Clock } from '../runtime/ports.js';
-import { handOver } from '../shard-log/hand-over.js';
+import { handOverShard } from '../shard-log/hand-over.js';
 import { mayHide, untilShown } from '../shard-log/shown.js';
 import { heldOf } from '../shard-log/view.js';
 import { receiveFiles } from '../transfers/run/receive-files.js';
@@ -91,7 +91,7 @@ export function answerCalls(parts: AnswerParts): AnswerCall {
         checkLife(entryOf(parts, call.shard), call.shard.shardId, call.since);
         return ask<DataAnswer>(parts, call.shard, (caller) => ({ kind: 'called', caller, from, call }), ORDERED_MS);
       case 'handOver':
-        return handOver(parts.services, entryOf(parts, call.shard), call);
+        return handOverShard(parts.services, entryOf(parts, call.shard), call);
       case 'putFile':
       case 'installFiles':
         return receiveFiles(parts.services, entryOf(parts, call.shard), call);

@@ -14,7 +14,7 @@ const PAUSE_MS = 2500;
 const PROPOSE_MS = 2500;
 
 /** Errors: `conflict` where another one leads, or the heir cannot; `busy`, `unavailable`, `timeout` where it could not stop, or agree. */
-export async function handOver(
+export async function handOverShard(
   { assignments, propose }: Pick<NodeServices, 'assignments' | 'propose'>,
   entry: CollectionEntry,
   { term, shard, to }: Extract<DataCall, { kind: 'handOver' }>,

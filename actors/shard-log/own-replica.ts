@@ -6,7 +6,7 @@ import type { LogTag } from '../../protocols/model/shard-log.js';
 import type { ReplicaKey } from '../../storage/threads/messages.js';
 import type { EnginePort } from '../runtime/ports.js';
 
-export async function carryOut(engine: EnginePort, key: ReplicaKey, call: HeardCall): Promise<DataAnswer> {
+export async function callOwnReplica(engine: EnginePort, key: ReplicaKey, call: HeardCall): Promise<DataAnswer> {
   switch (call.kind) {
     case 'append':
       await engine.append(key, call.previous, call.entries, call.until);

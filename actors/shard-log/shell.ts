@@ -1,7 +1,7 @@
 /** The replication actor: a replica's part in its shard's log, beside the replica. It leads, or does what a leader calls for. */
 
 import { LostAnswer } from '../../cluster/data-messages.js';
-import { TICK_MS } from '../../cluster/replication/figures.js';
+import { REPLICATION_TICK_MS } from '../../cluster/replication/figures.js';
 import type { PeerCall, ReplicationInput } from '../../cluster/replication/messages.js';
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import { decideInRow, type Of, type Row } from '../../protocols/machine.js';
@@ -12,7 +12,7 @@ import type { NodeServices } from '../context/services.js';
 import type { CollectionEntry } from '../context/view.js';
 import type { ActorContext, Behaviour, ReplyTo } from '../runtime/behaviour.js';
 import type { AssignedShard, Assignment } from './assignments.js';
-import { carryOut, fetchFor, readAfter } from './own-replica.js';
+import { callOwnReplica, fetchFor, readAfter } from './own-replica.js';
 import { mayHide, untilShownEverywhere } from './shown.js';
 import type { ReplicationActorState } from './state.js';
 import { type ReplicationActorEffect, startReplicationActor, stepReplicationActor } from './step.js';
@@ -62,7 +62,7 @@ export function replicationBehaviour(): Behaviour<ReplicationProps, ReplicationA
 
 const EFFECTS: Row<ReplicationActorEffect, Performing, void> = {
   begin,
-  tickLater: ({ context }) => void context.after(TICK_MS, { kind: 'tick' }),
+  tickLater: ({ context }) => void context.after(REPLICATION_TICK_MS, { kind: 'tick' }),
   log: ({ context }, { level, text }) => context.log[level](`${context.path}: ${text}`),
   locate,
   barrier,
@@ -73,7 +73,7 @@ const EFFECTS: Row<ReplicationActorEffect, Performing, void> = {
   fetch,
   carryOut: ({ context }, { call: asked, caller }) => {
     const { key, services } = context.props;
-    answerWith(context, caller, carryOut(services.engine, key, asked));
+    answerWith(context, caller, callOwnReplica(services.engine, key, asked));
   },
   findMissing: ({ context }, { caller, deadlineMs, ids }) => {
     const { key, services } = context.props;

@@ -1,8 +1,8 @@
 /** State of a replication actor: the core's, under the name of its role. */
 
-import type { ReplicationState, Role } from '../../cluster/replication/state.js';
+import type { ReplicationRole, ReplicationState } from '../../cluster/replication/state.js';
 
 export interface ReplicationActorState {
-  readonly kind: Role['kind'];
+  readonly kind: ReplicationRole['kind'];
   readonly core: ReplicationState;
 }

@@ -3,7 +3,7 @@
 import type { ReplicationStep } from '../../cluster/replication/draft.js';
 import type { ReplicationEffect, ReplicationInput } from '../../cluster/replication/messages.js';
 import { startReplication } from '../../cluster/replication/state.js';
-import { step } from '../../cluster/replication/step.js';
+import { stepReplication } from '../../cluster/replication/step.js';
 import type { Step } from '../runtime/behaviour.js';
 import type { ReplicationActorState } from './state.js';
 
@@ -18,7 +18,7 @@ export function startReplicationActor(resets: number): ReplicationActorStep {
 }
 
 export function stepReplicationActor({ core }: ReplicationActorState, input: ReplicationInput): ReplicationActorStep {
-  return named(step(core, input));
+  return named(stepReplication(core, input));
 }
 
 function named({

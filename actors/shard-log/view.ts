@@ -2,7 +2,7 @@
 
 import type { ReplicationInput } from '../../cluster/replication/messages.js';
 import { isRequired } from '../../cluster/replication/required.js';
-import { type Phase, type ReplicationState, type Role, startReplication } from '../../cluster/replication/state.js';
+import { type Phase, type ReplicationRole, type ReplicationState, startReplication } from '../../cluster/replication/state.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { ActorRef } from '../runtime/behaviour.js';
 import type { ReplicationActorState } from './state.js';
@@ -35,13 +35,13 @@ export class ReplicationView {
       actor,
       resets: () => this.#newest.resets,
       mayBeAhead: () => this.#newest.role.kind !== 'Following' && (this.#newest.ahead.isAhead ?? isAhead()),
-      status: () => statusOf(this.#newest),
+      status: () => replicationStatusOf(this.#newest),
     };
   }
 }
 
 export interface ReplicationStatus {
-  readonly role: Role['kind'];
+  readonly role: ReplicationRole['kind'];
   readonly term: number;
   /** Of the newest operation that a leader knows to be on its disk; null for others, which the engine tells of. */
   readonly position: number | null;
@@ -59,7 +59,7 @@ export interface FollowerStatus {
   readonly error: string | null;
 }
 
-export function statusOf(state: ReplicationState): ReplicationStatus {
+export function replicationStatusOf(state: ReplicationState): ReplicationStatus {
   const { assignment, role } = state;
   const leading = role.kind === 'Leading' ? role : null;
   return {

@@ -5,14 +5,14 @@
 
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { excuse } from './channels.js';
-import { type Draft, type InputOf, leadingOf, log } from './draft.js';
+import { type InputOf, leadingOf, log, type ReplicationDraft } from './draft.js';
 import { NOTE_RETRY_TICKS } from './figures.js';
 import { requiredChannels } from './leading.js';
 import { isRequired } from './required.js';
 import type { ReplicationState } from './state.js';
 
 /** A leader goes on without a peer that cannot be made Dead; any other one is to be made Dead. */
-export function leaderJudged(draft: Draft, { isAlone, peer }: InputOf<'aloneJudged'>): void {
+export function leaderJudged(draft: ReplicationDraft, { isAlone, peer }: InputOf<'aloneJudged'>): void {
   const { ahead } = draft.state;
   if (!isAlone) proposeDead(draft, peer);
   // What is being written now is followed by another judgement.
@@ -22,28 +22,28 @@ export function leaderJudged(draft: Draft, { isAlone, peer }: InputOf<'aloneJudg
 }
 
 /** Whoever does not lead yet has nothing to acknowledge alone: it waits for the peer. */
-export function syncingJudged(draft: Draft, { isAlone, peer }: InputOf<'aloneJudged'>): void {
+export function syncingJudged(draft: ReplicationDraft, { isAlone, peer }: InputOf<'aloneJudged'>): void {
   if (!isAlone) proposeDead(draft, peer);
 }
 
-function proposeDead(draft: Draft, peer: PeerId): void {
+function proposeDead(draft: ReplicationDraft, peer: PeerId): void {
   const { assignment, dying } = draft.state;
   if (assignment === null || dying.has(peer)) return;
   draft.state.dying = new Set(dying).add(peer);
   draft.effects.push({ kind: 'proposeDead', peer, from: assignment.replicas.get(peer) ?? null, term: assignment.term });
 }
 
-export function deathProposed(draft: Draft, { error, peer }: InputOf<'deathProposed'>): void {
+export function deathProposed(draft: ReplicationDraft, { error, peer }: InputOf<'deathProposed'>): void {
   draft.state.dying = new Set([...draft.state.dying].filter((each) => each !== peer));
   if (error !== null) log(draft, 'info', `that peer ${peer} is Dead is not agreed: ${error.detail}`);
 }
 
-export function aheadNoted(draft: Draft, { isAhead }: InputOf<'aheadNoted'>): void {
+export function aheadNoted(draft: ReplicationDraft, { isAhead }: InputOf<'aheadNoted'>): void {
   draft.state.ahead = { isAhead, writing: null, retryAt: 0 };
 }
 
 /** Peers may have come back, or gone, while it was written. */
-export function leaderNoted(draft: Draft, input: InputOf<'aheadNoted'>): void {
+export function leaderNoted(draft: ReplicationDraft, input: InputOf<'aheadNoted'>): void {
   aheadNoted(draft, input);
   const { channels, run } = leadingOf(draft);
   for (const { peer, phase } of channels.values()) {
@@ -52,14 +52,14 @@ export function leaderNoted(draft: Draft, input: InputOf<'aheadNoted'>): void {
 }
 
 /** The disk says what it said before. To go on alone is tried again with the next judgement. */
-export function noteFailed(draft: Draft, { error, isAhead }: InputOf<'noteFailed'>): void {
+export function noteFailed(draft: ReplicationDraft, { error, isAhead }: InputOf<'noteFailed'>): void {
   const { ahead, ticks } = draft.state;
   draft.state.ahead = { ...ahead, writing: null, retryAt: ticks + NOTE_RETRY_TICKS };
   log(draft, 'warn', `${isAhead ? 'it cannot go on alone' : 'that others have everything cannot be noted'}: ${error.detail}`);
 }
 
 /** After everything else that a leader does in a step. */
-export function driveNote(draft: Draft): void {
+export function driveNote(draft: ReplicationDraft): void {
   const { ahead, ticks } = draft.state;
   if (ahead.isAhead !== true || ahead.writing !== null || ticks < ahead.retryAt) return;
   const role = leadingOf(draft);
@@ -74,7 +74,7 @@ export function waitsForNote({ ahead, ticks }: Pick<ReplicationState, 'ahead' | 
   return ahead.isAhead === true && ahead.writing === null && ahead.retryAt > ticks;
 }
 
-function note(draft: Draft, isAhead: boolean): void {
+function note(draft: ReplicationDraft, isAhead: boolean): void {
   draft.state.ahead = { ...draft.state.ahead, writing: isAhead };
   draft.effects.push({ kind: 'noteAhead', isAhead });
 }

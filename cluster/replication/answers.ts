@@ -5,7 +5,7 @@ import { invariant } from '../../protocols/invariant.js';
 import type { LogTag } from '../../protocols/model/shard-log.js';
 import type { DataAnswer } from '../data-messages.js';
 import { append, breakChannel, dropChannel, placeOf } from './channels.js';
-import { answer, channelOf, type Draft, type InputOf, leadingOf, nextNumber, refuse, setChannel } from './draft.js';
+import { answer, channelOf, type InputOf, leadingOf, nextNumber, type ReplicationDraft, refuse, setChannel } from './draft.js';
 import { APPEND_BYTES } from './figures.js';
 import { addJob, answerWaiters, endChannel } from './jobs.js';
 import type { ReadPart } from './messages.js';
@@ -13,7 +13,7 @@ import { firstOf } from './recent.js';
 import { isAgreedRequired, isRequired } from './required.js';
 import type { Busy, Channel, Job } from './state.js';
 
-export function answered(draft: Draft, { answer, call, peer }: InputOf<'answered'>): void {
+export function answered(draft: ReplicationDraft, { answer, call, peer }: InputOf<'answered'>): void {
   const found = channelOf(draft, peer);
   if (found?.busy?.call !== call) return;
   const { busy } = found;
@@ -39,7 +39,7 @@ export function answered(draft: Draft, { answer, call, peer }: InputOf<'answered
   }
 }
 
-function appended(draft: Draft, channel: Channel, { applied, upTo }: Extract<Busy, { kind: 'append' }>): void {
+function appended(draft: ReplicationDraft, channel: Channel, { applied, upTo }: Extract<Busy, { kind: 'append' }>): void {
   if (channel.phase.kind !== 'Streaming') {
     setChannel(draft, channel);
     return;
@@ -49,7 +49,7 @@ function appended(draft: Draft, channel: Channel, { applied, upTo }: Extract<Bus
   answerWaiters(draft, channel.peer);
 }
 
-export function callFailed(draft: Draft, { call, error, isLost, peer }: InputOf<'callFailed'>): void {
+export function callFailed(draft: ReplicationDraft, { call, error, isLost, peer }: InputOf<'callFailed'>): void {
   const found = channelOf(draft, peer);
   if (found?.busy?.call !== call) return;
   const { busy } = found;
@@ -63,7 +63,7 @@ export function callFailed(draft: Draft, { call, error, isLost, peer }: InputOf<
   setChannel(draft, isOther ? { ...failing, phase: { kind: 'Probing', position: null } } : failing);
 }
 
-function failed(draft: Draft, channel: Channel, error: ErrorFacts): Channel {
+function failed(draft: ReplicationDraft, channel: Channel, error: ErrorFacts): Channel {
   const { ticks } = draft.state;
   const startedAt = channel.busy?.startedAt ?? ticks;
   // A replica that has much to do is alive.
@@ -71,7 +71,7 @@ function failed(draft: Draft, channel: Channel, error: ErrorFacts): Channel {
   return { ...channel, busy: null, error, failingSince, retryAt: ticks + 1 };
 }
 
-export function readDone(draft: Draft, { call, part, peer }: InputOf<'readDone'>): void {
+export function readDone(draft: ReplicationDraft, { call, part, peer }: InputOf<'readDone'>): void {
   const found = channelOf(draft, peer);
   if (found?.busy?.call !== call) return;
   const channel: Channel = { ...found, busy: null, retryAt: 0 };
@@ -91,14 +91,14 @@ export function readDone(draft: Draft, { call, part, peer }: InputOf<'readDone'>
   else if (leadingOf(draft).last.index <= next.phase.logged.index) setChannel(draft, healthy(next));
 }
 
-export function readFailed(draft: Draft, { call, peer }: InputOf<'readFailed'>): void {
+export function readFailed(draft: ReplicationDraft, { call, peer }: InputOf<'readFailed'>): void {
   const channel = channelOf(draft, peer);
   // It says nothing of the other replica.
   if (channel?.busy?.call === call) setChannel(draft, { ...channel, busy: null, retryAt: draft.state.ticks + 1 });
 }
 
 /** The leader's log continues its own. */
-function continued(draft: Draft, channel: Channel, logged: LogTag): void {
+function continued(draft: ReplicationDraft, channel: Channel, logged: LogTag): void {
   const { attaching, peer } = channel;
   setChannel(draft, {
     ...channel,
@@ -113,7 +113,7 @@ function continued(draft: Draft, channel: Channel, logged: LogTag): void {
 }
 
 /** The leader's log does not continue its own. */
-function discontinued(draft: Draft, channel: Channel, part: Exclude<ReadPart, { kind: 'entries' }>): void {
+function discontinued(draft: ReplicationDraft, channel: Channel, part: Exclude<ReadPart, { kind: 'entries' }>): void {
   const { attaching, inherited, peer, phase } = channel;
   const { assignment, required } = draft.state;
   const detail =
@@ -145,20 +145,20 @@ function discontinued(draft: Draft, channel: Channel, part: Exclude<ReadPart, { 
   setChannel(draft, { ...idle, phase: { kind: 'Streaming', logged, applied: 0 }, jobs: [begin] });
 }
 
-export function fetched(draft: Draft, { job, peer, value }: InputOf<'fetched'>): void {
+export function fetched(draft: ReplicationDraft, { job, peer, value }: InputOf<'fetched'>): void {
   const channel = channelOf(draft, peer);
   if (channel?.jobs[0]?.id !== job) return;
   setChannel(draft, { ...channel, jobs: [{ ...channel.jobs[0], fetched: value }, ...channel.jobs.slice(1)] });
 }
 
-export function fetchFailed(draft: Draft, { error, job, peer }: InputOf<'fetchFailed'>): void {
+export function fetchFailed(draft: ReplicationDraft, { error, job, peer }: InputOf<'fetchFailed'>): void {
   const channel = channelOf(draft, peer);
   if (channel?.jobs[0]?.id !== job) return;
   refuse(draft, channel.jobs[0].caller, error);
   setChannel(draft, { ...channel, jobs: channel.jobs.slice(1) });
 }
 
-function jobAnswered(draft: Draft, channel: Channel, reply: DataAnswer): void {
+function jobAnswered(draft: ReplicationDraft, channel: Channel, reply: DataAnswer): void {
   const [job, ...jobs] = channel.jobs;
   if (job === undefined || channel.phase.kind !== 'Streaming') {
     setChannel(draft, channel);
@@ -201,7 +201,7 @@ function jobAnswered(draft: Draft, channel: Channel, reply: DataAnswer): void {
   }
 }
 
-function jobFailed(draft: Draft, channel: Channel, error: ErrorFacts, isLost: boolean): void {
+function jobFailed(draft: ReplicationDraft, channel: Channel, error: ErrorFacts, isLost: boolean): void {
   const [job, ...jobs] = channel.jobs;
   if (job === undefined) {
     setChannel(draft, channel);
@@ -225,7 +225,7 @@ function jobFailed(draft: Draft, channel: Channel, error: ErrorFacts, isLost: bo
   else dropChannel(draft, channel.peer);
 }
 
-function compared(draft: Draft, job: Extract<Job, { kind: 'compare' }>, reply: DataAnswer): void {
+function compared(draft: ReplicationDraft, job: Extract<Job, { kind: 'compare' }>, reply: DataAnswer): void {
   const own = job.fetched;
   if (own?.kind !== 'digest' || reply.kind !== 'digest' || reply.at.index !== own.at.index) {
     refuse(draft, job.caller, { code: 'unavailable', detail: 'the digests were not of the same operation', retryAfterMs: 100 });
@@ -245,7 +245,7 @@ function healthy(channel: Channel): Channel {
 }
 
 /** Indexes have gaps where leaders changed. */
-function lackOf(draft: Draft, logged: LogTag): number {
+function lackOf(draft: ReplicationDraft, logged: LogTag): number {
   const { last, recent } = leadingOf(draft);
   return last.term === logged.term ? Math.max(0, last.index - logged.index) : recent.entries.length;
 }

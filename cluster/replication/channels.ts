@@ -3,7 +3,17 @@
 import { invariant } from '../../protocols/invariant.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { ShardEntry } from '../../protocols/model/shard-log.js';
-import { callPeer, changeChannel, changeLeading, channelOf, type Draft, leadingOf, log, nextNumber, setChannel } from './draft.js';
+import {
+  callPeer,
+  changeChannel,
+  changeLeading,
+  channelOf,
+  leadingOf,
+  log,
+  nextNumber,
+  type ReplicationDraft,
+  setChannel,
+} from './draft.js';
 import { APPEND_BYTES, EXCUSE_TICKS, FAIL_TICKS, PROPOSE_TICKS } from './figures.js';
 import { endChannel } from './jobs.js';
 import { acknowledge } from './leading.js';
@@ -16,13 +26,13 @@ import { forgetDone } from './writing.js';
 type Streaming = Extract<Phase, { kind: 'Streaming' }>;
 type WithoutHead<Kind> = Kind extends Busy ? Omit<Kind, 'call' | 'startedAt'> : never;
 
-export function driveAll(draft: Draft): void {
+export function driveAll(draft: ReplicationDraft): void {
   for (const peer of leadingOf(draft).channels.keys()) drive(draft, peer);
   acknowledge(draft);
   forgetDone(draft);
 }
 
-function drive(draft: Draft, peer: PeerId): void {
+function drive(draft: ReplicationDraft, peer: PeerId): void {
   maybeBreak(draft, peer);
   const channel = channelOf(draft, peer);
   if (channel === undefined) return;
@@ -39,7 +49,7 @@ function drive(draft: Draft, peer: PeerId): void {
 }
 
 /** Who is needed and answers nothing but errors is to be made Dead; who is not needed is left alone. */
-function maybeBreak(draft: Draft, peer: PeerId): void {
+function maybeBreak(draft: ReplicationDraft, peer: PeerId): void {
   const channel = channelOf(draft, peer) as Channel;
   const { error, failingSince, phase } = channel;
   if (failingSince === null || draft.state.ticks - failingSince < FAIL_TICKS || phase.kind === 'Broken') return;
@@ -53,7 +63,7 @@ function maybeBreak(draft: Draft, peer: PeerId): void {
 }
 
 /** It cannot go on as it is. */
-export function breakChannel(draft: Draft, peer: PeerId, detail: string): void {
+export function breakChannel(draft: ReplicationDraft, peer: PeerId, detail: string): void {
   const channel = channelOf(draft, peer);
   if (channel === undefined) return;
   endChannel(draft, channel, { code: 'unavailable', detail, retryAfterMs: 1000 });
@@ -68,19 +78,19 @@ export function breakChannel(draft: Draft, peer: PeerId, detail: string): void {
   log(draft, 'warn', `the replica on peer ${peer} is to be Dead: ${detail}`);
 }
 
-export function dropChannel(draft: Draft, peer: PeerId): void {
+export function dropChannel(draft: ReplicationDraft, peer: PeerId): void {
   const channels = new Map(leadingOf(draft).channels);
   channels.delete(peer);
   changeLeading(draft, { channels });
 }
 
-function propose(draft: Draft, { peer }: Channel): void {
+function propose(draft: ReplicationDraft, { peer }: Channel): void {
   draft.effects.push({ kind: 'judgeAlone', run: leadingOf(draft).run, peer });
   changeChannel(draft, peer, { phase: { kind: 'Broken', proposeAt: draft.state.ticks + PROPOSE_TICKS } });
 }
 
 /** Its own time is over: what is written goes on without it, and it is looked for meanwhile (Log-L9). */
-export function excuse(draft: Draft, peer: PeerId): void {
+export function excuse(draft: ReplicationDraft, peer: PeerId): void {
   const channel = channelOf(draft, peer);
   const { ticks } = draft.state;
   if (channel?.phase.kind !== 'Broken' || draft.state.required.has(peer)) return;
@@ -93,21 +103,21 @@ export function excuse(draft: Draft, peer: PeerId): void {
   });
 }
 
-function isWaitedFor(draft: Draft, { phase, waiters }: Channel): boolean {
+function isWaitedFor(draft: ReplicationDraft, { phase, waiters }: Channel): boolean {
   const { pending } = leadingOf(draft);
   if (waiters.length > 0) return true;
   if (phase.kind !== 'Streaming') return pending.length > 0;
   return pending.some(({ input, index }) => index > phase.logged.index || (input.until !== 'logged' && index > phase.applied));
 }
 
-function probe(draft: Draft, channel: Channel): void {
+function probe(draft: ReplicationDraft, channel: Channel): void {
   if (channel.phase.kind !== 'Probing') return;
   const { position } = channel.phase;
   if (position === null) call(draft, channel, { kind: 'position' }, { kind: 'position' });
   else read(draft, channel, 'check', position);
 }
 
-function drivenStream(draft: Draft, channel: Channel, phase: Streaming): void {
+function drivenStream(draft: ReplicationDraft, channel: Channel, phase: Streaming): void {
   const [job] = channel.jobs;
   if (job === undefined) {
     send(draft, channel, phase, Number.POSITIVE_INFINITY);
@@ -126,7 +136,7 @@ function drivenStream(draft: Draft, channel: Channel, phase: Streaming): void {
 }
 
 /** Entries up to an index, or the wish to hear that what is there is applied. */
-function send(draft: Draft, channel: Channel, { applied, logged }: Streaming, upToIndex: number): void {
+function send(draft: ReplicationDraft, channel: Channel, { applied, logged }: Streaming, upToIndex: number): void {
   const { last, recent } = leadingOf(draft);
   if (logged.index < Math.min(upToIndex, last.index)) {
     const entries = recentAfter(recent, logged, upToIndex, APPEND_BYTES);
@@ -139,7 +149,7 @@ function send(draft: Draft, channel: Channel, { applied, logged }: Streaming, up
   call(draft, channel, request, { kind: 'append', upTo: logged, applied: true });
 }
 
-export function append(draft: Draft, channel: Channel, entries: readonly ShardEntry[]): void {
+export function append(draft: ReplicationDraft, channel: Channel, entries: readonly ShardEntry[]): void {
   const upTo = entries.at(-1)?.tag;
   if (channel.phase.kind !== 'Streaming' || upTo === undefined) return;
   const { applied: before, logged } = channel.phase;
@@ -149,13 +159,13 @@ export function append(draft: Draft, channel: Channel, entries: readonly ShardEn
 }
 
 /** Whether somebody waits for an operation in (after, upTo] to be applied there. */
-function mustBeApplied(draft: Draft, { peer, waiters }: Channel, after: number, upTo: number): boolean {
+function mustBeApplied(draft: ReplicationDraft, { peer, waiters }: Channel, after: number, upTo: number): boolean {
   if (!mustApply(draft.state, peer)) return false;
   if (waiters.some(({ index }) => index > after && index <= upTo)) return true;
   return leadingOf(draft).pending.some(({ input, index }) => input.until !== 'logged' && index > after && index <= upTo);
 }
 
-function call(draft: Draft, channel: Channel, request: PeerCall, busy: WithoutHead<Busy>): void {
+function call(draft: ReplicationDraft, channel: Channel, request: PeerCall, busy: WithoutHead<Busy>): void {
   const { peer } = channel;
   invariant(channel.busy === null, 'Log-L7', `peer ${peer} is to be called twice at a time`);
   const number = nextNumber(draft);
@@ -163,14 +173,14 @@ function call(draft: Draft, channel: Channel, request: PeerCall, busy: WithoutHe
   callPeer(draft, leadingOf(draft).run, peer, number, request);
 }
 
-function read(draft: Draft, channel: Channel, kind: 'check' | 'read', after: Streaming['logged']): void {
+function read(draft: ReplicationDraft, channel: Channel, kind: 'check' | 'read', after: Streaming['logged']): void {
   const number = nextNumber(draft);
   const { peer } = channel;
   setChannel(draft, { ...channel, busy: { kind, call: number, startedAt: draft.state.ticks } });
   draft.effects.push({ kind: 'read', run: leadingOf(draft).run, peer, call: number, after, bytesMax: APPEND_BYTES });
 }
 
-function fetch(draft: Draft, channel: Channel, job: Job): void {
+function fetch(draft: ReplicationDraft, channel: Channel, job: Job): void {
   const { peer } = channel;
   const wanted: Fetch | null =
     job.kind === 'fill'

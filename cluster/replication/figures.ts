@@ -1,6 +1,6 @@
 /** Figures of replication, in ticks of 100 ms and bytes. */
 
-export const TICK_MS = 100;
+export const REPLICATION_TICK_MS = 100;
 /** A replica that acknowledgements wait for and that answers nothing but errors for so long is made Dead. */
 export const FAIL_TICKS = 20;
 /** How long a replica is not waited for where nothing can be agreed; then that is found out anew. */

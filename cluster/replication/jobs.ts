@@ -2,14 +2,24 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
-import { answer, changeChannel, channelOf, type Draft, type InputOf, leadingOf, nextNumber, refuse, setChannel } from './draft.js';
-import type { Caller } from './messages.js';
+import {
+  answer,
+  changeChannel,
+  channelOf,
+  type InputOf,
+  leadingOf,
+  nextNumber,
+  type ReplicationDraft,
+  refuse,
+  setChannel,
+} from './draft.js';
+import type { LogCaller } from './messages.js';
 import { isAgreedRequired, isRequired, isTarget, mustApply } from './required.js';
 import { type Channel, type Job, newChannel } from './state.js';
 
 type WithoutHead<Kind> = Kind extends Job ? Omit<Kind, 'id' | 'fetching' | 'fetched'> : never;
 
-export function attach(draft: Draft, { caller, mayReset, peer }: InputOf<'attach'>): void {
+export function attach(draft: ReplicationDraft, { caller, mayReset, peer }: InputOf<'attach'>): void {
   const { assignment } = draft.state;
   if (assignment === null || !(isTarget(assignment, peer) || isAgreedRequired(assignment, peer))) {
     const state = assignment?.replicas.get(peer) ?? 'gone';
@@ -31,16 +41,16 @@ export function attach(draft: Draft, { caller, mayReset, peer }: InputOf<'attach
   setChannel(draft, { ...channel, phase, attaching: { caller, mayReset }, retryAt: 0 });
 }
 
-export function compare(draft: Draft, { caller, peer }: InputOf<'compare'>): void {
+export function compare(draft: ReplicationDraft, { caller, peer }: InputOf<'compare'>): void {
   addJob(draft, peer, { kind: 'compare', caller });
 }
 
-export function fill(draft: Draft, { buckets, caller, peer }: InputOf<'fill'>): void {
+export function fill(draft: ReplicationDraft, { buckets, caller, peer }: InputOf<'fill'>): void {
   addJob(draft, peer, { kind: 'fill', caller, buckets });
 }
 
 /** From now on; answered when what is there by now has arrived. */
-export function require(draft: Draft, { caller, peer }: InputOf<'require'>): void {
+export function require(draft: ReplicationDraft, { caller, peer }: InputOf<'require'>): void {
   const channel = channelOf(draft, peer);
   if (channel?.phase.kind !== 'Streaming') {
     refuse(draft, caller, notAttached(peer));
@@ -52,7 +62,7 @@ export function require(draft: Draft, { caller, peer }: InputOf<'require'>): voi
   answerWaiters(draft, peer);
 }
 
-export function release(draft: Draft, { peer }: InputOf<'release'>): void {
+export function release(draft: ReplicationDraft, { peer }: InputOf<'release'>): void {
   const channel = channelOf(draft, peer);
   if (channel === undefined || isRequired(draft.state, peer)) return;
   endChannel(draft, channel, { code: 'unavailable', detail: `peer ${peer} has been released` });
@@ -60,7 +70,7 @@ export function release(draft: Draft, { peer }: InputOf<'release'>): void {
 }
 
 /** Those whose operation has arrived. */
-export function answerWaiters(draft: Draft, peer: PeerId): void {
+export function answerWaiters(draft: ReplicationDraft, peer: PeerId): void {
   const channel = channelOf(draft, peer);
   if (channel?.phase.kind !== 'Streaming' || channel.waiters.length === 0) return;
   const { applied, logged } = channel.phase;
@@ -71,12 +81,12 @@ export function answerWaiters(draft: Draft, peer: PeerId): void {
 }
 
 /** Nobody who waits for something of the channel waits on. */
-export function endChannel(draft: Draft, { attaching, jobs, waiters }: Channel, error: ErrorFacts): void {
+export function endChannel(draft: ReplicationDraft, { attaching, jobs, waiters }: Channel, error: ErrorFacts): void {
   for (const caller of callersOf(attaching, jobs, waiters)) refuse(draft, caller, error);
 }
 
 /** A job behind those that are there. */
-export function addJob(draft: Draft, peer: PeerId, job: WithoutHead<Job>): void {
+export function addJob(draft: ReplicationDraft, peer: PeerId, job: WithoutHead<Job>): void {
   const channel = channelOf(draft, peer);
   if (channel?.phase.kind !== 'Streaming') {
     refuse(draft, job.caller, notAttached(peer));
@@ -85,7 +95,7 @@ export function addJob(draft: Draft, peer: PeerId, job: WithoutHead<Job>): void 
   setChannel(draft, { ...channel, jobs: [...channel.jobs, { ...job, id: nextNumber(draft), fetching: false, fetched: null }] });
 }
 
-function callersOf(attaching: Channel['attaching'], jobs: readonly Job[], waiters: Channel['waiters']): Caller[] {
+function callersOf(attaching: Channel['attaching'], jobs: readonly Job[], waiters: Channel['waiters']): LogCaller[] {
   return [...(attaching === null ? [] : [attaching.caller]), ...[...jobs, ...waiters].map(({ caller }) => caller)];
 }
 

@@ -3,13 +3,13 @@
 import { invariant } from '../../protocols/invariant.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { type LogTag, TERM_GAP } from '../../protocols/model/shard-log.js';
-import { assignmentOf, changeLeading, type Draft, leadingOf, nextNumber, notLeading, refuse, setRole } from './draft.js';
+import { assignmentOf, changeLeading, leadingOf, nextNumber, notLeading, type ReplicationDraft, refuse, setRole } from './draft.js';
 import { endChannel } from './jobs.js';
 import { inheritedTargets, isAgreedRequired, isRequired, isTarget, mustApply, othersOf, serving } from './required.js';
-import { type Channel, type Leading, newChannel, type PendingWrite } from './state.js';
+import { type Channel, type Leading, type LoggedWrite, newChannel } from './state.js';
 
 /** positions: of other replicas, as far as they are known. */
-export function becomeLeading(draft: Draft, last: LogTag, positions: ReadonlyMap<PeerId, LogTag>): void {
+export function becomeLeading(draft: ReplicationDraft, last: LogTag, positions: ReadonlyMap<PeerId, LogTag>): void {
   const { state } = draft;
   for (const [peer, { index }] of positions)
     invariant(index <= last.index, 'Log-L4', () => `it is to lead from ${last.index} on, and peer ${peer} has ${index}`);
@@ -49,7 +49,7 @@ export function indexAfter(last: LogTag, term: number): number {
 }
 
 /** Channels for those that are required now; others end. */
-export function takeAssignment(draft: Draft): void {
+export function takeAssignment(draft: ReplicationDraft): void {
   const { state } = draft;
   const assignment = assignmentOf(draft);
   const role = leadingOf(draft);
@@ -70,10 +70,10 @@ export function takeAssignment(draft: Draft): void {
 }
 
 /** Answers writes that are on every required replica, in order of their indexes as far as they are. */
-export function acknowledge(draft: Draft): void {
+export function acknowledge(draft: ReplicationDraft): void {
   const role = leadingOf(draft);
   const waitedFor = requiredChannels(draft, role);
-  const waiting: PendingWrite[] = [];
+  const waiting: LoggedWrite[] = [];
   let bytes = role.bytes;
   for (const write of role.pending) {
     if (!waitedFor.every((channel) => isExcused(draft, channel) || hasWrite(draft, channel, write))) {
@@ -87,17 +87,17 @@ export function acknowledge(draft: Draft): void {
 }
 
 /** Channels that acknowledgements wait for; null stands for a replica without one. */
-export function requiredChannels(draft: Draft, role: Leading): (Channel | null)[] {
+export function requiredChannels(draft: ReplicationDraft, role: Leading): (Channel | null)[] {
   return othersOf(draft.state)
     .filter((peer) => isRequired(draft.state, peer))
     .map((peer) => role.channels.get(peer) ?? null);
 }
 
-export function bytesOfWrite({ input }: Pick<PendingWrite, 'input'>): number {
+export function bytesOfWrite({ input }: Pick<LoggedWrite, 'input'>): number {
   return input.operations.reduce((sum, operation) => sum + operation.byteLength, 0);
 }
 
-function hasWrite(draft: Draft, channel: Channel | null, { input, index }: PendingWrite): boolean {
+function hasWrite(draft: ReplicationDraft, channel: Channel | null, { input, index }: LoggedWrite): boolean {
   if (channel === null || channel.phase.kind !== 'Streaming') return false;
   const { applied, logged } = channel.phase;
   if (logged.index < index) return false;
@@ -105,12 +105,12 @@ function hasWrite(draft: Draft, channel: Channel | null, { input, index }: Pendi
 }
 
 /** Log-L9 */
-function isExcused({ state }: Draft, channel: Channel | null): boolean {
+function isExcused({ state }: ReplicationDraft, channel: Channel | null): boolean {
   return channel !== null && channel.excusedUntil !== null && state.ticks < channel.excusedUntil;
 }
 
 /** excused: required replicas that do not have it. */
-function answer(draft: Draft, { failure, input, numbers }: PendingWrite, excused: number): void {
+function answer(draft: ReplicationDraft, { failure, input, numbers }: LoggedWrite, excused: number): void {
   const { ahead, assignment } = draft.state;
   const isNoted = ahead.isAhead === true && ahead.writing !== false;
   invariant(excused === 0 || isNoted, 'Log-L9', `${excused} replicas may lack what is acknowledged, and the disk does not say so`);

@@ -1,13 +1,13 @@
 /** A replica that is to lead finds out what its own log has and, after a start, whether its view of the cluster is new. */
 
 import type { LogTag } from '../../protocols/model/shard-log.js';
-import { type Draft, nextNumber, setRole } from './draft.js';
+import { nextNumber, type ReplicationDraft, setRole } from './draft.js';
 import { becomeLeading } from './leading.js';
 import type { ShardAssignment } from './messages.js';
 import { startSyncing } from './syncing.js';
 
 /** delayTicks: 0 to begin now. */
-export function startLocating(draft: Draft, delayTicks: number): void {
+export function startLocating(draft: ReplicationDraft, delayTicks: number): void {
   const { assignment, openedIn, ticks } = draft.state;
   const run = nextNumber(draft);
   // Of a term that began in this life everything is known (Log-L5).
@@ -16,14 +16,14 @@ export function startLocating(draft: Draft, delayTicks: number): void {
   if (delayTicks === 0) ask(draft);
 }
 
-export function locateAgain(draft: Draft): void {
+export function locateAgain(draft: ReplicationDraft): void {
   const { role, ticks } = draft.state;
   if (role.kind !== 'Locating' || role.retryAt === null || ticks < role.retryAt) return;
   setRole(draft, { ...role, run: nextNumber(draft), retryAt: null });
   ask(draft);
 }
 
-export function located(draft: Draft, found: { readonly last?: LogTag; readonly barrier?: true }): void {
+export function located(draft: ReplicationDraft, found: { readonly last?: LogTag; readonly barrier?: true }): void {
   const { assignment, role } = draft.state;
   if (role.kind !== 'Locating' || assignment === null) return;
   const next = { ...role, ...found };
@@ -32,7 +32,7 @@ export function located(draft: Draft, found: { readonly last?: LogTag; readonly 
   lead(draft, next.last, assignment);
 }
 
-function lead(draft: Draft, last: LogTag, { term }: ShardAssignment): void {
+function lead(draft: ReplicationDraft, last: LogTag, { term }: ShardAssignment): void {
   const { state } = draft;
   if (last.term > term || state.heard > term) {
     // A later leader wrote here: the agreed state will tell.
@@ -45,7 +45,7 @@ function lead(draft: Draft, last: LogTag, { term }: ShardAssignment): void {
   else startSyncing(draft, last);
 }
 
-function ask(draft: Draft): void {
+function ask(draft: ReplicationDraft): void {
   const { role } = draft.state;
   if (role.kind !== 'Locating') return;
   if (role.last === null) draft.effects.push({ kind: 'locate', run: role.run });

@@ -20,7 +20,7 @@ export interface ShardAssignment {
 }
 
 /** Names a caller that waits for an answer of this type: a number that the shell knows. Every one is answered or refused, once. */
-export type Caller<Answer = never> = number & { readonly __answer?: (answer: Answer) => void };
+export type LogCaller<Answer = never> = number & { readonly __answer?: (answer: Answer) => void };
 
 type WithoutHead<Call> = Call extends DataCall ? Omit<Call, 'shard' | 'since' | 'term' | 'leader'> : never;
 /** To another replica of the shard; the shell adds which one and the term. */
@@ -61,7 +61,7 @@ export type ReplicationInput =
   | WriteInput
   | MissingInput
   /** A peer's call, for this replica. */
-  | { readonly kind: 'called'; readonly caller: Caller<DataAnswer>; readonly from: PeerId; readonly call: HeardCall }
+  | { readonly kind: 'called'; readonly caller: LogCaller<DataAnswer>; readonly from: PeerId; readonly call: HeardCall }
   | TransferInput
   | { readonly kind: 'located'; readonly run: number; readonly last: LogTag }
   | { readonly kind: 'locateFailed'; readonly run: number; readonly error: ErrorFacts }
@@ -107,7 +107,7 @@ export type ReplicationInput =
  */
 export interface WriteInput extends ShardWrite {
   readonly kind: 'write';
-  readonly caller: Caller<Written>;
+  readonly caller: LogCaller<Written>;
   /** `Date.now()` at which it is not begun any more. */
   readonly deadlineMs: number;
   /** Present: what it cost here is added to it. */
@@ -119,7 +119,7 @@ export interface WriteInput extends ShardWrite {
 /** Which of these points is not there after all writes before. Errors: as of a write. */
 export interface MissingInput {
   readonly kind: 'missing';
-  readonly caller: Caller<PointId | null>;
+  readonly caller: LogCaller<PointId | null>;
   readonly ids: readonly PointId[];
   readonly deadlineMs: number;
 }
@@ -130,20 +130,20 @@ export type TransferInput =
    * The peer gets what is written from now on, and what it lacks. mayReset: its log may begin anew at the leader's position where the
    * leader's does not continue it. One that has been attached is asked for its position again.
    */
-  | { readonly kind: 'attach'; readonly caller: Caller<AttachResult>; readonly peer: PeerId; readonly mayReset: boolean }
+  | { readonly kind: 'attach'; readonly caller: LogCaller<AttachResult>; readonly peer: PeerId; readonly mayReset: boolean }
   /** Compares the digests of both as of one operation. */
-  | { readonly kind: 'compare'; readonly caller: Caller<CompareResult>; readonly peer: PeerId }
+  | { readonly kind: 'compare'; readonly caller: LogCaller<CompareResult>; readonly peer: PeerId }
   /** Makes the points of these buckets those of the leader. */
-  | { readonly kind: 'fill'; readonly caller: Caller<FillResult>; readonly peer: PeerId; readonly buckets: readonly number[] }
+  | { readonly kind: 'fill'; readonly caller: LogCaller<FillResult>; readonly peer: PeerId; readonly buckets: readonly number[] }
   /**
    * True once it has everything, and every later acknowledgement waits for it: until the agreed state says that it is Active, Dead
    * or gone, as an agreement on the transfer's end may be under way.
    */
-  | { readonly kind: 'require'; readonly caller: Caller<true>; readonly peer: PeerId }
+  | { readonly kind: 'require'; readonly caller: LogCaller<true>; readonly peer: PeerId }
   /** Nothing more goes to it, unless it is required. */
   | { readonly kind: 'release'; readonly peer: PeerId }
   /** No write is taken from now on (`conflict`): true once all that were begun are answered. It ends by itself where no other leader comes. */
-  | { readonly kind: 'pause'; readonly caller: Caller<true> }
+  | { readonly kind: 'pause'; readonly caller: LogCaller<true> }
   | { readonly kind: 'resume' };
 
 export interface AttachResult {
@@ -214,8 +214,13 @@ export type ReplicationEffect =
     }
   | { readonly kind: 'fetch'; readonly run: number; readonly peer: PeerId; readonly job: number; readonly fetch: Fetch }
   /** A call of a peer, on the own replica; the answer goes straight to the caller. */
-  | { readonly kind: 'carryOut'; readonly caller: Caller<DataAnswer>; readonly call: HeardCall }
-  | { readonly kind: 'findMissing'; readonly caller: Caller<PointId | null>; readonly ids: readonly PointId[]; readonly deadlineMs: number }
+  | { readonly kind: 'carryOut'; readonly caller: LogCaller<DataAnswer>; readonly call: HeardCall }
+  | {
+      readonly kind: 'findMissing';
+      readonly caller: LogCaller<PointId | null>;
+      readonly ids: readonly PointId[];
+      readonly deadlineMs: number;
+    }
   /** failure: what the operation came to on every replica. */
   | {
       readonly kind: 'acknowledge';
@@ -223,8 +228,8 @@ export type ReplicationEffect =
       readonly numbers: readonly number[];
       readonly failure: ErrorFacts | null;
     }
-  | { readonly kind: 'answer'; readonly caller: Caller; readonly answer: TransferAnswer }
-  | { readonly kind: 'refuse'; readonly caller: Caller; readonly error: ErrorFacts }
+  | { readonly kind: 'answer'; readonly caller: LogCaller; readonly answer: TransferAnswer }
+  | { readonly kind: 'refuse'; readonly caller: LogCaller; readonly error: ErrorFacts }
   /** Answered with `aloneJudged` (Log-L9). */
   | { readonly kind: 'judgeAlone'; readonly run: number; readonly peer: PeerId }
   /** On disk, and answered with `aheadNoted` or `noteFailed`; one at a time. */

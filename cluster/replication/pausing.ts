@@ -3,17 +3,17 @@
  * what waits elsewhere goes to the next leader. A pause ends by itself where no other leader comes.
  */
 
-import { answer, changeLeading, type Draft, type InputOf, leadingOf, refuse } from './draft.js';
+import { answer, changeLeading, type InputOf, leadingOf, type ReplicationDraft, refuse } from './draft.js';
 import { PAUSE_TICKS } from './figures.js';
 
 /** Answered once everything that was begun is answered. Another one makes the pause longer. */
-export function pause(draft: Draft, { caller }: InputOf<'pause'>): void {
+export function pause(draft: ReplicationDraft, { caller }: InputOf<'pause'>): void {
   const waiting = leadingOf(draft).pause?.waiting ?? [];
   changeLeading(draft, { pause: { until: draft.state.ticks + PAUSE_TICKS, waiting: [...waiting, caller] } });
 }
 
 /** It leads on. */
-export function resume(draft: Draft): void {
+export function resume(draft: ReplicationDraft): void {
   const { pause: known } = leadingOf(draft);
   if (known === null) return;
   const error = { code: 'unavailable', detail: 'the pause of the shard has ended', retryAfterMs: 1000 } as const;
@@ -22,7 +22,7 @@ export function resume(draft: Draft): void {
 }
 
 /** After everything else that a leader does in a step. */
-export function drivePause(draft: Draft): void {
+export function drivePause(draft: ReplicationDraft): void {
   const { issued, pause: known, pending } = leadingOf(draft);
   if (known === null) return;
   if (draft.state.ticks >= known.until) {

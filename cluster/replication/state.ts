@@ -12,7 +12,7 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import { NO_TAG } from '../../protocols/model/shard-log.js';
-import type { AttachResult, Caller, CompareResult, Fetched, FillResult, ShardAssignment, WriteInput } from './messages.js';
+import type { AttachResult, CompareResult, Fetched, FillResult, LogCaller, ShardAssignment, WriteInput } from './messages.js';
 
 export interface ReplicationState {
   /** 0 until it is known. */
@@ -39,7 +39,7 @@ export interface ReplicationState {
   readonly resets: number;
   /** Counts roles and calls. */
   readonly counter: number;
-  readonly role: Role;
+  readonly role: ReplicationRole;
 }
 
 /** What the disk remembers of acknowledgements that other replicas may lack (Log-L9). */
@@ -52,7 +52,7 @@ export interface AheadNote {
   readonly retryAt: number;
 }
 
-export type Role = Closed | Following | Locating | Syncing | Leading;
+export type ReplicationRole = Closed | Following | Locating | Syncing | Leading;
 
 export interface Closed {
   readonly kind: 'Closed';
@@ -103,12 +103,12 @@ export interface Leading {
   /** Asked of the own replica, in that order; an answer waits for those before it. */
   readonly issued: readonly IssuedWrite[];
   /** On the own disk, waiting for others. Ascending indexes. */
-  readonly pending: readonly PendingWrite[];
+  readonly pending: readonly LoggedWrite[];
   /** Bytes of issued and pending writes. */
   readonly bytes: number;
   readonly channels: ReadonlyMap<PeerId, Channel>;
   /** No write is taken; null: they are. waiting: for what was begun. */
-  readonly pause: { readonly until: number; readonly waiting: readonly Caller<true>[] } | null;
+  readonly pause: { readonly until: number; readonly waiting: readonly LogCaller<true>[] } | null;
 }
 
 export interface Recent {
@@ -125,7 +125,7 @@ export interface IssuedWrite {
   readonly result: { readonly entries: readonly ShardEntry[]; readonly failure: ErrorFacts | null } | { readonly error: ErrorFacts } | null;
 }
 
-export interface PendingWrite {
+export interface LoggedWrite {
   readonly input: WriteInput;
   readonly numbers: readonly number[];
   /** Of its last operation. */
@@ -149,9 +149,9 @@ export interface Channel {
   readonly retryAt: number;
   /** Not waited for until then (Log-L9); null: it is. */
   readonly excusedUntil: number | null;
-  readonly attaching: { readonly caller: Caller<AttachResult>; readonly mayReset: boolean } | null;
+  readonly attaching: { readonly caller: LogCaller<AttachResult>; readonly mayReset: boolean } | null;
   readonly jobs: readonly Job[];
-  readonly waiters: readonly { readonly caller: Caller<true>; readonly index: number }[];
+  readonly waiters: readonly { readonly caller: LogCaller<true>; readonly index: number }[];
 }
 
 export type Phase =
@@ -174,16 +174,16 @@ export type Busy = { readonly call: number; readonly startedAt: number } & (
 
 /** Something that has its place between entries. fetched: what is to be sent there; null where it has not been asked for. */
 export type Job = { readonly id: number; readonly fetching: boolean; readonly fetched: Fetched | null } & (
-  | { readonly kind: 'reset' | 'rewind'; readonly caller: Caller<AttachResult>; readonly entries: number }
+  | { readonly kind: 'reset' | 'rewind'; readonly caller: LogCaller<AttachResult>; readonly entries: number }
   /** how: what came before it. */
   | {
       readonly kind: 'settings';
-      readonly caller: Caller<AttachResult>;
+      readonly caller: LogCaller<AttachResult>;
       readonly how: 'delta' | 'rewound' | 'reset';
       readonly entries: number;
     }
-  | { readonly kind: 'compare'; readonly caller: Caller<CompareResult> }
-  | { readonly kind: 'fill'; readonly caller: Caller<FillResult>; readonly buckets: readonly number[] }
+  | { readonly kind: 'compare'; readonly caller: LogCaller<CompareResult> }
+  | { readonly kind: 'fill'; readonly caller: LogCaller<FillResult>; readonly buckets: readonly number[] }
 );
 
 /** resets: of the actor's life before, so that nobody who reads takes this one for that. */

@@ -7,23 +7,33 @@ import type { PeerId } from '../../protocols/model/cluster.js';
 import { aheadNoted, deathProposed, driveNote, leaderJudged, leaderNoted, noteFailed, syncingJudged, waitsForNote } from './alone.js';
 import { answered, callFailed, fetched, fetchFailed, readDone, readFailed } from './answers.js';
 import { driveAll } from './channels.js';
-import { beginStep, type Draft, type InputOf, leftOpen, log, notLeading, type ReplicationStep, refuse, setRole } from './draft.js';
+import {
+  beginStep,
+  type InputOf,
+  leftOpen,
+  log,
+  notLeading,
+  type ReplicationDraft,
+  type ReplicationStep,
+  refuse,
+  setRole,
+} from './draft.js';
 import { RETRY_TICKS } from './figures.js';
 import { attach, compare, endChannel, fill, release, require } from './jobs.js';
 import { takeAssignment } from './leading.js';
 import { locateAgain, located, startLocating } from './locating.js';
-import type { Caller, HeardCall, ReplicationInput, ShardAssignment } from './messages.js';
+import type { HeardCall, LogCaller, ReplicationInput, ShardAssignment } from './messages.js';
 import { drivePause, pause, resume } from './pausing.js';
 import { isAgreedRequired } from './required.js';
-import type { Leading, ReplicationState, Role } from './state.js';
+import type { Leading, ReplicationRole, ReplicationState } from './state.js';
 import { driveSync, syncAnswered, syncCallFailed, tookOver } from './syncing.js';
 import { logFailed, logged, refuseWrite, write } from './writing.js';
 
-export function step(state: ReplicationState, input: ReplicationInput): ReplicationStep {
+export function stepReplication(state: ReplicationState, input: ReplicationInput): ReplicationStep {
   // What an earlier role began is of no interest any more (Log-L13).
   if ('run' in input && !isOfRole(state, input.run)) return { state, effects: [] };
   const draft = beginStep(state);
-  decideInRow<ReplicationInput, Draft, void>(REPLICATION_TABLE[state.role.kind], draft, input);
+  decideInRow<ReplicationInput, ReplicationDraft, void>(REPLICATION_TABLE[state.role.kind], draft, input);
   const { role } = draft.state;
   if (role.kind === 'Leading') {
     driveAll(draft);
@@ -60,7 +70,7 @@ function needsTicks(state: ReplicationState): boolean {
   }
 }
 
-type Inputs<Kind extends ReplicationInput['kind']> = Pick<Row<ReplicationInput, Draft, void>, Kind>;
+type Inputs<Kind extends ReplicationInput['kind']> = Pick<Row<ReplicationInput, ReplicationDraft, void>, Kind>;
 
 /** What only a leader does. */
 const REFUSE_REQUESTS: Inputs<'write' | 'missing' | 'attach' | 'compare' | 'fill' | 'require' | 'pause' | 'release' | 'resume'> = {
@@ -121,7 +131,7 @@ const OF_EACH: Inputs<'closed' | 'tick' | 'called' | 'aheadNoted' | 'noteFailed'
 };
 
 /** Roles × inputs. */
-export const REPLICATION_TABLE: { readonly [Kind in Role['kind']]: Row<ReplicationInput, Draft, void> } = {
+export const REPLICATION_TABLE: { readonly [Kind in ReplicationRole['kind']]: Row<ReplicationInput, ReplicationDraft, void> } = {
   Closed: {
     ...UNASKED_BY_ALL,
     ...OF_EACH,
@@ -190,44 +200,47 @@ function isOfRole({ role }: Pick<ReplicationState, 'role'>, run: number): boolea
 /** There is nothing to do. */
 function stay(): void {}
 
-function unasked(draft: Draft, { kind }: ReplicationInput): void {
+function unasked(draft: ReplicationDraft, { kind }: ReplicationInput): void {
   invariant(false, 'Log-L13', `a replica that is ${draft.state.role.kind} has asked for nothing that is ${kind}`);
 }
 
-function closed(draft: Draft, { error }: InputOf<'closed'>): void {
+function closed(draft: ReplicationDraft, { error }: InputOf<'closed'>): void {
   standDown(draft, `the replica cannot be used: ${error.detail}`);
   setRole(draft, { kind: 'Closed' });
 }
 
-function tick(draft: Draft): void {
+function tick(draft: ReplicationDraft): void {
   draft.state.ticks += 1;
   draft.state.ticking = false;
 }
 
-function tickLocating(draft: Draft): void {
+function tickLocating(draft: ReplicationDraft): void {
   tick(draft);
   locateAgain(draft);
 }
 
-function refuseRequest(draft: Draft, { caller }: InputOf<'missing' | 'attach' | 'compare' | 'fill' | 'require' | 'pause'>): void {
+function refuseRequest(
+  draft: ReplicationDraft,
+  { caller }: InputOf<'missing' | 'attach' | 'compare' | 'fill' | 'require' | 'pause'>,
+): void {
   refuse(draft, caller, refusal(draft.state));
 }
 
-function findMissing(draft: Draft, input: InputOf<'missing'>): void {
+function findMissing(draft: ReplicationDraft, input: InputOf<'missing'>): void {
   draft.effects.push({ ...input, kind: 'findMissing' });
 }
 
-function locatedOwn(draft: Draft, { last }: InputOf<'located'>): void {
+function locatedOwn(draft: ReplicationDraft, { last }: InputOf<'located'>): void {
   located(draft, { last });
 }
 
-function barrierPassed(draft: Draft, { assignment, run }: InputOf<'barrierPassed'>): void {
+function barrierPassed(draft: ReplicationDraft, { assignment, run }: InputOf<'barrierPassed'>): void {
   assignCandidate(draft, { assignment, isSettled: true });
   // It may have told of another leader.
   if (isOfRole(draft.state, run)) located(draft, { barrier: true });
 }
 
-function retryLocating(draft: Draft, { error }: InputOf<'locateFailed' | 'barrierFailed'>): void {
+function retryLocating(draft: ReplicationDraft, { error }: InputOf<'locateFailed' | 'barrierFailed'>): void {
   const { role, ticks } = draft.state;
   if (role.kind === 'Locating') setRole(draft, { ...role, retryAt: ticks + RETRY_TICKS });
   log(draft, 'info', `it cannot lead yet: ${error.detail}`);
@@ -236,7 +249,7 @@ function retryLocating(draft: Draft, { error }: InputOf<'locateFailed' | 'barrie
 type Assigned = Pick<InputOf<'assigned'>, 'assignment' | 'isSettled'> & Partial<Pick<InputOf<'assigned'>, 'self'>>;
 
 /** What is agreed now, as far as the node knows. The assignment before. */
-function remember(draft: Draft, { assignment, isSettled, self }: Assigned): ShardAssignment | null {
+function remember(draft: ReplicationDraft, { assignment, isSettled, self }: Assigned): ShardAssignment | null {
   const { state } = draft;
   const before = state.assignment;
   state.self = self ?? state.self;
@@ -248,18 +261,18 @@ function remember(draft: Draft, { assignment, isSettled, self }: Assigned): Shar
   return before;
 }
 
-function assignFollower(draft: Draft, input: Assigned): void {
+function assignFollower(draft: ReplicationDraft, input: Assigned): void {
   remember(draft, input);
   if (input.assignment === null) return;
   takeRole(draft);
 }
 
-function assignCandidate(draft: Draft, input: Assigned): void {
+function assignCandidate(draft: ReplicationDraft, input: Assigned): void {
   const before = remember(draft, input);
   if (!leadsOn(before, input.assignment)) changeRole(draft, input.assignment);
 }
 
-function assignLeader(draft: Draft, input: Assigned): void {
+function assignLeader(draft: ReplicationDraft, input: Assigned): void {
   const before = remember(draft, input);
   if (leadsOn(before, input.assignment)) takeAssignment(draft);
   else changeRole(draft, input.assignment);
@@ -269,7 +282,7 @@ function leadsOn(before: ShardAssignment | null, now: ShardAssignment | null): b
   return before !== null && now !== null && before.term === now.term && before.leader === now.leader;
 }
 
-function changeRole(draft: Draft, assignment: ShardAssignment | null): void {
+function changeRole(draft: ReplicationDraft, assignment: ShardAssignment | null): void {
   if (assignment === null) {
     standDown(draft, 'the shard is gone');
     return;
@@ -279,11 +292,11 @@ function changeRole(draft: Draft, assignment: ShardAssignment | null): void {
 }
 
 /** The role that the agreed state gives to an open replica. */
-function takeRole(draft: Draft): void {
+function takeRole(draft: ReplicationDraft): void {
   takeRoleAfter(draft, 0);
 }
 
-function takeRoleAfter(draft: Draft, delayTicks: number): void {
+function takeRoleAfter(draft: ReplicationDraft, delayTicks: number): void {
   const { assignment, heard, self } = draft.state;
   const leads = assignment !== null && assignment.leader === self && self !== 0 && heard <= assignment.term;
   if (leads) startLocating(draft, delayTicks);
@@ -291,7 +304,7 @@ function takeRoleAfter(draft: Draft, delayTicks: number): void {
 }
 
 /** What is under way may be carried out by whoever leads next. */
-function standDown(draft: Draft, reason: string): void {
+function standDown(draft: ReplicationDraft, reason: string): void {
   const { role } = draft.state;
   if (role.kind === 'Closed') return;
   if (role.kind === 'Leading') {
@@ -303,18 +316,18 @@ function standDown(draft: Draft, reason: string): void {
   setRole(draft, { kind: 'Following' });
 }
 
-function lookAgainUnlessRefused(draft: Draft, input: InputOf<'logFailed'>): void {
+function lookAgainUnlessRefused(draft: ReplicationDraft, input: InputOf<'logFailed'>): void {
   if (logFailed(draft, input)) lookAgain(draft, input);
 }
 
 /** Nobody knows what the own log has: it is asked again. */
-function lookAgain(draft: Draft, { error }: { readonly error: ErrorFacts }): void {
+function lookAgain(draft: ReplicationDraft, { error }: { readonly error: ErrorFacts }): void {
   log(draft, 'warn', `it looks at its own log again: ${error.detail}`);
   standDown(draft, error.detail);
   takeRoleAfter(draft, RETRY_TICKS);
 }
 
-function called(draft: Draft, { call, caller }: InputOf<'called'>): void {
+function called(draft: ReplicationDraft, { call, caller }: InputOf<'called'>): void {
   const { state } = draft;
   if (!hear(draft, caller, call)) return;
   if (isForTargets(call) && state.assignment !== null && isAgreedRequired(state.assignment, state.self)) {
@@ -326,13 +339,13 @@ function called(draft: Draft, { call, caller }: InputOf<'called'>): void {
   draft.effects.push({ kind: 'carryOut', caller, call });
 }
 
-function calledWhileClosed(draft: Draft, { call, caller }: InputOf<'called'>): void {
+function calledWhileClosed(draft: ReplicationDraft, { call, caller }: InputOf<'called'>): void {
   if (!hear(draft, caller, call)) return;
   refuse(draft, caller, { code: 'unavailable', detail: 'the replica is not open', retryAfterMs: 1000 });
 }
 
 /** Log-L2: whoever calls with a lower term than that of a leader that is known leads no more. False: it is refused. */
-function hear(draft: Draft, caller: Caller, call: HeardCall): boolean {
+function hear(draft: ReplicationDraft, caller: LogCaller, call: HeardCall): boolean {
   const { state } = draft;
   const agreed = state.assignment?.term ?? 0;
   const known = Math.max(state.heard, agreed);

@@ -3,18 +3,18 @@
 import { BrokenInvariant } from '../../protocols/invariant.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { LogTag } from '../../protocols/model/shard-log.js';
-import { callPeer, type Draft, type InputOf, log, nextNumber, setRole } from './draft.js';
+import { callPeer, type InputOf, log, nextNumber, type ReplicationDraft, setRole } from './draft.js';
 import { APPEND_BYTES, FAIL_TICKS, PROPOSE_TICKS } from './figures.js';
 import { becomeLeading } from './leading.js';
 import { isRequired, othersOf } from './required.js';
 import type { Probe, Syncing } from './state.js';
 
-export function startSyncing(draft: Draft, last: LogTag): void {
+export function startSyncing(draft: ReplicationDraft, last: LogTag): void {
   setRole(draft, { kind: 'Syncing', run: nextNumber(draft), last, probes: new Map(), source: null });
 }
 
 /** Whatever can be done now. */
-export function driveSync(draft: Draft): void {
+export function driveSync(draft: ReplicationDraft): void {
   const role = syncingOf(draft);
   const probes = wantedProbes(draft, role);
   for (const [peer, probe] of probes) probes.set(peer, drivenProbe(draft, role.run, peer, probe));
@@ -24,7 +24,7 @@ export function driveSync(draft: Draft): void {
   if (source === null && [...probes.values()].every(({ last }) => last !== null)) takeOverOrLead(draft);
 }
 
-export function syncAnswered(draft: Draft, { answer, call, peer }: InputOf<'answered'>): void {
+export function syncAnswered(draft: ReplicationDraft, { answer, call, peer }: InputOf<'answered'>): void {
   const role = syncingOf(draft);
   if (role.source?.call === call) {
     if (answer.kind === 'entries' && answer.entries.length > 0) {
@@ -40,7 +40,7 @@ export function syncAnswered(draft: Draft, { answer, call, peer }: InputOf<'answ
   setRole(draft, withProbe(role, peer, { call: null, last: answer.last }));
 }
 
-export function syncCallFailed(draft: Draft, { call, error, peer }: InputOf<'callFailed'>): void {
+export function syncCallFailed(draft: ReplicationDraft, { call, error, peer }: InputOf<'callFailed'>): void {
   const role = syncingOf(draft);
   const probe = role.probes.get(peer);
   if (probe === undefined || (probe.call !== call && role.source?.call !== call)) return;
@@ -51,13 +51,13 @@ export function syncCallFailed(draft: Draft, { call, error, peer }: InputOf<'cal
   log(draft, 'info', `peer ${peer} does not say what it has: ${error.detail}`);
 }
 
-export function tookOver(draft: Draft, { last }: InputOf<'tookOver'>): void {
+export function tookOver(draft: ReplicationDraft, { last }: InputOf<'tookOver'>): void {
   const role = syncingOf(draft);
   setRole(draft, { ...role, last: last.index > role.last.index ? last : role.last, source: null });
 }
 
 /** Those that are required and no others; ones that are new are asked. */
-function wantedProbes(draft: Draft, role: Syncing): Map<PeerId, Probe> {
+function wantedProbes(draft: ReplicationDraft, role: Syncing): Map<PeerId, Probe> {
   const { assignment, ticks } = draft.state;
   const probes = new Map<PeerId, Probe>();
   for (const peer of othersOf(draft.state)) {
@@ -70,7 +70,7 @@ function wantedProbes(draft: Draft, role: Syncing): Map<PeerId, Probe> {
   return probes;
 }
 
-function drivenProbe(draft: Draft, run: number, peer: PeerId, probe: Probe): Probe {
+function drivenProbe(draft: ReplicationDraft, run: number, peer: PeerId, probe: Probe): Probe {
   const { ticks } = draft.state;
   if (probe.last !== null) return probe;
   let next = probe;
@@ -84,7 +84,7 @@ function drivenProbe(draft: Draft, run: number, peer: PeerId, probe: Probe): Pro
   return { ...next, call };
 }
 
-function takeOverOrLead(draft: Draft): void {
+function takeOverOrLead(draft: ReplicationDraft): void {
   const role = syncingOf(draft);
   const { probes, last, run } = role;
   let source: [PeerId, LogTag] | null = null;
@@ -103,7 +103,7 @@ function takeOverOrLead(draft: Draft): void {
  * The longer log does not continue the own one: one of the two has something that nobody acknowledged, or lost something. The one
  * with the older end is made Dead; it is filled from the other.
  */
-function giveUp(draft: Draft, peer: PeerId, reason: string): void {
+function giveUp(draft: ReplicationDraft, peer: PeerId, reason: string): void {
   const { self, ticks } = draft.state;
   const role = syncingOf(draft);
   const its = role.probes.get(peer)?.last ?? null;
@@ -118,7 +118,7 @@ function withProbe(role: Syncing, peer: PeerId, change: Partial<Probe>): Syncing
   return probe === undefined ? role : { ...role, probes: new Map(role.probes).set(peer, { ...probe, ...change }) };
 }
 
-function syncingOf(draft: Draft): Syncing {
+function syncingOf(draft: ReplicationDraft): Syncing {
   const { role } = draft.state;
   if (role.kind !== 'Syncing') throw new BrokenInvariant('Log-L13', `a replica that is ${role.kind} does not synchronize`);
   return role;

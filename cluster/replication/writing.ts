@@ -3,15 +3,15 @@
 import { type ErrorFacts, outcomeOf } from '../../protocols/errors.js';
 import { invariant } from '../../protocols/invariant.js';
 import { type LogTag, type ShardEntry, TERM_GAP } from '../../protocols/model/shard-log.js';
-import { assignmentOf, changeLeading, type Draft, type InputOf, leadingOf, nextNumber, notLeading, refuse } from './draft.js';
+import { assignmentOf, changeLeading, type InputOf, leadingOf, nextNumber, notLeading, type ReplicationDraft, refuse } from './draft.js';
 import { WRITE_BYTES_MAX, WRITES_MAX } from './figures.js';
 import { bytesOfWrite, requiredChannels } from './leading.js';
 import type { WriteInput } from './messages.js';
 import { withRecent } from './recent.js';
 import { serving } from './required.js';
-import type { IssuedWrite, Leading, PendingWrite } from './state.js';
+import type { IssuedWrite, Leading, LoggedWrite } from './state.js';
 
-export function write(draft: Draft, input: WriteInput): void {
+export function write(draft: ReplicationDraft, input: WriteInput): void {
   const error = refused(draft, input);
   if (error !== null) {
     refuse(draft, input.caller, error);
@@ -27,13 +27,13 @@ export function write(draft: Draft, input: WriteInput): void {
 }
 
 /** Where another replica leads, or none. */
-export function refuseWrite(draft: Draft, { caller }: WriteInput): void {
+export function refuseWrite(draft: ReplicationDraft, { caller }: WriteInput): void {
   const leader = draft.state.assignment?.leader ?? null;
   const detail = leader === null ? 'no replica of the shard is active' : `this replica does not lead the shard now, peer ${leader} should`;
   refuse(draft, caller, notLeading(detail));
 }
 
-function refused(draft: Draft, { isCopy }: WriteInput): ErrorFacts | null {
+function refused(draft: ReplicationDraft, { isCopy }: WriteInput): ErrorFacts | null {
   const role = leadingOf(draft);
   const assignment = assignmentOf(draft);
   if (role.pause !== null) return notLeading('the shard is about to get another leader');
@@ -57,7 +57,7 @@ function refused(draft: Draft, { isCopy }: WriteInput): ErrorFacts | null {
 }
 
 /** Answers of the own replica are taken in the order of the questions: so entries are known without gaps. */
-export function logged(draft: Draft, { entries, failure, write: number }: InputOf<'logged'>): void {
+export function logged(draft: ReplicationDraft, { entries, failure, write: number }: InputOf<'logged'>): void {
   noteResult(draft, number, { entries, failure });
   takeResults(draft);
 }
@@ -66,24 +66,24 @@ export function logged(draft: Draft, { entries, failure, write: number }: InputO
  * Whether the own log is to be looked at again: it may have what was to be written (`unknown`), has entries of a later term (`conflict`),
  * or is not open (`unavailable`). Else nothing of the write was logged.
  */
-export function logFailed(draft: Draft, { error, write: number }: InputOf<'logFailed'>): boolean {
+export function logFailed(draft: ReplicationDraft, { error, write: number }: InputOf<'logFailed'>): boolean {
   if (outcomeOf(error) === 'unknown' || error.code === 'conflict' || error.code === 'unavailable') return true;
   noteResult(draft, number, { error });
   takeResults(draft);
   return false;
 }
 
-function noteResult(draft: Draft, number: number, result: IssuedWrite['result']): void {
+function noteResult(draft: ReplicationDraft, number: number, result: IssuedWrite['result']): void {
   const issued = leadingOf(draft).issued.map((each) => (each.write === number ? { ...each, result } : each));
   changeLeading(draft, { issued });
 }
 
-function takeResults(draft: Draft): void {
+function takeResults(draft: ReplicationDraft): void {
   const role = leadingOf(draft);
   const count = role.issued.findIndex(({ result }) => result === null);
   const done = count === -1 ? role.issued : role.issued.slice(0, count);
   const added: ShardEntry[] = [];
-  const pending: PendingWrite[] = [];
+  const pending: LoggedWrite[] = [];
   let { bytes } = role;
   for (const { input, result } of done) {
     if (result === null) break;
@@ -103,7 +103,7 @@ function takeResults(draft: Draft): void {
 }
 
 /** A leader's operations have its term, and indexes that ascend from where it began. */
-function checkTags(draft: Draft, last: LogTag, entries: readonly ShardEntry[]): void {
+function checkTags(draft: ReplicationDraft, last: LogTag, entries: readonly ShardEntry[]): void {
   const { indexAfter } = leadingOf(draft);
   const { term } = assignmentOf(draft);
   let before = last.index;
@@ -116,7 +116,7 @@ function checkTags(draft: Draft, last: LogTag, entries: readonly ShardEntry[]): 
 }
 
 /** Memory of entries is given back as soon as everybody has them, not with the next write. */
-export function forgetDone(draft: Draft): void {
+export function forgetDone(draft: ReplicationDraft): void {
   const role = leadingOf(draft);
   const [oldest] = role.recent.entries;
   if (oldest === undefined) return;
@@ -125,7 +125,7 @@ export function forgetDone(draft: Draft): void {
 }
 
 /** What all channels have; everything, when there is none. */
-function doneIndex(draft: Draft, role: Leading): number {
+function doneIndex(draft: ReplicationDraft, role: Leading): number {
   let index = Number.POSITIVE_INFINITY;
   for (const channel of role.channels.values()) {
     if (channel.phase.kind === 'Streaming') index = Math.min(index, channel.phase.logged.index);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CollectionEntry } from '../../../actors/context/view.js';
 import type { Assignments } from '../../../actors/shard-log/assignments.js';
-import { handOver } from '../../../actors/shard-log/hand-over.js';
+import { handOverShard } from '../../../actors/shard-log/hand-over.js';
 import type { ReplicationInput } from '../../../cluster/replication/messages.js';
 import { TroupeError } from '../../../protocols/errors.js';
 
@@ -28,7 +28,7 @@ function node(leader: number, pauses: TroupeError | null, agrees: TroupeError | 
     if (agrees instanceof TroupeError) throw agrees;
     return agrees;
   };
-  return { asked, run: () => handOver({ assignments, propose }, entry, CALL) };
+  return { asked, run: () => handOverShard({ assignments, propose }, entry, CALL) };
 }
 
 const PROPOSED = JSON.stringify({ kind: 'changeLeader', collection: 'c', uid: 7, shardId: 3, to: 2, term: 5 });

@@ -2,7 +2,7 @@
 
 import type { PeerCall, ReplicationEffect, ReplicationInput, ShardAssignment, WriteInput } from '../../../cluster/replication/messages.js';
 import { type ReplicationState, startReplication } from '../../../cluster/replication/state.js';
-import { step } from '../../../cluster/replication/step.js';
+import { stepReplication } from '../../../cluster/replication/step.js';
 import type { ReplicaState } from '../../../protocols/model/cluster.js';
 import { type LogTag, NO_TAG, type ShardEntry } from '../../../protocols/model/shard-log.js';
 
@@ -26,7 +26,7 @@ export class Machine {
 
   /** What it causes is all that `effects` has afterwards. */
   give(input: ReplicationInput): this {
-    const stepped = step(this.state, input);
+    const stepped = stepReplication(this.state, input);
     this.state = stepped.state;
     this.effects = [...stepped.effects];
     return this;

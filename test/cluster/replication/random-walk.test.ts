@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { step } from '../../../cluster/replication/step.js';
+import { stepReplication } from '../../../cluster/replication/step.js';
 import type { ReplicaState } from '../../../protocols/model/cluster.js';
 import { isSameTag } from '../../../protocols/model/shard-log.js';
 import { MISTAKES } from './mistakes.js';
@@ -32,9 +32,9 @@ test('no acknowledged write is lost, logs of Active replicas continue one anothe
 test('a step changes nothing in place, and does the same again for the same state and input', () => {
   const careful: ReplicationStepOf = (state, input) => {
     const copy = structuredClone(state);
-    const stepped = step(state, input);
+    const stepped = stepReplication(state, input);
     assert.ok(isDeepStrictEqual(copy, state), `${input.kind} changed the state in place`);
-    assert.ok(isDeepStrictEqual(step(copy, input), stepped), `${input.kind} did something else for the same state`);
+    assert.ok(isDeepStrictEqual(stepReplication(copy, input), stepped), `${input.kind} did something else for the same state`);
     return stepped;
   };
   for (let seed = FIRST; seed < FIRST + CAREFUL_SEEDS; seed++) walk(seed, undefined, careful);
@@ -64,7 +64,7 @@ function walkOrTell(seed: number): Readonly<Record<string, number>> {
   }
 }
 
-function walk(seed: number, tell?: (line: string) => void, taken: ReplicationStepOf = step): Readonly<Record<string, number>> {
+function walk(seed: number, tell?: (line: string) => void, taken: ReplicationStepOf = stepReplication): Readonly<Record<string, number>> {
   const world = new World({ seed, step: taken, ...(tell === undefined ? {} : { tell }) });
   const check = () => checkAll(world);
   for (let turn = 0; turn < 200; turn++) {

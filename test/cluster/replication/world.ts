@@ -5,7 +5,7 @@
 
 import type { ReplicationEffect, ReplicationInput, ShardAssignment } from '../../../cluster/replication/messages.js';
 import { type ReplicationState, startReplication } from '../../../cluster/replication/state.js';
-import { step as realStep } from '../../../cluster/replication/step.js';
+import { stepReplication as realStep } from '../../../cluster/replication/step.js';
 import { type ErrorFacts, errorFacts } from '../../../protocols/errors.js';
 import type { ReplicaState } from '../../../protocols/model/cluster.js';
 import type { LogTag } from '../../../protocols/model/shard-log.js';
