@@ -24,7 +24,7 @@ import type { Mistakes } from './node.js';
 import { simulate } from './simulate.js';
 
 const POINTS_WRONG =
-  /^(Sim-P1|acknowledged|linearizability|progress: (replicas that are the same|giving shards the replicas))|gave a point twice$|does not work after healing$|is in the log and fails/;
+  /^(Sim-P1|acknowledged|linearizability|progress: (replicas that are the same|giving shards the replicas))|gave a point twice$|does not work after healing$|is in the log and fails| crashed: invariant (Log|Op)-[A-Z]\d+ is broken/;
 /** A broken rule is found within so many; most within six, where this was written. */
 const SEEDS_MAX = 60;
 

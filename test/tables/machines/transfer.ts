@@ -25,8 +25,8 @@ function begun(method: TransferMethod, target: ReplicaState, handsOver: boolean)
 const MESSAGES: readonly TransferRunMessage[] = [
   { kind: 'fileSent', sent: 10, total: 10, nowMs },
   { kind: 'filesInstalled', nowMs },
-  { kind: 'attached', attached: { how: 'refused' }, nowMs },
-  { kind: 'attached', attached: { how: 'delta' }, nowMs },
+  { kind: 'attached', attached: { how: 'refused', entries: 0 }, nowMs },
+  { kind: 'attached', attached: { how: 'delta', entries: 0 }, nowMs },
   { kind: 'compared', compared: { buckets: [1], points: [1], total: 10 }, nowMs },
   { kind: 'compared', compared: { buckets: [], points: [], total: 10 }, nowMs },
   { kind: 'filled', filled: { changed: 1, points: 1, bytes: 100 }, nowMs },
