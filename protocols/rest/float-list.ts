@@ -44,6 +44,7 @@ export class FloatList {
    * plain JSON numbers within a double, and for a list behind the last closing brace, which no complete body has.
    */
   read(bytes: Uint8Array, start: number): number {
+    // Stays in one piece, long as it is: the hot loop of every upload, in which a call per number costs time.
     const { values } = this;
     this.remarkable = false;
     // A brace stops every loop below, so none of them looks behind the end, which would slow them down for good.

@@ -155,8 +155,13 @@ async function measureDoors(context: Context): Promise<void> {
 // ------------------------------------------------------------------ reads of payloads
 
 async function measureReads(context: Context): Promise<void> {
+  await measureGroups(context);
+  await measureFacets(context);
+  await measureScrolls(context);
+}
+
+async function measureGroups(context: Context): Promise<void> {
   const { dataset } = context;
-  const path = '/collections/digits';
   const plain = await search(context, 'groups', 'query, limit 30', digitQueries(dataset, 'digits', { hnsw_ef: EF }, { limit: 30 }), null);
   await search(
     context,
@@ -166,6 +171,10 @@ async function measureReads(context: Context): Promise<void> {
     null,
     { name: 'query, limit 30', cpuMs: plain.cpuMs },
   );
+}
+
+async function measureFacets(context: Context): Promise<void> {
+  const path = '/collections/digits';
   const range = { must: [{ key: 'price', range: { lt: 0.5 } }] };
   const count = await search(
     context,
@@ -191,6 +200,11 @@ async function measureReads(context: Context): Promise<void> {
     null,
     besides,
   );
+}
+
+async function measureScrolls(context: Context): Promise<void> {
+  const { dataset } = context;
+  const path = '/collections/digits';
   const pages = Array.from({ length: 200 }, (_, i) => Math.floor((i * dataset.count) / 200));
   const retrieved = await search(
     context,

@@ -109,17 +109,9 @@ export async function measure(
     nodeArguments: settings.profileFolder === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${settings.profileFolder}`],
   };
   let node = await startNodeProcess(nodeOptions);
+  const uploadFile = join(folder, 'upload.requests');
   try {
-    const uploadFile = join(folder, 'upload.requests');
-    writeRequests(uploadFile, uploadRequests(dataset, MAIN));
-    const upload = await uploadAll(context, node, MAIN, uploadFile, INDEXING_THRESHOLD_KB);
-    say(
-      `uploaded ${dataset.count} points: ${upload.pointsPerSecond.toFixed(0)} points/s, indexed after ${upload.secondsUntilIndexed.toFixed(1)} s`,
-    );
-    const memoryIndexed = memory(node.pid);
-    const disk = diskMegabytes(join(folder, 'storage'));
-    say(`memory ${memoryIndexed?.rss.toFixed(0)} MB, disk ${disk.toFixed(0)} MB`);
-
+    const uploaded = await measureUpload(context, node, uploadFile);
     const baseline = await measureBaseline(context);
     const searches = await measureSearches(context, node, baseline);
     const memorySearched = memory(node.pid);
@@ -137,11 +129,9 @@ export async function measure(
       ...facts,
       seed: settings.seed,
       rawMegabytes: (dataset.count * dataset.dim * 4) / 1e6,
-      upload,
+      ...uploaded,
       build,
-      memoryIndexed,
       memorySearched,
-      diskMegabytes: disk,
       searches,
       baseline,
       duringBuild,
@@ -158,6 +148,24 @@ export async function measure(
 }
 
 // ------------------------------------------------------------------ upload and build
+
+/** The upload, and what the node takes of memory and disk once everything is indexed. */
+async function measureUpload(
+  context: Context,
+  node: RunningNode,
+  uploadFile: string,
+): Promise<Pick<Report, 'upload' | 'memoryIndexed' | 'diskMegabytes'>> {
+  const { dataset, folder } = context;
+  writeRequests(uploadFile, uploadRequests(dataset, MAIN));
+  const upload = await uploadAll(context, node, MAIN, uploadFile, INDEXING_THRESHOLD_KB);
+  say(
+    `uploaded ${dataset.count} points: ${upload.pointsPerSecond.toFixed(0)} points/s, indexed after ${upload.secondsUntilIndexed.toFixed(1)} s`,
+  );
+  const memoryIndexed = memory(node.pid);
+  const disk = diskMegabytes(join(folder, 'storage'));
+  say(`memory ${memoryIndexed?.rss.toFixed(0)} MB, disk ${disk.toFixed(0)} MB`);
+  return { upload, memoryIndexed, diskMegabytes: disk };
+}
 
 async function uploadAll(
   context: Context,
