@@ -50,7 +50,7 @@ export function decodeDiscoverBatch({ value, vectors }: RequestValue): QueryRequ
 export function recommendNode(object: JsonObject, vectors: TakenVectors, path: string): QueryNode {
   const positive = decodeInputs(object.positive, vectors, `${path}.positive`);
   const negative = decodeInputs(object.negative, vectors, `${path}.negative`);
-  const strategy = strategyOf(object.strategy);
+  const strategy = strategyOf(object.strategy, `${path}.strategy`);
   if (strategy === 'average_vector' && positive.length === 0)
     throw new TroupeError('wrongInput', 'At least one positive vector ID required with this strategy');
   if (positive.length + negative.length === 0)
