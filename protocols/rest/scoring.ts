@@ -35,7 +35,7 @@ const FEEDBACK_MAX = 2048;
 export function scoringOf(value: JsonValue | undefined, vectors: TakenVectors, path: string): Scoring {
   const scoring = isObject(value) ? kindOf(value, vectors, path) : undefined;
   if (scoring !== undefined) return scoring;
-  if (isObject(value) && !isInput(value)) throw unknownKeys(value, path, `one of ${listed(KINDS)}; or ${INPUT_FORMS}`);
+  if (isObject(value) && !isInput(value)) throw unknownKeys(value, path, `an object with one of ${listed(KINDS)}; or ${INPUT_FORMS}`);
   return nearest(value, null, vectors, path);
 }
 

@@ -94,6 +94,28 @@ test('what is no query at all is malformed', () => {
   refuses(() => decodeQuery(scannedBody(null)), 'malformedBody', /the body is empty/);
 });
 
+test('a message about a query names the field that is wrong, its value and what is expected', () => {
+  const messages: [query: unknown, message: RegExp][] = [
+    ['abc', /^`query_request\.query`: invalid type: string "abc", expected a vector .*, a point id .* or \{"text"/],
+    [{ recomend: [1] }, /^`query_request\.query`: an object with `recomend`, expected an object with one of `nearest`, `recommend`, /],
+    [{ nearest: null }, /^`query_request\.query`: an object without values, expected /],
+    [[1, 'a'], /^`query_request\.query\[1\]`: invalid type: string "a", expected a number$/],
+    [[[1], ['x']], /^`query_request\.query\[1\]\[0\]`: invalid type: string "x", expected a number$/],
+    [{ indices: [-1], values: [1] }, /^`query_request\.query\.indices\[0\]`: .*`-1`, expected an unsigned 32-bit integer$/],
+    [{ indices: [1], values: ['x'] }, /^`query_request\.query\.values\[0\]`: .*"x", expected a number$/],
+    [{ fusion: 'best' }, /^`query_request\.query\.fusion`: .*"best", expected one of `rrf`, `dbsf`$/],
+    [{ rrf: { weights: [1, 'x'] } }, /^`query_request\.query\.rrf\.weights\[1\]`: .*"x", expected a finite 32-bit number$/],
+    [{ recommend: { positive: [1, 'x'] } }, /^`query_request\.query\.recommend\.positive\[1\]`: .*"x", expected a vector/],
+    [
+      { recommend: { positive: [1], strategy: 'x' } },
+      /^`query_request\.query\.recommend\.strategy`: .*"x", expected one of `average_vector`/,
+    ],
+    [{ context: [{ positive: 3 }] }, /^`query_request\.query\.context\[0\]\.negative`: .*nothing, expected a vector/],
+    [{ formula: { sum: [1, { mult: [2, true] }] } }, /^`formula\.sum\[1\]\.mult\[1\]`: .*`true`, expected a number, a variable/],
+  ];
+  for (const [query, message] of messages) refuses(() => decodeQuery(body({ query })), 'malformedBody', message);
+});
+
 test('a query may be a multivector or a sparse vector', () => {
   const target = (query: unknown) => {
     const scoring = decodeQuery(body({ query })).query;
