@@ -10,6 +10,7 @@ import { REPLICA_TABLE } from '../../actors/replica/step.js';
 import { SHARD_TABLE } from '../../actors/shard/step.js';
 import { TRANSFER_TABLE } from '../../actors/transfers/run/step.js';
 import { TRANSFERS_TABLE } from '../../actors/transfers/step.js';
+import { REPLICATION_TABLE } from '../../cluster/replication/step.js';
 import { afterStart, REPLICA_STATE_MOVES } from '../../cluster/state/replica-state.js';
 import type { Tagged } from '../../protocols/machine.js';
 import { TRANSFER_METHODS } from '../../protocols/model/cluster.js';
@@ -19,10 +20,11 @@ import { MIGRATION } from './machines/migration.js';
 import { NODE } from './machines/node.js';
 import { OPTIMIZER } from './machines/optimizer.js';
 import { REPLICA } from './machines/replica.js';
+import { REPLICATION } from './machines/replication.js';
 import { SHARD } from './machines/shard.js';
 import { TRANSFER, TRANSFERS } from './machines/transfer.js';
 import type { PrintedTable } from './print.js';
-import { type Cells, type Machine, untried, walk } from './walk.js';
+import { type Cells, isIdle, type Machine, untried, walk } from './walk.js';
 
 export interface ListedTable {
   readonly printed: PrintedTable;
@@ -40,6 +42,7 @@ export const TABLES: readonly ListedTable[] = [
   actor('transfers', 'actors/transfers/README.md', TRANSFERS_TABLE, TRANSFERS),
   actor('transfer', 'actors/transfers/README.md', TRANSFER_TABLE, TRANSFER),
   actor('migration', 'actors/migration/README.md', MIGRATION_TABLE, MIGRATION),
+  actor('replication', 'cluster/README.md', REPLICATION_TABLE, REPLICATION),
   replicaStates(),
 ];
 
@@ -71,7 +74,7 @@ function replicaStates(): ListedTable {
 }
 
 function namesOf(table: Cells): Map<string, Map<string, string>> {
-  const nameOf = (move: string) => (move === 'ignore' ? '' : move);
+  const nameOf = (move: string) => (isIdle(move) ? '' : move);
   return new Map(
     Object.entries(table).map(([state, row]) => [
       state,

@@ -48,11 +48,16 @@ export function walk<State extends Tagged, Input extends Tagged>({ inputs, start
   return { starts: [...new Set(starts.map(({ kind }) => kind))], arrows, tried };
 }
 
-/** Pairs of the table that decide something and that the walk has not tried: `<state> <input>`. */
+/** Cells of this name change nothing. */
+export function isIdle(move: string): boolean {
+  return move === 'ignore' || move === 'stay';
+}
+
+/** Pairs of the table that decide something (`unasked` stops the actor: nothing may come there) and that the walk has not tried: `<state> <input>`. */
 export function untried(table: Cells, { tried }: Walked): string[] {
   return Object.entries(table).flatMap(([state, row]) =>
     Object.entries(row)
-      .filter(([input, cell]) => cell.name !== 'ignore' && !tried.has(`${state} ${input}`))
+      .filter(([input, cell]) => !isIdle(cell.name) && cell.name !== 'unasked' && !tried.has(`${state} ${input}`))
       .map(([input]) => `${state} ${input}`),
   );
 }
