@@ -221,7 +221,7 @@ export type ToWriter =
 export type ToShardLog =
   /** By an `OrderedTags`. */
   | { readonly kind: 'writeOrdered'; readonly id: number; readonly key: ReplicaKey; readonly write: OrderedWrite }
-  /** By a `ClockTag`. */
+  /** By a `LogTag`. */
   | {
       readonly kind: 'append';
       readonly id: number;

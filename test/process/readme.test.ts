@@ -37,10 +37,11 @@ test('the README does what it says, block by block, in a fresh clone', async (t)
   const inClone: Place = { folder: troupe, environment: { ...npm, ...ports, CURL_HOME: base } };
   const inProgram: Place = { folder: program, environment: npm };
 
-  const [start, search, texts, build, install, code, cluster, ask, configure, ...others] = blocksOf(
+  const [start, everything, search, texts, build, install, code, cluster, ask, configure, ...others] = blocksOf(
     await readFile(join(troupe, 'README.md'), 'utf8'),
   );
   assert.deepEqual(others, [], 'a block that this test does not run');
+  assert.equal(everything, 'npm test\n', 'what runs this test, too');
 
   await t.test('npm run build', async () => {
     await run(build as string, inClone);
