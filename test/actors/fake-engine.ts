@@ -140,7 +140,8 @@ export class FakeEngine implements EnginePort {
   readonly #ends = new Map<ReplicaKey, LogTag>();
 
   async writeOrdered(key: ReplicaKey, { term, operations, peer, indexAfter, until }: OrderedWrite): Promise<OrderedWritten> {
-    const entries = operations.map((operation, at) => ({ operation, tag: { peer, term, index: indexAfter + 1 + at } }));
+    const after = Math.max(indexAfter, this.#endOf(key).index);
+    const entries = operations.map((operation, at) => ({ operation, tag: { peer, term, index: after + 1 + at } }));
     await this.append(key, this.#endOf(key), entries, until);
     return { entries, failure: null };
   }
