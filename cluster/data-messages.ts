@@ -1,6 +1,6 @@
 /**
- * What nodes ask of each other's replicas, beside consensus: writes and reads that are passed on, the log of a shard, transfers.
- * Each is a call with an answer, over the internal port; the bytes of bodies are not looked into on the way.
+ * Calls between nodes about replicas, besides consensus: forwarded writes and reads, the log of a shard, transfers. Each call has an answer
+ * and goes over the internal port; bodies are not decoded on the way.
  */
 
 import { type ErrorFacts, TroupeError } from '../protocols/errors.js';
@@ -11,46 +11,47 @@ import type { LogTag, ShardEntry } from '../protocols/model/shard-log.js';
 import type { WriteOperation } from '../protocols/model/update.js';
 import type { HardwareUsage } from '../protocols/model/usage.js';
 
-/** Sums over the points of each bucket, as of `at`. */
+/** Sums over the points of each bucket, as of the operation `at`. */
 export interface DigestFacts {
   readonly at: LogTag;
   readonly buckets: BigUint64Array;
   readonly points: Uint32Array;
 }
 
-/** A shard of one life of a collection: a later one of the same name has another `uid`. */
+/** Names a shard of one collection. A later collection of the same name has another `uid`. */
 export interface ShardAddress {
   readonly collection: string;
   readonly uid: number;
   readonly shardId: ShardId;
 }
 
-/** What is written to one shard, and what its answer waits for. */
+/** A write to one shard, and the point at which it is answered. */
 export interface ShardWrite {
-  /** Of the request. */
+  /** The operation as the request has it. */
   readonly operation: WriteOperation;
-  /** As `encodeUpdate` makes them. The memory stays the caller's. */
+  /** The operations as `encodeUpdate` makes them. The caller keeps the memory. */
   readonly operations: readonly Uint8Array[];
   readonly until: 'logged' | 'applied' | 'shown';
 }
 
-/** Of a copy from one shard to another: refused as `conflict` when it comes late. */
+/** Guards a copy from one shard to another: a late copy is refused as `conflict`. */
 export interface CopyFence {
   /** See `Resharding`. */
   readonly startedAt: number;
   /** The shard that the points come from, and its term. */
   readonly from: ShardId;
   readonly term: number;
-  /** Ascending: nothing is taken behind a later one. */
+  /** Ascending. A copy with a lower number than one that was taken is refused. */
   readonly sequence: number;
 }
 
 /**
- * timeoutMs: what is left of the caller's time. measured: the answer says what it cost. shardMapVersion: of the collection's record as the caller
- * knows it; refused as `conflict` where another one is known. fence: of resharding's own; these look at all points that are there.
+ * Calls. timeoutMs: the rest of the caller's time, in milliseconds. measured: the answer reports its cost. shardMapVersion: the caller's
+ * version of the shard map; a node with another version refuses the call as `conflict`. fence: set for calls of a migration, which see all
+ * points of the shard.
  */
 export type DataCall =
-  /** Part of a request for the shard's leader. Answered when it is acknowledged (see actors/shard-log). */
+  /** The part of a write request for the shard's leader. Answered when it is acknowledged (see `actors/shard-log`). */
   | (ShardWrite & {
       readonly kind: 'write';
       readonly shard: ShardAddress;
@@ -59,7 +60,7 @@ export type DataCall =
       readonly shardMapVersion: number;
       readonly fence?: CopyFence;
     })
-  /** For the shard's leader: the first of these points that is not there after all writes before. */
+  /** Asks the shard's leader for the first of these points that does not exist after all earlier writes. */
   | {
       readonly kind: 'missing';
       readonly shard: ShardAddress;
@@ -68,8 +69,8 @@ export type DataCall =
       readonly shardMapVersion: number;
     }
   /**
-   * For the shard's leader: an entry that changes nothing goes into the log. Answered once all replicas that the leader waits for have
-   * applied it, so the one that answers has led since it was asked, and whatever it was given before is behind it (Log-L12).
+   * Asks the shard's leader to log an entry that changes nothing. Answered once all replicas that the leader waits for have applied it. So
+   * the leader has led since it was asked, and every earlier write has a lower index (Log-L12).
    */
   | {
       readonly kind: 'barrier';
@@ -90,17 +91,17 @@ export type DataCall =
       readonly shardMapVersion: number;
       readonly fence?: CopyFence;
     }
-  /** The shardMapVersion that the peer knows, and whether all points of its replicas can be seen. */
+  /** Asks for the peer's version of the shard map, and whether readers see all points of its replicas. */
   | { readonly kind: 'shardMap'; readonly collection: string; readonly uid: number }
-  /** Up to where the logs of these replicas go. */
+  /** Asks how far the logs of these replicas reach. */
   | { readonly kind: 'reached'; readonly collection: string; readonly uid: number; readonly shards: readonly ShardId[] }
-  /** Answered when reads see all points of the replica (`prevent_unoptimized`). */
+  /** Waits until reads see all points of the replica (`prevent_unoptimized`). */
   | { readonly kind: 'shown'; readonly shard: ShardAddress; readonly timeoutMs: number }
-  /** Figures of these replicas, for `GET /collections/{c}`. */
+  /** Asks for figures of these replicas, for `GET /collections/{c}`. */
   | { readonly kind: 'figures'; readonly collection: string; readonly uid: number; readonly shards: readonly ShardId[] }
   /**
-   * From the shard's leader. Refused as `conflict` when the receiver knows a higher term, or when its replica is another one than is
-   * meant: one that was dropped, or is to be made (since: see `ShardRecord`).
+   * Entries from the shard's leader. Refused as `conflict` if the receiver knows a higher term, or if its replica is not the one that is
+   * meant: that one was dropped, or is yet to be made (since: see `ShardRecord`).
    */
   | {
       readonly kind: 'append';
@@ -112,7 +113,7 @@ export type DataCall =
       readonly entries: readonly ShardEntry[];
       readonly until: 'logged' | 'applied';
     }
-  /** For the shard's leader: it gives the lead to this peer, without an open write. Answered once that is agreed. */
+  /** Asks the shard's leader to give the lead to this peer, with no write open. Answered once that is agreed. */
   | { readonly kind: 'handOver'; readonly shard: ShardAddress; readonly term: number; readonly to: PeerId }
   | { readonly kind: 'position'; readonly shard: ShardAddress; readonly since: number; readonly term: number }
   | {
@@ -125,7 +126,7 @@ export type DataCall =
     }
   | { readonly kind: 'resetLog'; readonly shard: ShardAddress; readonly since: number; readonly term: number; readonly at: LogTag }
   | { readonly kind: 'rewindLog'; readonly shard: ShardAddress; readonly since: number; readonly term: number; readonly to: LogTag }
-  /** leaders: of the one that asks, to compare with. */
+  /** leaders: the digest of the leader that asks, to compare with. */
   | {
       readonly kind: 'digest';
       readonly shard: ShardAddress;
@@ -148,8 +149,8 @@ export type DataCall =
       readonly operations: readonly Uint8Array[];
     }
   /**
-   * To the target of a `snapshot` transfer: files of the leader's checkpoint, in parts and in order; `installFiles` puts them in place
-   * of what it has. startedAt: names the transfer, as its record does.
+   * Brings the target of a `snapshot` transfer files of the leader's checkpoint, in parts and in order. `installFiles` then replaces the
+   * target's files by them. startedAt: names the transfer, as its record does.
    */
   | {
       readonly kind: 'putFile';
@@ -168,10 +169,10 @@ export type DataCall =
       readonly files: readonly { readonly path: string; readonly bytes: number }[];
     };
 
-/** What one replica of a shard adds to the figures of its collection. */
+/** One replica's part of its collection's figures. */
 export interface ShardFigures {
   readonly status: 'green' | 'yellow' | 'grey' | 'red';
-  /** Of its optimizer, or why it is Dead; null: all is well. */
+  /** The error of its optimizer, or why it is Dead; null if there is no error. */
   readonly error: string | null;
   readonly points: number;
   readonly deferredPoints: number;
@@ -181,16 +182,19 @@ export interface ShardFigures {
   readonly fields: readonly { readonly field: string; readonly schema: FieldSchema; readonly points: number }[];
 }
 
-/** How far a replica's log is. */
+/** The end of a replica's log. */
 export interface ReachedLog {
-  /** Of the newest operation on its disk. */
+  /** Term of the newest operation on its disk. */
   readonly term: number;
   readonly index: number;
-  /** Of a leader: every replica that it waits for, also one that is to become Active, has all up to this index. Null: not known here. */
+  /**
+   * On a leader: every replica that it waits for, including one that is about to become Active, has all operations up to this index. Null
+   * if this node does not know it.
+   */
   readonly held: number | null;
 }
 
-/** Calls that a replica answers whatever its role, in the order in which they come. */
+/** Calls that a replica answers in every role, in the order in which they come. */
 export type ReplicaCall = Extract<
   DataCall,
   { kind: 'append' | 'position' | 'entriesAfter' | 'resetLog' | 'rewindLog' | 'digest' | 'replaceBuckets' | 'applySettings' }
@@ -204,18 +208,18 @@ export type DataReply =
       readonly usage: HardwareUsage | null;
     }
   | { readonly kind: 'missing'; readonly id: PointId | null }
-  /** index: of the entry. All that the leader was given before has a lower one. */
+  /** index: of the barrier's entry. Every earlier write has a lower one. */
   | { readonly kind: 'barrier'; readonly index: number }
-  /** positions: index of the last operation that each of the asked shards' answer takes in. */
+  /** positions: for each of the asked shards, the index of the last operation that the answer includes. */
   | {
       readonly kind: 'answered';
       readonly body: Uint8Array;
       readonly positions: readonly number[];
       readonly usage: HardwareUsage | null;
     }
-  /** How far the logs of the asked shards' replicas are. */
+  /** The ends of the logs of the asked shards' replicas. */
   | { readonly kind: 'reached'; readonly logs: readonly ReachedLog[] }
-  /** showsAll: no replica here holds points back that reads do not see yet (`prevent_unoptimized`), nor will it. */
+  /** showsAll: readers see all points of the replicas on this node (`prevent_unoptimized` holds none back), now and later. */
   | { readonly kind: 'shardMap'; readonly shardMapVersion: number; readonly showsAll: boolean }
   | { readonly kind: 'figures'; readonly figures: readonly ShardFigures[] }
   | { readonly kind: 'position'; readonly last: LogTag; readonly base: LogTag }
@@ -226,19 +230,20 @@ export type DataReply =
   | { readonly kind: 'done'; readonly changed: number }
   | { readonly kind: 'error'; readonly error: ErrorFacts };
 
-/** Of a call: a reply that is no error. */
+/** A reply that is no error. */
 export type DataAnswer = Exclude<DataReply, { readonly kind: 'error' }>;
 
-/** Calls of the network, as an interface: gRPC between processes, a virtual network in simulations. */
+/** Calls over the network, as an interface: gRPC between processes, a virtual network in simulations. */
 export interface PeerCalls {
   /**
-   * Errors: `LostAnswer` (`unavailable`, `timeout`) for a call that the peer may carry out; `NotReached` where there is no connection;
-   * `busy` beyond a bound; and what the peer answers: `conflict` where nothing was done, as it is not the right one, or not yet.
+   * Calls a peer. Errors: `LostAnswer` (`unavailable`, `timeout`) if the peer may execute the call; `NotReached` if there is no connection;
+   * `busy` beyond a bound; and the peer's own error. The peer's `conflict` means that it did nothing, as it is not the right peer, or not
+   * yet.
    */
   call(peer: PeerId, call: DataCall, timeoutMs: number): Promise<DataAnswer>;
 }
 
-/** The call has not reached the peer: there is no connection with it. Nothing was done. */
+/** There is no connection with the peer, so the call has not reached it and nothing was done. */
 export class NotReached extends TroupeError {
   constructor(detail: string) {
     super('unavailable', detail, { retryAfterMs: 1000, reason: 'notReached' });
@@ -246,7 +251,7 @@ export class NotReached extends TroupeError {
   }
 }
 
-/** The call has left this node and no answer has come: the peer may have carried it out, or may still do so. */
+/** The call has left this node and no answer has come: the peer may have executed it, or may still do so. */
 export class LostAnswer extends TroupeError {
   constructor(code: 'unavailable' | 'timeout', detail: string, cause?: unknown) {
     super(code, detail, { cause, reason: 'answerLost' });
@@ -254,5 +259,5 @@ export class LostAnswer extends TroupeError {
   }
 }
 
-/** The serving side. Rejections become `error` replies. */
+/** Answers calls of peers. Rejections become `error` replies. */
 export type AnswerCall = (from: PeerId, call: DataCall) => Promise<DataAnswer>;

@@ -1,17 +1,20 @@
-/** Rules of names: which names collections and aliases may have, and what changes of aliases come to. For one node and for a cluster. */
+/** Rules of names: which names collections and aliases may have, and the result of changes of aliases. For one node and for a cluster. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { AliasAction, AliasMap } from '../../protocols/model/alias.js';
 
-/** The collections that aliases are decided on. */
+/** The collections that decide whether an alias is allowed. */
 export interface CollectionNames {
-  /** An alias may be pointed at it. */
+  /** Whether an alias may point at this collection. */
   isThere(name: string): boolean;
-  /** No alias may have this name: a collection has it, or is about to. */
+  /** Whether no alias may have this name, because a collection has it or is about to have it. */
   isTaken(name: string): boolean;
 }
 
-/** The aliases after all `actions`, `known` itself when they change nothing, or why one cannot be done: then none is. */
+/**
+ * The aliases after all `actions`, `known` itself if they change nothing, or the error of the first action that is not possible; then none
+ * is made.
+ */
 export function aliasesAfter(
   known: AliasMap,
   actions: readonly AliasAction[],
@@ -37,12 +40,12 @@ export function collectionExists(name: string): ErrorFacts {
   return { code: 'conflict', detail: `Collection \`${name}\` already exists!` };
 }
 
-/** An alias stands in the way of a new collection. */
+/** The error for a new collection with the name of an alias. */
 export function aliasExists(name: string): ErrorFacts {
   return { code: 'wrongInput', detail: `Can't create collection with name ${name}. Alias with the same name already exists` };
 }
 
-/** Makes one action on `aliases`, or says why not. */
+/** Makes one action on `aliases`. Returns the error if it is not possible, else null. */
 function act(aliases: Map<string, string>, action: AliasAction, collections: CollectionNames): ErrorFacts | null {
   switch (action.kind) {
     case 'create':
@@ -56,7 +59,7 @@ function act(aliases: Map<string, string>, action: AliasAction, collections: Col
     case 'rename': {
       const collection = aliases.get(action.from);
       if (collection === undefined) return { code: 'notFound', detail: `Alias ${action.from} does not exists!` };
-      // The contract lets an alias be renamed to a collection's name; the collection goes before it.
+      // The contract lets an alias take a collection's name; the collection goes before the alias when names are resolved.
       aliases.delete(action.from);
       aliases.set(action.to, collection);
       return null;

@@ -1,4 +1,4 @@
-/** Operations on collections, their aliases and their shard keys. */
+/** Commands on collections, their aliases and their shard keys. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import { stringifyJson } from '../../protocols/json.js';
@@ -52,7 +52,7 @@ export function setAutoReplication(state: ClusterState, { collection, enabled }:
   });
 }
 
-/** Its aliases and transfers go with it. */
+/** Deletes a collection with its aliases and transfers. */
 export function deleteCollection(state: ClusterState, { name }: CommandOf<'deleteCollection'>): Change {
   if (!state.collections.has(name)) return unchanged(state);
   const aliases = new Map([...state.aliases].filter(([, collection]) => collection !== name));
@@ -87,7 +87,7 @@ export function createShardKey(state: ClusterState, command: CommandOf<'createSh
   });
 }
 
-/** Its shards go, and their transfers, and copies from and to it. */
+/** Drops a shard key with its shards, their transfers, and copies from and to it. */
 export function dropShardKey(state: ClusterState, { collection, key }: CommandOf<'dropShardKey'>): Change {
   return onCollection(state, collection, (record) => {
     const notCustom = refusedKey(collection, record);
@@ -112,7 +112,10 @@ export function shownKey(key: ShardKey): string {
   return typeof key === 'string' ? `"${key}"` : String(key);
 }
 
-/** State-S4. A peer may have left since the placement was chosen. */
+/**
+ * The error if a peer of the placement is not a member any more or takes no replicas: it may have left since the placement was chosen
+ * (State-S4).
+ */
 export function refusedPlacement({ marks, membership }: ClusterState, placement: Placement): ErrorFacts | null {
   for (const peers of placement) {
     if (peers.length === 0) return wrongInput('a shard needs at least one replica');

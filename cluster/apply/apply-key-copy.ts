@@ -1,4 +1,4 @@
-/** Operations that copy points from one shard key to another: see `KeyCopy`. */
+/** Commands that copy points from one shard key to another: see `KeyCopy`. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { ShardKey } from '../../protocols/model/cluster.js';
@@ -19,7 +19,7 @@ export function startKeyCopy(state: ClusterState, command: CommandOf<'startKeyCo
   });
 }
 
-/** Replicas may be away and shards may move: their leaders copy. */
+/** The error if the copy's source or target does not allow it. Replicas may be away and shards may move, as their leaders copy. */
 function refusedEnds(record: CollectionRecord, { source, target }: CommandOf<'startKeyCopy'>): ErrorFacts | null {
   if (source === target) return wrongInput(`points of shard key ${shownKey(source)} cannot be copied to itself`);
   for (const key of [source, target]) {
@@ -32,7 +32,7 @@ function refusedEnds(record: CollectionRecord, { source, target }: CommandOf<'st
   return null;
 }
 
-/** A target that is open was written to all the time: it has nothing to switch. */
+/** The record after a stage of the copy. A copy to a key that was open all the time has no stage of switching. */
 export function afterCopyStage(record: CollectionRecord, keyCopy: KeyCopy, index: number): CollectionRecord {
   if (!opensKey(record, keyCopy)) return { ...record, keyCopy: null };
   if (keyCopy.stage === 'copying') return { ...record, keyCopy: { ...keyCopy, stage: 'switching', done: [] } };
@@ -40,7 +40,10 @@ export function afterCopyStage(record: CollectionRecord, keyCopy: KeyCopy, index
   return { ...record, closedKeys, shardMapVersion: index, keyCopy: null };
 }
 
-/** Copies that are there stay: in a closed key nobody sees them, and the next copy to it removes what it does not bring. */
+/**
+ * Ends a copy without success. Points that were copied stay: those in a closed key are hidden, and the next copy to it removes what it does
+ * not bring.
+ */
 export function abortKeyCopy(state: ClusterState, command: CommandOf<'abortTransfer'>): Change {
   return onKeyCopy(state, command, (record) => ({ ...record, keyCopy: null }));
 }
@@ -54,7 +57,7 @@ export function restartKeyCopy(state: ClusterState, command: CommandOf<'restartT
   });
 }
 
-/** The copy that one of its transfers names, whoever leads the shards by now. */
+/** Changes the copy that one of its transfers names, whichever peers lead the shards by now. */
 function onKeyCopy(
   state: ClusterState,
   { collection, transfer }: Pick<CommandOf<'abortTransfer'>, 'collection' | 'transfer'>,
@@ -69,7 +72,7 @@ function onKeyCopy(
   });
 }
 
-/** One thing at a time. */
+/** The error if the collection is being resharded or copied already, else null. */
 export function refusedBusy(collection: string, { keyCopy, resharding }: CollectionRecord): ErrorFacts | null {
   if (resharding !== null) return { code: 'conflict', detail: `Collection \`${collection}\` is being resharded already` };
   if (keyCopy === null) return null;

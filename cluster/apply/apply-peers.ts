@@ -1,4 +1,4 @@
-/** Operations on members. Who is one is Raft's to say; see `withMembership` in `apply.ts`. */
+/** Commands on members. Raft decides which peers are members; see `withMembership` in `apply.ts`. */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { ClusterCommand } from '../state/commands.js';

@@ -1,4 +1,4 @@
-/** Operations on replicas and their transfers. Replica states change by `REPLICA_STATE_MOVES` alone (State-S6). */
+/** Commands on replicas and their transfers. Replica states change only by `REPLICA_STATE_MOVES` (State-S6). */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId, ReplicaState, ShardId } from '../../protocols/model/cluster.js';
@@ -10,7 +10,7 @@ import { type Change, done, onCollection, refused, unchanged, withCollection, wi
 
 type Replicas = ShardRecord['replicas'];
 
-/** All changes or, when one is refused, none. Those of a collection or replica that is gone are left out. */
+/** Makes all changes or, if one is refused, none. Changes of a collection or replica that is gone are left out. */
 export function setReplicaStates(state: ClusterState, { changes }: CommandOf<'setReplicaStates'>): Change {
   const changed = new Map<string, CollectionRecord>();
   const named = new Set<string>();
@@ -43,7 +43,7 @@ function setReplicaState(record: CollectionRecord, change: ReplicaChange): Colle
   if (current === to) return record;
   const where = `the replica of shard ${shardId} of \`${change.collection}\` on peer ${peerId}`;
   if (from !== null && from !== current) return { error: { code: 'conflict', detail: `${where} is ${current}, not ${from}` } };
-  // Two that were decided at the same time would leave nobody with everything that was acknowledged.
+  // Two such changes, decided at the same time, would leave no replica with everything that was acknowledged.
   const isLast = current === 'Active' && !hasOtherActive(replicas, peerId);
   if (isLast && (to === 'Listener' || (to === 'Dead' && term !== null)))
     return { error: { code: 'conflict', detail: `${where} is the last Active one of its shard` } };
@@ -66,7 +66,10 @@ export function dropReplica(state: ClusterState, { collection, peerId, shardId }
   });
 }
 
-/** State-S7: the leader gives the lead away. Errors: `conflict` where that was decided under another one, or the heir is not Active any more. */
+/**
+ * Gives the lead of a shard to another replica (State-S7). Errors: `conflict` if this was decided under another leader, or if the heir is
+ * not Active any more.
+ */
 export function changeLeader(state: ClusterState, { term, collection, shardId, to, uid }: CommandOf<'changeLeader'>): Change {
   return onCollection(state, collection, (record) => {
     const shard = record.uid === uid ? record.shards.get(shardId) : undefined;
@@ -84,14 +87,14 @@ export function changeLeader(state: ClusterState, { term, collection, shardId, t
   });
 }
 
-/** Its points are lost, and whoever asks knows it. */
+/** Makes an empty replica for a shard that has none. Its points are lost, and the caller knows this. */
 export function recreateShard(state: ClusterState, { collection, peerId, shardId }: CommandOf<'recreateShard'>): Change {
   return onCollection(state, collection, (record) => {
     const shard = record.shards.get(shardId);
     if (shard === undefined) return refused(state, shardMissing(collection, shardId));
-    // Its own is lost, too, or it would not be asked for.
+    // The peer's own replica is lost too, or the caller would not ask.
     if ([...shard.replicas.keys()].some((peer) => peer !== peerId)) {
-      // In an order that does not depend on how the state came to be: a snapshot's is another one.
+      // Sorted, so that the text does not depend on the history of the state: a state from a snapshot has another order.
       const replicas = [...shard.replicas].sort(([one], [other]) => one - other);
       const holders = replicas.map(([peer, replica]) => `peer ${peer} (${replica})`).join(', ');
       return refused(state, wrongInput(`shard ${shardId} has replicas, and need not begin with nothing: ${holders}`));
@@ -104,7 +107,7 @@ export function recreateShard(state: ClusterState, { collection, peerId, shardId
   });
 }
 
-/** Why a peer gets no more replicas. */
+/** The error if a peer takes no more replicas, else null. */
 function refusedHolder({ marks, membership }: ClusterState, peerId: PeerId): ErrorFacts | null {
   if (!membership.some((member) => member.peerId === peerId)) return wrongInput(`peer ${peerId} is not part of the cluster`);
   if ((marks.get(peerId)?.leaving ?? null) === null) return null;
@@ -133,7 +136,7 @@ export function startTransfer(state: ClusterState, command: CommandOf<'startTran
   });
 }
 
-/** What was planned has been begun. */
+/** The state without the planned move that has been started. */
 function withoutPlanned(state: ClusterState, uid: number, { from, shardId, to }: TransferKey): ClusterState {
   const left = state.plannedMoves.filter((move) => move.uid !== uid || move.shardId !== shardId || move.from !== from || move.to !== to);
   return left.length === state.plannedMoves.length ? state : { ...state, plannedMoves: left };
@@ -181,7 +184,7 @@ export function restartTransfer(state: ClusterState, command: CommandOf<'restart
   });
 }
 
-/** The target becomes Active; unless it is a copy, the source is dropped. */
+/** Finishes a transfer: the target becomes Active and, unless it is a copy, the source is dropped. */
 export function finishTransfer(state: ClusterState, command: CommandOf<'finishTransfer'>): Change {
   const { collection } = command;
   return onTransfer(state, command, (record, known) => {
@@ -208,7 +211,7 @@ export function withoutPeer(collections: ClusterState['collections'], peerId: Pe
   return next;
 }
 
-/** State-S5: transfers end whose source is not Active any more or whose target is gone, Dead or waits for nothing. */
+/** The record without transfers whose source is not Active any more, or whose target is gone, Dead or waits for nothing (State-S5). */
 function settled(record: CollectionRecord): CollectionRecord {
   let next = record;
   for (const transfer of record.transfers) {
@@ -221,7 +224,7 @@ function settled(record: CollectionRecord): CollectionRecord {
   return next;
 }
 
-/** A target that was made for the transfer goes with it; one that was there before has missed writes. */
+/** The record after a transfer without success. A target that was made for it is dropped; one that existed before has missed writes. */
 function aborted(record: CollectionRecord, transfer: TransferRecord): CollectionRecord {
   const { shardId, targetIsNew, to } = transfer;
   const left = without(record, transfer);
@@ -250,14 +253,14 @@ function onTransfer(
   });
 }
 
-/** The replica after an event that the table does not refuse. */
+/** The record after a replica's event, which the table must not refuse. */
 function withEvent(record: CollectionRecord, shardId: ShardId, peerId: PeerId, event: ReplicaEvent): CollectionRecord {
   const current = record.shards.get(shardId)?.replicas.get(peerId);
   const next = current === undefined ? null : afterEvent(current, event);
   return next === null ? record : withReplica(record, shardId, peerId, next);
 }
 
-/** next: null to drop the replica. */
+/** The record with a replica in the state `next`; null drops the replica. */
 function withReplica(record: CollectionRecord, shardId: ShardId, peerId: PeerId, next: ReplicaState | null): CollectionRecord {
   const shard = record.shards.get(shardId);
   if (shard === undefined) return record;
@@ -272,7 +275,7 @@ function withReplica(record: CollectionRecord, shardId: ShardId, peerId: PeerId,
   return withShard(record, shardId, { ...shard, replicas, since });
 }
 
-/** The replica is a new one, of the entry `index`. */
+/** The record with `index` as the entry that made the replica. */
 function withSince(record: CollectionRecord, shardId: ShardId, peerId: PeerId, index: number): CollectionRecord {
   const shard = record.shards.get(shardId);
   return shard === undefined ? record : withShard(record, shardId, { ...shard, since: new Map(shard.since).set(peerId, index) });
@@ -282,7 +285,7 @@ function withShard(record: CollectionRecord, shardId: ShardId, shard: ShardRecor
   return { ...record, shards: new Map(record.shards).set(shardId, shard) };
 }
 
-/** Whoever decided it knew another leader of the shard. */
+/** The error if a command was decided under another leader of the shard. */
 function refusedTerm(shardId: ShardId, shard: ShardRecord, term: number | null): ErrorFacts | null {
   if (term === null || term === shard.term) return null;
   return { code: 'conflict', detail: `shard ${shardId} has term ${shard.term} by now, not ${term}` };

@@ -1,4 +1,4 @@
-/** Operations by which points go to other shards: see `migration.ts`. */
+/** Commands by which points move to other shards: see `migration.ts`. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
@@ -18,7 +18,7 @@ export function startResharding(state: ClusterState, command: CommandOf<'startRe
     const shardId = direction === 'up' ? record.nextShardId : Math.max(...shardsOfKey(record, key));
     const made = direction === 'up' ? withShards(record, key, placement, { first: 'Initializing', since: index }) : record;
     const peers = (made.shards.get(shardId) as ShardRecord).replicas.keys();
-    // Peers have another order in a state that was read from a snapshot.
+    // The lowest id: peers have another order in a state that was read from a snapshot.
     const peerId = placement[0]?.[0] ?? Math.min(...peers);
     const resharding: Resharding = { direction, shardId, peerId, key, stage: 'copying', done: [], startedAt: index };
     return done(withCollection(state, collection, { ...made, shardMapVersion: index, resharding }));
@@ -48,7 +48,7 @@ function refusedStart(
 
 function refusedReplicas(record: CollectionRecord, shards: readonly ShardId[]): ErrorFacts | null {
   for (const shardId of shards) {
-    // The first of them is named, in an order that all nodes know.
+    // Sorted, so that all nodes name the same replica.
     const replicas = [...(record.shards.get(shardId) as ShardRecord).replicas].sort(([one], [other]) => one - other);
     for (const [peer, state] of replicas) {
       if (state === 'Active' || state === 'Listener') continue;
@@ -59,7 +59,7 @@ function refusedReplicas(record: CollectionRecord, shards: readonly ShardId[]): 
   return null;
 }
 
-/** The next stage begins when all shards have finished it. */
+/** Notes that a shard has finished the stage. The next stage begins when all shards have. */
 export function finishStage(state: ClusterState, command: CommandOf<'finishStage'>): Change {
   const { term, collection, shardId, stage, startedAt } = command;
   return onCollection(state, collection, (record) => {
@@ -101,7 +101,7 @@ function afterStage(record: CollectionRecord, resharding: Resharding, index: num
   }
 }
 
-/** With keys `shard_number` is that of new keys. */
+/** The record with its new `shard_number`. With shard keys that figure is for new keys, and stays. */
 function withCount(record: CollectionRecord, { direction, key }: Resharding, index: number): CollectionRecord {
   if (key !== null) return record;
   const { config } = record;
@@ -115,7 +115,7 @@ function withoutShard(record: CollectionRecord, gone: ShardId, index: number): C
   return { ...record, shards, transfers, shardMapVersion: index, resharding: null };
 }
 
-/** up: the new shard goes. down: copies are removed. */
+/** Ends resharding without success. up: the new shard is dropped. down: copies are removed. */
 export function abortResharding(state: ClusterState, { collection }: CommandOf<'abortResharding'>): Change {
   return onCollection(state, collection, (record) => {
     const { resharding } = record;

@@ -1,6 +1,6 @@
 /**
- * What an entry of the log makes of the cluster's state: one function for leader, follower, restart and snapshot. It depends on
- * nothing but its arguments, so that all nodes that have applied the same entries have the same state.
+ * Applies entries of the log to the cluster's state: one function for leader, follower, restart and snapshot. It depends only on its
+ * arguments, so all nodes that have applied the same entries have the same state.
  *
  * Its rules are State-S1 to State-S7 in cluster/README.md.
  */
@@ -42,11 +42,11 @@ import { checkCollections } from './promises.js';
 
 export interface Applied {
   readonly state: ClusterState;
-  /** Null for entries without a proposal, for those applied before, and where the origin has the outcome already. */
+  /** Null for entries without a proposal, for those applied before, and if the origin has the outcome already. */
   readonly outcome: ProposalResult | null;
 }
 
-/** Names the proposal as `ProposedOperation` does. */
+/** The outcome of a proposal, which it names as `ProposedCommand` does. */
 export interface ProposalResult {
   readonly origin: PeerId;
   readonly session: number;
@@ -54,10 +54,7 @@ export interface ProposalResult {
   readonly outcome: Outcome;
 }
 
-/**
- * The state after `entry`.
- * Errors: `storage` when this release cannot read the operation; throws when entries are missing in between.
- */
+/** The state after `entry`. Errors: `storage` if this release cannot read the command; throws if entries are missing in between. */
 export function applyEntry(state: ClusterState, entry: Entry): Applied {
   const { index, payload } = entry;
   if (index <= state.appliedIndex) return { state, outcome: null };
@@ -75,7 +72,7 @@ export function applyEntry(state: ClusterState, entry: Entry): Applied {
   }
 }
 
-/** `applyEntry` for entries in order, at the cost of one copy of the collections. Errors: as there; `state` is as it was then. */
+/** Applies entries in order, with a single copy of the map of collections. Errors: as of `applyEntry`; `state` is unchanged then. */
 export function applyEntries(
   state: ClusterState,
   entries: readonly Entry[],
@@ -92,7 +89,7 @@ export function applyEntries(
   });
 }
 
-/** A peer that left takes its replicas with it. Its session goes, too: it may not propose any more. */
+/** The state with a new membership. The replicas and sessions of peers that left are dropped: such a peer may not propose any more. */
 function withMembership(state: ClusterState, membership: Membership): ClusterState {
   const peers = new Set(membership.map(({ peerId }) => peerId));
   let { collections } = state;
@@ -107,7 +104,7 @@ function applyProposal(state: ClusterState, proposed: StoredCommand): Applied {
   if (!state.membership.some(({ peerId }) => peerId === origin))
     return { state, outcome: resultOf(refusedAsGone(`peer ${origin} is not part of the cluster`)) };
   const known = state.sessions.get(origin);
-  // Its process is gone. It may have been carried out before, and what is known of that went with its session.
+  // The process that proposed it has ended. The command may have been applied before; its outcome was forgotten with its session.
   if (known !== undefined && number < known.session)
     return { state, outcome: resultOf(refusedAsGone(`peer ${origin} has been started again since`)) };
   const session: Session = known?.session === number ? known : { session: number, doneBelow: 1, outcomes: new Map() };
@@ -117,7 +114,7 @@ function applyProposal(state: ClusterState, proposed: StoredCommand): Applied {
   const before = new Map([...collectionsOf(state, command)].map((name) => [name, state.collections.get(name)]));
   const { outcome, state: changedTo } = applyCommand(state, command);
   const after = outcome.kind === 'done' ? afterMigration(state, changedTo, command) : changedTo;
-  // Releases without leaders wrote the others, and a snapshot of theirs has none either: both ways lead to the same state.
+  // Entries of releases without leaders elect none, and a snapshot of such a release has none either: both ways lead to the same state.
   const changed = proposed.hasLeaders && outcome.kind === 'done' ? afterCommand(after, command) : after;
   if (proposed.hasLeaders) checkCollections(before, changed);
   const sessions = new Map(changed.sessions).set(origin, withOutcome(session, Math.max(session.doneBelow, doneBelow), sequence, outcome));
@@ -139,7 +136,7 @@ function withOutcome(session: Session, doneBelow: number, sequence: number, outc
   return { session: session.session, doneBelow, outcomes };
 }
 
-/** What became of it was forgotten with the session of its origin. */
+/** The refusal of a command whose outcome was forgotten with its origin's session. */
 function refusedAsGone(detail: string): Outcome {
   return { kind: 'refused', error: { code: 'unavailable', detail, outcome: 'unknown' } };
 }
@@ -166,12 +163,12 @@ const APPLY: Row<ClusterCommand, ClusterState, Change> = {
   planMoves,
   setAutoReplication,
   changeLeader,
-  // What it is for follows every command.
+  // Leaders are elected after every command, so this one has nothing to do.
   electLeaders: unchanged,
   noop: unchanged,
 };
 
-/** What a command makes of a state whose `appliedIndex` is its own entry's. */
+/** Applies a command to a state whose `appliedIndex` is the index of the command's entry. */
 function applyCommand(state: ClusterState, command: ClusterCommand): Change {
   return decideInRow(APPLY, state, command);
 }

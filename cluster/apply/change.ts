@@ -1,4 +1,4 @@
-/** What applying an operation returns, and the words to build it. */
+/** The result of applying a command, and functions that build it. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { Outcome } from '../state/commands.js';
@@ -14,12 +14,12 @@ export function done(state: ClusterState): Change {
   return { state, outcome: { kind: 'done', changed: true } };
 }
 
-/** It asked for what is there. */
+/** The result of a command that changes nothing. */
 export function unchanged(state: ClusterState): Change {
   return { state, outcome: { kind: 'done', changed: false } };
 }
 
-/** State-S3: nothing but the index has changed. */
+/** The result of a refused command: only the index has changed (State-S3). */
 export function refused(state: ClusterState, error: ErrorFacts): Change {
   return { state, outcome: { kind: 'refused', error } };
 }
@@ -30,12 +30,12 @@ export function wrongInput(detail: string): ErrorFacts {
 
 type Collections = Map<string, CollectionRecord>;
 
-/** Maps that the batch under way has made: nobody else has seen them. Null outside of a batch. */
+/** Maps that the batch under way has made and that no other code has seen. Null outside of a batch. */
 let made: Set<unknown> | null = null;
 
 /**
- * Runs `action`, which applies entries one after the other and gives away nothing but its result: states in between share one map
- * of the collections, which is copied once, however many entries there are.
+ * Runs `action`, which applies entries in order and gives away only its result. All states in between share one map of the collections,
+ * which is copied once however many entries there are.
  */
 export function asBatch<Result>(action: () => Result): Result {
   made = new Set();
@@ -46,7 +46,7 @@ export function asBatch<Result>(action: () => Result): Result {
   }
 }
 
-/** Makes changes that are not taken back: a refusal comes before them (State-S3). */
+/** The state with changed collections. `change` is never undone, so a refusal has to come before it (State-S3). */
 export function withCollections(state: ClusterState, change: (collections: Collections) => void): ClusterState {
   const isOwn = made?.has(state.collections) === true;
   const collections = isOwn ? (state.collections as Collections) : new Map(state.collections);
@@ -59,7 +59,7 @@ export function withCollection(state: ClusterState, name: string, record: Collec
   return withCollections(state, (collections) => collections.set(name, record));
 }
 
-/** Does `change` to the collection called `name`, or refuses when there is none. */
+/** Applies `change` to the collection called `name`, or refuses if there is none. */
 export function onCollection(state: ClusterState, name: string, change: (record: CollectionRecord) => Change): Change {
   const record = state.collections.get(name);
   return record === undefined ? refused(state, collectionMissing(name)) : change(record);

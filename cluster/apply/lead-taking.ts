@@ -1,9 +1,9 @@
-/** Which operations may take a shard's lead from a peer, once they are agreed on (Log-L9). */
+/** Decides which commands may take a shard's lead from a peer, once they are agreed on (Log-L9). */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { ClusterCommand } from '../state/commands.js';
 
-/** Of kinds that are not looked into: yes. */
+/** Whether a command may take the lead of a shard from `peer`. True for kinds that are not examined. */
 export function mayTakeLeads(command: ClusterCommand, peer: PeerId): boolean {
   switch (command.kind) {
     case 'setReplicaStates':
@@ -15,7 +15,7 @@ export function mayTakeLeads(command: ClusterCommand, peer: PeerId): boolean {
     case 'deleteCollection':
     case 'createShardKey':
     case 'setAutoReplication':
-    // Of shards that have none.
+    // Elects leaders only for shards that have none.
     case 'electLeaders':
       return false;
     default:

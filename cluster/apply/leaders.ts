@@ -1,6 +1,7 @@
 /**
- * Who leads each shard. A leader is one of the Active replicas, and stays it until it is Active no more, or gives the lead away
- * (`changeLeader`); then the next one has the next term. So terms never repeat a leader by chance, and what a leader of an earlier term still says can be told from the newest one's.
+ * Chooses the leader of each shard. A leader is one of the Active replicas. It leads until it is not Active any more or gives the lead away
+ * (`changeLeader`); the next leader has the next term. So no two leaders share a term, and late messages of an earlier leader can be told
+ * from those of the newest.
  */
 
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
@@ -8,9 +9,9 @@ import type { ClusterCommand } from '../state/commands.js';
 import type { ClusterState, CollectionRecord, ShardRecord } from '../state/state.js';
 import { withCollections } from './change.js';
 
-/** The state after `operation`, whose shards have got the leaders that follow from it. */
+/** The state after `command`, with leaders for its shards. */
 export function afterCommand(state: ClusterState, command: ClusterCommand): ClusterState {
-  // The replica that a leading one has moved to has all that it had, and is there to take its load.
+  // The replica that a leader has moved to has all its points, and is meant to take its load.
   const heir = command.kind === 'finishTransfer' ? command.transfer.to : null;
   const led: [string, CollectionRecord][] = [];
   for (const name of collectionsOf(state, command)) {
@@ -21,7 +22,9 @@ export function afterCommand(state: ClusterState, command: ClusterCommand): Clus
   return led.length === 0 ? state : withRecords(state, led);
 }
 
-/** The state without a peer that led: its shards have other leaders. Those that had none yet get them with the next operation. */
+/**
+ * The collections after a peer has left: the shards that it led get other leaders. Shards that had no leader get one with the next command.
+ */
 export function afterLeaving(collections: ClusterState['collections'], peerId: PeerId): ClusterState['collections'] {
   const next = new Map(collections);
   for (const [name, record] of collections)
@@ -68,9 +71,9 @@ function withLeaders(record: CollectionRecord, heir: PeerId | null): CollectionR
 }
 
 /**
- * Shards take turns among the peers that hold them, and so do a shard's terms: what a lost node led spreads over the others. As
- * long as a shard has had no leader, its Initializing replicas have their turn too, or the node that was made first would lead
- * everything; a turn that falls on one is waited for.
+ * The peer that leads the shard next; null if none may. The choice rotates over shards and terms, so that the lead of a lost node's shards
+ * spreads over the others. Until a shard has had a leader, its Initializing replicas have their turn too; otherwise the node that was made
+ * first would lead everything. A turn that falls on one of these is waited for.
  */
 function electedOf(uid: number, shardId: ShardId, { replicas, term }: ShardRecord): PeerId | null {
   const mayLead = [...replicas.keys()].filter((peerId) => {

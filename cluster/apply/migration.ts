@@ -1,11 +1,11 @@
 /**
- * Points that go from some shards of a collection to others while requests go on, in stages that are agreed on: for resharding
- * (`resharding.ts`), or to another shard key (`KeyCopy`). Each shard's leader does its part of a stage, as the agreed state has it.
+ * Moves points from some shards of a collection to others while requests go on, in stages that are agreed on: for resharding
+ * (`resharding.ts`) or to another shard key (`KeyCopy`). Each shard's leader does its part of a stage, as the agreed state says.
  *
  * Its rules are Migr-D1 to Migr-D3 in cluster/README.md.
  *
- * To a key that takes writes of its own, points are copied for everybody to see, there is nothing to switch, and what is deleted
- * behind the copy stays there.
+ * A copy to a key that takes writes of its own is visible while it is made: there is nothing to switch. A point that is deleted from the
+ * source after it was copied stays in the target.
  */
 
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
@@ -14,25 +14,25 @@ import type { ClusterState, CollectionRecord, KeyCopy, Resharding, ShardRecord, 
 import { busyShards, comingRing, hidingRing, readingPeers } from './resharding.js';
 
 export interface Migration {
-  /** Index of the entry that began it. */
+  /** Index of the entry that began the migration. */
   readonly startedAt: number;
   readonly stage: ReshardingStage;
-  /** Shards that have something to do in the stage, and those of them that have done it. */
+  /** busy: shards that have a task in this stage. done: those of them that have finished it. */
   readonly busy: readonly ShardId[];
   readonly done: readonly ShardId[];
-  /** As a ring: whose each point is now. By it a copy's shard of origin is known. */
+  /** Ring of the shards that own the points now. It tells the shard that a copy came from. */
   readonly source: readonly ShardId[];
-  /** As a ring: whose it is to be. */
+  /** Ring of the shards that are to own the points. */
   readonly target: readonly ShardId[];
-  /** Those of them that get points. */
+  /** The shards of `target` that get points. */
   readonly receiving: readonly ShardId[];
-  /** Which points, as in `KeyCopy`. */
+  /** The filter that selects points, as in `KeyCopy`; null for all points. */
   readonly filter: string | null;
-  /** What is there is copies only: those whose point is gone are removed, and indexes of payload keys are as the source's. */
+  /** The target has only copies: copies whose point is gone are removed, and payload indexes are made as on the source. */
   readonly mirrors: boolean;
 }
 
-/** What goes on in the collection; null: nothing. */
+/** The migration of the collection; null if there is none. */
 export function migrationOf(record: CollectionRecord): Migration | null {
   const { keyCopy, resharding } = record;
   if (resharding !== null) return migrationOfResharding(record, resharding);
@@ -62,7 +62,7 @@ function migrationOfCopy(record: CollectionRecord, copy: KeyCopy): Migration {
   return { startedAt, stage, busy: source, done, source, target, receiving: target, filter, mirrors: opensKey(record, copy) };
 }
 
-/** Whether the copy opens its target at the end. */
+/** Whether the copy opens its target key at the end. */
 export function opensKey({ closedKeys }: CollectionRecord, { target }: KeyCopy): boolean {
   return closedKeys.includes(target);
 }
@@ -82,8 +82,8 @@ export function holdsWrites(record: CollectionRecord, shardId: ShardId): boolean
 }
 
 /**
- * What replicas go by: while points go to other shards, none are held back (`prevent_unoptimized`), as nobody could copy them. Whether
- * that is so goes with the record's `revision`, as all of its configuration does.
+ * The configuration that replicas use: while points move to other shards, none are deferred (`prevent_unoptimized`), as deferred points
+ * could not be copied. A change of this comes with a new `revision` of the record, as every change of the configuration does.
  */
 export function effectiveConfig(record: CollectionRecord): CollectionRecord['config'] {
   const { config } = record;
@@ -91,29 +91,29 @@ export function effectiveConfig(record: CollectionRecord): CollectionRecord['con
   return { ...config, optimizer_config: { ...config.optimizer_config, prevent_unoptimized: false } };
 }
 
-/** `after`, an operation's, with a new revision where what replicas go by begins or ends to be another configuration. */
+/** `after`, with a new revision if the configuration that replicas use has changed. */
 export function withRevision(before: CollectionRecord, after: CollectionRecord, index: number): CollectionRecord {
   const isSame = (migrationOf(before) === null) === (migrationOf(after) === null);
   return isSame || after.config.optimizer_config.prevent_unoptimized !== true ? after : { ...after, revision: index };
 }
 
-/** What the leader of a shard does for a migration, in all of its stages. Another leader of the shard has another task. */
+/** The task of a shard's leader in a migration, in all of its stages. Another leader of the shard has another task. */
 export interface MigrationTask {
-  /** The same for the same task only. */
+  /** Names the task; no other task has the same name. */
   readonly name: string;
   readonly collection: string;
   readonly uid: number;
   readonly shardId: ShardId;
-  /** Of the shard. */
+  /** Term of the shard. */
   readonly term: number;
   /** Index of the entry that began the migration. */
   readonly startedAt: number;
 }
 
-/** What is agreed on for a task at the moment. */
+/** The agreed state of a task. */
 export interface MigrationPart {
   readonly migration: Migration;
-  /** The shard has finished this stage. */
+  /** Whether the shard has finished this stage. */
   readonly isDone: boolean;
   readonly shardMapVersion: number;
   /** Peers that serve reads of the collection, or may do so soon. */
@@ -137,7 +137,7 @@ export function migrationTasks({ collections }: ClusterState, self: PeerId): Map
   return tasks;
 }
 
-/** Null: the task is over, or another leader's. self: the peer that has it. */
+/** The agreed state of a task; null if the task is over or belongs to another leader. self: the peer that has the task. */
 export function partOf({ collections }: ClusterState, task: MigrationTask, self: PeerId): MigrationPart | null {
   const record = collections.get(task.collection);
   const migration = record?.uid === task.uid ? migrationOf(record) : null;
@@ -148,7 +148,7 @@ export function partOf({ collections }: ClusterState, task: MigrationTask, self:
   return { migration, isDone, shardMapVersion: record.shardMapVersion, readers: readingPeers(record) };
 }
 
-/** A copy to another key as the API shows it: a transfer from each shard of the one to each shard of the other. */
+/** A copy to another key in the API's form: one transfer from each shard of the source to each shard of the target. */
 export function copyTransfers(record: CollectionRecord): TransferRecord[] {
   const { keyCopy, shards } = record;
   if (keyCopy === null) return [];

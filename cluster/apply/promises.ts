@@ -1,4 +1,7 @@
-/** What the agreed state promises of shards (State-S4, State-S7), checked after each command: a node that finds it broken applies nothing more. */
+/**
+ * Invariants of shards in the agreed state (State-S4, State-S7), checked after each command: a node that finds one broken applies nothing
+ * more.
+ */
 
 import { invariant } from '../../protocols/invariant.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
@@ -6,7 +9,7 @@ import type { ClusterState, CollectionRecord, ShardRecord } from '../state/state
 
 type Records = ReadonlyMap<string, CollectionRecord | undefined>;
 
-/** before: the records of the collections that the command names, as they were. Errors: `BrokenInvariant`. */
+/** Checks the collections that a command names. before: their records before it. Errors: `BrokenInvariant`. */
 export function checkCollections(before: Records, { collections, membership }: ClusterState): void {
   if (before.size === 0) return;
   const members = new Set(membership.map(({ peerId }) => peerId));

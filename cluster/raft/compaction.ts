@@ -1,10 +1,13 @@
-/** The log's beginning in the form of a snapshot. Source: dissertation, chapter 5. */
+/** Replaces the beginning of the log by a snapshot. Source: dissertation, chapter 5. */
 
 import type { Snapshot } from '../../protocols/model/consensus.js';
 import type { RaftDraft } from './draft.js';
 import { compacted, firstIndex, membershipAt, termAt } from './log.js';
 
-/** data: the state after `index`. Not of a state that this peer's log is ahead of or behind. */
+/**
+ * Replaces entries up to `index` by a snapshot. data: the state after `index`. Does nothing unless the log has entry `index`, applied and
+ * later than the last snapshot.
+ */
 export function compact(draft: RaftDraft, index: number, data: Uint8Array): void {
   const state = draft.state;
   if (state.pendingRestore !== null || index <= (state.log.snapshot?.index ?? 0) || index > state.appliedIndex) return;

@@ -1,28 +1,31 @@
-/** Figures of a peer's Raft. */
+/** Settings of a peer's Raft. */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
 
 export interface RaftConfig {
   readonly peerId: PeerId;
-  /** Ticks without a leader until a follower may campaign, at least; also the leader's lease and its check for a quorum. */
+  /**
+   * Least number of ticks without a leader after which a follower may campaign. Also the length of the leader's lease and the period of its
+   * check for a quorum.
+   */
   readonly electionTicks: number;
-  /** Up to so many ticks more, at random, so that two rarely campaign at once. */
+  /** Upper bound of the random ticks added to `electionTicks`, so that two peers rarely campaign at once. */
   readonly electionTicksSpread: number;
   readonly heartbeatTicks: number;
-  /** Largest proposal. */
+  /** Largest proposal, in bytes. */
   readonly entryBytesMax: number;
   /** Payload bytes of one `append`; one larger entry goes alone. */
   readonly appendBytesMax: number;
-  /** `append`s with entries under way to one follower. */
+  /** Most `append` messages with entries that are under way to one follower. */
   readonly appendsInFlightMax: number;
-  /** Payload bytes that wait to be committed; beyond it proposals are refused as `busy`. */
+  /** Most payload bytes that wait to be committed; proposals beyond it are refused as `busy`. */
   readonly uncommittedBytesMax: number;
   readonly snapshotChunkBytes: number;
-  /** Entries kept behind a snapshot for followers that are a little late. */
+  /** Entries before a snapshot's end that are kept for followers that lag a little. */
   readonly entriesKept: number;
 }
 
-/** electionTicks 8 + up to 6 at 100 ms: a leader within 2 s of a loss. */
+/** With 8 to 14 election ticks of 100 ms there is a new leader within 2 s of a loss. */
 export const RAFT_DEFAULTS: Omit<RaftConfig, 'peerId'> = {
   electionTicks: 8,
   electionTicksSpread: 6,

@@ -1,7 +1,6 @@
 /**
- * A step in the making: the next state, which this step alone may still change, and what is to be caused.
- *
- * All changes of one step that must last are one write, which comes first among its effects (Raft-R1).
+ * A step in progress: the next state, which only this step may still change, and the effects. Everything that one step makes durable is a
+ * single write, which is the first of its effects (Raft-R1).
  */
 
 import { invariant } from '../../protocols/invariant.js';
@@ -23,14 +22,14 @@ export type MessageOf<Kind extends RaftMessage['kind']> = Extract<RaftMessage, {
 export interface RaftDraft {
   readonly before: RaftState;
   readonly state: Mutable<RaftState>;
-  /** First entry that this step wrote. */
+  /** Index of the first entry that this step wrote. */
   writtenFrom: number | null;
   snapshot: Snapshot | null;
   firstIndex: number | null;
   clearEntries: boolean;
   readonly early: RaftMessage[];
   readonly late: RaftMessage[];
-  /** What follows writes and messages. */
+  /** Effects that follow writes and messages. */
   readonly effects: RaftEffect[];
   /** The leader's map of progress is this step's own copy. */
   ownsProgress: boolean;
@@ -56,7 +55,7 @@ export function begin(before: RaftState): RaftDraft {
   };
 }
 
-/** Field by field: a third of the time that a spread of so many takes. */
+/** Copies field by field: this takes a third of the time of a spread of so many fields. */
 function copyOf(state: RaftState): RaftState {
   return {
     config: state.config,
@@ -84,12 +83,12 @@ function copyOf(state: RaftState): RaftState {
   };
 }
 
-/** A message that promises nothing which this peer could forget. */
+/** Sends a message that promises nothing which this peer could forget, without waiting for the disk. */
 export function sendEarly(draft: RaftDraft, to: PeerId, body: MessageBody, term = draft.state.term): void {
   draft.early.push({ from: draft.state.config.peerId, to, term, ...body } as RaftMessage);
 }
 
-/** A message that holds only if what was written before it lasts (Raft-R1). */
+/** Sends a message once all earlier writes are durable (Raft-R1). */
 export function sendLate(draft: RaftDraft, to: PeerId, body: MessageBody): void {
   draft.late.push({ from: draft.state.config.peerId, to, term: draft.state.term, ...body } as RaftMessage);
 }
@@ -99,7 +98,7 @@ export function writeNumber(draft: RaftDraft): number {
   return draft.before.writes + 1;
 }
 
-/** The leader's figures of its followers, to be changed in this step. */
+/** The leader's progress of its followers, as a map that this step may change. */
 export function progressOf(draft: RaftDraft): Map<PeerId, Progress> {
   const role = draft.state.role as LeaderRole;
   if (!draft.ownsProgress) {
@@ -113,7 +112,10 @@ export function changeLeaderRole(draft: RaftDraft, change: Partial<LeaderRole>):
   draft.state.role = { ...(draft.state.role as LeaderRole), ...change };
 }
 
-/** Entries into the log, in the place of those from the first one's index on. The newest membership in the log counts, committed or not (Raft-R9). */
+/**
+ * Writes entries into the log; they replace all entries from the first one's index on. The newest membership in the log counts, committed
+ * or not (Raft-R9).
+ */
 export function writeEntries(draft: RaftDraft, entries: readonly Entry[]): void {
   const state = draft.state;
   const first = (entries[0] as Entry).index;
@@ -139,7 +141,7 @@ export function rereadMembership(draft: RaftDraft): void {
   draft.state.membershipIndex = index;
 }
 
-/** Entries behind `last` are not those on disk any more, nor those that are on their way to it. */
+/** Notes that entries after `last` differ from those that are on disk or on their way to it. */
 export function forgetPersisted(draft: RaftDraft, last: number): void {
   const state = draft.state;
   state.persistedIndex = Math.min(state.persistedIndex, last);
@@ -173,7 +175,7 @@ function mustWrite(draft: RaftDraft): boolean {
   );
 }
 
-/** The commit index goes along: it is no promise, but saves time after a restart. */
+/** The write of this step. It includes the commit index, which is no promise but saves time after a restart. */
 function writeOf(draft: RaftDraft): RaftEffect {
   const state = draft.state;
   const last = lastIndex(state.log);
@@ -194,7 +196,7 @@ function writeOf(draft: RaftDraft): RaftEffect {
   };
 }
 
-/** Hands out what is committed and on this peer's own disk (Raft-R5), a snapshot before the entries behind it. */
+/** Applies entries that are committed and on this peer's own disk (Raft-R5), a snapshot before the entries after it. */
 function handOut(draft: RaftDraft, effects: RaftEffect[]): void {
   const state = draft.state;
   const restore = state.pendingRestore;
@@ -202,7 +204,7 @@ function handOut(draft: RaftDraft, effects: RaftEffect[]): void {
     if (state.persistedWrites < restore.write) return;
     effects.push({ kind: 'restore', snapshot: restore.snapshot });
     const belongs = memberOf(restore.snapshot.membership, state.config.peerId) !== undefined;
-    // A state from before this peer came does not say that it was removed.
+    // A state from before this peer joined does not say that it was removed.
     if (restore.snapshot.index < state.appliedIndex) state.belonged = belongs;
     else noteMembership(draft, belongs);
     state.pendingRestore = null;
@@ -223,14 +225,17 @@ function handOut(draft: RaftDraft, effects: RaftEffect[]): void {
   }
 }
 
-/** A peer that catches up meets memberships from before it came: only one that follows a membership with it says that it was removed. */
+/**
+ * Reports that this peer was removed. A peer that catches up meets memberships from before it joined, so only a membership without it after
+ * one with it counts.
+ */
 function noteMembership(draft: RaftDraft, belongs: boolean): void {
   if (draft.state.belonged && !belongs) draft.effects.push({ kind: 'removed' });
   draft.state.belonged = belongs;
 }
 
 function same(before: RaftState, state: RaftState): boolean {
-  // What most steps change comes first.
+  // Compare the fields first that most steps change.
   if (before.elapsedTicks !== state.elapsedTicks || before.role !== state.role || before.writes !== state.writes) return false;
   for (const key of Object.keys(before) as (keyof RaftState)[]) if (before[key] !== state[key]) return false;
   return true;

@@ -9,7 +9,7 @@ import { becomeLeader } from './replication.js';
 import { becomeFollower, failForwarded, restartElectionTimer, shortenElectionTimer } from './roles.js';
 import type { RaftState } from './state.js';
 
-/** One tick without having heard of a leader. */
+/** Counts a tick without a leader, and campaigns when the election timeout has passed. */
 export function tickElection(draft: RaftDraft): void {
   const state = draft.state;
   state.elapsedTicks++;
@@ -19,8 +19,8 @@ export function tickElection(draft: RaftDraft): void {
 }
 
 /**
- * Voters may; and who is none in an uncommitted membership, but was one before it: it may hold the only
- * copy of that entry, without which nobody could be elected (section 4.2.2).
+ * Whether this peer may campaign: it is a voter, or it was one before an uncommitted membership. In the second case it may hold the only
+ * copy of that entry, without which no peer could be elected (section 4.2.2).
  */
 export function mayCampaign(state: RaftState): boolean {
   if (isVoter(state.membership, state.config.peerId)) return true;
@@ -28,7 +28,7 @@ export function mayCampaign(state: RaftState): boolean {
   return isVoter(membershipAt(state.log, state.membershipIndex - 1).membership, state.config.peerId);
 }
 
-/** Asks whether it could win, and raises no term before it could (section 9.6). */
+/** Starts a pre-vote: asks whether this peer could win, before it raises its term (section 9.6). */
 export function preCampaign(draft: RaftDraft): void {
   const state = draft.state;
   const self = state.config.peerId;
@@ -39,7 +39,7 @@ export function preCampaign(draft: RaftDraft): void {
   else askPreVotes(draft);
 }
 
-/** transfer: the leader wishes it. */
+/** Starts an election in the next term. transfer: the leader has asked for it. */
 export function campaign(draft: RaftDraft, transfer: boolean): void {
   const state = draft.state;
   const self = state.config.peerId;
@@ -54,7 +54,7 @@ export function campaign(draft: RaftDraft, transfer: boolean): void {
   }
 }
 
-/** A vote that is on disk may have been the last one that was missing (Raft-R2). */
+/** Counts the votes again; the own vote counts once it is on disk (Raft-R2). */
 export function considerVotes(draft: RaftDraft): void {
   const { role } = draft.state;
   if (role.kind !== 'Candidate' || role.voteWrite > draft.state.persistedWrites) return;
@@ -81,7 +81,7 @@ export function receivePreVoteReply(draft: RaftDraft, message: MessageOf<'preVot
   else if (result === 'lost') becomeFollower(draft, state.term, null);
 }
 
-/** One vote in a term, to the first whose log is at least as new, and on disk before it is told (Raft-R1). */
+/** Grants one vote per term, to the first candidate whose log is at least as new. The vote is on disk before it is told (Raft-R1). */
 export function receiveVote(draft: RaftDraft, message: MessageOf<'vote'>): void {
   const state = draft.state;
   if (!message.transfer && hasLease(state)) return;
@@ -104,7 +104,7 @@ export function receiveVoteReply(draft: RaftDraft, message: MessageOf<'voteReply
   if (!message.granted && !refusals) shortenElectionTimer(draft);
 }
 
-/** A leader was heard of within the shortest election timeout: candidates are not listened to (Raft-R10, section 4.2.3). */
+/** Whether a leader was heard within the shortest election timeout; until it has passed, votes are refused (Raft-R10, section 4.2.3). */
 export function hasLease(state: RaftState): boolean {
   return state.leader !== null && state.elapsedTicks < state.config.electionTicks;
 }
@@ -114,7 +114,7 @@ function isUpToDate(state: RaftState, candidate: { readonly lastIndex: number; r
   return candidate.lastTerm > own || (candidate.lastTerm === own && candidate.lastIndex >= lastIndex(state.log));
 }
 
-/** A learner never campaigns, but asks all the same and takes no notice of grants: if it was removed, it is told so. */
+/** Sends a pre-vote as a learner, and ignores the grants: if the learner was removed, the answer tells it so. */
 function askForLeader(draft: RaftDraft): void {
   const state = draft.state;
   becomeFollower(draft, state.term, null);

@@ -1,4 +1,4 @@
-/** What a follower does with a leader's entries and snapshots. Source: dissertation, sections 3.5 and 5. */
+/** A follower takes a leader's entries and snapshots. Source: dissertation, sections 3.5 and 5. */
 
 import { invariant } from '../../protocols/invariant.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
@@ -7,7 +7,7 @@ import { forgetPersisted, type MessageOf, type RaftDraft, rereadMembership, send
 import { lastOfTerm, termAt, withSnapshot } from './log.js';
 import { becomeFollower } from './roles.js';
 
-/** A message of this term's leader: there is no other one (Raft-R2). Candidates are not listened to for a while (Raft-R10). */
+/** Notes a message of this term's leader, of which there is only one (Raft-R2). Candidates are refused for a while (Raft-R10). */
 function hearLeader(draft: RaftDraft, leader: PeerId): void {
   const state = draft.state;
   invariant(state.role.kind !== 'Leader', 'Raft-R2', () => `peer ${leader} leads term ${state.term}, and so does this peer`);
@@ -15,12 +15,12 @@ function hearLeader(draft: RaftDraft, leader: PeerId): void {
   state.elapsedTicks = 0;
 }
 
-/** Its log agrees up to the entry before the new ones, or the answer says where it may agree. */
+/** Appends entries if the logs agree up to the entry before them; otherwise the answer says where they may agree. */
 export function receiveAppend(draft: RaftDraft, message: MessageOf<'append'>): void {
   hearLeader(draft, message.from);
   const state = draft.state;
   const { prevIndex, round } = message;
-  // What is committed agrees with every later leader, so nothing before the commit index is looked at (Raft-R4).
+  // Committed entries agree with every later leader's log, so nothing before the commit index is compared (Raft-R4).
   if (prevIndex >= state.commitIndex && termAt(state.log, prevIndex) !== message.prevTerm) {
     const index = lastOfTerm(state.log, prevIndex, message.prevTerm);
     sendLate(draft, message.from, { kind: 'appendReply', matched: false, index, logTerm: termAt(state.log, index) ?? 0, round });
@@ -32,7 +32,10 @@ export function receiveAppend(draft: RaftDraft, message: MessageOf<'append'>): v
   sendLate(draft, message.from, { kind: 'appendReply', matched: true, index: Math.max(last, draft.before.commitIndex), logTerm: 0, round });
 }
 
-/** Entries that are there stay, even behind those of the message, which may be late; from the first that differs on, all go. */
+/**
+ * Adds the entries that the log lacks. Equal entries stay, also those after the message's last one, as the message may be late. From the
+ * first entry that differs on, the log is replaced.
+ */
 function takeEntries(draft: RaftDraft, message: MessageOf<'append'>): void {
   const { log, commitIndex } = draft.state;
   const known = message.entries.findIndex(({ index, term }) => {
@@ -47,7 +50,7 @@ function takeEntries(draft: RaftDraft, message: MessageOf<'append'>): void {
   if (known !== -1) writeEntries(draft, known === 0 ? message.entries : message.entries.slice(known));
 }
 
-/** Parts come in order; a reply says how much is there. */
+/** Takes a part of a snapshot. Parts come in order; the reply says how many bytes have arrived. */
 export function receiveInstallSnapshot(draft: RaftDraft, message: MessageOf<'installSnapshot'>): void {
   hearLeader(draft, message.from);
   const state = draft.state;
@@ -63,7 +66,7 @@ export function receiveInstallSnapshot(draft: RaftDraft, message: MessageOf<'ins
   const same = state.incoming?.from === from && state.incoming.term === term && state.incoming.index === index;
   const incoming = same && state.incoming !== null ? state.incoming : { from, term, index, chunks: [], bytes: 0 };
   const isNext = message.offset === incoming.bytes && message.offset + message.chunk.length <= message.totalBytes;
-  // A part without bytes brings nothing nearer, and however many of them would be kept.
+  // Ignore a part without bytes: it brings no progress, and any number of them would be kept.
   if (!isNext || (message.chunk.length === 0 && message.totalBytes > 0)) {
     reply(incoming.bytes, false);
     return;
@@ -81,8 +84,8 @@ export function receiveInstallSnapshot(draft: RaftDraft, message: MessageOf<'ins
 }
 
 /**
- * What is committed here already is of no use, unless this peer asked for it. Even then no committed entry
- * behind the snapshot may go (Raft-R8): they must all be there.
+ * Whether a snapshot is installed. One that ends at or before the commit index is not, unless this peer asked for it. Even then no
+ * committed entry after the snapshot may be dropped (Raft-R8), so the log must have them all.
  */
 function isUseful(draft: RaftDraft, message: MessageOf<'installSnapshot'>): boolean {
   const { commitIndex, log } = draft.state;

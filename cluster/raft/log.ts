@@ -1,10 +1,10 @@
-/** The log of one peer as a value: a snapshot and the entries behind it, with a few kept before its end. */
+/** The log of one peer as a value: a snapshot, the entries after it, and a few entries kept from before the snapshot's end. */
 
 import type { Membership } from '../../protocols/model/cluster.js';
 import type { Entry, Snapshot } from '../../protocols/model/consensus.js';
 import type { RaftLog } from './state.js';
 
-/** The first entry that is there, or would be. */
+/** Index of the first entry that the log has or, if it has none, of the entry that comes next. */
 export function firstIndex(log: RaftLog): number {
   const first = log.entries[0];
   return first === undefined ? (log.snapshot?.index ?? 0) + 1 : first.index;
@@ -18,7 +18,7 @@ export function lastTerm(log: RaftLog): number {
   return log.entries.at(-1)?.term ?? log.termBefore;
 }
 
-/** Null where the log has no entry, and no more knows its term. */
+/** Term of an entry; null if the log has no such entry and does not know its term. */
 export function termAt(log: RaftLog, index: number): number | null {
   const place = index - firstIndex(log);
   if (place === -1) return log.termBefore;
@@ -43,27 +43,30 @@ export function batchFrom(log: RaftLog, from: number, bytesMax: number): readonl
   return log.entries.slice(start, end);
 }
 
-/** `entries` take the place of all from the first one's index on. */
+/** The log with `entries` in the place of all entries from the first one's index on. */
 export function withEntries(log: RaftLog, entries: readonly Entry[]): RaftLog {
   const begin = (entries[0] as Entry).index - firstIndex(log);
   const kept = begin === log.entries.length ? log.entries : log.entries.slice(0, begin);
   return { ...log, entries: kept.concat(entries) };
 }
 
-/** Entries up to the snapshot's end go, and all of them if the log has another entry there or none (Raft-R8). */
+/**
+ * The log after a snapshot was installed: entries up to its end are dropped. If the log has another entry or none at that index, all
+ * entries are dropped and `contradicts` is true (Raft-R8).
+ */
 export function withSnapshot(log: RaftLog, snapshot: Snapshot): { readonly log: RaftLog; readonly contradicts: boolean } {
   const contradicts = termAt(log, snapshot.index) !== snapshot.term;
   const entries = contradicts ? [] : between(log, snapshot.index + 1, lastIndex(log));
   return { log: { snapshot, entries, termBefore: snapshot.term }, contradicts };
 }
 
-/** `snapshot` describes entries that are there; `kept` of them stay. */
+/** The log with `snapshot` in the place of entries that it has; the last `kept` of them stay. */
 export function compacted(log: RaftLog, snapshot: Snapshot, kept: number): RaftLog {
   const from = Math.max(firstIndex(log), snapshot.index + 1 - kept);
   return { snapshot, entries: between(log, from, lastIndex(log)), termBefore: termAt(log, from - 1) as number };
 }
 
-/** The newest membership as of `index`, and where it stands; in the snapshot, that is the snapshot's index. */
+/** The newest membership as of `index`, and the index of its entry or of the snapshot that has it. */
 export function membershipAt(log: RaftLog, index: number): { readonly membership: Membership; readonly index: number } {
   const floor = log.snapshot?.index ?? 0;
   for (let place = index - firstIndex(log); place >= 0; place--) {
@@ -74,7 +77,7 @@ export function membershipAt(log: RaftLog, index: number): { readonly membership
   return { membership: log.snapshot?.membership ?? [], index: floor };
 }
 
-/** The last index up to `from` with a term of at most `term`: where another log may agree at best. */
+/** The last index up to `from` with a term of at most `term`: the highest index at which another log may agree. */
 export function lastOfTerm(log: RaftLog, from: number, term: number): number {
   let index = Math.min(from, lastIndex(log));
   for (let at = termAt(log, index); at !== null && at > term; at = termAt(log, index)) index--;
@@ -82,15 +85,15 @@ export function lastOfTerm(log: RaftLog, from: number, term: number): number {
 }
 
 /**
- * Whether an entry of this index and term is in the log or can never be committed, if the log is committed up to `end`:
- * terms only grow along a log.
+ * Whether a log that is committed up to `end` has the entry of this index and term, or that entry can never be committed. Terms only grow
+ * along a log.
  */
 export function isSettled(log: RaftLog, end: number, entry: { readonly lastIndex: number; readonly lastTerm: number }): boolean {
   const term = termAt(log, end);
   return term !== null && (term > entry.lastTerm || (term === entry.lastTerm && end >= entry.lastIndex));
 }
 
-/** About what an entry takes on the wire. */
+/** The approximate size of an entry on the wire, in bytes. */
 export function entryBytes(entry: Entry): number {
   switch (entry.payload.kind) {
     case 'empty':

@@ -11,7 +11,7 @@ export function isVoter(membership: Membership, peerId: PeerId): boolean {
   return memberOf(membership, peerId)?.voter === true;
 }
 
-/** The membership after `change`: the very same one if it is already so, null if it cannot be. */
+/** The membership after `change`: the same object if nothing changes, null if the change is not possible. */
 export function changed(membership: Membership, change: MembershipChange): Membership | null {
   switch (change.kind) {
     case 'addLearner':

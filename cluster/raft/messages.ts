@@ -1,4 +1,4 @@
-/** What the Raft of one peer hears and what it causes. */
+/** Messages, inputs and effects of one peer's Raft. */
 
 import type { Member, PeerId } from '../../protocols/model/cluster.js';
 import type { ConsensusWrite, Entry, EntryPayload, Snapshot } from '../../protocols/model/consensus.js';
@@ -10,10 +10,10 @@ interface FromTo {
   readonly term: number;
 }
 
-/** Names a request of this peer until its answer comes; unique within a start of the process. */
+/** Names a request of this peer until its answer comes. Unique within one start of the process. */
 export type RequestId = number;
 
-/** Between peers. Unknown kinds are dropped by the receiver, so that later releases can add some. */
+/** Messages between peers. A receiver drops unknown kinds, so that later releases can add some. */
 export type RaftMessage = FromTo &
   (
     | { readonly kind: 'preVote'; readonly lastIndex: number; readonly lastTerm: number; readonly transfer: boolean }
@@ -21,7 +21,10 @@ export type RaftMessage = FromTo &
     /** transfer: the leader asked for this election, so its lease does not count (section 3.10). */
     | { readonly kind: 'vote'; readonly lastIndex: number; readonly lastTerm: number; readonly transfer: boolean }
     | { readonly kind: 'voteReply'; readonly granted: boolean }
-    /** Also the heartbeat, without entries. `round` numbers the leader's heartbeats: an answer of it confirms the leader (section 6.4). */
+    /**
+     * Entries; without entries it is a heartbeat. `round` numbers the leader's heartbeats: an answer to it confirms the leader (section
+     * 6.4).
+     */
     | {
         readonly kind: 'append';
         readonly prevIndex: number;
@@ -30,9 +33,11 @@ export type RaftMessage = FromTo &
         readonly commit: number;
         readonly round: number;
       }
-    /** matched: the log agrees with the leader's up to `index`. Otherwise `index` and `logTerm` hint where it may agree. */
+    /**
+     * matched: the follower's log agrees with the leader's up to `index`. Otherwise `index` and `logTerm` hint at where the logs may agree.
+     */
     | { readonly kind: 'appendReply'; readonly matched: boolean; readonly index: number; readonly logTerm: number; readonly round: number }
-    /** A part of a snapshot's data from `offset` on. forced: takes the place of state that is as new (`POST /cluster/recover`). */
+    /** A part of a snapshot's data from `offset` on. forced: it replaces a state that is as new (`POST /cluster/recover`). */
     | {
         readonly kind: 'installSnapshot';
         readonly snapshot: Omit<Snapshot, 'data'>;
@@ -42,7 +47,7 @@ export type RaftMessage = FromTo &
         readonly forced: boolean;
         readonly round: number;
       }
-    /** nextOffset: bytes that are there; `done` when it is installed and on disk. */
+    /** nextOffset: number of bytes that have arrived. done: the snapshot is installed and on disk. */
     | {
         readonly kind: 'installSnapshotReply';
         readonly index: number;
@@ -51,14 +56,17 @@ export type RaftMessage = FromTo &
         readonly round: number;
       }
     | { readonly kind: 'timeoutNow' }
-    /** To the leader. */
+    /** A proposal that is forwarded to the leader. */
     | { readonly kind: 'propose'; readonly id: RequestId; readonly proposal: Proposal }
     | { readonly kind: 'proposeReply'; readonly id: RequestId; readonly outcome: ProposalOutcome }
     | { readonly kind: 'readIndex'; readonly id: RequestId }
-    /** index: null when the receiver is not (any more) the leader. */
+    /** index: null if the answering peer does not lead. */
     | { readonly kind: 'readIndexReply'; readonly id: RequestId; readonly index: number | null }
     | { readonly kind: 'requestSnapshot' }
-    /** The receiver was removed: the leader has committed a membership without it, and a quorum confirmed that leader after it was asked. Of whatever term. */
+    /**
+     * Tells the receiver that it was removed: the leader has committed a membership without it, and a quorum has confirmed that leader
+     * since it was asked. The term does not matter.
+     */
     | { readonly kind: 'notMember' }
   );
 
@@ -66,28 +74,31 @@ export type Proposal =
   | { readonly kind: 'operation'; readonly bytes: Uint8Array }
   | { readonly kind: 'membership'; readonly change: MembershipChange };
 
-/** One peer at a time (section 4.1). What is already so changes nothing and is accepted. */
+/** A change of one peer (section 4.1). A change that is in force already is accepted and does nothing. */
 export type MembershipChange =
   | { readonly kind: 'addLearner'; readonly member: Omit<Member, 'voter'> }
   | { readonly kind: 'promote'; readonly peerId: PeerId }
   | { readonly kind: 'remove'; readonly peerId: PeerId }
-  /** New address or version of a peer. */
+  /** A peer has a new address or version. */
   | { readonly kind: 'announce'; readonly member: Omit<Member, 'voter'> };
 
 export type ProposalOutcome =
-  /** In the leader's log; committed once an entry of this index and term is applied, lost once one of another term is. */
+  /**
+   * The entry is in the leader's log. It is committed once an entry of this index and term is applied, and lost once one of another term
+   * is.
+   */
   | { readonly kind: 'accepted'; readonly index: number; readonly term: number }
   | { readonly kind: 'refused'; readonly reason: RefusalReason };
 
 export type RefusalReason =
-  /** No leader is known, or the one asked is none any more. */
+  /** No leader is known, or the peer that was asked leads no more. */
   | 'noLeader'
-  /** Too much waits to be committed. */
+  /** Too many bytes wait to be committed. */
   | 'busy'
   | 'tooLarge'
   /** Another change of the membership is under way, or the leader is too new for one. */
   | 'membershipPending'
-  /** The change names a peer that is not there, or would leave no voter. */
+  /** The change names a peer that is not a member, or would leave no voter. */
   | 'membershipInvalid'
   /** Leadership is being handed over. */
   | 'transferring';
@@ -96,40 +107,46 @@ export type RaftInput =
   /** One `tick_period_ms` has passed. */
   | { readonly kind: 'tick' }
   | { readonly kind: 'receive'; readonly message: RaftMessage }
-  /** The write of this number, and all before it, are on disk. */
+  /** The write of this number, and all earlier writes, are on disk. */
   | { readonly kind: 'persisted'; readonly write: number }
   | { readonly kind: 'propose'; readonly id: RequestId; readonly proposal: Proposal }
   | { readonly kind: 'readIndex'; readonly id: RequestId }
   | { readonly kind: 'transferLeadership'; readonly to: PeerId }
   | { readonly kind: 'campaign' }
-  /** Ask the leader for its state. */
+  /** Asks the leader for its state. */
   | { readonly kind: 'requestSnapshot' }
-  /** `data` is the state after `index`, which is applied: entries before it may go, but for some that late followers may need. Also the answer to `snapshotWanted`. */
+  /**
+   * Replaces entries by the state after `index`, which is applied. Some entries before it stay for followers that lag. Also the answer to
+   * `snapshotWanted`.
+   */
   | { readonly kind: 'compact'; readonly index: number; readonly data: Uint8Array }
-  /** Raft-R11: the process of the only other voter has ended, and has promised nobody else anything; null: it is back, or may be. */
+  /**
+   * The process of the only other voter has ended, and had not made a promise to any other peer (Raft-R11). peer: null if it is back, or
+   * may be.
+   */
   | { readonly kind: 'gone'; readonly peer: PeerId | null }
   /** The transport could not deliver to this peer. */
   | { readonly kind: 'unreachable'; readonly peer: PeerId };
 
 export type RaftEffect =
-  /** Numbered from 1 and carried out in this order; answered by `persisted`. */
+  /** A write to disk. Writes are numbered from 1 and made in this order; each is answered by `persisted`. */
   | { readonly kind: 'persist'; readonly number: number; readonly write: ConsensusWrite }
-  /** Once every `persist` before it is on disk (Raft-R1). */
+  /** Messages to send once every earlier `persist` is on disk (Raft-R1). */
   | { readonly kind: 'send'; readonly messages: readonly RaftMessage[] }
-  /** At once: a leader's entries may travel while it writes them itself (section 10.2.1). */
+  /** Messages to send at once: a leader's entries may travel while it writes them itself (section 10.2.1). */
   | { readonly kind: 'sendEarly'; readonly messages: readonly RaftMessage[] }
-  /** Committed entries that are on this peer's disk, in order, each one once. */
+  /** Committed entries that are on this peer's disk, in order, each exactly once. */
   | { readonly kind: 'apply'; readonly entries: readonly Entry[] }
-  /** The state becomes that of the snapshot; `apply` goes on behind it, with entries once more if it goes back. */
+  /** Replaces the state by that of the snapshot. `apply` continues after it and, if the snapshot goes back, gives entries again. */
   | { readonly kind: 'restore'; readonly snapshot: Snapshot }
   | { readonly kind: 'proposed'; readonly id: RequestId; readonly outcome: ProposalOutcome }
-  /** A state with everything up to `index` applied may answer the read; null: no leader confirmed it. */
+  /** A state that has applied everything up to `index` may answer the read. index: null if no leader confirmed it. */
   | { readonly kind: 'readReady'; readonly id: RequestId; readonly index: number | null }
-  /** Role, leader or term is another one. */
+  /** The role, the leader or the term has changed. */
   | { readonly kind: 'roleChanged' }
-  /** A peer asks for this leader's state: give it by `compact`, as new as it is. */
+  /** A peer asks for this leader's state: answer by `compact` with the newest state. */
   | { readonly kind: 'snapshotWanted' }
-  /** This peer was removed: the leader says so, or it applied its own removal. */
+  /** This peer was removed: the leader says so, or this peer applied its own removal. */
   | { readonly kind: 'removed' };
 
 export type EntryOf<Kind extends EntryPayload['kind']> = Entry & { readonly payload: Extract<EntryPayload, { kind: Kind }> };

@@ -1,14 +1,14 @@
-/** What the leader thinks of a follower, from one answer to the next. Probing finds where the logs agree; replicating sends ahead of answers. */
+/** The leader's knowledge of a follower. Probing finds where the logs agree; replicating sends entries before earlier ones are answered. */
 
 import type { Snapshot } from '../../protocols/model/consensus.js';
 import type { Progress } from './state.js';
 
-/** Of a follower that nothing is known of; next: the entry that it is offered first. */
+/** Initial progress. next: the first entry to probe. */
 export function unknownProgress(next: number): Progress {
   return { matchIndex: 0, nextIndex: next, mode: { kind: 'Probe', waiting: false }, round: 0, recentlyActive: true, snapshotWanted: false };
 }
 
-/** From `next` on, but never what is known to agree. */
+/** Probes from `next` on, but never entries that are known to agree. */
 export function probing(progress: Progress, next: number): Progress {
   return { ...progress, nextIndex: Math.max(next, progress.matchIndex + 1), mode: { kind: 'Probe', waiting: false } };
 }
@@ -21,14 +21,14 @@ export function receivingSnapshot(progress: Progress, snapshot: Snapshot, forced
   return { ...progress, snapshotWanted: false, mode: { kind: 'Snapshot', snapshot, offset: 0, forced, ticksWaiting: 0 } };
 }
 
-/** Its log agrees up to `index`. */
+/** The progress of a follower whose log agrees up to `index`. */
 export function matched(progress: Progress, index: number): Progress {
   const { mode } = progress;
   const news = index > progress.matchIndex;
   const known: Progress = news ? { ...progress, matchIndex: index } : progress;
   switch (mode.kind) {
     case 'Probe':
-      // A late answer to an earlier leader's question of the same log says nothing about this probe.
+      // A late answer to an earlier leader says nothing about this probe.
       return news || index >= progress.nextIndex - 1 ? replicating(known) : known;
     case 'Snapshot':
       return !mode.forced && index >= mode.snapshot.index ? replicating(known) : known;
@@ -45,7 +45,7 @@ export function matched(progress: Progress, index: number): Progress {
   }
 }
 
-/** Whether another `append` may go. */
+/** Whether another `append` may be sent. */
 export function mayAppend(progress: Progress, appendsInFlightMax: number): boolean {
   switch (progress.mode.kind) {
     case 'Probe':
@@ -57,7 +57,7 @@ export function mayAppend(progress: Progress, appendsInFlightMax: number): boole
   }
 }
 
-/** An `append` with `count` entries went; last: index of the last one. */
+/** The progress after an `append` with `count` entries was sent. last: index of the last one. */
 export function appended(progress: Progress, count: number, last: number): Progress {
   const { mode } = progress;
   if (mode.kind === 'Probe') return { ...progress, mode: { kind: 'Probe', waiting: true } };

@@ -1,4 +1,4 @@
-/** What each step of Raft promises, checked where it ends: a step that breaks a promise stops its peer before anything is sent or written. */
+/** Invariants of Raft, checked at the end of each step: a step that breaks one stops its peer before anything is sent or written. */
 
 import { invariant } from '../../protocols/invariant.js';
 import type { Membership } from '../../protocols/model/cluster.js';
@@ -33,7 +33,7 @@ export function checkStep(before: RaftState, after: RaftState): void {
   invariant(snapshot <= after.commitIndex, 'Raft-R8', () => `the snapshot ends at ${snapshot}, ${after.commitIndex} is committed`);
 }
 
-/** Whether `entries` may follow in `log`, in the place of those from the first one's index on. Errors: `BrokenInvariant`. */
+/** Asserts that `entries` may replace those of `log` from the first one's index on. Errors: `BrokenInvariant`. */
 export function checkEntries(log: RaftLog, commitIndex: number, entries: readonly Entry[]): void {
   const first = entries[0] as Entry;
   invariant(first.index > commitIndex, 'Raft-R4', () => `entry ${first.index} is replaced, ${commitIndex} is committed`);
@@ -46,7 +46,9 @@ export function checkEntries(log: RaftLog, commitIndex: number, entries: readonl
   }
 }
 
-/** Memberships of consecutive changes differ by one peer, which comes, goes or changes; the first one ever comes as a whole. */
+/**
+ * Asserts that consecutive memberships differ by one peer, which is added, removed or changed; the very first membership comes as a whole.
+ */
 export function checkMembership(before: Membership, after: Membership): void {
   if (before.length === 0) return;
   const known = new Map(before.map((member) => [member.peerId, member]));

@@ -1,4 +1,7 @@
-/** Reads that see all that was committed before them, and verdicts on strangers: both need to know that this peer is the leader still. Source: dissertation, section 6.4. */
+/**
+ * Reads that see everything committed before them, and verdicts on peers outside the membership. Both need a quorum's confirmation that
+ * this peer still leads. Source: dissertation, section 6.4.
+ */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { changeLeaderRole, type RaftDraft, sendEarly } from './draft.js';
@@ -9,10 +12,10 @@ import { hasCommittedInTerm } from './replication.js';
 import { heartbeat } from './sending.js';
 import type { LeaderRole, PendingRead } from './state.js';
 
-/** Beyond it the askers are told at once that nobody has confirmed this leader; they ask again. */
+/** Most reads that wait. More are answered at once as not confirmed, and their callers ask again. */
 const READS_MAX = 16_384;
 
-/** from: whose read it is. */
+/** Adds a read that waits for a quorum. from: the peer that reads. */
 export function addRead(draft: RaftDraft, id: RequestId, from: PeerId): void {
   if ((draft.state.role as LeaderRole).reads.length >= READS_MAX) {
     answer(draft, id, from, null);
@@ -22,13 +25,16 @@ export function addRead(draft: RaftDraft, id: RequestId, from: PeerId): void {
   add(draft, (round) => ({ kind: 'read', id, from, index, round }));
 }
 
-/** A stranger speaks to this leader as if it were a peer. */
+/** Adds the question whether `peer`, which is not a member but sends messages, was removed. */
 export function addVerdict(draft: RaftDraft, peer: PeerId): void {
   const { reads } = draft.state.role as LeaderRole;
   if (!reads.some((read) => read.kind === 'verdict' && read.peer === peer)) add(draft, (round) => ({ kind: 'verdict', peer, round }));
 }
 
-/** An answer counts if its heartbeat went after the question. While a round is under way, questions gather for the next one. */
+/**
+ * Adds a question to the next round: a heartbeat's answer counts for questions asked before it was sent. While a round is under way,
+ * questions gather for the next one.
+ */
 function add(draft: RaftDraft, read: (round: number) => PendingRead): void {
   const role = draft.state.role as LeaderRole;
   const underWay = role.reads.some(({ round }) => round === role.round);
@@ -36,7 +42,7 @@ function add(draft: RaftDraft, read: (round: number) => PendingRead): void {
   if (!underWay) heartbeat(draft);
 }
 
-/** Answers what a majority has confirmed (Raft-R7). */
+/** Answers the reads and verdicts that a majority has confirmed (Raft-R7). */
 export function settleReads(draft: RaftDraft): void {
   const { reads, round } = draft.state.role as LeaderRole;
   if (reads.length === 0) return;
@@ -45,12 +51,12 @@ export function settleReads(draft: RaftDraft): void {
   if (left.length < reads.length) changeLeaderRole(draft, { reads: left });
   if (confirmed >= round && left.some((read) => read.round > round)) {
     heartbeat(draft);
-    // A lone voter confirms itself.
+    // The only voter confirms itself.
     if (confirmedRound(draft) > round) settleReads(draft);
   }
 }
 
-/** False while it has to wait for a commit. */
+/** Answers one confirmed question. Returns false while it has to wait for a commit. */
 function settle(draft: RaftDraft, read: PendingRead): boolean {
   const { membership, membershipIndex, commitIndex } = draft.state;
   const committed = hasCommittedInTerm(draft);
@@ -71,7 +77,7 @@ function answer(draft: RaftDraft, id: RequestId, from: PeerId, index: number | n
   else sendEarly(draft, from, { kind: 'readIndexReply', id, index });
 }
 
-/** The newest heartbeat that a majority has answered; this peer answers its own. */
+/** The newest heartbeat that a majority has answered; this peer counts as having answered. */
 function confirmedRound(draft: RaftDraft): number {
   const { config, role } = draft.state;
   const { progress, round } = role as LeaderRole;

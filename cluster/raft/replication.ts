@@ -1,4 +1,7 @@
-/** The leader's side of replication: what answers tell, and when an entry is committed. Source: dissertation, sections 3.5, 3.6 and 10.2. */
+/**
+ * The leader's side of replication: it takes followers' answers and decides when an entry is committed. Source: dissertation, sections 3.5,
+ * 3.6 and 10.2.
+ */
 
 import { invariant } from '../../protocols/invariant.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
@@ -34,7 +37,7 @@ export function becomeLeader(draft: RaftDraft): void {
   heartbeat(draft);
 }
 
-/** A new entry at the end of the leader's log, on its way to all. */
+/** Appends a new entry to the leader's log and sends it to all followers. */
 export function appendOwn(draft: RaftDraft, payload: EntryPayload): Entry {
   const state = draft.state;
   const entry: Entry = { index: lastIndex(state.log) + 1, term: state.term, payload };
@@ -45,7 +48,7 @@ export function appendOwn(draft: RaftDraft, payload: EntryPayload): Entry {
   return entry;
 }
 
-/** Peers that are new in the membership are written to; those that left it not any more. */
+/** Starts to send to peers that are new in the membership, and ends sending to those that left it. */
 function followMembership(draft: RaftDraft): void {
   const { membership, config, log } = draft.state;
   const progress = progressOf(draft);
@@ -66,7 +69,9 @@ export function receiveAppendReply(draft: RaftDraft, message: MessageOf<'appendR
   sendEntries(draft, message.from);
 }
 
-/** Probes further back, where the logs may agree by the follower's hint and by this log: a term at a time at most (section 3.5). */
+/**
+ * Probes an earlier entry, where the logs may agree according to the follower's hint and this log: at most one step per term (section 3.5).
+ */
 function rejected(draft: RaftDraft, progress: Progress, hint: MessageOf<'appendReply'>): Progress {
   if (progress.mode.kind === 'Snapshot') return progress;
   const at = lastOfTerm(draft.state.log, Math.min(hint.index, progress.nextIndex - 2), hint.logTerm);
@@ -74,8 +79,8 @@ function rejected(draft: RaftDraft, progress: Progress, hint: MessageOf<'appendR
 }
 
 /**
- * An entry of the leader's term that a majority has on disk is committed, and all before it (Raft-R3, Raft-R4). Followers
- * are told at once; a leader whose own removal is committed steps down.
+ * Commits entries: an entry of the leader's term that a majority has on disk, and all before it (Raft-R3, Raft-R4). Followers are told at
+ * once. A leader whose own removal is committed steps down.
  */
 export function advanceCommit(draft: RaftDraft): void {
   const state = draft.state;
@@ -90,14 +95,14 @@ export function advanceCommit(draft: RaftDraft): void {
   if (state.membershipIndex > before && state.membershipIndex <= index) membershipCommitted(draft);
 }
 
-/** Who was removed is told; the verdict needs no further question, as this very entry is committed. */
+/** Tells removed peers of their removal. This needs no further question, as the entry of the removal is committed. */
 function membershipCommitted(draft: RaftDraft): void {
   const { log, membership, membershipIndex, config, term, role } = draft.state;
   for (const { peerId } of membershipAt(log, membershipIndex - 1).membership) {
     if (peerId !== config.peerId && memberOf(membership, peerId) === undefined) sendEarly(draft, peerId, { kind: 'notMember' });
   }
   if (isVoter(membership, config.peerId)) return;
-  // The one that knows most may be elected at once.
+  // The follower with the longest log may be elected at once.
   let best: PeerId | null = null;
   let match = -1;
   for (const [peer, progress] of (role as LeaderRole).progress) {
@@ -117,7 +122,7 @@ function majorityIndex(draft: RaftDraft): number {
   );
 }
 
-/** The leader has committed in its term: what it knows to be committed is all that is (Raft-R6). */
+/** Whether the leader has committed an entry of its term: from then on it knows everything that is committed (Raft-R6). */
 export function hasCommittedInTerm(draft: RaftDraft): boolean {
   const { log, commitIndex, term } = draft.state;
   return termAt(log, commitIndex) === term;

@@ -10,7 +10,7 @@ import { appendOwn, hasCommittedInTerm } from './replication.js';
 import { giveUp } from './roles.js';
 import type { Forwarded, LeaderRole, RaftState } from './state.js';
 
-/** Above all ids that this peer's actors give: what a follower asks about the stranger of this id. */
+/** Base of the ids for a follower's questions about peers outside the membership: above all ids that this peer's actors give. */
 const ABOUT_STRANGERS = 2 ** 48;
 
 export function propose(draft: RaftDraft, id: RequestId, proposal: Proposal): void {
@@ -42,8 +42,8 @@ export function receiveProposeReply(draft: RaftDraft, message: MessageOf<'propos
 }
 
 /**
- * A stranger that asks a follower may have been removed while it was away, and may not know the leader that would
- * tell it. The follower finds out by a read of its own (Raft-R7).
+ * Asks the leader, by a read (Raft-R7), about a peer outside the membership that asks this follower for a pre-vote. That peer may have been
+ * removed while it was away, and may not know the leader that would tell it.
  */
 export function askAboutStranger(draft: RaftDraft, message: MessageOf<'preVote'>): void {
   const { leader, role, membership, forwarded } = draft.state;
@@ -64,7 +64,7 @@ export function receiveReadIndexReply(draft: RaftDraft, message: MessageOf<'read
   if (answered(draft, message.id, 'readIndex')) draft.effects.push({ kind: 'readReady', id: message.id, index: message.index });
 }
 
-/** Requests and answers get lost: after a while each is given up. */
+/** Counts a tick for forwarded requests and fails those that have waited too long: requests and answers may be lost. */
 export function tickForwarded(draft: RaftDraft): void {
   const state = draft.state;
   if (state.forwarded.size === 0) return;
@@ -77,7 +77,10 @@ export function tickForwarded(draft: RaftDraft): void {
   state.forwarded = left;
 }
 
-/** The stranger's own addition may still be under way: not before what its log has is applied here, or lost for good. */
+/**
+ * Whether a verdict may be given. The addition of the peer may still be under way, so the last entry of its log must be applied here or
+ * lost for good.
+ */
 function isRipe(state: RaftState, asked: Extract<Forwarded, { kind: 'verdict' }>): boolean {
   return asked.index !== null && asked.index <= state.appliedIndex && isSettled(state.log, state.appliedIndex, asked);
 }
@@ -117,7 +120,7 @@ function proposeHere(draft: RaftDraft, proposal: Proposal): ProposalOutcome {
     if (proposal.bytes.length > config.entryBytesMax) return refused('tooLarge');
     return accepted(appendOwn(draft, proposal));
   }
-  // One change at a time, and none before this leader knows what is committed (Raft-R6, Raft-R9).
+  // One change at a time, and none before this leader knows everything that is committed (Raft-R6, Raft-R9).
   if (membershipIndex > commitIndex || !hasCommittedInTerm(draft)) return refused('membershipPending');
   const next = changed(membership, proposal.change);
   if (next === null) return refused('membershipInvalid');

@@ -1,4 +1,4 @@
-/** How a peer becomes a follower again, and what its requests come to. */
+/** Turns a peer into a follower and fails its forwarded requests. */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { type RaftDraft, sendEarly } from './draft.js';
@@ -8,7 +8,7 @@ import type { FollowerRole, Forwarded } from './state.js';
 
 export const FOLLOWER: FollowerRole = { kind: 'Follower' };
 
-/** term: the own one or a later one. leader: of that term; null when it is not known. */
+/** Becomes a follower. term: the own term or a later one. leader: the leader of that term; null if it is not known. */
 export function becomeFollower(draft: RaftDraft, term: number, leader: PeerId | null): void {
   const state = draft.state;
   if (state.role.kind === 'Leader') failReads(draft);
@@ -17,7 +17,7 @@ export function becomeFollower(draft: RaftDraft, term: number, leader: PeerId | 
     state.term = term;
     state.votedFor = null;
   }
-  // A later term alone is no sign of a leader: the wait for one goes on.
+  // A later term alone is no sign of a leader, so the election timer runs on.
   if (state.role.kind !== 'Follower' || state.leader !== null || leader !== null) restartElectionTimer(draft);
   state.role = FOLLOWER;
   state.leader = leader;
@@ -32,7 +32,10 @@ export function restartElectionTimer(draft: RaftDraft): void {
   state.electionAfterTicks = electionTicks + value;
 }
 
-/** Two campaigned at once, most likely: nobody may win, and no lease has to run out before the next attempt. */
+/**
+ * Shortens the wait for the next campaign. Most likely two peers campaigned at once; then perhaps none wins, and no lease has to end before
+ * the next attempt.
+ */
 export function shortenElectionTimer(draft: RaftDraft): void {
   const state = draft.state;
   if (state.role.kind === 'Leader') return;
@@ -41,7 +44,7 @@ export function shortenElectionTimer(draft: RaftDraft): void {
   state.electionAfterTicks = Math.min(state.electionAfterTicks, state.elapsedTicks + 1 + value);
 }
 
-/** No answer is to be expected any more from the leader that was asked. */
+/** Fails the forwarded requests: the leader that was asked answers them no more. */
 export function failForwarded(draft: RaftDraft): void {
   const state = draft.state;
   if (state.forwarded.size === 0) return;

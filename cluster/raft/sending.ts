@@ -1,4 +1,7 @@
-/** What the leader sends: entries within each follower's window, heartbeats, parts of snapshots. Source: dissertation, sections 3.5, 5 and 10.2. */
+/**
+ * The leader sends entries within each follower's window, heartbeats and parts of snapshots. Source: dissertation, sections 3.5, 5 and
+ * 10.2.
+ */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { Entry } from '../../protocols/model/consensus.js';
@@ -7,7 +10,7 @@ import { batchFrom, lastIndex, termAt } from './log.js';
 import { appended, mayAppend, receivingSnapshot } from './progress.js';
 import type { LeaderRole, Progress } from './state.js';
 
-/** What `peer` has not been sent, as far as its window goes. */
+/** Sends `peer` the entries that it has not been sent yet, as far as its window allows. */
 export function sendEntries(draft: RaftDraft, peer: PeerId): void {
   const { log, config } = draft.state;
   for (;;) {
@@ -23,7 +26,7 @@ export function sendEntries(draft: RaftDraft, peer: PeerId): void {
   }
 }
 
-/** A new round of heartbeats: who answers it takes this peer for the leader still (Raft-R7). */
+/** Starts a new round of heartbeats: a peer that answers it confirms that this peer still leads (Raft-R7). */
 export function heartbeat(draft: RaftDraft): void {
   const { role } = draft.state;
   if (role.kind !== 'Leader') return;
@@ -31,7 +34,10 @@ export function heartbeat(draft: RaftDraft): void {
   for (const peer of role.progress.keys()) sendHeartbeat(draft, peer);
 }
 
-/** An `append` without entries: a probe, and news of the commit index. A snapshot goes where the log begins behind it. */
+/**
+ * Sends an `append` without entries, which probes the log and tells the commit index; or a snapshot, if the follower needs entries that the
+ * log no longer has.
+ */
 export function sendHeartbeat(draft: RaftDraft, peer: PeerId): void {
   const { log } = draft.state;
   const progress = progressOf(draft).get(peer) as Progress;
@@ -51,7 +57,7 @@ function sendAppendAt(draft: RaftDraft, peer: PeerId, prevIndex: number, prevTer
   sendEarly(draft, peer, { kind: 'append', prevIndex, prevTerm, entries, commit: commitIndex, round });
 }
 
-/** forced: the follower asked for it, and takes it even if it knows more. */
+/** Starts to send a snapshot. forced: the follower asked for it and takes it even if its own state is newer. */
 export function beginSnapshot(draft: RaftDraft, peer: PeerId, forced: boolean): void {
   const { snapshot } = draft.state.log;
   const progress = progressOf(draft).get(peer);
@@ -60,7 +66,7 @@ export function beginSnapshot(draft: RaftDraft, peer: PeerId, forced: boolean): 
   sendChunk(draft, peer);
 }
 
-/** The part that is due. */
+/** Sends the next part of a snapshot. */
 export function sendChunk(draft: RaftDraft, peer: PeerId): void {
   const { config, role } = draft.state;
   const { mode } = (role as LeaderRole).progress.get(peer) as Progress;

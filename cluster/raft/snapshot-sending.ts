@@ -1,4 +1,7 @@
-/** The leader's side of snapshots: one part at a time, to followers that need entries which are gone, or ask for the state. */
+/**
+ * The leader's side of snapshots: it sends one part at a time to followers that need entries which the log no longer has, or that ask for
+ * the state.
+ */
 
 import { type MessageOf, progressOf, type RaftDraft } from './draft.js';
 import { replicating } from './progress.js';
@@ -17,14 +20,14 @@ export function receiveInstallSnapshotReply(draft: RaftDraft, message: MessageOf
     sendEntries(draft, message.from);
     return;
   }
-  // The same offset again answers a part that came twice.
+  // The same offset again is the answer to a part that arrived twice.
   const moved = message.nextOffset !== progress.mode.offset && message.nextOffset <= progress.mode.snapshot.data.length;
   const mode = moved ? { ...progress.mode, offset: message.nextOffset, ticksWaiting: 0 } : progress.mode;
   progressOf(draft).set(message.from, { ...progress, round, mode });
   if (moved) sendChunk(draft, message.from);
 }
 
-/** Parts get lost: one without an answer goes again. */
+/** Sends a part again that is not answered in time, as parts may be lost. */
 export function tickSnapshots(draft: RaftDraft): void {
   const { role, config } = draft.state;
   for (const [peer, progress] of (role as LeaderRole).progress) {
@@ -36,7 +39,10 @@ export function tickSnapshots(draft: RaftDraft): void {
   }
 }
 
-/** A follower wants the state as it is now (`POST /cluster/recover`). The actor that applies entries is asked for it, unless the log has it. */
+/**
+ * A follower asks for the newest state (`POST /cluster/recover`). The leader asks the actor that applies entries for it, unless the log's
+ * snapshot is as new.
+ */
 export function receiveRequestSnapshot(draft: RaftDraft, message: MessageOf<'requestSnapshot'>): void {
   const { role, log, appliedIndex } = draft.state;
   if (role.kind !== 'Leader') return;
@@ -50,7 +56,7 @@ export function receiveRequestSnapshot(draft: RaftDraft, message: MessageOf<'req
   draft.effects.push({ kind: 'snapshotWanted' });
 }
 
-/** The state is there. */
+/** Sends the snapshot to the followers that asked for it. */
 export function sendWantedSnapshots(draft: RaftDraft): void {
   const { role } = draft.state;
   if (role.kind !== 'Leader') return;

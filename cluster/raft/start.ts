@@ -1,4 +1,4 @@
-/** A peer's Raft as it wakes up with what is on its disk. */
+/** Starts a peer's Raft from what is on its disk. */
 
 import type { StoredConsensus } from '../../protocols/model/consensus.js';
 import type { RaftConfig } from './config.js';
@@ -54,7 +54,7 @@ function sleeping(config: RaftConfig, stored: StoredConsensus, seed: number): Ra
   };
 }
 
-/** Of entries that begin before the snapshot's end, the first only gives the term before the next one. */
+/** Entries may begin before the snapshot's end; then the first one only gives the term before the next one. */
 function logOf({ snapshot, entries }: StoredConsensus): RaftLog {
   const first = entries[0];
   const end = snapshot?.index ?? 0;

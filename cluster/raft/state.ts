@@ -1,4 +1,4 @@
-/** What the Raft of one peer knows. Values are never changed in place. */
+/** The state of one peer's Raft. Values are never changed in place. */
 
 import type { Membership, PeerId } from '../../protocols/model/cluster.js';
 import type { Entry, Snapshot } from '../../protocols/model/consensus.js';
@@ -13,40 +13,46 @@ export interface RaftState {
   readonly role: RaftRole;
   readonly log: RaftLog;
   readonly commitIndex: number;
-  /** Handed out by `apply` or `restore`. */
+  /** Index up to which entries have been handed out by `apply` or `restore`. */
   readonly appliedIndex: number;
   /** The newest membership in the log or snapshot, committed or not, and the index of its entry. */
   readonly membership: Membership;
   readonly membershipIndex: number;
-  /** Ticks since the leader was heard (leader: since its last check for a quorum). */
+  /** Ticks since the leader was heard; on the leader, since its last check for a quorum. */
   readonly elapsedTicks: number;
-  /** Drawn anew at each new term or role. */
+  /** Ticks after which this peer campaigns; drawn at each new term or role. */
   readonly electionAfterTicks: number;
-  /** State of the generator that draws it. */
+  /** State of the generator that draws `electionAfterTicks`. */
   readonly randomState: number;
   /** Number of the last `persist`. */
   readonly writes: number;
   /** Number of the last write that is on disk. */
   readonly persistedWrites: number;
-  /** Last entry of this log as of each write that is under way, oldest first: what the leader may count for itself. */
+  /**
+   * For each write under way, oldest first, the last entry of this log as of that write. A leader counts its own log up to there when the
+   * write is on disk.
+   */
   readonly writesUnderWay: readonly { readonly number: number; readonly lastIndex: number }[];
-  /** Last entry of this log that is on disk. */
+  /** Index of the last entry of this log that is on disk. */
   readonly persistedIndex: number;
-  /** A snapshot in the log that is not handed out yet, and the write that brings it to disk. */
+  /** A snapshot in the log that has not been handed out yet, and the write that brings it to disk; null if there is none. */
   readonly pendingRestore: { readonly snapshot: Snapshot; readonly write: number } | null;
-  /** The applied membership had this peer: one without it means that it was removed. */
+  /** The last applied membership included this peer: one without it means that it was removed. */
   readonly belonged: boolean;
-  /** Parts of a snapshot that is coming in. */
+  /** The parts of a snapshot that is being received; null if none is. */
   readonly incoming: IncomingSnapshot | null;
-  /** The only other voter, whose process is known to have ended: nothing waits for it (Raft-R11). Null: not known of any. */
+  /** The only other voter, if its process is known to have ended: nothing waits for it (Raft-R11). Null otherwise. */
   readonly gone: PeerId | null;
-  /** What went to the leader and is given up some ticks later. */
+  /** Requests that were forwarded to the leader; they fail some ticks later. */
   readonly forwarded: ReadonlyMap<RequestId, Forwarded>;
 }
 
 export type Forwarded =
   | { readonly kind: 'propose' | 'readIndex'; readonly ticksLeft: number }
-  /** Whether a stranger, whose log ends so, was removed. index: the leader's answer, to be applied first. */
+  /**
+   * Whether `peer`, which is not a member and whose log ends with `lastIndex` and `lastTerm`, was removed. index: the leader's answer,
+   * which has to be applied first; null until it has come.
+   */
   | {
       readonly kind: 'verdict';
       readonly peer: PeerId;
@@ -57,9 +63,9 @@ export type Forwarded =
     };
 
 export interface RaftLog {
-  /** Null: the log begins with entry 1. */
+  /** The snapshot before the log; null if the log begins with entry 1. */
   readonly snapshot: Snapshot | null;
-  /** Consecutive. They begin at most one behind the snapshot, or before its end: entries kept for late followers. */
+  /** Consecutive entries. They begin right after the snapshot's end or before it, as some entries are kept for followers that lag. */
   readonly entries: readonly Entry[];
   /** Term of the entry before the first of `entries` (0 before entry 1). */
   readonly termBefore: number;
@@ -67,7 +73,7 @@ export interface RaftLog {
 
 export type RaftRole = FollowerRole | PreCandidateRole | CandidateRole | LeaderRole;
 
-/** Also a learner, and a peer that is in no cluster yet. */
+/** A follower, a learner, or a peer that is in no cluster yet. */
 export interface FollowerRole {
   readonly kind: 'Follower';
 }
@@ -80,7 +86,7 @@ export interface PreCandidateRole {
 export interface CandidateRole {
   readonly kind: 'Candidate';
   readonly votes: ReadonlyMap<PeerId, boolean>;
-  /** The write of its own vote: only on disk does it count. */
+  /** Number of the write of its own vote, which counts only once it is on disk. */
   readonly voteWrite: number;
   readonly transfer: boolean;
 }
@@ -91,23 +97,23 @@ export interface LeaderRole {
   /** Number of the last heartbeat. */
   readonly round: number;
   readonly heartbeatElapsed: number;
-  /** What waits for a quorum to answer heartbeat `round`, by ascending round. */
+  /** Questions that wait for a quorum to answer a heartbeat, by ascending round. */
   readonly reads: readonly PendingRead[];
-  /** Bytes of the entries behind the commit index. */
+  /** Bytes of the entries after the commit index. */
   readonly uncommittedBytes: number;
   readonly transfer: { readonly to: PeerId; readonly ticksLeft: number } | null;
 }
 
-/** Wants to know that this peer was still the leader after the question. */
+/** A question that is answered once this peer is known to have led after it was asked. */
 export type PendingRead =
-  /** from: whose read it is. index: what must be applied for it; null until this leader has committed in its term. */
+  /** from: the peer that reads. index: the index that must be applied before the read; null until this leader has committed in its term. */
   | { readonly kind: 'read'; readonly id: RequestId; readonly from: PeerId; readonly index: number | null; readonly round: number }
   /** Whether `peer`, which is not in the membership, was removed. */
   | { readonly kind: 'verdict'; readonly peer: PeerId; readonly round: number };
 
-/** What the leader knows of a follower. Source: the modes are the dissertation's sections 10.2 and 5; flow control as `appendsInFlightMax`. */
+/** The leader's knowledge of a follower. Source: dissertation, sections 10.2 and 5, for the modes; flow control is `appendsInFlightMax`. */
 export interface Progress {
-  /** Its log agrees with the leader's up to here. */
+  /** The follower's log agrees with the leader's up to this index. */
   readonly matchIndex: number;
   readonly nextIndex: number;
   readonly mode: /** One `append` at a time, until it is known where the logs agree. `waiting`: one is under way. */
@@ -121,11 +127,11 @@ export interface Progress {
         readonly forced: boolean;
         readonly ticksWaiting: number;
       };
-  /** Newest heartbeat that it answered. */
+  /** Number of the newest heartbeat that the follower has answered. */
   readonly round: number;
-  /** Heard of since the last check for a quorum. */
+  /** The follower was heard since the last check for a quorum. */
   readonly recentlyActive: boolean;
-  /** It asked for this leader's state, which is not there yet. */
+  /** The follower has asked for this leader's state, which is not available yet. */
   readonly snapshotWanted: boolean;
 }
 

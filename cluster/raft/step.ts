@@ -1,4 +1,4 @@
-/** What a peer's Raft does about each input. The rules have numbers (Raft-R1 ...), which `cluster/README.md` lists. */
+/** The step of a peer's Raft. The rules have numbers (Raft-R1 ...), which `cluster/README.md` lists. */
 
 import { invariant } from '../../protocols/invariant.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
@@ -39,7 +39,7 @@ import { maybeLetSuccessorRun, receiveTimeoutNow, tickTransfer, transferLeadersh
 
 type MessageInTerm = Exclude<RaftMessage, { kind: 'vote' | 'preVote' | 'notMember' }>;
 
-/** The state after `input`, the very same one if nothing changed, and what it causes, in order. */
+/** The state after `input`, the same object if nothing changed, and the effects in order. */
 export function stepRaft(state: RaftState, input: RaftInput): RaftStep {
   const draft = begin(state);
   handle(draft, input);
@@ -93,7 +93,7 @@ function handle(draft: RaftDraft, input: RaftInput): void {
   }
 }
 
-/** Heartbeats; and without a quorum heard of within an election timeout, a leader steps down (Raft-R10, section 6.2). */
+/** Sends heartbeats, and steps down if no quorum was heard within an election timeout (Raft-R10, section 6.2). */
 function tickLeader(draft: RaftDraft): void {
   const state = draft.state;
   if (state.role.kind !== 'Leader') return;
@@ -112,7 +112,7 @@ function tickLeader(draft: RaftDraft): void {
   else state.role = { ...state.role, heartbeatElapsed };
 }
 
-/** And forgets whom it heard of, for the next time. */
+/** Whether a quorum was heard since the last check. Starts the next period. */
 function heardOfQuorum(draft: RaftDraft): boolean {
   const { config } = draft.state;
   const progress = progressOf(draft);
@@ -122,7 +122,7 @@ function heardOfQuorum(draft: RaftDraft): boolean {
   return active > voters.length >> 1;
 }
 
-/** What is on disk counts: for the own vote, for commits, and for what may be applied. */
+/** A write is on disk: the own vote counts, and entries may be committed and applied. */
 function persisted(draft: RaftDraft, write: number): void {
   const state = draft.state;
   invariant(write <= state.writes, 'Raft-R1', () => `write ${write} is on disk, ${state.writes} were made`);
@@ -144,7 +144,7 @@ function receive(draft: RaftDraft, message: RaftMessage): void {
   if (message.from === state.gone) state.gone = null;
   if (state.role.kind === 'Leader' && !hearPeer(draft, message)) return;
   switch (message.kind) {
-    // Candidates speak of terms that may never be, and are not always listened to.
+    // Candidates name terms that may never begin, and some of their messages are ignored.
     case 'vote':
       receiveVote(draft, message);
       return;
@@ -160,21 +160,24 @@ function receive(draft: RaftDraft, message: RaftMessage): void {
   }
 }
 
-/** Messages of lower terms are late, or from a peer that must hear of this term; those of higher terms end this one. */
+/** Messages of lower terms are late, or come from a peer that has to learn of this term; those of higher terms end this one. */
 function receiveInTerm(draft: RaftDraft, message: MessageInTerm): void {
   const { term } = draft.state;
   if (message.term < term) {
     receiveLate(draft, message);
     return;
   }
-  // Who grants a pre-vote speaks of a term that may never be.
+  // A granted pre-vote names a term that may never begin.
   if (message.term > term && !(message.kind === 'preVoteReply' && message.granted)) {
     becomeFollower(draft, message.term, message.kind === 'append' || message.kind === 'installSnapshot' ? message.from : null);
   }
   receiveTimely(draft, message);
 }
 
-/** False for a stranger. One that asks for votes was removed, or is a peer of a leader that this one does not know of. */
+/**
+ * Notes a message of a follower. Returns false for a peer outside the membership: one that asks for votes was removed, or belongs to a
+ * leader that this peer does not know of.
+ */
 function hearPeer(draft: RaftDraft, message: RaftMessage): boolean {
   const { role } = draft.state;
   if (role.kind !== 'Leader') return true;
@@ -188,7 +191,7 @@ function hearPeer(draft: RaftDraft, message: RaftMessage): boolean {
     case 'installSnapshot':
     case 'notMember':
       return true;
-    // Its own addition may be known to no leader yet: not before what its log has is committed, or lost for good.
+    // Its addition may be known to no leader yet: wait until the last entry of its log is committed here or lost for good.
     case 'preVote':
     case 'vote':
       if (isSettled(draft.state.log, draft.state.commitIndex, message)) addVerdict(draft, message.from);
@@ -200,7 +203,7 @@ function hearPeer(draft: RaftDraft, message: RaftMessage): boolean {
 
 function receiveLate(draft: RaftDraft, message: MessageInTerm): void {
   switch (message.kind) {
-    // A leader of the past learns from the answer's term that it is none.
+    // A former leader learns from the answer's term that it leads no more.
     case 'append':
     case 'installSnapshot':
       sendLate(draft, message.from, { kind: 'appendReply', matched: false, index: 0, logTerm: 0, round: 0 });

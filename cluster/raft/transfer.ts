@@ -1,4 +1,4 @@
-/** Leadership that is handed to another voter. Source: dissertation, section 3.10. */
+/** Hands leadership to another voter. Source: dissertation, section 3.10. */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { changeLeaderRole, type RaftDraft, sendEarly } from './draft.js';
@@ -6,7 +6,7 @@ import { campaign, mayCampaign } from './election.js';
 import { lastIndex } from './log.js';
 import { isVoter } from './membership.js';
 
-/** Proposals are refused until it is done or `electionTicks` have passed. */
+/** Begins to hand leadership over. Proposals are refused until it is done or `electionTicks` have passed. */
 export function transferLeadership(draft: RaftDraft, to: PeerId): void {
   const { role, membership, config } = draft.state;
   if (role.kind !== 'Leader' || to === config.peerId || !isVoter(membership, to)) return;
@@ -14,7 +14,7 @@ export function transferLeadership(draft: RaftDraft, to: PeerId): void {
   maybeLetSuccessorRun(draft);
 }
 
-/** As soon as the successor has the whole log, it may run. */
+/** Tells the successor to campaign as soon as it has the whole log. */
 export function maybeLetSuccessorRun(draft: RaftDraft): void {
   const { role, log } = draft.state;
   if (role.kind !== 'Leader' || role.transfer === null) return;

@@ -1,6 +1,11 @@
 /**
- * Whether a leader acknowledges without a replica that is away, where its node is needed to agree on anything (Log-L9): it judges that first,
- * has the disk say that others may lack something, judges once more and goes on; what the disk says is taken back when all have everything.
+ * Decides whether a leader acknowledges without a replica that is away, where nothing can be agreed on without that replica's node
+ * (Log-L9).
+ *
+ * 1. The leader asks whether it may go on alone.
+ * 2. It notes on disk that other replicas may lack something.
+ * 3. It asks again, and goes on.
+ * 4. It clears the note when all replicas have everything.
  */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
@@ -11,17 +16,17 @@ import { requiredChannels } from './leading.js';
 import { isRequired } from './required.js';
 import type { ReplicationState } from './state.js';
 
-/** A leader goes on without a peer that cannot be made Dead; any other one is to be made Dead. */
+/** Goes on without a peer that cannot be made Dead, and proposes any other peer as Dead. */
 export function leaderJudged(draft: ReplicationDraft, { isAlone, peer }: InputOf<'aloneJudged'>): void {
   const { ahead } = draft.state;
   if (!isAlone) proposeDead(draft, peer);
-  // What is being written now is followed by another judgement.
+  // Another judgement follows when the write that is under way ends.
   else if (ahead.writing !== null) return;
   else if (ahead.isAhead === true) excuse(draft, peer);
   else note(draft, true);
 }
 
-/** Whoever does not lead yet has nothing to acknowledge alone: it waits for the peer. */
+/** A replica that does not lead yet has nothing to acknowledge, so it waits for a peer that cannot be made Dead. */
 export function syncingJudged(draft: ReplicationDraft, { isAlone, peer }: InputOf<'aloneJudged'>): void {
   if (!isAlone) proposeDead(draft, peer);
 }
@@ -42,7 +47,7 @@ export function aheadNoted(draft: ReplicationDraft, { isAhead }: InputOf<'aheadN
   draft.state.ahead = { isAhead, writing: null, retryAt: 0 };
 }
 
-/** Peers may have come back, or gone, while it was written. */
+/** Asks again whether it may go on alone: peers may have come back or gone while the note was written. */
 export function leaderNoted(draft: ReplicationDraft, input: InputOf<'aheadNoted'>): void {
   aheadNoted(draft, input);
   const { channels, run } = leadingOf(draft);
@@ -51,14 +56,14 @@ export function leaderNoted(draft: ReplicationDraft, input: InputOf<'aheadNoted'
   }
 }
 
-/** The disk says what it said before. To go on alone is tried again with the next judgement. */
+/** Keeps the old value of the note. The next judgement tries again to go on alone. */
 export function noteFailed(draft: ReplicationDraft, { error, isAhead }: InputOf<'noteFailed'>): void {
   const { ahead, ticks } = draft.state;
   draft.state.ahead = { ...ahead, writing: null, retryAt: ticks + NOTE_RETRY_TICKS };
   log(draft, 'warn', `${isAhead ? 'it cannot go on alone' : 'that others have everything cannot be noted'}: ${error.detail}`);
 }
 
-/** After everything else that a leader does in a step. */
+/** Clears the note once all required replicas have everything. Runs at the end of a leader's step. */
 export function driveNote(draft: ReplicationDraft): void {
   const { ahead, ticks } = draft.state;
   if (ahead.isAhead !== true || ahead.writing !== null || ticks < ahead.retryAt) return;
@@ -69,7 +74,7 @@ export function driveNote(draft: ReplicationDraft): void {
   if (hasAll) note(draft, false);
 }
 
-/** Whether time has to pass before a note is tried to be taken back again. */
+/** Whether ticks are needed until clearing the note is tried again. */
 export function waitsForNote({ ahead, ticks }: Pick<ReplicationState, 'ahead' | 'ticks'>): boolean {
   return ahead.isAhead === true && ahead.writing === null && ahead.retryAt > ticks;
 }

@@ -1,4 +1,4 @@
-/** What comes back from other replicas, and from the own one for them. */
+/** Answers from other replicas, and from the own replica for them. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import { invariant } from '../../protocols/invariant.js';
@@ -58,7 +58,7 @@ export function callFailed(draft: ReplicationDraft, { call, error, isLost, peer 
     return;
   }
   const failing = failed(draft, found, error);
-  // Its log is not what it was taken for, or its leader is another one: its position tells.
+  // Its log differs from what the leader assumed, or it knows another leader: ask for its position.
   const isOther = error.code === 'conflict' && failing.phase.kind === 'Streaming';
   setChannel(draft, isOther ? { ...failing, phase: { kind: 'Probing', position: null } } : failing);
 }
@@ -83,7 +83,7 @@ export function readDone(draft: ReplicationDraft, { call, part, peer }: InputOf<
   else setChannel(draft, channel);
   const next = channelOf(draft, peer);
   if (next?.phase.kind !== 'Streaming') return;
-  // A job that has been taken up meanwhile has its place.
+  // A job that was added during the read keeps its place: send entries up to it only.
   const [job] = next.jobs;
   const upTo = job === undefined ? Number.POSITIVE_INFINITY : (placeOf(job) ?? next.phase.logged.index);
   const entries = firstOf(part.entries, upTo, APPEND_BYTES);
@@ -93,11 +93,11 @@ export function readDone(draft: ReplicationDraft, { call, part, peer }: InputOf<
 
 export function readFailed(draft: ReplicationDraft, { call, peer }: InputOf<'readFailed'>): void {
   const channel = channelOf(draft, peer);
-  // It says nothing of the other replica.
+  // A failed read of the own log says nothing about the other replica.
   if (channel?.busy?.call === call) setChannel(draft, { ...channel, busy: null, retryAt: draft.state.ticks + 1 });
 }
 
-/** The leader's log continues its own. */
+/** Begins to stream: the leader's log continues the replica's. */
 function continued(draft: ReplicationDraft, channel: Channel, logged: LogTag): void {
   const { attaching, peer } = channel;
   setChannel(draft, {
@@ -112,14 +112,14 @@ function continued(draft: ReplicationDraft, channel: Channel, logged: LogTag): v
   if (attaching !== null) addJob(draft, peer, { kind: 'settings', caller: attaching.caller, how: 'delta', entries: lackOf(draft, logged) });
 }
 
-/** The leader's log does not continue its own. */
+/** Breaks, resets or rewinds the channel: the leader's log does not continue the replica's. */
 function discontinued(draft: ReplicationDraft, channel: Channel, part: Exclude<ReadPart, { kind: 'entries' }>): void {
   const { attaching, inherited, peer, phase } = channel;
   const { assignment, required } = draft.state;
   const detail =
     part.kind === 'compacted' ? `it lacks more than the log of the leader has` : `its log has something else than that of the leader`;
   if (inherited && !(assignment !== null && isAgreedRequired(assignment, peer))) {
-    // Whoever was required had everything: this one was not.
+    // A replica that was really required had everything, so this one was not.
     draft.state.required = new Set([...required].filter((each) => each !== peer));
   }
   if (isRequired(draft.state, peer)) {
@@ -208,7 +208,7 @@ function jobFailed(draft: ReplicationDraft, channel: Channel, error: ErrorFacts,
     return;
   }
   if (job.kind === 'rewind' && error.code === 'conflict') {
-    // Its log has left behind where the two began to differ, or never had that.
+    // Its log no longer reaches back to where the two logs part, or never had that entry.
     setChannel(draft, { ...channel, phase: { kind: 'Idle' }, jobs: [] });
     answer(draft, job.caller, { how: 'refused', entries: job.entries });
     return;
@@ -219,7 +219,7 @@ function jobFailed(draft: ReplicationDraft, channel: Channel, error: ErrorFacts,
     setChannel(draft, next);
     return;
   }
-  // Nobody knows where its log begins or ends: it is attached anew.
+  // Where its log begins or ends is unknown, so it has to be attached again.
   for (const { caller } of jobs) refuse(draft, caller, { code: 'unavailable', detail: error.detail });
   if (isRequired(draft.state, channel.peer)) setChannel(draft, { ...next, jobs: [], phase: { kind: 'Probing', position: null } });
   else dropChannel(draft, channel.peer);
@@ -244,7 +244,7 @@ function healthy(channel: Channel): Channel {
   return { ...channel, failingSince: null, error: null, retryAt: 0, excusedUntil: null };
 }
 
-/** Indexes have gaps where leaders changed. */
+/** The number of entries that the replica lacks. An estimate: indexes have gaps where leaders changed. */
 function lackOf(draft: ReplicationDraft, logged: LogTag): number {
   const { last, recent } = leadingOf(draft);
   return last.term === logged.term ? Math.max(0, last.index - logged.index) : recent.entries.length;

@@ -1,4 +1,4 @@
-/** What goes to another replica next: its position, entries in order, and jobs in their places between them. */
+/** Decides what is sent to another replica next: a request for its position, entries in order, and jobs in their places between entries. */
 
 import { invariant } from '../../protocols/invariant.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
@@ -48,7 +48,7 @@ function drive(draft: ReplicationDraft, peer: PeerId): void {
   else if (phase.kind === 'Probing') probe(draft, channel);
 }
 
-/** Who is needed and answers nothing but errors is to be made Dead; who is not needed is left alone. */
+/** Breaks the channel of a required replica that answers only errors for too long. Others are left alone. */
 function maybeBreak(draft: ReplicationDraft, peer: PeerId): void {
   const channel = channelOf(draft, peer) as Channel;
   const { error, failingSince, phase } = channel;
@@ -62,7 +62,7 @@ function maybeBreak(draft: ReplicationDraft, peer: PeerId): void {
   if (isWaitedFor(draft, channel)) breakChannel(draft, peer, facts.detail);
 }
 
-/** It cannot go on as it is. */
+/** Marks the channel as broken and asks whether the leader may go on without the replica. */
 export function breakChannel(draft: ReplicationDraft, peer: PeerId, detail: string): void {
   const channel = channelOf(draft, peer);
   if (channel === undefined) return;
@@ -89,7 +89,7 @@ function propose(draft: ReplicationDraft, { peer }: Channel): void {
   changeChannel(draft, peer, { phase: { kind: 'Broken', proposeAt: draft.state.ticks + PROPOSE_TICKS } });
 }
 
-/** Its own time is over: what is written goes on without it, and it is looked for meanwhile (Log-L9). */
+/** Lets acknowledgements go on without the replica for a while, and asks for its position meanwhile (Log-L9). */
 export function excuse(draft: ReplicationDraft, peer: PeerId): void {
   const channel = channelOf(draft, peer);
   const { ticks } = draft.state;
@@ -125,7 +125,7 @@ function drivenStream(draft: ReplicationDraft, channel: Channel, phase: Streamin
   }
   const request = requestOf(job, phase);
   if (request === null) {
-    // Nothing may pass the place that is being found out.
+    // Entries must not overtake a job whose place is still being fetched.
     if (!job.fetching) fetch(draft, channel, job);
     return;
   }
@@ -135,7 +135,7 @@ function drivenStream(draft: ReplicationDraft, channel: Channel, phase: Streamin
   else call(draft, channel, request, { kind: 'job' });
 }
 
-/** Entries up to an index, or the wish to hear that what is there is applied. */
+/** Sends entries up to an index, or an empty call that is answered once the earlier entries are applied. */
 function send(draft: ReplicationDraft, channel: Channel, { applied, logged }: Streaming, upToIndex: number): void {
   const { last, recent } = leadingOf(draft);
   if (logged.index < Math.min(upToIndex, last.index)) {
@@ -158,7 +158,7 @@ export function append(draft: ReplicationDraft, channel: Channel, entries: reado
   call(draft, channel, request, { kind: 'append', upTo, applied });
 }
 
-/** Whether somebody waits for an operation in (after, upTo] to be applied there. */
+/** Whether a caller waits until an operation in (after, upTo] is applied on this replica. */
 function mustBeApplied(draft: ReplicationDraft, { peer, waiters }: Channel, after: number, upTo: number): boolean {
   if (!mustApply(draft.state, peer)) return false;
   if (waiters.some(({ index }) => index > after && index <= upTo)) return true;
@@ -195,7 +195,7 @@ function fetch(draft: ReplicationDraft, channel: Channel, job: Job): void {
   draft.effects.push({ kind: 'fetch', run: leadingOf(draft).run, peer, job: job.id, fetch: wanted });
 }
 
-/** Null: what is to be sent has to be fetched first. */
+/** The call for a job; null if its data has to be fetched first. */
 function requestOf({ fetched, kind }: Job, { logged }: Streaming): PeerCall | null {
   if (kind === 'reset') return { kind: 'resetLog', at: logged };
   if (kind === 'rewind') return { kind: 'rewindLog', to: logged };
@@ -214,12 +214,12 @@ function requestOf({ fetched, kind }: Job, { logged }: Streaming): PeerCall | nu
   }
 }
 
-/** Index of the operation that it has its place after; null: any. */
+/** Index of the operation after which the job has its place; null if it may have any place. */
 export function placeOf({ fetched }: Job): number | null {
   return fetched === null || fetched.kind === 'settings' ? null : fetched.at.index;
 }
 
-/** To be fetched anew. */
+/** The job without its fetched data, so that they are fetched again. */
 export function again(job: Job): Job {
   return { ...job, fetching: false, fetched: null };
 }

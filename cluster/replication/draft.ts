@@ -1,4 +1,4 @@
-/** A step in the making: the next state, which this step alone may still change, and what is to be caused, in order. */
+/** A step in progress: the next state, which only this step may still change, and the effects in order. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import { BrokenInvariant } from '../../protocols/invariant.js';
@@ -25,7 +25,7 @@ export function beginStep(state: ReplicationState): ReplicationDraft {
   return { state: { ...state }, effects: [] };
 }
 
-/** The next number of a role, a call or a job. */
+/** A new number for a role, a call or a job. */
 export function nextNumber(draft: ReplicationDraft): number {
   draft.state.counter += 1;
   return draft.state.counter;
@@ -43,7 +43,7 @@ export function log(draft: ReplicationDraft, level: 'info' | 'warn', text: strin
   draft.effects.push({ kind: 'log', level, text });
 }
 
-/** Of the role that calls, in the shard's term. */
+/** Calls another replica for the role `run`, in the shard's term. */
 export function callPeer(draft: ReplicationDraft, run: number, peer: PeerId, call: number, request: PeerCall): void {
   const { assignment, self } = draft.state;
   const since = assignment?.since.get(peer) ?? 0;
@@ -54,7 +54,7 @@ export function setRole(draft: ReplicationDraft, role: ReplicationRole): void {
   draft.state.role = role;
 }
 
-/** Of a shard that this replica leads, or is to lead. */
+/** The assignment of a shard that this replica leads, or is to lead. Errors: `BrokenInvariant` if there is none. */
 export function assignmentOf({ state }: ReplicationDraft): ShardAssignment {
   if (state.assignment === null) throw new BrokenInvariant('Log-L2', `a replica is ${state.role.kind} of a shard that is not assigned`);
   return state.assignment;
@@ -88,7 +88,7 @@ export function notLeading(detail: string): ErrorFacts {
   return { code: 'conflict', detail: `${detail}: ask the replica that leads`, retryAfterMs: 100, reason: 'notLeader' };
 }
 
-/** What has been begun and may be carried out by whoever leads next. */
+/** The error for a write whose outcome is unknown: the next leader may take it over. */
 export function leftOpen(reason: string): ErrorFacts {
   return { code: 'unavailable', detail: reason, retryAfterMs: 1000, outcome: 'unknown' };
 }

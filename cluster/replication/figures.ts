@@ -1,19 +1,19 @@
 /** Figures of replication, in ticks of 100 ms and bytes. */
 
 export const REPLICATION_TICK_MS = 100;
-/** A replica that acknowledgements wait for and that answers nothing but errors for so long is made Dead. */
+/** A required replica that answers only errors for this long is made Dead. */
 export const FAIL_TICKS = 20;
-/** How long a replica is not waited for where nothing can be agreed; then that is found out anew. */
+/** How long acknowledgements go on without a replica where nothing can be agreed on; then the leader asks again. */
 export const EXCUSE_TICKS = 20;
-/** What was proposed and is not agreed is proposed again. */
+/** A proposal that is not agreed on is made again after this long. */
 export const PROPOSE_TICKS = 20;
-/** What the own replica or consensus failed at is tried again after it. */
+/** A failed request to the own replica or to consensus is tried again after this long. */
 export const RETRY_TICKS = 3;
-/** What the disk should have noted is tried again after it (Log-L9). */
+/** A note that could not be written is tried again after this long (Log-L9). */
 export const NOTE_RETRY_TICKS = 10;
-/** A leader that pauses for the next one, which does not come, leads on after so long. */
+/** A leader that has paused for another one leads on after this long if none comes. */
 export const PAUSE_TICKS = 30;
-/** Of one call that brings entries; a larger operation goes alone. */
+/** Largest size of one call with entries; a larger operation goes alone. */
 export const APPEND_BYTES = 2 * 1024 * 1024;
 /** Entries kept in memory for the channels; older ones are read from the log. */
 export const RECENT_BYTES = 16 * 1024 * 1024;

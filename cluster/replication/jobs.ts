@@ -1,4 +1,4 @@
-/** What transfers ask of the leader for one replica. */
+/** Requests of transfers to the leader, for one replica. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
@@ -36,7 +36,7 @@ export function attach(draft: ReplicationDraft, { caller, mayReset, peer }: Inpu
     refuse(draft, caller, { code: 'unavailable', detail: `peer ${peer} is being seen to`, retryAfterMs: 1000 });
     return;
   }
-  // What is under way ends first.
+  // The call that is under way ends first.
   const phase = channel.phase.kind === 'Probing' ? channel.phase : ({ kind: 'Probing', position: null } as const);
   setChannel(draft, { ...channel, phase, attaching: { caller, mayReset }, retryAt: 0 });
 }
@@ -49,7 +49,7 @@ export function fill(draft: ReplicationDraft, { buckets, caller, peer }: InputOf
   addJob(draft, peer, { kind: 'fill', caller, buckets });
 }
 
-/** From now on; answered when what is there by now has arrived. */
+/** Makes the peer required from now on. Answered when everything that is logged by now has arrived there. */
 export function require(draft: ReplicationDraft, { caller, peer }: InputOf<'require'>): void {
   const channel = channelOf(draft, peer);
   if (channel?.phase.kind !== 'Streaming') {
@@ -69,7 +69,7 @@ export function release(draft: ReplicationDraft, { peer }: InputOf<'release'>): 
   changeChannel(draft, peer, { phase: { kind: 'Idle' }, attaching: null, jobs: [], waiters: [], failingSince: null });
 }
 
-/** Those whose operation has arrived. */
+/** Answers the callers whose operation has arrived. */
 export function answerWaiters(draft: ReplicationDraft, peer: PeerId): void {
   const channel = channelOf(draft, peer);
   if (channel?.phase.kind !== 'Streaming' || channel.waiters.length === 0) return;
@@ -80,12 +80,12 @@ export function answerWaiters(draft: ReplicationDraft, peer: PeerId): void {
   for (const { caller } of ready) answer(draft, caller, true);
 }
 
-/** Nobody who waits for something of the channel waits on. */
+/** Refuses every caller that waits for the channel. */
 export function endChannel(draft: ReplicationDraft, { attaching, jobs, waiters }: Channel, error: ErrorFacts): void {
   for (const caller of callersOf(attaching, jobs, waiters)) refuse(draft, caller, error);
 }
 
-/** A job behind those that are there. */
+/** Adds a job after the existing ones. */
 export function addJob(draft: ReplicationDraft, peer: PeerId, job: WithoutHead<Job>): void {
   const channel = channelOf(draft, peer);
   if (channel?.phase.kind !== 'Streaming') {

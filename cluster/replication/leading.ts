@@ -1,4 +1,4 @@
-/** A leader's channels follow the agreed state; what is on every required replica is acknowledged. */
+/** The leader's role: its channels follow the agreed state, and writes that are on every required replica are acknowledged. */
 
 import { invariant } from '../../protocols/invariant.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
@@ -8,7 +8,7 @@ import { endChannel } from './jobs.js';
 import { inheritedTargets, isAgreedRequired, isRequired, isTarget, mustApply, othersOf, serving } from './required.js';
 import { type Channel, type Leading, type LoggedWrite, newChannel } from './state.js';
 
-/** positions: of other replicas, as far as they are known. */
+/** Starts to lead. last: end of the own log. positions: ends of other replicas' logs, as far as they are known. */
 export function becomeLeading(draft: ReplicationDraft, last: LogTag, positions: ReadonlyMap<PeerId, LogTag>): void {
   const { state } = draft;
   for (const [peer, { index }] of positions)
@@ -38,17 +38,17 @@ export function becomeLeading(draft: ReplicationDraft, last: LogTag, positions: 
 }
 
 /**
- * A leader's first index is after everything that an earlier one may have written for itself alone, whether that began where this one
- * does or elsewhere: two multiples of TERM_GAP further for each term that it knows nothing of. A leader is never more than half
- * of one ahead of what all replicas have, so what terms up to k have written ends below floor(last) + 2 (k - last.term) + 1.5 of them.
- * Before the first leader nobody has written, and one that leads on knows all of its term.
+ * The index after which a new leader numbers its operations: beyond everything that an earlier leader may have written alone, from this
+ * position or another one. That is two multiples of TERM_GAP for each term that it knows nothing of. A leader is never more than half a
+ * TERM_GAP ahead of what all replicas have, so the operations of terms up to k end below floor(last) + 2 (k - last.term) + 1.5 multiples.
+ * Before the first leader no replica has written, and a re-elected leader already has every entry of its term.
  */
 export function indexAfter(last: LogTag, term: number): number {
   if (term <= 1 || last.term === term) return last.index;
   return (Math.floor(last.index / TERM_GAP) + 2 * (term - last.term)) * TERM_GAP - 1;
 }
 
-/** Channels for those that are required now; others end. */
+/** Opens channels to replicas that are required now, and ends those to replicas that get no entries any more. */
 export function takeAssignment(draft: ReplicationDraft): void {
   const { state } = draft;
   const assignment = assignmentOf(draft);
@@ -69,7 +69,7 @@ export function takeAssignment(draft: ReplicationDraft): void {
   state.required = new Set([...state.required].filter((peer) => channels.has(peer) && !isAgreedRequired(assignment, peer)));
 }
 
-/** Answers writes that are on every required replica, in order of their indexes as far as they are. */
+/** Acknowledges writes that are on every required replica. A write that still waits does not hold later ones up. */
 export function acknowledge(draft: ReplicationDraft): void {
   const role = leadingOf(draft);
   const waitedFor = requiredChannels(draft, role);
@@ -86,7 +86,7 @@ export function acknowledge(draft: ReplicationDraft): void {
   if (waiting.length < role.pending.length) changeLeading(draft, { pending: waiting, bytes });
 }
 
-/** Channels that acknowledgements wait for; null stands for a replica without one. */
+/** Channels that acknowledgements wait for; null for a required replica without a channel. */
 export function requiredChannels(draft: ReplicationDraft, role: Leading): (Channel | null)[] {
   return othersOf(draft.state)
     .filter((peer) => isRequired(draft.state, peer))
@@ -104,12 +104,12 @@ function hasWrite(draft: ReplicationDraft, channel: Channel | null, { input, ind
   return input.until === 'logged' || !mustApply(draft.state, channel.peer) || applied >= index;
 }
 
-/** Log-L9 */
+/** Whether acknowledgements go on without this replica for now (Log-L9). */
 function isExcused({ state }: ReplicationDraft, channel: Channel | null): boolean {
   return channel !== null && channel.excusedUntil !== null && state.ticks < channel.excusedUntil;
 }
 
-/** excused: required replicas that do not have it. */
+/** Acknowledges a write, or reports too few replicas. excused: number of required replicas that may lack the write. */
 function answer(draft: ReplicationDraft, { failure, input, numbers }: LoggedWrite, excused: number): void {
   const { ahead, assignment } = draft.state;
   const isNoted = ahead.isAhead === true && ahead.writing !== false;
@@ -126,7 +126,7 @@ function answer(draft: ReplicationDraft, { failure, input, numbers }: LoggedWrit
   draft.effects.push({ kind: 'acknowledge', input, numbers, failure });
 }
 
-/** An agreed state that requires a channel again ends its idleness. */
+/** The channel, probing again if it was idle and its replica is required now. */
 function revived(channel: Channel, required: boolean): Channel {
   return required && channel.phase.kind === 'Idle' ? { ...channel, phase: { kind: 'Probing', position: null } } : channel;
 }

@@ -1,4 +1,4 @@
-/** A replica that is to lead finds out what its own log has and, after a start, whether its view of the cluster is new. */
+/** A replica that is to lead finds the end of its own log and, after a start, whether its view of the cluster is up to date. */
 
 import type { LogTag } from '../../protocols/model/shard-log.js';
 import { nextNumber, type ReplicationDraft, setRole } from './draft.js';
@@ -6,11 +6,11 @@ import { becomeLeading } from './leading.js';
 import type { ShardAssignment } from './messages.js';
 import { startSyncing } from './syncing.js';
 
-/** delayTicks: 0 to begin now. */
+/** Starts to locate the own log. delayTicks: 0 to begin now. */
 export function startLocating(draft: ReplicationDraft, delayTicks: number): void {
   const { assignment, openedIn, ticks } = draft.state;
   const run = nextNumber(draft);
-  // Of a term that began in this life everything is known (Log-L5).
+  // Everything is known of a term that began after this start (Log-L5).
   const barrier = assignment?.term !== openedIn;
   setRole(draft, { kind: 'Locating', run, last: null, barrier, retryAt: delayTicks === 0 ? null : ticks + delayTicks });
   if (delayTicks === 0) ask(draft);
@@ -35,12 +35,12 @@ export function located(draft: ReplicationDraft, found: { readonly last?: LogTag
 function lead(draft: ReplicationDraft, last: LogTag, { term }: ShardAssignment): void {
   const { state } = draft;
   if (last.term > term || state.heard > term) {
-    // A later leader wrote here: the agreed state will tell.
+    // A later leader wrote here: the agreed state will name it.
     state.heard = Math.max(state.heard, last.term);
     setRole(draft, { kind: 'Following' });
     return;
   }
-  // Whoever has logged in this term had taken over everything before, and nobody else has written since.
+  // A replica with entries of this term led it already: it has everything before them, and no other replica has led since.
   if (last.term === term) becomeLeading(draft, last, new Map());
   else startSyncing(draft, last);
 }

@@ -1,4 +1,4 @@
-/** What happens to a replica's part in its shard's log, and what that causes. Source of the rules: `README.md`. */
+/** Inputs and effects of one replica's part in the log of its shard. Source of the rules: `cluster/README.md`. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId, ReplicaState } from '../../protocols/model/cluster.js';
@@ -13,24 +13,24 @@ export interface ShardAssignment {
   readonly leader: PeerId | null;
   readonly term: number;
   readonly replicas: ReadonlyMap<PeerId, ReplicaState>;
-  /** Index of the entry that made each replica. */
+  /** For each replica, the index of the entry of Raft's log that made it. */
   readonly since: ReadonlyMap<PeerId, number>;
   /** `write_consistency_factor`: how many Active replicas must have a write, the leader's included. */
   readonly writeFactor: number;
 }
 
-/** Names a caller that waits for an answer of this type: a number that the shell knows. Every one is answered or refused, once. */
+/** Names a caller that waits for an answer of this type: a number that the shell knows. Each caller is answered or refused exactly once. */
 export type LogCaller<Answer = never> = number & { readonly __answer?: (answer: Answer) => void };
 
 type WithoutHead<Call> = Call extends DataCall ? Omit<Call, 'shard' | 'since' | 'term' | 'leader'> : never;
-/** To another replica of the shard; the shell adds which one and the term. */
+/** A call to another replica of the shard. The shell adds the replica and the term. */
 export type PeerCall = WithoutHead<ReplicaCall>;
 
-/** Calls of peers, as they came, for this replica. */
+/** A peer's call to this replica, as it came. */
 export type HeardCall = WithoutLife<ReplicaCall>;
 type WithoutLife<Call> = Call extends DataCall ? Omit<Call, 'since'> : never;
 
-/** What the leader gets of its own replica for another one. */
+/** Data that the leader reads from its own replica to send it to another one. */
 export type Fetch =
   | { readonly kind: 'settings' }
   | { readonly kind: 'digest' }
@@ -41,26 +41,29 @@ export type Fetched =
   | { readonly kind: 'digest'; readonly at: LogTag; readonly buckets: BigUint64Array; readonly points: Uint32Array }
   | { readonly kind: 'buckets'; readonly at: LogTag; readonly points: number; readonly bytes: Uint8Array };
 
-/** A part of a leader's own log after an operation. */
+/** A part of the leader's own log after a given operation. */
 export type ReadPart =
   | { readonly kind: 'entries'; readonly entries: readonly ShardEntry[] }
-  /** It does not go back so far. */
+  /** The log does not go back so far. */
   | { readonly kind: 'compacted' }
-  /** It has no such operation; the newest that it has before. */
+  /** The log does not have the given operation. before: the newest operation that it has before that place. */
   | { readonly kind: 'diverged'; readonly before: LogTag | null };
 
-/** run: of the role that asked; what an earlier role began is of no interest any more (Log-L13). */
+/** Inputs. run: number of the role that asked; answers to an earlier role are dropped (Log-L13). */
 export type ReplicationInput =
-  /** The replica can be used, or cannot any more. */
+  /** The replica's files are open, or they are closed now. */
   | { readonly kind: 'opened' }
   | { readonly kind: 'closed'; readonly error: ErrorFacts }
-  /** assignment: null where the cluster has no such shard. isSettled: this node knows everything that was agreed before it was started (Log-L5). */
+  /**
+   * The agreed state of the shard as this node knows it. assignment: null if the cluster has no such shard. isSettled: this node knows
+   * everything that was agreed before its start (Log-L5).
+   */
   | { readonly kind: 'assigned'; readonly self: PeerId; readonly assignment: ShardAssignment | null; readonly isSettled: boolean }
-  /** 100 ms have passed, or more; only while `needsTicks`. */
+  /** 100 ms have passed, or more. Comes only while the state needs ticks. */
   | { readonly kind: 'tick' }
   | WriteInput
   | MissingInput
-  /** A peer's call, for this replica. */
+  /** A peer calls this replica. */
   | { readonly kind: 'called'; readonly caller: LogCaller<DataAnswer>; readonly from: PeerId; readonly call: HeardCall }
   | TransferInput
   | { readonly kind: 'located'; readonly run: number; readonly last: LogTag }
@@ -75,11 +78,11 @@ export type ReplicationInput =
       readonly failure: ErrorFacts | null;
     }
   | { readonly kind: 'logFailed'; readonly run: number; readonly write: number; readonly error: ErrorFacts }
-  /** Of entries that were taken over from another replica. */
+  /** The own log has the entries that were taken over from another replica. */
   | { readonly kind: 'tookOver'; readonly run: number; readonly last: LogTag }
   | { readonly kind: 'takeOverFailed'; readonly run: number; readonly error: ErrorFacts }
   | { readonly kind: 'answered'; readonly run: number; readonly peer: PeerId; readonly call: number; readonly answer: DataAnswer }
-  /** isLost: it may have been carried out. */
+  /** isLost: the peer may have executed the call. */
   | {
       readonly kind: 'callFailed';
       readonly run: number;
@@ -92,12 +95,12 @@ export type ReplicationInput =
   | { readonly kind: 'readFailed'; readonly run: number; readonly peer: PeerId; readonly call: number; readonly error: ErrorFacts }
   | { readonly kind: 'fetched'; readonly run: number; readonly peer: PeerId; readonly job: number; readonly value: Fetched }
   | { readonly kind: 'fetchFailed'; readonly run: number; readonly peer: PeerId; readonly job: number; readonly error: ErrorFacts }
-  /** isAlone: this peer is away, and nothing can be agreed on without it: no other leader can come (Log-L9). */
+  /** isAlone: this peer is away and nothing can be agreed on without it, so no other leader can come (Log-L9). */
   | { readonly kind: 'aloneJudged'; readonly run: number; readonly peer: PeerId; readonly isAlone: boolean }
-  /** What the disk says from now on, and at the start (Log-L9). */
+  /** The value of the note on disk from now on; also sent at the start (Log-L9). */
   | { readonly kind: 'aheadNoted'; readonly isAhead: boolean }
   | { readonly kind: 'noteFailed'; readonly isAhead: boolean; readonly error: ErrorFacts }
-  /** error: null where it is agreed. */
+  /** error: null if the death is agreed. */
   | { readonly kind: 'deathProposed'; readonly peer: PeerId; readonly error: ErrorFacts | null };
 
 /**
@@ -107,15 +110,15 @@ export type ReplicationInput =
 export interface WriteInput extends ShardWrite {
   readonly kind: 'write';
   readonly caller: LogCaller<Written>;
-  /** `Date.now()` at which it is not begun any more. */
+  /** `Date.now()` from which the write is not begun any more, in milliseconds. */
   readonly deadlineMs: number;
-  /** Present: what it cost here is added to it. */
+  /** Where present, the cost of the write on this node is added to it. */
   readonly usage?: HardwareUsage;
-  /** Of resharding: what was acknowledged in another shard is taken here, however few replicas there are. */
+  /** Set for copies by a migration: they are taken however few replicas there are, as the points were acknowledged in another shard. */
   readonly isCopy?: true;
 }
 
-/** Which of these points is not there after all writes before. Errors: as of a write. */
+/** Asks for the first of these points that does not exist after all earlier writes. Errors: as for a write. */
 export interface MissingInput {
   readonly kind: 'missing';
   readonly caller: LogCaller<PointId | null>;
@@ -123,45 +126,54 @@ export interface MissingInput {
   readonly deadlineMs: number;
 }
 
-/** Of transfers, to the shard's leader. Errors: `conflict` where it does not lead; any other: another try may do. */
+/**
+ * Requests of transfers to the shard's leader. Errors: `conflict` if this replica does not lead; after any other error the caller may try
+ * again.
+ */
 export type TransferInput =
   /**
-   * The peer gets what is written from now on, and what it lacks. mayReset: its log may begin anew at the leader's position where the
-   * leader's does not continue it. One that has been attached is asked for its position again.
+   * Sends the peer every later write and the entries that it lacks. mayReset: its log may begin at the leader's position where the leader's
+   * log does not continue it. A peer that is attached already is asked for its position again.
    */
   | { readonly kind: 'attach'; readonly caller: LogCaller<AttachResult>; readonly peer: PeerId; readonly mayReset: boolean }
-  /** Compares the digests of both as of one operation. */
+  /** Compares the digests of leader and peer as of one operation. */
   | { readonly kind: 'compare'; readonly caller: LogCaller<CompareResult>; readonly peer: PeerId }
-  /** Makes the points of these buckets those of the leader. */
+  /** Replaces the peer's points in these buckets by those of the leader. */
   | { readonly kind: 'fill'; readonly caller: LogCaller<FillResult>; readonly peer: PeerId; readonly buckets: readonly number[] }
   /**
-   * True once it has everything, and every later acknowledgement waits for it: until the agreed state says that it is Active, Dead
-   * or gone, as an agreement on the transfer's end may be under way.
+   * Makes the peer required. Answered with true once it has everything; every later acknowledgement waits for it, until the agreed state
+   * says that it is Active, Dead or gone. An agreement on the transfer's end may be under way until then.
    */
   | { readonly kind: 'require'; readonly caller: LogCaller<true>; readonly peer: PeerId }
-  /** Nothing more goes to it, unless it is required. */
+  /** Ends sending to the peer, unless it is required. */
   | { readonly kind: 'release'; readonly peer: PeerId }
-  /** No write is taken from now on (`conflict`): true once all that were begun are answered. It ends by itself where no other leader comes. */
+  /**
+   * Refuses writes from now on (`conflict`). Answered with true once all writes under way are answered. The pause ends by itself if no
+   * other leader comes.
+   */
   | { readonly kind: 'pause'; readonly caller: LogCaller<true> }
   | { readonly kind: 'resume' };
 
 export interface AttachResult {
   /**
-   * delta: what the target has is the beginning of the leader's log, and the rest is on its way. rewound: so it is now, but points that it had
-   * changed without the leader may differ. reset: its log begins anew at the leader's position; what it has there is anything.
-   * refused: only a reset would do, and none was wanted: nothing has changed.
+   * The way in which the target was attached.
+   *
+   * - `delta`: its log is the beginning of the leader's, and the rest is on its way;
+   * - `rewound`: the same, after it dropped operations that the leader lacks; points that these had changed may differ;
+   * - `reset`: its log begins at the leader's position, and nothing is known of its points;
+   * - `refused`: only a reset would do and the caller did not allow one; nothing has changed.
    */
   readonly how: 'delta' | 'rewound' | 'reset' | 'refused';
-  /** That it lacked. */
+  /** The number of entries that the target lacked. */
   readonly entries: number;
 }
 
 export interface CompareResult {
-  /** That differ. */
+  /** The buckets that differ. */
   readonly buckets: readonly number[];
-  /** Of the leader, in each of these. */
+  /** The leader's number of points in each of `buckets`. */
   readonly points: readonly number[];
-  /** Of the leader in all. */
+  /** The leader's number of points in all buckets. */
   readonly total: number;
 }
 
@@ -174,11 +186,11 @@ export interface FillResult {
 
 export type TransferAnswer = AttachResult | CompareResult | FillResult | true;
 
-/** Everything that asks the own replica is asked in the order of the effects. */
+/** Effects. Requests to the own replica are sent in the order of the effects. */
 export type ReplicationEffect =
   | { readonly kind: 'tickLater' }
   | { readonly kind: 'log'; readonly level: 'info' | 'warn'; readonly text: string }
-  /** The own position; an index that everything agreed on before has been applied at. */
+  /** locate: asks the own replica for its position. barrier: waits until this node has applied everything that was agreed on before. */
   | { readonly kind: 'locate'; readonly run: number }
   | { readonly kind: 'barrier'; readonly run: number }
   | {
@@ -196,13 +208,13 @@ export type ReplicationEffect =
       readonly run: number;
       readonly peer: PeerId;
       readonly call: number;
-      /** Of the replica that is meant. */
+      /** Index of the entry that made the replica that is called. */
       readonly since: number;
       readonly leader: PeerId;
       readonly term: number;
       readonly request: PeerCall;
     }
-  /** Of the own log. */
+  /** Reads a part of the own log. */
   | {
       readonly kind: 'read';
       readonly run: number;
@@ -212,7 +224,7 @@ export type ReplicationEffect =
       readonly bytesMax: number;
     }
   | { readonly kind: 'fetch'; readonly run: number; readonly peer: PeerId; readonly job: number; readonly fetch: Fetch }
-  /** A call of a peer, on the own replica; the answer goes straight to the caller. */
+  /** Has the own replica execute a peer's call. The answer goes straight to the caller. */
   | { readonly kind: 'carryOut'; readonly caller: LogCaller<DataAnswer>; readonly call: HeardCall }
   | {
       readonly kind: 'findMissing';
@@ -220,7 +232,7 @@ export type ReplicationEffect =
       readonly ids: readonly PointId[];
       readonly deadlineMs: number;
     }
-  /** failure: what the operation came to on every replica. */
+  /** failure: the error that the operation has on every replica; null if it succeeds. */
   | {
       readonly kind: 'acknowledge';
       readonly input: WriteInput;
@@ -229,12 +241,12 @@ export type ReplicationEffect =
     }
   | { readonly kind: 'answer'; readonly caller: LogCaller; readonly answer: TransferAnswer }
   | { readonly kind: 'refuse'; readonly caller: LogCaller; readonly error: ErrorFacts }
-  /** Answered with `aloneJudged` (Log-L9). */
+  /** Asks whether the leader may go on without this peer. Answered with `aloneJudged` (Log-L9). */
   | { readonly kind: 'judgeAlone'; readonly run: number; readonly peer: PeerId }
-  /** On disk, and answered with `aheadNoted` or `noteFailed`; one at a time. */
+  /** Writes the note to disk. Answered with `aheadNoted` or `noteFailed`; one at a time. */
   | { readonly kind: 'noteAhead'; readonly isAhead: boolean }
   /**
-   * To have it agreed, in this term only, that the replica on this peer is Dead; answered with `deathProposed`. from: what is known of it.
-   * A proposal that comes late must not end a transfer that fills it again.
+   * Proposes, for this term only, that the replica on this peer is Dead. Answered with `deathProposed`. from: the state in which this node
+   * knows it, so that a late proposal does not end a transfer that fills it again.
    */
   | { readonly kind: 'proposeDead'; readonly peer: PeerId; readonly from: ReplicaState | null; readonly term: number };

@@ -1,18 +1,18 @@
 /**
- * A leader that is about to hand its shard over takes no more writes for a moment, so that nothing is under way when it stops leading:
- * what waits elsewhere goes to the next leader. A pause ends by itself where no other leader comes.
+ * A leader that is about to hand its shard over takes no writes for a moment, so that none is under way when it stops leading. Requests
+ * that wait on other nodes go to the next leader. A pause ends by itself if no other leader comes.
  */
 
 import { answer, changeLeading, type InputOf, leadingOf, type ReplicationDraft, refuse } from './draft.js';
 import { PAUSE_TICKS } from './figures.js';
 
-/** Answered once everything that was begun is answered. Another one makes the pause longer. */
+/** Pauses writes. The caller is answered once all writes under way are answered. A second call makes the pause longer. */
 export function pause(draft: ReplicationDraft, { caller }: InputOf<'pause'>): void {
   const waiting = leadingOf(draft).pause?.waiting ?? [];
   changeLeading(draft, { pause: { until: draft.state.ticks + PAUSE_TICKS, waiting: [...waiting, caller] } });
 }
 
-/** It leads on. */
+/** Ends the pause and refuses the callers that wait for it. */
 export function resume(draft: ReplicationDraft): void {
   const { pause: known } = leadingOf(draft);
   if (known === null) return;
@@ -21,7 +21,7 @@ export function resume(draft: ReplicationDraft): void {
   changeLeading(draft, { pause: null });
 }
 
-/** After everything else that a leader does in a step. */
+/** Answers callers of a pause once no write is under way, and ends a pause whose time is over. Runs at the end of a leader's step. */
 export function drivePause(draft: ReplicationDraft): void {
   const { issued, pause: known, pending } = leadingOf(draft);
   if (known === null) return;

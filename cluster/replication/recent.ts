@@ -5,7 +5,10 @@ import { isSameTag } from '../../protocols/model/shard-log.js';
 import { RECENT_BYTES } from './figures.js';
 import type { Recent } from './state.js';
 
-/** With newer entries. What all channels have (`doneTick`), and what is too much, goes. */
+/**
+ * The entries with `added` after them, without those that every follower has (up to `doneIndex`) and without the oldest ones above the size
+ * limit.
+ */
 export function withRecent(recent: Recent, added: readonly ShardEntry[], doneIndex: number): Recent {
   const entries = [...recent.entries, ...added];
   let bytes = recent.bytes + bytesOf(added);
@@ -20,7 +23,7 @@ export function withRecent(recent: Recent, added: readonly ShardEntry[], doneInd
   return { after, entries: gone === 0 ? entries : entries.slice(gone), bytes };
 }
 
-/** What follows an operation, up to an index; null where it is not in memory, or is another operation. */
+/** Entries after an operation, up to an index; null if they are not in memory, or if the log has another operation at that index. */
 export function recentAfter({ after, entries }: Recent, tag: LogTag, upToIndex: number, bytesMax: number): ShardEntry[] | null {
   let at = 0;
   if (!isSameTag(after, tag)) {
@@ -31,7 +34,7 @@ export function recentAfter({ after, entries }: Recent, tag: LogTag, upToIndex: 
   return firstOf(entries.slice(at), upToIndex, bytesMax);
 }
 
-/** The first entries up to an index, as many as fit and one at least. */
+/** The first entries up to an index, at most `bytesMax` bytes but at least one entry. */
 export function firstOf(entries: readonly ShardEntry[], upToIndex: number, bytesMax: number): ShardEntry[] {
   const taken: ShardEntry[] = [];
   let bytes = 0;

@@ -1,11 +1,12 @@
 /**
- * Roles of a replica in its shard's log.
+ * Roles of a replica in the log of its shard.
  *
  * - `Closed`: its files are not open;
- * - `Following`: somebody else leads, or nobody: it answers calls;
- * - `Locating`: it is to lead, and asks its own log and, after a start, the cluster how far they are;
- * - `Syncing`: asks the other replicas how far they are, and takes over what it lacks (Log-L4);
- * - `Leading`: takes writes and sends them to the others.
+ * - `Following`: another replica leads, or none does; it answers calls;
+ * - `Locating`: it is to lead. It asks its own log for the newest position and, after a start, asks the cluster whether its view is up to
+ *   date;
+ * - `Syncing`: it asks the other replicas for their positions and takes over the entries that it lacks (Log-L4);
+ * - `Leading`: it takes writes and sends them to the other replicas.
  */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
@@ -15,40 +16,44 @@ import { NO_TAG } from '../../protocols/model/shard-log.js';
 import type { AttachResult, CompareResult, Fetched, FillResult, LogCaller, ShardAssignment, WriteInput } from './messages.js';
 
 export interface ReplicationState {
-  /** 0 until it is known. */
+  /** This node's peer id; 0 until it is known. */
   readonly self: PeerId;
   readonly assignment: ShardAssignment | null;
   readonly ticks: number;
-  /** A tick is on its way. */
+  /** A `tickLater` effect has been given and its tick has not come yet. */
   readonly ticking: boolean;
-  /** The highest term that a leader has called with, or the own log has: lower ones are over (Log-L2). */
+  /** The highest term that a leader has called with, or that the own log has. Lower terms are over (Log-L2). */
   readonly heard: number;
   /**
-   * Term that an earlier life may have led: the one in which this replica was opened or, where what is known of the cluster may be older
-   * than what that life knew, the newest. What it did in it is not known (Log-L5). Null until one is known.
+   * The term that this replica may have led before this start of the process: the one in which the replica was opened or, where this node's
+   * view of the cluster may be older than what it knew before the start, the newest term. What the replica did in that term is not known
+   * (Log-L5). Null until a term is known.
    */
   readonly openedIn: number | null;
-  /** Everything that was agreed before this life is known: terms that are heard of from now on are new. */
+  /** This node knows everything that was agreed before its start: terms that it hears of from now on are new. */
   readonly isSettled: boolean;
   /** Targets of transfers that acknowledgements wait for: declared by `require` in this term, or inherited (Log-L5). */
   readonly required: ReadonlySet<PeerId>;
   readonly ahead: AheadNote;
   /** Peers whose death is being proposed. */
   readonly dying: ReadonlySet<PeerId>;
-  /** How often this replica was set to another place in the log; what is read of it meanwhile has what the place says in parts only. */
+  /**
+   * Counts resets of this replica's log to another position. A read between a reset and its refill may see only part of the shard at that
+   * position.
+   */
   readonly resets: number;
   /** Counts roles and calls. */
   readonly counter: number;
   readonly role: ReplicationRole;
 }
 
-/** What the disk remembers of acknowledgements that other replicas may lack (Log-L9). */
+/** The note on disk that acknowledged operations may be missing on other replicas (Log-L9). */
 export interface AheadNote {
-  /** Null before it was read. */
+  /** Null until the note has been read. */
   readonly isAhead: boolean | null;
-  /** What is being written; null: nothing. */
+  /** The value that is being written; null while none is. */
   readonly writing: boolean | null;
-  /** Tick from which on a note that could not be taken back is tried again. */
+  /** The tick at which clearing the note is tried again after a failure. */
   readonly retryAt: number;
 }
 
@@ -67,7 +72,7 @@ export interface Locating {
   readonly run: number;
   readonly last: LogTag | null;
   readonly barrier: boolean;
-  /** When what failed is tried again; null: nothing failed. */
+  /** The tick of the next try after a failure; null if nothing failed. */
   readonly retryAt: number | null;
 }
 
@@ -76,17 +81,17 @@ export interface Syncing {
   readonly run: number;
   readonly last: LogTag;
   readonly probes: ReadonlyMap<PeerId, Probe>;
-  /** Taking over what this peer has more. */
+  /** The peer whose additional entries are being taken over; null while none are. */
   readonly source: { readonly peer: PeerId; readonly call: number; readonly from: LogTag } | null;
 }
 
 export interface Probe {
   readonly since: number;
-  /** Null: not known yet. */
+  /** The peer's position; null until it is known. */
   readonly last: LogTag | null;
-  /** The call that is under way. */
+  /** The call that is under way; null while none is. */
   readonly call: number | null;
-  /** It has not answered since. */
+  /** The tick since which the peer has not answered. */
   readonly askedAt: number;
   readonly retryAt: number;
   readonly proposeAt: number;
@@ -95,24 +100,26 @@ export interface Probe {
 export interface Leading {
   readonly kind: 'Leading';
   readonly run: number;
-  /** The newest operation that is known to be on the own disk. */
+  /** Tag of the newest operation that is known to be on the own disk. */
   readonly last: LogTag;
   readonly indexAfter: number;
-  /** Newest entries, kept for channels. */
+  /** The newest entries, kept in memory for the channels. */
   readonly recent: Recent;
-  /** Asked of the own replica, in that order; an answer waits for those before it. */
+  /** Writes that the own replica has been asked to log, in that order. A result waits for the results before it. */
   readonly issued: readonly IssuedWrite[];
-  /** On the own disk, waiting for others. Ascending indexes. */
+  /** Writes that are on the own disk and wait for other replicas. Ascending indexes. */
   readonly pending: readonly LoggedWrite[];
-  /** Bytes of issued and pending writes. */
+  /** Bytes of all issued and pending writes. */
   readonly bytes: number;
   readonly channels: ReadonlyMap<PeerId, Channel>;
-  /** No write is taken; null: they are. waiting: for what was begun. */
+  /**
+   * Set while writes are paused; null while the leader takes writes. until: a tick. waiting: callers that wait until no write is under way.
+   */
   readonly pause: { readonly until: number; readonly waiting: readonly LogCaller<true>[] } | null;
 }
 
 export interface Recent {
-  /** Of the operation before the first entry. */
+  /** Tag of the operation before the first entry. */
   readonly after: LogTag;
   readonly entries: readonly ShardEntry[];
   readonly bytes: number;
@@ -121,33 +128,35 @@ export interface Recent {
 export interface IssuedWrite {
   readonly write: number;
   readonly input: WriteInput;
-  /** Null: under way. */
+  /** Null while the write is under way. */
   readonly result: { readonly entries: readonly ShardEntry[]; readonly failure: ErrorFacts | null } | { readonly error: ErrorFacts } | null;
 }
 
 export interface LoggedWrite {
   readonly input: WriteInput;
   readonly numbers: readonly number[];
-  /** Of its last operation. */
+  /** Index of its last operation. */
   readonly index: number;
   readonly failure: ErrorFacts | null;
 }
 
-/** The leader's way to another replica: one call at a time, so everything arrives in order. */
+/** The leader's connection with another replica. One call at a time, so that everything arrives in order. */
 export interface Channel {
   readonly peer: PeerId;
   /** See `ShardAssignment.since`. */
   readonly since: number;
   readonly phase: Phase;
-  /** Required only if its log continues this one: an earlier life may have declared it. */
+  /**
+   * The replica is required only if its log continues the leader's: this leader may have declared it required before a restart (Log-L5).
+   */
   readonly inherited: boolean;
-  /** The call or read that is under way. */
+  /** The call or read that is under way; null while none is. */
   readonly busy: Busy | null;
-  /** Nothing has succeeded since. */
+  /** The tick since which nothing has succeeded; null if nothing fails. */
   readonly failingSince: number | null;
   readonly error: ErrorFacts | null;
   readonly retryAt: number;
-  /** Not waited for until then (Log-L9); null: it is. */
+  /** Acknowledgements do not wait for this replica before this tick (Log-L9); null if they wait for it. */
   readonly excusedUntil: number | null;
   readonly attaching: { readonly caller: LogCaller<AttachResult>; readonly mayReset: boolean } | null;
   readonly jobs: readonly Job[];
@@ -155,13 +164,16 @@ export interface Channel {
 }
 
 export type Phase =
-  /** position: null until it has said so; then the own log is asked whether it continues it. */
+  /**
+   * The replica's position is found out. position: null until the replica has told it; then the leader's log is asked whether it continues
+   * that position.
+   */
   | { readonly kind: 'Probing'; readonly position: LogTag | null }
-  /** It has everything up to `logged` on disk, and has applied what is up to `applied`, at least. */
+  /** The replica has everything up to `logged` on disk, and has applied at least everything up to `applied`. */
   | { readonly kind: 'Streaming'; readonly logged: LogTag; readonly applied: number }
-  /** It gets nothing until it is attached. */
+  /** The replica gets nothing until a transfer attaches it. */
   | { readonly kind: 'Idle' }
-  /** It is to be made Dead. */
+  /** The replica is to be made Dead. */
   | { readonly kind: 'Broken'; readonly proposeAt: number };
 
 export type Busy = { readonly call: number; readonly startedAt: number } & (
@@ -172,10 +184,10 @@ export type Busy = { readonly call: number; readonly startedAt: number } & (
   | { readonly kind: 'job' }
 );
 
-/** Something that has its place between entries. fetched: what is to be sent there; null where it has not been asked for. */
+/** A call that has its place between two entries. fetched: what is to be sent there; null until the own replica has delivered it. */
 export type Job = { readonly id: number; readonly fetching: boolean; readonly fetched: Fetched | null } & (
   | { readonly kind: 'reset' | 'rewind'; readonly caller: LogCaller<AttachResult>; readonly entries: number }
-  /** how: what came before it. */
+  /** how: the way in which the replica was attached. */
   | {
       readonly kind: 'settings';
       readonly caller: LogCaller<AttachResult>;
@@ -186,7 +198,7 @@ export type Job = { readonly id: number; readonly fetching: boolean; readonly fe
   | { readonly kind: 'fill'; readonly caller: LogCaller<FillResult>; readonly buckets: readonly number[] }
 );
 
-/** resets: of the actor's life before, so that nobody who reads takes this one for that. */
+/** The first state of the machine. resets: the count of the actor before its restart, so that readers can tell the two apart. */
 export function startReplication(resets = 0): ReplicationState {
   return {
     self: 0,

@@ -1,4 +1,4 @@
-/** What a replica does about its part in the shard's log: `step(state, input) -> {state, effects}`. No clock, no disk, no network. */
+/** The step of a replica's part in the log of its shard: `step(state, input) -> {state, effects}`. No clock, no disk, no network. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import { invariant } from '../../protocols/invariant.js';
@@ -30,7 +30,7 @@ import { driveSync, syncAnswered, syncCallFailed, tookOver } from './syncing.js'
 import { logFailed, logged, refuseWrite, write } from './writing.js';
 
 export function stepReplication(state: ReplicationState, input: ReplicationInput): ReplicationStep {
-  // What an earlier role began is of no interest any more (Log-L13).
+  // Drop answers that an earlier role asked for (Log-L13).
   if ('run' in input && !isOfRole(state, input.run)) return { state, effects: [] };
   const draft = beginStep(state);
   decideInRow<ReplicationInput, ReplicationDraft, void>(REPLICATION_TABLE[state.role.kind], draft, input);
@@ -49,7 +49,7 @@ export function stepReplication(state: ReplicationState, input: ReplicationInput
   return { state: draft.state, effects: draft.effects };
 }
 
-/** Whether something waits for time to pass. */
+/** Whether the state waits for a tick. */
 function needsTicks(state: ReplicationState): boolean {
   const { role, ticks } = state;
   switch (role.kind) {
@@ -72,7 +72,7 @@ function needsTicks(state: ReplicationState): boolean {
 
 type Inputs<Kind extends ReplicationInput['kind']> = Pick<Row<ReplicationInput, ReplicationDraft, void>, Kind>;
 
-/** What only a leader does. */
+/** Inputs that only a leader accepts: all other roles refuse them. */
 const REFUSE_REQUESTS: Inputs<'write' | 'missing' | 'attach' | 'compare' | 'fill' | 'require' | 'pause' | 'release' | 'resume'> = {
   write: refuseWrite,
   missing: refuseRequest,
@@ -85,7 +85,7 @@ const REFUSE_REQUESTS: Inputs<'write' | 'missing' | 'attach' | 'compare' | 'fill
   resume: stay,
 };
 
-/** What comes back from others to a role that has asked them nothing: `step` has dropped what earlier roles asked. */
+/** Answers to questions that this role has not asked. `step` has dropped answers to earlier roles, so each of these breaks Log-L13. */
 const UNASKED_BY_ALL: Inputs<
   | 'located'
   | 'locateFailed'
@@ -120,7 +120,7 @@ const UNASKED_BY_ALL: Inputs<
   aloneJudged: unasked,
 };
 
-/** What belongs to the replica, whatever its role. */
+/** Inputs that every role handles in the same way. */
 const OF_EACH: Inputs<'closed' | 'tick' | 'called' | 'aheadNoted' | 'noteFailed' | 'deathProposed'> = {
   closed,
   tick,
@@ -130,7 +130,7 @@ const OF_EACH: Inputs<'closed' | 'tick' | 'called' | 'aheadNoted' | 'noteFailed'
   deathProposed,
 };
 
-/** Roles × inputs. */
+/** The transition table, roles × inputs. */
 export const REPLICATION_TABLE: { readonly [Kind in ReplicationRole['kind']]: Row<ReplicationInput, ReplicationDraft, void> } = {
   Closed: {
     ...UNASKED_BY_ALL,
@@ -197,7 +197,6 @@ function isOfRole({ role }: Pick<ReplicationState, 'role'>, run: number): boolea
   return 'run' in role && role.run === run;
 }
 
-/** There is nothing to do. */
 function stay(): void {}
 
 function unasked(draft: ReplicationDraft, { kind }: ReplicationInput): void {
@@ -236,7 +235,7 @@ function locatedOwn(draft: ReplicationDraft, { last }: InputOf<'located'>): void
 
 function barrierPassed(draft: ReplicationDraft, { assignment, run }: InputOf<'barrierPassed'>): void {
   assignCandidate(draft, { assignment, isSettled: true });
-  // It may have told of another leader.
+  // The assignment may name another leader, which ends this role.
   if (isOfRole(draft.state, run)) located(draft, { barrier: true });
 }
 
@@ -248,7 +247,7 @@ function retryLocating(draft: ReplicationDraft, { error }: InputOf<'locateFailed
 
 type Assigned = Pick<InputOf<'assigned'>, 'assignment' | 'isSettled'> & Partial<Pick<InputOf<'assigned'>, 'self'>>;
 
-/** What is agreed now, as far as the node knows. The assignment before. */
+/** Takes over the assignment that this node knows now. Returns the one before. */
 function remember(draft: ReplicationDraft, { assignment, isSettled, self }: Assigned): ShardAssignment | null {
   const { state } = draft;
   const before = state.assignment;
@@ -291,7 +290,7 @@ function changeRole(draft: ReplicationDraft, assignment: ShardAssignment | null)
   takeRole(draft);
 }
 
-/** The role that the agreed state gives to an open replica. */
+/** Takes the role that the agreed state gives to an open replica. */
 function takeRole(draft: ReplicationDraft): void {
   takeRoleAfter(draft, 0);
 }
@@ -303,7 +302,7 @@ function takeRoleAfter(draft: ReplicationDraft, delayTicks: number): void {
   else setRole(draft, { kind: 'Following' });
 }
 
-/** What is under way may be carried out by whoever leads next. */
+/** Stops leading. The outcome of writes under way is unknown: the next leader may take them over. */
 function standDown(draft: ReplicationDraft, reason: string): void {
   const { role } = draft.state;
   if (role.kind === 'Closed') return;
@@ -320,7 +319,7 @@ function lookAgainUnlessRefused(draft: ReplicationDraft, input: InputOf<'logFail
   if (logFailed(draft, input)) lookAgain(draft, input);
 }
 
-/** Nobody knows what the own log has: it is asked again. */
+/** Locates the own log again after an error that leaves its end unknown. */
 function lookAgain(draft: ReplicationDraft, { error }: { readonly error: ErrorFacts }): void {
   log(draft, 'warn', `it looks at its own log again: ${error.detail}`);
   standDown(draft, error.detail);
@@ -344,12 +343,15 @@ function calledWhileClosed(draft: ReplicationDraft, { call, caller }: InputOf<'c
   refuse(draft, caller, { code: 'unavailable', detail: 'the replica is not open', retryAfterMs: 1000 });
 }
 
-/** Log-L2: whoever calls with a lower term than that of a leader that is known leads no more. False: it is refused. */
+/**
+ * Takes over the caller's term, or refuses a caller whose term is lower than the highest known one (Log-L2). Returns false if the call was
+ * refused.
+ */
 function hear(draft: ReplicationDraft, caller: LogCaller, call: HeardCall): boolean {
   const { state } = draft;
   const agreed = state.assignment?.term ?? 0;
   const known = Math.max(state.heard, agreed);
-  // A position promises nothing, and whoever is late finds out by it.
+  // Positions and entries are told to any caller: they promise nothing, and a late leader learns from them that its term is over.
   if (call.kind !== 'position' && call.kind !== 'entriesAfter' && call.term < known) {
     refuse(draft, caller, { code: 'conflict', detail: `the shard is in term ${known}, and term ${call.term} is over` });
     return false;
@@ -361,7 +363,10 @@ function hear(draft: ReplicationDraft, caller: LogCaller, call: HeardCall): bool
   return true;
 }
 
-/** What a transfer begins with would undo what is acknowledged where it comes late, when the replica is Active again. */
+/**
+ * Whether the call is allowed only on the target of a transfer. If it came late, when the replica is Active again, it would undo
+ * acknowledged operations.
+ */
 function isForTargets({ kind }: HeardCall): boolean {
   return kind === 'resetLog' || kind === 'rewindLog' || kind === 'applySettings';
 }
@@ -372,7 +377,7 @@ function refusal({ assignment, role, self }: ReplicationState): ErrorFacts {
   return notLeading(`peer ${assignment?.leader ?? 'none'} leads the shard`);
 }
 
-/** What a step promises, whatever it was given. */
+/** Asserts what every step promises, whatever its input. */
 function checkStep(before: ReplicationState, after: ReplicationState): void {
   const { assignment, heard, role, self } = after;
   invariant(heard >= before.heard, 'Log-L2', () => `term ${heard} is heard after term ${before.heard}`);

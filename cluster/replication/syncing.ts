@@ -1,4 +1,7 @@
-/** A new leader asks all others how far they are, and takes over what it lacks: so it has every operation that was acknowledged (Log-L4). */
+/**
+ * A new leader asks all required replicas for their positions and takes over the entries that it lacks, so that it has every acknowledged
+ * operation (Log-L4).
+ */
 
 import { BrokenInvariant } from '../../protocols/invariant.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
@@ -13,12 +16,12 @@ export function startSyncing(draft: ReplicationDraft, last: LogTag): void {
   setRole(draft, { kind: 'Syncing', run: nextNumber(draft), last, probes: new Map(), source: null });
 }
 
-/** Whatever can be done now. */
+/** Asks required replicas for their positions; then takes over entries, or leads. */
 export function driveSync(draft: ReplicationDraft): void {
   const role = syncingOf(draft);
   const probes = wantedProbes(draft, role);
   for (const [peer, probe] of probes) probes.set(peer, drivenProbe(draft, role.run, peer, probe));
-  // A source that is Dead by now is not waited for.
+  // Do not wait for a source that is Dead by now.
   const source = role.source !== null && probes.has(role.source.peer) ? role.source : null;
   setRole(draft, { ...role, probes, source });
   if (source === null && [...probes.values()].every(({ last }) => last !== null)) takeOverOrLead(draft);
@@ -46,7 +49,7 @@ export function syncCallFailed(draft: ReplicationDraft, { call, error, peer }: I
   if (probe === undefined || (probe.call !== call && role.source?.call !== call)) return;
   const source = role.source?.call === call ? null : role.source;
   const askedAt = probe.last === null ? probe.askedAt : draft.state.ticks;
-  // Its position is asked for again: it may have another one when it is back.
+  // Ask for its position again: it may have another one when it is back.
   setRole(draft, withProbe({ ...role, source }, peer, { call: null, last: null, askedAt, retryAt: draft.state.ticks + 1 }));
   log(draft, 'info', `peer ${peer} does not say what it has: ${error.detail}`);
 }
@@ -56,7 +59,7 @@ export function tookOver(draft: ReplicationDraft, { last }: InputOf<'tookOver'>)
   setRole(draft, { ...role, last: last.index > role.last.index ? last : role.last, source: null });
 }
 
-/** Those that are required and no others; ones that are new are asked. */
+/** The probes of exactly the required replicas, with a new probe for each new one. */
 function wantedProbes(draft: ReplicationDraft, role: Syncing): Map<PeerId, Probe> {
   const { assignment, ticks } = draft.state;
   const probes = new Map<PeerId, Probe>();
@@ -100,8 +103,8 @@ function takeOverOrLead(draft: ReplicationDraft): void {
 }
 
 /**
- * The longer log does not continue the own one: one of the two has something that nobody acknowledged, or lost something. The one
- * with the older end is made Dead; it is filled from the other.
+ * Gives up on a longer log that does not continue the own one: one of the two has operations that were never acknowledged, or has lost
+ * some. The replica whose log ends in the older term is made Dead and is filled from the other one.
  */
 function giveUp(draft: ReplicationDraft, peer: PeerId, reason: string): void {
   const { self, ticks } = draft.state;

@@ -26,7 +26,7 @@ export function write(draft: ReplicationDraft, input: WriteInput): void {
   draft.effects.push({ kind: 'logWrite', run: role.run, write: number, leader: self, term, indexAfter: role.indexAfter, input });
 }
 
-/** Where another replica leads, or none. */
+/** Refuses a write because another replica leads, or none does. */
 export function refuseWrite(draft: ReplicationDraft, { caller }: WriteInput): void {
   const leader = draft.state.assignment?.leader ?? null;
   const detail = leader === null ? 'no replica of the shard is active' : `this replica does not lead the shard now, peer ${leader} should`;
@@ -56,15 +56,15 @@ function refused(draft: ReplicationDraft, { isCopy }: WriteInput): ErrorFacts | 
   return null;
 }
 
-/** Answers of the own replica are taken in the order of the questions: so entries are known without gaps. */
+/** Takes results of the own replica in the order of the requests, so that the known entries have no gaps. */
 export function logged(draft: ReplicationDraft, { entries, failure, write: number }: InputOf<'logged'>): void {
   noteResult(draft, number, { entries, failure });
   takeResults(draft);
 }
 
 /**
- * Whether the own log is to be looked at again: it may have what was to be written (`unknown`), has entries of a later term (`conflict`),
- * or is not open (`unavailable`). Else nothing of the write was logged.
+ * Takes a failed write of the own replica. Returns whether the own log has to be located again: it may have the entries (`unknown`), it has
+ * entries of a later term (`conflict`), or it is not open (`unavailable`). Otherwise nothing of the write was logged.
  */
 export function logFailed(draft: ReplicationDraft, { error, write: number }: InputOf<'logFailed'>): boolean {
   if (outcomeOf(error) === 'unknown' || error.code === 'conflict' || error.code === 'unavailable') return true;
@@ -102,7 +102,7 @@ function takeResults(draft: ReplicationDraft): void {
   changeLeading(draft, { issued: role.issued.slice(done.length), pending: [...role.pending, ...pending], bytes, last, recent });
 }
 
-/** A leader's operations have its term, and indexes that ascend from where it began. */
+/** Asserts that the new operations have the leader's term and ascending indexes after the leader's first one. */
 function checkTags(draft: ReplicationDraft, last: LogTag, entries: readonly ShardEntry[]): void {
   const { indexAfter } = leadingOf(draft);
   const { term } = assignmentOf(draft);
@@ -115,7 +115,7 @@ function checkTags(draft: ReplicationDraft, last: LogTag, entries: readonly Shar
   }
 }
 
-/** Memory of entries is given back as soon as everybody has them, not with the next write. */
+/** Frees the entries that every follower has, without waiting for the next write. */
 export function forgetDone(draft: ReplicationDraft): void {
   const role = leadingOf(draft);
   const [oldest] = role.recent.entries;
@@ -124,7 +124,7 @@ export function forgetDone(draft: ReplicationDraft): void {
   if (oldest.tag.index <= index) changeLeading(draft, { recent: withRecent(role.recent, [], index) });
 }
 
-/** What all channels have; everything, when there is none. */
+/** The highest index that every streaming follower has; the end of the log if no follower is required. */
 function doneIndex(draft: ReplicationDraft, role: Leading): number {
   let index = Number.POSITIVE_INFINITY;
   for (const channel of role.channels.values()) {

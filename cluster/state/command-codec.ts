@@ -1,6 +1,6 @@
 /**
- * Commands that change the cluster's state, as bytes: JSON with a version, its fields in a fixed order, so that equal proposals have
- * equal bytes. A release reads what earlier ones wrote; what a later one wrote stops it, as guessing would split the cluster.
+ * Encodes commands that change the cluster's state as JSON with a version and its fields in a fixed order, so that equal proposals have
+ * equal bytes. A release reads what earlier ones wrote. What a later release wrote stops it, as a guess would split the cluster.
  */
 
 import { stringifyJson } from '../../protocols/json.js';
@@ -37,10 +37,10 @@ import {
 } from './field-codecs.js';
 import { parseObject, readAll } from './strict-fields.js';
 
-/** Raised when a field changes its meaning or an operation does. 2: shards have leaders, and terms to name them by. 3: keys may be closed. */
+/** Raised when a field or a command changes its meaning. 2: shards have leaders and terms. 3: keys may be closed. */
 const VERSION = 3;
 
-/** An operation of the log. hasLeaders: it was written by a release in which operations give shards their leaders. */
+/** A command as the log has it. hasLeaders: it was written by a release in which commands elect leaders of shards. */
 export type StoredCommand = ProposedCommand & { readonly hasLeaders: boolean };
 
 export function encodeCommand({ doneBelow, command, origin, sequence, session }: ProposedCommand): Uint8Array {
@@ -48,7 +48,7 @@ export function encodeCommand({ doneBelow, command, origin, sequence, session }:
   return Buffer.from(text, 'utf8');
 }
 
-/** What `encodeCommand` made these bytes of. Errors: `storage`, naming what cannot be read. */
+/** Decodes what `encodeCommand` wrote. Errors: `storage`, naming the field that cannot be read. */
 export function decodeCommand(bytes: Uint8Array): StoredCommand {
   return readAll(parseObject(bytes, 'a command of the cluster'), (fields) => {
     const version = fields.version(VERSION);
@@ -91,7 +91,7 @@ const PLANNED_MOVE: Shape<PlannedMove> = {
   to: INTEGER_OR_NULL,
 };
 
-/** Planned moves as a field, for the state too. */
+/** The codec of planned moves, also used by the state's codec. */
 export const PLANNED_MOVES = structListOf(PLANNED_MOVE);
 
 const METHOD = wordOf(TRANSFER_METHODS);

@@ -1,17 +1,17 @@
-/** Structs of the log as JSON: each is declared once, as its fields in the order in which they are written and read. */
+/** Codecs of structs in the log as JSON. Each struct is declared once, as its fields in the order in which they are written and read. */
 
 import type { PeerId, ReplicaState, ShardKey } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { StrictFields } from './strict-fields.js';
 
 export interface FieldCodec<Value> {
-  /** Errors: `storage`, naming the field. version: of what is read. */
+  /** Reads a field. version: the version of the bytes. Errors: `storage`, naming the field. */
   read(fields: StrictFields, name: string, version: number): Value;
-  /** The value with its own fields in order; left out where it has none. */
+  /** The value with its own fields in order. Absent if the value has no fields. */
   inOrder?(value: Value): Value;
 }
 
-/** The order of its keys is the order of the bytes. */
+/** The fields of a struct. The order of the keys is the order of the bytes. */
 export type Shape<Struct> = { readonly [Name in keyof Struct]: FieldCodec<Struct[Name]> };
 
 export function readStruct<Struct>(shape: Shape<Struct>, fields: StrictFields, version: number): Struct {
@@ -19,7 +19,7 @@ export function readStruct<Struct>(shape: Shape<Struct>, fields: StrictFields, v
   return Object.fromEntries(names.map((name) => [name, shape[name].read(fields, name, version)])) as Struct;
 }
 
-/** The struct with its fields in order, whatever order its maker had, and without others. */
+/** The struct with exactly the fields of its shape, in the shape's order. */
 export function structInOrder<Struct>(shape: Shape<Struct>, struct: Struct): Struct {
   const names = Object.keys(shape) as (keyof Struct & string)[];
   return Object.fromEntries(names.map((name) => [name, shape[name].inOrder?.(struct[name]) ?? struct[name]])) as Struct;
@@ -43,7 +43,7 @@ export function nullable<Value>(field: FieldCodec<Value>): FieldCodec<Value | nu
   return { read: (fields, name, version) => (fields.value(name) === null ? null : field.read(fields, name, version)) };
 }
 
-/** A field that came with version `from`; `before`: its value in older bytes. */
+/** A field that was added by version `from`. before: its value for older bytes. */
 export function since<Value>(from: number, field: FieldCodec<Value>, before: Value): FieldCodec<Value> {
   return { read: (fields, name, version) => (version >= from ? field.read(fields, name, version) : before) };
 }
@@ -66,7 +66,7 @@ interface Tagged<Kind extends string> {
   readonly kind: Kind;
 }
 
-/** Structs of a tagged union by their tag, which is written first. */
+/** The structs of a tagged union by their tag, which is written first. */
 export type Shapes<Union extends Tagged<string>> = {
   readonly [Kind in Union['kind']]: Shape<Omit<Extract<Union, Tagged<Kind>>, 'kind'>>;
 };

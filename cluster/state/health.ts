@@ -1,15 +1,15 @@
-/** Which replicas cannot do their part any more, and become Dead so that the others go on without them. */
+/** Decides which replicas become Dead, so that the others go on without them. */
 
 import type { PeerId, ReplicaState, ShardId } from '../../protocols/model/cluster.js';
 import type { ReplicaChange } from './commands.js';
 import type { ClusterState, CollectionRecord, ShardRecord } from './state.js';
 
-/** Whether a replica is lost: its peer is silent, or says itself that it does not serve. */
+/** Whether a replica is lost: its peer is silent, or reports that the replica does not serve. */
 export type IsLost = (collection: string, record: CollectionRecord, shardId: ShardId, peerId: PeerId) => boolean;
 
 /**
- * Changes that make lost replicas Dead, `max` of them at most. A shard of which no Active replica is left on a peer that is well stays as it
- * is: they alone have everything that was acknowledged, and come back with it.
+ * Changes that make lost replicas Dead, at most `max` of them. A shard without an Active replica on a healthy peer stays as it is: only its
+ * lost replicas have everything that was acknowledged, and they may come back with it.
  */
 export function deathsOf(
   { collections }: Pick<ClusterState, 'collections'>,

@@ -1,4 +1,4 @@
-/** Where the replicas of new shards go. */
+/** Chooses the peers of new shards' replicas. */
 
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { Placement } from './commands.js';
@@ -6,13 +6,13 @@ import { type ClusterState, NO_MARK } from './state.js';
 
 export interface PlacementRequest {
   readonly shards: number;
-  /** Replicas of each shard; as many as there are peers where there are fewer. */
+  /** Replicas of each shard; if there are fewer peers, one on each peer. */
   readonly replicationFactor: number;
-  /** Peers to choose from; null: all members. */
+  /** Peers to choose from; null for all members. */
   readonly peers: readonly PeerId[] | null;
 }
 
-/** Peers that new replicas may go to: a peer that leaves gets none. listens: those that only listen, or those that do not. */
+/** Peers that may get new replicas: all but those that leave. listens: true for peers that only listen, false for the others. */
 export function hostsOf({ marks, membership }: Pick<ClusterState, 'marks' | 'membership'>, listens: boolean): PeerId[] {
   const hosts = membership.map(({ peerId }) => peerId);
   return hosts.filter((peerId) => {
@@ -22,9 +22,8 @@ export function hostsOf({ marks, membership }: Pick<ClusterState, 'marks' | 'mem
 }
 
 /**
- * The peers of each of the new shards, each peer once per shard. Peers get equally many of the new replicas, give or take one;
- * those with the fewest so far in the whole cluster get the ones that are left over. Peers that only listen have a replica of
- * every shard, in addition.
+ * The peers of each new shard, each peer at most once per shard. All peers get the same number of new replicas, plus or minus one; peers
+ * with the fewest replicas in the cluster get the rest. Peers that only listen get a replica of every shard in addition.
  */
 export function placeShards(
   state: Pick<ClusterState, 'collections' | 'marks' | 'membership'>,

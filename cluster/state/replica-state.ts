@@ -1,13 +1,13 @@
 /**
- * Which state a replica comes to by each event: the one table of it.
+ * The transition table of replica states.
  *
- * - `Active` has everything and serves; `Initializing` is being made with its shard; `Dead` missed something or cannot serve;
- * - `Partial` is the target of a transfer and takes writes; `PartialSnapshot` and `Recovery` are targets that wait for what a
- *   snapshot or a log has, and take none yet;
+ * - `Active` has everything and serves reads; `Initializing` is being made with its shard; `Dead` missed a write or cannot serve;
+ * - `Partial` is the target of a transfer and takes writes; `PartialSnapshot` and `Recovery` are targets that wait for a snapshot or a log,
+ *   and take no writes yet;
  * - `Listener` takes writes and serves no reads.
  *
- * The contract has four states more: `Resharding`, `ReshardingScaleDown`, `ActiveRead`, `ManualRecovery`. Requests and records that name
- * one are read, and refused where a replica would come to it: no event leads there.
+ * The contract has four more states: `Resharding`, `ReshardingScaleDown`, `ActiveRead`, `ManualRecovery`. Requests and records that name
+ * one are read, and refused where a replica would enter it: no event leads there.
  *
  * Source: specification, States and transitions; contract, `ReplicaState`.
  */
@@ -15,32 +15,32 @@
 import type { ReplicaState, TransferMethod } from '../../protocols/model/cluster.js';
 
 export type ReplicaEvent =
-  /** It has everything, says its node. */
+  /** Its node says that the replica has everything. */
   | 'activate'
-  /** The same, and no other replica of its shard is Active: nothing is there that it could have missed. */
+  /** The same, and no other replica of its shard is Active, so there are no writes that it could have missed. */
   | 'activateAlone'
-  /** It cannot serve, or missed a write. */
+  /** The replica cannot serve, or missed a write. */
   | 'markDead'
   /** Its node only listens. */
   | 'listen'
-  /** A transfer to it begins, or begins anew, by this method. */
+  /** A transfer to it begins, or begins again, by this method. */
   | 'streamTo'
   | 'snapshotTo'
   | 'deltaTo'
-  /** What it waited for is there: it takes writes. */
+  /** The snapshot or log that it waited for has arrived: it takes writes. */
   | 'catchUp'
   /** The transfer to it has brought everything. */
   | 'finish'
   /** The transfer to it ended without success. */
   | 'abort';
 
-/** The states that replicas come to. */
+/** The states that a replica can enter. */
 export type ReachedState = Exclude<ReplicaState, 'Resharding' | 'ReshardingScaleDown' | 'ActiveRead' | 'ManualRecovery'>;
 
-/** ignore: it stays as it is. refuse: the one who asks is wrong about its state. */
+/** ignore: the state stays. refuse: the caller is wrong about the state. */
 type ReplicaMove = ReachedState | 'ignore' | 'refuse';
 
-/** States × events. */
+/** The transition table, states × events. */
 export const REPLICA_STATE_MOVES: Readonly<Record<ReachedState, Readonly<Record<ReplicaEvent, ReplicaMove>>>> = {
   Active: {
     activate: 'ignore',
@@ -55,7 +55,7 @@ export const REPLICA_STATE_MOVES: Readonly<Record<ReachedState, Readonly<Record<
     abort: 'ignore',
   },
   Dead: {
-    // It may have missed writes that another replica has: a transfer brings them.
+    // The replica may have missed writes that another one has: a transfer brings them.
     activate: 'refuse',
     activateAlone: 'Active',
     markDead: 'ignore',
@@ -129,7 +129,7 @@ export const REPLICA_STATE_MOVES: Readonly<Record<ReachedState, Readonly<Record<
   },
 };
 
-/** The event by which a replica comes to a state on request; null for states that only the start of a shard or a transfer brings. */
+/** The event that brings a replica to a state on request; null for states that only the start of a shard or a transfer brings. */
 const EVENT_TO: Readonly<Record<ReachedState, ReplicaEvent | null>> = {
   Active: 'activate',
   Dead: 'markDead',
@@ -141,13 +141,13 @@ const EVENT_TO: Readonly<Record<ReachedState, ReplicaEvent | null>> = {
 };
 
 interface TransferStart {
-  /** What the start of a transfer is to a target that is there. */
+  /** The event of an existing target when the transfer starts. */
   readonly event: ReplicaEvent;
-  /** The state of a target that is new; null where there has to be one. */
+  /** The state of a new target; null if the target must exist already. */
   readonly fresh: ReachedState | null;
 }
 
-/** By method; null for the one that brings no replica what another one has. */
+/** The start of a transfer by method; null for the method that does not bring a replica up to date. */
 const TRANSFER_STARTS: Readonly<Record<TransferMethod, TransferStart | null>> = {
   stream_records: { event: 'streamTo', fresh: 'Partial' },
   snapshot: { event: 'snapshotTo', fresh: 'PartialSnapshot' },
@@ -159,12 +159,12 @@ const TRANSFER_STARTS: Readonly<Record<TransferMethod, TransferStart | null>> = 
 /** States that the replicas of a new shard key may start in. */
 export const FIRST_STATES: ReadonlySet<ReplicaState> = new Set(['Initializing', 'Active', 'Partial', 'Dead', 'Listener']);
 
-/** The event by which a replica comes to a state on request; null where no request can bring it there. */
+/** The event that brings a replica to a state on request; null if no request can bring it there. */
 export function eventTo(state: ReplicaState): ReplicaEvent | null {
   return isReached(state) ? EVENT_TO[state] : null;
 }
 
-/** The state after an event; the same one when it changes nothing, null when it is refused. */
+/** The state after an event: the same state if nothing changes, null if the event is refused. */
 export function afterEvent(state: ReplicaState, event: ReplicaEvent): ReplicaState | null {
   const move = isReached(state) ? REPLICA_STATE_MOVES[state][event] : 'refuse';
   if (move === 'refuse') return null;
@@ -172,8 +172,8 @@ export function afterEvent(state: ReplicaState, event: ReplicaEvent): ReplicaSta
 }
 
 /**
- * The state of a transfer's target after its start, or its start again by this method; null where it is refused. target: null for one that is
- * made for the transfer.
+ * The state of a transfer's target after the transfer starts, or starts again, by this method; null if it is refused. target: null for a
+ * target that is made for the transfer.
  */
 export function afterStart(method: TransferMethod, target: ReplicaState | null): ReplicaState | null {
   const start = TRANSFER_STARTS[method];

@@ -1,6 +1,6 @@
 /**
- * The cluster's state as bytes, as snapshots carry it: JSON with a version, maps by ascending key and fields in a fixed order, so
- * that equal states have equal bytes. A release reads what earlier ones wrote; what a later one wrote stops it.
+ * Encodes the cluster's state for snapshots as JSON with a version, maps by ascending key and fields in a fixed order, so that equal states
+ * have equal bytes. A release reads what earlier ones wrote; what a later one wrote stops it.
  */
 
 import { ERROR_KINDS, ERROR_REASONS, type ErrorCode, type ErrorOutcome, type ErrorReason } from '../../protocols/errors.js';
@@ -19,8 +19,8 @@ import type { ClusterState, CollectionRecord, KeyCopy, PeerMark, Resharding, Ses
 import { parseObject, readAll, type StrictFields } from './strict-fields.js';
 
 /**
- * Raised when a field changes its meaning. 2: shards have leaders, and replicas the entry that made them. 3: shards may come and go.
- * 4: keys may be closed, and be copied.
+ * Raised when a field changes its meaning. 2: shards have leaders, and replicas have the index of the entry that made them. 3: shards may
+ * be added and removed. 4: keys may be closed and be copied.
  */
 const VERSION = 4;
 
@@ -37,7 +37,7 @@ export function encodeState(state: ClusterState): Uint8Array {
   return Buffer.from(`${head.slice(0, -1)},"collections":[${records.join(',')}],${tail.slice(1)}`, 'utf8');
 }
 
-/** Of records that have been encoded: states that follow each other share most of them, and each log that is compacted takes one. */
+/** Cache of encoded records: consecutive states share most of their records, and each compaction of the log encodes a state. */
 const texts = new WeakMap<CollectionRecord, string>();
 
 function collectionText(record: CollectionRecord): string {
@@ -48,7 +48,7 @@ function collectionText(record: CollectionRecord): string {
   return text;
 }
 
-/** What `encodeState` made these bytes of. Errors: `storage`, naming what cannot be read. */
+/** Decodes what `encodeState` wrote. Errors: `storage`, naming the field that cannot be read. */
 export function decodeState(bytes: Uint8Array): ClusterState {
   return readAll(parseObject(bytes, "the cluster's state"), (fields) => {
     const version = fields.version(VERSION);
@@ -128,7 +128,7 @@ function readShard(fields: StrictFields, version: number, uid: number): ShardRec
   const replicas = fields.list('replicas', (item) => ({
     peerId: item.integer('peerId'),
     state: item.replicaState('state'),
-    // Before, replicas were made with their collection.
+    // In version 1 replicas were made with their collection.
     since: version >= 2 ? item.integer('since') : uid,
   }));
   return {

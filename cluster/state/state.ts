@@ -1,4 +1,4 @@
-/** What the nodes of a cluster agree on: the state that the log's entries lead to, the same on every node. */
+/** The state that the nodes of a cluster agree on. It follows from the log's entries, so it is the same on every node. */
 
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type {
@@ -16,58 +16,64 @@ import type { Outcome, PlannedMove, ReshardingStage, TransferKey } from './comma
 export interface ClusterState {
   /** Random, chosen by the founder. */
   readonly clusterId: string;
-  /** Index of the last entry that led to it. */
+  /** Index of the last applied entry. */
   readonly appliedIndex: number;
-  /** As committed. */
+  /** The committed membership. */
   readonly membership: Membership;
   readonly collections: ReadonlyMap<string, CollectionRecord>;
   readonly aliases: AliasMap;
-  /** Of members that have something special about them. */
+  /** Marks of members; a member without a mark is an ordinary one. */
   readonly marks: ReadonlyMap<PeerId, PeerMark>;
-  /** Moves that are still to be begun, in order (`POST /cluster/rebalance`). */
+  /** Moves that have not been started yet, in order (`POST /cluster/rebalance`). */
   readonly plannedMoves: readonly PlannedMove[];
-  /** Proposals that were applied, by their origin. */
+  /** Applied proposals, by their origin. */
   readonly sessions: ReadonlyMap<PeerId, Session>;
 }
 
-/** What else is agreed about a member. Nothing of it: it has no mark. */
+/** Attributes of a member beyond its membership. A member without any has no mark. */
 export interface PeerMark {
   /** Its node only listens (`storage.node_type`): its replicas take writes and serve no reads. */
   readonly listens: boolean;
-  /** It gets no more replicas. `removal`: it is looked whether it holds any; `drain`: those that it has move away, then it is removed. */
+  /**
+   * Set if the peer gets no more replicas. `removal`: the cluster is checking whether it still holds any; `drain`: its replicas move away,
+   * then it is removed. Null if it stays.
+   */
   readonly leaving: 'removal' | 'drain' | null;
 }
 
 export const NO_MARK: PeerMark = { listens: false, leaving: null };
 
 export interface CollectionRecord {
-  /** Index of the entry that made it: a later collection of the same name has another one. */
+  /** Index of the entry that made the collection: a later collection of the same name has another one. */
   readonly uid: number;
-  /** Index of the entry that last changed its configuration. */
+  /** Index of the entry that last changed the collection's configuration. */
   readonly revision: number;
   readonly config: CollectionConfig;
   readonly shards: ReadonlyMap<ShardId, ShardRecord>;
-  /** Ids are not given twice. */
+  /** The id of the next new shard; ids are never given twice. */
   readonly nextShardId: ShardId;
   readonly transfers: readonly TransferRecord[];
-  /** The cluster makes and drops replicas so that there are `replication_factor` of them. */
+  /** The cluster makes and drops replicas so that each shard has `replication_factor` of them. */
   readonly autoReplication: boolean;
-  /** Index of the entry that last changed which shard has which points: requests that were spread by another one are refused. */
+  /** Index of the entry that last changed which shard has which points. Requests that were made with another version are refused. */
   readonly shardMapVersion: number;
-  /** A shard that comes or goes; null: none does. */
+  /** The resharding under way; null if there is none. */
   readonly resharding: Resharding | null;
-  /** Shard keys that wait for a copy to fill them (`initial_state: Partial`): until then their shards have no points for anybody. */
+  /** Shard keys that wait for a copy to fill them (`initial_state: Partial`). Until then no request sees points in their shards. */
   readonly closedKeys: readonly ShardKey[];
-  /** Points that are copied from one key to another; null: none are. */
+  /** The copy from one shard key to another that is under way; null if there is none. */
   readonly keyCopy: KeyCopy | null;
 }
 
-/** Points of all shards of a key that are copied to the shards of another one (`replicate_points`), and stay. See `migration.ts`. */
+/**
+ * A copy of points from all shards of one key to the shards of another (`replicate_points`); the source keeps its points. See
+ * `migration.ts`.
+ */
 export interface KeyCopy {
   readonly source: ShardKey;
-  /** One that was closed is opened by the copy, at its end. */
+  /** A key that is closed is opened at the end of the copy. */
   readonly target: ShardKey;
-  /** JSON, as the API has filters; null: all points. */
+  /** The filter as JSON in the API's form; null for all points. */
   readonly filter: string | null;
   readonly stage: Exclude<ReshardingStage, 'cleaning'>;
   /** Shards of the source that have finished the stage. */
@@ -79,11 +85,11 @@ export interface KeyCopy {
 /** See `migration.ts`. */
 export interface Resharding {
   readonly direction: ReshardingDirection;
-  /** up: that comes. down: that goes. */
+  /** up: the new shard. down: the shard that is removed. */
   readonly shardId: ShardId;
-  /** Of its first replica. */
+  /** Peer of the shard's first replica. */
   readonly peerId: PeerId;
-  /** Whose shards become one more or one less; null with automatic sharding. */
+  /** The shard key whose number of shards changes; null with automatic sharding. */
   readonly key: ShardKey | null;
   readonly stage: ReshardingStage;
   /** Shards that have finished the stage. */
@@ -96,18 +102,21 @@ export interface ShardRecord {
   /** Null with automatic sharding. */
   readonly key: ShardKey | null;
   readonly replicas: ReadonlyMap<PeerId, ReplicaState>;
-  /** Index of the entry that made each replica: a later one on the same peer is another one, which begins with nothing. */
+  /** For each replica, the index of the entry that made it. A later replica on the same peer has another index and begins empty. */
   readonly since: ReadonlyMap<PeerId, number>;
-  /** The Active replica that puts the shard's writes in order; null: none is there yet, or none is Active. See `leaders.ts`. */
+  /**
+   * The peer of the Active replica that orders the shard's writes; null if no leader has been elected yet, or if no replica is Active. See
+   * `leaders.ts`.
+   */
   readonly leader: PeerId | null;
-  /** How many leaders the shard has had: the term of what the present one writes. */
+  /** The number of leaders that the shard has had, which is the present leader's term. */
   readonly term: number;
 }
 
 export interface TransferRecord extends TransferKey {
   readonly method: TransferMethod;
   readonly sync: boolean;
-  /** The target had no replica of the shard before: without success it has none after. */
+  /** The transfer made the target's replica: if it fails, the replica is dropped. */
   readonly targetIsNew: boolean;
   /** Index of the entry that started it, or restarted it last. */
   readonly startedAt: number;

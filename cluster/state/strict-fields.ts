@@ -1,6 +1,6 @@
 /**
- * Reads the fields of a JSON object of which every byte was written by a node: what is missing, of a wrong type or unknown comes
- * from damage or from a later release, and stops the reader with the path of it. `protocols/rest/fields.ts` reads what users wrote.
+ * Reads the fields of a JSON object that a node wrote. A field that is missing, unknown or of a wrong type comes from damage or from a
+ * later release, and stops the reader with its path. `protocols/rest/fields.ts` reads what users wrote.
  */
 
 import { TroupeError } from '../../protocols/errors.js';
@@ -9,7 +9,7 @@ import { type PeerId, REPLICA_STATES, type ReplicaState, type ShardKey } from '.
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { JsonValue } from '../../protocols/model/payload.js';
 
-/** The JSON object in `bytes`. what: names it in errors. Errors: `storage`. */
+/** Parses the JSON object in `bytes`. what: its name in errors. Errors: `storage`. */
 export function parseObject(bytes: Uint8Array, what: string): StrictFields {
   let value: JsonValue;
   try {
@@ -32,14 +32,14 @@ export class StrictFields {
     this.#object = value;
   }
 
-  /** Errors: `storage` when there is a field that nobody asked for. */
+  /** Ends the object. Errors: `storage` if it has a field that was not read. */
   end(): void {
-    // Objects have few fields, and a state has many objects.
+    // A linear search is fastest: objects have few fields, and a state has many objects.
     for (const name of Object.keys(this.#object))
       if (!this.#read.includes(name)) throw unreadable(`${this.path}.${name}`, 'is unknown to this release');
   }
 
-  /** The field `version`. Errors: `storage` when it is higher than the highest that this release knows. */
+  /** The field `version`. Errors: `storage` if it is higher than `known`, the highest that this release can read. */
   version(known: number): number {
     const version = this.value('version');
     if (typeof version === 'number' && Number.isSafeInteger(version) && version >= 1 && version <= known) return version;
@@ -53,7 +53,7 @@ export class StrictFields {
     return this.#object[name] as JsonValue;
   }
 
-  /** An integer from 0 on that a double holds exactly. */
+  /** A non-negative safe integer. */
   integer(name: string): number {
     const value = this.value(name);
     if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) throw this.wrong(name, 'is no unsigned integer');
@@ -104,7 +104,7 @@ export class StrictFields {
     return value as unknown as CollectionConfig;
   }
 
-  /** read: gets the fields of the object, which it has to read all of. */
+  /** An object. read: reads its fields; it has to read all of them. */
   nested<Value>(name: string, read: (fields: StrictFields) => Value): Value {
     return readAll(new StrictFields(this.value(name), `${this.path}.${name}`), read);
   }
@@ -138,7 +138,7 @@ function isObject(value: JsonValue | undefined): value is { readonly [key: strin
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What `read` makes of the fields, all of which it has to read. */
+/** The result of `read`, which has to read all fields. */
 export function readAll<Value>(fields: StrictFields, read: (fields: StrictFields) => Value): Value {
   const value = read(fields);
   fields.end();
