@@ -1,4 +1,4 @@
-/** The doors' side of a node in a cluster: requests become messages to its consensus actor. */
+/** The request side of a node in a cluster: requests become messages to its consensus actor. */
 
 import type { PeerDetails } from '../../cluster/peer-messages.js';
 import { QUEUE_MESSAGES_MAX } from '../../cluster/transport/queue.js';
@@ -15,15 +15,15 @@ import type { ConsensusMessage } from './messages.js';
 import type { Submission } from './proposals/prepare.js';
 import type { ConsensusView } from './view.js';
 
-/** For operations that say nothing of it. */
+/** Time limit for commands without one, in milliseconds. */
 export const AGREEMENT_MS = 10_000;
-/** For one try to join, and for other requests to a peer. */
+/** Time limits of one try to join and of other requests to a peer, in milliseconds. */
 export const JOIN_MS = 10_000;
 export const PEER_REQUEST_MS = 5000;
 
 export interface ConsensusClient {
   readonly api: ClusterApi;
-  /** Resolves when it is agreed and carried out; see `NodeApi`. */
+  /** Resolves when the submission is agreed on and executed; see `NodeApi`. */
   submit(submission: Submission, timeoutMs: number | undefined): Promise<boolean>;
   readonly propose: Propose;
 }
@@ -59,7 +59,7 @@ export function consensusClient({ board, calls, clock, link, replicas, tickMs, v
 
   async function removePeer(peerId: PeerId, force: boolean, timeoutMs: number): Promise<boolean> {
     const endMs = clock.nowMs() + timeoutMs;
-    // Whether it is there and holds shards is decided on what is newest.
+    // The newest state decides whether the peer exists and holds shards.
     await barrier(timeoutMs);
     return ask((replyTo, left) => ({ kind: 'removePeer', peerId, force, timeoutMs: left, replyTo }), endMs - clock.nowMs());
   }
@@ -92,7 +92,7 @@ export function consensusClient({ board, calls, clock, link, replicas, tickMs, v
   return { api, submit, propose };
 }
 
-/** How this node sees itself. */
+/** This node's description of itself. */
 export function detailsOf(view: ConsensusView, link: Pick<ConsensusLink, 'transport'>, replicas: PeerDetails['replicas']): PeerDetails {
   const { lastUpdateMs, pendingOperations, raft } = view.status(link.transport);
   const own = raft?.membership.find(({ peerId }) => peerId === view.peerId);
@@ -108,7 +108,9 @@ export function detailsOf(view: ConsensusView, link: Pick<ConsensusLink, 'transp
   };
 }
 
-/** Consensus counts its deadlines in ticks, which are a little longer than they should be, and says more than a timeout here. */
+/**
+ * Additional time for consensus: it counts deadlines in ticks, which are a little too long, and its error says more than a timeout here.
+ */
 function graceOf(timeoutMs: number): number {
   return 1000 + timeoutMs / 4;
 }

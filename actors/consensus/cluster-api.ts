@@ -1,4 +1,4 @@
-/** What the doors call of a node that is part of a cluster. */
+/** The interface that the HTTP and gRPC servers call on a node of a cluster. */
 
 import type { PeerDetails } from '../../cluster/peer-messages.js';
 import type { InternalPort, PeerConnection, PeerTransport } from '../../cluster/ports.js';
@@ -12,30 +12,36 @@ import type { ConsensusStore } from '../../protocols/model/consensus.js';
 import type { PeerCallStats } from '../context/call-stats.js';
 import type { TransferBoard } from '../transfers/board.js';
 
-/** Log and transport are the caller's to close, after the node. */
+/** Options of a node in a cluster. The caller closes log and transport after the node. */
 export interface ClusterOptions {
   readonly store: ConsensusStore;
   readonly transport: PeerTransport;
-  /** `--uri`; null: derived by the member that is asked to let this node in. */
+  /** `--uri`; null if the member that lets this node in derives it. */
   readonly uri: string | null;
-  /** `--bootstrap`; null: found a cluster, unless this node is part of one. */
+  /** `--bootstrap`; null to found a cluster, unless this node is part of one. */
   readonly bootstrap: string | null;
-  /** Of the internal door. */
+  /** Port of the internal server. */
   readonly port: number;
   /** Troupe's version. */
   readonly version: string;
   readonly tickMs: number;
-  /** `cluster.consensus.compact_wal_entries`; 0: the log is never compacted. */
+  /** `cluster.consensus.compact_wal_entries`; 0 if the log is never compacted. */
   readonly compactEntries: number;
   /** `storage.node_type: Listener`. Default: no. */
   readonly listens?: boolean;
-  /** `storage.shard_transfer_method`: of transfers that name none. Default: `stream_records`. */
+  /** `storage.shard_transfer_method`, for transfers that name no method. Default: `stream_records`. */
   readonly transferMethod?: TransferMethod | null;
-  /** `storage.performance.*_shard_transfers_limit`: automatic transfers of one collection to a peer, and from one, at a time; null: any number. */
+  /**
+   * `storage.performance.*_shard_transfers_limit`: most automatic transfers of one collection at a time to a peer, and from one; null for
+   * no limit.
+   */
   readonly transferLimits?: TransferLimits;
-  /** `cluster.digest_period_sec`: between two comparisons of a replica's digest with its leader's; 0: never. Default: ten minutes. */
+  /** `cluster.digest_period_sec`: period of comparing a replica's digest with its leader's; 0 for never. Default: ten minutes. */
   readonly comparePeriodMs?: number;
-  /** `cluster.leader_spread_sec`: of rest, before leads of shards are spread over the nodes again; 0: never. Default: 30 seconds. */
+  /**
+   * `cluster.leader_spread_sec`: time without changes before leads of shards are spread over the nodes again; 0 for never. Default: 30
+   * seconds.
+   */
   readonly restMs?: number;
   /** `cluster.survivor`: whether this node, one of two, may go on alone when the other one has ended (Raft-R11). Default: yes. */
   readonly survives?: boolean;
@@ -47,19 +53,19 @@ export const TRANSFER_LIMITS: TransferLimits = { incoming: 1, outgoing: 1 };
 
 export type StepRaft = (state: RaftState, input: RaftInput) => { readonly state: RaftState; readonly effects: readonly RaftEffect[] };
 
-/** How consensus is set up, for those who look at it. */
+/** The settings of consensus, for reports. */
 export interface ClusterFigures {
   readonly tickMs: number;
-  /** For one try of a joining node, and for other requests to a peer. */
+  /** joinMs: time limit of one try to join. requestMs: time limit of other requests to a peer. */
   readonly joinMs: number;
   readonly requestMs: number;
-  /** Messages that wait for one peer. */
+  /** Most messages that wait for one peer. */
   readonly queuedMessagesMax: number;
 }
 
 export interface ClusterApi {
   readonly config: ClusterFigures;
-  /** Transfers that this node carries out, and what comparing digests has found. */
+  /** Transfers that this node executes, and results of comparing digests. */
   readonly transfers: TransferBoard;
   readonly calls: PeerCallStats;
   /** As of now, on this node. */
@@ -68,38 +74,53 @@ export interface ClusterApi {
   state(): ClusterState | null;
   /** Errors: `unavailable` while a node that starts may know less than what was agreed before. */
   checkStarted(): void;
-  /** Once everything that was committed anywhere before the call is applied here. Errors: `unavailable` without a leader, `timeout`. */
+  /**
+   * Resolves once everything that was committed anywhere before the call is applied here. Errors: `unavailable` without a leader,
+   * `timeout`.
+   */
   barrier(timeoutMs: number): Promise<void>;
-  /** True when the cluster has agreed. Errors: `notFound`; `wrongInput` while it holds shards, unless forced; `unavailable`, `timeout`. */
+  /**
+   * Removes a peer; resolves to true when the cluster has agreed. Errors: `notFound`; `wrongInput` while it holds shards, unless forced;
+   * `unavailable`, `timeout`.
+   */
   removePeer(peerId: PeerId, force: boolean, timeoutMs: number): Promise<boolean>;
-  /** True when the leader's state is installed here. Errors: `wrongInput` on the leader; `unavailable`, `timeout`. */
+  /**
+   * Takes over the leader's state; resolves to true when it is installed here. Errors: `wrongInput` on the leader; `unavailable`,
+   * `timeout`.
+   */
   recover(timeoutMs: number): Promise<boolean>;
-  /** Errors: `notFound`, `wrongInput`, `conflict`, `unsupported`, `unavailable`, `timeout`. */
+  /**
+   * Executes one operation of `update_collection_cluster`. Errors: `notFound`, `wrongInput`, `conflict`, `unsupported`, `unavailable`,
+   * `timeout`.
+   */
   updateCollectionCluster(collection: string, operation: CollectionClusterUpdate, timeoutMs: number): Promise<boolean>;
-  /** Has the cluster agree on an operation, and carries it out. Errors: those of the operation, `unavailable`, `timeout`. */
+  /** Proposes a command to the cluster and executes it on this node. Errors: those of the command, `unavailable`, `timeout`. */
   change(command: ClusterCommand, timeoutMs: number): Promise<boolean>;
-  /** What each peer says of itself; null for one that does not answer in time. */
+  /** Each peer's description of itself; null for a peer that does not answer in time. */
   describePeers(timeoutMs: number): Promise<ReadonlyMap<PeerId, PeerDetails | null>>;
 }
 
 export interface ClusterStatus {
   readonly peerId: PeerId;
   readonly phase: 'Starting' | 'Joining' | 'Member' | 'Removed' | 'Broken';
-  /** Why it is not a member, or what is wrong; null when all is well. */
+  /** Why it is not a member, or another error; null if there is none. */
   readonly error: string | null;
   /** Null until its log is loaded. */
   readonly raft: RaftState | null;
-  /** The other one of two, which has pledged to do nothing alone: if it ends now, this node goes on without it (Raft-R11). Null: none. */
+  /**
+   * The other one of two nodes, if it has pledged to do nothing alone: if it ends now, this node goes on without it (Raft-R11). Null
+   * otherwise.
+   */
   readonly pledgedBy: PeerId | null;
-  /** Everything agreed up to this index is carried out on this node; 0 before. */
+  /** Index up to which the agreed state has been executed on this node; 0 at first. */
   readonly carriedOut: number;
-  /** There was no leader for so long that requests which need one are refused. */
+  /** There has been no leader for so long that requests which need one are refused. */
   readonly leaderless: boolean;
-  /** It knows all that was agreed before its process started. */
+  /** This node knows everything that was agreed before its process started. */
   readonly caughtUp: boolean;
-  /** Committed and not yet applied, or proposed here and not yet answered. */
+  /** Number of operations that are committed and not yet applied, or proposed here and not yet answered. */
   readonly pendingOperations: number;
-  /** When it last took a step. */
+  /** Time of the last step. */
   readonly lastUpdateMs: number;
   readonly connections: ReadonlyMap<PeerId, PeerConnection>;
   readonly internalPort: InternalPort;

@@ -1,4 +1,4 @@
-/** Gives inputs to Raft and carries its effects on: to the log, the peers, the agreed state and those who wait. */
+/** Gives inputs to Raft and passes its effects on: to the log, the peers, the agreed state and waiting callers. */
 
 import { applyEntries } from '../../cluster/apply/apply.js';
 import type { RaftEffect, RaftInput, RaftMessage } from '../../cluster/raft/messages.js';
@@ -22,7 +22,7 @@ export const DRAFT_ACTS: DraftActs = { raft: drive, afterRead, afterMark: remove
 
 function drive(draft: ConsensusDraft, input: RaftInput): void {
   if (isHeldBack(draft, input)) {
-    // What another peer proposes is lost on its way, and comes again.
+    // Another peer's proposal is dropped, and that peer proposes it again.
     if (input.kind === 'propose') noteProposed(draft, input.id, { kind: 'refused', reason: 'membershipPending' });
     return;
   }
@@ -83,7 +83,7 @@ function byPeer(messages: readonly RaftMessage[]): Map<PeerId, { kind: 'raft'; m
   return byPeer;
 }
 
-/** Errors: `storage` when this release cannot read an operation. */
+/** Applies committed entries. Errors: `storage` if this release cannot read a command. */
 function applyCommitted(draft: ConsensusDraft, entries: readonly Entry[]): void {
   const { identity } = draft.member;
   const { outcomes, state } = applyEntries(draft.member.agreed, entries);
@@ -112,8 +112,8 @@ function restore(draft: ConsensusDraft, snapshot: Snapshot): void {
 }
 
 /**
- * After `compactEntries` entries, and not before they outweigh the snapshot: a large state is not written for a few small changes.
- * So the log on disk stays within about twice the state, or `compactEntries` entries.
+ * Compacts the log after `compactEntries` entries, but not before they are larger than the snapshot, so that a large state is not written
+ * for a few small changes. The log on disk stays within about twice the state, or `compactEntries` entries.
  */
 function maybeCompact(draft: ConsensusDraft): void {
   const { agreed, logBytes, raft, settings, snapshotBytes } = draft.member;

@@ -1,4 +1,4 @@
-/** How a node ceases to be a member: its log fails it, or the cluster removes it. */
+/** Ends membership: the log fails, or the cluster removes this node. */
 
 import { type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
 import { NO_WRITE } from '../../protocols/model/consensus.js';
@@ -12,7 +12,7 @@ type ConsensusStep = Step<ConsensusState, ConsensusEffect>;
 const RELOAD_MS_MIN = 1000;
 const RELOAD_MS_MAX = 30_000;
 
-/** Volatile state is gone as in a crash; what is on disk is read again. */
+/** Drops volatile state as a crash does; the disk is read again later. */
 export function breakDown(state: ConsensusState, { error }: { readonly error: ErrorFacts }): ConsensusStep {
   const failures = state.kind === 'Starting' ? state.failures + 1 : 1;
   const next = broken(state.settings, error, failures);
@@ -39,7 +39,7 @@ export function becomeRemoved(draft: ConsensusDraft): ConsensusStep {
   return { state: next, effects: draft.effects };
 }
 
-/** Refuses everybody who waits. Nothing happens to those who have an answer. */
+/** Refuses all waiting callers. */
 function dismissed(state: ConsensusState, error: ErrorFacts): ConsensusEffect[] {
   if (state.kind !== 'Member') return [];
   const { proposals, reads, recovery, settling } = state.calls;
@@ -55,7 +55,7 @@ function dismissed(state: ConsensusState, error: ErrorFacts): ConsensusEffect[] 
   return effects;
 }
 
-/** This release cannot read what is stored or sent: the node does not go on with half of it. */
+/** Runs a step; if this release cannot read stored or received data, the node breaks down instead of going on with a part of it. */
 export function orBroken(state: ConsensusState, run: () => ConsensusStep): ConsensusStep {
   try {
     return run();
@@ -65,7 +65,7 @@ export function orBroken(state: ConsensusState, run: () => ConsensusStep): Conse
   }
 }
 
-/** The pause before the next try, in milliseconds. failures: one after the other, 1 or more. */
+/** The pause before the next try, in milliseconds. failures: consecutive failures, 1 or more. */
 export function backOff(failures: number, min: number, max: number): number {
   return Math.min(max, min * 2 ** (failures - 1));
 }

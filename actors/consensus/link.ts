@@ -1,4 +1,4 @@
-/** This node's end of the transport: opened once, whatever becomes of the actor that it serves. */
+/** This node's end of the transport. It is opened once and stays open across restarts of the consensus actor. */
 
 import type { AnswerCall } from '../../cluster/data-messages.js';
 import type { PeerDetails, PeerMessage, PeerReply, PeerRequest } from '../../cluster/peer-messages.js';
@@ -9,7 +9,7 @@ import type { Clock, Random } from '../runtime/ports.js';
 import type { Drawn } from './messages.js';
 import type { ConsensusView } from './view.js';
 
-/** Somewhat more than what consensus takes for a request. */
+/** Slightly more than consensus takes for a request, in milliseconds. */
 const REQUEST_MS = 15_000;
 
 export class ConsensusLink {
@@ -18,7 +18,10 @@ export class ConsensusLink {
   #uris: ReadonlyMap<PeerId, string> = new Map();
   #drawn: Drawn | null = null;
 
-  /** describe: this node, for its peers. answer: their calls for its replicas. hasGoneAlone: whether it may have acknowledged alone (Log-L9). */
+  /**
+   * describe: describes this node to its peers. answer: answers their calls to its replicas. hasGoneAlone: whether this node may have
+   * acknowledged alone (Log-L9).
+   */
   constructor(
     readonly transport: PeerTransport,
     private readonly view: ConsensusView,
@@ -27,7 +30,7 @@ export class ConsensusLink {
     private readonly hasGoneAlone: () => boolean,
   ) {}
 
-  /** The same each time: a node that loads its log again is the peer that it was going to be. */
+  /** Random values of this start, the same at each call: a node that loads its log again becomes the peer that it was going to be. */
   drawn(random: Random, clock: Clock): Drawn {
     this.#drawn ??= {
       peerId: 1 + Math.floor(random.next() * 2 ** 47),
@@ -38,7 +41,7 @@ export class ConsensusLink {
     return { ...this.#drawn, seed: Math.floor(random.next() * 2 ** 32) };
   }
 
-  /** Errors: the internal port cannot be used. */
+  /** Opens the internal port. Errors: if the port cannot be used. */
   async listen(peerId: PeerId): Promise<void> {
     const { view } = this;
     this.#started ??= this.transport.start(
@@ -59,7 +62,7 @@ export class ConsensusLink {
     }
     this.#open = true;
     this.transport.setPeers(this.#uris);
-    // A new life of the actor has not heard of them.
+    // A restarted actor has not heard of the connections.
     for (const [peer, { connected }] of this.transport.connections()) {
       if (connected) view.actor?.report({ kind: 'connectionChanged', peer, connected });
     }
@@ -82,7 +85,7 @@ export class ConsensusLink {
     if (request.kind === 'describe') return { kind: 'described', details: this.describe() };
     if (actor === null) throw new TroupeError('unavailable', 'the node is starting', { retryAfterMs: 1000 });
     const reply = await actor.ask<PeerReply>((replyTo) => ({ kind: 'requested', request, address, replyTo }), REQUEST_MS);
-    // Looked at once it has pledged: nothing is begun alone from then on.
+    // Checked after the pledge: from then on nothing is begun alone.
     return reply.kind === 'pledged' && this.hasGoneAlone() ? { kind: 'pledged', granted: false } : reply;
   }
 }

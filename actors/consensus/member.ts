@@ -1,4 +1,4 @@
-/** What a member does about each message. */
+/** The moves of a member, one for each message. */
 
 import type { RaftMessage } from '../../cluster/raft/messages.js';
 import { decodeCommand } from '../../cluster/state/command-codec.js';
@@ -86,7 +86,10 @@ function takeReceived(draft: ConsensusDraft, { from, messages }: MessageOf<'rece
   }
 }
 
-/** An operation that this node cannot read stays out of its log: agreed on, it would stop every node that applies it, for good. */
+/**
+ * Takes a message of Raft. A command that this node cannot read stays out of its log: once agreed on, it would stop every node that applies
+ * it, for good.
+ */
 function takeRaft(draft: ConsensusDraft, message: RaftMessage): void {
   const unreadable = message.kind === 'propose' && message.proposal.kind === 'operation' ? whyUnreadable(message.proposal.bytes) : null;
   if (unreadable === null) draft.raft({ kind: 'receive', message });
@@ -118,7 +121,7 @@ function noteUnreachable(draft: ConsensusDraft, { peer }: MessageOf<'peerUnreach
 function noteWritten(draft: ConsensusDraft, { number }: MessageOf<'written'>): void {
   const written = settled(draft.member.outbox, number);
   draft.go(written);
-  // The first of a session lets its proposals go.
+  // The first write of a session allows its proposals.
   if (number === draft.member.sessionWrite) proposeWaiting(draft);
   if (written.raftWrite !== null) draft.raft({ kind: 'persisted', write: written.raftWrite });
 }
@@ -157,7 +160,7 @@ function removeForCaller(draft: ConsensusDraft, message: MessageOf<'removePeer'>
   removePeerIfEmpty(draft, message, deadline(draft, message.timeoutMs));
 }
 
-/** In ticks: a process that stalled does not make its callers late. */
+/** The deadline in ticks, so that a process that stalled does not time out its callers. */
 function deadline({ member }: ConsensusDraft, timeoutMs: number): number {
   return member.ticks + Math.max(1, Math.ceil(timeoutMs / member.settings.tickMs));
 }

@@ -1,4 +1,4 @@
-/** What the consensus actor hears and what it causes. */
+/** Messages and effects of the consensus actor. */
 
 import type { PeerMessage, PeerReply, PeerRequest } from '../../cluster/peer-messages.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
@@ -8,18 +8,18 @@ import type { Adoption, CarriedOut, Desired } from '../context/desired.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 import type { Submission } from './proposals/prepare.js';
 
-/** What chance decides at a start, drawn by the shell. */
+/** Random values of a start, drawn by the shell. */
 export interface Drawn {
-  /** For a node that becomes a new peer. */
+  /** Peer id for a node that becomes a new peer. */
   readonly peerId: PeerId;
   readonly clusterId: string;
-  /** Of Raft's own generator. */
+  /** Seed of Raft's generator. */
   readonly seed: number;
   /** Seconds since the epoch. */
   readonly seconds: number;
 }
 
-/** A replica of this node: of which entry, see `ShardRecord.since`. */
+/** A replica of this node. since: see `ShardRecord.since`. */
 export interface OwnReplica {
   readonly collection: string;
   readonly uid: number;
@@ -33,7 +33,7 @@ export type ConsensusMessage =
   | { readonly kind: 'loaded'; readonly stored: StoredConsensus; readonly drawn: Drawn }
   /** The log cannot be read. */
   | { readonly kind: 'loadFailed'; readonly error: ErrorFacts }
-  /** This node's own collections belong to the cluster that it founds. */
+  /** This node's collections now belong to the cluster that it founds. */
   | { readonly kind: 'adopted' }
   | { readonly kind: 'adoptFailed'; readonly error: ErrorFacts }
   /** The internal port cannot be used. */
@@ -42,23 +42,26 @@ export type ConsensusMessage =
   | { readonly kind: 'joinFailed'; readonly error: ErrorFacts }
   /** A pause after a failure is over. */
   | { readonly kind: 'retry' }
-  /** About `tickMs` after the last one was taken: those that a stalled process missed are not made up for. */
+  /** About `tickMs` have passed since the last tick was handled; ticks that a stalled process missed are not made up for. */
   | { readonly kind: 'tick' }
   | { readonly kind: 'received'; readonly from: PeerId; readonly messages: readonly PeerMessage[] }
   | { readonly kind: 'connectionChanged'; readonly peer: PeerId; readonly connected: boolean }
   | { readonly kind: 'peerUnreachable'; readonly peer: PeerId }
-  /** Raft-R11: the other one's pledge, given there, to be counted on until then (monotonic clock); its process has ended before. contact: as it was asked, and looked for. */
+  /**
+   * pledged: the other node's pledge, given at `uri`, which counts until `untilMs` (monotonic clock). ended: its process ended before that.
+   * contact: the counter when the question was asked (Raft-R11).
+   */
   | { readonly kind: 'pledged'; readonly peer: PeerId; readonly uri: string; readonly contact: number; readonly untilMs: number }
   | { readonly kind: 'ended'; readonly peer: PeerId; readonly contact: number }
   /** address: the caller's host. */
   | { readonly kind: 'requested'; readonly request: PeerRequest; readonly address: string; readonly replyTo: ReplyTo<PeerReply> }
-  /** The write of this number is on disk, and all before it. */
+  /** The write of this number and all earlier ones are on disk. */
   | { readonly kind: 'written'; readonly number: number }
   | { readonly kind: 'writeFailed'; readonly error: ErrorFacts }
   | ({ readonly kind: 'carriedOut' } & CarriedOut)
-  /** These replicas of this node do not serve, and nobody works on them. */
+  /** These replicas of this node do not serve and are not being repaired. */
   | { readonly kind: 'replicasDied'; readonly replicas: readonly OwnReplica[] }
-  /** How `announce` ended; null: it is agreed. */
+  /** The result of `announce`; null if it is agreed. */
   | { readonly kind: 'announceAnswered'; readonly error: ErrorFacts | null }
   /** The node is about to stop. */
   | { readonly kind: 'handOver' }
@@ -70,7 +73,7 @@ export type ConsensusMessage =
       readonly timeoutMs: number;
       readonly replyTo: ReplyTo<boolean>;
     }
-  /** Answered when everything that was committed before is carried out here. */
+  /** Answered when everything that was committed before is executed here. */
   | { readonly kind: 'barrier'; readonly timeoutMs: number; readonly replyTo: ReplyTo<boolean> }
   | {
       readonly kind: 'removePeer';
@@ -84,7 +87,7 @@ export type ConsensusMessage =
 export type ConsensusEffect =
   /** Reads everything from the log. */
   | { readonly kind: 'load' }
-  /** Peers reach this node from now on, as this peer. */
+  /** Opens the internal port, so that peers reach this node as this peer. */
   | { readonly kind: 'listen'; readonly peerId: PeerId }
   | { readonly kind: 'adopt'; readonly adoption: Adoption }
   | { readonly kind: 'write'; readonly number: number; readonly write: ConsensusWrite }
@@ -92,7 +95,7 @@ export type ConsensusEffect =
   | { readonly kind: 'setPeers'; readonly uris: ReadonlyMap<PeerId, string> }
   | { readonly kind: 'join'; readonly uri: string; readonly request: Extract<PeerRequest, { kind: 'join' }> }
   | { readonly kind: 'announce'; readonly uri: string; readonly request: Extract<PeerRequest, { kind: 'announce' }> }
-  /** `pledged`, if it is granted. */
+  /** Asks a peer for its pledge; answered by `pledged` if it is granted. */
   | {
       readonly kind: 'askPledge';
       readonly peer: PeerId;
@@ -100,11 +103,11 @@ export type ConsensusEffect =
       readonly contact: number;
       readonly request: PeerRequest;
     }
-  /** `ended`, if connections are refused there before `untilMs`. */
+  /** Looks whether a peer has ended; answered by `ended` if its address refuses connections before `untilMs`. */
   | { readonly kind: 'lookFor'; readonly peer: PeerId; readonly uri: string; readonly contact: number; readonly untilMs: number }
-  /** Let the node actor make it so. */
+  /** Gives the node actor the collections that this node should have. */
   | { readonly kind: 'desire'; readonly desired: Desired }
-  /** A `retry` after `delayMs`. */
+  /** Asks for a `retry` after `delayMs`. */
   | { readonly kind: 'retryLater'; readonly delayMs: number }
   | { readonly kind: 'tickLater' }
   | { readonly kind: 'log'; readonly level: 'info' | 'warn' | 'error'; readonly text: string }

@@ -30,17 +30,17 @@ export interface ConsensusProps {
 type ConsensusContext = ActorContext<ConsensusProps, ConsensusMessage>;
 type EffectOf<Kind extends ConsensusEffect['kind']> = Of<ConsensusEffect, Kind>;
 
-/** Messages of peers beyond it are dropped: Raft says them again. */
+/** Most messages in the mailbox; more from peers are dropped, as Raft sends them again. */
 const MAILBOX_CAPACITY = 4096;
-/** Collections are read before they are adopted. */
+/** No limit for adoption, as the collections are read first. */
 const ADOPT_MS = 0x7fff_ffff;
 
 /** What the shell remembers besides the actor's state. */
 interface ConsensusRefs {
-  /** What an earlier load of the log began is of no interest any more. */
+  /** Counts loads of the log; results that belong to an earlier load are dropped. */
   loads: number;
   cancelTick: Cancel;
-  /** Somebody looks whether a peer has ended. */
+  /** A check whether a peer has ended is under way. */
   looking: boolean;
 }
 
@@ -136,13 +136,13 @@ const EFFECTS: Row<ConsensusEffect, ConsensusShell, void> = {
   desire: ({ context }, { desired }) => context.props.node.report({ kind: 'desire', desired }),
   retryLater: ({ context }, { delayMs }) => context.after(delayMs, { kind: 'retry' }),
   tickLater: ({ context, refs }) => {
-    // From when the last one was worked on: a process that stalled for a while takes one tick, not all that it missed.
+    // Timed from when the last tick was handled: a process that stalled for a while takes one tick, not all that it missed.
     refs.cancelTick();
     refs.cancelTick = context.after(context.props.options.tickMs, { kind: 'tick' });
     reportDeadReplicas(context);
   },
   log: ({ context }, { level, text }) => context.log[level](text),
-  // Its type stands in the message that brought it.
+  // The message that brought `replyTo` tells its type.
   reply: ({ context }, { answer, replyTo }) => context.reply(replyTo as ReplyTo<boolean | PeerReply>, answer),
   refuse: ({ context }, { error, replyTo }) => context.fail(replyTo, error),
 };
@@ -172,7 +172,7 @@ function lookFor({ context, refs }: ConsensusShell, { contact, peer, untilMs, ur
   context.props.link.transport.refuses(uri).then(done, () => done(false));
 }
 
-/** Nobody waits for it: it is asked again before it is over. */
+/** Asks for a pledge. A failure is ignored: the pledge is asked for again before it ends. */
 function askPledge({ context }: ConsensusShell, { contact, peer, request, uri }: EffectOf<'askPledge'>): void {
   const untilMs = context.clock.monotonicMs() + COUNTED_ON_MS;
   context.props.link.transport.request(uri, request, COUNTED_ON_MS).then(

@@ -3,9 +3,9 @@
  *
  * - `Starting`: reads its log, or founds a cluster;
  * - `Joining`: asks a member to let this node in;
- * - `Member`: runs Raft, applies what is committed and has it carried out;
- * - `Removed`: the cluster has removed this peer; it serves what it has and changes nothing;
- * - `Broken`: its log cannot be read or written, or it may not start; to its peers it is as one that crashed. Tries again after a while.
+ * - `Member`: runs Raft, applies committed entries and has the agreed state executed;
+ * - `Removed`: the cluster has removed this peer; it serves the points that it has and changes nothing;
+ * - `Broken`: its log cannot be read or written, or it may not start; peers see it as crashed. It tries again after a while.
  */
 
 import type { PeerReply } from '../../cluster/peer-messages.js';
@@ -27,7 +27,7 @@ import type { Submission } from './proposals/prepare.js';
 
 export type ConsensusState = StartingConsensus | JoiningConsensus | MemberConsensus | RemovedConsensus | BrokenConsensus;
 
-/** What this node was started with. */
+/** The settings that this node was started with. */
 export interface Settings
   extends Omit<ClusterOptions, 'store' | 'transport' | 'raftStep' | 'survives' | 'listens' | 'transferMethod' | 'transferLimits'> {
   readonly listens: boolean;
@@ -35,7 +35,7 @@ export interface Settings
   readonly transferLimits: TransferLimits;
   readonly raftStep: StepRaft;
   readonly survives: boolean;
-  /** What was on this node when it started. */
+  /** The collections that were on this node when it started. */
   readonly local: LocalData;
 }
 
@@ -44,7 +44,7 @@ export interface StartingConsensus {
   readonly settings: Settings;
   /** Set while this node's collections become those of the cluster that it founds. */
   readonly founding: Drawn | null;
-  /** Starts that failed one after the other. */
+  /** Number of consecutive failed starts. */
   readonly failures: number;
 }
 
@@ -54,10 +54,10 @@ export interface JoiningConsensus {
   readonly identity: PeerIdentity;
   readonly seed: number;
   readonly outbox: Outbox;
-  /** Tries that failed, and why the last one did. */
+  /** failures: number of failed tries. error: the error of the last one. */
   readonly failures: number;
   readonly error: ErrorFacts | null;
-  /** What the log was told last: a reason that stays is told once. */
+  /** The reason that was logged last, so that it is logged once while it stays the same. */
   readonly logged: string | null;
 }
 
@@ -66,25 +66,25 @@ export interface MemberConsensus {
   readonly settings: Settings;
   readonly identity: PeerIdentity;
   readonly raft: RaftState;
-  /** What the log's entries, as far as applied, have led to. */
+  /** The agreed state by the applied entries. */
   readonly agreed: ClusterState;
   readonly outbox: Outbox;
   /** The write that brings this session (`identity.starts`) to disk: nothing is proposed in it before (Cons-C2). */
   readonly sessionWrite: number;
   readonly carrying: Carrying;
   readonly calls: Calls;
-  /** Null: this node knows all that was agreed before it started. */
+  /** Progress of catching up; null once this node knows everything that was agreed before it started. */
   readonly catchUp: CatchUp | null;
   /** Ticks since the start. */
   readonly ticks: number;
-  /** Ticks since a leader was known. */
+  /** Ticks since a leader was last known. */
   readonly leaderlessTicks: number;
   readonly connected: ReadonlySet<PeerId>;
-  /** The tick at which each peer was heard of last. */
+  /** For each peer, the tick at which it was last heard. */
   readonly heardTicks: ReadonlyMap<PeerId, number>;
-  /** Members that the transport was told of last. */
+  /** The members that the transport was given last. */
   readonly peers: readonly Member[];
-  /** Payload bytes applied since the newest snapshot, and the bytes of that. */
+  /** logBytes: payload bytes applied since the newest snapshot. snapshotBytes: bytes of that snapshot. */
   readonly logBytes: number;
   readonly snapshotBytes: number;
   readonly upkeep: Upkeep;
@@ -106,36 +106,36 @@ export interface BrokenConsensus {
   readonly failures: number;
 }
 
-/** Writes that are under way, oldest first, each with what waits for it (Raft-R1). */
+/** Writes under way, oldest first, each with the effects that wait for it (Raft-R1). */
 export interface Outbox {
   /** Number of the last write. */
   readonly writes: number;
   readonly pending: readonly OutboxWrite[];
-  /** As the last write leaves it on disk. */
+  /** The hard state after the last write. */
   readonly hardState: HardState;
 }
 
 export interface OutboxWrite {
   readonly number: number;
-  /** Raft's number of it; null for a write of the actor's own. */
+  /** Raft's number of the write; null for a write of the actor itself. */
   readonly raftWrite: number | null;
   readonly held: readonly ConsensusEffect[];
 }
 
-/** What the node actor was asked for, and how far it is. */
+/** The states given to the node actor, and its progress. */
 export interface Carrying {
-  /** Asked for and not reported yet, oldest first. */
+  /** States that were given and not reported on yet, oldest first. */
   readonly asked: readonly Desired[];
-  /** Carried out last, but for `failures`. */
+  /** The state executed last, except for `failures`. */
   readonly done: Desired | null;
-  /** The collections and aliases that the newest of both was made of. */
+  /** The collections and aliases of the newest state that was given. */
   readonly source: Pick<ClusterState, 'collections' | 'aliases'> | null;
-  /** The newest index whose state asks for the same as it. */
+  /** The newest index whose state asks for the same as the newest given one. */
   readonly covers: number;
-  /** Everything up to here is carried out, but for `failures`. */
+  /** Index up to which everything is executed, except for `failures`. */
   readonly carriedOut: number;
   readonly failures: CarriedOut['failures'];
-  /** Peers that asked to be told, with the index. */
+  /** Peers that wait for this node's progress, and the index that each waits for. */
   readonly askers: ReadonlyMap<PeerId, number>;
 }
 
@@ -145,7 +145,9 @@ export interface Calls {
   readonly lastRequest: RequestId;
   /** The last sequence of this session. */
   readonly lastSequence: number;
-  /** The last sequence of what ended with its outcome open, and may take a lead from this node (Log-L9); 0: none. */
+  /**
+   * The last sequence of a proposal that ended with its outcome unknown and may take a lead from this node (Log-L9); 0 if there is none.
+   */
   readonly lastOpen: number;
   readonly proposals: readonly ProposalCall[];
   readonly settling: readonly SettlingCall[];
@@ -153,9 +155,9 @@ export interface Calls {
   readonly recovery: { readonly replyTo: ReplyTo<boolean>; readonly deadlineTick: number } | null;
 }
 
-/** Who waits for a proposal. */
+/** The caller of a proposal. */
 export type ProposalCaller =
-  /** settles: answered when it is carried out, not as soon as it is agreed. */
+  /** settles: answered when the command is executed, not as soon as it is agreed on. */
   | { readonly kind: 'caller'; readonly replyTo: ReplyTo<boolean>; readonly settles: boolean }
   | {
       readonly kind: 'peer';
@@ -163,12 +165,15 @@ export type ProposalCaller =
       readonly reply: 'joined' | 'announced';
       readonly member: Omit<Member, 'voter'>;
     }
-  /** Of a mark: once it is agreed, the peer is removed if it holds nothing. */
+  /** Proposed a mark: once it is agreed on, the peer is removed if it holds nothing. */
   | { readonly kind: 'removal'; readonly replyTo: ReplyTo<boolean>; readonly peerId: PeerId }
-  /** Consensus itself, which sees by the state whether it is still needed. */
+  /** Consensus itself, which sees by the state whether the proposal is still needed. */
   | { readonly kind: OwnProposal };
 
-/** For replicas of this node, the membership, replicas that do not serve, shards without a leader, this node's own mark, and plans. */
+/**
+ * Proposals of consensus itself: for replicas of this node, the membership, replicas that do not serve, shards without a leader, this
+ * node's own mark, plans, and fences (see `membership/alone.ts`).
+ */
 export type OwnProposal = 'activation' | 'upkeep' | 'health' | 'election' | 'mark' | 'plan' | 'fence';
 
 export type ProposalWhat =
@@ -186,70 +191,70 @@ export interface ProposalCall {
   readonly what: ProposalWhat;
   readonly caller: ProposalCaller;
   readonly deadlineTick: number;
-  /** The try under way; null: it waits for `retryTick`. */
+  /** The try under way; null while it waits for `retryTick`. */
   readonly attempt: ProposalAttempt | null;
   readonly retryTick: number;
-  /** An earlier try may have reached a leader, whatever was heard of it: it may be carried out although its caller hears of an error. */
+  /** An earlier try may have reached a leader, whatever its answer: the command may be applied although its caller gets an error. */
   readonly uncertain: boolean;
 }
 
 export interface ProposalAttempt {
   readonly id: RequestId;
-  /** Where the leader has put it. */
+  /** The place of its entry in the leader's log; null if it is not known. */
   readonly accepted: { readonly index: number; readonly term: number } | null;
 }
 
-/** Agreed, and being carried out. */
+/** A call that is agreed on and being executed. */
 export interface SettlingCall {
   readonly index: number;
   readonly replyTo: ReplyTo<boolean>;
   readonly answer: boolean;
   readonly deadlineTick: number;
-  /** Whose it is; null: no collection's. */
+  /** The collection of the command; null if it has none. */
   readonly collection: string | null;
-  /** New replicas become Active before it is answered. */
+  /** The call is answered only after its new replicas are Active. */
   readonly awaitsReplicas: boolean;
-  /** When the peers were asked first, and last. */
+  /** The ticks at which the peers were asked first and last. */
   readonly sinceTick: number;
   readonly askedTick: number;
-  /** Peers that have said how far they are. */
+  /** The progress that peers have reported. */
   readonly heard: ReadonlyMap<PeerId, number>;
 }
 
 export interface ReadCall {
   readonly replyTo: ReplyTo<never>;
   readonly deadlineTick: number;
-  /** Raft's question under way; null: it is asked anew at `retryTick`. */
+  /** Raft's id of the question under way; null if it is asked again at `retryTick`. */
   readonly id: RequestId | null;
   readonly retryTick: number;
-  /** Known once a quorum has confirmed it. */
+  /** The index to wait for; null until a quorum has confirmed it. */
   readonly index: number | null;
   readonly next: AfterRead;
 }
 
-/** What a barrier was for. */
+/** The action after a barrier. */
 export type AfterRead =
   /** The caller is answered with true. */
   | { readonly kind: 'answer' }
-  /** What this node did not find, or found otherwise, is looked for again. */
+  /** The request is submitted again: the state here was too old for it. */
   | { readonly kind: 'submit'; readonly submission: Submission; readonly caller: Extract<ProposalCaller, { kind: 'caller' }> }
   | { readonly kind: 'announce'; readonly caller: Extract<ProposalCaller, { kind: 'peer' }> };
 
-/** What the actor itself has in hand. */
+/** The actor's own regular work. */
 export interface Upkeep {
-  /** Not before this tick. */
+  /** activateTick, announceTick: the earliest ticks of the next try. */
   readonly activateTick: number;
   readonly announceTick: number;
-  /** Since when this peer leads; the present tick where it does not. */
+  /** The tick since which this peer leads; the present tick if it does not. */
   readonly leadsSinceTick: number;
-  /** Nothing was left to do about replicas' health with these; null: it was not looked at. */
+  /** The state with which a health check found nothing to do; null if none was made. */
   readonly wellWith: { readonly collections: ClusterState['collections']; readonly silent: string } | null;
-  /** Member that was asked last. */
+  /** The member that was asked last. */
   readonly announceTurn: number;
 }
 
 export const EMPTY_OUTBOX: Outbox = { writes: 0, pending: [], hardState: NOTHING_STORED.hardState };
-/** Numbers of a session's requests are its own: an answer to an earlier one, which comes late, is nobody's. */
+/** Each session numbers its requests in a range of its own: late answers from an earlier session match no request. */
 const REQUESTS_PER_SESSION = 2 ** 24;
 
 export function noCalls(session: number): Calls {
@@ -264,7 +269,7 @@ export function noCalls(session: number): Calls {
   };
 }
 
-/** covers: an older state than that of this index is never asked for. */
+/** The first value. covers: states with a lower index are never asked for. */
 export function nothingCarried(covers: number): Carrying {
   return { asked: [], done: null, source: null, covers, carriedOut: 0, failures: [], askers: new Map() };
 }

@@ -1,4 +1,4 @@
-/** What consensus does about each message in each state. */
+/** The step of consensus: states × messages. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import { decide, ignore, type Of, type Row, type Table } from '../../protocols/machine.js';
@@ -22,7 +22,7 @@ type ConsensusStep = Step<ConsensusState, ConsensusEffect>;
 type MessageOf<Kind extends ConsensusMessage['kind']> = Of<ConsensusMessage, Kind>;
 type NoMember = Exclude<ConsensusState, MemberConsensus>;
 
-/** A node that is no member: whoever asks for something is told why there is nobody to do it. */
+/** A node that is not a member: each request is refused with the reason. */
 const REFUSE_ALL: Row<ConsensusMessage, NoMember, ConsensusStep> = {
   loaded: ignore,
   loadFailed: ignore,
@@ -63,7 +63,7 @@ export const CONSENSUS_TABLE: Table<NoMember, ConsensusMessage, ConsensusStep> =
     written: noteWritten,
     writeFailed: breakDown,
   },
-  // Where it cannot be written down, the leader says it again after the next start.
+  // If the removal cannot be written, the leader tells it again after the next start.
   Removed: REFUSE_ALL,
   Broken: { ...REFUSE_ALL, retry: startAgain },
 };
@@ -98,7 +98,7 @@ function waitToJoin(state: JoiningConsensus, { error }: MessageOf<'joinFailed'>)
   const failures = state.failures + 1;
   const text = `this node cannot join the cluster yet and keeps trying (--bootstrap): ${error.detail}`;
   const next = { ...state, failures, error, logged: text };
-  // The same line once, as the tries go on until an operator removes their cause.
+  // The same reason is logged once, as the tries go on until an operator removes the cause.
   const logged: ConsensusEffect[] = state.logged === text ? [] : [{ kind: 'log', level: 'warn', text }];
   const delayMs = backOff(failures, JOIN_RETRY_MS_MIN, JOIN_RETRY_MS_MAX);
   return become<ConsensusState, ConsensusEffect>(next, ...logged, { kind: 'retryLater', delayMs });
@@ -115,7 +115,7 @@ function refuseOutside(
   return become<ConsensusState, ConsensusEffect>(state, { kind: 'refuse', replyTo, error: whyNot(state) });
 }
 
-/** Why a node that is no member changes nothing. */
+/** The error for requests to a node that is not a member. */
 function whyNot(state: NoMember): ErrorFacts {
   switch (state.kind) {
     case 'Starting':

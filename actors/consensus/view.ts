@@ -1,4 +1,4 @@
-/** What doors see of consensus without asking its actor: its newest state, written by it alone. */
+/** The view of consensus that requests read without asking its actor: its newest state, written only by it. */
 
 import type { PeerTransport } from '../../cluster/ports.js';
 import { lastIndex } from '../../cluster/raft/log.js';
@@ -18,17 +18,17 @@ import { isLeaderless } from './proposals/readiness.js';
 import type { ConsensusState, MemberConsensus } from './state.js';
 
 export class ConsensusView {
-  /** Null until it is started. */
+  /** The consensus actor; null until it is started. */
   actor: ActorRef<ConsensusMessage> | null = null;
   #state: ConsensusState | null = null;
   #agreed: ClusterState | null = null;
-  /** Since a moment of this process. */
+  /** True once this node has caught up in this process. */
   #caughtUp = false;
-  /** Null before it is a member. */
+  /** Index of the last entry on disk when this node became a member; null before. */
   #lastIndexAtStart: number | null = null;
   #lastUpdateMs: number;
 
-  /** assignments: shown what is agreed, too. */
+  /** assignments: also gets each agreed state. */
   constructor(
     private readonly clock: Clock,
     private readonly assignments: Assignments,
@@ -39,13 +39,13 @@ export class ConsensusView {
   show(state: ConsensusState): void {
     if (state === this.#state) return;
     this.#state = state;
-    // It becomes a member with the log that is on its disk.
+    // A node becomes a member with the log that is on its disk.
     if (state.kind === 'Member') this.#lastIndexAtStart ??= lastIndex(state.raft.log);
     if (state.kind === 'Member' && state.agreed.appliedIndex > 0) this.#showMember(state);
     this.#lastUpdateMs = this.clock.nowMs();
   }
 
-  /** Nothing older than before, also while this node reads its log again or takes the leader's state over. */
+  /** Shows the agreed state. It never shows an older one, even while this node reads its log again or takes over the leader's state. */
   #showMember(state: MemberConsensus): void {
     const { connected, identity, raft } = state;
     const isNewer = this.#agreed === null || state.agreed.appliedIndex >= this.#agreed.appliedIndex;
@@ -56,7 +56,7 @@ export class ConsensusView {
     const isAlone = (peer: PeerId) => isAloneWithout(state, peer);
     const leads = raft.role.kind === 'Leader';
     const serves = this.#caughtUp || mayServe(state);
-    // What is begun with a peer that is about to be Dead comes to nothing.
+    // A call to a peer that is about to be Dead would fail.
     const silent = silentPeers(state);
     const answering = silent.size === 0 ? connected : new Set([...connected].filter((peer) => !silent.has(peer)));
     this.assignments.show({
@@ -70,12 +70,15 @@ export class ConsensusView {
     });
   }
 
-  /** Errors: `unavailable` while this node does not know what was agreed before it started, and there may be somebody who does. */
+  /**
+   * Checks that requests may be served. Errors: `unavailable` while this node does not know what was agreed before it started, and another
+   * node may know it.
+   */
   checkStarted(): void {
-    // A removed peer's points are its own.
+    // A removed peer serves its own points.
     if (this.isRemoved) return;
     const state = this.#state;
-    // Without the agreed state nobody knows who else holds points.
+    // Without the agreed state the holders of points are unknown.
     if (this.#agreed === null) throw new TroupeError('unavailable', 'the node is starting', { retryAfterMs: 1000 });
     if (this.#caughtUp || state?.kind !== 'Member' || mayServe(state)) return;
     throw new TroupeError('unavailable', 'the node is starting, and does not know yet what its cluster has agreed on meanwhile', {
@@ -83,7 +86,10 @@ export class ConsensusView {
     });
   }
 
-  /** Errors: as `checkStarted`, and `unavailable` where there was nobody to ask: what is not known here may be there. */
+  /**
+   * Checks that a collection that is not known here does not exist. Errors: as `checkStarted`, and `unavailable` if no other node could be
+   * asked.
+   */
   checkKnows(): void {
     this.checkStarted();
     if (this.#caughtUp || this.isRemoved) return;
@@ -91,7 +97,7 @@ export class ConsensusView {
     throw new TroupeError('unavailable', detail, { retryAfterMs: 1000 });
   }
 
-  /** As applied here; null until this node has heard of its cluster. A node that is no member any more goes on with what it knew. */
+  /** The agreed state as applied here; null until this node has heard of its cluster. A node that was removed keeps the last one. */
   get agreed(): ClusterState | null {
     return this.#agreed;
   }
@@ -100,7 +106,7 @@ export class ConsensusView {
     return this.#state?.kind === 'Removed';
   }
 
-  /** 0 until it is known. */
+  /** This node's peer id; 0 until it is known. */
   get peerId(): PeerId {
     const state = this.#state;
     return state !== null && 'identity' in state ? state.identity.peerId : 0;
@@ -131,7 +137,7 @@ export class ConsensusView {
   }
 }
 
-/** A node that was let in is joining until it has heard of itself. */
+/** The phase as the API shows it. A node that was let in is joining until it is in the membership that it knows. */
 function phaseOf(state: ConsensusState): ClusterStatus['phase'] {
   if (state.kind !== 'Member') return state.kind;
   const { agreed, identity } = state;

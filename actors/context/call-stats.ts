@@ -1,11 +1,11 @@
-/** Calls between this node and its peers, by kind: how many, what became of them, and how long they took. */
+/** Statistics of calls between this node and its peers, by kind: counts by outcome, and durations. */
 
 import { type AnswerCall, type DataAnswer, type DataCall, LostAnswer, NotReached, type PeerCalls } from '../../cluster/data-messages.js';
 import { type ErrorCode, errorFacts } from '../../protocols/errors.js';
 import type { Clock } from '../runtime/ports.js';
 import { Durations } from './durations.js';
 
-/** lost: it was sent, and nobody knows whether it was carried out. unreached: there was no connection. Else as the peer answered. */
+/** lost: the call was sent, and whether it was executed is unknown. unreached: there was no connection. Otherwise the peer's answer. */
 export type CallOutcome = 'ok' | 'lost' | 'unreached' | ErrorCode;
 
 export interface CallCounts {
@@ -25,7 +25,7 @@ export class CallStats {
     durations.add(milliseconds, nowMs);
   }
 
-  /** What was counted; kinds and outcomes in the order of their names. */
+  /** The counts; kinds and outcomes in the order of their names. */
   counts(): CallCounts[] {
     return sorted(this.#byKind).flatMap(([kind, byOutcome]) =>
       sorted(byOutcome).map(([outcome, durations]) => ({ kind, outcome, durations })),
@@ -33,13 +33,13 @@ export class CallStats {
   }
 }
 
-/** made: by this node. answered: for its peers. */
+/** made: calls by this node. answered: calls that this node has answered for peers. */
 export interface PeerCallStats {
   readonly made: CallStats;
   readonly answered: CallStats;
 }
 
-/** preciseMs: of a clock that is as fine as there is one. */
+/** preciseMs: time of the finest clock available, in milliseconds. */
 export interface Stopwatch {
   readonly clock: Clock;
   readonly preciseMs: () => number;

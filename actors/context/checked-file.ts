@@ -1,7 +1,6 @@
 /**
- * Small JSON files that are there whole or not at all: `{"format":1,"checksum":"…","<key>":<value>}` and a line feed.
- * The checksum is the 64-bit xxHash of the bytes of the value, so any flipped or missing byte shows. They are replaced
- * by write, sync, rename, sync.
+ * Small JSON files that exist whole or not at all: `{"format":1,"checksum":"…","<key>":<value>}` and a line feed. The checksum is the
+ * 64-bit xxHash of the value's bytes, so any flipped or missing byte shows. Files are replaced by write, sync, rename, sync.
  */
 
 import { open, rename } from 'node:fs/promises';
@@ -12,7 +11,7 @@ import { checksum64 } from '../../storage/disk/checksum.js';
 const CHECKED_FORMAT = 1;
 const TAIL = '}\n';
 
-/** key: letters only. */
+/** The bytes of such a file. key: letters only. */
 export function encodeChecked(key: string, value: unknown): Uint8Array {
   const body = Buffer.from(stringifyJson(value), 'utf8');
   const head = `{"format":${CHECKED_FORMAT},"checksum":"${checksumOf(body)}","${key}":`;
@@ -20,8 +19,8 @@ export function encodeChecked(key: string, value: unknown): Uint8Array {
 }
 
 /**
- * The value `encodeChecked` wrote. kind: what such a file holds, for messages.
- * Errors: `storage`, naming `path`, when a byte is missing or wrong or the format is another one.
+ * The value that `encodeChecked` wrote. kind: the content of such a file, for messages. Errors: `storage`, naming `path`, if a byte is
+ * missing or wrong or the format is another one.
  */
 export function decodeChecked(bytes: Uint8Array, key: string, path: string, kind: string): unknown {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -37,7 +36,10 @@ export function decodeChecked(bytes: Uint8Array, key: string, path: string, kind
   return parseJson(body);
 }
 
-/** Writes beside the file, syncs, and renames: a reader sees the old bytes or the new ones. `syncFolder` makes it last. */
+/**
+ * Replaces a file by a new one that is written and synced beside it: a reader sees the old bytes or the new ones. `syncFolder` makes the
+ * change durable.
+ */
 export async function replaceFile(path: string, bytes: Uint8Array): Promise<void> {
   const temporary = `${path}.tmp`;
   const file = await open(temporary, 'w');

@@ -1,14 +1,14 @@
-/** What the cluster wants of this node's collections: where it differs from what is there, the node makes it so. */
+/** The collections that the cluster wants on this node; the node changes its own until they match. */
 
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 
 export interface Desired {
-  /** Index of the log's entry that this is the state after. */
+  /** Index of the last entry of Raft's log that this state includes. */
   readonly index: number;
   readonly clusterId: string;
-  /** Of this node. */
+  /** Peer id of this node. */
   readonly peerId: PeerId;
   readonly collections: ReadonlyMap<string, DesiredCollection>;
   readonly aliases: AliasMap;
@@ -19,27 +19,27 @@ export interface DesiredCollection {
   readonly uid: number;
   readonly revision: number;
   readonly config: CollectionConfig;
-  /** Shards with a replica on this node, ascending; none is fine. */
+  /** Shards with a replica on this node, ascending; may be empty. */
   readonly shards: readonly ShardId[];
-  /** `ShardRecord.since` of each of them on this node. */
+  /** `ShardRecord.since` of this node's replica of each of `shards`. */
   readonly since: readonly number[];
 }
 
-/** What a collection's `config.json` says of the cluster that it belongs to. */
+/** The part of a collection's `config.json` about the cluster that it belongs to. */
 export interface Belonging {
   readonly clusterId: string;
-  /** Of the node that holds it: one that was removed and joins afresh is another peer, and its old data are foreign to it. */
+  /** Peer id of the node that holds it. A node that was removed and joins again is another peer, and its old data do not belong to it. */
   readonly peerId: PeerId;
   readonly uid: number;
   readonly revision: number;
   readonly shards: readonly ShardId[];
-  /** Of each of them; 0: not known, and taken for the one that is wanted. Left out by earlier releases: none is known. */
+  /** `since` of each of `shards`; 0 if it is not known, which matches any. Absent in files of earlier releases: none is known. */
   readonly since?: readonly number[];
-  /** Index of the `Desired` that made it so: an earlier one, from before a crash, does not turn it back. */
+  /** Index of the `Desired` that this was made for: an earlier one, from before a crash, does not undo it. */
   readonly index: number;
 }
 
-/** Whether files of a shard are those of the replica that is wanted, not of one that was on this node before. */
+/** Whether a shard's files are those of the wanted replica, not of an earlier one on this node. */
 export function isSameLife(
   belonging: Pick<Belonging, 'shards' | 'since'>,
   wanted: Required<Pick<Belonging, 'shards' | 'since'>>,
@@ -49,22 +49,22 @@ export function isSameLife(
   return here === 0 || here === wanted.since[wanted.shards.indexOf(shardId)];
 }
 
-/** `uid` of what a founder brought with it: whole collections, and those of which it had some shards only. */
+/** `uid` of collections that a founder brought into its cluster: whole ones, and those of which it had only some shards. */
 export const ADOPTED = 1;
 export const ADOPTED_IN_PART = 0;
 
 /**
- * Shards that a cluster has spread over other peers, as far as this node's own files tell: none where it is a node's of its own
- * (earlier releases held all of it as shard 0 whatever `shard_number` said), and none with shard keys, which they don't tell.
+ * Shards that a cluster has placed on other peers, as far as this node's own files tell. Empty for the files of a node without a cluster
+ * (earlier releases held all points in shard 0, whatever `shard_number` said), and with shard keys, whose shards the files don't tell.
  */
 export function shardsElsewhere(belonging: Belonging | null, { params }: CollectionConfig): ShardId[] {
   if (belonging === null || belonging.uid === ADOPTED || params.sharding_method === 'custom') return [];
   return Array.from({ length: params.shard_number }, (_, shardId) => shardId).filter((shardId) => !belonging.shards.includes(shardId));
 }
 
-/** What this node has when consensus starts: a founder takes it into the cluster. */
+/** The collections of this node when consensus starts: a founder takes them into the cluster. */
 export interface LocalData {
-  /** Those whose `config.json` can be read. */
+  /** The collections whose `config.json` can be read. */
   readonly collections: readonly LocalCollection[];
   readonly aliases: AliasMap;
 }
@@ -72,19 +72,19 @@ export interface LocalData {
 export interface LocalCollection {
   readonly name: string;
   readonly config: CollectionConfig;
-  /** Null: of a node of its own, with all its shards. */
+  /** Null if the node had no cluster; then all shards are here. */
   readonly belonging: Belonging | null;
 }
 
-/** Collections of this node, by name, that become those of a cluster which it founds. */
+/** Collections of this node, by name, that become part of a cluster which it founds. */
 export type Adoption = ReadonlyMap<string, Belonging>;
 
-/** What the node tells consensus. */
+/** Messages of the node to consensus. */
 export type NodeNews = { readonly kind: 'carriedOut' } & CarriedOut;
 
 /**
- * Everything desired at `index` is there, but for these. shardId: its replica does not serve, or not yet, and all else of the
- * collection is as desired; null: the collection is not.
+ * Everything desired at `index` is in place, except for the failures. shardId: the replica that does not serve, or not yet, while the rest
+ * of the collection is as desired; null if the collection is not as desired.
  */
 export interface CarriedOut {
   readonly index: number;

@@ -1,4 +1,4 @@
-/** How long things took: sums, extremes and a histogram. */
+/** Statistics of durations: sum, extremes and a histogram. */
 
 /** Upper bounds of the histogram's buckets in seconds; one more bucket takes the rest. */
 export const BUCKET_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

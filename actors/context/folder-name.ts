@@ -5,10 +5,10 @@
 
 import { createHash } from 'node:crypto';
 
-/** Most file systems take 255 bytes for a name. */
+/** Below the 255 bytes that most file systems allow for a name. */
 const FOLDER_NAME_MAX = 200;
 const HASH_DIGITS = 32;
-/** Folders that were asked for lately: a node of a cluster asks for all of them, each time something is agreed. */
+/** Cache of recent folder names: a node of a cluster computes all of them each time something is agreed. */
 const knownFolders = new Map<string, string>();
 const KNOWN_MAX = 20_000;
 
@@ -34,7 +34,7 @@ function folderOf(name: string): string {
   return `${folder.slice(0, FOLDER_NAME_MAX - HASH_DIGITS - 2)}++${hash}`;
 }
 
-/** The collection a folder stands for as far as its name tells; a shortened name stays as it is. */
+/** The collection of a folder, as far as the folder's name tells; a shortened name is returned as it is. */
 export function collectionNameOf(folder: string): string {
   if (folder.includes('++')) return folder;
   const bytes: number[] = [];

@@ -1,4 +1,4 @@
-/** Which replicas of this node may be read, and whether what was read of them counts. */
+/** Decides which replicas of this node may be read, and whether a finished read counts. */
 
 import { TroupeError } from '../../protocols/errors.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
@@ -14,8 +14,8 @@ export interface Readable {
 }
 
 /**
- * A replica that was dropped here and is to be made anew is another one: what came to the files of the old one would go with them.
- * since: of the replica that is meant. Errors: `conflict`.
+ * Checks that a replica is the one that is meant. A replica that was dropped here and made again is another one: data for the old one's
+ * files would be lost with them. since: of the replica that is meant. Errors: `conflict`.
  */
 export function checkLife({ belonging, name }: Pick<CollectionEntry, 'belonging' | 'name'>, shardId: ShardId, since: number): void {
   if (belonging !== null && isSameLife(belonging, { shards: [shardId], since: [since] }, shardId)) return;
@@ -26,7 +26,10 @@ export function checkLife({ belonging, name }: Pick<CollectionEntry, 'belonging'
 
 type Agreed = Pick<NodeServices, 'assignments'>;
 
-/** This node's replica of a shard, where it is Active here and in the agreed state: another one may lack what was acknowledged. Else null. */
+/**
+ * This node's replica of a shard, if it is Active here and in the agreed state; otherwise it may lack acknowledged operations, and the
+ * result is null.
+ */
 export function readable({ assignments }: Agreed, entry: CollectionEntry, uid: number, shardId: ShardId): Readable | null {
   const replica = entry.replicas.get(shardId);
   if (replica?.state !== 'Serving' || !assignments.serves) return null;
@@ -34,7 +37,10 @@ export function readable({ assignments }: Agreed, entry: CollectionEntry, uid: n
   return agreed === 'Active' ? { key: replica.key, resets: entry.replications.get(shardId)?.resets() ?? 0 } : null;
 }
 
-/** Errors: `unavailable` where one of them is Dead on this node, with the reason; `conflict` where it is not readable for now. */
+/**
+ * This node's replicas of these shards. Errors: `unavailable` with the reason if one is Dead on this node; `conflict` if one is not
+ * readable for now.
+ */
 export function readables(agreed: Agreed, entry: CollectionEntry, uid: number, shards: readonly ShardId[]): Readable[] {
   return shards.map((shardId) => {
     const found = readable(agreed, entry, uid, shardId);
@@ -48,8 +54,8 @@ export function readables(agreed: Agreed, entry: CollectionEntry, uid: number, s
 }
 
 /**
- * Once they have been read: a read may have waited for a thread while a replica became Dead and was set to a newer place in the log, to be
- * filled; it has less than its position says then. Errors: `conflict`.
+ * Checks replicas after they were read. While a read waited for a thread, a replica may have become Dead and been reset to a newer position
+ * in the log to be filled; then it has less than its position says. Errors: `conflict`.
  */
 export function checkRead(
   agreed: Agreed,

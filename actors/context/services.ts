@@ -1,4 +1,4 @@
-/** What the actors of one node share: the engine, what it tells, the collections on disk, the build budget. */
+/** Services that the actors of one node share: the engine and its reports, the collections on disk, the build budget. */
 
 import type { PeerCalls } from '../../cluster/data-messages.js';
 import type { ClusterCommand } from '../../cluster/state/commands.js';
@@ -12,8 +12,8 @@ import type { Assignments } from '../shard-log/assignments.js';
 import type { VerifiedReplicas } from './verified-replicas.js';
 
 /**
- * Has the cluster agree on an operation. Resolves once it is applied on this node, whatever others have carried out; rejects with
- * what it was refused for, or with an error whose `outcome` is `unknown`. Errors: `standalone` outside of a cluster.
+ * Proposes a command to the cluster. Resolves once it is applied on this node, whether or not other nodes have executed it. Rejects with
+ * the reason of a refusal, or with an error whose `outcome` is `unknown`. Errors: `standalone` outside of a cluster.
  */
 export type Propose = (operation: ClusterCommand, timeoutMs: number) => Promise<boolean>;
 
@@ -26,14 +26,14 @@ export interface NodeServices {
   readonly verified: VerifiedReplicas;
   readonly budget: BuildBudget;
   readonly cpus: number;
-  /** To other nodes; `unavailable` on a node of its own. */
+  /** Calls to other nodes; `unavailable` on a node without a cluster. */
   readonly calls: PeerCalls;
   readonly propose: Propose;
-  /** What the cluster has agreed on; it knows nothing on a node of its own. */
+  /** The agreed state of the cluster; empty on a node without a cluster. */
   readonly assignments: Assignments;
   /**
-   * Once everything that was agreed anywhere before the call is applied here; null on a node of its own. Errors: `unavailable`
-   * without a leader, `timeout`.
+   * Resolves once everything that was agreed anywhere before the call is applied here; null on a node without a cluster. Errors:
+   * `unavailable` without a leader, `timeout`.
    */
   readonly barrier: ((timeoutMs: number) => Promise<void>) | null;
 }

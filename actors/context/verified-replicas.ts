@@ -1,6 +1,9 @@
-/** Says which replicas' databases are damaged: the answers of the check at start first, a fresh check afterwards. */
+/** Tells which replicas' databases are damaged: by the check at start first, by a new check after that. */
 
-/** Checks databases in a process of their own, as a torn one can take its process down. Result: folder → what is wrong with it, null for nothing. */
+/**
+ * Checks databases in a separate process, as a torn one can crash its process. Result: the damage of each folder's database, null if it has
+ * none.
+ */
 export type VerifyReplicas = (folders: readonly string[]) => Promise<ReadonlyMap<string, string | null>>;
 
 export class VerifiedReplicas {
@@ -8,14 +11,14 @@ export class VerifiedReplicas {
 
   constructor(readonly verify: VerifyReplicas) {}
 
-  /** Checks all of `folders` at once, for the first `check` of each. */
+  /** Checks all of `folders` at once; the first `check` of each uses the result. */
   async prepare(folders: readonly string[]): Promise<void> {
     if (folders.length === 0) return;
     const damaged = await this.verify(folders);
     for (const folder of folders) this.#fresh.set(folder, damaged.get(folder) ?? null);
   }
 
-  /** What is wrong with the replica at `folder`, null for nothing. */
+  /** The damage of the replica's database at `folder`; null if there is none. */
   async check(folder: string): Promise<string | null> {
     const fresh = this.#fresh.get(folder);
     this.#fresh.delete(folder);

@@ -1,6 +1,6 @@
 /**
- * What the doors look up without asking an actor: which collections there are, where their replicas are and how they
- * do. Each entry is written by the one actor it speaks of and read on the same thread, so a read request meets no mailbox.
+ * The view that the HTTP and gRPC servers read without asking an actor: the collections, their replicas and their states. Each entry is
+ * written by the one actor that it describes and read on the same thread, so a read request passes no mailbox.
  */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
@@ -21,13 +21,13 @@ import type { Belonging } from './desired.js';
 export interface ReplicaEntry {
   readonly key: ReplicaKey;
   readonly actor: ActorRef<ReplicaMessage>;
-  /** Its life on this node. What its cluster agreed on for it stands in `assignments`. */
+  /** State of the replica on this node. Its agreed state is in `assignments`. */
   readonly state: ReplicaLife['kind'];
-  /** Why it serves nothing, where it does not. */
+  /** Why it does not serve; null if it does. */
   readonly reason: ErrorFacts | null;
 }
 
-/** The words of the API for a replica that is the only one of its shard, on a node of its own. */
+/** The API's states of a replica that is the only one of its shard, on a node without a cluster. */
 export type StateAlone = Extract<ReplicaState, 'Initializing' | 'Active' | 'Dead'>;
 
 export const STATE_ALONE: Readonly<Record<ReplicaLife['kind'], StateAlone>> = {
@@ -41,17 +41,17 @@ export interface CollectionEntry {
   readonly name: string;
   readonly folder: string;
   readonly actor: ActorRef<CollectionMessage>;
-  /** Null: the configuration could not be read. */
+  /** Null if the configuration could not be read. */
   config: CollectionConfig | null;
-  /** The cluster's collection that it is, and its shards on this node; null outside of a cluster. */
+  /** The collection's identity in its cluster, and its shards on this node; null outside of a cluster. */
   belonging: Belonging | null;
   /** Why the collection is not usable, null when it is. */
   error: ErrorFacts | null;
-  /** By shard id. */
+  /** Replicas by shard id. */
   readonly replicas: Map<number, ReplicaEntry>;
-  /** Their parts in their shards' logs, by shard id; none outside of a cluster. */
+  /** The replicas' parts in their shards' logs, by shard id; empty outside of a cluster. */
   readonly replications: Map<number, ReplicationEntry>;
-  /** By replica key. */
+  /** Optimizers by replica key. */
   readonly optimizers: Map<ReplicaKey, OptimizerStatus>;
 }
 
@@ -72,7 +72,7 @@ export function deadReplicas(view: NodeView, store: Pick<CollectionStore, 'isAhe
     const { shards, since, uid } = belonging;
     for (const [shardId, { state }] of replicas)
       if (STATE_ALONE[state] === 'Dead') {
-        // Its part in the log may have ended already.
+        // The actor of the replica's log may have ended already.
         const mayBeAhead = replications.get(shardId)?.mayBeAhead() ?? store.isAhead(folder, shardId);
         dead.push({ collection: name, uid, shardId, since: since?.[shards.indexOf(shardId)] ?? 0, mayBeAhead });
       }
@@ -84,7 +84,7 @@ export class NodeView {
   readonly #collections = new Map<string, CollectionEntry>();
   #aliases: AliasMap = new Map();
 
-  /** Listed collections by name: all but those that are being created or deleted. */
+  /** Collections by name, without those that are being created or deleted. */
   get collections(): ReadonlyMap<string, CollectionEntry> {
     return this.#collections;
   }
@@ -93,7 +93,7 @@ export class NodeView {
     return this.#aliases;
   }
 
-  /** The collection of this name or alias. A collection goes before an alias of its name. */
+  /** The collection of this name or alias. A collection's name has precedence over an alias. */
   find(name: string): CollectionEntry | undefined {
     const found = this.#collections.get(name);
     if (found !== undefined) return found;

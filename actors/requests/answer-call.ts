@@ -1,4 +1,4 @@
-/** What this node does for its peers: their calls find the replicas that they are for. */
+/** Answers the calls of peers: passes each call to the replica that it is for. */
 
 import { holdsWrites, migrationOf } from '../../cluster/apply/migration.js';
 import { hidingRing } from '../../cluster/apply/resharding.js';
@@ -32,7 +32,7 @@ import { receiveFiles } from '../transfers/run/receive-files.js';
 import { replicaFigures } from './figures.js';
 import { checkShardMapVersion, staleCopy } from './shard-map.js';
 
-/** Of a node of its own. */
+/** The calls of a node without a cluster: every call fails. */
 export const NO_CALLS: PeerCalls = {
   call: (peer) => Promise.reject(new NotReached(`this node is part of no cluster, and knows no peer ${peer}`)),
 };
@@ -47,12 +47,15 @@ export interface AnswerParts {
 
 type CallOf<Kind extends DataCall['kind']> = Extract<DataCall, { readonly kind: Kind }>;
 
-/** A leader has deadlines of its own, on its side. */
+/** A leader keeps deadlines on its own side. */
 const ORDERED_MS = 60_000;
 /** The engine ends a write at its deadline with a message that says more than ours. */
 const GRACE_MS = 100;
 
-/** Errors: `conflict` when the replica is not here, or not any more, or not the right one: nothing was done; and what the replica answers. */
+/**
+ * Answers calls of peers. Errors: `conflict` if the replica is not on this node, was dropped, or is not the one that is meant, and nothing
+ * was done; and the replica's own errors.
+ */
 export function answerCalls(parts: AnswerParts): AnswerCall {
   return async (from, call) => {
     switch (call.kind) {
@@ -125,7 +128,7 @@ async function missing(parts: AnswerParts, call: CallOf<'missing'>): Promise<Dat
   return { kind: 'missing', id };
 }
 
-/** Writes of the shard may wait, and too few replicas serve it: an entry that changes nothing is taken all the same. */
+/** Logs an entry that changes nothing. It is taken also while writes of the shard wait, or too few replicas serve it. */
 async function barrier(parts: AnswerParts, call: CallOf<'barrier'>): Promise<DataAnswer> {
   const { fence, shard, shardMapVersion, timeoutMs } = call;
   const record = agreedRecord(parts.services, shard);
@@ -149,7 +152,7 @@ async function read(parts: AnswerParts, call: CallOf<'read'>): Promise<DataAnswe
   const ring = call.fence === undefined ? hidingRing(record) : null;
   const { body, positions } = await parts.services.engine.portion(keys, call.body, deadlineMs, usage ?? undefined, ring ?? undefined);
   checkRead(parts.services, entry, call.uid, call.shards, replicas);
-  // What was hidden may be gone since.
+  // Points that were hidden may have been removed during the read.
   checkShardMapVersion(agreedRecord(parts.services, call), call.collection, call.shardMapVersion);
   return { kind: 'answered', body, positions, usage };
 }
@@ -171,7 +174,10 @@ async function shown({ clock, services, view }: AnswerParts, { shard, timeoutMs 
   return { kind: 'done', changed: 0 };
 }
 
-/** Of the replicas here, no point is held back when the configuration that is agreed on has come to them and does not hold any back. */
+/**
+ * Tells this node's shard map version, and whether its replicas show all points: they do if the agreed configuration, which defers none,
+ * has reached them.
+ */
 function shardMapHere(parts: AnswerParts, call: CallOf<'shardMap'>): DataAnswer {
   const { engine } = parts.services;
   const record = agreedRecord(parts.services, call);
@@ -184,14 +190,14 @@ function shardMapHere(parts: AnswerParts, call: CallOf<'shardMap'>): DataAnswer 
 
 type OfCollection = { readonly collection: string; readonly uid: number };
 
-/** Errors: `conflict` for a collection that is not agreed on here. */
+/** The collection's agreed record. Errors: `conflict` if this node does not know the collection. */
 function agreedRecord({ assignments }: Pick<NodeServices, 'assignments'>, { collection, uid }: OfCollection): CollectionRecord {
   const record = assignments.agreed?.collections.get(collection);
   if (record?.uid === uid) return record;
   throw notHere(`collection ${collection} (${uid}) is not known to this node, or not yet`);
 }
 
-/** Errors: `conflict` when writes of the shard wait, or go elsewhere (Migr-D2, Migr-D3). */
+/** Checks that the shard takes writes. Errors: `conflict` if its writes wait or go to another shard (Migr-D2, Migr-D3). */
 function checkTaking(parts: AnswerParts, { fence, shardMapVersion, shard }: CallOf<'write'>): void {
   const record = agreedRecord(parts.services, shard);
   checkShardMapVersion(record, shard.collection, shardMapVersion);
@@ -202,7 +208,7 @@ function checkTaking(parts: AnswerParts, { fence, shardMapVersion, shard }: Call
     });
 }
 
-/** Migr-D4. Errors: `conflict`. */
+/** Checks that a copy is not late (Migr-D4). Errors: `conflict`. */
 function checkFence({ fences }: AnswerParts, record: CollectionRecord, fence: CopyFence): void {
   const { shards, uid } = record;
   const { term, from, sequence, startedAt } = fence;
@@ -217,7 +223,10 @@ function checkFence({ fences }: AnswerParts, record: CollectionRecord, fence: Co
   fences.set(name, sequence);
 }
 
-/** Errors: as `ActorRef.ask`; `conflict` where the replica is not here, or went before it has seen the message. */
+/**
+ * Asks the actor of a replica's log. Errors: as `ActorRef.ask`; `conflict` if the replica is not on this node, or ended before it handled
+ * the message.
+ */
 async function ask<Answer>(
   parts: AnswerParts,
   shard: ShardAddress,

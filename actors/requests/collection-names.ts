@@ -1,6 +1,6 @@
 /**
- * Which collections and aliases there are: on a node of its own what it has; in a cluster what is agreed and applied here, also
- * where this node has not carried it out or holds no shard of it.
+ * Finds collections and aliases: on a node without a cluster those that it has; in a cluster those that are agreed on and applied here,
+ * also where this node has not made them yet or holds no shard of them.
  */
 
 import { servingShards } from '../../cluster/apply/resharding.js';
@@ -15,22 +15,22 @@ import type { CollectionEntry, NodeView } from '../context/view.js';
 /** A collection that was found by its name or an alias. */
 export interface Found {
   readonly name: string;
-  /** Null: this node is making it. */
+  /** Null while this node is making the collection. */
   readonly entry: CollectionEntry | null;
-  /** Null on a node of its own. */
+  /** Null on a node without a cluster. */
   readonly record: CollectionRecord | null;
 }
 
 export class Names {
-  /** agreed: null on a node of its own, and until this one knows what its cluster has agreed on. */
+  /** agreed: null on a node without a cluster, and until this node knows what its cluster has agreed on. */
   constructor(
     private readonly view: NodeView,
     private readonly agreed: () => { readonly state: ClusterState; readonly peerId: PeerId } | null,
-    /** Throws while this node does not know yet what there is. */
+    /** Throws while this node does not know yet which collections exist. */
     private readonly checkKnows: () => void = () => {},
   ) {}
 
-  /** Names in the order of their code units. */
+  /** Names of all collections, in the order of their code units. */
   list(): string[] {
     return [...(this.agreed()?.state ?? this.view).collections.keys()].sort();
   }
@@ -39,14 +39,14 @@ export class Names {
     return (this.agreed()?.state ?? this.view).aliases;
   }
 
-  /** Errors: `unavailable` for what a node of a cluster that starts has not heard of. */
+  /** Whether a collection of this name or alias exists. Errors: `unavailable` on a starting node of a cluster that has not heard of it. */
   exists(name: string): boolean {
     if (this.#find(name) !== null) return true;
     this.checkKnows();
     return false;
   }
 
-  /** Errors: `notFound`; `unavailable` for what a node of a cluster that starts has not heard of. */
+  /** The collection of this name or alias. Errors: `notFound`; `unavailable` on a starting node of a cluster that has not heard of it. */
   find(name: string): Found {
     const found = this.#find(name);
     if (found === null) this.checkKnows();
@@ -55,8 +55,8 @@ export class Names {
   }
 
   /**
-   * For requests that the collection's actors answer. Errors: `notFound`; `unavailable` while this node makes it; `unsupported`
-   * where a node without its cluster has some or none of its shards.
+   * The collection for requests that its own actors answer. Errors: `notFound`; `unavailable` while this node makes it; `unsupported` if a
+   * node without its cluster has only some or none of its shards.
    */
   entry(name: string): CollectionEntry {
     const { entry, name: own, record } = this.find(name);
@@ -65,7 +65,7 @@ export class Names {
     if (record !== null || belonging === null || config === null) return entry;
     const here = belonging.shards.length;
     const elsewhere = shardsElsewhere(belonging, config).length;
-    // Which shard a key's points are in is known in the cluster only.
+    // Only the cluster knows which shards a key's points are in.
     if (elsewhere === 0 && (here === 1 || (here > 1 && config.params.sharding_method !== 'custom'))) return entry;
     const detail =
       `points of collection ${own}, which was made in a cluster and has ${here} of its ${here + elsewhere} shards on this node: ` +
@@ -73,7 +73,7 @@ export class Names {
     throw new TroupeError('unsupported', detail);
   }
 
-  /** For requests about points: the collection and all its shards, also those that this node does not have yet. Errors: as `entry`. */
+  /** The collection for requests about points, and all its shards, including those that this node does not have yet. Errors: as `entry`. */
   points(name: string): { readonly entry: CollectionEntry; readonly shards: readonly ShardId[] } {
     const entry = this.entry(name);
     const { belonging, config } = entry;
@@ -97,7 +97,10 @@ export class Names {
   }
 }
 
-/** Not so: an earlier collection of this name, or one from before this node was this peer, is on its way out. One whose file is damaged shows its error. */
+/**
+ * Whether the entry is this collection. It is not if an earlier collection of the name, or one from before this node became this peer, is
+ * still being removed. An entry whose file is damaged counts as this collection and shows its error.
+ */
 function isOf({ belonging }: CollectionEntry, { uid }: CollectionRecord, agreed: { state: ClusterState; peerId: PeerId }): boolean {
   if (belonging === null) return true;
   return belonging.uid === uid && belonging.clusterId === agreed.state.clusterId && belonging.peerId === agreed.peerId;

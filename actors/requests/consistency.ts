@@ -1,10 +1,16 @@
 /**
- * What a read takes into account beyond one replica of each shard. Every Active replica has all acknowledged operations of its shard, in
- * the same order, so where a replica's log ends says all about what it has: the one that goes furthest holds what all others hold.
- * A read that asks for more than one replica first makes sure that this node knows what is agreed (a barrier), then asks as many
- * replicas as it should how far they are, and takes no answer of one that is behind the furthest. A read at `majority` or `all` is
- * answered when the shard's leader knows that every replica it waits for has what was seen: those that are Active, and those that
- * are about to be. Whoever leads later is one of them or follows from one, so no later read can see less.
+ * Read consistency: what a read requires beyond one replica of each shard.
+ *
+ * Every Active replica has all acknowledged operations of its shard in the same order, so the end of a replica's log tells what the replica
+ * has: the log that reaches furthest holds everything that the others hold.
+ *
+ * 1. A read that asks for more than one replica first passes a barrier, so that this node knows what is agreed.
+ * 2. It asks as many replicas as the level needs for the ends of their logs, and accepts no answer from a replica that is behind the
+ *    furthest.
+ * 3. A read at `majority` or `all` is answered when the shard's leader knows that every replica it waits for, Active or about to be, has
+ *    what was read.
+ *
+ * A later leader is one of these replicas or follows from one, so no later read can see less.
  */
 
 import type { ReachedLog } from '../../cluster/data-messages.js';
@@ -14,17 +20,17 @@ import { answersElsewhere } from './readers.js';
 import type { Routes } from './routes.js';
 import { some } from './spread.js';
 
-/** What a read has seen of one collection, through all its rounds. */
+/** The log positions that a read has seen in one collection, over all its rounds. */
 export interface Seen {
   readonly collection: string;
   readonly uid: number;
-  /** Indexes that answers have to take in, by shard: also what earlier rounds have seen. */
+  /** For each shard, the index that answers have to include; earlier rounds raise it. */
   readonly floors: Map<ShardId, number>;
-  /** The largest indexes that answers have taken in. */
+  /** For each shard, the largest index that an answer has included. */
   readonly reached: Map<ShardId, number>;
-  /** Of the operations that are the floors: of another leader's log, an index says nothing. */
+  /** For each shard, the term of the operation at the floor: in the log of another leader an index says nothing. */
   readonly terms: Map<ShardId, number>;
-  /** 0 to 1: the same peers are asked in all rounds, where they answer. */
+  /** A random number from 0 to 1 that chooses peers: all rounds ask the same ones while they answer. */
   readonly draw: number;
 }
 
@@ -32,7 +38,7 @@ export function nothingSeen(collection: string, uid: number, draw: number): Seen
   return { collection, uid, floors: new Map(), reached: new Map(), terms: new Map(), draw };
 }
 
-/** How many of a shard's `active` replicas have to say how far they are, and how many are asked. */
+/** How many of a shard's `active` replicas are asked for the ends of their logs, and how many have to answer. */
 export function quota(consistency: ReadConsistency, active: number): { readonly asked: number; readonly needed: number } {
   const majority = Math.floor(active / 2) + 1;
   switch (consistency) {
@@ -47,19 +53,19 @@ export function quota(consistency: ReadConsistency, active: number): { readonly 
   }
 }
 
-/** Whether what is read is confirmed by all Active replicas. */
+/** Whether a read at this level waits until all Active replicas have what was read. */
 export function isConfirmed(consistency: ReadConsistency): boolean {
   return consistency === 'majority' || consistency === 'all';
 }
 
-/** A replica that does not say how far it is, is asked again after so long: by then it may be Dead. */
+/** Pause before a replica that did not tell the end of its log is asked again: by then it may be Dead. */
 const AGAIN_MS = 50;
-/** A replica is given so long to say how far it is. */
+/** How long a replica may take to tell the end of its log. */
 const REACHED_MS = 2500;
 
 /**
- * Sets floors of these shards. Errors: `unavailable` when a shard has no Active replica; `timeout` when replicas that are said to be
- * Active don't say how far they are.
+ * Sets the floors of these shards. Errors: `unavailable` if a shard has no Active replica; `timeout` if Active replicas don't tell the ends
+ * of their logs.
  */
 export async function setFloors(
   routes: Routes,
@@ -85,8 +91,8 @@ export async function setFloors(
 }
 
 /**
- * Waits until all replicas that the shards' leaders wait for have what was seen. False: a shard has got another leader since its floor was
- * set, which may lack what was read; it has to be read again. Errors: `timeout`.
+ * Waits until all replicas that the shards' leaders wait for have what was read. Returns false if a shard has got another leader since its
+ * floor was set: that one may lack what was read, so the shard has to be read again. Errors: `timeout`.
  */
 export async function confirmSeen(routes: Routes, seen: Seen, deadlineMs: number): Promise<boolean> {
   let left = [...seen.reached.keys()];
@@ -101,14 +107,16 @@ export async function confirmSeen(routes: Routes, seen: Seen, deadlineMs: number
   }
 }
 
-/** None while the shard has none. Errors: `notFound` when it is gone. */
+/** The shard's leader as a list; empty while it has none. Errors: `notFound` if the shard is gone. */
 function leaderOf({ assignments }: Routes, { collection, uid }: Seen, shardId: ShardId): PeerId[] {
   const assignment = assignments.of({ collection, uid, shardId });
   if (assignment === null) throw gone(collection, shardId);
   return assignment.leader === null ? [] : [assignment.leader];
 }
 
-/** Agreed to be Active. Errors: `unavailable` when there is none; `notFound` when the shard is gone. */
+/**
+ * The peers whose replicas of the shard are agreed to be Active. Errors: `unavailable` if there is none; `notFound` if the shard is gone.
+ */
 export function activeOf(routes: Pick<Routes, 'assignments'>, { collection, uid }: Seen, shardId: ShardId): PeerId[] {
   const assignment = routes.assignments.of({ collection, uid, shardId });
   if (assignment === null) throw gone(collection, shardId);
@@ -126,7 +134,7 @@ function chosenOf(active: readonly PeerId[], consistency: ReadConsistency, { ran
   return some(active, quota(consistency, active.length).asked, () => random.next());
 }
 
-/** One call for each peer. Logs of those that have answered, by shard. */
+/** Asks for the ends of logs with one call for each peer. Result: by shard, the logs of the peers that have answered. */
 async function askReached(
   routes: Routes,
   { collection, uid }: Seen,

@@ -6,7 +6,7 @@ import { recordOf } from '../consensus/proposals/prepare.js';
 import { HAND_OVER_MS } from '../transfers/start.js';
 import type { Routes } from './routes.js';
 
-/** Of `dropReplica`; nothing happens for other operations. timeoutMs: of the whole operation. */
+/** Hands the lead over before a `dropReplica`; does nothing for other commands. timeoutMs: of the whole request. */
 export async function handOverFirst(
   routes: Routes,
   collection: string,
@@ -21,7 +21,7 @@ type Dropped = Extract<CollectionClusterUpdate, { kind: 'dropReplica' }>;
 const TRIES = 2;
 const AGAIN_MS = 50;
 
-/** Where it cannot hand over until `endMs` its replica is dropped all the same, and writes that are under way are open. */
+/** If the lead cannot be handed over until `endMs`, the replica is dropped all the same, and the outcome of writes under way is unknown. */
 async function handOver(routes: Routes, collection: string, dropped: Dropped, endMs: number): Promise<void> {
   for (let tries = 1; tries <= TRIES; tries += 1) {
     const leftMs = endMs - routes.clock.nowMs();
@@ -35,7 +35,7 @@ async function handOver(routes: Routes, collection: string, dropped: Dropped, en
   }
 }
 
-/** Errors: `notFound`; those of the call. */
+/** Asks the leader once to hand over. Errors: `notFound`; those of the call. */
 async function tryHandOver(routes: Routes, collection: string, { peerId, shardId }: Dropped, timeoutMs: number): Promise<void> {
   const { agreed, connected, peerId: self } = routes.assignments;
   if (agreed === null) return;

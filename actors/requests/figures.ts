@@ -1,4 +1,4 @@
-/** Figures of a collection over all its shards, wherever they are. */
+/** Figures of a collection over all its shards, on all nodes. */
 
 import type { ShardFigures } from '../../cluster/data-messages.js';
 import { TroupeError } from '../../protocols/errors.js';
@@ -10,10 +10,10 @@ import { askShards } from './readers.js';
 import { type ReplicaFacts, type ReportFacts, shardFigures } from './report.js';
 import type { Routes } from './routes.js';
 
-/** A node that does not tell its figures in this time is left out: the collection is yellow meanwhile. */
+/** How long a node may take to tell its figures. After that it is left out, and the collection is yellow. */
 const FIGURES_MS = 2000;
 
-/** Of this node's replica. Errors: `conflict` when it is not here. */
+/** Figures of this node's replica of a shard. Errors: `conflict` if this node has none. */
 export function replicaFigures(
   entry: CollectionEntry,
   shardId: ShardId,
@@ -27,7 +27,7 @@ export function replicaFigures(
   });
 }
 
-/** This node's replicas of a collection. entry: null while it is being made. */
+/** This node's replicas of a collection. entry: null while the collection is being made. */
 export function replicaFacts(entry: CollectionEntry | null, engine: Pick<EnginePort, 'stats'>): ReplicaFacts[] {
   return [...(entry?.replicas ?? [])].map(([shardId, { key, reason, state }]) => ({
     shardId,
@@ -38,7 +38,7 @@ export function replicaFacts(entry: CollectionEntry | null, engine: Pick<EngineP
   }));
 }
 
-/** Of one Active replica of each of these shards; those that nobody tells of are left out. */
+/** Figures of one Active replica of each of these shards. A shard whose replicas don't answer is left out. */
 export async function figuresOf(routes: Routes, collection: string, uid: number, shards: readonly ShardId[]): Promise<ShardFigures[]> {
   const seen = nothingSeen(collection, uid, routes.random.next());
   const asked = shards.map(async (shardId) => {

@@ -1,7 +1,7 @@
 /**
- * Writes of a collection's shards, each to the shard's leader, wherever it is. What is definitely not carried out is tried again with
- * what is agreed by then, until the request's time is over; what may have been carried out never is: done twice, it could undo
- * what somebody else wrote in between.
+ * Sends the parts of a write to the leaders of their shards, on any node. A part that was definitely not executed is tried again by the
+ * newest agreed state until the request's time is over. A part that may have been executed is never tried again: a second execution could
+ * undo what another client wrote in between.
  */
 
 import type { DataAnswer, DataCall, ShardAddress } from '../../cluster/data-messages.js';
@@ -21,18 +21,18 @@ import type { ShardWriter } from './sharded-write.js';
 export interface LeaderWrite {
   readonly collection: string;
   readonly uid: number;
-  /** Of the record that the request is spread by. */
+  /** The shard map version that the request was split by. */
   readonly shardMapVersion: number;
   readonly operation: WriteOperation;
   readonly request: RawRequest;
 }
 
-/** A shard that has no leader, or another one than was asked, is looked at again after so long at most: sooner at first. */
+/** Longest pause before a shard without a leader, or with another one than was asked, is looked up again; the first pauses are shorter. */
 const LOOK_AGAIN_MS = 100;
 const LOOK_AGAIN_MS_MIN = 10;
-/** A leader that waits for a replica takes nothing more after a while: by then the replica is back, or Dead. */
+/** How long a write is tried at a leader that is `busy`: after this the replica that it waits for is back, or Dead. */
 const BUSY_PATIENCE_MS = 5000;
-/** The leader ends a write at its deadline with a message that says more than ours. */
+/** The leader ends a write at its deadline with a message that says more than the caller's timeout. */
 const GRACE_MS = 250;
 
 export class LeaderWriter implements ShardWriter {
@@ -47,14 +47,14 @@ export class LeaderWriter implements ShardWriter {
   check(shardId: ShardId): void {
     const assignment = this.#assignmentOf(this.#addressOf(shardId));
     if (assignment.leader === null && !canHaveLeader(assignment)) throw noLeader(shardId, assignment);
-    // The leader looks at it again; but then other shards may have taken their parts.
+    // The leader checks this again, but by then other shards may have taken their parts.
     const active = serving(assignment);
     if (active >= assignment.writeFactor) return;
     const detail = `shard ${shardId} has ${active} of the ${assignment.writeFactor} active replicas that write_consistency_factor asks for: nothing was written`;
     throw new TroupeError('unavailable', detail, { retryAfterMs: 1000 });
   }
 
-  /** When nothing of the request is under way any more: whether some of it was, or may have been, carried out. */
+  /** Waits until no part of the request is under way. Returns whether some part was, or may have been, executed. */
   async mayHaveWritten(): Promise<boolean> {
     await Promise.allSettled(this.#writes);
     return this.#mayHaveWritten;
@@ -84,7 +84,7 @@ export class LeaderWriter implements ShardWriter {
     const shard = this.#addressOf(shardId);
     const first = await this.#missing(shard, ids);
     if (first === null) return null;
-    // A leader that was cut off does not know what has come since: one that a barrier passes still leads, and looks again then (Log-L12).
+    // A leader that was cut off does not know of later writes. One that passes a barrier still leads, and then checks again (Log-L12).
     const { shardMapVersion } = this.asked;
     await this.#ask(shard, (timeoutMs) => ({ kind: 'barrier', shard, timeoutMs, shardMapVersion }));
     return this.#missing(shard, ids);
@@ -126,7 +126,7 @@ export class LeaderWriter implements ShardWriter {
     }
   }
 
-  /** Of two nodes, the one that is left says what helps: waiting may not. */
+  /** The error for the client. If one of two nodes is away, it says what to do, as waiting may not help. */
   #refusalOf(error: unknown, shardId: ShardId, leader: PeerId): TroupeError {
     if (reasonOf(error) !== 'notReached' || !this.routes.assignments.isAloneWithout(leader)) return shownRefusal(error, shardId);
     const detail =
@@ -135,14 +135,14 @@ export class LeaderWriter implements ShardWriter {
     return shownRefusal(new TroupeError('unavailable', detail, { cause: error }), shardId);
   }
 
-  /** Errors: `unavailable` (`shardMapChanged`). */
+  /** Checks that the shard map has not changed since the request was split. Errors: `unavailable` (`shardMapChanged`). */
   #checkShardMapVersion(): void {
     const { collection, shardMapVersion, uid } = this.asked;
     const record = this.routes.assignments.agreed?.collections.get(collection);
     if (record?.uid === uid && record.shardMapVersion !== shardMapVersion) throw resharded(collection, this.#mayHaveWritten);
   }
 
-  /** Errors: `notFound` when the collection is gone meanwhile. */
+  /** The agreed state of a shard. Errors: `notFound` if the collection has been deleted. */
   #assignmentOf(shard: ShardAddress): Assignment {
     const assignment = this.routes.assignments.of(shard);
     if (assignment !== null) return assignment;
@@ -154,7 +154,7 @@ export class LeaderWriter implements ShardWriter {
   }
 }
 
-/** Whether a leader that is not there, or cannot be reached, will be followed by another one. */
+/** Whether another replica can follow a leader that is missing or cannot be reached. */
 function canHaveLeader({ leader, replicas }: Assignment): boolean {
   return [...replicas].some(([peer, state]) => peer !== leader && (state === 'Active' || state === 'Initializing'));
 }
@@ -186,7 +186,7 @@ function shownRefusal(error: unknown, shardId: ShardId): TroupeError {
   });
 }
 
-/** What the client hears of an error that ends the write. */
+/** The error that the client gets when it ends the write. */
 function told(error: unknown, shardId: ShardId): unknown {
   switch (reasonOf(error)) {
     case 'notReached':

@@ -1,4 +1,4 @@
-/** Replicas that are agreed to be Active and cannot be used are found before one of the others is to go on without them. */
+/** Finds replicas that are agreed to be Active but cannot be used, before another replica is activated without them. */
 
 import { LostAnswer, NotReached } from '../../cluster/data-messages.js';
 import { TroupeError } from '../../protocols/errors.js';
@@ -14,7 +14,9 @@ interface OneShard {
   readonly shards: readonly [ShardId];
 }
 
-/** The operation; `activateReplica` with the replicas that are lost. Errors: `unavailable` where a peer does not say how its own is. */
+/**
+ * The command; an `activateReplica` gets the list of lost replicas. Errors: `unavailable` if a peer does not tell the state of its replica.
+ */
 export async function withLostReplicas(
   parts: Pick<PointsParts, 'find' | 'routes'>,
   collection: string,
@@ -39,7 +41,7 @@ async function lostPeers(
   return (await Promise.all(asked)).flat();
 }
 
-/** Whether the peer says that its replica is of no use, and why. One that starts serves nothing either, and says nothing of that kind. */
+/** Whether the peer says that its replica cannot be used, and why. A starting peer serves nothing either, but does not say this. */
 async function isLost(routes: Routes, shard: OneShard, peer: PeerId): Promise<boolean> {
   try {
     const answer = await routes.call(peer, { kind: 'figures', ...shard }, ASK_MS);
@@ -51,7 +53,7 @@ async function isLost(routes: Routes, shard: OneShard, peer: PeerId): Promise<bo
   }
 }
 
-/** Its optimizer may be what failed: then it serves. */
+/** Whether the peer refuses because of its replica. If only the optimizer failed, the replica still serves. */
 function isRefused(error: unknown): boolean {
   if (error instanceof NotReached || error instanceof LostAnswer) throw error;
   return true;

@@ -1,4 +1,4 @@
-/** Shards that come with a new shard key get the indexes of payload keys that the collection's other shards have. */
+/** Gives the shards of a new shard key the payload indexes that the collection's other shards have. */
 
 import type { CollectionRecord } from '../../cluster/state/state.js';
 import { errorFacts, TroupeError } from '../../protocols/errors.js';
@@ -14,8 +14,8 @@ export interface IndexingParts extends Pick<PointsParts, 'find' | 'routes'> {
 }
 
 /**
- * Of `createShardKey`, which is agreed on: its shards get the others' indexes. An index that is made or dropped at the same time may
- * be missing or left there; making it or dropping it again makes up for that.
+ * Makes the indexes after a `createShardKey` was agreed on. An index that is made or dropped at the same time may be missing or left over;
+ * making or dropping it again repairs that.
  */
 export async function indexNewShards(
   parts: IndexingParts,
@@ -27,7 +27,7 @@ export async function indexNewShards(
   await indexShards(parts, collection, operation, deadlineMs).catch((error) => keyIsThere(operation, error));
 }
 
-/** Gives the shard `to` the indexes that `from` has, and takes those that it has not. Errors: as `write`. */
+/** Gives the shard `to` the indexes that `from` has, and removes the others. Errors: as `write`. */
 export async function indexAs({ find, points, routes }: IndexingParts, collection: string, from: ShardId, to: ShardId): Promise<void> {
   const found = find(collection);
   const shard = found.record.shards.get(to);
@@ -47,7 +47,7 @@ export async function indexAs({ find, points, routes }: IndexingParts, collectio
   }
 }
 
-/** The collection as if it had these shards only, and as if they took writes. */
+/** The collection as if it had only these shards, and as if they took writes. */
 function onlyWith(found: Agreed, shards: CollectionRecord['shards']): Agreed {
   return { ...found, record: { ...found.record, shards, resharding: null, closedKeys: [], keyCopy: null } };
 }
@@ -56,7 +56,7 @@ const INDEX_MS = 600_000;
 
 type Created = Extract<CollectionClusterUpdate, { kind: 'createShardKey' }>;
 
-/** Whoever hears of an error would take the key for not made. */
+/** Reports an index that could not be made, and says that the key exists: otherwise the caller would think that it was not made. */
 function keyIsThere({ key }: Created, error: unknown): never {
   const { code, detail, retryAfterMs } = errorFacts(error);
   const told = `shard key ${stringifyJson(key)} was created, but its shards may lack payload indexes; create these again: ${detail}`;
@@ -69,13 +69,13 @@ async function indexShards(
   { key }: Created,
   deadlineMs: number,
 ): Promise<void> {
-  // It may have been agreed on without being known here.
+  // The key may be agreed on without being known on this node yet.
   await routes.barrier(Math.max(1, deadlineMs - routes.clock.nowMs()));
   const found = find(collection);
   const shards = [...found.record.shards];
   const added = new Map(shards.filter(([, shard]) => shard.key === key));
   const others = shards.flatMap(([shardId, shard]) => (shard.key === key ? [] : [shardId]));
-  // Shards that begin without a replica that could lead are filled from others.
+  // Shards without a replica that could lead are filled by transfers.
   const led = [...added.values()].every(({ replicas }) =>
     [...replicas.values()].some((state) => state === 'Active' || state === 'Initializing'),
   );
@@ -87,7 +87,7 @@ async function indexShards(
   }
 }
 
-/** All indexes that some shard has. */
+/** The indexes that at least one of the shards has. */
 async function fieldsOf(routes: Routes, { name, record }: Agreed, shards: readonly ShardId[]): Promise<Map<string, FieldSchema>> {
   const figures = await figuresOf(routes, name, record.uid, shards);
   if (figures.length === 0) {

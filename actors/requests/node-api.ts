@@ -1,4 +1,4 @@
-/** What the doors call: one node, its collections, and their points. */
+/** The interface that the HTTP and gRPC servers call: one node, its collections, and their points. */
 
 import type { AliasAction } from '../../protocols/model/alias.js';
 import type { ReplicaState, ShardId } from '../../protocols/model/cluster.js';
@@ -13,9 +13,9 @@ import type { CollectionView, OptimizationsView } from './report.js';
 
 export interface LocalShard {
   readonly points: number;
-  /** Of the replica on this node, as if it were the only one of its shard. */
+  /** State of the replica on this node, as if it were the only one of its shard. */
   readonly state: ReplicaState;
-  /** Its part in the shard's log; left out outside of a cluster. mayBeAhead: see `ReplicationEntry`. */
+  /** Its part in the shard's log; absent outside of a cluster. mayBeAhead: see `ReplicationEntry`. */
   readonly replication?: ReplicationStatus & { readonly mayBeAhead: boolean };
 }
 
@@ -25,51 +25,57 @@ export interface AliasView {
 }
 
 /**
- * Where a name of a collection is asked for, an alias serves as well, but to create or delete one. In a cluster, collections and
- * aliases are changed by agreement: answered when this node, and up to `timeoutMs` every peer that can be reached, has carried it
- * out. Errors then also: `unavailable` without a leader, `timeout`, after which it may still be carried out.
+ * One node's operations. An alias may be given in place of a collection's name, except to create or delete a collection. In a cluster,
+ * collections and aliases are changed by agreement: the answer comes when this node and, within `timeoutMs`, every reachable peer has
+ * executed the change. Additional errors then: `unavailable` without a leader; `timeout`, after which the change may still be executed.
  */
 export interface NodeApi {
-  /** Null: a node of its own. */
+  /** Null on a node without a cluster. */
   readonly cluster: ClusterApi | null;
-  /** Names in the order of their code units. */
+  /** Names of all collections, in the order of their code units. */
   listCollections(): string[];
   exists(name: string): boolean;
-  /** True when it is on disk and takes requests. Errors: `conflict` when there is one of this name, `wrongInput` when an alias has it. */
+  /**
+   * Resolves to true when the collection is on disk and takes requests. Errors: `conflict` if a collection has this name, `wrongInput` if
+   * an alias has it.
+   */
   createCollection(name: string, config: CollectionConfig, timeoutMs?: number): Promise<boolean>;
-  /** True when the changed configuration is on disk. Errors: `notFound`; what `change` throws. */
+  /** Resolves to true when the changed configuration is on disk. Errors: `notFound`; whatever `change` throws. */
   updateCollection(name: string, change: (config: CollectionConfig) => CollectionConfig, timeoutMs?: number): Promise<boolean>;
-  /** True when it is gone for good, false when there was none. */
+  /** Resolves to true when the collection is deleted for good, to false if there was none. */
   deleteCollection(name: string, timeoutMs?: number): Promise<boolean>;
-  /** Aliases in the order of their code units; of one collection by its own name, or of all (null). */
+  /** Aliases in the order of their code units. collection: the collection's own name; null for the aliases of all collections. */
   aliases(collection: string | null): AliasView[];
-  /** True when all actions are done and on disk. Errors: `notFound`, `conflict`; nothing has changed then. */
+  /** Resolves to true when all actions are done and on disk. Errors: `notFound`, `conflict`; nothing has changed then. */
   changeAliases(actions: readonly AliasAction[], timeoutMs?: number): Promise<boolean>;
-  /** With the figures of the replicas on this node. Errors: `notFound`; `storage` when its configuration cannot be read. */
+  /** The collection with the figures of the replicas on this node. Errors: `notFound`; `storage` if its configuration cannot be read. */
   info(name: string): CollectionView;
-  /** With the figures of one replica of each shard; a shard that nobody tells of is left out, and the collection is not green then. Errors: as `info`. */
+  /**
+   * The collection with the figures of one replica of each shard. A shard whose replicas don't answer is left out, and the collection is
+   * not green then. Errors: as `info`.
+   */
   wholeInfo(name: string): Promise<CollectionView>;
   optimizations(name: string): OptimizationsView;
   /** Figures of the collection's replicas on this node. */
   stats(name: string): readonly ReplicaStats[];
   /** The collection's shards on this node: their points, and states in the words of the API. */
   localShards(name: string): ReadonlyMap<ShardId, LocalShard>;
-  /** JSON of the result. Errors: `notFound`, `unavailable` with the reason, `busy`, `timeout`, and those of the operation. */
+  /** The result as JSON. Errors: `notFound`, `unavailable` with the reason, `busy`, `timeout`, and those of the operation. */
   read(name: string, operation: ReadOperation, request: RawRequest): Promise<Uint8Array>;
   /**
-   * JSON of the result. wait: answer when it is applied (for `createFieldIndex`: when every segment has the index), else when
-   * it is safe on disk. The body is given away. Errors: as `read`.
+   * The result as JSON. wait: true to answer when the write is applied (`createFieldIndex`: when every segment has the index), false to
+   * answer when it is durable. The caller must not use the body any more. Errors: as `read`.
    */
   write(name: string, operation: WriteOperation, wait: boolean, request: RawRequest): Promise<Uint8Array>;
-  /** What measured requests (`RawRequest.usage`) have cost since the start, by collection; others are left out. */
+  /** The cost of measured requests (`RawRequest.usage`) since the start, by collection; collections without any are left out. */
   hardware(): ReadonlyMap<string, HardwareUsage>;
-  /** The tree of actors, from the node's. */
+  /** The tree of actors, from the node actor on. */
   telemetry(): ActorTelemetry;
   depths(): PoolDepths;
   /** Threads of running builds. */
   buildBudget(): { readonly threads: number; readonly threadsMax: number; readonly waiting: number };
-  /** Resolves when every collection found at start is open or known not to be. */
+  /** Resolves when every collection found at start is open or has failed to open. */
   whenReady(): Promise<void>;
-  /** Closes every collection: queued writes are done. The engine's workers are the caller's to close. */
+  /** Closes every collection after its queued writes. The caller closes the engine's workers. */
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Points of a node of its own: one replica of each shard, all of them here. */
+/** Points of a node without a cluster, which has the only replica of each shard. */
 
 import { type ErrorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
@@ -7,7 +7,7 @@ import type { CollectionEntry, ReplicaEntry } from '../context/view.js';
 import type { Clock, EnginePort } from '../runtime/ports.js';
 import { LocalShards, writeSharded } from './sharded-write.js';
 
-/** The engine ends a write at its deadline with a message that says more than ours. */
+/** The engine ends a write at its deadline with a message that says more than the caller's timeout. */
 const DEADLINE_GRACE_MS = 250;
 
 export class OwnPoints {
@@ -16,7 +16,10 @@ export class OwnPoints {
     private readonly clock: Clock,
   ) {}
 
-  /** shards: all of the collection. Errors: those of the operation; `unavailable` when a shard does not serve: no answer lacks points. */
+  /**
+   * Reads from all shards of the collection. Errors: those of the operation; `unavailable` if a shard does not serve, so that no answer
+   * lacks points.
+   */
   async read(entry: CollectionEntry, shards: readonly ShardId[], operation: ReadOperation, request: RawRequest): Promise<Uint8Array> {
     const keys = [...replicasOf(entry, shards).values()].map((replica) => {
       if (replica.state !== 'Serving') throw notServing(entry, replica.reason);
@@ -25,7 +28,7 @@ export class OwnPoints {
     return this.engine.read(operation, keys, request);
   }
 
-  /** Errors: as `writeSharded`. */
+  /** Writes to the shards. Errors: as `writeSharded`. */
   async write(
     entry: CollectionEntry,
     shards: readonly ShardId[],
@@ -43,7 +46,7 @@ export class OwnPoints {
   }
 }
 
-/** The replica of each of these shards. Errors: `unavailable` when there is none yet. */
+/** The replica of each of these shards. Errors: `unavailable` if one has no replica yet. */
 function replicasOf(entry: CollectionEntry, shards: readonly ShardId[]): Map<ShardId, ReplicaEntry> {
   paramsOf(entry);
   const replicas = new Map<ShardId, ReplicaEntry>();

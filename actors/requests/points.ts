@@ -1,6 +1,6 @@
 /**
- * Points of a cluster's collections, asked of any node: reads go to replicas of all shards, this node's own where it has them all;
- * writes to the leaders of their shards.
+ * Reads and writes points of a cluster's collections on any node: reads go to replicas of all shards, to this node's own if it has them
+ * all; writes go to the shards' leaders.
  */
 
 import { isSwitching } from '../../cluster/apply/migration.js';
@@ -24,7 +24,7 @@ import { writeSharded } from './sharded-write.js';
 /** A collection of the cluster. */
 export interface Agreed {
   readonly name: string;
-  /** Null: this node is making it. */
+  /** Null while this node is making the collection. */
   readonly entry: CollectionEntry | null;
   readonly record: CollectionRecord;
 }
@@ -32,7 +32,7 @@ export interface Agreed {
 export interface PointsParts {
   readonly routes: Routes;
   readonly engine: Pick<EnginePort, 'gather' | 'read' | 'split'>;
-  /** By name or alias. Errors: `notFound`. */
+  /** Finds a collection by name or alias. Errors: `notFound`. */
   readonly find: (name: string) => Agreed;
 }
 
@@ -42,16 +42,16 @@ interface Local {
   readonly replicas: readonly Readable[];
 }
 
-/** Errors of this node's replicas that others may not have. */
+/** Errors of this node's replicas that other replicas may not have. */
 const FROM_ANOTHER: ReadonlySet<string> = new Set(['unavailable', 'storage', 'conflict']);
 
-/** Where others know other shards, it is looked again after so long. */
+/** Pause before a read or write is tried again after a node with another shard map refused it. */
 const AGAIN_MS = 10;
 
 export class ClusterPoints {
   constructor(private readonly parts: PointsParts) {}
 
-  /** Errors: those of the operation; `unavailable`, `timeout`. */
+  /** Reads points; answers JSON. Errors: those of the operation; `unavailable`, `timeout`. */
   async read(found: Agreed, operation: ReadOperation, request: RawRequest): Promise<Uint8Array> {
     for (let now = found; ; now = this.parts.find(found.name)) {
       try {
@@ -62,7 +62,7 @@ export class ClusterPoints {
           reasonOf(error) === 'shardMapChanged' ||
           (error instanceof TroupeError && (this.#shardMapVersionOf(now) ?? now.record.shardMapVersion) !== now.record.shardMapVersion);
         if (!isOver) throw error;
-        // A shard that has gone is not what the client asked for.
+        // The client did not name the shard that is gone, so `notFound` of a shard is not its answer.
         const isPassing = error instanceof TroupeError && (error.code === 'conflict' || error.code === 'notFound');
         if (leftMs <= AGAIN_MS) throw isPassing ? readAgain(found.name, error) : error;
         await this.parts.routes.pause(AGAIN_MS);
@@ -70,13 +70,13 @@ export class ClusterPoints {
     }
   }
 
-  /** As agreed by now; null: the collection is gone. */
+  /** The shard map version that is agreed now; null if the collection is gone. */
   #shardMapVersionOf({ name, record }: Agreed): number | null {
     const now = this.parts.routes.assignments.agreed?.collections.get(name);
     return now?.uid === record.uid ? now.shardMapVersion : null;
   }
 
-  /** Errors: as `read`; `conflict` when shards come or go meanwhile. */
+  /** Tries a read once. Errors: as `read`; `conflict` if shards are added or removed during the read. */
   async #read(found: Agreed, operation: ReadOperation, request: RawRequest): Promise<Uint8Array> {
     checkShards(found);
     const level = request.consistency ?? 1;
@@ -87,12 +87,12 @@ export class ClusterPoints {
       const ring = hidingRing(found.record);
       const keys = replicas.map(({ key }) => key);
       const answer = await this.parts.engine.read(operation, keys, { ...request, localOnly: true, ...(ring === null ? {} : { ring }) });
-      // What was hidden may be gone since.
+      // Points that were hidden may have been removed during the read.
       checkShardMapVersion(this.parts.find(found.name).record, found.name, found.record.shardMapVersion);
       checkRead(this.parts.routes, entry, found.record.uid, shards, replicas);
       return answer;
     } catch (error) {
-      // A replica that has just gone elsewhere, or has failed.
+      // The replica has just moved to another node, or has failed.
       const reason = reasonOf(error);
       const another = error instanceof TroupeError && FROM_ANOTHER.has(error.code) && reason !== 'shardMapChanged';
       if (reason !== 'otherCollection' && !another) throw error;
@@ -100,13 +100,13 @@ export class ClusterPoints {
     }
   }
 
-  /** Errors: as `writeSharded`. */
+  /** Writes points. Errors: as `writeSharded`. */
   async write(found: Agreed, operation: WriteOperation, wait: boolean, request: RawRequest): Promise<Uint8Array> {
     const { engine, routes } = this.parts;
     for (let now = found; ; now = this.parts.find(found.name)) {
       const { name, record } = now;
       const isLate = request.deadlineMs - routes.clock.nowMs() <= AGAIN_MS;
-      // What waits here has not been spread yet.
+      // A write that waits here has not been split yet.
       if (isSwitching(record) && !isLate) {
         await routes.pause(AGAIN_MS);
         continue;
@@ -132,7 +132,7 @@ export class ClusterPoints {
     }
   }
 
-  /** One replica of each shard on this node; null when it has not all of them. */
+  /** This node's replicas of all shards; null if it lacks one. */
   #local({ entry, record }: Agreed): Local | null {
     if (entry === null) return null;
     const shards = [...servingShards(record).keys()];
@@ -149,7 +149,7 @@ export class ClusterPoints {
     const { engine, routes } = this.parts;
     for (;;) {
       if (level !== 1) await routes.barrier(Math.max(1, request.deadlineMs - routes.clock.nowMs()));
-      // What is agreed may be newer now.
+      // The agreed state may be newer by now.
       const access = new ReadAccess(this.parts, level === 1 ? found : this.parts.find(found.name), request, level);
       const answer = await engine.gather(operation, request, access);
       if (await access.confirm()) return answer;
@@ -161,11 +161,11 @@ function readAgain(collection: string, cause: unknown): TroupeError {
   return new TroupeError('unavailable', `collection ${collection} is being resharded; retry the read`, { cause, retryAfterMs: 100 });
 }
 
-/** One read's way to its points. */
+/** Gives the gather thread access to the points of one read. */
 class ReadAccess implements GatherAccess {
   readonly place: GatherPlace;
   readonly #seen = new Map<number, Promise<Seen>>();
-  /** All rounds of a read go by one shard map version. */
+  /** All rounds of a read use one shard map version. */
   readonly #others = new Map<string, Agreed>();
 
   constructor(
@@ -197,7 +197,7 @@ class ReadAccess implements GatherAccess {
     });
   };
 
-  /** False: it has to be read again. Errors: `timeout`. */
+  /** Confirms that all Active replicas have what was read. Returns false if it has to be read again. Errors: `timeout`. */
   async confirm(): Promise<boolean> {
     if (!isConfirmed(this.level)) return true;
     for (const seen of this.#seen.values()) {
@@ -228,7 +228,7 @@ function placeOf({ record }: Agreed): GatherPlace {
   return { uid: record.uid, params: record.config.params, shards: keyedShards(record) };
 }
 
-/** Errors: `unavailable` for a collection that has lost a shard with its peers. */
+/** Checks that every shard has a replica. Errors: `unavailable` if the collection has lost a shard with its peers. */
 function checkShards({ name, record }: Agreed): void {
   const lost = [...servingShards(record)].flatMap(([shardId, { replicas }]) => (replicas.size === 0 ? [shardId] : []));
   if (lost.length === 0) return;

@@ -1,19 +1,19 @@
-/** One question to several who could answer it: the first answer counts. */
+/** Asks one question of several peers: the first answer counts. */
 
 import type { Timers } from '../runtime/ports.js';
 
 export interface Race {
-  /** Asked from the beginning. 1 or more. */
+  /** Number of peers that are asked at the beginning; 1 or more. */
   readonly atOnce: number;
-  /** Until the next one is asked beside those that have not answered. */
+  /** Milliseconds until the next peer is asked in addition to those that have not answered. */
   readonly delayMs: number;
-  /** Whether somebody else might answer; any other error is the answer. */
+  /** Whether another peer might answer after this error. Any other error is the result. */
   readonly passes: (error: unknown) => boolean;
 }
 
 /**
- * runs: begins one after the other; `undefined` when nobody is left. The next is asked when one fails, or after the delay. With
- * nobody left and nothing under way it ends with the first error.
+ * The first answer. next: asks the next peer; `undefined` if none is left. It is called when a peer fails, or after the delay. With no peer
+ * left and no question under way, the result is the first error.
  */
 export function race<T>(next: () => Promise<T> | undefined, timers: Timers, { atOnce, delayMs, passes }: Race): Promise<T> {
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** Portions of reads: which replicas are asked, another one on failure or delay, and which of their answers count. */
+/** Reads portions: chooses replicas, asks another one on failure or delay, and decides which answers count. */
 
 import type { DataAnswer } from '../../cluster/data-messages.js';
 import { errorFacts, reasonOf, TroupeError } from '../../protocols/errors.js';
@@ -21,42 +21,45 @@ export interface ShardJob {
 export interface PortionJob extends ShardJob {
   /** An encoded `Portion`. */
   readonly body: Uint8Array;
-  /** Of the record that the read is spread by. */
+  /** The shard map version that the read was split by. */
   readonly shardMapVersion: number;
-  /** What the answers cost is added to it. */
+  /** The answers' cost is added to it. */
   readonly usage?: HardwareUsage | undefined;
 }
 
 type Answered = Extract<DataAnswer, { kind: 'answered' }>;
 
-/** A replica that takes so long may be on a node that has stopped: another one is asked, too. */
+/** After this long another replica is asked too: the node of the first one may have stopped. */
 const SLOW_MS = 2000;
-/** Replicas that lag behind what was seen, and nodes that know what is agreed later than this one, are asked again after so long. */
+/** Pause before replicas that lag, and nodes that learn of agreements later than this one, are asked again. */
 const AGAIN_MS = 10;
 const AGAIN_MAX_MS = 200;
 
-/** Portions that together take in each shard once, in any order. Errors: the first that nobody else could do better; `unavailable`, `timeout`. */
+/**
+ * Answers that together include each shard once, in any order. Errors: the first one that no other replica could avoid; `unavailable`,
+ * `timeout`.
+ */
 export async function readPortions(routes: Routes, job: PortionJob): Promise<Uint8Array[]> {
   const answers = await askShards(routes, job, (share) => askPortion(routes, job, share));
   for (const { usage } of answers) if (job.usage !== undefined && usage !== null) addUsage(job.usage, usage);
   return answers.map(({ body }) => body);
 }
 
-/** Whether another replica may answer where one has failed like this. */
+/** Whether another replica may answer after one has failed with this error. */
 export function answersElsewhere(error: unknown): boolean {
   return reasonOf(error) === 'answerLost' || (error instanceof TroupeError && ELSEWHERE.has(error.code));
 }
 
-/** Not `timeout`: that is the request's own, on all of them. */
+/** `timeout` is not included: the time of the request is over on all replicas. */
 const ELSEWHERE: ReadonlySet<string> = new Set(['unavailable', 'conflict', 'busy', 'storage', 'internal']);
 
-/** Answers of Active replicas that together take in each shard once, in any order. ask: asks one peer. Errors: as `readPortions`. */
+/** Answers of Active replicas that together include each shard once, in any order. ask: asks one peer. Errors: as `readPortions`. */
 export async function askShards<T>(routes: Routes, job: ShardJob, ask: (share: Share) => Promise<T>): Promise<T[]> {
   for (let pauseMs = AGAIN_MS; ; pauseMs = Math.min(AGAIN_MAX_MS, pauseMs * 2)) {
     try {
       return await askOthers(routes, job, ask, job.shards, new Map());
     } catch (error) {
-      // Whoever was asked knows better: a replica has moved, and this node has not heard of it.
+      // The peer knows a newer agreed state, in which a replica has moved.
       if (!isReadAgain(error)) throw error;
       if (job.deadlineMs - routes.clock.nowMs() <= pauseMs)
         throw new TroupeError('unavailable', errorFacts(error).detail, { cause: error, retryAfterMs: 1000 });
@@ -65,7 +68,7 @@ export async function askShards<T>(routes: Routes, job: ShardJob, ask: (share: S
   }
 }
 
-/** tried: peers that were asked for each shard, and are not asked again. */
+/** tried: for each shard, the peers that were asked already and are not asked again. */
 async function askOthers<T>(
   routes: Routes,
   job: ShardJob,
@@ -87,7 +90,10 @@ async function askOthers<T>(
   return (await Promise.all(answers)).flat();
 }
 
-/** Errors: `unavailable`; `conflict` for a shard whose Active replicas have all been asked: others may be Active by the next try. */
+/**
+ * The peers to ask, by shard. Errors: `unavailable`; `conflict` if all Active replicas of a shard have been asked: others may be Active at
+ * the next try.
+ */
 function candidatesOf(
   routes: Routes,
   seen: Seen,
@@ -107,7 +113,10 @@ function candidatesOf(
   );
 }
 
-/** Asks one peer until its answer takes in what it should. Errors: those of the call; `conflict` when it lags and is not Active any more; `timeout`. */
+/**
+ * Asks one peer until its answer includes the floors. Errors: those of the call; `conflict` if the replica lags and is not Active any more;
+ * `timeout`.
+ */
 async function askPortion(routes: Routes, job: PortionJob, { peer, shards }: Share): Promise<Answered> {
   const { body, deadlineMs, shardMapVersion, seen, usage } = job;
   const { collection, uid } = seen;

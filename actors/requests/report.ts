@@ -1,4 +1,7 @@
-/** What the API shows of a collection, from its configuration, its figures and its optimizer. Source: API reference, `GET /collections/{name}` and `…/optimizations`. */
+/**
+ * Builds the API's view of a collection from its configuration, its figures and its optimizer. Source: API reference, `GET
+ * /collections/{name}` and `…/optimizations`.
+ */
 
 import type { ShardFigures } from '../../cluster/data-messages.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
@@ -12,7 +15,7 @@ import type { FinishedBuild, OptimizerStatus, RunningBuild, SourceSegment } from
 /** One local replica, as the reports need it. */
 export interface ReplicaFacts {
   readonly shardId: ShardId;
-  /** Its life on this node in the words of the API. */
+  /** State of the replica on this node, in the API's words. */
   readonly state: StateAlone;
   readonly reason: ErrorFacts | null;
   readonly stats: ReplicaStats | null;
@@ -25,11 +28,11 @@ export interface ReportFacts {
   readonly cpus: number;
 }
 
-/** How the shards of a cluster's collection do, by what is agreed. */
+/** The agreed state of the replicas of a cluster's collection. */
 export interface AgreedFacts {
-  /** Replicas whose figures there should be. */
+  /** Number of replicas whose figures are expected. */
   readonly wanted: number;
-  /** Each shard's replicas. */
+  /** The states of each shard's replicas. */
   readonly shards: readonly (readonly ReplicaState[])[];
 }
 
@@ -83,7 +86,7 @@ export interface OptimizationsView {
   readonly idle_segments: readonly SegmentReport[];
 }
 
-/** replicas: the local replicas of all shards; figures are theirs. agreed: null on a node of its own. */
+/** The view of a collection from its local replicas. agreed: null on a node without a cluster. */
 export function collectionView(
   config: CollectionConfig,
   replicas: readonly ReplicaFacts[],
@@ -94,7 +97,7 @@ export function collectionView(
   return viewOfFigures(config, figures, agreed);
 }
 
-/** figures: of one replica of each shard, also of other nodes. agreed: null on a node of its own. */
+/** The view of a collection from figures of one replica of each shard, on any node. agreed: null on a node without a cluster. */
 export function viewOfFigures(config: CollectionConfig, figures: readonly ShardFigures[], agreed: AgreedFacts | null): CollectionView {
   const error = figures.find((shard) => shard.error !== null)?.error ?? null;
   return {
@@ -114,7 +117,7 @@ export function viewOfFigures(config: CollectionConfig, figures: readonly ShardF
   };
 }
 
-/** What a replica adds to its collection's figures. */
+/** A replica's part of its collection's figures. */
 export function shardFigures(config: CollectionConfig, replica: ReplicaFacts, facts: ReportFacts): ShardFigures {
   const { optimizer, reason, state, stats } = replica;
   const error = optimizer?.error ?? (state === 'Dead' ? reason : null);
@@ -151,7 +154,7 @@ export function optimizationsView(config: CollectionConfig, replicas: readonly R
   };
 }
 
-/** Segments have numbers of their own in each shard. */
+/** A replica's part of the optimizations. Each shard numbers its segments from the start, so reports combine both numbers. */
 function replicaOptimizations(config: CollectionConfig, replica: ReplicaFacts, facts: ReportFacts) {
   const { optimizer, shardId, stats } = replica;
   const builds = optimizer?.builds ?? [];
@@ -169,7 +172,10 @@ function replicaOptimizations(config: CollectionConfig, replica: ReplicaFacts, f
   };
 }
 
-/** - red also when all replicas of a shard are Dead, or gone with their peers; yellow when one is not Active yet, or Dead while others serve. */
+/**
+ * The status in a cluster. In addition to `together`: red if all replicas of a shard are Dead or gone with their peers; yellow if one is
+ * not Active yet, or is Dead while others serve.
+ */
 function statusInCluster(figures: readonly ShardFigures[], { shards, wanted }: AgreedFacts): CollectionView['status'] {
   if (shards.some((states) => states.every((state) => state === 'Dead'))) return 'red';
   const here = figures.length === 0 && wanted === 0 ? 'green' : together(figures);
@@ -190,7 +196,7 @@ function together(figures: readonly ShardFigures[]): CollectionView['status'] {
   return statuses.has('grey') ? 'grey' : 'green';
 }
 
-/** Of one replica; config: null where it cannot be read. */
+/** The status of one replica. config: null if it cannot be read. */
 export function replicaStatus(config: CollectionConfig | null, replica: ReplicaFacts, facts: ReportFacts): CollectionView['status'] {
   if (config === null || replica.state === 'Dead' || (replica.optimizer?.error ?? null) !== null) return 'red';
   const decision = decisionOf(config, replica, facts);
@@ -207,7 +213,7 @@ function hasWork(decision: Decision): boolean {
   return decision.kind === 'build' || (decision.kind === 'rest' && decision.pending);
 }
 
-/** Asked anew each time, so that the answer fits the write that was acknowledged a moment ago. */
+/** The optimizer's next decision. Computed for each request, so that the answer includes the last acknowledged write. */
 function decisionOf(config: CollectionConfig, replica: ReplicaFacts, facts: ReportFacts): Decision {
   if (replica.stats === null) return { kind: 'rest', wakeAfterMs: null, pending: false };
   const runningSources = new Set((replica.optimizer?.builds ?? []).flatMap((build) => build.plan.segments));
@@ -273,12 +279,12 @@ function segmentView(source: SourceSegment, shardId: ShardId): SegmentReport {
   return { uuid: uuidOf(0, ofShard(shardId, source.id)), points_count: source.points };
 }
 
-/** Numbers of segments and builds have 32 bits, those of shards 16. */
+/** A number that is unique over all shards: segments and builds have 32 bits, shards 16. */
 function ofShard(shardId: ShardId, number: number): number {
   return (shardId % 0x1_0000) * 0x1_0000_0000 + number;
 }
 
-/** A UUID that holds two numbers: what it names has no other one. */
+/** A UUID made of two numbers, for an object that has no UUID of its own. */
 function uuidOf(high: number, low: number): string {
   const first = high.toString(16).padStart(12, '0');
   const second = low.toString(16).padStart(12, '0');

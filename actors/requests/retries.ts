@@ -1,14 +1,15 @@
-/** What a shard's leader answers to a write, and whether it is asked again. */
+/** Decides by a leader's error whether a write is tried again. */
 
 import { type ErrorReason, outcomeOf, TroupeError } from '../../protocols/errors.js';
 
 /**
- * again: by what is agreed then. whenLedElsewhere: where another replica can lead the shard. patiently: the leader waits for a replica,
- * and takes no more for a while. never: it was carried out, may be, or would end in the same way.
+ * When a write is tried again. again: by the agreed state of that time. whenLedElsewhere: if another replica can lead the shard. patiently:
+ * the leader waits for a replica and takes no writes for a while. never: the write was executed, may have been, or would end in the same
+ * way.
  */
 export type Retry = 'never' | 'again' | 'whenLedElsewhere' | 'patiently';
 
-/** changesNothing: done twice, it comes to the same. */
+/** When a write with this error is tried again. changesNothing: a second execution has no effect. */
 export function retryOf(error: unknown, changesNothing: boolean): Retry {
   if (!(error instanceof TroupeError) || (outcomeOf(error) === 'unknown' && !changesNothing)) return 'never';
   return error.code === 'busy' ? 'patiently' : retryOfReason(error.reason);
@@ -22,7 +23,7 @@ function retryOfReason(reason: ErrorReason | undefined): Retry {
     case 'replicaNotHere':
     case 'peerRefused':
       return 'again';
-    // Whoever leads next answers.
+    // The next leader answers.
     case 'notReached':
     case 'answerLost':
       return 'whenLedElsewhere';
@@ -40,12 +41,12 @@ function retryOfReason(reason: ErrorReason | undefined): Retry {
   }
 }
 
-/** Whether a write that ended like this, or a part of it, may be carried out, or be in a log for the next leader. */
+/** Whether a write that ended with this error, or a part of it, may have been executed, or may be in a log for the next leader. */
 export function mayBeWritten(error: unknown): boolean {
   return !(error instanceof TroupeError) || outcomeOf(error) === 'unknown' || error.reason === 'failedOnApply';
 }
 
-/** Whether nodes that were asked for a part of a read know more than this one: another round asks by what is agreed then. */
+/** Whether a peer that refused a part of a read knows a newer agreed state, so that the next round uses the newest one here. */
 export function isReadAgain(error: unknown): boolean {
   if (!(error instanceof TroupeError)) return false;
   const { reason } = error;
@@ -56,14 +57,14 @@ export function isReadAgain(error: unknown): boolean {
     case 'peerRefused':
     case 'shardMigrating':
       return true;
-    // All rounds go by one shard map version: the whole read is spread again.
+    // All rounds use one shard map version, so the whole read is split again.
     case 'shardMapChanged':
     case 'staleCopy':
     case 'otherCollection':
     case 'failedOnApply':
     case 'changedMeanwhile':
     case 'placementChanged':
-    // Others were asked already.
+    // The other replicas have been asked already.
     case 'notReached':
     case 'answerLost':
     case 'actorCrashed':

@@ -1,4 +1,4 @@
-/** What requests go by: who holds what, how peers are called, and when to look again. */
+/** Routing context of requests: assignments of shards, calls to peers, and retry pauses. */
 
 import {
   type AnswerCall,
@@ -15,9 +15,9 @@ import type { Assignment, Assignments } from '../shard-log/assignments.js';
 export interface RouteParts {
   readonly assignments: Assignments;
   readonly calls: PeerCalls;
-  /** This node's own part: it is called like any other. */
+  /** Answers calls to this node itself, like those to any peer. */
   readonly answer: AnswerCall;
-  /** Once everything that was agreed before is known here. Errors: `unavailable` without a leader, `timeout`. */
+  /** Resolves once this node knows everything that was agreed before the call. Errors: `unavailable` without a leader, `timeout`. */
   readonly barrier: (timeoutMs: number) => Promise<void>;
   readonly clock: Clock;
   readonly timers: Timers;
@@ -39,13 +39,13 @@ export class Routes {
     this.random = parts.random;
   }
 
-  /** This node as well, by its own id. Errors: as `PeerCalls`. */
+  /** Calls a peer, or this node by its own id. Errors: as `PeerCalls`. */
   call(peer: PeerId, call: DataCall, timeoutMs: number): Promise<DataAnswer> {
     const { answer, assignments, calls } = this.parts;
     return peer === assignments.peerId ? this.#inTime(answer(peer, call), timeoutMs) : calls.call(peer, call, timeoutMs);
   }
 
-  /** The own disk may be the slow one. */
+  /** Limits the time of a call to this node, whose disk may be slow. */
   #inTime(answer: Promise<DataAnswer>, timeoutMs: number): Promise<DataAnswer> {
     return new Promise((resolve, reject) => {
       const stop = this.timers.after(timeoutMs, () => {
@@ -59,7 +59,7 @@ export class Routes {
     return new Promise((resolve) => void this.timers.after(milliseconds, resolve));
   }
 
-  /** When something else is agreed on a shard than `known`, or after `milliseconds`. */
+  /** Resolves when the agreed state of a shard differs from `known`, or after `milliseconds`. */
   changed(shard: ShardAddress, known: Assignment, milliseconds: number): Promise<void> {
     const now = this.assignments.of(shard);
     if (now === null || now.term !== known.term || now.leader !== known.leader) return Promise.resolve();

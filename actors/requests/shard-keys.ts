@@ -1,4 +1,4 @@
-/** Which shards of which collections have keys, as agreed: for the engine, which chooses shards by them. */
+/** Tells the engine the agreed shard keys, as the engine chooses shards by them. */
 
 import { comingShard, isClosed } from '../../cluster/apply/resharding.js';
 import type { CollectionRecord } from '../../cluster/state/state.js';
@@ -6,7 +6,7 @@ import type { KeyedShard } from '../../protocols/model/cluster.js';
 import type { Cancel, EnginePort } from '../runtime/ports.js';
 import type { Assignments } from '../shard-log/assignments.js';
 
-/** Records never change: what was made of one is kept. */
+/** Cache of `keyedShards`, by record: records never change. */
 const known = new WeakMap<CollectionRecord, readonly KeyedShard[]>();
 
 /** The collection's shards as keys select them, ascending. */
@@ -25,7 +25,7 @@ export function keyedShards(record: CollectionRecord): readonly KeyedShard[] {
   return shards;
 }
 
-/** Tells the engine of all collections that have keys, now and whenever it is agreed otherwise, until it is cancelled. */
+/** Tells the engine of all collections with keys, now and after each change, until it is cancelled. */
 export function showShardKeys(assignments: Assignments, engine: Pick<EnginePort, 'setShardKeys'>): Cancel {
   let shown: ReadonlyMap<string, readonly KeyedShard[]> = new Map();
   const look = (): void => {

@@ -20,23 +20,23 @@ export interface ShardedWrite {
   readonly params: CollectionParams;
   /** All shards of the collection. */
   readonly shards: readonly ShardId[];
-  /** Which of them are behind which key; left out where there are no keys. */
+  /** The same shards with their keys; absent if there are no keys. */
   readonly keyed?: readonly KeyedShard[];
 }
 
-/** Whoever takes the writes of shards. */
+/** Takes the writes of shards: local replicas, or leaders in a cluster. */
 export interface ShardWriter {
-  /** Errors: `unavailable` when the shard takes no writes, as far as is known before one is tried. */
+  /** Checks that the shard takes writes, as far as this node knows. Errors: `unavailable`. */
   check(shardId: ShardId): void;
-  /** The part's memory is given away. */
+  /** Writes one part. The caller must not use its memory any more. */
   write(part: EncodedPart, until: EncodedWrite['until']): Promise<Written>;
-  /** The first of these points that is not there after all writes before; null: all are. */
+  /** The first of these points that does not exist after all earlier writes; null if all exist. */
   missing(shardId: ShardId, ids: readonly PointId[]): Promise<PointId | null>;
 }
 
 /**
- * The answer's bytes. An operation's number is the largest that a shard gave it.
- * Errors: those of the request; `unavailable` of a shard. Whatever else a shard answers, others may have taken their parts.
+ * Writes to several shards; the result is the answer's bytes. The operation's number is the largest that a shard gave. Errors: those of the
+ * request, and `unavailable` of a shard. After another error of a shard, other shards may have taken their parts.
  */
 export async function writeSharded(engine: Pick<EnginePort, 'split'>, write: ShardedWrite, writer: ShardWriter): Promise<Uint8Array> {
   const { keyed, operation, params, request, shards, wait } = write;
@@ -48,13 +48,13 @@ export async function writeSharded(engine: Pick<EnginePort, 'split'>, write: Sha
     wait,
     ...(keyed === undefined ? {} : { keyed }),
   });
-  // Before anything is written.
+  // Check all shards before anything is written.
   for (const stage of stages) for (const { shardId } of stage.parts) writer.check(shardId);
   const numbers: number[] = new Array(parts.reduce((sum, count) => sum + count, 0)).fill(0);
   let status: Written['status'] = wait ? 'completed' : 'acknowledged';
   for (const [index, stage] of stages.entries()) {
     await checkNeeded(stage, writer);
-    // Whoever waits has its answer when reads see it; until then the next stage needs it applied.
+    // A waiting client gets its answer when reads see the write; until then the next stage needs the write applied.
     const until = !wait ? 'logged' : index === stages.length - 1 ? 'shown' : 'applied';
     const written = await Promise.all(stage.parts.map((part) => writer.write(part, until)));
     for (const [at, { numbers: own, status: its }] of written.entries()) {
@@ -66,7 +66,7 @@ export async function writeSharded(engine: Pick<EnginePort, 'split'>, write: Sha
   return updateAnswer(request, { parts, listed }, numbers, status);
 }
 
-/** Replicas of a node of its own: one of each shard. timeoutMs: how long to wait for a shard, now. */
+/** The replicas of a node without a cluster, one of each shard. timeoutMs: the longest wait for a shard, asked at each call. */
 export class LocalShards implements ShardWriter {
   constructor(
     private readonly engine: Pick<EnginePort, 'missing'>,
@@ -101,7 +101,7 @@ export class LocalShards implements ShardWriter {
   }
 }
 
-/** Errors: `notFound` for the first point that has to be there and is not. */
+/** Checks points that must exist. Errors: `notFound` for the first one that does not. */
 async function checkNeeded({ needed }: WriteStage, writer: ShardWriter): Promise<void> {
   const asked = needed.map(({ ids, shardId }) => writer.missing(shardId, ids));
   const missing = (await Promise.all(asked)).find((id) => id !== null);

@@ -1,4 +1,4 @@
-/** Which peers a read asks, and which shards of each. */
+/** Chooses the peers that a read asks, and the shards of each. */
 
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 
@@ -8,8 +8,9 @@ export interface Share {
 }
 
 /**
- * Each shard once, from few peers: `first` for what it has (this node), then again and again the peer that has most of the rest.
- * candidates: peers that may be asked for each shard, at least one. drawn: 0 to 1; equals take turns by it.
+ * Assigns each shard to one peer, with few peers in all: to `first` (this node) what it has, then repeatedly to the peer that has most of
+ * the rest. candidates: the peers that may be asked for each shard, at least one. drawn: a random number from 0 to 1, which chooses among
+ * equals.
  */
 export function spread(candidates: ReadonlyMap<ShardId, readonly PeerId[]>, first: PeerId, drawn: () => number): Share[] {
   const shares: Share[] = [];
@@ -32,7 +33,7 @@ function most(counts: ReadonlyMap<PeerId, number>, drawn: () => number): PeerId 
   return equals[Math.floor(drawn() * equals.length)] ?? null;
 }
 
-/** `count` of them at random, in any order; all when there are fewer. drawn: 0 to 1. */
+/** `count` items at random, in any order; all if there are fewer. drawn: a random number from 0 to 1. */
 export function some<T>(all: readonly T[], count: number, drawn: () => number): T[] {
   const left = [...all];
   const chosen: T[] = [];

@@ -1,4 +1,4 @@
-/** `update_collection_cluster`: what some of its operations need before and after the cluster has agreed on them. */
+/** `update_collection_cluster`: the steps that some operations need before and after the cluster agrees on them. */
 
 import type { ClusterApi } from '../consensus/cluster-api.js';
 import { handOverFirst } from './dropping.js';
@@ -6,11 +6,13 @@ import { withLostReplicas } from './lost-replicas.js';
 import { type IndexingParts, indexNewShards } from './new-shards.js';
 
 /**
- * - `drop_replica`: the replica hands the lead of its shard over first;
- * - `activate_replica`: it is found out first which replicas are lost;
- * - `create_shard_key`: the new shards get the payload indexes of the others afterwards.
+ * Wraps `agree` with additional steps:
  *
- * Errors: as `agree`; `unavailable` where a peer does not say how its replica is, and where an index could not be made.
+ * - `drop_replica`: the replica first hands the lead of its shard over;
+ * - `activate_replica`: first finds out which replicas are lost;
+ * - `create_shard_key`: afterwards gives the new shards the payload indexes of the others.
+ *
+ * Errors: as `agree`; `unavailable` if a peer does not tell the state of its replica, or if an index could not be made.
  */
 export function clusterUpdateInSteps(
   agree: ClusterApi['updateCollectionCluster'],

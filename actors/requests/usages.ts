@@ -1,4 +1,4 @@
-/** What collections have cost since the start: sums of what their requests were measured at. */
+/** The cost of each collection since the start: the sum of its measured requests. */
 
 import { addUsage, type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import type { RawRequest } from '../../storage/threads/messages.js';
@@ -8,7 +8,7 @@ import type { EnginePort } from '../runtime/ports.js';
 export class CollectionUsages {
   readonly #sums = new WeakMap<CollectionEntry, HardwareUsage>();
 
-  /** Adds what an answered request has cost, where it was measured. */
+  /** Adds the cost of an answered request, if it was measured. */
   add(entry: CollectionEntry, { usage }: RawRequest): void {
     if (usage === undefined) return;
     const sum = this.#sums.get(entry) ?? noUsage();
@@ -16,7 +16,7 @@ export class CollectionUsages {
     this.#sums.set(entry, sum);
   }
 
-  /** With what writes came to after their answer. */
+  /** The cost by collection, including work of writes after their answer. */
   byName(collections: ReadonlyMap<string, CollectionEntry>, pool: Pick<EnginePort, 'stats'>): Map<string, HardwareUsage> {
     const byName = new Map<string, HardwareUsage>();
     for (const [name, entry] of collections) {

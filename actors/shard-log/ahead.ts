@@ -1,11 +1,11 @@
-/** What a node knows of acknowledgements that it has given alone (Log-L9): while others may lack what it has, nobody else may lead. */
+/** Acknowledgements that a node has given alone (Log-L9): while other replicas may lack something, no other replica may lead. */
 
 import type { NodeView } from '../context/view.js';
 import type { Assignments } from './assignments.js';
 
-/** Whether something that this node leads may have been acknowledged by it alone, in this process or an earlier one. */
+/** Whether a write may have been acknowledged by this node alone, in this process or an earlier one. */
 export function hasGoneAlone({ agreed, peerId }: Pick<Assignments, 'agreed' | 'peerId'>, view: Pick<NodeView, 'collections'>): boolean {
-  // Of shards and replicas that are not known yet nobody can tell.
+  // Until shards and replicas are known, the answer is yes.
   if (agreed === null) return true;
   for (const [name, { shards }] of agreed.collections) {
     const entry = view.collections.get(name);

@@ -1,27 +1,27 @@
 /**
- * What the cluster has agreed on for the replicas of this node, for those who carry it out: read on the main thread without asking
- * consensus, which shows each new state here once it has applied it.
+ * The agreed state of the shards, for the actors that execute it. It is read on the main thread without asking consensus, which writes each
+ * new state here once it has applied it.
  */
 
 import type { ClusterState, CollectionRecord, ShardRecord, TransferRecord } from '../../cluster/state/state.js';
 import type { PeerId, ReplicaState, ShardId } from '../../protocols/model/cluster.js';
 import type { Cancel } from '../runtime/ports.js';
 
-/** One shard of one life of a collection, as agreed. */
+/** The agreed state of one shard of a collection. */
 export interface Assignment {
   readonly leader: PeerId | null;
-  /** The term of what the leader writes. */
+  /** The leader's term. */
   readonly term: number;
   readonly replicas: ReadonlyMap<PeerId, ReplicaState>;
   /** See `ShardRecord.since`. */
   readonly since: ReadonlyMap<PeerId, number>;
   /** `write_consistency_factor` of the collection. */
   readonly writeFactor: number;
-  /** Those of this shard. */
+  /** The transfers of this shard. */
   readonly transfers: readonly TransferRecord[];
 }
 
-/** Names what an assignment is for. A later collection of the same name has another `uid`. */
+/** Names the shard of an assignment. A later collection of the same name has another `uid`. */
 export interface AssignedShard {
   readonly collection: string;
   readonly uid: number;
@@ -59,12 +59,12 @@ export class Assignments {
   readonly #watches = new Map<string, Set<Watch>>();
   readonly #watchers = new Set<() => void>();
 
-  /** Null outside of a cluster, and until this node has heard of its own. */
+  /** The agreed state; null outside of a cluster, and until this node has heard of its cluster. */
   get agreed(): ClusterState | null {
     return this.#agreed;
   }
 
-  /** Of this node; 0 until it is known. */
+  /** Peer id of this node; 0 until it is known. */
   get peerId(): PeerId {
     return this.#peerId;
   }
@@ -74,42 +74,48 @@ export class Assignments {
     return this.#leads;
   }
 
-  /** Of the last entry that an earlier process has left in the log: what later ones tell is new to this node. 0 before it is known. */
+  /** Index of the last entry that an earlier process has left in Raft's log: later entries are new to this node. 0 until it is known. */
   get lastIndexAtStart(): number {
     return this.#lastIndexAtStart;
   }
 
-  /** False while this node has just started and may know less than what was agreed before: its replicas may not be Active any more. */
+  /** Whether this node may serve. False after a start while it may lack earlier agreements: its replicas may not be Active any more. */
   get serves(): boolean {
     return this.#serves;
   }
 
-  /** Whether everything that was agreed before this process began is known. What it begins with may be older than what an earlier one knew. */
+  /**
+   * Whether this node knows everything that was agreed before its process began. The state that it starts with may be older than what an
+   * earlier process knew.
+   */
   get isSettled(): boolean {
     return this.#isSettled;
   }
 
-  /** It is, or a barrier has passed. */
+  /** Notes that a barrier has passed, so that `isSettled` is true. */
   settle(): void {
     this.#isSettled = true;
   }
 
-  /** Peers with which this node has a connection; to the leader of consensus, those of them that it hears of. */
+  /** Peers that this node is connected with; on the leader of consensus, only those of them that it hears. */
   get connected(): ReadonlySet<PeerId> {
     return this.#connected;
   }
 
-  /** Whether this peer is away and nothing can be agreed on without it, nor without this node: no shard that is led here gets another leader. */
+  /**
+   * Whether this peer is away and nothing can be agreed on without it, nor without this node: no shard that this node leads gets another
+   * leader.
+   */
   isAloneWithout(peer: PeerId): boolean {
     return this.#mayBeLeft && this.#isAloneWithout(peer);
   }
 
-  /** From now on nothing is written here that others lack: this node has asked to lead no more, which may be agreed on at any time. */
+  /** Ends writes that other replicas lack: this node has asked to lead no more, which may be agreed on at any time. */
   stayTogether(): void {
     this.#mayBeLeft = false;
   }
 
-  /** For consensus: what is agreed by now, and what else it knows. */
+  /** Takes the newest agreed state and other facts from consensus. */
   show({ agreed, connected, isAloneWithout, lastIndexAtStart, leads, peerId, serves }: Shown): void {
     const before = this.#agreed;
     this.#lastIndexAtStart = lastIndexAtStart;
@@ -124,14 +130,14 @@ export class Assignments {
     for (const changed of this.#watchers) changed();
   }
 
-  /** Null: the cluster has no such shard, as far as this node knows. */
+  /** The agreed state of a shard; null if the cluster has no such shard, as far as this node knows. */
   of({ collection, shardId, uid }: AssignedShard): Assignment | null {
     const record = this.#agreed?.collections.get(collection);
     const shard = record?.uid === uid ? record.shards.get(shardId) : undefined;
     return record === undefined || shard === undefined ? null : assignmentOf(record, shardId, shard);
   }
 
-  /** Calls `changed` whenever the assignment becomes another one, until it is cancelled. */
+  /** Calls `changed` at each change of the shard's assignment, until it is cancelled. */
   watch(shard: AssignedShard, changed: (assignment: Assignment | null) => void): Cancel {
     const { collection, shardId, uid } = shard;
     const watch: Watch = {
@@ -150,7 +156,7 @@ export class Assignments {
     };
   }
 
-  /** Calls `changed` whenever anything about collections has changed. */
+  /** Calls `changed` at each change of any collection, until it is cancelled. */
   watchAll(changed: () => void): Cancel {
     this.#watchers.add(changed);
     return () => void this.#watchers.delete(changed);
@@ -172,7 +178,7 @@ function assignmentOf({ config, transfers }: CollectionRecord, id: ShardId, { le
   return { leader, term, replicas, since, writeFactor, transfers: transfers.filter(({ shardId }) => shardId === id) };
 }
 
-/** Records are values: what is another one may say the same all the same, which is looked at once more then. */
+/** Whether two assignments are equal. Records are compared by identity; an equal copy costs one extra check. */
 function isSame(one: Assignment | null, other: Assignment | null): boolean {
   if (one === null || other === null) return one === other;
   if (one.leader !== other.leader || one.term !== other.term || one.replicas !== other.replicas || one.since !== other.since) return false;

@@ -1,6 +1,6 @@
 /**
- * A leader gives its lead to another replica (Log-L10): it takes no more writes, answers those that were begun, and has the change agreed on;
- * what comes meanwhile waits at the doors for the next leader.
+ * A leader gives its lead to another replica (Log-L10): it stops taking writes, answers those under way, and has the change agreed on. New
+ * requests wait on their nodes for the next leader.
  */
 
 import type { DataAnswer, DataCall } from '../../cluster/data-messages.js';
@@ -9,11 +9,14 @@ import type { NodeServices } from '../context/services.js';
 import type { CollectionEntry } from '../context/view.js';
 import { isHeldByAll } from './view.js';
 
-/** For writes that were begun, and for the agreement: a pause lasts three seconds, and longer when it is asked for again. */
+/** Milliseconds for writes under way, and for the agreement. A pause lasts three seconds, and longer if it is asked for again. */
 const PAUSE_MS = 2500;
 const PROPOSE_MS = 2500;
 
-/** Errors: `conflict` where another one leads, or the heir cannot; `busy`, `unavailable`, `timeout` where it could not stop, or agree. */
+/**
+ * Hands the lead to another replica. Errors: `conflict` if another replica leads, or the heir cannot; `busy`, `unavailable`, `timeout` if
+ * writes did not end or the change was not agreed on.
+ */
 export async function handOverShard(
   { assignments, propose }: Pick<NodeServices, 'assignments' | 'propose'>,
   entry: CollectionEntry,
@@ -33,7 +36,7 @@ export async function handOverShard(
   };
   const pause = () => actor.ask<true>((caller) => ({ kind: 'pause', caller }), PAUSE_MS).catch(resume);
   await pause();
-  // What was waited for is not missing from the time to agree.
+  // A new pause, so that the time spent waiting does not shorten the time to agree.
   await pause();
   if (!isHeldByAll(replication.status()))
     resume(
@@ -42,7 +45,7 @@ export async function handOverShard(
   const { collection, shardId, uid } = shard;
   const changed = await propose({ kind: 'changeLeader', collection, uid, shardId, to, term }, PROPOSE_MS).catch((error: unknown) => {
     if (outcomeOf(errorFacts(error)) === 'none') return resume(error);
-    // It may be agreed yet: the pause ends by itself.
+    // The change may still be agreed on: the pause ends by itself.
     throw error;
   });
   return { kind: 'done', changed: changed ? 1 : 0 };

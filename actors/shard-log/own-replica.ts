@@ -1,4 +1,4 @@
-/** What is asked of the replica of this node, as calls of its engine: begun in the order in which they are made. */
+/** Requests to this node's replica, as calls of its engine, begun in the order in which they are made. */
 
 import type { DataAnswer } from '../../cluster/data-messages.js';
 import type { Fetch, Fetched, HeardCall, ReadPart } from '../../cluster/replication/messages.js';

@@ -1,6 +1,6 @@
 /**
- * A node that is about to stop says so: its replicas become Dead where others are Active, so that these lead and nobody waits for what is
- * not there. Shards that it leads take no writes while that is agreed on, and what was begun is answered before.
+ * Announces that a node is about to stop: its replicas become Dead where others are Active, so that these lead and no leader waits for a
+ * missing replica. While that is being agreed on, the shards that it leads take no writes; writes under way are answered before.
  */
 
 import type { ReplicaChange } from '../../cluster/state/commands.js';
@@ -10,21 +10,23 @@ import type { NodeView } from '../context/view.js';
 import type { Assignments } from './assignments.js';
 import { isHeldByAll, type ReplicationEntry } from './view.js';
 
-/** In all a stop may become so much longer. */
+/** Together the longest time in milliseconds that this adds to a stop. */
 const PAUSE_MS = 1500;
 const PROPOSE_MS = 2000;
-/** For a lead that has just come, as from a node that stopped before: it finds out first what the others have. */
+/**
+ * Wait in milliseconds for a lead that this node has just got, as from a node that stopped before: it first has to find out what the others
+ * have.
+ */
 const HELD_MS = 1000;
 const LOOK_MS = 20;
-/** Somebody else may have changed a shard meanwhile. */
+/** Another node may have changed a shard meanwhile, so there are several tries. */
 const TRIES = 3;
-/** As many as one agreement may hold; the rest is found to be silent, as after a crash. */
+/** Most changes in one command. The others find out about the rest by its silence, as after a crash. */
 const CHANGES_MAX = 2000;
 
 /**
- * Shards that this node leads, and whose other replicas may lack something that was acknowledged (Log-L9), stay as they are: nobody else
- * could lead them.
- * Errors: where it is not agreed; then the others find out by themselves.
+ * Proposes that this node's replicas are Dead. Shards that it leads and whose other replicas may lack acknowledged writes (Log-L9) stay as
+ * they are, as no other replica could lead them. Errors: if the change is not agreed on; then the others find out by themselves.
  */
 export async function retire(
   { assignments, propose }: Pick<NodeServices, 'assignments' | 'propose'>,
@@ -47,7 +49,7 @@ export async function retire(
   const isKept = (change: ReplicaChange) => !canBeLeft(assignments, view, change);
   for (let waitedMs = 0; waitedMs < HELD_MS && changes().some(isKept); waitedMs += LOOK_MS) await sleep(LOOK_MS);
   for (let tries = 1; ; tries += 1) {
-    // A pause ends by itself: each try has one, from which no time is missing that was waited for.
+    // A pause ends by itself. Each try begins a new one, so that time spent waiting does not shorten it.
     await pauseAll();
     const left = changes().filter((change) => !isKept(change));
     if (left.length === 0) return;
@@ -66,7 +68,7 @@ function canBeLeft(assignments: Assignments, view: NodeView, change: ReplicaChan
   return status !== undefined && isHeldByAll(status);
 }
 
-/** Where it leads no more, or cannot stop, the change of leaders is as after a crash. */
+/** Pauses a shard. If this node leads it no more, or writes do not end, the leader changes as after a crash. */
 async function pause(view: NodeView, change: ReplicaChange): Promise<void> {
   const replication = replicationOf(view, change);
   if (replication?.status().role !== 'Leading') return;

@@ -1,4 +1,7 @@
-/** The replication actor: a replica's part in its shard's log, beside the replica. It leads, or does what a leader calls for. */
+/**
+ * The replication actor: a replica's part in the log of its shard, in an actor beside the replica's. It leads, or executes a leader's
+ * calls.
+ */
 
 import { LostAnswer } from '../../cluster/data-messages.js';
 import { REPLICATION_TICK_MS } from '../../cluster/replication/figures.js';
@@ -34,7 +37,10 @@ interface Performing {
 }
 
 const MAILBOX_CAPACITY = 8192;
-/** How long another replica may take. Entries with much to apply take a while; a silent peer is found out by the others, too. */
+/**
+ * How long a call to another replica may take, in milliseconds. Entries with much to apply take a while; a silent peer is also detected by
+ * other means.
+ */
 const CALL_MS: Readonly<Record<PeerCall['kind'], number>> = {
   append: 10_000,
   position: 2000,
@@ -98,7 +104,7 @@ function begin({ context, view }: Performing): void {
   };
   context.onEnd(assignments.watch(shard, tell));
   tell(assignments.of(shard));
-  // A replica that is open already says so no more.
+  // A replica that is open already reports nothing more.
   if (entry.replicas.get(shard.shardId)?.state === 'Serving') context.report({ kind: 'opened' });
 }
 
@@ -183,7 +189,7 @@ function answerWith<Answer>(context: ReplicationContext, caller: ReplyTo<Answer>
   );
 }
 
-/** Waits on for what only this node sees: the points that reads do not see yet, the index of every segment. */
+/** Answers a write. If it waits to be visible, waits on for what only this node sees: deferred points, the index of every segment. */
 function acknowledge({ context }: Performing, { failure, input, numbers }: EffectOf<'acknowledge'>): void {
   const { entry, key, services, shard } = context.props;
   const { caller, deadlineMs, operation, until } = input;

@@ -1,4 +1,4 @@
-/** Points that a replica has taken, and reads do not see yet (`prevent_unoptimized`): a write that waits for its points waits for all of them. */
+/** Waits for deferred points (`prevent_unoptimized`): a write that waits for its points to be visible waits for all of them. */
 
 import type { DataCall } from '../../cluster/data-messages.js';
 import type { ReplicaKey, ReplicaStats } from '../../storage/threads/messages.js';
@@ -10,7 +10,7 @@ export function mayHide(stats: ReplicaStats | null): boolean {
   return stats !== null && (stats.defers || stats.deferredPoints > 0);
 }
 
-/** Resolves when reads see all that the replica has, when it is closed, and some time after `deadlineMs`: then nobody waits any more. */
+/** Resolves when reads see all points of the replica, when it is closed, or some time after `deadlineMs`, when no caller waits any more. */
 export function untilShown(
   engine: Pick<EnginePort, 'onStats' | 'stats'>,
   key: ReplicaKey,
@@ -31,7 +31,10 @@ export function untilShown(
   });
 }
 
-/** The same for all Active replicas of a shard. One that does not answer serves no reads either. False: not until `deadlineMs`. */
+/**
+ * Waits for all Active replicas of a shard. A replica that does not answer serves no reads either. Returns false if reads do not see all
+ * points by `deadlineMs`.
+ */
 export async function untilShownEverywhere(
   { assignments, calls, engine }: Pick<NodeServices, 'assignments' | 'calls' | 'engine'>,
   key: ReplicaKey,

@@ -1,4 +1,4 @@
-/** State of a replication actor: the core's, under the name of its role. */
+/** State of a replication actor: the state of `cluster/replication`, under the name of its role. */
 
 import type { ReplicationRole, ReplicationState } from '../../cluster/replication/state.js';
 

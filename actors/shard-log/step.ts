@@ -1,4 +1,4 @@
-/** What a replication actor does: what `cluster/replication` decides. Its mailbox takes the inputs of that as they are. */
+/** The step of a replication actor, decided by `cluster/replication`. Its mailbox takes that machine's inputs as they are. */
 
 import type { ReplicationStep } from '../../cluster/replication/draft.js';
 import type { ReplicationEffect, ReplicationInput } from '../../cluster/replication/messages.js';
@@ -7,12 +7,12 @@ import { stepReplication } from '../../cluster/replication/step.js';
 import type { Step } from '../runtime/behaviour.js';
 import type { ReplicationActorState } from './state.js';
 
-/** At the start the agreed state is watched, and it is told what the disk says. */
+/** begin: watches the agreed state and reads the note on disk. */
 export type ReplicationActorEffect = { readonly kind: 'begin' } | ReplicationEffect;
 
 type ReplicationActorStep = Step<ReplicationActorState, ReplicationActorEffect>;
 
-/** resets: see `startReplication`. */
+/** The first state and effects. resets: see `startReplication`. */
 export function startReplicationActor(resets: number): ReplicationActorStep {
   return named({ state: startReplication(resets), effects: [{ kind: 'begin' }] });
 }

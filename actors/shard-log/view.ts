@@ -1,4 +1,4 @@
-/** What doors and telemetry see of a replica's part in its shard's log. */
+/** The view of a replica's part in its shard's log, for requests and telemetry. */
 
 import type { ReplicationInput } from '../../cluster/replication/messages.js';
 import { isRequired } from '../../cluster/replication/required.js';
@@ -11,12 +11,15 @@ export interface ReplicationEntry {
   readonly actor: ActorRef<ReplicationInput>;
   /** See `ReplicationState.resets`. */
   readonly resets: () => number;
-  /** Log-L9: whether it may have acknowledged what other replicas lack, in this process or an earlier one. Who follows another one has not. */
+  /**
+   * Whether this replica may have acknowledged writes that other replicas lack, in this process or an earlier one (Log-L9). Always false
+   * for a follower.
+   */
   readonly mayBeAhead: () => boolean;
   readonly status: () => ReplicationStatus;
 }
 
-/** The newest state of a replication actor, for those who look at it from outside. */
+/** The newest state of a replication actor, for readers outside of it. */
 export class ReplicationView {
   #newest: ReplicationState = startReplication();
 
@@ -29,7 +32,7 @@ export class ReplicationView {
     return step;
   }
 
-  /** isAhead: what the disk says, as long as the actor has not heard it. */
+  /** isAhead: the note on disk, used until the actor has read it. */
   entry(actor: ActorRef<ReplicationInput>, isAhead: () => boolean): ReplicationEntry {
     return {
       actor,
@@ -43,9 +46,9 @@ export class ReplicationView {
 export interface ReplicationStatus {
   readonly role: ReplicationRole['kind'];
   readonly term: number;
-  /** Of the newest operation that a leader knows to be on its disk; null for others, which the engine tells of. */
+  /** On a leader, the index of the newest operation on its disk; null for other roles, whose position the engine tells. */
   readonly position: number | null;
-  /** Writes that wait for this disk or another one. */
+  /** Number of writes that wait for this disk or another one. */
   readonly waiting: number;
   readonly followers: readonly FollowerStatus[];
 }
@@ -54,7 +57,7 @@ export interface FollowerStatus {
   readonly peer: PeerId;
   readonly phase: Phase['kind'];
   readonly required: boolean;
-  /** Of the newest operation that it is known to have; null: not known. */
+  /** Index of the newest operation that it is known to have; null if not known. */
   readonly position: number | null;
   readonly error: string | null;
 }
@@ -77,7 +80,10 @@ export function replicationStatusOf(state: ReplicationState): ReplicationStatus 
   };
 }
 
-/** The index up to which all replicas that the leader waits for have its log; null for others, and where one has not said so yet. */
+/**
+ * The index up to which all replicas that the leader waits for have its log; null for other roles, and if a replica's position is not known
+ * yet.
+ */
 export function heldOf({ followers, position }: ReplicationStatus): number | null {
   let held = position;
   for (const follower of followers) {
@@ -87,7 +93,7 @@ export function heldOf({ followers, position }: ReplicationStatus): number | nul
   return held;
 }
 
-/** Log-L9: whether a leader has nothing that another replica which it waits for lacks, as far as it knows. */
+/** Whether this replica leads and every replica that it waits for has its whole log, as far as it knows (Log-L9). */
 export function isHeldByAll(status: ReplicationStatus): boolean {
   return status.role === 'Leading' && heldOf(status) === status.position;
 }

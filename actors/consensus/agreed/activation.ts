@@ -1,4 +1,7 @@
-/** Replicas of this node that are there become Active, or Listener on a node that only listens: one proposal for all of them at a time. */
+/**
+ * Proposes that replicas which this node has made become Active, or Listener on a node that only listens: one proposal for all of them at a
+ * time.
+ */
 
 import type { ReplicaChange } from '../../../cluster/state/commands.js';
 import type { ClusterState, ShardRecord } from '../../../cluster/state/state.js';
@@ -8,10 +11,10 @@ import { isUnderWay, submit } from '../proposals/proposals.js';
 import type { Carrying } from '../state.js';
 import { type OwnPart, ownPart } from './local-replicas.js';
 
-/** The node knows at the next chance when this was not agreed in time. */
+/** Deadline of a proposal; if it is not agreed on in time, the next check proposes again. */
 const ACTIVATION_TICKS = 300;
 
-/** What is left is looked at when these are Active: one proposal of them all could be larger than an entry may be. */
+/** Most changes in one proposal, as an entry has a limit; the rest follows when these are Active. */
 const CHANGES_MAX = 2000;
 
 export function maybeActivate(draft: ConsensusDraft): void {
@@ -24,7 +27,7 @@ export function maybeActivate(draft: ConsensusDraft): void {
   submit(draft, { kind: 'operation', operation }, { kind: 'activation' }, ticks + ACTIVATION_TICKS);
 }
 
-/** Replicas of this peer that were made and should be in another state. */
+/** Changes for replicas of this peer that were made and should be in another state. */
 function activations(agreed: ClusterState, { done, failures }: Carrying, peerId: PeerId, listens: boolean): ReplicaChange[] {
   const changes: ReplicaChange[] = [];
   for (const [collection, record] of agreed.collections) {
@@ -48,7 +51,10 @@ function mayChange({ states }: OwnPart, listens: boolean): boolean {
   return states.has('Initializing') || states.has(listens ? 'Active' : 'Listener');
 }
 
-/** Null: it stays. Somebody has to serve a shard: where nobody else would, a node that only listens does. */
+/**
+ * The state that a replica should get; null if it keeps its state. A shard needs a serving replica, so a node that only listens serves
+ * where no other node would.
+ */
 function wantedState(replicas: ShardRecord['replicas'], peerId: PeerId, listens: boolean): ReplicaState | null {
   const state = replicas.get(peerId);
   const others = [...replicas].filter(([peer]) => peer !== peerId).map(([, other]) => other);

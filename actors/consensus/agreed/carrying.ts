@@ -1,6 +1,6 @@
 /**
- * Has the node carry out what is agreed: what this node should have is given to the node actor whenever it is something else than
- * before, and what the node says of it is told to those who wait for it.
+ * Executes the agreed state: gives the node actor what this node should have whenever it changes, and tells the node's progress to those
+ * who wait for it.
  */
 
 import type { ClusterState } from '../../../cluster/state/state.js';
@@ -15,22 +15,22 @@ import { maybeActivate } from './activation.js';
 import { ownPart } from './local-replicas.js';
 
 /**
- * States that the node is given and has not carried out: a few, so that it works on one while the next one comes. What is agreed
- * meanwhile is given to it as one state. Each of them names all collections, so many would be a burden to memory and to both actors.
+ * Most states that the node has been given and has not finished: a few, so that it can work on one while the next one comes. Agreements in
+ * between are combined into one state. Each state names all collections, so many would cost memory and time in both actors.
  */
 const ASKED_MAX = 4;
 
-/** What a peer should have by the agreed state. */
+/** The collections and aliases that a peer should have by the agreed state. */
 export function desiredOf(agreed: ClusterState, peerId: PeerId): Desired {
   const collections = new Map<string, DesiredCollection>();
   for (const [name, record] of agreed.collections) collections.set(name, ownPart(record, peerId).desired);
   return { index: agreed.appliedIndex, peerId, clusterId: agreed.clusterId, collections, aliases: agreed.aliases };
 }
 
-/** The agreed state is another one. */
+/** Gives the node the newest agreed state, if it differs for this node. */
 export function askToReconcile(draft: ConsensusDraft): void {
   const { agreed, carrying, identity } = draft.member;
-  // The state went back, as the leader's was taken over: the entries up to where it was follow. Until then nothing is undone.
+  // The state went back because the leader's was taken over; the missing entries follow. Nothing is undone until then.
   if (agreed.appliedIndex <= carrying.covers || carrying.asked.length >= ASKED_MAX) return;
   const { source } = carrying;
   const untouched = source?.collections === agreed.collections && source.aliases === agreed.aliases;
@@ -49,7 +49,7 @@ export function askToReconcile(draft: ConsensusDraft): void {
   draft.emitAfterWrites({ kind: 'desire', desired: next });
 }
 
-/** The node reports the newest of what it was asked for; what came before is done with it. */
+/** Notes the node's report. It is about the newest state that was asked for, so earlier ones are done. */
 export function noteCarriedOut(draft: ConsensusDraft, { failures, index }: CarriedOut): void {
   const { carrying } = draft.member;
   const asked = carrying.asked.filter((desired) => desired.index > index);
@@ -61,7 +61,7 @@ export function noteCarriedOut(draft: ConsensusDraft, { failures, index }: Carri
   noteProgress(draft);
 }
 
-/** Answers at once how far this node is, and again when it is there. */
+/** Answers a peer at once with this node's progress, and again when the index is reached. */
 export function noteAsked(draft: ConsensusDraft, peer: PeerId, index: number): void {
   const { carrying } = draft.member;
   draft.tell(peer, { kind: 'applied', index: carrying.carriedOut });

@@ -1,6 +1,6 @@
 /**
- * A node that starts knows no more than was on its disk: what is agreed may be newer. Once, when there is a leader, it finds out how far
- * the cluster is, and it serves nothing before it is as far (Cons-C12).
+ * Catching up after a start: the agreed state may be newer than what was on this node's disk. Once a leader is there, the node asks how far
+ * the cluster is, and serves nothing until it has come as far (Cons-C12).
  */
 
 import type { RequestId } from '../../../cluster/raft/messages.js';
@@ -8,13 +8,13 @@ import type { ConsensusDraft } from '../proposals/draft.js';
 import { isLeaderless } from '../proposals/readiness.js';
 import type { MemberConsensus } from '../state.js';
 
-/** How far a node has to come that has just started. */
+/** The progress of a node that has just started. */
 export interface CatchUp {
-  /** Raft's newest question under way; null: none is. */
+  /** Raft's id of the newest question under way; null if none is. */
   readonly id: RequestId | null;
-  /** When it is asked next. */
+  /** The tick of the next question. */
   readonly retryTick: number;
-  /** Everything that was agreed before this start; null: not known yet. */
+  /** Index that covers everything agreed before this start; null until it is known. */
   readonly index: number | null;
 }
 
@@ -22,10 +22,10 @@ export const NOT_CAUGHT_UP: CatchUp = { id: null, retryTick: 0, index: null };
 
 /** A leader that could not be confirmed is asked again, or the next one. */
 const ASK_AGAIN_TICKS = 1;
-/** A question may be lost: connections of a node that starts come one after the other. */
+/** A question without an answer is asked again, as it may be lost while connections are being made. */
 const LOST_TICKS = 5;
 
-/** After each message. */
+/** Continues catching up. Called after each message. */
 export function goOnCatchingUp(draft: ConsensusDraft): void {
   const { agreed, catchUp, raft, ticks } = draft.member;
   if (catchUp === null) return;
@@ -40,14 +40,14 @@ export function goOnCatchingUp(draft: ConsensusDraft): void {
   draft.raft({ kind: 'readIndex', id });
 }
 
-/** Of any question, as all are asked after the start. index: null where the leader could not be confirmed. */
+/** Takes the index from the answer to any question, as all are asked after the start. index: null if the leader could not be confirmed. */
 export function noteCatchUpIndex(draft: ConsensusDraft, id: RequestId, index: number | null): void {
   const { catchUp, ticks } = draft.member;
   if (catchUp === null || catchUp.index !== null || (index === null && catchUp.id !== id)) return;
   draft.change({ catchUp: { id: null, index, retryTick: ticks + ASK_AGAIN_TICKS } });
 }
 
-/** Whether what a node knows is good enough to be served. Without a leader there is nobody who knows more. */
+/** Whether a node may serve by what it knows. Without a leader no other node can be asked. */
 export function mayServe(member: Pick<MemberConsensus, 'catchUp' | 'leaderlessTicks' | 'raft'>): boolean {
   return member.catchUp === null || isLeaderless(member);
 }

@@ -1,7 +1,4 @@
-/**
- * Replicas that cannot do their part become Dead: those of peers that the leader has not heard of for a while, and those of which
- * their own node says so.
- */
+/** Makes replicas Dead: those of peers that the leader has not heard for a while, and those that their own node reports. */
 
 import { lacksLeader } from '../../../cluster/apply/leaders.js';
 import { deathsOf, type IsLost } from '../../../cluster/state/health.js';
@@ -11,17 +8,20 @@ import type { ConsensusDraft } from '../proposals/draft.js';
 import { isUnderWay, submit } from '../proposals/proposals.js';
 import type { MemberConsensus } from '../state.js';
 
-/** Ticks without a word from a peer. */
+/** Ticks without a message after which a peer counts as silent. */
 export const SILENT_TICKS = 20;
-/** A peer that has said nothing for so long may be away as well: nobody becomes Dead for its sake. Followers answer every tick. */
+/**
+ * Ticks without a message after which a peer may be away: no replica becomes Dead in favour of one on such a peer. Followers answer every
+ * tick.
+ */
 const DOUBTFUL_TICKS = 5;
-/** The leader looks at the whole state, and not at each tick. */
+/** Ticks between two checks, as each looks at the whole state. */
 const LOOK_TICKS = 5;
 const PROPOSAL_TICKS = 50;
-/** What is left has its turn afterwards: one proposal of everything could be larger than an entry may be. */
+/** Most changes in one proposal, as an entry has a limit; the rest follows later. */
 const CHANGES_MAX = 2000;
 
-/** Once a tick. */
+/** Checks the health of replicas. Called once a tick. */
 export function lookAfter(draft: ConsensusDraft): void {
   noteNewPeers(draft);
   const { raft, ticks, upkeep } = draft.member;
@@ -34,7 +34,7 @@ export function lookAfter(draft: ConsensusDraft): void {
   const { collections } = draft.member.agreed;
   const doubtful = silent.size === 0 ? silent : silentPeers(draft.member, DOUBTFUL_TICKS);
   const found = `${[...silent].join()} ${[...doubtful].join()}`;
-  // Ten thousand collections take a while, and most of the time nothing has changed.
+  // A check of ten thousand collections takes a while, and most of the time nothing has changed.
   if (upkeep.wellWith?.collections === collections && upkeep.wellWith.silent === found) return;
   if (silent.size > 0)
     bury(
@@ -48,7 +48,7 @@ export function lookAfter(draft: ConsensusDraft): void {
     draft.change({ upkeep: { ...draft.member.upkeep, wellWith: { collections, silent: found } } });
 }
 
-/** Who has just been let in has said nothing yet, and is not silent for that. */
+/** Counts new members as heard: they have sent nothing yet and are not silent. */
 function noteNewPeers(draft: ConsensusDraft): void {
   const { agreed, heardTicks, ticks } = draft.member;
   const added = agreed.membership.filter(({ peerId }) => !heardTicks.has(peerId));
@@ -56,7 +56,7 @@ function noteNewPeers(draft: ConsensusDraft): void {
   draft.change({ heardTicks: new Map([...heardTicks, ...added.map(({ peerId }) => [peerId, ticks] as const)]) });
 }
 
-/** What its node says of its own replicas. One that leads, and may be ahead of the others, stays the leader (Log-L9). */
+/** Proposes as Dead the replicas that this node reports. One that leads and may be ahead of the others stays the leader (Log-L9). */
 export function noteDeadReplicas(draft: ConsensusDraft, { replicas }: Extract<ConsensusMessage, { kind: 'replicasDied' }>): void {
   const own = draft.member.identity.peerId;
   bury(draft, (collection, { shards, uid }, shardId, peerId) => {
@@ -77,7 +77,7 @@ export function noteDeadReplicas(draft: ConsensusDraft, { replicas }: Extract<Co
 
 type Heard = Pick<MemberConsensus, 'agreed' | 'heardTicks' | 'identity' | 'raft' | 'ticks' | 'upkeep'>;
 
-/** Peers of which this leader has heard nothing for so many ticks, as far as it has led so long; one that is known to have ended at once. */
+/** Peers that this leader has not heard for `silentTicks`, if it has led that long; a peer whose process has ended is silent at once. */
 export function silentPeers({ agreed, heardTicks, identity, raft, ticks, upkeep }: Heard, silentTicks = SILENT_TICKS): ReadonlySet<PeerId> {
   const silent = new Set<PeerId>();
   for (const { peerId } of agreed.membership) {

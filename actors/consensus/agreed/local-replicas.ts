@@ -1,4 +1,7 @@
-/** What a collection's record says of one peer. Records never change, and a look at ten thousand of them comes with each operation: what was read once is kept. */
+/**
+ * The part of a collection's record about one peer. Records never change, and each agreement looks at up to ten thousand of them, so
+ * results are cached.
+ */
 
 import { effectiveConfig } from '../../../cluster/apply/migration.js';
 import type { CollectionRecord } from '../../../cluster/state/state.js';
@@ -8,11 +11,11 @@ import type { DesiredCollection } from '../../context/desired.js';
 export interface OwnPart {
   readonly peerId: PeerId;
   readonly desired: DesiredCollection;
-  /** That replicas of the peer are in. */
+  /** The states of the peer's replicas. */
   readonly states: ReadonlySet<ReplicaState>;
 }
 
-/** Of the peer that asked last, which is the only one outside of tests. */
+/** Cache for the peer that asked last, which is the only one outside of tests. */
 const known = new WeakMap<CollectionRecord, OwnPart>();
 
 export function ownPart(record: CollectionRecord, peerId: PeerId): OwnPart {

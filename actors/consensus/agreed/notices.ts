@@ -1,4 +1,4 @@
-/** What a node's log tells of its cluster: who leads, who comes and goes. */
+/** Log lines about the cluster: changes of leader, members and connections. */
 
 import type { Member, PeerId } from '../../../protocols/model/cluster.js';
 import type { ConsensusEffect } from '../messages.js';
@@ -7,7 +7,7 @@ import type { MemberConsensus } from '../state.js';
 
 type Known = Pick<MemberConsensus, 'agreed' | 'connected' | 'identity' | 'leaderlessTicks' | 'raft'>;
 
-/** One line for each change that somebody who runs the cluster would ask for. */
+/** Effects that log one line for each change of interest to an operator. */
 export function noticesOf(before: Known, after: Known): ConsensusEffect[] {
   return [...leadership(before, after), ...memberships(before, after), ...connections(before, after)];
 }
@@ -29,7 +29,7 @@ function memberships(before: Known, after: Known): ConsensusEffect[] {
   const present = byId(after.agreed.membership);
   const self = after.identity.peerId;
   const texts: string[] = [];
-  // What a node hears of its cluster first is no news to anybody.
+  // The first membership that a node hears of is not a change.
   if (former.size === 0) {
     const others = [...present.values()].filter(({ peerId }) => peerId !== self).map(({ peerId, uri }) => `${peerId} (${uri})`);
     return others.length === 0 ? [] : [info(`other peers of the cluster: ${others.join(', ')}`)];
@@ -45,7 +45,7 @@ function memberships(before: Known, after: Known): ConsensusEffect[] {
   return [...texts.map(info), ...doubles];
 }
 
-/** Who was started with `--reinit`, or on an empty folder, is another peer at the address of the one that it was. */
+/** Warnings about a peer at the address of another one: it was started with `--reinit` or on an empty folder. */
 function doublesOf({ peerId, uri }: Member, former: ReadonlyMap<PeerId, Member>, present: ReadonlyMap<PeerId, Member>): ConsensusEffect[] {
   const others = [...former.values()].filter((other) => present.get(other.peerId)?.uri === uri);
   return others.map((other) => {

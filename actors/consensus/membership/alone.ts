@@ -1,4 +1,4 @@
-/** Whether a shard may go on without one of its replicas although its cluster can agree on nothing (Log-L9). */
+/** Decides whether a shard may go on without one of its replicas while its cluster can agree on nothing (Log-L9). */
 
 import { mayTakeLeads } from '../../../cluster/apply/lead-taking.js';
 import { between, lastIndex } from '../../../cluster/raft/log.js';
@@ -13,20 +13,22 @@ import { isPledged, partnerOf } from './survivor.js';
 const FENCE_TICKS = 50;
 
 /**
- * True where `peer` is the only other member, and is away: nothing is agreed on without this node then, and nothing that is in its log
- * and not agreed on yet, or that it has asked for, would take a shard's lead from it. A learner could have been given a vote meanwhile.
+ * True if `peer` is the only other member and is away. Then nothing is agreed on without this node, and no command that is in its log or
+ * that it has proposed, and that is not applied yet, would take a shard's lead from it. A second other member, even a learner, excludes
+ * this, as it could have got a vote meanwhile.
  */
 export function isAloneWithout(member: MemberConsensus, peer: PeerId): boolean {
   const { connected, identity, raft } = member;
   if (partnerOf(member) === null || !raft.membership.some(({ peerId }) => peerId === peer) || connected.has(peer)) return false;
-  // With a survivor everything can be agreed on; and who has pledged to do nothing alone keeps to it.
+  // With a survivor everything can be agreed on; and a node that has pledged to do nothing alone keeps its pledge.
   if (raft.gone !== null || isPledged(member) || !isFenced(member)) return false;
   return between(raft.log, raft.appliedIndex + 1, lastIndex(raft.log)).every((entry) => isHarmless(entry, identity.peerId));
 }
 
 /**
- * Once a tick. Of two nodes, one may be left alone at any time, and whatever it asked for may be in the other's log: something of its
- * own that is applied behind what ended with an open outcome says that this is done, or will never be.
+ * Keeps a fence after proposals whose outcome is unknown. Called once a tick. One of two nodes may be left alone at any time, and a command
+ * that it proposed may be in the other one's log. Once a later command of its own is applied, the earlier one is applied too or never will
+ * be.
  */
 export function keepFenced(draft: ConsensusDraft): void {
   const { agreed, raft, ticks } = draft.member;
@@ -40,7 +42,7 @@ function isFenced(member: MemberConsensus): boolean {
   return !isOpen && hasFence(member);
 }
 
-/** What ended with an open outcome comes to nothing any more, where it has not been applied. */
+/** Whether proposals that ended with an unknown outcome cannot be applied any more, if they have not been. */
 function hasFence({ agreed, calls, identity }: MemberConsensus): boolean {
   const session = agreed.sessions.get(identity.peerId);
   return session?.session === identity.starts && session.doneBelow > calls.lastOpen;

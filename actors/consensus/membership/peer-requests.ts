@@ -1,4 +1,4 @@
-/** Requests of other nodes: to be let in, and to have a new address or version noted. */
+/** Requests of other nodes: to join the cluster, and to announce a new address or version. */
 
 import type { Member } from '../../../protocols/model/cluster.js';
 import type { ConsensusMessage } from '../messages.js';
@@ -8,12 +8,12 @@ import { read } from '../proposals/reads.js';
 import type { ProposalCaller } from '../state.js';
 import { givePledge } from './survivor.js';
 
-/** Whoever asks tries again after it. */
+/** Deadline of a request in ticks; the other node tries again after it. */
 const REQUEST_TICKS = 80;
 
 type PeerCaller = Extract<ProposalCaller, { kind: 'peer' }>;
 
-/** address: the asking node's host, IPv6 in brackets. */
+/** Handles a request. address: host of the other node, IPv6 in brackets. */
 export function takeRequest(draft: ConsensusDraft, { address, replyTo, request }: Extract<ConsensusMessage, { kind: 'requested' }>): void {
   const deadlineTick = draft.member.ticks + REQUEST_TICKS;
   switch (request.kind) {
@@ -25,7 +25,7 @@ export function takeRequest(draft: ConsensusDraft, { address, replyTo, request }
     }
     case 'announce': {
       const { member } = request;
-      // Only who knows the newest membership may tell a peer that it is not in it.
+      // Only a node that knows the newest membership may tell a peer that it is not a member.
       const caller = { kind: 'peer', replyTo, reply: 'announced', member } as const;
       read(draft, replyTo, deadlineTick, { kind: 'announce', caller });
       break;
@@ -41,7 +41,7 @@ export function takeRequest(draft: ConsensusDraft, { address, replyTo, request }
   }
 }
 
-/** The membership here is as new as when the peer asked. */
+/** Proposes the announcement, once the membership here is as new as when the peer asked. */
 export function announce(draft: ConsensusDraft, caller: PeerCaller, deadlineTick: number): void {
   const { member } = caller;
   if (!isIn(draft.member.agreed.membership, member)) {

@@ -1,4 +1,4 @@
-/** The leader carries out what is planned: draining, moves for balance, and copies where their number is kept. */
+/** The leader executes plans: draining, moves for balance, and copies where their number is kept. */
 
 import { nextStep } from '../../../cluster/plans/next.js';
 import { replacedPeer } from '../../../cluster/plans/replaced.js';
@@ -6,15 +6,17 @@ import { silentPeers } from '../agreed/health.js';
 import type { ConsensusDraft } from '../proposals/draft.js';
 import { isUnderWay, proposeMembership, submit } from '../proposals/proposals.js';
 
-/** Ticks between two steps: a transfer that fails at once is not begun again at once. */
+/** Ticks between two steps, so that a transfer that fails at once does not start again at once. */
 const STEP_TICKS = 10;
 const PROPOSAL_TICKS = 50;
-/** Addresses may be given to other nodes: who is silent so long at an address that is another peer's now does not come back to it. */
+/**
+ * Ticks of silence after which a peer whose address belongs to another peer now is taken as lost: addresses may be given to other nodes.
+ */
 const REPLACED_TICKS = 100;
-/** Copies that a silent peer has are made elsewhere after so long: five minutes, in which nodes restart, also slow ones. */
+/** Ticks of silence after which copies are made on other peers: five minutes, in which also slow nodes restart. */
 const LOST_TICKS = 3000;
 
-/** Once a tick. */
+/** Takes the next step of the plans. Called once a tick. */
 export function maybeGoOnWithPlans(draft: ConsensusDraft): void {
   const { agreed, raft, settings, ticks } = draft.member;
   if (raft.role.kind !== 'Leader' || ticks % STEP_TICKS !== 0 || isUnderWay(draft, 'plan')) return;
@@ -41,7 +43,7 @@ export function maybeGoOnWithPlans(draft: ConsensusDraft): void {
   if (step === null) return;
   const deadlineTick = ticks + PROPOSAL_TICKS;
   if (step.kind === 'operation') submit(draft, step, { kind: 'plan' }, deadlineTick);
-  // Without another voter it would be the end of the cluster.
+  // The last voter must not be removed.
   else if (agreed.membership.some(({ peerId, voter }) => voter && peerId !== step.peerId))
     proposeMembership(draft, { kind: 'remove', peerId: step.peerId }, { kind: 'plan' }, deadlineTick);
 }

@@ -1,4 +1,4 @@
-/** Removes a peer from the cluster, for good: its id does not come back. */
+/** Removes a peer from the cluster for good: its id is never used again. */
 
 import type { RaftState } from '../../../cluster/raft/state.js';
 import type { ClusterCommand } from '../../../cluster/state/commands.js';
@@ -11,7 +11,7 @@ import type { ProposalCaller } from '../state.js';
 
 type RemovePeer = Extract<ConsensusMessage, { kind: 'removePeer' }>;
 
-/** Errors: `notFound`; `wrongInput` while it holds shards, unless forced. */
+/** Begins to remove a peer. Errors: `notFound`; `wrongInput` while it holds shards, unless forced. */
 export function removePeerIfEmpty(draft: ConsensusDraft, { force, peerId, replyTo }: RemovePeer, deadlineTick: number): void {
   const { agreed } = draft.member;
   if (!agreed.membership.some((member) => member.peerId === peerId)) {
@@ -27,12 +27,12 @@ export function removePeerIfEmpty(draft: ConsensusDraft, { force, peerId, replyT
   if (held.length > 0) refuseHolder(draft, replyTo, peerId, held);
   else if (force) remove(draft, peerId, replyTo, deadlineTick);
   else {
-    // From then on nothing is placed there: what it is found without stays without.
+    // From then on no replica is placed there, so a peer found to be empty stays empty.
     submit(draft, { kind: 'operation', operation: markOf(peerId, 'removal') }, { kind: 'removal', replyTo, peerId }, deadlineTick);
   }
 }
 
-/** The peer is marked. */
+/** Removes a marked peer if it holds nothing. */
 export function removeEmpty(
   draft: ConsensusDraft,
   { peerId, replyTo }: Extract<ProposalCaller, { kind: 'removal' }>,
@@ -59,12 +59,12 @@ function refuseHolder(draft: ConsensusDraft, replyTo: RemovePeer['replyTo'], pee
 }
 
 function remove(draft: ConsensusDraft, peerId: PeerId, replyTo: RemovePeer['replyTo'], deadlineTick: number): void {
-  // The next leader is there at once, in the place of an election after the removal.
+  // The next leader starts at once, instead of an election after the removal.
   if (peerId === draft.member.raft.config.peerId) handOverLeadership(draft);
   proposeMembership(draft, { kind: 'remove', peerId }, { kind: 'caller', replyTo, settles: true }, deadlineTick);
 }
 
-/** Has another peer lead, in the place of this one. */
+/** Hands leadership of consensus to another peer. */
 export function handOverLeadership(draft: ConsensusDraft): void {
   const successor = newestFollower(draft.member.raft);
   if (successor !== null) draft.raft({ kind: 'transferLeadership', to: successor });
@@ -83,7 +83,7 @@ function shown(names: readonly string[]): string {
   return names.length > NAMES_MAX ? `${some.join(', ')} and ${names.length - NAMES_MAX} more` : some.join(', ');
 }
 
-/** Null for a follower, and where nobody else may lead. */
+/** The follower with the longest log; null if this peer does not lead, or if no other peer may lead. */
 function newestFollower({ config, membership, role }: RaftState): PeerId | null {
   if (role.kind !== 'Leader') return null;
   let newest: { peerId: PeerId; matchIndex: number } | null = null;

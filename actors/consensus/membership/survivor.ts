@@ -1,8 +1,11 @@
 /**
- * Two nodes of which one has ended (Raft-R11). Whoever is left may go on alone where the other one cannot have agreed on anything, acknowledged
- * anything or changed the membership without it. So each has the other's pledge, for a short while and again and again: «I do nothing
- * alone, and you have all that I know to be agreed on». And a process that has ended keeps its pledge: what says so is its own system,
- * which refuses connections at the address where it gave the pledge. Silence says nothing.
+ * Two nodes of which one has ended (Raft-R11). The remaining node may go on alone if the other one cannot have agreed on anything,
+ * acknowledged anything or changed the membership without it.
+ *
+ * 1. Each node renews, every few seconds, a pledge to the other: «I do nothing alone, and you have on disk everything that I know to be
+ *    agreed on».
+ * 2. A process that has ended keeps its pledge. The proof is its own system, which refuses connections at the address where the pledge was
+ *    given. Silence proves nothing.
  */
 
 import type { PeerReply, PeerRequest } from '../../../cluster/peer-messages.js';
@@ -17,38 +20,43 @@ import type { ConsensusDraft } from '../proposals/draft.js';
 import type { MemberConsensus } from '../state.js';
 
 export interface Survival {
-  /** Counts connections that came and went: what was asked before says nothing of the process that is there afterwards. */
+  /** Counts connections made and lost: an answer to an earlier question says nothing about the process that is there now. */
   readonly contact: number;
-  /** The other one's newest pledge, where it gave it, until when it is counted on (milliseconds of the monotonic clock), and when it came. */
+  /**
+   * The other node's newest pledge: the address where it was given, the time until which it counts (milliseconds of the monotonic clock),
+   * and the tick at which it came; null if there is none.
+   */
   readonly held: { readonly peer: PeerId; readonly uri: string; readonly untilMs: number; readonly tick: number } | null;
-  /** Until this tick this node keeps its own. A process that stalls takes fewer ticks, and keeps it for longer. */
+  /** The tick until which this node keeps its own pledge. A process that stalls counts fewer ticks, so it keeps the pledge for longer. */
   readonly givenUntilTick: number;
-  /** Until this tick it gives none: something waits until it is free. */
+  /** The tick until which this node gives no pledge, because a removal waits for its end. */
   readonly withheldUntilTick: number;
 }
 
-/** How long a pledge is kept, and counted on: clocks of two machines do not run at quite the same rate. */
+/**
+ * How long a pledge is kept by its giver. The receiver counts on it for less, as clocks of two machines run at slightly different rates.
+ */
 const PLEDGE_MS = 3000;
 export const COUNTED_ON_MS = 0.9 * PLEDGE_MS;
 const ASK_MS = 500;
-/** Two nodes hear of each other at every tick. */
+/** Ticks without a message after which the other node counts as unheard; two nodes hear each other at every tick. */
 const UNHEARD_TICKS = 3;
-/** For a removal to get through before the next pledge. */
+/** Time for a removal to be agreed on before the next pledge. */
 const WITHHELD_MS = 5000;
 
-/** A node that reads its log again has forgotten what it pledged. */
+/** The state after a start. A node that reads its log again has forgotten its pledge, so it counts as given. */
 export function newSurvival(tickMs: number): Survival {
   return { contact: 0, held: null, givenUntilTick: pledgeTicks(tickMs), withheldUntilTick: 0 };
 }
 
-/** Once a tick. */
+/** Renews the pledges between two nodes, and looks whether the other one has ended. Called once a tick. */
 export function keepSurvivable(draft: ConsensusDraft): void {
   const { agreed, connected, heardTicks, identity, raft, settings, survival, ticks } = draft.member;
   const partner = partnerOf(draft.member);
   if (!settings.survives || partner === null || raft.gone !== null) return;
   const { contact, held } = survival;
   const { peerId: peer, uri } = partner;
-  // A connection may end later than whoever was at its other end. At an address that it has announced since nobody may listen yet.
+  // A connection may end later than the process at its other end. At an address that was announced since, the port may not be open yet.
   const isHeard = connected.has(peer) && ticks - (heardTicks.get(peer) ?? 0) < UNHEARD_TICKS;
   if (!isHeard && held?.peer === peer && held.uri === uri) draft.emit({ kind: 'lookFor', peer, uri, contact, untilMs: held.untilMs });
   if (!connected.has(peer) || ticks % Math.max(1, Math.floor(ASK_MS / settings.tickMs)) !== 0) return;
@@ -61,13 +69,13 @@ export function notePledge(draft: ConsensusDraft, { contact, peer, untilMs, uri 
   if (contact === survival.contact) draft.change({ survival: { ...survival, held: { peer, uri, untilMs, tick: ticks } } });
 }
 
-/** Whose pledge this node has: if that one ends now, it goes on alone. For those who look at it. */
+/** The peer whose pledge this node has: if that peer ends now, this node goes on alone. Null if there is none. For reports. */
 export function pledgeHeld({ settings, survival, ticks }: Pick<MemberConsensus, 'settings' | 'survival' | 'ticks'>): PeerId | null {
   const { held } = survival;
   return held !== null && (ticks - held.tick) * settings.tickMs < COUNTED_ON_MS ? held.peer : null;
 }
 
-/** The process that gave the pledge has ended before it was over. */
+/** Notes that the process which gave the pledge ended while the pledge was valid. */
 export function noteEnd(draft: ConsensusDraft, { contact, peer }: Extract<ConsensusMessage, { kind: 'ended' }>): void {
   const { raft, survival } = draft.member;
   if (contact !== survival.contact || survival.held?.peer !== peer || partnerOf(draft.member)?.peerId !== peer || raft.gone !== null)
@@ -77,7 +85,7 @@ export function noteEnd(draft: ConsensusDraft, { contact, peer }: Extract<Consen
   draft.raft({ kind: 'gone', peer });
 }
 
-/** Another process may be there now, or the same one again. */
+/** Notes a connection made or lost: another process may be there now, or the same one again. */
 export function noteContact(draft: ConsensusDraft, peer: PeerId, connected: boolean): void {
   const { raft, survival } = draft.member;
   const contact = survival.contact + 1;
@@ -97,7 +105,10 @@ export function isPledged({ survival, ticks }: Pick<MemberConsensus, 'survival' 
   return ticks < survival.givenUntilTick;
 }
 
-/** The removal of the other one would leave a cluster that needs nobody else: it waits until this node is free, and no pledge is given before. */
+/**
+ * Whether an input has to wait until this node's own pledge has ended: the removal of the other node would leave a cluster that needs no
+ * other node. No new pledge is given before that.
+ */
 export function isHeldBack(draft: ConsensusDraft, input: RaftInput): boolean {
   const { raft, settings, survival } = draft.member;
   const proposal =
@@ -113,7 +124,7 @@ export function isHeldBack(draft: ConsensusDraft, input: RaftInput): boolean {
   return true;
 }
 
-/** The other one of two voters, where there is nobody else. */
+/** The other one of two voters, if there are no other members. */
 export function partnerOf({ identity, raft }: Pick<MemberConsensus, 'identity' | 'raft'>): Member | null {
   const { membership } = raft;
   const other = membership.find(({ peerId }) => peerId !== identity.peerId);
@@ -121,20 +132,23 @@ export function partnerOf({ identity, raft }: Pick<MemberConsensus, 'identity' |
   return membership.every(({ voter }) => voter) ? other : null;
 }
 
-/** A node that has just started knows what it may have done alone once it knows what it leads. */
+/** Whether this node may give a pledge. After a start it first has to know which shards it leads, and so what it may have done alone. */
 function mayPledge(member: MemberConsensus, peer: PeerId): boolean {
   const { catchUp, raft, survival, ticks } = member;
   if (partnerOf(member)?.peerId !== peer || raft.gone !== null || catchUp !== null || ticks < survival.withheldUntilTick) return false;
   return raft.membershipIndex <= raft.commitIndex && hasEverything(raft, peer);
 }
 
-/** Whether the peer has on its disk all that was agreed on, also without it: its leader sees that, and who leads has been voted for. */
+/**
+ * Whether the peer has on disk everything that was agreed on, also without it. A leader sees this; a follower knows it of the leader that
+ * was elected.
+ */
 function hasEverything({ commitIndex, leader, log, role, term }: RaftState, peer: PeerId): boolean {
   if (role.kind !== 'Leader') return leader === peer;
   return termAt(log, commitIndex) === term && (role.progress.get(peer)?.matchIndex ?? 0) >= commitIndex;
 }
 
-/** One more: the first may come at once. */
+/** The length of a pledge in ticks; one tick more, as the first one may come at once. */
 function pledgeTicks(tickMs: number): number {
   return Math.ceil(PLEDGE_MS / tickMs) + 1;
 }

@@ -1,4 +1,4 @@
-/** What consensus does of its own accord, once a tick. */
+/** Regular work of consensus, once a tick. */
 
 import { markOf } from '../../../cluster/apply/apply-peers.js';
 import type { LeaderRole } from '../../../cluster/raft/state.js';
@@ -15,13 +15,13 @@ import { keepFenced } from './alone.js';
 import { maybeGoOnWithPlans } from './plans.js';
 import { keepSurvivable } from './survivor.js';
 
-/** A learner with a log that ends so close to the committed end has caught up. Source: dissertation, section 4.2.1. */
+/** A learner whose log ends this close to the committed end has caught up. Source: dissertation, section 4.2.1. */
 const CAUGHT_UP_ENTRIES = 64;
 const PROMOTE_TICKS = 30;
 const ACTIVATE_TICKS = 30;
 const ANNOUNCE_TICKS = 20;
 const MARK_TICKS = 5;
-/** A peer without a leader asks whether it is still one. */
+/** Ticks after which a peer without a leader asks whether it is still a member. */
 const ASK_MEMBERSHIP_TICKS = 50;
 const ASK_SNAPSHOT_TICKS = 10;
 
@@ -43,14 +43,14 @@ export function tick(draft: ConsensusDraft): void {
   keepSurvivable(draft);
   maybeGoOnWithPlans(draft);
   maybeMark(draft);
-  // Where a proposal was given up.
+  // Also after a proposal has failed.
   if (ticks % ACTIVATE_TICKS === 0 || ticks === draft.member.upkeep.activateTick) maybeActivate(draft);
 }
 
-/** The transport connects with the peers of the newest membership. */
+/** Connects the transport with the peers of the newest membership. */
 export function followMembership(draft: ConsensusDraft): void {
   const { identity, peers, raft } = draft.member;
-  // A node that was let in and has not heard of the cluster yet keeps the members that it was told.
+  // A node that was let in and has not heard of the cluster yet keeps the list of members that it was given.
   if (raft.membership === peers || raft.membership.length === 0) return;
   draft.change({ peers: raft.membership });
   draft.emit({ kind: 'setPeers', uris: urisOf(raft.membership, identity.peerId) });
@@ -60,7 +60,7 @@ export function urisOf(members: readonly Member[], self: PeerId): Map<PeerId, st
   return new Map(members.filter(({ peerId }) => peerId !== self).map(({ peerId, uri }) => [peerId, uri]));
 }
 
-/** What the cluster should have of this peer, null where it has. */
+/** This peer's member record as the cluster should have it; null if the cluster has it so. */
 export function wantedMember({
   identity,
   raft,
@@ -73,7 +73,7 @@ export function wantedMember({
   return { peerId: identity.peerId, uri, version: settings.version };
 }
 
-/** A derived address keeps its host. */
+/** A derived address with a new port and the same host. */
 function withPort(uri: string, port: number): string {
   return uri.replace(/:\d+$/, `:${port}`);
 }
@@ -87,7 +87,7 @@ function maybePromote(draft: ConsensusDraft): void {
   proposeMembership(draft, { kind: 'promote', peerId: learner.peerId }, { kind: 'upkeep' }, ticks + PROMOTE_TICKS);
 }
 
-/** What this node was started as is known to all. */
+/** Proposes this node's mark if the agreed one differs from how it was started. */
 function maybeMark(draft: ConsensusDraft): void {
   const { agreed, identity, settings, ticks } = draft.member;
   const { peerId } = identity;
@@ -104,7 +104,7 @@ function isCaughtUp({ progress }: LeaderRole, peerId: PeerId, commitIndex: numbe
   );
 }
 
-/** A new address or version is told to the leader, or to any member: with an old address the streams may not come up. */
+/** Announces a new address or version to the leader, or to any member: with an old address the streams may not connect. */
 function maybeAnnounce(draft: ConsensusDraft): void {
   const { agreed, identity, raft, ticks, upkeep } = draft.member;
   if (ticks < upkeep.announceTick) return;
@@ -125,7 +125,7 @@ function maybeAnnounce(draft: ConsensusDraft): void {
   draft.emit({ kind: 'announce', uri: asked.uri, request: { kind: 'announce', clusterId: agreed.clusterId, member } });
 }
 
-/** The leader may have missed the question, or have changed. */
+/** Asks for the leader's state again: the leader may have missed the question, or have changed. */
 function recoverOn(draft: ConsensusDraft): void {
   const { calls, ticks } = draft.member;
   const { recovery } = calls;

@@ -1,4 +1,4 @@
-/** A member's next state while one message is being worked on: what the parts of the step change and cause, in order. */
+/** A member's next state while one message is handled: the parts of the step change it and add effects in order. */
 
 import type { PeerMessage } from '../../../cluster/peer-messages.js';
 import type { RaftInput } from '../../../cluster/raft/messages.js';
@@ -10,19 +10,19 @@ import type { ConsensusEffect } from '../messages.js';
 import type { Calls, MemberConsensus, ProposalCaller, ReadCall } from '../state.js';
 import { afterWrites, type Outgoing, withWrite } from './outbox.js';
 
-/** What a draft has done for it: the parts of the step use each other through it. */
+/** Functions that a draft calls, so that the parts of the step can use each other through it. */
 export interface DraftActs {
-  /** Works on an input of Raft. */
+  /** Handles an input of Raft. */
   readonly raft: (draft: ConsensusDraft, input: RaftInput) => void;
-  /** What a barrier was for, once it is passed. */
+  /** Performs the action of a barrier that has passed. */
   readonly afterRead: (draft: ConsensusDraft, call: ReadCall) => void;
-  /** A peer that is to be removed is marked, as agreed. */
+  /** Continues a removal once the mark of the peer is agreed on. */
   readonly afterMark: (draft: ConsensusDraft, caller: Extract<ProposalCaller, { kind: 'removal' }>, deadlineTick: number) => void;
 }
 
 export class ConsensusDraft {
   readonly effects: ConsensusEffect[] = [];
-  /** The cluster does not have this peer any more. */
+  /** The cluster has removed this peer. */
   removed = false;
   /** This node cannot go on as a member. */
   failure: ErrorFacts | null = null;
@@ -42,7 +42,7 @@ export class ConsensusDraft {
     this.change({ calls: { ...this.member.calls, ...part } });
   }
 
-  /** Works on an input of Raft, once what came before is worked on: the effects of one step are carried on as a whole. */
+  /** Handles an input of Raft after the earlier ones, so that the effects of one step stay together. */
   raft(input: RaftInput): void {
     this.#inputs.push(input);
     if (this.#busy) return;
@@ -55,7 +55,7 @@ export class ConsensusDraft {
     this.effects.push(...effects);
   }
 
-  /** Raft-R1 */
+  /** Emits an effect once all earlier writes are on disk (Raft-R1). */
   emitAfterWrites(effect: ConsensusEffect): void {
     this.go(afterWrites(this.member.outbox, effect));
   }

@@ -1,6 +1,6 @@
 /**
- * Raft-R1: what says or does something that depends on a write waits until that is on disk. Writes and what waits for them keep the
- * order in which they were decided; only what is marked as early goes before.
+ * Keeps effects that depend on a write until it is on disk (Raft-R1). Writes and their effects keep the order in which they were decided;
+ * only effects that are marked as early are performed before.
  */
 
 import type { RaftEffect } from '../../../cluster/raft/messages.js';
@@ -11,11 +11,11 @@ import type { Outbox, OutboxWrite } from '../state.js';
 
 export interface Outgoing {
   readonly outbox: Outbox;
-  /** What may be done at once. */
+  /** Effects that may be performed at once. */
   readonly effects: readonly ConsensusEffect[];
 }
 
-/** raftWrite: the number that Raft gave to it; null for a write of the actor's own. */
+/** Adds a write. raftWrite: Raft's number of it; null for a write of the actor itself. */
 export function withWrite(outbox: Outbox, write: ConsensusWrite, raftWrite: RaftWriteNumber | null): Outgoing {
   const before = write.reset ? NOTHING_STORED.hardState : outbox.hardState;
   const hardState = write.hardState ?? before;
@@ -25,7 +25,7 @@ export function withWrite(outbox: Outbox, write: ConsensusWrite, raftWrite: Raft
   return { outbox: { writes: number, pending, hardState }, effects: [{ kind: 'write', number, write }] };
 }
 
-/** `effect` happens once every write before it is on disk. */
+/** Performs `effect` once every earlier write is on disk. */
 export function afterWrites(outbox: Outbox, effect: ConsensusEffect): Outgoing {
   const last = outbox.pending.at(-1);
   if (last === undefined) return { outbox, effects: [effect] };
@@ -33,7 +33,10 @@ export function afterWrites(outbox: Outbox, effect: ConsensusEffect): Outgoing {
   return { outbox: { ...outbox, pending }, effects: [] };
 }
 
-/** The writes up to `number` are on disk: their held effects may happen, and Raft hears of its own. */
+/**
+ * Takes the news that writes up to `number` are on disk. Their effects may be performed now. raftWrite: Raft's number of the newest of
+ * them.
+ */
 export function settled(outbox: Outbox, number: number): Outgoing & { readonly raftWrite: RaftWriteNumber | null } {
   const done = outbox.pending.filter((write) => write.number <= number);
   const pending = outbox.pending.slice(done.length);

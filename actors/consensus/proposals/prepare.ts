@@ -1,4 +1,4 @@
-/** What a request becomes as an operation of the log: decided on the state that this node has applied. */
+/** Turns a request into a command of the log, decided on the state that this node has applied. */
 
 import type { ClusterCommand, TransferKey } from '../../../cluster/state/commands.js';
 import { placeShards } from '../../../cluster/state/placement.js';
@@ -8,16 +8,21 @@ import type { CollectionClusterUpdate, PeerId, TransferMethod } from '../../../p
 import type { CollectionConfig } from '../../../protocols/model/collection.js';
 import type { Settings } from '../state.js';
 
-/** Something to be agreed on, as its caller asked for it. */
+/** A request for an agreement, in the caller's form. */
 export type Submission =
-  /** Its shards are placed on the peers of the moment. */
+  /** Creates a collection; its shards are placed on the present peers. */
   | { readonly kind: 'createCollection'; readonly name: string; readonly config: CollectionConfig }
-  /** `change` makes the new configuration of the newest, again where somebody else was quicker. What it throws is the answer. */
+  /**
+   * Updates a collection. `change` computes the new configuration from the newest one, again if another change was agreed on first. An
+   * error that it throws is the answer.
+   */
   | { readonly kind: 'updateCollection'; readonly name: string; readonly change: (config: CollectionConfig) => CollectionConfig }
   | { readonly kind: 'updateCollectionCluster'; readonly collection: string; readonly update: CollectionClusterUpdate }
   | { readonly kind: 'operation'; readonly operation: ClusterCommand };
 
-/** settings: of this node. Errors: `notFound` for a collection, `wrongInput`; what `change` throws. */
+/**
+ * The command for a request. settings: this node's settings. Errors: `notFound` for a collection, `wrongInput`; whatever `change` throws.
+ */
 export function prepare(submission: Submission, agreed: ClusterState, settings: Pick<Settings, 'transferMethod'>): ClusterCommand {
   switch (submission.kind) {
     case 'createCollection':
@@ -36,8 +41,8 @@ export function prepare(submission: Submission, agreed: ClusterState, settings: 
 }
 
 /**
- * When an operation that was refused is made again of the newest state: at once where another change was agreed first, later where a peer
- * that was to hold a replica has left, as the next state may not be known here yet; never where that would come to the same.
+ * When a refused request is prepared again from the newest state. atOnce: another change was agreed on first. later: a peer chosen for a
+ * replica has left, and this node may not know the next state yet. never: the result would be the same.
  */
 export function retryOfRefused(submission: Submission, reason: ErrorReason | undefined): 'never' | 'atOnce' | 'later' {
   switch (reason) {
@@ -64,7 +69,7 @@ export function retryOfRefused(submission: Submission, reason: ErrorReason | und
   }
 }
 
-/** The collection whose new replicas become Active before the caller is answered; null: nothing of the kind. */
+/** The collection whose new replicas become Active before the caller is answered; null for commands without new replicas. */
 export function newReplicasOf(command: ClusterCommand): string | null {
   if (command.kind === 'createCollection') return command.name;
   return command.kind === 'createShardKey' || command.kind === 'recreateShard' ? command.collection : null;
@@ -80,7 +85,7 @@ export function recordOf(name: string, agreed: ClusterState): { readonly name: s
 
 function createCollection(name: string, config: CollectionConfig, agreed: ClusterState): ClusterCommand {
   const { replication_factor: replicationFactor, shard_number: shards, sharding_method: method } = config.params;
-  // Shards of a custom sharding come with their keys.
+  // With custom sharding, shards are made with their keys.
   const placement = method === 'custom' ? [] : placeShards(agreed, { shards, replicationFactor, peers: null });
   return { kind: 'createCollection', name, config, placement };
 }
@@ -92,7 +97,7 @@ function commandOf(collection: string, setup: CollectionClusterUpdate, agreed: C
     case 'replicateShard': {
       const sync = setup.kind === 'replicateShard';
       const asked = setup.method ?? usual;
-      // Where nothing is there is no difference to send. Source: specification, Shard transfer.
+      // A replica that does not exist yet has no difference to send.
       const hasReplica = record.shards.get(setup.shardId)?.replicas.has(setup.to) === true;
       const method = asked === 'wal_delta' && !hasReplica ? 'stream_records' : asked;
       return { kind: 'startTransfer', collection: name, transfer: transferOf(setup), method, sync };
@@ -112,7 +117,7 @@ function commandOf(collection: string, setup: CollectionClusterUpdate, agreed: C
       const stranger = setup.placement?.find((peer) => !agreed.membership.some(({ peerId }) => peerId === peer));
       if (stranger !== undefined) throw new TroupeError('wrongInput', `peer ${stranger} is not part of the cluster`);
       const placement = placeShards(agreed, { shards, replicationFactor, peers: setup.placement });
-      // What a copy is to fill can be led and written like every other shard, and is hidden until then.
+      // A closed key's shards have leaders and take writes like all others, and are hidden until a copy has filled them.
       const closed = setup.initialState === 'Partial';
       const initialState = closed ? null : setup.initialState;
       return { kind: 'createShardKey', collection: name, key: setup.key, placement, initialState, closed };
@@ -132,7 +137,10 @@ function commandOf(collection: string, setup: CollectionClusterUpdate, agreed: C
   }
 }
 
-/** Errors: `notFound`; `wrongInput` where the shard has an Active replica, which all others heal from, or another one than is named. */
+/**
+ * Activates a replica by hand. Errors: `notFound`; `wrongInput` if the shard has a usable Active replica, from which all others are
+ * repaired, or if another peer has to be named.
+ */
 function activateReplica(
   collection: string,
   { shards, uid }: CollectionRecord,
@@ -152,7 +160,7 @@ function activateReplica(
   if (from !== undefined && from !== 'Active') {
     const change = { collection, uid, shardId };
     const given = active.map((peer) => ({ ...change, peerId: peer, from: 'Active', to: 'Dead', term: null }) as const);
-    // Transfers to it begin and fail while nobody serves the shard.
+    // Transfers to it begin and fail while no replica serves the shard.
     return { kind: 'setReplicaStates', changes: [...given, { ...change, peerId, from: null, to: 'Active', term }] };
   }
   if (others.length === 0 && (replicas.size === 0 || from !== undefined)) return { kind: 'recreateShard', collection, shardId, peerId };
@@ -173,7 +181,7 @@ function startResharding(
     throw new TroupeError('wrongInput', `peer ${peerId} is not part of the cluster`);
   const { replication_factor: replicationFactor } = record.config.params;
   const [placed] = placeShards(agreed, { shards: 1, replicationFactor, peers: null }) as [readonly PeerId[]];
-  // Of the others the last one makes room for the peer that was named.
+  // The named peer replaces the last of the chosen ones.
   const named = peerId === null || placed.includes(peerId) ? placed : [peerId, ...placed.slice(0, -1)];
   const placement = peerId === null ? [placed] : [[peerId, ...named.filter((peer) => peer !== peerId)]];
   return { kind: 'startResharding', collection, direction, key, placement };

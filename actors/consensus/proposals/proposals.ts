@@ -1,6 +1,6 @@
 /**
- * Proposals from their beginning until they are applied. One that may have got lost is proposed again under the same sequence, so
- * that it is carried out once; see `ProposedOperation`. An error whose `outcome` is `unknown` leaves it open.
+ * Proposals from their beginning until they are applied. A proposal that may have been lost is proposed again under the same sequence, so
+ * that it is applied once; see `ProposedCommand`. An error whose `outcome` is `unknown` leaves it open.
  */
 
 import type { ProposalResult } from '../../../cluster/apply/apply.js';
@@ -20,7 +20,10 @@ import { settle } from './settling.js';
 /** Ticks until a refused proposal is tried again. */
 const RETRY_TICKS = 2;
 
-/** isCaughtUp: everything that was committed before the request is carried out here. fromTick: not before it. */
+/**
+ * Begins a proposal. isCaughtUp: everything that was committed before the request is executed here. fromTick: the earliest tick of the
+ * first try.
+ */
 export function submit(
   draft: ConsensusDraft,
   submission: Submission,
@@ -38,7 +41,7 @@ export function submit(
   try {
     operation = prepare(submission, agreed, draft.member.settings);
   } catch (error) {
-    // What this node has not heard of yet may be there.
+    // The request may be about something that this node has not heard of yet.
     const facts = errorFacts(error);
     if (isCaughtUp || caller.kind !== 'caller' || facts.code === 'unsupported') refuseCaller(draft, caller, facts);
     else read(draft, caller.replyTo, deadlineTick, { kind: 'submit', submission, caller });
@@ -67,12 +70,12 @@ function add(draft: ConsensusDraft, what: ProposalWhat, caller: ProposalCaller, 
   proposeWaiting(draft);
 }
 
-/** Hands to Raft what is not under way. */
+/** Gives Raft the proposals that have no try under way. */
 export function proposeWaiting(draft: ConsensusDraft): void {
   const { outbox, raft, sessionWrite, ticks } = draft.member;
   if (raft.leader === null || outbox.pending.some(({ number }) => number <= sessionWrite)) return;
   for (const call of draft.member.calls.proposals) {
-    // What came before in this loop may have ended it.
+    // An earlier round of this loop may have ended it.
     if (call.attempt !== null || call.retryTick > ticks || !draft.member.calls.proposals.includes(call)) continue;
     const id = draft.member.calls.lastRequest + 1;
     draft.changeCalls({ lastRequest: id });
@@ -83,13 +86,13 @@ export function proposeWaiting(draft: ConsensusDraft): void {
   }
 }
 
-/** What the leader, or Raft here, has made of a try. */
+/** Notes the answer of the leader, or of Raft here, to a try. */
 export function noteProposed(draft: ConsensusDraft, id: RequestId, outcome: ProposalOutcome): void {
   const call = draft.member.calls.proposals.find(({ attempt }) => attempt?.id === id);
   if (call === undefined) return;
   if (outcome.kind === 'accepted') {
     replace(draft, call, { ...call, attempt: { id, accepted: outcome } });
-    // It may have been applied here before this answer came.
+    // The proposal may have been applied here before this answer came.
     noteAgreed(draft);
     return;
   }
@@ -98,12 +101,12 @@ export function noteProposed(draft: ConsensusDraft, id: RequestId, outcome: Prop
     end(draft, call, (caller) => refuseCaller(draft, caller, refusal(reason)));
     return;
   }
-  // Also where the leader's answer has got lost.
+  // `noLeader` also stands for a lost answer.
   const uncertain = call.uncertain || reason === 'noLeader';
   replace(draft, call, { ...call, attempt: null, retryTick: draft.member.ticks + RETRY_TICKS, uncertain });
 }
 
-/** Outcomes of this session's proposals that were applied, with their entry's index. */
+/** Ends this session's proposals that were applied, by their outcomes and their entries' indexes. */
 export function finishAll(draft: ConsensusDraft, results: readonly (ProposalResult & { readonly index: number })[]): void {
   for (const { index, outcome, sequence } of results) {
     const call = draft.member.calls.proposals.find(({ what }) => what.kind === 'operation' && what.sequence === sequence);
@@ -124,14 +127,14 @@ export function finishAll(draft: ConsensusDraft, results: readonly (ProposalResu
         });
         return;
       }
-      // It is looked at again, and not at once.
+      // Activation is tried again after a pause.
       if (caller.kind === 'activation') draft.change({ upkeep: { ...upkeep, activateTick: ticks + RETRY_TICKS } });
       refuseCaller(draft, caller, outcome.error);
     });
   }
 }
 
-/** Membership changes that hold are done; what should be in the log by now and is not was lost. */
+/** Ends membership changes that are in force, and tries proposals again that should be in the log by now and are not. */
 export function noteAgreed(draft: ConsensusDraft): void {
   const { appliedIndex } = draft.member.agreed;
   let lost = false;
@@ -141,7 +144,7 @@ export function noteAgreed(draft: ConsensusDraft): void {
     if (call.what.kind === 'membership' && holds(call.what.change, draft.member.agreed.membership)) {
       end(draft, call, (caller) => answerAgreed(draft, caller, call.deadlineTick, accepted.index, true, null));
     } else {
-      // A snapshot may hold what it came to.
+      // A snapshot may include the outcome.
       replace(draft, call, { ...call, attempt: null, uncertain: true });
       lost = true;
     }
@@ -149,7 +152,7 @@ export function noteAgreed(draft: ConsensusDraft): void {
   if (lost) proposeWaiting(draft);
 }
 
-/** There is another leader or term: what an earlier leader took may be lost. */
+/** Tries all proposals again after a change of leader or term: an earlier leader may have lost them. */
 export function tryAllAnew(draft: ConsensusDraft): void {
   const { calls, raft } = draft.member;
   const proposals = calls.proposals.map((call) => {
@@ -161,7 +164,7 @@ export function tryAllAnew(draft: ConsensusDraft): void {
   draft.changeCalls({ proposals });
 }
 
-/** Refuses those whose time is over. */
+/** Refuses proposals whose time is over. */
 export function dropLateProposals(draft: ConsensusDraft): void {
   const { calls, raft, ticks } = draft.member;
   for (const call of calls.proposals) {
@@ -181,7 +184,7 @@ function noteOpen(draft: ConsensusDraft, { what }: ProposalCall): void {
     draft.changeCalls({ lastOpen: Math.max(calls.lastOpen, what.sequence) });
 }
 
-/** Whether a membership has what a change asks for. */
+/** Whether a membership already has what the change asks for. */
 export function holds(change: MembershipChange, membership: Membership): boolean {
   const peerId = 'member' in change ? change.member.peerId : change.peerId;
   const member = membership.find((other) => other.peerId === peerId);
@@ -198,7 +201,7 @@ export function holds(change: MembershipChange, membership: Membership): boolean
   }
 }
 
-/** Whether consensus has proposed something of its own of this kind, and it is not agreed yet. */
+/** Whether consensus has a proposal of its own of this kind under way. */
 export function isUnderWay({ member }: ConsensusDraft, kind: OwnProposal): boolean {
   return member.calls.proposals.some(({ caller }) => caller.kind === kind);
 }
@@ -247,7 +250,7 @@ function collectionOf(command: ClusterCommand): string | null {
   return 'collection' in command ? command.collection : null;
 }
 
-/** Somebody waits, and not for ever. */
+/** Whether a caller waits for the proposal, with a deadline. */
 function isOutside(caller: ProposalCaller): boolean {
   return 'replyTo' in caller;
 }

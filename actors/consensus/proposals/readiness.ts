@@ -1,4 +1,4 @@
-/** When a member refuses at once: what it knows of the cluster is not enough to go on. */
+/** Decides when a member refuses at once, because it knows too little of the cluster. */
 
 import type { ErrorFacts } from '../../../protocols/errors.js';
 import type { Calls, MemberConsensus } from '../state.js';
@@ -6,27 +6,27 @@ import type { Calls, MemberConsensus } from '../state.js';
 /** About two elections at default settings: a new leader is usually there before. */
 const LEADERLESS_TICKS_MAX = 30;
 
-/** There was no leader for so long that nobody should wait for one. */
+/** Whether there has been no leader for so long that waiting for one is pointless. */
 export function isLeaderless({ leaderlessTicks, raft }: Pick<MemberConsensus, 'leaderlessTicks' | 'raft'>): boolean {
-  // Ticks are counted later than a leader is heard of.
+  // A leader may be heard before the next tick is counted.
   return raft.leader === null && leaderlessTicks >= LEADERLESS_TICKS_MAX;
 }
 
-/** Why nobody should wait here for the cluster; null where it is worth it. */
+/** The error if waiting for the cluster is pointless, else null. */
 export function refusedNow(member: MemberConsensus): ErrorFacts | null {
   const { agreed, identity } = member;
-  // What a node that was let in a moment ago knows may be nothing at all: no placement and no name is decided on that.
+  // A node that has just joined may know nothing yet: it must not decide placements or names.
   if (!agreed.membership.some(({ peerId }) => peerId === identity.peerId)) {
     return { code: 'unavailable', detail: 'the node is joining its cluster and has not heard of it yet', retryAfterMs: 1000 };
   }
   return isLeaderless(member) ? noLeader() : tooMany(member.calls);
 }
 
-/** Requests that wait here, and the bytes of what they propose: they pile up while there is no leader, or a slow one. */
+/** Most waiting requests, and most bytes of their proposals: they pile up while there is no leader, or a slow one. */
 const CALLS_MAX = 4096;
 const PROPOSED_BYTES_MAX = 64 << 20;
 
-/** Null while there is room for one more. */
+/** The error if no further request may wait, else null. */
 export function tooMany({ proposals, reads, settling }: Calls): ErrorFacts | null {
   let bytes = 0;
   for (const { what } of proposals) if (what.kind === 'operation') bytes += what.bytes.length;

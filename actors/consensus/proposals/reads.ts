@@ -1,4 +1,7 @@
-/** Barriers: everything that was committed anywhere before the question is carried out here before the answer. Source: dissertation, section 6.4. */
+/**
+ * Barriers: everything that was committed anywhere before the question has been executed here before the answer. Source: dissertation,
+ * section 6.4.
+ */
 
 import type { RequestId } from '../../../cluster/raft/messages.js';
 import type { ReplyTo } from '../../runtime/behaviour.js';
@@ -9,7 +12,7 @@ import { isLeaderless, noLeader, tooMany } from './readiness.js';
 /** A leader that could not be confirmed is asked again, or the next one. */
 const ASK_AGAIN_TICKS = 2;
 
-/** next: what happens once everything is carried out. */
+/** Begins a barrier. next: the action once everything is executed. */
 export function read(draft: ConsensusDraft, replyTo: ReplyTo<never>, deadlineTick: number, next: AfterRead): void {
   const { calls, ticks } = draft.member;
   const refused = isLeaderless(draft.member) ? noLeader() : tooMany(calls);
@@ -21,7 +24,7 @@ export function read(draft: ConsensusDraft, replyTo: ReplyTo<never>, deadlineTic
   askReads(draft);
 }
 
-/** Asks the leader for those that are not under way. */
+/** Asks the leader for the indexes of barriers that have no question under way. */
 export function askReads(draft: ConsensusDraft): void {
   const { raft, ticks } = draft.member;
   if (raft.leader === null) return;
@@ -45,7 +48,7 @@ export function noteReadReady(draft: ConsensusDraft, id: RequestId, index: numbe
 
 export function maybeAnswerReads(draft: ConsensusDraft): void {
   const { agreed, calls, carrying } = draft.member;
-  // While the leader's state is taken over, the agreed state is older than what was carried out.
+  // While the leader's state is being taken over, the agreed state is older than what was executed.
   const reached = Math.min(agreed.appliedIndex, carrying.carriedOut);
   const ready = calls.reads.filter(({ index }) => index !== null && index <= reached);
   if (ready.length === 0) return;
@@ -53,7 +56,7 @@ export function maybeAnswerReads(draft: ConsensusDraft): void {
   for (const call of ready) draft.acts.afterRead(draft, call);
 }
 
-/** Refuses those whose time is over. */
+/** Refuses barriers whose time is over. */
 export function dropLateReads(draft: ConsensusDraft): void {
   const { calls, raft, ticks } = draft.member;
   const late = calls.reads.filter(({ deadlineTick }) => deadlineTick <= ticks || isLeaderless(draft.member));

@@ -1,15 +1,15 @@
 /**
- * What is agreed is answered when this node has carried it out and, up to the caller's deadline, every peer that can be reached
- * has. A peer that is connected and says nothing is not waited for.
+ * A caller of an agreed command is answered when this node has executed it and, up to the caller's deadline, every reachable peer has. A
+ * peer that is connected but silent is not waited for.
  */
 
 import type { PeerId } from '../../../protocols/model/cluster.js';
 import type { MemberConsensus, SettlingCall } from '../state.js';
 import type { ConsensusDraft } from './draft.js';
 
-/** Questions and answers may get lost. */
+/** Ticks until a question is asked again, as questions and answers may be lost. */
 const ASK_AGAIN_TICKS = 10;
-/** A peer that has not said a word about it by then counts as one that cannot be reached. */
+/** Ticks after which a peer without an answer counts as unreachable. */
 const SILENT_TICKS = 15;
 
 export function settle(draft: ConsensusDraft, call: Omit<SettlingCall, 'sinceTick' | 'askedTick' | 'heard'>): void {
@@ -19,7 +19,7 @@ export function settle(draft: ConsensusDraft, call: Omit<SettlingCall, 'sinceTic
   maybeSettle(draft);
 }
 
-/** How far a peer is. */
+/** Notes a peer's progress. */
 export function noteApplied(draft: ConsensusDraft, peer: PeerId, index: number): void {
   const { settling } = draft.member.calls;
   if (settling.length === 0) return;
@@ -27,7 +27,7 @@ export function noteApplied(draft: ConsensusDraft, peer: PeerId, index: number):
   maybeSettle(draft);
 }
 
-/** Answers the calls that wait for nothing more. */
+/** Answers the calls that have nothing left to wait for. */
 export function maybeSettle(draft: ConsensusDraft): void {
   const { settling } = draft.member.calls;
   if (settling.length === 0) return;
@@ -61,7 +61,7 @@ function maybeAnswer(draft: ConsensusDraft, call: SettlingCall): boolean {
     return collection === call.collection && (shardId === null || call.awaitsReplicas);
   });
   if (failure !== undefined) {
-    // It may be a replica that is still being opened.
+    // The replica may still be opening.
     if (!late) return false;
     const detail = `the cluster has agreed on the operation, but this node failed to apply it so far: ${failure.detail}`;
     draft.refuse(call.replyTo, { code: 'unavailable', detail, outcome: 'unknown' });
