@@ -11,7 +11,7 @@ import type { Belonging } from '../context/desired.js';
 export interface StoredCollection {
   readonly name: string;
   readonly config: CollectionConfig;
-  /** Left out: it is of no cluster, and all its shards are here. */
+  /** The collection's identity in its cluster. Absent if it belongs to none; then all its shards are here. */
   readonly belonging?: Belonging | undefined;
 }
 
@@ -20,7 +20,7 @@ export function encodeConfigFile(collection: StoredCollection): Uint8Array {
   return encodeChecked('collection', { name, config, ...(belonging === undefined ? { shards: ownShards(config) } : { belonging }) });
 }
 
-/** What `encodeConfigFile` wrote. Errors: `storage`, naming `path`, when a byte is missing or wrong or the format is another one. */
+/** Decodes what `encodeConfigFile` wrote. Errors: `storage`, naming `path`, if a byte is missing or wrong or the format is another one. */
 export function decodeConfigFile(bytes: Uint8Array, path: string): StoredCollection {
   const stored = decodeChecked(bytes, 'collection', path, "a collection's configuration") as StoredCollection & Partial<Shards>;
   const { belonging, config, name, shards } = stored;
@@ -28,7 +28,7 @@ export function decodeConfigFile(bytes: Uint8Array, path: string): StoredCollect
   return shards === undefined ? { name, config: { ...config, params: { ...config.params, shard_number: 1 } } } : { name, config };
 }
 
-/** Shards of a collection of a node of its own. It has no shard keys, so with custom sharding there is one for all points. */
+/** The shards of a collection on a node without a cluster. It has no shard keys, so with custom sharding one shard has all points. */
 export function ownShards({ params }: CollectionConfig): number[] {
   return Array.from({ length: params.sharding_method === 'custom' ? 1 : params.shard_number }, (_, shard) => shard);
 }

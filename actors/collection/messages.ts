@@ -1,4 +1,4 @@
-/** What a collection hears and what it causes. */
+/** Messages and effects of a collection. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
@@ -6,7 +6,7 @@ import type { Belonging } from '../context/desired.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 
 export type CollectionMessage =
-  /** Its configuration is on disk and this. belonging: null outside of a cluster. */
+  /** The configuration that is on disk. belonging: null outside of a cluster. */
   | { readonly kind: 'loaded'; readonly config: CollectionConfig; readonly belonging: Belonging | null }
   | { readonly kind: 'loadFailed'; readonly error: ErrorFacts }
   | { readonly kind: 'createFailed'; readonly error: ErrorFacts }
@@ -19,18 +19,18 @@ export type CollectionMessage =
   | { readonly kind: 'saved'; readonly config: CollectionConfig; readonly replyTo: ReplyTo<boolean> }
   | { readonly kind: 'saveFailed'; readonly error: ErrorFacts; readonly replyTo: ReplyTo<boolean> }
   | ReshapeMessage
-  /** The files of the shards that were dropped are gone. */
+  /** The files of the dropped shards are removed. */
   | { readonly kind: 'shardsRemoved' }
   | { readonly kind: 'reshapeSaved' }
   | { readonly kind: 'reshapeFailed'; readonly error: ErrorFacts }
-  /** Answered when its files are gone for good. */
+  /** Deletes the collection. Answered when its files are deleted for good. */
   | { readonly kind: 'delete'; readonly replyTo: ReplyTo<boolean> }
   | { readonly kind: 'removed' }
   | { readonly kind: 'removeFailed'; readonly error: ErrorFacts }
   /** The node stops. */
   | { readonly kind: 'close' };
 
-/** A collection that is to be made. */
+/** A collection to create. */
 export interface NewCollection {
   readonly config: CollectionConfig;
   /** Null outside of a cluster. */
@@ -39,12 +39,12 @@ export interface NewCollection {
 
 export interface UpdateMessage {
   readonly kind: 'update';
-  /** The new configuration from the current one; what it throws is the caller's answer. */
+  /** Computes the new configuration from the current one; an error that it throws is the caller's answer. */
   readonly change: (config: CollectionConfig) => CollectionConfig;
   readonly replyTo: ReplyTo<boolean>;
 }
 
-/** What the cluster wants it to be. Answered when that is on disk, the replicas know, and new ones are open. */
+/** The desired collection. Answered when it is on disk, the replicas have taken it over, and new ones are open. */
 export interface ReshapeMessage {
   readonly kind: 'reshape';
   readonly config: CollectionConfig;
@@ -63,7 +63,7 @@ export type CollectionEffect =
     }
   | { readonly kind: 'saveReshape'; readonly config: CollectionConfig; readonly belonging: Belonging }
   | { readonly kind: 'remove' }
-  /** Let the doors know the configuration, or why there is none that works. */
+  /** Shows the configuration to requests, or the reason why none is usable. */
   | {
       readonly kind: 'announce';
       readonly config: CollectionConfig | null;
@@ -71,9 +71,9 @@ export type CollectionEffect =
       readonly error: ErrorFacts | null;
     }
   | { readonly kind: 'startShards'; readonly shardIds: readonly number[] }
-  /** The caller, if there is one, gets its answer from the replicas. */
+  /** Gives the shards a new configuration. They answer the caller, if there is one. */
   | { readonly kind: 'configureShards'; readonly config: CollectionConfig; readonly replyTo: ReplyTo<boolean> | null }
-  /** Each is heard of by `shardClosed`, also when it is closed already. */
+  /** Closes shards. `shardClosed` follows for each, also if it is closed already. */
   | { readonly kind: 'closeShards'; readonly shardIds: readonly number[] }
   | { readonly kind: 'removeShards'; readonly shardIds: readonly number[] }
   | { readonly kind: 'reply'; readonly replyTo: ReplyTo<boolean>; readonly answer: boolean }

@@ -1,4 +1,4 @@
-/** How a collection becomes what the cluster wants: see `Reshaping`. */
+/** Changes a collection to the desired one: see `Reshaping`. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { Of } from '../../protocols/machine.js';
@@ -9,7 +9,7 @@ import { type CollectionState, localShards, type Reshaping, type Running, servin
 
 type CollectionStep = Step<CollectionState, CollectionEffect>;
 
-/** Begins a change; one that comes while another one is being made, or an update, is refused and can be tried again. */
+/** Begins a change. While another change or an update is under way, it is refused and can be tried again. */
 export function reshape(state: WithShards, wanted: ReshapeMessage): CollectionStep {
   if (state.running.reshaping !== null || state.running.updates.length > 0) {
     const error: ErrorFacts = { code: 'busy', detail: 'the collection is being changed', retryAfterMs: 1000 };
@@ -24,7 +24,7 @@ export function reshape(state: WithShards, wanted: ReshapeMessage): CollectionSt
   );
 }
 
-/** A shard has closed, or cannot any more. */
+/** Notes that a shard to drop has closed, or has failed. */
 export function dropShard(state: WithShards, reshaping: Reshaping, shardId: number): CollectionStep {
   const left = without(reshaping.left, shardId);
   const next = withRunning(state, { ...state.running, reshaping: { ...reshaping, stage: left.size > 0 ? 'closing' : 'removing', left } });
@@ -35,13 +35,13 @@ export function dropShard(state: WithShards, reshaping: Reshaping, shardId: numb
   });
 }
 
-/** The dropped shards' files are gone. */
+/** Saves the new `config.json`, once the dropped shards' files are removed. */
 export function saveReshape(state: WithShards): CollectionStep {
   const { reshaping } = state.running;
   return reshaping === null ? become(state) : save(state, reshaping.wanted);
 }
 
-/** It is on disk: from now on the collection is what was wanted. */
+/** Takes over the change once it is on disk: from now on the collection is the desired one. */
 export function takeReshape(state: WithShards): CollectionStep {
   const { reshaping } = state.running;
   if (reshaping === null) return become(state);
@@ -56,7 +56,7 @@ export function takeReshape(state: WithShards): CollectionStep {
   };
   const settled = settle(withRunning(state, running));
   const error = settled.kind === 'Failed' ? settled.error : null;
-  // New shards find the configuration in the announcement; whoever asked waits for them instead.
+  // New shards find the configuration in the announcement; the caller waits for them instead.
   const started: CollectionEffect[] = added.length === 0 ? [] : [{ kind: 'startShards', shardIds: added }];
   const isOpen = settled.kind === 'Serving' && state.kind !== 'Serving';
   return become<CollectionState, CollectionEffect>(
@@ -68,7 +68,7 @@ export function takeReshape(state: WithShards): CollectionStep {
   );
 }
 
-/** Nothing has changed but that shards which are not wanted were closed: they are opened again until the next try. */
+/** Ends a failed change. Only shards that are not wanted were closed; they are opened again until the next try. */
 export function failReshape(state: WithShards, { error }: Of<CollectionMessage, 'reshapeFailed'>): CollectionStep {
   const { reshaping, belonging } = state.running;
   if (reshaping === null) return become(state);
@@ -82,8 +82,8 @@ export function failReshape(state: WithShards, { error }: Of<CollectionMessage, 
 }
 
 /**
- * Takes a new shard that is open, or has died, off the list of those that a change waits for; its caller is answered after the last one.
- * The change is on disk, and one that has died tries again by itself: it is no reason to take the collection for what it was before.
+ * Takes a new shard that is open, or has failed, off the list of those that a change waits for; the caller is answered after the last one.
+ * A failed shard does not undo the change: the change is on disk, and the shard tries again by itself.
  */
 export function noteNewShard(running: Running, shardId: number): { running: Running; effects: CollectionEffect[] } {
   const { reshaping } = running;
@@ -94,19 +94,19 @@ export function noteNewShard(running: Running, shardId: number): { running: Runn
   return { running: { ...running, reshaping: null }, effects: [{ kind: 'reply', replyTo, answer: true }] };
 }
 
-/** Shards of this node that a collection which closes has to close: also those that are on their way in or out. */
+/** The shards that a closing collection has to close: also those that are being added or removed. */
 export function allShards(running: Running): number[] {
   return [...new Set([...localShards(running), ...(running.reshaping?.wanted.belonging.shards ?? [])])];
 }
 
-/** Shards that have to be open for the collection to be Serving. */
+/** The shards that have to be open before the collection is Serving. */
 export function neededShards(running: Running): readonly number[] {
   const { reshaping } = running;
   if (reshaping === null || reshaping.stage === 'opening') return localShards(running);
   return keptShards(running, reshaping.wanted);
 }
 
-/** Serving once all that is needed is open; a shard that failed keeps the collection Failed. */
+/** The state by the open shards: Serving once all needed ones are open; a failed shard keeps the collection Failed. */
 function settle(state: WithShards): WithShards {
   if (neededShards(state.running).every((id) => state.running.open.has(id))) return servingCollection(state.running);
   return state.kind === 'Failed' ? state : { kind: 'Opening', running: state.running };
@@ -124,13 +124,16 @@ function droppedShards(running: Running, wanted: ReshapeMessage): number[] {
   return localShards(running).filter((id) => !kept.includes(id));
 }
 
-/** Shards that stay with their points. One that went and came again in between is not the same: it missed what was written meanwhile. */
+/**
+ * The shards that stay with their points. A shard that was removed and added again in between does not count: it missed the writes of that
+ * time.
+ */
 function keptShards(running: Running, { belonging: wanted }: ReshapeMessage): number[] {
   const { belonging } = running;
   return localShards(running).filter((id) => {
     if (!wanted.shards.includes(id)) return false;
     const { since } = wanted;
-    // What is taken over from a node of its own or from another cluster has its indexes from there.
+    // A collection taken over from a node without a cluster, or from another cluster, keeps its indexes from there.
     if (belonging === null || since === undefined || !isSamePeer(belonging, wanted)) return true;
     return isSameLife(belonging, { ...wanted, since }, id);
   });

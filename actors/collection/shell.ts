@@ -15,19 +15,19 @@ import type { CollectionState } from './state.js';
 import { startCollection, stepCollection } from './step.js';
 
 export interface CollectionProps {
-  /** As far as it is known: a shortened folder name does not tell it, the configuration does. */
+  /** The collection's name as far as it is known: a shortened folder name does not tell it, the configuration does. */
   readonly name: string;
   /** Name of its folder and of its actor. */
   readonly folder: string;
-  /** A new collection; null to load an existing one. */
+  /** The collection to create; null to load an existing one. */
   readonly create: NewCollection | null;
   readonly services: NodeServices;
   readonly parent: ActorRef<NodeMessage>;
-  /** Takes what the doors will see of the collection; its parent decides when they do. */
+  /** Takes the collection's view; the parent decides when requests see it. */
   readonly present: (entry: CollectionEntry) => void;
 }
 
-/** Longest time replicas may take to take a configuration over. */
+/** Longest time for replicas to take over a configuration, in milliseconds. */
 const CONFIGURE_MS = 600_000;
 
 type CollectionContext = ActorContext<CollectionProps, CollectionMessage>;
@@ -37,7 +37,7 @@ export function collectionBehaviour(): Behaviour<CollectionProps, CollectionStat
   return {
     kind: 'collection',
     start: (props) => {
-      // A new life starts other shards and shows another entry.
+      // A restarted actor starts new shards and shows a new entry.
       parts.shards.clear();
       parts.entry = null;
       parts.name = props.name;
@@ -50,11 +50,11 @@ export function collectionBehaviour(): Behaviour<CollectionProps, CollectionStat
   };
 }
 
-/** What belongs to one life of a collection and lives outside of its state. */
+/** References that live as long as the actor, until its restart, and are not part of its state. */
 interface CollectionParts {
   /** As `CollectionProps.name` until the configuration is read. */
   name: string;
-  /** What requests see of it; null before it is announced. */
+  /** The view of the collection; null until it is announced. */
   entry: CollectionEntry | null;
   readonly shards: Map<number, ActorRef<ShardMessage>>;
 }
@@ -111,7 +111,7 @@ function tell({ props }: CollectionContext, message: (folder: string) => NodeMes
   props.parent.report(message(props.folder));
 }
 
-/** Shows the collection to requests as it is now. */
+/** Shows the collection's present configuration and error to requests. */
 function announce({ parts, context }: Performing, { belonging, config, error }: Of<CollectionEffect, 'announce'>): void {
   parts.entry ??= newEntry(parts.name, context.props.folder, context.self);
   parts.entry.config = config;
@@ -121,7 +121,7 @@ function announce({ parts, context }: Performing, { belonging, config, error }: 
   if (config === null && error !== null) context.log.error(`collection ${parts.name} is not usable: ${error.detail}`);
 }
 
-/** The caller has its answer when every shard has taken the configuration over. */
+/** Gives every shard the configuration; the caller is answered when all have taken it over. */
 function configureShards(
   shards: readonly ActorRef<ShardMessage>[],
   { config, replyTo }: Of<CollectionEffect, 'configureShards'>,
@@ -181,7 +181,7 @@ function load(context: CollectionContext, onName: (name: string) => void): void 
   );
 }
 
-/** A collection that exists is loaded: this may be a restart after a crash. */
+/** Creates the collection, or loads it if it exists, as after a restart. */
 function create({ config, belonging }: NewCollection, context: CollectionContext): void {
   const { name, services } = context.props;
   context.settle(

@@ -1,4 +1,7 @@
-/** Files of `snapshot` transfers, in folders of `CollectionStore.staging`, before they take a replica's place or after they were copied from one. */
+/**
+ * Files of `snapshot` transfers, in folders of `CollectionStore.staging`: on the target before they replace a replica's files, on the
+ * source after they were copied.
+ */
 
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
@@ -6,13 +9,15 @@ import { dirname, join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { syncFolder } from '../context/checked-file.js';
 
-/** Paths are relative to their folder, and don't lead out of it. Errors: `storage`. */
+/** Access to staged files. Paths are relative to their folder and stay inside it. Errors: `storage`. */
 export interface StagedFiles {
-  /** So many bytes from there. */
+  /** `length` bytes from `offset` on. */
   read(folder: string, path: string, offset: number, length: number): Promise<Uint8Array>;
-  /** At offset 0 the file begins anew. */
+  /** Writes bytes at `offset`. Offset 0 replaces an existing file. */
   write(folder: string, path: string, offset: number, bytes: Uint8Array): Promise<void>;
-  /** Each of these files is there with all its bytes, and stays when it resolves. Result: the folder, out of reach of what is written to the first one. */
+  /**
+   * Makes these files durable, once each exists with all its bytes. Result: a folder with them that later writes to `folder` do not reach.
+   */
   settle(folder: string, files: readonly StagedFile[]): Promise<string>;
   remove(folder: string): Promise<void>;
 }
@@ -37,7 +42,7 @@ export const STAGED_ON_DISK: StagedFiles = {
   write: async (folder, path, offset, bytes) => {
     const file = join(folder, path);
     await mkdir(dirname(file), { recursive: true });
-    // A part of an earlier try that is still being written is none of the new one's.
+    // A part of an earlier try that is still being written must not reach the new file.
     if (offset === 0) await rm(file, { force: true });
     const handle = await open(file, offset === 0 ? 'w' : 'r+');
     try {

@@ -1,13 +1,13 @@
 /**
- * The life of a collection on this node.
+ * States of a collection on this node.
  *
  * - `Loading`: its configuration is being read;
  * - `Creating`: its configuration is being written for the first time;
  * - `Opening`: its shards are being opened;
- * - `Serving`: every shard serves; none is on this node, perhaps;
+ * - `Serving`: every shard on this node serves; there may be none;
  * - `Failed`: a shard does not serve, and tries again by itself;
  * - `Damaged`: its configuration cannot be read, or its files could not be removed: it can only be deleted;
- * - `Deleting`: its shards close, then its files go;
+ * - `Deleting`: its shards close, then its files are removed;
  * - `Closing`: the node stops, and so do its shards.
  */
 
@@ -33,7 +33,7 @@ export type WithShards = OpeningCollection | ServingCollection | FailedCollectio
 
 export interface LoadingCollection {
   readonly kind: 'Loading';
-  /** To be made when it is loaded. */
+  /** A change to make once the collection is loaded; null if there is none. */
   readonly waiting: ReshapeMessage | null;
 }
 
@@ -41,7 +41,7 @@ export interface CreatingCollection {
   readonly kind: 'Creating';
 }
 
-/** What a collection with shards knows. */
+/** The data of a collection with shards. */
 export interface Running {
   readonly config: CollectionConfig;
   /** Null outside of a cluster. */
@@ -50,14 +50,19 @@ export interface Running {
   readonly open: ReadonlySet<number>;
   /** Changes of the configuration: the first is being saved, the others wait for it. */
   readonly updates: readonly UpdateMessage[];
-  /** A change to what the cluster wants, null when none is being made. */
+  /** The change to the desired collection that is under way; null if there is none. */
   readonly reshaping: Reshaping | null;
 }
 
 /**
- * A change to what the cluster wants: shards that are not wanted close, their files go, then `config.json` says so, then new
- * shards are opened. A crash in between leaves a collection that says what it was, without some shards' points: they are
- * not wanted, or it would say so.
+ * A change to the desired collection, in order:
+ *
+ * 1. shards that are not wanted close;
+ * 2. their files are removed;
+ * 3. `config.json` is saved;
+ * 4. new shards are opened.
+ *
+ * A crash in between leaves the old `config.json` and some shards without their points: shards that the cluster does not want here.
  */
 export interface Reshaping {
   readonly stage: 'closing' | 'removing' | 'saving' | 'opening';
@@ -99,7 +104,7 @@ export interface ClosingCollection {
   readonly closing: ReadonlySet<number>;
 }
 
-/** Shards of a collection on this node: those that its cluster wants here, or all. */
+/** The shards of a collection on this node: those that its cluster wants here; all of them outside of a cluster. */
 export function localShards({ belonging, config }: Pick<Running, 'belonging' | 'config'>): readonly number[] {
   return belonging?.shards ?? ownShards(config);
 }

@@ -1,4 +1,4 @@
-/** What a collection does about each message in each state. */
+/** The step of a collection. */
 
 import { type ErrorFacts, errorFacts } from '../../protocols/errors.js';
 import { decide, ignore, type Of, type Row, type Table } from '../../protocols/machine.js';
@@ -37,7 +37,7 @@ import {
 type CollectionStep = Step<CollectionState, CollectionEffect>;
 type Message<Kind extends CollectionMessage['kind']> = Of<CollectionMessage, Kind>;
 
-/** Answers every request, and takes no notice of anything else. */
+/** Refuses every request and ignores all other messages. */
 const REFUSE_ALL: Row<CollectionMessage, CollectionState, CollectionStep> = {
   loaded: ignore,
   loadFailed: ignore,
@@ -76,7 +76,7 @@ const WITH_SHARDS: Row<CollectionMessage, WithShards, CollectionStep> = {
   close: beginClosing,
 };
 
-/** States × messages. */
+/** The transition table, states × messages. */
 export const COLLECTION_TABLE: Table<CollectionState, CollectionMessage, CollectionStep> = {
   Loading: {
     ...REFUSE_ALL,
@@ -86,7 +86,7 @@ export const COLLECTION_TABLE: Table<CollectionState, CollectionMessage, Collect
     delete: deleteLoading,
     close: closeLoading,
   },
-  // It is not deleted: its files are being made at this moment.
+  // A deletion is refused, as the files are being made at this moment.
   Creating: { ...REFUSE_ALL, loaded: openCreated, loadFailed: failCreating, createFailed: failCreating, close: closeNow },
   Opening: WITH_SHARDS,
   Serving: WITH_SHARDS,
@@ -97,7 +97,7 @@ export const COLLECTION_TABLE: Table<CollectionState, CollectionMessage, Collect
   Closing: { ...REFUSE_ALL, shardClosed: noteClosed, shardStopped: noteClosed },
 };
 
-/** create: a new collection, null to load an existing one. */
+/** The first state. create: the collection to create; null to load an existing one. */
 export function startCollection(create: NewCollection | null): CollectionStep {
   if (create === null) return become<CollectionState, CollectionEffect>(loadingCollection(), { kind: 'load' });
   return become<CollectionState, CollectionEffect>({ kind: 'Creating' }, { kind: 'create', create });
@@ -126,7 +126,7 @@ function open({ config, belonging }: Message<'loaded'>): Step<WithShards, Collec
   return become<WithShards, CollectionEffect>(servingCollection(state.running), announce, { kind: 'tellOpened' });
 }
 
-/** One at a time: a caller that asks again finds the collection loaded. */
+/** Keeps one change until the collection is loaded. A second one is refused; its caller asks again later. */
 function keepReshape(state: LoadingCollection, message: Message<'reshape'>): CollectionStep {
   if (state.waiting === null) return become<CollectionState, CollectionEffect>(loadingCollection(message));
   return refuse(state, message);
@@ -170,7 +170,7 @@ function closeNow(): CollectionStep {
 }
 
 function finishDeleting(state: DeletingCollection): CollectionStep {
-  // The parent hears first: when the caller has its answer, the name is free.
+  // The parent is told first, so that the name is free when the caller gets its answer.
   return become<CollectionState, CollectionEffect>(
     state,
     { kind: 'tellDeletedAndStop' },
@@ -202,7 +202,7 @@ function noteDropped(state: WithShards, { shardId }: Message<'shardClosed'>): Co
   return closingShard(state, shardId) ?? become(state);
 }
 
-/** What the end of a shard that a change drops leads to; null when it is not one. */
+/** The step after the end of a shard that a change drops; null if no change drops this shard. */
 function closingShard(state: WithShards, shardId: number): CollectionStep | null {
   const { reshaping } = state.running;
   return reshaping?.stage === 'closing' && reshaping.left.has(shardId) ? dropShard(state, reshaping, shardId) : null;
@@ -239,7 +239,7 @@ function noteClosed(state: DeletingCollection | ClosingCollection, { shardId }: 
   return become<CollectionState, CollectionEffect>(next, state.kind === 'Deleting' ? { kind: 'remove' } : { kind: 'tellClosedAndStop' });
 }
 
-/** Changes are saved one after the other, each made from the one before. */
+/** Queues a change of the configuration. Changes are saved one after the other, each based on the one before. */
 function update(state: WithShards, message: UpdateMessage): CollectionStep {
   if (state.running.reshaping !== null) {
     const error: ErrorFacts = { code: 'busy', detail: 'the collection is being changed', retryAfterMs: 1000 };
@@ -250,7 +250,7 @@ function update(state: WithShards, message: UpdateMessage): CollectionStep {
   return waits ? become(next) : saveNext(next);
 }
 
-/** Saves the first change that can be made; callers whose change throws get their answer. */
+/** Saves the first queued change that does not throw, and refuses the callers of those that throw. */
 function saveNext(state: WithShards): CollectionStep {
   const refused: CollectionEffect[] = [];
   let { updates } = state.running;
@@ -310,7 +310,7 @@ function closeAll(shardIds: readonly number[], whenNone: CollectionEffect): Coll
   return [shardIds.length === 0 ? whenNone : { kind: 'closeShards', shardIds }];
 }
 
-/** Changes after the one that is being saved will not be made. */
+/** Refuses the changes that wait behind the one that is being saved. */
 function refuseWaiting({ running }: WithShards): CollectionEffect[] {
   const waiting = [...running.updates.slice(1), ...(running.reshaping === null ? [] : [running.reshaping.wanted])];
   return waiting.map((message) => ({ kind: 'refuse', replyTo: message.replyTo, error: going() }));

@@ -1,8 +1,7 @@
 /**
- * Collections on disk: `<storage>/collections/<folder>/config.json` beside the folders of their shards, which are called by
- * their numbers. An empty file `<number>.ahead` says that a shard may have what its other replicas lack.
- * A collection appears by one rename and goes by one rename, so a crash leaves it whole or not there; what is left over
- * under another name is swept at the next start.
+ * Collections on disk: `<storage>/collections/<folder>/config.json` beside the folders of their shards, which are named by their numbers.
+ * An empty file `<number>.ahead` notes that a shard may have operations that its other replicas lack. A collection appears and disappears
+ * by one rename, so a crash leaves it whole or not at all; leftovers under other names are removed at the next start.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -22,7 +21,7 @@ const CONFIG_FILE = 'config.json';
 const SET_ASIDE = 'set-aside';
 const UNFINISHED = '.creating-';
 const DELETED = '.deleted-';
-/** Follows a shard's number. */
+/** File name ending of the note, after the shard's number. */
 const AHEAD = '.ahead';
 
 /** Where collections' configurations are kept. */
@@ -31,35 +30,41 @@ export interface CollectionStore {
   path(folder: string): string;
   /** Folder names of all collections, sorted. Leftovers are removed. */
   scan(): Promise<readonly string[]>;
-  /** Errors: `storage`, naming the file that is damaged or missing. */
+  /** Reads a collection's configuration. Errors: `storage`, naming the file that is damaged or missing. */
   load(folder: string): Promise<StoredCollection>;
-  /** Makes the collection, or returns it as it is when it exists. On disk when it resolves. */
+  /** Creates the collection, or returns the existing one unchanged. On disk when it resolves. */
   create(collection: StoredCollection): Promise<StoredCollection>;
   /** Replaces the configuration. On disk when it resolves. */
   save(collection: StoredCollection): Promise<void>;
-  /** The collection is gone for good when it resolves; its files go later. Nothing happens when it is not there. */
+  /** Removes the collection, for good when it resolves; its files are deleted later. Does nothing if it does not exist. */
   remove(folder: string): Promise<void>;
-  /** The same for the files of one of its shards, closed before. */
+  /** Removes the files of one of its shards, which must be closed, for good when it resolves. */
   removeShard(folder: string, shardId: number): Promise<void>;
-  /** Whether one of its shards has been made, as far as its files say. */
+  /** Whether one of its shards has been made, by its files. */
   hasShard(folder: string, shardId: number): Promise<boolean>;
-  /** Whether one of its shards has something acknowledged that its other replicas may lack (Log-L9), as was noted; also where nobody can tell. */
+  /**
+   * Whether a shard is noted to have acknowledged operations that its other replicas may lack (Log-L9); true also if that cannot be found
+   * out.
+   */
   isAhead(folder: string, shardId: number): boolean;
-  /** Notes that it may have, or that it has not. On disk when it resolves. */
+  /** Sets or clears that note. On disk when it resolves. */
   noteAhead(folder: string, shardId: number, isAhead: boolean): Promise<void>;
-  /** A folder for files of a transfer, on the same disk: not made yet, and removed by the next start. */
+  /** The path of a folder for files of a transfer, on the same disk. The folder is not made yet, and is removed at the next start. */
   staging(name: string): string;
-  /** What lies in such folders. */
+  /** Access to files in such folders. */
   readonly staged: StagedFiles;
-  /** Puts the files in `staged` in the place of a shard's, closed before. On disk when it resolves; after a crash it may have none. */
+  /**
+   * Replaces a shard's files by those in `staged`. The shard must be closed. On disk when it resolves; after a crash the shard may have no
+   * files.
+   */
   exchangeShard(folder: string, shardId: number, staged: string): Promise<void>;
-  /** Moves the collection, closed before, where no start looks for it. Result: where to; null when it was not there. */
+  /** Moves a closed collection where no start looks for it. Result: the new path; null if it did not exist. */
   setAside(folder: string): Promise<string | null>;
 }
 
 /**
- * Collections below `<storagePath>/collections`, which is made where it is missing. `onLeftover` hears of files that could
- * not be removed. Errors: `storage` when the folder cannot be used.
+ * Opens the store below `<storagePath>/collections`, which is made if it is missing. onLeftover: gets files that could not be removed.
+ * Errors: `storage` if the folder cannot be used.
  */
 export async function openCollectionStore(
   storagePath: string,
@@ -180,7 +185,7 @@ class FolderOfCollections implements CollectionStore {
     return join(this.#root, DELETED + randomUUID());
   }
 
-  /** Removes in the background; what stays is swept at the next start. */
+  /** Removes a path in the background; leftovers are removed at the next start. */
   #discard(path: string): void {
     rm(path, { recursive: true, force: true, maxRetries: 3 }).catch((error: unknown) => this.onLeftover(path, error));
   }
@@ -220,7 +225,7 @@ async function loadExisting(path: string, folder: string): Promise<StoredCollect
   return names === null ? null : loadCollection(path, folder);
 }
 
-/** False when there is nothing at `from`. */
+/** Renames `from` to `to`. Returns false if `from` does not exist. */
 async function moveIfThere(from: string, to: string): Promise<boolean> {
   try {
     await rename(from, to);

@@ -12,18 +12,18 @@ const KEY = 'aliases';
 
 /** Where aliases are kept. Saves and loads happen in the order of the calls. */
 export interface AliasStore {
-  /** Empty when none were saved. Errors: `storage` when they cannot be read. */
+  /** The saved aliases; empty if none were saved. Errors: `storage` if they cannot be read. */
   load(): Promise<AliasMap>;
-  /** On disk when it resolves. */
+  /** Saves aliases; they are on disk when it resolves. */
   save(aliases: AliasMap): Promise<void>;
 }
 
 export class AliasFile implements AliasStore {
   readonly #path: string;
-  /** Ends when the newest save has; saves and loads take turns. */
+  /** Ends when the newest save has ended; saves and loads take turns. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  /** storagePath: an existing folder. `onDamage` hears why aliases are lost; the file is kept under another name. */
+  /** storagePath: an existing folder. onDamage: gets the reason if aliases are lost; the damaged file is kept under another name. */
   constructor(
     private readonly storagePath: string,
     private readonly onDamage: (error: TroupeError) => void,
@@ -31,7 +31,7 @@ export class AliasFile implements AliasStore {
     this.#path = join(storagePath, ALIAS_FILE);
   }
 
-  /** Empty also when the file is damaged. */
+  /** The saved aliases; empty also if the file is damaged. */
   load(): Promise<AliasMap> {
     return this.#inTurn(async () => {
       const bytes = await readFile(this.#path).catch((error: NodeJS.ErrnoException) => {

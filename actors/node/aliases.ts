@@ -1,4 +1,4 @@
-/** What changes of aliases come to: decided on the aliases and collections that are there. */
+/** Decides changes of aliases on the aliases and collections that exist. */
 
 import { aliasesAfter } from '../../cluster/apply/aliases.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
@@ -8,25 +8,25 @@ import type { ReplyTo } from '../runtime/behaviour.js';
 import type { CollectionPhase, Phases } from './state.js';
 
 export type AliasChange =
-  /** All of them or none. */
+  /** Makes all actions or none. */
   | { readonly kind: 'actions'; readonly actions: readonly AliasAction[]; readonly replyTo: ReplyTo<boolean> }
   /** A collection is about to be deleted: its aliases go first, so that no crash leaves one that names nothing. */
   | { readonly kind: 'forget'; readonly folder: string; readonly replyTo: ReplyTo<boolean> }
-  /** What the cluster has agreed on. */
+  /** Replaces all aliases by those that the cluster has agreed on. */
   | { readonly kind: 'replace'; readonly aliases: AliasMap; readonly replyTo: ReplyTo<boolean> };
 
 export interface Aliases {
-  /** What is on disk and serves. */
+  /** The aliases that are on disk and in use. */
   readonly known: AliasMap;
-  /** What is being saved for the first of `changes`. */
+  /** The aliases that are being saved for the first of `changes`; null if none are. */
   readonly saving: AliasMap | null;
-  /** The first is being saved, the others wait for it. */
+  /** Changes in order: the first is being saved, the others wait for it. */
   readonly changes: readonly AliasChange[];
 }
 
 export const NO_ALIASES: Aliases = { known: new Map(), saving: null, changes: [] };
 
-/** The aliases after a change, `known` itself when it changes nothing, or why it cannot be made. */
+/** The aliases after a change, `known` itself if it changes nothing, or the error if it cannot be made. */
 export function changedAliases(known: AliasMap, change: AliasChange, collections: Phases): AliasMap | { readonly error: ErrorFacts } {
   if (change.kind === 'actions') {
     return aliasesAfter(known, change.actions, {
@@ -45,7 +45,7 @@ export function aliasesOfFolder(known: AliasMap, folder: string): string[] {
   return [...known].filter(([, collection]) => folderName(collection) === folder).map(([alias]) => alias);
 }
 
-/** To callers a collection that is being made or deleted is not there. */
+/** Whether callers see the collection: not while it is being made or deleted. */
 function isThere(phase: CollectionPhase | undefined): boolean {
   return phase !== undefined && phase.kind !== 'Creating' && phase.kind !== 'Deleting';
 }

@@ -1,6 +1,6 @@
 /**
- * How a node of a cluster makes what it has what is desired. Each look compares both and begins moves; whatever comes of a
- * move leads to the next look at its folder. Nothing is remembered that a crash could lose: a new start looks at everything.
+ * Makes a node's collections what its cluster desires. Each look at a folder compares both and begins a move; every result of a move leads
+ * to the next look at its folder. Nothing is remembered that a crash could lose: a new start looks at everything.
  */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
@@ -15,29 +15,29 @@ import { type InCluster, WorkDraft } from './work-draft.js';
 
 type NodeStep = Step<NodeState, NodeEffect>;
 
-/** No collection of a cluster has this uid: they are indexes of entries. */
+/** A uid that no collection of a cluster has, as uids are indexes of entries. */
 const NOBODYS = 0;
 
 export function inCluster(state: NodeState): state is InCluster {
   return (state.kind === 'Starting' || state.kind === 'Active') && state.cluster !== null;
 }
 
-/** Takes over what is desired from now on; what is owed since before stays owed. */
+/** Takes over a new desired state; what is owed since earlier ones stays owed. */
 export function desire(state: InCluster, desired: Desired): NodeStep {
   const draft = new WorkDraft(state);
   const before = draft.work;
   const { changed, wanted } = wantedByFolder(desired, before);
-  // Consensus asks again for what it was told of only when it has read its log anew and knows nothing of it.
+  // Consensus asks again for an index that was reported only after it has read its log again and knows nothing of the report.
   const told = before.told !== null && before.told.index >= desired.index ? null : before.told;
   draft.change({ desired, wanted, told });
   const since = before.desired === null ? 0 : before.desired.index + 1;
-  // While what is here may be of later entries than those that are known, a later index alone changes what there is to do.
+  // While collections here may be of later entries than the desired state, a higher index alone changes what there is to do.
   const isBehind = before.desired === null || before.desired.index < before.latest;
   for (const folder of isBehind ? new Set([...changed, ...wanted.keys(), ...state.collections.keys()]) : changed) {
     const isNew = before.desired === null || !sameWanted(before.wanted.get(folder) ?? null, wanted.get(folder) ?? null);
     if (isNew) {
       if (!before.owed.has(folder)) draft.set('owed', folder, since);
-      // What failed was something else: this is tried at once.
+      // The failure was of another desired state, so this one is tried at once.
       draft.set('troubles', folder, null);
     }
     if (isNew || isBehind) lookAtFolder(draft, folder);
@@ -46,7 +46,7 @@ export function desire(state: InCluster, desired: Desired): NodeStep {
   return draft;
 }
 
-/** After each message: what it says of a move, what there is to do now in its folder, and how far things are. */
+/** Continues after each message: takes the result of a move, looks at its folder again, and reports progress. */
 export function carryOn(step: NodeStep, message: NodeMessage): NodeStep {
   if (!inCluster(step.state)) return step;
   const draft = new WorkDraft(step.state);
@@ -58,7 +58,7 @@ export function carryOn(step: NodeStep, message: NodeMessage): NodeStep {
   return { state: draft.state, effects: [...step.effects, ...draft.effects] };
 }
 
-/** A time that was set has come. */
+/** Tries a failed folder again, after its pause. */
 export function retry(state: InCluster, folder: string): NodeStep {
   const draft = new WorkDraft(state);
   const trouble = draft.work.troubles.get(folder);
@@ -66,7 +66,7 @@ export function retry(state: InCluster, folder: string): NodeStep {
   return draft;
 }
 
-/** What tells how a folder's move goes on. */
+/** Messages with the result of a folder's move. */
 type MoveNews = Of<
   NodeMessage,
   | 'collectionOpened'
@@ -99,7 +99,7 @@ const MOVE_NEWS: Row<MoveNews, MoveUnderWay, void> = {
   takeAwayFailed: settleFailed,
 };
 
-/** What became of the move that is made in the message's folder. */
+/** Takes the result of the move in the message's folder. */
 function settle(draft: WorkDraft, message: NodeMessage): void {
   if (message.kind === 'aliasesNotSaved') fail(draft, ALIASES, message.error);
   if (!isMoveNews(message)) return;
@@ -114,7 +114,7 @@ function isMoveNews(message: NodeMessage): message is MoveNews {
 
 function settleOpened({ draft, move }: MoveUnderWay, { folder }: MoveNews): void {
   if (move.kind === 'create') noteDone(draft, folder, move);
-  // It came back from a crash and knows nothing of its end.
+  // The restarted actor does not know of its deletion.
   else if (move.kind === 'delete') draft.emit({ kind: 'deleteCollection', folder, replyTo: null });
   else if (move.kind === 'setAside') draft.emit({ kind: 'retireCollection', folder });
 }
@@ -125,7 +125,7 @@ function settleDied({ draft, move }: MoveUnderWay, { error, folder }: Of<MoveNew
 }
 
 function settleGaveUp({ draft, move }: MoveUnderWay, { error, folder }: Of<MoveNews, 'collectionGaveUp'>): void {
-  // A new one is there, as one that has given up.
+  // The new collection exists, as one whose actor has been stopped.
   if (move.kind === 'create') noteDone(draft, folder, move);
   else if (!isChange(move)) noteFailed(draft, folder, move, error);
 }
@@ -145,12 +145,15 @@ function settleFailed(
   noteFailed(draft, folder, move, error);
 }
 
-/** Of a collection that is there and stays: its actor goes on with the change after a crash. */
+/** Whether the move changes a collection that exists and stays: its actor continues the change after a crash. */
 function isChange({ kind }: RunningMove): boolean {
   return kind === 'reshape' || kind === 'adopt';
 }
 
-/** A new collection that died is being deleted; where its files cannot be, they are nobody's, and are deleted another time. */
+/**
+ * What is left of a new collection that failed and is being deleted: files that cannot be removed belong to no collection and are deleted
+ * later.
+ */
 function leftoverOf(holding: Holding | null): Holding | null {
   const belonging = holding?.belonging ?? null;
   return holding === null || belonging === null ? null : { ...holding, belonging: { ...belonging, uid: NOBODYS } };
@@ -160,7 +163,7 @@ function noteDone(draft: WorkDraft, folder: string, move: RunningMove): void {
   draft.set('running', folder, null);
   draft.set('troubles', folder, null);
   draft.set('holdings', folder, move.holding);
-  // What goes makes room for what is desired, perhaps: that is still owed.
+  // The deletion may make room for a desired collection, which is still owed.
   if (draft.work.owed.has(folder) && move.holding !== null) draft.set('owed', folder, move.index + 1);
   const { adopting } = draft.work;
   if (adopting === null || adopting.left === null || !adopting.left.has(folder)) return;
@@ -178,14 +181,14 @@ function noteFailed(draft: WorkDraft, folder: string, move: RunningMove, error: 
   }
 }
 
-/** It is tried again later, unless something else is desired by then. */
+/** Notes a failure and sets a time to try again; another desired state ends the wait. */
 function fail(draft: WorkDraft, folder: string, error: ErrorFacts): void {
   const attempts = (draft.work.troubles.get(folder)?.attempts ?? 0) + 1;
   draft.set('troubles', folder, { detail: error.detail, attempts, ofReplicas: false, waits: true });
   draft.emit({ kind: 'retryLater', folder, attempt: attempts });
 }
 
-/** Begins to make collections those of a new cluster, once all of them have been opened or are known not to be. */
+/** Begins to adopt collections into a new cluster, once all of them are open or have failed to open. */
 function adoptAll(draft: WorkDraft): void {
   const { adopting, holdings, running } = draft.work;
   if (adopting === null || adopting.left !== null || draft.state.kind === 'Starting') return;
@@ -273,13 +276,13 @@ function begin(draft: WorkDraft, folder: string, move: Move, { index }: Desired)
   }
 }
 
-/** Its actor is gone: so go its files. */
+/** Removes the files of a collection whose actor has ended. */
 function takeAway(draft: WorkDraft, folder: string, { kind, reason }: RunningMove): void {
   draft.setPhase(folder, { kind: 'Deleting' });
   draft.emit({ kind: 'takeAway', folder, keep: kind === 'setAside', reason });
 }
 
-/** Aliases are saved one change after the other; one that cannot be saved is owed until it can. */
+/** Saves the desired aliases, one change after the other; a change that cannot be saved stays owed. */
 function lookAtAliases(draft: WorkDraft): void {
   const { desired, owed, troubles } = draft.work;
   const { aliases } = draft.state;
@@ -296,8 +299,8 @@ function lookAtAliases(draft: WorkDraft): void {
 }
 
 /**
- * Lets consensus know how far things are: at once when more is carried out, and soon when only failures come and go, as they
- * do by the hundreds while collections are opened.
+ * Reports progress to consensus: at once when more is executed, and after a short delay when only failures come and go, as they do by the
+ * hundreds while collections are opened.
  */
 function tell(draft: WorkDraft, isTime: boolean): void {
   const { desired, owed, told, toldTroubles, troubles } = draft.work;

@@ -1,6 +1,6 @@
 /**
- * What a node of a cluster knows of its work: what is desired, what it has, which moves are being made, and what it owes.
- * Kept by folder; aliases are kept under `ALIASES`.
+ * A cluster node's work: what is desired, what it has, which moves are under way, and what it owes. Kept by folder; aliases are kept under
+ * `ALIASES`.
  */
 
 import type { AliasMap } from '../../protocols/model/alias.js';
@@ -8,56 +8,59 @@ import type { Belonging, CarriedOut, Desired } from '../context/desired.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 import type { Holding, Wanted } from './reconcile.js';
 
-/** No folder is called so. */
+/** The key of aliases; no folder has this name. */
 export const ALIASES = '';
 
 export interface ClusterWork {
-  /** Null until consensus knows its state. */
+  /** The desired state; null until consensus knows its state. */
   readonly desired: Desired | null;
-  /** Of `desired`, by folder. */
+  /** The collections of `desired`, by folder. */
   readonly wanted: ReadonlyMap<string, Wanted>;
   readonly holdings: ReadonlyMap<string, Holding>;
-  /** Moves that are being made. */
+  /** Moves under way, by folder. */
   readonly running: ReadonlyMap<string, RunningMove>;
-  /** Index from which on something may be desired that is not there. What failed is not among it. */
+  /** For each folder, the index from which something desired may be missing. Failures are not included. */
   readonly owed: ReadonlyMap<string, number>;
   readonly troubles: ReadonlyMap<string, Trouble>;
-  /** The newest entry that something here was made for: consensus may know less after a crash, and then less is desired. */
+  /**
+   * Index of the newest entry that something here was made for. After a crash consensus may know less for a while, and then less is
+   * desired.
+   */
   readonly latest: number;
   readonly told: CarriedOut | null;
-  /** `troubles` as of then. */
+  /** `troubles` as of the last report. */
   readonly toldTroubles: ReadonlyMap<string, Trouble> | null;
-  /** A time is set to tell of other failures. */
+  /** A timer is set for the next report of failures. */
   readonly tellsLater: boolean;
   readonly adopting: Adopting | null;
 }
 
 export interface RunningMove {
   readonly kind: 'create' | 'reshape' | 'delete' | 'setAside' | 'adopt';
-  /** Of the `Desired` that it was made for. */
+  /** Index of the `Desired` that the move was made for. */
   readonly index: number;
-  /** `config.json` when it succeeds; null where it goes. */
+  /** The content of `config.json` after success; null if the collection is removed. */
   readonly holding: Holding | null;
   readonly reason: string;
 }
 
-/** What is desired is not there, and that is known. */
+/** A failure: something desired is missing. */
 export interface Trouble {
   readonly detail: string;
-  /** Moves that failed in a row; 0 when there is none to make. */
+  /** Number of consecutive failed moves; 0 if there is no move to make. */
   readonly attempts: number;
-  /** Its replicas do not serve; all else is as desired. */
+  /** Only the replicas do not serve; everything else is as desired. */
   readonly ofReplicas: boolean;
-  /** A time is set at which it is tried again. */
+  /** A timer is set for the next try. */
   readonly waits: boolean;
 }
 
-/** Collections become those of a cluster that is being founded. */
+/** The adoption of collections into a cluster that is being founded. */
 export interface Adopting {
-  /** By folder. */
+  /** The collections to adopt, by folder. */
   readonly adoption: ReadonlyMap<string, Belonging>;
   readonly replyTo: ReplyTo<boolean>;
-  /** Folders that have not been written; null: it has not begun. */
+  /** Folders that have not been written yet; null until the adoption begins. */
   readonly left: ReadonlySet<string> | null;
 }
 
@@ -80,7 +83,7 @@ export function clusterWork(holdings: ReadonlyMap<string, Holding>): ClusterWork
   };
 }
 
-/** What is told of everything up to `index`. */
+/** The report of everything up to `index`. */
 export function carriedOut(work: ClusterWork, index: number): CarriedOut {
   const failures = [...work.troubles]
     .filter(([folder]) => folder !== ALIASES)

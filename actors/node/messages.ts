@@ -1,4 +1,4 @@
-/** What the node actor hears and what it causes. Collections go by their folder. */
+/** Messages and effects of the node actor. Collections are named by their folder. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { AliasAction, AliasMap } from '../../protocols/model/alias.js';
@@ -9,16 +9,16 @@ import type { ReplyTo } from '../runtime/behaviour.js';
 import type { Holding } from './reconcile.js';
 
 export type NodeMessage =
-  /** Folders of the collections on disk; their databases have been looked at. */
+  /** The folders of the collections on disk, after a check of their databases. */
   | {
       readonly kind: 'scanned';
       readonly folders: readonly string[];
-      /** Configurations that can be read, by folder; null outside of a cluster. */
+      /** Readable configurations, by folder; null outside of a cluster. */
       readonly holdings: ReadonlyMap<string, Holding> | null;
       readonly aliases: AliasMap;
     }
   | { readonly kind: 'scanFailed'; readonly error: ErrorFacts }
-  /** Answered when every collection is open or known not to be. */
+  /** Answered when every collection is open or has failed to open. */
   | { readonly kind: 'awaitReady'; readonly replyTo: ReplyTo<boolean> }
   | {
       readonly kind: 'create';
@@ -29,7 +29,7 @@ export type NodeMessage =
     }
   | { readonly kind: 'delete'; readonly folder: string; readonly replyTo: ReplyTo<boolean> }
   | { readonly kind: 'changeAliases'; readonly actions: readonly AliasAction[]; readonly replyTo: ReplyTo<boolean> }
-  /** What `saveAliases` asked for is on disk. */
+  /** The aliases of `saveAliases` are on disk. */
   | { readonly kind: 'aliasesSaved' }
   | { readonly kind: 'aliasesNotSaved'; readonly error: ErrorFacts }
   | { readonly kind: 'collectionOpened'; readonly folder: string }
@@ -37,22 +37,22 @@ export type NodeMessage =
   | { readonly kind: 'createFailed'; readonly folder: string; readonly error: ErrorFacts }
   | { readonly kind: 'collectionDeleted'; readonly folder: string }
   | { readonly kind: 'collectionClosed'; readonly folder: string }
-  /** Consensus: what this node should have from now on, in the place of what was desired before. */
+  /** From consensus: the collections that this node should have from now on, in place of the earlier ones. */
   | { readonly kind: 'desire'; readonly desired: Desired }
   /**
-   * Consensus, which founds a cluster: these collections are its. Answered when that is on disk, so before the cluster's
-   * first state is written: a crash in between leaves a node that founds anew.
+   * From consensus, which founds a cluster: these collections belong to it. Answered when that is on disk, so before the cluster's first
+   * state is written: after a crash in between the node founds a cluster again.
    */
   | { readonly kind: 'adopt'; readonly adoption: Adoption; readonly replyTo: ReplyTo<boolean> }
-  /** The change that `reshapeCollection` asked for is made, or not. */
+  /** The change of `reshapeCollection` is made, or has failed. */
   | { readonly kind: 'reshaped'; readonly folder: string }
   | { readonly kind: 'reshapeFailed'; readonly folder: string; readonly error: ErrorFacts }
-  /** The files that `takeAway` was about are gone, or still there. */
+  /** The files of `takeAway` are removed, or could not be. */
   | { readonly kind: 'takenAway'; readonly folder: string }
   | { readonly kind: 'takeAwayFailed'; readonly folder: string; readonly error: ErrorFacts }
-  /** Time to try again what failed. */
+  /** The pause of a failed folder is over. */
   | { readonly kind: 'retry'; readonly folder: string }
-  /** Time to tell of failures that came or went. */
+  /** It is time to report failures that came or went. */
   | { readonly kind: 'tellNow' }
   /** Consensus crashed too often and is stopped. */
   | { readonly kind: 'consensusGaveUp'; readonly error: ErrorFacts }
@@ -66,31 +66,31 @@ export type NodeEffect =
   | { readonly kind: 'scan' }
   | { readonly kind: 'loadCollection'; readonly folder: string }
   | { readonly kind: 'createCollection'; readonly name: string; readonly folder: string; readonly create: NewCollection }
-  /** Let the doors find it. */
+  /** Shows the collection to requests. */
   | { readonly kind: 'list'; readonly folder: string }
-  /** Hide it from the doors and hand it the request, which it answers; null: nobody waits. */
+  /** Hides the collection from requests and passes it the deletion, which it answers. replyTo: null if no caller waits. */
   | { readonly kind: 'deleteCollection'; readonly folder: string; readonly replyTo: ReplyTo<boolean> | null }
-  /** Asks for a change towards what the cluster wants. */
+  /** Has the collection change towards the desired state. */
   | { readonly kind: 'reshapeCollection'; readonly folder: string; readonly config: CollectionConfig; readonly belonging: Belonging }
-  /** Hide it from the doors and close it. */
+  /** Hides the collection from requests and closes it. */
   | { readonly kind: 'retireCollection'; readonly folder: string }
-  /** Its actor is gone, and its files follow: for good, or where no start finds them (`keep`). */
+  /** Removes the files of a collection whose actor has ended. keep: moves them where no start finds them, instead of deleting them. */
   | { readonly kind: 'takeAway'; readonly folder: string; readonly keep: boolean; readonly reason: string }
   | { readonly kind: 'retryLater'; readonly folder: string; readonly attempt: number }
   | { readonly kind: 'startConsensus'; readonly local: LocalData }
   /** Asks for `tellNow`. */
   | { readonly kind: 'tellLater' }
   | { readonly kind: 'tellCarriedOut'; readonly carriedOut: CarriedOut }
-  /** The node goes on without consensus. */
+  /** The node continues without consensus. */
   | { readonly kind: 'loseConsensus'; readonly error: ErrorFacts }
   | { readonly kind: 'loseTransfers'; readonly error: ErrorFacts }
   | { readonly kind: 'saveAliases'; readonly aliases: AliasMap }
-  /** Let the doors and the engine know the aliases. */
+  /** Shows the aliases to requests and the engine. */
   | { readonly kind: 'announceAliases'; readonly aliases: AliasMap }
   | { readonly kind: 'closeCollection'; readonly folder: string }
-  /** Its actor is gone: the engine lets its files go. */
+  /** Has the engine close the files of a collection whose actor has ended. */
   | { readonly kind: 'abandonCollection'; readonly folder: string; readonly error: ErrorFacts }
-  /** Its actor is gone, and so are its files. */
+  /** Removes the files of a collection whose actor has ended. */
   | { readonly kind: 'removeFiles'; readonly folder: string; readonly replyTo: ReplyTo<boolean> }
   | { readonly kind: 'reply'; readonly replyTo: ReplyTo<boolean>; readonly answer: boolean }
   | { readonly kind: 'refuse'; readonly replyTo: ReplyTo<boolean>; readonly error: ErrorFacts };

@@ -1,4 +1,4 @@
-/** What the node decides: one function for each move of its table (`step.ts`). */
+/** The decisions of the node: one function for each move of its table (`step.ts`). */
 
 import { aliasExists, collectionExists } from '../../cluster/apply/aliases.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
@@ -43,7 +43,7 @@ export function openAll(state: ScanningNode, { aliases, folders, holdings }: Mes
   ]);
 }
 
-/** One adoption at a time: consensus asks again. */
+/** Begins an adoption. There is one at a time; consensus asks again. */
 export function adopt(state: Serving, { adoption, replyTo }: MessageOf<'adopt'>): NodeStep {
   if (!inCluster(state) || state.cluster.adopting !== null) {
     const error: ErrorFacts = { code: 'unavailable', detail: 'collections are being taken into a cluster', retryAfterMs: 1000 };
@@ -85,7 +85,7 @@ export function createIfNew(state: Serving, message: MessageOf<'create'>): NodeS
   return become<NodeState, NodeEffect>(next, { kind: 'createCollection', name, folder, create: { config, belonging: null } });
 }
 
-/** Aliases of the collection go first, after the changes that came before. */
+/** Deletes a collection. Its aliases are removed first, after the changes that were asked for before. */
 export function deleteWithAliases(state: Serving, { folder, replyTo }: MessageOf<'delete'>): NodeStep {
   const { changes, known } = state.aliases;
   if (changes.length > 0 || aliasesOfFolder(known, folder).length > 0) return addAliasChange(state, { kind: 'forget', folder, replyTo });
@@ -95,7 +95,7 @@ export function deleteWithAliases(state: Serving, { folder, replyTo }: MessageOf
 
 function beginDeleting(state: Serving, folder: string, replyTo: ReplyTo<boolean>): { state: Serving; effects: NodeEffect[] } {
   const phase = state.collections.get(folder);
-  // To its caller a collection that is being made or deleted is not there.
+  // To the caller, a collection that is being made or deleted does not exist.
   if (phase === undefined || phase.kind === 'Deleting' || phase.kind === 'Creating') {
     return { state, effects: [{ kind: 'reply', replyTo, answer: false }] };
   }
@@ -103,7 +103,7 @@ function beginDeleting(state: Serving, folder: string, replyTo: ReplyTo<boolean>
   return { state: withPhase(state, folder, { kind: 'Deleting' }), effects: [{ kind: 'deleteCollection', folder, replyTo }] };
 }
 
-/** Changes are saved one after the other, each made from the one before. */
+/** Queues a change of aliases. Changes are saved one after the other, each based on the one before. */
 export function queueAliasChange(state: Serving, { actions, replyTo }: MessageOf<'changeAliases'>): NodeStep {
   return addAliasChange(state, { kind: 'actions', actions, replyTo });
 }
@@ -114,7 +114,7 @@ function addAliasChange(state: Serving, change: AliasChange): NodeStep {
   return changes.length > 0 ? become<NodeState, NodeEffect>(next) : saveNextAliases(next, []);
 }
 
-/** Saves the first change that changes something; the others get their answer. */
+/** Saves the first queued change that has an effect, and answers those before it. */
 function saveNextAliases(state: Serving, effects: readonly NodeEffect[]): NodeStep {
   let next = state;
   const all = [...effects];
@@ -156,7 +156,7 @@ export function dropAliasChange(state: Serving, { error }: MessageOf<'aliasesNot
   return saveNextAliases(next, [{ kind: 'refuse', replyTo: change.replyTo, error }]);
 }
 
-/** The last change of a node that stops: what waited behind it was refused. */
+/** Ends the last change of a stopping node; later ones were refused. */
 export function endAliasChange(state: StoppingNode, message: MessageOf<'aliasesSaved' | 'aliasesNotSaved'>): NodeStep {
   const next = { ...state, aliases: NO_ALIASES };
   return maybeReady(
@@ -217,7 +217,7 @@ export function close(state: Serving, { replyTo }: MessageOf<'close'>): NodeStep
   return maybeReady(stopping(new Map(withActor), replyTo, aliases), [...unserved, ...refused, ...closes]);
 }
 
-/** There is nothing to close. */
+/** Stops a node that has nothing to close. */
 export function closeNow(_state: NodeState, { replyTo }: MessageOf<'close'>): NodeStep {
   return become<NodeState, NodeEffect>(stopping(new Map(), replyTo), { kind: 'reply', replyTo, answer: true });
 }

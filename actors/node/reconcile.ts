@@ -1,4 +1,4 @@
-/** What has to be done so that this node has what its cluster wants: what is there × what is desired. */
+/** Decides the next move for a folder: the existing collection × the desired one. */
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { NewCollection } from '../collection/messages.js';
@@ -6,18 +6,18 @@ import type { Belonging, Desired, DesiredCollection } from '../context/desired.j
 import { folderName } from '../context/folder-name.js';
 import type { CollectionPhase } from './state.js';
 
-/** A collection's `config.json`. */
+/** The content of a collection's `config.json`. */
 export interface Holding {
   readonly name: string;
   readonly config: CollectionConfig;
-  /** Null: it was made outside of a cluster. */
+  /** Null if it was made outside of a cluster. */
   readonly belonging: Belonging | null;
 }
 
-/** What this node has in a folder. */
+/** The collection that this node has in a folder. */
 export interface There {
   readonly phase: CollectionPhase;
-  /** Null: its `config.json` cannot be read. */
+  /** Null if its `config.json` cannot be read. */
   readonly holding: Holding | null;
 }
 
@@ -25,34 +25,34 @@ export interface Wanted extends DesiredCollection {
   readonly name: string;
 }
 
-/** Makes one folder what is desired, or brings it nearer: the next look finds what is left. */
+/** A move that makes one folder as desired, or brings it nearer: the next look finds the rest. */
 export type Move =
   | { readonly kind: 'create'; readonly name: string; readonly create: NewCollection }
   | { readonly kind: 'reshape'; readonly config: CollectionConfig; readonly belonging: Belonging }
   /** The cluster has deleted it. */
   | { readonly kind: 'delete' }
-  /** It is not this cluster's to delete. */
+  /** The collection does not belong to this cluster, so it is moved aside instead of deleted. */
   | { readonly kind: 'setAside'; readonly reason: string };
 
 export type Finding =
-  /** What is desired is there. */
+  /** The folder is as desired. */
   | { readonly kind: 'done' }
   | { readonly kind: 'move'; readonly move: Move }
-  /** It is between two states and will be looked at again. */
+  /** The folder is between two states and will be looked at again. */
   | { readonly kind: 'wait' }
-  /** No move helps. ofReplicas: the collection is as desired, only its replicas do not serve. */
+  /** No move helps. ofReplicas: the collection is as desired and only its replicas do not serve. */
   | { readonly kind: 'fault'; readonly detail: string; readonly ofReplicas: boolean };
 
 const DONE: Finding = { kind: 'done' };
 const WAIT: Finding = { kind: 'wait' };
 const GAVE_UP = 'it crashed too often and is stopped until the node starts again';
 
-/** What is desired, by folder. */
+/** The desired collections, by folder. */
 export type WantedByFolder = ReadonlyMap<string, Wanted>;
 
 /**
- * What is desired by folder, and the folders of which something else may be desired than before. One change comes with all ten
- * thousand collections: those that are the same values as before are not looked at. before: the last one, and what this made of it.
+ * The desired collections by folder, and the folders whose desired collection has changed. A change comes with all of up to ten thousand
+ * collections, so unchanged values are skipped. before: the previous desired state and its result.
  */
 export function wantedByFolder(
   desired: Desired,
@@ -74,7 +74,7 @@ export function wantedByFolder(
   return { wanted, changed };
 }
 
-/** there, wanted: null for nothing. */
+/** The finding for one folder. there: null if no collection exists. wanted: null if none is desired. */
 export function reconcile(there: There | null, wanted: Wanted | null, desired: Desired): Finding {
   if (there === null) return wanted === null ? DONE : { kind: 'move', move: creation(wanted, desired) };
   const { holding, phase } = there;
@@ -92,26 +92,26 @@ export function reconcile(there: There | null, wanted: Wanted | null, desired: D
   if (belonging === null) return setAside('it was made outside of this cluster');
   if (belonging.clusterId !== desired.clusterId) return setAside('it belongs to another cluster');
   if (belonging.peerId !== desired.peerId) return setAside('this node held it as another peer, which was removed');
-  // It was made by an entry that is not known again after a crash: it was committed, so it will be.
+  // After a crash, the entry that made it is not known again yet. It was committed, so it will be.
   if (belonging.uid > desired.index) return DONE;
   if (wanted === null || wanted.uid !== belonging.uid) return { kind: 'move', move: { kind: 'delete' } };
   if (belonging.index <= desired.index && !isMet(belonging, wanted)) return change(phase, wanted, desired);
   return standing(phase);
 }
 
-/** Whether a collection's `config.json` says what is desired. */
+/** Whether a collection's `config.json` is as desired. */
 function isMet(belonging: Belonging, wanted: Wanted): boolean {
   const { revision, shards, since } = belonging;
   return revision === wanted.revision && shards.join() === wanted.shards.join() && since?.join() === wanted.since.join();
 }
 
 function change(phase: CollectionPhase, wanted: Wanted, desired: Desired): Finding {
-  // Nobody is there who could make it; a start of the node brings it back.
+  // The collection's actor is stopped for good, so it cannot make the change; a start of the node brings it back.
   if (phase.kind === 'Abandoned') return { kind: 'fault', detail: GAVE_UP, ofReplicas: false };
   return { kind: 'move', move: { kind: 'reshape', config: wanted.config, belonging: belongingOf(wanted, desired) } };
 }
 
-/** How a collection does that is what is desired. */
+/** The finding for a collection that is as desired, by its phase. */
 function standing(phase: CollectionPhase): Finding {
   switch (phase.kind) {
     case 'Active':

@@ -21,22 +21,25 @@ import { startNodeActor, stepNode } from './step.js';
 export interface NodeProps {
   readonly services: NodeServices;
   readonly view: NodeView;
-  /** Starts consensus, and what goes with it, as children of the node actor, once it is known what is on disk. Null: a node of its own. */
+  /**
+   * Starts consensus and its companions as children of the node actor, once the collections on disk are known. Null on a node without a
+   * cluster.
+   */
   readonly startConsensus: StartConsensus | null;
 }
 
 export type StartConsensus = (context: ActorContext<unknown, NodeMessage>, local: LocalData) => ActorRef<NodeNews>;
 
-/** Name of the actor that `startConsensus` starts. No folder has a `$`, so no collection's actor is called so. */
+/** Name of the consensus actor. No folder has a `$`, so no collection's actor has this name. */
 export const CONSENSUS = '$consensus';
-/** Beside it, the supervisor of transfers. */
+/** Name of the supervisor of transfers. */
 export const TRANSFERS = '$transfers';
 
-/** Tries of what failed come further and further apart. */
+/** Pauses between tries, which grow with each failure. */
 const RETRY = { delayMinMs: 1000, delayMaxMs: 60_000 };
-/** Failures that come and go are told of together. */
+/** Delay in which changes of failures are collected into one report, in milliseconds. */
 const TELL_MS = 100;
-/** Longest time a change of a collection may take: its new shards are opened within it. */
+/** Longest time for a change of a collection, in milliseconds: it includes opening new shards. */
 const RESHAPE_MS = 600_000;
 /** Configurations that are read at the same time. */
 const LOADED_AT_ONCE = 64;
@@ -44,7 +47,7 @@ const LOADED_AT_ONCE = 64;
 type NodeContext = ActorContext<NodeProps, NodeMessage>;
 type EffectOf<Kind extends NodeEffect['kind']> = Of<NodeEffect, Kind>;
 
-/** The actors of this life of the node, and what each collection shows of itself; by folder. */
+/** The actors since the last restart of the node actor, and each collection's view; by folder. */
 interface NodeRefs {
   readonly collections: Map<string, ActorRef<CollectionMessage>>;
   readonly entries: Map<string, CollectionEntry>;
@@ -149,7 +152,7 @@ function deleteCollection(shell: NodeShell, { folder, replyTo }: EffectOf<'delet
   else shell.context.forward(actor, { kind: 'delete', replyTo }, replyTo);
 }
 
-/** Collections on disk, with the databases of their replicas looked at all at once, and aliases. */
+/** Finds the collections and aliases on disk, and checks the databases of all replicas together. */
 function scan({ context }: NodeShell): void {
   const { services, startConsensus } = context.props;
   const { aliases, store, verified } = services;
@@ -168,7 +171,7 @@ function scan({ context }: NodeShell): void {
   );
 }
 
-/** Configurations that can be read; each collection tells what is wrong with its own. */
+/** The readable configurations, by folder; each collection itself reports why its own cannot be read. */
 async function loadHoldings(folders: readonly string[], store: CollectionStore): Promise<Map<string, Holding>> {
   const holdings = new Map<string, Holding>();
   for (let at = 0; at < folders.length; at += LOADED_AT_ONCE) {

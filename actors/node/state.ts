@@ -1,10 +1,10 @@
 /**
  * States of the node.
  *
- * - `Scanning`: looks what is on disk;
- * - `Starting`: opens what it found; serves what is open already;
+ * - `Scanning`: looks for collections on disk;
+ * - `Starting`: opens the collections that it found, and serves those that are open;
  * - `Active`;
- * - `Stopping`: collections close, and aliases that are being saved are; ends with none left;
+ * - `Stopping`: collections close and aliases are saved; ends when none are left;
  * - `Failed`: the storage folder cannot be used.
  */
 
@@ -13,22 +13,22 @@ import type { ReplyTo } from '../runtime/behaviour.js';
 import { type Aliases, NO_ALIASES } from './aliases.js';
 import type { ClusterWork } from './cluster-work.js';
 
-/** Nobody waits for this answer. */
+/** The receiver of an answer that no caller waits for. */
 export const NOBODY: ReplyTo<boolean> = 0;
 
 export type NodeState = ScanningNode | StartingNode | ActiveNode | StoppingNode | FailedNode;
 
-/** What the node knows of a collection. */
+/** The phase of a collection as the node knows it. */
 export type CollectionPhase =
   | { readonly kind: 'Opening' }
   | { readonly kind: 'Creating'; readonly replyTo: ReplyTo<boolean> }
   | { readonly kind: 'Active' }
   | { readonly kind: 'Dead'; readonly error: ErrorFacts }
   | { readonly kind: 'Deleting' }
-  /** Its actor is stopped for good; its files are there. */
+  /** Its actor is stopped for good; its files still exist. */
   | { readonly kind: 'Abandoned' };
 
-/** By folder. */
+/** The phases of collections, by folder. */
 export type Phases = ReadonlyMap<string, CollectionPhase>;
 
 export interface ScanningNode {

@@ -1,4 +1,4 @@
-/** What the node does about each message in each state. */
+/** The step of the node: states × messages. */
 
 import { decide, ignore, type Row, type Table } from '../../protocols/machine.js';
 import { become } from '../runtime/behaviour.js';
@@ -63,7 +63,7 @@ const REFUSE_ALL: Row<NodeMessage, NodeState, NodeStep> = {
   close: refuseRequest,
 };
 
-/** A node that serves. What `ignore` leaves is decided after each message, by what the folder's move is: see `carry-out.ts`. */
+/** A node that serves. Messages with `ignore` are handled after each step, by the folder's move: see `carry-out.ts`. */
 const SERVE: Omit<Row<NodeMessage, Serving, NodeStep>, 'awaitReady'> = {
   scanned: ignore,
   scanFailed: ignore,

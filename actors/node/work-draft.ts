@@ -12,7 +12,7 @@ type ValueOf<Map> = Map extends ReadonlyMap<string, infer Value> ? Value : never
 export class WorkDraft {
   readonly effects: NodeEffect[] = [];
   #state: InCluster;
-  /** Maps that this step has made: nobody else sees them yet. */
+  /** Maps that this step has made and that no other code has seen yet. */
   readonly #own = new Set<unknown>();
 
   constructor(state: InCluster) {
@@ -39,7 +39,7 @@ export class WorkDraft {
     this.#state = state;
   }
 
-  /** value: null to forget it. */
+  /** Sets a value of a folder. value: null to remove it. */
   set<Name extends Kept>(name: Name, folder: string, value: ValueOf<ClusterWork[Name]> | null): void {
     const map = this.work[name] as ReadonlyMap<string, ValueOf<ClusterWork[Name]>>;
     if (value === null ? !map.has(folder) : map.get(folder) === value) return;

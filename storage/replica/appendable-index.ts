@@ -1,9 +1,9 @@
 /**
- * Index of a payload field over the rows of an appendable segment, in LMDB: under each term, per block of 4096 rows,
- * the row numbers. `storage/segment/index/terms.ts` says what the terms are.
+ * The index of a payload field over the rows of an appendable segment, in LMDB: for each term and block of 4096 rows, the row numbers.
+ * `storage/segment/index/terms.ts` defines the terms.
  *
- * Keys order by term, then block: zero bytes of a term are escaped (00 ff) and two zero bytes end it, so that a term
- * that begins like another one does not come to lie between that one's blocks.
+ * Keys order by term, then block: zero bytes of a term are escaped (00 ff) and two zero bytes end it, so that no longer term with the same
+ * beginning sorts between the blocks of a term.
  */
 
 import type { FieldSchema, FieldType } from '../../protocols/model/collection.js';
@@ -29,10 +29,10 @@ import { check, DELETED_BLOCK_ROWS, uncheck } from '../wal/records.js';
 
 /** Rows of one record, as in `deleted`. */
 const BLOCK_ROWS = DELETED_BLOCK_ROWS;
-/** Keys an estimate looks at before it gives up. */
+/** Most keys that an estimate looks at. */
 const ESTIMATE_KEYS_MAX = 256;
 
-/** Rows of a block that are to be filed under a term, as numbers within the block. */
+/** Rows of a block to add under a term, as numbers within the block. */
 interface Filing {
   readonly term: Term;
   readonly rows: number[];
@@ -41,7 +41,7 @@ interface Filing {
 /** Filings of a field in a segment, by block and term. */
 type FieldFilings = Map<number, Map<TermKey, Filing>>;
 
-/** Terms of a field with the same bytes have the same key, so that their bytes are only made once. */
+/** The key of a term within a field: terms with the same bytes have the same key, so that the bytes are made only once. */
 type TermKey = string | number | boolean | symbol;
 
 const MARK_KEYS: Readonly<Record<Mark, symbol>> = {
@@ -67,7 +67,7 @@ function keyOf(term: Term): TermKey {
   }
 }
 
-/** Collects what a transaction adds to the index and writes each record once. */
+/** Collects a transaction's additions to the index, and writes each record once. */
 export class IndexWriter {
   /** By segment, then by number of the field. */
   private readonly pending = new Map<number, Map<number, FieldFilings>>();
@@ -94,7 +94,7 @@ export class IndexWriter {
     return indexed;
   }
 
-  /** Writes what was added; within a transaction. */
+  /** Writes the additions; within a transaction. */
   flush(environment: Environment): void {
     for (const [segment, fields] of this.pending) {
       for (const [field, blocks] of fields) {
@@ -122,7 +122,7 @@ function fileRows(environment: Environment, key: Uint8Array, rows: readonly numb
   spend('payload_index_io_write', key.length + written.length);
 }
 
-/** The inner map of a key, made where there is none. */
+/** The inner map of a key; made if it is missing. */
 function madeIn<Key, Value>(map: Map<number, Map<Key, Value>>, key: number): Map<Key, Value> {
   let inner = map.get(key);
   if (inner === undefined) {
@@ -200,7 +200,7 @@ function* postings(
   }
 }
 
-/** As `FieldIndex.countValues`; every value is decoded before the first is given away. */
+/** As `FieldIndex.countValues`; every value is decoded before the first one is returned. */
 function countValues(
   reading: Reading,
   prefix: Uint8Array,
@@ -257,7 +257,7 @@ function estimate(
     let inRange = 0;
     for (const { offsets } of postings(reading, prefix, range)) {
       if (++keys > ESTIMATE_KEYS_MAX) return null;
-      // Records of one block under several terms may hold the same row; only one record is sure to count once.
+      // Several records of a block may have the same row, so only the largest record surely counts each row once.
       inRange = Math.max(inRange, offsets.length);
       sum += offsets.length;
     }
@@ -281,7 +281,7 @@ function estimate(
   return { min: plan.exact ? min : 0, max };
 }
 
-/** The bytes of a term as they stand in keys, ended. */
+/** A term's bytes in the form that keys have, with their end mark. */
 function termKey(term: Uint8Array): Uint8Array {
   let zeros = 0;
   for (const byte of term) if (byte === 0) zeros++;
@@ -294,7 +294,7 @@ function termKey(term: Uint8Array): Uint8Array {
   return key;
 }
 
-/** The term of `termKey`'s bytes. */
+/** The term that `termKey` encoded. */
 function plainTerm(key: Uint8Array): Uint8Array {
   const term: number[] = [];
   for (let at = 0; at < key.length - 2; at++) {
@@ -314,6 +314,6 @@ function blockKey(block: number): Buffer {
 function rowsOf(record: Uint8Array, key: Uint8Array): Uint16Array {
   spend('payload_index_io_read', record.length);
   const body = uncheck(record, () => `index/${Buffer.from(key).toString('hex')}`);
-  // A copy: the body may lie at an odd place, and `slice` of a Buffer is none.
+  // A copy, as the body may lie at an odd offset and `slice` of a Buffer does not copy.
   return new Uint16Array(new Uint8Array(body).buffer);
 }

@@ -1,7 +1,7 @@
 /**
- * What each update operation does to a replica. An operation that cannot be carried out throws a `TroupeError` before
- * it has changed anything, so its neighbours in the transaction are not concerned.
- * Applying is a function of the operation and of what was there, so replay comes to the same.
+ * Applies update operations to a replica. An operation that cannot be executed throws a `TroupeError` before it has changed anything, so
+ * the other operations of the transaction are not affected. The result depends only on the operation and the earlier points, so replay has
+ * the same result.
  */
 
 import { TroupeError } from '../../protocols/errors.js';
@@ -14,7 +14,7 @@ import { ringOf, shardIndexOf } from '../sharding/ring.js';
 import type { RowItems } from './segment-rows.js';
 import type { Location, Transaction } from './transaction.js';
 
-/** Applies one operation. version: its number. Errors: `notFound` for ids that must be there; `storage`. */
+/** Applies one operation. version: its number. Errors: `notFound` for ids that must exist; `storage`. */
 export function applyOperation(transaction: Transaction, operation: UpdateOperation, version: number): void {
   switch (operation.kind) {
     case 'upsert':
@@ -123,14 +123,14 @@ function changePayloads(transaction: Transaction, selector: PointsSelector, vers
   }
 }
 
-/** Bucket-B1: a point that may be older than the operation takes it to be is not changed by it. Whether it was one; it is removed then. */
+/** Removes a stale point instead of changing it: it may be older than the operation assumes (Bucket-B1). Returns whether it was stale. */
 function removeStale(transaction: Transaction, location: Location): boolean {
   if (!transaction.isStale(location)) return false;
   transaction.remove(location);
   return true;
 }
 
-/** The points that are meant. Errors: `notFound` when one of the ids is not there. */
+/** The selected points. Errors: `notFound` if one of the ids does not exist. */
 function selected(transaction: Transaction, selector: PointsSelector): Location[] {
   if (selector.kind === 'filter') return matching(transaction, selector);
   return mustBeThere(transaction, [...new Set(selector.ids)]);
@@ -144,7 +144,7 @@ function matching(transaction: Transaction, { filter, of }: Extract<PointsSelect
   return found.filter(({ row, segment }) => shardIndexOf(ring, segment.idAt(row)) === own);
 }
 
-/** Those that are there. Errors: `notFound` for one that is not, unless only the leader may have it (Bucket-B2). */
+/** The existing ones of these points. Errors: `notFound` for a missing one, unless only the leader may have it (Bucket-B2). */
 function mustBeThere(transaction: Transaction, ids: readonly PointId[]): Location[] {
   return ids.flatMap((id) => {
     const location = transaction.find(id);
@@ -153,7 +153,7 @@ function mustBeThere(transaction: Transaction, ids: readonly PointId[]): Locatio
   });
 }
 
-/** A new row with the id and vectors of a point. items: what it needs room for besides, in place of what it has. */
+/** A new row with the id and vectors of a point. items: item counts that replace those of the old row. */
 function copyPoint(transaction: Transaction, old: Location, version: number, items: RowItems = NO_ITEMS): Location {
   const needed = new Map(old.segment.itemsOf(old.row));
   for (const [name, count] of items) needed.set(name, Math.max(count, needed.get(name) ?? 0));
@@ -164,11 +164,11 @@ function copyPoint(transaction: Transaction, old: Location, version: number, ite
 
 const NO_ITEMS: RowItems = new Map();
 
-/** How the points of a batch are found in one of its columns. */
+/** The positions of a batch's points in one of its columns. */
 interface ColumnPlaces {
-  /** Int32 [points]: the entry of a point, -1 for none; null when they are the same. */
+  /** Int32 [points]: the entry of each point, -1 if it has none; null if points and entries are the same. */
   readonly entries: Int32Array | null;
-  /** Uint32 [entries]: the first item of each; null where each has one. */
+  /** Uint32 [entries]: the first item of each entry; null if each has exactly one. */
   readonly starts: Uint32Array | null;
 }
 
@@ -195,7 +195,7 @@ function entryOf({ entries }: ColumnPlaces, point: number): number {
   return entries === null ? point : (entries[point] as number);
 }
 
-/** Items that a point of a batch brings, by name. */
+/** The item counts of one point of a batch, by vector name. */
 function itemsOf(batch: PointBatch, places: readonly ColumnPlaces[], point: number): RowItems {
   let items: Map<string, number> | null = null;
   batch.vectors.forEach((column, at) => {

@@ -1,6 +1,6 @@
 /**
- * Points of some buckets as bytes, from one replica to another: rows as chunks of an appendable segment have them, whatever the segments
- * are that they come from, and payloads as text.
+ * Encodes the points of some buckets for another replica: rows in the form of an appendable segment's chunks, whatever segments they come
+ * from, and payloads as text.
  */
 
 import { TroupeError } from '../../protocols/errors.js';
@@ -20,7 +20,7 @@ interface PackedBuckets {
   readonly plans: readonly VectorPlan[];
   readonly rows: number;
   readonly chunk: Uint8Array;
-  /** u32 [rows]: where the payload of each ends. */
+  /** u32 [rows]: the end of each row's payload. */
   readonly ends: Uint32Array;
   readonly payloads: Uint8Array;
 }
@@ -33,7 +33,7 @@ export interface PassedBuckets {
   payloadText(row: number): Uint8Array;
 }
 
-/** In memory of their own. plans: the vectors of the collection. locations: the points. */
+/** Encodes points into a new buffer. plans: the collection's vectors. locations: the points. */
 export function encodeBuckets(
   at: LogTag,
   buckets: readonly number[],
@@ -69,7 +69,10 @@ export function encodeBuckets(
   return new Uint8Array(pack(packed));
 }
 
-/** plans: the vectors of the collection here. Errors: `unavailable` when it does not have one of the vectors yet; `wrongInput` for other bytes. */
+/**
+ * Decodes what `encodeBuckets` wrote. plans: the collection's vectors on this node. Errors: `unavailable` if the collection does not have
+ * one of the vectors yet; `wrongInput` for other bytes.
+ */
 export function decodeBuckets(bytes: Uint8Array, plans: readonly VectorPlan[]): PassedBuckets {
   const packed = unpack(bytes) as PackedBuckets;
   if (packed?.format !== FORMAT) throw new TroupeError('wrongInput', 'not points of buckets in a form that this release reads');

@@ -1,25 +1,25 @@
-/** The rows of a segment by bucket of their ids, found without looking at all of them each time. */
+/** Finds the rows of a segment by the bucket of their ids, without looking at all rows each time. */
 
 import { DIGEST_BUCKETS } from '../threads/shard-log.js';
 import { bucketOfRow } from './digest.js';
 import type { SegmentRows } from './segment-rows.js';
 
 interface Filed {
-  /** How many rows are filed. */
+  /** Number of rows that are sorted by bucket. */
   readonly rows: number;
   /** u32 [rows]: rows, bucket after bucket. */
   readonly order: Uint32Array;
-  /** u32 [DIGEST_BUCKETS + 1]: where each bucket begins. */
+  /** u32 [DIGEST_BUCKETS + 1]: the begin of each bucket in `order`. */
   readonly starts: Uint32Array;
 }
 
-/** Rows are filed anew when those that came since are more than this and a quarter of the others. */
+/** Rows are sorted again when the new ones are more than this plus a quarter of the sorted ones. */
 const UNFILED_MAX = 4096;
 
-/** Rows never change, so what is filed stays right as long as the segment is there. */
+/** Sorted rows by segment. Rows never change, so an entry is valid as long as the segment exists. */
 const filed = new WeakMap<SegmentRows, Filed>();
 
-/** Live rows of the buckets. */
+/** The live rows of the buckets. */
 export function* rowsOfBuckets(segment: SegmentRows, buckets: ReadonlySet<number>): Generator<number> {
   const { order, rows, starts } = filedRows(segment);
   for (const bucket of buckets) {
@@ -33,7 +33,7 @@ export function* rowsOfBuckets(segment: SegmentRows, buckets: ReadonlySet<number
 
 function filedRows(segment: SegmentRows): Filed {
   const known = filed.get(segment);
-  // A transaction that failed may have taken rows back.
+  // A failed transaction may have removed rows.
   if (known !== undefined && known.rows <= segment.rows && segment.rows - known.rows <= UNFILED_MAX + known.rows / 4) return known;
   const made = fileRows(segment);
   filed.set(segment, made);

@@ -1,7 +1,7 @@
 /**
- * A copy of a replica's files as of one commit, made while the replica goes on: LMDB copies its file from a snapshot, everything that
- * the copy points at is linked, as files of segments do not change and those of rows only grow. The copy opens as a replica whose log
- * begins behind the last operation it has applied.
+ * A copy of a replica's files as of one commit, made while the replica goes on working. LMDB copies its file from a snapshot; the files
+ * that the copy points at are linked, as segments' files do not change and files of rows only grow. The copy opens as a replica whose log
+ * begins after the last operation that it has applied.
  */
 
 import fs from 'node:fs';
@@ -20,8 +20,8 @@ import { STALE_KEY } from './stale.js';
 type CheckpointFile = ReplicaCheckpoint['files'][number];
 
 /**
- * Makes the copy in `folder`; what lies there goes. Until it settles, no file of a segment may be removed from the replica.
- * Errors: `storage`; nothing is left in `folder` then.
+ * Makes the copy in `folder`, whose present content is removed. Until it resolves, no file of a segment may be removed from the replica.
+ * Errors: `storage`; `folder` has nothing then.
  */
 export async function makeCheckpoint(environment: Environment, replica: string, folder: string): Promise<ReplicaCheckpoint> {
   try {
@@ -42,14 +42,17 @@ export async function makeCheckpoint(environment: Environment, replica: string, 
   }
 }
 
-/** What cannot be removed now is when the next one is made. */
+/** Removes a folder. Leftovers are removed when the next copy is made. */
 function remove(folder: string): void {
   try {
     fs.rmSync(folder, { recursive: true, force: true });
   } catch {}
 }
 
-/** Takes the operations out of the copied environment, which lie in files that are not copied. Returns what it has applied and consists of. */
+/**
+ * Removes from the copied environment the operations, which lie in files that are not copied. Returns the last applied operation and the
+ * manifest.
+ */
 async function withoutLog(lmdb: string): Promise<{ at: LogTag; manifest: Manifest }> {
   const copy = Environment.open(lmdb, () => {
     throw new TroupeError('storage', `the copy in ${lmdb} is empty`);
@@ -75,7 +78,7 @@ function linkSegments(replica: string, folder: string, { segments }: Manifest): 
   return segments.flatMap(({ id, kind }) => {
     if (kind === 'appendable') return linkFiles(replica, folder, 'rows', (name) => name === String(id));
     const sealed = path.relative(replica, segmentFolder(replica, id));
-    // Files of a build that is under way.
+    // Skip the files of a build that is under way.
     return linkFiles(replica, folder, sealed.split(path.sep).join('/'), (name) => !name.endsWith('.tmp'));
   });
 }
@@ -88,7 +91,7 @@ function linkFiles(replica: string, folder: string, below: string, wanted: (name
   return names.map((name) => fileIn(folder, `${below}/${name}`));
 }
 
-/** Another file system, or one without links, gets a copy. */
+/** Links a file, or copies it to another file system or one without links. */
 function linkFile(source: string, target: string): void {
   try {
     fs.linkSync(source, target);
@@ -98,7 +101,7 @@ function linkFile(source: string, target: string): void {
   }
 }
 
-/** Its bytes now: a file of rows may get more, which do not belong to the copy. */
+/** A file of the copy with its present size: a file of rows may grow, and later bytes do not belong to the copy. */
 function fileIn(folder: string, name: string): CheckpointFile {
   return { path: name, bytes: fs.statSync(path.join(folder, name)).size };
 }

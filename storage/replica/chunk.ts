@@ -3,7 +3,7 @@
 export class ChunkWriter {
   private at: number;
 
-  /** start: where the first part goes, a multiple of 8. */
+  /** start: offset of the first part, a multiple of 8. */
   constructor(
     private readonly bytes: Uint8Array,
     start: number,
@@ -35,7 +35,7 @@ export class ChunkReader {
     this.at = start;
   }
 
-  /** The next part, a view on the chunk; null where the chunk has ended. */
+  /** The next part, a view on the chunk; null if the chunk has ended. */
   take(length: number): Uint8Array | null {
     const end = this.at + length;
     if (end > this.bytes.length) return null;
@@ -44,7 +44,7 @@ export class ChunkReader {
     return part;
   }
 
-  /** Whether all was read. */
+  /** Whether all bytes have been read. */
   get ended(): boolean {
     return this.at === this.bytes.length;
   }

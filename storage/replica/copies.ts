@@ -1,4 +1,7 @@
-/** What other replicas are told of a replica's points, and what it takes over of theirs. All of it after everything that is logged. */
+/**
+ * Exchanges points between replicas: tells other replicas of this one's points, and takes over theirs. Every call runs after everything
+ * that is logged has been applied.
+ */
 
 import { TroupeError } from '../../protocols/errors.js';
 import { invariant } from '../../protocols/invariant.js';
@@ -23,15 +26,15 @@ export interface CopiesHost {
   readonly config: CollectionConfig;
   readonly operations: Operations;
   transact<T>(change: (transaction: Transaction) => T): T;
-  /** A transaction that is only read from. */
+  /** A transaction for reading only. */
   view(): Transaction;
   readonly stale: StaleBuckets;
-  /** Others are compared with this replica. */
+  /** Notes that this replica leads: others are compared with it. */
   lead(): void;
 }
 
 export class Copies {
-  /** Kept from the first time on that somebody asks for it. */
+  /** The digest; null until it is asked for, then kept up to date. */
   private pointDigest: PointDigest | null = null;
 
   constructor(private readonly host: CopiesHost) {}
@@ -40,7 +43,7 @@ export class Copies {
     return this.pointDigest !== null;
   }
 
-  /** What a transaction did to the live rows; it is on disk. */
+  /** Takes a committed transaction's changes of live rows. */
   note(changes: readonly RowChange[]): void {
     for (const change of changes) this.pointDigest?.change(change);
   }
@@ -58,7 +61,7 @@ export class Copies {
     return own;
   }
 
-  /** Bucket-B1 holds: their points are the leader's. */
+  /** Marks equal buckets as not stale: their points are the leader's (Bucket-B1). */
   private compared(equal: Iterable<number>): void {
     this.host.transact((transaction) => {
       transaction.stale = withoutStale(transaction.stale, equal);
@@ -108,7 +111,7 @@ export class Copies {
   }
 }
 
-/** Makes the field indexes those that the operations make. */
+/** Makes the field indexes that the operations name, and removes all others. */
 function makeSettings(transaction: Transaction, operations: readonly UpdateOperation[]): void {
   const wanted = operations.flatMap((operation) => (operation.kind === 'createFieldIndex' ? [operation] : []));
   for (const { name } of transaction.manifest.fields) if (!wanted.some(({ field }) => field === name)) transaction.deleteField(name);

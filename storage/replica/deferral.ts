@@ -1,15 +1,15 @@
 /**
- * Deferred points (`optimizers_config.prevent_unoptimized`): rows that come when the segments which reads have to scan hold
- * `indexing_threshold` kB of vectors already go to *deferred* segments. These are kept, logged and opened as all others,
- * but left out of the sets that readers get, so that counts, filters, scrolling and searches agree without knowing of them.
+ * Deferred points (`optimizers_config.prevent_unoptimized`): when the segments that reads have to scan hold `indexing_threshold` kB of
+ * vectors, new rows go to *deferred* segments. These are kept, logged and opened like all others but left out of the sets that readers get,
+ * so counts, filters, scrolling and searches agree without any rule of their own.
  *
- * - **Defer-D1** a point has one live row: its newest. Operations go by that, deferred or not.
- * - **Defer-D2** readers see one row of a point: the live one, or, while that is deferred, the older one that they saw before. It is
- *   *held*: not marked deleted, neither in memory nor on disk. A commit that shows the live row to readers or deletes
- *   the point marks the held one deleted.
- * - **Defer-D3** as no mark of a held row is stored, opening finds them: live on disk, with the id of a live deferred row.
- * - **Defer-D4** a deferred segment is shown when a build has taken it, or when it fits beneath the threshold beside the others. So where
- *   there is one, the rows without a graph exceed the threshold, and the optimizer has a build to make.
+ * - **Defer-D1** a point has one live row: its newest. Operations use that row, deferred or not.
+ * - **Defer-D2** readers see one row of a point: the live one or, while that is deferred, the older one that they saw before. The older row
+ *   is *held*: it is not marked deleted, neither in memory nor on disk. A commit that shows the live row to readers or deletes the point
+ *   marks the held row deleted.
+ * - **Defer-D3** no mark of a held row is stored, so opening finds these rows: live on disk, with the id of a live deferred row.
+ * - **Defer-D4** a deferred segment is shown when a build has taken it, or when it fits below the threshold together with the others. So
+ *   while there is a deferred segment, the rows without a graph exceed the threshold, and the optimizer has a build to make.
  *
  * Source: service specification, «Deferred points».
  */
@@ -22,20 +22,23 @@ import { fieldsOf, type Transaction } from './transaction.js';
 
 const NOT_TAKEN = 0xffff_ffff;
 
-/** Bytes of vectors without a graph that readers see before rows are deferred; infinite where none are: without the option, and where nothing would ever build. */
+/**
+ * Bytes of vectors without a graph that readers may see before rows are deferred. Infinite if rows are never deferred: without the option,
+ * and if no build would ever run.
+ */
 export function deferralBytes(config: CollectionConfig): number {
   const { prevent_unoptimized, max_optimization_threads } = config.optimizer_config;
   const threshold = indexingThresholdBytes(config);
   return prevent_unoptimized === true && threshold > 0 && max_optimization_threads !== 0 ? threshold : Number.POSITIVE_INFINITY;
 }
 
-/** Whether rows that come to these segments now are deferred. */
+/** Whether new rows are deferred, given these segments. */
 export function defersRows(segments: readonly SegmentRows[], manifest: Manifest, config: CollectionConfig): boolean {
   const limit = deferralBytes(config);
   return limit !== Number.POSITIVE_INFINITY && scannedBytes(segments, manifest, config) >= limit;
 }
 
-/** After opening: readers keep the rows that deferred ones are to replace (Defer-D3). */
+/** After opening: holds the rows that deferred rows are to replace (Defer-D3). */
 export function holdReplaced(transaction: Transaction): void {
   for (const segment of transaction.segments) {
     if (!segment.deferred) continue;
@@ -47,7 +50,7 @@ export function holdReplaced(transaction: Transaction): void {
   }
 }
 
-/** Shows the deferred segments that are to be shown (Defer-D4), and marks the rows deleted that readers then need no more (Defer-D2). */
+/** Shows deferred segments that may be shown (Defer-D4), and marks the rows deleted that readers need no more then (Defer-D2). */
 export function settleDeferred(transaction: Transaction, config: CollectionConfig): void {
   const limit = deferralBytes(config);
   let scanned = scannedBytes(transaction.segments, transaction.manifest, config);
@@ -70,9 +73,8 @@ export function settleDeferred(transaction: Transaction, config: CollectionConfi
 }
 
 /**
- * Takes what happened to a source's rows after `seq` over to the segment built from it. rowMap: new row by source row.
- * staying: the segments that are no sources. A taken row whose point got a deferred row meanwhile is held, unless readers
- * keep another one of it.
+ * Marks deletions of a source's rows after `seq` in the segment built from it. rowMap: new row by source row. staying: the segments that
+ * are no sources. A taken row whose point has got a deferred row meanwhile is held, unless readers keep another row of the point.
  */
 export function carryDeletions(
   source: SegmentRows,
@@ -92,7 +94,7 @@ export function carryDeletions(
   }
 }
 
-/** Bytes of the vectors that readers have to scan. */
+/** Bytes of vectors that readers have to scan. */
 function scannedBytes(segments: readonly SegmentRows[], manifest: Manifest, config: CollectionConfig): number {
   const fields = fieldsOf(manifest);
   let bytes = 0;

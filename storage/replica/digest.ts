@@ -1,9 +1,9 @@
 /**
- * What a replica's points come to, for replicas to compare: for each bucket of ids the sum of hashes over (id, version), mod 2^64, and
- * how many points there are. The sum takes points in and out one by one, so it is kept while points change.
+ * The digest of a replica's points, which replicas compare: for each bucket of ids, the sum of hashes over (id, version) mod 2^64, and the
+ * number of points. Points are added to the sum and subtracted one by one, so it is kept while points change.
  *
- * A point's hash is two of 32 bits (MurmurHash3, `vectors/murmur3.ts`): the lower over kind, words of the id, version, the upper over
- * the same backwards. Replicas of one shard have the same operations in the same order, so equal versions say equal points.
+ * A point's hash consists of two 32-bit hashes (MurmurHash3, `vectors/murmur3.ts`): the lower over kind, id words, version, the upper over
+ * the same in reverse order. Replicas of one shard have the same operations in the same order, so equal versions mean equal points.
  */
 
 import { invariant } from '../../protocols/invariant.js';
@@ -13,7 +13,7 @@ import { hashIdWords, hashPoint } from '../sharding/point-hash.js';
 import { DIGEST_BUCKETS } from '../threads/shard-log.js';
 import type { SegmentRows } from './segment-rows.js';
 
-/** A row that came to the live ones or left them. */
+/** A row that became live, or is live no more. */
 export interface RowChange {
   readonly segment: SegmentRows;
   readonly row: number;
@@ -21,11 +21,11 @@ export interface RowChange {
 }
 
 export class PointDigest {
-  /** Sums, the lower half of each first: u64 on the machines that there are. */
+  /** The sums as u32 pairs, lower half first, which is u64 on little-endian machines. */
   private readonly halves = new Uint32Array(DIGEST_BUCKETS * 2);
   private readonly counts = new Uint32Array(DIGEST_BUCKETS);
 
-  /** Of the live rows. */
+  /** The digest of all live rows. */
   static of(segments: readonly SegmentRows[]): PointDigest {
     const digest = new PointDigest();
     for (const segment of segments)
@@ -46,7 +46,7 @@ export class PointDigest {
     this.halves[at + 1] = (this.halves[at + 1] as number) + sign * rowHash.high + carry;
   }
 
-  /** Of all buckets. */
+  /** The number of points in all buckets. */
   get points(): number {
     return this.counts.reduce((sum, count) => sum + count, 0);
   }
@@ -57,17 +57,20 @@ export class PointDigest {
   }
 }
 
-/** The bucket of a point's rows. */
+/** The bucket of a point: 0..DIGEST_BUCKETS-1. */
 export function bucketOfId(id: PointId): number {
   return hashPoint(id) % DIGEST_BUCKETS;
 }
 
-/** 0..DIGEST_BUCKETS-1. Shards are told by the whole of this hash, so its last bits say nothing of the shard. */
+/**
+ * The bucket of a row's point: 0..DIGEST_BUCKETS-1. The shard follows from the whole hash, so the hash's last bits do not depend on the
+ * shard.
+ */
 export function bucketOfRow({ kinds, words }: SegmentRows, row: number): number {
   return hashIdWords(kinds[row] as number, words, row * 4) % DIGEST_BUCKETS;
 }
 
-/** The last `hashRow`'s. */
+/** The result of the last `hashRow`. */
 const rowHash = { low: 0, high: 0 };
 const BYTES = 28;
 

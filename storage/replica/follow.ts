@@ -1,18 +1,20 @@
-/** Where operations go in a shard's log: which of a leader's are new, and whether they follow. Decisions only. */
+/** Decides the place of operations in a shard's log: which of a leader's operations are new, and whether they follow the log's end. */
 
 import { TroupeError } from '../../protocols/errors.js';
 import { isSameTag, type LogTag, type ShardEntry } from '../../protocols/model/shard-log.js';
 import type { Leader } from '../wal/log-tags.js';
 
-/** A log as far as it matters here. */
+/** The part of a log that these decisions need. */
 export interface KnownLog {
   readonly last: LogTag;
   readonly base: LogTag;
-  /** Of an operation behind `base`; null for none of this index. */
+  /** Tag of an operation after `base`; null if there is none with this index. */
   tagOf(index: number): LogTag | null;
 }
 
-/** Tags of so many operations that a leader puts behind `last`, with indexes above `indexAfter`. Errors: `conflict` when its term is over. */
+/**
+ * Tags for `count` operations of a leader after `last`, with indexes above `indexAfter`. Errors: `conflict` if the leader's term is over.
+ */
 export function nextTags(last: LogTag, { peer, term }: Leader, indexAfter: number, count: number): LogTag[] {
   if (term < last.term || (term === last.term && peer !== last.peer))
     throw new TroupeError('conflict', `${nameOf(last)} has been logged already: term ${term} of peer ${peer} is over`);
@@ -20,7 +22,10 @@ export function nextTags(last: LogTag, { peer, term }: Leader, indexAfter: numbe
   return Array.from({ length: count }, (_, at) => ({ peer, term, index: first + at }));
 }
 
-/** The entries that the log does not have yet. previous: of the operation before the first of `entries`. Errors: `conflict` when they are not its continuation. */
+/**
+ * The entries that the log does not have yet. previous: tag of the operation before the first of `entries`. Errors: `conflict` if they do
+ * not continue the log.
+ */
 export function newEntries(log: KnownLog, previous: LogTag, entries: readonly ShardEntry[]): readonly ShardEntry[] {
   mustHave(log, previous);
   let before = previous;
@@ -42,7 +47,7 @@ export function newEntries(log: KnownLog, previous: LogTag, entries: readonly Sh
   return added;
 }
 
-/** What lies before the log's base cannot be known any more. Errors: `conflict`. */
+/** Checks that the log has this operation. Operations before the log's base cannot be checked any more. Errors: `conflict`. */
 function mustHave(log: KnownLog, tag: LogTag): void {
   if (tag.index < log.base.index) return;
   const own = tag.index === log.base.index ? log.base : log.tagOf(tag.index);

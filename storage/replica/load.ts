@@ -1,6 +1,6 @@
 /**
- * Reads a replica from its folder: appendable segments from the chunks that LMDB points at, sealed ones from their files. What is damaged
- * and can be made anew is left to a repair in the first transaction; everything else ends the opening by its name.
+ * Reads a replica from its folder: appendable segments from the chunks that LMDB points at, sealed ones from their files. Damage that can
+ * be rebuilt is repaired in the first transaction; any other damage ends the opening with the name of the file or record.
  */
 
 import { TroupeError } from '../../protocols/errors.js';
@@ -33,7 +33,7 @@ import type { ReplicaShape, Transaction } from './transaction.js';
 
 const EMPTY_MANIFEST: Manifest = { segments: [], fields: [], nextSegment: 1, nextField: 1, dropped: [] };
 
-/** What a new environment holds. */
+/** Writes the records of a new environment. */
 export function writeFirstRecords(environment: Environment): void {
   environment.put('meta', STATE_KEY, encodeReplicaState({ generation: 0, commit: 0, appliedOperation: 0, appendable: new Map() }));
   environment.put('meta', MANIFEST_KEY, encodeManifest(EMPTY_MANIFEST));
@@ -41,7 +41,7 @@ export function writeFirstRecords(environment: Environment): void {
 
 export interface LoadedReplica {
   readonly shape: ReplicaShape;
-  /** Builds damaged records again that other records hold the content of. */
+  /** Rebuilds damaged records whose content other records have. */
   readonly repair: (transaction: Transaction) => void;
 }
 
@@ -164,7 +164,7 @@ function remakeIds(transaction: Transaction, segment: SegmentRows): void {
     value.writeUInt32LE(row, 0);
     environment.put('ids', key, value);
   }
-  // A key that damage has moved out of its order cannot be found, and so not be removed.
+  // Damage may have moved a key out of its order; such a key cannot be found, and so not removed.
   if (!idsAgree(environment, segment)) throw damagedRecord(`ids/${segment.id}`);
 }
 
@@ -189,7 +189,7 @@ function loadFieldIndex(
   }
 }
 
-/** Counts the live rows with a value in each index that the segment has. */
+/** Counts, for each index of the segment, the live rows with a value. */
 export function trackSealedFields(segment: SegmentRows, fields: readonly ManifestField[]): void {
   for (const handle of segment.handle.fieldIndexes) {
     const { field } = handle;
@@ -199,7 +199,7 @@ export function trackSealedFields(segment: SegmentRows, fields: readonly Manifes
   }
 }
 
-/** Scratch slots of a segment: one per reader, the home worker's and the builder's. */
+/** Number of scratch slots of a segment: one for each reader, one for the home worker and one for the builder. */
 export function slotsOf(spec: ReplicaSpec): number {
   return spec.readers + 2;
 }

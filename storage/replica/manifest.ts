@@ -1,4 +1,4 @@
-/** The manifest of a replica: what it consists of. Changes with the set of segments, with fields and with nothing else. */
+/** The manifest of a replica: its segments and fields. It changes only when these do. */
 
 import { parseJson, stringifyJson } from '../../protocols/json.js';
 import type { FieldSchema } from '../../protocols/model/collection.js';
@@ -8,13 +8,19 @@ import { SEAL_BYTES, seal, unseal } from '../wal/records.js';
 export interface ManifestSegment {
   readonly id: number;
   readonly kind: 'appendable' | 'sealed';
-  /** Rows there is room for (appendable) or that there are (sealed). */
+  /** Rows: the capacity of an appendable segment, the count of a sealed one. */
   readonly capacity: number;
-  /** Vectors an appendable segment was made with, in the order of its chunks. Missing in replicas of format 2: those of the collection. */
+  /**
+   * Vectors that an appendable segment was made with, in the order of its chunks. Absent in replicas of format 2, whose segments have the
+   * collection's vectors.
+   */
   readonly vectors?: readonly VectorPlan[];
-  /** Vectors that it was made with and that count no more: the collection has lost them, and may have others of these names. */
+  /**
+   * Vectors that the segment was made with and that count no more: the collection has dropped them, and may have other vectors with these
+   * names.
+   */
   readonly dropped?: readonly string[];
-  /** Appendable: no read sees its rows (`deferral.ts`). */
+  /** Set for an appendable segment whose rows no read sees (`deferral.ts`). */
   readonly deferred?: boolean;
 }
 
@@ -30,7 +36,7 @@ export interface Manifest {
   readonly fields: readonly ManifestField[];
   readonly nextSegment: number;
   readonly nextField: number;
-  /** Segments that are no longer part of the replica and whose records may still be there. */
+  /** Segments that are no longer part of the replica; some of their records may still exist. */
   readonly dropped: readonly number[];
 }
 
@@ -43,7 +49,7 @@ export function encodeManifest(manifest: Manifest): Uint8Array {
   return seal(record);
 }
 
-/** Errors: `storage`. */
+/** Decodes a manifest. Errors: `storage`. */
 export function decodeManifest(record: Uint8Array): Manifest {
   const manifest = parseJson(unseal(record, 'meta/manifest')) as unknown as Manifest & { format: number };
   if (manifest.format !== FORMAT) throw new Error(`manifest of format ${manifest.format}, this release reads ${FORMAT}`);

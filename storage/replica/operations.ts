@@ -1,5 +1,5 @@
 /**
- * The operations of a replica on their way: into the log, then into its points (Wal-W1, Wal-W2). What is logged and not applied waits here.
+ * Takes a replica's operations into the log, then into its points (Wal-W1, Wal-W2). Operations that are logged and not applied wait here.
  */
 
 import { TroupeError } from '../../protocols/errors.js';
@@ -13,47 +13,47 @@ import type { WriteAheadLog } from '../wal/wal.js';
 import { applyOperation } from './apply.js';
 import type { Transaction } from './transaction.js';
 
-/** An operation with its number, and who gave it. */
+/** An operation with its number and the leader that gave it. */
 export interface NumberedOperation {
   readonly operation: number;
   readonly by: Leader;
   readonly logged: LoggedOperation;
   /**
-   * The leader's own: in the place of one that fails, and of those that hang on it, the log has `NOTHING`. Else another replica, which may lack
-   * points for a while, would have to find out by itself whether it failed.
+   * Set on the leader: in the place of an operation that fails, and of those that depend on it, the log has `NOTHING`. Otherwise another
+   * replica, which may lack points for a while, would have to find out by itself whether the operation failed.
    */
   readonly isLeaders?: boolean;
 }
 
-/** How an operation went. `skipped`: the one it hangs on failed. isNothing: the log has `NOTHING` in its place. */
+/** The result of an operation. skipped: the operation that it depends on failed. isNothing: the log has `NOTHING` in its place. */
 export type AppliedUpdate = { readonly operation: number; readonly error: TroupeError | 'skipped' | null; readonly isNothing?: boolean };
 
-/** What operations need of their replica. */
+/** The part of a replica that operations use. */
 export interface OperationsHost {
   readonly wal: WriteAheadLog;
-  /** Bytes the log is to have. */
+  /** Intended size of the log in bytes. */
   readonly walCapacity: number;
   /** Runs `action` in one LMDB transaction. */
   commit<T>(action: () => T): T;
-  /** Runs `change` in a transaction; Wal-W3. */
+  /** Runs `change` in a transaction (Wal-W3). */
   transact<T>(change: (transaction: Transaction) => T): T;
-  /** Something was applied. */
+  /** Called after operations were applied. */
   applied(): void;
   warn(message: string): void;
 }
 
 export class Operations {
-  /** In the WAL and acknowledged, not applied yet. */
+  /** Operations in the WAL that are acknowledged and not applied yet. */
   private backlog: NumberedOperation[] = [];
 
   constructor(private readonly host: OperationsHost) {}
 
-  /** How many are logged and not applied. */
+  /** Number of operations that are logged and not applied. */
   get waiting(): number {
     return this.backlog.length;
   }
 
-  /** Those that the log has and the points don't, at opening. Errors: `storage`. */
+  /** Applies, at opening, operations that the log has and the points lack. Errors: `storage`. */
   replay(group: readonly NumberedOperation[]): void {
     this.backlog.push(...group);
     this.apply([]);
@@ -61,19 +61,22 @@ export class Operations {
       throw new TroupeError('storage', `operations from ${this.backlog[0]?.operation} on of the WAL cannot be applied`);
   }
 
-  /** The log has been reset. */
+  /** Forgets waiting operations after a reset of the log. */
   forget(): void {
     this.backlog = [];
   }
 
-  /** Puts operations in the WAL, on disk on return, to be applied by the next `apply`. Returns their numbers. Errors: `storage`; nothing is logged then. */
+  /**
+   * Logs operations, which are on disk on return and are applied by the next `apply`. Returns their numbers. Errors: `storage`; nothing is
+   * logged then.
+   */
   log(operations: readonly LoggedOperation[]): number[] {
     const numbered = this.number(operations);
     this.logNumbered(numbered);
     return numbered.map(({ operation }) => operation);
   }
 
-  /** As `log`, operations of a leader: in ascending order, behind all that are there. */
+  /** As `log`, for operations of a leader: in ascending order, after all existing ones. */
   logNumbered(numbered: readonly NumberedOperation[]): void {
     if (numbered.length === 0) return;
     this.host.commit(() => this.append(numbered));
@@ -85,9 +88,9 @@ export class Operations {
   }
 
   /**
-   * Applies what was logged, then logs and applies `operations`, in one transaction that is on disk on return.
-   * Returns how each of `operations` went. A disk that refuses is the outcome of all of them: they are not in the WAL
-   * then, and what was logged waits for the next call. An operation that meets a bug is alone with it.
+   * Applies the logged operations, then logs and applies `operations`, in one transaction that is on disk on return. Returns the result of
+   * each of `operations`. If the disk refuses, that is the result of all of them: they are not in the WAL then, and the logged ones wait
+   * for the next call. An operation that meets a bug fails alone.
    */
   apply(operations: readonly LoggedOperation[]): AppliedUpdate[] {
     const numbered = this.number(operations);
@@ -104,8 +107,9 @@ export class Operations {
   }
 
   /**
-   * As `apply`, operations of a leader: all of them are in the log on return, whatever becomes of each. Returns how each went, and before
-   * these each of those that were logged. Errors: `storage`; where that is after a bug, they may be in the log, not applied.
+   * As `apply`, for operations of a leader: all of them are in the log on return, whatever their results. Returns the results of the
+   * operations that were logged before, then those of `numbered`. Errors: `storage`; if that follows a bug, they may be in the log, not
+   * applied.
    */
   applyNumbered(numbered: readonly NumberedOperation[]): AppliedUpdate[] {
     if (numbered.length + this.backlog.length === 0) return [];
@@ -136,7 +140,7 @@ export class Operations {
     return outcomes;
   }
 
-  /** After a bug within a group: the operation that meets it is passed over, the others are applied. */
+  /** Applies a group one by one after a bug: the operation that meets the bug is skipped, the others are applied. */
   private applyOneByOne(operations: readonly LoggedOperation[], cause: unknown): AppliedUpdate[] {
     this.host.warn(`a group of operations failed and is applied one by one: ${textOf(cause)}`);
     try {
@@ -162,7 +166,10 @@ export class Operations {
     });
   }
 
-  /** Applies what was logged, one after the other: those that meet a bug are passed over. Errors: `storage` when the disk refuses; the rest stays logged then. */
+  /**
+   * Applies the logged operations one by one and skips those that meet a bug. Errors: `storage` if the disk refuses; the rest stays logged
+   * then.
+   */
   private applyBacklog(): AppliedUpdate[] {
     const outcomes: AppliedUpdate[] = [];
     for (let next = this.backlog[0]; next !== undefined; next = this.backlog[0]) {
@@ -188,7 +195,10 @@ export class Operations {
     }
   }
 
-  /** An operation that hangs on the one before it is not applied where that one was not, however long ago. logs: they are not in the log yet. */
+  /**
+   * Applies operations in a transaction. One that depends on the one before it is skipped if that one was not applied, however long ago.
+   * logs: the operations are not in the log yet.
+   */
   private applyAll(transaction: Transaction, operations: readonly NumberedOperation[], logs: boolean): AppliedUpdate[] {
     const { wal } = this.host;
     let isNothing = false;
@@ -206,25 +216,25 @@ export class Operations {
     });
   }
 
-  /** Applies what was logged. Errors: `storage`, when the disk refuses. */
+  /** Applies the logged operations. Errors: `storage` if the disk refuses. */
   applyLogged(): void {
     if (this.backlog.length > 0) this.applyNumbered([]);
   }
 }
 
-/** Why it could not be carried out; it has changed nothing then. */
+/** Applies one operation. Returns its error, in which case it has changed nothing; null on success. */
 function applyKnown(transaction: Transaction, { logged, operation }: NumberedOperation): TroupeError | null {
   try {
     measured(logged.usage ?? null, () => applyOperation(transaction, logged.operation, operation));
     return null;
   } catch (error) {
-    // Only what was found out before anything changed is the operation's own affair; the rest ends the transaction.
+    // Only `notFound` is raised before anything changed and concerns this operation alone; any other error ends the transaction.
     if (!(error instanceof TroupeError) || error.code !== 'notFound') throw error;
     return error;
   }
 }
 
-/** The disk took nothing of the transaction; as opposed to a bug in an operation. */
+/** Whether the disk refused the whole transaction, as opposed to a bug in an operation. */
 function isRefusal(error: unknown): error is LmdbError | AppendError {
   return error instanceof LmdbError || error instanceof AppendError;
 }

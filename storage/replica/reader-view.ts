@@ -1,4 +1,4 @@
-/** What a thread that does not write a replica reads of its LMDB environment: the state, and the appendable segments' records. */
+/** The LMDB environment of a replica for threads that do not write it: the state, and the appendable segments' records. */
 
 import path from 'node:path';
 import type { PointId } from '../../protocols/model/point-id.js';
@@ -22,19 +22,22 @@ import { decodeManifest, type ManifestField } from './manifest.js';
 const SCAN_PAGE_ENTRIES = 256;
 const EMPTY_PAYLOAD: Uint8Array = new TextEncoder().encode('{}');
 
-/** Everything between a `refresh` and the next one (or `release`) is read from one snapshot. */
+/** Reads of a replica. All reads between a `refresh` and the next one (or `release`) use one snapshot. */
 export interface ReplicaView {
   /** Moves to the newest commit and returns its state. Errors: `storage`. */
   refresh(): StateRecord;
-  /** Lets the snapshot go; call it when a request is done, as a held snapshot keeps LMDB from using old pages again. */
+  /** Releases the snapshot. Call it when a request is done, as a held snapshot keeps LMDB from reusing old pages. */
   release(): void;
-  /** JSON text of a row's payload, `{}` for an empty one. Errors: `storage` when it is damaged. */
+  /** JSON text of a row's payload, `{}` for an empty one. Errors: `storage` if it is damaged. */
   payloadText(segment: number, row: number): Uint8Array;
   /** The row of an appendable segment that holds a point now. */
   findRow(segment: number, id: PointId): number | undefined;
-  /** Rows of an appendable segment's points in id order, from an id on (null: from the first). */
+  /** Rows of an appendable segment's points in id order, from an id on; null to start with the first. */
   scanIds(segment: number, from: PointId | null): IterableIterator<number>;
-  /** An appendable segment's index of a field over its first `rows` rows; undefined when the field has none. Valid as long as the snapshot. */
+  /**
+   * An appendable segment's index of a field over its first `rows` rows; undefined if the field has none. Valid until the snapshot is
+   * released.
+   */
   fieldIndex(segment: number, field: string, rows: number): FieldIndex | undefined;
   close(): Promise<void>;
 }
@@ -87,7 +90,7 @@ class LmdbReplicaView implements ReplicaView {
       start = Buffer.alloc(ID_KEY_BYTES);
       writeIdKey(segment, from, start as Buffer);
     }
-    // In pages, so that whoever stops in the middle leaves no cursor that holds the snapshot.
+    // Read in pages, so that a caller that stops early leaves no cursor that holds the snapshot.
     for (;;) {
       const page = this.reader.page('ids', start, end, SCAN_PAGE_ENTRIES);
       for (const { value } of page) yield new DataView(value.buffer, value.byteOffset, 4).getUint32(0, true);
@@ -105,7 +108,7 @@ class LmdbReplicaView implements ReplicaView {
     await this.reader.close();
   }
 
-  /** Fields change with the generation only. */
+  /** The fields, read once for each generation, as they change only with it. */
   private knownFields(): ReadonlyMap<string, ManifestField> {
     if (this.fieldsGeneration !== this.generation) {
       const record = this.reader.get('meta', MANIFEST_KEY);

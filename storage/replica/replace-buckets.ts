@@ -1,4 +1,4 @@
-/** Makes the points of some buckets those of another replica, versions included. */
+/** Replaces the points of some buckets by those of another replica, including their versions. */
 
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { PassedBuckets } from './bucket-codec.js';
@@ -7,12 +7,15 @@ import type { SegmentRows } from './segment-rows.js';
 import { withoutStale } from './stale.js';
 import type { Location, Transaction } from './transaction.js';
 
-/** Live points of the buckets. */
+/** The live points of the buckets. */
 export function pointsOfBuckets(segments: readonly SegmentRows[], buckets: ReadonlySet<number>): Location[] {
   return segments.flatMap((segment) => Array.from(rowsOfBuckets(segment, buckets), (row) => ({ segment, row })));
 }
 
-/** Returns how many points were changed, added or removed: those that have their version already stay as they are. */
+/**
+ * Replaces the points. Returns the number of points that were changed, added or removed; points that have their version already stay as
+ * they are.
+ */
 export function replaceBuckets(transaction: Transaction, { buckets, payloadText, segment: passed }: PassedBuckets): number {
   const own = new Map<PointId, Location>();
   for (const location of pointsOfBuckets(transaction.segments, buckets)) own.set(location.segment.idAt(location.row), location);

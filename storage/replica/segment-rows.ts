@@ -1,6 +1,6 @@
 /**
- * The home worker's view of a segment: its arrays in shared memory, how many rows there are, and which of them are
- * deleted. Rows never change once they are there; a changed point is a new row, and its old one is marked deleted.
+ * The home worker's view of a segment: its arrays in shared memory, the number of rows, and which of them are deleted. Rows never change; a
+ * changed point is a new row, and its old row is marked deleted.
  */
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
@@ -15,18 +15,18 @@ import { check, DELETED_BLOCK_ROWS, uncheck } from '../wal/records.js';
 import { align8, ChunkReader, ChunkWriter } from './chunk.js';
 import { VectorColumn } from './vector-column.js';
 
-/** Vectors of an appendable segment take this much memory at most. */
+/** Most bytes for the vectors of an appendable segment. */
 const APPENDABLE_BYTES = 64 * 2 ** 20;
-/** All items together. */
+/** Most bytes for all items together. */
 const APPENDABLE_ITEM_BYTES = 2 ** 30;
 const APPENDABLE_ROWS_MIN = 256;
 const APPENDABLE_ROWS_MAX = 131_072;
 const BLOCK_BYTES = DELETED_BLOCK_ROWS / 8;
 
-/** Items that a row brings to vectors which have any number of them, by name. */
+/** For each vector with a variable number of items, by name, the number that a row brings. */
 export type RowItems = ReadonlyMap<string, number>;
 
-/** Which live rows have a value in a payload index. */
+/** The live rows with a value in a payload index. */
 export interface IndexedRows {
   readonly bits: Uint32Array;
   count: number;
@@ -36,37 +36,37 @@ export class SegmentRows {
   handle: SegmentHandle;
   rows: number;
   deleted = 0;
-  /** Takes no more rows. */
+  /** The segment takes no more rows. */
   frozen: boolean;
-  /** Source of a build that runs. */
+  /** The segment is a source of a running build. */
   building = false;
-  /** Readers do not get it yet (`deferral.ts`). */
+  /** Readers do not get the segment yet (`deferral.ts`). */
   deferred = false;
-  /** Rows that readers see though their points have newer, deferred ones, by id. */
+  /** By id, the rows that readers see although their points have newer, deferred rows. */
   readonly held = new Map<PointId, number>();
-  /** Rows of a deferred source that have been replaced by deferred ones since the build began, of points not deleted since, by id. */
+  /** By id, rows of this deferred source that deferred rows have replaced since the build began, of points that were not deleted since. */
   readonly outrun = new Map<PointId, number>();
-  /** Files it was loaded without. */
+  /** Damaged files that the segment was loaded without. */
   damagedFiles: readonly string[] = [];
-  /** By field name; fields whose index is not there yet are missing. */
+  /** Indexed rows by field name; fields without an index yet are missing. */
   readonly indexed = new Map<string, IndexedRows>();
   /** Ids (see `writeIdWords`) and versions of the rows. */
   readonly kinds: Uint8Array;
   readonly words: Uint32Array;
   readonly versions: Float64Array;
   private readonly deletedAt: Uint32Array;
-  /** One bit per row, in whole blocks: what is stored of `deletedAt`. */
+  /** One bit per row, in whole blocks: the stored part of `deletedAt`. */
   private readonly deletedBits: Uint8Array;
-  /** Of all vectors it was made with. */
+  /** The columns of all vectors that the segment was made with. */
   private readonly columns: readonly VectorColumn[];
-  /** Names under which it has what the collection has no more, or what had the name before another vector got it. */
+  /** Names of vectors that the collection has dropped, also if another vector has the name now. */
   private dropped: ReadonlySet<string> = new Set();
-  /** Those that were dropped since the build began that it is a source of. */
+  /** Names of vectors that were dropped since the build began whose source this is. */
   private droppedInBuild: ReadonlySet<string> = new Set();
-  /** The collection's vectors are others than its own. */
+  /** The collection has vectors that this segment lacks. */
   private outdated = false;
 
-  /** plans: what an appendable segment was made with; none for a sealed one. */
+  /** plans: the vectors that an appendable segment was made with; none for a sealed one. */
   constructor(
     handle: SegmentHandle,
     rows: number,
@@ -96,7 +96,7 @@ export class SegmentRows {
     return this.handle.layout;
   }
 
-  /** Room for further rows. */
+  /** Number of further rows that fit. */
   get room(): number {
     return this.frozen || this.outdated ? 0 : this.layout.capacity - this.rows;
   }
@@ -106,7 +106,7 @@ export class SegmentRows {
     return this.room > 0 && this.columns.every((column) => (items.get(column.layout.name) ?? 0) <= column.room(this.rows));
   }
 
-  /** Rows that are not marked deleted, held ones included. */
+  /** Number of rows that are not marked deleted, including held ones. */
   get live(): number {
     return this.rows - this.deleted;
   }
@@ -115,17 +115,17 @@ export class SegmentRows {
     return readIdWords(this.kinds[row] as number, this.words, row * 4);
   }
 
-  /** Whether the row is its point's newest. */
+  /** Whether the row is the newest of its point. */
   isLive(row: number): boolean {
     return this.deletedAt[row] === LIVE;
   }
 
-  /** Whether the row counts where the segment does: it is live or held. */
+  /** Whether the row counts for readers of the segment: it is live or held. */
   counts(row: number): boolean {
     return (this.deletedAt[row] as number) >= HELD;
   }
 
-  /** Commit sequence that deleted the row; `LIVE` for none. */
+  /** Sequence of the commit that deleted the row; `LIVE` if none did. */
   deletedSeq(row: number): number {
     return this.deletedAt[row] as number;
   }
@@ -134,7 +134,7 @@ export class SegmentRows {
     return (this.columns[vector] as VectorColumn).has(row);
   }
 
-  /** Index of a vector name among the segment's vectors, -1 for none. */
+  /** Index of a vector name among the segment's vectors; -1 if it has none. */
   vectorIndex(name: string): number {
     return this.dropped.has(name) ? -1 : this.columns.findIndex((column) => column.layout.name === name);
   }
@@ -152,8 +152,8 @@ export class SegmentRows {
   }
 
   /**
-   * Sets the vector of a point in the last row: point `from` of the column, whose values begin at item `start` of it.
-   * A vector that is no longer part of the collection, or another one now, is left out.
+   * Sets a vector of the last row to point `from` of the column, whose values begin at item `start`. Does nothing if the vector has been
+   * dropped from the collection or replaced by another one of this name.
    */
   setVector(row: number, values: VectorValues, from: number, start: number): void {
     const column = this.columns[this.vectorIndex(values.name)];
@@ -171,7 +171,7 @@ export class SegmentRows {
     spend('vector_io_write', items * itemBytes(column.layout));
   }
 
-  /** Copies the vectors of a row of another segment of the same collection. Errors: `storage` where they have to be read from a file. */
+  /** Copies the vectors of a row of another segment of the same collection. Errors: `storage` if they have to be read from a file. */
   copyVectors(row: number, source: SegmentRows, sourceRow: number): void {
     for (const column of this.columns) {
       const from = source.columns[source.vectorIndex(column.layout.name)];
@@ -179,12 +179,12 @@ export class SegmentRows {
     }
   }
 
-  /** Items of a row's vectors, by name. */
+  /** Number of items of a row's vectors, by name. */
   itemsOf(row: number): RowItems {
     return new Map(this.columns.flatMap((column) => (column.items(row) > 0 ? [[column.layout.name, column.items(row)]] : [])));
   }
 
-  /** Takes a vector from the last row. */
+  /** Removes a vector from the last row. */
   clearVector(name: string, row: number): void {
     this.columns[this.vectorIndex(name)]?.clear(row);
   }
@@ -195,7 +195,7 @@ export class SegmentRows {
     return shown.reduce((sum, column) => sum + column.itemsBefore(this.rows) * itemBytes(column.layout), 0);
   }
 
-  /** Takes back the rows behind the first `rows`. */
+  /** Removes all rows after the first `rows`. */
   dropRows(rows: number): void {
     for (let row = rows; row < this.rows; row++) {
       for (const column of this.columns) column.clear(row);
@@ -206,13 +206,13 @@ export class SegmentRows {
 
   // ---------------------------------------------------------------- deletions
 
-  /** Keeps a live row for readers while its point's newest row is deferred. Stored nowhere: opening finds it out again. */
+  /** Holds a live row for readers while its point's newest row is deferred. Not stored: opening finds it out again. */
   hold(row: number): void {
     this.deletedAt[row] = HELD;
     this.held.set(this.idAt(row), row);
   }
 
-  /** Takes `hold` back. */
+  /** Undoes `hold`. */
   unhold(row: number): void {
     this.deletedAt[row] = LIVE;
     this.held.delete(this.idAt(row));
@@ -228,7 +228,7 @@ export class SegmentRows {
     return Math.floor(row / DELETED_BLOCK_ROWS);
   }
 
-  /** Takes `markDeleted` of a live row back. */
+  /** Undoes `markDeleted` of a live row. */
   unmarkDeleted(row: number): void {
     this.deletedAt[row] = LIVE;
     (this.deletedBits[row >>> 3] as number) &= ~(1 << (row & 7));
@@ -241,7 +241,7 @@ export class SegmentRows {
     return check(this.deletedBits.subarray(block * BLOCK_BYTES, (block + 1) * BLOCK_BYTES));
   }
 
-  /** Blocks with a deleted row. */
+  /** The blocks with a deleted row. */
   deletedBlocks(): number[] {
     const blocks: number[] = [];
     for (let block = 0; block * BLOCK_BYTES < this.deletedBits.length; block++) {
@@ -250,7 +250,7 @@ export class SegmentRows {
     return blocks;
   }
 
-  /** Takes over a stored block: its rows were deleted before this process started. Errors: `storage`. */
+  /** Loads a stored block, whose rows were deleted before this process started. Errors: `storage`. */
   loadDeletedBlock(block: number, record: Uint8Array): void {
     const bits = uncheck(record, `deleted/${this.id}/${block}`);
     const first = block * DELETED_BLOCK_ROWS;
@@ -264,7 +264,7 @@ export class SegmentRows {
 
   // ---------------------------------------------------------------- payload indexes
 
-  /** Starts to count the rows that have a value in a field's index. */
+  /** Starts to count the rows with a value in a field's index. */
   trackField(field: string): void {
     this.indexed.set(field, { bits: emptyBits(this.layout.capacity), count: 0 });
   }
@@ -280,8 +280,8 @@ export class SegmentRows {
   // ---------------------------------------------------------------- names of vectors
 
   /**
-   * Compares the segment's vectors with those that the collection has now: what it has besides is dropped, and where it
-   * lacks one it takes no more rows. Returns how to take that back; null when nothing has changed.
+   * Compares the segment's vectors with those of the collection: surplus ones are dropped, and a segment that lacks one takes no more rows.
+   * Returns a function that undoes this; null if nothing has changed.
    */
   keepVectors(plans: readonly VectorPlan[]): (() => void) | null {
     const wanted = new Map(plans.map((plan) => [plan.name, plan]));
@@ -296,7 +296,7 @@ export class SegmentRows {
     return () => Object.assign(this, { handle, dropped, droppedInBuild, outdated: wasOutdated });
   }
 
-  /** Leaves vectors out from now on, though the rows keep their values. */
+  /** Drops vectors from now on; the rows keep their values. */
   dropVectors(names: Iterable<string>): void {
     const gone = new Set(names);
     this.dropped = new Set([...this.dropped, ...gone]);
@@ -319,14 +319,14 @@ export class SegmentRows {
     this.droppedInBuild = new Set();
   }
 
-  /** Names whose values a build takes that began before they were dropped. */
+  /** Names of vectors that a running build takes although they were dropped after it began. */
   get droppedSinceBuild(): Iterable<string> {
     return this.droppedInBuild;
   }
 
   // ---------------------------------------------------------------- chunks
 
-  /** The stored form of the rows from..to, behind `reserve` free bytes. payloads: how many of them have one. */
+  /** The stored form of the rows from..to, after `reserve` free bytes. payloads: number of rows with a payload. */
   encodeChunk(from: number, to: number, payloads: number, reserve: number, room: (bytes: number) => Uint8Array): Uint8Array {
     const rows = to - from;
     const vectors = this.columns.reduce((sum, column) => sum + column.chunkBytes(from, to, align8), 0);
@@ -338,7 +338,7 @@ export class SegmentRows {
     return bytes;
   }
 
-  /** Appends the rows of a stored chunk. Returns how many have a payload; null when the chunk does not fit this segment. */
+  /** Appends the rows of a stored chunk. Returns the number of rows with a payload; null if the chunk does not fit this segment. */
   loadChunk(bytes: Uint8Array): number | null {
     if (bytes.length < CHUNK_HEAD_BYTES) return null;
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -370,7 +370,7 @@ const CHUNK_HEAD_BYTES = 16;
 
 const NO_ITEMS: RowItems = new Map();
 
-/** A new empty appendable segment for the vectors of a configuration. items: what its first row needs room for. */
+/** A new empty appendable segment for a configuration's vectors. items: item counts of its first row. */
 export function makeAppendable(id: number, config: CollectionConfig, slots: number, items: RowItems = NO_ITEMS): SegmentRows {
   const plans = vectorPlans(config.params);
   const share = itemShare(plans);
@@ -387,10 +387,10 @@ export function appendableOf(id: number, plans: readonly VectorPlan[], capacity:
   return appendableIn(segmentMemory(layout), id, plans, layout);
 }
 
-/** Room for rows on their way from one replica to another: no thread but this one sees them, and the memory goes when they do. */
+/** Memory for rows on their way from one replica to another: only this thread sees them, and the memory is freed with them. */
 export function passingRows(plans: readonly VectorPlan[], capacity: number): SegmentRows {
   const layout = segmentLayout(capacity, plans, { ordered: false, slots: 0 });
-  // Kernels alone need a memory of WebAssembly, and each of these takes gigabytes of addresses until it is collected.
+  // Only kernels need WebAssembly memory, and each such memory takes gigabytes of addresses until it is collected.
   const memory = { buffer: new ArrayBuffer(layout.bytes) } as WebAssembly.Memory;
   return appendableIn(memory, 0, plans, layout);
 }
@@ -415,13 +415,13 @@ function appendableIn(memory: WebAssembly.Memory, id: number, plans: readonly Ve
   );
 }
 
-/** Rows of an appendable segment with these vectors. */
+/** Number of rows that an appendable segment with these vectors has room for. */
 export function appendableCapacity(plans: readonly VectorPlan[]): number {
   const bytes = plans.reduce((sum, plan) => sum + (plan.kind === 'dense' ? strideOf(plan) : 0), 0);
   return Math.min(APPENDABLE_ROWS_MAX, Math.max(APPENDABLE_ROWS_MIN, Math.floor(APPENDABLE_BYTES / Math.max(1, bytes))));
 }
 
-/** Bytes for the items of each vector that has any number of them. Pages that are not used cost no memory, but addresses end. */
+/** Bytes for the items of each vector with a variable number of items. Unused pages cost no memory, but addresses are limited. */
 function itemShare(plans: readonly VectorPlan[]): number {
   const ragged = plans.filter((plan) => plan.kind !== 'dense').length;
   return Math.min(APPENDABLE_BYTES, Math.floor(APPENDABLE_ITEM_BYTES / Math.max(1, ragged)));

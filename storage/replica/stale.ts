@@ -1,8 +1,8 @@
 /**
- * Buckets of a replica whose points may be others than its place in the log says: after its log has begun anew, or has lost operations that the
- * leader does not have, until each of them has been compared with the leader's or filled from them.
+ * Stale buckets: their points may differ from those at the replica's position in the log. Buckets become stale when the log begins after a
+ * reset, or loses operations that the leader does not have, until each of them has been compared with the leader's or filled from them.
  *
- * Their rules are Bucket-B1 to Bucket-B3 in storage/README.md.
+ * The rules are Bucket-B1 to Bucket-B3 in storage/README.md.
  */
 
 import type { PointId } from '../../protocols/model/point-id.js';
@@ -11,10 +11,10 @@ import { DIGEST_BUCKETS, type ReplicaDigest } from '../threads/shard-log.js';
 import { damagedRecord, SEAL_BYTES, seal, unseal } from '../wal/records.js';
 import { bucketOfId } from './digest.js';
 
-/** Key in `meta`; a replica without such buckets has no such record. */
+/** Key in `meta`; a replica without stale buckets has no such record. */
 export const STALE_KEY = Buffer.from('stale');
 
-/** Bits [DIGEST_BUCKETS], never changed in place; null: none. */
+/** Bits [DIGEST_BUCKETS], never changed in place; null if no bucket is stale. */
 export type StaleBuckets = Uint8Array | null;
 
 const BYTES = DIGEST_BUCKETS / 8;
@@ -25,7 +25,7 @@ export function isStale(stale: StaleBuckets, bucket: number): boolean {
   return stale !== null && (((stale[bucket >> 3] as number) >> (bucket & 7)) & 1) === 1;
 }
 
-/** With those of all points that the operations may have changed, also where these are not there any more. */
+/** The stale buckets, with those of all points that the operations may have changed, including points that do not exist any more. */
 export function withStale(stale: StaleBuckets, operations: Iterable<UpdateOperation>): StaleBuckets {
   const more = stale?.slice() ?? new Uint8Array(BYTES);
   for (const operation of operations) {
@@ -45,7 +45,7 @@ function pointsOf(operation: UpdateOperation): readonly PointId[] | 'any' {
   return operation.selector.kind === 'ids' ? operation.selector.ids : 'any';
 }
 
-/** Without these buckets. */
+/** The stale buckets without `buckets`. */
 export function withoutStale(stale: StaleBuckets, buckets: Iterable<number>): StaleBuckets {
   if (stale === null) return null;
   const left = stale.slice();
@@ -53,7 +53,7 @@ export function withoutStale(stale: StaleBuckets, buckets: Iterable<number>): St
   return left.some((byte) => byte !== 0) ? left : null;
 }
 
-/** Buckets in which two digests are equal. */
+/** The buckets in which two digests are equal. */
 export function* equalBuckets(one: ReplicaDigest, other: ReplicaDigest): Generator<number> {
   for (let bucket = 0; bucket < DIGEST_BUCKETS; bucket++)
     if (one.buckets[bucket] === other.buckets[bucket] && one.points[bucket] === other.points[bucket]) yield bucket;
@@ -65,7 +65,7 @@ export function encodeStale(stale: Uint8Array): Uint8Array {
   return seal(record);
 }
 
-/** Errors: `storage`. */
+/** Decodes the record of stale buckets. Errors: `storage`. */
 export function decodeStale(record: Uint8Array | undefined): StaleBuckets {
   if (record === undefined) return null;
   const stale = unseal(record, 'meta/stale');

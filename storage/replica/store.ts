@@ -1,5 +1,5 @@
 /**
- * A replica on disk and in memory, as its home worker holds it: the only one that writes it.
+ * A replica on disk and in memory. Its home worker holds it and is the only thread that writes it.
  *
  * Its rules are Wal-W1 to Wal-W5 in storage/README.md.
  */
@@ -37,32 +37,32 @@ import { ALL_STALE, type StaleBuckets, withStale } from './stale.js';
 import { fieldsOf, type ReplicaShape, Transaction, type TransactionHost } from './transaction.js';
 
 export interface ReplicaHooks {
-  /** A new set of segments, before the commit that makes it current. */
+  /** Publishes a new set of segments, before the commit that makes it current. */
   publish(spec: ReplicaSpec, openCommit: number, fields: ReadonlyMap<string, FieldSchema>, set: SegmentSet): void;
   /** The set of this generation is committed. */
   published(generation: number): void;
-  /** Something went wrong that no answer tells. */
+  /** Reports a problem that no answer tells. */
   warn(message: string): void;
   now(): number;
 }
 
 /**
- * 2: large values lie in files beside LMDB. 3: the manifest says which vectors an appendable segment has, and these may be
- * of any kind. 4: operations may have had leaders, which give their indexes. Older ones become replicas of format 4 when they are opened.
+ * Format of a replica. 2: large values lie in files beside LMDB. 3: the manifest names the vectors of each appendable segment, which may be
+ * of any kind. 4: operations may have leaders, which give their indexes. Older replicas become format 4 when they are opened.
  */
 const FORMAT = 4;
 const READABLE = [2, 3, FORMAT];
 
-/** Bytes of applied operations that a replica in a cluster keeps at least: what another one can miss and be told of afterwards. */
+/** Least bytes of applied operations that a replica in a cluster keeps: another replica that missed them can still get them. */
 const RETAINED_BYTES = 64 * 2 ** 20;
 
-/** Bytes of operations that are replayed in one transaction. */
+/** Most bytes of operations that are replayed in one transaction. */
 const REPLAY_BYTES_MAX = 16 * 2 ** 20;
-/** Records of a dropped segment that are removed in one transaction. */
+/** Most records of a dropped segment that are removed in one transaction. */
 const PURGE_RECORDS = 4096;
 const PURGED_DATABASES = ['rows', 'ids', 'payload', 'index', 'deleted'] as const;
 
-/** A segment that left the set and may go when no reader is before `generation` any more. */
+/** A segment that has left the set; it may be removed when all readers have dropped the sets before `generation`. */
 interface RetiredSegment {
   readonly generation: number;
   readonly handle: SegmentHandle;
@@ -80,9 +80,9 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
   private lastGeneration: number;
   private lastSegment: number;
   private commits = 0;
-  /** The log keeps what is behind this operation, whatever it comes to: a checkpoint has what is before. */
+  /** The log keeps all operations after this one, whatever their size: a checkpoint has the earlier ones. */
   private keptFrom = Number.POSITIVE_INFINITY;
-  /** The checkpoint that is being made, until when files stay; null: none is. */
+  /** The checkpoint that is being made; no file is removed until it ends. Null if none is. */
   private copying: Promise<ReplicaCheckpoint> | null = null;
   /** All readers have dropped the sets before this generation. */
   private retiredGeneration = 0;
@@ -113,8 +113,8 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
   }
 
   /**
-   * Opens a replica, or makes it; replays what the WAL holds beyond the applied operation.
-   * damaged: what a check of its LMDB file has found. Errors: `storage`, naming the file or record.
+   * Opens or makes a replica, and replays the WAL after the last applied operation. damaged: the damage that a check of its LMDB file has
+   * found; null if none. Errors: `storage`, naming the file or record.
    */
   static async open(spec: ReplicaSpec, damaged: string | null, hooks: ReplicaHooks): Promise<ReplicaStore> {
     await initChecksum();
@@ -181,7 +181,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
     this.hooks.warn(message);
   }
 
-  /** Runs `change` in a transaction; Wal-W3. trims: the log may lose applied operations. */
+  /** Runs `change` in a transaction (Wal-W3). trims: the log may lose applied operations. */
   transact<T>(change: (transaction: Transaction) => T, trims = true): T {
     const transaction = new Transaction(this, this.shape);
     let result: T;
@@ -208,7 +208,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
     return result;
   }
 
-  /** Runs `action` in one LMDB transaction. The files it wrote are on disk before the commit, whose records point at them. */
+  /** Runs `action` in one LMDB transaction. The files that it wrote are on disk before the commit, whose records point at them. */
   commit<T>(action: () => T): T {
     let result: T;
     try {
@@ -251,7 +251,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
     return entries === null ? { kind: 'compacted' } : { kind: 'entries', entries, last };
   }
 
-  /** See `ShardLogPort.resetLog`. What was logged and not applied goes with the log. */
+  /** See `ShardLogPort.resetLog`. Operations that are logged and not applied are dropped with the log. */
   resetLog(at: LogTag): void {
     this.transact((transaction) => {
       this.wal.reset(at);
@@ -281,7 +281,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
     return this.shape.stale;
   }
 
-  /** Bucket-B3: others are compared with this replica. */
+  /** Ends staleness on a leader: others are compared with this replica (Bucket-B3). */
   lead(): void {
     if (this.shape.stale === null) return;
     this.transact((transaction) => {
@@ -289,7 +289,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
     }, false);
   }
 
-  /** The first of these points that is not there once everything logged is applied; null: all are. */
+  /** The first of these points that does not exist once everything logged is applied; null if all exist. */
   missing(ids: readonly PointId[]): PointId | null {
     this.apply([]);
     const now = this.view();
@@ -298,7 +298,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
 
   // ---------------------------------------------------------------- a copy of the files
 
-  /** See `ShardLogPort.checkpoint`. Other calls may come meanwhile. Errors: `conflict` while another one is there; `storage`. */
+  /** See `ShardLogPort.checkpoint`. Other calls may run meanwhile. Errors: `conflict` while another checkpoint exists; `storage`. */
   checkpoint(folder: string): Promise<ReplicaCheckpoint> {
     if (this.keptFrom !== Number.POSITIVE_INFINITY)
       throw new TroupeError('conflict', 'another checkpoint of the replica has not been released yet');
@@ -320,12 +320,12 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
     }
   }
 
-  /** The log may lose what it was kept for. */
+  /** Lets the log lose operations that it kept for the checkpoint. */
   releaseCheckpoint(): void {
     this.keptFrom = Number.POSITIVE_INFINITY;
   }
 
-  /** A transaction that is only read from. */
+  /** A transaction for reading only. */
   view(): Transaction {
     return new Transaction(this, this.shape);
   }
@@ -354,7 +354,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
 
   // ---------------------------------------------------------------- builds
 
-  /** Freezes segments as the sources of a build. Errors: `conflict` when one of them is not there or is being built from. */
+  /** Freezes segments as the sources of a build. Errors: `conflict` if one of them does not exist or is a source already. */
   beginBuild(ids: readonly number[]): BuildSources {
     const sources = ids.map((id) => this.segment(id));
     for (const source of sources)
@@ -371,7 +371,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
     };
   }
 
-  /** Replaces the sources of a build by what came of it, with all deletions that happened meanwhile. */
+  /** Replaces the sources of a build by its result, with all deletions made meanwhile. */
   publishBuild(result: BuildResult): void {
     try {
       const sources = result.sources.map((id) => this.segment(id));
@@ -385,7 +385,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
     }
   }
 
-  /** The segments are no longer sources of a build; they take rows again where there is room. */
+  /** Ends a build without result: its sources take rows again if they have room. */
   abandonBuild(ids: readonly number[]): void {
     for (const segment of this.shape.segments) {
       if (!ids.includes(segment.id)) continue;
@@ -414,9 +414,9 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
     const { fields } = this.shape.manifest;
     const built = new SegmentRows({ ...result.handle, fieldIndexes: wantedIndexes(result.handle, fields) }, result.handle.rows);
     for (const source of sources) built.dropVectors(source.droppedSinceBuild);
-    // What the configuration says may have changed during the build.
+    // The configuration may have changed during the build.
     this.placePayloads(built);
-    // A vector that came and went while no source had it.
+    // A vector may have been added and dropped while no source had it.
     built.keepVectors(vectorPlans(this.spec.config.params));
     const ids = sources.map((source) => source.id);
     const staying = this.shape.segments.filter((segment) => !sources.includes(segment));
@@ -438,10 +438,10 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
     if (built.rows === 0) removeFolder(built.handle);
   }
 
-  /** All readers have dropped the sets before `generation`: what only those had can be removed. */
+  /** All readers have dropped the sets before `generation`: segments that only these had are removed. */
   retired(generation: number): void {
     this.retiredGeneration = generation;
-    // A copy that is being made may point at them.
+    // A checkpoint that is being made may point at them.
     if (this.copying !== null) return;
     const [gone, kept] = partition(this.retiring, (retired) => retired.generation <= generation);
     this.retiring = kept;
@@ -452,7 +452,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
     }
   }
 
-  /** Removes some records of dropped segments, in one transaction. Whether there is more to remove. Errors: `storage`. */
+  /** Removes some records of dropped segments, in one transaction. Returns whether there are more. Errors: `storage`. */
   purge(): boolean {
     const segment = this.purging[0];
     if (segment === undefined) return false;
@@ -478,8 +478,8 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
   // ---------------------------------------------------------------- the rest
 
   /**
-   * Takes a changed configuration over and publishes it. Operations that were logged before are applied before: what they
-   * say of a vector is not meant for another one that gets its name. Errors: `storage`.
+   * Takes over a changed configuration and publishes it. Operations that were logged before are applied first, as their vectors may not be
+   * those that have the same names afterwards. Errors: `storage`.
    */
   configure(config: CollectionConfig): void {
     const { spec } = this;
@@ -498,7 +498,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
     }
   }
 
-  /** Takes the payloads of a sealed segment into memory or leaves them on disk, as `on_disk_payload` says now. */
+  /** Loads the payloads of a sealed segment into memory or leaves them on disk, as `on_disk_payload` says. */
   private placePayloads(segment: SegmentRows, transaction?: Transaction): void {
     const { handle } = segment;
     const onDisk = this.spec.config.params.on_disk_payload;
@@ -538,7 +538,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
     };
   }
 
-  /** Points whose newest row readers do not see yet. */
+  /** Number of points whose newest row readers do not see yet. */
   get deferredPoints(): number {
     return sumLive(this.shape.segments.filter((segment) => segment.deferred));
   }

@@ -1,9 +1,9 @@
 /**
- * One change of a replica: rows and marks in shared memory, records in LMDB, made together or not at all.
+ * One change of a replica: rows and marks in shared memory and records in LMDB, made together or not at all.
  *
- * The order keeps readers right without a lock. Memory is filled first, where nobody looks yet: rows lie behind the
- * counts of the state record, and deletion marks carry the sequence of a commit that has not happened. The LMDB commit
- * then shows all of it at once. When it fails, `undo` takes the memory back.
+ * The order keeps readers right without a lock. Memory is filled first, where no reader looks yet: rows lie after the counts of the state
+ * record, and deletion marks carry the sequence of a commit that has not happened yet. The LMDB commit then shows everything at once. If it
+ * fails, `undo` restores the memory.
  */
 
 import { invariant } from '../../protocols/invariant.js';
@@ -44,13 +44,13 @@ import { encodeManifest, type Manifest, type ManifestField, type ManifestSegment
 import type { RowItems, SegmentRows } from './segment-rows.js';
 import { encodeStale, isStale, STALE_KEY, type StaleBuckets } from './stale.js';
 
-/** Where a point is. */
+/** The place of a point's row. */
 export interface Location {
   readonly segment: SegmentRows;
   readonly row: number;
 }
 
-/** What a transaction starts from and, when it succeeds, leaves behind. */
+/** The state that a transaction starts from and, if it succeeds, the state after it. */
 export interface ReplicaShape {
   readonly segments: readonly SegmentRows[];
   readonly manifest: Manifest;
@@ -60,31 +60,31 @@ export interface ReplicaShape {
   readonly stale: StaleBuckets;
 }
 
-/** What a transaction needs of its replica. */
+/** The part of a replica that a transaction uses. */
 export interface TransactionHost {
   readonly environment: Environment;
-  /** Rows of appendable segments, by segment id; the host sees to it that they are on disk before the commit. */
+  /** The files of appendable segments' rows, by segment id; the host syncs them before the commit. */
   readonly rowFiles: AppendFolder;
   readonly openCommit: number;
-  /** Whether `rowChanges` are wanted. */
+  /** Whether `rowChanges` are collected. */
   readonly keepsDigest: boolean;
-  /** A number that no set before had, committed or not. */
+  /** A number that no earlier set had, committed or not. */
   nextGeneration(): number;
-  /** An empty appendable segment with an id that was never used, with room for a row with these items. */
+  /** A new empty appendable segment with an id that was never used, with room for a row with these items. */
   makeSegment(items?: RowItems): SegmentRows;
-  /** Whether rows that come to these segments now are deferred. */
+  /** Whether new rows are deferred, given these segments. */
   defers(segments: readonly SegmentRows[], manifest: Manifest): boolean;
   /** Called before the commit that makes the set current. */
   publish(set: SegmentSet, fields: ReadonlyMap<string, FieldSchema>): void;
 }
 
-/** Rows indexed between two writes of the collected index records. */
+/** Rows to index between two writes of the collected index records. */
 const INDEX_FLUSH_ROWS = 8192;
 const REMOVE_AT_ONCE = 4096;
 const EMPTY_PAYLOAD: Uint8Array = new TextEncoder().encode('{}');
 
 export class Transaction {
-  /** Commit sequence of this process that deletion marks carry. */
+  /** Commit sequence for the deletion marks of this transaction. */
   readonly seq: number;
   segments: readonly SegmentRows[];
   manifest: Manifest;
@@ -95,11 +95,11 @@ export class Transaction {
   private readonly commit: number;
   private reshaped = false;
   private readonly index = new IndexWriter();
-  /** Rows of each segment before this transaction added to it, and payloads it added. */
+  /** For each segment, the number of rows before this transaction, and of payloads that it added. */
   private readonly appended = new Map<SegmentRows, { from: number; payloads: number }>();
   private readonly deletedBlocks = new Map<SegmentRows, Set<number>>();
   private readonly undos: (() => void)[] = [];
-  /** Rows that came to the live ones and that left them, where somebody keeps a digest. */
+  /** Rows that became live or are live no more; collected if a digest is kept. */
   readonly rowChanges: RowChange[] = [];
   private readonly idKey = Buffer.alloc(ID_KEY_BYTES);
 
@@ -139,17 +139,17 @@ export class Transaction {
     return undefined;
   }
 
-  /** Whether a point may be older than this operation takes it to be: Bucket-B1. */
+  /** Whether a point may be older than an operation assumes (Bucket-B1). */
   isStale({ row, segment }: Location): boolean {
     return this.stale !== null && isStale(this.stale, bucketOfRow(segment, row));
   }
 
-  /** Whether the leader may have a point that is not here: Bucket-B2. */
+  /** Whether the leader may have a point that is missing here (Bucket-B2). */
   mayLack(id: PointId): boolean {
     return this.stale !== null && isStale(this.stale, bucketOfId(id));
   }
 
-  /** Live points that pass a filter, as things stand within this transaction. */
+  /** Live points that pass a filter, with the changes of this transaction. */
   matching(filter: Filter): Location[] {
     const found: Location[] = [];
     for (const segment of this.segments) {
@@ -190,8 +190,8 @@ export class Transaction {
   }
 
   /**
-   * Removes a point's newest row. replacement: its point's new row. Where that one is deferred, readers keep what they
-   * see; where the removed row is a deferred one itself and the new one is not, what they see goes with it (Defer-D2).
+   * Removes a point's newest row. replacement: the point's new row. If the new row is deferred, readers keep the row that they see. If the
+   * removed row is deferred and the new one is not, the row that readers see is marked deleted too (Defer-D2).
    */
   remove(location: Location, replacement?: Location): void {
     const { segment, row } = location;
@@ -263,7 +263,7 @@ export class Transaction {
     return text.length === 2 ? {} : (parseJson(text) as Payload);
   }
 
-  /** Sets the payload of a row of this transaction. payload: parsed from `text` where it is needed when left out. */
+  /** Sets the payload of a row that this transaction added. payload: if absent, it is parsed from `text` where it is needed. */
   setPayload({ segment, row }: Location, text: Uint8Array, payload?: Payload): void {
     if (text.length <= 2) return;
     this.environment.put('payload', rowKey(segment.id, row), check(text));
@@ -296,8 +296,8 @@ export class Transaction {
   }
 
   /**
-   * Publishes the segments with the vectors that the collection has now. Those that cannot take all of them take no more
-   * rows; of these, empty ones go.
+   * Publishes the segments with the vectors that the collection has now. Segments that lack one of them take no more rows; empty ones among
+   * these are dropped.
    */
   keepVectors(plans: readonly VectorPlan[]): void {
     for (const segment of this.segments) {
@@ -311,7 +311,7 @@ export class Transaction {
     else this.removeSegments(useless.map((segment) => segment.id));
   }
 
-  /** A segment's handle has changed, or something readers must be told of. */
+  /** Replaces the set of segments, whenever a handle has changed or readers must be told of another change. */
   reshape(segments: readonly SegmentRows[], changes: Partial<Manifest> = {}): void {
     this.reshaped = true;
     this.segments = segments;
@@ -327,7 +327,7 @@ export class Transaction {
     this.undos.push(undo);
   }
 
-  /** Writes all deleted bits of a segment that is new to the replica. */
+  /** Writes all deletion bits of a segment that is new in the replica. */
   storeDeletions(segment: SegmentRows): void {
     this.deletedBlocks.set(segment, new Set(segment.deletedBlocks()));
   }
@@ -348,7 +348,7 @@ export class Transaction {
     this.reshape(this.segments, { fields: this.manifest.fields.filter((known) => known !== field) });
   }
 
-  /** Files the live rows of an appendable segment in a field's index. */
+  /** Adds the live rows of an appendable segment to a field's index. */
   indexRows(segment: SegmentRows, field: ManifestField): void {
     segment.trackField(field.name);
     this.onUndo(() => segment.indexed.delete(field.name));
@@ -381,7 +381,7 @@ export class Transaction {
 
   // ---------------------------------------------------------------- end
 
-  /** Writes what was collected; the last step before the commit. */
+  /** Writes everything that was collected; the last step before the commit. */
   flush(): void {
     this.flushIndex();
     for (const [segment, { from, payloads }] of this.appended) {
@@ -411,9 +411,9 @@ export class Transaction {
     return this.reshaped;
   }
 
-  /** Takes back what was done to the memory. */
+  /** Undoes all changes of the memory. */
   undo(): void {
-    // A row may have been added and deleted by this very transaction, so marks go first.
+    // A row may have been added and deleted by this transaction, so marks are undone first.
     for (const undo of this.undos.reverse()) undo();
     for (const [segment, { from }] of this.appended) segment.dropRows(from);
   }
@@ -442,13 +442,16 @@ export class Transaction {
     return row;
   }
 
-  /** A segment in which the items of a row do not fit takes no more rows at all: a smaller row would be its last but few. */
+  /**
+   * The segment for a new row. A segment with too little room for the row's items takes no more rows at all: only a few smaller rows would
+   * still fit.
+   */
   private writableSegment(items: RowItems): SegmentRows {
     const defers = this.host.defers(this.segments, this.manifest);
     for (let at = this.segments.length - 1; at >= 0; at--) {
       const segment = this.segments[at] as SegmentRows;
       if (segment.room === 0) continue;
-      // Where rows are deferred, those that readers see get no more neighbours.
+      // While rows are deferred, segments that readers see get no more rows.
       if (segment.fits(items) && (segment.deferred || !defers)) return segment;
       segment.frozen = true;
       this.onUndo(() => {

@@ -8,7 +8,7 @@ import { type ItemArray, itemArrays, itemOffsets } from '../segment/ragged.js';
 import { readRows } from '../segment/vector-file.js';
 import type { ChunkReader, ChunkWriter } from './chunk.js';
 
-/** Values of each row, or of each item: bytes, so many for each. */
+/** Values of each row or item, as bytes of a fixed size each. */
 interface Stored {
   readonly bytes: Uint8Array;
   readonly stride: number;
@@ -16,9 +16,9 @@ interface Stored {
 
 export class VectorColumn {
   private readonly presence: Uint32Array;
-  /** Of no length where the originals are not in memory. */
+  /** Empty if the original vectors are not in memory. */
   private readonly stored: readonly Stored[];
-  /** The first of them in other types. */
+  /** The first of `stored` as other element types. */
   private readonly f32: Float32Array;
   private readonly u16: Uint16Array;
   /** Null for dense vectors. */
@@ -49,17 +49,17 @@ export class VectorColumn {
     return hasBit(this.presence, row);
   }
 
-  /** Items of a row; 0 for dense vectors, which need no room for any. */
+  /** Number of items of a row; 0 for dense vectors, which need no room for items. */
   items(row: number): number {
     return this.offsets === null ? 0 : (this.offsets[row + 1] as number) - (this.offsets[row] as number);
   }
 
-  /** Items of the first `rows` rows; as many as rows for dense vectors. */
+  /** Number of items of the first `rows` rows; for dense vectors the number of rows. */
   itemsBefore(rows: number): number {
     return this.offsets === null ? rows : (this.offsets[rows] as number);
   }
 
-  /** Room for further items behind the first `rows` rows. */
+  /** Number of further items that fit after the first `rows` rows. */
   room(rows: number): number {
     const { ragged } = this.layout;
     return ragged === null ? Number.POSITIVE_INFINITY : ragged.itemCapacity - this.itemsBefore(rows);
@@ -72,7 +72,7 @@ export class VectorColumn {
     if (this.offsets !== null) this.offsets[row + 1] = this.offsets[row] as number;
   }
 
-  /** Takes the vector from the row. */
+  /** Removes the vector from the row. */
   clear(row: number): void {
     const [from, to] = this.range(row, row + 1);
     for (const { bytes, stride } of this.stored) bytes.fill(0, from * stride, to * stride);
@@ -80,7 +80,10 @@ export class VectorColumn {
     clearBit(this.presence, row);
   }
 
-  /** values: Float32Array [dim] of a dense vector, [items, dim] of a multivector; stored as the column's element type. */
+  /**
+   * Sets the vector of the last row. values: Float32Array [dim] of a dense vector, [items, dim] of a multivector; stored as the column's
+   * element type.
+   */
   setRow(row: number, values: Float32Array): void {
     const { dim } = this.layout;
     const items = values.length / dim;
@@ -88,7 +91,7 @@ export class VectorColumn {
     for (let item = 0; item < items; item++) this.writeVector(first + item, values.subarray(item * dim, (item + 1) * dim));
   }
 
-  /** indices, values: of a sparse vector, as long as each other. */
+  /** Sets the sparse vector of the last row. indices, values: of equal length. */
   setSparse(row: number, indices: Uint32Array, values: Float32Array): void {
     const first = this.claim(row, indices.length);
     const { buffer } = this.memory;
@@ -97,7 +100,7 @@ export class VectorColumn {
     new Float32Array(buffer, components.offset + first * 4, values.length).set(values);
   }
 
-  /** Copies the vector of a row of another segment. Errors: `storage` where it has to be read from a file. */
+  /** Copies the vector of a row of another segment. Errors: `storage` if it has to be read from a file. */
   copy(row: number, source: VectorColumn, handle: SegmentHandle, sourceRow: number): void {
     if (!source.has(sourceRow)) return;
     const [from, to] = source.range(sourceRow, sourceRow + 1);
@@ -109,7 +112,7 @@ export class VectorColumn {
     });
   }
 
-  /** Gives the row room for its items, in place of those it had. Returns the first. */
+  /** Reserves items for the row, in place of its earlier ones. Returns the first item. */
   private claim(row: number, items: number): number {
     setBit(this.presence, row);
     if (this.offsets === null) return row;
@@ -128,14 +131,17 @@ export class VectorColumn {
 
   // ---------------------------------------------------------------- chunks
 
-  /** Bytes that `write` takes. */
+  /** Number of bytes that `write` takes. */
   chunkBytes(from: number, to: number, aligned: (bytes: number) => number): number {
     const [first, last] = this.range(from, to);
     const counts = this.offsets === null ? 0 : aligned((to - from) * 4);
     return this.stored.reduce((sum, { stride }) => sum + aligned((last - first) * stride), aligned(to - from) + counts);
   }
 
-  /** Writes a byte per row that says whether it has the vector, how many items each has (u32, ragged vectors only), then the values. */
+  /**
+   * Writes one byte per row that tells whether it has the vector, then the number of items of each row (u32, ragged vectors only), then the
+   * values.
+   */
   write(chunk: ChunkWriter, from: number, to: number): void {
     const flags = chunk.take(to - from);
     for (let row = from; row < to; row++) flags[row - from] = this.has(row) ? 1 : 0;
@@ -144,7 +150,7 @@ export class VectorColumn {
     for (const { bytes, stride } of this.stored) chunk.put(bytes.subarray(first * stride, last * stride));
   }
 
-  /** Reads what `write` wrote, to the rows from `from` on. Whether it fits. */
+  /** Reads what `write` wrote into the rows from `from` on. Returns whether it fits. */
   read(chunk: ChunkReader, from: number, rows: number): boolean {
     const flags = chunk.take(rows);
     if (flags === null || from + rows > this.capacity) return false;
@@ -165,13 +171,13 @@ export class VectorColumn {
     });
   }
 
-  /** Values of the rows from..to lie between these. */
+  /** The range of values of the rows from..to. */
   private range(from: number, to: number): [number, number] {
     return [this.offsets === null ? from : this.itemsBefore(from), this.offsets === null ? to : this.itemsBefore(to)];
   }
 }
 
-/** Components as bytes, as the reference stores them: cut off, not rounded, and held within 0..255. */
+/** Converts components to bytes as the reference does: truncated, not rounded, and clamped to 0..255. */
 function encodeBytes(components: Float32Array, bytes: Uint8Array, start: number): void {
   for (let i = 0; i < components.length; i++) bytes[start + i] = Math.min(255, Math.max(0, Math.trunc(components[i] as number))) || 0;
 }

@@ -1,4 +1,4 @@
-/** The time limit of the request that a worker carries out. */
+/** The time limit of the request that a worker executes. */
 
 import { TroupeError } from '../../protocols/errors.js';
 
@@ -6,16 +6,16 @@ export class Deadline {
   /** `Date.now()` at which work stops. */
   deadlineMs = Number.POSITIVE_INFINITY;
 
-  /** For kernels, which ask every few microseconds of work. */
+  /** Whether the time is over. Cheap enough for kernels, which ask every few microseconds of work. */
   readonly expired = (): boolean => Date.now() > this.deadlineMs;
 
-  /** For loops in TypeScript. Errors: `timeout`. */
+  /** Throws once the time is over, for loops in TypeScript. Errors: `timeout`. */
   check(): void {
     if (this.expired()) throw timeLimitReached();
   }
 }
 
-/** Checks the deadline of a read by its snapshots. Errors: `timeout`. */
+/** Checks the deadline of the read that these snapshots belong to. Errors: `timeout`. */
 export function checkDeadline(
   snapshots: readonly { readonly segments: readonly { readonly reader: { readonly deadline: Deadline } }[] }[],
 ): void {
@@ -26,7 +26,7 @@ export function timeLimitReached(): TroupeError {
   return new TroupeError('timeout', 'the read reached its time limit');
 }
 
-/** Of a write whose time was up before its turn came: nothing of it was logged. */
+/** The error for a write whose time was over before its turn: nothing of it was logged. */
 export function turnTooLate(): TroupeError {
   return new TroupeError('timeout', 'the request waited for its turn until its time was up', { outcome: 'none' });
 }

@@ -1,4 +1,4 @@
-/** What the main thread and the gather thread say to each other. Calls are numbered within their request. */
+/** Messages between the main thread and the gather thread. Calls are numbered within their request. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { GatherAsk, GatherPlace } from '../gather/access.js';
@@ -17,7 +17,7 @@ export type ToGather =
   | { readonly kind: 'scattered'; readonly id: number; readonly call: number; readonly answers: readonly Uint8Array[] }
   | { readonly kind: 'located'; readonly id: number; readonly call: number; readonly place: GatherPlace }
   | { readonly kind: 'refused'; readonly id: number; readonly call: number; readonly error: ErrorFacts }
-  /** Nobody waits for the answer any more. */
+  /** No caller waits for the answer any more. */
   | { readonly kind: 'forget'; readonly id: number };
 
 export type FromGather =

@@ -1,6 +1,6 @@
 /**
- * What the main thread and its engine workers say to each other. Readers answer queries, writers (home workers)
- * own the writes of their replicas, builders make segments. Bytes of requests and answers pass through unread.
+ * Messages between the main thread and its engine workers. Readers answer queries, writers (home workers) own the writes of their replicas,
+ * builders make segments. The bytes of requests and answers pass through undecoded.
  */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
@@ -18,16 +18,18 @@ import type { OrderedWrite, ReplicaDigest, ShardPosition } from './shard-log.js'
 /** `<collection>/<shard id>`: names a local replica in this process. */
 export type ReplicaKey = string;
 
-/** By collection: shards with keys. */
+/** Shards with keys, by collection. */
 export type ShardKeyMap = ReadonlyMap<string, readonly KeyedShard[]>;
 
 /** Everything a worker needs to know of a replica besides its segments. */
 export interface ReplicaSpec {
   readonly key: ReplicaKey;
-  /** Holds `lmdb/` and `segments/`. */
+  /** The folder with `lmdb/` and `segments/`. */
   readonly folder: string;
   readonly config: CollectionConfig;
-  /** Readers of this process; a segment's memory has this many scratch slots, one for the home worker and one for the builder. */
+  /**
+   * Number of readers of this process. A segment's memory has one scratch slot for each, one for the home worker and one for the builder.
+   */
   readonly readers: number;
 }
 
@@ -53,24 +55,30 @@ export type ReadOperation =
 
 export type { WriteOperation };
 
-/** A request as the door took it. */
+/** A request as the HTTP or gRPC server received it. */
 export interface RawRequest {
   /** Parameters of the matched route, decoded: `id`, `field_name`… */
   readonly path: Readonly<Record<string, string>>;
   /** Query parameters: `wait`, `timeout`, `ordering`, `consistency`. */
   readonly query: Readonly<Record<string, string>>;
   readonly body: Uint8Array | null;
-  /** Full name of the gRPC message that the body is, and that is answered to. Absent: both are JSON. */
+  /** Full name of the gRPC message in the body, which also decides the form of the answer. Absent if both are JSON. */
   readonly message?: string;
   /** `Date.now()` at which the work stops with `timeout`. */
   readonly deadlineMs: number;
-  /** Present: the work is measured, and what it cost stands here when it is answered. */
+  /** Where present, the work is measured; its cost is here when the request is answered. */
   readonly usage?: HardwareUsage;
-  /** Of a read in a cluster; absent: one replica of each shard will do. */
+  /** Consistency of a read in a cluster; absent if one replica of each shard is enough. */
   readonly consistency?: ReadConsistency;
-  /** Of a read in a cluster: points of other collections may be elsewhere: refused with reason `otherCollection`. */
+  /**
+   * Set for a read in a cluster: points of other collections may be on other nodes, so lookups in them are refused with reason
+   * `otherCollection`.
+   */
   readonly localOnly?: true;
-  /** Of a read while shards are resharded: the ring in force. Rows that it gives to another shard than the one that has them do not count. */
+  /**
+   * The ring in force, for a read while shards are resharded. Rows that the ring gives to another shard than the one that has them do not
+   * count.
+   */
   readonly ring?: readonly ShardId[];
 }
 
@@ -81,14 +89,14 @@ export interface SplitJob {
   readonly operation: WriteOperation;
   readonly request: RawRequest;
   readonly params: CollectionParams;
-  /** All shards of the collection, also those elsewhere. */
+  /** All shards of the collection, including those on other nodes. */
   readonly shards: readonly ShardId[];
-  /** The same with their keys; left out: they have none. */
+  /** The same shards with their keys; absent if they have none. */
   readonly keyed?: readonly KeyedShard[];
   readonly wait: boolean;
 }
 
-/** A request whose weight is asked for (`weigh.ts`). params: of the collection that is written to. */
+/** A request to weigh (`weigh.ts`). params: of the collection that is written to. */
 export type WeighJob =
   | { readonly kind: 'read'; readonly operation: ReadOperation; readonly request: RawRequest }
   | { readonly kind: 'write'; readonly operation: WriteOperation; readonly request: RawRequest; readonly params: CollectionParams };
@@ -108,31 +116,31 @@ export interface WriteStage {
   readonly parts: readonly EncodedPart[];
 }
 
-/** What a shard gets. */
+/** The part of a write for one shard. */
 export interface EncodedPart {
   readonly shardId: ShardId;
-  /** Which operation of the request each one is a part of. */
+  /** For each of `operations`, the number of the request's operation that it is a part of. */
   readonly at: readonly number[];
-  /** Each as `encodeOperation` makes it, at the start of memory of its own. */
+  /** The operations as `encodeOperation` makes them, each at the start of a buffer of its own. */
   readonly operations: readonly Uint8Array[];
 }
 
-/** Operations for one replica, encoded, that were one request or a part of one: none behind one that fails is carried out. */
+/** Encoded operations for one replica, which were one request or a part of one: after one that fails, the others are not executed. */
 export interface EncodedWrite {
   readonly operations: readonly Uint8Array[];
-  /** When it is answered: it is on disk; it is applied; reads see it, too. */
+  /** When the write is answered: once it is on disk, once it is applied, or once reads see it. */
   readonly until: 'logged' | 'applied' | 'shown';
-  /** `Date.now()` at which it is not begun any more. */
+  /** `Date.now()` from which the write is not begun any more, in milliseconds. */
   readonly deadlineMs: number;
-  /** Present: what it cost is added to it. */
+  /** Where present, the cost of the write is added to it. */
   readonly usage?: HardwareUsage;
 }
 
 /** The answer to a portion of a read. */
 export interface PortionResult {
-  /** See `portion/messages.ts`. */
+  /** The encoded `PortionAnswer`. */
   readonly body: Uint8Array;
-  /** Of each replica: number of the last operation that the answer takes in. */
+  /** For each replica, the number of the last operation that the answer includes. */
   readonly positions: readonly number[];
 }
 
@@ -149,11 +157,11 @@ export type ToReader =
     }
   /** Drop sets older than `generation`; answered by `retired`. */
   | { readonly kind: 'retire'; readonly key: ReplicaKey; readonly generation: number }
-  /** Forget the replica and close its files; answered by `detached`. */
+  /** Forgets the replica and closes its files; answered by `detached`. */
   | { readonly kind: 'detach'; readonly key: ReplicaKey }
-  /** Names beside those of the collections, for lookups in other ones. */
+  /** The aliases of collections, for lookups in other collections. */
   | { readonly kind: 'aliases'; readonly aliases: AliasMap }
-  /** Shards of all collections that have keys for them, also those elsewhere. */
+  /** The shards with keys, of all collections, including those on other nodes. */
   | { readonly kind: 'shardKeys'; readonly shards: ShardKeyMap }
   | {
       readonly kind: 'read';
@@ -162,7 +170,7 @@ export type ToReader =
       readonly replicas: readonly ReplicaKey[];
       readonly request: RawRequest;
     }
-  /** A part of a distributed read (`portion/`): `request.body` is all that it has. Answered like a read. */
+  /** A part of a distributed read (`portion/`), as `request.body`. Answered like a read. */
   | { readonly kind: 'portion'; readonly id: number; readonly replicas: readonly ReplicaKey[]; readonly request: RawRequest }
   /** Answered by `split` or `error`. */
   | { readonly kind: 'split'; readonly id: number; readonly job: SplitJob }
@@ -176,7 +184,7 @@ export type FromReader =
       readonly id: number;
       readonly body: Uint8Array;
       readonly usage: HardwareUsage | null;
-      /** Of a portion: see `PortionResult`. */
+      /** For a portion: see `PortionResult`. */
       readonly positions?: readonly number[];
     }
   | { readonly kind: 'split'; readonly id: number; readonly write: SplitWrite }
@@ -208,20 +216,20 @@ export type ToWriter =
   /** Answered by a `Written`. */
   | { readonly kind: 'writeEncoded'; readonly id: number; readonly key: ReplicaKey; readonly write: EncodedWrite }
   | ToShardLog
-  /** Answered by the first of these points that is not there after all writes before, or null. */
+  /** Answered by the first of these points that does not exist after all earlier writes, or null. */
   | { readonly kind: 'missing'; readonly id: number; readonly key: ReplicaKey; readonly ids: readonly PointId[] }
-  /** Freeze the named segments as sources of a build; answered by a `BuildSources`. */
+  /** Freezes the named segments as sources of a build; answered by a `BuildSources`. */
   | { readonly kind: 'beginBuild'; readonly id: number; readonly key: ReplicaKey; readonly segments: readonly number[] }
   | { readonly kind: 'publishBuild'; readonly id: number; readonly key: ReplicaKey; readonly result: BuildResult }
   | { readonly kind: 'abandonBuild'; readonly id: number; readonly key: ReplicaKey; readonly segments: readonly number[] }
-  /** All readers have dropped the sets before `generation`; what only they used may go. */
+  /** All readers have dropped the sets before `generation`: segments that only these used may be removed. */
   | { readonly kind: 'retired'; readonly key: ReplicaKey; readonly generation: number };
 
-/** What `ShardLogPort` asks for, and how it is answered. */
+/** Calls of `ShardLogPort`, each with the type of its answer. */
 export type ToShardLog =
-  /** By an `OrderedTags`. */
+  /** Answered by an `OrderedTags`. */
   | { readonly kind: 'writeOrdered'; readonly id: number; readonly key: ReplicaKey; readonly write: OrderedWrite }
-  /** By a `LogTag`. */
+  /** Answered by a `LogTag`. */
   | {
       readonly kind: 'append';
       readonly id: number;
@@ -230,29 +238,29 @@ export type ToShardLog =
       readonly entries: readonly ShardEntry[];
       readonly until: 'logged' | 'applied';
     }
-  /** By a `ShardPosition`. */
+  /** Answered by a `ShardPosition`. */
   | { readonly kind: 'position'; readonly id: number; readonly key: ReplicaKey }
-  /** By a `LogPart`. */
+  /** Answered by a `LogPart`. */
   | { readonly kind: 'entriesAfter'; readonly id: number; readonly key: ReplicaKey; readonly after: LogTag; readonly bytesMax: number }
   | { readonly kind: 'resetLog'; readonly id: number; readonly key: ReplicaKey; readonly at: LogTag }
   | { readonly kind: 'rewindLog'; readonly id: number; readonly key: ReplicaKey; readonly to: LogTag }
-  /** By a `ReplicaDigest`. */
+  /** Answered by a `ReplicaDigest`. */
   | { readonly kind: 'digest'; readonly id: number; readonly key: ReplicaKey; readonly leaders: ReplicaDigest | null }
-  /** By a `BucketPoints`. */
+  /** Answered by a `BucketPoints`. */
   | { readonly kind: 'bucketPoints'; readonly id: number; readonly key: ReplicaKey; readonly buckets: readonly number[] }
-  /** By how many points are others now. */
+  /** Answered by the number of points that were changed, added or removed. */
   | { readonly kind: 'replaceBuckets'; readonly id: number; readonly key: ReplicaKey; readonly bytes: Uint8Array }
-  /** By encoded operations. */
+  /** Answered by encoded operations. */
   | { readonly kind: 'settings'; readonly id: number; readonly key: ReplicaKey }
   | { readonly kind: 'applySettings'; readonly id: number; readonly key: ReplicaKey; readonly operations: readonly Uint8Array[] }
-  /** By a `ReplicaCheckpoint`, later than what was asked for after it. */
+  /** Answered by a `ReplicaCheckpoint`, possibly after the answers to later calls. */
   | { readonly kind: 'checkpoint'; readonly id: number; readonly key: ReplicaKey; readonly folder: string }
   | { readonly kind: 'releaseCheckpoint'; readonly id: number; readonly key: ReplicaKey };
 
-/** What became of an `OrderedWrite`: who asked has the operations. */
+/** The result of an `OrderedWrite`, without the operations, which the caller has. */
 export interface OrderedTags {
   readonly tags: readonly LogTag[];
-  /** How many of the operations are in the log; `NOTHING` is in the place of the others. */
+  /** How many of the operations are in the log; for the others the log has `NOTHING`. */
   readonly carriedOut: number;
   readonly failure: ErrorFacts | null;
 }
@@ -268,7 +276,10 @@ export type FromWriter =
       readonly stats: ReplicaStats | null;
     }
   | { readonly kind: 'error'; readonly id: number; readonly error: ErrorFacts; readonly stats: ReplicaStats | null }
-  /** A new set: posted before the commit that makes it current, so readers may have to wait for it, never for its rows. */
+  /**
+   * A new set of segments. It is posted before the commit that makes it current, so readers may have to wait for the set, but never for its
+   * rows.
+   */
   | {
       readonly kind: 'publish';
       readonly spec: ReplicaSpec;
@@ -276,7 +287,7 @@ export type FromWriter =
       readonly fields: ReadonlyMap<string, FieldSchema>;
       readonly set: SegmentSet;
     }
-  /** The set of `generation` is committed; older ones can be retired. */
+  /** The set of `generation` is committed; older sets can be retired. */
   | { readonly kind: 'published'; readonly key: ReplicaKey; readonly generation: number }
   /** State of a replica after commits that no answer reported (writes that did not wait). */
   | { readonly kind: 'stats'; readonly stats: ReplicaStats }
@@ -288,7 +299,7 @@ export interface GraphStats {
   readonly name: string;
   readonly m: number;
   readonly efConstruct: number;
-  /** Left out: none were asked for. */
+  /** Absent if no sub-graphs were asked for. */
   readonly subgraphs?: SubgraphSetting;
 }
 
@@ -299,15 +310,15 @@ export interface SegmentStats {
   readonly deleted: number;
   /** Bytes of the original vectors of all rows. */
   readonly vectorBytes: number;
-  /** Takes no more rows: source of a build, or full. */
+  /** The segment takes no more rows: it is the source of a build, or full. */
   readonly frozen: boolean;
-  /** Its rows are seen by no read before a build has taken them (`prevent_unoptimized`). */
+  /** Reads do not see its rows until a build has taken them (`prevent_unoptimized`). */
   readonly deferred: boolean;
-  /** Source of a build that runs. */
+  /** The segment is a source of a running build. */
   readonly building: boolean;
-  /** What the graphs of each vector that has some were built with. m: 0 where it has sub-graphs only. */
+  /** The settings of the graphs, for each vector that has one. m: 0 if it has only sub-graphs. */
   readonly graphs: readonly GraphStats[];
-  /** The quantization each vector's codes were made by, as text, by the vector's name; others have none. Empty for appendable segments. */
+  /** The quantization of each vector's codes, as text; vectors without codes are left out. Empty for appendable segments. */
   readonly quantized: readonly { readonly name: string; readonly setting: string }[];
   /** Live rows × vectors with a graph or an inverted index. */
   readonly indexedVectors: number;
@@ -319,18 +330,18 @@ export interface SegmentStats {
 
 export interface ReplicaStats {
   readonly key: ReplicaKey;
-  /** That reads see. */
+  /** Number of points that reads see. */
   readonly points: number;
-  /** Points whose newest row reads do not see yet. */
+  /** Number of points whose newest row reads do not see yet. */
   readonly deferredPoints: number;
-  /** Whether there may be some (`prevent_unoptimized`). */
+  /** Whether points may be deferred (`prevent_unoptimized`). */
   readonly defers: boolean;
   readonly segments: readonly SegmentStats[];
   readonly fields: ReadonlyMap<string, FieldSchema>;
-  /** Points that reads see with a value in each indexed field. */
+  /** For each indexed field, the number of points with a value that reads see. */
   readonly fieldPoints: ReadonlyMap<string, number>;
   readonly appliedOperation: number;
-  /** Operations in the WAL that are not applied yet. */
+  /** Number of operations in the WAL that are not applied yet. */
   readonly queuedOperations: number;
   readonly commits: number;
   readonly walBytes: number;
@@ -347,7 +358,7 @@ export interface ReplicaStats {
 export interface BuildSources {
   readonly spec: ReplicaSpec;
   readonly openCommit: number;
-  /** Commit sequence the sources are read at: rows deleted later are carried over at publication. */
+  /** Commit sequence at which the sources are read; deletions of later commits are carried over at publication. */
   readonly seq: number;
   /** Rows of each source at `seq`, aligned with `sources`. */
   readonly rows: readonly number[];
@@ -381,7 +392,7 @@ export interface BuildResult {
   readonly report: BuildReport;
 }
 
-/** How a build went, for telemetry and logs. */
+/** Facts about a finished build, for telemetry and logs. */
 export interface BuildReport {
   readonly rows: number;
   readonly milliseconds: number;
@@ -391,7 +402,7 @@ export interface BuildReport {
     readonly element: 'i8' | 'f16' | 'f32';
     readonly recall: number;
     readonly milliseconds: number;
-    /** Of sub-graphs: how many; the element is that of the last, the recall the lowest. Left out: one graph over all rows. */
+    /** The number of sub-graphs; the element is that of the last one, the recall the lowest. Absent for one graph over all rows. */
     readonly values?: number;
   }[];
 }

@@ -1,4 +1,4 @@
-/** Portions and their answers as bytes, for other nodes of the same version of the protocol. */
+/** Encodes portions and their answers for other nodes with the same version of the protocol. */
 
 import { TroupeError } from '../../protocols/errors.js';
 import { parseJson, stringifyJson } from '../../protocols/json.js';
@@ -6,14 +6,14 @@ import type { JsonValue } from '../../protocols/model/payload.js';
 import { pack, unpack } from '../../protocols/pack.js';
 import type { Ask, LevelAsk, Portion, PortionAnswer } from './portion.js';
 
-/** Changes with every change of the messages that an older node would misread. */
+/** Raised with every change of the messages that an older node would misread. */
 const PROTOCOL = 1;
 
 export function encodePortion({ asks }: Portion): Uint8Array {
   return pack([PROTOCOL, asks.map(forWire)]);
 }
 
-/** Errors: `wrongInput` for bytes that no node of this version sends. */
+/** Decodes what `encodePortion` wrote. Errors: `wrongInput` for bytes that no node of this version sends. */
 export function decodePortion(bytes: Uint8Array): Portion {
   return { asks: (contentOf(bytes) as Ask[]).map(fromWire) };
 }
@@ -22,7 +22,7 @@ export function encodePortionAnswer({ answers }: PortionAnswer): Uint8Array {
   return pack([PROTOCOL, answers]);
 }
 
-/** Errors: as `decodePortion`. */
+/** Decodes what `encodePortionAnswer` wrote. Errors: as `decodePortion`. */
 export function decodePortionAnswer(bytes: Uint8Array): PortionAnswer {
   return { answers: contentOf(bytes) as PortionAnswer['answers'] };
 }
@@ -35,7 +35,7 @@ function contentOf(bytes: Uint8Array): unknown[] {
   return value[1];
 }
 
-/** Names of a formula's variables are data, which stands in values only: they go as JSON text. */
+/** A formula as JSON text: its variables' names are data, and data may only be values here. */
 function forWire(ask: Ask): unknown {
   if (ask.kind !== 'level' || ask.query.kind !== 'formula') return ask;
   const { formula } = ask.query;

@@ -1,10 +1,10 @@
 /**
- * What a read asks of some shards of its collection, and what they answer: the parts of a distributed read that need their rows.
- * The coordinator walks the levels of the query, has each level's inputs resolved (`values`, `terms`), asks all shards for their
- * best (`level`) and merges. One portion has any number of asks, which see the same moment of each shard. The same portion may be
- * sent to all nodes: what names points of other shards than those that are asked is passed over.
+ * Portions: the parts of a distributed read that need the rows of some shards, and their answers. The coordinator walks the levels of the
+ * query, has each level's inputs resolved (`values`, `terms`), asks all shards for their best points (`level`) and merges. One portion has
+ * any number of asks, which see the same moment of each shard. The same portion may be sent to all nodes: named points of shards that are
+ * not asked are skipped.
  *
- * The rules are those of a read on one node, whose functions run on the shards that are asked: see `storage/reader/portion/README.md`.
+ * The rules are those of a read on one node, whose functions run on the asked shards: see `storage/reader/portion/README.md`.
  */
 
 import type { ShardId } from '../../protocols/model/cluster.js';
@@ -19,7 +19,7 @@ import type { GroupValue } from '../../query/group.js';
 import type { OrderValue } from '../../query/order.js';
 import type { VectorView } from '../answers/result.js';
 
-/** Answered in the same order, or with the error of the first that fails. */
+/** Asks to some shards, answered in the same order, or with the error of the first that fails. */
 export interface Portion {
   readonly asks: readonly Ask[];
 }
@@ -38,17 +38,17 @@ export type Ask =
   | GoneAsk
   | StrayAsk;
 
-/** Distinct points of a shard; null: of whichever of the asked shards has them. */
+/** Distinct points of a shard; null if any of the asked shards may have them. */
 export interface ShardPoints {
   readonly shard: ShardId | null;
   readonly ids: readonly PointId[];
 }
 
-/** What comes along with each hit. Errors: `wrongInput` for an unknown vector name. */
+/** The data returned with each hit. Errors: `wrongInput` for an unknown vector name. */
 export interface Extras {
   readonly withPayload: PayloadSelector;
   readonly withVector: VectorSelector;
-  /** The key whose values make groups; null: none. */
+  /** The payload key whose values make groups; null for no groups. */
   readonly groupBy: string | null;
 }
 
@@ -61,52 +61,60 @@ export interface LevelAsk {
   readonly kind: 'level';
   readonly query: LevelQuery;
   readonly using: string;
-  /** The whole filter of the level: its own, those above it, and no point that the query names (see `walk/query.ts`). */
+  /**
+   * The complete filter of the level: its own, those of the levels above, and the exclusion of points that the query names (see
+   * `walk/query.ts`).
+   */
   readonly filter: Filter | null;
   readonly params: SearchParams;
   readonly scoreThreshold: number | null;
   /** Offset and limit of the page together. */
   readonly count: number;
-  /** What the prefetches found, which passes the filter; null: there are none. */
+  /** Points that the prefetches found and that pass the filter; null if there are no prefetches. */
   readonly candidates: readonly ShardPoints[] | null;
-  /** For sparse vectors with idf: sums over all shards of the read for every index of the query's values. Null: of the asked shards alone. */
+  /**
+   * For sparse vectors with idf: for every index of the query's values, the sums over all shards of the read. Null for the sums of the
+   * asked shards alone.
+   */
   readonly terms: TermSums | null;
   readonly extras: Extras;
 }
 
 export type LevelQuery =
-  /** Points in id order, from an id on (null: the first). */
+  /** Points in id order, from an id on; null to start with the first. */
   | { readonly kind: 'list'; readonly from: PointId | null }
   /**
-   * own: the query's own point, which is left out of the answer; as on one shard, one more is searched for then, wherever it is.
-   * Also for recommendations by the average.
+   * The points nearest to a value; also used for recommendations by the average. own: the query's own point, which the answer leaves out;
+   * as on one shard, one more point is searched for then, whichever shard has it.
    */
   | { readonly kind: 'nearest'; readonly value: VectorValue; readonly own: { readonly shard: ShardId; readonly id: PointId } | null }
   /** All inputs are values. */
   | Extract<Scoring, { kind: 'recommend' | 'discover' | 'context' | 'relevanceFeedback' }>
   | { readonly kind: 'orderBy'; readonly orderBy: OrderBy }
   /**
-   * Points at random, in random order: see `Hits.total`. having: only those with this vector (matrices); null: any.
-   * Of candidates the coordinator draws itself.
+   * Random points in random order: see `Hits.total`. having: only points with this vector (matrices); null for any. The coordinator itself
+   * draws among candidates.
    */
   | { readonly kind: 'sample'; readonly having: string | null }
-  /** lists: the scores that each prefetch gave the candidates, aligned with `points`. */
+  /** Scores by a formula. lists: the scores that each prefetch gave the candidates, aligned with `points`. */
   | { readonly kind: 'formula'; readonly formula: Formula; readonly lists: readonly ScoredPoints[] };
 
 export interface ScoredPoints {
   readonly points: readonly ShardPoints[];
-  /** Of the points one after the other. */
+  /** Scores of the points, in their order. */
   readonly scores: Float64Array;
 }
 
-/** Those of these points that are there, in the order in which they are named, shard after shard. Answered by `Hits`. */
+/** The existing ones of these points, in the given order, shard after shard. Answered by `Hits`. */
 export interface PointsAsk {
   readonly kind: 'points';
   readonly points: readonly ShardPoints[];
   readonly extras: Extras;
 }
 
-/** The vectors of stored points. Answered by `Values`. Errors: `wrongInput` when one of them has no such vector as the collection has none. */
+/**
+ * The vectors of stored points. Answered by `Values`. Errors: `wrongInput` if a point has no such vector because the collection has none.
+ */
 export interface ValuesAsk {
   readonly kind: 'values';
   readonly points: readonly ShardPoints[];
@@ -117,7 +125,7 @@ export interface ValuesAsk {
 export interface TermsAsk {
   readonly kind: 'terms';
   readonly using: string;
-  /** Distinct. */
+  /** Distinct indices. */
   readonly indices: Uint32Array;
 }
 
@@ -135,7 +143,7 @@ export interface CountAsk {
   readonly filter: Filter | null;
 }
 
-/** All values of a key and in how many points each is. Errors: as `facet`. Answered by `Counts`. */
+/** All values of a key, and the number of points with each. Errors: as `facet`. Answered by `Counts`. */
 export interface FacetAsk {
   readonly kind: 'facet';
   readonly key: string;
@@ -150,13 +158,13 @@ export interface FieldAsk {
 
 // ------------------------------------------------------------------ points that go to other shards
 
-/** A part of a shard's points in id order. Of one shard; the answer says from where the next part goes. */
+/** A part of one shard's points in id order; the answer tells where the next part begins. */
 interface ShardPart {
-  /** Null: from the first. */
+  /** The first id of the part; null for the shard's first point. */
   readonly from: PointId | null;
 }
 
-/** Points that another shard of the ring has, whole, as operations for those shards. Answered by `Leaving`. */
+/** The points that belong to other shards of the ring, complete, as operations for those shards. Answered by `Leaving`. */
 export interface LeavingAsk extends ShardPart {
   readonly kind: 'leaving';
   readonly ring: readonly ShardId[];
@@ -166,25 +174,25 @@ export interface LeavingAsk extends ShardPart {
   readonly after: number;
 }
 
-/** Ids of the points here that a ring gives to `owner`. Answered by `Ids`. */
+/** Ids of this shard's points that a ring gives to `owner`. Answered by `Ids`. */
 export interface OwnedAsk extends ShardPart {
   readonly kind: 'owned';
   readonly ring: readonly ShardId[];
   readonly owner: ShardId;
   /** Null: all. */
   readonly filter: Filter | null;
-  /** The ids themselves are not wanted. */
+  /** Only the number of points is wanted, without their ids. */
   readonly countOnly: boolean;
 }
 
-/** Which of these points (`Ids`) are not here, or do not pass. Answered by `Deletion`. */
+/** The deletion of those of these points (`Ids`) that do not exist here or do not pass the filter. Answered by `Deletion`. */
 export interface GoneAsk {
   readonly kind: 'gone';
   readonly filter: Filter | null;
   readonly ids: Uint8Array;
 }
 
-/** Points here that the ring gives to another shard. Answered by `Deletion`. */
+/** The deletion of this shard's points that the ring gives to another shard. Answered by `Deletion`. */
 export interface StrayAsk extends ShardPart {
   readonly kind: 'stray';
   readonly ring: readonly ShardId[];
@@ -192,14 +200,14 @@ export interface StrayAsk extends ShardPart {
 
 // ------------------------------------------------------------------ answers
 
-/** Aligned with the asks. */
+/** The answers, aligned with the asks. */
 export interface PortionAnswer {
   readonly answers: readonly ShardAnswer[];
 }
 
 export type ShardAnswer = Hits | Values | TermSums | Scores | Count | Counts | IndexedField | Leaving | Ids | Deletion;
 
-/** The answer to each kind of ask. */
+/** The type of the answer to each kind of ask. */
 export interface AnswerOf {
   readonly level: Hits;
   readonly points: Hits;
@@ -215,24 +223,24 @@ export interface AnswerOf {
   readonly stray: Deletion;
 }
 
-/** Points in the order that was asked for; all lists are aligned. An order has a point once for each of its values. */
+/** Points in the requested order; all lists are aligned. With `orderBy` a point is listed once for each of its values. */
 export interface Hits {
   readonly kind: 'hits';
   readonly shards: readonly ShardId[];
   readonly ids: readonly PointId[];
-  /** As the API shows them; 1 for lists, orders, samples and `points`. */
+  /** Scores as the API shows them; 1 for lists, orders, samples and `points`. */
   readonly scores: Float64Array;
-  /** The points' own, also where the API shows 0 (lists, orders, samples). */
+  /** The points' own versions, also where the API shows 0 (lists, orders, samples). */
   readonly versions: Float64Array;
-  /** Of `orderBy`, else null. */
+  /** The values of `orderBy`; null for other queries. */
   readonly orderValues: readonly OrderValue[] | null;
-  /** Null: no payload or vector was asked for. */
+  /** Payloads and vectors; null if none were asked for. */
   readonly shown: readonly ShownParts[] | null;
-  /** The values that each point is grouped by; null: none were asked for. */
+  /** For each point, the values that it is grouped by; null if no groups were asked for. */
   readonly groups: readonly (readonly GroupValue[])[] | null;
   /**
-   * Of samples: how many points there were to choose from, else 0. A sample over several portions is fair when each next point is taken
-   * from a portion with the chance of how many of its points are left, in the order of its hits.
+   * For samples, the number of points to choose from; otherwise 0. A sample over several portions is fair if each next point is taken from
+   * a portion with a probability proportional to the number of its points that are left, in the order of its hits.
    */
   readonly total: number;
 }
@@ -243,30 +251,30 @@ export interface ShownParts {
   readonly vector?: VectorView;
 }
 
-/** Those of the points that are there. */
+/** The vectors of the existing ones of the points. */
 export interface Values {
   readonly kind: 'values';
   readonly shards: readonly ShardId[];
   readonly ids: readonly PointId[];
-  /** Null: the point has no such vector. */
+  /** Null for a point without such a vector. */
   readonly values: readonly (VectorValue | null)[];
 }
 
 export interface TermSums {
   readonly kind: 'terms';
   readonly indices: Uint32Array;
-  /** Rows with each index. */
+  /** Number of rows with each index. */
   readonly rows: Float64Array;
-  /** Rows with a vector that is not empty. */
+  /** Number of rows with a vector that is not empty. */
   readonly filled: number;
 }
 
 export interface Scores {
   readonly kind: 'scores';
-  /** The points that are there. */
+  /** The existing points. */
   readonly shards: readonly ShardId[];
   readonly ids: readonly PointId[];
-  /** As the API shows them (see `scoreRows`), NaN without the vector: Float32Array [values, points]. */
+  /** Scores as the API shows them (see `scoreRows`), NaN without the vector: Float32Array [values, points]. */
   readonly scores: Float32Array;
 }
 
@@ -277,29 +285,29 @@ export interface Count {
 
 export interface Counts {
   readonly kind: 'counts';
-  /** Distinct; large integers are bigints. */
+  /** Distinct values; large integers are bigints. */
   readonly values: readonly TermValue[];
   readonly counts: readonly number[];
 }
 
 export interface IndexedField {
   readonly kind: 'field';
-  /** Null: it has no index. */
+  /** Null if the key has no index. */
   readonly schema: FieldSchema | null;
 }
 
 export interface Leaving {
   readonly kind: 'leaving';
-  /** Operations are as `encodeOperation` makes them. */
+  /** For each shard, the points as an operation that `encodeOperation` made. */
   readonly parts: readonly { readonly shard: ShardId; readonly points: number; readonly operation: Uint8Array }[];
-  /** Null: that was the last part. */
+  /** The first id of the next part; null after the last part. */
   readonly next: PointId | null;
 }
 
 export interface Ids {
   readonly kind: 'ids';
   readonly count: number;
-  /** For `GoneAsk`; of none where they are not wanted. */
+  /** The ids for `GoneAsk`; empty if they are not wanted. */
   readonly ids: Uint8Array;
   readonly next: PointId | null;
 }
@@ -307,7 +315,7 @@ export interface Ids {
 export interface Deletion {
   readonly kind: 'deletion';
   readonly count: number;
-  /** As `encodeOperation` makes it; null: there are none. */
+  /** The deletion as `encodeOperation` makes it; null if there are no such points. */
   readonly operation: Uint8Array | null;
   readonly next: PointId | null;
 }

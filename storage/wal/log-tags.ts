@@ -1,24 +1,24 @@
 /**
- * Whose operations a log holds, in runs: a leader gives many operations one after the other, so their tags are told by where
- * each leader's begin. Part of the commit that writes the operations; a replica that never had a leader has no record of it.
+ * Tags of a log's operations, stored as runs: a leader gives many operations in sequence, so only the begin of each leader's run is stored.
+ * The record is part of the commit that writes the operations; a replica that never had a leader has no such record.
  */
 
 import { parseJson, stringifyJson } from '../../protocols/json.js';
 import { isSameTag, type LogTag, NO_TAG } from '../../protocols/model/shard-log.js';
 import { SEAL_BYTES, seal, unseal } from './records.js';
 
-/** Who gives operations their indexes. */
+/** The leader that gives operations their indexes. */
 export type Leader = Pick<LogTag, 'peer' | 'term'>;
 
-/** Of operations outside of a cluster. */
+/** The leader of operations outside of a cluster. */
 export const NO_LEADER: Leader = { peer: 0, term: 0 };
 
 export interface LogTags {
-  /** Of the operation before the oldest one in the log; counts where there are runs, else indexes have no gaps. */
+  /** Tag of the operation before the oldest one in the log. Used only if there are runs; otherwise indexes have no gaps. */
   readonly base: LogTag;
-  /** Operations from each `index` on are that leader's, ascending; those before the first are nobody's. */
+  /** Ascending. Operations from each run's `index` on have that run's leader; those before the first run have none. */
   readonly runs: readonly LogTag[];
-  /** Index of the newest operation that failed or was passed over, 0 for none: what hangs on it is not applied. */
+  /** Index of the newest operation that failed or was skipped, 0 if none: operations that depend on it are not applied. */
   readonly failed: number;
 }
 
@@ -36,7 +36,7 @@ export function encodeLogTags(tags: LogTags): Uint8Array {
   return seal(record);
 }
 
-/** Errors: `storage`. */
+/** Decodes the record of tags. Errors: `storage`. */
 export function decodeLogTags(record: Uint8Array): LogTags {
   const { format, base, runs, failed } = parseJson(unseal(record, 'meta/log')) as unknown as LogTags & { format: number };
   if (format !== FORMAT) throw new Error(`tags of the log in format ${format}, this release reads ${FORMAT}`);
@@ -50,26 +50,26 @@ export function tagOf({ runs }: LogTags, index: number): LogTag {
   return { peer, term, index };
 }
 
-/** As it is when the leader gives an operation this index, the newest. */
+/** The tags after the leader has given the newest operation this index. */
 export function withOperation(tags: LogTags, { peer, term }: Leader, index: number): LogTags {
   const last = tags.runs.at(-1) ?? NO_LEADER;
   if (last.peer === peer && last.term === term) return tags;
   return { ...tags, runs: [...tags.runs, { peer, term, index }] };
 }
 
-/** As it is when the log begins behind `base`: runs that have ended before are forgotten. */
+/** The tags of a log that begins after `base`: runs that ended before are forgotten. */
 export function behind(tags: LogTags, base: LogTag): LogTags {
   if (tags.runs.length === 0 || isSameTag(tags.base, base)) return tags;
   const first = tags.runs.findLastIndex((run) => run.index <= base.index);
   return { ...tags, base, runs: first <= 0 ? tags.runs : tags.runs.slice(first) };
 }
 
-/** As it is when the log ends with this operation. */
+/** The tags of a log that ends with this operation. */
 export function upTo(tags: LogTags, operation: number): LogTags {
   return { ...tags, runs: tags.runs.filter((run) => run.index <= operation), failed: tags.failed > operation ? 0 : tags.failed };
 }
 
-/** Of a log that begins behind an operation and holds nothing yet. */
+/** The tags of an empty log that begins after an operation. */
 export function logBehind(at: LogTag, failed = 0): LogTags {
   return { ...withOperation(NO_TAGS, at, at.index), base: at, failed };
 }

@@ -26,17 +26,20 @@ import { idKind, type PointId, writeIdWords } from '../../protocols/model/point-
 import type { Place } from '../disk/append-file.js';
 import { checksum32, checksum64 } from '../disk/checksum.js';
 
-/** The state record: what a reader needs at the start of every query. */
+/** The state record, which a reader needs at the start of every query. */
 export interface StateRecord {
   readonly generation: number;
   /** Number of this commit since the environment was made. */
   readonly commit: number;
   readonly appliedOperation: number;
-  /** Rows of each appendable segment: id, rows. */
+  /** Number of rows of each appendable segment, by its id. */
   readonly appendable: ReadonlyMap<number, number>;
 }
 
-/** Float64 [4 + 2 × appendable segments]: generation, commit, applied operation, count, then id and rows of each. Then the checksum of all that. */
+/**
+ * Encodes the state record: Float64 [4 + 2 × appendable segments]: generation, commit, applied operation, count, then id and rows of each.
+ * A checksum of all that follows.
+ */
 export function encodeReplicaState(state: StateRecord): Uint8Array {
   const values = new Float64Array(5 + 2 * state.appendable.size);
   values[0] = state.generation;
@@ -53,7 +56,7 @@ export function encodeReplicaState(state: StateRecord): Uint8Array {
   return bytes;
 }
 
-/** `bytes` may lie at any offset (LMDB's do). Errors: `storage` when the checksum does not match. */
+/** Decodes the state record. `bytes` may lie at any offset (LMDB's do). Errors: `storage` if the checksum does not match. */
 export function decodeReplicaState(bytes: Uint8Array): StateRecord {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const end = bytes.length - 8;
@@ -120,13 +123,13 @@ export function writeIdKey(segment: number, id: PointId, key: Buffer): void {
 /** Bytes that `seal` needs in front of a record's body. */
 export const SEAL_BYTES = 8;
 
-/** Writes the checksum of `record` behind its first 8 bytes into those. */
+/** Writes the checksum of everything after the first 8 bytes of `record` into those bytes. */
 export function seal(record: Uint8Array): Uint8Array {
   new DataView(record.buffer, record.byteOffset, SEAL_BYTES).setBigUint64(0, checksum64(record.subarray(SEAL_BYTES)), true);
   return record;
 }
 
-/** The body of a sealed record, a view on it. name: how errors call it. Errors: `storage`. */
+/** The body of a sealed record, a view on it. name: the record's name in errors. Errors: `storage`. */
 export function unseal(record: Uint8Array, name: string): Uint8Array {
   if (record.length < SEAL_BYTES) throw damagedRecord(name);
   const body = record.subarray(SEAL_BYTES);
@@ -143,7 +146,7 @@ const INLINE = 0;
 const PLACED = 1;
 const PLACED_BYTES = 32;
 
-/** The record of a value that lies in it, behind `VALUE_HEAD_BYTES` free bytes. */
+/** The record of an inline value. reserved: the value after `VALUE_HEAD_BYTES` free bytes. */
 export function inlineValue(reserved: Uint8Array): Uint8Array {
   new DataView(reserved.buffer, reserved.byteOffset + SEAL_BYTES, 8).setUint32(0, INLINE, true);
   return seal(reserved);
@@ -161,7 +164,7 @@ export function placedValue({ file, offset, length, checksum }: Place): Uint8Arr
   return seal(record);
 }
 
-/** The value of a record (a view on it), or where it lies. Errors: `storage`. */
+/** The value of a record (a view on it), or its place in a file. Errors: `storage`. */
 export function decodeValue(record: Uint8Array, name: string): Uint8Array | Place {
   const body = unseal(record, name);
   if (body.length < 8) throw damagedRecord(name);
@@ -189,7 +192,7 @@ export function check(body: Uint8Array): Uint8Array {
   return record;
 }
 
-/** The body of a checked record, a view on it. name: a function where making it would cost more than the rest. Errors: `storage`. */
+/** The body of a checked record, a view on it. name: a function if making the name would cost more than the rest. Errors: `storage`. */
 export function uncheck(record: Uint8Array, name: string | (() => string)): Uint8Array {
   if (record.length < CHECK_BYTES) throw damagedRecord(name);
   const body = record.subarray(CHECK_BYTES);
@@ -197,7 +200,7 @@ export function uncheck(record: Uint8Array, name: string | (() => string)): Uint
   return body;
 }
 
-/** name: `rows/3/256`, or any other words that lead to the record. */
+/** The error for a damaged record. name: `rows/3/256`, or any other text that identifies the record. */
 export function damagedRecord(name: string | (() => string)): TroupeError {
   return new TroupeError('storage', `lmdb/data.mdb: record \`${typeof name === 'string' ? name : name()}\` is damaged`);
 }

@@ -1,9 +1,9 @@
 /**
- * The write-ahead log: operations by number. An operation is acknowledged when its record is on disk; it stays here
- * until it is applied, and behind that as long as there is room (`wal_capacity_mb`).
+ * The write-ahead log: operations by number. An operation is acknowledged when its record is on disk. It stays here until it is applied,
+ * and after that as long as there is room (`wal_capacity_mb`).
  *
- * Large operations lie in files named after their first operation. A file that is large enough is followed by a new one,
- * and deleted when none of its operations is left.
+ * Large operations lie in files named after their first operation. When a file is large enough, a new one begins; a file is deleted when
+ * none of its operations is left.
  */
 
 import { TroupeError } from '../../protocols/errors.js';
@@ -30,43 +30,43 @@ import { isInline, loadValue, storeValue, valueRoom } from './stored-value.js';
 
 const FIRST_KEY = operationKey(0);
 const LAST_KEY = Buffer.alloc(9, 0xff);
-/** A file is not closed for being smaller than this, however small the capacity is. */
+/** Least size at which a file is closed, however small the capacity is. */
 const FILE_BYTES_MIN = 2 ** 20;
 
-/** Sizes of the records that are there, oldest first. */
+/** A record of the log. */
 interface Entry {
   readonly operation: number;
   readonly bytes: number;
-  /** Null: within LMDB. */
+  /** The file of the operation; null if it lies in LMDB. */
   readonly file: number | null;
 }
 
 /**
- * Changes happen within a write transaction of the environment, before whose commit `files` must be synchronised. They
- * count once `keep` is called after it; `forget` after one that failed.
+ * The log. Changes are made within a write transaction of the environment; `files` must be synchronised before its commit. Call `keep`
+ * after the commit, or `forget` after a failed one.
  */
 export class WriteAheadLog {
   private entries: Entry[] = [];
   private appended: Entry[] = [];
   private trimmed = 0;
   private total = 0;
-  /** File that is written. */
+  /** The file that is being written; null if there is none. */
   private current: number | null = null;
-  /** Records in each file. */
+  /** Number of records in each file. */
   private readonly uses = new Map<number, number>();
-  /** Number of the newest operation that was here, 0 for none. */
+  /** Number of the newest operation that the log has ever had, 0 if none. */
   private newest: number;
   private tags: LogTags;
-  /** What the transaction makes of it; null: nothing else. */
+  /** The tags after the transaction; null if they do not change. */
   private changedTags: LogTags | null = null;
-  /** Number of the operation that it begins anew behind, or ends with; null: it goes on. */
+  /** Number of the operation that the log begins after, or ends with, by this transaction; null if it goes on. */
   private resetTo: number | null = null;
-  /** How many of the newest records go. */
+  /** Number of the newest records that the transaction removes. */
   private cut = 0;
 
   /**
-   * Reads where all records lie. Damage is found when an operation is read; `warn` is told of files that are torn, as
-   * those with nothing but applied operations are not read. applied: number of the newest applied operation.
+   * Finds the place of each record. Damage is found when an operation is read. warn: gets torn files, as files with only applied operations
+   * are not read. applied: number of the newest applied operation.
    */
   constructor(
     private readonly environment: Environment,
@@ -89,51 +89,51 @@ export class WriteAheadLog {
     return this.total;
   }
 
-  /** Of the newest operation that was on disk, also where the log does not hold it any more. */
+  /** Tag of the newest operation that was on disk, even if the log has removed it. */
   get last(): LogTag {
     return tagOf(this.tags, this.newest);
   }
 
-  /** Number of the newest operation, also of a transaction under way. */
+  /** Number of the newest operation, including the transaction under way. */
   get end(): number {
     return this.appended.at(-1)?.operation ?? this.resetTo ?? this.newest;
   }
 
-  /** Of the operation before the oldest one that is here. */
+  /** Tag of the operation before the oldest one in the log. */
   get base(): LogTag {
     if (this.isOrdered) return this.tags.base;
     const oldest = this.entries[0];
     return tagOf(this.tags, oldest === undefined ? this.newest : oldest.operation - 1);
   }
 
-  /** Whether its operations have had leaders. */
+  /** Whether the log's operations have had leaders. */
   get isOrdered(): boolean {
     return this.tags.runs.length > 0;
   }
 
-  /** Index of the newest operation that failed or was passed over, 0 for none. */
+  /** Index of the newest operation that failed or was skipped, 0 if none. */
   get failed(): number {
     return (this.changedTags ?? this.tags).failed;
   }
 
-  /** Remembers an operation that failed or was passed over; within a transaction. */
+  /** Remembers an operation that failed or was skipped; within a transaction. */
   markFailed(operation: number): void {
     this.changedTags = { ...(this.changedTags ?? this.tags), failed: operation };
   }
 
-  /** The tag of an operation that is here; null for one that is not. */
+  /** The tag of an operation in the log; null if the log does not have it. */
   tagOf(operation: number): LogTag | null {
     return this.entries[this.positionOf(operation)]?.operation === operation ? tagOf(this.tags, operation) : null;
   }
 
-  /** Of the newest operation before this number, or the base; null where the log does not go back so far. */
+  /** Tag of the newest operation before this number, or the base; null if the log does not go back so far. */
   tagBefore(operation: number): LogTag | null {
     const before = this.entries[this.positionOf(operation) - 1];
     if (before !== undefined) return tagOf(this.tags, before.operation);
     return this.base.index < operation ? this.base : null;
   }
 
-  /** Writes an operation; within a transaction. capacity: bytes the log is to have. */
+  /** Writes an operation; within a transaction. capacity: intended size of the log in bytes. */
   append(operation: number, by: Leader, logged: LoggedOperation, capacity: number): void {
     invariant(operation > this.end, 'Op-O1', () => `operation ${operation} is logged after operation ${this.end}`);
     const before = this.changedTags ?? this.tags;
@@ -161,7 +161,7 @@ export class WriteAheadLog {
     this.changedTags = behind(tags, tagOf(tags, (this.entries[this.trimmed - 1] as Entry).operation));
   }
 
-  /** Begins anew behind an operation; within a transaction in which nothing else is done to it. */
+  /** Empties the log, which then begins after `at`; within a transaction that changes nothing else of it. */
   reset(at: LogTag): void {
     for (const { operation } of this.entries) this.environment.remove('wal', operationKey(operation));
     this.trimmed = this.entries.length;
@@ -169,7 +169,7 @@ export class WriteAheadLog {
     this.changedTags = logBehind(at);
   }
 
-  /** Takes back what is behind an operation that is here, or the base; within a transaction in which nothing else is done to it. */
+  /** Removes everything after an operation of the log or its base; within a transaction that changes nothing else of it. */
   rewind(to: LogTag): void {
     this.cut = this.entries.length - this.positionOf(to.index + 1);
     for (const { operation } of this.entries.slice(this.entries.length - this.cut)) this.environment.remove('wal', operationKey(operation));
@@ -177,13 +177,13 @@ export class WriteAheadLog {
     this.changedTags = upTo(this.tags, to.index);
   }
 
-  /** Writes what has changed of the tags; the last step of a transaction. */
+  /** Writes changed tags; the last step of a transaction. */
   flush(): void {
     const { changedTags } = this;
     if (changedTags !== null && changedTags !== this.tags) this.environment.put('meta', LOG_KEY, encodeLogTags(changedTags));
   }
 
-  /** The transaction is on disk. */
+  /** Takes over the changes of a transaction that is on disk. */
   keep(): void {
     this.files.keep();
     this.tags = this.changedTags ?? this.tags;
@@ -193,7 +193,7 @@ export class WriteAheadLog {
     }
     for (const entry of this.appended) this.add(entry);
     this.newest = this.resetTo ?? this.appended.at(-1)?.operation ?? this.newest;
-    // Later operations may have the numbers of files that go now.
+    // Later operations may have the numbers of files that are deleted now.
     if (this.resetTo !== null) this.current = null;
     this.settle();
     for (const [file, records] of this.uses) {
@@ -203,11 +203,11 @@ export class WriteAheadLog {
     }
   }
 
-  /** The transaction failed. */
+  /** Forgets the changes of a transaction that failed. */
   forget(): void {
     this.files.forget();
     this.settle();
-    // A file that was to be begun may get another first operation.
+    // A file that was not begun may get another first operation.
     if (this.current !== null && !this.uses.has(this.current)) this.current = null;
   }
 
@@ -220,8 +220,8 @@ export class WriteAheadLog {
   }
 
   /**
-   * Operations from the one behind `after` on, as they were encoded, `bytesMax` of them at least where there are as many.
-   * Null when one of them cannot be read: it was applied, and nobody else needs it.
+   * Operations after `after`, as they were encoded, at least `bytesMax` bytes of them if the log has as many. Null if one of them cannot be
+   * read: it was applied, and no other use needs it.
    */
   entriesAfter(after: number, bytesMax: number): ShardEntry[] | null {
     const found: ShardEntry[] = [];
@@ -245,7 +245,7 @@ export class WriteAheadLog {
     }
   }
 
-  /** Operations behind `applied`, in order. Errors: `storage` for a damaged record. */
+  /** Operations after `applied`, in order. Errors: `storage` for a damaged record. */
   *after(applied: number): Generator<{ operation: number; logged: LoggedOperation; bytes: number }> {
     for (const { operation, bytes } of [...this.entries]) {
       if (operation <= applied) continue;
@@ -258,7 +258,7 @@ export class WriteAheadLog {
     return loadValue(this.files, record, `wal/${operation}`, `operation ${operation}`);
   }
 
-  /** Where the first of the entries is that has this number or a higher one. */
+  /** Position of the first entry with this number or a higher one. */
   private positionOf(operation: number): number {
     let low = 0;
     let high = this.entries.length;
@@ -277,7 +277,7 @@ export class WriteAheadLog {
     return operation;
   }
 
-  /** A damaged record is told of when its operation is read. */
+  /** The entry of a record. Damage is reported when its operation is read. */
   private entryOf(operation: number, record: Uint8Array): Entry {
     try {
       const value = decodeValue(record, `wal/${operation}`);
