@@ -27,7 +27,7 @@ export type CollectionMessage =
   | { readonly kind: 'delete'; readonly replyTo: ReplyTo<boolean> }
   | { readonly kind: 'removed' }
   | { readonly kind: 'removeFailed'; readonly error: ErrorFacts }
-  /** The node stops. */
+  /** Closes the collection, as the node stops. */
   | { readonly kind: 'close' };
 
 /** A collection to create. */

@@ -24,7 +24,7 @@ const DELETED = '.deleted-';
 /** File name ending of the note, after the shard's number. */
 const AHEAD = '.ahead';
 
-/** Where collections' configurations are kept. */
+/** Stores collections' configurations and the folders of their shards. */
 export interface CollectionStore {
   /** Folder of the collection with this folder name. */
   path(folder: string): string;

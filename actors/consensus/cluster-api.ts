@@ -45,7 +45,7 @@ export interface ClusterOptions {
   readonly restMs?: number;
   /** `cluster.survivor`: whether this node, one of two, may go on alone when the other one has ended (Raft-R11). Default: yes. */
   readonly survives?: boolean;
-  /** Takes Raft's steps in the place of `cluster/raft/step.ts`: simulations break a rule on purpose. */
+  /** Replaces `cluster/raft/step.ts` in simulations that break a rule on purpose. */
   readonly raftStep?: StepRaft;
 }
 
@@ -68,11 +68,11 @@ export interface ClusterApi {
   /** Transfers that this node executes, and results of comparing digests. */
   readonly transfers: TransferBoard;
   readonly calls: PeerCallStats;
-  /** As of now, on this node. */
+  /** The present status of this node. */
   status(): ClusterStatus;
-  /** Null until this node is part of a cluster. */
+  /** The agreed state; null until this node is part of a cluster. */
   state(): ClusterState | null;
-  /** Errors: `unavailable` while a node that starts may know less than what was agreed before. */
+  /** Checks that this node may serve. Errors: `unavailable` after a start, while it may know less than what was agreed before. */
   checkStarted(): void;
   /**
    * Resolves once everything that was committed anywhere before the call is applied here. Errors: `unavailable` without a leader,

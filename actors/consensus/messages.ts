@@ -65,7 +65,7 @@ export type ConsensusMessage =
   | { readonly kind: 'announceAnswered'; readonly error: ErrorFacts | null }
   /** The node is about to stop. */
   | { readonly kind: 'handOver' }
-  /** settles: see `Caller`. */
+  /** Submits a request. settles: see `ProposalCaller`. */
   | {
       readonly kind: 'submit';
       readonly submission: Submission;

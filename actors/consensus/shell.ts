@@ -1,4 +1,4 @@
-/** The consensus actor: a node's part in what its cluster agrees on. */
+/** The consensus actor: a node's part in its cluster's consensus. */
 
 import type { PeerReply, PeerRequest } from '../../cluster/peer-messages.js';
 import { stepRaft as raftStep } from '../../cluster/raft/step.js';
@@ -35,7 +35,7 @@ const MAILBOX_CAPACITY = 4096;
 /** No limit for adoption, as the collections are read first. */
 const ADOPT_MS = 0x7fff_ffff;
 
-/** What the shell remembers besides the actor's state. */
+/** References of the shell besides the actor's state. */
 interface ConsensusRefs {
   /** Counts loads of the log; results that belong to an earlier load are dropped. */
   loads: number;

@@ -1,4 +1,4 @@
-/** How a node becomes a member: from its log, by founding a cluster, or by being let into one. */
+/** Makes a node a member: from its log, by founding a cluster, or by joining one. */
 
 import { RAFT_DEFAULTS } from '../../cluster/raft/config.js';
 import { startRaft } from '../../cluster/raft/start.js';
@@ -36,7 +36,7 @@ type ConsensusStep = Step<ConsensusState, ConsensusEffect>;
 /** Index of the state that a founder begins with. */
 const FOUNDED = 1;
 
-/** What the log says decides; where it says nothing, what the node was started with. */
+/** Begins as the log says; without an identity in the log, as the node was started. */
 export function beginLoaded(state: StartingConsensus, { drawn, stored }: Of<ConsensusMessage, 'loaded'>): ConsensusStep {
   const { settings } = state;
   const { identity } = stored;
@@ -45,7 +45,7 @@ export function beginLoaded(state: StartingConsensus, { drawn, stored }: Of<Cons
   if (again === null || again.removed) return beginAfresh(state, newPeer(drawn), drawn);
   if (again.clusterId === null) return beginAfresh(state, again, drawn);
   const write = { ...NO_WRITE, identity: again };
-  // It was let in and heard nothing of the cluster before it ended: it needs the members' addresses.
+  // The node was let in and ended before it heard of the cluster: it needs the members' addresses.
   if (stored.snapshot === null && stored.entries.length === 0 && settings.bootstrap !== null) return join(state, again, write, drawn);
   return becomeMember(settings, again, { stored, seed: drawn.seed, write, members: [] });
 }
@@ -72,7 +72,7 @@ function join(state: StartingConsensus, identity: PeerIdentity, write: Consensus
   return become<ConsensusState, ConsensusEffect>(joining, { kind: 'listen', peerId: identity.peerId }, ...effects);
 }
 
-/** Asks a member, once it is on disk who this node is. */
+/** The request to join, sent once this node's identity is on disk. */
 export function askToJoin({ identity, settings }: JoiningConsensus): ConsensusEffect {
   const { bootstrap, port, uri, version } = settings;
   return { kind: 'join', uri: bootstrap ?? '', request: { kind: 'join', peerId: identity.peerId, uri, port, version } };
@@ -86,7 +86,7 @@ export function becomeJoined(state: JoiningConsensus, { reply: { clusterId, memb
   return becomeMember(state.settings, identity, { stored, seed: state.seed, write, members, outbox: state.outbox });
 }
 
-/** The first state: a snapshot that holds what this node had. */
+/** Founds a cluster: the first state is a snapshot with the collections that this node had. */
 export function becomeFounder(state: StartingConsensus, { clusterId, peerId, seconds, seed }: Drawn): ConsensusStep {
   const { settings } = state;
   const identity = { peerId, clusterId, starts: 1, removed: false };
@@ -102,9 +102,9 @@ export function becomeFounder(state: StartingConsensus, { clusterId, peerId, sec
 interface Beginning {
   readonly stored: StoredConsensus;
   readonly seed: number;
-  /** Goes before everything else. */
+  /** The write that comes before everything else. */
   readonly write: ConsensusWrite;
-  /** Known before the log says something. */
+  /** Members that are known before the log has any. */
   readonly members: readonly Member[];
   readonly outbox?: Outbox;
 }
@@ -119,7 +119,7 @@ function becomeMember(settings: Settings, identity: PeerIdentity, beginning: Beg
     raft: raft.state,
     agreed: emptyState(identity.clusterId ?? ''),
     outbox,
-    // Everything up to `applied` comes at once, and the node hears of nothing older.
+    // Everything up to `applied` is applied at once, and the node gets no older state.
     carrying: nothingCarried(stored.applied - 1),
     sessionWrite: outbox.writes + 1,
     calls: noCalls(identity.starts),
@@ -151,9 +151,9 @@ function beginningNotice({ clusterId, peerId }: PeerIdentity, { stored, write }:
 }
 
 /**
- * Collections of a founder have this peer's replicas, which are there. Shards that were on other peers have none any more.
- * term: of its shards. Their logs may come from a former cluster, whose clocks nobody here knows: the time in seconds is above them,
- * as no shard has a new leader each second.
+ * The founder's state: its collections have this peer's replicas; shards that were on other peers have none any more. term: of its shards.
+ * Their logs may come from a former cluster whose terms are unknown here. The time in seconds is above them, as no shard gets a new leader
+ * every second.
  */
 function foundedState(local: LocalData, clusterId: string, peerId: PeerId, term: number): ClusterState {
   const collections = local.collections.map((collection): [string, CollectionRecord] => {

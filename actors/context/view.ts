@@ -45,7 +45,7 @@ export interface CollectionEntry {
   config: CollectionConfig | null;
   /** The collection's identity in its cluster, and its shards on this node; null outside of a cluster. */
   belonging: Belonging | null;
-  /** Why the collection is not usable, null when it is. */
+  /** Why the collection cannot be used; null if it can. */
   error: ErrorFacts | null;
   /** Replicas by shard id. */
   readonly replicas: Map<number, ReplicaEntry>;

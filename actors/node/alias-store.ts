@@ -10,7 +10,7 @@ const ALIAS_FILE = 'aliases.json';
 const DAMAGED_FILE = 'aliases.damaged.json';
 const KEY = 'aliases';
 
-/** Where aliases are kept. Saves and loads happen in the order of the calls. */
+/** Stores aliases. Saves and loads happen in the order of the calls. */
 export interface AliasStore {
   /** The saved aliases; empty if none were saved. Errors: `storage` if they cannot be read. */
   load(): Promise<AliasMap>;

@@ -10,7 +10,7 @@ import type { CollectionPhase, Phases } from './state.js';
 export type AliasChange =
   /** Makes all actions or none. */
   | { readonly kind: 'actions'; readonly actions: readonly AliasAction[]; readonly replyTo: ReplyTo<boolean> }
-  /** A collection is about to be deleted: its aliases go first, so that no crash leaves one that names nothing. */
+  /** Removes the aliases of a collection that is about to be deleted, so that no crash leaves an alias that names nothing. */
   | { readonly kind: 'forget'; readonly folder: string; readonly replyTo: ReplyTo<boolean> }
   /** Replaces all aliases by those that the cluster has agreed on. */
   | { readonly kind: 'replace'; readonly aliases: AliasMap; readonly replyTo: ReplyTo<boolean> };

@@ -179,7 +179,7 @@ export function noteDied(state: Serving, message: MessageOf<'collectionDied'>): 
   const phase = state.collections.get(message.folder);
   if (phase === undefined) return become(state);
   if (phase.kind === 'Creating') {
-    // A collection that never served leaves nothing behind.
+    // The files of a collection that never served are removed.
     return become<NodeState, NodeEffect>(
       withPhase(state, message.folder, { kind: 'Deleting' }),
       { kind: 'refuse', replyTo: phase.replyTo, error: message.error },
@@ -257,7 +257,10 @@ export function refuseRequest(
   return become<NodeState, NodeEffect>(state, { kind: 'refuse', replyTo, error: refusal(state) });
 }
 
-/** A Starting node whose collections are all settled is Active; a Stopping node without collections has stopped once its aliases are saved. */
+/**
+ * A Starting node becomes Active when all its collections are open or have failed; a Stopping node ends when it has no collections left and
+ * its aliases are saved.
+ */
 function maybeReady(state: WithCollections, effects: readonly NodeEffect[]): NodeStep {
   if (state.kind === 'Starting' && ![...state.collections.values()].some((phase) => phase.kind === 'Opening')) {
     const answers = state.waiting.map((replyTo): NodeEffect => ({ kind: 'reply', replyTo, answer: true }));

@@ -1,4 +1,4 @@
-/** A node's state while one step changes it: each of its maps is copied once, however many folders a step is about. */
+/** A node's state while one step changes it: each of its maps is copied once, however many folders the step changes. */
 
 import type { ClusterWork } from './cluster-work.js';
 import type { NodeEffect } from './messages.js';

@@ -49,7 +49,7 @@ type CallOf<Kind extends DataCall['kind']> = Extract<DataCall, { readonly kind: 
 
 /** A leader keeps deadlines on its own side. */
 const ORDERED_MS = 60_000;
-/** The engine ends a write at its deadline with a message that says more than ours. */
+/** The engine ends a write at its deadline with a message that says more than the caller's timeout. */
 const GRACE_MS = 100;
 
 /**

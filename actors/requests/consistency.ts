@@ -1,12 +1,12 @@
 /**
- * Read consistency: what a read requires beyond one replica of each shard.
+ * Read consistency: the conditions of a read beyond one replica of each shard.
  *
  * Every Active replica has all acknowledged operations of its shard in the same order, so the end of a replica's log tells what the replica
  * has: the log that reaches furthest holds everything that the others hold.
  *
  * 1. A read that asks for more than one replica first passes a barrier, so that this node knows what is agreed.
- * 2. It asks as many replicas as the level needs for the ends of their logs, and accepts no answer from a replica that is behind the
- *    furthest.
+ * 2. It asks as many replicas as the level needs for the ends of their logs, and accepts no answer from a replica whose log ends before the
+ *    furthest one.
  * 3. A read at `majority` or `all` is answered when the shard's leader knows that every replica it waits for, Active or about to be, has
  *    what was read.
  *

@@ -72,7 +72,7 @@ export interface NodeApi {
   /** The tree of actors, from the node actor on. */
   telemetry(): ActorTelemetry;
   depths(): PoolDepths;
-  /** Threads of running builds. */
+  /** threads: threads of running builds. */
   buildBudget(): { readonly threads: number; readonly threadsMax: number; readonly waiting: number };
   /** Resolves when every collection found at start is open or has failed to open. */
   whenReady(): Promise<void>;

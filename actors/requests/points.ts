@@ -177,7 +177,7 @@ class ReadAccess implements GatherAccess {
     this.place = placeOf(found);
   }
 
-  // Both may be taken off it.
+  // Properties, not methods: both functions may be passed on without the object.
   readonly locate: GatherAccess['locate'] = (collection) => placeOf(this.#other(collection));
 
   readonly scatter: GatherAccess['scatter'] = async ({ body, collection, shards }) => {

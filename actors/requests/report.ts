@@ -184,6 +184,8 @@ function statusInCluster(figures: readonly ShardFigures[], { shards, wanted }: A
 }
 
 /**
+ * The status of a collection by its replicas:
+ *
  * - red: a replica is Dead, or its optimizer failed;
  * - yellow: a replica is being opened or filled, updates wait to be applied, or the optimizer works or will;
  * - grey: there is work for the optimizer, but it is off;

@@ -1,4 +1,4 @@
-/** Majorities. Source: dissertation, section 3. */
+/** Counts majorities. Source: dissertation, section 3. */
 
 import type { Member, Membership, PeerId } from '../../protocols/model/cluster.js';
 import type { RaftState } from './state.js';

@@ -10,10 +10,8 @@ import { FOLLOWER, restartElectionTimer } from './roles.js';
 import type { RaftLog, RaftState } from './state.js';
 
 /**
- * seed: any integer; peers should have different ones.
- *
- * The effects restore the snapshot and apply again what was applied or is known to be committed. A lone voter
- * campaigns at once: it waits for nobody.
+ * The first step of a peer. Its effects restore the snapshot and apply again all entries that were applied or are known to be committed.
+ * The only voter campaigns at once, as it waits for no other peer. seed: any integer; peers should have different ones.
  */
 export function startRaft(config: RaftConfig, stored: StoredConsensus, seed: number): RaftStep {
   const draft = begin(sleeping(config, stored, seed));

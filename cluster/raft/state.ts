@@ -116,9 +116,9 @@ export interface Progress {
   /** The follower's log agrees with the leader's up to this index. */
   readonly matchIndex: number;
   readonly nextIndex: number;
-  readonly mode: /** One `append` at a time, until it is known where the logs agree. `waiting`: one is under way. */
+  readonly mode: /** Sends one `append` at a time, until the index where the logs agree is known. waiting: one is under way. */
     | { readonly kind: 'Probe'; readonly waiting: boolean }
-    /** Entries are sent as they come; last index of each `append` under way. */
+    /** Sends entries as they come. inFlight: last index of each `append` under way. */
     | { readonly kind: 'Replicate'; readonly inFlight: readonly number[] }
     | {
         readonly kind: 'Snapshot';

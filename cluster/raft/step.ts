@@ -259,7 +259,10 @@ function receiveTimely(draft: RaftDraft, message: MessageInTerm): void {
   }
 }
 
-/** Raft-R11: with nobody to wait for, whoever is left leads, and commits what is on its own disk. */
+/**
+ * Notes whether the other voter has ended. A peer that is left without other voters leads, and commits entries that are on its own disk
+ * (Raft-R11).
+ */
 function noteGone(draft: RaftDraft, peer: PeerId | null): void {
   const state = draft.state;
   state.gone = peer;
@@ -268,7 +271,7 @@ function noteGone(draft: RaftDraft, peer: PeerId | null): void {
   else if (state.role.kind !== 'Leader') preCampaign(draft);
 }
 
-/** What went there may be lost: probing finds out. */
+/** Probes a peer that could not be reached: messages to it may be lost. */
 function unreachable(draft: RaftDraft, peer: number): void {
   const { role } = draft.state;
   if (role.kind !== 'Leader') return;

@@ -66,7 +66,7 @@ export function callFailed(draft: ReplicationDraft, { call, error, isLost, peer 
 function failed(draft: ReplicationDraft, channel: Channel, error: ErrorFacts): Channel {
   const { ticks } = draft.state;
   const startedAt = channel.busy?.startedAt ?? ticks;
-  // A replica that has much to do is alive.
+  // A busy replica is alive, so `busy` is no failure.
   const failingSince = error.code === 'busy' ? channel.failingSince : (channel.failingSince ?? startedAt);
   return { ...channel, busy: null, error, failingSince, retryAt: ticks + 1 };
 }
@@ -108,7 +108,7 @@ function continued(draft: ReplicationDraft, channel: Channel, logged: LogTag): v
     excusedUntil: null,
   });
   answerWaiters(draft, peer);
-  // An earlier attaching may have ended between the reset and the settings.
+  // An earlier attach may have ended between the reset and the settings.
   if (attaching !== null) addJob(draft, peer, { kind: 'settings', caller: attaching.caller, how: 'delta', entries: lackOf(draft, logged) });
 }
 

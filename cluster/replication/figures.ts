@@ -1,4 +1,4 @@
-/** Figures of replication, in ticks of 100 ms and bytes. */
+/** Constants of replication, in ticks of 100 ms and bytes. */
 
 export const REPLICATION_TICK_MS = 100;
 /** A required replica that answers only errors for this long is made Dead. */
@@ -17,6 +17,6 @@ export const PAUSE_TICKS = 30;
 export const APPEND_BYTES = 2 * 1024 * 1024;
 /** Entries kept in memory for the channels; older ones are read from the log. */
 export const RECENT_BYTES = 16 * 1024 * 1024;
-/** Beyond these, writes are `busy`. */
+/** Most writes that wait, and their most bytes; further ones are refused as `busy`. */
 export const WRITES_MAX = 4096;
 export const WRITE_BYTES_MAX = 64 * 1024 * 1024;

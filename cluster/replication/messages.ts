@@ -104,8 +104,8 @@ export type ReplicationInput =
   | { readonly kind: 'deathProposed'; readonly peer: PeerId; readonly error: ErrorFacts | null };
 
 /**
- * Part of a request for this shard, which the replica takes if it leads. Errors: `conflict` (`notLeader`); those of the operations; `busy`,
- * `timeout`, and `unavailable` for too few replicas. Each says by its outcome whether the operations may be in the log.
+ * A write: the part of a request for this shard, which the replica takes if it leads. Errors: `conflict` (`notLeader`); those of the
+ * operations; `busy`, `timeout`, and `unavailable` for too few replicas. Each says by its outcome whether the operations may be in the log.
  */
 export interface WriteInput extends ShardWrite {
   readonly kind: 'write';

@@ -1,4 +1,4 @@
-/** Writes on the leader: its own disk first. */
+/** Writes on the leader, which logs them on its own disk first. */
 
 import { type ErrorFacts, outcomeOf } from '../../protocols/errors.js';
 import { invariant } from '../../protocols/invariant.js';
@@ -49,7 +49,7 @@ function refused(draft: ReplicationDraft, { isCopy }: WriteInput): ErrorFacts | 
       retryAfterMs: 1000,
     };
   }
-  // Indexes have a gap before those of this term.
+  // The gap of indexes before those of this term does not count.
   if (role.last.index - Math.max(doneIndex(draft, role), role.indexAfter) > TERM_GAP / 2) {
     return { code: 'busy', detail: 'a replica of the shard is too far behind', retryAfterMs: 1000 };
   }

@@ -151,7 +151,7 @@ interface TransferStart {
 const TRANSFER_STARTS: Readonly<Record<TransferMethod, TransferStart | null>> = {
   stream_records: { event: 'streamTo', fresh: 'Partial' },
   snapshot: { event: 'snapshotTo', fresh: 'PartialSnapshot' },
-  // There is no difference to send to a replica that has nothing.
+  // A new replica has no log from which a difference could be computed.
   wal_delta: { event: 'deltaTo', fresh: null },
   resharding_stream_records: null,
 };

@@ -14,7 +14,7 @@ import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { Outcome, PlannedMove, ReshardingStage, TransferKey } from './commands.js';
 
 export interface ClusterState {
-  /** Random, chosen by the founder. */
+  /** A random UUID, chosen by the founder. */
   readonly clusterId: string;
   /** Index of the last applied entry. */
   readonly appliedIndex: number;

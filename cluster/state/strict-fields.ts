@@ -96,7 +96,7 @@ export class StrictFields {
     throw this.wrong(name, 'is no shard key');
   }
 
-  /** A collection's configuration, checked as far as the cluster looks into it. */
+  /** A collection's configuration; only the fields that the cluster uses are checked. */
   config(name: string): CollectionConfig {
     const value = this.value(name);
     if (!isObject(value)) throw this.wrong(name, 'is no object');

@@ -65,7 +65,7 @@ async function withoutLog(lmdb: string): Promise<{ at: LogTag; manifest: Manifes
     copy.write(() => {
       copy.clear('wal');
       copy.put('meta', LOG_KEY, encodeLogTags(logBehind(at, tags.failed)));
-      // Bucket-B3
+      // A leader has no stale buckets, so its copy has none (Bucket-B3).
       copy.remove('meta', STALE_KEY);
     });
     return { at, manifest: decodeManifest(copy.get('meta', MANIFEST_KEY) ?? missing('manifest')) };

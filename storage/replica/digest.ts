@@ -51,7 +51,7 @@ export class PointDigest {
     return this.counts.reduce((sum, count) => sum + count, 0);
   }
 
-  /** Copies: u64 [DIGEST_BUCKETS] and u32 [DIGEST_BUCKETS]. */
+  /** Copies of the sums and counts: u64 [DIGEST_BUCKETS] and u32 [DIGEST_BUCKETS]. */
   value(): { buckets: BigUint64Array; points: Uint32Array } {
     return { buckets: new BigUint64Array(this.halves.slice().buffer), points: this.counts.slice() };
   }

@@ -63,7 +63,7 @@ export class SegmentRows {
   private dropped: ReadonlySet<string> = new Set();
   /** Names of vectors that were dropped since the build began whose source this is. */
   private droppedInBuild: ReadonlySet<string> = new Set();
-  /** The collection has vectors that this segment lacks. */
+  /** The segment's vectors differ from the collection's, so it takes no more rows. */
   private outdated = false;
 
   /** plans: the vectors that an appendable segment was made with; none for a sealed one. */
@@ -141,7 +141,7 @@ export class SegmentRows {
 
   // ---------------------------------------------------------------- rows
 
-  /** Adds a row without vectors. The segment must have room. */
+  /** Adds a row without vectors, and returns its number. The segment must have room. */
   append(id: PointId, version: number): number {
     const row = this.rows++;
     this.kinds[row] = idKind(id);
@@ -280,8 +280,8 @@ export class SegmentRows {
   // ---------------------------------------------------------------- names of vectors
 
   /**
-   * Compares the segment's vectors with those of the collection: surplus ones are dropped, and a segment that lacks one takes no more rows.
-   * Returns a function that undoes this; null if nothing has changed.
+   * Compares the segment's vectors with those of the collection: surplus ones are dropped, and an appendable segment whose vectors differ
+   * takes no more rows. Returns a function that undoes this; null if nothing has changed.
    */
   keepVectors(plans: readonly VectorPlan[]): (() => void) | null {
     const wanted = new Map(plans.map((plan) => [plan.name, plan]));

@@ -139,7 +139,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
     }
   }
 
-  /** First publication (with an appendable segment where there is none), repairs, replay. */
+  /** Publishes the first set (with a new appendable segment if there is none), repairs, and replays. */
   private begin(repair: (transaction: Transaction) => void): void {
     this.transact((transaction) => {
       repair(transaction);

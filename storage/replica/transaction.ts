@@ -172,7 +172,7 @@ export class Transaction {
     return matchesPayload(filter, point, (key) => this.fieldSchema(key));
   }
 
-  /** A new row for a point, without vectors and payload, in a segment with room for its items. `remove` its old one after. */
+  /** A new row for a point, without vectors and payload, in a segment with room for its items. Call `remove` for its old row afterwards. */
   append(id: PointId, version: number, items: RowItems): Location {
     const segment = this.writableSegment(items);
     if (!this.appended.has(segment)) this.appended.set(segment, { from: segment.rows, payloads: 0 });
@@ -221,7 +221,7 @@ export class Transaction {
     this.onUndo(() => put(before));
   }
 
-  /** Keeps a live row for readers only. */
+  /** Holds a live row, so that only readers see it. */
   hold({ segment, row }: Location): void {
     segment.hold(row);
     this.noteRow(segment, row, -1);
@@ -296,7 +296,7 @@ export class Transaction {
   }
 
   /**
-   * Publishes the segments with the vectors that the collection has now. Segments that lack one of them take no more rows; empty ones among
+   * Publishes the segments with the vectors that the collection has now. Segments whose vectors differ take no more rows; empty ones among
    * these are dropped.
    */
   keepVectors(plans: readonly VectorPlan[]): void {
@@ -322,7 +322,7 @@ export class Transaction {
     };
   }
 
-  /** Runs when the transaction fails, in reverse order. */
+  /** Adds a function that runs if the transaction fails, in reverse order. */
   onUndo(undo: () => void): void {
     this.undos.push(undo);
   }

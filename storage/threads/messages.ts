@@ -155,7 +155,7 @@ export type ToReader =
       readonly fields: ReadonlyMap<string, FieldSchema>;
       readonly set: SegmentSet;
     }
-  /** Drop sets older than `generation`; answered by `retired`. */
+  /** Drops sets older than `generation`; answered by `retired`. */
   | { readonly kind: 'retire'; readonly key: ReplicaKey; readonly generation: number }
   /** Forgets the replica and closes its files; answered by `detached`. */
   | { readonly kind: 'detach'; readonly key: ReplicaKey }

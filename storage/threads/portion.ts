@@ -121,7 +121,7 @@ export interface ValuesAsk {
   readonly using: string;
 }
 
-/** How rare the indices of a sparse vector are. Answered by `TermSums`. */
+/** The number of rows with each index of a sparse vector. Answered by `TermSums`. */
 export interface TermsAsk {
   readonly kind: 'terms';
   readonly using: string;
@@ -168,9 +168,9 @@ interface ShardPart {
 export interface LeavingAsk extends ShardPart {
   readonly kind: 'leaving';
   readonly ring: readonly ShardId[];
-  /** Null: all. */
+  /** Null for all points. */
   readonly filter: Filter | null;
-  /** Only points with a higher version. */
+  /** Only points with a version higher than this. */
   readonly after: number;
 }
 
@@ -179,7 +179,7 @@ export interface OwnedAsk extends ShardPart {
   readonly kind: 'owned';
   readonly ring: readonly ShardId[];
   readonly owner: ShardId;
-  /** Null: all. */
+  /** Null for all points. */
   readonly filter: Filter | null;
   /** Only the number of points is wanted, without their ids. */
   readonly countOnly: boolean;

@@ -145,7 +145,7 @@ export class WriteAheadLog {
     this.appended.push({ operation, bytes: value.length, file });
   }
 
-  /** Removes the oldest of the records up to `applied` until all others fit in `bytesMax`; within a transaction. */
+  /** Removes the oldest records up to `applied` until the rest fits in `bytesMax`; within a transaction. */
   trim(applied: number, bytesMax: number): void {
     let total = this.total + this.appended.reduce((sum, entry) => sum + entry.bytes, 0);
     const before = this.trimmed;

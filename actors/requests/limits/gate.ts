@@ -1,19 +1,19 @@
-/** Lets so many things go on at a time; others wait in the order in which they came, each until its deadline. */
+/** A gate that limits how many calls run at a time; others wait in the order in which they came, each until its deadline. */
 
 import { TroupeError } from '../../../protocols/errors.js';
 import type { Clock, Timers } from '../../runtime/ports.js';
 
 export interface Gate {
-  /** Runs `run` when it is its turn. Errors: `busy` when too many wait; `timeout` when its turn does not come in time; those of `run`. */
+  /** Calls `run` when its turn comes. Errors: `busy` if too many wait; `timeout` if its turn does not come in time; those of `run`. */
   enter<Value>(deadlineMs: number, run: () => Promise<Value>): Promise<Value>;
   readonly waiting: number;
 }
 
-/** For each place in the gate. */
+/** Most waiting calls for each place in the gate. */
 const WAITING_MAX = 1024;
 const BUSY_RETRY_MS = 1000;
 
-/** atOnce: null for a gate that is always open. */
+/** A gate. atOnce: number of calls that run at a time; null for no limit. */
 export function openGate(atOnce: number | null, clock: Clock, timers: Timers): Gate {
   let inside = 0;
   const waiting = new Set<() => void>();

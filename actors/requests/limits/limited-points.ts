@@ -1,4 +1,4 @@
-/** Requests about points, held to the limits of their collections, and of the node. */
+/** Applies the limits of collections and of the node to requests about points. */
 
 import type { RawRequest, ReadOperation, WriteOperation } from '../../../storage/threads/messages.js';
 import type { CollectionEntry } from '../../context/view.js';
@@ -7,7 +7,7 @@ import type { NodeApi } from '../node-api.js';
 import { openGate } from './gate.js';
 import { limitOf, RateLimits } from './limits.js';
 
-/** What a request costs in tokens: one, whatever it says, or what an engine worker finds when it looks into the body. */
+/** The cost of a request in tokens: always one, or the weight that an engine worker finds in the body. */
 const COSTS: Readonly<Record<ReadOperation | WriteOperation, 'one' | 'weighed'>> = {
   retrieve: 'weighed',
   getPoint: 'one',
@@ -43,8 +43,8 @@ const COSTS: Readonly<Record<ReadOperation | WriteOperation, 'one' | 'weighed'>>
 type PointsApi = Pick<NodeApi, 'read' | 'write'>;
 
 /**
- * entryOf: the collection of this name or alias on this node; null: it has no replica of it, and no limit of its own then.
- * updates: `storage.performance.update_rate_limit`, updates that go on at a time; null: any number.
+ * Points with limits. entryOf: the collection of this name or alias on this node; null if the node has no replica of it, and then no limit
+ * of its own applies. updates: `storage.performance.update_rate_limit`, the number of updates that run at a time; null for any number.
  */
 export function limitedPoints(
   points: PointsApi,
@@ -57,7 +57,7 @@ export function limitedPoints(
   const limits = new RateLimits(clock);
   const gate = openGate(updates, clock, timers);
 
-  /** cost: asked for where there is a token at all, so that nobody looks into what is refused anyway. */
+  /** Takes the tokens of a request. cost: computed only if there is a token at all, so that a refused request's body is not examined. */
   async function take(entry: CollectionEntry, kind: 'read' | 'write', cost: () => Promise<number>): Promise<void> {
     limits.check(entry, entry.config, kind);
     limits.take(entry, entry.config, kind, await cost());

@@ -1,6 +1,6 @@
 /**
- * What strict mode lets through of a collection's reads and writes on this node: each replica that answers here has its tokens. A
- * request takes its tokens once, whatever number of the node's replicas it reaches.
+ * Rate limits of strict mode for a collection's reads and writes on this node: each replica that answers here has its tokens. A request
+ * takes its tokens once, whatever number of the node's replicas it reaches.
  */
 
 import { errorFromFacts } from '../../../protocols/errors.js';
@@ -14,12 +14,12 @@ interface Buckets {
 }
 
 export class RateLimits {
-  /** A collection's entry, so that a later one of the same name begins with full buckets. */
+  /** Keyed by a collection's entry, so that a later collection of the same name begins with full buckets. */
   readonly #buckets = new WeakMap<object, Buckets>();
 
   constructor(private readonly clock: Clock) {}
 
-  /** cost: in tokens. Errors: `rateLimited`; nothing was done then. owner: the collection on this node. */
+  /** Takes the tokens of a request. owner: the collection on this node. cost: in tokens. Errors: `rateLimited`; nothing was done then. */
   take(owner: object, config: CollectionConfig | null, kind: 'read' | 'write', cost: number): void {
     const buckets = this.#bucketsOf(owner);
     const taken = this.#tryTake(buckets, config, kind, cost);
@@ -28,13 +28,13 @@ export class RateLimits {
     if (taken.error !== null) throw errorFromFacts(taken.error);
   }
 
-  /** Takes nothing. Errors: `rateLimited`, where there is not even the token of the smallest request. */
+  /** Checks for one token without taking it. Errors: `rateLimited` if there is not even the token of the smallest request. */
   check(owner: object, config: CollectionConfig | null, kind: 'read' | 'write'): void {
     const error = this.#tryTake(this.#bucketsOf(owner), config, kind, 1)?.error ?? null;
     if (error !== null) throw errorFromFacts(error);
   }
 
-  /** Null: there is no limit. */
+  /** The result of taking tokens; null if there is no limit. */
   #tryTake(buckets: Buckets, config: CollectionConfig | null, kind: 'read' | 'write', cost: number): ReturnType<typeof takeTokens> | null {
     const limit = limitOf(config, kind);
     if (limit === null) return null;
@@ -51,7 +51,7 @@ export class RateLimits {
   }
 }
 
-/** Tokens a minute; null: any number of requests. */
+/** Tokens per minute; null for no limit. */
 export function limitOf(config: CollectionConfig | null, kind: 'read' | 'write'): number | null {
   const strict = config?.strict_mode_config;
   const limit = strict?.enabled === true ? strict[`${kind}_rate_limit`] : undefined;

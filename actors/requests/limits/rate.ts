@@ -1,4 +1,4 @@
-/** How many requests a minute are let through: a bucket of tokens, which fills again evenly. */
+/** A rate limit in requests per minute: a bucket of tokens, which refills evenly. */
 
 import type { ErrorFacts } from '../../../protocols/errors.js';
 
@@ -11,14 +11,15 @@ export interface RateBucket {
 
 const MINUTE_MS = 60_000;
 
-/** A full one. */
+/** A full bucket. */
 export function newBucket(perMinute: number, nowMs: number): RateBucket {
   return { perMinute, tokens: perMinute, atMs: nowMs };
 }
 
 /**
- * The bucket without the tokens that a request costs, or as it is with the error to answer: `rateLimited`. An operation that costs
- * more than the bucket ever holds is refused for good. Source: specification, strict mode; contract, scenario strict-rate-limits.
+ * The bucket after a request: without the tokens that it costs or, if it is refused, unchanged with the error `rateLimited`. An operation
+ * that costs more than the bucket ever holds is refused for good. Source: specification, strict mode; contract, scenario
+ * strict-rate-limits.
  */
 export function takeTokens(
   bucket: RateBucket,
