@@ -3,20 +3,13 @@
  * new state here once it has applied it.
  */
 
+import type { ShardAssignment } from '../../cluster/replication/messages.js';
 import type { ClusterState, CollectionRecord, ShardRecord, TransferRecord } from '../../cluster/state/state.js';
-import type { PeerId, ReplicaState, ShardId } from '../../protocols/model/cluster.js';
+import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { Cancel } from '../runtime/ports.js';
 
-/** The agreed state of one shard of a collection. */
-export interface Assignment {
-  readonly leader: PeerId | null;
-  /** The leader's term. */
-  readonly term: number;
-  readonly replicas: ReadonlyMap<PeerId, ReplicaState>;
-  /** See `ShardRecord.since`. */
-  readonly since: ReadonlyMap<PeerId, number>;
-  /** `write_consistency_factor` of the collection. */
-  readonly writeFactor: number;
+/** The agreed state of one shard of a collection: what its log goes by, and its transfers. */
+export interface Assignment extends ShardAssignment {
   /** The transfers of this shard. */
   readonly transfers: readonly TransferRecord[];
 }
