@@ -18,6 +18,8 @@ export interface NodeProcessOptions {
   readonly wrapper?: readonly string[];
   /** Called as soon as the process runs, long before it is ready. */
   readonly onSpawn?: (kill: (signal: NodeJS.Signals) => void) => void;
+  /** Another program in the server's place: the built server of another checkout (benchmark), or a stand-in (tests). */
+  readonly program?: string;
   /** Milliseconds until `GET /readyz` must answer 200. */
   readonly readyTimeoutMs?: number;
 }
@@ -80,8 +82,6 @@ export interface LaunchOptions extends NodeProcessOptions {
   readonly logFile?: string;
   /** Keeps signals of the terminal (Ctrl-C) from it: whoever launched it ends it. */
   readonly ownGroup?: boolean;
-  /** Another program in the server's place (tests). */
-  readonly program?: string;
 }
 
 export type LaunchedNode = Pick<RunningNode, 'pid' | 'exited' | 'log' | 'end'> & {

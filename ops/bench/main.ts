@@ -7,6 +7,7 @@
  * over the same rows; latency as the client sees it.
  */
 
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -23,6 +24,8 @@ import { markdown, writeChapter } from './node/report.js';
 import { type BenchSettings, measure } from './node/run.js';
 import { replicationMarkdown } from './replication/report.js';
 import { measureReplication, REPLICATION_PARTS, type ReplicationPart } from './replication/run.js';
+import { type RequestsChapter, requestsMarkdown } from './requests/report.js';
+import { measureRequests } from './requests/run.js';
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 const DEFAULT_DATA = join(ROOT, '..', 'shared', 'data');
@@ -36,6 +39,8 @@ const HELP = `npm run bench -- [options]
   --connections LIST default 1,4,16
   --seconds S        length of each measurement, default 3
   --api              the other parts of the API instead: gRPC, quantization, sparse, multivectors, hybrid, facet, scroll, groups
+  --requests         the fixed cost of small requests instead: REST and gRPC, cold and warm, per thread, and uploads
+  --beside FOLDER    of --requests: a built checkout whose server is measured in turn with this one
   --cluster          clusters on this machine instead: idle cost, changes of collections, lost leaders, nodes that join
   --replication      shards and replicas on three local nodes instead; see --part, --methods and --count
   --part LIST        of --replication: throughput, moves, resharding; default all
@@ -55,6 +60,8 @@ const { values: options } = parseArgs({
     seconds: { type: 'string' },
     quick: { type: 'boolean', default: false },
     api: { type: 'boolean', default: false },
+    requests: { type: 'boolean', default: false },
+    beside: { type: 'string' },
     cluster: { type: 'boolean', default: false },
     replication: { type: 'boolean', default: false },
     part: { type: 'string' },
@@ -83,6 +90,10 @@ const command = `npm run bench -- ${process.argv.slice(2).join(' ')}`.trim();
 
 if (options.api) {
   await benchApi();
+  process.exit(0);
+}
+if (options.requests) {
+  await benchRequests();
   process.exit(0);
 }
 if (options.cluster) {
@@ -135,6 +146,47 @@ async function benchApi(): Promise<void> {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+async function benchRequests(): Promise<void> {
+  const dim = 784;
+  const count = options.count === undefined ? (options.quick ? 5000 : 20_000) : Number(options.count);
+  const dataset = makeSynthetic(count, dim, 1000, seed);
+  const beside = options.beside === undefined ? null : resolve(options.beside);
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
+  try {
+    const measured = await measureRequests(
+      dataset,
+      {
+        seconds: Number(options.seconds ?? (options.quick ? 0.3 : 0.7)),
+        rounds: options.quick ? 3 : 7,
+        connections: numbers(options.connections, [1, 4]),
+        beside,
+      },
+      folder,
+    );
+    const chapter: RequestsChapter = {
+      ...measured,
+      command,
+      machine: machine(),
+      date: new Date().toISOString().slice(0, 10),
+      description: dataset.description,
+      seed,
+      besideName: beside === null ? null : commitOf(beside),
+    };
+    console.log(`\n${requestsMarkdown(chapter)}`);
+    if (options.quick && options.out === undefined) return;
+    writeFileSync(options.out ?? join(ROOT, 'ops', 'bench', 'results', 'requests.json'), `${JSON.stringify(chapter, null, 2)}\n`);
+    if (!options.quick) writeChapter(join(ROOT, 'ops', 'bench', 'README.md'), 'requests', requestsMarkdown(chapter));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The commit that a checkout stands at; «the other one» where git cannot say. */
+function commitOf(folder: string): string {
+  const { stdout } = spawnSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: folder, encoding: 'utf8' });
+  return stdout?.trim() || 'the other one';
 }
 
 async function benchCluster(): Promise<void> {

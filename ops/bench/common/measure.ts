@@ -22,7 +22,7 @@ export interface Memory {
 export function cpuSeconds(pid: number): number | null {
   if (!existsSync('/proc/self/stat')) return null;
   let ticks = 0;
-  for (const member of tree(pid)) {
+  for (const member of processTree(pid)) {
     const fields = statFields(member);
     if (fields === undefined) continue;
     // utime, stime, and of those whose end was waited for: cutime, cstime.
@@ -35,7 +35,7 @@ export function cpuSeconds(pid: number): number | null {
 export function memory(pid: number): Memory | null {
   if (!existsSync('/proc/self/status')) return null;
   const sums = { VmRSS: 0, RssAnon: 0, RssFile: 0, RssShmem: 0 };
-  for (const member of tree(pid)) {
+  for (const member of processTree(pid)) {
     const status = textOf(`/proc/${member}/status`);
     for (const key of Object.keys(sums) as (keyof typeof sums)[]) {
       const match = new RegExp(`^${key}:\\s+(\\d+) kB`, 'm').exec(status);
@@ -88,7 +88,9 @@ export function machine(): Machine {
   };
 }
 
-function tree(pid: number): number[] {
+/** A process and those that it started, by process id. */
+export function processTree(pid: number): number[] {
+  if (!existsSync('/proc/self/stat')) return [];
   const children = new Map<number, number[]>();
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue;

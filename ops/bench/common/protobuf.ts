@@ -39,6 +39,38 @@ export function queryMessage(collection: string, vector: Float32Array, limit: nu
   ]);
 }
 
+/** A condition that a keyword of the payload is `value`, as the only one of a filter. */
+function keywordFilter(key: string, value: string): Buffer {
+  // must: field: key, match: keyword
+  const match = bytesField(2, bytesField(1, Buffer.from(value)));
+  return bytesField(2, bytesField(1, Buffer.concat([bytesField(1, Buffer.from(key)), match])));
+}
+
+/** `qdrant.GetPoints`, with payloads and perhaps vectors. */
+export function getMessage(collection: string, ids: readonly number[], withVectors: boolean): Buffer {
+  return Buffer.concat([
+    bytesField(1, Buffer.from(collection)),
+    ...ids.map((id) => bytesField(2, varintField(1, id))),
+    bytesField(4, varintField(1, 1)),
+    bytesField(5, varintField(1, withVectors ? 1 : 0)),
+  ]);
+}
+
+/** `qdrant.CountPoints` of the points that have a keyword. */
+export function countMessage(collection: string, key: string, value: string): Buffer {
+  return Buffer.concat([bytesField(1, Buffer.from(collection)), bytesField(2, keywordFilter(key, value)), varintField(3, 1)]);
+}
+
+/** `qdrant.FacetCounts` of a keyword, the most frequent `limit` ones. */
+export function facetMessage(collection: string, key: string, limit: number): Buffer {
+  return Buffer.concat([bytesField(1, Buffer.from(collection)), bytesField(2, Buffer.from(key)), varintField(4, limit)]);
+}
+
+/** `qdrant.ScrollPoints` from a point on. */
+export function scrollMessage(collection: string, offset: number, limit: number): Buffer {
+  return Buffer.concat([bytesField(1, Buffer.from(collection)), bytesField(3, varintField(1, offset)), varintField(4, limit)]);
+}
+
 /** A message in the frame of a gRPC call: not compressed, length in four bytes. */
 export function framed(message: Buffer): Buffer {
   const head = Buffer.alloc(5);

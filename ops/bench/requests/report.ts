@@ -1,0 +1,61 @@
+/** The fixed cost of requests as a table. */
+
+import type { Machine } from '../common/measure.js';
+import type { Figures, RequestReport, RequestRow } from './run.js';
+
+export interface RequestsChapter extends RequestReport {
+  readonly command: string;
+  readonly date: string;
+  readonly machine: Machine;
+  readonly description: string;
+  readonly seed: number;
+  /** What the checkout beside this one is, for instance its commit. */
+  readonly besideName: string | null;
+}
+
+export function requestsMarkdown(chapter: RequestsChapter): string {
+  const { machine, date, seed, command, description, besideName } = chapter;
+  const head = ['door', 'operation', 'connections', 'per second', 'CPU µs', 'of it main thread', 'wake-ups', 'p50 ms', 'p99 ms'];
+  if (besideName !== null) head.push(`CPU µs of ${besideName}`, 'its main thread', 'ratio of CPU');
+  return [
+    '### What a request costs',
+    '',
+    `${description}. ${machine.cpu}, ${machine.cpus} CPUs, ${machine.memoryGigabytes} GB, ${machine.system}, started by Node ${machine.node}; ${date}; seed ${seed}; \`${command}\``,
+    '',
+    ...chapter.wakeUps.map(
+      ({ underWay, cpuUs, wallUs }) =>
+        `- A message to another thread and back, ${underWay} under way: ${whole(cpuUs)} µs of CPU, ${whole(wallUs)} µs on the clock.`,
+    ),
+    ...chapter.starts.map(
+      ({ side, readyMs, idleMegabytes }) =>
+        `- Start on an empty folder (${side === 'this' ? 'this one' : besideName}): ready after ${whole(readyMs)} ms, ${idleMegabytes === null ? '' : `${whole(idleMegabytes)} MB resident`}.`,
+    ),
+    '',
+    'Per request, or per point of an upload; medians of slices. CPU is that of all threads of the node. A wake-up is a thread that slept and went on.',
+    '',
+    line(head),
+    line(head.map(() => '---')),
+    ...chapter.rows.map((row) => line(cellsOf(row))),
+    '',
+  ].join('\n');
+}
+
+function cellsOf({ protocol, operation, connections, here, beside, ratio }: RequestRow): string[] {
+  const door = protocol === 'rest' ? 'REST' : 'gRPC';
+  const cells = [door, operation, String(connections), whole(here.perSecond), ...cpuCells(here), here.wakeUps.toFixed(1)];
+  cells.push(here.p50.toFixed(2), here.p99.toFixed(2));
+  if (beside !== null) cells.push(...cpuCells(beside), ratio === null ? '' : `× ${ratio.toFixed(2)}`);
+  return cells;
+}
+
+function cpuCells({ cpuUs, mainUs }: Figures): [string, string] {
+  return [whole(cpuUs), whole(mainUs)];
+}
+
+function whole(value: number): string {
+  return value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 1 : 0 });
+}
+
+function line(cells: readonly string[]): string {
+  return `| ${cells.join(' | ')} |`;
+}
