@@ -66,6 +66,8 @@ interface Exports {
   takeScored(): number;
   takeScoredBytes(): number;
   fillTables(codebook: number, query: number, parts: number, partDim: number, metric: number, out: number): void;
+  setPrintTables(powers: number, pairs: number): void;
+  printFloats(values: number, count: number, out: number): number;
   nearestCentroids(values: number, count: number, stride: number, codebook: number, partDim: number, out: number, outStride: number): void;
 }
 
@@ -364,4 +366,57 @@ export function centroidKernels(rows: number, paddedDim: number, partDim: number
       return new Uint8Array(memory.buffer, outAt, count);
     },
   };
+}
+
+/** Numbers that `FloatPrinter` prints in one call, and bytes of the longest text of one with its comma. */
+const PRINTED_MAX = 2048;
+const FLOAT_TEXT_MAX = 18;
+/** Powers of ten that floats are scaled with: see `kernels/print.ts`. */
+const POWER_MIN = -31;
+const POWER_MAX = 45;
+
+/** Prints float32 numbers, in a memory of its own. */
+export interface FloatPrinter {
+  /** Numbers that one call prints at most. */
+  readonly countMax: number;
+  /** Holds the text of the last call, from `textAt` to the end that the call returned. */
+  readonly bytes: Buffer;
+  readonly textAt: number;
+  /** Prints the numbers from `from` below `to` as JSON, a comma behind each. Returns the end of the text in `bytes`. */
+  print(values: Float32Array, from: number, to: number): number;
+}
+
+export function floatPrinter(): FloatPrinter {
+  const pairsAt = 1024;
+  const valuesAt = pairsAt + 256;
+  const textAt = valuesAt + PRINTED_MAX * 4;
+  const pages = Math.ceil((textAt + PRINTED_MAX * FLOAT_TEXT_MAX + 64) / 65536);
+  const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+  const { exports } = new WebAssembly.Instance(kernelModule(), { env: { memory, expired: () => 0 } });
+  const { printFloats, setPrintTables } = exports as unknown as Exports;
+  const bytes = Buffer.from(memory.buffer);
+  new BigUint64Array(memory.buffer).set(powersOfTen());
+  for (let pair = 0; pair < 100; pair++) bytes.write(String(pair).padStart(2, '0'), pairsAt + 2 * pair, 'latin1');
+  setPrintTables(0, pairsAt);
+  const floats = new Float32Array(memory.buffer, valuesAt, PRINTED_MAX);
+  return {
+    countMax: PRINTED_MAX,
+    bytes,
+    textAt,
+    print: (values, from, to) => {
+      floats.set(from === 0 && to === values.length ? values : values.subarray(from, to));
+      return printFloats(valuesAt, to - from, textAt);
+    },
+  };
+}
+
+/** 10^POWER_MIN to 10^POWER_MAX, each times the power of two that gives it 64 bits, rounded up. */
+function powersOfTen(): bigint[] {
+  return Array.from({ length: POWER_MAX - POWER_MIN + 1 }, (_, index) => {
+    const power = POWER_MIN + index;
+    const ten = 10n ** BigInt(Math.abs(power));
+    const bits = ten.toString(2).length;
+    if (power >= 0) return bits <= 64 ? ten << BigInt(64 - bits) : (ten >> BigInt(bits - 64)) + 1n;
+    return (1n << BigInt(bits + 63)) / ten + 1n;
+  });
 }

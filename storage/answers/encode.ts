@@ -6,7 +6,7 @@
 import { stringifyJson } from '../../protocols/json.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { VectorValue } from '../../protocols/model/vector.js';
-import { floatText, vectorText } from './float-text.js';
+import { floatText, printVector } from './float-text.js';
 import type { GroupView, PointView, ReadResult, VectorView } from './result.js';
 
 /** The `result` of an answer as JSON bytes, in a buffer of their own that can be transferred. */
@@ -55,8 +55,9 @@ function writeResult(writer: JsonWriter, result: ReadResult): void {
       writer.ascii('}');
       return;
     case 'matrixOffsets': {
-      const scores = result.scores.map(floatText).join();
-      writer.ascii(`{"offsets_row":[${result.rows.join()}],"offsets_col":[${result.columns.join()}],"scores":[${scores}],"ids":`);
+      writer.ascii(`{"offsets_row":[${result.rows.join()}],"offsets_col":[${result.columns.join()}],"scores":`);
+      writer.floats(Float32Array.from(result.scores));
+      writer.ascii(',"ids":');
       writer.list(result.ids, (id) => writer.ascii(idText(id)));
       writer.ascii('}');
       return;
@@ -120,16 +121,19 @@ function writeVectors(writer: JsonWriter, vector: VectorView): void {
 function writeVector(writer: JsonWriter, vector: VectorValue): void {
   switch (vector.kind) {
     case 'dense':
-      writer.ascii(vectorText(vector.values));
+      writer.floats(vector.values);
       return;
     case 'sparse':
-      writer.ascii(`{"indices":[${vector.indices.join()}],"values":${vectorText(vector.values)}}`);
+      writer.ascii(`{"indices":[${vector.indices.join()}],"values":`);
+      writer.floats(vector.values);
+      writer.ascii('}');
       return;
     case 'multi': {
       const { dim, values } = vector;
       let separator = '[';
       for (let at = 0; at < values.length; at += dim) {
-        writer.ascii(separator + vectorText(values.subarray(at, at + dim)));
+        writer.ascii(separator);
+        writer.floats(values.subarray(at, at + dim));
         separator = ',';
       }
       writer.ascii(']');
@@ -145,6 +149,7 @@ function idText(id: PointId): string {
 }
 
 const FIRST_BYTES = 1024;
+const CLOSE_LIST = 0x5d;
 
 /** Grows as needed. ASCII text is gathered and written in one go. */
 class JsonWriter {
@@ -169,6 +174,20 @@ class JsonWriter {
     this.reserve(bytes.length);
     this.buffer.set(bytes, this.length);
     this.length += bytes.length;
+  }
+
+  /** A list of float32 numbers. */
+  floats(values: Float32Array): void {
+    this.ascii(values.length === 0 ? '[]' : '[');
+    if (values.length === 0) return;
+    this.flush();
+    printVector(values, (bytes, start, end) => {
+      this.reserve(end - start);
+      bytes.copy(this.buffer, this.length, start, end);
+      this.length += end - start;
+    });
+    // In place of the last comma.
+    this.buffer[this.length - 1] = CLOSE_LIST;
   }
 
   list<Item>(items: Iterable<Item>, write: (item: Item) => void): void {

@@ -3,6 +3,7 @@
 export { countAdmitted, listAdmitted, setAdmission } from './admission';
 export { maxSim } from './maxsim';
 export { fillTables, nearestCentroids } from './quantized';
+export { printFloats, setPrintTables } from './print';
 export { gather, rescore, scan, scoreEach } from './scan';
 export { lastTouched, setMatrix, takeScored, takeScoredBytes } from './score';
 export { setGraph, setWalkScratch, walk } from './walk';
