@@ -1,7 +1,8 @@
 /** The fixed cost of requests as a table. */
 
 import type { Machine } from '../common/measure.js';
-import type { Figures, RequestReport, RequestRow } from './run.js';
+import type { RequestReport } from './run.js';
+import type { Figures, RequestRow } from './slices.js';
 
 export interface RequestsChapter extends RequestReport {
   readonly command: string;
@@ -36,6 +37,26 @@ export function requestsMarkdown(chapter: RequestsChapter): string {
     line(head),
     line(head.map(() => '---')),
     ...chapter.rows.map((row) => line(cellsOf(row))),
+    '',
+    'Quick requests (a count of one match) over 16 connections, alone and beside heavy ones (exact searches without an index, 4 connections):',
+    '',
+    line(['server', 'p50 ms', 'p99 ms', 'p50 ms beside', 'p99 ms beside', 'p99 beside / alone']),
+    line(['---', '---', '---', '---', '---', '---']),
+    ...chapter.crowd.map(({ side, alone, crowded }) =>
+      line([
+        side === 'this' ? 'this one' : String(besideName),
+        ...[alone.p50, alone.p99, crowded.p50, crowded.p99].map((value) => value.toFixed(2)),
+        `× ${(crowded.p99 / alone.p99).toFixed(2)}`,
+      ]),
+    ),
+    '',
+    'Searches over 16 connections by the number of reader threads (`storage.performance.max_search_threads`):',
+    '',
+    line(['readers', 'per second', 'CPU µs', 'of it main thread', 'busiest other threads', 'p99 ms']),
+    line(['---', '---', '---', '---', '---', '---']),
+    ...chapter.readers.map(({ readers, perSecond, cpuUs, mainUs, othersUs, p99 }) =>
+      line([String(readers), whole(perSecond), whole(cpuUs), whole(mainUs), othersUs.map(whole).join(', '), p99.toFixed(2)]),
+    ),
     '',
   ].join('\n');
 }
