@@ -6,7 +6,7 @@ import type { TermValue } from '../../query/filter/lookup.js';
 import type { GroupValue } from '../../query/group.js';
 import type { PointView } from '../answers/result.js';
 import { NO_EXTRAS } from '../threads/portion.js';
-import { type LaterAnswers, type Needs, type ResolvedInputs, Scope, type ShownPoint, type Walk, walkLater } from '../walk/walk.js';
+import { type LaterAnswers, type Needs, type ResolvedInputs, type Scope, type ShownPoint, type Walk, walkLater } from '../walk/walk.js';
 import { allInOrder, type GatherContext, within } from './context.js';
 import { completeHits, type GatheredHit } from './hits.js';
 import { resolveInputs } from './inputs.js';
@@ -20,8 +20,7 @@ export function walkShards<Result>(
   context: GatherContext,
   start: (scope: Scope<GatheredHit>) => Walk<GatheredHit, Result>,
 ): Promise<Result> {
-  const { params } = context.source.place;
-  return walkLater(start(new Scope<GatheredHit>(params)), new ShardAnswers(context));
+  return walkLater(context.source.place.params, new ShardAnswers(context), start);
 }
 
 class ShardAnswers implements LaterAnswers<GatheredHit> {
@@ -32,7 +31,11 @@ class ShardAnswers implements LaterAnswers<GatheredHit> {
 
   walks({ branches }: Needs<GatheredHit>['walks']): Promise<unknown[]> {
     const walks = branches.map(async ({ shardKey, walk }) => {
-      return walkLater(walk, shardKey === undefined ? this : new ShardAnswers(within(this.context, shardKey)));
+      return walkLater(
+        this.context.source.place.params,
+        shardKey === undefined ? this : new ShardAnswers(within(this.context, shardKey)),
+        walk,
+      );
     });
     return allInOrder(walks);
   }

@@ -31,6 +31,11 @@ export function* scrollWalk<Hit extends WalkHit>(
   return { points: viewsOf(hits, shown, recordView), next: found[limit]?.id ?? null };
 }
 
+/** How many points pass. */
+export function* countWalk<Hit extends WalkHit>(scope: Scope<Hit>, filter: Filter | null): Walk<Hit, number> {
+  return yield* scope.ask('count', { filter });
+}
+
 /** The most frequent values. A point counts once for each of its distinct values. Always exact. */
 export function* facetWalk<Hit extends WalkHit>(scope: Scope<Hit>, { key, filter, limit }: FacetQuery): Walk<Hit, FacetHit[]> {
   return topValues(yield* scope.ask('facet', { key, filter }), limit);

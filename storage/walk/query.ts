@@ -42,7 +42,7 @@ function* levelWalk<Hit extends WalkHit>(scope: Scope<Hit>, node: PagedNode, ext
   }
   const filter = query === null ? node.filter : withoutPoints(node.filter, yield* ownPointsNamed(scope, query, node));
   // A level's filter holds for all that lead to it, so that they spend their limits on points that can be answers.
-  const prefetches = node.prefetch.map((prefetch) => ({ walk: prefetchWalk(scope, prefetch, filter) }));
+  const prefetches = node.prefetch.map((prefetch) => ({ walk: (own: Scope<Hit>) => prefetchWalk(own, prefetch, filter) }));
   const lists = prefetches.length === 0 ? [] : yield* scope.all(prefetches);
   return yield* scoredWalk(scope, { ...node, filter }, lists, extras);
 }

@@ -6,7 +6,7 @@ import type { ReadResult } from '../answers/result.js';
 import type { ReadRequest } from '../requests/read-request.js';
 import { groupsWalk } from './groups.js';
 import { matrixWalk } from './matrix.js';
-import { facetWalk, retrieveWalk, scrollWalk } from './points.js';
+import { countWalk, facetWalk, retrieveWalk, scrollWalk } from './points.js';
 import { queryWalk } from './query.js';
 import type { Scope, Walk, WalkHit } from './walk.js';
 
@@ -14,25 +14,25 @@ import type { Scope, Walk, WalkHit } from './walk.js';
 export function* readWalk<Hit extends WalkHit>(scope: Scope<Hit>, read: ReadRequest): Walk<Hit, ReadResult> {
   switch (read.kind) {
     case 'queries': {
-      const branches = read.queries.map((query) => ({ shardKey: query.shardKey, walk: queryWalk(scope, query) }));
+      const branches = read.queries.map((query) => ({ shardKey: query.shardKey, walk: (own: Scope<Hit>) => queryWalk(own, query) }));
       return queriedResult(read.answer, yield* scope.all(branches));
     }
     case 'groups':
-      return { kind: 'groups', groups: yield* within(scope, read.request.shardKey, groupsWalk(scope, read.request)) };
+      return { kind: 'groups', groups: yield* within(scope, read.request.shardKey, (own) => groupsWalk(own, read.request)) };
     case 'retrieve':
-      return { kind: 'points', points: yield* within(scope, read.query.shardKey, retrieveWalk(scope, read.query)) };
+      return { kind: 'points', points: yield* within(scope, read.query.shardKey, (own) => retrieveWalk(own, read.query)) };
     case 'point':
       return pointResult(read.query, yield* retrieveWalk(scope, read.query));
     case 'scroll':
-      return { kind: 'scrolled', ...(yield* within(scope, read.query.shardKey, scrollWalk(scope, read.query))) };
+      return { kind: 'scrolled', ...(yield* within(scope, read.query.shardKey, (own) => scrollWalk(own, read.query))) };
     case 'count': {
       const { filter, shardKey } = read.query;
-      return { kind: 'count', count: yield* within(scope, shardKey, scope.ask('count', { filter })) };
+      return { kind: 'count', count: yield* within(scope, shardKey, (own) => countWalk(own, filter)) };
     }
     case 'facet':
-      return { kind: 'facet', hits: yield* within(scope, read.query.shardKey, facetWalk(scope, read.query)) };
+      return { kind: 'facet', hits: yield* within(scope, read.query.shardKey, (own) => facetWalk(own, read.query)) };
     case 'matrix':
-      return matrixResult(read.answer, yield* within(scope, read.query.shardKey, matrixWalk(scope, read.query)));
+      return matrixResult(read.answer, yield* within(scope, read.query.shardKey, (own) => matrixWalk(own, read.query)));
     default:
       return read satisfies never;
   }
@@ -42,9 +42,9 @@ export function* readWalk<Hit extends WalkHit>(scope: Scope<Hit>, read: ReadRequ
 function* within<Hit extends WalkHit, Result>(
   scope: Scope<Hit>,
   shardKey: ShardKeySelector | undefined,
-  walk: Walk<Hit, Result>,
+  walk: (scope: Scope<Hit>) => Walk<Hit, Result>,
 ): Walk<Hit, Result> {
-  if (shardKey === undefined) return yield* walk;
+  if (shardKey === undefined) return yield* walk(scope);
   const [result] = yield* scope.all([{ shardKey, walk }]);
   return result as Result;
 }

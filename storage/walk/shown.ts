@@ -21,11 +21,20 @@ export function viewsOf<Hit extends WalkHit>(
 /** A hit of a query. What has no score of its own is shown without its version, too. */
 export function scoredView({ query }: QueryNode, { id, score, version, orderValue }: WalkHit, shown: ShownPoint): PointView {
   const isOrdered = query?.kind === 'orderBy';
-  const view = { id, version: isOrdered || query === null || query.kind === 'sample' ? 0 : version, score, ...shown };
-  return isOrdered && orderValue !== undefined ? { ...view, orderValue } : view;
+  const { payload, vector, shardKey } = shown;
+  return {
+    id,
+    version: isOrdered || query === null || query.kind === 'sample' ? 0 : version,
+    score,
+    payload,
+    vector,
+    shardKey,
+    orderValue: isOrdered ? orderValue : undefined,
+  };
 }
 
 /** A point without score or version. */
-export function recordView({ id, orderValue }: WalkHit, shown: ShownPoint): PointView {
-  return orderValue === undefined ? { id, ...shown } : { id, ...shown, orderValue };
+export function recordView({ id, orderValue }: Pick<WalkHit, 'id' | 'orderValue'>, { payload, vector, shardKey }: ShownPoint): PointView {
+  // All fields, in one order: objects of one shape are made and read several times as quickly as copies of others.
+  return { id, version: undefined, score: undefined, payload, vector, shardKey, orderValue };
 }

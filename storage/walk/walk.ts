@@ -5,6 +5,7 @@
  * `../gather/shard-answers.ts` later with what the shards of many nodes answer.
  */
 
+import { TroupeError } from '../../protocols/errors.js';
 import type { ShardId, ShardKey, ShardKeySelector } from '../../protocols/model/cluster.js';
 import type { CollectionParams, FieldSchema } from '../../protocols/model/collection.js';
 import type { Filter } from '../../protocols/model/filter.js';
@@ -15,12 +16,12 @@ import type { TermValue } from '../../query/filter/lookup.js';
 import type { Formula } from '../../query/formula.js';
 import type { GroupValue } from '../../query/group.js';
 import type { Page, RankedPoint } from '../../query/merge.js';
-import { runSteps, runStepsLater, type Steps } from '../../query/steps.js';
+import { runStepsLater, type Steps } from '../../query/steps.js';
 import type { PointView } from '../answers/result.js';
 import type { Extras, LevelQuery, ShownParts } from '../threads/portion.js';
 
 /** A read that is under way. Hit: what the driver has of a found point; it says where the point is. */
-export type Walk<Hit, Result> = Generator<Need<Hit>, Result, Given<Hit>[NeedKind]>;
+export type Walk<Hit extends WalkHit, Result> = Generator<Need<Hit>, Result, Given<Hit>[NeedKind]>;
 
 /** A point that a level found. Its version is its own, also where the API shows 0. */
 export interface WalkHit extends RankedPoint {
@@ -68,13 +69,13 @@ export interface ShownPoint extends ShownParts {
 }
 
 /** A walk within the walk, over the shards of some keys (undefined: over those of the whole). */
-export interface Branch<Hit, Result> {
+export interface Branch<Hit extends WalkHit, Result> {
   readonly shardKey?: ShardKeySelector | undefined;
-  readonly walk: Walk<Hit, Result>;
+  readonly walk: (scope: Scope<Hit>) => Walk<Hit, Result>;
 }
 
 /** What a walk may need, by kind. What is given for it: `Given`. */
-export interface Needs<Hit> {
+export interface Needs<Hit extends WalkHit> {
   /** All of these walks. They do not depend on one another. Errors: that of the first that fails. */
   readonly walks: { readonly branches: readonly Branch<Hit, unknown>[] };
   /** What the inputs of a query stand for. */
@@ -111,7 +112,7 @@ export interface Needs<Hit> {
   readonly facet: { readonly key: string; readonly filter: Filter | null };
 }
 
-export type NeedKind = keyof Needs<unknown>;
+export type NeedKind = keyof Needs<WalkHit>;
 
 /** What is given for each kind of need. */
 export interface Given<Hit> {
@@ -131,27 +132,33 @@ export interface Given<Hit> {
   readonly facet: ReadonlyMap<TermValue, number>;
 }
 
-export type Need<Hit, Kind extends NeedKind = NeedKind> = { [K in Kind]: { readonly kind: K; readonly need: Needs<Hit>[K] } }[Kind];
+export type Need<Hit extends WalkHit, Kind extends NeedKind = NeedKind> = {
+  [K in Kind]: { readonly kind: K; readonly need: Needs<Hit>[K] };
+}[Kind];
 
 /** A driver that knows all at once. */
-export type Answers<Hit> = { readonly [Kind in NeedKind]: (need: Needs<Hit>[Kind]) => Given<Hit>[Kind] };
+export type Answers<Hit extends WalkHit> = { readonly [Kind in NeedKind]: (need: Needs<Hit>[Kind]) => Given<Hit>[Kind] };
 
 /** A driver that has to ask. */
-export type LaterAnswers<Hit> = { readonly [Kind in NeedKind]: (need: Needs<Hit>[Kind]) => Promise<Given<Hit>[Kind]> };
+export type LaterAnswers<Hit extends WalkHit> = { readonly [Kind in NeedKind]: (need: Needs<Hit>[Kind]) => Promise<Given<Hit>[Kind]> };
 
 /** What a walk knows from the start, and how it asks for the rest. */
 export class Scope<Hit extends WalkHit> {
-  /** params: of the collection that is asked. */
-  constructor(readonly params: CollectionParams) {}
+  /** params: of the collection that is asked. known: a driver that knows all at once; null: needs are yielded. */
+  constructor(
+    readonly params: CollectionParams,
+    private readonly known: Answers<Hit> | null = null,
+  ) {}
 
-  /** Yields a need. Errors: those of the need, thrown by the driver: they end the walk. */
-  *ask<Kind extends NeedKind>(kind: Kind, need: Needs<Hit>[Kind]): Walk<Hit, Given<Hit>[Kind]> {
-    // Drivers are tables by kind, so what is given is of the kind that was asked for.
-    return (yield { kind, need } as Need<Hit>) as Given<Hit>[Kind];
+  /** What is given for a need; for `yield*`. Errors: those of the need, thrown by the driver: they end the walk. */
+  ask<Kind extends NeedKind>(kind: Kind, need: Needs<Hit>[Kind]): Asked<Hit, Kind> {
+    return new Asked(this.known, kind, need);
   }
 
   /** The results of all branches, in their order. */
   *all<Result>(branches: readonly Branch<Hit, Result>[]): Walk<Hit, readonly Result[]> {
+    const only = branches[0];
+    if (branches.length === 1 && only !== undefined && only.shardKey === undefined) return [yield* only.walk(this)];
     return (yield* this.ask('walks', { branches })) as readonly Result[];
   }
 
@@ -166,20 +173,55 @@ export class Scope<Hit extends WalkHit> {
   }
 }
 
-/** Runs a walk to its end. */
-export function walkNow<Hit, Result>(walk: Walk<Hit, Result>, answers: Answers<Hit>): Result {
-  return runSteps(walk, (need: Need<Hit>) => answerTo(answers, need));
+/**
+ * One need, for `yield*`. A driver that knows is called at once, and the walk is not left: handing a need up through the walks
+ * that wait for one another, and its answer down again, costs about as much as a small read.
+ */
+export class Asked<Hit extends WalkHit, Kind extends NeedKind> implements Iterable<Need<Hit>, Given<Hit>[Kind], Given<Hit>[NeedKind]> {
+  private isYielded = false;
+
+  constructor(
+    private readonly known: Answers<Hit> | null,
+    private readonly kind: Kind,
+    private readonly need: Needs<Hit>[Kind],
+  ) {}
+
+  [Symbol.iterator](): this {
+    return this;
+  }
+
+  next(given?: Given<Hit>[NeedKind]): IteratorResult<Need<Hit>, Given<Hit>[Kind]> {
+    if (this.known !== null) return { done: true, value: this.known[this.kind](this.need) };
+    // Drivers are tables by kind, so what is given is of the kind that was asked for.
+    if (this.isYielded) return { done: true, value: given as Given<Hit>[Kind] };
+    this.isYielded = true;
+    return { done: false, value: { kind: this.kind, need: this.need } as Need<Hit> };
+  }
+}
+
+/** Runs a walk to its end with a driver that knows all at once. params: of the collection that is asked. */
+export function walkNow<Hit extends WalkHit, Result>(
+  params: CollectionParams,
+  answers: Answers<Hit>,
+  start: (scope: Scope<Hit>) => Walk<Hit, Result>,
+): Result {
+  const { done, value } = start(new Scope(params, answers)).next();
+  if (done !== true) throw new TroupeError('internal', 'a walk that is told everything has asked');
+  return value;
 }
 
 /** The same with answers that come later. */
-export function walkLater<Hit, Result>(walk: Walk<Hit, Result>, answers: LaterAnswers<Hit>): Promise<Result> {
-  return runStepsLater(walk, (need: Need<Hit>) => laterAnswerTo(answers, need));
+export function walkLater<Hit extends WalkHit, Result>(
+  params: CollectionParams,
+  answers: LaterAnswers<Hit>,
+  start: (scope: Scope<Hit>) => Walk<Hit, Result>,
+): Promise<Result> {
+  return runStepsLater(start(new Scope<Hit>(params)), (need: Need<Hit>) => laterAnswerTo(answers, need));
 }
 
-function answerTo<Hit, Kind extends NeedKind>(answers: Answers<Hit>, { kind, need }: Need<Hit, Kind>): Given<Hit>[Kind] {
-  return answers[kind](need);
-}
-
-function laterAnswerTo<Hit, Kind extends NeedKind>(answers: LaterAnswers<Hit>, { kind, need }: Need<Hit, Kind>): Promise<Given<Hit>[Kind]> {
+function laterAnswerTo<Hit extends WalkHit, Kind extends NeedKind>(
+  answers: LaterAnswers<Hit>,
+  { kind, need }: Need<Hit, Kind>,
+): Promise<Given<Hit>[Kind]> {
   return answers[kind](need);
 }

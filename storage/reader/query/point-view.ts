@@ -6,6 +6,7 @@ import type { PayloadSelector, VectorSelector } from '../../../protocols/model/f
 import type { VectorValue } from '../../../protocols/model/vector.js';
 import { payloadSelect } from '../../../query/payload-edit.js';
 import type { PointView, VectorView } from '../../answers/result.js';
+import { recordView } from '../../walk/shown.js';
 import { selectedNames } from '../../walk/space.js';
 import type { ShownPoint } from '../../walk/walk.js';
 import { payloadOf } from '../snapshot/filter-source.js';
@@ -28,14 +29,17 @@ export class PointViews {
 
   /** The row without score or version. */
   record(view: SegmentView, row: number): PointView {
-    return { id: view.id(row), ...this.parts(view, row) };
+    return recordView({ id: view.id(row) }, this.parts(view, row));
   }
 
   /** The row without its id. */
   parts(view: SegmentView, row: number): ShownPoint {
-    const own = view.shardKey === null ? NOTHING : { shardKey: view.shardKey };
-    if (this.withPayload.kind === 'none' && this.names === null) return own;
-    return { ...own, payload: this.payload(view, row), vector: this.names === null ? undefined : this.vector(view, row, this.names) };
+    if (this.withPayload.kind === 'none' && this.names === null && view.shardKey === null) return NOTHING;
+    return {
+      payload: this.payload(view, row),
+      vector: this.names === null ? undefined : this.vector(view, row, this.names),
+      shardKey: view.shardKey ?? undefined,
+    };
   }
 
   private payload(view: SegmentView, row: number): Uint8Array | undefined {
@@ -61,4 +65,4 @@ export class PointViews {
   }
 }
 
-const NOTHING = {};
+const NOTHING: ShownPoint = { payload: undefined, vector: undefined, shardKey: undefined };

@@ -6,7 +6,7 @@ import type { TermValue } from '../../../query/filter/lookup.js';
 import type { GroupValue } from '../../../query/group.js';
 import type { PointView } from '../../answers/result.js';
 import { checkDeadline } from '../../threads/deadline.js';
-import { type Answers, type Needs, type ResolvedInputs, Scope, type ShownPoint, type Walk, walkNow } from '../../walk/walk.js';
+import { type Answers, type Needs, type ResolvedInputs, type Scope, type ShownPoint, type Walk, walkNow } from '../../walk/walk.js';
 import { candidatesOf } from '../nearest/candidates.js';
 import type { Hit } from '../nearest/hit.js';
 import { scoreRows } from '../nearest/search.js';
@@ -27,8 +27,7 @@ const CHECK_HITS = 1024;
 
 /** Runs a walk on the rows of some snapshots. Errors: those of the walk; `timeout`. */
 export function walkRows<Result>(context: ReadContext, start: (scope: Scope<Hit>) => Walk<Hit, Result>): Result {
-  const { params } = firstOf(context).config;
-  return walkNow(start(new Scope<Hit>(params)), new RowAnswers(context));
+  return walkNow(firstOf(context).config.params, new RowAnswers(context), start);
 }
 
 class RowAnswers implements Answers<Hit> {
@@ -39,9 +38,10 @@ class RowAnswers implements Answers<Hit> {
 
   walks({ branches }: Needs<Hit>['walks']): unknown[] {
     const { snapshots, keyed } = this.context;
+    const { params } = firstOf(this.context).config;
     return branches.map(({ shardKey, walk }) => {
-      if (shardKey === undefined) return walkNow(walk, this);
-      return walkNow(walk, new RowAnswers({ ...this.context, snapshots: chosenSnapshots(snapshots, keyed, shardKey) }));
+      if (shardKey === undefined) return walkNow(params, this, walk);
+      return walkNow(params, new RowAnswers({ ...this.context, snapshots: chosenSnapshots(snapshots, keyed, shardKey) }), walk);
     });
   }
 
