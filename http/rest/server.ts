@@ -1,24 +1,21 @@
 /**
- * The REST door: one Fastify route per row of `routes.ts`. Fastify finds the route; bodies and answers pass
- * by it as raw bytes, since every microsecond here is paid by each query and the main thread serves all connections.
+ * The REST door. Plain requests are read from the bytes of the socket (`fast/`); a connection with any other request goes to Node's HTTP
+ * server and Fastify, with one Fastify route per row of `routes.ts`. Bodies and answers pass as raw bytes, since every microsecond here is
+ * paid by each query and the main thread serves all connections.
  */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { ERROR_KINDS, errorFacts, TroupeError } from '../../protocols/errors.js';
-import { stringifyJson } from '../../protocols/json.js';
-import type { ReadConsistency } from '../../protocols/model/cluster.js';
-import { pointIdFromText } from '../../protocols/model/point-id.js';
-import { checkCollectionName, type QueryParameters, readParameters, updateParameters } from '../../protocols/rest/parameters.js';
-import type { RawRequest } from '../../storage/threads/messages.js';
-import { clientFacts, envelope, errorBody, errorHeaders, type HttpAnswer, valueEnvelope } from '../context/answer.js';
-import type { Endpoint } from '../context/endpoint.js';
-import { usageMember } from '../context/hardware.js';
+import { errorFacts } from '../../protocols/errors.js';
+import type { QueryParameters } from '../../protocols/rest/parameters.js';
+import { errorBody } from '../context/answer.js';
 import type { DoorServices } from '../context/services.js';
-import { pointsRequest } from '../handlers/points.js';
-import { type LaterRoute, type NodeRoute, type ReadRoute, ROUTES, type Route, type WriteRoute } from '../routes.js';
+import { ROUTES, type Route } from '../routes.js';
+import { answerCall, jsonAnswer, type RestReply } from './answer-call.js';
 import { readBody } from './body.js';
+import { type FastRequest, KEEP_ALIVE_MS } from './fast/connection.js';
+import { FastFront } from './fast/front.js';
 import { parseQueryString } from './query-string.js';
 
 export interface RestOptions {
@@ -29,6 +26,8 @@ export interface RestOptions {
   readonly cors: boolean;
   /** Write a debug line for each request. */
   readonly logRequests: boolean;
+  /** False: all requests go through Fastify (tests). */
+  readonly fastPath?: boolean;
 }
 
 export interface RestDoor {
@@ -37,28 +36,32 @@ export interface RestDoor {
   close(graceMs: number): Promise<void>;
 }
 
-const KEEP_ALIVE_MS = 75_000;
 const CLOSE_IDLE_EVERY_MS = 50;
 /** A path segment may be as long as Node lets a request's head be. */
 const PATH_SEGMENT_MAX = 65_536;
-const JSON_TYPE = 'application/json';
-const HTML_TYPE = 'text/html; charset=utf-8';
-const TEXT_TYPE = 'text/plain; charset=utf-8';
 /** Node copies texts up to this length to the socket without allocating. */
 const ONE_WRITE_BYTES_MAX = 15_000;
 const EMPTY = Buffer.alloc(0);
-
-type PathParameters = Readonly<Record<string, string>>;
+const NO_BODY = { status: 404, type: undefined, headers: [], body: EMPTY, isBodyTooLarge: false } as const;
 
 /** Listens for REST requests. Rejects with the system's error when the address cannot be taken. */
 export async function startRestDoor(services: DoorServices, options: RestOptions): Promise<RestDoor> {
   const door = new Door(services, options);
-  const app = createApp();
+  const { logRequests, maxBodyBytes } = options;
+  const front = new FastFront({
+    maxBodyBytes,
+    answer: (request) => answerCall(services, logRequests, fastCall(request)),
+    handOn: (socket) => standard(socket),
+  });
+  let standard: (socket: Socket) => void = () => {};
+  const app = createApp((server) => {
+    standard = options.fastPath === false ? standard : putInFront(server, front);
+  });
   app.setNotFoundHandler((request, reply) => door.unknown(request, reply));
   app.setErrorHandler((error, request, reply) => door.broken(error, request, reply));
   ROUTES.forEach((route, at) => {
     const url = route.path.replace(/\{(\w+)\}/g, ':$1');
-    app.route({ method: route.method, url, handler: door.handler(route, at) });
+    app.route({ method: route.method, url, handler: (request, reply) => void door.answer(route, at, request, hijacked(reply)) });
   });
   if (options.cors) app.options('*', (request, reply) => door.preflight(request, reply));
   await app.listen({ host: options.host, port: options.port });
@@ -67,12 +70,26 @@ export async function startRestDoor(services: DoorServices, options: RestOptions
     port: (server.address() as AddressInfo).port,
     close: (graceMs) => {
       door.closing = true;
-      return closeServer(app, server, graceMs);
+      return closeServer(app, server, front, graceMs);
     },
   };
 }
 
-function createApp(): FastifyInstance {
+/** Has the front take each new connection; the answer is what the server did with them. */
+function putInFront(server: Server, front: FastFront): (socket: Socket) => void {
+  const listeners = server.listeners('connection') as ((this: Server, socket: Socket) => void)[];
+  server.removeAllListeners('connection');
+  server.on('connection', (socket: Socket) => front.take(socket));
+  return (socket) => {
+    for (const listener of listeners) listener.call(server, socket);
+  };
+}
+
+function fastCall({ body, found, head, isGone }: FastRequest) {
+  return { ...found, url: head.url, query: parseQueryString(head.query), body: () => body, isGone };
+}
+
+function createApp(onServer: (server: Server) => void): FastifyInstance {
   const app = fastify({
     exposeHeadRoutes: false,
     return503OnClosing: false,
@@ -83,7 +100,7 @@ function createApp(): FastifyInstance {
       querystringParser: parseQueryString as (text: string) => Record<string, unknown>,
     },
     frameworkErrors: (error, _request, reply) => {
-      sendBytes(hijacked(reply), 400, JSON_TYPE, errorBody({ code: 'wrongInput', detail: error.message }, 0), []);
+      sendBytes(hijacked(reply), jsonAnswer(400, errorBody({ code: 'wrongInput', detail: error.message }, 0)), []);
     },
     serverFactory: (listener) => {
       const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
@@ -91,6 +108,7 @@ function createApp(): FastifyInstance {
         if (request.headers['content-type'] !== undefined) request.headers['content-type'] = undefined;
         listener(request, response);
       });
+      onServer(server);
       return server;
     },
   });
@@ -108,77 +126,32 @@ class Door {
     private readonly options: RestOptions,
   ) {}
 
-  handler(route: Route, at: number): (request: FastifyRequest, reply: FastifyReply) => void {
-    switch (route.kind) {
-      case 'read':
-        return (request, reply) => void this.read(route, at, request, hijacked(reply));
-      case 'write':
-        return (request, reply) => void this.write(route, at, request, hijacked(reply));
-      case 'node':
-        return (request, reply) => void this.node(route, at, request, hijacked(reply));
-      case 'later':
-        return (request, reply) => this.refuse(route, at, request, hijacked(reply));
-      default:
-        return route satisfies never;
-    }
-  }
-
-  private async read(route: ReadRoute, at: number, request: FastifyRequest, response: ServerResponse): Promise<void> {
-    const started = this.services.monotonicMs();
-    try {
-      const path = request.params as PathParameters;
-      const query = request.query as QueryParameters;
-      const { consistency, timeoutSeconds } = readParameters(query);
-      if (route.engine === 'getPoint') checkPointId(path.id as string);
-      const raw = await this.pointsRequest(request, path, query, consistency, timeoutSeconds);
-      const result = await this.services.node.read(path.collection_name as string, route.engine, raw);
-      this.answer(at, request, response, started, envelope(result, this.services.monotonicMs() - started, usageOf(raw)));
-    } catch (error) {
-      this.fail(route, at, request, response, started, error);
-    }
-  }
-
-  private async write(route: WriteRoute, at: number, request: FastifyRequest, response: ServerResponse): Promise<void> {
-    const started = this.services.monotonicMs();
-    try {
-      const path = request.params as PathParameters;
-      const query = request.query as QueryParameters;
-      const { wait, timeoutSeconds } = updateParameters(query);
-      const raw = await this.pointsRequest(request, path, query, undefined, timeoutSeconds);
-      const result = await this.services.node.write(path.collection_name as string, route.engine, wait, raw);
-      this.answer(at, request, response, started, envelope(result, this.services.monotonicMs() - started, usageOf(raw)));
-    } catch (error) {
-      this.fail(route, at, request, response, started, error);
-    }
-  }
-
-  private async node(route: NodeRoute, at: number, request: FastifyRequest, response: ServerResponse): Promise<void> {
-    const started = this.services.monotonicMs();
-    try {
-      const path = request.params as PathParameters;
-      if (path.collection_name !== undefined) checkCollectionName(path.collection_name);
-      const body = hasBody(route) ? await readBody(request.raw, this.options.maxBodyBytes) : EMPTY;
-      const answer = await route.run(this.services, { path, query: request.query as QueryParameters, body });
-      this.answerNode(at, request, response, started, answer);
-    } catch (error) {
-      this.fail(route, at, request, response, started, error);
-    }
-  }
-
-  private refuse(route: LaterRoute, at: number, request: FastifyRequest, response: ServerResponse): void {
-    const error = new TroupeError('unsupported', `${route.name} is not available in this release`);
-    this.fail(route, at, request, response, this.services.monotonicMs(), error);
+  /** Answers a request of the table. */
+  async answer(route: Route, at: number, request: FastifyRequest, response: ServerResponse): Promise<void> {
+    const answer = await answerCall(this.services, this.options.logRequests, {
+      route,
+      at,
+      url: request.url,
+      path: request.params as Readonly<Record<string, string>>,
+      query: request.query as QueryParameters,
+      body: () => readBody(request.raw, this.options.maxBodyBytes),
+      isGone: () => response.destroyed,
+    });
+    if (answer === null) return;
+    // A client that sends far beyond the limit is cut off once it has its answer.
+    const cut = answer.isBodyTooLarge && !request.raw.complete ? ['connection', 'close'] : [];
+    this.send(request.raw, response, answer, cut);
   }
 
   /** A path or method that the API doesn't have: 404 with an empty body. */
   unknown(request: FastifyRequest, reply: FastifyReply): void {
-    this.send(request.raw, hijacked(reply), 404, undefined, EMPTY);
+    this.send(request.raw, hijacked(reply), NO_BODY);
   }
 
   /** An error that Fastify itself met. */
   broken(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
     this.services.log.error('the REST door failed', { url: request.url, error: String(error) });
-    this.send(request.raw, hijacked(reply), 500, JSON_TYPE, errorBody(errorFacts(error), 0));
+    this.send(request.raw, hijacked(reply), jsonAnswer(500, errorBody(errorFacts(error), 0)));
   }
 
   /** Answers the question of a browser whether it may send a request from another origin. */
@@ -192,91 +165,22 @@ class Door {
     const allowed = ['access-control-allow-methods', 'GET, POST, PUT, PATCH, DELETE', 'access-control-max-age', '3600'];
     const wanted = headers['access-control-request-headers'];
     if (wanted !== undefined) allowed.push('access-control-allow-headers', wanted);
-    this.send(request.raw, hijacked(reply), 200, undefined, EMPTY, allowed);
+    this.send(request.raw, hijacked(reply), { ...NO_BODY, status: 200 }, allowed);
   }
 
-  private async pointsRequest(
-    request: FastifyRequest,
-    path: PathParameters,
-    query: QueryParameters,
-    consistency: ReadConsistency | undefined,
-    timeoutSeconds: number | undefined,
-  ): Promise<RawRequest> {
-    checkCollectionName(path.collection_name as string);
-    const { method } = request;
-    const body = method === 'GET' || method === 'DELETE' ? null : await readBody(request.raw, this.options.maxBodyBytes);
-    return pointsRequest(this.services, { path, query: query as Record<string, string>, body, consistency, timeoutSeconds });
-  }
-
-  private answerNode(at: number, request: FastifyRequest, response: ServerResponse, started: number, answer: HttpAnswer): void {
-    switch (answer.kind) {
-      case 'result':
-        this.answer(at, request, response, started, valueEnvelope(answer.value, this.services.monotonicMs() - started));
-        return;
-      case 'json':
-        this.answer(at, request, response, started, Buffer.from(stringifyJson(answer.value)));
-        return;
-      case 'page': {
-        const guarded = ['content-security-policy', answer.policy, 'x-content-type-options', 'nosniff'];
-        this.send(request.raw, response, 200, HTML_TYPE, Buffer.from(answer.html), guarded);
-        this.count(at, request, 200, started);
-        return;
-      }
-      case 'text':
-        this.send(request.raw, response, answer.status, TEXT_TYPE, Buffer.from(answer.text));
-        this.count(at, request, answer.status, started);
-        return;
-      default:
-        answer satisfies never;
-    }
-  }
-
-  private answer(at: number, request: FastifyRequest, response: ServerResponse, started: number, body: Buffer): void {
-    this.send(request.raw, response, 200, JSON_TYPE, body);
-    this.count(at, request, 200, started);
-  }
-
-  private fail(route: Route, at: number, request: FastifyRequest, response: ServerResponse, started: number, error: unknown): void {
-    if (response.destroyed) return;
-    if (!(error instanceof TroupeError)) {
-      const stack = error instanceof Error ? error.stack : String(error);
-      this.services.log.error('a request met an unexpected error', { method: request.method, url: request.url, error: stack });
-    }
-    const facts = clientFacts(error, route);
-    const status = ERROR_KINDS[facts.code].restStatus;
-    const extra: string[] = errorHeaders(facts).flat();
-    // A client that sends far beyond the limit is cut off once it has its answer.
-    if (facts.code === 'bodyTooLarge' && !request.raw.complete) extra.push('connection', 'close');
-    this.send(request.raw, response, status, JSON_TYPE, errorBody(facts, this.services.monotonicMs() - started), extra);
-    this.count(at, request, status, started);
-  }
-
-  private send(
-    request: IncomingMessage,
-    response: ServerResponse,
-    status: number,
-    type: string | undefined,
-    body: Buffer,
-    extra: readonly string[] = [],
-  ): void {
-    const headers = [...extra];
+  private send(request: IncomingMessage, response: ServerResponse, answer: RestReply, extra: readonly string[] = []): void {
+    const headers = [...answer.headers, ...extra];
     const origin = request.headers.origin;
     if (origin !== undefined && this.options.cors) headers.push('access-control-allow-origin', origin, 'vary', 'Origin');
     if (this.closing) headers.push('connection', 'close');
-    sendBytes(response, status, type, body, headers);
-  }
-
-  private count(at: number, request: FastifyRequest, status: number, started: number): void {
-    const milliseconds = this.services.monotonicMs() - started;
-    this.services.stats.record(at, status, milliseconds, this.services.nowMs());
-    if (this.options.logRequests) this.services.log.debug('answered', { method: request.method, url: request.url, status, milliseconds });
+    sendBytes(response, answer, headers);
   }
 }
 
-function sendBytes(response: ServerResponse, status: number, type: string | undefined, body: Buffer, extra: string[]): void {
-  if (type !== undefined) extra.push('content-type', type);
-  extra.push('content-length', String(body.length));
-  response.writeHead(status, extra);
+function sendBytes(response: ServerResponse, { body, status, type }: RestReply, headers: string[]): void {
+  if (type !== undefined) headers.push('content-type', type);
+  headers.push('content-length', String(body.length));
+  response.writeHead(status, headers);
   // As one text, Node sends head and body in a single write, without a list of buffers; latin1 keeps every byte.
   if (body.length <= ONE_WRITE_BYTES_MAX) response.end(body.toString('latin1'), 'latin1');
   else response.end(body);
@@ -288,28 +192,18 @@ function hijacked(reply: FastifyReply): ServerResponse {
   return reply.raw;
 }
 
-function hasBody({ method }: Endpoint): boolean {
-  return method !== 'GET' && method !== 'DELETE';
-}
-
-function checkPointId(text: string): void {
-  if (pointIdFromText(text) === undefined)
-    throw new TroupeError('wrongInput', `${JSON.stringify(text)} is not a point id: expected an unsigned integer or a UUID`);
-}
-
 /** Closes connections as they fall idle; those that still work after `graceMs` are cut. */
-async function closeServer(app: FastifyInstance, server: Server, graceMs: number): Promise<void> {
+async function closeServer(app: FastifyInstance, server: Server, front: FastFront, graceMs: number): Promise<void> {
+  front.close();
   const idle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
-  const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+  const cut = setTimeout(() => {
+    front.cut();
+    server.closeAllConnections();
+  }, graceMs);
   try {
     await app.close();
   } finally {
     clearInterval(idle);
     clearTimeout(cut);
   }
-}
-
-/** Member of the envelope that says what a measured request has cost. */
-function usageOf({ usage }: RawRequest): string {
-  return usage === undefined ? '' : usageMember(usage);
 }

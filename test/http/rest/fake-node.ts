@@ -164,6 +164,8 @@ export interface HarnessOptions extends Partial<RestOptions> {
   readonly maxCollections?: number;
   readonly metricsPrefix?: string;
   readonly hardwareReporting?: boolean;
+  readonly monotonicMs?: () => number;
+  readonly nowMs?: () => number;
 }
 
 /** A door on a free port. */
@@ -183,8 +185,8 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     grpcStats: new RequestStats(GRPC_METHOD_NAMES),
     log: { debug: quiet, info: quiet, warn: quiet, error: (_message, facts) => errors.push(String(facts?.error)) },
     notReady: () => (harness.ready ? null : 'its collections are being opened'),
-    nowMs: Date.now,
-    monotonicMs: () => performance.now(),
+    nowMs: options.nowMs ?? Date.now,
+    monotonicMs: options.monotonicMs ?? (() => performance.now()),
   };
   const door = await startRestDoor(services, {
     host: '127.0.0.1',

@@ -1,0 +1,240 @@
+/**
+ * One connection of a client, as long as its requests are plain: they are read from the bytes of the socket and answered one after the
+ * other. At the first request that is not plain the connection, with all bytes from that request on, is handed on to Node's HTTP server.
+ */
+
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { RestReply } from '../answer-call.js';
+import { type FoundRoute, findRoute } from './find-route.js';
+import { type RequestHead, readHead } from './head.js';
+
+/** A plain request. */
+export interface FastRequest {
+  readonly head: RequestHead;
+  readonly found: FoundRoute;
+  /** In a buffer of its own. */
+  readonly body: Uint8Array;
+  readonly isGone: () => boolean;
+}
+
+/** What a connection needs of the server that it belongs to. */
+export interface FastServer {
+  readonly maxBodyBytes: number;
+  readonly isClosing: boolean;
+  /** Null if the client is gone. Never rejects. */
+  answer(request: FastRequest): RestReply | null | Promise<RestReply | null>;
+  /** Takes the connection over; its next byte is the first of a request. */
+  handOn(socket: Socket): void;
+  /** The connection is closed or handed on. */
+  forget(connection: FastConnection): void;
+  nowMs(): number;
+}
+
+/** A request whose body is on its way. */
+interface Incoming {
+  readonly head: RequestHead;
+  readonly found: FoundRoute;
+  readonly body: Buffer;
+  filled: number;
+}
+
+/** As Node's HTTP server has them. */
+export const KEEP_ALIVE_MS = 75_000;
+const FIRST_REQUEST_MS = 60_000;
+const REQUEST_MS = 300_000;
+const BAD_REQUEST = lastWords(400, 'Client Error');
+const REQUEST_TIMEOUT = lastWords(408, 'Client Timeout');
+
+/** Bytes of later requests that are read before a request is answered. */
+const READ_AHEAD_BYTES_MAX = 65_536;
+/** The next request waits while more than this of the answers has not been sent. */
+const UNSENT_BYTES_MAX = 1 << 20;
+/** Head and body up to this size are written as one text, which Node copies to the socket without allocating. */
+const ONE_TEXT_BYTES_MAX = 15_000;
+const NOTHING = Buffer.alloc(0);
+
+export class FastConnection {
+  #unread: Buffer = NOTHING;
+  #incoming: Incoming | null = null;
+  /** A request is being answered, or its answer is being sent. */
+  #isBusy = false;
+  #hasEnded = false;
+  #isOver = false;
+  #hasAnswered = false;
+  /** When the connection was opened, last answered, or got the first byte of a request. */
+  #sinceMs: number;
+
+  constructor(
+    private readonly socket: Socket,
+    private readonly server: FastServer,
+  ) {
+    this.#sinceMs = server.nowMs();
+    socket.on('data', this.#onData).on('end', this.#onEnd).on('error', this.#onError).on('close', this.#onClose);
+  }
+
+  /** Closes the connection if no request is on its way or being answered. */
+  closeIfIdle(): void {
+    if (this.#isIdle()) this.cut();
+  }
+
+  cut(): void {
+    this.socket.destroy();
+  }
+
+  /** Ends a connection that has waited too long for a request or for the rest of one. */
+  checkTime(nowMs: number): void {
+    if (this.#isBusy || this.#isOver) return;
+    const waitedMs = nowMs - this.#sinceMs;
+    if (this.#isIdle() && this.#hasAnswered) {
+      if (waitedMs > KEEP_ALIVE_MS) this.cut();
+    } else if (waitedMs > (this.#incoming === null ? FIRST_REQUEST_MS : REQUEST_MS)) this.#endWith(REQUEST_TIMEOUT);
+  }
+
+  #isIdle(): boolean {
+    return !this.#isBusy && this.#incoming === null && this.#unread.length === 0;
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    if (this.#isIdle()) this.#sinceMs = this.server.nowMs();
+    const rest = this.#incoming === null ? chunk : this.#fill(this.#incoming, chunk);
+    if (rest.length > 0) this.#unread = this.#unread.length === 0 ? rest : Buffer.concat([this.#unread, rest]);
+    if (!this.#isBusy) this.#advance();
+    else if (this.#unread.length > READ_AHEAD_BYTES_MAX) this.socket.pause();
+  };
+
+  readonly #onEnd = (): void => {
+    this.#hasEnded = true;
+    if (this.#isIdle()) this.socket.destroySoon();
+    else if (!this.#isBusy) this.#endWith(BAD_REQUEST);
+  };
+
+  /** The client is gone. */
+  readonly #onError = (): void => this.cut();
+
+  readonly #onClose = (): void => {
+    this.#isOver = true;
+    this.server.forget(this);
+  };
+
+  readonly #isGone = (): boolean => this.#isOver || this.socket.destroyed;
+
+  /** Copies bytes to the body that they belong to; the answer is what is left of them. */
+  #fill(incoming: Incoming, bytes: Buffer): Buffer {
+    const copied = bytes.copy(incoming.body, incoming.filled);
+    incoming.filled += copied;
+    return copied === bytes.length ? NOTHING : bytes.subarray(copied);
+  }
+
+  /** Answers what has come whole. */
+  #advance(): void {
+    while (!this.#isBusy && !this.#isGone()) {
+      const incoming = this.#incoming ?? this.#next();
+      if (incoming === null) return;
+      this.#incoming = incoming;
+      if (incoming.filled < incoming.body.length) return;
+      this.#incoming = null;
+      this.#isBusy = true;
+      const { body, found, head } = incoming;
+      const answer = this.server.answer({ head, found, body, isGone: this.#isGone });
+      if (answer instanceof Promise) {
+        void answer.then((later) => {
+          this.#send(head, later);
+          this.#advance();
+        });
+        return;
+      }
+      this.#send(head, answer);
+    }
+    if (this.#isIdle() && this.#hasEnded) this.socket.destroySoon();
+  }
+
+  /** The next request, with as much of its body as has come; null if nothing has come, or if the connection is handed on. */
+  #next(): Incoming | null {
+    const unread = this.#unread;
+    if (unread.length === 0) return null;
+    const head = readHead(unread);
+    const found = head === null || head.bodyBytes > this.server.maxBodyBytes ? null : findRoute(head.method, head.path);
+    if (head === null || found === null) {
+      this.#handOn();
+      return null;
+    }
+    const incoming = { head, found, body: Buffer.allocUnsafeSlow(head.bodyBytes), filled: 0 };
+    this.#unread = this.#fill(incoming, unread.subarray(head.bytes));
+    return incoming;
+  }
+
+  #handOn(): void {
+    const { socket } = this;
+    this.#isOver = true;
+    socket.off('data', this.#onData).off('end', this.#onEnd).off('error', this.#onError).off('close', this.#onClose);
+    this.server.forget(this);
+    socket.unshift(this.#unread);
+    this.#unread = NOTHING;
+    this.server.handOn(socket);
+    socket.resume();
+  }
+
+  #send(head: RequestHead, answer: RestReply | null): void {
+    const { socket } = this;
+    if (answer === null || this.#isGone()) return;
+    const isLast = head.isLast || this.server.isClosing || (this.#hasEnded && this.#unread.length === 0);
+    const text = headOf(answer, isLast);
+    if (answer.body.length <= ONE_TEXT_BYTES_MAX) socket.write(text + answer.body.toString('latin1'), 'latin1');
+    else {
+      socket.cork();
+      socket.write(text, 'latin1');
+      socket.write(answer.body);
+      socket.uncork();
+    }
+    this.#hasAnswered = true;
+    this.#sinceMs = this.server.nowMs();
+    if (isLast) {
+      this.#isOver = true;
+      socket.destroySoon();
+    } else if (socket.writableLength > UNSENT_BYTES_MAX) socket.once('drain', this.#sent);
+    else this.#sent(false);
+  }
+
+  /** mayAdvance: false where the caller goes on with the next request. */
+  readonly #sent = (mayAdvance: false | undefined): void => {
+    this.#isBusy = false;
+    if (this.socket.isPaused()) this.socket.resume();
+    if (mayAdvance !== false) this.#advance();
+  };
+
+  #endWith(text: string): void {
+    this.#isOver = true;
+    this.socket.write(text, 'latin1');
+    this.socket.destroySoon();
+  }
+}
+
+/** As Node's HTTP server writes it. */
+function headOf({ body, headers, status, type }: RestReply, isLast: boolean): string {
+  let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`;
+  for (let at = 0; at < headers.length; at += 2) text += `${headers[at]}: ${headers[at + 1]}\r\n`;
+  if (type !== undefined) text += `content-type: ${type}\r\n`;
+  const connection = isLast ? 'Connection: close' : `Connection: keep-alive\r\nKeep-Alive: timeout=${KEEP_ALIVE_MS / 1000}`;
+  return `${text}content-length: ${body.length}\r\nDate: ${dateText()}\r\n${connection}\r\n\r\n`;
+}
+
+/** Answer to a client that does not send a request in time or to its end, as Fastify writes it. */
+function lastWords(status: number, message: string): string {
+  const label = STATUS_CODES[status] as string;
+  const body = JSON.stringify({ error: label, message, statusCode: status });
+  return `HTTP/1.1 ${status} ${label}\r\nContent-Length: ${body.length}\r\nContent-Type: application/json\r\n\r\n${body}`;
+}
+
+let dateSecond = 0;
+let date = '';
+
+/** The time as HTTP has it, made once a second. */
+function dateText(): string {
+  const second = Math.floor(Date.now() / 1000);
+  if (second !== dateSecond) {
+    dateSecond = second;
+    date = new Date(second * 1000).toUTCString();
+  }
+  return date;
+}

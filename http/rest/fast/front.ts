@@ -1,0 +1,71 @@
+/** The connections whose requests have been plain so far: it checks their time limits and closes them with the server. */
+
+import type { Socket } from 'node:net';
+import type { RestReply } from '../answer-call.js';
+import { FastConnection, type FastRequest, type FastServer } from './connection.js';
+
+export interface FrontOptions {
+  readonly maxBodyBytes: number;
+  /** As in `FastServer`. */
+  readonly answer: (request: FastRequest) => RestReply | null | Promise<RestReply | null>;
+  readonly handOn: (socket: Socket) => void;
+}
+
+const CHECK_EVERY_MS = 5000;
+
+export class FastFront implements FastServer {
+  readonly maxBodyBytes: number;
+  isClosing = false;
+  readonly #connections = new Set<FastConnection>();
+  readonly #checking: NodeJS.Timeout;
+
+  constructor(private readonly options: FrontOptions) {
+    this.maxBodyBytes = options.maxBodyBytes;
+    this.#checking = setInterval(() => this.checkTimes(Date.now()), CHECK_EVERY_MS);
+    this.#checking.unref();
+  }
+
+  /** Takes a connection that a client has opened. */
+  take(socket: Socket): void {
+    if (this.isClosing) socket.destroy();
+    else this.#connections.add(new FastConnection(socket, this));
+  }
+
+  /** Number of connections that have not been handed on. */
+  get connections(): number {
+    return this.#connections.size;
+  }
+
+  /** Ends connections that have waited too long. */
+  checkTimes(nowMs: number): void {
+    for (const connection of this.#connections) connection.checkTime(nowMs);
+  }
+
+  /** From now on a connection ends with the answer of its running request; those without one are closed. */
+  close(): void {
+    this.isClosing = true;
+    clearInterval(this.#checking);
+    for (const connection of this.#connections) connection.closeIfIdle();
+  }
+
+  /** Closes all that is left. */
+  cut(): void {
+    for (const connection of this.#connections) connection.cut();
+  }
+
+  answer(request: FastRequest): RestReply | null | Promise<RestReply | null> {
+    return this.options.answer(request);
+  }
+
+  handOn(socket: Socket): void {
+    this.options.handOn(socket);
+  }
+
+  forget(connection: FastConnection): void {
+    this.#connections.delete(connection);
+  }
+
+  nowMs(): number {
+    return Date.now();
+  }
+}

@@ -1,0 +1,231 @@
+/**
+ * The plain path of the REST server against Node's HTTP server with Fastify: random requests, most of them unusual or broken, get the same
+ * bytes from both, and reach the engine as the same requests.
+ *
+ * Repeat a run with TROUPE_SEED=<seed>; `npm run fuzz` sends 1,000,000 requests (TROUPE_HEADS).
+ */
+
+import assert from 'node:assert/strict';
+import { connect, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { ROUTES } from '../../../../http/routes.js';
+import { type RandomNumbers, seededRandom } from '../../../../ops/random.js';
+import { type Harness, openDoor } from '../fake-node.js';
+
+const CASES = Number(process.env.TROUPE_HEADS ?? 20_000);
+const SEED = Number(process.env.TROUPE_SEED ?? 14);
+/** `/metrics` shows the memory of the process. */
+const COMPARED = ROUTES.filter(({ path }) => path !== '/metrics');
+/** Requests on one connection, one after the other. */
+const SESSION = 8;
+const AT_ONCE = 16;
+/** A server that has not answered for so long waits for more; then the client ends its half of the connection. */
+const SILENCE_MS = 100;
+const PATIENT_SILENCE_MS = 3000;
+const BODY_BYTES_MAX = 4000;
+
+test('random requests get the same answers from the plain path as from Fastify', { timeout: 120_000 + CASES * 10 }, async (t) => {
+  t.diagnostic(`TROUPE_SEED=${SEED}`);
+  const random = seededRandom(SEED);
+  const pairs = await Promise.all(Array.from({ length: AT_ONCE }, openPair));
+  t.after(() => Promise.all(pairs.flat().map(({ door }) => door.close(0))));
+  const sums = { answered: 0, refused: 0 };
+  for (let done = 0; done < CASES; ) {
+    const sessions = pairs.map(() => Array.from({ length: SESSION }, () => sample(random)));
+    await Promise.all(sessions.map((session, at) => compare(pairs[at] as [Harness, Harness], session, sums)));
+    done += SESSION * AT_ONCE;
+  }
+  t.diagnostic(`${sums.answered} answers, ${sums.refused} of them refused`);
+  assert.ok(sums.refused > CASES / 20 && sums.answered > CASES / 2);
+});
+
+async function openPair(): Promise<[Harness, Harness]> {
+  const options = { maxBodyBytes: BODY_BYTES_MAX, monotonicMs: () => 0, nowMs: () => 0 };
+  const pair = [await openDoor(options), await openDoor({ ...options, fastPath: false })] as const;
+  for (const { node } of pair) {
+    await node.createCollection('c', { params: {} } as never);
+    node.answer = async () => Buffer.from(`"${'x'.repeat((node.asked.at(-1)?.request.body?.length ?? 0) % 7)}"`);
+  }
+  return [...pair];
+}
+
+/** A difference may come from a client that gave up too early on a busy machine, so the session is repeated with more patience. */
+async function compare(pair: readonly [Harness, Harness], session: readonly Buffer[], sums: { answered: number; refused: number }) {
+  const standard = await tryCompare(pair, session, SILENCE_MS).catch(() => tryCompare(pair, session, PATIENT_SILENCE_MS));
+  sums.answered += standard.match(/HTTP\/1\.1 \d/g)?.length ?? 0;
+  sums.refused += standard.match(/HTTP\/1\.1 4/g)?.length ?? 0;
+}
+
+async function tryCompare(pair: readonly [Harness, Harness], session: readonly Buffer[], silenceMs: number): Promise<string> {
+  for (const { node } of pair) node.asked.length = 0;
+  const talks = await Promise.all(pair.map((harness) => talk(harness.door.port, session, silenceMs)));
+  const [fast, standard] = talks as [string[], string[]];
+  const shown = session.map((bytes) => JSON.stringify(bytes.toString('latin1'))).join('\n');
+  fast.forEach((text, at) => {
+    const other = standard[at] ?? 'nothing';
+    assert.ok(isSame(text, other), `the plain path answers:\n${text}\nFastify answers:\n${other}\nto\n${shown}`);
+  });
+  assert.equal(fast.length, standard.length, shown);
+  assert.deepEqual(askedOf(pair[0]), askedOf(pair[1]), shown);
+  return standard.join();
+}
+
+/** At broken bytes Node's server gives up the answer that it has not sent yet; the plain path sends that first. */
+function isSame(fast: string, standard: string): boolean {
+  if (fast === standard) return true;
+  const broken = standard.lastIndexOf('HTTP/1.1 400 Bad Request\r\nContent-Length');
+  return broken !== -1 && fast.startsWith(standard.slice(0, broken)) && fast.endsWith(standard.slice(broken));
+}
+
+function askedOf({ node }: Harness) {
+  return node.asked.map(({ collection, operation, request, wait }) => ({
+    collection,
+    operation,
+    wait,
+    path: { ...request.path },
+    query: { ...request.query },
+    body: request.body === null ? null : Buffer.from(request.body).toString('latin1'),
+  }));
+}
+
+/** All that the server answers on each connection, without dates. Each request is sent when the one before is answered. */
+async function talk(port: number, session: readonly Buffer[], silenceMs: number): Promise<string[]> {
+  const texts: string[] = [];
+  for (let next = 0; next < session.length; ) {
+    const part = await talkOnce(port, session.slice(next), silenceMs);
+    texts.push(part.text.replace(/\r\nDate: [^\r]*/g, ''));
+    next += part.sent;
+  }
+  return texts;
+}
+
+/** As `talk`, on one connection, which the server may close. */
+function talkOnce(port: number, session: readonly Buffer[], silenceMs: number): Promise<{ text: string; sent: number }> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    let sent = 0;
+    let answers = 0;
+    let silence: NodeJS.Timeout | undefined;
+    const socket: Socket = connect({ port, host: '127.0.0.1' }, send);
+    const end = () => {
+      clearTimeout(silence);
+      resolve({ text, sent });
+    };
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+      const whole = countAnswers(text);
+      if (whole === answers) return;
+      answers = whole;
+      // After this one the server closes.
+      if (!text.includes('"message":"Client Error"')) send();
+    });
+    socket.on('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNRESET' || error.code === 'EPIPE' ? end() : reject(error)));
+    socket.on('close', end);
+
+    function send(): void {
+      clearTimeout(silence);
+      const bytes = session[sent];
+      if (bytes === undefined || socket.writableEnded) {
+        socket.end();
+        return;
+      }
+      sent++;
+      const cut = bytes.length % 5 === 0 ? Math.floor(bytes.length / 3) : bytes.length;
+      socket.write(bytes.subarray(0, cut));
+      if (cut < bytes.length) setImmediate(() => socket.writable && socket.write(bytes.subarray(cut)));
+      silence = setTimeout(() => socket.end(), silenceMs);
+    }
+  });
+}
+
+/** Whole answers in what has come. */
+function countAnswers(text: string): number {
+  let count = 0;
+  for (let at = 0; ; count++) {
+    const end = text.indexOf('\r\n\r\n', at);
+    if (end === -1) return count;
+    const head = text.slice(at, end);
+    at = end + 4 + Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0);
+    if (at > text.length) return count;
+    if (/ 100 Continue/.test(head)) count--;
+  }
+}
+
+function sample(random: RandomNumbers): Buffer {
+  const isPlain = random.integer(2) === 0;
+  const route = pick(random, COMPARED);
+  const isStrange = !isPlain && random.integer(4) === 0;
+  const method = isStrange ? pick(random, ['HEAD', 'OPTIONS', 'get', 'PUT', 'POST', 'GET', 'DELETE', 'PATCH', 'FOO']) : route.method;
+  let path = route.path.replace(/\{(\w+)\}/g, () => pick(random, ['c', 'c', 'c', '5', 'none', 'aliases', 'points', 'a.b-c~_', 'search']));
+  if (isStrange) path = pick(random, [`${path}/`, `/${path}`, `${path}/%63`, `${path}/%zz`, `${path}#x`, `http://x${path}`, '*', path]);
+  const query = pick(random, [
+    '',
+    '',
+    '',
+    '?',
+    '?timeout=5',
+    '?wait=true',
+    '?wait=x&wait=y',
+    '?a=%20+b',
+    '?consistency=all',
+    '?timeout=0;',
+  ]);
+  const hasBody = route.method !== 'GET' && route.method !== 'DELETE' && random.integer(8) > 0;
+  const body = hasBody ? 'x{"é}'.repeat(random.integer(random.integer(20) === 0 ? 1000 : 30)) : '';
+  const length = Buffer.byteLength(body, 'latin1');
+  const headers = isPlain ? plainHeaders(random, length) : oddHeaders(random, length);
+  const bytes = Buffer.from(`${method} ${path}${query} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n${body}`, 'latin1');
+  if (isPlain || random.integer(4) > 0) return bytes;
+  const changes = random.integer(3) + 1;
+  const strange = [0, 9, 10, 13, 32, 58, 127, 128, 255, 44, 48];
+  for (let change = 0; change < changes; change++) bytes[random.integer(Math.max(1, bytes.length - length))] = pick(random, strange);
+  return bytes;
+}
+
+function plainHeaders(random: RandomNumbers, length: number): string[] {
+  return [
+    'Host: localhost:6333',
+    ...(random.integer(2) === 0 ? ['Accept: */*', 'User-Agent: test/1.0 (a; b)', 'Accept-Encoding: gzip, deflate'] : []),
+    ...(random.integer(3) === 0 ? [] : ['Connection: keep-alive']),
+    ...(length === 0 && random.integer(2) === 0 ? [] : [`Content-Length: ${length}`, 'Content-Type: application/json']),
+  ];
+}
+
+function oddHeaders(random: RandomNumbers, length: number): string[] {
+  const headers = plainHeaders(random, length);
+  const odd = [
+    'host: other',
+    `content-length: ${length}`,
+    `content-length: ${length + 1}`,
+    `content-length: +${length}`,
+    'transfer-encoding: chunked',
+    'transfer-encoding: identity',
+    'expect: 100-continue',
+    'expect: nothing',
+    'connection: close',
+    'Connection: Upgrade',
+    'upgrade: h2c',
+    'origin: http://example.com',
+    ' folded',
+    'name:\tvalue ',
+    'empty:',
+    'no colon',
+    'na me: value',
+    'name : value',
+    'umlaut: \u00e4',
+    'te: trailers',
+    `long: ${'x'.repeat(9000)}`,
+    `longer: ${'x'.repeat(17_000)}`,
+    'access-control-request-method: POST',
+    'lone: a\nb: c',
+    'cr: a\rb',
+  ];
+  const count = random.integer(3);
+  for (let at = 0; at < count; at++) headers.splice(random.integer(headers.length + 1), 0, pick(random, odd));
+  if (random.integer(10) === 0) headers.splice(random.integer(headers.length), 1);
+  return headers;
+}
+
+function pick<Item>(random: RandomNumbers, items: readonly Item[]): Item {
+  return items[random.integer(items.length)] as Item;
+}
