@@ -6,6 +6,7 @@ import { dirname, join, posix } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
+import { kernelModule } from '../vectors/kernels.js';
 
 const ROOT = rootAbove(dirname(fileURLToPath(import.meta.url)));
 
@@ -111,6 +112,13 @@ test('imports go one way: protocols ← vectors ← query ← storage ← actors
     }
   }
   assert.deepEqual(wrong.filter(notExcepted), []);
+});
+
+test('the compiled kernels export what their source does: otherwise run npm run build:kernels', () => {
+  const index = readFileSync(join(ROOT, 'vectors/kernels/index.ts'), 'utf8');
+  const names = [...index.matchAll(/^export \{([^}]+)\}/gm)].flatMap((match) => (match[1] as string).split(',')).map((name) => name.trim());
+  const compiled = WebAssembly.Module.exports(kernelModule()).map(({ name }) => name);
+  assert.deepEqual(compiled.sort(), names.sort());
 });
 
 test('no folders import each other in a ring: what one file needs of another room is never needed back', () => {
