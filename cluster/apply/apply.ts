@@ -9,8 +9,8 @@ import { invariant } from '../../protocols/invariant.js';
 import { decideInRow, type Row } from '../../protocols/machine.js';
 import type { Membership, PeerId } from '../../protocols/model/cluster.js';
 import type { Entry } from '../../protocols/model/consensus.js';
-import { decodeCommand, type StoredCommand } from '../state/command-codec.js';
-import type { ClusterCommand, Outcome } from '../state/commands.js';
+import { decodeCommand } from '../state/command-codec.js';
+import type { ClusterCommand, Outcome, ProposedCommand } from '../state/commands.js';
 import type { ClusterState, Session } from '../state/state.js';
 import {
   changeAliases,
@@ -98,7 +98,7 @@ function withMembership(state: ClusterState, membership: Membership): ClusterSta
   return { ...state, membership, collections, marks: ofMembers(state.marks), sessions: ofMembers(state.sessions) };
 }
 
-function applyProposal(state: ClusterState, proposed: StoredCommand): Applied {
+function applyProposal(state: ClusterState, proposed: ProposedCommand): Applied {
   const { origin, session: number, sequence, doneBelow, command } = proposed;
   const resultOf = (outcome: Outcome): ProposalResult => ({ origin, session: number, sequence, outcome });
   if (!state.membership.some(({ peerId }) => peerId === origin))
@@ -114,9 +114,8 @@ function applyProposal(state: ClusterState, proposed: StoredCommand): Applied {
   const before = new Map([...collectionsOf(state, command)].map((name) => [name, state.collections.get(name)]));
   const { outcome, state: changedTo } = applyCommand(state, command);
   const after = outcome.kind === 'done' ? afterMigration(state, changedTo, command) : changedTo;
-  // Entries of releases without leaders elect none, and a snapshot of such a release has none either: both ways lead to the same state.
-  const changed = proposed.hasLeaders && outcome.kind === 'done' ? afterCommand(after, command) : after;
-  if (proposed.hasLeaders) checkCollections(before, changed);
+  const changed = outcome.kind === 'done' ? afterCommand(after, command) : after;
+  checkCollections(before, changed);
   const sessions = new Map(changed.sessions).set(origin, withOutcome(session, Math.max(session.doneBelow, doneBelow), sequence, outcome));
   return { state: { ...changed, sessions }, outcome: resultOf(outcome) };
 }

@@ -138,7 +138,7 @@ export type ClusterCommand =
       readonly to: PeerId;
       readonly term: number;
     }
-  /** Elects leaders for all shards that have an Active replica and no leader: states of earlier releases have none. */
+  /** Elects leaders for all shards that have none although they could: the peer whose turn was waited for may have left. */
   | { readonly kind: 'electLeaders' }
   /** Changes nothing; its index is one that all nodes agree on. */
   | { readonly kind: 'noop' };

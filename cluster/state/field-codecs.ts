@@ -1,64 +1,37 @@
-/** Codecs of structs in the log as JSON. Each struct is declared once, as its fields in the order in which they are written and read. */
+/** Codecs of structs as JSON. Each struct is declared once, as its fields in the order in which they are written and read. */
 
-import type { PeerId, ReplicaState, ShardKey } from '../../protocols/model/cluster.js';
+import { type PeerId, REPLICA_STATES, type ShardKey } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { JsonValue } from '../../protocols/model/payload.js';
+import { isObject } from '../../protocols/rest/fields.js';
 import type { StrictFields } from './strict-fields.js';
 
+/** Codec of one field. */
 export interface FieldCodec<Value> {
-  /** Reads a field. version: the version of the bytes. Errors: `storage`, naming the field. */
-  read(fields: StrictFields, name: string, version: number): Value;
-  /** The value with its own fields in order. Absent if the value has no fields. */
-  inOrder?(value: Value): Value;
+  /** Reads a field. Errors: `storage`, naming the field. */
+  read(fields: StrictFields, name: string): Value;
+  /** The value as it is written. Absent if it is written as it is. */
+  write?(value: Value): unknown;
+  /** The field's name as it is written, if it is another one. */
+  readonly writtenAs?: string;
+}
+
+/** Codec of an object. */
+export interface StructCodec<Struct> {
+  read(fields: StrictFields): Struct;
+  write(struct: Struct): object;
 }
 
 /** The fields of a struct. The order of the keys is the order of the bytes. */
 export type Shape<Struct> = { readonly [Name in keyof Struct]: FieldCodec<Struct[Name]> };
 
-export function readStruct<Struct>(shape: Shape<Struct>, fields: StrictFields, version: number): Struct {
+export function structOf<Struct>(shape: Shape<Struct>): StructCodec<Struct> {
   const names = Object.keys(shape) as (keyof Struct & string)[];
-  return Object.fromEntries(names.map((name) => [name, shape[name].read(fields, name, version)])) as Struct;
-}
-
-/** The struct with exactly the fields of its shape, in the shape's order. */
-export function structInOrder<Struct>(shape: Shape<Struct>, struct: Struct): Struct {
-  const names = Object.keys(shape) as (keyof Struct & string)[];
-  return Object.fromEntries(names.map((name) => [name, shape[name].inOrder?.(struct[name]) ?? struct[name]])) as Struct;
-}
-
-export const TEXT_FIELD: FieldCodec<string> = { read: (fields, name) => fields.string(name) };
-export const TEXT_OR_NULL: FieldCodec<string | null> = { read: (fields, name) => fields.stringOrNull(name) };
-export const INTEGER: FieldCodec<number> = { read: (fields, name) => fields.integer(name) };
-export const INTEGER_OR_NULL: FieldCodec<number | null> = { read: (fields, name) => fields.integerOrNull(name) };
-export const FLAG_FIELD: FieldCodec<boolean> = { read: (fields, name) => fields.boolean(name) };
-export const CONFIG: FieldCodec<CollectionConfig> = { read: (fields, name) => fields.config(name) };
-export const PLACEMENT: FieldCodec<readonly (readonly PeerId[])[]> = { read: (fields, name) => fields.placement(name) };
-export const SHARD_KEY: FieldCodec<ShardKey> = { read: (fields, name) => fields.shardKey(name) };
-export const REPLICA_STATE: FieldCodec<ReplicaState> = { read: (fields, name) => fields.replicaState(name) };
-
-export function wordOf<Word extends string>(words: readonly Word[]): FieldCodec<Word> {
-  return { read: (fields, name) => fields.word(name, words) };
-}
-
-export function nullable<Value>(field: FieldCodec<Value>): FieldCodec<Value | null> {
-  return { read: (fields, name, version) => (fields.value(name) === null ? null : field.read(fields, name, version)) };
-}
-
-/** A field that was added by version `from`. before: its value for older bytes. */
-export function since<Value>(from: number, field: FieldCodec<Value>, before: Value): FieldCodec<Value> {
-  return { read: (fields, name, version) => (version >= from ? field.read(fields, name, version) : before) };
-}
-
-export function structOf<Struct>(shape: Shape<Struct>): FieldCodec<Struct> {
+  const fields = names.map((name) => ({ name, codec: shape[name], key: shape[name].writtenAs ?? name }));
   return {
-    read: (fields, name, version) => fields.nested(name, (nested) => readStruct(shape, nested, version)),
-    inOrder: (struct) => structInOrder(shape, struct),
-  };
-}
-
-export function structListOf<Struct>(shape: Shape<Struct>): Required<FieldCodec<readonly Struct[]>> {
-  return {
-    read: (fields, name, version) => fields.list(name, (item) => readStruct(shape, item, version)),
-    inOrder: (items) => items.map((item) => structInOrder(shape, item)),
+    read: (from) => Object.fromEntries(fields.map(({ codec, key, name }) => [name, codec.read(from, key)])) as Struct,
+    write: (struct) =>
+      Object.fromEntries(fields.map(({ codec, key, name }) => [key, codec.write === undefined ? struct[name] : codec.write(struct[name])])),
   };
 }
 
@@ -66,23 +39,103 @@ interface Tagged<Kind extends string> {
   readonly kind: Kind;
 }
 
-/** The structs of a tagged union by their tag, which is written first. */
-export type Shapes<Union extends Tagged<string>> = {
-  readonly [Kind in Union['kind']]: Shape<Omit<Extract<Union, Tagged<Kind>>, 'kind'>>;
-};
-
-export function readTagged<Union extends Tagged<string>>(shapes: Shapes<Union>, fields: StrictFields, version: number): Union {
-  const kind = fields.word('kind', Object.keys(shapes) as Union['kind'][]);
-  return { kind, ...readStruct<object>(shapes[kind], fields, version) } as Union;
-}
-
-export function taggedInOrder<Union extends Tagged<string>>(shapes: Shapes<Union>, value: Union): Union {
-  return { kind: value.kind, ...structInOrder<object>(shapes[value.kind as Union['kind']], value) } as Union;
-}
-
-export function taggedListOf<Union extends Tagged<string>>(shapes: Shapes<Union>): FieldCodec<readonly Union[]> {
+/** Codec of a tagged union by the shapes of its structs. The tag is written first. */
+export function unionOf<Union extends Tagged<string>>(
+  shapes: {
+    readonly [Kind in Union['kind']]: Shape<Omit<Extract<Union, Tagged<Kind>>, 'kind'>>;
+  },
+): StructCodec<Union> {
+  const kinds = Object.keys(shapes) as Union['kind'][];
+  const codecs = Object.fromEntries(kinds.map((kind) => [kind, structOf<object>(shapes[kind])])) as Record<string, StructCodec<object>>;
+  const codecOf = (kind: string) => codecs[kind] as StructCodec<object>;
+  const tag = wordOf(kinds);
   return {
-    read: (fields, name, version) => fields.list(name, (item) => readTagged(shapes, item, version)),
-    inOrder: (items) => items.map((item) => taggedInOrder(shapes, item)),
+    read: (fields) => {
+      const kind = tag.read(fields, 'kind');
+      return { kind, ...codecOf(kind).read(fields) } as Union;
+    },
+    write: (value) => ({ kind: value.kind, ...codecOf(value.kind).write(value) }),
   };
+}
+
+/** A field of JSON that `is` accepts. how: what is wrong with others. */
+function plain<Value>(is: (value: JsonValue) => boolean, how: string): FieldCodec<Value> {
+  return {
+    read: (fields, name) => {
+      const value = fields.value(name);
+      if (!is(value)) throw fields.wrong(name, how);
+      return value as Value;
+    },
+  };
+}
+
+const isInteger = (value: JsonValue) => Number.isSafeInteger(value);
+
+export const TEXT_FIELD = plain<string>((value) => typeof value === 'string', 'is no string');
+export const INTEGER = plain<number>((value) => isInteger(value) && (value as number) >= 0, 'is no unsigned integer');
+export const FLAG_FIELD = plain<boolean>((value) => typeof value === 'boolean', 'is neither true nor false');
+export const SHARD_KEY = plain<ShardKey>((value) => ['string', 'bigint'].includes(typeof value) || isInteger(value), 'is no shard key');
+/** A collection's configuration; only the fields that the cluster uses are checked. */
+export const CONFIG = plain<CollectionConfig>((value) => isObject(value) && isObject(value.params), 'is no object with `params`');
+/** Lists of peers, one per shard. */
+export const PLACEMENT = plain<readonly (readonly PeerId[])[]>(
+  (value) => Array.isArray(value) && value.every((peers) => Array.isArray(peers) && peers.every(isInteger)),
+  'is no placement',
+);
+export const REPLICA_STATE = wordOf(REPLICA_STATES);
+export const INTEGER_OR_NULL = nullable(INTEGER);
+export const TEXT_OR_NULL = nullable(TEXT_FIELD);
+
+export function wordOf<Word extends string>(words: readonly Word[]): FieldCodec<Word> {
+  return plain((value) => (words as readonly JsonValue[]).includes(value), 'is unknown to this release');
+}
+
+export function nullable<Value>(field: FieldCodec<Value>): FieldCodec<Value | null> {
+  return {
+    read: (fields, name) => (fields.value(name) === null ? null : field.read(fields, name)),
+    write: (value) => (value === null || field.write === undefined ? value : field.write(value)),
+  };
+}
+
+/** A field that may be absent from what was written before the field existed; it is null then. */
+export function nullableOrAbsent<Value>(field: FieldCodec<Value>): FieldCodec<Value | null> {
+  const inner = nullable(field);
+  return { ...inner, read: (fields, name) => (fields.has(name) ? inner.read(fields, name) : null) };
+}
+
+/** A field that is written under another name than the code has. */
+export function writtenAs<Value>(key: string, field: FieldCodec<Value>): FieldCodec<Value> {
+  return { ...field, writtenAs: key };
+}
+
+export function nested<Struct>(struct: StructCodec<Struct>): FieldCodec<Struct> {
+  return { read: (fields, name) => fields.nested(name, struct.read), write: struct.write };
+}
+
+export function structListOf<Struct>(struct: StructCodec<Struct>): FieldCodec<readonly Struct[]> {
+  return { read: (fields, name) => fields.list(name, struct.read), write: (items) => items.map(struct.write) };
+}
+
+/** A list of objects with one field each. */
+export function listOfField<Value>(key: string, field: FieldCodec<Value>): FieldCodec<readonly Value[]> {
+  return {
+    read: (fields, name) => fields.list(name, (item) => field.read(item, key)),
+    write: (items) => items.map((item) => ({ [key]: item })),
+  };
+}
+
+/** A map as a list of its structs by ascending key; each has its key first. */
+export function mapOf<Key extends string | number, Struct>(
+  key: string,
+  keys: FieldCodec<Key>,
+  struct: StructCodec<Struct>,
+): Required<Pick<FieldCodec<ReadonlyMap<Key, Struct>>, 'read' | 'write'>> {
+  return {
+    read: (fields, name) => new Map(fields.list(name, (item) => [keys.read(item, key), struct.read(item)])),
+    write: (map) => sortedByKey(map).map(([id, value]) => ({ [key]: id, ...struct.write(value) })),
+  };
+}
+
+export function sortedByKey<Key extends string | number, Value>(map: ReadonlyMap<Key, Value>): [Key, Value][] {
+  return [...map].sort(([one], [other]) => (one < other ? -1 : 1));
 }

@@ -1,248 +1,172 @@
 /**
  * Encodes the cluster's state for snapshots as JSON with a version, maps by ascending key and fields in a fixed order, so that equal states
- * have equal bytes. A release reads what earlier ones wrote; what a later one wrote stops it.
+ * have equal bytes. What a later release wrote stops this one.
  */
 
-import { ERROR_KINDS, ERROR_REASONS, type ErrorCode, type ErrorOutcome, type ErrorReason } from '../../protocols/errors.js';
+import { ERROR_KINDS, ERROR_REASONS, type ErrorCode, type ErrorFacts, type ErrorReason } from '../../protocols/errors.js';
 import { stringifyJson } from '../../protocols/json.js';
-import {
-  type Member,
-  type PeerId,
-  RESHARDING_DIRECTIONS,
-  type ReplicaState,
-  type ShardId,
-  TRANSFER_METHODS,
-} from '../../protocols/model/cluster.js';
-import { PLANNED_MOVES } from './command-codec.js';
+import { type Member, RESHARDING_DIRECTIONS, TRANSFER_METHODS } from '../../protocols/model/cluster.js';
+import { PLANNED_MOVES, TRANSFER_KEY } from './command-codec.js';
 import { type Outcome, RESHARDING_STAGES } from './commands.js';
+import {
+  CONFIG,
+  FLAG_FIELD,
+  INTEGER,
+  INTEGER_OR_NULL,
+  listOfField,
+  mapOf,
+  nested,
+  nullable,
+  nullableOrAbsent,
+  REPLICA_STATE,
+  SHARD_KEY,
+  type StructCodec,
+  sortedByKey,
+  structListOf,
+  structOf,
+  TEXT_FIELD,
+  TEXT_OR_NULL,
+  wordOf,
+  writtenAs,
+} from './field-codecs.js';
 import type { ClusterState, CollectionRecord, KeyCopy, PeerMark, Resharding, Session, ShardRecord, TransferRecord } from './state.js';
-import { parseObject, readAll, type StrictFields } from './strict-fields.js';
+import { readObject } from './strict-fields.js';
 
-/**
- * Raised when a field changes its meaning. 2: shards have leaders, and replicas have the index of the entry that made them. 3: shards may
- * be added and removed. 4: keys may be closed and be copied.
- */
+/** Raised when a field changes its meaning. */
 const VERSION = 4;
 
 export function encodeState(state: ClusterState): Uint8Array {
-  const { aliases, appliedIndex, clusterId, collections, marks, membership, plannedMoves, sessions } = state;
-  const head = stringifyJson({ version: VERSION, clusterId, appliedIndex, membership: membership.map(memberInOrder) });
-  const tail = stringifyJson({
-    aliases: sortedByName(aliases).map(([alias, collection]) => ({ alias, collection })),
-    marks: sortedById(marks).map(([peerId, { leaving, listens }]) => ({ peerId, listens, leaving })),
-    plannedMoves: PLANNED_MOVES.inOrder(plannedMoves),
-    sessions: sortedById(sessions).map(([peerId, session]) => ({ peerId, ...sessionForm(session) })),
-  });
-  const records = sortedByName(collections).map(([name, record]) => `{"name":${JSON.stringify(name)},${collectionText(record).slice(1)}`);
-  return Buffer.from(`${head.slice(0, -1)},"collections":[${records.join(',')}],${tail.slice(1)}`, 'utf8');
+  // The encoded records are put between the other fields, as they are cached.
+  const [before, after] = [stringifyJson({ version: VERSION, ...HEAD.write(state) }), stringifyJson(TAIL.write(state))];
+  const records = sortedByKey(state.collections).map(([name, record]) => `{"name":${JSON.stringify(name)},${textOf(record).slice(1)}`);
+  return Buffer.from(`${before.slice(0, -1)},"collections":[${records.join(',')}],${after.slice(1)}`, 'utf8');
 }
 
 /** Cache of encoded records: consecutive states share most of their records, and each compaction of the log encodes a state. */
 const texts = new WeakMap<CollectionRecord, string>();
 
-function collectionText(record: CollectionRecord): string {
+function textOf(record: CollectionRecord): string {
   const known = texts.get(record);
   if (known !== undefined) return known;
-  const text = stringifyJson(collectionForm(record));
+  const text = stringifyJson(COLLECTION.write(record));
   texts.set(record, text);
   return text;
 }
 
 /** Decodes what `encodeState` wrote. Errors: `storage`, naming the field that cannot be read. */
 export function decodeState(bytes: Uint8Array): ClusterState {
-  return readAll(parseObject(bytes, "the cluster's state"), (fields) => {
-    const version = fields.version(VERSION);
-    return {
-      clusterId: fields.string('clusterId'),
-      appliedIndex: fields.integer('appliedIndex'),
-      membership: fields.list('membership', readMember),
-      collections: new Map(fields.list('collections', (item) => [item.string('name'), readCollection(item, version)])),
-      aliases: new Map(fields.list('aliases', (item) => [item.string('alias'), item.string('collection')])),
-      marks: version >= 2 ? new Map(fields.list('marks', readMark)) : new Map(),
-      plannedMoves: version >= 2 ? PLANNED_MOVES.read(fields, 'plannedMoves', version) : [],
-      sessions: new Map(fields.list('sessions', (item) => [item.integer('peerId'), readSession(item)])),
-    };
-  });
-}
-
-function readMark(fields: StrictFields): [PeerId, PeerMark] {
-  const leaving = fields.value('leaving') === null ? null : fields.word('leaving', ['removal', 'drain']);
-  return [fields.integer('peerId'), { listens: fields.boolean('listens'), leaving }];
-}
-
-function memberInOrder({ peerId, uri, version, voter }: Member): Member {
-  return { peerId, uri, version, voter };
-}
-
-function readMember(fields: StrictFields): Member {
-  return {
-    peerId: fields.integer('peerId'),
-    uri: fields.string('uri'),
-    version: fields.string('version'),
-    voter: fields.boolean('voter'),
-  };
-}
-
-function collectionForm(record: CollectionRecord): object {
-  const { autoReplication, closedKeys, config, keyCopy, shardMapVersion, nextShardId, resharding, revision, shards, transfers, uid } =
-    record;
-  return {
-    uid,
-    revision,
-    config,
-    nextShardId,
-    shards: sortedById(shards).map(([shardId, { key, leader, replicas, since, term }]) => ({
-      shardId,
-      key,
-      replicas: sortedById(replicas).map(([peerId, state]) => ({ peerId, state, since: since.get(peerId) ?? uid })),
-      leader,
-      term,
-    })),
-    transfers: transfers.map(transferInOrder),
-    autoReplication,
-    shardMapVersion,
-    resharding: resharding === null ? null : reshardingForm(resharding),
-    closedKeys: closedKeys.map((key) => ({ key })),
-    keyCopy: keyCopy === null ? null : keyCopyForm(keyCopy),
-  };
-}
-
-function readCollection(fields: StrictFields, version: number): CollectionRecord {
-  const uid = fields.integer('uid');
-  return {
-    uid,
-    revision: fields.integer('revision'),
-    config: fields.config('config'),
-    nextShardId: fields.integer('nextShardId'),
-    shards: new Map(fields.list('shards', (item): [ShardId, ShardRecord] => [item.integer('shardId'), readShard(item, version, uid)])),
-    transfers: fields.list('transfers', readTransfer),
-    autoReplication: version >= 2 ? fields.boolean('autoReplication') : false,
-    shardMapVersion: version >= 3 ? fields.integer('shardMapVersion') : uid,
-    resharding: version >= 3 && fields.value('resharding') !== null ? fields.nested('resharding', readResharding) : null,
-    closedKeys: version >= 4 ? fields.list('closedKeys', (item) => item.shardKey('key')) : [],
-    keyCopy: version >= 4 && fields.value('keyCopy') !== null ? fields.nested('keyCopy', readKeyCopy) : null,
-  };
-}
-
-function readShard(fields: StrictFields, version: number, uid: number): ShardRecord {
-  const replicas = fields.list('replicas', (item) => ({
-    peerId: item.integer('peerId'),
-    state: item.replicaState('state'),
-    // In version 1 replicas were made with their collection.
-    since: version >= 2 ? item.integer('since') : uid,
+  return readObject(bytes, "the cluster's state", VERSION, (fields) => ({
+    ...HEAD.read(fields),
+    collections: COLLECTIONS.read(fields, 'collections'),
+    ...TAIL.read(fields),
   }));
-  return {
-    key: fields.value('key') === null ? null : fields.shardKey('key'),
-    replicas: new Map(replicas.map(({ peerId, state }): [PeerId, ReplicaState] => [peerId, state])),
-    since: new Map(replicas.map(({ peerId, since }): [PeerId, number] => [peerId, since])),
-    leader: version >= 2 ? fields.integerOrNull('leader') : null,
-    term: version >= 2 ? fields.integer('term') : 0,
-  };
 }
 
-function reshardingForm({ direction, done, key, peerId, shardId, stage, startedAt }: Resharding): object {
-  return { direction, shardId, peerId, key, stage, done: done.map((id) => ({ shardId: id })), startedAt };
-}
+const DONE = listOfField('shardId', INTEGER);
 
-function readResharding(fields: StrictFields): Resharding {
-  return {
-    direction: fields.word('direction', RESHARDING_DIRECTIONS),
-    shardId: fields.integer('shardId'),
-    peerId: fields.integer('peerId'),
-    key: fields.value('key') === null ? null : fields.shardKey('key'),
-    stage: fields.word('stage', RESHARDING_STAGES),
-    done: fields.list('done', (item) => item.integer('shardId')),
-    startedAt: fields.integer('startedAt'),
-  };
-}
+const RESHARDING = structOf<Resharding>({
+  direction: wordOf(RESHARDING_DIRECTIONS),
+  shardId: INTEGER,
+  peerId: INTEGER,
+  key: nullable(SHARD_KEY),
+  stage: wordOf(RESHARDING_STAGES),
+  done: DONE,
+  startedAt: INTEGER,
+});
 
-function keyCopyForm({ done, filter, source, stage, startedAt, target }: KeyCopy): object {
-  return { source, target, filter, stage, done: done.map((id) => ({ shardId: id })), startedAt };
-}
+const KEY_COPY = structOf<KeyCopy>({
+  source: SHARD_KEY,
+  target: SHARD_KEY,
+  filter: TEXT_OR_NULL,
+  stage: wordOf(['copying', 'switching']),
+  done: DONE,
+  startedAt: INTEGER,
+});
 
-function readKeyCopy(fields: StrictFields): KeyCopy {
-  return {
-    source: fields.shardKey('source'),
-    target: fields.shardKey('target'),
-    filter: fields.stringOrNull('filter'),
-    stage: fields.word('stage', ['copying', 'switching']),
-    done: fields.list('done', (item) => item.integer('shardId')),
-    startedAt: fields.integer('startedAt'),
-  };
-}
+const TRANSFER = structOf<TransferRecord>({
+  ...TRANSFER_KEY,
+  method: wordOf(TRANSFER_METHODS),
+  sync: FLAG_FIELD,
+  targetIsNew: FLAG_FIELD,
+  startedAt: INTEGER,
+});
 
-function transferInOrder({ from, method, shardId, startedAt, sync, targetIsNew, to, toShardId }: TransferRecord): TransferRecord {
-  return { shardId, from, to, toShardId, method, sync, targetIsNew, startedAt };
-}
+const REPLICAS = mapOf('peerId', INTEGER, structOf({ state: REPLICA_STATE, since: INTEGER }));
+const STORED_SHARD = structOf({ key: nullable(SHARD_KEY), replicas: REPLICAS, leader: INTEGER_OR_NULL, term: INTEGER });
 
-function readTransfer(fields: StrictFields): TransferRecord {
-  return {
-    shardId: fields.integer('shardId'),
-    from: fields.integer('from'),
-    to: fields.integer('to'),
-    toShardId: fields.integerOrNull('toShardId'),
-    method: fields.word('method', TRANSFER_METHODS),
-    sync: fields.boolean('sync'),
-    targetIsNew: fields.boolean('targetIsNew'),
-    startedAt: fields.integer('startedAt'),
-  };
-}
+/** A shard's replicas are written with their `since`. */
+const SHARD: StructCodec<ShardRecord> = {
+  read: (fields) => {
+    const { replicas, ...shard } = STORED_SHARD.read(fields);
+    const states = [...replicas].map(([peerId, { state }]) => [peerId, state] as const);
+    const since = [...replicas].map(([peerId, replica]) => [peerId, replica.since] as const);
+    return { ...shard, replicas: new Map(states), since: new Map(since) };
+  },
+  write: (shard) => {
+    const replicas = [...shard.replicas].map(([peerId, state]) => [peerId, { state, since: shard.since.get(peerId) ?? 0 }] as const);
+    return STORED_SHARD.write({ ...shard, replicas: new Map(replicas) });
+  },
+};
 
-function sessionForm({ doneBelow, outcomes, session }: Session): object {
-  return {
-    session,
-    doneBelow,
-    outcomes: sortedById(outcomes).map(([sequence, outcome]) => ({ sequence, ...outcomeForm(outcome) })),
-  };
-}
+const COLLECTION = structOf<CollectionRecord>({
+  uid: INTEGER,
+  revision: INTEGER,
+  config: CONFIG,
+  nextShardId: INTEGER,
+  shards: mapOf('shardId', INTEGER, SHARD),
+  transfers: structListOf(TRANSFER),
+  autoReplication: FLAG_FIELD,
+  shardMapVersion: writtenAs('layout', INTEGER),
+  resharding: nullable(nested(RESHARDING)),
+  closedKeys: listOfField('key', SHARD_KEY),
+  keyCopy: nullable(nested(KEY_COPY)),
+});
 
-function readSession(fields: StrictFields): Session {
-  return {
-    session: fields.integer('session'),
-    doneBelow: fields.integer('doneBelow'),
-    outcomes: new Map(fields.list('outcomes', (item): [number, Outcome] => [item.integer('sequence'), readOutcome(item)])),
-  };
-}
+const COLLECTIONS = mapOf('name', TEXT_FIELD, COLLECTION);
 
-function outcomeForm(outcome: Outcome): object {
-  if (outcome.kind === 'done') return { kind: outcome.kind, changed: outcome.changed };
-  const { code, detail, reason, retryAfterMs } = outcome.error;
-  return {
-    kind: outcome.kind,
-    code,
-    detail,
-    retryAfterMs: retryAfterMs ?? null,
-    reason: reason ?? null,
-    outcome: outcome.error.outcome ?? null,
-  };
-}
+const KIND = wordOf(['done', 'refused']);
 
-const CODES = Object.keys(ERROR_KINDS) as ErrorCode[];
-const REASONS = Object.keys(ERROR_REASONS) as ErrorReason[];
-const OUTCOMES: readonly ErrorOutcome[] = ['none', 'unknown'];
+const REFUSAL = structOf({
+  code: wordOf(Object.keys(ERROR_KINDS) as ErrorCode[]),
+  detail: TEXT_FIELD,
+  retryAfterMs: INTEGER_OR_NULL,
+  reason: nullableOrAbsent(wordOf(Object.keys(ERROR_REASONS) as ErrorReason[])),
+  outcome: nullableOrAbsent(wordOf(['none', 'unknown'])),
+});
 
-function readOutcome(fields: StrictFields): Outcome {
-  const kind = fields.word('kind', ['done', 'refused']);
-  if (kind === 'done') return { kind, changed: fields.boolean('changed') };
-  const code = fields.word('code', CODES);
-  const detail = fields.string('detail');
-  const retryAfterMs = fields.integerOrNull('retryAfterMs');
-  const reason = fields.value('reason') === null ? null : fields.word('reason', REASONS);
-  const outcome = fields.value('outcome') === null ? null : fields.word('outcome', OUTCOMES);
-  const error = {
-    code,
-    detail,
-    ...(retryAfterMs === null ? {} : { retryAfterMs }),
-    ...(reason === null ? {} : { reason }),
-    ...(outcome === null ? {} : { outcome }),
-  };
-  return { kind, error };
-}
+const OUTCOME: StructCodec<Outcome> = {
+  read: (fields) => {
+    const kind = KIND.read(fields, 'kind');
+    if (kind === 'done') return { kind, changed: FLAG_FIELD.read(fields, 'changed') };
+    const facts = Object.entries(REFUSAL.read(fields)).filter(([, value]) => value !== null);
+    return { kind, error: Object.fromEntries(facts) as unknown as ErrorFacts };
+  },
+  write: (outcome) => {
+    if (outcome.kind === 'done') return { kind: outcome.kind, changed: outcome.changed };
+    const { code, detail, outcome: certainty = null, reason = null, retryAfterMs = null } = outcome.error;
+    return { kind: outcome.kind, ...REFUSAL.write({ code, detail, retryAfterMs, reason, outcome: certainty }) };
+  },
+};
 
-function sortedByName<Value>(map: ReadonlyMap<string, Value>): [string, Value][] {
-  return [...map].sort(([one], [other]) => (one < other ? -1 : 1));
-}
+/** The collection that an alias names. */
+const ALIASED: StructCodec<string> = {
+  read: (fields) => TEXT_FIELD.read(fields, 'collection'),
+  write: (collection) => ({ collection }),
+};
 
-function sortedById<Value>(map: ReadonlyMap<number, Value>): [number, Value][] {
-  return [...map].sort(([one], [other]) => one - other);
-}
+const HEAD = structOf<Pick<ClusterState, 'clusterId' | 'appliedIndex' | 'membership'>>({
+  clusterId: TEXT_FIELD,
+  appliedIndex: INTEGER,
+  membership: structListOf(structOf<Member>({ peerId: INTEGER, uri: TEXT_FIELD, version: TEXT_FIELD, voter: FLAG_FIELD })),
+});
+
+const TAIL = structOf<Pick<ClusterState, 'aliases' | 'marks' | 'plannedMoves' | 'sessions'>>({
+  aliases: mapOf('alias', TEXT_FIELD, ALIASED),
+  marks: mapOf('peerId', INTEGER, structOf<PeerMark>({ listens: FLAG_FIELD, leaving: nullable(wordOf(['removal', 'drain'])) })),
+  plannedMoves: PLANNED_MOVES,
+  sessions: mapOf(
+    'peerId',
+    INTEGER,
+    structOf<Session>({ session: INTEGER, doneBelow: INTEGER, outcomes: mapOf('sequence', INTEGER, OUTCOME) }),
+  ),
+});

@@ -35,13 +35,12 @@ import {
 
 /** Format of the folder. */
 const FORMAT = 1;
-const READABLE = [FORMAT];
 const REMOVED_AT_ONCE = 4096;
 
 /** Opens the log in `folder`, or makes it. `initChecksum` must have been awaited. Errors: `storage`. */
 export function openConsensus(folder: string): Environment<ConsensusDatabase> {
   const lmdb = path.join(folder, 'lmdb');
-  checkFormat(folder, READABLE);
+  checkFormat(folder, FORMAT);
   const isMade = isMarkedMade(folder);
   if (!isMade) {
     // One that was never made to the end holds nothing that anybody was told of.

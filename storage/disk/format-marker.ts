@@ -11,13 +11,12 @@ export function isMarkedMade(folder: string): boolean {
   return existsSync(path.join(folder, MADE_FILE));
 }
 
-/** Refuses a folder of another format than the `readable` ones, of which the last is this release's. Errors: `storage`. */
-export function checkFormat(folder: string, readable: readonly number[]): void {
+/** Refuses a folder of another format than `format`, which this release reads. Errors: `storage`. */
+export function checkFormat(folder: string, format: number): void {
   if (!isMarkedMade(folder)) return;
   const file = path.join(folder, MADE_FILE);
-  const format = readFormat(file);
-  if (!(readable as readonly unknown[]).includes(format))
-    throw new TroupeError('storage', `${file}: unknown format ${String(format)}; this release reads format ${readable.at(-1)}`);
+  const found = readFormat(file);
+  if (found !== format) throw new TroupeError('storage', `${file}: unknown format ${String(found)}; this release reads format ${format}`);
 }
 
 function readFormat(file: string): unknown {
@@ -33,8 +32,8 @@ function readFormat(file: string): unknown {
  * into being by a rename, as an empty one would be taken for damaged.
  */
 export function markMade(folder: string, format: number): void {
+  if (isMarkedMade(folder)) return;
   const file = path.join(folder, MADE_FILE);
-  if (isMarkedMade(folder) && readFormat(file) === format) return;
   const fd = openSync(`${file}.tmp`, 'w');
   try {
     writeSync(fd, `${JSON.stringify({ format })}\n`);

@@ -8,7 +8,6 @@ import { forEachBit } from '../../query/filter/bits.js';
 import type { AppendFolder } from '../disk/append-file.js';
 import { afterPrefix, type Environment } from '../disk/lmdb.js';
 import { openIndexOf } from '../segment/index/open.js';
-import { vectorPlans } from '../segment/plans.js';
 import { staysOnDisk } from '../segment/residence.js';
 import { loadSealed, segmentFolder } from '../segment/sealed.js';
 import type { ReplicaSpec } from '../threads/messages.js';
@@ -104,8 +103,7 @@ function loadAppendable(
   repairs: ((transaction: Transaction) => void)[],
   warn: (message: string) => void,
 ): SegmentRows {
-  const plans = described.vectors ?? vectorPlans(spec.config.params);
-  const segment = appendableOf(described.id, plans, described.capacity, slotsOf(spec));
+  const segment = appendableOf(described.id, described.vectors ?? [], described.capacity, slotsOf(spec));
   segment.deferred = described.deferred ?? false;
   const prefix = segmentPrefix(described.id);
   let payloads = 0;

@@ -10,10 +10,7 @@ export interface ManifestSegment {
   readonly kind: 'appendable' | 'sealed';
   /** Rows: the capacity of an appendable segment, the count of a sealed one. */
   readonly capacity: number;
-  /**
-   * Vectors that an appendable segment was made with, in the order of its chunks. Absent in replicas of format 2, whose segments have the
-   * collection's vectors.
-   */
+  /** Vectors that an appendable segment was made with, in the order of its chunks. Absent for a sealed segment. */
   readonly vectors?: readonly VectorPlan[];
   /**
    * Vectors that the segment was made with and that count no more: the collection has dropped them, and may have other vectors with these

@@ -46,12 +46,8 @@ export interface ReplicaHooks {
   now(): number;
 }
 
-/**
- * Format of a replica. 2: large values lie in files beside LMDB. 3: the manifest names the vectors of each appendable segment, which may be
- * of any kind. 4: operations may have leaders, which give their indexes. Older replicas become format 4 when they are opened.
- */
+/** Format of a replica's files. */
 const FORMAT = 4;
-const READABLE = [2, 3, FORMAT];
 
 /** Least bytes of applied operations that a replica in a cluster keeps: another replica that missed them can still get them. */
 const RETAINED_BYTES = 64 * 2 ** 20;
@@ -118,7 +114,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
    */
   static async open(spec: ReplicaSpec, damaged: string | null, hooks: ReplicaHooks): Promise<ReplicaStore> {
     await initChecksum();
-    checkFormat(spec.folder, READABLE);
+    checkFormat(spec.folder, FORMAT);
     if (damaged !== null) throw new TroupeError('storage', damaged);
     const environment = Environment.open(path.join(spec.folder, 'lmdb'), writeFirstRecords);
     try {

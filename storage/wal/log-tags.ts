@@ -30,7 +30,8 @@ export const LOG_KEY = Buffer.from('log');
 const FORMAT = 1;
 
 export function encodeLogTags(tags: LogTags): Uint8Array {
-  const text = Buffer.from(stringifyJson({ format: FORMAT, ...tags }), 'utf8');
+  const { base, failed, runs } = tags;
+  const text = Buffer.from(stringifyJson({ format: FORMAT, base: storedForm(base), runs: runs.map(storedForm), failed }), 'utf8');
   const record = new Uint8Array(SEAL_BYTES + text.length);
   record.set(text, SEAL_BYTES);
   return seal(record);
@@ -38,9 +39,27 @@ export function encodeLogTags(tags: LogTags): Uint8Array {
 
 /** Decodes the record of tags. Errors: `storage`. */
 export function decodeLogTags(record: Uint8Array): LogTags {
-  const { format, base, runs, failed } = parseJson(unseal(record, 'meta/log')) as unknown as LogTags & { format: number };
+  const { format, base, runs, failed } = parseJson(unseal(record, 'meta/log')) as unknown as StoredTags;
   if (format !== FORMAT) throw new Error(`tags of the log in format ${format}, this release reads ${FORMAT}`);
-  return { base, runs, failed };
+  return { base: tagFrom(base), runs: runs.map(tagFrom), failed };
+}
+
+interface StoredTags {
+  readonly format: number;
+  readonly base: StoredTag;
+  readonly runs: readonly StoredTag[];
+  readonly failed: number;
+}
+
+type StoredTag = ReturnType<typeof storedForm>;
+
+/** A tag in the words of the record. */
+function storedForm({ peer, term, index }: LogTag) {
+  return { peer, clock: term, tick: index };
+}
+
+function tagFrom({ peer, clock, tick }: StoredTag): LogTag {
+  return { peer, term: clock, index: tick };
 }
 
 /** The tag of the operation with this index. */
