@@ -1,9 +1,8 @@
 /**
- * Compiles the kernels, which are AssemblyScript, in the given folder; default: dist.
+ * Compiles the search kernels (AssemblyScript) to `kernels.wasm` in the given folder; default: dist/vectors.
  *
- * - `vectors/kernels.wasm`: searches. Its memory is imported and shared, and it has no data segments: an instance can be
- *   made on a memory that other threads are already using.
- * - `protocols/rest/floats.wasm`: reads numbers, in a memory of its own.
+ * The memory is imported and shared, and the module has no data segments: an instance can be made on a memory that
+ * other threads are already using.
  */
 
 import { mkdirSync, readFileSync } from 'node:fs';
@@ -12,30 +11,25 @@ import { fileURLToPath } from 'node:url';
 import asc from 'assemblyscript/asc';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
-const outDir = resolve(process.argv[2] ?? join(root, 'dist'));
+const outDir = resolve(process.argv[2] ?? join(root, 'dist/vectors'));
+const outFile = join(outDir, 'kernels.wasm');
 const DATA_SECTION = 11;
 
-await compile('vectors/kernels/index.ts', 'vectors/kernels.wasm', [
+mkdirSync(outDir, { recursive: true });
+const { error, stderr } = await asc.main([
+  join(root, 'vectors/kernels/index.ts'),
+  ...['--outFile', outFile],
+  ...['-O3', '--noAssert', '--runtime', 'stub'],
   ...['--enable', 'simd', '--enable', 'threads', '--enable', 'bulk-memory'],
   ...['--importMemory', '--sharedMemory', '--noExportMemory', '--initialMemory', '1', '--maximumMemory', '65536'],
+  ...['--use', 'abort='],
 ]);
-await compile('protocols/rest/kernels/read.ts', 'protocols/rest/floats.wasm', ['--initialMemory', '2', '--maximumMemory', '2']);
-
-async function compile(source, target, options) {
-  const outFile = join(outDir, target);
-  mkdirSync(dirname(outFile), { recursive: true });
-  const { error, stderr } = await asc.main([
-    join(root, source),
-    ...['--outFile', outFile],
-    ...['-O3', '--noAssert', '--runtime', 'stub', '--use', 'abort='],
-    ...options,
-  ]);
-  if (error) {
-    console.error(stderr.toString());
-    process.exit(1);
-  }
-  if (sectionIds(readFileSync(outFile)).includes(DATA_SECTION)) throw new Error(`${target} has data segments`);
+if (error) {
+  console.error(stderr.toString());
+  process.exit(1);
 }
+
+if (sectionIds(readFileSync(outFile)).includes(DATA_SECTION)) throw new Error('the compiled kernels have data segments');
 
 /** Ids of the module's sections, in order. Source: WebAssembly core specification, binary format of modules. */
 function sectionIds(module) {

@@ -1,0 +1,169 @@
+/**
+ * What the methods of gRPC do: one per row of `routes.ts` that has one. Messages pass by as bytes; of a request only what routes it is
+ * read here, and an answer gets its last field, the time it took.
+ */
+
+import { TroupeError } from '../../protocols/errors.js';
+import { decodeMessage } from '../../protocols/grpc/decode.js';
+import { encodeMessage } from '../../protocols/grpc/encode.js';
+import { GRPC_METHOD_NAMES } from '../../protocols/grpc/method-names.js';
+import { type Routing, RoutingReader } from '../../protocols/grpc/routing.js';
+import { type GrpcMethod, type MessageType, schema } from '../../protocols/grpc/schema.js';
+import { stringifyJson } from '../../protocols/json.js';
+import { checkCollectionName } from '../../protocols/rest/parameters.js';
+import type { RawRequest } from '../../storage/threads/messages.js';
+import { clientFacts, errorHeaders } from '../context/answer.js';
+import { usageField } from '../context/hardware.js';
+import { checkSettingsSize } from '../context/node-request.js';
+import type { DoorServices } from '../context/services.js';
+import { pointsRequest } from '../handlers/points.js';
+import { type NodeRoute, type ReadRoute, ROUTES, type Route, type WriteRoute } from '../routes.js';
+import { grpcStatusOf } from './status.js';
+
+/** A method as it is served: the parts of the answer's message, or why there is none. */
+export type Served = (message: Buffer, deadlineMs: number) => Promise<ServedOutcome>;
+
+/** How a call ended. */
+export type ServedOutcome =
+  | { readonly kind: 'message'; readonly parts: readonly Uint8Array[] }
+  | {
+      readonly kind: 'failed';
+      readonly code: number;
+      readonly details: string;
+      readonly metadata: readonly (readonly [name: string, value: string])[];
+    };
+
+/** The answer's message without its time. */
+type Run = (bytes: Buffer, deadlineMs: number) => Promise<Uint8Array[]>;
+
+const HEALTH_CHECK = '/grpc.health.v1.Health/Check';
+const SERVING = 1;
+const NOT_SERVING = 2;
+/** Tag of field 1 as a number. */
+const HEALTH_STATUS_HEAD = 8;
+const FIXED64 = 1;
+
+/** All methods by path. logRequests: write a debug line for each call. */
+export function servedMethods(services: DoorServices, logRequests: boolean): ReadonlyMap<string, Served> {
+  const methods = new Methods(services, logRequests);
+  return new Map([...schema().methods.values()].map((method) => [method.path, methods.served(method)]));
+}
+
+/** Holds no state of a call. */
+class Methods {
+  constructor(
+    private readonly services: DoorServices,
+    private readonly logRequests: boolean,
+  ) {}
+
+  served(method: GrpcMethod): Served {
+    if (method.path === HEALTH_CHECK) return this.healthCheck();
+    const name = method.path.slice(1);
+    const route = ROUTES.find(({ grpc }) => grpc === name);
+    if (route?.grpc == null) throw new Error(`no operation belongs to ${name}`);
+    const at = GRPC_METHOD_NAMES.indexOf(route.grpc);
+    const run = this.runner(route, method);
+    const time = timeTag(method.response);
+    return async (message, deadlineMs) => {
+      const started = this.services.monotonicMs();
+      let outcome: ServedOutcome;
+      try {
+        const parts = await run(message, deadlineMs);
+        if (time !== null) parts.push(timeField(time, this.services.monotonicMs() - started));
+        outcome = { kind: 'message', parts };
+      } catch (error) {
+        outcome = this.failed(route, method, error);
+      }
+      const status = outcome.kind === 'message' ? 0 : outcome.code;
+      const milliseconds = this.services.monotonicMs() - started;
+      this.services.grpcStats.record(at, status, milliseconds, this.services.nowMs());
+      if (this.logRequests) this.services.log.debug('answered', { method: method.path, status, milliseconds });
+      return outcome;
+    };
+  }
+
+  private failed(route: Route, method: GrpcMethod, error: unknown): ServedOutcome {
+    if (!(error instanceof TroupeError)) {
+      const stack = error instanceof Error ? error.stack : String(error);
+      this.services.log.error('a request met an unexpected error', { method: method.path, error: stack });
+    }
+    const facts = clientFacts(error, route);
+    return { kind: 'failed', ...grpcStatusOf(facts), metadata: errorHeaders(facts) };
+  }
+
+  private runner(route: Route, method: GrpcMethod): Run {
+    const names = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] as string);
+    const routing = new RoutingReader(method.request, names);
+    switch (route.kind) {
+      case 'read':
+      case 'write':
+        return this.points(route, method, routing);
+      case 'node':
+        return this.node(route, method, routing);
+      case 'later':
+        return () => Promise.reject(new TroupeError('unsupported', `${route.name} is not available in this release`));
+      default:
+        return route satisfies never;
+    }
+  }
+
+  private points(route: ReadRoute | WriteRoute, { request, response }: GrpcMethod, reader: RoutingReader): Run {
+    const { node } = this.services;
+    const message = `qdrant.${request.name}`;
+    return async (body, deadlineMs) => {
+      const routing = reader.read(body);
+      const name = collectionOf(routing);
+      const raw = pointsRequest(this.services, { ...routing, query: {}, body, message, deadlineMs });
+      const answer = await (route.kind === 'read' ? node.read(name, route.engine, raw) : node.write(name, route.engine, routing.wait, raw));
+      return withUsage(answer, response, raw);
+    };
+  }
+
+  /** The request becomes the one that REST would have, and goes to the same handler. */
+  private node({ name, run }: NodeRoute, { request, response }: GrpcMethod, reader: RoutingReader): Run {
+    return async (bytes) => {
+      checkSettingsSize(bytes);
+      const { path, wait, timeoutSeconds } = reader.read(bytes);
+      if (path.collection_name !== undefined) checkCollectionName(path.collection_name);
+      const query = { ...(wait ? { wait: 'true' } : {}), ...(timeoutSeconds === undefined ? {} : { timeout: String(timeoutSeconds) }) };
+      const body = Buffer.from(stringifyJson(decodeMessage(request, bytes).value));
+      const answer = await run(this.services, { path, query, body });
+      if (answer.kind === 'text' || answer.kind === 'page') throw new Error(`${name} answers with a text`);
+      return [encodeMessage(response, answer.value)];
+    };
+  }
+
+  /** Whatever service it is asked for: they all run in this process. */
+  private healthCheck(): Served {
+    return () => {
+      const status = this.services.notReady() === null ? SERVING : NOT_SERVING;
+      return Promise.resolve({ kind: 'message', parts: [Uint8Array.of(HEALTH_STATUS_HEAD, status)] });
+    };
+  }
+}
+
+/** Errors: `invalidPath`. */
+function collectionOf({ path }: Routing): string {
+  const name = path.collection_name as string;
+  checkCollectionName(name);
+  return name;
+}
+
+/** The answer, and what a measured request has cost. */
+function withUsage(answer: Uint8Array, type: MessageType, { usage }: RawRequest): Uint8Array[] {
+  return usage === undefined ? [answer] : [answer, usageField(type, usage)];
+}
+
+/** The tag of the answer's `time`; null when it has none. */
+function timeTag(type: MessageType): number | null {
+  const field = type.fields.find(({ name }) => name === 'time');
+  return field === undefined ? null : (field.number << 3) | FIXED64;
+}
+
+/** The answer's time in seconds, as its last field: fields may come in any order. */
+function timeField(tag: number, milliseconds: number): Uint8Array {
+  const bytes = Buffer.allocUnsafe(9);
+  bytes[0] = tag;
+  bytes.writeDoubleLE(milliseconds / 1000, 1);
+  return bytes;
+}

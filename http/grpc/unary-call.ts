@@ -1,0 +1,126 @@
+/** One unary call over a stream: its message is put together, carried out and answered. */
+
+import { promisify } from 'node:util';
+import { gunzip, inflate } from 'node:zlib';
+import { CANCEL } from '../../protocols/http2/frames.js';
+import type { FieldList } from '../../protocols/http2/hpack-decoder.js';
+import { literalBlock } from '../../protocols/http2/hpack-encoder.js';
+import type { CallHead } from './call-head.js';
+import type { Http2Session } from './http2-session.js';
+import type { Http2Stream, StreamHandler } from './http2-stream.js';
+import { MessageReader, PREFIX_BYTES } from './message-reader.js';
+import type { Served, ServedOutcome } from './methods.js';
+import { DEADLINE_EXCEEDED, INTERNAL, messageText, RESOURCE_EXHAUSTED, UNIMPLEMENTED } from './status.js';
+
+const unzip = { gzip: promisify(gunzip), deflate: promisify(inflate) };
+const OK_BLOCK = literalBlock(['grpc-status', '0', 'grpc-message', 'OK']);
+const ERROR_START: FieldList = [':status', '200', 'content-type', 'application/grpc+proto'];
+
+/** Fields of an answer that has no message. */
+export function statusFields(code: number, details: string, metadata: readonly (readonly [string, string])[] = []): FieldList {
+  return [...ERROR_START, 'grpc-status', String(code), 'grpc-message', messageText(details), ...metadata.flat()];
+}
+
+export class UnaryCall implements StreamHandler {
+  private readonly reader = new MessageReader();
+  private state: 'reading' | 'running' | 'over' = 'reading';
+
+  /** deadlineMs: in milliseconds since the epoch; infinite for none. */
+  constructor(
+    private readonly session: Http2Session,
+    private readonly stream: Http2Stream,
+    private readonly head: CallHead,
+    private readonly served: Served,
+    private readonly messageBytesMax: number,
+    readonly deadlineMs: number,
+  ) {}
+
+  data(bytes: Buffer): void {
+    if (this.state !== 'reading') return;
+    const problem = this.reader.add(bytes, this.messageBytesMax);
+    if (problem === null) return;
+    if (problem.kind === 'tooLarge') {
+      this.fail(RESOURCE_EXHAUSTED, `Received message larger than max (${problem.bytes} vs ${this.messageBytesMax})`);
+    } else this.fail(UNIMPLEMENTED, `Received a second request message for server streaming method ${this.head.path}`);
+  }
+
+  end(): void {
+    if (this.state !== 'reading') return;
+    const { message, compressed } = this.reader;
+    if (message === null) this.fail(UNIMPLEMENTED, `Received no request message for server streaming method ${this.head.path}`);
+    else if (compressed && this.head.encoding !== 'identity') void this.unpack(message);
+    else void this.run(message);
+  }
+
+  cancelled(): void {
+    if (this.state === 'running') this.session.abandoned++;
+    else this.state = 'over';
+  }
+
+  /** Tells the client that its time is up; what runs is not waited for. */
+  expire(): void {
+    if (this.state === 'over') {
+      // The answer waits for a client that doesn't take it.
+      this.session.reset(this.stream, CANCEL);
+      return;
+    }
+    if (this.state === 'running') this.session.abandoned++;
+    this.fail(DEADLINE_EXCEEDED, 'Deadline exceeded');
+  }
+
+  private async unpack(message: Buffer): Promise<void> {
+    this.state = 'running';
+    const unpacked = await this.unpacked(message);
+    if (unpacked instanceof Uint8Array) void this.run(unpacked);
+    else if (this.ended()) this.fail(...unpacked);
+  }
+
+  /** The message itself, or what is wrong with it. */
+  private async unpacked(message: Buffer): Promise<Buffer | readonly [code: number, details: string]> {
+    const { encoding } = this.head;
+    if (encoding !== 'gzip' && encoding !== 'deflate') {
+      return [UNIMPLEMENTED, `Received message compressed with unsupported encoding "${encoding}"`];
+    }
+    try {
+      return await unzip[encoding](message, { maxOutputLength: this.messageBytesMax });
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE'
+        ? [RESOURCE_EXHAUSTED, `Received message that decompresses to a size larger than ${this.messageBytesMax}`]
+        : [INTERNAL, 'Failed to decompress message'];
+    }
+  }
+
+  private async run(message: Buffer): Promise<void> {
+    this.state = 'running';
+    const outcome = await this.served(message, this.deadlineMs);
+    if (this.ended()) this.answer(outcome);
+  }
+
+  /** The work is over. True when somebody waits for the answer. */
+  private ended(): boolean {
+    this.state = 'over';
+    if (!this.stream.closed) return true;
+    this.session.abandoned--;
+    return false;
+  }
+
+  private answer(outcome: ServedOutcome): void {
+    if (outcome.kind === 'failed') {
+      this.session.answerEmpty(this.stream, statusFields(outcome.code, outcome.details, outcome.metadata));
+      return;
+    }
+    const { parts } = outcome;
+    const prefix = Buffer.allocUnsafe(PREFIX_BYTES);
+    prefix[0] = 0;
+    prefix.writeUInt32BE(
+      parts.reduce((sum, part) => sum + part.length, 0),
+      1,
+    );
+    this.session.answer(this.stream, [prefix, ...parts], OK_BLOCK);
+  }
+
+  private fail(code: number, details: string): void {
+    if (this.state === 'reading') this.state = 'over';
+    this.session.answerEmpty(this.stream, statusFields(code, details));
+  }
+}
