@@ -148,12 +148,14 @@ function idText(id: PointId): string {
   return typeof id === 'string' ? `"${id}"` : id.toString();
 }
 
-const FIRST_BYTES = 1024;
+/** An answer is written in one go, so all take turns with one buffer. One that a large answer needs is not kept. */
+const KEPT_BYTES_MAX = 1 << 18;
+let kept = Buffer.allocUnsafeSlow(1024);
 const CLOSE_LIST = 0x5d;
 
 /** Grows as needed. ASCII text is gathered and written in one go. */
 class JsonWriter {
-  private buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  private buffer = kept;
   private length = 0;
   private pending = '';
 
@@ -203,6 +205,7 @@ class JsonWriter {
   /** The bytes, in a buffer of their own that can be transferred. */
   finish(): Uint8Array {
     this.flush();
+    if (this.buffer.length <= KEPT_BYTES_MAX) kept = this.buffer;
     return new Uint8Array(this.buffer.buffer.slice(0, this.length));
   }
 
