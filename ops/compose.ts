@@ -1,5 +1,6 @@
 /** A node from its settings: engine, actors and what the doors work with. For the server and for `Troupe.open`. */
 
+import os from 'node:os';
 import type { ClusterApi, ClusterOptions } from '../actors/consensus/cluster-api.js';
 import type { NodeApi } from '../actors/requests/node-api.js';
 import { startNode } from '../actors/start/start-node.js';
@@ -7,7 +8,7 @@ import { RequestStats } from '../http/context/request-stats.js';
 import type { DoorServices, Identity } from '../http/context/services.js';
 import { ROUTES } from '../http/routes.js';
 import { GRPC_METHOD_NAMES } from '../protocols/grpc/method-names.js';
-import { EnginePool } from '../storage/pool/pool.js';
+import { EnginePool, type PoolOptions } from '../storage/pool/pool.js';
 import { membershipWaitsFor } from './cluster-readiness.js';
 import { collectionDefaults } from './config/collection-defaults.js';
 import type { NodeSettings } from './config/settings.js';
@@ -21,7 +22,7 @@ export interface Composition {
 
 /**
  * Starts everything but doors; collections are being opened when it resolves. The storage folder must be locked.
- * cluster: null for a node of its own. onFatal: the node's actor crashed too often.
+ * cluster: null for a node of its own. onFatal: the node's actor crashed too often. doorsInReaders: readers will take clients' connections.
  */
 export async function compose(
   settings: NodeSettings,
@@ -29,11 +30,12 @@ export async function compose(
   identity: Identity,
   logOf: (module: string) => ModuleLog,
   onFatal: () => void,
+  doorsInReaders = false,
 ): Promise<Composition> {
   const log = logOf('main');
   const { service, storage } = settings;
   const pool = await EnginePool.start({
-    ...(storage.performance.max_search_threads > 0 ? { readers: storage.performance.max_search_threads } : {}),
+    ...readersOf(storage.performance.max_search_threads, doorsInReaders),
     ...(storage.update_concurrency === null ? {} : { writers: storage.update_concurrency }),
     gathers: cluster !== null,
   });
@@ -56,6 +58,7 @@ export async function compose(
     await pool.close();
     throw error;
   });
+  if (doorsInReaders) node.watchOwnReads((reads) => pool.changeOwnReads(reads));
   const ready = watchReadiness(node, log, identity.startedMs);
   const membership = watchMembership(node.cluster);
   const services: DoorServices = {
@@ -73,6 +76,15 @@ export async function compose(
     monotonicMs: () => performance.now(),
   };
   return { services, node, pool };
+}
+
+/** Readers with servers are as many as CPUs, since little else is left to do for a search. */
+function readersOf(searchThreads: number, withDoors: boolean): Pick<PoolOptions, 'readers' | 'entries'> {
+  const count = searchThreads > 0 ? searchThreads : withDoors ? os.availableParallelism() : null;
+  return {
+    ...(count === null ? {} : { readers: count }),
+    ...(withDoors ? { entries: { reader: new URL('../http/rest/readers/entry.js', import.meta.url) } } : {}),
+  };
 }
 
 /** In a cluster, this process is the peer that consensus has made of it. */

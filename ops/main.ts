@@ -5,6 +5,7 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { PeerPortError } from '../cluster/transport/open.js';
 import type { Identity } from '../http/context/services.js';
 import { GrpcBindError, startGrpcDoor } from '../http/grpc/server.js';
+import { canSharePort } from '../http/rest/readers/doors.js';
 import { startRestDoor } from '../http/rest/server.js';
 import { TroupeError } from '../protocols/errors.js';
 import { type ClusterStart, parseCommandLine } from './cli.js';
@@ -82,15 +83,17 @@ async function run(settings: NodeSettings, start: ClusterStart, identity: Identi
   const log = logOf('main');
   const { service, storage } = settings;
   const cluster = await openCluster(settings, start, identity.version, log);
-  const { node, pool, services } = await compose(settings, cluster, identity, logOf, () => process.exit(EXIT_FAILED));
   const requestBytesMax = service.max_request_size_mb * MEBIBYTE;
   const logRequests = logOf('http').enabled('DEBUG');
+  const doorsInReaders = canSharePort() && cluster === null && !service.hardware_reporting && !logRequests;
+  const { node, pool, services } = await compose(settings, cluster, identity, logOf, () => process.exit(EXIT_FAILED), doorsInReaders);
   const rest = await startRestDoor(services, {
     host: service.host,
     port: service.http_port,
     maxBodyBytes: requestBytesMax,
     cors: service.enable_cors,
     logRequests,
+    readers: doorsInReaders ? pool : null,
   });
   const grpc =
     service.grpc_port === null

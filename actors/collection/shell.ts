@@ -118,6 +118,7 @@ function announce({ parts, context }: Performing, { belonging, config, error }: 
   parts.entry.belonging = belonging;
   parts.entry.error = error;
   context.props.present(parts.entry);
+  parts.entry.onChange?.();
   if (config === null && error !== null) context.log.error(`collection ${parts.name} is not usable: ${error.detail}`);
 }
 
@@ -158,6 +159,7 @@ function forgetReplica(entry: CollectionEntry, shardId: number): void {
   if (replica !== undefined) entry.optimizers.delete(replica.key);
   entry.replicas.delete(shardId);
   entry.replications.delete(shardId);
+  entry.onChange?.();
 }
 
 function removeShards(shardIds: readonly number[], context: CollectionContext): void {

@@ -14,14 +14,32 @@ export class Durations {
   /** Requests per bucket, not cumulated: [BUCKET_SECONDS.length + 1]. */
   readonly buckets = new Uint32Array(BUCKET_SECONDS.length + 1);
 
+  /** Adds what others have counted. */
+  merge(other: Durations): void {
+    this.count += other.count;
+    this.totalMs += other.totalMs;
+    this.minMs = Math.min(this.minMs, other.minMs);
+    this.maxMs = Math.max(this.maxMs, other.maxMs);
+    this.lastMs = Math.max(this.lastMs, other.lastMs);
+    other.buckets.forEach((count, at) => {
+      this.buckets[at] = (this.buckets[at] as number) + count;
+    });
+  }
+
   add(milliseconds: number, nowMs: number): void {
     this.count++;
     this.totalMs += milliseconds;
     if (milliseconds < this.minMs) this.minMs = milliseconds;
     if (milliseconds > this.maxMs) this.maxMs = milliseconds;
     this.lastMs = nowMs;
-    let bucket = 0;
-    while (bucket < BUCKET_MS.length && milliseconds > (BUCKET_MS[bucket] as number)) bucket++;
+    const bucket = bucketOf(milliseconds);
     this.buckets[bucket] = (this.buckets[bucket] as number) + 1;
   }
+}
+
+/** The place of a duration's bucket. */
+export function bucketOf(milliseconds: number): number {
+  let bucket = 0;
+  while (bucket < BUCKET_MS.length && milliseconds > (BUCKET_MS[bucket] as number)) bucket++;
+  return bucket;
 }

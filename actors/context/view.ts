@@ -53,6 +53,8 @@ export interface CollectionEntry {
   readonly replications: Map<number, ReplicationEntry>;
   /** Optimizers by replica key. */
   readonly optimizers: Map<ReplicaKey, OptimizerStatus>;
+  /** To be called after each change of the configuration, the error or the replicas; set while the collection is listed. */
+  onChange?: () => void;
 }
 
 /** Shows that a replica does not serve because its actor is gone. */
@@ -61,6 +63,7 @@ export function showFailed(entry: CollectionEntry, shardId: number, error: Error
   if (replica === undefined) return;
   const reason: ErrorFacts = { code: 'unavailable', detail: `the replica is Dead: ${error.detail}` };
   entry.replicas.set(shardId, { ...replica, state: 'Failed', reason });
+  entry.onChange?.();
   entry.optimizers.delete(replica.key);
 }
 
@@ -82,6 +85,7 @@ export function deadReplicas(view: NodeView, store: Pick<CollectionStore, 'isAhe
 
 export class NodeView {
   readonly #collections = new Map<string, CollectionEntry>();
+  #onChange: () => void = () => {};
   #aliases: AliasMap = new Map();
 
   /** Collections by name, without those that are being created or deleted. */
@@ -103,13 +107,22 @@ export class NodeView {
 
   setAliases(aliases: AliasMap): void {
     this.#aliases = aliases;
+    this.#onChange();
+  }
+
+  /** Has the listener called in each change of a collection, a replica or an alias, before anything else follows from the change. */
+  watch(listener: () => void): void {
+    this.#onChange = listener;
   }
 
   list(entry: CollectionEntry): void {
     this.#collections.set(entry.name, entry);
+    entry.onChange = () => this.#onChange();
+    this.#onChange();
   }
 
   unlist(name: string): void {
     this.#collections.delete(name);
+    this.#onChange();
   }
 }

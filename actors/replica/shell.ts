@@ -73,6 +73,7 @@ const PERFORM: Row<ReplicaEffect, Performing, void> = {
   announce: ({ context }, { state, reason }) => {
     const { key, shardId, entry } = context.props;
     entry.replicas.set(shardId, { key, actor: context.self, state, reason });
+    entry.onChange?.();
   },
   startOptimizer: ({ parts, context }) => {
     parts.optimizer = startOptimizer(context);

@@ -7,7 +7,7 @@ import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { PoolDepths } from '../../storage/pool/pool.js';
-import type { RawRequest, ReadOperation, ReplicaStats, WriteOperation } from '../../storage/threads/messages.js';
+import type { OwnReads, RawRequest, ReadOperation, ReplicaStats, WriteOperation } from '../../storage/threads/messages.js';
 import { localShards } from '../collection/state.js';
 import type { ClusterApi } from '../consensus/cluster-api.js';
 import { type ReplicaEntry, STATE_ALONE } from '../context/view.js';
@@ -16,6 +16,7 @@ import { replicaFacts } from '../requests/figures.js';
 import { limitedPoints } from '../requests/limits/limited-points.js';
 import type { AliasView, LocalShard, NodeApi } from '../requests/node-api.js';
 import { OwnPoints } from '../requests/own-points.js';
+import { ownReads } from '../requests/own-reads.js';
 import {
   type AgreedFacts,
   type CollectionView,
@@ -107,6 +108,13 @@ export abstract class NodeOnDisk implements NodeApi {
 
   write(name: string, operation: WriteOperation, wait: boolean, request: RawRequest): Promise<Uint8Array> {
     return this.#limited.write(name, operation, wait, request);
+  }
+
+  watchOwnReads(listener: (reads: () => OwnReads) => void): void {
+    const { view } = this.running;
+    const changed = () => listener(() => ownReads(this.names, view));
+    view.watch(changed);
+    changed();
   }
 
   hardware(): ReadonlyMap<string, HardwareUsage> {

@@ -1,6 +1,7 @@
 /** Counts and durations of answered requests, by what was asked and status. */
 
 import { Durations } from '../../actors/context/durations.js';
+import { SharedCounts } from './shared-counts.js';
 
 export interface RequestCounts<Endpoint> {
   readonly endpoint: Endpoint;
@@ -12,6 +13,8 @@ export interface RequestCounts<Endpoint> {
 export class RequestStats<Endpoint> {
   /** By the endpoint's place: durations by status. */
   private readonly byEndpoint: readonly Map<number, Durations>[];
+  /** Of other threads. */
+  private readonly shared: SharedCounts[] = [];
 
   constructor(private readonly endpoints: readonly Endpoint[]) {
     this.byEndpoint = endpoints.map(() => new Map());
@@ -28,12 +31,30 @@ export class RequestStats<Endpoint> {
     durations.add(milliseconds, nowMs);
   }
 
+  /** Counts of one more thread, which are added to those here. */
+  share(): SharedCounts {
+    const counts = new SharedCounts(new SharedArrayBuffer(SharedCounts.bytesFor(this.endpoints.length)));
+    this.shared.push(counts);
+    return counts;
+  }
+
   /** What was counted, in the order of the endpoints, statuses ascending. */
   counts(): RequestCounts<Endpoint>[] {
     return this.endpoints.flatMap((endpoint, at) =>
-      [...(this.byEndpoint[at] as Map<number, Durations>)]
-        .sort(([a], [b]) => a - b)
-        .map(([status, durations]) => ({ endpoint, status, durations })),
+      [...this.countsOf(at)].sort(([a], [b]) => a - b).map(([status, durations]) => ({ endpoint, status, durations })),
     );
+  }
+
+  private countsOf(endpoint: number): ReadonlyMap<number, Durations> {
+    const own = this.byEndpoint[endpoint] as Map<number, Durations>;
+    const others = this.shared.flatMap((counts) => counts.counts(endpoint));
+    if (others.length === 0) return own;
+    const sums = new Map<number, Durations>();
+    for (const [status, durations] of [...own, ...others]) {
+      const sum = sums.get(status) ?? new Durations();
+      sum.merge(durations);
+      sums.set(status, sum);
+    }
+    return sums;
   }
 }

@@ -23,7 +23,10 @@ export interface PointsCall {
 const DEFAULT_TIMEOUT_MS = 60_000;
 
 /** With the deadline of the request, and where this node measures, with the counters of what it costs. */
-export function pointsRequest({ hardwareReporting, nowMs }: DoorServices, call: PointsCall): RawRequest {
+export function pointsRequest(
+  { hardwareReporting, nowMs }: Pick<DoorServices, 'hardwareReporting' | 'nowMs'>,
+  call: PointsCall,
+): RawRequest {
   const { body, consistency, deadlineMs = Number.POSITIVE_INFINITY, message, path, query, timeoutSeconds } = call;
   const ownMs = nowMs() + (timeoutSeconds === undefined ? DEFAULT_TIMEOUT_MS : timeoutSeconds * 1000);
   return {

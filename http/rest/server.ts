@@ -12,11 +12,14 @@ import type { QueryParameters } from '../../protocols/rest/parameters.js';
 import { errorBody } from '../context/answer.js';
 import type { DoorServices } from '../context/services.js';
 import { ROUTES, type Route } from '../routes.js';
-import { answerCall, jsonAnswer, type RestReply } from './answer-call.js';
 import { readBody } from './body.js';
+import { answerCall, type RestCall } from './calls/answer-call.js';
+import { parseQueryString } from './calls/query-string.js';
+import { jsonReply, type RestReply } from './calls/reply.js';
 import { type FastRequest, KEEP_ALIVE_MS } from './fast/connection.js';
+import { routeFinder } from './fast/find-route.js';
 import { FastFront } from './fast/front.js';
-import { parseQueryString } from './query-string.js';
+import { checkPort, type DoorThreads, makeHandOnSocket, ReaderDoors } from './readers/doors.js';
 
 export interface RestOptions {
   readonly host: string;
@@ -28,6 +31,8 @@ export interface RestOptions {
   readonly logRequests: boolean;
   /** False: all requests go through Fastify (tests). */
   readonly fastPath?: boolean;
+  /** Readers that take the connections, on a system where threads can share a port; null or left out: this thread takes them. */
+  readonly readers?: DoorThreads | null;
 }
 
 export interface RestDoor {
@@ -35,6 +40,8 @@ export interface RestDoor {
   /** Stops taking connections, lets running requests finish and closes those that take longer than `graceMs`. */
   close(graceMs: number): Promise<void>;
 }
+
+type Address = { readonly host: string; readonly port: number } | { readonly path: string };
 
 const CLOSE_IDLE_EVERY_MS = 50;
 /** A path segment may be as long as Node lets a request's head be. */
@@ -46,10 +53,28 @@ const NO_BODY = { status: 404, type: undefined, headers: [], body: EMPTY, isBody
 
 /** Listens for REST requests. Rejects with the system's error when the address cannot be taken. */
 export async function startRestDoor(services: DoorServices, options: RestOptions): Promise<RestDoor> {
+  const { host, maxBodyBytes, readers = null } = options;
+  if (readers === null) return listen(services, options, { host, port: options.port });
+  const port = await checkPort(host, options.port);
+  const socket = await makeHandOnSocket();
+  const rest = await listen(services, { ...options, fastPath: false }, { path: socket.path });
+  const doors = await ReaderDoors.open(services, readers, { host, port, maxBodyBytes }, socket.path);
+  return {
+    port,
+    close: async (graceMs) => {
+      await Promise.all([doors.close(graceMs), rest.close(graceMs)]);
+      await socket.remove();
+    },
+  };
+}
+
+/** A server of the main thread, for all requests or for those that readers hand on. */
+async function listen(services: DoorServices, options: RestOptions, address: Address): Promise<RestDoor> {
   const door = new Door(services, options);
   const { logRequests, maxBodyBytes } = options;
   const front = new FastFront({
     maxBodyBytes,
+    findRoute: routeFinder(ROUTES),
     answer: (request) => answerCall(services, logRequests, fastCall(request)),
     handOn: (socket) => standard(socket),
   });
@@ -64,10 +89,10 @@ export async function startRestDoor(services: DoorServices, options: RestOptions
     app.route({ method: route.method, url, handler: (request, reply) => void door.answer(route, at, request, hijacked(reply)) });
   });
   if (options.cors) app.options('*', (request, reply) => door.preflight(request, reply));
-  await app.listen({ host: options.host, port: options.port });
+  await app.listen(address);
   const server = app.server;
   return {
-    port: (server.address() as AddressInfo).port,
+    port: (server.address() as Partial<AddressInfo>).port ?? 0,
     close: (graceMs) => {
       door.closing = true;
       return closeServer(app, server, front, graceMs);
@@ -85,8 +110,8 @@ function putInFront(server: Server, front: FastFront): (socket: Socket) => void 
   };
 }
 
-function fastCall({ body, found, head, isGone }: FastRequest) {
-  return { ...found, url: head.url, query: parseQueryString(head.query), body: () => body, isGone };
+function fastCall({ body, found, head, isGone }: FastRequest): RestCall {
+  return { ...found, route: ROUTES[found.at] as Route, url: head.url, query: parseQueryString(head.query), body: () => body, isGone };
 }
 
 function createApp(onServer: (server: Server) => void): FastifyInstance {
@@ -100,7 +125,7 @@ function createApp(onServer: (server: Server) => void): FastifyInstance {
       querystringParser: parseQueryString as (text: string) => Record<string, unknown>,
     },
     frameworkErrors: (error, _request, reply) => {
-      sendBytes(hijacked(reply), jsonAnswer(400, errorBody({ code: 'wrongInput', detail: error.message }, 0)), []);
+      sendBytes(hijacked(reply), jsonReply(400, errorBody({ code: 'wrongInput', detail: error.message }, 0)), []);
     },
     serverFactory: (listener) => {
       const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
@@ -151,7 +176,7 @@ class Door {
   /** An error that Fastify itself met. */
   broken(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
     this.services.log.error('the REST door failed', { url: request.url, error: String(error) });
-    this.send(request.raw, hijacked(reply), jsonAnswer(500, errorBody(errorFacts(error), 0)));
+    this.send(request.raw, hijacked(reply), jsonReply(500, errorBody(errorFacts(error), 0)));
   }
 
   /** Answers the question of a browser whether it may send a request from another origin. */

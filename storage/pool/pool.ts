@@ -17,6 +17,7 @@ import type { GatherAccess } from '../gather/access.js';
 import type {
   BuildReport,
   EncodedWrite,
+  OwnReads,
   PortionResult,
   RawRequest,
   ReadOperation,
@@ -42,7 +43,7 @@ import type {
 import { type BuildOrder, type BuildProgress, BuildRuns } from './build-run.js';
 import { DeadlineTimer } from './deadline-timer.js';
 import { GatherPool } from './gather-pool.js';
-import { ReaderPool } from './reader-pool.js';
+import { type OpenReaderDoor, ReaderPool } from './reader-pool.js';
 import { ShardLogCalls } from './shard-log-calls.js';
 import type { WorkerDepth, WorkerEvent } from './worker-slots.js';
 import { WriterPool } from './writer-pool.js';
@@ -171,6 +172,21 @@ export class EnginePool implements ShardLogPort {
   /** Reads that begin from now on find shards by these keys, of every collection that has some. */
   setShardKeys(shards: ShardKeyMap): void {
     this.readerPool.setShardKeys(shards);
+  }
+
+  /** See `ReaderPool.changeOwnReads`. */
+  changeOwnReads(reads: () => OwnReads): void {
+    this.readerPool.changeOwnReads(reads);
+  }
+
+  /** See `ReaderPool.openDoors`. */
+  openDoors(open: OpenReaderDoor): void {
+    this.readerPool.openDoors(open);
+  }
+
+  /** See `ReaderPool.forgetDoors`. */
+  forgetDoors(): void {
+    this.readerPool.forgetDoors();
   }
 
   /** Opens a replica on the writer with the fewest. damaged: passed to the writer. Resolves when it takes reads and writes. */

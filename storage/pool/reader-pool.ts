@@ -4,6 +4,7 @@
  * every reader before its writer may free it.
  */
 
+import type { MessagePort } from 'node:worker_threads';
 import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
@@ -11,6 +12,7 @@ import { addUsage, type HardwareUsage } from '../../protocols/model/usage.js';
 import { collectGarbage } from '../threads/collect-garbage.js';
 import type {
   FromReader,
+  OwnReads,
   PortionResult,
   RawRequest,
   ReadOperation,
@@ -54,6 +56,9 @@ export interface ReaderPoolEvents {
   watchDeadline(deadlineMs: number): void;
   tellWorker(event: WorkerEvent): void;
 }
+
+/** What the server in a reader's thread starts with: its settings, and the port that leads to its owner. */
+export type OpenReaderDoor = (reader: number) => { readonly port: MessagePort; readonly settings: unknown };
 
 /** A set of segments on its way to readers. */
 export type Attach = Extract<ToReader, { kind: 'attach' }>;
@@ -102,6 +107,10 @@ export class ReaderPool {
   private readonly closing: AbortSignal;
   private aliases: AliasMap = new Map();
   private shardKeys: ShardKeyMap = new Map();
+  private ownReads: OwnReads = new Map();
+  private readonly ownReadsVersion = new Int32Array(new SharedArrayBuffer(4));
+  private showingOwnReads: NodeJS.Immediate | null = null;
+  private openDoor: OpenReaderDoor | null = null;
   private nextId = 1;
   private collecting: NodeJS.Timeout | null = null;
   /** Mean time between two answers while reads wait, smoothed: for Retry-After. */
@@ -120,7 +129,7 @@ export class ReaderPool {
       waitingBytesMax: WAITING_READ_BYTES_MAX,
       inFlightMax: READS_IN_FLIGHT_MAX,
     });
-    const entry = options.entry ?? new URL('../reader/reader.js', import.meta.url);
+    const entry = options.entry ?? new URL('../reader/entry.js', import.meta.url);
     this.slots = new WorkerSlots(
       { kind: 'reader', count, entry, closing },
       {
@@ -141,6 +150,7 @@ export class ReaderPool {
   close(): Promise<unknown> {
     for (const read of expireReads(this.reads, Number.POSITIVE_INFINITY)) read.work.reject(shuttingDown());
     if (this.collecting !== null) clearTimeout(this.collecting);
+    if (this.showingOwnReads !== null) clearImmediate(this.showingOwnReads);
     return this.slots.endAll();
   }
 
@@ -228,6 +238,39 @@ export class ReaderPool {
   setShardKeys(shards: ShardKeyMap): void {
     this.shardKeys = shards;
     this.slots.postAll({ kind: 'shardKeys', shards });
+  }
+
+  /**
+   * From now on readers ask the main thread about each collection, until they have what `reads` returns soon after. Called in each change.
+   */
+  changeOwnReads(reads: () => OwnReads): void {
+    Atomics.add(this.ownReadsVersion, 0, 1);
+    this.showingOwnReads ??= setImmediate(() => {
+      this.showingOwnReads = null;
+      this.ownReads = reads();
+      this.slots.postAll(this.ownReadsMessage());
+    });
+  }
+
+  /** Opens a server for clients in every reader, now and as replacements start. */
+  openDoors(open: OpenReaderDoor): void {
+    this.openDoor = open;
+    for (const index of this.slots.indicesUp()) this.postDoor(index, open);
+  }
+
+  /** Replacements open no server any more. */
+  forgetDoors(): void {
+    this.openDoor = null;
+  }
+
+  private ownReadsMessage(): ToReader {
+    const newest = this.ownReadsVersion;
+    return { kind: 'ownReads', view: { version: Atomics.load(newest, 0), collections: this.ownReads, newest } };
+  }
+
+  private postDoor(index: number, open: OpenReaderDoor): void {
+    const { port, settings } = open(index);
+    this.slots.post(index, { kind: 'door', port, settings }, [port]);
   }
 
   /** From here on sets of the replica are handed round. */
@@ -323,6 +366,8 @@ export class ReaderPool {
     this.slots.post(index, { kind: 'aliases', aliases: this.aliases });
     this.slots.post(index, { kind: 'shardKeys', shards: this.shardKeys });
     for (const { attaches } of this.sets.values()) for (const attach of attaches) this.slots.post(index, attach);
+    if (this.showingOwnReads === null) this.slots.post(index, this.ownReadsMessage());
+    if (this.openDoor !== null) this.postDoor(index, this.openDoor);
     (this.reads.readers[index] as ReaderSlot<ReadWork>).up = true;
     this.pump();
   }

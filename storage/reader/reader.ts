@@ -1,23 +1,30 @@
 /**
- * Entry of a reader's thread: answers reads one after the other, each on a snapshot of its replicas, and splits writes by shard.
+ * A reader: answers reads one after the other, each on a snapshot of its replicas, and splits writes by shard.
  *
  * A read may meet a commit whose set of segments is still on its way here (the writer announces it before it commits):
  * such a read waits for it and is tried again with every set that comes.
  */
 
-import { parentPort, workerData } from 'node:worker_threads';
 import { errorFacts, TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { KeyedShard, ShardKey, ShardKeySelector } from '../../protocols/model/cluster.js';
 import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import { FilterCache } from '../../query/filter/cache.js';
-import { initChecksum } from '../disk/checksum.js';
 import { measured } from '../disk/meter.js';
 import { memoryOf, splitRequest } from '../requests/split-request.js';
 import { weightOf } from '../requests/weigh.js';
 import { collectGarbage } from '../threads/collect-garbage.js';
 import { Deadline, timeLimitReached } from '../threads/deadline.js';
-import type { FromReader, ReaderData, ReplicaKey, ShardKeyMap, ToReader } from '../threads/messages.js';
+import type {
+  FromReader,
+  OwnReadsView,
+  RawRequest,
+  ReaderData,
+  ReadOperation,
+  ReplicaKey,
+  ShardKeyMap,
+  ToReader,
+} from '../threads/messages.js';
 import { pointsElsewhere } from './cross-collection.js';
 import { runRead } from './operations.js';
 import { runPortion } from './portion/run.js';
@@ -33,11 +40,15 @@ type Answer = Pick<Extract<FromReader, { kind: 'answer' }>, 'body' | 'positions'
 
 const NO_BODY = new Uint8Array(0);
 
-class Reader {
+/** Opens the server of a reader's thread. */
+export type OpenDoor = (reader: Reader, message: Extract<ToReader, { kind: 'door' }>) => void;
+
+export class Reader {
   private readonly replicas = new Map<ReplicaKey, ReplicaReader>();
   private readonly context: ReaderContext;
   private aliases: AliasMap = new Map();
   private shardKeys: ShardKeyMap = new Map();
+  private ownReads: OwnReadsView | null = null;
   /** Reads whose set of segments has not come. */
   private waiting: Read[] = [];
   private timer: NodeJS.Timeout | undefined;
@@ -45,6 +56,7 @@ class Reader {
   constructor(
     data: ReaderData,
     private readonly post: (message: FromReader, transfer?: ArrayBuffer[]) => void,
+    private readonly openDoor: OpenDoor = (_reader, { port }) => port.close(),
   ) {
     this.context = { slot: data.index, deadline: new Deadline(), filters: new FilterCache(FILTER_CACHE_BYTES_MAX) };
   }
@@ -72,6 +84,12 @@ class Reader {
       case 'shardKeys':
         this.shardKeys = message.shards;
         return;
+      case 'ownReads':
+        this.ownReads = message.view;
+        return;
+      case 'door':
+        this.openDoor(this, message);
+        return;
       case 'retire':
         this.replicas.get(message.key)?.retire(message.generation);
         collectGarbage();
@@ -82,6 +100,25 @@ class Reader {
         return;
       default:
         assertNever(message);
+    }
+  }
+
+  /**
+   * Answers a read of a client, by the collection's name or alias, without asking the main thread; null: the read has to be handed on to the
+   * main thread, which decides about it. The body is not changed. Errors: those of the operation; `timeout`.
+   */
+  readAlone(collection: string, operation: ReadOperation, request: RawRequest): Uint8Array | null {
+    const view = this.ownReads;
+    const replicas = view?.collections.get(collection);
+    const isOfOne = request.consistency === undefined || request.consistency === 1;
+    if (view === null || replicas === undefined || !isOfOne || request.usage !== undefined || !isNewest(view)) return null;
+    try {
+      const answer = this.answer({ kind: 'read', id: 0, operation, replicas, request }, null);
+      // Collections may have changed during the read.
+      return answer === null || !isNewest(view) ? null : answer.body;
+    } catch (error) {
+      if (error instanceof TroupeError && error.code !== 'unavailable' && isNewest(view)) throw error;
+      return null;
     }
   }
 
@@ -239,6 +276,10 @@ class Reader {
   }
 }
 
+function isNewest({ newest, version }: OwnReadsView): boolean {
+  return Atomics.load(newest, 0) === version;
+}
+
 /** Bytes that kernels scored of its segments since the last call; also of reads that failed. */
 function scoredBytes({ segments }: ReplicaSnapshot): number {
   return segments.reduce((sum, { reader }) => sum + reader.takeScoredBytes(), 0);
@@ -249,12 +290,4 @@ class SetOnItsWay extends Error {}
 
 function assertNever(value: never): never {
   throw new Error(`unknown message ${JSON.stringify(value)}`);
-}
-
-if (parentPort !== null) {
-  const port = parentPort;
-  await initChecksum();
-  const reader = new Reader(workerData as ReaderData, (message, transfer) => port.postMessage(message, transfer ?? []));
-  port.on('message', (message: ToReader) => reader.receive(message));
-  port.postMessage({ kind: 'ready' } satisfies FromReader);
 }

@@ -3,6 +3,7 @@
  * builders make segments. The bytes of requests and answers pass through undecoded.
  */
 
+import type { MessagePort } from 'node:worker_threads';
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { KeyedShard, ReadConsistency, ShardId } from '../../protocols/model/cluster.js';
@@ -146,6 +147,17 @@ export interface PortionResult {
 
 // ------------------------------------------------------------------ readers
 
+/** Collections, by name and alias, that any reader may read by itself, each with this node's replicas of all its shards. */
+export type OwnReads = ReadonlyMap<string, readonly ReplicaKey[]>;
+
+/** For requests that readers take from clients themselves. A reader compares its version with the shared one before and after a read. */
+export interface OwnReadsView {
+  readonly version: number;
+  readonly collections: OwnReads;
+  /** The newest version, also while the view of it is on its way: Int32Array [1] in shared memory. */
+  readonly newest: Int32Array;
+}
+
 export type ToReader =
   /** A replica's newest set of segments. Older sets stay until `retire`. */
   | {
@@ -163,6 +175,10 @@ export type ToReader =
   | { readonly kind: 'aliases'; readonly aliases: AliasMap }
   /** The shards with keys, of all collections, including those on other nodes. */
   | { readonly kind: 'shardKeys'; readonly shards: ShardKeyMap }
+  /** What readers may read for clients without asking the main thread. */
+  | { readonly kind: 'ownReads'; readonly view: OwnReadsView }
+  /** Opens a server for clients in the reader's thread, if its entry has one. settings: for that server; the port leads to its owner. */
+  | { readonly kind: 'door'; readonly port: MessagePort; readonly settings: unknown }
   | {
       readonly kind: 'read';
       readonly id: number;

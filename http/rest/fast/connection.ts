@@ -5,8 +5,8 @@
 
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import type { RestReply } from '../answer-call.js';
-import { type FoundRoute, findRoute } from './find-route.js';
+import type { RestReply } from '../calls/reply.js';
+import type { FindRoute, FoundRoute } from './find-route.js';
 import { type RequestHead, readHead } from './head.js';
 
 /** A plain request. */
@@ -21,6 +21,7 @@ export interface FastRequest {
 /** What a connection needs of the server that it belongs to. */
 export interface FastServer {
   readonly maxBodyBytes: number;
+  readonly findRoute: FindRoute;
   readonly isClosing: boolean;
   /** Null if the client is gone. Never rejects. */
   answer(request: FastRequest): RestReply | null | Promise<RestReply | null>;
@@ -154,7 +155,7 @@ export class FastConnection {
     const unread = this.#unread;
     if (unread.length === 0) return null;
     const head = readHead(unread);
-    const found = head === null || head.bodyBytes > this.server.maxBodyBytes ? null : findRoute(head.method, head.path);
+    const found = head === null || head.bodyBytes > this.server.maxBodyBytes ? null : this.server.findRoute(head.method, head.path);
     if (head === null || found === null) {
       this.#handOn();
       return null;

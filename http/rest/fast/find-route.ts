@@ -1,35 +1,35 @@
-/** Finds the row of the table that a plain path belongs to, as Fastify's router finds it: a name that stands in a path goes before a parameter. */
+/** Finds the row of a table that a plain path belongs to, as Fastify's router does: a name that stands in a path goes before a parameter. */
 
-import type { HttpMethod } from '../../context/endpoint.js';
-import { ROUTES, type Route } from '../../routes.js';
+import type { Endpoint, HttpMethod } from '../../context/endpoint.js';
 
 export interface FoundRoute {
-  readonly route: Route;
-  /** The route's place in `ROUTES`. */
+  /** The row's place in the table. */
   readonly at: number;
   readonly path: Readonly<Record<string, string>>;
 }
+
+/** The row of this method and path, null if there is none. path: plain, as `readHead` gives it. */
+export type FindRoute = (method: HttpMethod, path: string) => FoundRoute | null;
 
 interface Branch {
   readonly named: Map<string, Branch>;
   parameter: Branch | null;
   /** The row that ends here, with the names of its parameters in order. */
-  row: { readonly route: Route; readonly at: number; readonly names: readonly string[] } | null;
+  row: { readonly at: number; readonly names: readonly string[] } | null;
 }
 
-const TREES: ReadonlyMap<HttpMethod, Branch> = plant();
-
-/** The row of this method and path, null if there is none. path: plain, as `readHead` gives it. */
-export function findRoute(method: HttpMethod, path: string): FoundRoute | null {
-  const tree = TREES.get(method);
-  if (tree === undefined) return null;
-  const values: string[] = [];
-  const row = follow(tree, partsOf(path), 0, values);
-  if (row === null) return null;
-  const { names, route, at } = row;
-  const found: Record<string, string> = {};
-  for (let index = 0; index < names.length; index++) found[names[index] as string] = values[index] as string;
-  return { route, at, path: found };
+export function routeFinder(rows: readonly Pick<Endpoint, 'method' | 'path'>[]): FindRoute {
+  const trees = plant(rows);
+  return (method, path) => {
+    const tree = trees.get(method);
+    const values: string[] = [];
+    const row = tree === undefined ? null : follow(tree, partsOf(path), 0, values);
+    if (row === null) return null;
+    const { at, names } = row;
+    const found: Record<string, string> = {};
+    for (let index = 0; index < names.length; index++) found[names[index] as string] = values[index] as string;
+    return { at, path: found };
+  };
 }
 
 /** values: gets those of the parameters on the way. */
@@ -45,13 +45,13 @@ function follow(branch: Branch, parts: readonly string[], at: number, values: st
   return other;
 }
 
-function plant(): Map<HttpMethod, Branch> {
+function plant(rows: readonly Pick<Endpoint, 'method' | 'path'>[]): Map<HttpMethod, Branch> {
   const trees = new Map<HttpMethod, Branch>();
-  ROUTES.forEach((route, at) => {
-    let branch = trees.get(route.method) ?? newBranch();
-    trees.set(route.method, branch);
+  rows.forEach(({ method, path }, at) => {
+    let branch = trees.get(method) ?? newBranch();
+    trees.set(method, branch);
     const names: string[] = [];
-    for (const part of partsOf(route.path)) {
+    for (const part of partsOf(path)) {
       const name = /^\{(\w+)\}$/.exec(part)?.[1];
       if (name === undefined) {
         const next: Branch = branch.named.get(part) ?? newBranch();
@@ -63,7 +63,7 @@ function plant(): Map<HttpMethod, Branch> {
         branch = branch.parameter;
       }
     }
-    branch.row = { route, at, names };
+    branch.row = { at, names };
   });
   return trees;
 }

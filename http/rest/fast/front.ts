@@ -1,11 +1,13 @@
 /** The connections whose requests have been plain so far: it checks their time limits and closes them with the server. */
 
 import type { Socket } from 'node:net';
-import type { RestReply } from '../answer-call.js';
+import type { RestReply } from '../calls/reply.js';
 import { FastConnection, type FastRequest, type FastServer } from './connection.js';
+import type { FindRoute } from './find-route.js';
 
 export interface FrontOptions {
   readonly maxBodyBytes: number;
+  readonly findRoute: FindRoute;
   /** As in `FastServer`. */
   readonly answer: (request: FastRequest) => RestReply | null | Promise<RestReply | null>;
   readonly handOn: (socket: Socket) => void;
@@ -15,12 +17,14 @@ const CHECK_EVERY_MS = 5000;
 
 export class FastFront implements FastServer {
   readonly maxBodyBytes: number;
+  readonly findRoute: FindRoute;
   isClosing = false;
   readonly #connections = new Set<FastConnection>();
   readonly #checking: NodeJS.Timeout;
 
   constructor(private readonly options: FrontOptions) {
     this.maxBodyBytes = options.maxBodyBytes;
+    this.findRoute = options.findRoute;
     this.#checking = setInterval(() => this.checkTimes(Date.now()), CHECK_EVERY_MS);
     this.#checking.unref();
   }

@@ -6,6 +6,9 @@ import type { LocalShard, NodeApi } from '../../../actors/requests/node-api.js';
 import type { CollectionView } from '../../../actors/requests/report.js';
 import { RequestStats } from '../../../http/context/request-stats.js';
 import type { DoorServices } from '../../../http/context/services.js';
+import type { LoneReader } from '../../../http/rest/readers/door.js';
+import { ReaderDoor } from '../../../http/rest/readers/door.js';
+import type { DoorThreads } from '../../../http/rest/readers/doors.js';
 import { type RestDoor, type RestOptions, startRestDoor } from '../../../http/rest/server.js';
 import { ROUTES } from '../../../http/routes.js';
 import { TroupeError } from '../../../protocols/errors.js';
@@ -166,6 +169,8 @@ export interface HarnessOptions extends Partial<RestOptions> {
   readonly hardwareReporting?: boolean;
   readonly monotonicMs?: () => number;
   readonly nowMs?: () => number;
+  /** Requests are taken by a reader's server, which asks this before it hands a read on. */
+  readonly readAlone?: LoneReader['readAlone'];
 }
 
 /** A door on a free port. */
@@ -195,8 +200,21 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     cors: true,
     logRequests: false,
     ...options,
+    readers: options.readAlone === undefined ? null : oneReader({ readAlone: options.readAlone }),
   });
   return Object.assign(harness, { door, services, url: `http://127.0.0.1:${door.port}` });
+}
+
+/** A reader's server in this thread. */
+function oneReader(reader: LoneReader): DoorThreads {
+  return {
+    readers: 1,
+    openDoors: (open) => {
+      const { port, settings } = open(0);
+      new ReaderDoor(reader, port, settings).listen();
+    },
+    forgetDoors: () => {},
+  };
 }
 
 /** Sends bytes as they are and returns all that comes back until the server closes the connection. */

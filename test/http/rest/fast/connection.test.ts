@@ -3,19 +3,22 @@ import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { jsonAnswer } from '../../../../http/rest/answer-call.js';
+import { jsonReply } from '../../../../http/rest/calls/reply.js';
 import { FastFront } from '../../../../http/rest/fast/front.js';
-import { type Harness, openDoor, sendRaw } from '../fake-node.js';
+import { type Harness, type HarnessOptions, openDoor, sendRaw } from '../fake-node.js';
 
 const COUNT = 'POST /collections/c/points/count HTTP/1.1\r\nhost: x\r\n';
 const IDLE_CONNECTIONS = 5000;
 
-for (const [name, fastPath] of [
-  ['the plain path', true],
-  ['Fastify', false],
-] as const) {
+const WAYS = {
+  'the plain path': {},
+  'the plain path of a reader': { readAlone: () => null },
+  Fastify: { fastPath: false },
+} as const satisfies Record<string, HarnessOptions>;
+
+for (const [name, options] of Object.entries(WAYS)) {
   test(`${name} answers requests that come together in their order`, async (t) => {
-    const { door, node } = await openCollection(t, fastPath);
+    const { door, node } = await openCollection(t, options);
     let at = 0;
     // The first is answered last.
     node.answer = async () => {
@@ -32,7 +35,7 @@ for (const [name, fastPath] of [
   });
 
   test(`${name} takes a request byte by byte`, async (t) => {
-    const { door, node } = await openCollection(t, fastPath);
+    const { door, node } = await openCollection(t, options);
     const socket = connect({ port: door.port, host: '127.0.0.1', noDelay: true });
     const answered = once(socket, 'data');
     for (const byte of `${COUNT}content-length: 9\r\n\r\n{"a":"b"}`) {
@@ -45,7 +48,7 @@ for (const [name, fastPath] of [
   });
 
   test(`${name} refuses a request whose client ends before its body`, async (t) => {
-    const { door, node } = await openCollection(t, fastPath);
+    const { door, node } = await openCollection(t, options);
     const socket = connect({ port: door.port, host: '127.0.0.1' });
     socket.end(`${COUNT}content-length: 100\r\n\r\n{`);
     const [answer] = await once(socket, 'data');
@@ -54,7 +57,7 @@ for (const [name, fastPath] of [
   });
 
   test(`${name} takes a body that comes in many parts, also with the next request behind it`, async (t) => {
-    const { door, node } = await openCollection(t, fastPath);
+    const { door, node } = await openCollection(t, options);
     const body = 'x'.repeat(700_000);
     const text = await sendRaw(
       door.port,
@@ -68,7 +71,7 @@ for (const [name, fastPath] of [
   });
 
   test(`${name} answers beside 5,000 idle connections, and closes them`, { timeout: 60_000 }, async (t) => {
-    const { door } = await openCollection(t, fastPath);
+    const { door } = await openCollection(t, options);
     const idle: Socket[] = [];
     for (let at = 0; at < IDLE_CONNECTIONS; at += 250)
       idle.push(...(await Promise.all(Array.from({ length: 250 }, () => connected(door.port)))));
@@ -80,7 +83,7 @@ for (const [name, fastPath] of [
   });
 
   test(`${name} answers what runs when it is closed under load, and each answer is whole`, async (t) => {
-    const { door, node } = await openCollection(t, fastPath);
+    const { door, node } = await openCollection(t, options);
     node.answer = async () => {
       await sleep(2);
       return Buffer.from(`"${'x'.repeat(20_000)}"`);
@@ -105,7 +108,7 @@ for (const [name, fastPath] of [
 }
 
 test('a connection leaves the plain path at its first unusual request, and what follows is answered too', async (t) => {
-  const { door, node } = await openCollection(t, true);
+  const { door, node } = await openCollection(t, {});
   const plain = `${COUNT}content-length: 1\r\n\r\n`;
   const chunked = `${COUNT}transfer-encoding: chunked\r\n\r\n1\r\n2\r\n0\r\n\r\n`;
   const last = `${COUNT}connection: close\r\ncontent-length: 1\r\n\r\n4`;
@@ -145,8 +148,8 @@ test('a connection without requests is closed after its time, one that is being 
   await closed;
 });
 
-async function openCollection(t: TestContext, fastPath: boolean): Promise<Harness> {
-  const harness = await openDoor({ fastPath });
+async function openCollection(t: TestContext, options: HarnessOptions): Promise<Harness> {
+  const harness = await openDoor(options);
   t.after(() => harness.door.close(0));
   await harness.node.createCollection('c', { params: {} } as never);
   return harness;
@@ -157,7 +160,8 @@ async function openFront(t: TestContext): Promise<{ front: FastFront; port: numb
   const release: (() => void)[] = [];
   const front = new FastFront({
     maxBodyBytes: 1000,
-    answer: () => new Promise((resolve) => release.push(() => resolve(jsonAnswer(200, Buffer.from('1'))))),
+    findRoute: () => ({ at: 0, path: {} }),
+    answer: () => new Promise((resolve) => release.push(() => resolve(jsonReply(200, Buffer.from('1'))))),
     handOn: (socket) => socket.destroy(),
   });
   const server: Server = createServer({ allowHalfOpen: true }, (socket) => front.take(socket)).listen(0, '127.0.0.1');

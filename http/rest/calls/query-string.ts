@@ -1,6 +1,6 @@
 /** Query strings as parameters by name. */
 
-import type { QueryParameters } from '../../protocols/rest/parameters.js';
+import type { QueryParameters } from '../../../protocols/rest/parameters.js';
 
 const NONE: QueryParameters = Object.freeze(Object.create(null));
 

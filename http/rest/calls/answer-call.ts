@@ -3,18 +3,17 @@
  * that both servers give the same answers and figures.
  */
 
-import { ERROR_KINDS, TroupeError } from '../../protocols/errors.js';
-import { stringifyJson } from '../../protocols/json.js';
-import type { ReadConsistency } from '../../protocols/model/cluster.js';
-import { pointIdFromText } from '../../protocols/model/point-id.js';
-import { checkCollectionName, type QueryParameters, readParameters, updateParameters } from '../../protocols/rest/parameters.js';
-import type { RawRequest } from '../../storage/threads/messages.js';
-import { clientFacts, envelope, errorBody, errorHeaders, type HttpAnswer, valueEnvelope } from '../context/answer.js';
-import type { Endpoint } from '../context/endpoint.js';
-import { usageMember } from '../context/hardware.js';
-import type { DoorServices } from '../context/services.js';
-import { pointsRequest } from '../handlers/points.js';
-import type { NodeRoute, ReadRoute, Route, WriteRoute } from '../routes.js';
+import { TroupeError } from '../../../protocols/errors.js';
+import { stringifyJson } from '../../../protocols/json.js';
+import { checkCollectionName, type QueryParameters, updateParameters } from '../../../protocols/rest/parameters.js';
+import type { RawRequest } from '../../../storage/threads/messages.js';
+import { type HttpAnswer, valueEnvelope } from '../../context/answer.js';
+import type { DoorServices } from '../../context/services.js';
+import { pointsRequest } from '../../handlers/points.js';
+import type { NodeRoute, ReadRoute, Route, WriteRoute } from '../../routes.js';
+import { checkedRead, errorReply, hasBody, jsonReply, type RestReply, resultReply } from './reply.js';
+
+type Query = RawRequest['query'];
 
 export interface RestCall {
   readonly route: Route;
@@ -33,18 +32,6 @@ export interface RestCall {
   readonly isGone: () => boolean;
 }
 
-export interface RestReply {
-  readonly status: number;
-  /** Undefined where there is no body. */
-  readonly type: string | undefined;
-  /** Names and values in turn. */
-  readonly headers: readonly string[];
-  readonly body: Buffer;
-  /** The request's body was longer than allowed, so the rest of it may still be on its way. */
-  readonly isBodyTooLarge: boolean;
-}
-
-const JSON_TYPE = 'application/json';
 const HTML_TYPE = 'text/html; charset=utf-8';
 const TEXT_TYPE = 'text/plain; charset=utf-8';
 const NO_HEADERS: readonly string[] = [];
@@ -68,16 +55,6 @@ export async function answerCall(services: DoorServices, logRequests: boolean, c
   return answer;
 }
 
-/** Whether requests of this method have a body. */
-export function hasBody({ method }: Pick<Endpoint, 'method'>): boolean {
-  return method !== 'GET' && method !== 'DELETE';
-}
-
-/** An answer in JSON. */
-export function jsonAnswer(status: number, body: Buffer, headers: readonly string[] = NO_HEADERS): RestReply {
-  return { status, type: JSON_TYPE, headers, body, isBodyTooLarge: false };
-}
-
 function carryOut(services: DoorServices, call: RestCall, started: number): Promise<RestReply> {
   const { route } = call;
   switch (route.kind) {
@@ -95,18 +72,21 @@ function carryOut(services: DoorServices, call: RestCall, started: number): Prom
 }
 
 async function read(services: DoorServices, route: ReadRoute, call: RestCall, started: number): Promise<RestReply> {
-  const { consistency, timeoutSeconds } = readParameters(call.query);
-  if (route.engine === 'getPoint') checkPointId(call.path.id as string);
-  const raw = await requestOf(services, call, consistency, timeoutSeconds);
-  const result = await services.node.read(call.path.collection_name as string, route.engine, raw);
-  return jsonAnswer(200, envelope(result, services.monotonicMs() - started, usageOf(raw)));
+  const { path, query } = call;
+  const parameters = checkedRead(route.engine, path, query);
+  const raw = pointsRequest(services, { path, query: query as Query, body: await bodyOf(call), ...parameters });
+  const result = await services.node.read(path.collection_name as string, route.engine, raw);
+  return resultReply(result, services.monotonicMs() - started, raw);
 }
 
 async function write(services: DoorServices, route: WriteRoute, call: RestCall, started: number): Promise<RestReply> {
-  const { wait, timeoutSeconds } = updateParameters(call.query);
-  const raw = await requestOf(services, call, undefined, timeoutSeconds);
-  const result = await services.node.write(call.path.collection_name as string, route.engine, wait, raw);
-  return jsonAnswer(200, envelope(result, services.monotonicMs() - started, usageOf(raw)));
+  const { path, query } = call;
+  const { wait, timeoutSeconds } = updateParameters(query);
+  checkCollectionName(path.collection_name as string);
+  const body = await bodyOf(call);
+  const raw = pointsRequest(services, { path, query: query as Query, body, consistency: undefined, timeoutSeconds });
+  const result = await services.node.write(path.collection_name as string, route.engine, wait, raw);
+  return resultReply(result, services.monotonicMs() - started, raw);
 }
 
 async function node(services: DoorServices, route: NodeRoute, call: RestCall, started: number): Promise<RestReply> {
@@ -119,9 +99,9 @@ async function node(services: DoorServices, route: NodeRoute, call: RestCall, st
 function nodeAnswer(answer: HttpAnswer, milliseconds: number): RestReply {
   switch (answer.kind) {
     case 'result':
-      return jsonAnswer(200, valueEnvelope(answer.value, milliseconds));
+      return jsonReply(200, valueEnvelope(answer.value, milliseconds));
     case 'json':
-      return jsonAnswer(200, Buffer.from(stringifyJson(answer.value)));
+      return jsonReply(200, Buffer.from(stringifyJson(answer.value)));
     case 'page': {
       const headers = ['content-security-policy', answer.policy, 'x-content-type-options', 'nosniff'];
       return { status: 200, type: HTML_TYPE, headers, body: Buffer.from(answer.html), isBodyTooLarge: false };
@@ -133,36 +113,15 @@ function nodeAnswer(answer: HttpAnswer, milliseconds: number): RestReply {
   }
 }
 
+/** Null for methods without a body. */
+function bodyOf({ body, route }: RestCall): Uint8Array | null | Promise<Uint8Array> {
+  return hasBody(route) ? body() : null;
+}
+
 function failure(services: DoorServices, { route, url }: RestCall, started: number, error: unknown): RestReply {
   if (!(error instanceof TroupeError)) {
     const stack = error instanceof Error ? error.stack : String(error);
     services.log.error('a request met an unexpected error', { method: route.method, url, error: stack });
   }
-  const facts = clientFacts(error, route);
-  const body = errorBody(facts, services.monotonicMs() - started);
-  return {
-    ...jsonAnswer(ERROR_KINDS[facts.code].restStatus, body, errorHeaders(facts).flat()),
-    isBodyTooLarge: facts.code === 'bodyTooLarge',
-  };
-}
-
-async function requestOf(
-  services: DoorServices,
-  { body, path, query, route }: RestCall,
-  consistency: ReadConsistency | undefined,
-  timeoutSeconds: number | undefined,
-): Promise<RawRequest> {
-  checkCollectionName(path.collection_name as string);
-  const bytes = hasBody(route) ? await body() : null;
-  return pointsRequest(services, { path, query: query as Record<string, string>, body: bytes, consistency, timeoutSeconds });
-}
-
-function checkPointId(text: string): void {
-  if (pointIdFromText(text) === undefined)
-    throw new TroupeError('wrongInput', `${JSON.stringify(text)} is not a point id: expected an unsigned integer or a UUID`);
-}
-
-/** Member of the envelope that says what a measured request has cost. */
-function usageOf({ usage }: RawRequest): string {
-  return usage === undefined ? '' : usageMember(usage);
+  return errorReply(error, route, services.monotonicMs() - started);
 }

@@ -1,0 +1,145 @@
+/**
+ * The REST server of a reader's thread. Readers share one port, and the system spreads connections over them. A plain read of points is
+ * answered in this thread if the reader may answer it alone; any other plain request goes to the main thread as one message and comes back
+ * as bytes; a connection with a request that is not plain is piped to the HTTP server of the main thread.
+ */
+
+import { connect, createServer, type ListenOptions, type Server, type Socket } from 'node:net';
+import type { MessagePort } from 'node:worker_threads';
+import { TroupeError } from '../../../protocols/errors.js';
+import type { Reader } from '../../../storage/reader/reader.js';
+import { SharedCounts } from '../../context/shared-counts.js';
+import { pointsRequest } from '../../handlers/points.js';
+import { parseQueryString } from '../calls/query-string.js';
+import { checkedRead, errorReply, hasBody, type RestReply, resultReply } from '../calls/reply.js';
+import type { FastRequest } from '../fast/connection.js';
+import { routeFinder } from '../fast/find-route.js';
+import { FastFront } from '../fast/front.js';
+import type { DoorRow, FromDoor, ReaderDoorSettings, ToDoor } from './messages.js';
+
+/** The part of a reader that answers without the main thread. */
+export type LoneReader = Pick<Reader, 'readAlone'>;
+
+/** The main thread measures what requests cost only where no reader has a server. */
+const SERVICES = { hardwareReporting: false, nowMs: Date.now };
+
+export class ReaderDoor {
+  readonly #front: FastFront;
+  readonly #server: Server;
+  readonly #counts: SharedCounts;
+  /** Calls that the main thread has not answered. */
+  readonly #calls = new Map<number, (reply: RestReply | null) => void>();
+  /** Connections that the main thread's server has taken over. */
+  readonly #piped = new Set<Socket>();
+  #nextId = 1;
+
+  constructor(
+    private readonly reader: LoneReader,
+    private readonly port: MessagePort,
+    private readonly settings: ReaderDoorSettings,
+  ) {
+    const { counts, maxBodyBytes, rows } = settings;
+    this.#counts = new SharedCounts(counts);
+    this.#front = new FastFront({
+      maxBodyBytes,
+      findRoute: routeFinder(rows),
+      answer: (request) => this.#answer(request),
+      handOn: (socket) => this.#pipe(socket),
+    });
+    this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#front.take(socket));
+    port.on('message', (message: ToDoor) => this.#receive(message));
+  }
+
+  /** Tells the main thread when clients can connect, or why they cannot. */
+  listen(): void {
+    const { host, port } = this.settings;
+    const failed = ({ code, message }: NodeJS.ErrnoException): void => this.#post({ kind: 'failed', code, message });
+    this.#server.once('error', failed);
+    // The types are those of an older Node, which cannot share a port.
+    this.#server.listen({ host, port, reusePort: true } as ListenOptions, () => {
+      this.#server.off('error', failed);
+      this.#post({ kind: 'listening' });
+    });
+  }
+
+  #receive(message: ToDoor): void {
+    switch (message.kind) {
+      case 'reply': {
+        const { id, reply } = message;
+        const done = this.#calls.get(id);
+        this.#calls.delete(id);
+        done?.(reply === null ? null : { ...reply, body: bufferOf(reply.body) });
+        return;
+      }
+      case 'close':
+        this.#front.close();
+        this.#server.close(() => {
+          this.#post({ kind: 'closed' });
+          this.port.close();
+        });
+        return;
+      case 'cut':
+        this.#front.cut();
+        for (const socket of this.#piped) socket.destroy();
+        return;
+      default:
+        message satisfies never;
+    }
+  }
+
+  #answer(request: FastRequest): RestReply | Promise<RestReply | null> {
+    const { at } = request.found;
+    const row = this.settings.rows[at] as DoorRow;
+    const startedMs = performance.now();
+    const reply = row.engine === null ? null : this.#read(request, row, startedMs);
+    if (reply === null) return this.#ask(request);
+    this.#counts.record(at, reply.status, performance.now() - startedMs, Date.now());
+    return reply;
+  }
+
+  /** The reply to a read; null if the main thread has to decide about it. */
+  #read({ body, found, head }: FastRequest, row: DoorRow, startedMs: number): RestReply | null {
+    const { path } = found;
+    try {
+      if (row.engine === null) return null;
+      const query = parseQueryString(head.query);
+      const parameters = checkedRead(row.engine, path, query);
+      const call = { path, query: query as Record<string, string>, body: hasBody(row) ? body : null, ...parameters };
+      const raw = pointsRequest(SERVICES, call);
+      const result = this.reader.readAlone(path.collection_name as string, row.engine, raw);
+      return result === null ? null : resultReply(result, performance.now() - startedMs, raw);
+    } catch (error) {
+      // A bug: the main thread meets it again, and logs it.
+      return error instanceof TroupeError ? errorReply(error, row, performance.now() - startedMs) : null;
+    }
+  }
+
+  #ask({ body, found, head }: FastRequest): Promise<RestReply | null> {
+    const id = this.#nextId++;
+    const { at, path } = found;
+    const transfer = body.length > 0 ? [body.buffer as ArrayBuffer] : [];
+    this.#post({ kind: 'call', id, at, url: head.url, path, query: head.query, body }, transfer);
+    return new Promise((resolve) => this.#calls.set(id, resolve));
+  }
+
+  #pipe(socket: Socket): void {
+    const server = connect({ path: this.settings.handOnPath, allowHalfOpen: true });
+    const end = (): void => {
+      this.#piped.delete(socket);
+      socket.destroy();
+      server.destroy();
+    };
+    this.#piped.add(socket);
+    socket.on('error', end).on('close', end).pipe(server);
+    server.on('error', end).on('close', end).pipe(socket);
+  }
+
+  #post(message: FromDoor, transfer: ArrayBuffer[] = []): void {
+    this.port.postMessage(message, transfer);
+  }
+}
+
+/** Bytes that came in a message are no `Buffer` any more. */
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

@@ -1,0 +1,47 @@
+/** Messages between the REST server of a reader's thread and the main thread. */
+
+import type { ReadOperation } from '../../../storage/threads/messages.js';
+import type { Endpoint } from '../../context/endpoint.js';
+import type { RestReply } from '../calls/reply.js';
+
+/** A row of the table of routes, without what carries it out. */
+export interface DoorRow extends Pick<Endpoint, 'access' | 'method' | 'path'> {
+  /** The read that a reader may answer by itself; null for all that the main thread answers. */
+  readonly engine: ReadOperation | null;
+}
+
+export interface ReaderDoorSettings {
+  readonly host: string;
+  /** Shared by all readers. */
+  readonly port: number;
+  readonly maxBodyBytes: number;
+  /** In the order of `ROUTES`. */
+  readonly rows: readonly DoorRow[];
+  /** The socket of the main thread's HTTP server, which takes connections over. */
+  readonly handOnPath: string;
+  /** For `SharedCounts`. */
+  readonly counts: SharedArrayBuffer;
+}
+
+export type ToDoor =
+  /** reply: to the call of this id; null: there is none. */
+  | { readonly kind: 'reply'; readonly id: number; readonly reply: RestReply | null }
+  /** Take no new connections; answered by `closed` once there are none. */
+  | { readonly kind: 'close' }
+  /** Cut the connections that are left. */
+  | { readonly kind: 'cut' };
+
+export type FromDoor =
+  | { readonly kind: 'listening' }
+  | { readonly kind: 'failed'; readonly code: string | undefined; readonly message: string }
+  /** A plain request for the main thread. at: its row's place. query: the query string. */
+  | {
+      readonly kind: 'call';
+      readonly id: number;
+      readonly at: number;
+      readonly url: string;
+      readonly path: Readonly<Record<string, string>>;
+      readonly query: string;
+      readonly body: Uint8Array;
+    }
+  | { readonly kind: 'closed' };

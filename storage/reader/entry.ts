@@ -1,0 +1,5 @@
+/** Entry of a reader's thread that has no server for clients. */
+
+import { runReader } from './run.js';
+
+await runReader();

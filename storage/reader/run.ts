@@ -1,0 +1,15 @@
+/** Runs a reader in this thread. Entries of readers call it; one with a server for clients says how it is opened. */
+
+import { parentPort, workerData } from 'node:worker_threads';
+import { initChecksum } from '../disk/checksum.js';
+import type { FromReader, ReaderData, ToReader } from '../threads/messages.js';
+import { type OpenDoor, Reader } from './reader.js';
+
+export async function runReader(openDoor?: OpenDoor): Promise<void> {
+  if (parentPort === null) return;
+  const port = parentPort;
+  await initChecksum();
+  const reader = new Reader(workerData as ReaderData, (message, transfer) => port.postMessage(message, transfer ?? []), openDoor);
+  port.on('message', (message: ToReader) => reader.receive(message));
+  port.postMessage({ kind: 'ready' } satisfies FromReader);
+}

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { TroupeError } from '../../../../protocols/errors.js';
+import { type Harness, openDoor } from '../fake-node.js';
+
+const COUNT = '/collections/c/points/count';
+
+async function openReader(t: TestContext, readAlone: () => Uint8Array | null): Promise<Harness> {
+  const harness = await openDoor({ readAlone });
+  t.after(() => harness.door.close(0));
+  await harness.node.createCollection('c', { params: {} } as never);
+  return harness;
+}
+
+async function post(harness: Harness, path: string): Promise<{ status: number; text: string }> {
+  const response = await fetch(harness.url + path, { method: 'POST', body: '{}' });
+  return { status: response.status, text: await response.text() };
+}
+
+test('what a reader answers alone does not reach the main thread, and is counted', async (t) => {
+  const harness = await openReader(t, () => Buffer.from('{"count":7}'));
+  const { status, text } = await post(harness, COUNT);
+  assert.equal(status, 200);
+  assert.match(text, /^\{"result":\{"count":7\},"status":"ok","time":[\d.e-]+\}$/);
+  assert.deepEqual(harness.node.asked, []);
+  const counts = harness.services.stats.counts().filter(({ endpoint }) => endpoint.path.endsWith('/count'));
+  assert.deepEqual(
+    counts.map(({ durations, status }) => [status, durations.count]),
+    [[200, 1]],
+  );
+});
+
+test('an error of a read is answered as on the main thread', async (t) => {
+  const harness = await openReader(t, () => {
+    throw new TroupeError('busy', 'full', { retryAfterMs: 2100 });
+  });
+  const response = await fetch(harness.url + COUNT, { method: 'POST', body: '{}' });
+  assert.equal(response.status, 429);
+  assert.equal(response.headers.get('retry-after'), '3');
+  assert.equal((await post(harness, `${COUNT}?timeout=0`)).status, 400);
+  assert.equal(
+    harness.services.stats.counts().reduce((sum, { durations }) => sum + durations.count, 0),
+    2,
+  );
+});
+
+test('what a reader must not decide is answered by the main thread: its reads, writes and operations on collections', async (t) => {
+  const harness = await openReader(t, () => null);
+  assert.equal((await post(harness, COUNT)).status, 200);
+  assert.equal((await post(harness, '/collections/none/points/count')).status, 404);
+  const written = await fetch(`${harness.url}/collections/c/points`, { method: 'PUT', body: '{"points":[]}' });
+  assert.equal(written.status, 200);
+  assert.deepEqual(
+    harness.node.asked.map(({ operation }) => operation),
+    ['count', 'upsertPoints'],
+  );
+  const info = (await (await fetch(`${harness.url}/collections/c`)).json()) as { result: { points_count: number } };
+  assert.equal(info.result.points_count, 3);
+});
+
+test('a bug that a reader meets is met and logged by the main thread', async (t) => {
+  const harness = await openReader(t, () => {
+    throw new Error('a bug');
+  });
+  harness.node.answer = () => Promise.reject(new Error('the same bug'));
+  assert.equal((await post(harness, COUNT)).status, 500);
+  assert.match(harness.errors[0] as string, /the same bug/);
+});
+
+test('a connection with an unusual request goes to the server of the main thread', async (t) => {
+  const harness = await openReader(t, () => null);
+  const response = await fetch(harness.url + COUNT, { method: 'POST', body: '{}', headers: { origin: 'http://example.com' } });
+  assert.equal(response.headers.get('access-control-allow-origin'), 'http://example.com');
+});
+
+test('a port that another server has is refused, though readers could share it', async (t) => {
+  const harness = await openReader(t, () => null);
+  await assert.rejects(openDoor({ readAlone: () => null, port: harness.door.port }), { code: 'EADDRINUSE' });
+});

@@ -1,0 +1,70 @@
+/** A node whose readers take the connections of clients, where the runtime can share a port. */
+
+import assert from 'node:assert/strict';
+import { Agent, request } from 'node:http';
+import { test } from 'node:test';
+import { canSharePort } from '../../http/rest/readers/doors.js';
+import { nodeFor, temporaryFolder } from './support.js';
+
+const CONNECTIONS = 12;
+const skip = canSharePort() ? false : 'this Node cannot share a port between threads';
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+test('readers that take connections answer by what was changed last, on every connection', { skip }, async (t) => {
+  const node = await nodeFor(t, { folder: await temporaryFolder(t) });
+  const agents = Array.from({ length: CONNECTIONS }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
+  t.after(() => {
+    for (const agent of agents) agent.destroy();
+  });
+  const call = (method: string, path: string, body?: unknown, agent = agents[0] as Agent): Promise<Answer> =>
+    new Promise((resolve, reject) => {
+      const asking = request(`http://127.0.0.1:${node.port}${path}`, { agent, method }, (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk) => chunks.push(chunk));
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() }));
+      });
+      asking.on('error', reject);
+      asking.end(body === undefined ? undefined : JSON.stringify(body));
+    });
+  const everywhere = (path: string) => Promise.all(agents.map((agent) => call('POST', path, {}, agent)));
+  const countsOf = (answers: readonly Answer[]) => [...new Set(answers.map(({ text }) => /"count":\d+/.exec(text)?.[0]))];
+
+  for (const [name, points] of [
+    ['one', 1],
+    ['two', 2],
+  ] as const) {
+    await call('PUT', `/collections/${name}`, { vectors: { size: 2, distance: 'Dot' } });
+    const written = Array.from({ length: points }, (_, id) => ({ id, vector: [id, 1] }));
+    await call('PUT', `/collections/${name}/points?wait=true`, { points: written });
+  }
+  // Each answer to a change is followed at once by reads on all connections.
+  for (let round = 0; round < 20; round++) {
+    const name = round % 2 === 0 ? 'one' : 'two';
+    const actions = [{ delete_alias: { alias_name: 'alias' } }, { create_alias: { alias_name: 'alias', collection_name: name } }];
+    assert.equal((await call('POST', '/collections/aliases', { actions: round === 0 ? actions.slice(1) : actions })).status, 200);
+    assert.deepEqual(countsOf(await everywhere('/collections/alias/points/count')), [round % 2 === 0 ? '"count":1' : '"count":2']);
+    await call('PUT', '/collections/one/points?wait=true', { points: [{ id: 0, vector: [round, 1] }] });
+    const [shown] = await Promise.all([call('GET', '/collections/one/points/0', undefined, agents[round % CONNECTIONS])]);
+    assert.match(shown?.text as string, new RegExp(`"vector":\\[${round}\\.0,1\\.0\\]|"vector":\\[${round}(\\.0)?,1(\\.0)?\\]`));
+  }
+  const before = await metric(node.port);
+  await everywhere('/collections/one/points/count');
+  assert.equal((await metric(node.port)) - before, CONNECTIONS, 'the answers of all threads are counted');
+
+  await call('PATCH', '/collections/one', { strict_mode_config: { enabled: true, read_rate_limit: 2 } });
+  const limited = await everywhere('/collections/one/points/count');
+  assert.equal(limited.filter(({ status }) => status === 200).length, 2, 'a limit holds for all readers together');
+  await call('DELETE', '/collections/two');
+  assert.deepEqual([...new Set((await everywhere('/collections/two/points/count')).map(({ status }) => status))], [404]);
+  assert.deepEqual([...new Set((await everywhere('/collections/alias/points/count')).map(({ status }) => status))], [404]);
+});
+
+async function metric(port: number): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const row = /^rest_responses_total\{.*points\/count",status="200"\} (\d+)$/m.exec(text);
+  return Number(row?.[1]);
+}
