@@ -1,8 +1,9 @@
 /**
- * Compiles the search kernels (AssemblyScript) to `kernels.wasm` in the given folder; default: dist/vectors.
+ * Compiles the kernels, which are AssemblyScript, in the given folder; default: dist.
  *
- * The memory is imported and shared, and the module has no data segments: an instance can be made on a memory that
- * other threads are already using.
+ * - `vectors/kernels.wasm`: searches. Its memory is imported and shared, and it has no data segments: an instance can be
+ *   made on a memory that other threads are already using.
+ * - `protocols/rest/floats.wasm`: reads numbers, in a memory of its own.
  */
 
 import { mkdirSync, readFileSync } from 'node:fs';
@@ -11,25 +12,30 @@ import { fileURLToPath } from 'node:url';
 import asc from 'assemblyscript/asc';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
-const outDir = resolve(process.argv[2] ?? join(root, 'dist/vectors'));
-const outFile = join(outDir, 'kernels.wasm');
+const outDir = resolve(process.argv[2] ?? join(root, 'dist'));
 const DATA_SECTION = 11;
 
-mkdirSync(outDir, { recursive: true });
-const { error, stderr } = await asc.main([
-  join(root, 'vectors/kernels/index.ts'),
-  ...['--outFile', outFile],
-  ...['-O3', '--noAssert', '--runtime', 'stub'],
+await compile('vectors/kernels/index.ts', 'vectors/kernels.wasm', [
   ...['--enable', 'simd', '--enable', 'threads', '--enable', 'bulk-memory'],
   ...['--importMemory', '--sharedMemory', '--noExportMemory', '--initialMemory', '1', '--maximumMemory', '65536'],
-  ...['--use', 'abort='],
 ]);
-if (error) {
-  console.error(stderr.toString());
-  process.exit(1);
-}
+await compile('protocols/rest/kernels/read.ts', 'protocols/rest/floats.wasm', ['--initialMemory', '2', '--maximumMemory', '2']);
 
-if (sectionIds(readFileSync(outFile)).includes(DATA_SECTION)) throw new Error('the compiled kernels have data segments');
+async function compile(source, target, options) {
+  const outFile = join(outDir, target);
+  mkdirSync(dirname(outFile), { recursive: true });
+  const { error, stderr } = await asc.main([
+    join(root, source),
+    ...['--outFile', outFile],
+    ...['-O3', '--noAssert', '--runtime', 'stub', '--use', 'abort='],
+    ...options,
+  ]);
+  if (error) {
+    console.error(stderr.toString());
+    process.exit(1);
+  }
+  if (sectionIds(readFileSync(outFile)).includes(DATA_SECTION)) throw new Error(`${target} has data segments`);
+}
 
 /** Ids of the module's sections, in order. Source: WebAssembly core specification, binary format of modules. */
 function sectionIds(module) {

@@ -1,35 +1,43 @@
 /**
  * Reads a flat list of JSON numbers straight from bytes as float32 values, the same ones that `JSON.parse` and rounding
- * would give. Text of few digits takes exact arithmetic: a mantissa below 2^53 and a power of ten up to 22 are doubles
- * without error, so one division or product rounds once. Everything else is left to `Number`.
+ * would give. A kernel reads pieces of the text in a memory of its own (`kernels/read.ts`), and hands back what it cannot
+ * be sure of.
  */
+
+import { readFileSync } from 'node:fs';
 
 const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
-const CLOSE_OBJECT = 0x7d;
-const COMMA = 0x2c;
-const MINUS = 0x2d;
-const PLUS = 0x2b;
-const POINT = 0x2e;
-const ZERO = 0x30;
 
 /** Longest list that is read; longer ones go to the parser. */
 const FLOATS_MAX = 65_536;
-/** Powers of ten that a double holds exactly. */
-const POWERS = Float64Array.from({ length: 23 }, (_, exponent) => 10 ** exponent);
-const POWER_MAX = 22;
-/** A mantissa below this is exact. */
-const EXACT = 2 ** 53;
-/** More significant digits than this leave the fast way. */
-const DIGITS_MAX = 19;
-/** More places behind the point leave the fast way: they may lead to a float32 of fewer bits. */
-const SCALE_MAX = 37;
-/** The parser reads texts with such numbers otherwise (see `protocols/json.ts`). */
-const LONG_INTEGER_DIGITS = 16;
-const LARGE_EXPONENT_DIGITS = 3;
 
-const double = new Float64Array(1);
-const doubleWords = new Uint32Array(double.buffer);
+/** The kernel's memory: powers of ten, a piece of text, and the numbers in it, two bytes each at least. */
+const WHOLE_POWERS_AT = 512;
+const TEXT_AT = 1024;
+const TEXT_MAX = 32_768;
+const OUT_AT = TEXT_AT + TEXT_MAX + 64;
+/** Exponents of the powers that a number is multiplied by, largest first, and of those that digits are shifted by. */
+const POWERS = Array.from({ length: 60 }, (_, index) => 22 - index);
+const WHOLE_POWERS = [0, 1, 2, 3, 4, 5, 6, 7];
+
+/** What the kernel answers, and where it goes on. */
+const DONE = 0;
+const MORE = 1;
+const HARD = 2;
+const FIRST = 0;
+const NUMBER = 1;
+const BEHIND_NUMBER = 2;
+
+interface Exports {
+  readonly memory: WebAssembly.Memory;
+  startList(powers: number, wholePowers: number): void;
+  readFloats(at: number, end: number, out: number, place: number): number;
+  positionOf(): number;
+  numberStartOf(): number;
+  writtenOf(): number;
+  isRemarkable(): number;
+}
 
 /** Room for one list after the other. */
 export class FloatList {
@@ -38,125 +46,67 @@ export class FloatList {
   count = 0;
   /** The last list had a number that makes the parser read its whole text to the letter: a long integer or a large exponent. */
   remarkable = false;
+  readonly #kernel = instantiate();
+  readonly #text = Buffer.from(this.#kernel.memory.buffer);
+  readonly #floats = new Float32Array(this.#kernel.memory.buffer);
 
   /**
    * Reads the list whose bracket opens at `start`. Returns the place behind the closing bracket, or -1 for anything but
-   * plain JSON numbers within a double, and for a list behind the last closing brace, which no complete body has.
+   * plain JSON numbers within a double.
    */
   read(bytes: Uint8Array, start: number): number {
-    // Stays in one piece, long as it is: the hot loop of every upload, in which a call per number costs time.
-    const { values } = this;
-    this.remarkable = false;
-    // A brace stops every loop below, so none of them looks behind the end, which would slow them down for good.
-    if (bytes[start] !== OPEN_LIST || bytes.lastIndexOf(CLOSE_OBJECT) < start) return -1;
-    let at = start + 1;
-    let count = 0;
-    let byte = bytes[at] as number;
-    for (;;) {
-      while (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) byte = bytes[++at] as number;
-      if (byte === CLOSE_LIST && count === 0) break;
-      if (count === FLOATS_MAX) return -1;
-      const numberStart = at;
-      const negative = byte === MINUS;
-      if (negative) byte = bytes[++at] as number;
-      let digit = byte - ZERO;
-      if (digit >>> 0 > 9) return -1;
-      let mantissa = digit;
-      // A zero before the point is none of the significant digits.
-      let digits = 0;
-      byte = bytes[++at] as number;
-      if (digit !== 0) {
-        for (digit = byte - ZERO; digit >>> 0 <= 9; digit = byte - ZERO) {
-          mantissa = mantissa * 10 + digit;
-          byte = bytes[++at] as number;
-        }
-        digits = at - numberStart - (negative ? 1 : 0);
-        if (digits >= LONG_INTEGER_DIGITS) this.remarkable = true;
-      }
-      if ((byte === COMMA || byte === CLOSE_LIST) && digits < LONG_INTEGER_DIGITS) {
-        values[count++] = negative ? -mantissa : mantissa;
-        if (byte === CLOSE_LIST) break;
-        byte = bytes[++at] as number;
-        continue;
-      }
-      let scale = 0;
-      if (byte === POINT) {
-        const point = at;
-        byte = bytes[++at] as number;
-        for (digit = byte - ZERO; digit >>> 0 <= 9; digit = byte - ZERO) {
-          mantissa = mantissa * 10 + digit;
-          byte = bytes[++at] as number;
-        }
-        scale = at - point - 1;
-        if (scale === 0) return -1;
-        digits += scale;
-      }
-      if (byte === 0x65 || byte === 0x45) {
-        const end = exponentEnd(bytes, at);
-        if (end < 0) return -1;
-        const exponent = exponentAt(bytes, at, end);
-        if (exponent === LARGE_EXPONENT) this.remarkable = true;
-        scale -= exponent;
-        at = end;
-        byte = bytes[at] as number;
-      }
-      let value: number;
-      if (digits > DIGITS_MAX || scale > SCALE_MAX || scale < -POWER_MAX) {
-        value = numberOf(bytes, numberStart, at);
-        if (!Number.isFinite(value)) return -1;
-      } else {
-        value = scaled(mantissa, scale);
-        // What was rounded more than once cannot be told from that in the float32, unless it lies halfway between two.
-        if ((mantissa >= EXACT || scale > POWER_MAX) && isNearHalfway(value)) value = Math.abs(numberOf(bytes, numberStart, at));
-        if (negative) value = -value;
-      }
-      values[count++] = value;
-      while (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) byte = bytes[++at] as number;
-      if (byte === CLOSE_LIST) break;
-      if (byte !== COMMA) return -1;
-      byte = bytes[++at] as number;
+    if (bytes[start] !== OPEN_LIST) return -1;
+    const close = bytes.indexOf(CLOSE_LIST, start);
+    if (close < 0) return -1;
+    this.count = 0;
+    this.#kernel.startList(0, WHOLE_POWERS_AT);
+    for (let at = start + 1; ; ) {
+      const end = Math.min(close + 1, at + TEXT_MAX);
+      this.#text.set(bytes.subarray(at, end), TEXT_AT);
+      const outcome = this.#readPiece(end - at);
+      const read = (outcome === DONE ? this.#kernel.positionOf() : this.#kernel.numberStartOf()) - TEXT_AT;
+      if ((outcome !== DONE && outcome !== MORE) || !this.#take()) return -1;
+      at += read;
+      if (outcome === DONE) return at;
+      // A number that is longer than a piece.
+      if (read === 0) return -1;
     }
+  }
+
+  /** Reads the first `length` bytes of the text until they end. Returns the kernel's last answer. */
+  #readPiece(length: number): number {
+    const kernel = this.#kernel;
+    const end = TEXT_AT + length;
+    this.#text[end] = 0;
+    let outcome = kernel.readFloats(TEXT_AT, end, OUT_AT, this.count === 0 ? FIRST : NUMBER);
+    while (outcome === HARD) {
+      const at = kernel.positionOf();
+      const value = Number(this.#text.toString('latin1', kernel.numberStartOf(), at));
+      if (!Number.isFinite(value)) return outcome;
+      const out = kernel.writtenOf();
+      this.#floats[out >>> 2] = value;
+      outcome = kernel.readFloats(at, end, out + 4, BEHIND_NUMBER);
+    }
+    return outcome;
+  }
+
+  /** Appends the numbers of a piece; false: too many. */
+  #take(): boolean {
+    const end = this.#kernel.writtenOf() >>> 2;
+    const count = this.count + end - (OUT_AT >>> 2);
+    if (count > FLOATS_MAX) return false;
+    this.values.set(this.#floats.subarray(OUT_AT >>> 2, end), this.count);
     this.count = count;
-    return at + 1;
+    this.remarkable = this.#kernel.isRemarkable() !== 0;
+    return true;
   }
 }
 
-/** The mantissa with its point `scale` places further left. */
-function scaled(mantissa: number, scale: number): number {
-  if (scale < 0) return mantissa * (POWERS[-scale] as number);
-  if (scale <= POWER_MAX) return mantissa / (POWERS[scale] as number);
-  return mantissa / (POWERS[POWER_MAX] as number) / (POWERS[scale - POWER_MAX] as number);
-}
-
-/** Stands for exponents of three digits or more: beyond every power, so that `Number` reads them. */
-const LARGE_EXPONENT = 1000;
-
-/** The end of the exponent whose letter stands at `start`, -1 when it has no digits. */
-function exponentEnd(bytes: Uint8Array, start: number): number {
-  let at = start + 1;
-  if (bytes[at] === PLUS || bytes[at] === MINUS) at++;
-  const first = at;
-  while ((bytes[at] as number) >= ZERO && (bytes[at] as number) <= 0x39) at++;
-  return at === first ? -1 : at;
-}
-
-/** The exponent whose letter stands at `start`. */
-function exponentAt(bytes: Uint8Array, start: number, end: number): number {
-  const sign = bytes[start + 1];
-  let at = sign === PLUS || sign === MINUS ? start + 2 : start + 1;
-  if (end - at >= LARGE_EXPONENT_DIGITS) return sign === MINUS ? -LARGE_EXPONENT : LARGE_EXPONENT;
-  let exponent = 0;
-  for (; at < end; at++) exponent = exponent * 10 + (bytes[at] as number) - ZERO;
-  return sign === MINUS ? -exponent : exponent;
-}
-
-function numberOf(bytes: Uint8Array, from: number, to: number): number {
-  return Number(Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString('latin1'));
-}
-
-/** Whether the 29 bits that a float32 drops are so close to one half that an error of some units could turn the rounding. */
-function isNearHalfway(value: number): boolean {
-  double[0] = value;
-  const dropped = (doubleWords[0] as number) & 0x1fff_ffff;
-  return dropped > 0x0fff_ffe0 && dropped < 0x1000_0020;
+function instantiate(): Exports {
+  const module = new WebAssembly.Module(readFileSync(new URL('./floats.wasm', import.meta.url)));
+  const exports = new WebAssembly.Instance(module).exports as unknown as Exports;
+  // From their texts: `**` is not exact everywhere.
+  new Float64Array(exports.memory.buffer).set(POWERS.map((exponent) => Number(`1e${exponent}`)));
+  new BigUint64Array(exports.memory.buffer, WHOLE_POWERS_AT).set(WHOLE_POWERS.map((exponent) => 10n ** BigInt(exponent)));
+  return exports;
 }

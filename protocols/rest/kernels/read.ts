@@ -1,0 +1,212 @@
+/**
+ * Reads JSON numbers, a comma between each two, as float32: the same values that `JSON.parse` and rounding would give.
+ *
+ * The digits, up to 19 of them, make an integer of 64 bits, which is multiplied by a power of ten. Each of the two and their
+ * product are rounded, so the double lies within two units of the number, and the float32 is right unless the double lies
+ * near the middle between two float32. Then, and with more digits, the caller reads the number's text.
+ */
+
+/** The list was read to its closing bracket. */
+const DONE: i32 = 0;
+/** The text ended before the list did: the number at `numberStart` has to be read again with more text. */
+const MORE: i32 = 1;
+/** The caller has to read the number from `numberStart` to `position`. */
+const HARD: i32 = 2;
+/** The text is no plain list of numbers. */
+const STRANGE: i32 = 3;
+
+const CLOSE_LIST: u32 = 0x5d;
+const COMMA: u32 = 0x2c;
+const MINUS: u32 = 0x2d;
+const PLUS: u32 = 0x2b;
+const POINT: u32 = 0x2e;
+const ZERO: u32 = 0x30;
+
+/** The parser reads texts with such numbers otherwise (see `protocols/json.ts`). */
+const LONG_INTEGER_DIGITS: usize = 16;
+const LARGE_EXPONENT_DIGITS: usize = 3;
+const DIGITS_MAX: usize = 19;
+const SCALE_MAX: i32 = 37;
+const SCALE_MIN: i32 = -22;
+
+/** f64: 10^22 down to 10^-37. */
+let powers: usize = 0;
+/** u64 [8]: 10^0 to 10^7. */
+let wholePowers: usize = 0;
+
+let position: usize = 0;
+let numberStart: usize = 0;
+let written: usize = 0;
+let remarkable: bool = false;
+
+/** Where reading stopped. After `HARD` the end of the number. */
+export function positionOf(): usize {
+  return position;
+}
+
+export function numberStartOf(): usize {
+  return numberStart;
+}
+
+/** End of the numbers that were written. */
+export function writtenOf(): usize {
+  return written;
+}
+
+/** Whether one of the numbers since `startList` is a long integer or has a large exponent. */
+export function isRemarkable(): bool {
+  return remarkable;
+}
+
+export function startList(newPowers: usize, newWholePowers: usize): void {
+  powers = newPowers;
+  wholePowers = newWholePowers;
+  remarkable = false;
+}
+
+// @ts-ignore: decorator
+@inline
+function isSpace(byte: u32): bool {
+  return byte == 0x20 || byte == 0x0a || byte == 0x0d || byte == 0x09;
+}
+
+// @ts-ignore: decorator
+@inline
+function isDigit(byte: u32): bool {
+  return byte - ZERO <= 9;
+}
+
+/** The upper bit of each of eight bytes that is no digit. */
+// @ts-ignore: decorator
+@inline
+function strangers(bytes: u64): u64 {
+  // Digits are 0 to 9 now; 0x76 carries what is above into the upper bit.
+  const values = bytes ^ 0x3030_3030_3030_3030;
+  return (((values & 0x7f7f_7f7f_7f7f_7f7f) + 0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080;
+}
+
+/** The number that eight digits are, the first of which is in the lowest byte: neighbours are put together, in three steps. */
+// @ts-ignore: decorator
+@inline
+function numberOf(digits: u64): u64 {
+  const ones = digits & 0x0f0f_0f0f_0f0f_0f0f;
+  const pairs = (ones * 10 + (ones >> 8)) & 0x00ff_00ff_00ff_00ff;
+  const fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+  return (fours * 10_000 + (fours >> 32)) & 0xffff_ffff;
+}
+
+/** What stands where reading goes on. */
+const FIRST: i32 = 0;
+const BEHIND_NUMBER: i32 = 2;
+
+/**
+ * Reads on at `at` and writes to `out` (f32), which has room for as many numbers as the text can hold. The text ends at
+ * `end`, where a zero byte stands.
+ * place: FIRST at the beginning of a list, 1 at a number, BEHIND_NUMBER at a comma or the end of the list.
+ */
+export function readFloats(at: usize, end: usize, out: usize, place: i32): i32 {
+  // Stays in one piece, long as it is: the hot loop of every upload.
+  let byte: u32;
+  if (place == BEHIND_NUMBER) {
+    while (isSpace((byte = load<u8>(at)))) at++;
+    if (byte == CLOSE_LIST) return stop(DONE, at + 1, out);
+    if (byte != COMMA) return stop(at >= end ? MORE : STRANGE, at, out - 4);
+    at++;
+  }
+  let first = place == FIRST;
+  for (;;) {
+    numberStart = at;
+    while (isSpace((byte = load<u8>(at)))) at++;
+    if (byte == CLOSE_LIST && first) break;
+    first = false;
+    // Without a branch: signs are hard to foretell.
+    const negative = byte == MINUS;
+    at += <usize>negative;
+    byte = load<u8>(at);
+    if (!isDigit(byte)) return stop(at >= end ? MORE : STRANGE, at, out);
+    const wholeStart = at;
+    let mantissa = <u64>(byte - ZERO);
+    let digits: usize = 0;
+    byte = load<u8>(++at);
+    if (mantissa != 0) {
+      for (; isDigit(byte); byte = load<u8>(++at)) mantissa = mantissa * 10 + (byte - ZERO);
+      digits = at - wholeStart;
+      if (digits >= LONG_INTEGER_DIGITS) remarkable = true;
+    }
+    if ((byte == COMMA || byte == CLOSE_LIST) && digits < LONG_INTEGER_DIGITS) {
+      store<u32>(out, reinterpret<u32>(<f32>mantissa) | ((<u32>negative) << 31));
+      out += 4;
+      if (byte == CLOSE_LIST) break;
+      at++;
+      continue;
+    }
+    let scale: i32 = 0;
+    if (byte == POINT) {
+      const fraction = ++at;
+      let eight = load<u64>(at);
+      let others = strangers(eight);
+      while (others == 0) {
+        mantissa = mantissa * 100_000_000 + numberOf(eight);
+        at += 8;
+        eight = load<u64>(at);
+        others = strangers(eight);
+      }
+      // The digits left, at most seven: zeros move in before them.
+      const left = <usize>(ctz(others) >> 3);
+      mantissa = mantissa * load<u64>(wholePowers + (left << 3)) + numberOf((eight << 8) << ((7 - left) << 3));
+      at += left;
+      byte = load<u8>(at);
+      digits += at - fraction;
+      scale = <i32>(at - fraction);
+      if (scale == 0) return stop(at >= end ? MORE : STRANGE, at, out);
+    }
+    if (byte == 0x65 || byte == 0x45) {
+      byte = load<u8>(++at);
+      const below = byte == MINUS;
+      if (below || byte == PLUS) byte = load<u8>(++at);
+      const start = at;
+      let exponent: i32 = 0;
+      for (; isDigit(byte); byte = load<u8>(++at)) exponent = min(exponent * 10 + <i32>(byte - ZERO), 1000);
+      if (at == start) return stop(at >= end ? MORE : STRANGE, at, out);
+      if (at - start >= LARGE_EXPONENT_DIGITS) {
+        if (!below) remarkable = true;
+        exponent = 1000;
+      }
+      scale -= below ? -exponent : exponent;
+    }
+    // The number may go on behind the end.
+    if (at >= end) return stop(MORE, at, out);
+    // Zeros before the first other digit are none of the significant ones.
+    if (digits > DIGITS_MAX && load<u8>(wholeStart) == ZERO) digits -= zerosFrom(wholeStart + 2);
+    if (digits > DIGITS_MAX || scale > SCALE_MAX || scale < SCALE_MIN) return stop(HARD, at, out);
+    const value = <f64>mantissa * load<f64>(powers + ((<usize>(scale - SCALE_MIN)) << 3));
+    if (isNearHalfway(value)) return stop(HARD, at, out);
+    store<u32>(out, reinterpret<u32>(<f32>value) | ((<u32>negative) << 31));
+    out += 4;
+    while (isSpace(byte)) byte = load<u8>(++at);
+    if (byte == CLOSE_LIST) break;
+    if (byte != COMMA) return stop(at >= end ? MORE : STRANGE, at, out - 4);
+    at++;
+  }
+  return stop(DONE, at + 1, out);
+}
+
+function stop(outcome: i32, at: usize, out: usize): i32 {
+  position = at;
+  written = out;
+  return outcome;
+}
+
+function zerosFrom(at: usize): usize {
+  const start = at;
+  while (load<u8>(at) == ZERO) at++;
+  return at - start;
+}
+
+/** Whether the 29 bits that a float32 drops are so close to one half that an error of some units could turn the rounding. */
+// @ts-ignore: decorator
+@inline
+function isNearHalfway(value: f64): bool {
+  const dropped = <u32>(reinterpret<u64>(value) & 0x1fff_ffff);
+  return dropped > 0x0fff_ffe0 && dropped < 0x1000_0020;
+}
