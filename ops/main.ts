@@ -1,5 +1,4 @@
-#!/usr/bin/env -S MALLOC_MMAP_THRESHOLD_=65536 MALLOC_TRIM_THRESHOLD_=131072 node --max-semi-space-size=2
-/** The `troupe` executable: from settings to a serving node, and from a signal to an orderly end. */
+/** The server, as `launch.sh` starts it: from settings to a serving node, and from a signal to an orderly end. */
 
 import { randomInt, randomUUID } from 'node:crypto';
 import { PeerPortError } from '../cluster/transport/open.js';
@@ -17,6 +16,7 @@ import { type Resolved, SettingsError } from './config/resolve.js';
 import type { NodeSettings } from './config/settings.js';
 import { type LogOutput, type ModuleLog, moduleLog } from './log.js';
 import { openOutputs } from './outputs.js';
+import { describeRuntime } from './runtime.js';
 import { lockStorageSoon, StorageInUse } from './storage-lock.js';
 import { ownVersion } from './version.js';
 
@@ -68,6 +68,8 @@ async function serve(configPath: string | undefined, start: ClusterStart, versio
   process.on('exit', release);
   const logOf = (module: string) => moduleLog(module, outputs, Date.now);
   const log = logOf('main');
+  const { level, message, runtime } = describeRuntime(process.env.TROUPE_STARTED, process.version);
+  log[level](message, { runtime });
   for (const warning of resolved.warnings) log.warn(warning);
   watchFailures(log);
   try {

