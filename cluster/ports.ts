@@ -20,6 +20,8 @@ export interface PeerConnection {
 export interface InternalPort {
   /** That are open; a peer has several: for the stream of the pair, for small calls, for large ones. */
   readonly connections: number;
+  /** Of these, plain ones for small calls, beside those of gRPC. */
+  readonly plainConnections: number;
   /** Streams on which peers make their small calls. */
   readonly callStreams: number;
   /** That are being carried out. */

@@ -19,8 +19,3 @@ export function hostOf(peer: string): string {
     .replace(/^::ffff:(?=\d+\.)/i, '');
   return host.includes(':') ? `[${host}]` : host;
 }
-
-/** `host:port` to listen on. */
-export function listenAddress(host: string, port: number): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
-}

@@ -3,12 +3,12 @@
  * side has answered the hello, so that a call that is still here has not reached anybody.
  */
 
-import type { ServerDuplexStream } from '@grpc/grpc-js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { type DataReply, LostAnswer, NotReached } from '../data-messages.js';
 import { decodeCallFrame, encodeCallFrame, type NumberedBytes, unpackReply } from './codec/calls.js';
 import { EMPTY_FRAME, type Hello } from './codec/frames.js';
-import { acceptedStream, dialCalls, type FrameStream } from './streams.js';
+import { dialCalls } from './dial-calls.js';
+import type { FrameStream, StreamEvents } from './streams.js';
 
 /** A frame is full from here on. */
 const FRAME_BYTES = 1 << 20;
@@ -181,7 +181,8 @@ export class CallsServer {
   /** serve: the packed reply to a packed call; does not reject. */
   constructor(private readonly serve: (hello: Hello, packed: Uint8Array) => Promise<Uint8Array>) {}
 
-  accept(call: ServerDuplexStream<Buffer, Buffer>): void {
+  /** open: begins the stream that was taken. */
+  accept(open: (events: StreamEvents) => FrameStream): void {
     let hello: Hello | null = null;
     let carriedOut = 0;
     let over = false;
@@ -201,7 +202,7 @@ export class CallsServer {
         if (!over) outbox.push({ number, bytes: reply });
       });
     };
-    const stream = acceptedStream(call, {
+    const stream = open({
       frame: (bytes) => {
         try {
           const frame = decodeCallFrame(bytes);

@@ -1,5 +1,6 @@
 /** Peers over gRPC: the internal port, and a link to each peer. */
 
+import type { Socket } from 'node:net';
 import {
   logVerbosity,
   Server,
@@ -16,14 +17,16 @@ import type { PeerId } from '../../protocols/model/cluster.js';
 import type { DataAnswer, DataCall } from '../data-messages.js';
 import type { PeerMessage, PeerReply, PeerRequest } from '../peer-messages.js';
 import type { InternalPort, PeerConnection, PeerTransport, TransportListener } from '../ports.js';
-import { channelTarget, hostOf, listenAddress } from './address.js';
+import { channelTarget, hostOf } from './address.js';
 import { CallsServer } from './call-stream.js';
 import { IncomingCalls, OutgoingCalls } from './calls.js';
 import { encodeHello, type Hello, type VersionRange } from './codec/frames.js';
 import { type Answer, decodeAnswer, decodeRequest, encodeAnswer, encodeRequest } from './codec/requests.js';
 import { commonVersion, type OwnSide, PROTOCOL_VERSIONS, versionsDiffer } from './handshake.js';
 import { HANDSHAKE_MS, judgeAnswer, LINK_TICK_MS, type LinkHost, PeerLink } from './link.js';
-import { CALL_BYTES_MAX } from './queue.js';
+import { PLAIN_PREFACE, plainStream } from './plain-stream.js';
+import { PortListener } from './port-listener.js';
+import { CALL_BYTES_MAX, FRAME_BYTES_MAX } from './queue.js';
 import { refusesConnections, type Survivor } from './refusal.js';
 import { connectionsOf } from './sockets.js';
 import {
@@ -37,6 +40,7 @@ import {
   KEEPALIVE_MS,
   NO_PEER,
   newClient,
+  type StreamEvents,
   whyUnreachable,
 } from './streams.js';
 
@@ -66,9 +70,9 @@ export class PeerPortError extends Error {
   /** What the system said; undefined when it was something else. */
   readonly code: string | undefined;
 
-  constructor(message: string) {
-    super(message);
-    this.code = /\b(EADDRINUSE|EACCES|EADDRNOTAVAIL|ENOTFOUND)\b/.exec(message)?.[1];
+  constructor(cause: NodeJS.ErrnoException) {
+    super(cause.message, { cause });
+    this.code = cause.code;
   }
 }
 
@@ -101,6 +105,7 @@ class GrpcTransport implements ListeningTransport, LinkHost {
   private readonly outgoing = new OutgoingCalls();
   private readonly incoming: IncomingCalls;
   private readonly calls: CallsServer;
+  private readonly listening: PortListener;
   private readonly ticking: NodeJS.Timeout;
   private ungreeted = 0;
   private asked = 0;
@@ -127,7 +132,12 @@ class GrpcTransport implements ListeningTransport, LinkHost {
       Ask: (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => void this.answer(call, callback),
       Call: (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) =>
         void this.incoming.serve(call.request).then((reply) => callback(null, reply)),
-      Calls: (call: ServerDuplexStream<Buffer, Buffer>) => this.calls.accept(call),
+      Calls: (call: ServerDuplexStream<Buffer, Buffer>) => this.calls.accept((events) => acceptedStream(call, events)),
+    });
+    const injector = this.server.createConnectionInjector(ServerCredentials.createInsecure());
+    this.listening = new PortListener({
+      grpc: (socket) => injector.injectConnection(socket),
+      plain: (socket) => this.calls.accept((events) => acceptedPlain(socket, events)),
     });
     this.ticking = setInterval(() => {
       for (const link of [...this.links.values()]) link.tick();
@@ -136,22 +146,16 @@ class GrpcTransport implements ListeningTransport, LinkHost {
   }
 
   /** Errors: `PeerPortError`. */
-  listen(): Promise<void> {
-    const address = listenAddress(this.options.host, this.options.port);
+  async listen(): Promise<void> {
     // What the library would print on its own is in its errors, too.
     if (process.env.GRPC_VERBOSITY === undefined) setLogVerbosity(logVerbosity.NONE);
-    return new Promise((resolve, reject) => {
-      this.server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) => {
-        if (error !== null) {
-          clearInterval(this.ticking);
-          this.server.forceShutdown();
-          reject(new PeerPortError(error.message));
-          return;
-        }
-        this.port = port;
-        resolve();
-      });
-    });
+    try {
+      this.port = await this.listening.listen(this.options.host, this.options.port);
+    } catch (error) {
+      clearInterval(this.ticking);
+      this.server.forceShutdown();
+      throw new PeerPortError(error as NodeJS.ErrnoException);
+    }
   }
 
   async start(self: { readonly peerId: PeerId; readonly clusterId: () => string | null }, listener: TransportListener): Promise<void> {
@@ -203,7 +207,13 @@ class GrpcTransport implements ListeningTransport, LinkHost {
   }
 
   internalPort(): InternalPort {
-    return { connections: connectionsOf(this.server), callStreams: this.calls.size, calls: this.incoming.size };
+    const { plainConnections } = this.listening;
+    return {
+      connections: connectionsOf(this.server) + plainConnections,
+      plainConnections,
+      callStreams: this.calls.size,
+      calls: this.incoming.size,
+    };
   }
 
   async request(uri: string, request: PeerRequest, timeoutMs: number): Promise<PeerReply> {
@@ -239,8 +249,12 @@ class GrpcTransport implements ListeningTransport, LinkHost {
     for (const link of links) link.cutOff();
     this.outgoing.close();
     this.calls.close();
+    this.listening.close();
     await new Promise<void>((resolve) => {
-      const cut = setTimeout(() => this.server.forceShutdown(), CLOSING_MS);
+      const cut = setTimeout(() => {
+        this.server.forceShutdown();
+        this.listening.cut();
+      }, CLOSING_MS);
       this.server.tryShutdown(() => {
         clearTimeout(cut);
         resolve();
@@ -333,6 +347,12 @@ class GrpcTransport implements ListeningTransport, LinkHost {
     if (request === null) throw new TroupeError('unsupported', 'this release does not know what is asked; update this node');
     return this.listener.requested(request, address);
   }
+}
+
+/** A plain connection that was taken. A caller that refuses its own stream has ended it. */
+function acceptedPlain(socket: Socket, events: StreamEvents): FrameStream {
+  const options = { bytesMax: FRAME_BYTES_MAX, preface: PLAIN_PREFACE };
+  return plainStream(socket, options, { ...events, refused: (reason) => events.ended(reason) });
 }
 
 /** Errors: `wrongInput`, `unavailable`, `timeout`. */

@@ -54,8 +54,8 @@ export function dialStream(target: string, events: StreamEvents): FrameStream {
   return streamOf(newClient(target), CONNECT_PATH, events);
 }
 
-/** Opens a stream of calls to a peer. */
-export function dialCalls(target: string, events: StreamEvents): FrameStream {
+/** Opens a stream of calls to a peer, on gRPC. */
+export function dialGrpcCalls(target: string, events: StreamEvents): FrameStream {
   return streamOf(newCallClient(target), CALLS_PATH, events);
 }
 

@@ -44,6 +44,11 @@ export function writeCluster(writer: MetricsWriter, cluster: ClusterApi | null):
   writer.family('cluster_message_failures_total', 'counter', 'messages to the peer that were dropped');
   for (const [peer, { failures }] of connections) writer.sample('cluster_message_failures_total', { peer }, failures);
   single('cluster_internal_connections', 'connections with the internal port', status.internalPort.connections);
+  single(
+    'cluster_internal_plain_connections',
+    'plain connections with the internal port, for small calls; peers of earlier releases have none',
+    status.internalPort.plainConnections,
+  );
   single('cluster_internal_calls', 'calls of peers that are being carried out', status.internalPort.calls);
   writeCalls(writer, cluster.calls);
   writeTransfers(writer, cluster.transfers);

@@ -159,8 +159,8 @@ export function telemetryClusterReport(cluster: ClusterApi | null, shown: (uri: 
   };
 }
 
-function internalPortReport({ internalPort: { callStreams, calls, connections } }: ClusterStatus): Json {
-  return { connections, call_streams: callStreams, calls };
+function internalPortReport({ internalPort: { callStreams, calls, connections, plainConnections } }: ClusterStatus): Json {
+  return { connections, plain_connections: plainConnections, call_streams: callStreams, calls };
 }
 
 function raftReport({ connections, pledgedBy, raft }: ClusterStatus, shown: (text: string) => string): Json {

@@ -405,7 +405,7 @@ test('calls of peers are counted by kind and by what became of them, in telemetr
     },
     answered: { responses: { read: { conflict: statistics(1, [500, 500, 500, 500], 8000) } } },
   });
-  assert.deepEqual(shown.cluster?.internal_port, { connections: 3, call_streams: 1, calls: 2 });
+  assert.deepEqual(shown.cluster?.internal_port, { connections: 3, plain_connections: 1, call_streams: 1, calls: 2 });
   const lines = (await call('GET', '/metrics')).text.split('\n');
   for (const line of [
     'cluster_internal_connections 3',

@@ -38,7 +38,7 @@ export class FakeCluster implements ClusterApi {
       caughtUp: true,
       lastUpdateMs: 1000,
       pledgedBy: null,
-      internalPort: { connections: 3, callStreams: 1, calls: 2 },
+      internalPort: { connections: 3, plainConnections: 1, callStreams: 1, calls: 2 },
       connections: new Map([
         [12, { connected: true, failures: 0, lastError: null, lastErrorMs: null, protocolVersion: 1, queued: 4 }],
         [13, { connected: false, failures: 5, lastError: 'connection refused', lastErrorMs: 2000, protocolVersion: null, queued: 0 }],

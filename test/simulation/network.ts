@@ -297,7 +297,7 @@ export class Endpoint implements PeerTransport {
   }
 
   internalPort(): InternalPort {
-    return { connections: 0, callStreams: 0, calls: 0 };
+    return { connections: 0, plainConnections: 0, callStreams: 0, calls: 0 };
   }
 
   async close(): Promise<void> {

@@ -189,7 +189,7 @@ export class FakeTransport implements PeerTransport {
   }
 
   internalPort(): InternalPort {
-    return { connections: 0, callStreams: 0, calls: 0 };
+    return { connections: 0, plainConnections: 0, callStreams: 0, calls: 0 };
   }
 
   async close(): Promise<void> {

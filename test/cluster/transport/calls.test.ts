@@ -180,7 +180,7 @@ function plain(value: unknown): unknown {
 
 test('the internal port knows how many connections it has, and how many calls are under way on them', async () => {
   const [a, b] = await Promise.all([peer(1), peer(2)]);
-  assert.deepEqual(b.transport.internalPort(), { connections: 0, callStreams: 0, calls: 0 });
+  assert.deepEqual(b.transport.internalPort(), { connections: 0, plainConnections: 0, callStreams: 0, calls: 0 });
   await connect(a, b);
   let answer = () => {};
   const asked = new Promise<void>((reached) => {
@@ -193,8 +193,8 @@ test('the internal port knows how many connections it has, and how many calls ar
   });
   const calling = a.transport.call(2, MISSING, 5000);
   await asked;
-  const { callStreams, calls, connections } = b.transport.internalPort();
-  assert.deepEqual([callStreams, calls], [1, 1]);
+  const { callStreams, calls, connections, plainConnections } = b.transport.internalPort();
+  assert.deepEqual([callStreams, calls, plainConnections], [1, 1, 1]);
   assert.ok(connections >= 1 && connections <= 3, `${connections}`);
   answer();
   await calling;

@@ -7,7 +7,9 @@ import { connect as connectHttp2 } from 'node:http2';
 import { connect as connectSocket, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { encodeCallFrame } from '../../../cluster/transport/codec/calls.js';
 import { encodeHello, encodeMessages } from '../../../cluster/transport/codec/frames.js';
+import { PLAIN_PREFACE } from '../../../cluster/transport/plain-stream.js';
 import { freePorts } from '../../../ops/ports.js';
 import { seededRandom } from '../../../ops/random.js';
 import { applied, CLUSTER, closeAll, connect, isConnected, peer } from './support.js';
@@ -28,7 +30,21 @@ test('garbage on the port ends its connection, and peers talk on', async (t) => 
     const kinds = [bytesOf(200), Buffer.from('GET / HTTP/1.1\r\nHost: x\r\n\r\n'), Buffer.concat([preface, bytesOf(100)]), preface];
     await sendRaw(a.transport.port, kinds[i % kinds.length] as Buffer);
   }
-  const hello = encodeHello({ versions: { min: 1, max: 1 }, clusterId: CLUSTER, from: 3, to: 1, session: 9, release: 'x' });
+  const greeting = { versions: { min: 1, max: 1 }, clusterId: CLUSTER, from: 3, to: 1, session: 9, release: 'x' };
+  const hello = encodeHello(greeting);
+  const greeted = plainFrame(0, encodeCallFrame({ hello: greeting, items: [{ number: 1, bytes: bytesOf(20) }] }));
+  const plainBodies = [
+    bytesOf(50),
+    plainFrame(0, bytesOf(30)),
+    plainFrame(7, bytesOf(3)),
+    plainFrame(0, encodeCallFrame({ hello: null, items: [] })),
+    Buffer.from([0xff, 0xff, 0xff, 0xff, 0]),
+    Buffer.concat([greeted, bytesOf(40)]),
+    Buffer.concat([greeted, plainFrame(1, Buffer.from('refused'))]),
+    greeted.subarray(0, 9),
+  ];
+  for (const body of plainBodies) await sendRaw(a.transport.port, Buffer.concat([PLAIN_PREFACE, body]));
+  await sendRaw(a.transport.port, Buffer.concat([Buffer.from('TROUPE CALLS 9\n'), greeted]));
   const message = encodeMessages([applied(1)]);
   for (let i = 0; i < 120; i++) {
     const bodies = [
@@ -217,4 +233,12 @@ class Cable {
       });
     }
   }
+}
+
+/** A frame on a plain connection. */
+function plainFrame(kind: number, body: Uint8Array): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt32LE(body.length);
+  head[4] = kind;
+  return Buffer.concat([head, body]);
 }

@@ -1,0 +1,66 @@
+/**
+ * Opens a stream of calls to a peer: on a plain connection, or as a stream of gRPC where the peer takes no other, as releases before this one do.
+ * Nothing but the hello is sent before the first frame from the other side, so what was sent to a peer that does not understand it is sent again.
+ */
+
+import { connect } from 'node:net';
+import { PLAIN_PREFACE, plainStream } from './plain-stream.js';
+import { CALL_BYTES_MAX } from './queue.js';
+import { dialGrpcCalls, type FrameStream, type StreamEvents } from './streams.js';
+
+/** How long a peer may take until its first frame on a plain connection. */
+const FIRST_FRAME_MS = 2000;
+
+/** target: `host:port`. */
+export function dialCalls(target: string, events: StreamEvents): FrameStream {
+  // A proxy for gRPC passes nothing else on.
+  if (process.env.grpc_proxy !== undefined) return dialGrpcCalls(target, events);
+  const { hostname, port } = new URL(`http://${target}`);
+  const socket = connect({ host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || 80), noDelay: true, keepAlive: true });
+  socket.write(PLAIN_PREFACE);
+
+  const hello: Uint8Array[] = [];
+  let isUnderstood = false;
+  const understood = (): void => {
+    isUnderstood = true;
+    clearTimeout(patience);
+  };
+  const plain = plainStream(
+    socket,
+    { bytesMax: CALL_BYTES_MAX, preface: null },
+    {
+      frame: (bytes) => {
+        if (!isUnderstood) understood();
+        events.frame(bytes);
+      },
+      refused: (reason) => {
+        understood();
+        events.ended(`refused: ${reason}`);
+      },
+      ended: (reason) => {
+        clearTimeout(patience);
+        if (isUnderstood) events.ended(reason);
+        else dialAgain();
+      },
+    },
+  );
+  let stream = plain;
+  const dialAgain = (): void => {
+    stream = dialGrpcCalls(target, events);
+    for (const bytes of hello) stream.write(bytes, () => {});
+  };
+  const patience = setTimeout(() => {
+    plain.close(null);
+    dialAgain();
+  }, FIRST_FRAME_MS);
+  return {
+    write: (bytes, done) => {
+      if (!isUnderstood) hello.push(bytes);
+      stream.write(bytes, done);
+    },
+    close: (reason) => {
+      clearTimeout(patience);
+      stream.close(reason);
+    },
+  };
+}
