@@ -1,7 +1,11 @@
-/** The gather thread as the main thread sees it: hands it reads, carries out what it asks for, and gives reads up at their deadlines. */
+/**
+ * The gather thread as the main thread sees it: hands it reads, carries out what it asks for, and gives reads up at their deadlines. Small reads
+ * stay in this thread.
+ */
 
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { GatherAccess } from '../gather/access.js';
+import type { ReadRequest } from '../requests/read-request.js';
 import type { FromGather, ToGather } from '../threads/gather.js';
 import type { RawRequest, ReadOperation } from '../threads/messages.js';
 import { ownBytes, shuttingDown, type WorkerDepth, type WorkerEvent, WorkerSlots } from './worker-slots.js';
@@ -34,6 +38,12 @@ interface Gathering {
   attempts: number;
 }
 
+/** One read that is answered in this thread. */
+interface InPlace {
+  readonly deadlineMs: number;
+  readonly reject: (error: TroupeError) => void;
+}
+
 type Call = Extract<FromGather, { kind: 'scatter' | 'locate' }>;
 
 export class GatherPool {
@@ -41,6 +51,10 @@ export class GatherPool {
   /** By the number it was last given to the thread with. */
   private readonly reads = new Map<number, Gathering>();
   private readonly closing: AbortSignal;
+  private readonly isOwnEntry: boolean;
+  private readonly inPlace = new Set<InPlace>();
+  /** Loaded with the thread: a node without a cluster needs none of it. */
+  private module: typeof import('../gather/in-place.js') | null = null;
   private bytes = 0;
   private nextId = 1;
   private processed = 0;
@@ -51,6 +65,7 @@ export class GatherPool {
   ) {
     const { closing } = options;
     this.closing = closing;
+    this.isOwnEntry = options.entry === undefined;
     const entry = options.entry ?? new URL('../gather/thread.js', import.meta.url);
     this.slots = new WorkerSlots(
       { kind: 'gather', count: 1, entry, closing },
@@ -63,13 +78,16 @@ export class GatherPool {
     );
   }
 
-  startAll(): Promise<unknown> {
-    return this.slots.startAll();
+  async startAll(): Promise<void> {
+    // Another entry is to see all reads.
+    if (this.isOwnEntry) this.module = await import('../gather/in-place.js');
+    await this.slots.startAll();
   }
 
   /** Reads are answered `unavailable`, and the thread ends. */
   close(): Promise<unknown> {
     for (const id of [...this.reads.keys()]) this.take(id)?.reject(shuttingDown());
+    for (const read of this.inPlace) read.reject(shuttingDown());
     return this.slots.endAll();
   }
 
@@ -77,13 +95,40 @@ export class GatherPool {
   gather(operation: ReadOperation, request: RawRequest, access: GatherAccess): Promise<Uint8Array> {
     if (this.closing.aborted) return Promise.reject(shuttingDown());
     const bytes = bytesOf(request);
-    if (this.reads.size >= READS_MAX || (this.reads.size > 0 && this.bytes + bytes > READ_BYTES_MAX)) {
-      const detail = `${this.reads.size} reads over several nodes are under way already; try again later`;
+    const underWay = this.reads.size + this.inPlace.size;
+    if (underWay >= READS_MAX || (this.reads.size > 0 && this.bytes + bytes > READ_BYTES_MAX)) {
+      const detail = `${underWay} reads over several nodes are under way already; try again later`;
       return Promise.reject(new TroupeError('busy', detail, { retryAfterMs: RETRY_MS }));
     }
+    let small: ReadRequest | null;
+    try {
+      small = this.module?.smallRead(operation, request) ?? null;
+    } catch (error) {
+      this.processed++;
+      return Promise.reject(asTroupeError(error));
+    }
+    if (small !== null) return this.gatherHere(operation, request, small, access);
     return new Promise((resolve, reject) => {
       this.put({ operation, request, access, resolve, reject, attempts: 0 });
       this.on.watchDeadline(request.deadlineMs);
+    });
+  }
+
+  private gatherHere(operation: ReadOperation, request: RawRequest, small: ReadRequest, access: GatherAccess): Promise<Uint8Array> {
+    const { gatherInPlace } = this.module as NonNullable<typeof this.module>;
+    return new Promise((resolve, reject) => {
+      const read: InPlace = { deadlineMs: request.deadlineMs, reject };
+      this.inPlace.add(read);
+      this.on.watchDeadline(request.deadlineMs);
+      const end = (settle: () => void): void => {
+        this.inPlace.delete(read);
+        this.processed++;
+        settle();
+      };
+      gatherInPlace(operation, request, small, access).then(
+        (body) => end(() => resolve(body)),
+        (error: unknown) => end(() => reject(asTroupeError(error))),
+      );
     });
   }
 
@@ -98,11 +143,23 @@ export class GatherPool {
       this.take(id)?.reject(new TroupeError('timeout', 'the read reached its time limit'));
       this.slots.post(0, { kind: 'forget', id });
     }
+    for (const read of [...this.inPlace]) {
+      if (read.deadlineMs > nowMs) {
+        next = Math.min(next, read.deadlineMs);
+        continue;
+      }
+      this.inPlace.delete(read);
+      read.reject(new TroupeError('timeout', 'the read reached its time limit'));
+    }
     return next;
   }
 
   depths(nowMs: number): WorkerDepth[] {
-    return this.slots.depths(nowMs, () => ({ depth: this.reads.size, queuedBytes: this.bytes, processed: this.processed }));
+    return this.slots.depths(nowMs, () => ({
+      depth: this.reads.size + this.inPlace.size,
+      queuedBytes: this.bytes,
+      processed: this.processed,
+    }));
   }
 
   private put(read: Gathering): void {
@@ -197,6 +254,13 @@ export class GatherPool {
   private answer(message: Exclude<ToGather, { kind: 'gather' | 'forget' }>, transfer: ArrayBuffer[] = []): void {
     if (this.reads.has(message.id)) this.slots.post(0, message, transfer);
   }
+}
+
+/** The error of a read in this thread. What is none of the catalogue is a mistake of ours: standard error gets its place. */
+function asTroupeError(error: unknown): TroupeError {
+  if (error instanceof TroupeError) return error;
+  process.emitWarning(error instanceof Error ? (error.stack ?? error.message) : String(error), 'TroupeGather');
+  return errorFromFacts(errorFacts(error));
 }
 
 function bytesOf({ body }: RawRequest): number {

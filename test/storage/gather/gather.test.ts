@@ -303,6 +303,12 @@ test('a key that no shard has is refused as on one node', async () => {
   await failsWith(gather('count', body, access('keyed')), alone.code, alone.detail);
 });
 
+test('a small read, which is merged in this thread, has the first points of a large one, which the gather thread merges', async () => {
+  const few = await gather('query', { query: PROBE, limit: 64, with_payload: true });
+  const many = await gather('query', { query: PROBE, limit: 65, with_payload: true });
+  assert.deepEqual(few.points, many.points.slice(0, 64));
+});
+
 test('a read over nodes leaves counting what it costs to the main thread', async () => {
   const usage = noUsage();
   await gather('query', { query: PROBE }, access('many'), { usage });
