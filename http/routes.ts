@@ -127,7 +127,7 @@ const TABLE: Readonly<Record<OperationName, Read | Write | Node>> = {
   remove_peer: node('DELETE', '/cluster/peer/{peer_id}', null, 'm', cluster.removePeer),
   // Troupe's own.
   drain_peer: node('POST', '/cluster/peer/{peer_id}/drain', null, 'm', cluster.drainPeer),
-  keep_peer: node('DELETE', '/cluster/peer/{peer_id}/drain', null, 'm', cluster.keepPeer),
+  cancel_drain: node('DELETE', '/cluster/peer/{peer_id}/drain', null, 'm', cluster.cancelDrain),
   rebalance_cluster: node('POST', '/cluster/rebalance', null, 'm', cluster.rebalanceCluster),
   collection_cluster_info: node(
     'GET',

@@ -144,7 +144,9 @@ function endOnSignal(closeAll: () => Promise<void>, log: ModuleLog): void {
 
 /** A promise nobody waited for concerns one request; an exception outside of all requests means a broken invariant. */
 function watchFailures(log: ModuleLog): void {
-  process.on('unhandledRejection', (reason) => log.error('a failure that nobody waited for', { error: stackOf(reason) }));
+  process.on('unhandledRejection', (reason) =>
+    log.error('an asynchronous task failed, and no caller handled its error', { error: stackOf(reason) }),
+  );
   process.on('uncaughtException', (error) => {
     log.error('an invariant broke, the process ends', { error: stackOf(error) });
     process.exit(EXIT_FAILED);

@@ -20,7 +20,7 @@ export interface ErrorKind {
 }
 
 export const ERROR_KINDS = {
-  /** The body is no JSON or not of the request's type. */
+  /** The body is not JSON or not of the request's type. */
   malformedBody: { restStatus: 400, grpcStatus: 3, prefix: 'Format error in JSON body: ' },
   /** A query parameter cannot be read. */
   malformedParameter: { restStatus: 400, grpcStatus: 3, prefix: 'Deserialize error in query parameters: ' },

@@ -69,11 +69,6 @@ export function setMember(object: { [key: string]: JsonValue }, key: string, val
   else object[key] = value;
 }
 
-/** The value at an own key; undefined when there is none (inherited names like `constructor` are none). */
-export function getMember(object: { readonly [key: string]: JsonValue }, key: string): JsonValue | undefined {
-  return Object.hasOwn(object, key) ? object[key] : undefined;
-}
-
 function decodeText(bytes: Uint8Array): string {
   if (!isUtf8(bytes)) throw new TroupeError('malformedBody', 'invalid unicode code point at line 1 column 1');
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');

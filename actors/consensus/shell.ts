@@ -190,7 +190,8 @@ function reportDeadReplicas(context: ConsensusContext): void {
 
 async function join(context: ConsensusContext, uri: string, request: PeerRequest): Promise<Extract<PeerReply, { kind: 'joined' }>> {
   const reply = await context.props.link.transport.request(uri, request, JOIN_MS);
-  if (reply.kind !== 'joined') throw new TroupeError('internal', `${uri} answered a wish to join with «${reply.kind}»`);
+  if (reply.kind !== 'joined')
+    throw new TroupeError('internal', `peer ${uri} answered the request to join with an unexpected \`${reply.kind}\``);
   return reply;
 }
 

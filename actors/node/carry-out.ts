@@ -10,7 +10,7 @@ import { type Step, unreachable } from '../runtime/behaviour.js';
 import { ALIASES, carriedOut, type RunningMove, sameAliases, sameFailures, sameWanted } from './cluster-work.js';
 import type { NodeEffect, NodeMessage } from './messages.js';
 import { type Holding, type Move, reconcile, wantedByFolder } from './reconcile.js';
-import { NOBODY, type NodeState } from './state.js';
+import { NO_CALLER, type NodeState } from './state.js';
 import { type InCluster, WorkDraft } from './work-draft.js';
 
 type NodeStep = Step<NodeState, NodeEffect>;
@@ -249,7 +249,7 @@ function begin(draft: WorkDraft, folder: string, move: Move, { index }: Desired)
     case 'create': {
       const { name, create } = move;
       draft.set('running', folder, { kind: 'create', index, holding: { name, ...create }, reason: '' });
-      draft.setPhase(folder, { kind: 'Creating', replyTo: NOBODY });
+      draft.setPhase(folder, { kind: 'Creating', replyTo: NO_CALLER });
       draft.emit({ kind: 'createCollection', name, folder, create });
       break;
     }
@@ -293,7 +293,7 @@ function lookAtAliases(draft: WorkDraft): void {
     return;
   }
   const wanted = desired.aliases;
-  const changes = [{ kind: 'replace', aliases: wanted, replyTo: NOBODY } as const];
+  const changes = [{ kind: 'replace', aliases: wanted, replyTo: NO_CALLER } as const];
   draft.replace({ ...draft.state, aliases: { ...aliases, saving: wanted, changes } });
   draft.emit({ kind: 'saveAliases', aliases: wanted });
 }

@@ -15,7 +15,7 @@ import { jittered, restartDelayMs } from '../runtime/restart.js';
 import { replicaFolder } from '../shard/shell.js';
 import type { NodeEffect, NodeMessage } from './messages.js';
 import type { Holding } from './reconcile.js';
-import { NOBODY, type NodeState } from './state.js';
+import { NO_CALLER, type NodeState } from './state.js';
 import { startNodeActor, stepNode } from './step.js';
 
 export interface NodeProps {
@@ -148,7 +148,7 @@ function deleteCollection(shell: NodeShell, { folder, replyTo }: EffectOf<'delet
   const actor = shell.refs.collections.get(folder);
   unlist(shell, folder);
   if (actor === undefined) return;
-  if (replyTo === null) actor.report({ kind: 'delete', replyTo: NOBODY });
+  if (replyTo === null) actor.report({ kind: 'delete', replyTo: NO_CALLER });
   else shell.context.forward(actor, { kind: 'delete', replyTo }, replyTo);
 }
 

@@ -14,7 +14,7 @@ import { type Aliases, NO_ALIASES } from './aliases.js';
 import type { ClusterWork } from './cluster-work.js';
 
 /** The receiver of an answer that no caller waits for. */
-export const NOBODY: ReplyTo<boolean> = 0;
+export const NO_CALLER: ReplyTo<boolean> = 0;
 
 export type NodeState = ScanningNode | StartingNode | ActiveNode | StoppingNode | FailedNode;
 

@@ -60,7 +60,8 @@ export class Names {
    */
   entry(name: string): CollectionEntry {
     const { entry, name: own, record } = this.find(name);
-    if (entry === null) throw new TroupeError('unavailable', `collection ${own} is being made on this node`, { retryAfterMs: 1000 });
+    if (entry === null)
+      throw new TroupeError('unavailable', `collection ${own} is being created on this node: retry`, { retryAfterMs: 1000 });
     const { belonging, config } = entry;
     if (record !== null || belonging === null || config === null) return entry;
     const here = belonging.shards.length;

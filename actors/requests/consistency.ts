@@ -127,7 +127,7 @@ export function activeOf(routes: Pick<Routes, 'assignments'>, { collection, uid 
 }
 
 function gone(collection: string, shardId: ShardId): TroupeError {
-  return new TroupeError('notFound', `shard ${shardId} of collection ${collection} is gone`);
+  return new TroupeError('notFound', `shard ${shardId} of collection ${collection} no longer exists`);
 }
 
 function chosenOf(active: readonly PeerId[], consistency: ReadConsistency, { random }: Routes): PeerId[] {
@@ -162,5 +162,5 @@ async function askReached(
 async function again(routes: Routes, shards: readonly ShardId[], deadlineMs: number, what: string): Promise<void> {
   if (deadlineMs - routes.clock.nowMs() > AGAIN_MS) return routes.pause(AGAIN_MS);
   const which = shards.length === 1 ? `shard ${shards[0]}` : `shards ${shards.join(', ')}`;
-  throw new TroupeError('timeout', `not enough replicas of ${which} ${what} within the request's time`);
+  throw new TroupeError('timeout', `not enough replicas of ${which} ${what} within the timeout of the request`);
 }

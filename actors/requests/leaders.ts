@@ -146,7 +146,7 @@ export class LeaderWriter implements ShardWriter {
   #assignmentOf(shard: ShardAddress): Assignment {
     const assignment = this.routes.assignments.of(shard);
     if (assignment !== null) return assignment;
-    throw new TroupeError('notFound', `shard ${shard.shardId} of collection ${shard.collection} is gone`);
+    throw new TroupeError('notFound', `shard ${shard.shardId} of collection ${shard.collection} no longer exists`);
   }
 
   #addressOf(shardId: ShardId): ShardAddress {

@@ -16,8 +16,10 @@ export function createCollection(state: ClusterState, { config, name, placement 
   const misplaced = refusedPlacement(state, placement);
   if (misplaced !== null) return refused(state, misplaced);
   const custom = config.params.sharding_method === 'custom';
-  if (custom && placement.length > 0) return refused(state, wrongInput('with custom sharding, shards come with their keys'));
-  if (!custom && placement.length === 0) return refused(state, wrongInput('a collection needs at least one shard'));
+  if (custom && placement.length > 0)
+    return refused(state, wrongInput('a collection with custom sharding is created without shards: create its shard keys afterwards'));
+  if (!custom && placement.length === 0)
+    return refused(state, wrongInput('the collection would have no shard: set `shard_number` to 1 or more'));
   const record: CollectionRecord = {
     uid: state.appliedIndex,
     revision: state.appliedIndex,
@@ -75,7 +77,7 @@ export function createShardKey(state: ClusterState, command: CommandOf<'createSh
       return refused(state, { code: 'conflict', detail: `Shard key ${shownKey(key)} already exists` });
     const misplaced = refusedPlacement(state, placement);
     if (misplaced !== null) return refused(state, misplaced);
-    if (placement.length === 0) return refused(state, wrongInput('a shard key needs at least one shard'));
+    if (placement.length === 0) return refused(state, wrongInput('the shard key would have no shard: set `shards_number` to 1 or more'));
     const first = initialState ?? 'Initializing';
     if (!FIRST_STATES.has(first)) {
       const detail = `replicas of a new shard key cannot be ${first}; possible are ${[...FIRST_STATES].join(', ')}`;

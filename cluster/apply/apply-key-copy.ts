@@ -51,7 +51,7 @@ export function abortKeyCopy(state: ClusterState, command: CommandOf<'abortTrans
 export function restartKeyCopy(state: ClusterState, command: CommandOf<'restartTransfer'>): Change {
   const { method } = command;
   if (method !== 'stream_records')
-    return refused(state, wrongInput(`points go to another shard by \`stream_records\`, not by \`${method}\``));
+    return refused(state, wrongInput(`a transfer to another shard uses the method \`stream_records\`, not \`${method}\``));
   return onKeyCopy(state, command, (record, keyCopy) => {
     return { ...record, keyCopy: { ...keyCopy, stage: 'copying', done: [], startedAt: state.appliedIndex } };
   });

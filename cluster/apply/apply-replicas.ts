@@ -16,7 +16,8 @@ export function setReplicaStates(state: ClusterState, { changes }: CommandOf<'se
   const named = new Set<string>();
   for (const change of changes) {
     const name = JSON.stringify([change.collection, change.shardId, change.peerId]);
-    if (named.has(name)) return refused(state, wrongInput(`an operation changes the replica ${name} twice`));
+    if (named.has(name))
+      return refused(state, wrongInput(`the request changes the state of replica ${name} twice: name each replica once`));
     named.add(name);
     const record = changed.get(change.collection) ?? state.collections.get(change.collection);
     if (record === undefined || record.uid !== change.uid) continue;
@@ -76,7 +77,7 @@ export function changeLeader(state: ClusterState, { term, collection, shardId, t
     if (shard === undefined) return refused(state, shardMissing(collection, shardId));
     const late = refusedTerm(shardId, shard, term);
     if (late !== null) return refused(state, late);
-    if (shard.leader === null) return refused(state, { code: 'conflict', detail: `shard ${shardId} has no leader that could give way` });
+    if (shard.leader === null) return refused(state, { code: 'conflict', detail: `shard ${shardId} has no leader now: retry` });
     const replica = shard.replicas.get(to);
     if (replica !== 'Active') {
       const detail = `the replica of shard ${shardId} on peer ${to} is ${replica ?? 'gone'}, and only an Active one can lead`;
@@ -97,7 +98,7 @@ export function recreateShard(state: ClusterState, { collection, peerId, shardId
       // Sorted, so that the text does not depend on the history of the state: a state from a snapshot has another order.
       const replicas = [...shard.replicas].sort(([one], [other]) => one - other);
       const holders = replicas.map(([peer, replica]) => `peer ${peer} (${replica})`).join(', ');
-      return refused(state, wrongInput(`shard ${shardId} has replicas, and need not begin with nothing: ${holders}`));
+      return refused(state, wrongInput(`shard ${shardId} cannot be recreated empty, as it has replicas: ${holders}`));
     }
     const error = refusedHolder(state, peerId);
     if (error !== null) return refused(state, error);
@@ -173,7 +174,8 @@ export function restartTransfer(state: ClusterState, command: CommandOf<'restart
     const { shardId, to } = known;
     const current = record.shards.get(shardId)?.replicas.get(to);
     const next = current === undefined ? null : afterStart(method, current);
-    if (next === null) return refused(state, wrongInput(`the transfer of shard ${shardId} to peer ${to} cannot go on with \`${method}\``));
+    if (next === null)
+      return refused(state, wrongInput(`the transfer of shard ${shardId} to peer ${to} cannot be restarted with the method \`${method}\``));
     if (known.targetIsNew && afterStart(method, null) === null)
       return refused(
         state,

@@ -65,9 +65,9 @@ export function finishStage(state: ClusterState, command: CommandOf<'finishStage
   return onCollection(state, collection, (record) => {
     const migration = migrationOf(record);
     if (migration === null || migration.startedAt !== startedAt || migration.stage !== stage)
-      return refused(state, { code: 'conflict', detail: `shard ${shardId} has nothing to finish: the stage is over` });
+      return refused(state, { code: 'conflict', detail: `shard ${shardId} cannot finish the stage: it is over already` });
     const shard = record.shards.get(shardId);
-    if (shard?.term !== term) return refused(state, { code: 'conflict', detail: `shard ${shardId} has another leader by now` });
+    if (shard?.term !== term) return refused(state, { code: 'conflict', detail: `shard ${shardId} has a new leader: retry` });
     if (migration.done.includes(shardId)) return unchanged(state);
     const finished = [...migration.done, shardId];
     const isOver = migration.busy.every((id) => finished.includes(id));

@@ -106,7 +106,7 @@ function applyProposal(state: ClusterState, proposed: ProposedCommand): Applied 
   const known = state.sessions.get(origin);
   // The process that proposed it has ended. The command may have been applied before; its outcome was forgotten with its session.
   if (known !== undefined && number < known.session)
-    return { state, outcome: resultOf(refusedAsGone(`peer ${origin} has been started again since`)) };
+    return { state, outcome: resultOf(refusedAsGone(`peer ${origin} was restarted after it had sent this change`)) };
   const session: Session = known?.session === number ? known : { session: number, doneBelow: 1, outcomes: new Map() };
   if (sequence < session.doneBelow) return { state, outcome: null };
   const remembered = session.outcomes.get(sequence);

@@ -1,7 +1,7 @@
 /** Messages, inputs and effects of one peer's Raft. */
 
 import type { Member, PeerId } from '../../protocols/model/cluster.js';
-import type { ConsensusWrite, Entry, EntryPayload, Snapshot } from '../../protocols/model/consensus.js';
+import type { ConsensusWrite, Entry, Snapshot } from '../../protocols/model/consensus.js';
 
 interface FromTo {
   readonly from: PeerId;
@@ -148,5 +148,3 @@ export type RaftEffect =
   | { readonly kind: 'snapshotWanted' }
   /** This peer was removed: the leader says so, or this peer applied its own removal. */
   | { readonly kind: 'removed' };
-
-export type EntryOf<Kind extends EntryPayload['kind']> = Entry & { readonly payload: Extract<EntryPayload, { kind: Kind }> };

@@ -11,7 +11,7 @@ import { giveUp } from './roles.js';
 import type { Forwarded, LeaderRole, RaftState } from './state.js';
 
 /** Base of the ids for a follower's questions about peers outside the membership: above all ids that this peer's actors give. */
-const ABOUT_STRANGERS = 2 ** 48;
+const NON_MEMBER_READ_BASE = 2 ** 48;
 
 export function propose(draft: RaftDraft, id: RequestId, proposal: Proposal): void {
   const { role, leader } = draft.state;
@@ -48,7 +48,7 @@ export function receiveProposeReply(draft: RaftDraft, message: MessageOf<'propos
 export function askAboutStranger(draft: RaftDraft, message: MessageOf<'preVote'>): void {
   const { leader, role, membership, forwarded } = draft.state;
   const { from, lastIndex, lastTerm } = message;
-  const id = ABOUT_STRANGERS + from;
+  const id = NON_MEMBER_READ_BASE + from;
   if (role.kind !== 'Follower' || leader === null || forwarded.has(id) || memberOf(membership, from) !== undefined) return;
   const question = { kind: 'verdict', peer: from, lastIndex, lastTerm, index: null, ticksLeft: ticksOf(draft) } as const;
   forward(draft, id, leader, question, { kind: 'readIndex', id });

@@ -12,7 +12,6 @@
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
-import { NO_TAG } from '../../protocols/model/shard-log.js';
 import type { AttachResult, CompareResult, Fetched, FillResult, LogCaller, ShardAssignment, WriteInput } from './messages.js';
 
 export interface ReplicationState {
@@ -233,5 +232,3 @@ export function newChannel(peer: PeerId, since: number, position: LogTag | null)
     waiters: [],
   };
 }
-
-export const NOTHING_RECENT: Recent = { after: NO_TAG, entries: [], bytes: 0 };

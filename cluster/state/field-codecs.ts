@@ -71,12 +71,12 @@ function plain<Value>(is: (value: JsonValue) => boolean, how: string): FieldCode
 
 const isInteger = (value: JsonValue) => Number.isSafeInteger(value);
 
-export const TEXT_FIELD = plain<string>((value) => typeof value === 'string', 'is no string');
-export const INTEGER = plain<number>((value) => isInteger(value) && (value as number) >= 0, 'is no unsigned integer');
+export const TEXT_FIELD = plain<string>((value) => typeof value === 'string', 'is not a string');
+export const INTEGER = plain<number>((value) => isInteger(value) && (value as number) >= 0, 'is not an unsigned integer');
 export const FLAG_FIELD = plain<boolean>((value) => typeof value === 'boolean', 'is neither true nor false');
 export const SHARD_KEY = plain<ShardKey>((value) => ['string', 'bigint'].includes(typeof value) || isInteger(value), 'is no shard key');
 /** A collection's configuration; only the fields that the cluster uses are checked. */
-export const CONFIG = plain<CollectionConfig>((value) => isObject(value) && isObject(value.params), 'is no object with `params`');
+export const CONFIG = plain<CollectionConfig>((value) => isObject(value) && isObject(value.params), 'is not an object with `params`');
 /** Lists of peers, one per shard. */
 export const PLACEMENT = plain<readonly (readonly PeerId[])[]>(
   (value) => Array.isArray(value) && value.every((peers) => Array.isArray(peers) && peers.every(isInteger)),

@@ -17,7 +17,7 @@ export function readObject<Value>(bytes: Uint8Array, what: string, version: numb
   try {
     value = parseJson(bytes);
   } catch (cause) {
-    throw new TroupeError('storage', `${what} is damaged: it is no JSON`, { cause });
+    throw new TroupeError('storage', `${what} is damaged: it is not JSON`, { cause });
   }
   return readAll(new StrictFields(value, what), (fields) => {
     const found = fields.value('version');

@@ -86,13 +86,13 @@ export async function openPeerTransport(options: PeerTransportOptions): Promise<
 /** Streams that have not said hello yet, and requests that wait for their answers: more are turned away. */
 const UNGREETED_MAX = 64;
 const ASKED_MAX = 256;
-/** Streams of peers that this node doesn't know, or not yet. */
+/** Most streams of guests: peers that are not, or not yet, members that this node knows. */
 const GUESTS_MAX = 64;
 const CLOSING_MS = 500;
 
 class GrpcTransport implements ListeningTransport, LinkHost {
   port = 0;
-  listener: TransportListener = NOBODY;
+  listener: TransportListener = NO_LISTENER;
   readonly nowMs: () => number;
   readonly random: () => number;
   private readonly versions: VersionRange;
@@ -245,7 +245,7 @@ class GrpcTransport implements ListeningTransport, LinkHost {
     clearInterval(this.ticking);
     const links = [...this.links.values()];
     this.links.clear();
-    this.listener = NOBODY;
+    this.listener = NO_LISTENER;
     for (const link of links) link.cutOff();
     this.outgoing.close();
     this.calls.close();
@@ -396,7 +396,7 @@ function methodOf(path: string, streams: boolean) {
   return { path, ...streaming, ...asBytes };
 }
 
-const NOBODY: TransportListener = {
+const NO_LISTENER: TransportListener = {
   received: () => {},
   connectionChanged: () => {},
   unreachable: () => {},

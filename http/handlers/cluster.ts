@@ -45,7 +45,7 @@ export function drainPeer(services: DoorServices, request: OnPeer): Promise<Http
   return onPeer(services, request, drain);
 }
 
-export function keepPeer(services: DoorServices, request: OnPeer): Promise<HttpAnswer> {
+export function cancelDrain(services: DoorServices, request: OnPeer): Promise<HttpAnswer> {
   return onPeer(services, request, keep);
 }
 

@@ -342,7 +342,7 @@ function wireTypeOf(kind: GrpcField['kind']): number {
 
 function finite(value: number, name: string): number {
   if (Number.isFinite(value)) return value;
-  throw new TroupeError('malformedBody', `\`${name}\`: ${value} is no number that can be taken here`);
+  throw new TroupeError('malformedBody', `\`${name}\`: ${value} is not a finite number`);
 }
 
 function wrongWireType(name: string, wireType: number): TroupeError {

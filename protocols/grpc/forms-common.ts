@@ -32,7 +32,7 @@ export const COMMON_FORMS: RestForms = {
   HasIdCondition: (fields) => ({ has_id: fields.has_id ?? [] }),
   FieldCondition: ({ datetime_range, ...fields }) => {
     if (datetime_range !== undefined && fields.range !== undefined)
-      throw new TroupeError('malformedBody', 'a condition has `range` or `datetime_range`, not both');
+      throw new TroupeError('malformedBody', 'a condition has both `range` and `datetime_range`: keep one of them');
     return object({ ...fields, range: fields.range ?? datetime_range });
   },
   Match: (fields) => {

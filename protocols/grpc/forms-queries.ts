@@ -92,7 +92,7 @@ function expressionForm(fields: MessageFields): JsonValue {
 
 function finiteFloats(list: JsonValue, vectors: readonly Float32Array[]): number[] {
   return floatsOf(list, vectors).map((value) => {
-    if (!Number.isFinite(value)) throw new TroupeError('malformedBody', `\`weights\`: ${value} is no number that can be taken here`);
+    if (!Number.isFinite(value)) throw new TroupeError('malformedBody', `\`weights\`: ${value} is not a finite number`);
     return shortestFloat(value);
   });
 }

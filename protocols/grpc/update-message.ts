@@ -44,5 +44,5 @@ function checkFinite(values: Float32Array): void {
     d += values[i + 3] as number;
   }
   for (; i < length; i++) a += values[i] as number;
-  if (!Number.isFinite(a + b + c + d)) throw new TroupeError('wrongInput', 'a vector must hold finite 32-bit numbers');
+  if (!Number.isFinite(a + b + c + d)) throw new TroupeError('wrongInput', 'the vector has a value that is not a finite 32-bit number');
 }

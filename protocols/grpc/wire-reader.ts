@@ -198,5 +198,5 @@ export class WireReader {
 }
 
 export function brokenMessage(reason: string): TroupeError {
-  return new TroupeError('malformedBody', `broken message: ${reason}`);
+  return new TroupeError('malformedBody', `the message cannot be decoded: ${reason}`);
 }

@@ -37,7 +37,7 @@ const WORDS: Readonly<Record<string, readonly (string | undefined)[]>> = {
 /** The word for an enum's number; undefined where it means «not given». Errors: `malformedBody` for numbers it does not have. */
 export function enumWord(name: string, number: number): string | undefined {
   const words = WORDS[name] as readonly (string | undefined)[];
-  if (number < 0 || number >= words.length) throw new TroupeError('malformedBody', `${name} has no value ${number}`);
+  if (number < 0 || number >= words.length) throw new TroupeError('malformedBody', `${name}: ${number} is not one of its values`);
   return words[number];
 }
 

@@ -106,7 +106,7 @@ export const OPERATION_SCHEMAS = {
     result: ref('ClusterPlan'),
     query: [DRY_RUN, TIMEOUT],
   },
-  keep_peer: { summary: 'Stop draining a node (Troupe’s own)', result: DONE, query: [TIMEOUT] },
+  cancel_drain: { summary: 'Stop draining a node (Troupe’s own)', result: DONE, query: [TIMEOUT] },
   rebalance_cluster: {
     summary: 'Move shards so that nodes hold about equally much (Troupe’s own)',
     result: ref('ClusterPlan'),

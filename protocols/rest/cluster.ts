@@ -45,7 +45,8 @@ export function decodeCollectionClusterUpdate(body: JsonValue): CollectionCluste
   const fields = Fields.of(body, '');
   const [name, ...more] = fields.names().filter((member) => OPERATIONS.has(member) && fields.value(member) !== undefined);
   if (name === undefined) throw new TroupeError('malformedBody', NO_OPERATION);
-  if (more.length > 0) throw new TroupeError('malformedBody', `one operation at a time: the body has ${[name, ...more].join(' and ')}`);
+  if (more.length > 0)
+    throw new TroupeError('malformedBody', `the body must have exactly one operation, it has ${[name, ...more].join(' and ')}`);
   const inner = fields.nested(name) as Fields;
   const decode = OPERATIONS.get(name) as (fields: Fields) => CollectionClusterUpdate;
   return decode(inner);

@@ -40,7 +40,7 @@ function defaultsOf(value: JsonValue | undefined): { [variable: string]: JsonVal
 
 /** depth: how many levels may follow. path: how messages name the value. */
 function expressionOf(value: JsonValue | undefined, depth: number, path: string): Expression {
-  if (depth === 0) throw new TroupeError('malformedBody', `a formula may be ${DEPTH_MAX} levels deep, this one is deeper`);
+  if (depth === 0) throw new TroupeError('malformedBody', `the formula is nested deeper than ${DEPTH_MAX} levels: use fewer levels`);
   if (typeof value === 'number' || typeof value === 'bigint') return { kind: 'constant', value: Number(value) };
   if (typeof value === 'string') return variableOf(value);
   if (!isObject(value))
@@ -129,7 +129,7 @@ function variableOf(name: string): Extract<Expression, { kind: 'score' | 'variab
   if (score !== null) return { kind: 'score', prefetch: Number(score[1] ?? 0) };
   const steps = name.startsWith('$') ? undefined : parsePath(name);
   if (steps === undefined) {
-    throw new TroupeError('wrongInput', `${name} is no variable of a formula: expected \`$score\`, \`$score[n]\` or a payload path`);
+    throw new TroupeError('wrongInput', `${name} is not a variable of a formula: expected \`$score\`, \`$score[n]\` or a payload path`);
   }
   return { kind: 'variable', path: printPath(steps) };
 }
@@ -137,7 +137,7 @@ function variableOf(name: string): Extract<Expression, { kind: 'score' | 'variab
 function payloadPath(value: JsonValue | undefined, path: string): string {
   if (typeof value !== 'string') throw wrongType(path, value, 'a payload path (a string)');
   const variable = variableOf(value);
-  if (variable.kind === 'score') throw new TroupeError('wrongInput', `${value} is no payload path`);
+  if (variable.kind === 'score') throw new TroupeError('wrongInput', `${value} is not a payload path`);
   return variable.path;
 }
 
@@ -153,7 +153,10 @@ function geoPointOf(value: JsonValue | undefined, path: string): GeoPoint {
   if (typeof lon !== 'number') throw wrongType(`${path}.lon`, lon, 'a number');
   if (typeof lat !== 'number') throw wrongType(`${path}.lat`, lat, 'a number');
   if (Math.abs(lon) > 180 || Math.abs(lat) > 90) {
-    throw new TroupeError('malformedBody', `a place has a lon of -180 to 180 and a lat of -90 to 90, got ${lon} and ${lat}`);
+    throw new TroupeError(
+      'malformedBody',
+      `invalid geo point: \`lon\` must be from -180 to 180 and \`lat\` from -90 to 90, got ${lon} and ${lat}`,
+    );
   }
   return { lon, lat };
 }

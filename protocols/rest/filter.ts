@@ -117,7 +117,10 @@ function conditionOf(value: JsonValue, path: string): Condition {
 function refuseMixture(value: JsonObject, names: readonly string[], path: string): void {
   const other = names.find((name) => Object.hasOwn(value, name) && value[name] !== null);
   if (other === undefined) return;
-  throw new TroupeError('malformedBody', `\`${path}\`: \`${other}\` cannot stand in the same condition, give it a condition of its own`);
+  throw new TroupeError(
+    'malformedBody',
+    `\`${path}\`: \`${other}\` cannot be combined with other keys in one condition: put it into a condition of its own`,
+  );
 }
 
 function fieldKeyOf(value: JsonValue | undefined, path: string): string {

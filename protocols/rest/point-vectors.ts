@@ -20,7 +20,7 @@ export type Embed = (input: InferenceInput) => VectorValue;
 
 /** The node has no models of its own. */
 export const embedNothing: Embed = () => {
-  throw new TroupeError('unsupported', 'this node has no model that makes vectors; send the vector itself');
+  throw new TroupeError('unsupported', 'this node has no embedding model: send the vector itself');
 };
 
 /** What vectors of points are decoded for. */
@@ -270,7 +270,7 @@ export function noVectorStruct(path: string): TroupeError {
 export function wrongVectorKind(given: VectorValue['kind'], wanted: VectorValue['kind'], name: string): TroupeError {
   const forms = { dense: 'a list of numbers', multi: 'a list of lists of numbers', sparse: 'an object with `indices` and `values`' };
   const vector = name === '' ? 'the vector of the collection' : `the vector \`${name}\` of the collection`;
-  return new TroupeError('wrongInput', `${vector} is ${wanted}, the request gives a ${given} one: expected ${forms[wanted]}`);
+  return new TroupeError('wrongInput', `${vector} is ${wanted}, the request has a ${given} vector: expected ${forms[wanted]}`);
 }
 
 /** known: names that the collection has; left out where they are not at hand. */
@@ -278,5 +278,5 @@ export function unknownVector(name: string, known?: Iterable<string>): TroupeErr
   const names = [...(known ?? [])].filter((other) => other !== '').sort();
   const help = names.length === 0 ? '' : `. It has: ${names.map((other) => `\`${other}\``).join(', ')}`;
   if (name !== '') return new TroupeError('wrongInput', `the collection has no vector named \`${name}\`${help}`);
-  return new TroupeError('wrongInput', `the collection has no vector without a name: name the vector that is meant${help}`);
+  return new TroupeError('wrongInput', `the collection has only named vectors: name the vector${help}`);
 }

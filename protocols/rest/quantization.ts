@@ -26,7 +26,7 @@ export function decodeQuantization(fields: Fields): QuantizationConfig | undefin
     const decoded = described(() => kind(setting));
     if (decoded !== undefined) return decoded;
   }
-  throw new TroupeError('malformedBody', `\`${path}\` describes none of \`scalar\`, \`product\`, \`binary\`, \`turbo\``);
+  throw new TroupeError('malformedBody', `\`${path}\` has none of \`scalar\`, \`product\`, \`binary\`, \`turbo\``);
 }
 
 /** As `decodeQuantization`; `Disabled` takes a setting away. */

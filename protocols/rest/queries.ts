@@ -187,7 +187,8 @@ export function searchNode(object: JsonObject, vectors: TakenVectors, path: stri
 /** One prefetch or a list of them. */
 function prefetchOf(value: JsonValue | undefined, vectors: TakenVectors, path: string, depth: number): readonly QueryNode[] {
   if (!isGiven(value)) return NO_PREFETCH;
-  if (depth === 0) throw new TroupeError('malformedBody', `prefetches may be ${PREFETCH_DEPTH_MAX} levels deep, these go deeper`);
+  if (depth === 0)
+    throw new TroupeError('malformedBody', `\`prefetch\` is nested deeper than ${PREFETCH_DEPTH_MAX} levels: use fewer levels`);
   return (Array.isArray(value) ? value : [value]).map((one, i) => {
     if (!isObject(one as JsonValue)) throw wrongType('prefetch', one as JsonValue, 'struct Prefetch');
     return queryNode(one as JsonObject, vectors, `${path}.prefetch[${i}]`, LIMIT_DEFAULT, depth - 1);

@@ -156,7 +156,7 @@ export function inferenceInput(object: JsonObject, path: string): InferenceInput
 function finite(values: Float32Array): Float32Array {
   let sum = 0;
   for (let i = 0; i < values.length; i++) sum += values[i] as number;
-  if (!Number.isFinite(sum)) throw new TroupeError('wrongInput', 'a query vector must hold finite 32-bit numbers');
+  if (!Number.isFinite(sum)) throw new TroupeError('wrongInput', 'the query vector has a value that is not a finite 32-bit number');
   return values;
 }
 

@@ -31,16 +31,16 @@ test('what a later release wrote stops this one with a message that says so', ()
   const refused = (bytes: Uint8Array, message: RegExp) => assert.throws(() => decodeCommand(bytes), { code: 'storage', message });
   const operation = { kind: 'createCollection', name: 'a', config: {}, placement: [[1]] };
   const bare = JSON.stringify({ version: 3, origin: 1, session: 1, sequence: 1, doneBelow: 1, operation });
-  refused(Buffer.from(bare), /config is no object with `params`/);
+  refused(Buffer.from(bare), /config is not an object with `params`/);
   refused(
     changed('"version":3', '"version":4'),
     /a command of the cluster has version 4, this release reads 3: run the release that wrote it/,
   );
   refused(changed('"noop"', '"explode"'), /operation\.kind is unknown to this release: it is damaged or was written by a later release/);
   refused(changed('"kind":"noop"', '"kind":"noop","loud":true'), /operation\.loud is unknown to this release/);
-  refused(changed('"origin":1', '"origin":"1"'), /origin is no unsigned integer/);
+  refused(changed('"origin":1', '"origin":"1"'), /origin is not an unsigned integer/);
   refused(changed('"origin":1,', ''), /origin is missing/);
-  refused(NOOP.subarray(0, 20), /it is no JSON/);
+  refused(NOOP.subarray(0, 20), /it is not JSON/);
 });
 
 test('a state of a later release is refused, and damage is named', () => {

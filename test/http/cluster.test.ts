@@ -227,7 +227,11 @@ test('operations on shards that make no sense are refused before anybody is aske
   };
   await refused({}, 400, /names no operation/);
   await refused({ explode: {} }, 400, /names no operation/);
-  await refused({ move_shard: MOVE, drop_replica: { shard_id: 0, peer_id: 1 } }, 400, /one operation at a time/);
+  await refused(
+    { move_shard: MOVE, drop_replica: { shard_id: 0, peer_id: 1 } },
+    400,
+    /must have exactly one operation, it has move_shard and drop_replica/,
+  );
   await refused({ move_shard: { shard_id: 1, from_peer_id: 11 } }, 400, /missing field `move_shard.to_peer_id`/);
   await refused({ move_shard: { ...MOVE, method: 'magic' } }, 400, /method/);
   await refused({ activate_replica: { shard_id: 0, peer_id: 12 } }, 422, /accept_data_loss: .* is lost for good/);

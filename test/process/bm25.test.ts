@@ -185,7 +185,7 @@ test('inputs that no model here takes are mistakes of the client', async (t) => 
   await both('words', { text: 'a', model: 'vendor/model' }, /no model .*vendor\/model/);
   await both('words', { image: 'x', model: 'bm25' }, /no model .*bm25.* image/);
   await both('words', { object: {}, model: 'vendor/model' }, /no model/);
-  await both('d', doc('lighthouse'), /is dense, the request gives a sparse one/);
+  await both('d', doc('lighthouse'), /is dense, the request has a sparse vector/);
   await both('words', doc('a', { language: 'klingon' }), /language.*german/);
   await both('words', doc('a', { k: 'x' }), /options\.k/);
   await both('words', doc('a', { b: 2 }), /options\.b/, 422);

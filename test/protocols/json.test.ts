@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { TroupeError } from '../../protocols/errors.js';
-import { getMember, parseExactly, parseJson, setMember, stringifyJson, writtenAsFloat } from '../../protocols/json.js';
+import { parseExactly, parseJson, setMember, stringifyJson, writtenAsFloat } from '../../protocols/json.js';
 import type { JsonValue } from '../../protocols/model/payload.js';
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -77,7 +77,6 @@ test('an integer field written as a float can be told from an integer', () => {
 test('__proto__ and constructor are ordinary keys', () => {
   const object = parseJson('{"__proto__":{"a":1},"constructor":2,"big":9007199254740993}') as { [key: string]: JsonValue };
   assert.equal(stringifyJson(object), '{"__proto__":{"a":1},"constructor":2,"big":9007199254740993}');
-  assert.equal(getMember({}, 'constructor'), undefined);
   const copy: { [key: string]: JsonValue } = {};
   setMember(copy, '__proto__', 1);
   assert.equal(stringifyJson(copy), '{"__proto__":1}');

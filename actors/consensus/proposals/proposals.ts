@@ -171,7 +171,10 @@ export function dropLateProposals(draft: ConsensusDraft): void {
     const leaderless = isOutside(call.caller) && isLeaderless(draft.member);
     if (call.deadlineTick > ticks && !leaderless) continue;
     const uncertain = call.uncertain || call.attempt !== null;
-    const why: ErrorFacts = raft.leader === null ? noLeader() : { code: 'timeout', detail: 'the cluster did not agree on it in time' };
+    const why: ErrorFacts =
+      raft.leader === null
+        ? noLeader()
+        : { code: 'timeout', detail: 'the cluster did not confirm the change in time: retry, or raise `timeout`' };
     if (uncertain) noteOpen(draft, call);
     const error: ErrorFacts = uncertain ? { code: 'timeout', detail: why.detail } : { ...why, outcome: 'none' };
     end(draft, call, (caller) => refuseCaller(draft, caller, error));

@@ -33,14 +33,16 @@ export function openGate(atOnce: number | null, clock: Clock, timers: Timers): G
       return Promise.resolve();
     }
     if (waiting.size >= WAITING_MAX * most) {
-      const refused = new TroupeError('busy', `${waiting.size} updates wait for their turn`, { retryAfterMs: BUSY_RETRY_MS });
+      const refused = new TroupeError('busy', `${waiting.size} updates are queued: retry later`, { retryAfterMs: BUSY_RETRY_MS });
       return Promise.reject(refused);
     }
     return new Promise((resolve, reject) => {
       const cancel = timers.after(Math.max(1, deadlineMs - clock.nowMs()), () => {
         if (waiting.delete(admit))
           reject(
-            new TroupeError('timeout', 'the update waited for its turn until its time was up; nothing was changed', { outcome: 'none' }),
+            new TroupeError('timeout', 'the update was queued until its timeout; nothing was changed: retry, or raise `timeout`', {
+              outcome: 'none',
+            }),
           );
       });
       const admit = () => {

@@ -50,9 +50,12 @@ test('a placement names each member at most once per shard', () => {
   assert.match(log.say(create('a', [[A], [99]])), /^unavailable: peer 99, chosen for a replica, is not part of the cluster any more/);
   assert.equal(log.say(create('a', [[A, A]])), 'wrongInput: a shard can have one replica on each peer');
   assert.equal(log.say(create('a', [[]])), 'wrongInput: a shard needs at least one replica');
-  assert.equal(log.say(create('a', [])), 'wrongInput: a collection needs at least one shard');
+  assert.equal(log.say(create('a', [])), 'wrongInput: the collection would have no shard: set `shard_number` to 1 or more');
   const custom: ClusterCommand = { kind: 'createCollection', name: 'a', config: CUSTOM, placement: [[A]] };
-  assert.equal(log.say(custom), 'wrongInput: with custom sharding, shards come with their keys');
+  assert.equal(
+    log.say(custom),
+    'wrongInput: a collection with custom sharding is created without shards: create its shard keys afterwards',
+  );
   assert.equal(log.state.collections.size, 0);
 });
 
@@ -131,7 +134,10 @@ test('replica states change as the table has it, once per proposal, all of it or
     'wrongInput: the replica of shard 0 of `a` on peer 11 is Active and cannot become Initializing',
   );
   // Two moves in one would be one that the table does not have.
-  assert.match(all(set(B, null, 'Active'), set(B, null, 'Dead')), /^wrongInput: an operation changes the replica .* twice$/);
+  assert.match(
+    all(set(B, null, 'Active'), set(B, null, 'Dead')),
+    /^wrongInput: the request changes the state of replica .* twice: name each replica once$/,
+  );
   assert.equal(printShards(log.state, 'a'), '0: 11 Active, 12 Initializing\n1: 13 Active');
 });
 

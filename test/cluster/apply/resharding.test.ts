@@ -123,9 +123,9 @@ test('a shard finishes a stage once, in its own term, and only the stage that is
   const isDone = () => partOf(log.state, task, leader as number)?.isDone;
   assert.equal(isDone(), false);
   const part = { kind: 'finishStage', collection: 'a', startedAt, stage: 'copying', shardId, term } as const;
-  assert.match(log.say({ ...part, term: term + 1 }), /another leader/);
-  assert.match(log.say({ ...part, stage: 'switching' }), /the stage is over/);
-  assert.match(log.say({ ...part, startedAt: startedAt - 1 }), /the stage is over/);
+  assert.match(log.say({ ...part, term: term + 1 }), /has a new leader/);
+  assert.match(log.say({ ...part, stage: 'switching' }), /cannot finish the stage: it is over already/);
+  assert.match(log.say({ ...part, startedAt: startedAt - 1 }), /cannot finish the stage: it is over already/);
   assert.equal(log.say(part), 'done');
   assert.equal(log.say(part), 'unchanged');
   assert.equal(isDone(), true);

@@ -25,7 +25,7 @@ interface Reply {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** Undefined when the body is no JSON. */
+  /** Undefined when the body is not JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes
   readonly json: any;
 }

@@ -222,7 +222,7 @@ test('indexed_only leaves out large segments without a graph', async () => {
 
 test('unknown names and wrong dimensions are refused', () => {
   const fixture = collectionOf({ a: { size: 2, distance: 'Dot' } });
-  failsWith(() => search(fixture, { query: [1, 2] }), 'wrongInput', /has no vector without a name/);
+  failsWith(() => search(fixture, { query: [1, 2] }), 'wrongInput', /has only named vectors/);
   failsWith(() => search(fixture, { query: [1, 2], using: 'z' }), 'wrongInput', /has no vector named `z`/);
   failsWith(() => search(fixture, { query: [1], using: 'a' }), 'wrongInput', /expected dim: 2, got 1/);
   failsWith(() => search(fixture, { query: [1, 1], using: 'a', with_vector: ['z'] }), 'wrongInput');

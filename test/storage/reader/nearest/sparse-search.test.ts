@@ -169,19 +169,19 @@ test('a value of another kind is refused, and so is an unknown name', () => {
     error instanceof TroupeError && error.code === 'wrongInput' && error.detail === text;
   assert.throws(
     search('s', dense),
-    refused('the vector `s` of the collection is sparse, the request gives a dense one: expected an object with `indices` and `values`'),
+    refused('the vector `s` of the collection is sparse, the request has a dense vector: expected an object with `indices` and `values`'),
   );
   assert.throws(
     search('s', multi),
-    refused('the vector `s` of the collection is sparse, the request gives a multi one: expected an object with `indices` and `values`'),
+    refused('the vector `s` of the collection is sparse, the request has a multi vector: expected an object with `indices` and `values`'),
   );
   assert.throws(
     search('d', asSparse([[1, 1]])),
-    refused('the vector `d` of the collection is dense, the request gives a sparse one: expected a list of numbers'),
+    refused('the vector `d` of the collection is dense, the request has a sparse vector: expected a list of numbers'),
   );
   assert.throws(
     search('d', multi),
-    refused('the vector `d` of the collection is dense, the request gives a multi one: expected a list of numbers'),
+    refused('the vector `d` of the collection is dense, the request has a multi vector: expected a list of numbers'),
   );
   assert.throws(search('x', dense), refused('the collection has no vector named `x`. It has: `d`, `s`'));
 });
