@@ -7,7 +7,7 @@ import { type ErrorFacts, TroupeError } from '../protocols/errors.js';
 import type { PeerId, ShardId } from '../protocols/model/cluster.js';
 import type { FieldSchema } from '../protocols/model/collection.js';
 import type { PointId } from '../protocols/model/point-id.js';
-import type { LogTag, ShardEntry } from '../protocols/model/shard-log.js';
+import type { LogTag, ShardEntry, ShardWrite } from '../protocols/model/shard-log.js';
 import type { WriteOperation } from '../protocols/model/update.js';
 import type { HardwareUsage } from '../protocols/model/usage.js';
 
@@ -23,15 +23,6 @@ export interface ShardAddress {
   readonly collection: string;
   readonly uid: number;
   readonly shardId: ShardId;
-}
-
-/** A write to one shard, and the point at which it is answered. */
-export interface ShardWrite {
-  /** The operation as the request has it. */
-  readonly operation: WriteOperation;
-  /** The operations as `encodeUpdate` makes them. The caller keeps the memory. */
-  readonly operations: readonly Uint8Array[];
-  readonly until: 'logged' | 'applied' | 'shown';
 }
 
 /** Guards a copy from one shard to another: a late copy is refused as `conflict`. */
@@ -54,6 +45,8 @@ export type DataCall =
   /** The part of a write request for the shard's leader. Answered when it is acknowledged (see `actors/shard-log`). */
   | (ShardWrite & {
       readonly kind: 'write';
+      /** The operation as the request has it. */
+      readonly operation: WriteOperation;
       readonly shard: ShardAddress;
       readonly timeoutMs: number;
       readonly measured: boolean;

@@ -3,7 +3,7 @@
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { Written } from '../../protocols/model/update.js';
-import type { EncodedWrite, RawRequest, ReplicaStats, WriteOperation } from '../../storage/threads/messages.js';
+import type { ReplicaStats } from '../../storage/threads/messages.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 import type { ReplicaLife } from './state.js';
 
@@ -17,8 +17,6 @@ export type ReplicaMessage =
   | { readonly kind: 'stats'; readonly stats: ReplicaStats }
   /** Answered when the engine has taken the configuration over, or will when the replica opens. */
   | { readonly kind: 'configure'; readonly config: CollectionConfig; readonly replyTo: ReplyTo<boolean> }
-  | ReplicaWriteMessage
-  | WritePartMessage
   /** An index that its caller waits for is created; `stats` are the figures after it. */
   | { readonly kind: 'indexCreated'; readonly answer: WriteAnswer; readonly stats: ReplicaStats | null }
   /** The optimizer crashed too often and is stopped. */
@@ -26,23 +24,6 @@ export type ReplicaMessage =
   | InstallMessage
   | { readonly kind: 'close' }
   | { readonly kind: 'closed' };
-
-export interface ReplicaWriteMessage {
-  readonly kind: 'write';
-  readonly operation: WriteOperation;
-  readonly wait: boolean;
-  readonly request: RawRequest;
-  readonly replyTo: ReplyTo<Uint8Array>;
-}
-
-/** What of a request belongs to this shard. */
-export interface WritePartMessage {
-  readonly kind: 'writePart';
-  /** Of the request. */
-  readonly operation: WriteOperation;
-  readonly part: EncodedWrite;
-  readonly replyTo: ReplyTo<Written>;
-}
 
 /** Files in the folder `staged` take the place of the replica's. Answered when it is open with them. */
 export interface InstallMessage {
@@ -52,9 +33,10 @@ export interface InstallMessage {
 }
 
 /** An answer and who gets it. */
-export type WriteAnswer =
-  | { readonly replyTo: ReplyTo<Uint8Array>; readonly body: Uint8Array }
-  | { readonly replyTo: ReplyTo<Written>; readonly body: Written };
+export interface WriteAnswer {
+  readonly replyTo: ReplyTo<Written>;
+  readonly written: Written;
+}
 
 export type ReplicaEffect =
   | { readonly kind: 'open' }
@@ -71,7 +53,6 @@ export type ReplicaEffect =
   /** replyTo: null for a configuration that waited until the replica was open. */
   | { readonly kind: 'configure'; readonly config: CollectionConfig; readonly replyTo: ReplyTo<boolean> | null }
   | { readonly kind: 'configured'; readonly replyTo: ReplyTo<boolean> }
-  | { readonly kind: 'write'; readonly write: ReplicaWriteMessage | WritePartMessage }
   | { readonly kind: 'answer'; readonly answer: WriteAnswer }
   | { readonly kind: 'refuse'; readonly replyTo: ReplyTo<never>; readonly error: ErrorFacts }
   | { readonly kind: 'tellOpened' }

@@ -1,17 +1,16 @@
-/** The replica actor: opens its files in the engine, hands writes on, keeps its optimizer, and tries again when it failed. */
+/** The replica actor: opens its files in the engine, keeps its optimizer, and tries again when it failed. */
 
 import { type ErrorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import { decideInRow, type Of, type Row } from '../../protocols/machine.js';
-import type { Written } from '../../protocols/model/update.js';
 import type { ReplicaKey, ReplicaStats } from '../../storage/threads/messages.js';
 import type { NodeServices } from '../context/services.js';
 import { type CollectionEntry, STATE_ALONE } from '../context/view.js';
 import type { OptimizerMessage } from '../optimizer/messages.js';
 import { optimizerBehaviour } from '../optimizer/shell.js';
-import { type ActorContext, type ActorRef, type Behaviour, type ReplyTo, unreachable } from '../runtime/behaviour.js';
+import { type ActorContext, type ActorRef, type Behaviour, unreachable } from '../runtime/behaviour.js';
 import { jittered, restartDelayMs } from '../runtime/restart.js';
 import type { ShardMessage } from '../shard/messages.js';
-import type { InstallMessage, ReplicaEffect, ReplicaMessage, ReplicaWriteMessage, WriteAnswer, WritePartMessage } from './messages.js';
+import type { InstallMessage, ReplicaEffect, ReplicaMessage } from './messages.js';
 import type { ReplicaLife } from './state.js';
 import { startReplica, stepReplica } from './step.js';
 
@@ -96,8 +95,7 @@ const PERFORM: Row<ReplicaEffect, Performing, void> = {
     configure(effect, context);
   },
   configured: ({ context }, { replyTo }) => context.reply(replyTo, true),
-  write: ({ context }, { write: message }) => write(message, context),
-  answer: ({ context }, { answer }) => reply(answer, context),
+  answer: ({ context }, { answer: { replyTo, written } }) => context.reply(replyTo, written),
   refuse: ({ context }, { replyTo, error }) => context.fail(replyTo, errorFromFacts(error)),
   tellOpened: ({ parts, context }) => {
     parts.loggedLine = '';
@@ -237,32 +235,6 @@ function configure({ config, replyTo }: Of<ReplicaEffect, 'configure'>, context:
   );
 }
 
-/** Hands the write to the engine and returns: its answer goes straight to the caller. */
-function write(message: ReplicaWriteMessage | WritePartMessage, context: ReplicaContext): void {
-  const { key, services } = context.props;
-  const waits = message.kind === 'write' ? message.wait : message.part.until !== 'logged';
-  const waitsForIndex = message.operation === 'createFieldIndex' && waits;
-  carryOut(message, context).then(
-    (answer) => {
-      if (waitsForIndex) context.report({ kind: 'indexCreated', answer, stats: services.engine.stats(key) });
-      else reply(answer, context);
-    },
-    (error: unknown) => context.fail(message.replyTo, error),
-  );
-}
-
-async function carryOut(message: ReplicaWriteMessage | WritePartMessage, context: ReplicaContext): Promise<WriteAnswer> {
-  const { key, services } = context.props;
-  if (message.kind === 'writePart') return { replyTo: message.replyTo, body: await services.engine.writeEncoded(key, message.part) };
-  const { body } = await services.engine.write(message.operation, key, message.wait, message.request);
-  return { replyTo: message.replyTo, body };
-}
-
-function reply({ body, replyTo }: WriteAnswer, context: ReplicaContext): void {
-  // Each caller gets the answer that stands beside it.
-  context.reply(replyTo as ReplyTo<Uint8Array | Written>, body);
-}
-
 function close(context: ReplicaContext): void {
   const { key, services } = context.props;
   const closed = services.files.close(key).catch((error: unknown) => {
@@ -290,12 +262,6 @@ function summarize(message: ReplicaMessage): string {
     case 'failed':
     case 'optimizerStopped':
       return message.error.detail;
-    case 'write':
-      return `${message.operation}, ${message.request.body?.length ?? 0} bytes${message.wait ? ', wait' : ''}`;
-    case 'writePart': {
-      const { operations, until } = message.part;
-      return `${message.operation}, ${operations.length} operations, until ${until}`;
-    }
     case 'install':
       return message.staged;
     case 'indexCreated':

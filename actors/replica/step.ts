@@ -21,9 +21,9 @@ import {
 } from './state.js';
 
 type ReplicaStep = Step<ReplicaLife, ReplicaEffect>;
-/** The states that take no writes. */
+/** The states that refuse requests. */
 type Refusing = Exclude<ReplicaLife, ServingReplica>;
-type Requests = Of<ReplicaMessage, 'configure' | 'write' | 'writePart' | 'install'>;
+type Requests = Of<ReplicaMessage, 'configure' | 'install'>;
 
 /** States × messages. What the engine says about an earlier opening, or after the end, is ignored. */
 export const REPLICA_TABLE: Table<ReplicaLife, ReplicaMessage, ReplicaStep> = {
@@ -34,8 +34,6 @@ export const REPLICA_TABLE: Table<ReplicaLife, ReplicaMessage, ReplicaStep> = {
     retry: ignore,
     stats: passStats,
     configure: keepConfig,
-    write: refuse,
-    writePart: refuse,
     indexCreated: answerNow,
     optimizerStopped: ignore,
     install: refuse,
@@ -49,8 +47,6 @@ export const REPLICA_TABLE: Table<ReplicaLife, ReplicaMessage, ReplicaStep> = {
     retry: ignore,
     stats: answerIndexed,
     configure,
-    write: passWrite,
-    writePart: passWrite,
     indexCreated: answerWhenIndexed,
     optimizerStopped: noteOptimizer,
     install: installOverOpen,
@@ -64,8 +60,6 @@ export const REPLICA_TABLE: Table<ReplicaLife, ReplicaMessage, ReplicaStep> = {
     retry: openAgain,
     stats: passStats,
     configure: keepConfigOfFailed,
-    write: refuse,
-    writePart: refuse,
     indexCreated: answerNow,
     optimizerStopped: ignore,
     install: installOverFailed,
@@ -79,8 +73,6 @@ export const REPLICA_TABLE: Table<ReplicaLife, ReplicaMessage, ReplicaStep> = {
     retry: ignore,
     stats: ignore,
     configure: refuse,
-    write: refuse,
-    writePart: refuse,
     indexCreated: answerNow,
     optimizerStopped: ignore,
     install: refuse,
@@ -180,10 +172,6 @@ function keepConfigOfFailed(state: FailedReplica, { config, replyTo }: Of<Replic
 
 function configure(state: ServingReplica, { config, replyTo }: Of<ReplicaMessage, 'configure'>): ReplicaStep {
   return become<ReplicaLife, ReplicaEffect>({ ...state, config }, { kind: 'configure', config, replyTo });
-}
-
-function passWrite(state: ServingReplica, write: Of<ReplicaMessage, 'write' | 'writePart'>): ReplicaStep {
-  return become<ReplicaLife, ReplicaEffect>(state, { kind: 'write', write });
 }
 
 function refuse(state: Refusing, { replyTo }: Requests): ReplicaStep {

@@ -9,9 +9,10 @@ import { serving } from '../../cluster/replication/required.js';
 import { errorFacts, reasonOf, TroupeError } from '../../protocols/errors.js';
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { PointId } from '../../protocols/model/point-id.js';
+import type { ShardWrite } from '../../protocols/model/shard-log.js';
 import type { Written } from '../../protocols/model/update.js';
 import { addUsage } from '../../protocols/model/usage.js';
-import type { EncodedPart, EncodedWrite, RawRequest, WriteOperation } from '../../storage/threads/messages.js';
+import type { EncodedPart, RawRequest, WriteOperation } from '../../storage/threads/messages.js';
 import type { Assignment } from '../shard-log/assignments.js';
 import { mayBeWritten, type Retry, retryOf } from './retries.js';
 import type { Routes } from './routes.js';
@@ -60,13 +61,13 @@ export class LeaderWriter implements ShardWriter {
     return this.#mayHaveWritten;
   }
 
-  write(part: EncodedPart, until: EncodedWrite['until']): Promise<Written> {
+  write(part: EncodedPart, until: ShardWrite['until']): Promise<Written> {
     const written = this.#write(part, until);
     this.#writes.push(written);
     return written;
   }
 
-  async #write({ operations, shardId }: EncodedPart, until: EncodedWrite['until']): Promise<Written> {
+  async #write({ operations, shardId }: EncodedPart, until: ShardWrite['until']): Promise<Written> {
     const { operation, request } = this.asked;
     const shard = this.#addressOf(shardId);
     const measured = request.usage !== undefined;

@@ -7,10 +7,10 @@ import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { KeyedShard, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionParams } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
+import type { ShardWrite } from '../../protocols/model/shard-log.js';
 import type { Written } from '../../protocols/model/update.js';
 import { updateAnswer } from '../../storage/pool/pool.js';
-import type { EncodedPart, EncodedWrite, RawRequest, WriteOperation, WriteStage } from '../../storage/threads/messages.js';
-import type { ReplicaEntry } from '../context/view.js';
+import type { EncodedPart, RawRequest, WriteOperation, WriteStage } from '../../storage/threads/messages.js';
 import type { EnginePort } from '../runtime/ports.js';
 
 export interface ShardedWrite {
@@ -29,7 +29,7 @@ export interface ShardWriter {
   /** Checks that the shard takes writes, as far as this node knows. Errors: `unavailable`. */
   check(shardId: ShardId): void;
   /** Writes one part. The caller must not use its memory any more. */
-  write(part: EncodedPart, until: EncodedWrite['until']): Promise<Written>;
+  write(part: EncodedPart, until: ShardWrite['until']): Promise<Written>;
   /** The first of these points that does not exist after all earlier writes; null if all exist. */
   missing(shardId: ShardId, ids: readonly PointId[]): Promise<PointId | null>;
 }
@@ -64,41 +64,6 @@ export async function writeSharded(engine: Pick<EnginePort, 'split'>, write: Sha
   }
   if (failure !== null) throw errorFromFacts(failure);
   return updateAnswer(request, { parts, listed }, numbers, status);
-}
-
-/** The replicas of a node without a cluster, one of each shard. timeoutMs: the longest wait for a shard, asked at each call. */
-export class LocalShards implements ShardWriter {
-  constructor(
-    private readonly engine: Pick<EnginePort, 'missing'>,
-    private readonly replicas: ReadonlyMap<ShardId, ReplicaEntry>,
-    private readonly asked: Pick<ShardedWrite, 'operation' | 'request'>,
-    private readonly timeoutMs: () => number,
-  ) {}
-
-  check(shardId: ShardId): void {
-    const { reason, state } = this.#replicaOf(shardId);
-    if (state === 'Serving') return;
-    const detail = `shard ${shardId} takes no writes: ${reason?.detail ?? 'it is being opened'}`;
-    throw new TroupeError('unavailable', detail, { retryAfterMs: reason?.retryAfterMs ?? 1000 });
-  }
-
-  write({ operations, shardId }: EncodedPart, until: EncodedWrite['until']): Promise<Written> {
-    const { operation, request } = this.asked;
-    const { deadlineMs, usage } = request;
-    const encoded: EncodedWrite = { operations, until, deadlineMs, ...(usage === undefined ? {} : { usage }) };
-    const { actor } = this.#replicaOf(shardId);
-    return actor.ask<Written>((replyTo) => ({ kind: 'writePart', operation, part: encoded, replyTo }), this.timeoutMs());
-  }
-
-  missing(shardId: ShardId, ids: readonly PointId[]): Promise<PointId | null> {
-    return this.engine.missing(this.#replicaOf(shardId).key, ids, this.asked.request.deadlineMs);
-  }
-
-  #replicaOf(shardId: ShardId): ReplicaEntry {
-    const replica = this.replicas.get(shardId);
-    if (replica === undefined) throw new TroupeError('internal', `a part of a request is for shard ${shardId}, which is not here`);
-    return replica;
-  }
 }
 
 /** Checks points that must exist. Errors: `notFound` for the first one that does not. */

@@ -5,13 +5,11 @@ import type { AliasMap } from '../../protocols/model/alias.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import type { Written } from '../../protocols/model/update.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { GatherAccess } from '../../storage/gather/access.js';
 import type { BuildOrder, BuildProgress, PoolDepths } from '../../storage/pool/pool.js';
 import type {
   BuildReport,
-  EncodedWrite,
   PortionResult,
   RawRequest,
   ReadOperation,
@@ -22,7 +20,6 @@ import type {
   SplitJob,
   SplitWrite,
   WeighJob,
-  WriteOperation,
 } from '../../storage/threads/messages.js';
 import type { ShardLogPort } from '../../storage/threads/shard-log.js';
 
@@ -92,12 +89,10 @@ export interface EnginePort extends ShardLogPort {
   setAliases(aliases: AliasMap): void;
   /** Reads that begin from now on choose shards by these keys. */
   setShardKeys(shards: ShardKeyMap): void;
-  write(operation: WriteOperation, key: ReplicaKey, wait: boolean, request: RawRequest): Promise<{ body: Uint8Array }>;
   /** A write request as its shards get it. Nothing is written. */
   split(job: SplitJob): Promise<SplitWrite>;
   /** What a request costs where the rate of requests is limited. */
   weigh(job: WeighJob): Promise<number>;
-  writeEncoded(key: ReplicaKey, write: EncodedWrite): Promise<Written>;
   /** The first of these points that is not there after all writes before; null: all are. */
   missing(key: ReplicaKey, ids: readonly PointId[], deadlineMs: number): Promise<PointId | null>;
   openReplica(spec: Omit<ReplicaSpec, 'readers'>, damaged: string | null): Promise<ReplicaStats>;

@@ -21,6 +21,16 @@ export interface AssignedShard {
   readonly shardId: ShardId;
 }
 
+/** The assignment of every shard of a node without a cluster: this node, as peer 0, leads the only replica, and there is one term. */
+const ALONE: Assignment = {
+  leader: 0,
+  term: 0,
+  replicas: new Map([[0, 'Active']]),
+  since: new Map(),
+  writeFactor: 1,
+  transfers: [],
+};
+
 interface Watch extends AssignedShard {
   seen: CollectionRecord | null;
   shown: Assignment | null;
@@ -47,17 +57,22 @@ export class Assignments {
   #isAloneWithout: (peer: PeerId) => boolean = () => false;
   #lastIndexAtStart = 0;
   #serves = true;
-  #isSettled = false;
+  #isSettled: boolean;
   #mayBeLeft = true;
   readonly #watches = new Map<string, Set<Watch>>();
   readonly #watchers = new Set<() => void>();
+
+  /** isAlone: this node has no cluster. */
+  constructor(readonly isAlone = false) {
+    this.#isSettled = isAlone;
+  }
 
   /** The agreed state; null outside of a cluster, and until this node has heard of its cluster. */
   get agreed(): ClusterState | null {
     return this.#agreed;
   }
 
-  /** Peer id of this node; 0 until it is known. */
+  /** Peer id of this node; 0 until it is known, and on a node without a cluster. */
   get peerId(): PeerId {
     return this.#peerId;
   }
@@ -125,6 +140,7 @@ export class Assignments {
 
   /** The agreed state of a shard; null if the cluster has no such shard, as far as this node knows. */
   of({ collection, shardId, uid }: AssignedShard): Assignment | null {
+    if (this.isAlone) return ALONE;
     const record = this.#agreed?.collections.get(collection);
     const shard = record?.uid === uid ? record.shards.get(shardId) : undefined;
     return record === undefined || shard === undefined ? null : assignmentOf(record, shardId, shard);

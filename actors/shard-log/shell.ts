@@ -8,6 +8,7 @@ import { REPLICATION_TICK_MS } from '../../cluster/replication/figures.js';
 import type { PeerCall, ReplicationInput } from '../../cluster/replication/messages.js';
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import { decideInRow, type Of, type Row } from '../../protocols/machine.js';
+import { NO_TAG } from '../../protocols/model/shard-log.js';
 import type { Written } from '../../protocols/model/update.js';
 import type { ReplicaKey } from '../../storage/threads/messages.js';
 import { folderName } from '../context/folder-name.js';
@@ -96,7 +97,8 @@ const EFFECTS: Row<ReplicationActorEffect, Performing, void> = {
 function begin({ context, view }: Performing): void {
   const { entry, services, shard } = context.props;
   const { assignments, store } = services;
-  const isAhead = () => store.isAhead(folderName(shard.collection), shard.shardId);
+  // What a cluster did not have when this node left it is for the time when it is back.
+  const isAhead = () => !assignments.isAlone && store.isAhead(folderName(shard.collection), shard.shardId);
   entry.replications.set(shard.shardId, view.entry(context.self, isAhead));
   context.report({ kind: 'aheadNoted', isAhead: isAhead() });
   const tell = (assignment: Assignment | null) => {
@@ -112,7 +114,8 @@ function locate({ context }: Performing, { run }: EffectOf<'locate'>): void {
   const { key, services } = context.props;
   context.settle(
     services.engine.position(key),
-    ({ last }) => ({ kind: 'located', run, last }),
+    // A node without a cluster continues what a cluster wrote under its own tag.
+    ({ last }) => ({ kind: 'located', run, last: services.assignments.isAlone ? { ...NO_TAG, index: last.index } : last }),
     (error) => ({ kind: 'locateFailed', run, error }),
   );
 }
@@ -130,13 +133,10 @@ function barrier({ context }: Performing, { run }: EffectOf<'barrier'>): void {
   );
 }
 
-function logWrite({ context }: Performing, { indexAfter, input, leader, run, term, write }: EffectOf<'logWrite'>): void {
+function logWrite({ context }: Performing, { as, input, run, write }: EffectOf<'logWrite'>): void {
   const { key, services } = context.props;
-  const { deadlineMs, operations, usage } = input;
-  const until = input.until === 'logged' ? 'logged' : 'applied';
-  const counted = usage === undefined ? {} : { usage };
   context.settle(
-    services.engine.writeOrdered(key, { peer: leader, term, indexAfter, operations, until, deadlineMs, ...counted }),
+    services.engine.write(key, as, input),
     ({ entries, failure }) => ({ kind: 'logged', run, write, entries, failure }),
     (error) => ({ kind: 'logFailed', run, write, error }),
   );
@@ -200,7 +200,7 @@ function acknowledge({ context }: Performing, { failure, input, numbers }: Effec
   const written: Written = { numbers, status: until === 'logged' ? 'acknowledged' : 'completed' };
   const replica = entry.replicas.get(shard.shardId)?.actor;
   if (operation === 'createFieldIndex' && until !== 'logged' && replica !== undefined) {
-    const answer = { replyTo: caller, body: written };
+    const answer = { replyTo: caller, written };
     context.forward(replica, { kind: 'indexCreated', answer, stats: services.engine.stats(key) }, caller);
     return;
   }
@@ -208,7 +208,10 @@ function acknowledge({ context }: Performing, { failure, input, numbers }: Effec
     context.reply(caller, written);
     return;
   }
+  // What is not shown when the replica closes is shown when it is open again.
+  const stopWaiting = context.onEnd(() => context.reply(caller, { ...written, status: 'acknowledged' }));
   untilShownEverywhere(services, key, shard, deadlineMs, context.clock).then((shown) => {
+    stopWaiting();
     const late = 'the write is on disk, and reads do not see all of its points yet: they will when they are indexed';
     if (shown) context.reply(caller, written);
     else context.fail(caller, new TroupeError('timeout', late, { outcome: 'unknown' }));

@@ -25,6 +25,8 @@ export interface ShardProps {
 }
 
 const REPLICATION = 'replication';
+/** A pause ends by itself before. */
+const END_WRITES_MS = 5000;
 
 type ShardContext = ActorContext<ShardProps, ShardMessage>;
 
@@ -56,8 +58,16 @@ const PERFORM: Row<ShardEffect, Performing, void> = {
   },
   reply: ({ context }, { replyTo }) => context.reply(replyTo, true),
   closeReplica: ({ children, context }) => {
-    children.stopLog(context);
-    if (children.replica?.report({ kind: 'close' }) !== 'sent') context.report({ kind: 'replicaClosed' });
+    const { log } = children;
+    const close = () => {
+      // Another life of the shard has begun.
+      if (children.log !== log) return;
+      children.stopLog(context);
+      if (children.replica?.report({ kind: 'close' }) !== 'sent') context.report({ kind: 'replicaClosed' });
+    };
+    // Writes that a leader has taken are answered first.
+    if (log === null) close();
+    else log.ask<true>((caller) => ({ kind: 'pause', caller }), END_WRITES_MS).then(close, close);
   },
   closeFiles: ({ children, context }, { error }) => {
     children.replica = null;
@@ -81,10 +91,10 @@ const PERFORM: Row<ShardEffect, Performing, void> = {
   },
 };
 
-/** The actors below a shard: its replica, and in a cluster the replica's part in the shard's log. */
+/** The actors below a shard: its replica, and the replica's part in the shard's log. */
 class Children {
   replica: ActorRef<ReplicaMessage> | null = null;
-  /** Null outside of a cluster. */
+  /** Null for a shard that its cluster does not know. */
   log: ActorRef<ReplicationInput> | null = null;
   /** `uid` of the collection whose log that is; undefined until it is known. */
   #uid: number | null | undefined;
@@ -139,8 +149,9 @@ function startReplica(context: ShardContext): ActorRef<ReplicaMessage> {
 
 function startReplication(context: ShardContext): ActorRef<ReplicationInput> | null {
   const { entry, services, shardId } = context.props;
-  if (services.barrier === null || entry.belonging === null) return null;
-  const shard = { collection: entry.name, uid: entry.belonging.uid, shardId };
+  // A collection that was made outside of this cluster takes part in nothing until the cluster has it.
+  if (entry.belonging === null && !services.assignments.isAlone) return null;
+  const shard = { collection: entry.name, uid: entry.belonging?.uid ?? 0, shardId };
   return context.spawn(replicationBehaviour(), REPLICATION, { key: replicaKey(entry.name, shardId), shard, entry, services });
 }
 

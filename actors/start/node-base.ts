@@ -90,7 +90,7 @@ export async function prepareNode(options: NodeOptions): Promise<NodeBase> {
     verified,
     budget: new BuildBudget(buildThreadsMax(options.optimizerCpuBudget ?? 0, cpus)),
     cpus,
-    assignments: new Assignments(),
+    assignments: new Assignments(options.cluster == null),
   };
   return {
     options,

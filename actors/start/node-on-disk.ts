@@ -49,7 +49,7 @@ export abstract class NodeOnDisk implements NodeApi {
   ) {
     const { clock, options, ports } = running;
     this.pool = options.pool;
-    this.#own = new OwnPoints(options.pool, clock);
+    this.#own = new OwnPoints(options.pool, clock, ports.timers);
     const points: PointsApi = {
       read: (name, operation, request) => this.readPoints(name, operation, request),
       write: (name, operation, wait, request) => this.writePoints(name, operation, wait, request),

@@ -3,10 +3,9 @@
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId, ReplicaState } from '../../protocols/model/cluster.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
-import type { Written } from '../../protocols/model/update.js';
-import type { HardwareUsage } from '../../protocols/model/usage.js';
-import type { DataAnswer, DataCall, ReplicaCall, ShardWrite } from '../data-messages.js';
+import type { LeaderTag, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
+import type { WriteOperation, Written } from '../../protocols/model/update.js';
+import type { DataAnswer, DataCall, ReplicaCall } from '../data-messages.js';
 
 /** The shard as the cluster has agreed on it. */
 export interface ShardAssignment {
@@ -107,13 +106,11 @@ export type ReplicationInput =
  * A write: the part of a request for this shard, which the replica takes if it leads. Errors: `conflict` (`notLeader`); those of the
  * operations; `busy`, `timeout`, and `unavailable` for too few replicas. Each says by its outcome whether the operations may be in the log.
  */
-export interface WriteInput extends ShardWrite {
+export interface WriteInput extends TimedWrite {
   readonly kind: 'write';
   readonly caller: LogCaller<Written>;
-  /** `Date.now()` from which the write is not begun any more, in milliseconds. */
-  readonly deadlineMs: number;
-  /** Where present, the cost of the write on this node is added to it. */
-  readonly usage?: HardwareUsage;
+  /** The operation as the request has it. */
+  readonly operation: WriteOperation;
   /** Set for copies by a migration: they are taken however few replicas there are, as the points were acknowledged in another shard. */
   readonly isCopy?: true;
 }
@@ -193,15 +190,7 @@ export type ReplicationEffect =
   /** locate: asks the own replica for its position. barrier: waits until this node has applied everything that was agreed on before. */
   | { readonly kind: 'locate'; readonly run: number }
   | { readonly kind: 'barrier'; readonly run: number }
-  | {
-      readonly kind: 'logWrite';
-      readonly run: number;
-      readonly write: number;
-      readonly leader: PeerId;
-      readonly term: number;
-      readonly indexAfter: number;
-      readonly input: WriteInput;
-    }
+  | { readonly kind: 'logWrite'; readonly run: number; readonly write: number; readonly as: LeaderTag; readonly input: WriteInput }
   | { readonly kind: 'takeOver'; readonly run: number; readonly previous: LogTag; readonly entries: readonly ShardEntry[] }
   | {
       readonly kind: 'call';

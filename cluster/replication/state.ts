@@ -15,7 +15,7 @@ import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import type { AttachResult, CompareResult, Fetched, FillResult, LogCaller, ShardAssignment, WriteInput } from './messages.js';
 
 export interface ReplicationState {
-  /** This node's peer id; 0 until it is known. */
+  /** This node's peer id; 0 until it is known, and on a node without a cluster. */
   readonly self: PeerId;
   readonly assignment: ShardAssignment | null;
   readonly ticks: number;

@@ -297,7 +297,7 @@ function takeRole(draft: ReplicationDraft): void {
 
 function takeRoleAfter(draft: ReplicationDraft, delayTicks: number): void {
   const { assignment, heard, self } = draft.state;
-  const leads = assignment !== null && assignment.leader === self && self !== 0 && heard <= assignment.term;
+  const leads = assignment !== null && assignment.leader === self && heard <= assignment.term;
   if (leads) startLocating(draft, delayTicks);
   else setRole(draft, { kind: 'Following' });
 }
@@ -382,7 +382,7 @@ function checkStep(before: ReplicationState, after: ReplicationState): void {
   const { assignment, heard, role, self } = after;
   invariant(heard >= before.heard, 'Log-L2', () => `term ${heard} is heard after term ${before.heard}`);
   if (role.kind === 'Closed' || role.kind === 'Following') return;
-  invariant(assignment?.leader === self && self !== 0, 'Log-L2', () => `peer ${self} is ${role.kind}, and ${assignment?.leader} leads`);
+  invariant(assignment?.leader === self, 'Log-L2', () => `peer ${self} is ${role.kind}, and ${assignment?.leader} leads`);
   invariant(heard <= assignment.term, 'Log-L2', () => `it is ${role.kind} in term ${assignment.term}, and has heard term ${heard}`);
   if (role.kind === 'Leading') checkLeader(before, self, role);
 }

@@ -22,8 +22,8 @@ export function write(draft: ReplicationDraft, input: WriteInput): void {
   const issued: IssuedWrite = { write: number, input, result: null };
   changeLeading(draft, { issued: [...role.issued, issued], bytes: role.bytes + bytesOfWrite({ input }) });
   const { assignment, self } = draft.state;
-  const term = assignment?.term ?? 0;
-  draft.effects.push({ kind: 'logWrite', run: role.run, write: number, leader: self, term, indexAfter: role.indexAfter, input });
+  const as = { peer: self, term: assignment?.term ?? 0, indexAfter: role.indexAfter };
+  draft.effects.push({ kind: 'logWrite', run: role.run, write: number, as, input });
 }
 
 /** Refuses a write because another replica leads, or none does. */

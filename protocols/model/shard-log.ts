@@ -6,6 +6,8 @@
  */
 
 import type { PeerId } from './cluster.js';
+import type { UndecodedUpdate } from './update.js';
+import type { HardwareUsage } from './usage.js';
 
 /** Which operation of a shard's log this is. Two logs that have the same tag are the same up to there. */
 export interface LogTag {
@@ -22,6 +24,36 @@ export interface ShardEntry {
   readonly tag: LogTag;
   /** As `encodeOperation` makes it. */
   readonly operation: Uint8Array;
+}
+
+/** A write to one shard: operations of one request or of a part of one. After one that fails, the others are not executed. */
+export interface ShardWrite {
+  /** The operations as `encodeUpdate` makes them. The caller keeps the memory. */
+  readonly operations: readonly Uint8Array[];
+  /** When the write is answered: once it is on disk, once it is applied, or once reads see it. */
+  readonly until: 'logged' | 'applied' | 'shown';
+}
+
+/** A write that a node carries out in time. */
+export interface TimedWrite extends ShardWrite {
+  /** `Date.now()` from which the write is not begun any more, in milliseconds. */
+  readonly deadlineMs: number;
+  /** Where present, the cost of the write on this node is added to it. */
+  readonly usage?: HardwareUsage;
+  /**
+   * Set where `operations` is the body of a request. Only for a replica without others: nobody gets the entries. To decode a request twice,
+   * in a reader and in the replica, costs a tenth of an upload.
+   */
+  readonly undecoded?: UndecodedUpdate;
+}
+
+/** What a leader gives to its next operations. */
+export interface LeaderTag {
+  readonly peer: PeerId;
+  /** A lower term than the last operation's is refused as `conflict`. */
+  readonly term: number;
+  /** The operations get indexes larger than this. */
+  readonly indexAfter: number;
 }
 
 /** Before the first operation. */

@@ -1,5 +1,6 @@
 /** Update operations: what a write request is decoded to, what the WAL stores and a replica applies. */
 
+import type { ErrorFacts } from '../errors.js';
 import type { ShardId } from './cluster.js';
 import type { FieldSchema } from './collection.js';
 import type { Filter } from './filter.js';
@@ -89,6 +90,26 @@ export type WriteOperation =
   | 'batchUpdate'
   | 'createFieldIndex'
   | 'deleteFieldIndex';
+
+/** A write request in a form that its replica decodes: its body is elsewhere. */
+export interface UndecodedUpdate {
+  readonly operation: WriteOperation;
+  /** As in `RawRequest`. */
+  readonly path: Readonly<Record<string, string>>;
+  readonly message?: string;
+  /** What the request asks for, written here when the replica has decoded it. */
+  shape?: UpdateShape;
+}
+
+/** What a write request asks for, besides its operations. */
+export interface UpdateShape {
+  /** How many operations answer together, one number for each answer: 1 for all but batches. */
+  readonly parts: readonly number[];
+  /** The answer is a list, one element for each part. */
+  readonly listed: boolean;
+  /** Why the request fails once its operations are applied: one behind them does not fit the collection. */
+  readonly failure: ErrorFacts | null;
+}
 
 /** What became of a write. */
 export interface Written {

@@ -10,13 +10,11 @@ import type { AliasMap } from '../../protocols/model/alias.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
-import type { Written } from '../../protocols/model/update.js';
+import type { LeaderTag, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { GatherAccess } from '../gather/access.js';
 import type {
   BuildReport,
-  EncodedWrite,
   OwnReads,
   PortionResult,
   RawRequest,
@@ -28,13 +26,11 @@ import type {
   SplitJob,
   SplitWrite,
   WeighJob,
-  WriteOperation,
 } from '../threads/messages.js';
 import type {
   BucketPoints,
   LogPart,
-  OrderedWrite,
-  OrderedWritten,
+  LogWritten,
   ReplicaCheckpoint,
   ReplicaDigest,
   ShardLogPort,
@@ -205,15 +201,6 @@ export class EnginePool implements ShardLogPort {
   }
 
   /**
-   * Carries out a write. wait: answer when it is applied, else when it is safe in the WAL. The body is given away.
-   * Errors: `busy` when the writer's queue is full; `timeout` at the deadline (the write may still be done);
-   * `unavailable` when the replica is not open or its writer was lost; what the operation itself throws.
-   */
-  write(operation: WriteOperation, key: ReplicaKey, wait: boolean, request: RawRequest): Promise<{ body: Uint8Array }> {
-    return this.writerPool.write(operation, key, wait, request);
-  }
-
-  /**
    * A write request as the shards of its collection get it: decoded and checked by a reader, as each shard's bytes.
    * Errors: those of the request itself; `busy`, `timeout`, `unavailable` as of a read. Nothing is written.
    */
@@ -226,11 +213,6 @@ export class EnginePool implements ShardLogPort {
     return this.readerPool.weigh(job);
   }
 
-  /** Carries out operations that `split` made. Their memory is given away. Errors: as `write`. */
-  writeEncoded(key: ReplicaKey, write: EncodedWrite): Promise<Written> {
-    return this.writerPool.writeEncoded(key, write);
-  }
-
   /** The first of these points that a replica does not have once all writes before are applied; null: it has all. Errors: as `write`. */
   missing(key: ReplicaKey, ids: readonly PointId[], deadlineMs: number): Promise<PointId | null> {
     return this.writerPool.missing(key, ids, deadlineMs);
@@ -238,8 +220,8 @@ export class EnginePool implements ShardLogPort {
 
   // What follows is documented in `ShardLogPort`.
 
-  writeOrdered(key: ReplicaKey, write: OrderedWrite): Promise<OrderedWritten> {
-    return this.shardLogs.writeOrdered(key, write);
+  write(key: ReplicaKey, as: LeaderTag, write: TimedWrite): Promise<LogWritten> {
+    return this.shardLogs.write(key, as, write);
   }
 
   append(key: ReplicaKey, previous: LogTag, entries: readonly ShardEntry[], until: 'logged' | 'applied'): Promise<LogTag> {

@@ -1,14 +1,13 @@
 /** `ShardLogPort` as the main thread carries it out: by messages to the replicas' writers. */
 
-import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
+import type { LeaderTag, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
 import { addUsage } from '../../protocols/model/usage.js';
 import { encodeUpdate, NOTHING } from '../../protocols/update-codec.js';
-import type { OrderedTags, ReplicaKey, ToShardLog } from '../threads/messages.js';
+import type { ReplicaKey, ToShardLog, WrittenTags } from '../threads/messages.js';
 import type {
   BucketPoints,
   LogPart,
-  OrderedWrite,
-  OrderedWritten,
+  LogWritten,
   ReplicaCheckpoint,
   ReplicaDigest,
   ShardLogPort,
@@ -19,14 +18,23 @@ import type { CallAnswer, WriterPool } from './writer-pool.js';
 export class ShardLogCalls implements ShardLogPort {
   constructor(private readonly writers: WriterPool) {}
 
-  async writeOrdered(key: ReplicaKey, write: OrderedWrite): Promise<OrderedWritten> {
-    const operations = write.operations.map(copyOf);
-    const { usage, value } = await this.send(key, { kind: 'writeOrdered', id: 0, key, write: { ...write, operations } }, operations);
-    if (usage !== null && write.usage !== undefined) addUsage(write.usage, usage);
-    const { carriedOut, failure, tags } = value as OrderedTags;
+  async write(key: ReplicaKey, as: LeaderTag, asked: TimedWrite): Promise<LogWritten> {
+    const { deadlineMs, operations, undecoded, until, usage: measured } = asked;
+    const copies = operations.map(copyOf);
+    const write: TimedWrite = {
+      operations: copies,
+      until,
+      deadlineMs,
+      ...(measured === undefined ? {} : { usage: measured }),
+      ...(undecoded === undefined ? {} : { undecoded }),
+    };
+    const { usage, value } = await this.send(key, { kind: 'write', id: 0, key, as, write }, copies);
+    if (usage !== null && measured !== undefined) addUsage(measured, usage);
+    const { carriedOut, failure, shape, tags } = value as WrittenTags;
+    if (undecoded !== undefined && shape !== undefined) undecoded.shape = shape;
     const entries = tags.map((tag, at) => ({
       tag,
-      operation: at < carriedOut ? (write.operations[at] as Uint8Array) : encodeUpdate(NOTHING),
+      operation: undecoded !== undefined ? UNSENT : at < carriedOut ? (operations[at] as Uint8Array) : encodeUpdate(NOTHING),
     }));
     return { entries, failure };
   }
@@ -100,6 +108,9 @@ export class ShardLogCalls implements ShardLogPort {
     return this.writers.call(replica, message, { bytes, transfer: bodies.map((body) => body.buffer as ArrayBuffer) });
   }
 }
+
+/** Of an entry that no other replica gets. */
+const UNSENT = new Uint8Array(0);
 
 /** Callers keep theirs, to send them on. */
 function copyOf(bytes: Uint8Array): Uint8Array {

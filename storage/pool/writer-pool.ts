@@ -7,21 +7,11 @@ import type { TransferListItem } from 'node:worker_threads';
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import type { Written } from '../../protocols/model/update.js';
-import { addUsage, type HardwareUsage } from '../../protocols/model/usage.js';
-import type {
-  EncodedWrite,
-  FromWriter,
-  RawRequest,
-  ReplicaKey,
-  ReplicaSpec,
-  ReplicaStats,
-  ToWriter,
-  WriteOperation,
-} from '../threads/messages.js';
+import type { HardwareUsage } from '../../protocols/model/usage.js';
+import type { FromWriter, ReplicaKey, ReplicaSpec, ReplicaStats, ToWriter } from '../threads/messages.js';
 import { acceptsWrite, chooseWriter } from './pool-state.js';
 import type { ReaderPool } from './reader-pool.js';
-import { ownBytes, shuttingDown, type WorkerDepth, type WorkerEvent, WorkerSlots } from './worker-slots.js';
+import { shuttingDown, type WorkerDepth, type WorkerEvent, WorkerSlots } from './worker-slots.js';
 
 export interface WriterPoolOptions {
   readonly count: number;
@@ -56,14 +46,13 @@ export interface Replica {
 
 /** What a writer answers to a message. */
 export interface CallAnswer {
-  readonly body: Uint8Array | null;
   readonly value: unknown;
   readonly stats: ReplicaStats | null;
   /** What a measured write has cost. */
   readonly usage: HardwareUsage | null;
 }
 
-const WRITES: ReadonlySet<ToWriter['kind']> = new Set(['write', 'writeEncoded', 'writeOrdered', 'append']);
+const WRITES: ReadonlySet<ToWriter['kind']> = new Set(['write', 'append']);
 
 const QUEUED_WRITES_MAX = 1024;
 const QUEUED_WRITE_BYTES_MAX = 128 << 20;
@@ -175,34 +164,6 @@ export class WriterPool {
     // Readers learn of it by the set that the writer publishes with it.
     await this.call(replica, { kind: 'configure', id: 0, key, config });
     replica.spec = { ...replica.spec, config };
-  }
-
-  /** See `EnginePool.write`. */
-  async write(operation: WriteOperation, key: ReplicaKey, wait: boolean, request: RawRequest): Promise<{ body: Uint8Array }> {
-    const replica = this.openReplicaOf(key);
-    const bytes = request.body?.byteLength ?? 0;
-    this.checkRoom(replica, bytes);
-    const body = request.body === null ? null : ownBytes(request.body);
-    const message: ToWriter = { kind: 'write', id: 0, operation, key, wait, request: { ...request, body } };
-    const { body: answer, usage } = await this.call(replica, message, {
-      bytes,
-      deadlineMs: request.deadlineMs,
-      transfer: body === null ? [] : [body.buffer as ArrayBuffer],
-    });
-    if (usage !== null && request.usage !== undefined) addUsage(request.usage, usage);
-    return { body: answer as Uint8Array };
-  }
-
-  /** See `EnginePool.writeEncoded`. */
-  async writeEncoded(key: ReplicaKey, write: EncodedWrite): Promise<Written> {
-    const replica = this.openReplicaOf(key);
-    const bytes = write.operations.reduce((sum, operation) => sum + operation.byteLength, 0);
-    this.checkRoom(replica, bytes);
-    const message: ToWriter = { kind: 'writeEncoded', id: 0, key, write };
-    const transfer = write.operations.map((operation) => operation.buffer as ArrayBuffer);
-    const { usage, value } = await this.call(replica, message, { bytes, deadlineMs: write.deadlineMs, transfer });
-    if (usage !== null && write.usage !== undefined) addUsage(write.usage, usage);
-    return value as Written;
   }
 
   /** See `EnginePool.missing`. */
@@ -329,7 +290,7 @@ export class WriterPool {
       case 'answer': {
         if (message.stats !== null) this.takeStats(message.stats);
         const call = this.finishCall(index, message.id);
-        call?.resolve({ body: message.body, value: message.value, stats: message.stats, usage: message.usage ?? null });
+        call?.resolve({ value: message.value, stats: message.stats, usage: message.usage ?? null });
         return;
       }
       case 'error': {

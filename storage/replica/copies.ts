@@ -50,7 +50,7 @@ export class Copies {
 
   /** See `ShardLogPort.digest`. Errors: `storage`. */
   digest(leaders: ReplicaDigest | null): ReplicaDigest {
-    this.host.operations.applyLogged();
+    this.host.operations.apply();
     this.pointDigest ??= PointDigest.of(this.host.view().segments);
     const { points } = this.pointDigest;
     const live = this.host.view().segments.reduce((sum, segment) => sum + segment.live - segment.held.size, 0);
@@ -70,7 +70,7 @@ export class Copies {
 
   /** See `ShardLogPort.bucketPoints`. Errors: `storage`. */
   bucketPoints(buckets: readonly number[]): BucketPoints {
-    this.host.operations.applyLogged();
+    this.host.operations.apply();
     this.host.lead();
     const at = this.host.wal.last;
     const now = this.host.view();
@@ -82,7 +82,7 @@ export class Copies {
   /** See `ShardLogPort.replaceBuckets`. Errors: `storage`. */
   replaceBuckets(bytes: Uint8Array): number {
     const passed = decodeBuckets(bytes, this.plans);
-    this.host.operations.applyLogged();
+    this.host.operations.apply();
     const { last } = this.host.wal;
     if (!isSameTag(passed.at, last))
       throw new TroupeError('conflict', `the points are those after operation ${passed.at.index}, the replica is at ${last.index}`);
@@ -91,7 +91,7 @@ export class Copies {
 
   /** See `ShardLogPort.settings`. Errors: `storage`. */
   settings(): Uint8Array[] {
-    this.host.operations.applyLogged();
+    this.host.operations.apply();
     return this.host
       .view()
       .manifest.fields.map(({ name, schema }) =>
@@ -102,7 +102,7 @@ export class Copies {
   /** See `ShardLogPort.applySettings`. Errors: `storage`. */
   applySettings(operations: readonly Uint8Array[]): void {
     const decoded = operations.map((bytes) => decodeUpdate(bytes).operation);
-    this.host.operations.applyLogged();
+    this.host.operations.apply();
     this.host.transact((transaction) => makeSettings(transaction, decoded));
   }
 

@@ -1,8 +1,8 @@
 /** Decides the place of operations in a shard's log: which of a leader's operations are new, and whether they follow the log's end. */
 
 import { TroupeError } from '../../protocols/errors.js';
-import { isSameTag, type LogTag, type ShardEntry } from '../../protocols/model/shard-log.js';
-import type { Leader } from '../wal/log-tags.js';
+import { isSameTag, type LeaderTag, type LogTag, type ShardEntry } from '../../protocols/model/shard-log.js';
+import { NO_LEADER } from '../wal/log-tags.js';
 
 /** The part of a log that these decisions need. */
 export interface KnownLog {
@@ -13,10 +13,12 @@ export interface KnownLog {
 }
 
 /**
- * Tags for `count` operations of a leader after `last`, with indexes above `indexAfter`. Errors: `conflict` if the leader's term is over.
+ * Tags for `count` operations of a leader after `last`. A node without a cluster continues any log.
+ * Errors: `conflict` if the leader's term is over.
  */
-export function nextTags(last: LogTag, { peer, term }: Leader, indexAfter: number, count: number): LogTag[] {
-  if (term < last.term || (term === last.term && peer !== last.peer))
+export function nextTags(last: LogTag, { indexAfter, peer, term }: LeaderTag, count: number): LogTag[] {
+  const isAlone = peer === NO_LEADER.peer && term === NO_LEADER.term;
+  if (!isAlone && (term < last.term || (term === last.term && peer !== last.peer)))
     throw new TroupeError('conflict', `${nameOf(last)} has been logged already: term ${term} of peer ${peer} is over`);
   const first = Math.max(last.index, indexAfter) + 1;
   return Array.from({ length: count }, (_, at) => ({ peer, term, index: first + at }));

@@ -8,7 +8,7 @@ import { type LoggedOperation, NOTHING } from '../../protocols/update-codec.js';
 import { AppendError } from '../disk/append-file.js';
 import { LmdbError } from '../disk/lmdb.js';
 import { measured } from '../disk/meter.js';
-import { type Leader, NO_LEADER } from '../wal/log-tags.js';
+import type { Leader } from '../wal/log-tags.js';
 import type { WriteAheadLog } from '../wal/wal.js';
 import { applyOperation } from './apply.js';
 import type { Transaction } from './transaction.js';
@@ -56,7 +56,7 @@ export class Operations {
   /** Applies, at opening, operations that the log has and the points lack. Errors: `storage`. */
   replay(group: readonly NumberedOperation[]): void {
     this.backlog.push(...group);
-    this.apply([]);
+    this.apply();
     if (this.backlog.length > 0)
       throw new TroupeError('storage', `operations from ${this.backlog[0]?.operation} on of the WAL cannot be applied`);
   }
@@ -67,17 +67,10 @@ export class Operations {
   }
 
   /**
-   * Logs operations, which are on disk on return and are applied by the next `apply`. Returns their numbers. Errors: `storage`; nothing is
-   * logged then.
+   * Logs operations in ascending order, after all existing ones. They are on disk on return, and are applied by the next `apply`. Errors:
+   * `storage`; nothing is logged then.
    */
-  log(operations: readonly LoggedOperation[]): number[] {
-    const numbered = this.number(operations);
-    this.logNumbered(numbered);
-    return numbered.map(({ operation }) => operation);
-  }
-
-  /** As `log`, for operations of a leader: in ascending order, after all existing ones. */
-  logNumbered(numbered: readonly NumberedOperation[]): void {
+  log(numbered: readonly NumberedOperation[]): void {
     if (numbered.length === 0) return;
     this.host.commit(() => this.append(numbered));
     this.backlog.push(...numbered);
@@ -88,30 +81,11 @@ export class Operations {
   }
 
   /**
-   * Applies the logged operations, then logs and applies `operations`, in one transaction that is on disk on return. Returns the result of
-   * each of `operations`. If the disk refuses, that is the result of all of them: they are not in the WAL then, and the logged ones wait
-   * for the next call. An operation that meets a bug fails alone.
+   * Applies the logged operations, then logs and applies `numbered`, in one transaction that is on disk on return: all of them are in the
+   * log then, whatever their results. Returns the results of the operations that were logged before, then those of `numbered`. An operation
+   * that meets a bug fails alone. Errors: `storage`; if that follows a bug, the operations may be in the log, not applied.
    */
-  apply(operations: readonly LoggedOperation[]): AppliedUpdate[] {
-    const numbered = this.number(operations);
-    if (numbered.length + this.backlog.length === 0) return [];
-    try {
-      const outcomes = this.applyTogether(this.backlog, numbered);
-      this.backlog = [];
-      return outcomes.slice(outcomes.length - numbered.length);
-    } catch (error) {
-      rethrowBroken(error);
-      if (isRefusal(error)) return numbered.map(({ operation }) => ({ operation, error }));
-      return this.applyOneByOne(operations, error);
-    }
-  }
-
-  /**
-   * As `apply`, for operations of a leader: all of them are in the log on return, whatever their results. Returns the results of the
-   * operations that were logged before, then those of `numbered`. Errors: `storage`; if that follows a bug, they may be in the log, not
-   * applied.
-   */
-  applyNumbered(numbered: readonly NumberedOperation[]): AppliedUpdate[] {
+  apply(numbered: readonly NumberedOperation[] = []): AppliedUpdate[] {
     if (numbered.length + this.backlog.length === 0) return [];
     try {
       const outcomes = this.applyTogether(this.backlog, numbered);
@@ -121,14 +95,9 @@ export class Operations {
       rethrowBroken(error);
       if (isRefusal(error)) throw error;
       this.host.warn(`a group of operations failed and is applied one by one: ${textOf(error)}`);
-      this.logNumbered(numbered);
+      this.log(numbered);
       return this.applyBacklog();
     }
-  }
-
-  private number(operations: readonly LoggedOperation[]): NumberedOperation[] {
-    const last = this.host.wal.last.index;
-    return operations.map((logged, at) => ({ operation: last + 1 + at, by: NO_LEADER, logged }));
   }
 
   private applyTogether(logged: readonly NumberedOperation[], unlogged: readonly NumberedOperation[]): AppliedUpdate[] {
@@ -138,32 +107,6 @@ export class Operations {
     ]);
     this.host.applied();
     return outcomes;
-  }
-
-  /** Applies a group one by one after a bug: the operation that meets the bug is skipped, the others are applied. */
-  private applyOneByOne(operations: readonly LoggedOperation[], cause: unknown): AppliedUpdate[] {
-    this.host.warn(`a group of operations failed and is applied one by one: ${textOf(cause)}`);
-    try {
-      this.applyBacklog();
-    } catch (refusal) {
-      rethrowBroken(refusal);
-      return operations.map(() => ({ operation: 0, error: refusal as TroupeError }));
-    }
-    let broken = false;
-    return operations.map((logged): AppliedUpdate => {
-      const operation = this.host.wal.last.index + 1;
-      if (logged.chained && broken) return { operation, error: 'skipped' };
-      try {
-        const alone = { operation, by: NO_LEADER, logged: { ...logged, chained: false, encoded: undefined } };
-        const [outcome] = this.applyTogether([], [alone]) as [AppliedUpdate];
-        broken = outcome.error !== null;
-        return outcome;
-      } catch (error) {
-        rethrowBroken(error);
-        broken = true;
-        return { operation, error: asKnown(error) };
-      }
-    });
   }
 
   /**
@@ -214,11 +157,6 @@ export class Operations {
       if (error !== null && !isNothing) wal.markFailed(operation);
       return { operation, error, isNothing };
     });
-  }
-
-  /** Applies the logged operations. Errors: `storage` if the disk refuses. */
-  applyLogged(): void {
-    if (this.backlog.length > 0) this.applyNumbered([]);
   }
 }
 

@@ -11,7 +11,6 @@ import { invariant } from '../../protocols/invariant.js';
 import { type CollectionConfig, type FieldSchema, sameSchema } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { isSameTag, type LogTag } from '../../protocols/model/shard-log.js';
-import type { LoggedOperation } from '../../protocols/update-codec.js';
 import { AppendFolder } from '../disk/append-file.js';
 import { initChecksum } from '../disk/checksum.js';
 import { checkFormat, isMarkedMade, markMade } from '../disk/format-marker.js';
@@ -31,7 +30,7 @@ import { Copies, type CopiesHost } from './copies.js';
 import { carryDeletions, deferralBytes, defersRows, holdReplaced, settleDeferred } from './deferral.js';
 import { loadReplica, slotsOf, trackSealedFields, writeFirstRecords } from './load.js';
 import { encodeManifest, type Manifest, type ManifestField } from './manifest.js';
-import { type AppliedUpdate, type NumberedOperation, Operations, type OperationsHost } from './operations.js';
+import { type NumberedOperation, Operations, type OperationsHost } from './operations.js';
 import { makeAppendable, type RowItems, SegmentRows } from './segment-rows.js';
 import { ALL_STALE, type StaleBuckets, withStale } from './stale.js';
 import { fieldsOf, type ReplicaShape, Transaction, type TransactionHost } from './transaction.js';
@@ -159,16 +158,6 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
 
   // ---------------------------------------------------------------- writes
 
-  /** See `Operations.log`. */
-  log(operations: readonly LoggedOperation[]): number[] {
-    return this.operations.log(operations);
-  }
-
-  /** See `Operations.apply`. */
-  apply(operations: readonly LoggedOperation[]): AppliedUpdate[] {
-    return this.operations.apply(operations);
-  }
-
   applied(): void {
     this.lastWriteMs = this.hooks.now();
   }
@@ -259,7 +248,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
 
   /** See `ShardLogPort.rewindLog`. */
   rewindLog(to: LogTag): void {
-    this.operations.applyLogged();
+    this.operations.apply();
     const { base } = this.wal;
     const own = to.index === base.index ? base : this.wal.tagOf(to.index);
     if (own === null || !isSameTag(own, to))
@@ -287,7 +276,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
 
   /** The first of these points that does not exist once everything logged is applied; null if all exist. */
   missing(ids: readonly PointId[]): PointId | null {
-    this.apply([]);
+    this.operations.apply();
     const now = this.view();
     return ids.find((id) => now.find(id) === undefined) ?? null;
   }
@@ -298,7 +287,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
   checkpoint(folder: string): Promise<ReplicaCheckpoint> {
     if (this.keptFrom !== Number.POSITIVE_INFINITY)
       throw new TroupeError('conflict', 'another checkpoint of the replica has not been released yet');
-    this.operations.applyLogged();
+    this.operations.apply();
     this.keptFrom = this.shape.appliedOperation;
     this.copying = this.copyTo(folder);
     return this.copying;
@@ -479,7 +468,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
    */
   configure(config: CollectionConfig): void {
     const { spec } = this;
-    this.apply([]);
+    this.operations.apply();
     if (this.operations.waiting > 0) throw new TroupeError('storage', 'there are operations that the disk has not taken yet');
     this.spec = { ...spec, config };
     try {

@@ -15,7 +15,11 @@ import { normalizeUpdates } from './normalize-updates.js';
 const NO_BODY = new Uint8Array(0);
 
 /** The operations of a request, as they are stored. Errors: those of decoding. */
-export function decodeWriteRequest(kind: WriteOperation, { body, message, path }: RawRequest, params: CollectionParams): DecodedUpdate {
+export function decodeWriteRequest(
+  kind: WriteOperation,
+  { body, message, path }: Pick<RawRequest, 'body' | 'message' | 'path'>,
+  params: CollectionParams,
+): DecodedUpdate {
   const update =
     message === undefined
       ? decodeUpdateBody(kind, body ?? NO_BODY, path, params, embedStored)

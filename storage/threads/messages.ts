@@ -9,12 +9,12 @@ import type { AliasMap } from '../../protocols/model/alias.js';
 import type { KeyedShard, ReadConsistency, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig, CollectionParams, FieldSchema } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
-import type { WriteOperation } from '../../protocols/model/update.js';
+import type { LeaderTag, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
+import type { UpdateShape, WriteOperation } from '../../protocols/model/update.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
 import type { SubgraphSetting } from '../segment/layout.js';
-import type { OrderedWrite, ReplicaDigest, ShardPosition } from './shard-log.js';
+import type { ReplicaDigest, ShardPosition } from './shard-log.js';
 
 /** `<collection>/<shard id>`: names a local replica in this process. */
 export type ReplicaKey = string;
@@ -103,12 +103,8 @@ export type WeighJob =
   | { readonly kind: 'write'; readonly operation: WriteOperation; readonly request: RawRequest; readonly params: CollectionParams };
 
 /** A write request, decoded and checked, as each shard gets it. */
-export interface SplitWrite {
+export interface SplitWrite extends UpdateShape {
   readonly stages: readonly WriteStage[];
-  /** As in `DecodedUpdate`. */
-  readonly parts: readonly number[];
-  readonly listed: boolean;
-  readonly failure: ErrorFacts | null;
 }
 
 /** See `sharding/stages.ts`. */
@@ -124,17 +120,6 @@ export interface EncodedPart {
   readonly at: readonly number[];
   /** The operations as `encodeOperation` makes them, each at the start of a buffer of its own. */
   readonly operations: readonly Uint8Array[];
-}
-
-/** Encoded operations for one replica, which were one request or a part of one: after one that fails, the others are not executed. */
-export interface EncodedWrite {
-  readonly operations: readonly Uint8Array[];
-  /** When the write is answered: once it is on disk, once it is applied, or once reads see it. */
-  readonly until: 'logged' | 'applied' | 'shown';
-  /** `Date.now()` from which the write is not begun any more, in milliseconds. */
-  readonly deadlineMs: number;
-  /** Where present, the cost of the write is added to it. */
-  readonly usage?: HardwareUsage;
 }
 
 /** The answer to a portion of a read. */
@@ -221,16 +206,6 @@ export type ToWriter =
   | { readonly kind: 'open'; readonly id: number; readonly spec: ReplicaSpec; readonly damaged: string | null }
   | { readonly kind: 'configure'; readonly id: number; readonly key: ReplicaKey; readonly config: CollectionConfig }
   | { readonly kind: 'close'; readonly id: number; readonly key: ReplicaKey }
-  | {
-      readonly kind: 'write';
-      readonly id: number;
-      readonly operation: WriteOperation;
-      readonly key: ReplicaKey;
-      readonly wait: boolean;
-      readonly request: RawRequest;
-    }
-  /** Answered by a `Written`. */
-  | { readonly kind: 'writeEncoded'; readonly id: number; readonly key: ReplicaKey; readonly write: EncodedWrite }
   | ToShardLog
   /** Answered by the first of these points that does not exist after all earlier writes, or null. */
   | { readonly kind: 'missing'; readonly id: number; readonly key: ReplicaKey; readonly ids: readonly PointId[] }
@@ -243,8 +218,8 @@ export type ToWriter =
 
 /** Calls of `ShardLogPort`, each with the type of its answer. */
 export type ToShardLog =
-  /** Answered by an `OrderedTags`. */
-  | { readonly kind: 'writeOrdered'; readonly id: number; readonly key: ReplicaKey; readonly write: OrderedWrite }
+  /** Answered by a `WrittenTags`. */
+  | { readonly kind: 'write'; readonly id: number; readonly key: ReplicaKey; readonly as: LeaderTag; readonly write: TimedWrite }
   /** Answered by a `LogTag`. */
   | {
       readonly kind: 'append';
@@ -273,12 +248,14 @@ export type ToShardLog =
   | { readonly kind: 'checkpoint'; readonly id: number; readonly key: ReplicaKey; readonly folder: string }
   | { readonly kind: 'releaseCheckpoint'; readonly id: number; readonly key: ReplicaKey };
 
-/** The result of an `OrderedWrite`, without the operations, which the caller has. */
-export interface OrderedTags {
+/** The result of a write, without the operations, which the caller has. */
+export interface WrittenTags {
   readonly tags: readonly LogTag[];
   /** How many of the operations are in the log; for the others the log has `NOTHING`. */
   readonly carriedOut: number;
   readonly failure: ErrorFacts | null;
+  /** Of a request that was undecoded. */
+  readonly shape?: UpdateShape;
 }
 
 export type FromWriter =
@@ -286,7 +263,6 @@ export type FromWriter =
   | {
       readonly kind: 'answer';
       readonly id: number;
-      readonly body: Uint8Array | null;
       readonly value?: unknown;
       readonly usage?: HardwareUsage | null;
       readonly stats: ReplicaStats | null;

@@ -4,33 +4,17 @@
  */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
-import type { PeerId } from '../../protocols/model/cluster.js';
-import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
-import type { HardwareUsage } from '../../protocols/model/usage.js';
+import type { LeaderTag, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
 import type { ReplicaKey } from './messages.js';
 
-/** Operations that the leader orders. They were one request or a part of one: after one that fails, the others are not executed. */
-export interface OrderedWrite {
-  readonly peer: PeerId;
-  /** The leader's term. A lower one than the last operation's is refused as `conflict`. */
-  readonly term: number;
-  /** The operations get indexes larger than this. */
-  readonly indexAfter: number;
-  /** The operations as `encodeOperation` makes them. */
-  readonly operations: readonly Uint8Array[];
-  readonly until: 'logged' | 'applied';
-  readonly deadlineMs: number;
-  readonly usage?: HardwareUsage;
-}
-
-/** The result of an `OrderedWrite` that is on disk. */
-export interface OrderedWritten {
+/** The result of a write that is on disk. */
+export interface LogWritten {
   /**
    * The entries in the log, to send to other replicas. In the place of an operation that failed, and of those after it, the log has one
    * that changes nothing.
    */
   readonly entries: readonly ShardEntry[];
-  /** The error of the first operation that failed; only with `until: 'applied'`. */
+  /** The error of the first operation that failed; null with `until: 'logged'`. */
   readonly failure: ErrorFacts | null;
 }
 
@@ -81,11 +65,11 @@ export interface ReplicaCheckpoint {
 /** A replica's log. Errors of all calls: `unavailable` if the replica is not open; `storage`; `busy`; `timeout` if there is a deadline. */
 export interface ShardLogPort {
   /**
-   * Logs a leader's operations. Errors: `conflict` for a term that is over, `wrongInput` of the operations, `busy` and `timeout`: nothing
+   * Writes to the log, as a leader; with `until` other than `logged` also to the points. Errors: `conflict` for a term that is over, `wrongInput` of the operations, `busy` and `timeout`: nothing
    * is logged then. After `storage`, and after `unavailable` because the writer was lost, `position` tells what is logged. The caller keeps
    * the memory of the operations.
    */
-  writeOrdered(key: ReplicaKey, write: OrderedWrite): Promise<OrderedWritten>;
+  write(key: ReplicaKey, as: LeaderTag, write: TimedWrite): Promise<LogWritten>;
   /**
    * Takes over a leader's operations; those that the log has already are skipped. Answers with the last tag when all are on disk. previous:
    * tag of the operation before the first of `entries`. Without entries it checks that the log has `previous` and, with until 'applied',

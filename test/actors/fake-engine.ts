@@ -6,8 +6,8 @@ import type { EnginePort } from '../../actors/runtime/ports.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import { type LogTag, NO_TAG, type ShardEntry } from '../../protocols/model/shard-log.js';
-import type { Written } from '../../protocols/model/update.js';
+import { type LeaderTag, type LogTag, NO_TAG, type ShardEntry, type TimedWrite } from '../../protocols/model/shard-log.js';
+import type { UndecodedUpdate } from '../../protocols/model/update.js';
 import { decodeUpdate } from '../../protocols/update-codec.js';
 import { markMade } from '../../storage/disk/format-marker.js';
 import type { GatherAccess } from '../../storage/gather/access.js';
@@ -16,7 +16,6 @@ import { splitRequest } from '../../storage/requests/split-request.js';
 import { weightOf } from '../../storage/requests/weigh.js';
 import type {
   BuildReport,
-  EncodedWrite,
   PortionResult,
   RawRequest,
   ReplicaKey,
@@ -25,7 +24,7 @@ import type {
   SplitWrite,
   WeighJob,
 } from '../../storage/threads/messages.js';
-import type { LogPart, OrderedWrite, OrderedWritten, ShardPosition } from '../../storage/threads/shard-log.js';
+import type { LogPart, LogWritten, ShardPosition } from '../../storage/threads/shard-log.js';
 import { sampleStats } from './samples.js';
 
 export interface FakeBuild {
@@ -60,12 +59,6 @@ export class FakeEngine implements EnginePort {
     return bytes(`${operation} of ${replicas.join()}`);
   }
 
-  async write(operation: string, key: ReplicaKey, wait: boolean): Promise<{ body: Uint8Array }> {
-    this.calls.push(`write ${key} ${operation}${wait ? ' wait' : ''}`);
-    if (!this.open.has(key)) throw new TroupeError('unavailable', `replica ${key} is not open here`);
-    return { body: bytes(operation) };
-  }
-
   async portion(replicas: readonly ReplicaKey[], body: Uint8Array): Promise<PortionResult> {
     return { body: bytes(`${Buffer.from(body)} of ${replicas.join()}`), positions: replicas.map(() => 0) };
   }
@@ -87,14 +80,6 @@ export class FakeEngine implements EnginePort {
 
   async weigh(job: WeighJob): Promise<number> {
     return weightOf(job);
-  }
-
-  async writeEncoded(key: ReplicaKey, { operations, until }: EncodedWrite): Promise<Written> {
-    const kinds = operations.map((operation) => decodeUpdate(operation).operation.kind);
-    this.calls.push(`write ${key} ${kinds.join()} until ${until}`);
-    if (!this.open.has(key)) throw new TroupeError('unavailable', `replica ${key} is not open here`);
-    const number = 10 * Number(key.at(-1));
-    return { numbers: operations.map((_, at) => number + at), status: until === 'logged' ? 'acknowledged' : 'completed' };
   }
 
   /** Points that no replica has. */
@@ -139,11 +124,20 @@ export class FakeEngine implements EnginePort {
   // Of their shards' logs, replicas know where they end.
   readonly #ends = new Map<ReplicaKey, LogTag>();
 
-  async writeOrdered(key: ReplicaKey, { term, operations, peer, indexAfter, until }: OrderedWrite): Promise<OrderedWritten> {
+  async write(key: ReplicaKey, { indexAfter, peer, term }: LeaderTag, { operations, undecoded, until }: TimedWrite): Promise<LogWritten> {
+    if (undecoded !== undefined) return this.#writeUndecoded(key, { peer, term, index: this.#endOf(key).index + 1 }, undecoded, until);
     const after = Math.max(indexAfter, this.#endOf(key).index);
     const entries = operations.map((operation, at) => ({ operation, tag: { peer, term, index: after + 1 + at } }));
-    await this.append(key, this.#endOf(key), entries, until);
+    await this.append(key, this.#endOf(key), entries, until === 'logged' ? until : 'applied');
     return { entries, failure: null };
+  }
+
+  #writeUndecoded(key: ReplicaKey, tag: LogTag, undecoded: UndecodedUpdate, until: string): LogWritten {
+    this.calls.push(`write ${key} ${undecoded.operation} until ${until}`);
+    if (!this.open.has(key)) throw new TroupeError('unavailable', `replica ${key} is not open here`);
+    undecoded.shape = { parts: [1], listed: false, failure: null };
+    this.#ends.set(key, tag);
+    return { entries: [{ tag, operation: bytes('') }], failure: null };
   }
 
   async append(key: ReplicaKey, _previous: LogTag, entries: readonly ShardEntry[], until: string): Promise<LogTag> {

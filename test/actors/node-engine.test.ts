@@ -89,3 +89,16 @@ test('a replica whose database is damaged is Dead by name, beside collections th
   assert.equal(await second.deleteCollection('torn'), true);
   await second.close();
 });
+
+test('a write that waits to be shown is answered as acknowledged when its collection closes', { timeout: 30_000 }, async () => {
+  const node = await start();
+  const config = sampleConfig({ indexing_threshold: 1, prevent_unoptimized: true });
+  await node.createCollection('deferring', { ...config, hnsw_config: { ...config.hnsw_config, max_indexing_threads: 1 } });
+  const lines = Array.from({ length: 2000 }, (_, id) => ({ id, vector: [id, 1, 2, 3] }));
+  await ask(node.write('deferring', 'upsertPoints', false, request({ points: lines })));
+  const waiting = ask(node.write('deferring', 'upsertPoints', true, request({ points: [{ id: 5000, vector: [1, 2, 3, 4] }] })));
+  while ((node.stats('deferring')[0]?.appliedOperation ?? 0) < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+  assert.equal(await node.deleteCollection('deferring'), true);
+  assert.ok(['acknowledged', 'completed'].includes(String((await waiting).status)));
+  await node.close();
+});

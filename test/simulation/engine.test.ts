@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PointId } from '../../protocols/model/point-id.js';
-import { NO_TAG, type ShardEntry } from '../../protocols/model/shard-log.js';
+import { type LeaderTag, NO_TAG, type ShardEntry, type TimedWrite } from '../../protocols/model/shard-log.js';
 import type { UpdateOperation } from '../../protocols/model/update.js';
 import { pack, unpack } from '../../protocols/pack.js';
 import { decodeUpdate, encodeUpdate, NOTHING } from '../../protocols/update-codec.js';
 import type { AnswerOf, Ask } from '../../storage/threads/portion.js';
 import { decodePortionAnswer, encodePortion } from '../../storage/threads/portion-codec.js';
-import type { OrderedWrite } from '../../storage/threads/shard-log.js';
 import { sampleConfig } from '../actors/samples.js';
 import { VirtualDisk } from './disk.js';
 import { type EngineMistakes, VirtualEngine } from './engine.js';
@@ -21,20 +20,20 @@ const DEADLINE_MS = 1e12;
 
 test('operations are ordered, logged and applied, and read by id', async () => {
   const { engine, run } = await opened();
-  const written = await run(engine.writeOrdered(KEY, ordered(7, [upsert(3, 1)])));
+  const written = await run(engine.write(KEY, by(7), ordered([upsert(3, 1)])));
   assert.deepEqual(
     written.entries.map(({ tag }) => tag),
     [{ peer: 1, term: 7, index: 1 }],
   );
   assert.deepEqual(await run(engine.position(KEY)), { last: { peer: 1, term: 7, index: 1 }, base: NO_TAG });
   assert.deepEqual(await run(read(engine, 'retrieve', { ids: [3, 4], with_payload: true })), [{ id: 3, payload: { value: 1 } }]);
-  await assert.rejects(run(engine.writeOrdered(KEY, ordered(6, [upsert(3, 2)]))), { code: 'conflict' });
+  await assert.rejects(run(engine.write(KEY, by(6), ordered([upsert(3, 2)]))), { code: 'conflict' });
 });
 
 test('in the place of an operation that fails, and of what hangs on it, the log has one that changes nothing', async () => {
   const { engine, run } = await opened();
   const operations = [upsert(8, 1), setPayload(9, 1), upsert(9, 2)].map((operation, at) => encodeUpdate({ operation, chained: at > 0 }));
-  const { entries, failure } = await run(engine.writeOrdered(KEY, { ...ordered(1, []), operations }));
+  const { entries, failure } = await run(engine.write(KEY, by(1), { ...ordered([]), operations }));
   const nothing = encodeUpdate(NOTHING);
   assert.deepEqual([entries.map((entry) => entry.operation), failure?.code], [[operations[0], nothing, nothing], 'notFound']);
   assert.deepEqual((await run(engine.position(KEY))).last, entries[2]?.tag);
@@ -43,7 +42,7 @@ test('in the place of an operation that fails, and of what hangs on it, the log 
 
 test('a point that is older than the log is not changed but removed, until its bucket has been compared or filled', async () => {
   const { engine, run } = await opened();
-  for (const id of [1, 2, 3]) await run(engine.writeOrdered(KEY, ordered(1, [upsert(id, id)])));
+  for (const id of [1, 2, 3]) await run(engine.write(KEY, by(1), ordered([upsert(id, id)])));
   const same = await run(engine.digest(KEY, null));
   const at = { peer: 5, term: 3, index: 9 };
   await run(engine.resetLog(KEY, at));
@@ -64,7 +63,7 @@ test('a follower takes over what it lacks, once, and refuses what does not follo
   const follower = await opened();
   const entries: ShardEntry[] = [];
   for (let value = 1; value <= 4; value++)
-    entries.push(...(await leader.run(leader.engine.writeOrdered(KEY, ordered(2, [upsert(1, value)])))).entries);
+    entries.push(...(await leader.run(leader.engine.write(KEY, by(2), ordered([upsert(1, value)])))).entries);
   const tags = entries.map(({ tag }) => tag);
   const append = (from: number, to: number) =>
     follower.run(follower.engine.append(KEY, tags[from - 1] ?? NO_TAG, entries.slice(from, to), 'applied'));
@@ -80,7 +79,7 @@ test('a follower takes over what it lacks, once, and refuses what does not follo
 
 test('entries can be had after the base of the log, and after no operation that it has not got', async () => {
   const { engine, run } = await opened({ logKept: 2 });
-  for (let value = 1; value <= 5; value++) await run(engine.writeOrdered(KEY, ordered(1, [upsert(1, value)])));
+  for (let value = 1; value <= 5; value++) await run(engine.write(KEY, by(1), ordered([upsert(1, value)])));
   const tag = (index: number) => ({ peer: 1, term: 1, index });
   assert.deepEqual((await run(engine.position(KEY))).base, tag(3));
   assert.equal((await run(engine.entriesAfter(KEY, tag(2), 1e6))).kind, 'compacted');
@@ -92,8 +91,8 @@ test('entries can be had after the base of the log, and after no operation that 
 test('buckets that are replaced make the points of two replicas the same', async () => {
   const one = await opened();
   const other = await opened();
-  for (let id = 1; id <= 20; id++) await one.run(one.engine.writeOrdered(KEY, ordered(1, [upsert(id, id)])));
-  await other.run(other.engine.writeOrdered(KEY, ordered(1, [upsert(100, 1)])));
+  for (let id = 1; id <= 20; id++) await one.run(one.engine.write(KEY, by(1), ordered([upsert(id, id)])));
+  await other.run(other.engine.write(KEY, by(1), ordered([upsert(100, 1)])));
   const { at } = await one.run(one.engine.digest(KEY, null));
   await other.run(other.engine.resetLog(KEY, at));
   const ids = [...Array.from({ length: 20 }, (_, index) => index + 1), 100];
@@ -107,7 +106,7 @@ test('buckets that are replaced make the points of two replicas the same', async
 test('a shard tells what leaves it, what a ring gives to whom, and hides what it gives to others', async () => {
   const { engine, run } = await opened();
   const ids = Array.from({ length: 12 }, (_, at) => at + 1);
-  for (const id of ids) await run(engine.writeOrdered(KEY, ordered(1, [upsert(id, id)])));
+  for (const id of ids) await run(engine.write(KEY, by(1), ordered([upsert(id, id)])));
   const ring = [0, 1];
   const others = ids.filter((id) => ownerOf(ring, id) === 1);
   assert.ok(others.length > 0 && others.length < ids.length);
@@ -174,7 +173,7 @@ async function crashed(seed: number, mistakes: EngineMistakes): Promise<{ missin
   const { disk, engine, life, world } = await opened({ seed, mistakes });
   const acknowledged: PointId[] = [];
   for (let id = 1; id <= 8; id++)
-    engine.writeOrdered(KEY, { ...ordered(1, [upsert(id, 1)]), until: 'logged' }).then(() => acknowledged.push(id));
+    engine.write(KEY, by(1), { ...ordered([upsert(id, 1)]), until: 'logged' }).then(() => acknowledged.push(id));
   await world.run(new Stream(seed, 'crash').between(0, 15));
   life.alive = false;
   disk.crash();
@@ -206,9 +205,13 @@ async function opened({ seed = 1, logKept = 100, mistakes = {}, world = new Worl
   return { disk, engine, life, run, world };
 }
 
-function ordered(term: number, operations: readonly UpdateOperation[]): OrderedWrite {
+function by(term: number): LeaderTag {
+  return { peer: 1, term, indexAfter: 0 };
+}
+
+function ordered(operations: readonly UpdateOperation[]): TimedWrite {
   const encoded = operations.map((operation, at) => encodeUpdate({ operation, chained: at > 0 }));
-  return { peer: 1, term, indexAfter: 0, operations: encoded, until: 'applied', deadlineMs: DEADLINE_MS };
+  return { operations: encoded, until: 'applied', deadlineMs: DEADLINE_MS };
 }
 
 function upsert(id: PointId, value: number): UpdateOperation {

@@ -8,8 +8,7 @@ import { type ErrorCode, TroupeError } from '../../protocols/errors.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
-import type { Written } from '../../protocols/model/update.js';
+import type { LeaderTag, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import { encodeUpdate, NOTHING } from '../../protocols/update-codec.js';
 import type { GatherAccess, GatherAsk } from '../../storage/gather/access.js';
@@ -22,7 +21,6 @@ import { weightOf } from '../../storage/requests/weigh.js';
 import { neededPoints } from '../../storage/sharding/split-operation.js';
 import type {
   BuildReport,
-  EncodedWrite,
   PortionResult,
   RawRequest,
   ReadOperation,
@@ -37,8 +35,7 @@ import { decodePortion, encodePortionAnswer } from '../../storage/threads/portio
 import type {
   BucketPoints,
   LogPart,
-  OrderedWrite,
-  OrderedWritten,
+  LogWritten,
   ReplicaCheckpoint,
   ReplicaDigest,
   ShardLogPort,
@@ -226,21 +223,13 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     return weightOf(job);
   }
 
-  write(): Promise<{ body: Uint8Array }> {
-    return Promise.reject(new Error('writes of the simulation are ordered'));
-  }
-
-  writeEncoded(_key: ReplicaKey, _write: EncodedWrite): Promise<Written> {
-    return Promise.reject(new Error('writes of the simulation are ordered'));
-  }
-
   missing(key: ReplicaKey, ids: readonly PointId[]): Promise<PointId | null> {
     return this.#whenApplied(key, ({ stored }) => ids.find((id) => !stored.points.has(id)) ?? null);
   }
 
   // ---------------------------------------------------------------- the log
 
-  async writeOrdered(key: ReplicaKey, write: OrderedWrite): Promise<OrderedWritten> {
+  async write(key: ReplicaKey, as: LeaderTag, write: TimedWrite): Promise<LogWritten> {
     const replica = this.#replica(key);
     const written = await replica.inTurn(async () => {
       if (write.deadlineMs <= this.ways.nowMs()) throw refused('timeout', 'the request waited for its turn until its time was up');
@@ -250,12 +239,12 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
       const failing = mayFail ? firstFailure(replica.stored, write.operations) : null;
       const carriedOut = failing?.at ?? write.operations.length;
       const operationOf = (at: number) => (at < carriedOut ? (write.operations[at] as Uint8Array).slice() : encodeUpdate(NOTHING));
-      const tags = nextTags(replica.end, write, write.indexAfter, write.operations.length);
+      const tags = nextTags(replica.end, as, write.operations.length);
       const made = tags.map((tag, at): ShardEntry => ({ tag, operation: operationOf(at) }));
       await this.#log(replica, made);
       return { entries: made, failure: write.until === 'logged' ? null : (failing?.failure ?? null) };
     });
-    if (write.until === 'applied') await replica.applied(written.entries.at(-1)?.tag.index ?? 0);
+    if (write.until !== 'logged') await replica.applied(written.entries.at(-1)?.tag.index ?? 0);
     return written;
   }
 

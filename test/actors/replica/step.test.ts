@@ -1,23 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ReplicaEffect, ReplicaMessage, ReplicaWriteMessage } from '../../../actors/replica/messages.js';
+import type { InstallMessage, ReplicaEffect, ReplicaMessage } from '../../../actors/replica/messages.js';
 import { closingReplica, failedReplica, openingReplica, type ReplicaLife, servingReplica } from '../../../actors/replica/state.js';
 import { startReplica, stepReplica } from '../../../actors/replica/step.js';
 import type { ErrorFacts } from '../../../protocols/errors.js';
+import type { Written } from '../../../protocols/model/update.js';
 import { indexedSegment, sampleConfig, sampleStats } from '../samples.js';
 
 const CONFIG = sampleConfig();
 const BROKEN: ErrorFacts = { code: 'storage', detail: 'segments/3/vectors is damaged' };
 const DEAD: ErrorFacts = { code: 'unavailable', detail: 'the replica is Dead: segments/3/vectors is damaged' };
-const BODY = new TextEncoder().encode('{}');
+const WRITTEN: Written = { numbers: [7], status: 'completed' };
 
-const WRITE: ReplicaWriteMessage = {
-  kind: 'write',
-  operation: 'upsertPoints',
-  wait: true,
-  request: { path: {}, query: {}, body: null, deadlineMs: 0 },
-  replyTo: 7,
-};
+const INSTALL: InstallMessage = { kind: 'install', staged: 'files', replyTo: 7 };
 
 function kinds(effects: readonly ReplicaEffect[]): string {
   return effects.map((effect) => effect.kind).join(' ');
@@ -87,30 +82,16 @@ test('a Failed replica that tries again keeps its reason until it is open', () =
   const { state, effects } = stepReplica(failedReplica(CONFIG, BROKEN, 3), { kind: 'retry' });
   assert.deepEqual(state, openingReplica(CONFIG, 3, BROKEN));
   assert.deepEqual(effects, [{ kind: 'open' }]);
-  assert.deepEqual(stepReplica(state, WRITE).effects, [{ kind: 'refuse', replyTo: 7, error: DEAD }]);
+  assert.deepEqual(stepReplica(state, INSTALL).effects, [{ kind: 'refuse', replyTo: 7, error: DEAD }]);
 });
 
-test('a Failed replica refuses writes with the reason', () => {
-  const state = failedReplica(CONFIG, BROKEN, 1);
-  const step = stepReplica(state, WRITE);
-  assert.equal(step.state, state);
-  assert.deepEqual(step.effects, [{ kind: 'refuse', replyTo: 7, error: DEAD }]);
-});
-
-test('a replica that is being opened or closed refuses writes', () => {
-  const opening = stepReplica(openingReplica(CONFIG, 0, null), WRITE).effects;
+test('a replica that is being opened or closed takes no other files', () => {
+  const opening = stepReplica(openingReplica(CONFIG, 0, null), INSTALL).effects;
   assert.deepEqual(opening, [
     { kind: 'refuse', replyTo: 7, error: { code: 'unavailable', detail: 'the replica is being opened', retryAfterMs: 1000 } },
   ]);
-  const ending = stepReplica(closingReplica(), WRITE).effects;
+  const ending = stepReplica(closingReplica(), INSTALL).effects;
   assert.deepEqual(ending, [{ kind: 'refuse', replyTo: 7, error: { code: 'unavailable', detail: 'the replica is being closed' } }]);
-});
-
-test('a Serving replica hands writes on at once', () => {
-  const state = servingReplica(CONFIG);
-  const step = stepReplica(state, WRITE);
-  assert.equal(step.state, state);
-  assert.deepEqual(step.effects, [{ kind: 'write', write: WRITE }]);
 });
 
 test('a Serving replica that fails in the engine becomes Failed and tries again', () => {
@@ -125,7 +106,7 @@ const LACKING = sampleStats([
 ]);
 
 function created(stats: typeof LACKING | null): Extract<ReplicaMessage, { kind: 'indexCreated' }> {
-  return { kind: 'indexCreated', answer: { replyTo: 9, body: BODY }, stats };
+  return { kind: 'indexCreated', answer: { replyTo: 9, written: WRITTEN }, stats };
 }
 
 test('the answer to an index creation waits until every sealed segment has the index', () => {
@@ -138,7 +119,7 @@ test('the answer to an index creation waits until every sealed segment has the i
   const answered = stepReplica(waiting.state, { kind: 'stats', stats: second });
   assert.deepEqual(answered.state, servingReplica(CONFIG));
   assert.deepEqual(answered.effects, [
-    { kind: 'answer', answer: { replyTo: 9, body: BODY } },
+    { kind: 'answer', answer: { replyTo: 9, written: WRITTEN } },
     { kind: 'considerStats', stats: second },
   ]);
 });
@@ -152,7 +133,7 @@ test('a segment that a build replaced holds up no answer', () => {
 test('an index creation with nothing missing is answered at once', () => {
   const { state, effects } = stepReplica(servingReplica(CONFIG), created(sampleStats()));
   assert.deepEqual(state, servingReplica(CONFIG));
-  assert.deepEqual(effects, [{ kind: 'answer', answer: { replyTo: 9, body: BODY } }]);
+  assert.deepEqual(effects, [{ kind: 'answer', answer: { replyTo: 9, written: WRITTEN } }]);
 });
 
 test('answers that wait for an index end with the reason when the replica fails', () => {

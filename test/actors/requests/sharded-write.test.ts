@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ReplicaEntry } from '../../../actors/context/view.js';
-import type { ReplicaMessage } from '../../../actors/replica/messages.js';
-import { LocalShards, writeSharded } from '../../../actors/requests/sharded-write.js';
-import type { ActorRef } from '../../../actors/runtime/behaviour.js';
+import { LocalShards } from '../../../actors/requests/own-points.js';
+import { writeSharded } from '../../../actors/requests/sharded-write.js';
+import type { ReplicationEntry } from '../../../actors/shard-log/view.js';
+import type { ReplicationInput } from '../../../cluster/replication/messages.js';
+import { decodeUpdate } from '../../../protocols/update-codec.js';
 import { ringOf, shardIndexOf } from '../../../storage/sharding/ring.js';
 import type { RawRequest, WriteOperation } from '../../../storage/threads/messages.js';
 import { FakeEngine } from '../fake-engine.js';
+import { FakeWorld } from '../fake-world.js';
 import { sampleConfig } from '../samples.js';
 
 const SHARDS = [0, 1, 2];
@@ -20,31 +23,42 @@ interface World {
   write(operation: WriteOperation, body: object, wait?: boolean): Promise<unknown>;
 }
 
-/** Three shards whose replicas hand their parts to a pretended engine. */
+/** Three shards whose logs write to a pretended engine. */
 async function world(): Promise<World> {
   const engine = new FakeEngine();
+  const { ports } = new FakeWorld();
   const config = sampleConfig();
   for (const shard of SHARDS) await engine.openReplica({ key: `c/${shard}`, config }, null);
   engine.calls.length = 0;
   const states = new Map<number, ReplicaEntry['state']>();
   const write = async (operation: WriteOperation, body: object, wait = true) => {
-    const replicas = new Map(SHARDS.map((shard) => [shard, replicaOf(shard, states.get(shard) ?? 'Serving', engine)]));
+    const replicas = new Map(SHARDS.map((shard) => [shard, replicaOf(shard, states.get(shard) ?? 'Serving')]));
+    const replications = new Map(SHARDS.map((shard) => [shard, logOf(shard, engine)]));
     const request: RawRequest = { path: {}, query: {}, body: Buffer.from(JSON.stringify(body)), deadlineMs: Number.MAX_SAFE_INTEGER };
-    const writer = new LocalShards(engine, replicas, { operation, request }, () => 1000);
+    const entry = { name: 'c', error: null, replicas, replications };
+    const writer = new LocalShards(entry, { operation, request }, ports.clock, ports.timers);
     const answer = await writeSharded(engine, { operation, wait, request, params: config.params, shards: SHARDS }, writer);
     return JSON.parse(Buffer.from(answer).toString());
   };
   return { engine, states, write };
 }
 
-function replicaOf(shard: number, state: ReplicaEntry['state'], engine: FakeEngine): ReplicaEntry {
+function replicaOf(shard: number, state: ReplicaEntry['state']): ReplicaEntry {
   const key = `c/${shard}`;
-  const ask = async (make: (replyTo: number) => ReplicaMessage) => {
-    const message = make(1);
-    assert.ok(message.kind === 'writePart');
-    return engine.writeEncoded(key, message.part);
+  return { key, state, reason: null, actor: { path: key } as unknown as ReplicaEntry['actor'] };
+}
+
+function logOf(shard: number, engine: FakeEngine): ReplicationEntry {
+  const key = `c/${shard}`;
+  const ask = async (make: (caller: number) => ReplicationInput) => {
+    const input = make(1);
+    if (input.kind === 'missing') return engine.missing(key, input.ids);
+    assert.ok(input.kind === 'write');
+    const { operations, until } = input;
+    engine.calls.push(`write ${key} ${operations.map((bytes) => decodeUpdate(bytes).operation.kind).join()} until ${until}`);
+    return { numbers: operations.map((_, at) => 10 * shard + at), status: until === 'logged' ? 'acknowledged' : 'completed' };
   };
-  return { key, state, reason: null, actor: { path: key, ask } as unknown as ActorRef<ReplicaMessage> };
+  return { actor: { path: key, ask } } as unknown as ReplicationEntry;
 }
 
 test('each shard gets the points that are its own, and the largest number is the answer', async () => {

@@ -51,14 +51,16 @@ async function start(options: { storagePath?: string; engine?: FakeEngine; damag
       world.deliver();
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
+    // A log that has just been opened finds its end.
+    await world.settle();
     return ended;
   };
   await run(node.whenReady());
   return { node, engine, world, storagePath, run };
 }
 
-function request(world: FakeWorld): RawRequest {
-  return { path: {}, query: {}, body: null, deadlineMs: world.nowMs + 10_000 };
+function request(world: Pick<FakeWorld, 'nowMs'>, body: object = { points: [1] }): RawRequest {
+  return { path: {}, query: {}, body: Buffer.from(JSON.stringify(body)), deadlineMs: world.nowMs + 10_000 };
 }
 
 function text(bytes: Uint8Array): string {
@@ -70,6 +72,8 @@ function actorAt(tree: ActorTelemetry, path: string): ActorTelemetry | undefined
   return tree.children.map((child) => actorAt(child, path)).find((found) => found !== undefined);
 }
 
+const DELETED = '{"operation_id":1,"status":"completed"}';
+const FIELD = { field_name: 'color', field_schema: 'keyword' };
 const MISSING = { code: 'notFound', detail: "Collection `pictures` doesn't exist!" };
 
 test('a collection lives from its creation to its deletion', async () => {
@@ -85,13 +89,13 @@ test('a collection lives from its creation to its deletion', async () => {
     detail: 'Collection `pictures` already exists!',
   });
   assert.equal(text(await node.read('pictures', 'scroll', request(world))), 'scroll of pictures/0');
-  assert.equal(text(await run(node.write('pictures', 'upsertPoints', true, request(world)))), 'upsertPoints');
+  assert.equal(text(await run(node.write('pictures', 'deletePoints', true, request(world)))), DELETED);
   assert.equal(await run(node.deleteCollection('pictures')), true);
   assert.equal(node.exists('pictures'), false);
   await assert.rejects(run(node.read('pictures', 'scroll', request(world))), MISSING);
-  await assert.rejects(run(node.write('pictures', 'upsertPoints', true, request(world))), MISSING);
+  await assert.rejects(run(node.write('pictures', 'deletePoints', true, request(world))), MISSING);
   assert.equal(await run(node.createCollection('pictures', sampleConfig())), true);
-  assert.deepEqual(engine.calls, ['open pictures/0', 'write pictures/0 upsertPoints wait', 'close pictures/0', 'open pictures/0']);
+  assert.deepEqual(engine.calls, ['open pictures/0', 'write pictures/0 deletePoints until shown', 'close pictures/0', 'open pictures/0']);
   assert.deepEqual(
     (await readdir(join(storagePath, 'collections'))).filter((name) => !name.startsWith('.deleted')),
     ['pictures'],
@@ -118,7 +122,7 @@ test('a collection is used by its alias, also after a restart, until one of the 
   await first.run(first.node.changeAliases([{ kind: 'create', alias: 'a/б', collection: 'pictures' }]));
   assert.deepEqual(first.engine.aliases, new Map([['a/б', 'pictures']]));
   assert.equal(text(await first.node.read('a/б', 'scroll', request(first.world))), 'scroll of pictures/0');
-  assert.equal(text(await first.run(first.node.write('a/б', 'upsertPoints', true, request(first.world)))), 'upsertPoints');
+  assert.equal(text(await first.run(first.node.write('a/б', 'deletePoints', true, request(first.world)))), DELETED);
   await first.run(first.node.updateCollection('a/б', (config) => ({ ...config, metadata: { via: 'alias' } })));
   await first.run(first.node.close());
   const { engine, node, run } = await start({ storagePath: first.storagePath });
@@ -165,7 +169,7 @@ test('a collection with a torn configuration is listed with its error, refuses e
   const damaged = { code: 'storage', detail: `${file} is damaged: its end is missing` };
   assert.throws(() => node.info('pictures'), damaged);
   await assert.rejects(run(node.read('pictures', 'scroll', request(world))), damaged);
-  await assert.rejects(run(node.write('pictures', 'upsertPoints', true, request(world))), damaged);
+  await assert.rejects(run(node.write('pictures', 'deletePoints', true, request(world))), damaged);
   await assert.rejects(run(node.updateCollection('pictures', (config) => config)), damaged);
   assert.ok(world.logged.some((line) => line.startsWith('error') && line.includes(file)));
   assert.equal(await run(node.deleteCollection('pictures')), true);
@@ -182,7 +186,7 @@ test('a replica with a damaged database is Dead with the reason, tries again, an
   const dead = { code: 'unavailable', detail: new RegExp(`${folder}/lmdb/data.mdb is damaged`) };
   assert.equal(node.info('pictures').status, 'red');
   await assert.rejects(run(node.read('pictures', 'scroll', request(world))), dead);
-  await assert.rejects(run(node.write('pictures', 'upsertPoints', true, request(world))), dead);
+  await assert.rejects(run(node.write('pictures', 'deletePoints', true, request(world))), dead);
   const replica = actorAt(node.telemetry(), '/node/pictures/shard-0/replica');
   assert.deepEqual([replica?.state, replica?.facts], ['Failed', { replicaState: 'Dead' }]);
   damaged.clear();
@@ -328,7 +332,7 @@ test('an optimizer that crashes goes on after a while, and after many crashes it
   await world.settle();
   assert.equal(actorAt(node.telemetry(), OPTIMIZER), undefined);
   assert.deepEqual([node.info('pictures').status, node.info('pictures').optimizer_status], ['red', { error: 'no such thing' }]);
-  assert.equal(text(await run(node.write('pictures', 'upsertPoints', true, request(world)))), 'upsertPoints');
+  assert.equal(text(await run(node.write('pictures', 'deletePoints', true, request(world)))), DELETED);
 });
 
 const OPTIMIZER = '/node/pictures/shard-0/replica/optimizer';
@@ -365,7 +369,7 @@ test('creating a field index with wait is answered when every sealed segment has
   const lacking = sampleStats([indexedSegment({ id: 3, missingFields: ['color'] })]);
   engine.tellStats(lacking);
   let answered = false;
-  const answer = node.write('pictures', 'createFieldIndex', true, request(world)).then((body) => {
+  const answer = node.write('pictures', 'createFieldIndex', true, request(world, FIELD)).then((body) => {
     answered = true;
     return text(body);
   });
@@ -378,15 +382,18 @@ test('creating a field index with wait is answered when every sealed segment has
   engine.builds[0]?.finish(sampleStats([indexedSegment({ id: 3 })]));
   await world.settle();
   assert.equal(answered, true);
-  assert.equal(await answer, 'createFieldIndex');
-  assert.equal(text(await run(node.write('pictures', 'createFieldIndex', false, request(world)))), 'createFieldIndex');
+  assert.equal(await answer, '{"operation_id":1,"status":"completed"}');
+  assert.equal(
+    text(await run(node.write('pictures', 'createFieldIndex', false, request(world, FIELD)))),
+    '{"operation_id":2,"status":"acknowledged"}',
+  );
 });
 
 test('a write that is not answered by its deadline ends with timeout', async () => {
   const { node, engine, run, world } = await start();
   await run(node.createCollection('pictures', sampleConfig()));
   engine.write = () => new Promise(() => {});
-  const refused = assert.rejects(node.write('pictures', 'upsertPoints', true, request(world)), { code: 'timeout' });
+  const refused = assert.rejects(node.write('pictures', 'deletePoints', true, request(world)), { code: 'timeout' });
   await world.settle();
   world.advance(11_000);
   await refused;
@@ -418,6 +425,7 @@ test('telemetry shows the tree of actors with their states', async () => {
     '/node/+50ictures/shard-0 shard Serving',
     '/node/+50ictures/shard-0/replica replica Serving Active',
     '/node/+50ictures/shard-0/replica/optimizer optimizer Idle',
+    '/node/+50ictures/shard-0/replication replication Leading',
   ]);
 });
 
@@ -433,9 +441,7 @@ test('a node with real mailboxes and timers does the same', async () => {
   const node = await startNode({ storagePath, pool: engine, log: new FakeWorld().log, verify: async () => new Map() });
   await node.whenReady();
   assert.equal(await node.createCollection('pictures', sampleConfig()), true);
-  const writes = Array.from({ length: 50 }, () =>
-    node.write('pictures', 'upsertPoints', true, { path: {}, query: {}, body: null, deadlineMs: Date.now() + 5000 }),
-  );
+  const writes = Array.from({ length: 50 }, () => node.write('pictures', 'deletePoints', true, request({ nowMs: Date.now() })));
   assert.equal((await Promise.all(writes)).length, 50);
   assert.equal(await node.deleteCollection('pictures'), true);
   await node.close();

@@ -3,7 +3,7 @@
 import type { DataAnswer } from '../../../cluster/data-messages.js';
 import type { Fetched, HeardCall, ReadPart } from '../../../cluster/replication/messages.js';
 import { TroupeError } from '../../../protocols/errors.js';
-import { isSameTag, type LogTag, NO_TAG, type ShardEntry } from '../../../protocols/model/shard-log.js';
+import { isSameTag, type LeaderTag, type LogTag, NO_TAG, type ShardEntry } from '../../../protocols/model/shard-log.js';
 
 export const BUCKETS = 4;
 
@@ -17,7 +17,7 @@ export class TestReplica {
     return this.log.at(-1)?.tag ?? this.base;
   }
 
-  write(peer: number, term: number, indexAfter: number, operations: readonly Uint8Array[]): ShardEntry[] {
+  write({ indexAfter, peer, term }: LeaderTag, operations: readonly Uint8Array[]): ShardEntry[] {
     if (term < this.last.term) throw new TroupeError('conflict', 'a term that is over');
     return operations.map((operation) => {
       const entry = { tag: { peer, term, index: Math.max(this.last.index, indexAfter) + 1 }, operation };

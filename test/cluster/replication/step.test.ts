@@ -147,7 +147,7 @@ test('a new leader takes over the longest log before it takes writes, and counts
   machine.give({ kind: 'tookOver', run: machine.run, last: tag(7, 3) });
   assert.equal(machine.role, 'Leading');
   machine.write();
-  assert.equal(machine.all('logWrite')[0]?.indexAfter, 2 * TERM_GAP - 1);
+  assert.equal(machine.all('logWrite')[0]?.as.indexAfter, 2 * TERM_GAP - 1);
 });
 
 test('the gap between the indexes of two leaders is no lag', () => {

@@ -309,7 +309,7 @@ export class World {
         this.onDisk(node, () => {
           const { run, write } = effect;
           try {
-            const entries = replica.write(peer, effect.term, effect.indexAfter, effect.input.operations);
+            const entries = replica.write(effect.as, effect.input.operations);
             report({ kind: 'logged', run, write, entries, failure: null });
           } catch (error) {
             report({ kind: 'logFailed', run, write, error: errorFacts(error) });

@@ -12,6 +12,7 @@ import { findRow } from '../../../storage/segment/ids.js';
 import { LIVE } from '../../../storage/segment/layout.js';
 import { closeSegmentFiles, readPayloadText } from '../../../storage/segment/payload-file.js';
 import type { BuildJob, BuildResult, FromBuilder, ReplicaSpec } from '../../../storage/threads/messages.js';
+import { applyTo } from '../replica/support.js';
 import { replicaFolder } from '../segment/fixture.js';
 import { clusteredRows, makeConfig } from './fixture.js';
 
@@ -35,7 +36,11 @@ function upsert(ids: readonly number[], version: string): UpdateOperation {
 }
 
 function apply(store: ReplicaStore, ...operations: UpdateOperation[]): void {
-  for (const { error } of store.apply(operations.map((operation) => ({ operation, chained: false })))) assert.equal(error, null);
+  for (const { error } of applyTo(
+    store,
+    operations.map((operation) => ({ operation, chained: false })),
+  ))
+    assert.equal(error, null);
 }
 
 const deletion = (ids: readonly PointId[]): UpdateOperation => ({ kind: 'deletePoints', selector: { kind: 'ids', ids } });

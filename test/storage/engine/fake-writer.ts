@@ -1,8 +1,8 @@
-/** A writer's thread that does what the request's `path.do` says, for tests of the pool. */
+/** A writer's thread that does what the request's `path.do` says, for tests of the pool. It answers a text as the failure of a write. */
 
 import { parentPort } from 'node:worker_threads';
 import { NO_TAG } from '../../../protocols/model/shard-log.js';
-import type { FromWriter, ReplicaSpec, ReplicaStats, ToWriter } from '../../../storage/threads/messages.js';
+import type { FromWriter, ReplicaSpec, ReplicaStats, ToWriter, WrittenTags } from '../../../storage/threads/messages.js';
 
 const post = (message: FromWriter): void => parentPort?.postMessage(message);
 const specs = new Map<string, ReplicaSpec>();
@@ -25,6 +25,8 @@ const statsOf = (key: string): ReplicaStats => ({
   position: { last: NO_TAG, base: NO_TAG },
 });
 
+const pause = (): unknown => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150);
+
 function publish(key: string): void {
   generation++;
   post({ kind: 'publish', spec: specs.get(key) as ReplicaSpec, openCommit: 1, fields: new Map(), set: { generation, segments: [] } });
@@ -39,19 +41,23 @@ parentPort?.on('message', (message: ToWriter) => {
       specs.set(message.spec.key, message.spec);
       log.push(`open ${message.spec.key} with ${message.spec.readers} readers`);
       publish(message.spec.key);
-      return post({ kind: 'answer', id: message.id, body: null, stats: statsOf(message.spec.key) });
+      return post({ kind: 'answer', id: message.id, stats: statsOf(message.spec.key) });
     case 'retired':
       return void log.push(`retired ${message.generation}`);
     case 'write': {
-      const what = message.request.path.do ?? '';
+      const what = message.write.undecoded?.path.do ?? '';
       if (what === 'crash') process.exit(9);
-      if (what === 'pause') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150);
+      if (what === 'pause') pause();
       if (what === 'publish') publish(message.key);
       const text = what === 'log' ? log.join('; ') : what;
-      return post({ kind: 'answer', id: message.id, body: new TextEncoder().encode(text), stats: statsOf(message.key) });
+      const value: WrittenTags = { tags: [], carriedOut: 0, failure: { code: 'storage', detail: text } };
+      return post({ kind: 'answer', id: message.id, value, stats: statsOf(message.key) });
     }
+    case 'missing':
+      pause();
+      return post({ kind: 'answer', id: message.id, value: null, stats: null });
     default:
-      return post({ kind: 'answer', id: message.id, body: null, stats: null });
+      return post({ kind: 'answer', id: message.id, stats: null });
   }
 });
 

@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test';
 import type { VectorParams } from '../../../protocols/model/collection.js';
 import { EnginePool } from '../../../storage/pool/pool.js';
 import type { ReadOperation, WriteOperation } from '../../../storage/threads/messages.js';
+import { writeTo } from '../write.js';
 import { configOf, randomOf } from './collection-fixture.js';
 
 /** The whole engine on a replica whose originals stay on disk: what is written, built, changed and opened again. */
@@ -35,7 +36,10 @@ class Engine {
   }
 
   async write(operation: WriteOperation, body: unknown): Promise<void> {
-    assert.equal((decode((await this.pool.write(operation, KEY, true, requestOf(body))).body) as { status: string }).status, 'completed');
+    assert.equal(
+      (decode((await writeTo(this.pool, operation, KEY, true, requestOf(body))).body) as { status: string }).status,
+      'completed',
+    );
   }
 
   /** Builds one segment from all that hold rows. */

@@ -10,6 +10,7 @@ import { EnginePool } from '../../../storage/pool/pool.js';
 import type { AnswerOf, Ask, LevelAsk, ShardPoints } from '../../../storage/threads/portion.js';
 import { NO_EXTRAS } from '../../../storage/threads/portion.js';
 import { decodePortion, decodePortionAnswer, encodePortion } from '../../../storage/threads/portion-codec.js';
+import { writeTo } from '../write.js';
 import { configOf } from './collection-fixture.js';
 
 /** Three shards as three nodes would have them, and as one node with all: points 0..59, id % 3 says in which shard. */
@@ -36,7 +37,7 @@ before(async () => {
           payload: { n: id, even: id % 2 === 0 },
         }));
       const body = Buffer.from(JSON.stringify({ points }));
-      await pool.write('upsertPoints', key, true, { path: {}, query: {}, body, deadlineMs: Date.now() + 10_000 });
+      await writeTo(pool, 'upsertPoints', key, true, { path: {}, query: {}, body, deadlineMs: Date.now() + 10_000 });
     }
   }
 });
@@ -130,7 +131,7 @@ test('a list goes on from an id, and an order has the values and the points’ o
   assert.deepEqual((await asked(['p/0', 'p/1'], level({ kind: 'list', from: 5 }, { count: 3 }))).ids, [6, 7, 9]);
   assert.deepEqual((await asked(ALL, level({ kind: 'list', from: null }, { count: 0 }))).ids, []);
   const body = Buffer.from('{"field_name":"n","field_schema":"integer"}');
-  for (const key of ALL) await pool.write('createFieldIndex', key, true, { path: {}, query: {}, body, deadlineMs: Date.now() + 10_000 });
+  for (const key of ALL) await writeTo(pool, 'createFieldIndex', key, true, { path: {}, query: {}, body, deadlineMs: Date.now() + 10_000 });
   const orderBy = { key: 'n', direction: 'desc', startFrom: { kind: 'number', value: 50 } } as const;
   const ordered = await asked(['p/1', 'p/2'], level({ kind: 'orderBy', orderBy }, { count: 3 }));
   assert.deepEqual([ordered.ids, ordered.orderValues], [[50, 49, 47], [50, 49, 47]]); // biome-ignore format: a pair

@@ -10,6 +10,7 @@ import { EnginePool } from '../../../storage/pool/pool.js';
 import { ringOf, shardIndexOf } from '../../../storage/sharding/ring.js';
 import type { AnswerOf, Ask } from '../../../storage/threads/portion.js';
 import { decodePortionAnswer, encodePortion } from '../../../storage/threads/portion-codec.js';
+import { writePart, writeTo } from '../write.js';
 import { configOf } from './collection-fixture.js';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'troupe-resharding-'));
@@ -43,9 +44,9 @@ before(async () => {
     },
     payload: id % 11 === 0 ? {} : { n: id },
   }));
-  await pool.write('upsertPoints', 'p/0', true, request({ points }));
+  await writeTo(pool, 'upsertPoints', 'p/0', true, request({ points }));
   const gone = points.map(({ id }) => id).filter((id) => id % DELETED === 0);
-  await pool.write('deletePoints', 'p/0', true, request({ points: gone }));
+  await writeTo(pool, 'deletePoints', 'p/0', true, request({ points: gone }));
 });
 
 after(async () => {
@@ -94,13 +95,12 @@ test('a ring hides from counts, lists and searches what it gives to other shards
 test('what leaves a shard is whole in another one, and copies whose point is gone are found', async () => {
   const first = await asked('p/0', { kind: 'leaving', ring: [1], filter: null, after: -1, from: null });
   assert.deepEqual([first.parts.map(({ points, shard }) => [shard, points]), first.next], [[[1, ids.length]], null]);
-  const write = { until: 'shown', deadlineMs: Date.now() + 10_000 } as const;
-  for (const { operation } of first.parts) await pool.writeEncoded('p/1', { operations: [operation], ...write });
+  for (const { operation } of first.parts) await writePart(pool, 'p/1', [operation]);
   const parts = async (key: string) =>
     (await asked(key, { kind: 'leaving', ring: [99], filter: null, after: -1, from: null })).parts[0]?.operation;
   assert.deepEqual(await parts('p/1'), await parts('p/0'));
 
-  await pool.write('deletePoints', 'p/0', true, request({ points: [1, 2] }));
+  await writeTo(pool, 'deletePoints', 'p/0', true, request({ points: [1, 2] }));
   const there = await asked('p/1', { kind: 'owned', ring: [0], owner: 0, filter: null, countOnly: false, from: null });
   assert.equal(there.count, ids.length);
   const gone = await asked('p/0', { kind: 'gone', filter: null, ids: there.ids });

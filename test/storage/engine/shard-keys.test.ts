@@ -9,6 +9,7 @@ import type { KeyedShard } from '../../../protocols/model/cluster.js';
 import { encodeGrpcResult } from '../../../storage/answers/encode-grpc.js';
 import { EnginePool } from '../../../storage/pool/pool.js';
 import type { RawRequest, ReadOperation, WriteOperation } from '../../../storage/threads/messages.js';
+import { writePart, writeTo } from '../write.js';
 import { configOf } from './collection-fixture.js';
 
 /** A collection with a shard under `a`, two under 7 and one under `__proto__`, of which none is Active; another one to look points up in. */
@@ -55,7 +56,7 @@ async function write(operation: WriteOperation, body: unknown): Promise<void> {
   for (const { needed, parts } of stages) {
     for (const { ids, shardId } of needed) assert.equal(await pool.missing(`keyed/${shardId}`, ids, Date.now() + 10_000), null);
     for (const { operations, shardId } of parts) {
-      await pool.writeEncoded(`keyed/${shardId}`, { operations, until: 'shown', deadlineMs: Date.now() + 10_000 });
+      await writePart(pool, `keyed/${shardId}`, operations);
     }
   }
 }
@@ -124,8 +125,8 @@ test('a key that no shard has is refused, and so are points without a key', asyn
 
 test('a replica that is written without its shards’ keys takes points of no key', async () => {
   const body = { points: pointsOf(1, 1, 'x') };
-  await assert.rejects(pool.write('upsertPoints', 'keyed/0', true, request(body)), { message: 'Wrong input: Shard key not specified' });
-  const keyed = pool.write('upsertPoints', 'other/0', true, request({ ...body, shard_key: 'a' }));
+  await assert.rejects(writeTo(pool, 'upsertPoints', 'keyed/0', true, request(body)), { message: 'Wrong input: Shard key not specified' });
+  const keyed = writeTo(pool, 'upsertPoints', 'other/0', true, request({ ...body, shard_key: 'a' }));
   await assert.rejects(keyed, { message: 'Wrong input: Shard key "a" not found' });
 });
 

@@ -13,6 +13,7 @@ import { EnginePool } from '../../../storage/pool/pool.js';
 import { ringOf, shardIndexOf } from '../../../storage/sharding/ring.js';
 import type { RawRequest, ReadOperation } from '../../../storage/threads/messages.js';
 import { configOf, randomOf } from '../engine/collection-fixture.js';
+import { writeTo } from '../write.js';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'troupe-gather-'));
 const DIM = 8;
@@ -67,9 +68,9 @@ async function open(key: string): Promise<void> {
 }
 
 async function write(key: string, some: readonly object[]): Promise<void> {
-  await pool.write('upsertPoints', key, true, request({ points: some }));
+  await writeTo(pool, 'upsertPoints', key, true, request({ points: some }));
   for (const field_name of ['third', 'years']) {
-    await pool.write('createFieldIndex', key, true, request({ field_name, field_schema: 'integer' }));
+    await writeTo(pool, 'createFieldIndex', key, true, request({ field_name, field_schema: 'integer' }));
   }
 }
 
@@ -224,7 +225,7 @@ test('a point that is gone before what is shown of it was asked for is left out'
     'query',
     body,
     access('many', async (ask) => {
-      if (++round === 2) await pool.write('deletePoints', home, true, request({ points: [gone] }));
+      if (++round === 2) await writeTo(pool, 'deletePoints', home, true, request({ points: [gone] }));
       return over(ask);
     }),
   );

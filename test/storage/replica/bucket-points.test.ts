@@ -28,7 +28,7 @@ function differing(leader: Observed, other: Observed): number[] {
 
 /** Makes a replica what another one is, which goes on meanwhile. The answer: points that were others. */
 async function fill(target: Observed, source: Observed, random: Random, meanwhile: () => void = () => {}): Promise<number> {
-  source.store.operations.applyNumbered([]);
+  source.store.operations.apply();
   target.store.resetLog(source.store.position.last);
   target.store.copies.applySettings(source.store.copies.settings());
   let changed = 0;
@@ -51,7 +51,7 @@ function follow(target: Observed, source: Observed): void {
   const part = source.store.entriesAfter(target.store.position.last, Number.MAX_SAFE_INTEGER);
   const entries = part.kind === 'entries' ? part.entries : assert.fail(part.kind);
   const numbered = entries.map(({ operation, tag }) => ({ operation: tag.index, by: tag, logged: decodeUpdate(operation) }));
-  target.store.operations.applyNumbered(numbered);
+  target.store.operations.apply(numbered);
 }
 
 /** An operation with the next index; those of the target have a term of their own, as those of a leader that was cut off. */
@@ -61,8 +61,8 @@ function write(replica: Observed, by: { peer: number; term: number }, indexAfter
   // Bytes, as others are sent what the log has.
   const logged = decodeUpdate(encodeUpdate({ operation: update, chained: false }));
   const numbered = [{ operation, by, logged, isLeaders: true }];
-  if (random(4) === 0) replica.store.operations.logNumbered(numbered);
-  else replica.store.operations.applyNumbered(numbered);
+  if (random(4) === 0) replica.store.operations.log(numbered);
+  else replica.store.operations.apply(numbered);
 }
 
 const everyKind = SHAPES.slice(3).reduce(addVector, configOf({}));

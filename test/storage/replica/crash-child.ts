@@ -2,7 +2,7 @@
 
 import { TroupeError } from '../../../protocols/errors.js';
 import type { UpdateOperation } from '../../../protocols/model/update.js';
-import { byIds, Replica, specOf, upsert } from './support.js';
+import { byIds, logTo, Replica, specOf, upsert } from './support.js';
 
 const [, , what, folder] = process.argv as [string, string, string, string];
 
@@ -11,7 +11,7 @@ const logged = (operation: UpdateOperation) => ({ operation, chained: false });
 async function logAndWait(): Promise<void> {
   const replica = await Replica.open(specOf(folder));
   replica.apply(upsert([{ id: 1, seed: 1 }]));
-  const numbers = replica.store.log([
+  const numbers = logTo(replica.store, [
     logged(
       upsert([
         { id: 2, seed: 2 },
@@ -33,11 +33,12 @@ async function fillDisk(): Promise<void> {
   let refused = 0;
   let code = '';
   for (let id = 0; refused < 3; id++) {
-    const [outcome] = replica.apply(upsert([{ id, seed: id, payload: { text: 'x'.repeat(60_000) } }]));
-    if (outcome?.error === null) written++;
-    else {
+    try {
+      replica.apply(upsert([{ id, seed: id, payload: { text: 'x'.repeat(60_000) } }]));
+      written++;
+    } catch (error) {
       refused++;
-      if (outcome?.error instanceof TroupeError) code = outcome.error.code;
+      if (error instanceof TroupeError) code = error.code;
     }
   }
   const points = replica.points().size;
@@ -60,8 +61,8 @@ async function lead(term: number): Promise<void> {
       { operation: index + 2, by, logged: { operation: upsert([{ id: 888, seed: 1 }]), chained: true } },
     ];
     index += 2;
-    if (index % 2 === 0) store.operations.logNumbered(numbered);
-    else store.operations.applyNumbered(numbered);
+    if (index % 2 === 0) store.operations.log(numbered);
+    else store.operations.apply(numbered);
     process.stdout.write(`${index}\n`);
   }
 }
@@ -75,7 +76,7 @@ async function leadToTheEnd(): Promise<void> {
     const operation = store.position.last.index + 1;
     const point = upsert([{ id, seed: id, payload: { text: 'x'.repeat(bytes) } }]);
     try {
-      store.operations.applyNumbered([{ operation, by, logged: logged(point) }]);
+      store.operations.apply([{ operation, by, logged: logged(point) }]);
       return true;
     } catch (error) {
       if (error instanceof TroupeError && error.code === 'storage') return false;

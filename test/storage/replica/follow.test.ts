@@ -60,12 +60,12 @@ for (const { added: expected, entries: sent, log: known, previous, why } of CASE
 }
 
 test('a leader goes on behind what is there and behind what it is told, and one whose term is over does not', () => {
-  const leader = { peer: 20, term: 2 };
-  assert.deepEqual(nextTags(tag('2.7'), leader, 0, 2), [tag('2.8'), tag('2.9')]);
-  assert.deepEqual(nextTags(tag('1.7'), leader, 1000, 1), [tag('2.1001')]);
+  const leader = { peer: 20, term: 2, indexAfter: 0 };
+  assert.deepEqual(nextTags(tag('2.7'), leader, 2), [tag('2.8'), tag('2.9')]);
+  assert.deepEqual(nextTags(tag('1.7'), { ...leader, indexAfter: 1000 }, 1), [tag('2.1001')]);
   for (const last of [{ ...tag('3.7') }, { ...tag('2.7'), peer: 30 }]) {
     assert.throws(
-      () => nextTags(last, leader, 0, 1),
+      () => nextTags(last, leader, 1),
       (error) => error instanceof TroupeError && error.code === 'conflict',
     );
   }
@@ -82,4 +82,10 @@ test('tags of a log are told by where each leader begins, and forgotten with its
   const later = behind(tags, tag('1.11'));
   assert.deepEqual(later, { base: tag('1.11'), runs: tags.runs, failed: 0 });
   assert.deepEqual(behind(later, tag('4.20')), { base: tag('4.20'), runs: [tag('4.20')], failed: 0 });
+});
+
+test('a node without a cluster goes on behind any log, and gives its operations no leader', () => {
+  const alone = { peer: 0, term: 0, indexAfter: 0 };
+  assert.deepEqual(nextTags(NO_TAG, alone, 1), [{ peer: 0, term: 0, index: 1 }]);
+  assert.deepEqual(nextTags(tag('3.7'), alone, 1), [{ peer: 0, term: 0, index: 8 }]);
 });

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Payload } from '../../../protocols/model/payload.js';
 import type { UpdateOperation } from '../../../protocols/model/update.js';
-import { byIds, filterOn, Replica, specOf, temporaryFolder, upsert, vectorOf } from './support.js';
+import { byIds, filterOn, logTo, Replica, specOf, temporaryFolder, upsert, vectorOf } from './support.js';
 
 interface ModelPoint {
   vector: number[];
@@ -55,14 +55,18 @@ for (const seed of [1, 2, 3]) {
     if (seed === 2) replica.apply({ kind: 'createFieldIndex', field: 'g', schema: { type: 'integer' } });
     for (let round = 0; round < 60; round++) {
       const operations = Array.from({ length: 1 + random(5) }, () => step(random, model));
-      if (random(3) === 0) replica.store.log(operations.map((operation) => ({ operation, chained: false })));
+      if (random(3) === 0)
+        logTo(
+          replica.store,
+          operations.map((operation) => ({ operation, chained: false })),
+        );
       else for (const { error } of replica.apply(...operations)) assert.equal(error, null);
       if (seed === 3 && round === 30) replica.apply({ kind: 'createFieldIndex', field: 'n', schema: { type: 'integer' } });
       if (random(6) === 0) {
         await replica.close();
         replica = await Replica.open(specOf(folder));
       }
-      replica.store.apply([]);
+      replica.store.operations.apply();
       const seen = Object.fromEntries([...replica.points()].map(([id, { vectors, payload }]) => [id, { vector: vectors[''], payload }]));
       assert.deepEqual(seen, Object.fromEntries(model), `round ${round}`);
       assert.equal(replica.store.stats().points, model.size);

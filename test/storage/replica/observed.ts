@@ -15,7 +15,7 @@ import { ReplicaStore } from '../../../storage/replica/store.js';
 import { Deadline } from '../../../storage/threads/deadline.js';
 import type { BuildJob } from '../../../storage/threads/messages.js';
 import { freeControl } from '../builder/fixture.js';
-import { byIds, specOf, temporaryFolder } from './support.js';
+import { applyTo, byIds, logTo, specOf, temporaryFolder } from './support.js';
 
 /** A replica as its writer has it and as a reader sees it. */
 export class Observed {
@@ -46,13 +46,13 @@ export class Observed {
   }
 
   apply(operation: UpdateOperation): void {
-    const [outcome] = this.store.apply([{ operation, chained: false }]);
+    const [outcome] = applyTo(this.store, [{ operation, chained: false }]);
     assert.equal(outcome?.error, null);
   }
 
   log(operation: UpdateOperation): void {
     // What the log holds is what its bytes say.
-    this.store.log([decodeUpdate(encodeUpdate({ operation, chained: false }))]);
+    logTo(this.store, [decodeUpdate(encodeUpdate({ operation, chained: false }))]);
   }
 
   configure(config: CollectionConfig): void {

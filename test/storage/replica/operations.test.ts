@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BrokenInvariant } from '../../../protocols/invariant.js';
 import { Operations, type OperationsHost } from '../../../storage/replica/operations.js';
+import type { Transaction } from '../../../storage/replica/transaction.js';
 import type { WriteAheadLog } from '../../../storage/wal/wal.js';
 
 const LOGGED = { operation: { kind: 'nothing' }, chained: false } as never;
@@ -24,20 +25,25 @@ function hostOf(error: Error): OperationsHost & { readonly warnings: string[] } 
 }
 
 test('a bug in an operation is the fault of that operation', () => {
-  const host = hostOf(new Error('no such row'));
-  const outcomes = new Operations(host).apply([LOGGED]);
+  const failing = hostOf(new Error('no such row'));
+  let transactions = 0;
+  // The group, then the operation alone; a third transaction notes that it is passed over.
+  const host = {
+    ...failing,
+    transact: <T>(change: (transaction: Transaction) => T) => (++transactions < 3 ? failing.transact(change) : (undefined as T)),
+  };
+  const outcomes = new Operations(host).apply([{ operation: 5, by: BY, logged: LOGGED }]);
   assert.match(String(outcomes[0]?.error), /the operation cannot be applied: Error: no such row/);
-  assert.equal(host.warnings.length, 1);
+  assert.equal(host.warnings.length, 2);
 });
 
 for (const [what, act] of [
-  ['an operation without a leader', (operations: Operations) => operations.apply([LOGGED])],
-  ['an operation of a leader', (operations: Operations) => operations.applyNumbered([{ operation: 5, by: BY, logged: LOGGED }])],
+  ['an operation of a leader', (operations: Operations) => operations.apply([{ operation: 5, by: BY, logged: LOGGED }])],
   [
     'an operation that was logged before',
     (operations: Operations) => {
-      operations.logNumbered([{ operation: 5, by: BY, logged: LOGGED }]);
-      operations.applyLogged();
+      operations.log([{ operation: 5, by: BY, logged: LOGGED }]);
+      operations.apply();
     },
   ],
 ] as const) {

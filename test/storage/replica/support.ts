@@ -9,14 +9,16 @@ import type { CollectionConfig, FieldSchema, VectorsConfig } from '../../../prot
 import type { Payload } from '../../../protocols/model/payload.js';
 import { type PointId, readIdWords } from '../../../protocols/model/point-id.js';
 import type { PointBatch, UpdateOperation } from '../../../protocols/model/update.js';
+import type { LoggedOperation } from '../../../protocols/update-codec.js';
 import { hasBit } from '../../../query/filter/bits.js';
-import type { AppliedUpdate } from '../../../storage/replica/operations.js';
+import type { AppliedUpdate, NumberedOperation } from '../../../storage/replica/operations.js';
 import { openReplicaView, type ReplicaView } from '../../../storage/replica/reader-view.js';
 import { type ReplicaHooks, ReplicaStore } from '../../../storage/replica/store.js';
 import type { SegmentSet } from '../../../storage/segment/handle.js';
 import { residentOffset } from '../../../storage/segment/layout.js';
 import { readPayloadText } from '../../../storage/segment/payload-file.js';
 import type { ReplicaSpec } from '../../../storage/threads/messages.js';
+import { NO_LEADER } from '../../../storage/wal/log-tags.js';
 
 export const DIM = 4;
 
@@ -47,6 +49,25 @@ export function temporaryFolder(t: TestContext): string {
   const folder = mkdtempSync(path.join(tmpdir(), 'troupe-replica-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
+}
+
+/** Operations of a node without a cluster, after all that the replica has. */
+function numbered(store: ReplicaStore, operations: readonly LoggedOperation[]): NumberedOperation[] {
+  const { index } = store.position.last;
+  return operations.map((logged, at) => ({ operation: index + 1 + at, by: NO_LEADER, logged }));
+}
+
+/** Logs and applies operations. Returns their results. */
+export function applyTo(store: ReplicaStore, operations: readonly LoggedOperation[]): AppliedUpdate[] {
+  const outcomes = store.operations.apply(numbered(store, operations));
+  return outcomes.slice(outcomes.length - operations.length);
+}
+
+/** Logs operations, and does not apply them. Returns their numbers. */
+export function logTo(store: ReplicaStore, operations: readonly LoggedOperation[]): number[] {
+  const logged = numbered(store, operations);
+  store.operations.log(logged);
+  return logged.map(({ operation }) => operation);
 }
 
 /** What a point looks like to a reader. */
@@ -95,7 +116,10 @@ export class Replica {
   }
 
   apply(...operations: UpdateOperation[]): AppliedUpdate[] {
-    return this.store.apply(operations.map((operation) => ({ operation, chained: false })));
+    return applyTo(
+      this.store,
+      operations.map((operation) => ({ operation, chained: false })),
+    );
   }
 
   /** All points as a reader sees them in the newest commit, by id as text. */

@@ -6,13 +6,14 @@ import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { CollectionConfig } from '../../../protocols/model/collection.js';
-import { isSameTag, type LogTag, NO_TAG, type ShardEntry } from '../../../protocols/model/shard-log.js';
+import { isSameTag, type LeaderTag, type LogTag, NO_TAG, type ShardEntry, type TimedWrite } from '../../../protocols/model/shard-log.js';
 import type { UpdateOperation } from '../../../protocols/model/update.js';
 import { encodeUpdate, NOTHING } from '../../../protocols/update-codec.js';
 import { EnginePool } from '../../../storage/pool/pool.js';
-import type { OrderedWrite, ReplicaCheckpoint } from '../../../storage/threads/shard-log.js';
+import type { ReplicaCheckpoint } from '../../../storage/threads/shard-log.js';
 import { verifyReplicas } from '../../../storage/verify/verify-lmdb.js';
 import { byIds, configOf, specOf, temporaryFolder, upsert } from '../replica/support.js';
+import { ALONE } from '../write.js';
 
 const LEADER = { peer: 7, term: 3 };
 
@@ -29,9 +30,16 @@ async function replicaOf(t: TestContext, pool: EnginePool, key: string, config =
   return folder;
 }
 
-function write(operations: readonly UpdateOperation[], changes: Partial<OrderedWrite> = {}): OrderedWrite {
+/** A write and its leader. */
+function write(
+  operations: readonly UpdateOperation[],
+  { indexAfter = 0, peer = LEADER.peer, term = LEADER.term, ...changes }: Partial<LeaderTag & TimedWrite> = {},
+): [LeaderTag, TimedWrite] {
   const encoded = operations.map((operation, index) => encodeUpdate({ operation, chained: index > 0 }));
-  return { ...LEADER, indexAfter: 0, operations: encoded, until: 'applied', deadlineMs: Number.MAX_SAFE_INTEGER, ...changes };
+  return [
+    { indexAfter, peer, term },
+    { operations: encoded, until: 'applied', deadlineMs: Number.MAX_SAFE_INTEGER, ...changes },
+  ];
 }
 
 const put = (id: number, text = ''): UpdateOperation => upsert([{ id, seed: id, payload: { text } }]);
@@ -68,12 +76,12 @@ test('the bytes of a write stay those of its caller, who may give them again', a
   const pool = await poolOf(t);
   for (const key of ['a/0', 'b/0']) await replicaOf(t, pool, key);
   const asked = write([put(1), put(2, 'x'.repeat(20_000))]);
-  const before = asked.operations.map((bytes) => bytes.slice());
-  const { entries } = await pool.writeOrdered('a/0', asked);
-  assert.deepEqual(asked.operations, before);
+  const before = asked[1].operations.map((bytes) => bytes.slice());
+  const { entries } = await pool.write('a/0', ...asked);
+  assert.deepEqual(asked[1].operations, before);
   await pool.append('b/0', NO_TAG, entries, 'applied');
-  assert.deepEqual(asked.operations, before);
-  const again = await pool.writeOrdered('a/0', asked);
+  assert.deepEqual(asked[1].operations, before);
+  const again = await pool.write('a/0', ...asked);
   assert.deepEqual(
     again.entries.map(({ operation }) => operation),
     before,
@@ -85,10 +93,10 @@ test('a leader gives its operations tags in the order of the calls, and they are
   await replicaOf(t, pool, 'a/0');
   assert.deepEqual(await pool.position('a/0'), { last: NO_TAG, base: NO_TAG });
   const answers = await Promise.all([
-    pool.writeOrdered('a/0', write([put(1), put(2)], { until: 'logged' })),
-    pool.writeOrdered('a/0', write([put(3)], { indexAfter: 99 })),
-    pool.writeOrdered('a/0', write([put(4)], { until: 'logged' })),
-    pool.writeOrdered('a/0', write([put(5, 'x'.repeat(20_000))])),
+    pool.write('a/0', ...write([put(1), put(2)], { until: 'logged' })),
+    pool.write('a/0', ...write([put(3)], { indexAfter: 99 })),
+    pool.write('a/0', ...write([put(4)], { until: 'logged' })),
+    pool.write('a/0', ...write([put(5, 'x'.repeat(20_000))])),
   ]);
   assert.deepEqual(
     answers.map(({ entries }) => indexes(entries)),
@@ -108,10 +116,10 @@ test('in the place of an operation that fails, and of what hangs on it, the log 
   const pool = await poolOf(t);
   for (const key of ['a/0', 'b/0']) await replicaOf(t, pool, key);
   const written = await Promise.all([
-    pool.writeOrdered('a/0', write([put(1), put(2)], { until: 'logged' })),
-    pool.writeOrdered('a/0', write([put(3), clear(99), put(4), clear(1)])),
+    pool.write('a/0', ...write([put(1), put(2)], { until: 'logged' })),
+    pool.write('a/0', ...write([put(3), clear(99), put(4), clear(1)])),
     // Whoever does not wait is not told.
-    pool.writeOrdered('a/0', write([clear(2), clear(97)], { until: 'logged' })),
+    pool.write('a/0', ...write([clear(2), clear(97)], { until: 'logged' })),
   ]);
   assert.deepEqual(
     written.map(({ entries }) => indexes(entries)),
@@ -139,7 +147,7 @@ test('in the place of an operation that fails, and of what hangs on it, the log 
 test('replicas that take over the entries of another one come to the same points and versions, whatever the parts are', async (t) => {
   const pool = await poolOf(t);
   for (const key of ['a/0', 'b/0', 'c/0']) await replicaOf(t, pool, key);
-  await pool.writeOrdered('a/0', write([put(1), put(2, 'y'.repeat(9000))]));
+  await pool.write('a/0', ...write([put(1), put(2, 'y'.repeat(9000))]));
   const { last } = await pool.position('a/0');
   // An earlier release logged what failed, too.
   const failing = [put(3), clear(99), put(4), clear(1)].map((operation, at) => ({
@@ -147,7 +155,7 @@ test('replicas that take over the entries of another one come to the same points
     operation: encodeUpdate({ operation, chained: at > 0 }),
   }));
   await pool.append('a/0', last, failing, 'applied');
-  await pool.writeOrdered('a/0', write([clear(2)], { term: 4, peer: 8, indexAfter: 2 ** 20 }));
+  await pool.write('a/0', ...write([clear(2)], { term: 4, peer: 8, indexAfter: 2 ** 20 }));
   const entries = await tail(pool, 'a/0', NO_TAG);
   assert.deepEqual(await pool.append('b/0', NO_TAG, entries, 'applied'), { peer: 8, term: 4, index: 2 ** 20 + 1 });
   // One at a time, each twice: what hangs on a failed one is passed over all the same.
@@ -170,16 +178,16 @@ test('replicas that take over the entries of another one come to the same points
 test('what does not follow is refused, and nothing of it is logged', async (t) => {
   const pool = await poolOf(t);
   await replicaOf(t, pool, 'a/0');
-  const [first, second] = (await pool.writeOrdered('a/0', write([put(1), put(2)]))).entries as [ShardEntry, ShardEntry];
+  const [first, second] = (await pool.write('a/0', ...write([put(1), put(2)]))).entries as [ShardEntry, ShardEntry];
   const later = { ...second, tag: { ...second.tag, index: 9 } };
-  await assert.rejects(pool.writeOrdered('a/0', write([put(3)], { term: 2 })), failsWith('conflict'));
-  await assert.rejects(pool.writeOrdered('a/0', write([put(3)], { peer: 8 })), failsWith('conflict'));
-  await assert.rejects(pool.writeOrdered('a/0', write([put(3)], { deadlineMs: 1 })), failsWith('timeout'));
+  await assert.rejects(pool.write('a/0', ...write([put(3)], { term: 2 })), failsWith('conflict'));
+  await assert.rejects(pool.write('a/0', ...write([put(3)], { peer: 8 })), failsWith('conflict'));
+  await assert.rejects(pool.write('a/0', ...write([put(3)], { deadlineMs: 1 })), failsWith('timeout'));
   await assert.rejects(pool.append('a/0', { ...LEADER, index: 8 }, [later], 'applied'), failsWith('conflict'));
   await assert.rejects(pool.append('a/0', first.tag, [later], 'applied'), failsWith('conflict'));
   const column = { kind: 'dense' as const, name: 'new', dim: 1, points: null, values: Float32Array.of(1) };
   const unknown: UpdateOperation = { kind: 'upsert', batch: { ids: [4], vectors: [column], payloads: [undefined] } };
-  await assert.rejects(pool.writeOrdered('a/0', write([unknown])), failsWith('wrongInput'));
+  await assert.rejects(pool.write('a/0', ...write([unknown])), failsWith('wrongInput'));
   const entry = { tag: later.tag, operation: encodeUpdate({ operation: unknown, chained: false }) };
   await assert.rejects(pool.append('a/0', second.tag, [entry], 'applied'), failsWith('unavailable'));
   assert.deepEqual((await pool.position('a/0')).last, second.tag);
@@ -188,8 +196,7 @@ test('what does not follow is refused, and nothing of it is logged', async (t) =
 test('a log tells what follows an operation, that it does not go back so far, or that it has another one', async (t) => {
   const pool = await poolOf(t);
   const folder = await replicaOf(t, pool, 'a/0', WIDE);
-  for (let count = 1; count <= 20; count++)
-    await pool.writeOrdered('a/0', write([large()], { until: count === 20 ? 'applied' : 'logged' }));
+  for (let count = 1; count <= 20; count++) await pool.write('a/0', ...write([large()], { until: count === 20 ? 'applied' : 'logged' }));
   const { base, last } = await pool.position('a/0');
   // 64 MB of them are kept.
   assert.ok(base.index >= 4 && base.index <= 6, `from ${base.index} on`);
@@ -213,11 +220,11 @@ test('a log that is reset goes on behind the given operation, also after it was 
   const pool = await poolOf(t);
   const folder = await replicaOf(t, pool, 'a/0');
   const at = { peer: 9, term: 4, index: 2 };
-  await pool.writeOrdered('a/0', write([put(1, 'x'.repeat(9000)), put(2), put(3, 'x'.repeat(9000))]));
-  await pool.writeOrdered('a/0', write([put(4, 'x'.repeat(9000))], { until: 'logged' }));
+  await pool.write('a/0', ...write([put(1, 'x'.repeat(9000)), put(2), put(3, 'x'.repeat(9000))]));
+  await pool.write('a/0', ...write([put(4, 'x'.repeat(9000))], { until: 'logged' }));
   await pool.resetLog('a/0', at);
   assert.deepEqual(await pool.position('a/0'), { last: at, base: at });
-  const { entries } = await pool.writeOrdered('a/0', write([put(5, 'x'.repeat(9000))], { ...at }));
+  const { entries } = await pool.write('a/0', ...write([put(5, 'x'.repeat(9000))], { ...at }));
   assert.deepEqual(indexes(entries), [3]);
   await pool.closeReplica('a/0');
   await replicaOf(t, pool, 'a/0', undefined, folder);
@@ -229,10 +236,9 @@ test("a replica that had no leader gets one: its operations are nobody's, the la
   const pool = await poolOf(t);
   const config: CollectionConfig = configOf();
   const folder = await replicaOf(t, pool, 'a/0', config);
-  const encoded = [encodeUpdate({ operation: put(1), chained: false }), encodeUpdate({ operation: clear(1), chained: true })];
-  await pool.writeEncoded('a/0', { operations: encoded, until: 'applied', deadlineMs: Number.MAX_SAFE_INTEGER });
+  await pool.write('a/0', ...write([put(1), clear(1)], ALONE));
   assert.deepEqual(await pool.position('a/0'), { last: { ...NO_TAG, index: 2 }, base: NO_TAG });
-  await pool.writeOrdered('a/0', write([put(2)], { indexAfter: 10 }));
+  await pool.write('a/0', ...write([put(2)], { indexAfter: 10 }));
   await pool.closeReplica('a/0');
   await replicaOf(t, pool, 'a/0', config, folder);
   assert.deepEqual(
@@ -249,8 +255,8 @@ test('a replica is filled from another one by settings and buckets while that on
   const pool = await poolOf(t);
   for (const key of ['a/0', 'b/0']) await replicaOf(t, pool, key);
   const field: UpdateOperation = { kind: 'createFieldIndex', field: 'text', schema: { type: 'keyword' } };
-  await pool.writeOrdered('a/0', write([field, ...Array.from({ length: 50 }, (_, id) => put(id, `t${id}`))]));
-  await pool.writeOrdered('b/0', write([put(70), put(3), { ...field, field: 'other' }], { peer: 1, term: 1 }));
+  await pool.write('a/0', ...write([field, ...Array.from({ length: 50 }, (_, id) => put(id, `t${id}`))]));
+  await pool.write('b/0', ...write([put(70), put(3), { ...field, field: 'other' }], { peer: 1, term: 1 }));
   const { last } = await pool.position('a/0');
   await pool.resetLog('b/0', last);
   await pool.applySettings('b/0', await pool.settings('a/0'));
@@ -262,7 +268,7 @@ test('a replica is filled from another one by settings and buckets while that on
   const first = await pool.bucketPoints('a/0', buckets.slice(0, 20));
   assert.ok((await pool.replaceBuckets('b/0', first.bytes)) >= first.points);
   // An operation between the parts, which changes a point that is not there yet.
-  const { entries } = await pool.writeOrdered('a/0', write([put(3, 'again'), clear(49)]));
+  const { entries } = await pool.write('a/0', ...write([put(3, 'again'), clear(49)]));
   await pool.append('b/0', last, entries, 'applied');
   const second = await pool.bucketPoints('a/0', buckets.slice(20));
   assert.deepEqual(second.at, entries.at(-1)?.tag);
@@ -292,14 +298,14 @@ test('a checkpoint that is made while writes and builds go on opens as a replica
     await pool.build('a/0', plan, () => {}, new AbortController().signal);
   };
   const field: UpdateOperation = { kind: 'createFieldIndex', field: 'text', schema: { type: 'keyword' } };
-  await pool.writeOrdered('a/0', write([field, ...Array.from({ length: 600 }, (_, id) => put(id, `t${id % 7}`))]));
+  await pool.write('a/0', ...write([field, ...Array.from({ length: 600 }, (_, id) => put(id, `t${id % 7}`))]));
   await seal();
-  await pool.writeOrdered('a/0', write(Array.from({ length: 300 }, (_, at) => put(500 + at, 'x'.repeat(at * 4)))));
+  await pool.write('a/0', ...write(Array.from({ length: 300 }, (_, at) => put(500 + at, 'x'.repeat(at * 4)))));
   const target = temporaryFolder(t);
   const copying = pool.checkpoint('a/0', target);
   const meanwhile = [
     seal(),
-    ...Array.from({ length: 60 }, (_, at) => pool.writeOrdered('a/0', write([put(at * 9, 'later'.repeat(500)), put(2000 + at)]))),
+    ...Array.from({ length: 60 }, (_, at) => pool.write('a/0', ...write([put(at * 9, 'later'.repeat(500)), put(2000 + at)]))),
   ];
   const checkpoint = await copying;
   await assert.rejects(pool.checkpoint('a/0', target), failsWith('conflict'));
@@ -323,19 +329,19 @@ test('a checkpoint that is made while writes and builds go on opens as a replica
 test('the log keeps what follows a checkpoint until it is released', async (t) => {
   const pool = await poolOf(t);
   await replicaOf(t, pool, 'a/0', WIDE);
-  await pool.writeOrdered('a/0', write([large()]));
+  await pool.write('a/0', ...write([large()]));
   const { at } = await pool.checkpoint('a/0', temporaryFolder(t));
-  for (let count = 0; count < 19; count++) await pool.writeOrdered('a/0', write([large()]));
+  for (let count = 0; count < 19; count++) await pool.write('a/0', ...write([large()]));
   assert.equal((await tail(pool, 'a/0', at)).length, 19);
   await pool.releaseCheckpoint('a/0');
-  await pool.writeOrdered('a/0', write([large()]));
+  await pool.write('a/0', ...write([large()]));
   assert.equal((await pool.entriesAfter('a/0', at, 1)).kind, 'compacted');
 });
 
 test('a checkpoint that cannot be made leaves nothing behind, and the next one is made', async (t) => {
   const pool = await poolOf(t);
   const folder = await replicaOf(t, pool, 'a/0');
-  await pool.writeOrdered('a/0', write([put(1)]));
+  await pool.write('a/0', ...write([put(1)]));
   await assert.rejects(pool.checkpoint('a/0', `${folder}/format.json/below`), failsWith('storage'));
   const target = `${temporaryFolder(t)}/new`;
   const { files } = await pool.checkpoint('a/0', target);

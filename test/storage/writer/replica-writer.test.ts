@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { mock, type TestContext, test } from 'node:test';
 import { BrokenInvariant } from '../../../protocols/invariant.js';
 import { encodeUpdate } from '../../../protocols/update-codec.js';
-import { ReplicaStore } from '../../../storage/replica/store.js';
+import { Operations } from '../../../storage/replica/operations.js';
 import type { FromWriter, ToWriter } from '../../../storage/threads/messages.js';
 import { ReplicaWriter } from '../../../storage/writer/replica-writer.js';
 import { byIds, specOf, temporaryFolder } from '../replica/support.js';
+import { ALONE } from '../write.js';
 
 const KEY = 'test/0';
 const OPERATION = encodeUpdate({ operation: { kind: 'deletePoints', selector: byIds(1) }, chained: false });
@@ -38,15 +39,21 @@ async function opened(t: TestContext) {
 }
 
 const write = (id: number): ToWriter =>
-  ({ kind: 'writeEncoded', id, key: KEY, write: { operations: [OPERATION], until: 'applied', deadlineMs: Date.now() + 5000 } }) as ToWriter;
+  ({
+    kind: 'write',
+    id,
+    key: KEY,
+    as: ALONE,
+    write: { operations: [OPERATION], until: 'applied', deadlineMs: Date.now() + 5000 },
+  }) as ToWriter;
 
-for (const [what, method, message] of [
-  ['a write', 'apply', write(7)],
-  ['a question for the replica', 'missing', { kind: 'missing', id: 7, key: KEY, ids: [1] }],
-] as readonly (readonly [string, 'apply' | 'missing', ToWriter])[]) {
+for (const [what, message] of [
+  ['a write', write(7)],
+  ['a question for the replica', { kind: 'missing', id: 7, key: KEY, ids: [1] }],
+] as readonly (readonly [string, ToWriter])[]) {
   test(`a broken invariant in ${what} ends the worker, and is told to nobody as a fault of the request`, async (t) => {
     const { ended, take } = await opened(t);
-    const mocked = mock.method(ReplicaStore.prototype, method, () => {
+    const mocked = mock.method(Operations.prototype, 'apply', () => {
       throw new BrokenInvariant('Wal-W2', 'out of order');
     });
     t.after(() => mocked.mock.restore());

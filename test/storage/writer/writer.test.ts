@@ -4,11 +4,14 @@ import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { parseJson } from '../../../protocols/json.js';
-import type { UpdateOperation } from '../../../protocols/model/update.js';
+import type { TimedWrite } from '../../../protocols/model/shard-log.js';
+import type { UndecodedUpdate, UpdateOperation, WriteOperation } from '../../../protocols/model/update.js';
 import { encodeUpdate } from '../../../protocols/update-codec.js';
+import { updateAnswer } from '../../../storage/answers/update-answer.js';
 import { residentOffset, type VectorLayout } from '../../../storage/segment/layout.js';
-import type { EncodedWrite, FromWriter, RawRequest, ReplicaStats, ToWriter, WriteOperation } from '../../../storage/threads/messages.js';
+import type { FromWriter, ReplicaStats, ToWriter, WrittenTags } from '../../../storage/threads/messages.js';
 import { configOf, specOf, temporaryFolder } from '../replica/support.js';
+import { ALONE } from '../write.js';
 
 const KEY = 'test/0';
 
@@ -58,19 +61,23 @@ class Home {
     options: { wait?: boolean; deadlineMs?: number; path?: Record<string, string> } = {},
   ): Promise<unknown> {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
-    const request: RawRequest = {
-      path: options.path ?? {},
-      query: {},
-      body: new TextEncoder().encode(text),
+    const undecoded: UndecodedUpdate = { operation, path: options.path ?? {} };
+    const write: TimedWrite = {
+      operations: [new TextEncoder().encode(text)],
+      until: (options.wait ?? true) ? 'shown' : 'logged',
       deadlineMs: options.deadlineMs ?? Number.MAX_SAFE_INTEGER,
+      undecoded,
     };
-    const answer = await this.ask({ kind: 'write', operation, key: KEY, wait: options.wait ?? true, request });
+    const answer = await this.ask({ kind: 'write', key: KEY, as: ALONE, write });
     if (answer.kind === 'error') return answer.error.code;
-    return parseJson((answer as { body: Uint8Array }).body);
+    const { failure, shape, tags } = (answer as { value: WrittenTags }).value;
+    const error = failure ?? shape?.failure ?? null;
+    if (error !== null || shape === undefined) return error?.code;
+    const numbers = tags.map(({ index }) => index);
+    return parseJson(updateAnswer({}, shape, numbers, write.until === 'logged' ? 'acknowledged' : 'completed'));
   }
 }
 
-const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 const point = (id: number, payload?: object) => ({ id, vector: [1, 2, 3, id], payload });
 
 test('writes are answered with their operation and whether they are applied', async (t) => {
@@ -90,8 +97,8 @@ test('writes are answered with their operation and whether they are applied', as
     status: 'completed',
   });
   assert.deepEqual(await home.write('deleteFieldIndex', '', { path: { field_name: 'a' } }), { operation_id: 7, status: 'completed' });
-  const last = home.messages.findLast((message) => message.kind === 'answer');
-  assert.equal(last?.kind === 'answer' && last.stats?.points, 3);
+  const last = home.messages.findLast((message) => message.kind === 'stats');
+  assert.equal(last?.kind === 'stats' && last.stats.points, 3);
   assert.equal(
     home.messages.filter(({ kind }) => kind === 'publish').length,
     home.messages.filter(({ kind }) => kind === 'published').length,
@@ -162,29 +169,6 @@ test('cosine vectors are stored with length 1', async (t) => {
   );
 });
 
-test('writes that wait are answered when no point is deferred, those of a replica that closes as acknowledged', async (t) => {
-  const home = await Home.start(t);
-  const config = configOf();
-  const deferring = { ...config, optimizer_config: { ...config.optimizer_config, indexing_threshold: 1, prevent_unoptimized: true } };
-  await home.open(temporaryFolder(t), deferring);
-  const batch = (from: number) => ({ points: Array.from({ length: 70 }, (_, at) => ({ id: from + at, vector: [at, 0, 0, 0] })) });
-  const statusOf = (answer: unknown) => (answer as { status: string }).status;
-  const first = home.write('upsertPoints', batch(0));
-  assert.equal(statusOf(await home.write('upsertPoints', batch(70), { wait: false })), 'acknowledged');
-  // Answered after the writes before it.
-  await home.ask({ kind: 'configure', key: KEY, config: deferring });
-  assert.ok(
-    home.messages.every((message) => message.kind !== 'answer' || message.body === null || !textOf(message.body).includes('completed')),
-  );
-  const configured = await home.ask({ kind: 'configure', key: KEY, config });
-  assert.equal((configured as { stats: ReplicaStats }).stats.deferredPoints, 0);
-  assert.equal(statusOf(await first), 'completed');
-  await home.ask({ kind: 'configure', key: KEY, config: deferring });
-  const last = home.write('upsertPoints', batch(140));
-  await home.ask({ kind: 'close', key: KEY });
-  assert.equal(statusOf(await last), 'acknowledged');
-});
-
 test('encoded operations are checked, logged as they are and applied in order; the first that fails ends them', async (t) => {
   const home = await Home.start(t);
   const folder = temporaryFolder(t);
@@ -195,22 +179,24 @@ test('encoded operations are checked, logged as they are and applied in order; t
     return { kind: 'upsert', batch: { ids: [id], vectors, payloads: [{ id }] } };
   };
   const clear = (id: number): UpdateOperation => ({ kind: 'clearPayload', selector: { kind: 'ids', ids: [id] } });
-  const write = async (until: EncodedWrite['until'], ...operations: UpdateOperation[]): Promise<unknown> => {
+  const write = async (until: TimedWrite['until'], ...operations: UpdateOperation[]): Promise<unknown> => {
     const encoded = operations.map((operation, index) => encodeUpdate({ operation, chained: index > 0 }));
-    const message = { kind: 'writeEncoded', key: KEY, write: { operations: encoded, until, deadlineMs: Number.MAX_SAFE_INTEGER } } as const;
-    const answer = await home.ask(message);
-    return answer.kind === 'error' ? answer.error.code : (answer as { value: unknown }).value;
+    const asked: TimedWrite = { operations: encoded, until, deadlineMs: Number.MAX_SAFE_INTEGER };
+    const answer = await home.ask({ kind: 'write', key: KEY, as: ALONE, write: asked });
+    if (answer.kind === 'error') return answer.error.code;
+    const { failure, tags } = (answer as { value: WrittenTags }).value;
+    return failure?.code ?? tags.map(({ index }) => index);
   };
   const missing = async (...ids: number[]): Promise<unknown> => {
     return ((await home.ask({ kind: 'missing', key: KEY, ids })) as { value: unknown }).value;
   };
-  assert.deepEqual(await write('logged', upsert(1), upsert(2)), { numbers: [1, 2], status: 'acknowledged' });
+  assert.deepEqual(await write('logged', upsert(1), upsert(2)), [1, 2]);
   assert.equal(await missing(2, 1), null);
   assert.equal(await missing(2, 7, 8), 7);
   assert.equal(await write('shown', upsert(3), clear(9), upsert(4)), 'notFound');
   assert.equal(await missing(3, 4), 4);
   assert.equal(await write('shown', upsert(5, 'other')), 'wrongInput');
-  assert.deepEqual(await write('applied', clear(3)), { numbers: [6], status: 'completed' });
+  assert.deepEqual(await write('applied', clear(3)), [6]);
   await home.ask({ kind: 'close', key: KEY });
   assert.equal((await home.open(folder)).points, 3);
 });

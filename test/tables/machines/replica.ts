@@ -9,7 +9,6 @@ import type { Machine } from '../walk.js';
 
 const CONFIG = sampleConfig();
 const BROKEN: ErrorFacts = { code: 'storage', detail: 'damaged' };
-const REQUEST = { path: {}, query: {}, body: null, deadlineMs: 0 };
 
 const MESSAGES: readonly ReplicaMessage[] = [
   { kind: 'opened', stats: sampleStats() },
@@ -18,11 +17,9 @@ const MESSAGES: readonly ReplicaMessage[] = [
   { kind: 'retry' },
   { kind: 'stats', stats: sampleStats() },
   { kind: 'configure', config: CONFIG, replyTo: 1 },
-  { kind: 'write', operation: 'upsertPoints', wait: true, request: REQUEST, replyTo: 2 },
-  { kind: 'writePart', operation: 'upsertPoints', part: { operations: [], until: 'logged', deadlineMs: 0 }, replyTo: 3 },
   {
     kind: 'indexCreated',
-    answer: { replyTo: 4, body: new Uint8Array() },
+    answer: { replyTo: 4, written: { numbers: [], status: 'completed' } },
     stats: sampleStats([indexedSegment({ missingFields: ['color'] })]),
   },
   { kind: 'optimizerStopped', error: BROKEN },

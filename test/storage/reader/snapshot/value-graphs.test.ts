@@ -10,6 +10,7 @@ import { nearestHits } from '../../../../storage/reader/nearest/search.js';
 import { idAt } from '../../../../storage/segment/ids.js';
 import { loadSealed } from '../../../../storage/segment/sealed.js';
 import { CollectionFixture, configOf, randomOf, type TestPoint } from '../../engine/collection-fixture.js';
+import { writeTo } from '../../write.js';
 
 /** Searches within one payload value, by graphs over the rows of that value. */
 
@@ -255,9 +256,10 @@ test('writes, a build and a restart leave the same answers, with originals in me
         seen.push(JSON.parse(Buffer.from(await pool.read('query', [key], body({ ...search, query }))).toString()));
     };
     await open();
-    await pool.write('createFieldIndex', key, true, body({ field_name: 'tenant', field_schema: 'keyword' }));
+    await writeTo(pool, 'createFieldIndex', key, true, body({ field_name: 'tenant', field_schema: 'keyword' }));
     const rows = points.filter(({ payload }) => payload?.tenant === 'ann');
-    await pool.write(
+    await writeTo(
+      pool,
       'upsertPoints',
       key,
       true,
@@ -266,7 +268,7 @@ test('writes, a build and a restart leave the same answers, with originals in me
     const segments = (pool.stats(key)?.segments ?? []).filter((segment) => segment.rows > 0).map(({ id }) => id);
     const plan = { plan: 'segment' as const, segments, missingFields: [], withGraph: true, threads: 1, niceness: 0 };
     await pool.build(key, plan, () => {}, new AbortController().signal);
-    await pool.write('deletePoints', key, true, body({ points: [0, 3] }));
+    await writeTo(pool, 'deletePoints', key, true, body({ points: [0, 3] }));
     const graphs = () => pool.stats(key)?.segments.flatMap((segment) => segment.graphs);
     const setting = { m: 16, efConstruct: 100, rowsMin: 1000, fields: ['keyword tenant'] };
     assert.deepEqual(graphs(), [{ name: '', m: 0, efConstruct: 100, subgraphs: setting }]);

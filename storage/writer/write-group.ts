@@ -2,18 +2,21 @@
 
 import { errorFacts, TroupeError } from '../../protocols/errors.js';
 import { invariant, rethrowBroken } from '../../protocols/invariant.js';
-import type { LogTag } from '../../protocols/model/shard-log.js';
+import type { CollectionParams } from '../../protocols/model/collection.js';
+import type { LogTag, TimedWrite } from '../../protocols/model/shard-log.js';
+import type { UpdateShape } from '../../protocols/model/update.js';
 import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import type { LoggedOperation } from '../../protocols/update-codec.js';
 import { type KnownLog, newEntries, nextTags } from '../replica/follow.js';
 import type { AppliedUpdate, NumberedOperation } from '../replica/operations.js';
 import type { ReplicaStore } from '../replica/store.js';
-import { decodeEncoded, decodeShared } from '../requests/decode-update.js';
+import { decodeEncoded, decodeShared, decodeWriteRequest } from '../requests/decode-update.js';
+import { ringsOf } from '../sharding/keys.js';
 import { neededPoints } from '../sharding/split-operation.js';
 import { turnTooLate } from '../threads/deadline.js';
-import type { OrderedTags, ToWriter } from '../threads/messages.js';
+import type { ToWriter, WrittenTags } from '../threads/messages.js';
 
-export type OrderedMessage = Extract<ToWriter, { kind: 'writeOrdered' | 'append' }>;
+export type WriteMessage = Extract<ToWriter, { kind: 'write' | 'append' }>;
 
 /** What waits for a message to be done. */
 interface Planned {
@@ -23,12 +26,12 @@ interface Planned {
   readonly numbered: readonly NumberedOperation[];
   /** Whether one of them fails, and the log has nothing in its place, shows only when it is applied. */
   readonly mayFail: boolean;
-  readonly answer: (outcomes: ReadonlyMap<number, AppliedUpdate>) => OrderedTags | LogTag;
+  readonly answer: (outcomes: ReadonlyMap<number, AppliedUpdate>) => WrittenTags | LogTag;
   readonly usage: HardwareUsage | null;
 }
 
-export interface OrderedEvents {
-  answer(id: number, value: OrderedTags | LogTag, usage: HardwareUsage | null): void;
+export interface WriteEvents {
+  answer(id: number, value: WrittenTags | LogTag, usage: HardwareUsage | null): void;
   fail(id: number, error: unknown): void;
   /** Before the first answer that says so. */
   applied(): void;
@@ -41,7 +44,7 @@ export interface OrderedEvents {
  * all that is applied in a second one. Where the first fails, so do all, as each follows the one before it. With a leader's operations that
  * may fail all are logged and applied in one.
  */
-export function writeOrdered(store: ReplicaStore, group: readonly OrderedMessage[], nowMs: number, on: OrderedEvents): void {
+export function writeGroup(store: ReplicaStore, group: readonly WriteMessage[], nowMs: number, on: WriteEvents): void {
   const planned = planAll(store, group, nowMs, on);
   const mayFail = planned.some((plan) => plan.mayFail);
   const isWaiting = ({ until }: Planned): boolean => mayFail || until === 'applied';
@@ -49,7 +52,7 @@ export function writeOrdered(store: ReplicaStore, group: readonly OrderedMessage
   const first = planned.findLastIndex((plan) => !isWaiting(plan)) + 1;
   const numberedOf = (plans: readonly Planned[]): NumberedOperation[] => plans.flatMap(({ numbered }) => numbered);
   try {
-    store.operations.logNumbered(numberedOf(planned.slice(0, first)));
+    store.operations.log(numberedOf(planned.slice(0, first)));
   } catch (error) {
     rethrowBroken(error);
     for (const { id } of planned) on.fail(id, error);
@@ -62,7 +65,7 @@ export function writeOrdered(store: ReplicaStore, group: readonly OrderedMessage
     on.answer(id, answer(NO_OUTCOMES), usage === null ? null : noUsage());
   }
   try {
-    const all = store.operations.applyNumbered(numberedOf(planned.slice(first)));
+    const all = store.operations.apply(numberedOf(planned.slice(first)));
     const outcomes = new Map(all.map((outcome) => [outcome.operation, outcome]));
     on.applied();
     for (const { answer, id, usage } of waiting) on.answer(id, answer(outcomes), usage);
@@ -83,11 +86,11 @@ function failureOf(numbered: readonly NumberedOperation[], outcomes: ReadonlyMap
 }
 
 /** Messages that are refused are answered at once. */
-function planAll(store: ReplicaStore, group: readonly OrderedMessage[], nowMs: number, on: OrderedEvents): Planned[] {
+function planAll(store: ReplicaStore, group: readonly WriteMessage[], nowMs: number, on: WriteEvents): Planned[] {
   const log = new PlannedLog(store);
   return group.flatMap((message) => {
     try {
-      return message.kind === 'writeOrdered' ? planWrite(store, message, log, nowMs) : planAppend(store, message, log);
+      return message.kind === 'write' ? planWrite(store, message, log, nowMs) : planAppend(store, message, log);
     } catch (error) {
       rethrowBroken(error);
       on.fail(message.id, error);
@@ -98,33 +101,62 @@ function planAll(store: ReplicaStore, group: readonly OrderedMessage[], nowMs: n
 
 function planWrite(
   store: ReplicaStore,
-  { id, write }: Extract<OrderedMessage, { kind: 'writeOrdered' }>,
+  { as, id, write }: Extract<WriteMessage, { kind: 'write' }>,
   log: PlannedLog,
   nowMs: number,
 ): Planned {
   if (write.deadlineMs <= nowMs) throw turnTooLate();
   const usage = write.usage === undefined ? null : noUsage();
-  const decoded = decodeEncoded(write.operations, store.config.params);
-  const tags = nextTags(log.last, write, write.indexAfter, decoded.length);
+  const { operations: decoded, shape } = decodeWrite(write, store.config.params);
+  const tags = nextTags(log.last, as, decoded.length);
   const operations = usage === null ? decoded : decoded.map((operation) => ({ ...operation, usage }));
   store.lead();
   invariant(store.stale === null, 'Bucket-B3', 'a replica that leads has buckets that nobody has compared');
   const numbered = log.add(tags, operations).map((each) => ({ ...each, isLeaders: true }));
-  const answer = (outcomes: ReadonlyMap<number, AppliedUpdate>): OrderedTags => {
+  const answer = (outcomes: ReadonlyMap<number, AppliedUpdate>): WrittenTags => {
     // Whoever does not wait for what it comes to is not told.
     const failure = write.until === 'logged' ? null : failureOf(numbered, outcomes);
     // Those behind one that fails hang on it.
     const failed = tags.findIndex((tag) => outcomes.get(tag.index)?.isNothing === true);
     const carriedOut = failed === -1 ? tags.length : failed;
-    return { tags, carriedOut, failure: failure && { ...errorFacts(failure), reason: 'failedOnApply', outcome: failure.outcome } };
+    const found = shape === null ? {} : { shape };
+    return {
+      ...found,
+      tags,
+      carriedOut,
+      failure: failure && { ...errorFacts(failure), reason: 'failedOnApply', outcome: failure.outcome },
+    };
   };
   const mayFail = decoded.some(({ operation }) => neededPoints(operation).length > 0);
-  return { id, until: write.until, numbered, mayFail, answer, usage };
+  const until = write.until === 'logged' ? 'logged' : 'applied';
+  return { id, until, numbered, mayFail, answer, usage };
+}
+
+interface DecodedWrite {
+  readonly operations: readonly LoggedOperation[];
+  /** Null for operations that were encoded elsewhere. */
+  readonly shape: UpdateShape | null;
+}
+
+const UNKEYED = [{ id: 0, key: null }];
+
+function decodeWrite({ operations, undecoded }: TimedWrite, params: CollectionParams): DecodedWrite {
+  if (undecoded === undefined) return { operations: decodeEncoded(operations, params), shape: null };
+  const request = { ...undecoded, body: operations[0] ?? null };
+  const { failure, listed, operations: asked, parts, shardKeys } = decodeWriteRequest(undecoded.operation, request, params);
+  // Shards with keys get encoded parts of requests, so no operation here may name a key.
+  asked.forEach((operation, at) => {
+    ringsOf(UNKEYED, params.sharding_method === 'custom', operation, shardKeys[at] ?? null);
+  });
+  return {
+    operations: asked.map((operation, at) => ({ operation, chained: at > 0 })),
+    shape: { parts, listed, failure: failure === null ? null : errorFacts(failure) },
+  };
 }
 
 function planAppend(
   store: ReplicaStore,
-  { entries, id, previous, until }: Extract<OrderedMessage, { kind: 'append' }>,
+  { entries, id, previous, until }: Extract<WriteMessage, { kind: 'append' }>,
   log: PlannedLog,
 ): Planned {
   const added = newEntries(log, previous, entries);
