@@ -124,14 +124,15 @@ export class ReaderDoor {
 
   #pipe(socket: Socket): void {
     const server = connect({ path: this.settings.handOnPath, allowHalfOpen: true });
-    const end = (): void => {
+    this.#piped.add(socket);
+    const gone = (): void => {
       this.#piped.delete(socket);
-      socket.destroy();
       server.destroy();
     };
-    this.#piped.add(socket);
-    socket.on('error', end).on('close', end).pipe(server);
-    server.on('error', end).on('close', end).pipe(socket);
+    // What the server has said before it closed still goes to the client.
+    const over = (): void => socket.destroySoon();
+    socket.on('error', gone).on('close', gone).pipe(server);
+    server.on('error', over).on('close', over).pipe(socket);
   }
 
   #post(message: FromDoor, transfer: ArrayBuffer[] = []): void {
