@@ -10,7 +10,6 @@ import { TroupeError } from '../../protocols/errors.js';
 import { invariant } from '../../protocols/invariant.js';
 import { type CollectionConfig, type FieldSchema, sameSchema } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import { isSameTag, type LogTag } from '../../protocols/model/shard-log.js';
 import { AppendFolder } from '../disk/append-file.js';
 import { initChecksum } from '../disk/checksum.js';
 import { checkFormat, isMarkedMade, markMade } from '../disk/format-marker.js';
@@ -21,7 +20,7 @@ import { closeSegmentFiles, readPayloadBytes } from '../segment/payload-file.js'
 import { vectorPlans } from '../segment/plans.js';
 import { cleanSegmentFolders } from '../segment/sealed.js';
 import type { BuildResult, BuildSources, GraphStats, ReplicaSpec, ReplicaStats, SegmentStats } from '../threads/messages.js';
-import type { LogPart, ReplicaCheckpoint, ShardPosition } from '../threads/shard-log.js';
+import type { ReplicaCheckpoint } from '../threads/shard-log.js';
 import { NO_LEADER } from '../wal/log-tags.js';
 import { MANIFEST_KEY, segmentPrefix } from '../wal/records.js';
 import { WriteAheadLog } from '../wal/wal.js';
@@ -31,8 +30,9 @@ import { carryDeletions, deferralBytes, defersRows, holdReplaced, settleDeferred
 import { loadReplica, slotsOf, trackSealedFields, writeFirstRecords } from './load.js';
 import { encodeManifest, type Manifest, type ManifestField } from './manifest.js';
 import { type NumberedOperation, Operations, type OperationsHost } from './operations.js';
+import { ReplicaLog, type ReplicaLogHost } from './replica-log.js';
 import { makeAppendable, type RowItems, SegmentRows } from './segment-rows.js';
-import { ALL_STALE, type StaleBuckets, withStale } from './stale.js';
+import type { StaleBuckets } from './stale.js';
 import { fieldsOf, type ReplicaShape, Transaction, type TransactionHost } from './transaction.js';
 
 export interface ReplicaHooks {
@@ -63,7 +63,7 @@ interface RetiredSegment {
   readonly handle: SegmentHandle;
 }
 
-export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost {
+export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLogHost, CopiesHost {
   readonly environment: Environment;
   readonly rowFiles: AppendFolder;
   readonly openCommit: number;
@@ -71,6 +71,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
   private shape: ReplicaShape;
   readonly wal: WriteAheadLog;
   readonly operations: Operations;
+  readonly log: ReplicaLog;
   readonly copies: Copies;
   private lastGeneration: number;
   private lastSegment: number;
@@ -104,6 +105,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
     this.lastSegment = shape.manifest.nextSegment - 1;
     this.purging = [...shape.manifest.dropped];
     this.operations = new Operations(this);
+    this.log = new ReplicaLog(this);
     this.copies = new Copies(this);
   }
 
@@ -219,48 +221,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
     return Math.max(this.spec.config.wal_config.wal_capacity_mb * 2 ** 20, this.wal.isOrdered ? RETAINED_BYTES : 0);
   }
 
-  // ---------------------------------------------------------------- the log of a shard
-
-  get position(): ShardPosition {
-    const { last, base } = this.wal;
-    return { last, base };
-  }
-
-  /** See `ShardLogPort.entriesAfter`. */
-  entriesAfter(after: LogTag, bytesMax: number): LogPart {
-    const { last, base } = this.wal;
-    if (after.index < base.index) return { kind: 'compacted' };
-    const own = after.index === base.index ? base : this.wal.tagOf(after.index);
-    if (own === null || !isSameTag(own, after)) return { kind: 'diverged', before: this.wal.tagBefore(after.index) };
-    const entries = this.wal.entriesAfter(after.index, bytesMax);
-    return entries === null ? { kind: 'compacted' } : { kind: 'entries', entries, last };
-  }
-
-  /** See `ShardLogPort.resetLog`. Operations that are logged and not applied are dropped with the log. */
-  resetLog(at: LogTag): void {
-    this.transact((transaction) => {
-      this.wal.reset(at);
-      transaction.appliedOperation = at.index;
-      transaction.stale = ALL_STALE;
-    }, false);
-    this.operations.forget();
-  }
-
-  /** See `ShardLogPort.rewindLog`. */
-  rewindLog(to: LogTag): void {
-    this.operations.apply();
-    const { base } = this.wal;
-    const own = to.index === base.index ? base : this.wal.tagOf(to.index);
-    if (own === null || !isSameTag(own, to))
-      throw new TroupeError('conflict', `the log does not have operation ${to.index} (term ${to.term} of peer ${to.peer})`);
-    const taken = [...this.wal.after(to.index)].map(({ logged }) => logged.operation);
-    if (taken.length === 0) return;
-    this.transact((transaction) => {
-      this.wal.rewind(to);
-      transaction.appliedOperation = to.index;
-      transaction.stale = withStale(transaction.stale, taken);
-    }, false);
-  }
+  // ---------------------------------------------------------------- staleness and points
 
   get stale(): StaleBuckets {
     return this.shape.stale;
@@ -519,7 +480,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, CopiesHost
       commits: this.commits,
       walBytes: this.wal.bytes,
       lastWriteMs: this.lastWriteMs,
-      position: this.position,
+      position: this.log.position,
     };
   }
 

@@ -36,10 +36,10 @@ type StoreCall = Exclude<OtherMessage, { kind: 'retired' | 'checkpoint' | 'open'
 
 const STORE_CALLS: Row<StoreCall, ReplicaStore, unknown> = {
   missing: (store, { ids }) => store.missing(ids),
-  position: (store) => store.position,
-  entriesAfter: (store, { after, bytesMax }) => store.entriesAfter(after, bytesMax),
-  resetLog: (store, { at }) => store.resetLog(at),
-  rewindLog: (store, { to }) => store.rewindLog(to),
+  position: (store) => store.log.position,
+  entriesAfter: (store, { after, bytesMax }) => store.log.entriesAfter(after, bytesMax),
+  resetLog: (store, { at }) => store.log.reset(at),
+  rewindLog: (store, { to }) => store.log.rewind(to),
   digest: (store, { leaders }) => store.copies.digest(leaders),
   bucketPoints: (store, { buckets }) => store.copies.bucketPoints(buckets),
   replaceBuckets: (store, { bytes }) => store.copies.replaceBuckets(bytes),

@@ -179,7 +179,7 @@ class PlannedLog implements KnownLog {
   private readonly added = new Map<number, LogTag>();
 
   constructor(private readonly store: ReplicaStore) {
-    ({ last: this.last, base: this.base } = store.position);
+    ({ last: this.last, base: this.base } = store.log.position);
   }
 
   tagOf(index: number): LogTag | null {

@@ -29,7 +29,7 @@ function differing(leader: Observed, other: Observed): number[] {
 /** Makes a replica what another one is, which goes on meanwhile. The answer: points that were others. */
 async function fill(target: Observed, source: Observed, random: Random, meanwhile: () => void = () => {}): Promise<number> {
   source.store.operations.apply();
-  target.store.resetLog(source.store.position.last);
+  target.store.log.reset(source.store.log.position.last);
   target.store.copies.applySettings(source.store.copies.settings());
   let changed = 0;
   for (let more = true; more; ) {
@@ -48,7 +48,7 @@ async function fill(target: Observed, source: Observed, random: Random, meanwhil
 
 /** Sends what the leader has logged. */
 function follow(target: Observed, source: Observed): void {
-  const part = source.store.entriesAfter(target.store.position.last, Number.MAX_SAFE_INTEGER);
+  const part = source.store.log.entriesAfter(target.store.log.position.last, Number.MAX_SAFE_INTEGER);
   const entries = part.kind === 'entries' ? part.entries : assert.fail(part.kind);
   const numbered = entries.map(({ operation, tag }) => ({ operation: tag.index, by: tag, logged: decodeUpdate(operation) }));
   target.store.operations.apply(numbered);
@@ -56,7 +56,7 @@ function follow(target: Observed, source: Observed): void {
 
 /** An operation with the next index; those of the target have a term of their own, as those of a leader that was cut off. */
 function write(replica: Observed, by: { peer: number; term: number }, indexAfter: number, model: Model, random: Random): void {
-  const operation = Math.max(replica.store.position.last.index, indexAfter) + 1;
+  const operation = Math.max(replica.store.log.position.last.index, indexAfter) + 1;
   const update = randomUpdate(model, replica.config, random);
   // Bytes, as others are sent what the log has.
   const logged = decodeUpdate(encodeUpdate({ operation: update, chained: false }));
@@ -139,13 +139,13 @@ for (const seed of [1, 2, 3])
       // It led then, and was cut off.
       writeSome(target, term, structuredClone(model));
       if (random(3) === 0) await target.reopen();
-      const { last } = target.store.position;
+      const { last } = target.store.log.position;
       writeSome(source, term + 1, model);
-      const part = source.store.entriesAfter(last, 1);
+      const part = source.store.log.entriesAfter(last, 1);
       if (part.kind === 'diverged') {
         rewound++;
-        target.store.rewindLog(part.before ?? assert.fail('the log has no beginning'));
-        assert.deepEqual(target.store.position.last, part.before);
+        target.store.log.rewind(part.before ?? assert.fail('the log has no beginning'));
+        assert.deepEqual(target.store.log.position.last, part.before);
       }
       if (random(3) === 0) await target.reopen();
       follow(target, source);
@@ -168,14 +168,14 @@ test('a log that has begun anew is not rewound to what is before its beginning, 
   for (let count = 0; count < 3; count++) write(replica, LEADER, 0, new Map(), () => 1);
   const refuses = (index: number, term = 1) =>
     assert.throws(
-      () => replica.store.rewindLog({ ...LEADER, term, index }),
+      () => replica.store.log.rewind({ ...LEADER, term, index }),
       (error) => error instanceof TroupeError && error.code === 'conflict',
     );
   refuses(4);
   refuses(2, 7);
-  replica.store.rewindLog({ ...LEADER, index: 3 });
+  replica.store.log.rewind({ ...LEADER, index: 3 });
   assert.equal(replica.store.stale, null);
-  replica.store.resetLog({ ...LEADER, index: 2 });
+  replica.store.log.reset({ ...LEADER, index: 2 });
   refuses(1);
 });
 
@@ -194,8 +194,8 @@ test('points of buckets are refused by a replica that has gone on, and where the
   assert.deepEqual([at, buckets.length, points], [{ ...LEADER, index: 1 }, 1, 1]);
   const failsWith = (code: string) => (error: unknown) => error instanceof TroupeError && error.code === code;
   assert.throws(() => target.store.copies.replaceBuckets(bytes), failsWith('conflict'));
-  target.store.resetLog(at);
-  poorer.store.resetLog(at);
+  target.store.log.reset(at);
+  poorer.store.log.reset(at);
   assert.throws(() => poorer.store.copies.replaceBuckets(bytes), failsWith('unavailable'));
   assert.throws(() => target.store.copies.replaceBuckets(new Uint8Array(9)), failsWith('wrongInput'));
   assert.equal(target.store.copies.replaceBuckets(bytes), 1);

@@ -51,7 +51,7 @@ async function fillDisk(): Promise<void> {
 async function lead(term: number): Promise<void> {
   const { store } = await Replica.open(specOf(folder));
   const by = { peer: term * 10, term };
-  for (let index = Math.max(store.position.last.index, term * 1000) + 1; ; index++) {
+  for (let index = Math.max(store.log.position.last.index, term * 1000) + 1; ; index++) {
     const operation = upsert([{ id: index % 50, seed: index, payload: { text: 'x'.repeat(index % 3 === 0 ? 20_000 : 5) } }]);
     // Hangs on an operation that fails.
     const failing: UpdateOperation = { kind: 'clearPayload', selector: byIds(777) };
@@ -73,7 +73,7 @@ async function leadToTheEnd(): Promise<void> {
   const { store } = await Replica.open(specOf(folder));
   const by = { peer: 10, term: 1 };
   const write = (id: number, bytes: number): boolean => {
-    const operation = store.position.last.index + 1;
+    const operation = store.log.position.last.index + 1;
     const point = upsert([{ id, seed: id, payload: { text: 'x'.repeat(bytes) } }]);
     try {
       store.operations.apply([{ operation, by, logged: logged(point) }]);
@@ -85,8 +85,8 @@ async function leadToTheEnd(): Promise<void> {
   };
   let written = 0;
   while (write(written, 60_000)) written++;
-  const { last } = store.position;
-  const entries = store.entriesAfter({ peer: 0, term: 0, index: 0 }, Number.MAX_SAFE_INTEGER);
+  const { last } = store.log.position;
+  const entries = store.log.entriesAfter({ peer: 0, term: 0, index: 0 }, Number.MAX_SAFE_INTEGER);
   const digest = store.copies.digest(null);
   const points = digest.points.reduce((sum, count) => sum + count, 0);
   process.stdout.write(JSON.stringify({ written, last, entries: entries.kind === 'entries' ? entries.entries.length : 0, points }));

@@ -58,11 +58,11 @@ test('a leader that is killed at any moment has all that it told of, in order an
       if (++lines === 5 + term * 9) child.kill('SIGKILL');
     }
     const replica = await Replica.open(specOf(folder));
-    const { base, last } = replica.store.position;
+    const { base, last } = replica.store.log.position;
     assert.deepEqual([base, last.term, last.peer], [NO_TAG, term, term * 10]);
     assert.ok(last.index >= told && (last.index - term * 1000) % 3 === 0, `told of ${told}, ends with ${last.index}`);
     leaders.push([term, last.index - term * 1000]);
-    const part = replica.store.entriesAfter(NO_TAG, Number.MAX_SAFE_INTEGER);
+    const part = replica.store.log.entriesAfter(NO_TAG, Number.MAX_SAFE_INTEGER);
     assert.deepEqual(
       part.kind === 'entries' && part.entries.map(({ tag }) => tag),
       leaders.flatMap(([of, count]) => Array.from({ length: count }, (_, at) => ({ peer: of * 10, term: of, index: of * 1000 + at + 1 }))),
@@ -87,6 +87,6 @@ test("a leader's disk that is full has each operation wholly or not at all", {
   assert.ok(written > 0);
   assert.deepEqual([entries, last, points], [written, { peer: 10, term: 1, index: written }, written]);
   const replica = await Replica.open(specOf(folder));
-  assert.deepEqual([replica.store.position.last, replica.points().size], [last, written]);
+  assert.deepEqual([replica.store.log.position.last, replica.points().size], [last, written]);
   await replica.close();
 });

@@ -268,7 +268,7 @@ test('a log of an earlier release, which kept operations that fail, is applied a
   await replica.close();
   const again = await Replica.within(t, specOf(folder));
   assert.deepEqual([...again.points().keys()], ['1', '3']);
-  assert.deepEqual(again.store.position.last, { peer: 0, term: 0, index: 4 });
+  assert.deepEqual(again.store.log.position.last, { peer: 0, term: 0, index: 4 });
   assert.equal(again.apply(upsert([{ id: 4, seed: 4 }]))[0]?.operation, 5);
 });
 

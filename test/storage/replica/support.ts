@@ -53,7 +53,7 @@ export function temporaryFolder(t: TestContext): string {
 
 /** Operations of a node without a cluster, after all that the replica has. */
 function numbered(store: ReplicaStore, operations: readonly LoggedOperation[]): NumberedOperation[] {
-  const { index } = store.position.last;
+  const { index } = store.log.position.last;
   return operations.map((logged, at) => ({ operation: index + 1 + at, by: NO_LEADER, logged }));
 }
 
