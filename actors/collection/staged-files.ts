@@ -85,7 +85,7 @@ async function syncAll(folder: string, files: readonly StagedFile[]): Promise<vo
 async function syncFile(folder: string, { bytes, path }: StagedFile): Promise<void> {
   const file = join(folder, path);
   const found = await stat(file).catch(() => null);
-  if (found?.size !== bytes) throw new TroupeError('storage', `${path} has arrived with ${found?.size ?? 'no'} of ${bytes} bytes`);
+  if (found?.size !== bytes) throw new TroupeError('storage', `${path} has arrived incomplete: ${found?.size ?? 'no'} of ${bytes} bytes`);
   const handle = await open(file, 'r+');
   try {
     await handle.sync();

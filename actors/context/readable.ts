@@ -66,7 +66,7 @@ export function checkRead(
 ): void {
   readables(agreed, entry, uid, shards).forEach(({ key, resets }, at) => {
     if (before[at]?.key === key && before[at].resets === resets) return;
-    throw new TroupeError('conflict', `shard ${shards[at]} of collection ${entry.name} was refilled on this node while it was read`, {
+    throw new TroupeError('conflict', `shard ${shards[at]} of collection ${entry.name} was replaced on this node during the read: retry`, {
       reason: 'replicaNotServing',
     });
   });

@@ -67,7 +67,7 @@ export function migrationPorts({ callPeer, clock, indexAs, services }: Migration
       const answer = await callLeader(collection, uid, shardId, call);
       if (answer.kind !== 'answered') throw unexpected(answer);
       const position = answer.positions[0] as number;
-      if (position < index) throw new TroupeError('conflict', `shard ${shardId} of ${collection} has not come to ${index} yet`);
+      if (position < index) throw new TroupeError('conflict', `shard ${shardId} of ${collection} has not applied operation ${index} yet`);
       return { answer: decodePortionAnswer(answer.body).answers[0] as ReadAnswer<Ask>['answer'], position };
     },
     write: async ({ collection, uid }, { shardId, ...spread }, { bytes, operation }) => {

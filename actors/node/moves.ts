@@ -46,7 +46,11 @@ export function openAll(state: ScanningNode, { aliases, folders, holdings }: Mes
 /** Begins an adoption. There is one at a time; consensus asks again. */
 export function adopt(state: Serving, { adoption, replyTo }: MessageOf<'adopt'>): NodeStep {
   if (!inCluster(state) || state.cluster.adopting !== null) {
-    const error: ErrorFacts = { code: 'unavailable', detail: 'collections are being taken into a cluster', retryAfterMs: 1000 };
+    const error: ErrorFacts = {
+      code: 'unavailable',
+      detail: 'the collections of this node are being added to its new cluster: retry',
+      retryAfterMs: 1000,
+    };
     return become<NodeState, NodeEffect>(state, { kind: 'refuse', replyTo, error });
   }
   const byFolder = new Map([...adoption].map(([name, belonging]) => [folderName(name), belonging]));

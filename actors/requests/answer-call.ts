@@ -203,7 +203,7 @@ function checkTaking(parts: AnswerParts, { fence, shardMapVersion, shard }: Call
   checkShardMapVersion(record, shard.collection, shardMapVersion);
   if (fence !== undefined) checkFence(parts, record, fence);
   else if (holdsWrites(record, shard.shardId))
-    throw new TroupeError('conflict', `shard ${shard.shardId} of collection ${shard.collection} is migrating points; retry`, {
+    throw new TroupeError('conflict', `shard ${shard.shardId} of collection ${shard.collection} is moving points to other shards: retry`, {
       reason: 'shardMigrating',
     });
 }

@@ -158,7 +158,7 @@ export class ClusterPoints {
 }
 
 function readAgain(collection: string, cause: unknown): TroupeError {
-  return new TroupeError('unavailable', `collection ${collection} is being resharded; retry the read`, { cause, retryAfterMs: 100 });
+  return new TroupeError('unavailable', `collection ${collection} is being resharded: retry the read`, { cause, retryAfterMs: 100 });
 }
 
 /** Gives the gather thread access to the points of one read. */

@@ -139,7 +139,7 @@ async function askPortion(routes: Routes, job: PortionJob, { peer, shards }: Sha
         reason: 'replicaNotServing',
       });
     if (deadlineMs - routes.clock.nowMs() <= pauseMs)
-      throw new TroupeError('timeout', `the replica on peer ${peer} did not apply all acknowledged writes in time`);
+      throw new TroupeError('timeout', `the replica on peer ${peer} did not apply all acknowledged writes within the timeout`);
     await routes.pause(pauseMs);
   }
 }

@@ -123,7 +123,7 @@ export function abortResharding(state: ClusterState, { collection }: CommandOf<'
     if (resharding.stage === 'cleaning')
       return refused(state, {
         code: 'conflict',
-        detail: 'it is too late: all points are where they go, and what is left over is being removed',
+        detail: 'the resharding can no longer be aborted: all points have moved, and their old copies are being removed',
       });
     const index = state.appliedIndex;
     if (resharding.direction === 'up') return done(withCollection(state, collection, withoutShard(record, resharding.shardId, index)));

@@ -6,7 +6,10 @@ import { TroupeError } from '../../protocols/errors.js';
 export function channelTarget(uri: string): string {
   const url = URL.canParse(uri) ? new URL(uri) : null;
   if (url === null || url.protocol !== 'http:' || url.hostname === '' || url.pathname !== '/' || url.search !== '' || url.hash !== '') {
-    throw new TroupeError('wrongInput', `${uri} is no address of a peer: http://host:port with the port of its internal door is`);
+    throw new TroupeError(
+      'wrongInput',
+      `${uri} is not the address of a peer: expected http://host:port with the internal port of the peer`,
+    );
   }
   return `${url.hostname}:${url.port === '' ? '80' : url.port}`;
 }

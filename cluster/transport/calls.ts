@@ -41,7 +41,7 @@ export class OutgoingCalls {
     if (reachable === null) throw new NotReached(`there is no connection with peer ${peer}`);
     const line = this.#line(peer, reachable);
     if (line.waiting.size + (line.stream?.size ?? 0) >= WAITING_MAX) {
-      throw new TroupeError('busy', `${WAITING_MAX} calls to peer ${peer} wait for their answers`, { retryAfterMs: BUSY_RETRY_MS });
+      throw new TroupeError('busy', `${WAITING_MAX} calls to peer ${peer} are pending: retry later`, { retryAfterMs: BUSY_RETRY_MS });
     }
     const packed = packCall(call);
     const alone = ALONE.has(call.kind) || packed.length > TOGETHER_BYTES_MAX;
@@ -113,7 +113,7 @@ function lostBy(peer: PeerId, error: ServiceError, timeoutMs: number): TroupeErr
   if (UNSENT.test(details)) return new NotReached(`peer ${peer} cannot be reached: ${whyUnreachable(details)}`);
   if (code === status.DEADLINE_EXCEEDED) return new LostAnswer('timeout', `peer ${peer} has not answered within ${timeoutMs} ms`, error);
   if (code === status.UNIMPLEMENTED) {
-    return new TroupeError('unsupported', `peer ${peer} runs a release that takes no calls for replicas; update it`, { cause: error });
+    return new TroupeError('unsupported', `peer ${peer} runs a release without calls for replicas: update that peer`, { cause: error });
   }
   if (code === status.CANCELLED) return new LostAnswer('unavailable', `the connection with peer ${peer} was lost`, error);
   return new LostAnswer('unavailable', `peer ${peer} has not answered: ${details || error.message}`, error);
@@ -158,16 +158,16 @@ export class IncomingCalls {
   async #carryOut(said: () => SaidCall): Promise<DataReply> {
     const own = this.own();
     if (own === null)
-      throw new TroupeError('conflict', 'this node takes no calls of peers now', { retryAfterMs: 1000, reason: 'peerRefused' });
+      throw new TroupeError('conflict', 'this node accepts no calls from peers now', { retryAfterMs: 1000, reason: 'peerRefused' });
     if (this.#served > SERVED_MAX) {
-      throw new TroupeError('busy', 'too many calls of peers are being carried out', { retryAfterMs: BUSY_RETRY_MS });
+      throw new TroupeError('busy', 'too many calls from peers are running: retry later', { retryAfterMs: BUSY_RETRY_MS });
     }
     const { call: packed, hello } = said();
     if (hello === null) throw new TroupeError('wrongInput', 'a call says not who calls');
     const judged = judgeHello(own, hello, null);
     if (judged.kind === 'refused') throw new TroupeError('conflict', judged.reason, { reason: 'peerRefused' });
     const call = unpackCall(packed);
-    if (call === null) throw new TroupeError('unsupported', 'this release does not know what is called for; update this node');
+    if (call === null) throw new TroupeError('unsupported', 'this node runs a release that does not know the call: update this node');
     return this.answer(hello.from, call);
   }
 }

@@ -340,11 +340,12 @@ class GrpcTransport implements ListeningTransport, LinkHost {
   }
 
   private async answerTo(bytes: Uint8Array, address: string): Promise<PeerReply> {
-    if (this.self === null || this.closing !== null) throw new TroupeError('unavailable', 'this node takes no requests of peers now');
-    if (this.asked > ASKED_MAX) throw new TroupeError('busy', 'too many requests of peers wait for their answers', { retryAfterMs: 1000 });
+    if (this.self === null || this.closing !== null) throw new TroupeError('unavailable', 'this node accepts no requests from peers now');
+    if (this.asked > ASKED_MAX)
+      throw new TroupeError('busy', 'too many requests from peers are pending: retry later', { retryAfterMs: 1000 });
     const { versions, request } = decodeRequest(bytes);
     if (commonVersion(this.versions, versions) === null) throw new TroupeError('unsupported', versionsDiffer(this.versions, versions));
-    if (request === null) throw new TroupeError('unsupported', 'this release does not know what is asked; update this node');
+    if (request === null) throw new TroupeError('unsupported', 'this node runs a release that does not know the request: update this node');
     return this.listener.requested(request, address);
   }
 }
@@ -368,7 +369,7 @@ function ask(uri: string, request: Uint8Array, timeoutMs: number): Promise<Answe
       try {
         resolve(decodeAnswer(answer as Buffer));
       } catch (broken) {
-        reject(new TroupeError('unavailable', `${uri} answers with what is no answer of a peer`, { cause: broken }));
+        reject(new TroupeError('unavailable', `${uri} has sent an answer that is not one of a peer`, { cause: broken }));
       }
     };
     client.makeUnaryRequest(ASK_PATH, asIs, asIs, Buffer.from(request), { deadline: Date.now() + timeoutMs }, done);
@@ -400,6 +401,6 @@ const NO_LISTENER: TransportListener = {
   received: () => {},
   connectionChanged: () => {},
   unreachable: () => {},
-  requested: () => Promise.reject(new TroupeError('unavailable', 'this node takes no requests of peers now')),
-  called: () => Promise.reject(new TroupeError('unavailable', 'this node takes no calls of peers now')),
+  requested: () => Promise.reject(new TroupeError('unavailable', 'this node accepts no requests from peers now')),
+  called: () => Promise.reject(new TroupeError('unavailable', 'this node accepts no calls from peers now')),
 };

@@ -88,7 +88,7 @@ export class ConsensusLog implements ConsensusStore {
   private async loadNow(): Promise<StoredConsensus> {
     while (this.working !== null) await this.working;
     if (this.broken === null && this.keeper !== null) return this.read(this.keeper);
-    await this.stop(new TroupeError('storage', 'the consensus log is loaded anew'));
+    await this.stop(new TroupeError('storage', 'the consensus log is being loaded again'));
     const folder = consensusFolder(this.storagePath);
     await initChecksum();
     const damaged = await this.verify(folder);

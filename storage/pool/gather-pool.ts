@@ -140,7 +140,7 @@ export class GatherPool {
         next = Math.min(next, request.deadlineMs);
         continue;
       }
-      this.take(id)?.reject(new TroupeError('timeout', 'the read reached its time limit'));
+      this.take(id)?.reject(new TroupeError('timeout', 'the read did not finish within its timeout: retry, or raise `timeout`'));
       this.slots.post(0, { kind: 'forget', id });
     }
     for (const read of [...this.inPlace]) {
@@ -149,7 +149,7 @@ export class GatherPool {
         continue;
       }
       this.inPlace.delete(read);
-      read.reject(new TroupeError('timeout', 'the read reached its time limit'));
+      read.reject(new TroupeError('timeout', 'the read did not finish within its timeout: retry, or raise `timeout`'));
     }
     return next;
   }

@@ -199,7 +199,7 @@ export class ReaderPool {
     if (decision === 'busy') {
       const { waitingCount } = this.reads;
       const options = { retryAfterMs: retryAfterMs(waitingCount, this.answerMs) };
-      reject(new TroupeError('busy', `${waitingCount} reads wait already; try again later`, options));
+      reject(new TroupeError('busy', `${waitingCount} reads are queued already: retry later`, options));
       return;
     }
     if (decision !== 'wait') this.postRead(decision, read);
@@ -208,7 +208,8 @@ export class ReaderPool {
 
   /** Answers `timeout` to reads whose deadline has come, replaces readers that are stuck, and returns when to look again. */
   expire(nowMs: number): number {
-    for (const read of expireReads(this.reads, nowMs)) read.work.reject(new TroupeError('timeout', 'the read reached its time limit'));
+    for (const read of expireReads(this.reads, nowMs))
+      read.work.reject(new TroupeError('timeout', 'the read did not finish within its timeout: retry, or raise `timeout`'));
     const next = nextDeadline(this.reads);
     for (const index of stuckReaders(this.reads, nowMs, STUCK_GRACE_MS)) this.slots.replace(index);
     // Readers that hold reads past their deadline are looked at again when their grace is over.

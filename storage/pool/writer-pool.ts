@@ -177,7 +177,7 @@ export class WriterPool {
     const { queuedWrites, queuedBytes } = this.queueOf(replica);
     if (acceptsWrite(queuedWrites, queuedBytes, bytes, this.limits)) return;
     const options = { retryAfterMs: 1000 };
-    throw new TroupeError('busy', `${queuedWrites} writes of ${queuedBytes} bytes wait already; try again later`, options);
+    throw new TroupeError('busy', `${queuedWrites} writes of ${queuedBytes} bytes are queued already: retry later`, options);
   }
 
   /** The replica, when it takes reads and writes. Errors: `unavailable` when it does not, or the pool closes. */
@@ -233,7 +233,7 @@ export class WriterPool {
           continue;
         }
         call.settled = true;
-        call.reject(new TroupeError('timeout', 'the write reached its time limit', { outcome: 'unknown' }));
+        call.reject(new TroupeError('timeout', 'the write did not finish within its timeout', { outcome: 'unknown' }));
       }
     }
     return next;

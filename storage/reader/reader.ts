@@ -199,7 +199,8 @@ export class Reader {
       });
     try {
       const snapshots = take(read.replicas);
-      if (snapshots.length === 0) throw new TroupeError('unavailable', 'the collection has no replica here', { retryAfterMs: 1000 });
+      if (snapshots.length === 0)
+        throw new TroupeError('unavailable', 'the collection has no open replica on this node: retry', { retryAfterMs: 1000 });
       const lookups = new Map<string, ReplicaSnapshot[]>();
       const lookup = (collection: string, shardKey?: ShardKeySelector): readonly ReplicaSnapshot[] => {
         if (read.request.localOnly === true) throw pointsElsewhere();

@@ -23,10 +23,12 @@ export function checkDeadline(
 }
 
 export function timeLimitReached(): TroupeError {
-  return new TroupeError('timeout', 'the read reached its time limit');
+  return new TroupeError('timeout', 'the read did not finish within its timeout: retry, or raise `timeout`');
 }
 
 /** The error for a write whose time was over before its turn: nothing of it was logged. */
 export function turnTooLate(): TroupeError {
-  return new TroupeError('timeout', 'the request waited for its turn until its time was up', { outcome: 'none' });
+  return new TroupeError('timeout', 'the request was queued until its timeout; nothing was done: retry, or raise `timeout`', {
+    outcome: 'none',
+  });
 }

@@ -30,7 +30,7 @@ export function decodePortionAnswer(bytes: Uint8Array): PortionAnswer {
 function contentOf(bytes: Uint8Array): unknown[] {
   const value = unpack(bytes);
   if (!Array.isArray(value) || value[0] !== PROTOCOL || !Array.isArray(value[1])) {
-    throw new TroupeError('wrongInput', 'another node speaks another version of the protocol of reads; run the same version on all nodes');
+    throw new TroupeError('wrongInput', 'another node uses another version of the read protocol: run the same release on all nodes');
   }
   return value[1];
 }

@@ -1,13 +1,13 @@
 /**
- * Every code block of the README, run as it stands there, in a fresh clone: the tracked files alone, with the packages that are
- * installed here. Only ports are others, so that a node of this machine is not disturbed.
+ * Runs every code block of the README as it stands there, in a fresh clone: the tracked files alone, whose packages npm installs. Only the
+ * ports are others, so that a node of this machine is not disturbed.
  */
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { copyFile, cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -31,7 +31,12 @@ test('the README does what it says, block by block, in a fresh clone', async (t)
   const troupe = await freshClone(join(base, 'troupe'));
   const program = await emptyFolder(join(base, 'program'));
   await writeFile(join(base, '.curlrc'), CURL_SETTINGS);
-  const npm = { npm_config_offline: 'true', npm_config_audit: 'false', npm_config_fund: 'false', npm_config_update_notifier: 'false' };
+  const npm = {
+    npm_config_prefer_offline: 'true',
+    npm_config_audit: 'false',
+    npm_config_fund: 'false',
+    npm_config_update_notifier: 'false',
+  };
   const [http, grpc] = (await freePorts(2)) as [number, number];
   const ports = { SERVICE__SERVICE__HTTP_PORT: String(http), SERVICE__SERVICE__GRPC_PORT: String(grpc) };
   const inClone: Place = { folder: troupe, environment: { ...npm, ...ports, CURL_HOME: base } };
@@ -87,15 +92,9 @@ async function checkCurl(): Promise<void> {
   if (missing !== null) throw new Error('curl is missing: this test runs the commands of the README. Install curl');
 }
 
-/** Files as they are here, with the packages beside them, each behind a link: what installs or removes some changes none of ours. */
+/** The tracked files as they are here, without packages: the first command of the README installs them. */
 async function freshClone(folder: string): Promise<string> {
   await cp(ROOT, folder, { recursive: true, filter: (path) => !NOT_CLONED.has(basename(path)) });
-  const packages = join(ROOT, 'node_modules');
-  await mkdir(join(folder, 'node_modules'));
-  for (const name of await readdir(packages)) {
-    if (name !== '.package-lock.json') await symlink(join(packages, name), join(folder, 'node_modules', name));
-  }
-  await copyFile(join(packages, '.package-lock.json'), join(folder, 'node_modules', '.package-lock.json'));
   return folder;
 }
 

@@ -232,7 +232,8 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
   async write(key: ReplicaKey, as: LeaderTag, write: TimedWrite): Promise<LogWritten> {
     const replica = this.#replica(key);
     const written = await replica.inTurn(async () => {
-      if (write.deadlineMs <= this.ways.nowMs()) throw refused('timeout', 'the request waited for its turn until its time was up');
+      if (write.deadlineMs <= this.ways.nowMs())
+        throw refused('timeout', 'the request was queued until its timeout; nothing was done: retry, or raise `timeout`');
       const mayFail = decodeEncoded(write.operations, replica.config.params).some(({ operation }) => neededPoints(operation).length > 0);
       lead(replica.stored);
       if (mayFail) await replica.applied(lastOf(replica.stored).index);

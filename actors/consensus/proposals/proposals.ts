@@ -259,8 +259,9 @@ function isOutside(caller: ProposalCaller): boolean {
 }
 
 function refusal(reason: Extract<RefusalReason, 'tooLarge' | 'membershipInvalid'>): ErrorFacts {
-  if (reason === 'tooLarge') return { code: 'wrongInput', detail: 'the operation is larger than what the cluster can agree on' };
-  return { code: 'wrongInput', detail: 'the peer is not part of the cluster any more, or the cluster would be left without a voter' };
+  if (reason === 'tooLarge')
+    return { code: 'wrongInput', detail: 'the change is too large for one entry of the consensus log: split the request' };
+  return { code: 'wrongInput', detail: 'the peer is no longer part of the cluster, or it is the last voter' };
 }
 
 function replace(draft: ConsensusDraft, call: ProposalCall, next: ProposalCall): void {

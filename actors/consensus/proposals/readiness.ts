@@ -17,7 +17,7 @@ export function refusedNow(member: MemberConsensus): ErrorFacts | null {
   const { agreed, identity } = member;
   // A node that has just joined may know nothing yet: it must not decide placements or names.
   if (!agreed.membership.some(({ peerId }) => peerId === identity.peerId)) {
-    return { code: 'unavailable', detail: 'the node is joining its cluster and has not heard of it yet', retryAfterMs: 1000 };
+    return { code: 'unavailable', detail: 'the node is joining its cluster: retry when `GET /readyz` succeeds', retryAfterMs: 1000 };
   }
   return isLeaderless(member) ? noLeader() : tooMany(member.calls);
 }
@@ -31,7 +31,7 @@ export function tooMany({ proposals, reads, settling }: Calls): ErrorFacts | nul
   let bytes = 0;
   for (const { what } of proposals) if (what.kind === 'operation') bytes += what.bytes.length;
   if (proposals.length + reads.length + settling.length < CALLS_MAX && bytes < PROPOSED_BYTES_MAX) return null;
-  return { code: 'busy', detail: 'too many operations on the cluster wait for their answers on this node', retryAfterMs: 1000 };
+  return { code: 'busy', detail: 'too many changes of the cluster are pending on this node: retry later', retryAfterMs: 1000 };
 }
 
 export function noLeader(): ErrorFacts {

@@ -65,7 +65,9 @@ export function dropLateReads(draft: ConsensusDraft): void {
   for (const { replyTo } of late) {
     draft.refuse(
       replyTo,
-      raft.leader === null ? noLeader() : { code: 'timeout', detail: 'this node has not caught up with the cluster in time' },
+      raft.leader === null
+        ? noLeader()
+        : { code: 'timeout', detail: 'this node has not received the newest state of the cluster within the timeout: retry' },
     );
   }
 }

@@ -54,7 +54,10 @@ function maybeAnswer(draft: ConsensusDraft, call: SettlingCall): boolean {
   const late = ticks >= call.deadlineTick;
   if (carrying.carriedOut < call.index) {
     if (!late) return false;
-    draft.refuse(call.replyTo, { code: 'timeout', detail: 'the cluster has agreed on it, and this node is still carrying it out' });
+    draft.refuse(call.replyTo, {
+      code: 'timeout',
+      detail: 'the cluster has accepted the change, and this node has not completed it in time',
+    });
     return true;
   }
   const failure = carrying.failures.find(({ collection, shardId }) => {

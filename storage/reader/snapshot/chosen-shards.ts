@@ -18,7 +18,7 @@ export function chosenSnapshots(
   const chosen = new Set(selectShards(keyed ?? snapshots.map(({ shardId }) => ({ id: shardId, key: null })), selector));
   const here = snapshots.filter(({ shardId }) => chosen.has(shardId));
   if (here.length < chosen.size) {
-    throw new TroupeError('unavailable', 'shards of these keys are not open here', { retryAfterMs: 1000 });
+    throw new TroupeError('unavailable', 'the shards of these shard keys are not open on this node: retry', { retryAfterMs: 1000 });
   }
   return here;
 }

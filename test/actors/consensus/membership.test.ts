@@ -59,7 +59,7 @@ test('a node that was let in and has not heard of its cluster yet decides nothin
   assert.equal(two.cluster.status().phase, 'Joining');
   await assert.rejects(world.run(two.api.createCollection('a', sampleConfig())), {
     code: 'unavailable',
-    message: /has not heard of it yet/,
+    message: /is joining its cluster: retry when/,
   });
   await world.until(() => two.cluster.status().phase === 'Member', 'it has heard');
   assert.equal(await world.run(two.api.createCollection('a', sampleConfig())), true);

@@ -66,7 +66,7 @@ test('a shard that comes gets copies unseen, then writes wait, then it serves an
   assert.equal(shown(log), 'cleaning: serving 0,1,2, hiding by 0,1,2, coming 0,1,2, busy 0,1, held none');
   assert.ok(recordOf(log).shardMapVersion > before.shardMapVersion);
   assert.equal(recordOf(log).config.params.shard_number, before.config.params.shard_number + 1);
-  assert.match(log.say({ kind: 'abortResharding', collection: 'a' }), /too late/);
+  assert.match(log.say({ kind: 'abortResharding', collection: 'a' }), /can no longer be aborted/);
   finish(log);
   assert.equal(shown(log), 'serving 0,1,2');
 });
