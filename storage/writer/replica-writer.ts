@@ -244,7 +244,8 @@ export class ReplicaWriter {
 
   private fail(id: number, error: unknown, stats: ReplicaStats | null = null): void {
     const facts: ErrorFacts = errorFacts(error);
-    if (facts.code === 'internal') this.port.warn(`replica ${this.key}: ${error instanceof Error ? error.stack : String(error)}`);
+    const cause = error instanceof TroupeError ? (error.cause ?? error) : error;
+    if (facts.code === 'internal') this.port.warn(`replica ${this.key}: ${cause instanceof Error ? cause.stack : String(cause)}`);
     this.port.post({ kind: 'error', id, error: facts, stats });
   }
 

@@ -93,10 +93,16 @@ function planAll(store: ReplicaStore, group: readonly WriteMessage[], nowMs: num
       return message.kind === 'write' ? planWrite(store, message, log, nowMs) : planAppend(store, message, log);
     } catch (error) {
       rethrowBroken(error);
-      on.fail(message.id, error);
+      on.fail(message.id, notLogged(error));
       return [];
     }
   });
+}
+
+/** Nothing of a message that cannot be planned is in the log, even if that is a bug: the shard's leader may go on. */
+function notLogged(error: unknown): unknown {
+  if (error instanceof TroupeError) return error;
+  return new TroupeError('internal', errorFacts(error).detail, { cause: error, outcome: 'none' });
 }
 
 function planWrite(

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { mock, type TestContext, test } from 'node:test';
+import { outcomeOf } from '../../../protocols/errors.js';
 import { BrokenInvariant } from '../../../protocols/invariant.js';
 import { encodeUpdate } from '../../../protocols/update-codec.js';
 import { Operations } from '../../../storage/replica/operations.js';
@@ -72,5 +73,15 @@ test('an expected failure is told to whoever asked, and the worker goes on', asy
     (await take(late)).map(({ kind }) => kind),
     ['error'],
   );
+  assert.deepEqual(ended, []);
+});
+
+test('a bug that ends the decoding of a request is told with the fact that nothing of it is done', async (t) => {
+  const { ended, take } = await opened(t);
+  const undecoded = { operation: 'unheardOf', path: {} };
+  const broken = { ...write(7), write: { operations: [OPERATION], until: 'applied', deadlineMs: Date.now() + 5000, undecoded } };
+  const [said] = await take(broken as never);
+  assert.ok(said?.kind === 'error');
+  assert.equal(outcomeOf(said.error), 'none');
   assert.deepEqual(ended, []);
 });
