@@ -9,6 +9,7 @@ import type { DoorServices, Identity } from '../http/context/services.js';
 import { ROUTES } from '../http/routes.js';
 import { GRPC_METHOD_NAMES } from '../protocols/grpc/method-names.js';
 import { EnginePool, type PoolOptions } from '../storage/pool/pool.js';
+import { bundledEntry } from '../storage/threads/entries.js';
 import { membershipWaitsFor } from './cluster-readiness.js';
 import { collectionDefaults } from './config/collection-defaults.js';
 import type { NodeSettings } from './config/settings.js';
@@ -83,7 +84,7 @@ function readersOf(searchThreads: number, withDoors: boolean): Pick<PoolOptions,
   const count = searchThreads > 0 ? searchThreads : withDoors ? os.availableParallelism() : null;
   return {
     ...(count === null ? {} : { readers: count }),
-    ...(withDoors ? { entries: { reader: new URL('../http/rest/readers/entry.js', import.meta.url) } } : {}),
+    ...(withDoors ? { entries: { reader: bundledEntry('doors', new URL('../http/rest/readers/entry.js', import.meta.url)) } } : {}),
   };
 }
 

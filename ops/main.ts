@@ -1,6 +1,7 @@
 /** The server, as `launch.sh` starts it: from settings to a serving node, and from a signal to an orderly end. */
 
 import { randomInt, randomUUID } from 'node:crypto';
+import nodeModule from 'node:module';
 import { PeerPortError } from '../cluster/transport/open.js';
 import type { Identity } from '../http/context/services.js';
 import { GrpcBindError, startGrpcDoor } from '../http/grpc/server.js';
@@ -89,6 +90,16 @@ async function run(settings: NodeSettings, start: ClusterStart, identity: Identi
   const logRequests = logOf('http').enabled('DEBUG');
   const doorsInReaders = canSharePort() && cluster === null && !service.hardware_reporting && !logRequests;
   const { node, pool, services } = await compose(settings, cluster, identity, logOf, () => process.exit(EXIT_FAILED), doorsInReaders);
+  // From here on a signal ends in order what has been started: `/readyz` answers before the last server listens.
+  const open: { close(graceMs: number): Promise<void> }[] = [];
+  const closeAll = async (): Promise<void> => {
+    await Promise.all(open.map((door) => door.close(CLOSE_GRACE_MS)));
+    await node.close();
+    await pool.close();
+    await cluster?.transport.close();
+    await cluster?.store.close();
+  };
+  endOnSignal(closeAll, log);
   const rest = await startRestDoor(services, {
     host: service.host,
     port: service.http_port,
@@ -97,18 +108,12 @@ async function run(settings: NodeSettings, start: ClusterStart, identity: Identi
     logRequests,
     readers: doorsInReaders ? pool : null,
   });
+  open.push(rest);
   const grpc =
     service.grpc_port === null
       ? null
       : await startGrpcDoor(services, { host: service.host, port: service.grpc_port, maxMessageBytes: requestBytesMax, logRequests });
-  const closeAll = async (): Promise<void> => {
-    await Promise.all([rest, ...(grpc === null ? [] : [grpc])].map((door) => door.close(CLOSE_GRACE_MS)));
-    await node.close();
-    await pool.close();
-    await cluster?.transport.close();
-    await cluster?.store.close();
-  };
-  endOnSignal(closeAll, log);
+  if (grpc !== null) open.push(grpc);
   const host = hostInUrl(service.host);
   const doors = {
     rest: `http://${host}:${rest.port}`,
@@ -117,6 +122,13 @@ async function run(settings: NodeSettings, start: ClusterStart, identity: Identi
   };
   const facts = { version: identity.version, storage: storage.storage_path, readers: pool.readers, writers: pool.writers };
   log.info('Troupe is listening', { ...doors, ...facts });
+  // `compose` tells of a failure.
+  node.whenReady().then(keepCompiledCode, () => {});
+}
+
+/** For the next start. Node.js does it at an orderly end, and a killed process has none. Node.js 20 has no such cache. */
+function keepCompiledCode(): void {
+  (nodeModule as { readonly flushCompileCache?: () => void }).flushCompileCache?.();
 }
 
 /** SIGTERM and SIGINT: running requests finish, collections close, exit code 0. A second signal ends at once. */

@@ -150,6 +150,7 @@ async function build() {
   await run(bin('typescript', 'bin/tsc'), ['-p', 'tsconfig.json']);
   await run(join(ROOT, 'ops', 'build-kernels.mjs'), []);
   await run(join(ROOT, 'ops', 'build-protos.mjs'), []);
+  await run(join(ROOT, 'ops', 'build-bundle.mjs'), []);
   writeFileSync(STAMP, '');
 }
 

@@ -51,6 +51,7 @@ const ENTRIES = [
   'ops/run.mjs',
   'ops/build-kernels.mjs',
   'ops/build-protos.mjs',
+  'ops/build-bundle.mjs',
   'ops/bench/main.ts',
   'ops/demo/main.ts',
   'ops/cluster/main.ts',
@@ -221,6 +222,13 @@ test('each package in package.json is imported, and each imported package is the
   for (const [name, version] of Object.entries({ ...manifest.dependencies, ...manifest.devDependencies })) {
     assert.match(version, /^\d+\.\d+\.\d+$/, `${name} is not pinned`);
   }
+});
+
+test('no file waits at its top level: the bundle could not hold it', () => {
+  const shipped = files.filter((file) => file.endsWith('.ts') && !/^(test|ops\/(bench|cluster|demo))\//.test(file));
+  // The entry of a thread may begin with an `if`.
+  const waiting = shipped.filter((file) => /^await |^if .*\{\n(?: {2}[^\n]*\n)*? {2}await /m.test(sources.get(file) as string));
+  assert.deepEqual(waiting, []);
 });
 
 test('files that decide use no clock, no randomness, no timers and no IO', () => {

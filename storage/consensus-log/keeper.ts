@@ -14,9 +14,8 @@ if (port === null) throw new Error('keeper.js is the entry of a worker thread');
 const { folder } = workerData as { folder: string };
 let environment: Environment<ConsensusDatabase> | null = null;
 
-await initChecksum();
-port.on('message', (message: ToKeeper) => {
-  const answer = (reply: FromKeeper): void => port.postMessage(reply);
+function receive(message: ToKeeper): void {
+  const answer = (reply: FromKeeper): void => port?.postMessage(reply);
   try {
     switch (message.kind) {
       case 'load':
@@ -31,7 +30,7 @@ port.on('message', (message: ToKeeper) => {
       case 'close':
         void (environment?.close() ?? Promise.resolve()).then(() => {
           answer({ kind: 'done' });
-          port.close();
+          port?.close();
         });
         return;
       default:
@@ -40,4 +39,6 @@ port.on('message', (message: ToKeeper) => {
   } catch (error) {
     answer({ kind: 'failed', error: errorFacts(error) });
   }
-});
+}
+
+void initChecksum().then(() => port.on('message', receive));

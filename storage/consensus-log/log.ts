@@ -13,6 +13,7 @@ import { type ConsensusStore, type ConsensusWrite, NOTHING_STORED, type StoredCo
 import { initChecksum } from '../disk/checksum.js';
 import { syncFolderNow } from '../disk/file.js';
 import { WORKER_ARGUMENTS } from '../pool/worker-slots.js';
+import { threadEntry } from '../threads/entries.js';
 import { changesOf, type Held, packChanges } from './changes.js';
 import type { FromKeeper, ToKeeper } from './messages.js';
 import { NO_ENTRIES } from './records.js';
@@ -201,7 +202,7 @@ class Keeper {
   private lost: TroupeError | null = null;
 
   constructor(folder: string) {
-    this.worker = new Worker(new URL('./keeper.js', import.meta.url), {
+    this.worker = new Worker(threadEntry('keeper'), {
       name: 'consensus-log',
       workerData: { folder },
       resourceLimits: SMALL_YOUNG_GENERATION,

@@ -2,6 +2,7 @@
 
 import { Worker } from 'node:worker_threads';
 import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import { threadEntry } from '../threads/entries.js';
 import type { BuildJob, BuildReport, BuildResult, BuildSources, FromBuilder, ReplicaKey } from '../threads/messages.js';
 import { WORKER_ARGUMENTS, type WorkerDepth, type WorkerEvent } from './worker-slots.js';
 import type { WriterPool } from './writer-pool.js';
@@ -37,7 +38,7 @@ export class BuildRuns {
     entry: URL | undefined,
     private readonly tellWorker: (event: WorkerEvent) => void,
   ) {
-    this.entry = entry ?? new URL('../builder/builder.js', import.meta.url);
+    this.entry = entry ?? threadEntry('builder');
   }
 
   /** See `EnginePool.build`. */

@@ -6,6 +6,7 @@
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { GatherAccess } from '../gather/access.js';
 import type { ReadRequest } from '../requests/read-request.js';
+import { threadEntry } from '../threads/entries.js';
 import type { FromGather, ToGather } from '../threads/gather.js';
 import type { RawRequest, ReadOperation } from '../threads/messages.js';
 import { ownBytes, shuttingDown, type WorkerDepth, type WorkerEvent, WorkerSlots } from './worker-slots.js';
@@ -66,7 +67,7 @@ export class GatherPool {
     const { closing } = options;
     this.closing = closing;
     this.isOwnEntry = options.entry === undefined;
-    const entry = options.entry ?? new URL('../gather/thread.js', import.meta.url);
+    const entry = options.entry ?? threadEntry('gather');
     this.slots = new WorkerSlots(
       { kind: 'gather', count: 1, entry, closing },
       {

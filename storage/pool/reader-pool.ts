@@ -10,6 +10,7 @@ import type { AliasMap } from '../../protocols/model/alias.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
 import { addUsage, type HardwareUsage } from '../../protocols/model/usage.js';
 import { collectGarbage } from '../threads/collect-garbage.js';
+import { threadEntry } from '../threads/entries.js';
 import type {
   FromReader,
   OwnReads,
@@ -129,7 +130,7 @@ export class ReaderPool {
       waitingBytesMax: WAITING_READ_BYTES_MAX,
       inFlightMax: READS_IN_FLIGHT_MAX,
     });
-    const entry = options.entry ?? new URL('../reader/entry.js', import.meta.url);
+    const entry = options.entry ?? threadEntry('reader');
     this.slots = new WorkerSlots(
       { kind: 'reader', count, entry, closing },
       {

@@ -8,6 +8,7 @@ import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
+import { threadEntry } from '../threads/entries.js';
 import type { FromWriter, ReplicaKey, ReplicaSpec, ReplicaStats, ToWriter } from '../threads/messages.js';
 import { acceptsWrite, chooseWriter } from './pool-state.js';
 import type { ReaderPool } from './reader-pool.js';
@@ -95,7 +96,7 @@ export class WriterPool {
       queuedBytesMax: options.queuedWriteBytesMax ?? QUEUED_WRITE_BYTES_MAX,
     };
     this.queues = Array.from({ length: count }, () => ({ calls: new Map(), queuedBytes: 0, queuedWrites: 0, processed: 0 }));
-    const entry = options.entry ?? new URL('../writer/writer.js', import.meta.url);
+    const entry = options.entry ?? threadEntry('writer');
     this.slots = new WorkerSlots(
       { kind: 'writer', count, entry, closing },
       {

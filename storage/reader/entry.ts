@@ -2,4 +2,4 @@
 
 import { runReader } from './run.js';
 
-await runReader();
+void runReader();

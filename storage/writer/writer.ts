@@ -49,6 +49,7 @@ function receive(message: ToWriter): void {
   writer.push(message);
 }
 
-await initChecksum();
-port.on('message', receive);
-writerPort.post({ kind: 'ready' });
+void initChecksum().then(() => {
+  port.on('message', receive);
+  writerPort.post({ kind: 'ready' });
+});

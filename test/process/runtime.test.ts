@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, copyFile, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -136,6 +136,27 @@ test('the command becomes the server: one process, which ends in order on a sign
   const { code, printed } = await node.closed;
   assert.equal(code, 0);
   assert.match(printed, /ending signal=SIGTERM[\s\S]*ended/);
+});
+
+test('where compiled code cannot be kept, in a folder that cannot be made, the server starts without', async (t) => {
+  const folder = await temporaryFolder(t);
+  const node = launch(t, [LAUNCHER], folder, { NODE_COMPILE_CACHE: join(LAUNCHER, 'cache') });
+  await node.says(/every collection is open/);
+  node.child.kill('SIGTERM');
+  const { code, printed } = await node.closed;
+  assert.equal(code, 0, printed);
+});
+
+test('a server that is killed has kept its compiled code for the next one, where the runtime can', async (t) => {
+  const folder = await temporaryFolder(t);
+  const cache = join(folder, 'cache');
+  const node = launch(t, [LAUNCHER], folder, { NODE_COMPILE_CACHE: cache });
+  const { version } = firstLine(await node.says(/every collection is open/));
+  if (Number(version?.slice(1).split('.', 1)[0]) < 22) return t.skip('Node.js 20 keeps none');
+  await until(
+    () => readdir(cache, { recursive: true }).catch(() => []),
+    (files) => files.length > 1,
+  );
 });
 
 test('SIGTERM to `npm start` ends the server', async (t) => {

@@ -4,4 +4,4 @@ import { runReader } from '../../../storage/reader/run.js';
 import { ReaderDoor } from './door.js';
 import type { ReaderDoorSettings } from './messages.js';
 
-await runReader((reader, { port, settings }) => new ReaderDoor(reader, port, settings as ReaderDoorSettings).listen());
+void runReader((reader, { port, settings }) => new ReaderDoor(reader, port, settings as ReaderDoorSettings).listen());

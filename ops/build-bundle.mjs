@@ -1,0 +1,47 @@
+/**
+ * Makes `dist/bundle`: the server and each of its threads as few files, so that a start reads and compiles them at once.
+ * CommonJS loads without a pause between files, and does not load all that Node's own modules export (`node:http` has fetch).
+ *
+ * The bundle lies beside the compiled files and takes from them what is no code: files that a module finds by
+ * `import.meta.url` (kernels, schemas) are found where that module was compiled to.
+ */
+
+import { rmSync } from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { rolldown } from 'rolldown';
+
+const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..');
+const DIST = join(ROOT, 'dist');
+const FOLDER = join(DIST, 'bundle');
+
+const { THREAD_FILES } = await import(pathToFileURL(join(DIST, 'storage', 'threads', 'entries.js')).href);
+const THREADS = Object.entries(THREAD_FILES).map(([name, file]) => [name, join(DIST, 'storage', 'threads', file)]);
+
+/** Packages with compiled parts, and one that reads files of its own: they stay where npm has put them. */
+const OUTSIDE = ['lmdb', 'msgpackr', 'usearch', '@grpc/reflection'];
+
+/** `import.meta.url` goes on to mean the compiled file, not the bundle's. */
+const ownPlaces = {
+  name: 'own-places',
+  transform(code, id) {
+    if (!id.startsWith(DIST + sep) || !code.includes('import.meta.url')) return null;
+    const place = relative(FOLDER, id).split(sep).join('/');
+    return { code: code.replaceAll('import.meta.url', `new URL(${JSON.stringify(place)}, import.meta.url).href`), map: null };
+  },
+};
+
+// Compiled code is kept by the names of files (`launch.sh`), and these names change.
+for (const folder of [FOLDER, join(DIST, '.cache')]) rmSync(folder, { recursive: true, force: true });
+const bundle = await rolldown({
+  cwd: ROOT,
+  platform: 'node',
+  input: { main: join(DIST, 'ops', 'main.js'), doors: join(DIST, 'http/rest/readers/entry.js'), ...Object.fromEntries(THREADS) },
+  external: OUTSIDE,
+  transform: { define: { TROUPE_BUNDLE: 'true' } },
+  plugins: [ownPlaces],
+  // A package that one part loads late and another at once is loaded at once.
+  onLog: (level, log, pass) => (log.code === 'INEFFECTIVE_DYNAMIC_IMPORT' ? undefined : pass(level, log)),
+});
+await bundle.write({ dir: FOLDER, format: 'cjs', sourcemap: true, entryFileNames: '[name].cjs', chunkFileNames: 'shared-[hash].cjs' });
+await bundle.close();
