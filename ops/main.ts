@@ -90,7 +90,7 @@ async function run(settings: NodeSettings, start: ClusterStart, identity: Identi
   const logRequests = logOf('http').enabled('DEBUG');
   const doorsInReaders = canSharePort() && cluster === null && !service.hardware_reporting && !logRequests;
   const { node, pool, services } = await compose(settings, cluster, identity, logOf, () => process.exit(EXIT_FAILED), doorsInReaders);
-  // From here on a signal ends in order what has been started: `/readyz` answers before the last server listens.
+  // From here on a signal ends in order what has been started.
   const open: { close(graceMs: number): Promise<void> }[] = [];
   const closeAll = async (): Promise<void> => {
     await Promise.all(open.map((door) => door.close(CLOSE_GRACE_MS)));
@@ -100,6 +100,18 @@ async function run(settings: NodeSettings, start: ClusterStart, identity: Identi
     await cluster?.store.close();
   };
   endOnSignal(closeAll, log);
+  // Before the REST server, which says when the node is ready.
+  const grpc =
+    service.grpc_port === null
+      ? null
+      : await startGrpcDoor(services, {
+          host: service.host,
+          port: service.grpc_port,
+          maxMessageBytes: requestBytesMax,
+          logRequests,
+          readers: doorsInReaders ? pool : null,
+        });
+  if (grpc !== null) open.push(grpc);
   const rest = await startRestDoor(services, {
     host: service.host,
     port: service.http_port,
@@ -109,11 +121,6 @@ async function run(settings: NodeSettings, start: ClusterStart, identity: Identi
     readers: doorsInReaders ? pool : null,
   });
   open.push(rest);
-  const grpc =
-    service.grpc_port === null
-      ? null
-      : await startGrpcDoor(services, { host: service.host, port: service.grpc_port, maxMessageBytes: requestBytesMax, logRequests });
-  if (grpc !== null) open.push(grpc);
   const host = hostInUrl(service.host);
   const doors = {
     rest: `http://${host}:${rest.port}`,

@@ -3,8 +3,8 @@
 import { BUCKET_SECONDS, bucketOf, Durations } from '../../actors/context/durations.js';
 import { ERROR_KINDS } from '../../protocols/errors.js';
 
-/** Statuses of answers, ascending. */
-const STATUSES: readonly number[] = [...new Set([200, ...Object.values(ERROR_KINDS).map(({ restStatus }) => restStatus)])].sort(
+/** Statuses of answers, ascending; 0 is that of gRPC for a good one. Of gRPC, other threads count no others. */
+const STATUSES: readonly number[] = [...new Set([0, 200, ...Object.values(ERROR_KINDS).map(({ restStatus }) => restStatus)])].sort(
   (one, other) => one - other,
 );
 /** Numbers of one endpoint and status: count, sum, minimum, maximum, time of the last one, then the buckets. */

@@ -18,6 +18,7 @@ import { checkSettingsSize } from '../context/node-request.js';
 import type { DoorServices } from '../context/services.js';
 import { pointsRequest } from '../handlers/points.js';
 import { type NodeRoute, type ReadRoute, ROUTES, type Route, type WriteRoute } from '../routes.js';
+import { timeField, timeTag } from './answer-time.js';
 import { grpcStatusOf } from './status.js';
 
 /** A method as it is served: the parts of the answer's message, or why there is none. */
@@ -41,7 +42,6 @@ const SERVING = 1;
 const NOT_SERVING = 2;
 /** Tag of field 1 as a number. */
 const HEALTH_STATUS_HEAD = 8;
-const FIXED64 = 1;
 
 /** All methods by path. logRequests: write a debug line for each call. */
 export function servedMethods(services: DoorServices, logRequests: boolean): ReadonlyMap<string, Served> {
@@ -152,18 +152,4 @@ function collectionOf({ path }: Routing): string {
 /** The answer, and what a measured request has cost. */
 function withUsage(answer: Uint8Array, type: MessageType, { usage }: RawRequest): Uint8Array[] {
   return usage === undefined ? [answer] : [answer, usageField(type, usage)];
-}
-
-/** The tag of the answer's `time`; null when it has none. */
-function timeTag(type: MessageType): number | null {
-  const field = type.fields.find(({ name }) => name === 'time');
-  return field === undefined ? null : (field.number << 3) | FIXED64;
-}
-
-/** The answer's time in seconds, as its last field: fields may come in any order. */
-function timeField(tag: number, milliseconds: number): Uint8Array {
-  const bytes = Buffer.allocUnsafe(9);
-  bytes[0] = tag;
-  bytes.writeDoubleLE(milliseconds / 1000, 1);
-  return bytes;
 }

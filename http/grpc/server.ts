@@ -3,11 +3,11 @@
  * several times the work of a small read; what is no unary call goes to the library (`rare-streams.ts`).
  */
 
-import { type AddressInfo, createServer, type Server } from 'node:net';
+import { checkPort } from '../context/check-port.js';
 import type { DoorServices } from '../context/services.js';
-import { Connection, type ConnectionContext } from './connection.js';
+import { GrpcListener } from './listener.js';
 import { servedMethods } from './methods.js';
-import { RareStreams } from './rare-streams.js';
+import { type GrpcDoorThreads, GrpcReaderDoors } from './reader-doors.js';
 
 export interface GrpcOptions {
   readonly host: string;
@@ -16,6 +16,8 @@ export interface GrpcOptions {
   readonly maxMessageBytes: number;
   /** Write a debug line for each request. */
   readonly logRequests: boolean;
+  /** Readers that take the connections; null or left out: the main thread takes them. */
+  readonly readers?: GrpcDoorThreads | null;
 }
 
 export interface GrpcDoor {
@@ -35,82 +37,33 @@ export class GrpcBindError extends Error {
   }
 }
 
-/** The longest time a timer takes. */
-const TIMER_MS_MAX = 0x7fff_ffff;
-
 /** Listens for gRPC requests. Errors: `GrpcBindError`. */
 export async function startGrpcDoor(services: DoorServices, options: GrpcOptions): Promise<GrpcDoor> {
-  const door = new Door(services, options);
-  await door.listen();
-  return door;
+  try {
+    return await (options.readers == null ? openHere(services, options) : openInReaders(services, options, options.readers));
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new GrpcBindError(message, code);
+  }
 }
 
-class Door implements GrpcDoor {
-  port = 0;
-  private readonly server: Server;
-  private readonly connections = new Set<Connection>();
-  private readonly rare = new RareStreams();
-  private readonly context: ConnectionContext;
-  private timer: NodeJS.Timeout | null = null;
-  /** When the timer runs out. */
-  private timerMs = Number.POSITIVE_INFINITY;
+async function openHere(services: DoorServices, { host, logRequests, maxMessageBytes, port }: GrpcOptions): Promise<GrpcDoor> {
+  const { monotonicMs, nowMs } = services;
+  const methods = servedMethods(services, logRequests);
+  const listener = new GrpcListener({ methods, messageBytesMax: maxMessageBytes, nowMs, monotonicMs });
+  return {
+    port: await listener.listen({ host, port }),
+    async close(graceMs) {
+      const cut = setTimeout(() => listener.cut(), graceMs);
+      await listener.close();
+      clearTimeout(cut);
+    },
+  };
+}
 
-  constructor(
-    private readonly services: DoorServices,
-    private readonly options: GrpcOptions,
-  ) {
-    const { nowMs, monotonicMs } = services;
-    this.context = {
-      methods: servedMethods(services, options.logRequests),
-      rare: this.rare,
-      messageBytesMax: options.maxMessageBytes,
-      nowMs,
-      monotonicMs,
-      watchDeadline: (deadlineMs) => this.watch(deadlineMs),
-    };
-    this.server = createServer({ noDelay: true }, (socket) => {
-      const connection = new Connection(socket, this.context);
-      this.connections.add(connection);
-      socket.on('close', () => this.connections.delete(connection));
-    });
-  }
-
-  listen(): Promise<void> {
-    const { host, port } = this.options;
-    return new Promise((resolve, reject) => {
-      this.server.once('error', (error: NodeJS.ErrnoException) => reject(new GrpcBindError(error.message, error.code)));
-      this.server.listen({ host, port }, () => {
-        this.port = (this.server.address() as AddressInfo).port;
-        resolve();
-      });
-    });
-  }
-
-  async close(graceMs: number): Promise<void> {
-    const closed = new Promise((resolve) => this.server.close(resolve));
-    for (const connection of this.connections) connection.shutDown();
-    const cut = setTimeout(() => {
-      for (const connection of this.connections) connection.destroy();
-    }, graceMs);
-    await closed;
-    clearTimeout(cut);
-    if (this.timer !== null) clearTimeout(this.timer);
-    await this.rare.close();
-  }
-
-  private watch(deadlineMs: number): void {
-    if (deadlineMs >= this.timerMs) return;
-    if (this.timer !== null) clearTimeout(this.timer);
-    this.timerMs = deadlineMs;
-    const wait = Math.min(TIMER_MS_MAX, Math.max(1, Math.ceil(deadlineMs - this.services.nowMs())));
-    this.timer = setTimeout(() => this.expire(), wait);
-    this.timer.unref();
-  }
-
-  private expire(): void {
-    this.timer = null;
-    this.timerMs = Number.POSITIVE_INFINITY;
-    const now = this.services.nowMs();
-    for (const connection of this.connections) this.watch(connection.expire(now));
-  }
+async function openInReaders(services: DoorServices, options: GrpcOptions, threads: GrpcDoorThreads): Promise<GrpcDoor> {
+  const { host, maxMessageBytes } = options;
+  const port = await checkPort(host, options.port);
+  const doors = await GrpcReaderDoors.open(services, threads, { host, port, messageBytesMax: maxMessageBytes });
+  return { port, close: (graceMs) => doors.close(graceMs) };
 }

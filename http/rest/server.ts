@@ -10,6 +10,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { errorFacts } from '../../protocols/errors.js';
 import type { QueryParameters } from '../../protocols/rest/parameters.js';
 import { errorBody } from '../context/answer.js';
+import { checkPort } from '../context/check-port.js';
 import type { DoorServices } from '../context/services.js';
 import { ROUTES, type Route } from '../routes.js';
 import { readBody } from './body.js';
@@ -19,7 +20,7 @@ import { jsonReply, type RestReply } from './calls/reply.js';
 import { type FastRequest, KEEP_ALIVE_MS } from './fast/connection.js';
 import { routeFinder } from './fast/find-route.js';
 import { FastFront } from './fast/front.js';
-import { checkPort, type DoorThreads, makeHandOnSocket, ReaderDoors } from './readers/doors.js';
+import { type DoorThreads, makeHandOnSocket, ReaderDoors } from './readers/doors.js';
 
 export interface RestOptions {
   readonly host: string;

@@ -111,7 +111,7 @@ export class ReaderPool {
   private ownReads: OwnReads = new Map();
   private readonly ownReadsVersion = new Int32Array(new SharedArrayBuffer(4));
   private showingOwnReads: NodeJS.Immediate | null = null;
-  private openDoor: OpenReaderDoor | null = null;
+  private openers: OpenReaderDoor[] = [];
   private nextId = 1;
   private collecting: NodeJS.Timeout | null = null;
   /** Mean time between two answers while reads wait, smoothed: for Retry-After. */
@@ -256,13 +256,13 @@ export class ReaderPool {
 
   /** Opens a server for clients in every reader, now and as replacements start. */
   openDoors(open: OpenReaderDoor): void {
-    this.openDoor = open;
+    this.openers.push(open);
     for (const index of this.slots.indicesUp()) this.postDoor(index, open);
   }
 
   /** Replacements open no server any more. */
   forgetDoors(): void {
-    this.openDoor = null;
+    this.openers = [];
   }
 
   private ownReadsMessage(): ToReader {
@@ -369,7 +369,7 @@ export class ReaderPool {
     this.slots.post(index, { kind: 'shardKeys', shards: this.shardKeys });
     for (const { attaches } of this.sets.values()) for (const attach of attaches) this.slots.post(index, attach);
     if (this.showingOwnReads === null) this.slots.post(index, this.ownReadsMessage());
-    if (this.openDoor !== null) this.postDoor(index, this.openDoor);
+    for (const open of this.openers) this.postDoor(index, open);
     (this.reads.readers[index] as ReaderSlot<ReadWork>).up = true;
     this.pump();
   }

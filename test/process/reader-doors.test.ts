@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { test } from 'node:test';
 import { canSharePort } from '../../http/rest/readers/doors.js';
+import { failure, GrpcClient } from '../http/grpc/client.js';
 import { nodeFor, temporaryFolder } from './support.js';
 
 const CONNECTIONS = 12;
@@ -68,3 +69,44 @@ async function metric(port: number): Promise<number> {
   const row = /^rest_responses_total\{.*points\/count",status="200"\} (\d+)$/m.exec(text);
   return Number(row?.[1]);
 }
+
+test('readers that take gRPC connections answer by what was changed last, on every connection', { skip }, async (t) => {
+  const node = await nodeFor(t, { folder: await temporaryFolder(t) });
+  const clients = Array.from(
+    { length: CONNECTIONS },
+    (_, at) => new GrpcClient(node.grpcPort, { 'grpc.use_local_subchannel_pool': 1, at }),
+  );
+  t.after(() => {
+    for (const client of clients) client.close();
+  });
+  const [first] = clients as [GrpcClient];
+  const counts = async (collection_name: string) => {
+    const answers = await Promise.all(clients.map((client) => client.call('Points/Count', { collection_name })));
+    return [...new Set(answers.map(({ result }) => (result as { count: string }).count))];
+  };
+  const point = (num: number) => ({ id: { num }, vectors: { vector: { dense: { data: [num, 1] } } } });
+  await first.call('Collections/Create', { collection_name: 'c', vectors_config: { params: { size: 2, distance: 'Dot' } } });
+  for (let num = 1; num <= 10; num++) {
+    const client = clients[num] as GrpcClient;
+    await client.call('Points/Upsert', { collection_name: 'c', wait: true, points: [point(num)] });
+    assert.deepEqual(await counts('c'), [String(num)]);
+  }
+  const query = { collection_name: 'c', query: { nearest: { dense: { data: [1, 0] } } }, limit: 3 };
+  const found = await Promise.all(
+    Array.from({ length: 300 }, (_, at) =>
+      (clients[at % CONNECTIONS] as GrpcClient).call('Points/Query', { ...query, limit: 1 + (at % 5) }),
+    ),
+  );
+  found.forEach(({ result }, at) => {
+    assert.deepEqual(
+      (result as { id: { num: string } }[]).map(({ id }) => Number(id.num)),
+      [10, 9, 8, 7, 6].slice(0, 1 + (at % 5)),
+    );
+  });
+  const text = await (await fetch(`http://127.0.0.1:${node.port}/metrics`)).text();
+  assert.match(text, /^grpc_responses_total\{endpoint="\/qdrant\.Points\/Count",status="0"\} 120$/m);
+  assert.match(text, /^grpc_responses_total\{endpoint="\/qdrant\.Points\/Query",status="0"\} 300$/m);
+  for (const client of clients) assert.equal((await failure(client.call('Points/Count', { collection_name: 'none' }))).code, 5);
+  await first.call('Collections/Delete', { collection_name: 'c' });
+  for (const client of clients) assert.equal((await failure(client.call('Points/Count', { collection_name: 'c' }))).code, 5);
+});

@@ -1,8 +1,6 @@
 /** The REST servers of the readers, as the main thread sees them: it opens and closes them, and answers what they hand on. */
 
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import os from 'node:os';
 import { join } from 'node:path';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
@@ -38,17 +36,6 @@ export function canSharePort(): boolean {
 export async function makeHandOnSocket(): Promise<HandOnSocket> {
   const folder = await mkdtemp(join(os.tmpdir(), 'troupe-'));
   return { path: join(folder, 'http'), remove: () => rm(folder, { recursive: true, force: true }) };
-}
-
-/** The port, or a free one for 0. Errors: the system's, where another process has it; sharing it would not say so. */
-export async function checkPort(host: string, port: number): Promise<number> {
-  const server = createServer();
-  server.listen({ host, port });
-  await once(server, 'listening');
-  const found = (server.address() as AddressInfo).port;
-  server.close();
-  await once(server, 'close');
-  return found;
 }
 
 export class ReaderDoors {

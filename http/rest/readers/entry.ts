@@ -1,7 +1,13 @@
-/** Entry of a reader's thread that has a REST server. */
+/** Entry of a reader's thread that has servers for clients. */
 
 import { runReader } from '../../../storage/reader/run.js';
+import { GrpcReaderDoor } from '../../grpc/reader-door.js';
+import type { GrpcReaderSettings } from '../../grpc/reader-messages.js';
 import { ReaderDoor } from './door.js';
 import type { ReaderDoorSettings } from './messages.js';
 
-void runReader((reader, { port, settings }) => new ReaderDoor(reader, port, settings as ReaderDoorSettings).listen());
+void runReader((reader, { port, settings }) => {
+  const known = settings as ReaderDoorSettings | GrpcReaderSettings;
+  if ('messageBytesMax' in known) void new GrpcReaderDoor(reader, port, known).listen();
+  else new ReaderDoor(reader, port, known).listen();
+});

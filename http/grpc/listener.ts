@@ -1,0 +1,66 @@
+/** Connections of clients of gRPC on one port of one thread, and the deadlines of their calls. */
+
+import { type AddressInfo, createServer, type ListenOptions, type Server } from 'node:net';
+import { Connection, type ConnectionContext } from './connection.js';
+import { RareStreams } from './rare-streams.js';
+
+/** The longest time a timer takes. */
+const TIMER_MS_MAX = 0x7fff_ffff;
+
+export type ListenerContext = Omit<ConnectionContext, 'rare' | 'watchDeadline'>;
+
+export class GrpcListener {
+  private readonly server: Server;
+  private readonly connections = new Set<Connection>();
+  private readonly rare = new RareStreams();
+  private timer: NodeJS.Timeout | null = null;
+  /** When the timer runs out. */
+  private timerMs = Number.POSITIVE_INFINITY;
+
+  constructor(private readonly context: ListenerContext) {
+    const whole = { ...context, rare: this.rare, watchDeadline: (deadlineMs: number) => this.watch(deadlineMs) };
+    this.server = createServer({ noDelay: true }, (socket) => {
+      const connection = new Connection(socket, whole);
+      this.connections.add(connection);
+      socket.on('close', () => this.connections.delete(connection));
+    });
+  }
+
+  /** Resolves to the port. Errors: those of the system. */
+  listen(options: ListenOptions): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.server.once('error', reject);
+      this.server.listen(options, () => resolve((this.server.address() as AddressInfo).port));
+    });
+  }
+
+  /** Takes no new connection and no new call; resolves when the last connection has ended. */
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.server.close(resolve));
+    for (const connection of this.connections) connection.shutDown();
+    await closed;
+    if (this.timer !== null) clearTimeout(this.timer);
+    await this.rare.close();
+  }
+
+  /** Ends the connections that are left. */
+  cut(): void {
+    for (const connection of this.connections) connection.destroy();
+  }
+
+  private watch(deadlineMs: number): void {
+    if (deadlineMs >= this.timerMs) return;
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timerMs = deadlineMs;
+    const wait = Math.min(TIMER_MS_MAX, Math.max(1, Math.ceil(deadlineMs - this.context.nowMs())));
+    this.timer = setTimeout(() => this.expire(), wait);
+    this.timer.unref();
+  }
+
+  private expire(): void {
+    this.timer = null;
+    this.timerMs = Number.POSITIVE_INFINITY;
+    const now = this.context.nowMs();
+    for (const connection of this.connections) this.watch(connection.expire(now));
+  }
+}

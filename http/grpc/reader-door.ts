@@ -1,0 +1,120 @@
+/**
+ * The gRPC server of a reader's thread. Readers share one port, and the system spreads connections over them. A read of points is answered
+ * in this thread if the reader may answer it alone; any other call goes to the main thread as one message and comes back as bytes.
+ */
+
+import type { ListenOptions } from 'node:net';
+import type { MessagePort } from 'node:worker_threads';
+import { RoutingReader } from '../../protocols/grpc/routing.js';
+import { type GrpcMethod, schema } from '../../protocols/grpc/schema.js';
+import { checkCollectionName } from '../../protocols/rest/parameters.js';
+import type { Reader } from '../../storage/reader/reader.js';
+import type { ReadOperation } from '../../storage/threads/messages.js';
+import { SharedCounts } from '../context/shared-counts.js';
+import { pointsRequest } from '../handlers/points.js';
+import { timeField, timeTag } from './answer-time.js';
+import { GrpcListener } from './listener.js';
+import type { Served, ServedOutcome } from './methods.js';
+import type { FromGrpcDoor, GrpcReaderSettings, GrpcRow, ToGrpcDoor } from './reader-messages.js';
+
+/** The main thread measures what requests cost only where no reader has a server. */
+const SERVICES = { hardwareReporting: false, nowMs: Date.now };
+
+export class GrpcReaderDoor {
+  private readonly listener: GrpcListener;
+  private readonly counts: SharedCounts;
+  /** Calls that the main thread has not answered. */
+  private readonly calls = new Map<number, (outcome: ServedOutcome) => void>();
+  private nextId = 1;
+
+  constructor(
+    private readonly reader: Pick<Reader, 'readAlone'>,
+    private readonly port: MessagePort,
+    private readonly settings: GrpcReaderSettings,
+  ) {
+    const { counts, messageBytesMax, rows } = settings;
+    this.counts = new SharedCounts(counts);
+    const methods = new Map(rows.map((row) => [row.path, this.served(row)]));
+    this.listener = new GrpcListener({ methods, messageBytesMax, nowMs: Date.now, monotonicMs: () => performance.now() });
+    port.on('message', (message: ToGrpcDoor) => this.receive(message));
+  }
+
+  /** Tells the main thread when clients can connect, or why they cannot. */
+  async listen(): Promise<void> {
+    const { host, port } = this.settings;
+    try {
+      // The types are those of an older Node, which cannot share a port.
+      await this.listener.listen({ host, port, reusePort: true } as ListenOptions);
+      this.post({ kind: 'listening' });
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      this.post({ kind: 'failed', code, message });
+    }
+  }
+
+  private receive(message: ToGrpcDoor): void {
+    switch (message.kind) {
+      case 'outcome':
+        this.calls.get(message.id)?.(message.outcome);
+        this.calls.delete(message.id);
+        return;
+      case 'close':
+        void this.listener.close().then(() => {
+          this.post({ kind: 'closed' });
+          this.port.close();
+        });
+        return;
+      case 'cut':
+        this.listener.cut();
+        return;
+      default:
+        message satisfies never;
+    }
+  }
+
+  private served(row: GrpcRow): Served {
+    const { engine, path } = row;
+    const method = schema().methods.get(path);
+    if (engine === null || method === undefined) return (message, deadlineMs) => this.ask(path, message, deadlineMs);
+    const read = this.read(row, engine, method);
+    return (message, deadlineMs) => {
+      const outcome = read(message, deadlineMs);
+      return outcome === null ? this.ask(path, message, deadlineMs) : Promise.resolve(outcome);
+    };
+  }
+
+  /** Answers a read; null if the main thread has to decide about it, and for errors, which it counts and logs. */
+  private read(row: GrpcRow, engine: ReadOperation, method: GrpcMethod): (message: Buffer, deadlineMs: number) => ServedOutcome | null {
+    const reader = new RoutingReader(method.request, ['collection_name']);
+    const message = `qdrant.${method.request.name}`;
+    const tag = timeTag(method.response);
+    return (body, deadlineMs) => {
+      const startedMs = performance.now();
+      try {
+        const routing = reader.read(body);
+        const name = routing.path.collection_name as string;
+        checkCollectionName(name);
+        const request = pointsRequest(SERVICES, { ...routing, query: {}, body, message, deadlineMs });
+        const answer = this.reader.readAlone(name, engine, request);
+        if (answer === null) return null;
+        const milliseconds = performance.now() - startedMs;
+        this.counts.record(row.at, 0, milliseconds, Date.now());
+        // The reader writes its next answer over this one.
+        return { kind: 'message', parts: [Buffer.concat(tag === null ? [answer] : [answer, timeField(tag, milliseconds)])] };
+      } catch {
+        return null;
+      }
+    };
+  }
+
+  private ask(path: string, body: Buffer, deadlineMs: number): Promise<ServedOutcome> {
+    const id = this.nextId++;
+    const message = new Uint8Array(body);
+    this.post({ kind: 'call', id, path, message, deadlineMs }, [message.buffer]);
+    return new Promise((resolve) => this.calls.set(id, resolve));
+  }
+
+  private post(message: FromGrpcDoor, transfer: ArrayBuffer[] = []): void {
+    this.port.postMessage(message, transfer);
+  }
+}
