@@ -33,6 +33,8 @@ export interface OperationsHost {
   readonly wal: WriteAheadLog;
   /** Intended size of the log in bytes. */
   readonly walCapacity: number;
+  /** A copy of the replica needs the operations that follow it. */
+  readonly keepsLog: boolean;
   /** Runs `action` in one LMDB transaction. */
   commit<T>(action: () => T): T;
   /** Runs `change` in a transaction (Wal-W3). */
@@ -152,11 +154,21 @@ export class Operations {
       const broken = isNothing || (wal.failed > 0 && wal.failed === transaction.appliedOperation);
       const error = logged.chained && broken ? 'skipped' : applyKnown(transaction, numbered);
       isNothing = error !== null && logs && isLeaders === true;
-      if (logs) this.append([isNothing ? { ...numbered, logged: NOTHING } : numbered]);
+      if (logs && this.isUnread(numbered)) wal.passOver(operation);
+      else if (logs) this.append([isNothing ? { ...numbered, logged: NOTHING } : numbered]);
       transaction.appliedOperation = operation;
       if (error !== null && !isNothing) wal.markFailed(operation);
       return { operation, error, isNothing };
     });
+  }
+
+  /**
+   * Whether nothing would ever read the record of an operation that is logged and applied in one transaction: opening replays what is not
+   * applied, and only replicas of a shard with a leader ask each other for entries. Its vectors are written once, with its rows.
+   */
+  private isUnread({ by }: NumberedOperation): boolean {
+    const { keepsLog, wal } = this.host;
+    return by.peer === NO_LEADER.peer && by.term === NO_LEADER.term && !wal.isOrdered && !keepsLog;
   }
 }
 

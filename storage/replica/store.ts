@@ -217,6 +217,10 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     return result;
   }
 
+  get keepsLog(): boolean {
+    return this.keptFrom !== Number.POSITIVE_INFINITY;
+  }
+
   get walCapacity(): number {
     return Math.max(this.spec.config.wal_config.wal_capacity_mb * 2 ** 20, this.wal.isOrdered ? RETAINED_BYTES : 0);
   }

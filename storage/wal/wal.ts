@@ -61,6 +61,8 @@ export class WriteAheadLog {
   private changedTags: LogTags | null = null;
   /** Number of the operation that the log begins after, or ends with, by this transaction; null if it goes on. */
   private resetTo: number | null = null;
+  /** Number of the newest operation that the transaction applies without a record; null if there is none. */
+  private passedTo: number | null = null;
   /** Number of the newest records that the transaction removes. */
   private cut = 0;
 
@@ -96,7 +98,7 @@ export class WriteAheadLog {
 
   /** Number of the newest operation, including the transaction under way. */
   get end(): number {
-    return this.appended.at(-1)?.operation ?? this.resetTo ?? this.newest;
+    return this.appended.at(-1)?.operation ?? this.passedTo ?? this.resetTo ?? this.newest;
   }
 
   /** Tag of the operation before the oldest one in the log. */
@@ -143,6 +145,18 @@ export class WriteAheadLog {
     const file = isInline(value) ? null : this.fileFor(operation, capacity);
     this.environment.put('wal', operationKey(operation), storeValue(this.files, file ?? 0, value));
     this.appended.push({ operation, bytes: value.length, file });
+  }
+
+  /**
+   * Takes an operation that is applied in the same transaction, without a record; within a transaction that appends nothing. The log begins
+   * after it, so earlier records go, all of which are applied.
+   */
+  passOver(operation: number): void {
+    invariant(operation > this.end, 'Op-O1', () => `operation ${operation} is passed over after operation ${this.end}`);
+    invariant(this.appended.length === 0, 'Op-O1', () => `operation ${operation} would leave a gap in the log`);
+    for (const entry of this.entries.slice(this.trimmed)) this.environment.remove('wal', operationKey(entry.operation));
+    this.trimmed = this.entries.length;
+    this.passedTo = operation;
   }
 
   /** Removes the oldest records up to `applied` until the rest fits in `bytesMax`; within a transaction. */
@@ -192,7 +206,7 @@ export class WriteAheadLog {
       this.use(entry.file, -1);
     }
     for (const entry of this.appended) this.add(entry);
-    this.newest = this.resetTo ?? this.appended.at(-1)?.operation ?? this.newest;
+    this.newest = this.resetTo ?? this.passedTo ?? this.appended.at(-1)?.operation ?? this.newest;
     // Later operations may have the numbers of files that are deleted now.
     if (this.resetTo !== null) this.current = null;
     this.settle();
@@ -217,6 +231,7 @@ export class WriteAheadLog {
     this.cut = 0;
     this.changedTags = null;
     this.resetTo = null;
+    this.passedTo = null;
   }
 
   /**

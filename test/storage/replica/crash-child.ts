@@ -25,6 +25,17 @@ async function logAndWait(): Promise<void> {
   setInterval(() => {}, 1000);
 }
 
+/** Writes without a leader, some operations logged first and applied with the next one, and says each number that is on disk, until the end. */
+async function writeAlone(): Promise<void> {
+  const { store } = await Replica.open(specOf(folder));
+  for (let index = store.position.last.index + 1; ; index++) {
+    const point = upsert([{ id: index, seed: index, payload: { text: 'x'.repeat(index % 3 === 0 ? 20_000 : 5) } }]);
+    if (index % 4 === 0) store.log([logged(point)]);
+    else store.apply([logged(point)]);
+    process.stdout.write(`${index}\n`);
+  }
+}
+
 /** Writes until the disk refuses, then a little that fits in freed pages. */
 async function fillDisk(): Promise<void> {
   process.on('SIGXFSZ', () => {});
@@ -96,6 +107,7 @@ async function leadToTheEnd(): Promise<void> {
 const RUNS: Record<string, () => Promise<void>> = {
   log: logAndWait,
   fill: fillDisk,
+  alone: writeAlone,
   lead: () => lead(Number(process.argv[4])),
   leadToTheEnd,
 };

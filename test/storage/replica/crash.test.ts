@@ -46,6 +46,29 @@ test('on a full disk writes answer a storage error, change nothing, and are take
   });
 });
 
+test('a replica without a leader that is killed at any moment has each write that it told of once, though applied ones have no record', async (t) => {
+  const folder = temporaryFolder(t);
+  for (let start = 1; start <= 4; start++) {
+    const child = spawn(process.execPath, [CHILD, 'alone', folder], { stdio: ['ignore', 'pipe', 'inherit'] });
+    let told = 0;
+    let lines = 0;
+    for await (const line of createInterface(child.stdout)) {
+      told = Number(line);
+      if (++lines === 4 + start * 7) child.kill('SIGKILL');
+    }
+    const replica = await Replica.open(specOf(folder));
+    const { last } = replica.store.position;
+    assert.ok(last.index >= told, `told of ${told}, ends with ${last.index}`);
+    const points = replica.points();
+    assert.equal(points.size, last.index);
+    for (let id = 1; id <= last.index; id++) {
+      assert.equal(points.get(String(id))?.version, id);
+      assert.deepEqual(points.get(String(id))?.vectors, { '': vectorOf(id) });
+    }
+    await replica.close();
+  }
+});
+
 test('a leader that is killed at any moment has all that it told of, in order and with its tags, and the next one goes on behind it', async (t) => {
   const folder = temporaryFolder(t);
   const leaders: [number, number][] = [];

@@ -14,6 +14,7 @@ function hostOf(error: Error): OperationsHost & { readonly warnings: string[] } 
   return {
     wal: { last: { index: 4 } } as WriteAheadLog,
     walCapacity: 0,
+    keepsLog: false,
     commit: () => undefined as never,
     transact: () => {
       throw error;

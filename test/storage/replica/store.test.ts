@@ -327,9 +327,46 @@ test('the WAL keeps applied operations up to its capacity', async (t) => {
   for (let id = 0; id < 20; id++) replica.apply(upsert([{ id, seed: id }]));
   assert.ok(replica.store.stats().walBytes < 1024, 'at most the newest operation stays');
   const roomy = await Replica.within(t, specOf(temporaryFolder(t), configOf(undefined, 1)));
-  for (let id = 0; id < 40; id++) roomy.apply(upsert([{ id, seed: id, payload: { text: 'x'.repeat(100_000) } }]));
+  for (let id = 0; id < 40; id++) {
+    roomy.logThenApply(upsert([{ id, seed: id, payload: { text: 'x'.repeat(100_000) } }]));
+  }
   const { walBytes } = roomy.store.stats();
   assert.ok(walBytes > 800_000 && walBytes < 1_200_000, `${walBytes} bytes of 4 MB`);
+});
+
+test('a write that is logged and applied together has no record without a leader; the log goes on behind it, also opened anew', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await Replica.open(specOf(folder));
+  replica.store.log([{ operation: upsert([{ id: 1, seed: 1 }]), chained: false }]);
+  assert.ok(replica.store.stats().walBytes > 0);
+  replica.apply(upsert([{ id: 2, seed: 2 }]), upsert([{ id: 3, seed: 3 }]));
+  const position = { last: { peer: 0, term: 0, index: 3 }, base: { peer: 0, term: 0, index: 3 } };
+  assert.deepEqual([replica.store.stats().walBytes, replica.store.position], [0, position]);
+  await replica.close();
+  const again = await Replica.within(t, specOf(folder));
+  assert.deepEqual(again.store.position, position);
+  assert.deepEqual([...again.points()].map(([id, { version }]) => [id, version]).sort(), [
+    ['1', 1],
+    ['2', 2],
+    ['3', 3],
+  ]);
+  // A leader comes: from here on others may ask for what follows.
+  const by = { peer: 7, term: 1 };
+  again.store.operations.applyNumbered([{ operation: 4, by, logged: { operation: upsert([{ id: 4, seed: 4 }]), chained: false } }]);
+  const asked = again.store.entriesAfter({ peer: 0, term: 0, index: 3 }, Number.MAX_SAFE_INTEGER);
+  assert.deepEqual(asked.kind === 'entries' && asked.entries.map(({ tag }) => tag), [{ ...by, index: 4 }]);
+  assert.equal(again.store.entriesAfter({ peer: 0, term: 0, index: 2 }, 1).kind, 'compacted');
+});
+
+test('while a checkpoint is held, the log keeps what is applied after it', async (t) => {
+  const replica = await Replica.within(t, specOf(temporaryFolder(t)));
+  replica.apply(upsert([{ id: 1, seed: 1 }]));
+  await replica.store.checkpoint(path.join(temporaryFolder(t), 'copy'));
+  replica.apply(upsert([{ id: 2, seed: 2 }]));
+  assert.ok(replica.store.stats().walBytes > 0);
+  replica.store.releaseCheckpoint();
+  replica.apply(upsert([{ id: 3, seed: 3 }]));
+  assert.equal(replica.store.stats().walBytes, 0);
 });
 
 test('field indexes of appendable rows answer as payloads do, count points, and survive opening anew', async (t) => {
@@ -458,7 +495,7 @@ test('large operations and rows lie in files, which are cut to what counts and g
   const replica = await Replica.open(spec);
   const many = (from: number): UpdateOperation =>
     upsert(Array.from({ length: 1000 }, (_, at) => ({ id: from + at, seed: at, payload: { text: 'x'.repeat(500) } })));
-  for (let from = 0; from < 6000; from += 1000) replica.apply(many(from));
+  for (let from = 0; from < 6000; from += 1000) replica.logThenApply(many(from));
   assert.deepEqual(readdirSync(path.join(folder, 'rows')), ['1']);
   const logs = () => readdirSync(path.join(folder, 'wal')).map(Number);
   const bytes = logs().reduce((sum, file) => sum + statSync(path.join(folder, 'wal', String(file))).size, 0);
@@ -485,7 +522,7 @@ test('damaged files of rows and operations are reported by their path', async (t
   const folder = temporaryFolder(t);
   const replica = await Replica.open(specOf(folder));
   const many = upsert(Array.from({ length: 2000 }, (_, id) => ({ id, seed: id })));
-  replica.apply(many);
+  replica.logThenApply(many);
   await replica.close();
   const rows = path.join(folder, 'rows', '1');
   const log = path.join(folder, 'wal', '1');

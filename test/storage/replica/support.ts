@@ -122,6 +122,12 @@ export class Replica {
     );
   }
 
+  /** Logs operations in a commit of their own, then applies them: these have records. */
+  logThenApply(...operations: UpdateOperation[]): void {
+    this.store.log(operations.map((operation) => ({ operation, chained: false })));
+    this.store.apply([]);
+  }
+
   /** All points as a reader sees them in the newest commit, by id as text. */
   points(): Map<string, SeenPoint> {
     const seen = this.seen();
