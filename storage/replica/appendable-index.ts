@@ -12,7 +12,7 @@ import type { Payload } from '../../protocols/model/payload.js';
 import { fullBits, hasBit } from '../../query/filter/bits.js';
 import type { Mark, TermValue } from '../../query/filter/lookup.js';
 import type { FieldIndex } from '../../query/filter/source.js';
-import { afterPrefix, type Environment, type Reading } from '../disk/lmdb.js';
+import { afterPrefix, type Environment, KEY_BYTES_MAX, type Reading } from '../disk/lmdb.js';
 import { spend } from '../disk/meter.js';
 import {
   ALL_VALUES,
@@ -25,7 +25,7 @@ import {
   type Term,
   type TermRange,
 } from '../segment/index/terms.js';
-import { check, DELETED_BLOCK_ROWS, uncheck } from '../wal/records.js';
+import { CHECK_BYTES, checkInPlace, DELETED_BLOCK_ROWS, uncheck } from '../wal/records.js';
 
 /** Rows of one record, as in `deleted`. */
 const BLOCK_ROWS = DELETED_BLOCK_ROWS;
@@ -99,27 +99,48 @@ export class IndexWriter {
     for (const [segment, fields] of this.pending) {
       for (const [field, blocks] of fields) {
         const prefix = fieldPrefix(segment, field);
-        for (const [block, filings] of blocks) {
-          const end = blockKey(block);
-          for (const { term, rows } of filings.values())
-            fileRows(environment, Buffer.concat([prefix, termKey(encodeTerm(term)), end]), rows);
-        }
+        for (const [block, filings] of blocks)
+          for (const { term, rows } of filings.values()) fileRows(environment, keyInRoom(prefix, encodeTerm(term), block), rows);
       }
     }
     this.pending.clear();
   }
 }
 
-/** Adds rows to a record. */
+/**
+ * Adds rows to a record. It is put together in memory that all records share: a batch has some records for each point, and LMDB copies what
+ * it is given.
+ */
 function fileRows(environment: Environment, key: Uint8Array, rows: readonly number[]): void {
-  const record = environment.get('index', key);
-  const known = record === undefined ? NO_ROWS : rowsOf(record, key);
-  const all = new Uint16Array(known.length + rows.length);
-  all.set(known);
-  all.set(rows, known.length);
-  const written = check(new Uint8Array(all.buffer));
-  environment.put('index', key, written);
-  spend('payload_index_io_write', key.length + written.length);
+  const known = environment.peek('index', key);
+  const knownBytes = known === undefined ? 0 : known.length - CHECK_BYTES;
+  const length = CHECK_BYTES + knownBytes + rows.length * 2;
+  if (length > recordRoom.length) recordRoom = Buffer.alloc(length * 2);
+  const record = recordRoom.subarray(0, length);
+  if (known !== undefined) {
+    record.set(known);
+    spend('payload_index_io_read', known.length);
+    uncheck(record.subarray(0, known.length), () => nameOf(key));
+  }
+  let at = CHECK_BYTES + knownBytes;
+  for (const row of rows) at = record.writeUInt16LE(row, at);
+  checkInPlace(record);
+  environment.put('index', key, record);
+  spend('payload_index_io_write', key.length + length);
+}
+
+let recordRoom = Buffer.alloc(CHECK_BYTES + BLOCK_ROWS * 2);
+const keyRoom = Buffer.alloc(2 * KEY_BYTES_MAX);
+
+/** The key of a term's record, in memory that the next call uses again. */
+function keyInRoom(prefix: Uint8Array, term: Uint8Array, block: number): Uint8Array {
+  keyRoom.set(prefix);
+  const end = writeTermKey(term, keyRoom, prefix.length);
+  return keyRoom.subarray(0, keyRoom.writeUInt32BE(block, end));
+}
+
+function nameOf(key: Uint8Array): string {
+  return `index/${Buffer.from(key).toString('hex')}`;
 }
 
 /** The inner map of a key; made if it is missing. */
@@ -181,8 +202,6 @@ export function fieldPrefix(segment: number, fieldNumber: number): Buffer {
   key.writeUInt16BE(fieldNumber, 4);
   return key;
 }
-
-const NO_ROWS = new Uint16Array(0);
 
 /** Rows under the keys of a range: `first + offset` for each offset. term: as `termKey` made it. */
 function* postings(
@@ -283,15 +302,20 @@ function estimate(
 
 /** A term's bytes in the form that keys have, with their end mark. */
 function termKey(term: Uint8Array): Uint8Array {
-  let zeros = 0;
-  for (const byte of term) if (byte === 0) zeros++;
-  const key = new Uint8Array(term.length + zeros + 2);
-  let at = 0;
+  const key = new Uint8Array(2 * term.length + 2);
+  return key.subarray(0, writeTermKey(term, key, 0));
+}
+
+/** Writes what `termKey` returns to `key`, from `start` on. Returns its end. */
+function writeTermKey(term: Uint8Array, key: Uint8Array, start: number): number {
+  let at = start;
   for (const byte of term) {
     key[at++] = byte;
     if (byte === 0) key[at++] = 0xff;
   }
-  return key;
+  key[at++] = 0;
+  key[at++] = 0;
+  return at;
 }
 
 /** The term that `termKey` encoded. */
@@ -305,15 +329,9 @@ function plainTerm(key: Uint8Array): Uint8Array {
   return Uint8Array.from(term);
 }
 
-function blockKey(block: number): Buffer {
-  const key = Buffer.allocUnsafe(4);
-  key.writeUInt32BE(block, 0);
-  return key;
-}
-
 function rowsOf(record: Uint8Array, key: Uint8Array): Uint16Array {
   spend('payload_index_io_read', record.length);
-  const body = uncheck(record, () => `index/${Buffer.from(key).toString('hex')}`);
+  const body = uncheck(record, () => nameOf(key));
   // A copy, as the body may lie at an odd offset and `slice` of a Buffer does not copy.
   return new Uint16Array(new Uint8Array(body).buffer);
 }

@@ -102,6 +102,7 @@ export class Transaction {
   /** Rows that became live or are live no more; collected if a digest is kept. */
   readonly rowChanges: RowChange[] = [];
   private readonly idKey = Buffer.alloc(ID_KEY_BYTES);
+  private readonly idValue = Buffer.alloc(4);
 
   constructor(
     private readonly host: TransactionHost,
@@ -178,9 +179,8 @@ export class Transaction {
     if (!this.appended.has(segment)) this.appended.set(segment, { from: segment.rows, payloads: 0 });
     const row = segment.append(id, version);
     writeIdKey(segment.id, id, this.idKey);
-    const value = Buffer.allocUnsafe(4);
-    value.writeUInt32LE(row, 0);
-    this.environment.put('ids', this.idKey, value);
+    this.idValue.writeUInt32LE(row, 0);
+    this.environment.put('ids', this.idKey, this.idValue);
     this.noteRow(segment, row, 1);
     return { segment, row };
   }

@@ -182,13 +182,19 @@ export function decodeValue(record: Uint8Array, name: string): Uint8Array | Plac
 
 // ------------------------------------------------------------------ small checksums
 
-const CHECK_BYTES = 4;
+/** Bytes that `checkInPlace` needs in front of a record's body. */
+export const CHECK_BYTES = 4;
 
 /** A checked record of `body`. */
 export function check(body: Uint8Array): Uint8Array {
   const record = Buffer.allocUnsafe(CHECK_BYTES + body.length);
-  record.writeUInt32LE(checksum32(body), 0);
   record.set(body, CHECK_BYTES);
+  return checkInPlace(record);
+}
+
+/** Makes a checked record of a body that lies after `CHECK_BYTES` free bytes. */
+export function checkInPlace(record: Buffer): Uint8Array {
+  record.writeUInt32LE(checksum32(record.subarray(CHECK_BYTES)), 0);
   return record;
 }
 
