@@ -2,7 +2,7 @@
 
 import { TroupeError } from '../../../protocols/errors.js';
 import type { UpdateOperation } from '../../../protocols/model/update.js';
-import { byIds, logTo, Replica, specOf, upsert } from './support.js';
+import { applyTo, byIds, logTo, Replica, specOf, upsert } from './support.js';
 
 const [, , what, folder] = process.argv as [string, string, string, string];
 
@@ -30,8 +30,8 @@ async function writeAlone(): Promise<void> {
   const { store } = await Replica.open(specOf(folder));
   for (let index = store.position.last.index + 1; ; index++) {
     const point = upsert([{ id: index, seed: index, payload: { text: 'x'.repeat(index % 3 === 0 ? 20_000 : 5) } }]);
-    if (index % 4 === 0) store.log([logged(point)]);
-    else store.apply([logged(point)]);
+    if (index % 4 === 0) logTo(store, [logged(point)]);
+    else applyTo(store, [logged(point)]);
     process.stdout.write(`${index}\n`);
   }
 }

@@ -337,7 +337,7 @@ test('the WAL keeps applied operations up to its capacity', async (t) => {
 test('a write that is logged and applied together has no record without a leader; the log goes on behind it, also opened anew', async (t) => {
   const folder = temporaryFolder(t);
   const replica = await Replica.open(specOf(folder));
-  replica.store.log([{ operation: upsert([{ id: 1, seed: 1 }]), chained: false }]);
+  logTo(replica.store, [{ operation: upsert([{ id: 1, seed: 1 }]), chained: false }]);
   assert.ok(replica.store.stats().walBytes > 0);
   replica.apply(upsert([{ id: 2, seed: 2 }]), upsert([{ id: 3, seed: 3 }]));
   const position = { last: { peer: 0, term: 0, index: 3 }, base: { peer: 0, term: 0, index: 3 } };
@@ -352,7 +352,7 @@ test('a write that is logged and applied together has no record without a leader
   ]);
   // A leader comes: from here on others may ask for what follows.
   const by = { peer: 7, term: 1 };
-  again.store.operations.applyNumbered([{ operation: 4, by, logged: { operation: upsert([{ id: 4, seed: 4 }]), chained: false } }]);
+  again.store.operations.apply([{ operation: 4, by, logged: { operation: upsert([{ id: 4, seed: 4 }]), chained: false } }]);
   const asked = again.store.entriesAfter({ peer: 0, term: 0, index: 3 }, Number.MAX_SAFE_INTEGER);
   assert.deepEqual(asked.kind === 'entries' && asked.entries.map(({ tag }) => tag), [{ ...by, index: 4 }]);
   assert.equal(again.store.entriesAfter({ peer: 0, term: 0, index: 2 }, 1).kind, 'compacted');

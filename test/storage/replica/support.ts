@@ -124,8 +124,11 @@ export class Replica {
 
   /** Logs operations in a commit of their own, then applies them: these have records. */
   logThenApply(...operations: UpdateOperation[]): void {
-    this.store.log(operations.map((operation) => ({ operation, chained: false })));
-    this.store.apply([]);
+    logTo(
+      this.store,
+      operations.map((operation) => ({ operation, chained: false })),
+    );
+    this.store.operations.apply();
   }
 
   /** All points as a reader sees them in the newest commit, by id as text. */
