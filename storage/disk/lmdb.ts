@@ -121,7 +121,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
     try {
       this.tables[database].putSync(key, value);
     } catch (error) {
-      throw storageError(`cannot write to \`${database}\``, error);
+      throw storageError(`${dataFile(this.folder)}: cannot write to \`${database}\``, error);
     }
   }
 
@@ -130,7 +130,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
     try {
       return this.tables[database].removeSync(key);
     } catch (error) {
-      throw storageError(`cannot write to \`${database}\``, error);
+      throw storageError(`${dataFile(this.folder)}: cannot write to \`${database}\``, error);
     }
   }
 
@@ -150,7 +150,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
     try {
       this.tables[database].clearSync();
     } catch (error) {
-      throw storageError(`cannot write to \`${database}\``, error);
+      throw storageError(`${dataFile(this.folder)}: cannot write to \`${database}\``, error);
     }
   }
 
