@@ -8,7 +8,7 @@ import { type LoggedOperation, NOTHING } from '../../protocols/update-codec.js';
 import { AppendError } from '../disk/append-file.js';
 import { LmdbError } from '../disk/lmdb.js';
 import { measured } from '../disk/meter.js';
-import type { Leader } from '../wal/log-tags.js';
+import { type Leader, NO_LEADER } from '../wal/log-tags.js';
 import type { WriteAheadLog } from '../wal/wal.js';
 import { applyOperation } from './apply.js';
 import type { Transaction } from './transaction.js';
