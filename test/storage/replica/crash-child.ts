@@ -28,7 +28,7 @@ async function logAndWait(): Promise<void> {
 /** Writes without a leader, some operations logged first and applied with the next one, and says each number that is on disk, until the end. */
 async function writeAlone(): Promise<void> {
   const { store } = await Replica.open(specOf(folder));
-  for (let index = store.position.last.index + 1; ; index++) {
+  for (let index = store.log.position.last.index + 1; ; index++) {
     const point = upsert([{ id: index, seed: index, payload: { text: 'x'.repeat(index % 3 === 0 ? 20_000 : 5) } }]);
     if (index % 4 === 0) logTo(store, [logged(point)]);
     else applyTo(store, [logged(point)]);

@@ -57,7 +57,7 @@ test('a replica without a leader that is killed at any moment has each write tha
       if (++lines === 4 + start * 7) child.kill('SIGKILL');
     }
     const replica = await Replica.open(specOf(folder));
-    const { last } = replica.store.position;
+    const { last } = replica.store.log.position;
     assert.ok(last.index >= told, `told of ${told}, ends with ${last.index}`);
     const points = replica.points();
     assert.equal(points.size, last.index);

@@ -341,10 +341,10 @@ test('a write that is logged and applied together has no record without a leader
   assert.ok(replica.store.stats().walBytes > 0);
   replica.apply(upsert([{ id: 2, seed: 2 }]), upsert([{ id: 3, seed: 3 }]));
   const position = { last: { peer: 0, term: 0, index: 3 }, base: { peer: 0, term: 0, index: 3 } };
-  assert.deepEqual([replica.store.stats().walBytes, replica.store.position], [0, position]);
+  assert.deepEqual([replica.store.stats().walBytes, replica.store.log.position], [0, position]);
   await replica.close();
   const again = await Replica.within(t, specOf(folder));
-  assert.deepEqual(again.store.position, position);
+  assert.deepEqual(again.store.log.position, position);
   assert.deepEqual([...again.points()].map(([id, { version }]) => [id, version]).sort(), [
     ['1', 1],
     ['2', 2],
@@ -353,9 +353,9 @@ test('a write that is logged and applied together has no record without a leader
   // A leader comes: from here on others may ask for what follows.
   const by = { peer: 7, term: 1 };
   again.store.operations.apply([{ operation: 4, by, logged: { operation: upsert([{ id: 4, seed: 4 }]), chained: false } }]);
-  const asked = again.store.entriesAfter({ peer: 0, term: 0, index: 3 }, Number.MAX_SAFE_INTEGER);
+  const asked = again.store.log.entriesAfter({ peer: 0, term: 0, index: 3 }, Number.MAX_SAFE_INTEGER);
   assert.deepEqual(asked.kind === 'entries' && asked.entries.map(({ tag }) => tag), [{ ...by, index: 4 }]);
-  assert.equal(again.store.entriesAfter({ peer: 0, term: 0, index: 2 }, 1).kind, 'compacted');
+  assert.equal(again.store.log.entriesAfter({ peer: 0, term: 0, index: 2 }, 1).kind, 'compacted');
 });
 
 test('while a checkpoint is held, the log keeps what is applied after it', async (t) => {
