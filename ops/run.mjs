@@ -55,6 +55,7 @@ const commands = {
   async fuzz(rest) {
     await install();
     await buildIfNeeded();
+    process.env.TROUPE_SEED ??= String(Date.now() % 1_000_000);
     process.env.TROUPE_CASES ??= '100000';
     process.env.TROUPE_HEADS ??= '1000000';
     process.env.TROUPE_FRAMES ??= '1000000';

@@ -58,6 +58,7 @@ const ENTRIES = [
   'ops/python-clients.ts',
   'test/process/chaos/main.ts',
   'test/simulation/main.ts',
+  'test/process/release-data/record.ts',
   'test/tables/main.ts',
 ];
 

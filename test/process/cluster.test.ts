@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LocalCluster } from '../../ops/cluster/local-cluster.js';
 import type { LocalNode } from '../../ops/cluster/local-node.js';
+import { testSeed } from '../seed.js';
 import { agreedState, differencesOf, untilAgreed } from './chaos/agreement.js';
 import { runChaos } from './chaos/run.js';
 import { temporaryFolder, until } from './support.js';
@@ -15,7 +16,7 @@ const ALIASES = 96;
 const CHANGES = 600;
 
 test('minorities of three nodes are killed, stopped, paused and cut off: no acknowledged change is lost, and all agree in the end', async (t) => {
-  const seed = Number(process.env.TROUPE_SEED ?? Date.now() % 1_000_000);
+  const seed = testSeed();
   t.diagnostic(`TROUPE_SEED=${seed}`);
   const folder = await temporaryFolder(t);
   const report = await runChaos({

@@ -10,6 +10,7 @@ import { type ClientHttp2Session, connect } from 'node:http2';
 import { test } from 'node:test';
 import { type RandomNumbers, seededRandom } from '../../ops/random.js';
 import type { RestAnswer } from '../../ops/rest-client.js';
+import { testSeed } from '../seed.js';
 import { clusterMessages, clusterRequest, KEYED, KEYED_COLLECTION } from './fuzz/cluster-requests.js';
 import { grpcSamples } from './fuzz/grpc-samples.js';
 import { bytesOf, mutated, scrambled } from './fuzz/mutations.js';
@@ -131,7 +132,7 @@ async function start(
   t: Parameters<typeof nodeFor>[0],
   environment: Readonly<Record<string, string>> = {},
 ): Promise<{ random: RandomNumbers; node: NodeUnderTest }> {
-  const seed = Number(process.env.TROUPE_SEED ?? Date.now() % 1_000_000);
+  const seed = testSeed();
   t.diagnostic(`TROUPE_SEED=${seed}`);
   return { random: seededRandom(seed), node: await nodeFor(t, { folder: await temporaryFolder(t), environment }) };
 }

@@ -11,6 +11,7 @@ import { test } from 'node:test';
 import { startNodeProcess } from '../../ops/node-process.js';
 import { type RandomNumbers, seededRandom } from '../../ops/random.js';
 import type { RestClient } from '../../ops/rest-client.js';
+import { testSeed } from '../seed.js';
 import { type NodeUnderTest, nodeFor, type Point, type ScoredPoint, sortedById, temporaryFolder, untilIndexed } from './support.js';
 
 const KILLS = Number(process.env.TROUPE_KILLS ?? 52);
@@ -48,7 +49,7 @@ interface Model {
 }
 
 test('after each of many kills under write load, every acknowledged write is there and no batch is half applied', async (t) => {
-  const seed = Number(process.env.TROUPE_SEED ?? Date.now() % 1_000_000);
+  const seed = testSeed();
   t.diagnostic(`TROUPE_SEED=${seed}`);
   const random = seededRandom(seed);
   const folder = await temporaryFolder(t);

@@ -8,6 +8,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type RandomNumbers, seededRandom } from '../../ops/random.js';
 import type { RestClient } from '../../ops/rest-client.js';
+import { testSeed } from '../seed.js';
 import { type CollectionInfo, nodeFor, type ScoredPoint, temporaryFolder, untilIndexed } from './support.js';
 
 const DIM = 16;
@@ -35,7 +36,7 @@ interface ModelPoint {
 type Model = Map<number, ModelPoint>;
 
 test('a search gives as many points as its limit asks for when that many match', { timeout: 60_000 }, async (t) => {
-  const seed = Number(process.env.TROUPE_SEED ?? Date.now() % 1_000_000);
+  const seed = testSeed();
   t.diagnostic(`TROUPE_SEED=${seed}`);
   const random = seededRandom(seed);
   const { client } = await nodeFor(t, { folder: await temporaryFolder(t) });

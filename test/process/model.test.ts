@@ -8,6 +8,7 @@
 
 import { type TestContext, test } from 'node:test';
 import { type RandomNumbers, seededRandom } from '../../ops/random.js';
+import { testSeed } from '../seed.js';
 import { ALL } from './model/filters.js';
 import { changeUntilKilled, stateOf } from './model/interrupt.js';
 import { chance } from './model/points.js';
@@ -37,7 +38,7 @@ test(
 );
 
 async function compareWithModel(t: TestContext, rounds: number, shards: number): Promise<void> {
-  const seed = Number(process.env.TROUPE_SEED ?? Date.now() % 1_000_000);
+  const seed = testSeed();
   t.diagnostic(`TROUPE_SEED=${seed}`);
   const random = seededRandom(seed);
   const folder = await temporaryFolder(t);

@@ -1,13 +1,14 @@
-/** Seeded property tests: the seed of a run is printed, and `SEED=…` repeats it. */
+/** Seeded property tests: the seed of a run is printed, and `TROUPE_SEED=…` repeats it. */
 
 import type { Parameters } from 'fast-check';
+import { testSeed } from '../seed.js';
 
-const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+const seed = testSeed();
 let printed = false;
 
 /** Options for `fc.assert`. */
 export function seeded<T>(runs: number): Parameters<T> {
-  if (!printed) console.log(`# property tests: SEED=${seed}`);
+  if (!printed) console.log(`# property tests: TROUPE_SEED=${seed}`);
   printed = true;
   return { seed, numRuns: runs };
 }

@@ -4,6 +4,7 @@ import { encodeBfloat, encodeHalf, fromBfloat, fromHalf } from '../../vectors/ha
 import type { Admission, Element, Kernels, Matrix, Metric } from '../../vectors/kernel-api.js';
 import { instantiateKernels } from '../../vectors/kernels.js';
 import { align16, align64, type ScratchLayout, scratchLayout } from '../../vectors/scratch.js';
+import { testSeed } from '../seed.js';
 
 export const LIVE = 0xffff_ffff;
 
@@ -113,5 +114,5 @@ export function randomOf(seed: number): () => number {
   };
 }
 
-/** Seed of the property tests: SEED=… repeats a run. */
-export const SEED = Number(process.env.SEED ?? 20_261);
+/** Seed of the property tests. */
+export const SEED = testSeed();

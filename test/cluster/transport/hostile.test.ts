@@ -12,6 +12,7 @@ import { encodeHello, encodeMessages } from '../../../cluster/transport/codec/fr
 import { PLAIN_PREFACE } from '../../../cluster/transport/plain-stream.js';
 import { freePorts } from '../../../ops/ports.js';
 import { seededRandom } from '../../../ops/random.js';
+import { testSeed } from '../../seed.js';
 import { applied, CLUSTER, closeAll, connect, isConnected, peer } from './support.js';
 
 const CONNECT = '/troupe.peer.Peers/Connect';
@@ -19,7 +20,7 @@ const ASK = '/troupe.peer.Peers/Ask';
 const CALLS = '/troupe.peer.Peers/Calls';
 
 test('garbage on the port ends its connection, and peers talk on', async (t) => {
-  const seed = Number(process.env.TROUPE_SEED ?? Date.now() % 1_000_000);
+  const seed = testSeed();
   t.diagnostic(`TROUPE_SEED=${seed}`);
   const random = seededRandom(seed);
   const bytesOf = (length: number) => Buffer.from(Array.from({ length }, () => random.integer(256)));

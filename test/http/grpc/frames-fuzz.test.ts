@@ -12,10 +12,11 @@ import type { Http2Stream } from '../../../http/grpc/http2-stream.js';
 import { type RandomNumbers, seededRandom } from '../../../ops/random.js';
 import * as h2 from '../../../protocols/http2/frames.js';
 import { literalBlock } from '../../../protocols/http2/hpack-encoder.js';
+import { testSeed } from '../../seed.js';
 import { bytes, framesOf, HELLO, REQUEST } from './frames.js';
 
 const FRAMES = Number(process.env.TROUPE_FRAMES ?? 20_000);
-const SEED = Number(process.env.TROUPE_SEED ?? 14);
+const SEED = testSeed();
 const CONNECTION_FRAMES = 60;
 const LAST = literalBlock(['grpc-status', '0']);
 

@@ -13,12 +13,13 @@ import { type GrpcDoor, startGrpcDoor } from '../../../http/grpc/server.js';
 import { type RandomNumbers, seededRandom } from '../../../ops/random.js';
 import { type ErrorCode, TroupeError } from '../../../protocols/errors.js';
 import { bytesOf } from '../../protocols/grpc/protos.js';
+import { testSeed } from '../../seed.js';
 import { type Harness, openDoor } from '../rest/fake-node.js';
 import { message } from './frames.js';
 import { startLibraryDoor } from './library-door.js';
 
 const CASES = Number(process.env.TROUPE_CASES ?? 3000);
-const SEED = Number(process.env.TROUPE_SEED ?? 14);
+const SEED = testSeed();
 const AT_ONCE = 32;
 const MESSAGE_BYTES_MAX = 100_000;
 

@@ -8,6 +8,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seededRandom } from '../../../ops/random.js';
 import { type RestAnswer, RestClient } from '../../../ops/rest-client.js';
+import { testSeed } from '../../seed.js';
 import { bytesOf, mutated } from '../fuzz/mutations.js';
 import { FUZZED_COLLECTION, FUZZED_FIELDS, fuzzedPoints, sampleRequest } from '../fuzz/requests.js';
 import { gatheringNode } from './gathering-node.js';
@@ -21,7 +22,7 @@ const CHANCE = /sample|random/;
 test('no request that only reads is answered otherwise by shards of several nodes than by one shard', {
   timeout: 120_000 + CASES * 200,
 }, async (t) => {
-  const seed = Number(process.env.TROUPE_SEED ?? Date.now() % 1_000_000);
+  const seed = testSeed();
   t.diagnostic(`TROUPE_SEED=${seed}`);
   const random = seededRandom(seed);
   const [one, many] = [await gatheringNode(t, 1), await gatheringNode(t, SHARDS)];

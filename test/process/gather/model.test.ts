@@ -7,6 +7,7 @@
 import { test } from 'node:test';
 import { seededRandom } from '../../../ops/random.js';
 import { RestClient } from '../../../ops/rest-client.js';
+import { testSeed } from '../../seed.js';
 import { ALL } from '../model/filters.js';
 import { compareScroll, type Tally } from '../model/reads.js';
 import { checkRecall, createCollections, playRound, summary, untilBuilt } from '../model/rounds.js';
@@ -19,7 +20,7 @@ const SHARDS = 5;
 test('reads over shards of several nodes answer as a plain model does, through builds and changes of settings', {
   timeout: 180_000 + ROUNDS * 2000,
 }, async (t) => {
-  const seed = Number(process.env.TROUPE_SEED ?? Date.now() % 1_000_000);
+  const seed = testSeed();
   t.diagnostic(`TROUPE_SEED=${seed}`);
   const random = seededRandom(seed);
   const model = new Model();

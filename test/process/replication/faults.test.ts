@@ -2,13 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { testSeed } from '../../seed.js';
 import { runPointChaos } from '../chaos/point-run.js';
 import { temporaryFolder } from '../support.js';
 
 const CHAOS_MS = 10_000;
 
 test('whichever node is away, every request succeeds in the end, nothing acknowledged is lost, and all replicas and nodes say the same afterwards', async (t) => {
-  const seed = Number(process.env.TROUPE_SEED ?? Date.now() % 1_000_000);
+  const seed = testSeed();
   t.diagnostic(`TROUPE_SEED=${seed}`);
   const report = await runPointChaos({
     nodes: 3,

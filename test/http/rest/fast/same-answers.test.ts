@@ -12,10 +12,11 @@ import type { LoneReader } from '../../../../http/rest/readers/door.js';
 import { ROUTES } from '../../../../http/routes.js';
 import { type RandomNumbers, seededRandom } from '../../../../ops/random.js';
 import type { RawRequest } from '../../../../storage/threads/messages.js';
+import { testSeed } from '../../../seed.js';
 import { type Harness, openDoor } from '../fake-node.js';
 
 const CASES = Number(process.env.TROUPE_HEADS ?? 10_000);
-const SEED = Number(process.env.TROUPE_SEED ?? 14);
+const SEED = testSeed();
 /** These show the memory of the process, and durations. */
 const NOT_COMPARED = ['/metrics', '/telemetry', '/cluster/telemetry'];
 const COMPARED = ROUTES.filter(({ path }) => !NOT_COMPARED.includes(path));
