@@ -18,7 +18,7 @@ const SOURCES = ['protocols', 'vectors', 'query', 'storage', 'actors', 'cluster'
 const TEST_FILE_MINUTES_MAX = 10;
 /** Tests that run on both runtimes: those of a server as a process, and those of what depends on the runtime most. */
 const SERVERS_ON_BOTH = ['process/quick-start', 'process/kill', 'process/doors', 'process/cluster.test', 'process/replicate-points'];
-const ENGINE_ON_BOTH = ['test/storage/', 'test/vectors/', 'test/http/', 'process/runtime', 'ops/main'];
+const ENGINE_ON_BOTH = ['test/vectors/', 'process/runtime', 'ops/main', 'ops/runtime'];
 /** The Node.js of this machine: within npm's scripts, `node` is the one that Troupe brings along. */
 const OWN_NODE = process.env.npm_node_execpath ?? process.execPath;
 
@@ -170,7 +170,7 @@ async function test(patterns) {
   if (patterns.length > 0 || brought === null || versionOf(OWN_NODE) === versionOf(brought)) return;
   say('once more on the other runtime: servers');
   await testWith(OWN_NODE, SERVERS_ON_BOTH, { TROUPE_RUNTIME: 'own' });
-  say('once more on the other runtime: engine and doors');
+  say('once more on the other runtime: vectors and the start');
   await testWith(brought, ENGINE_ON_BOTH);
 }
 
