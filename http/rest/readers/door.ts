@@ -1,7 +1,8 @@
 /**
  * The REST server of a reader's thread. Readers share one port, and the system spreads connections over them. A plain read of points is
- * answered in this thread if the reader may answer it alone; any other plain request goes to the main thread as one message and comes back
- * as bytes; a connection with a request that is not plain is piped to the HTTP server of the main thread.
+ * answered in this thread if the reader may answer it alone, and so is a request whose answer is fixed; any other plain request goes to the
+ * main thread as one message and comes back as bytes; a connection with a request that is not plain is piped to the HTTP server of the main
+ * thread.
  */
 
 import { connect, createServer, type ListenOptions, type Server, type Socket } from 'node:net';
@@ -23,12 +24,17 @@ export type LoneReader = Pick<Reader, 'readAlone'>;
 /** The main thread measures what requests cost only where no reader has a server. */
 const SERVICES = { hardwareReporting: false, nowMs: Date.now };
 
+/** How long a fixed answer of the main thread is given again without asking it: so soon a client learns that the main thread is stuck. */
+const FIXED_ANSWER_MS = 500;
+
 export class ReaderDoor {
   readonly #front: FastFront;
   readonly #server: Server;
   readonly #counts: SharedCounts;
   /** Calls that the main thread has not answered. */
   readonly #calls = new Map<number, (reply: RestReply | null) => void>();
+  /** Fixed answers of the main thread by their row's place, and when it was asked for them. */
+  readonly #fixed = new Map<number, { readonly reply: RestReply; readonly askedMs: number }>();
   /** Connections that the main thread's server has taken over. */
   readonly #piped = new Set<Socket>();
   #nextId = 1;
@@ -91,8 +97,8 @@ export class ReaderDoor {
     const { at } = request.found;
     const row = this.settings.rows[at] as DoorRow;
     const startedMs = performance.now();
-    const reply = row.engine === null ? null : this.#read(request, row, startedMs);
-    if (reply === null) return this.#ask(request);
+    const reply = row.isFixed ? this.#fixedReply(at, startedMs) : this.#read(request, row, startedMs);
+    if (reply === null) return row.isFixed ? this.#askFixed(request, startedMs) : this.#ask(request);
     this.#counts.record(at, reply.status, performance.now() - startedMs, Date.now());
     return reply;
   }
@@ -112,6 +118,17 @@ export class ReaderDoor {
       // A bug: the main thread meets it again, and logs it.
       return error instanceof TroupeError ? errorReply(error, row, performance.now() - startedMs) : null;
     }
+  }
+
+  #fixedReply(at: number, nowMs: number): RestReply | null {
+    const fixed = this.#fixed.get(at);
+    return fixed === undefined || nowMs - fixed.askedMs > FIXED_ANSWER_MS ? null : fixed.reply;
+  }
+
+  async #askFixed(request: FastRequest, askedMs: number): Promise<RestReply | null> {
+    const reply = await this.#ask(request);
+    if (reply?.status === 200) this.#fixed.set(request.found.at, { reply, askedMs });
+    return reply;
   }
 
   #ask({ body, found, head }: FastRequest): Promise<RestReply | null> {

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import { join } from 'node:path';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import type { OperationName } from '../../../protocols/openapi/operations.js';
 import type { DoorServices } from '../../context/services.js';
 import { ROUTES, type Route } from '../../routes.js';
 import { answerCall } from '../calls/answer-call.js';
@@ -26,6 +27,9 @@ export interface HandOnSocket {
   readonly path: string;
   remove(): Promise<void>;
 }
+
+/** Operations that answer the same for as long as the process lives. */
+const FIXED: ReadonlySet<string> = new Set<OperationName>(['root', 'healthz', 'livez']);
 
 /** Whether threads of this process can listen on one port. Elsewhere the main thread takes all connections. */
 export function canSharePort(): boolean {
@@ -134,6 +138,6 @@ function packed(id: number, reply: RestReply | null): [ToDoor, ArrayBuffer[]] {
 }
 
 function rowOf(route: Route): DoorRow {
-  const { access, method, path } = route;
-  return { access, method, path, engine: route.kind === 'read' ? route.engine : null };
+  const { access, method, name, path } = route;
+  return { access, method, path, engine: route.kind === 'read' ? route.engine : null, isFixed: FIXED.has(name) };
 }

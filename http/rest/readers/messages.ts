@@ -8,6 +8,8 @@ import type { RestReply } from '../calls/reply.js';
 export interface DoorRow extends Pick<Endpoint, 'access' | 'method' | 'path'> {
   /** The read that a reader may answer by itself; null for all that the main thread answers. */
   readonly engine: ReadOperation | null;
+  /** The answer is always the same, as long as the main thread works. */
+  readonly isFixed: boolean;
 }
 
 export interface ReaderDoorSettings {

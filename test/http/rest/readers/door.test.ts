@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { TroupeError } from '../../../../protocols/errors.js';
-import { type Harness, openDoor } from '../fake-node.js';
+import { type Harness, openDoor, sendRaw } from '../fake-node.js';
 
 const COUNT = '/collections/c/points/count';
 
@@ -56,6 +56,46 @@ test('what a reader must not decide is answered by the main thread: its reads, w
   );
   const info = (await (await fetch(`${harness.url}/collections/c`)).json()) as { result: { points_count: number } };
   assert.equal(info.result.points_count, 3);
+});
+
+test('a fixed answer is given again for half a second without the main thread, byte for byte, and counted', async (t) => {
+  let nowMs = 1000;
+  let answeredByMain = 0;
+  t.mock.method(performance, 'now', () => nowMs);
+  const harness = await openDoor({
+    readAlone: () => null,
+    // The main thread asks for the time once with each answer, the reader has its own.
+    nowMs: () => {
+      answeredByMain++;
+      return 0;
+    },
+  });
+  t.after(() => harness.door.close(0));
+  const answer = async (path: string) => {
+    const text = await sendRaw(harness.door.port, `GET ${path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
+    return text.replace(/\r\nDate: [^\r]*/, '');
+  };
+  const paths = ['/', '/healthz', '/livez'];
+  const first = await Promise.all(paths.map(answer));
+  assert.equal(answeredByMain, 3);
+  nowMs += 500;
+  assert.deepEqual(await Promise.all(paths.map(answer)), first);
+  assert.equal(answeredByMain, 3);
+  nowMs += 1;
+  assert.deepEqual(await Promise.all(paths.map(answer)), first);
+  assert.equal(answeredByMain, 6);
+  assert.deepEqual(
+    harness.services.stats.counts().map(({ durations, endpoint }) => [endpoint.path, durations.count]),
+    paths.map((path) => [path, 3]),
+  );
+});
+
+test('whether the node is ready is asked of the main thread each time', async (t) => {
+  const harness = await openReader(t, () => null);
+  const statusOf = async () => (await fetch(`${harness.url}/readyz`)).status;
+  assert.equal(await statusOf(), 200);
+  harness.ready = false;
+  assert.equal(await statusOf(), 503);
 });
 
 test('a bug that a reader meets is met and logged by the main thread', async (t) => {
