@@ -106,13 +106,18 @@ class RareStream implements StreamHandler {
 
   private follow(inner: ClientHttp2Stream): void {
     const { session, stream } = this;
+    // Node.js 26 may give the first bytes of an answer before its head: they wait for it.
+    let early: Buffer[] | null = [];
     inner.on('response', (headers, flags) => {
       if ((flags & END_STREAM) !== 0) session.answerEmpty(stream, fieldsOf(headers));
       else session.begin(stream, fieldsOf(headers));
+      for (const bytes of early ?? []) session.send(stream, bytes);
+      early = null;
     });
     inner.on('data', (bytes: Buffer) => {
-      session.send(stream, bytes);
-      if (stream.waiting.length > WAITING_PARTS_MAX) session.reset(stream, ENHANCE_YOUR_CALM);
+      if (early !== null) early.push(bytes);
+      else session.send(stream, bytes);
+      if ((early ?? stream.waiting).length > WAITING_PARTS_MAX) session.reset(stream, ENHANCE_YOUR_CALM);
     });
     inner.on('trailers', (headers) => session.finish(stream, fieldsOf(headers)));
     inner.on('error', () => {});

@@ -101,14 +101,20 @@ export class GatherPool {
       const detail = `${underWay} reads over several nodes are under way already; try again later`;
       return Promise.reject(new TroupeError('busy', detail, { retryAfterMs: RETRY_MS }));
     }
-    let small: ReadRequest | null;
+    let small: ReadRequest | null = null;
     try {
       small = this.module?.smallRead(operation, request) ?? null;
     } catch (error) {
-      this.processed++;
-      return Promise.reject(asTroupeError(error));
+      if (!isTooDeep(error)) {
+        this.processed++;
+        return Promise.reject(asTroupeError(error));
+      }
     }
     if (small !== null) return this.gatherHere(operation, request, small, access);
+    return this.gatherThere(operation, request, access);
+  }
+
+  private gatherThere(operation: ReadOperation, request: RawRequest, access: GatherAccess): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       this.put({ operation, request, access, resolve, reject, attempts: 0 });
       this.on.watchDeadline(request.deadlineMs);
@@ -128,7 +134,10 @@ export class GatherPool {
       };
       gatherInPlace(operation, request, small, access).then(
         (body) => end(() => resolve(body)),
-        (error: unknown) => end(() => reject(asTroupeError(error))),
+        (error: unknown) => {
+          if (isTooDeep(error)) end(() => resolve(this.gatherThere(operation, request, access)));
+          else end(() => reject(asTroupeError(error)));
+        },
       );
     });
   }
@@ -266,4 +275,9 @@ function asTroupeError(error: unknown): TroupeError {
 
 function bytesOf({ body }: RawRequest): number {
   return body?.byteLength ?? 0;
+}
+
+/** Whether a request is nested too deeply for the stack of this thread. The main thread has 1 MB, the gather thread four times as much. */
+function isTooDeep(error: unknown): boolean {
+  return error instanceof RangeError;
 }

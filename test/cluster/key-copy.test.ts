@@ -96,7 +96,7 @@ test('a copy is a transfer from each shard of the one key to each of the other, 
   finish(log, 0);
   const { startedAt } = recordOf(log).keyCopy as KeyCopy;
   const restart = { kind: 'restartTransfer', collection: 'a', transfer: second, term: null } as const;
-  assert.match(log.say({ ...restart, method: 'snapshot' }), /by `stream_records`, not by `snapshot`/);
+  assert.match(log.say({ ...restart, method: 'snapshot' }), /uses the method `stream_records`, not `snapshot`/);
   assert.equal(log.say({ ...restart, method: 'stream_records' }), 'done');
   assert.ok((recordOf(log).keyCopy?.startedAt ?? 0) > startedAt);
   assert.equal(shown(log), 'copying: serving 0,1,3, 0,1 to 2, done none, held none');
