@@ -110,7 +110,7 @@ async function writePart(parts: AnswerParts, call: CallOf<'write'>): Promise<Dat
   const usage = measured ? noUsage() : null;
   const deadlineMs = parts.clock.nowMs() + timeoutMs;
   const counted = usage === null ? {} : { usage };
-  const copied = fence === undefined ? {} : { isCopy: true as const };
+  const copied = fence === undefined ? {} : ({ isCopy: true, waitsForAll: true } as const);
   const written = await ask<Written>(
     parts,
     shard,
@@ -135,7 +135,8 @@ async function barrier(parts: AnswerParts, call: CallOf<'barrier'>): Promise<Dat
   checkShardMapVersion(record, shard.collection, shardMapVersion);
   if (fence !== undefined) checkFence(parts, record, fence);
   const deadlineMs = parts.clock.nowMs() + timeoutMs;
-  const entry = { operation: 'deletePoints', operations: [encodeUpdate(NOTHING)], until: 'applied', isCopy: true } as const;
+  const migrates = fence === undefined ? {} : ({ waitsForAll: true } as const);
+  const entry = { operation: 'deletePoints', operations: [encodeUpdate(NOTHING)], until: 'applied', isCopy: true, ...migrates } as const;
   const { numbers } = await ask<Written>(parts, shard, (caller) => ({ kind: 'write', caller, ...entry, deadlineMs }), timeoutMs + GRACE_MS);
   return { kind: 'barrier', index: numbers[0] as number };
 }

@@ -123,6 +123,11 @@ function answer(draft: ReplicationDraft, { failure, input, numbers }: LoggedWrit
     refuse(draft, input.caller, { code: 'unavailable', detail, retryAfterMs: 1000, outcome: 'unknown' });
     return;
   }
+  if (excused > 0 && input.waitsForAll === true) {
+    const detail = `a migration waits for every active replica of the shard, and ${excused} may lack what it has written: it tries again`;
+    refuse(draft, input.caller, { code: 'unavailable', detail, retryAfterMs: 1000, outcome: 'unknown' });
+    return;
+  }
   draft.effects.push({ kind: 'acknowledge', input, numbers, failure });
 }
 

@@ -113,6 +113,8 @@ export interface WriteInput extends TimedWrite {
   readonly operation: WriteOperation;
   /** Set for copies by a migration: they are taken however few replicas there are, as the points were acknowledged in another shard. */
   readonly isCopy?: true;
+  /** Set for what a migration writes: it is not acknowledged without a replica that is away (Log-L9), because stages end with it. */
+  readonly waitsForAll?: true;
 }
 
 /** Asks for the first of these points that does not exist after all earlier writes. Errors: as for a write. */

@@ -421,9 +421,15 @@ test('where nothing can be agreed a replica that is away is not waited for, unti
   assert.deepEqual(machine.acknowledged, [caller]);
   const second = machine.written([12]);
   assert.deepEqual(machine.acknowledged, [second]);
+  const copy = machine.written([13], { isCopy: true, waitsForAll: true });
+  assert.deepEqual(machine.acknowledged, [], 'else a migration would end while the replica still shows points that went');
+  assert.deepEqual(
+    machine.all('refuse').map(({ caller: refused, error }) => [refused, error.code, error.outcome]),
+    [[copy, 'unavailable', 'unknown']],
+  );
   machine.ticks(1);
   machine.answer(2, machine.callTo(2, 'position').call, { kind: 'position', last: tag(10), base: NO_TAG });
-  const entries = [11, 12].map((index) => ({ tag: tag(index), operation: Uint8Array.of(1) }));
+  const entries = [11, 12, 13].map((index) => ({ tag: tag(index), operation: Uint8Array.of(1) }));
   machine.give({
     kind: 'readDone',
     run: machine.run,
@@ -432,7 +438,7 @@ test('where nothing can be agreed a replica that is away is not waited for, unti
     part: { kind: 'entries', entries },
   });
   const append = machine.callTo(2, 'append');
-  const third = machine.written([13]);
+  const third = machine.written([14]);
   assert.deepEqual(machine.acknowledged, [], 'it is waited for again');
   machine.answer(2, append.call, DONE);
   machine.answer(2, machine.callTo(2, 'append').call, DONE);
