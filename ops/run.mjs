@@ -18,7 +18,15 @@ const SOURCES = ['protocols', 'vectors', 'query', 'storage', 'actors', 'cluster'
 const TEST_FILE_MINUTES_MAX = 10;
 /** Tests that run on both runtimes: those of a server as a process, and those of what depends on the runtime most. */
 const SERVERS_ON_BOTH = ['process/quick-start', 'process/kill', 'process/doors', 'process/cluster.test', 'process/replicate-points'];
-const ENGINE_ON_BOTH = ['test/vectors/', 'process/runtime', 'ops/main', 'ops/runtime'];
+const ENGINE_ON_BOTH = [
+  'test/vectors/',
+  'http/grpc/connection',
+  'http/rest/readers',
+  'process/reader-doors',
+  'process/runtime',
+  'ops/main',
+  'ops/runtime',
+];
 /** The Node.js of this machine: within npm's scripts, `node` is the one that Troupe brings along. */
 const OWN_NODE = process.env.npm_node_execpath ?? process.execPath;
 
