@@ -32,7 +32,7 @@ const BEHIND_NUMBER = 2;
 interface Exports {
   readonly memory: WebAssembly.Memory;
   startList(powers: number, wholePowers: number): void;
-  readFloats(at: number, end: number, out: number, place: number): number;
+  scanFloats(at: number, end: number, out: number, place: number): number;
   positionOf(): number;
   numberStartOf(): number;
   writtenOf(): number;
@@ -78,14 +78,14 @@ export class FloatList {
     const kernel = this.#kernel;
     const end = TEXT_AT + length;
     this.#text[end] = 0;
-    let outcome = kernel.readFloats(TEXT_AT, end, OUT_AT, this.count === 0 ? FIRST : NUMBER);
+    let outcome = kernel.scanFloats(TEXT_AT, end, OUT_AT, this.count === 0 ? FIRST : NUMBER);
     while (outcome === HARD) {
       const at = kernel.positionOf();
       const value = Number(this.#text.toString('latin1', kernel.numberStartOf(), at));
       if (!Number.isFinite(value)) return outcome;
       const out = kernel.writtenOf();
       this.#floats[out >>> 2] = value;
-      outcome = kernel.readFloats(at, end, out + 4, BEHIND_NUMBER);
+      outcome = kernel.scanFloats(at, end, out + 4, BEHIND_NUMBER);
     }
     return outcome;
   }

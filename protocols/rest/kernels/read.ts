@@ -104,7 +104,7 @@ const BEHIND_NUMBER: i32 = 2;
  * `end`, where a zero byte stands.
  * place: FIRST at the beginning of a list, 1 at a number, BEHIND_NUMBER at a comma or the end of the list.
  */
-export function readFloats(at: usize, end: usize, out: usize, place: i32): i32 {
+export function scanFloats(at: usize, end: usize, out: usize, place: i32): i32 {
   // Stays in one piece, long as it is: the hot loop of every upload.
   let byte: u32;
   if (place == BEHIND_NUMBER) {
