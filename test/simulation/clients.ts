@@ -12,7 +12,7 @@ import type { Stream } from './random.js';
 
 const GROUPS = 3;
 /** Of the cluster, not of the request. */
-const FAILURES = new Set(['unavailable', 'storage', 'busy']);
+const FAILURES = new Set(['unavailable', 'timeout', 'storage', 'busy']);
 const ALIASES = ['x', 'y'];
 const KEYS = ['north', 'south'];
 
