@@ -6,7 +6,7 @@
 import { BrokenInvariant } from '../../protocols/invariant.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { LogTag } from '../../protocols/model/shard-log.js';
-import { callPeer, type InputOf, log, nextNumber, type ReplicationDraft, setRole } from './draft.js';
+import { assignmentOf, callPeer, type InputOf, log, nextNumber, type ReplicationDraft, setRole } from './draft.js';
 import { APPEND_BYTES, FAIL_TICKS, PROPOSE_TICKS } from './figures.js';
 import { becomeLeading } from './leading.js';
 import { isRequired, othersOf } from './required.js';
@@ -90,6 +90,10 @@ function drivenProbe(draft: ReplicationDraft, run: number, peer: PeerId, probe: 
 function takeOverOrLead(draft: ReplicationDraft): void {
   const role = syncingOf(draft);
   const { probes, last, run } = role;
+  if (knowsLaterTerm(draft, role)) {
+    askAgainLater(draft, role);
+    return;
+  }
   let source: [PeerId, LogTag] | null = null;
   for (const [peer, { last: its }] of probes) if (its !== null && its.index > (source?.[1] ?? last).index) source = [peer, its];
   if (source === null) {
@@ -100,6 +104,21 @@ function takeOverOrLead(draft: ReplicationDraft): void {
   const call = nextNumber(draft);
   setRole(draft, { ...role, source: { peer, call, from: last } });
   callPeer(draft, run, peer, call, { kind: 'entriesAfter', after: last, bytesMax: APPEND_BYTES });
+}
+
+/** Whether a log has entries of a later term: the agreed state of this node is an old one, and another replica leads by now. */
+function knowsLaterTerm(draft: ReplicationDraft, { last, probes }: Syncing): boolean {
+  const { term } = assignmentOf(draft);
+  return last.term > term || [...probes.values()].some((probe) => probe.last !== null && probe.last.term > term);
+}
+
+/** Waits for the newer agreed state, which ends this role. */
+function askAgainLater(draft: ReplicationDraft, role: Syncing): void {
+  const { ticks } = draft.state;
+  const probes = [...role.probes].map(
+    ([peer, probe]) => [peer, { ...probe, last: null, askedAt: ticks, retryAt: ticks + PROPOSE_TICKS }] as const,
+  );
+  setRole(draft, { ...role, probes: new Map(probes) });
 }
 
 /**

@@ -150,6 +150,17 @@ test('a new leader takes over the longest log before it takes writes, and counts
   assert.equal(machine.all('logWrite')[0]?.as.indexAfter, 2 * TERM_GAP - 1);
 });
 
+test('a replica that is to lead by an old agreed state, and meets a log of a later term, waits for the newer state', () => {
+  const before = assignment({ 1: 'Active', 2: 'Active' }, { leader: 2, term: 3 });
+  const machine = new Machine().opened(before).assign({ ...before, leader: SELF, term: 4 });
+  machine.give({ kind: 'located', run: machine.run, last: tag(5, 3) });
+  machine.answer(2, machine.callTo(2, 'position').call, { kind: 'position', last: tag(4 * TERM_GAP, 5), base: NO_TAG });
+  assert.equal(machine.role, 'Syncing');
+  assert.deepEqual(machine.all('call'), [], 'entries of another leader are no base for an older term');
+  machine.assign({ ...before, leader: 2, term: 5 });
+  assert.equal(machine.role, 'Following');
+});
+
 test('the gap between the indexes of two leaders is no lag', () => {
   const before = assignment({ 1: 'Active', 2: 'Active' }, { leader: 2, term: 3 });
   const machine = new Machine().opened(before).assign({ ...before, leader: SELF, term: 4 });
