@@ -1,6 +1,7 @@
 /** Messages between the gRPC server of a reader's thread and the main thread. */
 
 import type { ReadOperation } from '../../storage/threads/messages.js';
+import type { ServerNews, ServerOrder } from '../context/reader-servers.js';
 import type { ServedOutcome } from './methods.js';
 
 /** A method, without what carries it out. */
@@ -25,15 +26,15 @@ export interface GrpcReaderSettings {
 
 export type ToGrpcDoor =
   /** To the call of this id. */
-  | { readonly kind: 'outcome'; readonly id: number; readonly outcome: ServedOutcome }
-  /** Take no new connections; answered by `closed` once there are none. */
-  | { readonly kind: 'close' }
-  /** Cut the connections that are left. */
-  | { readonly kind: 'cut' };
+  { readonly kind: 'outcome'; readonly id: number; readonly outcome: ServedOutcome } | ServerOrder;
 
-export type FromGrpcDoor =
-  | { readonly kind: 'listening' }
-  | { readonly kind: 'failed'; readonly code: string | undefined; readonly message: string }
-  /** A call for the main thread. */
-  | { readonly kind: 'call'; readonly id: number; readonly path: string; readonly message: Uint8Array; readonly deadlineMs: number }
-  | { readonly kind: 'closed' };
+/** A call for the main thread. */
+export interface GrpcDoorCall {
+  readonly kind: 'call';
+  readonly id: number;
+  readonly path: string;
+  readonly message: Uint8Array;
+  readonly deadlineMs: number;
+}
+
+export type FromGrpcDoor = ServerNews | GrpcDoorCall;

@@ -4,10 +4,12 @@
  */
 
 import { checkPort } from '../context/check-port.js';
+import type { DoorThreads } from '../context/reader-servers.js';
 import type { DoorServices } from '../context/services.js';
 import { GrpcListener } from './listener.js';
 import { servedMethods } from './methods.js';
-import { type GrpcDoorThreads, GrpcReaderDoors } from './reader-doors.js';
+import { openGrpcInReaders } from './reader-doors.js';
+import type { GrpcReaderSettings } from './reader-messages.js';
 
 export interface GrpcOptions {
   readonly host: string;
@@ -17,7 +19,7 @@ export interface GrpcOptions {
   /** Write a debug line for each request. */
   readonly logRequests: boolean;
   /** Readers that take the connections; null or left out: the main thread takes them. */
-  readonly readers?: GrpcDoorThreads | null;
+  readonly readers?: DoorThreads<GrpcReaderSettings> | null;
 }
 
 export interface GrpcDoor {
@@ -61,9 +63,9 @@ async function openHere(services: DoorServices, { host, logRequests, maxMessageB
   };
 }
 
-async function openInReaders(services: DoorServices, options: GrpcOptions, threads: GrpcDoorThreads): Promise<GrpcDoor> {
+async function openInReaders(services: DoorServices, options: GrpcOptions, threads: DoorThreads<GrpcReaderSettings>): Promise<GrpcDoor> {
   const { host, maxMessageBytes } = options;
   const port = await checkPort(host, options.port);
-  const doors = await GrpcReaderDoors.open(services, threads, { host, port, messageBytesMax: maxMessageBytes });
+  const doors = await openGrpcInReaders(services, threads, { host, port, messageBytesMax: maxMessageBytes });
   return { port, close: (graceMs) => doors.close(graceMs) };
 }

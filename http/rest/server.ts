@@ -11,6 +11,7 @@ import { errorFacts } from '../../protocols/errors.js';
 import type { QueryParameters } from '../../protocols/rest/parameters.js';
 import { errorBody } from '../context/answer.js';
 import { checkPort } from '../context/check-port.js';
+import type { DoorThreads } from '../context/reader-servers.js';
 import type { DoorServices } from '../context/services.js';
 import { ROUTES, type Route } from '../routes.js';
 import { readBody } from './body.js';
@@ -20,7 +21,8 @@ import { jsonReply, type RestReply } from './calls/reply.js';
 import { type FastRequest, KEEP_ALIVE_MS } from './fast/connection.js';
 import { routeFinder } from './fast/find-route.js';
 import { FastFront } from './fast/front.js';
-import { type DoorThreads, makeHandOnSocket, ReaderDoors } from './readers/doors.js';
+import { makeHandOnSocket, openRestInReaders } from './readers/doors.js';
+import type { ReaderDoorSettings } from './readers/messages.js';
 
 export interface RestOptions {
   readonly host: string;
@@ -33,7 +35,7 @@ export interface RestOptions {
   /** False: all requests go through Fastify (tests). */
   readonly fastPath?: boolean;
   /** Readers that take the connections, on a system where threads can share a port; null or left out: this thread takes them. */
-  readonly readers?: DoorThreads | null;
+  readonly readers?: DoorThreads<ReaderDoorSettings> | null;
 }
 
 export interface RestDoor {
@@ -59,7 +61,7 @@ export async function startRestDoor(services: DoorServices, options: RestOptions
   const port = await checkPort(host, options.port);
   const socket = await makeHandOnSocket();
   const rest = await listen(services, { ...options, fastPath: false }, { path: socket.path });
-  const doors = await ReaderDoors.open(services, readers, { host, port, maxBodyBytes }, socket.path);
+  const doors = await openRestInReaders(services, readers, { host, port, maxBodyBytes }, socket.path);
   return {
     port,
     close: async (graceMs) => {

@@ -1,24 +1,16 @@
-/** The REST servers of the readers, as the main thread sees them: it opens and closes them, and answers what they hand on. */
+/** The REST servers of the readers, as the main thread sees them: it answers what they hand on. */
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import { join } from 'node:path';
-import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { OperationName } from '../../../protocols/openapi/operations.js';
+import { type DoorThreads, ReaderServers } from '../../context/reader-servers.js';
 import type { DoorServices } from '../../context/services.js';
 import { ROUTES, type Route } from '../../routes.js';
 import { answerCall } from '../calls/answer-call.js';
 import { parseQueryString } from '../calls/query-string.js';
 import type { RestReply } from '../calls/reply.js';
-import type { DoorRow, FromDoor, ReaderDoorSettings, ToDoor } from './messages.js';
-
-/** The readers' threads. */
-export interface DoorThreads {
-  readonly readers: number;
-  /** Has each reader open a server, now and as replacements start. */
-  openDoors(open: (reader: number) => { readonly port: MessagePort; readonly settings: ReaderDoorSettings }): void;
-  forgetDoors(): void;
-}
+import type { DoorCall, DoorRow, ReaderDoorSettings, ToDoor } from './messages.js';
 
 export type DoorAddress = Pick<ReaderDoorSettings, 'host' | 'port' | 'maxBodyBytes'>;
 
@@ -42,80 +34,18 @@ export async function makeHandOnSocket(): Promise<HandOnSocket> {
   return { path: join(folder, 'http'), remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
-export class ReaderDoors {
-  readonly #ports = new Set<MessagePort>();
-  #closed: (() => void) | null = null;
+type RestReaderServers = ReaderServers<ReaderDoorSettings, DoorCall>;
 
-  private constructor(
-    private readonly services: DoorServices,
-    private readonly threads: DoorThreads,
-  ) {}
-
-  /** Resolves when every reader listens. Errors: the system's, if one cannot. */
-  static async open(services: DoorServices, threads: DoorThreads, address: DoorAddress, handOnPath: string): Promise<ReaderDoors> {
-    const doors = new ReaderDoors(services, threads);
-    const rows = ROUTES.map(rowOf);
-    await new Promise<void>((resolve, reject) => {
-      let missing = threads.readers;
-      threads.openDoors(() => {
-        const { port1, port2 } = new MessageChannel();
-        doors.#take(port1, (error) => {
-          if (error !== null) reject(error);
-          else if (--missing === 0) resolve();
-        });
-        const counts = services.stats.share().buffer;
-        return { port: port2, settings: { ...address, rows, handOnPath, counts } };
-      });
-    });
-    return doors;
-  }
-
-  /** Resolves when no reader has a connection; those that are left after `graceMs` are cut. */
-  async close(graceMs: number): Promise<void> {
-    this.threads.forgetDoors();
-    if (this.#ports.size === 0) return;
-    const closed = new Promise<void>((resolve) => {
-      this.#closed = resolve;
-    });
-    this.#tell({ kind: 'close' });
-    const cut = setTimeout(() => this.#tell({ kind: 'cut' }), graceMs);
-    await closed;
-    clearTimeout(cut);
-  }
-
-  #tell(message: ToDoor): void {
-    for (const port of this.#ports) port.postMessage(message);
-  }
-
-  #take(port: MessagePort, onListening: (error: Error | null) => void): void {
-    this.#ports.add(port);
-    port.on('message', (message: FromDoor) => {
-      switch (message.kind) {
-        case 'listening':
-          onListening(null);
-          return;
-        case 'failed':
-          onListening(Object.assign(new Error(message.message), { code: message.code }));
-          return;
-        case 'call':
-          void this.#answer(port, message);
-          return;
-        case 'closed':
-          port.close();
-          return;
-        default:
-          message satisfies never;
-      }
-    });
-    // Also when the thread is lost.
-    port.on('close', () => {
-      this.#ports.delete(port);
-      if (this.#ports.size === 0) this.#closed?.();
-    });
-  }
-
-  async #answer(port: MessagePort, { at, body, id, path, query, url }: Extract<FromDoor, { kind: 'call' }>): Promise<void> {
-    const reply = await answerCall(this.services, false, {
+/** Resolves when every reader listens. Errors: the system's, if one cannot. */
+export async function openRestInReaders(
+  services: DoorServices,
+  threads: DoorThreads<ReaderDoorSettings>,
+  address: DoorAddress,
+  handOnPath: string,
+): Promise<RestReaderServers> {
+  const rows = ROUTES.map(rowOf);
+  const servers: RestReaderServers = new ReaderServers(threads, async (port, { at, body, id, path, query, url }) => {
+    const reply = await answerCall(services, false, {
       route: ROUTES[at] as Route,
       at,
       url,
@@ -126,7 +56,9 @@ export class ReaderDoors {
     });
     const [message, transfer] = packed(id, reply);
     port.postMessage(message, transfer);
-  }
+  });
+  await servers.open(() => ({ ...address, rows, handOnPath, counts: services.stats.share().buffer }));
+  return servers;
 }
 
 /** The body in a buffer of its own: a message takes the whole buffer of a view along. */

@@ -2,6 +2,7 @@
 
 import type { ReadOperation } from '../../../storage/threads/messages.js';
 import type { Endpoint } from '../../context/endpoint.js';
+import type { ServerNews, ServerOrder } from '../../context/reader-servers.js';
 import type { RestReply } from '../calls/reply.js';
 
 /** A row of the table of routes, without what carries it out. */
@@ -27,23 +28,17 @@ export interface ReaderDoorSettings {
 
 export type ToDoor =
   /** reply: to the call of this id; null: there is none. */
-  | { readonly kind: 'reply'; readonly id: number; readonly reply: RestReply | null }
-  /** Take no new connections; answered by `closed` once there are none. */
-  | { readonly kind: 'close' }
-  /** Cut the connections that are left. */
-  | { readonly kind: 'cut' };
+  { readonly kind: 'reply'; readonly id: number; readonly reply: RestReply | null } | ServerOrder;
 
-export type FromDoor =
-  | { readonly kind: 'listening' }
-  | { readonly kind: 'failed'; readonly code: string | undefined; readonly message: string }
-  /** A plain request for the main thread. at: its row's place. query: the query string. */
-  | {
-      readonly kind: 'call';
-      readonly id: number;
-      readonly at: number;
-      readonly url: string;
-      readonly path: Readonly<Record<string, string>>;
-      readonly query: string;
-      readonly body: Uint8Array;
-    }
-  | { readonly kind: 'closed' };
+/** A plain request for the main thread. at: its row's place. query: the query string. */
+export interface DoorCall {
+  readonly kind: 'call';
+  readonly id: number;
+  readonly at: number;
+  readonly url: string;
+  readonly path: Readonly<Record<string, string>>;
+  readonly query: string;
+  readonly body: Uint8Array;
+}
+
+export type FromDoor = ServerNews | DoorCall;

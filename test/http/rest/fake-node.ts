@@ -4,11 +4,12 @@ import { connect } from 'node:net';
 import type { ClusterApi } from '../../../actors/consensus/cluster-api.js';
 import type { LocalShard, NodeApi } from '../../../actors/requests/node-api.js';
 import type { CollectionView } from '../../../actors/requests/report.js';
+import type { DoorThreads } from '../../../http/context/reader-servers.js';
 import { RequestStats } from '../../../http/context/request-stats.js';
 import type { DoorServices } from '../../../http/context/services.js';
 import type { LoneReader } from '../../../http/rest/readers/door.js';
 import { ReaderDoor } from '../../../http/rest/readers/door.js';
-import type { DoorThreads } from '../../../http/rest/readers/doors.js';
+import type { ReaderDoorSettings } from '../../../http/rest/readers/messages.js';
 import { type RestDoor, type RestOptions, startRestDoor } from '../../../http/rest/server.js';
 import { ROUTES } from '../../../http/routes.js';
 import { TroupeError } from '../../../protocols/errors.js';
@@ -206,7 +207,7 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
 }
 
 /** A reader's server in this thread. */
-function oneReader(reader: LoneReader): DoorThreads {
+function oneReader(reader: LoneReader): DoorThreads<ReaderDoorSettings> {
   return {
     readers: 1,
     openDoors: (open) => {

@@ -1,0 +1,94 @@
+/** The servers of the readers for one protocol, as the main thread sees them: it opens and closes them, and takes the calls they hand on. */
+
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
+
+/** The readers' threads. */
+export interface DoorThreads<Settings> {
+  readonly readers: number;
+  /** Has each reader open a server, now and as replacements start. */
+  openDoors(open: (reader: number) => { readonly port: MessagePort; readonly settings: Settings }): void;
+  forgetDoors(): void;
+}
+
+/** What every server of a reader tells the main thread, beside its calls. */
+export type ServerNews =
+  | { readonly kind: 'listening' }
+  | { readonly kind: 'failed'; readonly code: string | undefined; readonly message: string }
+  | { readonly kind: 'closed' };
+
+/** What the main thread tells every server of a reader, beside its answers. */
+export type ServerOrder =
+  /** Take no new connections; answered by `closed` once there are none. */
+  | { readonly kind: 'close' }
+  /** Cut the connections that are left. */
+  | { readonly kind: 'cut' };
+
+export class ReaderServers<Settings, Call extends { readonly kind: 'call' }> {
+  private readonly ports = new Set<MessagePort>();
+  private closed: (() => void) | null = null;
+
+  /** answer: answers a call over the port that it came from. */
+  constructor(
+    private readonly threads: DoorThreads<Settings>,
+    private readonly answer: (port: MessagePort, call: Call) => Promise<void>,
+  ) {}
+
+  /** Resolves when every reader listens. settings: made anew for each server. Errors: the system's, if one cannot. */
+  open(settings: () => Settings): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let missing = this.threads.readers;
+      this.threads.openDoors(() => {
+        const { port1, port2 } = new MessageChannel();
+        this.take(port1, (error) => {
+          if (error !== null) reject(error);
+          else if (--missing === 0) resolve();
+        });
+        return { port: port2, settings: settings() };
+      });
+    });
+  }
+
+  /** Resolves when no reader has a connection; those that are left after `graceMs` are cut. */
+  async close(graceMs: number): Promise<void> {
+    this.threads.forgetDoors();
+    if (this.ports.size === 0) return;
+    const closed = new Promise<void>((resolve) => {
+      this.closed = resolve;
+    });
+    this.tell({ kind: 'close' });
+    const cut = setTimeout(() => this.tell({ kind: 'cut' }), graceMs);
+    await closed;
+    clearTimeout(cut);
+  }
+
+  private tell(order: ServerOrder): void {
+    for (const port of this.ports) port.postMessage(order);
+  }
+
+  private take(port: MessagePort, onListening: (error: Error | null) => void): void {
+    this.ports.add(port);
+    port.on('message', (message: ServerNews | Call) => {
+      switch (message.kind) {
+        case 'listening':
+          onListening(null);
+          return;
+        case 'failed':
+          onListening(Object.assign(new Error(message.message), { code: message.code }));
+          return;
+        case 'call':
+          void this.answer(port, message);
+          return;
+        case 'closed':
+          port.close();
+          return;
+        default:
+          message satisfies never;
+      }
+    });
+    // Also when the thread is lost.
+    port.on('close', () => {
+      this.ports.delete(port);
+      if (this.ports.size === 0) this.closed?.();
+    });
+  }
+}
