@@ -7,7 +7,7 @@
 
 import { TroupeError } from '../errors.js';
 import { setMember } from '../json.js';
-import type { JsonValue } from '../model/payload.js';
+import { type JsonValue, PAYLOAD_DEPTH_MAX } from '../model/payload.js';
 import type { RequestValue } from '../rest/request-value.js';
 import { shortestFloat } from './float.js';
 import type { MessageFields, RestForms } from './form.js';
@@ -18,8 +18,6 @@ import { enumWord } from './words.js';
 
 /** Deepest nesting of messages. */
 const DEPTH_MAX = 256;
-/** Deepest nesting of JSON values: stored payloads are read again by a parser that ends at 512. */
-const VALUE_DEPTH_MAX = 500;
 
 export interface DecodeOptions {
   /** What stands in the place of messages; those without one come as they are. */
@@ -222,7 +220,7 @@ class MessageDecoder {
 
   /** A `Value` up to the reader's end. */
   private jsonValue(depth: number): JsonValue {
-    if (depth > VALUE_DEPTH_MAX) throw brokenMessage('a value is nested too deeply');
+    if (depth > PAYLOAD_DEPTH_MAX) throw brokenMessage('a value is nested too deeply');
     const { reader } = this;
     let value: JsonValue = null;
     while (reader.at < reader.end) {

@@ -19,6 +19,8 @@ const INDEX_MAX = 0xffff_ffff;
 
 const parsed = new Map<string, JsonPath>();
 const PARSED_MAX = 10_000;
+/** Longer texts are read anew each time: 10,000 of any length could take all memory. */
+const KEPT_CHARACTERS_MAX = 256;
 
 /** The steps of a path text, or undefined when it is none. */
 export function parsePath(text: string): JsonPath | undefined {
@@ -26,6 +28,7 @@ export function parsePath(text: string): JsonPath | undefined {
   if (known !== undefined) return known;
   const path = readPath(text);
   if (path === undefined) return undefined;
+  if (text.length > KEPT_CHARACTERS_MAX) return path;
   if (parsed.size >= PARSED_MAX) parsed.clear();
   parsed.set(text, path);
   return path;

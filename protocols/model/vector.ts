@@ -40,6 +40,25 @@ export type InferenceInput =
 /** What a query gives to compare with: a value, a stored point's vector, or something a model turns into a value. */
 export type VectorInput = VectorValue | { readonly kind: 'point'; readonly id: PointId } | InferenceInput;
 
+/** Whether no value is an infinity or NaN. One sum instead of a test per value: those survive it, and finite float32 values cannot overflow a double. */
+export function areFinite(values: Float32Array): boolean {
+  // Four sums side by side: each addition waits for the one before it.
+  let a = 0;
+  let b = 0;
+  let c = 0;
+  let d = 0;
+  const { length } = values;
+  let i = 0;
+  for (; i + 3 < length; i += 4) {
+    a += values[i] as number;
+    b += values[i + 1] as number;
+    c += values[i + 2] as number;
+    d += values[i + 3] as number;
+  }
+  for (; i < length; i++) a += values[i] as number;
+  return Number.isFinite(a + b + c + d);
+}
+
 /**
  * A sparse vector from pairs in any order: sorted by index.
  * Returns undefined when an index repeats or the lists differ in length.

@@ -13,6 +13,7 @@ import type { JsonValue } from '../model/payload.js';
 import { type PointId, pointIdFrom } from '../model/point-id.js';
 import { isObject, type JsonObject, wrongType } from './fields.js';
 import { geoAreasOf } from './geo.js';
+import { refuseUnknown } from './known-names.js';
 
 const CLAUSES = ['should', 'min_should', 'must', 'must_not'] as const;
 /** Fields that make an object a condition of their own kind. */
@@ -21,6 +22,13 @@ const KINDS = ['is_empty', 'is_null', 'has_id', 'has_vector', 'nested'] as const
 const TEXT_MATCHES = { text: 'text', text_any: 'textAny', phrase: 'phrase' } as const;
 const MATCHES = ['value', 'text', 'text_any', 'phrase', 'any', 'except'] as const;
 const BOUNDS = ['lt', 'lte', 'gt', 'gte'] as const;
+/** All fields that a condition of any kind has. */
+const CONDITION = [...['key', 'match', 'range', 'geo_bounding_box', 'geo_radius', 'geo_polygon', 'values_count'], ...KINDS, ...CLAUSES];
+const MIN_SHOULD = ['conditions', 'min_count'] as const;
+/** Deepest nesting of filters: each level is a call of the reading, planning and evaluating code. */
+const DEPTH_MAX = 64;
+/** Longest payload path, in steps: each is a level of the payload that is made or read. */
+const PATH_STEPS_MAX = 128;
 
 const INT64_MIN = -0x8000_0000_0000_0000n;
 const INT64_MAX = 0x7fff_ffff_ffff_ffffn;
@@ -32,13 +40,16 @@ const INT64_MAX = 0x7fff_ffff_ffff_ffffn;
  */
 export function decodeFilter(value: unknown, path: string): Filter | null {
   if (value === undefined || value === null) return null;
-  return filterOf(value as JsonValue, path);
+  return filterOf(value as JsonValue, path, DEPTH_MAX);
 }
 
 /** The canonical text of a payload path given as `value`. Errors: `malformedBody`. */
 export function decodeKey(value: unknown, path: string): string {
   if (typeof value !== 'string') throw wrongType(path, value as JsonValue | undefined, 'a string');
   const steps = parsePath(value);
+  if (steps !== undefined && steps.length > PATH_STEPS_MAX) {
+    throw new TroupeError('malformedBody', `\`${path}\`: the payload path has ${steps.length} steps: use at most ${PATH_STEPS_MAX}`);
+  }
   if (steps === undefined) {
     throw new TroupeError(
       'malformedBody',
@@ -48,44 +59,41 @@ export function decodeKey(value: unknown, path: string): string {
   return printPath(steps);
 }
 
-function filterOf(value: JsonValue | undefined, path: string): Filter {
+/** depth: how many levels of filters may be at and below this one. */
+function filterOf(value: JsonValue | undefined, path: string, depth: number): Filter {
+  if (depth === 0) throw new TroupeError('malformedBody', `filters are nested deeper than ${DEPTH_MAX} levels: use fewer levels`);
   if (!isObject(value)) throw wrongType(path, value, 'a filter object');
-  for (const name of Object.keys(value)) {
-    if (!(CLAUSES as readonly string[]).includes(name)) {
-      throw new TroupeError(
-        'malformedBody',
-        `\`${path}\`: unknown field \`${name}\`, expected one of \`should\`, \`min_should\`, \`must\`, \`must_not\``,
-      );
-    }
-  }
+  refuseUnknown(value, CLAUSES, path);
+  const below = depth - 1;
   return {
-    must: conditionsOf(value.must, `${path}.must`),
-    should: conditionsOf(value.should, `${path}.should`),
-    mustNot: conditionsOf(value.must_not, `${path}.must_not`),
-    minShould: minShouldOf(value.min_should, `${path}.min_should`),
+    must: conditionsOf(value.must, `${path}.must`, below),
+    should: conditionsOf(value.should, `${path}.should`, below),
+    mustNot: conditionsOf(value.must_not, `${path}.must_not`, below),
+    minShould: minShouldOf(value.min_should, `${path}.min_should`, below),
   };
 }
 
 /** A clause: nothing, one condition or a list of them. */
-function conditionsOf(value: JsonValue | undefined, path: string): Condition[] {
+function conditionsOf(value: JsonValue | undefined, path: string, depth: number): Condition[] {
   if (value === undefined || value === null) return [];
-  if (Array.isArray(value)) return value.map((one, index) => conditionOf(one, `${path}[${index}]`));
-  if (isObject(value)) return [conditionOf(value, path)];
+  if (Array.isArray(value)) return value.map((one, index) => conditionOf(one, `${path}[${index}]`, depth));
+  if (isObject(value)) return [conditionOf(value, path, depth)];
   throw wrongType(path, value, 'null, array or map');
 }
 
-function minShouldOf(value: JsonValue | undefined, path: string): Filter['minShould'] {
+function minShouldOf(value: JsonValue | undefined, path: string, depth: number): Filter['minShould'] {
   if (value === undefined || value === null) return null;
   if (!isObject(value)) throw wrongType(path, value, 'an object with `conditions` and `min_count`');
+  refuseUnknown(value, MIN_SHOULD, path);
   if (!Array.isArray(value.conditions)) throw wrongType(`${path}.conditions`, value.conditions, 'a list of conditions');
-  const conditions = conditionsOf(value.conditions, `${path}.conditions`);
+  const conditions = conditionsOf(value.conditions, `${path}.conditions`, depth);
   if (value.min_count === undefined) throw new TroupeError('malformedBody', `\`${path}\`: missing field \`min_count\``);
   const minCount = unsignedOf(value, 'min_count', path);
   // Without conditions there is nothing to count: the reference lets everything through, whatever the count.
   return conditions.length === 0 ? null : { conditions, minCount };
 }
 
-function conditionOf(value: JsonValue, path: string): Condition {
+function conditionOf(value: JsonValue, path: string, depth: number): Condition {
   if (!isObject(value)) throw wrongType(path, value, 'a condition object');
   const kinds = KINDS.filter((name) => Object.hasOwn(value, name));
   if (Object.hasOwn(value, 'key')) return fieldConditionOf(value, path);
@@ -94,9 +102,11 @@ function conditionOf(value: JsonValue, path: string): Condition {
     if (Object.hasOwn(value, 'match') || Object.hasOwn(value, 'range')) {
       throw new TroupeError('malformedBody', `\`${path}\`: missing field \`key\`, expected a condition like {"key": …, "match": …}`);
     }
-    return { kind: 'filter', filter: filterOf(value, path) };
+    refuseUnknown(value, CONDITION, path);
+    return { kind: 'filter', filter: filterOf(value, path, depth) };
   }
   refuseMixture(value, [...CLAUSES, ...KINDS.filter((name) => name !== kind)], path);
+  refuseUnknown(value, CONDITION, path);
   const body = value[kind];
   switch (kind) {
     case 'is_empty':
@@ -109,7 +119,7 @@ function conditionOf(value: JsonValue, path: string): Condition {
       if (typeof body !== 'string') throw wrongType(`${path}.has_vector`, body, 'the name of a vector');
       return { kind: 'hasVector', name: body };
     case 'nested':
-      return nestedOf(body, `${path}.nested`);
+      return nestedOf(body, `${path}.nested`, depth);
   }
 }
 
@@ -125,6 +135,7 @@ function refuseMixture(value: JsonObject, names: readonly string[], path: string
 
 function fieldKeyOf(value: JsonValue | undefined, path: string): string {
   if (!isObject(value)) throw wrongType(path, value, 'an object with a `key`');
+  refuseUnknown(value, ['key'], path);
   return decodeKey(value.key, `${path}.key`);
 }
 
@@ -140,15 +151,17 @@ function idsOf(value: JsonValue | undefined, path: string): PointId[] {
   });
 }
 
-function nestedOf(value: JsonValue | undefined, path: string): Condition {
+function nestedOf(value: JsonValue | undefined, path: string, depth: number): Condition {
   if (!isObject(value)) throw wrongType(path, value, 'an object with `key` and `filter`');
-  return { kind: 'nested', key: decodeKey(value.key, `${path}.key`), filter: filterOf(value.filter, `${path}.filter`) };
+  refuseUnknown(value, ['key', 'filter'], path);
+  return { kind: 'nested', key: decodeKey(value.key, `${path}.key`), filter: filterOf(value.filter, `${path}.filter`, depth) };
 }
 
 // ------------------------------------------------------------------ conditions on a field
 
 function fieldConditionOf(value: JsonObject, path: string): Condition {
   refuseMixture(value, [...CLAUSES, 'has_id', 'has_vector', 'nested'], path);
+  refuseUnknown(value, CONDITION, path);
   const key = decodeKey(value.key, `${path}.key`);
   const tests: FieldCondition[] = [];
   if (given(value, 'match')) tests.push({ kind: 'match', key, match: matchOf(value.match, `${path}.match`) });
@@ -183,6 +196,7 @@ function flagOf(value: JsonObject, name: string, path: string): boolean | undefi
 
 function matchOf(value: JsonValue | undefined, path: string): Match {
   if (!isObject(value)) throw wrongType(path, value, `an object with one of ${MATCH_NAMES}`);
+  refuseUnknown(value, MATCHES, path);
   if (Object.hasOwn(value, 'value')) return { kind: 'value', value: matchValueOf(value, path) };
   for (const [name, kind] of Object.entries(TEXT_MATCHES)) {
     if (!Object.hasOwn(value, name)) continue;
@@ -215,10 +229,16 @@ function isInt64(value: JsonValue | undefined): value is number | bigint {
   return typeof value === 'bigint' && value >= INT64_MIN && value <= INT64_MAX;
 }
 
-/** A range whose bounds are strings is one of times. Unknown bounds are ignored, as the API has it. */
+/** A range whose bounds are strings is one of times. One without bounds would let through every point that has the key, in a deletion too. */
 function rangeConditionOf(key: string, value: JsonValue | undefined, path: string): FieldCondition {
   if (!isObject(value)) throw wrongType(path, value, 'an object with `lt`, `lte`, `gt`, `gte`');
+  refuseUnknown(value, BOUNDS, path);
   const bounds = BOUNDS.filter((name) => given(value, name));
+  if (bounds.length === 0) {
+    const help =
+      'give at least one of `lt`, `lte`, `gt`, `gte`, or use {"is_empty": {"key": …}} in `must_not` for points that have the key';
+    throw new TroupeError('malformedBody', `\`${path}\`: the range has no bound: ${help}`);
+  }
   const times = bounds.some((name) => typeof value[name] === 'string');
   const range: { -readonly [bound in keyof Range]: Range[bound] } = {};
   for (const name of bounds) {
@@ -245,6 +265,7 @@ function numberOf(value: JsonValue | undefined, path: string): number {
 
 function countRangeOf(value: JsonValue | undefined, path: string): Range {
   if (!isObject(value)) throw wrongType(path, value, 'an object with `lt`, `lte`, `gt`, `gte`');
+  refuseUnknown(value, BOUNDS, path);
   const range: { -readonly [bound in keyof Range]: Range[bound] } = {};
   for (const name of BOUNDS) if (given(value, name)) range[name] = unsignedOf(value, name, path);
   return range;

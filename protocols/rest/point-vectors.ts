@@ -8,7 +8,7 @@ import { TroupeError } from '../errors.js';
 import { type CollectionParams, sparseByName, vectorsByName } from '../model/collection.js';
 import type { JsonValue } from '../model/payload.js';
 import type { BatchColumn } from '../model/update.js';
-import { type InferenceInput, type MultiVector, type SparseVector, sparseVector, type VectorValue } from '../model/vector.js';
+import { areFinite, type InferenceInput, type MultiVector, type SparseVector, sparseVector, type VectorValue } from '../model/vector.js';
 import { isObject, type JsonObject } from './fields.js';
 import { inferenceInput, type TakenVectors } from './query-input.js';
 
@@ -176,6 +176,7 @@ class Column {
     const { name, named, dim } = this;
     const points = this.points.length === count ? null : this.points.filled();
     const values = this.values.filled();
+    if (!areFinite(values)) throw notFinite(name);
     if (named.kind === 'dense') return { kind: 'dense', name, dim, points, values };
     const counts = this.counts.filled();
     if (named.kind === 'multi') return { kind: 'multi', name, dim, points, counts, values };
@@ -263,6 +264,14 @@ export function noVectorStruct(path: string): TroupeError {
   return new TroupeError(
     'malformedBody',
     `\`${path}\`: expected a vector: a list of finite 32-bit numbers, a list of such lists, {"indices": […], "values": […]}, or an object of vectors by name`,
+  );
+}
+
+function notFinite(name: string): TroupeError {
+  const vector = name === '' ? 'a vector' : `a vector \`${name}\``;
+  return new TroupeError(
+    'wrongInput',
+    `${vector} of the request has a value that is not a finite 32-bit number: use values from -3.4e38 to 3.4e38`,
   );
 }
 

@@ -8,6 +8,7 @@ import { TroupeError } from '../errors.js';
 import type { JsonValue } from '../model/payload.js';
 import { pointIdFrom } from '../model/point-id.js';
 import {
+  areFinite,
   type DenseVector,
   type InferenceInput,
   type MultiVector,
@@ -152,11 +153,8 @@ export function inferenceInput(object: JsonObject, path: string): InferenceInput
   return { kind, text: text as string, model, options: isObject(options) ? options : {} };
 }
 
-/** One sum instead of a test per value: infinities and NaN survive it, and finite float32 values cannot overflow a double. */
 function finite(values: Float32Array): Float32Array {
-  let sum = 0;
-  for (let i = 0; i < values.length; i++) sum += values[i] as number;
-  if (!Number.isFinite(sum)) throw new TroupeError('wrongInput', 'the query vector has a value that is not a finite 32-bit number');
+  if (!areFinite(values)) throw new TroupeError('wrongInput', 'the query vector has a value that is not a finite 32-bit number');
   return values;
 }
 

@@ -12,7 +12,7 @@ import { TroupeError } from '../errors.js';
 import { writtenAsFloat } from '../json.js';
 import type { ShardKeySelector } from '../model/cluster.js';
 import type { Filter } from '../model/filter.js';
-import type { JsonValue, Payload } from '../model/payload.js';
+import { type JsonValue, PAYLOAD_DEPTH_MAX, type Payload } from '../model/payload.js';
 import { type PointId, pointIdFrom } from '../model/point-id.js';
 import type { PointBatch, PointsSelector, UpdateOperation, UpsertMode, WriteOperation } from '../model/update.js';
 import { distinctIds } from './distinct-points.js';
@@ -258,6 +258,7 @@ const NO_SELECTOR = 'Either list of point ids or filter must be provided';
 function payloadChange(fields: JsonObject): { payload: Payload; selector: PointsSelector } {
   const payload = required(fields, 'payload');
   if (!isObject(payload)) throw wrongType('payload', payload, 'a map');
+  checkDepth(payload, 'payload');
   return { payload, selector: selectorOf(fields, NO_SELECTOR) };
 }
 
@@ -319,7 +320,22 @@ function idOf(value: JsonValue, asFloat: boolean): PointId {
 function payloadOf(value: JsonValue | undefined, path: string): Payload | undefined {
   if (!isGiven(value)) return undefined;
   if (!isObject(value)) throw wrongType(path, value, 'a map');
+  checkDepth(value, path);
   return value;
+}
+
+/** What is stored must be readable by every door, and each has its limit. */
+function checkDepth(payload: Payload, path: string): void {
+  if (isWithin(payload, PAYLOAD_DEPTH_MAX)) return;
+  throw malformed(`\`${path}\`: nested deeper than ${PAYLOAD_DEPTH_MAX} levels: use fewer levels, or store the value as text`);
+}
+
+function isWithin(value: JsonValue, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  if (levels === 0) return false;
+  if (Array.isArray(value)) return value.every((item) => isWithin(item, levels - 1));
+  for (const key of Object.keys(value)) if (!isWithin(value[key] as JsonValue, levels - 1)) return false;
+  return true;
 }
 
 function malformed(detail: string): TroupeError {

@@ -31,7 +31,6 @@ const DECODED: readonly [string, object][] = [
   ['{"key":"a","match":{"value":1,"any":[2]}}', { kind: 'match', key: 'a', match: { kind: 'value', value: 1 } }],
   ['{"key":"\\"a\\"","match":{"any":[]}}', { kind: 'match', key: 'a', match: { kind: 'any', values: [] } }],
   ['{"key":"a","range":{"gt":1,"lte":2.5,"lt":null}}', { kind: 'range', key: 'a', range: { gt: 1, lte: 2.5 } }],
-  ['{"key":"a","range":{"above":5}}', { kind: 'range', key: 'a', range: {} }],
   ['{"key":"a","range":{"gte":"1970-01-01T00:00:01Z","lt":null}}', { kind: 'datetimeRange', key: 'a', range: { gte: 1e6 } }],
   ['{"key":"a","values_count":{"gte":2}}', { kind: 'valuesCount', key: 'a', range: { gte: 2 } }],
   ['{"key":"a","is_empty":false}', { kind: 'fieldIsEmpty', key: 'a', isEmpty: false }],
@@ -112,6 +111,21 @@ const REFUSED: readonly [string, ErrorCode, string][] = [
     'interiors[0]',
   ],
   ['{"must":[{"key":"n","range":[1]}]}', 'malformedBody', 'range'],
+  ['{"must":[{"key":"n","range":{}}]}', 'malformedBody', 'has no bound'],
+  ['{"must":[{"key":"n","range":{"lt":null}}]}', 'malformedBody', 'has no bound'],
+  ['{"must":[{"key":"n","range":{"above":5}}]}', 'malformedBody', 'unknown field `above` (did you mean `gt`?)'],
+  ['{"must":[{"key":"n","range":{"gt":1,"greater_than":100}}]}', 'malformedBody', 'did you mean `gt`?'],
+  ['{"must":[{"key":"n","range":{"$lte":5}}]}', 'malformedBody', 'did you mean `lte`?'],
+  ['{"must":[{"key":"n","values_count":{"min":1}}]}', 'malformedBody', 'did you mean `gte`?'],
+  ['{"must":[{"key":"n","match":{"value":1,"vlaue":2}}]}', 'malformedBody', 'did you mean `value`?'],
+  ['{"must":[{"key":"n","matches":{"value":1}}]}', 'malformedBody', '`filter.must[0]`: unknown field `matches` (did you mean `match`?)'],
+  ['{"must":[{"key":"n","match":{"value":1},"ragne":{"gt":1}}]}', 'malformedBody', 'did you mean `range`?'],
+  ['{"must":[{"has_ids":[1]}]}', 'malformedBody', 'did you mean `has_id`?'],
+  ['{"must":[{"has_id":[1],"wherever":1}]}', 'malformedBody', 'unknown field `wherever`, expected'],
+  ['{"must":[{"is_empty":{"key":"a","of":1}}]}', 'malformedBody', 'unknown field `of`'],
+  ['{"must":[{"nested":{"key":"a","filter":{},"must":[]}}]}', 'malformedBody', 'unknown field `must`'],
+  ['{"min_should":{"conditions":[{}],"min_count":1,"max_count":2}}', 'malformedBody', 'unknown field `max_count`'],
+  [`{"must":[{"key":"${'a.'.repeat(128)}b","match":{"value":1}}]}`, 'malformedBody', 'has 129 steps'],
   ['{"must":[{"key":"n","range":{"gt":true}}]}', 'malformedBody', 'range.gt'],
   ['{"must":[{"key":"n","range":{"gt":"abc"}}]}', 'malformedBody', 'RFC3339'],
   ['{"must":[{"key":"n","range":{"gt":"2024-01-01","lt":5}}]}', 'malformedBody', 'range.lt'],
@@ -140,6 +154,16 @@ for (const [text, code, part] of REFUSED) {
     );
   });
 }
+
+test('filters are read 64 levels deep, and refused beyond', () => {
+  const nested = (levels: number) => parseJson(`${'{"must":['.repeat(levels - 1)}{}${']}'.repeat(levels - 1)}`);
+  assert.notEqual(decodeFilter(nested(64), 'filter'), null);
+  for (const levels of [65, 100_000])
+    assert.throws(() => decodeFilter(nested(levels), 'filter'), /filters are nested deeper than 64 levels/);
+  const inside = (levels: number) => parseJson(`${'{"must":[{"nested":{"key":"a","filter":'.repeat(levels)}{}${'}}]}'.repeat(levels)}`);
+  assert.notEqual(decodeFilter(inside(63), 'filter'), null);
+  assert.throws(() => decodeFilter(inside(64), 'filter'), /filters are nested deeper than 64 levels/);
+});
 
 test('a key comes out in canonical spelling, and a broken one is refused by name', () => {
   assert.equal(decodeKey('"a"[]."b.c"', 'key'), 'a[]."b.c"');

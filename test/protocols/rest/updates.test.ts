@@ -309,3 +309,31 @@ test('of points given twice the last one counts, with vectors of every kind', ()
   const twice = batchOf({ points }, ALL_KINDS);
   assert.deepEqual(twice, batchOf({ points: points.slice(1) }, ALL_KINDS));
 });
+
+test('values beyond a float32 are refused in vectors of every kind, so that no infinity is ever stored', () => {
+  const kinds: VectorNames = {
+    vectors: { a: { size: 2, distance: 'Dot' }, m: { size: 2, distance: 'Dot', multivector_config: { comparator: 'max_sim' } } },
+    sparse_vectors: { s: {} },
+  };
+  for (const value of ['1e39', '-3.5e38']) {
+    const vectors = [`{"a":[1,${value}]}`, `{"m":[[1,2],[${value},1]]}`, `{"s":{"indices":[7],"values":[${value}]}}`];
+    for (const vector of vectors) {
+      assert.equal(refused('upsertPoints', `{"points":[{"id":1,"vector":${vector}}]}`, kinds), 'wrongInput', vector);
+      assert.equal(refused('updateVectors', `{"points":[{"id":1,"vector":${vector}}]}`, kinds), 'wrongInput', vector);
+    }
+  }
+  assert.equal(refused('upsertPoints', '{"points":[{"id":1,"vector":{"a":[3.4e38,-3.4e38]}}]}', kinds), 'accepted');
+});
+
+test('payloads are taken 500 levels deep, by every call, and refused beyond', () => {
+  const payload = (levels: number) => `{"a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
+  for (const [levels, code] of [
+    [500, 'accepted'],
+    [501, 'malformedBody'],
+    [5000, 'malformedBody'],
+  ] as const) {
+    assert.equal(refused('upsertPoints', `{"points":[{"id":1,"vector":[1,2],"payload":${payload(levels)}}]}`), code);
+    assert.equal(refused('setPayload', `{"points":[1],"payload":${payload(levels)}}`), code);
+    assert.equal(refused('overwritePayload', `{"points":[1],"payload":${payload(levels)}}`), code);
+  }
+});
