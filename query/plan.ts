@@ -136,6 +136,21 @@ export function planSegment(facts: SegmentFacts): SegmentPlan {
   return cheaper(facts, wanted);
 }
 
+/** Nanoseconds that a plan for these facts takes. */
+export function planNs(facts: SegmentFacts, plan: SegmentPlan): number {
+  switch (plan.kind) {
+    case 'none':
+      return 0;
+    case 'walk':
+      return plan.why.kind === 'costs' ? plan.why.walk.ns : 0;
+    case 'gather':
+    case 'scan':
+      return exhaustiveCost(facts, facts.admitted ?? facts.live, plan);
+    default:
+      return plan satisfies never;
+  }
+}
+
 const NOTHING_WANTED: SegmentPlan = { kind: 'none', why: { kind: 'nothingWanted' } };
 const NO_LIVE_ROWS: SegmentPlan = { kind: 'none', why: { kind: 'noLiveRows' } };
 const NONE_ADMITTED: SegmentPlan = { kind: 'none', why: { kind: 'noneAdmitted' } };
@@ -237,7 +252,7 @@ function walkOf(graph: Walk['graph'], facts: SegmentFacts, ef: number, selectivi
   return { graph, narrow, ns: walkCost(facts, ef, selectivity, narrow), rows: facts.live, selectivity, of };
 }
 
-function exhaustiveCost(facts: SegmentFacts, wanted: number, plan: Exhaustive): number {
+function exhaustiveCost(facts: SegmentFacts, wanted: number, plan: Pick<Exhaustive, 'kind' | 'useCodes'>): number {
   const bytes = plan.useCodes && facts.codes ? facts.codes.bytes : vectorBytes(facts);
   return plan.kind === 'scan' ? facts.rows + wanted * (6 + 0.125 * bytes) : wanted * (20 + 0.14 * bytes);
 }

@@ -21,8 +21,8 @@ import { type NodeRoute, type ReadRoute, ROUTES, type Route, type WriteRoute } f
 import { timeField, timeTag } from './answer-time.js';
 import { grpcStatusOf } from './status.js';
 
-/** A method as it is served: the parts of the answer's message, or why there is none. */
-export type Served = (message: Buffer, deadlineMs: number) => Promise<ServedOutcome>;
+/** A method as it is served: the parts of the answer's message, or why there is none. isHeavy: as in `PointsCall`. */
+export type Served = (message: Buffer, deadlineMs: number, isHeavy?: boolean) => Promise<ServedOutcome>;
 
 /** How a call ended. */
 export type ServedOutcome =
@@ -35,7 +35,7 @@ export type ServedOutcome =
     };
 
 /** The answer's message without its time. */
-type Run = (bytes: Buffer, deadlineMs: number) => Promise<Uint8Array[]>;
+type Run = (bytes: Buffer, deadlineMs: number, isHeavy?: boolean) => Promise<Uint8Array[]>;
 
 const HEALTH_CHECK = '/grpc.health.v1.Health/Check';
 const SERVING = 1;
@@ -64,11 +64,11 @@ class Methods {
     const at = GRPC_METHOD_NAMES.indexOf(route.grpc);
     const run = this.runner(route, method);
     const time = timeTag(method.response);
-    return async (message, deadlineMs) => {
+    return async (message, deadlineMs, isHeavy) => {
       const started = this.services.monotonicMs();
       let outcome: ServedOutcome;
       try {
-        const parts = await run(message, deadlineMs);
+        const parts = await run(message, deadlineMs, isHeavy);
         if (time !== null) parts.push(timeField(time, this.services.monotonicMs() - started));
         outcome = { kind: 'message', parts };
       } catch (error) {
@@ -110,10 +110,10 @@ class Methods {
   private points(route: ReadRoute | WriteRoute, { request, response }: GrpcMethod, reader: RoutingReader): Run {
     const { node } = this.services;
     const message = `qdrant.${request.name}`;
-    return async (body, deadlineMs) => {
+    return async (body, deadlineMs, isHeavy) => {
       const routing = reader.read(body);
       const name = collectionOf(routing);
-      const raw = pointsRequest(this.services, { ...routing, query: {}, body, message, deadlineMs });
+      const raw = pointsRequest(this.services, { ...routing, query: {}, body, message, deadlineMs, isHeavy });
       const answer = await (route.kind === 'read' ? node.read(name, route.engine, raw) : node.write(name, route.engine, routing.wait, raw));
       return withUsage(answer, response, raw);
     };

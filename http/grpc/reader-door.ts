@@ -79,12 +79,16 @@ export class GrpcReaderDoor {
     const read = this.read(row, engine, method);
     return (message, deadlineMs) => {
       const outcome = read(message, deadlineMs);
-      return outcome === null ? this.ask(path, message, deadlineMs) : Promise.resolve(outcome);
+      return outcome === null || outcome === 'heavy' ? this.ask(path, message, deadlineMs, outcome === 'heavy') : Promise.resolve(outcome);
     };
   }
 
-  /** Answers a read; null if the main thread has to decide about it, and for errors, which it counts and logs. */
-  private read(row: GrpcRow, engine: ReadOperation, method: GrpcMethod): (message: Buffer, deadlineMs: number) => ServedOutcome | null {
+  /** Answers a read, or as `readAlone`; null also for errors, which the main thread counts and logs. */
+  private read(
+    row: GrpcRow,
+    engine: ReadOperation,
+    method: GrpcMethod,
+  ): (message: Buffer, deadlineMs: number) => ServedOutcome | 'heavy' | null {
     const reader = new RoutingReader(method.request, ['collection_name']);
     const message = `qdrant.${method.request.name}`;
     const tag = timeTag(method.response);
@@ -96,7 +100,7 @@ export class GrpcReaderDoor {
         checkCollectionName(name);
         const request = pointsRequest(SERVICES, { ...routing, query: {}, body, message, deadlineMs });
         const answer = this.reader.readAlone(name, engine, request);
-        if (answer === null) return null;
+        if (answer === null || answer === 'heavy') return answer;
         const milliseconds = performance.now() - startedMs;
         this.counts.record(row.at, 0, milliseconds, Date.now());
         // The reader writes its next answer over this one.
@@ -107,10 +111,10 @@ export class GrpcReaderDoor {
     };
   }
 
-  private ask(path: string, body: Buffer, deadlineMs: number): Promise<ServedOutcome> {
+  private ask(path: string, body: Buffer, deadlineMs: number, isHeavy = false): Promise<ServedOutcome> {
     const id = this.nextId++;
     const message = new Uint8Array(body);
-    this.post({ kind: 'call', id, path, message, deadlineMs }, [message.buffer]);
+    this.post({ kind: 'call', id, path, message, deadlineMs, isHeavy }, [message.buffer]);
     return new Promise((resolve) => this.calls.set(id, resolve));
   }
 

@@ -35,6 +35,8 @@ export interface GrpcDoorCall {
   readonly path: string;
   readonly message: Uint8Array;
   readonly deadlineMs: number;
+  /** A read that quick ones should not wait for. */
+  readonly isHeavy: boolean;
 }
 
 export type FromGrpcDoor = ServerNews | GrpcDoorCall;

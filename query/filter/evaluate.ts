@@ -53,7 +53,7 @@ interface Evaluation {
 
 /**
  * Bits of the rows that pass, deleted ones included (the caller masks them). The array is the caller's own.
- * Pure but for the cache. Reads payloads only of rows that no index decides. Errors: what `source.checkpoint` throws.
+ * Pure but for the cache. Reads payloads only of rows that no index decides. Errors: what `source.checkpoint` and `source.claim` throw.
  */
 export function evaluateFilter(filter: Filter, source: FilterSource, cache?: ConditionCache): Uint32Array {
   const key = cache === undefined ? undefined : filterKey(filter, source);
@@ -88,6 +88,7 @@ function readPayloads(filter: Filter, evaluation: Evaluation, undecided: Uint32A
   const { source } = evaluation;
   const count = countBits(undecided);
   if (count === 0) return;
+  source.claim?.({ kind: 'payloads', count });
   const context = contextOf(evaluation);
   const test = compileFilter(filter, context);
   // When every row is read anyway, each open condition is decided for itself too, so that other filters can use it.

@@ -4,6 +4,7 @@ import type { FieldSchema } from '../../protocols/model/collection.js';
 import type { FieldCondition } from '../../protocols/model/filter.js';
 import type { Payload } from '../../protocols/model/payload.js';
 import type { PointId } from '../../protocols/model/point-id.js';
+import type { Work } from '../effort.js';
 import type { TermValue } from './lookup.js';
 
 /** An index of one payload field within one segment. */
@@ -43,4 +44,6 @@ export interface FilterSource {
   fieldSchema?(key: string): FieldSchema | undefined;
   /** Called now and then while payloads are read; may throw to stop the work (time limit). */
   checkpoint?(): void;
+  /** Called before payloads are read; may throw where that is too much work. */
+  claim?(work: Work): void;
 }

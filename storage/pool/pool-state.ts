@@ -1,7 +1,8 @@
 /**
  * Who reads what next: the pool's decisions, apart from threads and clocks. Reads wait in one queue and go to the
  * reader with the least in flight; a reader gets a few at a time, so that it never idles, and a slow query holds up
- * few others. Everything here is synchronous and changes only the state it is given.
+ * few others. Heavy reads go to readers of their own, the last ones, and wait in a queue of their own; while none of those
+ * is up they are reads like others. Everything here is synchronous and changes only the state it is given.
  */
 
 /** One read on its way. */
@@ -10,6 +11,7 @@ export interface QueuedRead<T> {
   readonly deadlineMs: number;
   /** Of its body. */
   readonly bytes: number;
+  readonly isHeavy: boolean;
   readonly work: T;
   /** How many readers it was given to. */
   attempts: number;
@@ -38,18 +40,24 @@ export interface ReadLimits {
 export interface ReadState<T> {
   readonly limits: ReadLimits;
   readonly readers: ReaderSlot<T>[];
+  /** From here on readers are for heavy reads. */
+  readonly firstForHeavy: number;
   /** First in, first out; settled ones among them are skipped. */
   readonly waiting: Deque<QueuedRead<T>>;
+  readonly waitingHeavy: Deque<QueuedRead<T>>;
   /** Waiting reads that are not settled, and bytes of their bodies. */
   waitingCount: number;
   waitingBytes: number;
 }
 
-export function readState<T>(readers: number, limits: ReadLimits): ReadState<T> {
+/** forHeavy: readers beside the others that get only heavy reads. */
+export function readState<T>(readers: number, limits: ReadLimits, forHeavy = 0): ReadState<T> {
   return {
     limits,
-    readers: Array.from({ length: readers }, () => ({ up: false, inFlight: new Map(), processed: 0 })),
+    readers: Array.from({ length: readers + forHeavy }, () => ({ up: false, inFlight: new Map(), processed: 0 })),
+    firstForHeavy: readers,
     waiting: new Deque(),
+    waitingHeavy: new Deque(),
     waitingCount: 0,
     waitingBytes: 0,
   };
@@ -57,14 +65,16 @@ export function readState<T>(readers: number, limits: ReadLimits): ReadState<T> 
 
 /** Index of the reader that gets the read now; 'wait' when it has to wait (it does), 'busy' when there is no room to wait. */
 export function offerRead<T>(state: ReadState<T>, read: QueuedRead<T>): number | 'wait' | 'busy' {
-  const reader = state.waitingCount === 0 ? freestReader(state) : -1;
+  const queue = queueOf(state, read);
+  dropSettled(queue);
+  const reader = queue.length === 0 ? freestReader(state, read.isHeavy) : -1;
   if (reader >= 0) {
     give(state, reader, read);
     return reader;
   }
   const { waitingMax, waitingBytesMax } = state.limits;
   if (state.waitingCount >= waitingMax || (state.waitingCount > 0 && state.waitingBytes + read.bytes > waitingBytesMax)) return 'busy';
-  state.waiting.push(read);
+  queue.push(read);
   countWaiting(state, read, 1);
   return 'wait';
 }
@@ -83,19 +93,26 @@ export function finishRead<T>(state: ReadState<T>, reader: number, id: number): 
 
 /** The next waiting read and the reader that gets it, while there is one of each. */
 export function nextRead<T>(state: ReadState<T>): { reader: number; read: QueuedRead<T> } | undefined {
-  while (state.waiting.length > 0) {
-    if ((state.waiting.peek() as QueuedRead<T>).settled) {
-      state.waiting.shift();
-      continue;
-    }
-    const reader = freestReader(state);
-    if (reader < 0) return undefined;
-    const read = state.waiting.shift() as QueuedRead<T>;
-    countWaiting(state, read, -1);
-    give(state, reader, read);
-    return { reader, read };
-  }
-  return undefined;
+  return nextOf(state, state.waiting, false) ?? nextOf(state, state.waitingHeavy, true);
+}
+
+function nextOf<T>(
+  state: ReadState<T>,
+  queue: Deque<QueuedRead<T>>,
+  isHeavy: boolean,
+): { reader: number; read: QueuedRead<T> } | undefined {
+  dropSettled(queue);
+  const reader = queue.length === 0 ? -1 : freestReader(state, isHeavy);
+  if (reader < 0) return undefined;
+  const read = queue.shift() as QueuedRead<T>;
+  countWaiting(state, read, -1);
+  give(state, reader, read);
+  return { reader, read };
+}
+
+/** Takes settled reads off the head of a queue. */
+function dropSettled<T>(queue: Deque<QueuedRead<T>>): void {
+  while (queue.peek()?.settled === true) queue.shift();
 }
 
 /**
@@ -109,7 +126,7 @@ export function loseReader<T>(state: ReadState<T>, reader: number): QueuedRead<T
   slot.inFlight.clear();
   const again = lost.filter((read) => read.attempts < 2);
   for (const read of again.reverse()) {
-    state.waiting.unshift(read);
+    queueOf(state, read).unshift(read);
     countWaiting(state, read, 1);
   }
   const given = lost.filter((read) => read.attempts >= 2);
@@ -120,7 +137,7 @@ export function loseReader<T>(state: ReadState<T>, reader: number): QueuedRead<T
 /** Settles and returns every read whose deadline has come. */
 export function expireReads<T>(state: ReadState<T>, nowMs: number): QueuedRead<T>[] {
   const expired: QueuedRead<T>[] = [];
-  for (const read of state.waiting) {
+  for (const read of allWaiting(state)) {
     if (read.settled || read.deadlineMs > nowMs) continue;
     read.settled = true;
     countWaiting(state, read, -1);
@@ -139,7 +156,7 @@ export function expireReads<T>(state: ReadState<T>, nowMs: number): QueuedRead<T
 /** Earliest deadline of all reads that are not settled; infinity when there is none. */
 export function nextDeadline<T>(state: ReadState<T>): number {
   let next = Number.POSITIVE_INFINITY;
-  for (const read of state.waiting) if (!read.settled && read.deadlineMs < next) next = read.deadlineMs;
+  for (const read of allWaiting(state)) if (!read.settled && read.deadlineMs < next) next = read.deadlineMs;
   for (const slot of state.readers) {
     for (const read of slot.inFlight.values()) if (!read.settled && read.deadlineMs < next) next = read.deadlineMs;
   }
@@ -202,10 +219,22 @@ function give<T>(state: ReadState<T>, reader: number, read: QueuedRead<T>): void
   (state.readers[reader] as ReaderSlot<T>).inFlight.set(read.id, read);
 }
 
-function freestReader<T>(state: ReadState<T>): number {
+function queueOf<T>(state: ReadState<T>, { isHeavy }: QueuedRead<T>): Deque<QueuedRead<T>> {
+  return isHeavy ? state.waitingHeavy : state.waiting;
+}
+
+function* allWaiting<T>(state: ReadState<T>): Generator<QueuedRead<T>> {
+  yield* state.waiting;
+  yield* state.waitingHeavy;
+}
+
+/** The reader for the next read of its kind; -1: each has enough. */
+function freestReader<T>(state: ReadState<T>, isHeavy: boolean): number {
+  const { firstForHeavy, readers } = state;
+  const forHeavy = isHeavy && readers.some(({ up }, at) => up && at >= firstForHeavy);
   let best = -1;
   let least = state.limits.inFlightMax;
-  for (let i = 0; i < state.readers.length; i++) {
+  for (let i = forHeavy ? firstForHeavy : 0; i < (forHeavy ? readers.length : firstForHeavy); i++) {
     const slot = state.readers[i] as ReaderSlot<T>;
     if (slot.up && slot.inFlight.size < least) {
       least = slot.inFlight.size;

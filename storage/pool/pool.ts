@@ -50,6 +50,10 @@ export type { BuildOrder, BuildProgress, WorkerDepth, WorkerEvent };
 export interface PoolOptions {
   /** Default: CPUs - 1, at least 1. */
   readonly readers?: number;
+  /** Readers beside those, which start with the first heavy read. Default: half as many, at least 1. */
+  readonly readersForHeavy?: number;
+  /** How long they stay when there are no heavy reads. Default: a minute. */
+  readonly heavyIdleMs?: number;
   /** Default: half the CPUs, at least 1. */
   readonly writers?: number;
   /** Reads that may wait beside those the readers hold. Default 1024. */
@@ -103,7 +107,14 @@ export class EnginePool implements ShardLogPort {
       for (const listener of this.workerListeners) listener(event);
     };
     this.readerPool = new ReaderPool(
-      { count: this.readers, waitingReadsMax, entry: entries?.reader, closing },
+      {
+        count: this.readers,
+        countForHeavy: options.readersForHeavy ?? Math.max(1, Math.floor(this.readers / 2)),
+        heavyIdleMs: options.heavyIdleMs,
+        waitingReadsMax,
+        entry: entries?.reader,
+        closing,
+      },
       { retired: (key, generation) => this.writerPool.retired(key, generation), watchDeadline, tellWorker },
     );
     this.writerPool = new WriterPool(

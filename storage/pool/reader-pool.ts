@@ -43,6 +43,10 @@ import { ownBytes, shuttingDown, type WorkerDepth, type WorkerEvent, WorkerSlots
 
 export interface ReaderPoolOptions {
   readonly count: number;
+  /** Readers beside those that start with the first heavy read and get nothing else. */
+  readonly countForHeavy: number;
+  /** How long they stay when there are no heavy reads. Default: a minute. */
+  readonly heavyIdleMs: number | undefined;
   /** Reads that may wait beside those the readers hold. Default 1024. */
   readonly waitingReadsMax: number | undefined;
   /** Worker entry other than the built one. */
@@ -69,6 +73,7 @@ const WAITING_READ_BYTES_MAX = 256 << 20;
 const READS_IN_FLIGHT_MAX = 4;
 /** How long past its deadline a read may hold its reader before that is replaced. */
 const STUCK_GRACE_MS = 10_000;
+const HEAVY_IDLE_MS = 60_000;
 /** After a retirement: others may follow, and one collection serves them all. */
 const COLLECT_DELAY_MS = 1000;
 
@@ -100,7 +105,14 @@ interface Detaching {
 }
 
 export class ReaderPool {
-  readonly count: number;
+  /** All that may ever run: each has a scratch slot in every segment. */
+  readonly slotCount: number;
+  private readonly count: number;
+  /** Readers for heavy reads that run or are started again when they are lost. */
+  private readonly startedForHeavy = new Set<number>();
+  private endingIdle: NodeJS.Timeout | null = null;
+  private lastHeavyMs = 0;
+  private readonly heavyIdleMs: number;
   private readonly slots: WorkerSlots<FromReader, ToReader>;
   private readonly reads: ReadState<ReadWork>;
   private readonly sets = new Map<ReplicaKey, ReplicaSets>();
@@ -122,20 +134,23 @@ export class ReaderPool {
     options: ReaderPoolOptions,
     private readonly on: ReaderPoolEvents,
   ) {
-    const { count, closing } = options;
+    const { count, countForHeavy, closing } = options;
     this.count = count;
+    this.slotCount = count + countForHeavy;
+    this.heavyIdleMs = options.heavyIdleMs ?? HEAVY_IDLE_MS;
     this.closing = closing;
-    this.reads = readState(count, {
+    const limits = {
       waitingMax: options.waitingReadsMax ?? WAITING_READS_MAX,
       waitingBytesMax: WAITING_READ_BYTES_MAX,
       inFlightMax: READS_IN_FLIGHT_MAX,
-    });
+    };
+    this.reads = readState(count, limits, countForHeavy);
     const entry = options.entry ?? threadEntry('reader');
     this.slots = new WorkerSlots(
-      { kind: 'reader', count, entry, closing },
+      { kind: 'reader', count: this.slotCount, entry, closing },
       {
         ready: (index) => this.readerReady(index),
-        lost: (index, reason) => this.readerLost(index, reason),
+        lost: (index, reason, isWanted) => this.readerLost(index, reason, isWanted),
         message: (index, message) => this.onReader(index, message),
         tellWorker: (event) => on.tellWorker(event),
       },
@@ -144,7 +159,7 @@ export class ReaderPool {
 
   /** Resolves when every reader is ready; rejects when one is lost before. */
   startAll(): Promise<unknown> {
-    return this.slots.startAll();
+    return this.slots.startAll(this.count);
   }
 
   /** Waiting reads are answered `unavailable`, and every reader ends. */
@@ -152,6 +167,7 @@ export class ReaderPool {
     for (const read of expireReads(this.reads, Number.POSITIVE_INFINITY)) read.work.reject(shuttingDown());
     if (this.collecting !== null) clearTimeout(this.collecting);
     if (this.showingOwnReads !== null) clearImmediate(this.showingOwnReads);
+    if (this.endingIdle !== null) clearTimeout(this.endingIdle);
     return this.slots.endAll();
   }
 
@@ -192,10 +208,12 @@ export class ReaderPool {
       id: this.nextId++,
       deadlineMs: request.deadlineMs,
       bytes: request.body?.byteLength ?? 0,
+      isHeavy: request.isHeavy === true,
       work,
       attempts: 0,
       settled: false,
     };
+    if (read.isHeavy) this.startForHeavy();
     const decision = offerRead(this.reads, read);
     if (decision === 'busy') {
       const { waitingCount } = this.reads;
@@ -205,6 +223,38 @@ export class ReaderPool {
     }
     if (decision !== 'wait') this.postRead(decision, read);
     this.on.watchDeadline(request.deadlineMs);
+  }
+
+  /** Starts a reader for heavy reads, if another one can be started and each that runs has something to do. */
+  private startForHeavy(): void {
+    const { count, slotCount, startedForHeavy } = this;
+    this.lastHeavyMs = performance.now();
+    if (startedForHeavy.size === slotCount - count) return;
+    const isIdle = (index: number): boolean => this.reads.readers[index]?.inFlight.size === 0;
+    if ([...startedForHeavy].some(isIdle)) return;
+    let free = count;
+    while (startedForHeavy.has(free)) free++;
+    startedForHeavy.add(free);
+    this.slots.startLater(free);
+    this.watchIdle();
+  }
+
+  /** Looks again and again whether readers for heavy reads may end: when none of them has one, and none has come for a while. */
+  private watchIdle(): void {
+    this.endingIdle ??= setTimeout(() => {
+      this.endingIdle = null;
+      const started = [...this.startedForHeavy];
+      const isUsed = started.some((index) => !this.slots.isUp(index) || (this.reads.readers[index]?.inFlight.size ?? 0) > 0);
+      if (isUsed || performance.now() - this.lastHeavyMs < this.heavyIdleMs) {
+        this.watchIdle();
+        return;
+      }
+      for (const index of started) {
+        (this.reads.readers[index] as ReaderSlot<ReadWork>).up = false;
+        this.slots.endOne(index, { kind: 'end' });
+      }
+    }, this.heavyIdleMs);
+    this.endingIdle.unref();
   }
 
   /** Answers `timeout` to reads whose deadline has come, replaces readers that are stuck, and returns when to look again. */
@@ -221,11 +271,13 @@ export class ReaderPool {
     return { count: this.reads.waitingCount, max: this.reads.limits.waitingMax };
   }
 
+  /** Readers for heavy reads that do not run are left out. */
   depths(nowMs: number): WorkerDepth[] {
-    return this.slots.depths(nowMs, (index) => {
+    const depths = this.slots.depths(nowMs, (index) => {
       const state = this.reads.readers[index];
       return { depth: state?.inFlight.size ?? 0, queuedBytes: 0, processed: state?.processed ?? 0 };
     });
+    return depths.filter((_, index) => index < this.count || this.startedForHeavy.has(index));
   }
 
   // ---------------------------------------------------------------- sets of segments
@@ -257,7 +309,7 @@ export class ReaderPool {
   /** Opens a server for clients in every reader, now and as replacements start. */
   openDoors(open: OpenReaderDoor): void {
     this.openers.push(open);
-    for (const index of this.slots.indicesUp()) this.postDoor(index, open);
+    for (const index of this.slots.indicesUp()) if (index < this.count) this.postDoor(index, open);
   }
 
   /** Replacements open no server any more. */
@@ -369,12 +421,13 @@ export class ReaderPool {
     this.slots.post(index, { kind: 'shardKeys', shards: this.shardKeys });
     for (const { attaches } of this.sets.values()) for (const attach of attaches) this.slots.post(index, attach);
     if (this.showingOwnReads === null) this.slots.post(index, this.ownReadsMessage());
-    for (const open of this.openers) this.postDoor(index, open);
+    if (index < this.count) for (const open of this.openers) this.postDoor(index, open);
     (this.reads.readers[index] as ReaderSlot<ReadWork>).up = true;
     this.pump();
   }
 
-  private readerLost(index: number, reason: string): void {
+  private readerLost(index: number, reason: string, isWanted: boolean): void {
+    if (isWanted) this.startedForHeavy.delete(index);
     for (const read of loseReader(this.reads, index)) {
       read.work.reject(new TroupeError('internal', `the query ended two engine workers (${reason}) and was given up`));
     }

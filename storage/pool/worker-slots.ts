@@ -42,8 +42,8 @@ export interface SlotsOptions {
 export interface SlotEvents<Incoming> {
   /** It accepts messages, as the first thread of its slot or as a replacement. */
   ready(index: number): void;
-  /** It is gone, and nothing it held comes back. Its replacement has not started. */
-  lost(index: number, reason: string): void;
+  /** It is gone, and nothing it held comes back. Its replacement has not started; isWanted: it was asked to end, and there will be none. */
+  lost(index: number, reason: string, isWanted: boolean): void;
   message(index: number, message: Incoming): void;
   tellWorker(event: WorkerEvent): void;
 }
@@ -72,6 +72,8 @@ interface Slot {
   restarts: number;
   recentRestarts: number[];
   lastError: string | null;
+  /** It ends because it is not needed any more. */
+  isEnding: boolean;
 }
 
 export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
@@ -90,12 +92,19 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
       restarts: 0,
       recentRestarts: [],
       lastError: null,
+      isEnding: false,
     }));
   }
 
-  /** Resolves when every thread is ready; rejects when one is lost before. */
-  startAll(): Promise<unknown> {
-    return Promise.all(this.slots.map((slot) => this.start(slot)));
+  /** Resolves when every thread is ready; rejects when one is lost before. count: only so many, the first ones. */
+  startAll(count = this.slots.length): Promise<unknown> {
+    return Promise.all(this.slots.slice(0, count).map((slot) => this.start(slot)));
+  }
+
+  /** Starts a thread that was not started before. `ready` or `lost` says what becomes of it. */
+  startLater(index: number): void {
+    const slot = this.slots[index];
+    if (slot !== undefined) this.start(slot).catch(() => {});
   }
 
   isUp(index: number): boolean {
@@ -115,6 +124,16 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
   /** To every thread that is ready. */
   postAll(message: Outgoing): void {
     for (const slot of this.slots) if (slot.up) slot.worker?.postMessage(message);
+  }
+
+  /**
+   * Asks a thread by this message to end; no other one takes its place until `startLater`. `lost` tells of its end too, but nothing else does.
+   */
+  endOne(index: number, message: Outgoing): void {
+    const slot = this.slots[index];
+    if (slot === undefined) return;
+    slot.isEnding = true;
+    slot.worker?.postMessage(message);
   }
 
   /** Ends a thread; another one takes its place. */
@@ -159,6 +178,7 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
     });
     slot.worker = worker;
     slot.startedMs = Date.now();
+    slot.isEnding = false;
     return new Promise((resolve, reject) => {
       let error: Error | null = null;
       let wasReady = false;
@@ -178,9 +198,13 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
         slot.worker = null;
         slot.up = false;
         const reason = error?.message ?? `ended with code ${code}`;
+        if (slot.isEnding) {
+          this.on.lost(index, reason, true);
+          return;
+        }
         slot.lastError = reason;
         this.on.tellWorker({ name, kind, event: 'lost', error: reason });
-        this.on.lost(index, reason);
+        this.on.lost(index, reason, false);
         if (!wasReady) reject(new TroupeError('unavailable', `${kind} ${index} did not start: ${reason}`));
         this.restartLater(slot);
       });

@@ -128,7 +128,7 @@ export class WriterPool {
     const { key } = spec;
     if (this.replicas.has(key)) throw new TroupeError('conflict', `replica ${key} is open`);
     const replica: Replica = {
-      spec: { ...spec, readers: this.readers.count },
+      spec: { ...spec, readers: this.readers.slotCount },
       writer: chooseWriter(this.queues.map((_, index) => this.replicasOf(index).length)),
       stats: null,
       open: false,

@@ -9,12 +9,13 @@ import { errorFacts, TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { KeyedShard, ShardKey, ShardKeySelector } from '../../protocols/model/cluster.js';
 import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
+import { HEAVY_NS } from '../../query/effort.js';
 import { FilterCache } from '../../query/filter/cache.js';
 import { measured } from '../disk/meter.js';
 import { memoryOf, splitRequest } from '../requests/split-request.js';
 import { weightOf } from '../requests/weigh.js';
 import { collectGarbage } from '../threads/collect-garbage.js';
-import { Deadline, timeLimitReached } from '../threads/deadline.js';
+import { Deadline, TooHeavy, timeLimitReached } from '../threads/deadline.js';
 import type {
   FromReader,
   OwnReadsView,
@@ -25,6 +26,7 @@ import type {
   ShardKeyMap,
   ToReader,
 } from '../threads/messages.js';
+import { Company } from './company.js';
 import { pointsElsewhere } from './cross-collection.js';
 import { runRead } from './operations.js';
 import { runPortion } from './portion/run.js';
@@ -40,6 +42,8 @@ type Answer = Pick<Extract<FromReader, { kind: 'answer' }>, 'body' | 'positions'
 
 const NO_BODY = new Uint8Array(0);
 
+export type AloneAnswer = Uint8Array | 'heavy' | null;
+
 /** Opens the server of a reader's thread. */
 export type OpenDoor = (reader: Reader, message: Extract<ToReader, { kind: 'door' }>) => void;
 
@@ -52,10 +56,14 @@ export class Reader {
   /** Reads whose set of segments has not come. */
   private waiting: Read[] = [];
   private timer: NodeJS.Timeout | undefined;
+  /** Of reads that clients ask this thread for. */
+  private readonly company = new Company();
 
   constructor(
     data: ReaderData,
     private readonly post: (message: FromReader, transfer?: ArrayBuffer[]) => void,
+    /** Gets no more messages, so that the thread ends. */
+    private readonly leave: () => void,
     private readonly openDoor: OpenDoor = (_reader, { port }) => port.close(),
   ) {
     this.context = { slot: data.index, deadline: new Deadline(), filters: new FilterCache(FILTER_CACHE_BYTES_MAX) };
@@ -90,6 +98,9 @@ export class Reader {
       case 'door':
         this.openDoor(this, message);
         return;
+      case 'end':
+        void this.end();
+        return;
       case 'retire':
         this.replicas.get(message.key)?.retire(message.generation);
         collectGarbage();
@@ -105,20 +116,30 @@ export class Reader {
 
   /**
    * Answers a read of a client, by the collection's name or alias, without asking the main thread; null: the read has to be handed on to the
-   * main thread, which decides about it. The body is not changed. Errors: those of the operation; `timeout`.
+   * main thread, which decides about it; 'heavy': also to the main thread, as a read that quick ones should not wait for. The body is not
+   * changed. Errors: those of the operation; `timeout`.
    */
-  readAlone(collection: string, operation: ReadOperation, request: RawRequest): Uint8Array | null {
+  readAlone(collection: string, operation: ReadOperation, request: RawRequest): AloneAnswer {
     const view = this.ownReads;
     const replicas = view?.collections.get(collection);
     const isOfOne = request.consistency === undefined || request.consistency === 1;
     if (view === null || replicas === undefined || !isOfOne || request.usage !== undefined || !isNewest(view)) return null;
+    const { deadline } = this.context;
+    const startedMs = performance.now();
+    deadline.effortNs = 0;
+    deadline.effortNsMax = this.company.isThere(startedMs) ? HEAVY_NS : Number.POSITIVE_INFINITY;
     try {
+      deadline.claim({ kind: 'decode', bytes: request.body?.length ?? 0 });
       const answer = this.answer({ kind: 'read', id: 0, operation, replicas, request }, null);
       // Collections may have changed during the read.
       return answer === null || !isNewest(view) ? null : answer.body;
     } catch (error) {
+      if (error instanceof TooHeavy) return 'heavy';
       if (error instanceof TroupeError && error.code !== 'unavailable' && isNewest(view)) throw error;
       return null;
+    } finally {
+      deadline.effortNsMax = Number.POSITIVE_INFINITY;
+      this.company.note(deadline.effortNs <= HEAVY_NS, startedMs, performance.now());
     }
   }
 
@@ -130,6 +151,12 @@ export class Reader {
     }
     replica.attach(message);
     this.retryWaiting();
+  }
+
+  private async end(): Promise<void> {
+    clearTimeout(this.timer);
+    await Promise.allSettled([...this.replicas.values()].map((replica) => replica.close()));
+    this.leave();
   }
 
   private async detach(key: ReplicaKey): Promise<void> {

@@ -9,7 +9,8 @@ export async function runReader(openDoor?: OpenDoor): Promise<void> {
   if (parentPort === null) return;
   const port = parentPort;
   await initChecksum();
-  const reader = new Reader(workerData as ReaderData, (message, transfer) => port.postMessage(message, transfer ?? []), openDoor);
+  const post = (message: FromReader, transfer?: ArrayBuffer[]): void => port.postMessage(message, transfer ?? []);
+  const reader = new Reader(workerData as ReaderData, post, () => port.close(), openDoor);
   port.on('message', (message: ToReader) => reader.receive(message));
   port.postMessage({ kind: 'ready' } satisfies FromReader);
 }

@@ -1,10 +1,21 @@
-/** The time limit of the request that a worker executes. */
+/** The limits of the request that a worker executes: time, and work for this thread. */
 
 import { TroupeError } from '../../protocols/errors.js';
+import { effortNs, type Work } from '../../query/effort.js';
 
 export class Deadline {
   /** `Date.now()` at which work stops. */
   deadlineMs = Number.POSITIVE_INFINITY;
+  /** Estimated work, in nanoseconds, above which the request is left to another thread. */
+  effortNsMax = Number.POSITIVE_INFINITY;
+  /** Estimated work of what was begun. */
+  effortNs = 0;
+
+  /** Called before work is begun that grows with the data. Throws `TooHeavy`, before it costs much, where another thread should do it. */
+  claim(work: Work): void {
+    this.effortNs += effortNs(work);
+    if (this.effortNs > this.effortNsMax) throw new TooHeavy();
+  }
 
   /** Whether the time is over. Cheap enough for kernels, which ask every few microseconds of work. */
   readonly expired = (): boolean => Date.now() > this.deadlineMs;
@@ -21,6 +32,9 @@ export function checkDeadline(
 ): void {
   snapshots.find(({ segments }) => segments.length > 0)?.segments[0]?.reader.deadline.check();
 }
+
+/** The request is too much work for this thread. No answer for a client: whoever sets `effortNsMax` catches it. */
+export class TooHeavy extends Error {}
 
 export function timeLimitReached(): TroupeError {
   return new TroupeError('timeout', 'the read did not finish within its timeout: retry, or raise `timeout`');

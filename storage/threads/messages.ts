@@ -69,6 +69,8 @@ export interface RawRequest {
   readonly deadlineMs: number;
   /** Where present, the work is measured; its cost is here when the request is answered. */
   readonly usage?: HardwareUsage;
+  /** Set for a read that quick ones should not wait for. */
+  readonly isHeavy?: true;
   /** Consistency of a read in a cluster; absent if one replica of each shard is enough. */
   readonly consistency?: ReadConsistency;
   /**
@@ -162,6 +164,8 @@ export type ToReader =
   | { readonly kind: 'shardKeys'; readonly shards: ShardKeyMap }
   /** What readers may read for clients without asking the main thread. */
   | { readonly kind: 'ownReads'; readonly view: OwnReadsView }
+  /** Closes everything, and the thread ends. It has no server for clients and no reads. */
+  | { readonly kind: 'end' }
   /** Opens a server for clients in the reader's thread, if its entry has one. settings: for that server; the port leads to its owner. */
   | { readonly kind: 'door'; readonly port: MessagePort; readonly settings: unknown }
   | {

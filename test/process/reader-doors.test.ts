@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
+import { availableParallelism } from 'node:os';
 import { test } from 'node:test';
 import { canSharePort } from '../../http/rest/readers/doors.js';
 import { failure, GrpcClient } from '../http/grpc/client.js';
@@ -109,4 +110,44 @@ test('readers that take gRPC connections answer by what was changed last, on eve
   for (const client of clients) assert.equal((await failure(client.call('Points/Count', { collection_name: 'none' }))).code, 5);
   await first.call('Collections/Delete', { collection_name: 'c' });
   for (const client of clients) assert.equal((await failure(client.call('Points/Count', { collection_name: 'c' }))).code, 5);
+});
+
+test('a heavy read beside quick ones is answered by a reader without connections, with the same answer, and counted once', {
+  skip,
+}, async (t) => {
+  const node = await nodeFor(t, { folder: await temporaryFolder(t) });
+  const client = new GrpcClient(node.grpcPort, {});
+  t.after(() => client.close());
+  const post = async (path: string, body: unknown, method = 'POST') => {
+    const answer = await fetch(`http://127.0.0.1:${node.port}/collections/c${path}`, { method, body: JSON.stringify(body) });
+    return ((await answer.json()) as { result: { count: number } }).result;
+  };
+  const rows = Array.from({ length: 1000 }, (_, id) => id);
+  await post('', { vectors: { size: 2, distance: 'Dot' } }, 'PUT');
+  await post('/points?wait=true', { points: rows.map((id) => ({ id, vector: [id, 1], payload: { n: id } })) }, 'PUT');
+  const metrics = async () => (await fetch(`http://127.0.0.1:${node.port}/metrics`)).text();
+  const processed = async () => {
+    const samples = (await metrics()).matchAll(/^engine_worker_processed_total\{worker="reader-(\d+)",kind="reader"\} (\d+)$/gm);
+    const forHeavy = [...samples].filter(([, reader]) => Number(reader) >= availableParallelism());
+    return forHeavy.reduce((sum, [, , count]) => sum + Number(count), 0);
+  };
+  // A filter without an index is new each time, as its rows are known afterwards. The first such reads also start their reader.
+  let asked = 0;
+  while ((await processed()) < 10) {
+    const heavyAndQuick = await Promise.all(
+      Array.from({ length: 10 }, async (_, at) => {
+        await post('/points/count', {});
+        const must = [{ key: 'n', range: { gt: asked + at + 0.5 } }];
+        const viaRest = await post('/points/count', { filter: { must } });
+        const filter = { must: [{ field: { key: 'n', range: { gt: asked + at + 0.25 } } }] };
+        const { result } = await client.call('Points/Count', { collection_name: 'c', filter });
+        return [viaRest.count, Number((result as { count: string }).count)];
+      }),
+    );
+    for (let at = 0; at < 10; at++) assert.deepEqual(heavyAndQuick[at], [999 - asked - at, 999 - asked - at]);
+    asked += 10;
+    assert.ok(asked < 900, 'no heavy read was handed on');
+  }
+  assert.equal(await metric(node.port), 2 * asked);
+  assert.match(await metrics(), new RegExp(`^grpc_responses_total\\{endpoint="/qdrant\\.Points/Count",status="0"\\} ${asked}$`, 'm'));
 });

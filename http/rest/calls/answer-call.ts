@@ -30,6 +30,8 @@ export interface RestCall {
   readonly body: () => Uint8Array | Promise<Uint8Array>;
   /** Whether the client has gone away. */
   readonly isGone: () => boolean;
+  /** A read that quick ones should not wait for, as far as that is known. */
+  readonly isHeavy?: boolean;
 }
 
 const HTML_TYPE = 'text/html; charset=utf-8';
@@ -72,9 +74,9 @@ function carryOut(services: DoorServices, call: RestCall, started: number): Prom
 }
 
 async function read(services: DoorServices, route: ReadRoute, call: RestCall, started: number): Promise<RestReply> {
-  const { path, query } = call;
+  const { isHeavy, path, query } = call;
   const parameters = checkedRead(route.engine, path, query);
-  const raw = pointsRequest(services, { path, query: query as Query, body: await bodyOf(call), ...parameters });
+  const raw = pointsRequest(services, { path, query: query as Query, body: await bodyOf(call), ...parameters, isHeavy });
   const result = await services.node.read(path.collection_name as string, route.engine, raw);
   return resultReply(result, services.monotonicMs() - started, raw);
 }

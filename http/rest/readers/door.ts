@@ -99,12 +99,13 @@ export class ReaderDoor {
     const startedMs = performance.now();
     const reply = row.isFixed ? this.#fixedReply(at, startedMs) : this.#read(request, row, startedMs);
     if (reply === null) return row.isFixed ? this.#askFixed(request, startedMs) : this.#ask(request);
+    if (reply === 'heavy') return this.#ask(request, true);
     this.#counts.record(at, reply.status, performance.now() - startedMs, Date.now());
     return reply;
   }
 
-  /** The reply to a read; null if the main thread has to decide about it. */
-  #read({ body, found, head }: FastRequest, row: DoorRow, startedMs: number): RestReply | null {
+  /** The reply to a read; else as `readAlone`. */
+  #read({ body, found, head }: FastRequest, row: DoorRow, startedMs: number): RestReply | 'heavy' | null {
     const { path } = found;
     try {
       if (row.engine === null) return null;
@@ -113,7 +114,7 @@ export class ReaderDoor {
       const call = { path, query: query as Record<string, string>, body: hasBody(row) ? body : null, ...parameters };
       const raw = pointsRequest(SERVICES, call);
       const result = this.reader.readAlone(path.collection_name as string, row.engine, raw);
-      return result === null ? null : resultReply(result, performance.now() - startedMs, raw);
+      return result === null || result === 'heavy' ? result : resultReply(result, performance.now() - startedMs, raw);
     } catch (error) {
       // A bug: the main thread meets it again, and logs it.
       return error instanceof TroupeError ? errorReply(error, row, performance.now() - startedMs) : null;
@@ -131,11 +132,11 @@ export class ReaderDoor {
     return reply;
   }
 
-  #ask({ body, found, head }: FastRequest): Promise<RestReply | null> {
+  #ask({ body, found, head }: FastRequest, isHeavy = false): Promise<RestReply | null> {
     const id = this.#nextId++;
     const { at, path } = found;
     const transfer = body.length > 0 ? [body.buffer as ArrayBuffer] : [];
-    this.#post({ kind: 'call', id, at, url: head.url, path, query: head.query, body }, transfer);
+    this.#post({ kind: 'call', id, at, url: head.url, path, query: head.query, body, isHeavy }, transfer);
     return new Promise((resolve) => this.#calls.set(id, resolve));
   }
 

@@ -44,7 +44,7 @@ export async function openRestInReaders(
   handOnPath: string,
 ): Promise<RestReaderServers> {
   const rows = ROUTES.map(rowOf);
-  const servers: RestReaderServers = new ReaderServers(threads, async (port, { at, body, id, path, query, url }) => {
+  const servers: RestReaderServers = new ReaderServers(threads, async (port, { at, body, id, isHeavy, path, query, url }) => {
     const reply = await answerCall(services, false, {
       route: ROUTES[at] as Route,
       at,
@@ -53,6 +53,7 @@ export async function openRestInReaders(
       query: parseQueryString(query),
       body: () => body,
       isGone: () => false,
+      isHeavy,
     });
     const [message, transfer] = packed(id, reply);
     port.postMessage(message, transfer);

@@ -39,6 +39,8 @@ export interface DoorCall {
   readonly path: Readonly<Record<string, string>>;
   readonly query: string;
   readonly body: Uint8Array;
+  /** A read that quick ones should not wait for. */
+  readonly isHeavy: boolean;
 }
 
 export type FromDoor = ServerNews | DoorCall;

@@ -6,12 +6,17 @@ import { startHelper } from '../common/helper.js';
 import type { LoadResult, ToLoad } from '../common/jobs.js';
 import { jsonRequest, writeRequests } from '../common/requests.js';
 import { type Operation, readOperations } from './operations.js';
-import { type Bench, runSlice } from './slices.js';
+import { type Bench, type Contender, runSlice } from './slices.js';
 
 export interface CrowdRow {
   readonly side: string;
+  readonly protocol: Operation['protocol'];
+  /** Quick requests, without heavy ones and beside them. */
   readonly alone: Pick<LoadResult, 'p50' | 'p99'>;
   readonly crowded: Pick<LoadResult, 'p50' | 'p99'>;
+  /** Answers a second, without quick requests and beside them. */
+  readonly heavyAlone: number;
+  readonly heavyBeside: number;
 }
 
 const QUICK = 'count of one match';
@@ -21,36 +26,43 @@ const HEAVY_DIFFERENT = 50;
 const SECONDS = 4;
 
 export async function measureCrowd(bench: Bench, collection: string, dataset: Dataset): Promise<CrowdRow[]> {
-  const quick = readOperations(collection, dataset).find(({ name, protocol }) => name === QUICK && protocol === 'rest') as Operation;
-  const limits = { connections: QUICK_CONNECTIONS, seconds: SECONDS };
-  const requestsFile = join(bench.folder, 'heavy.requests');
-  writeRequests(requestsFile, heavyRequests(collection, dataset));
+  const quick = readOperations(collection, dataset).filter(({ name }) => name === QUICK);
+  const heavyFile = join(bench.folder, 'heavy.requests');
+  writeRequests(heavyFile, heavyRequests(collection, dataset));
   const rows: CrowdRow[] = [];
-  for (const side of bench.sides) {
-    const alone = (await runSlice(bench, side, quick, limits)).result;
-    const heavy = startHelper<ToLoad>('load');
-    try {
-      const scans = heavy.run<LoadResult>({
-        kind: 'load',
-        ports: [side.node.port],
-        protocol: 'rest',
-        requestsFile,
-        connections: HEAVY_CONNECTIONS,
-        requests: Number.POSITIVE_INFINITY,
-        seconds: Number.POSITIVE_INFINITY,
-        requestsMin: 1,
-        keepBodies: false,
-      });
-      const crowded = (await runSlice(bench, side, quick, limits)).result;
-      heavy.post({ kind: 'stop' });
-      const { errors, firstError } = await scans;
-      if (errors > 0) throw new Error(`${errors} heavy requests failed; the first: ${firstError}`);
-      rows.push({ side: side.name, alone, crowded });
-    } finally {
-      heavy.end();
-    }
-  }
+  for (const operation of quick) for (const side of bench.sides) rows.push(await crowdRow(bench, side, operation, heavyFile));
   return rows;
+}
+
+async function crowdRow(bench: Bench, side: Contender, quick: Operation, heavyFile: string): Promise<CrowdRow> {
+  const limits = { connections: QUICK_CONNECTIONS, seconds: SECONDS };
+  const alone = (await runSlice(bench, side, quick, limits)).result;
+  const heavy = startHelper<ToLoad>('load');
+  const load = {
+    kind: 'load',
+    ports: [side.node.port],
+    protocol: 'rest',
+    requestsFile: heavyFile,
+    connections: HEAVY_CONNECTIONS,
+  } as const;
+  const scans = (seconds: number): Promise<LoadResult> =>
+    heavy.run<LoadResult>({ ...load, requests: Number.POSITIVE_INFINITY, seconds, requestsMin: 1, keepBodies: false });
+  try {
+    const heavyAlone = checked(await scans(SECONDS));
+    const beside = scans(Number.POSITIVE_INFINITY);
+    const crowded = (await runSlice(bench, side, quick, limits)).result;
+    heavy.post({ kind: 'stop' });
+    const heavyBeside = checked(await beside);
+    return { side: side.name, protocol: quick.protocol, alone, crowded, heavyAlone, heavyBeside };
+  } finally {
+    heavy.end();
+  }
+}
+
+/** Answers a second. */
+function checked({ errors, firstError, requests, seconds }: LoadResult): number {
+  if (errors > 0) throw new Error(`${errors} heavy requests failed; the first: ${firstError}`);
+  return requests / seconds;
 }
 
 /** Exact searches: each scores every point. */

@@ -8,7 +8,7 @@ import type { ReplicaSnapshot } from '../snapshot/snapshot-view.js';
 import { vectorSpace } from '../snapshot/vector-space.js';
 import type { Candidates } from './candidates.js';
 import { type Hit, hitOf } from './hit.js';
-import { scoreRows } from './search.js';
+import { scoreRows, scoringWork } from './search.js';
 
 /** The page of candidates nearest to a value, by exact scores; those without the vector are left out. */
 export function nearestCandidates(
@@ -21,6 +21,7 @@ export function nearestCandidates(
   const hits: Hit[] = [];
   for (const [view, rows] of candidates) {
     view.reader.deadline.check();
+    view.reader.deadline.claim(scoringWork(view, space, value, rows.length, 1));
     const scores = scoreRows(view, space, value, rows);
     rows.forEach((row, at) => {
       const score = scores[at] as number;

@@ -7,9 +7,10 @@ import type { Distance, VectorParams } from '../../../protocols/model/collection
 import type { Filter } from '../../../protocols/model/filter.js';
 import type { SearchParams } from '../../../protocols/model/query.js';
 import type { VectorValue } from '../../../protocols/model/vector.js';
+import type { Work } from '../../../query/effort.js';
 import { countBits, hasBit } from '../../../query/filter/bits.js';
 import { mergeRanked, type Page } from '../../../query/merge.js';
-import { planSegment, type SegmentFacts, type SegmentPlan } from '../../../query/plan.js';
+import { planNs, planSegment, type SegmentFacts, type SegmentPlan } from '../../../query/plan.js';
 import { betterOf, shownScore } from '../../../query/shown-score.js';
 import { fitsCodes } from '../../../vectors/code-query.js';
 import { type Admission, KernelExpired, type Kernels, type Matrix, type Ranked } from '../../../vectors/kernel-api.js';
@@ -26,7 +27,7 @@ import { comparedTerms, comparedValues, type DenseSpace, type VectorSpace, vecto
 import { HALF_SCORE_DIM_MAX, halfScore } from './half-score.js';
 import { type Hit, hitOf } from './hit.js';
 import { nearestMulti, scoreMultiRows } from './multi-search.js';
-import { nearestSparse, scoreSparseRows } from './sparse-search.js';
+import { nearestSparse, ROW_COST, scoreSparseRows } from './sparse-search.js';
 
 /** What nearest points are wanted. */
 export interface NearestSearch {
@@ -64,7 +65,10 @@ function viewSearch(space: VectorSpace, search: NearestSearch, k: number): (view
     }
     case 'multi': {
       const values = comparedValues(space, search.value);
-      return (view) => nearestMulti(view, space, search, values, k);
+      return (view) => {
+        view.reader.deadline.claim(scoringWork(view, space, { kind: 'multi', values, dim: space.params.size }, view.rows, 1));
+        return nearestMulti(view, space, search, values, k);
+      };
     }
     case 'sparse': {
       const query = comparedTerms(space, search.value);
@@ -89,8 +93,10 @@ function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task)
   const admitted = bits === null ? null : countBits(bits);
   const k = Math.min(task.k, admitted ?? view.rows);
   const values = valueWalkFor(view, vector, task.search.filter);
-  const plan = planSegment({ ...factsOf(view, vector, snapshot, task, k, admitted), valueGraph: valueFacts(values) });
+  const facts = { ...factsOf(view, vector, snapshot, task, k, admitted), valueGraph: valueFacts(values) };
+  const plan = planSegment(facts);
   if (plan.kind === 'none') return [];
+  view.reader.deadline.claim({ kind: 'planned', ns: planNs(facts, plan) });
   const walked = plan.kind === 'walk' && plan.graph === 'value' && values !== null ? { ...vector, graph: values.graph } : vector;
   try {
     if (task.params.datatype === 'uint8' && task.params.distance === 'Cosine') return scanUint8Cosine(view, vector, task, bits, k);
@@ -293,6 +299,20 @@ export function scoreRows(view: SegmentView, space: VectorSpace, value: VectorVa
       return scoreSparseRows(view, space, comparedTerms(space, value), rows);
   }
 }
+
+/** What it takes to compare so many rows with `count` values that are like this one. */
+export function scoringWork(view: SegmentView, { kind, name }: VectorSpace, value: VectorValue, rows: number, count: number): Work {
+  const vector = view.reader.vector(name);
+  if (vector === undefined) return NO_WORK;
+  const { items, layout } = vector;
+  if (kind === 'sparse') return { kind: 'postings', count: rows * count * ROW_COST };
+  const bytes = itemBytes(layout);
+  if (kind === 'dense' || items === null || value.kind === 'sparse') return { kind: 'score', rows, bytes, others: count };
+  const vectors = ((items.offsets[view.rows] as number) / Math.max(1, view.rows)) * rows;
+  return { kind: 'maxSim', vectors, bytes, others: count * (value.values.length / layout.dim) };
+}
+
+const NO_WORK: Work = { kind: 'planned', ns: 0 };
 
 function copyOf(value: VectorValue): VectorValue {
   return value.kind === 'sparse' ? value : { ...value, values: value.values.slice() };

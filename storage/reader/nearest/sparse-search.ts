@@ -23,7 +23,7 @@ import { type Hit, hitOf } from './hit.js';
 import type { NearestSearch } from './search.js';
 
 /** A row's vector is scored as fast as this many postings are added up. */
-const ROW_COST = 100;
+export const ROW_COST = 100;
 /** An index and a value. */
 const ITEM_BYTES = 8;
 
@@ -49,7 +49,9 @@ function rank(view: SegmentView, using: string, query: SparseQuery, items: Spars
   const scorer = new RowScorer(query, items);
   const listed = bits === null ? view.rows : countBits(bits);
   const indexed = indexedRows(view, using, items);
-  if (searchCost(indexed, query, view.rows) < listed * ROW_COST) {
+  const indexCost = searchCost(indexed, query, view.rows);
+  view.reader.deadline.claim({ kind: 'postings', count: Math.min(indexCost, listed * ROW_COST) });
+  if (indexCost < listed * ROW_COST) {
     if (isMeasured()) spendPostings(indexed, query, items, view.rows);
     return searchPostings(indexed, query, scorer, run);
   }

@@ -16,7 +16,7 @@ import { givenValue } from '../../walk/inputs.js';
 import type { PagedNode } from '../../walk/walk.js';
 import type { Candidates } from '../nearest/candidates.js';
 import { type Hit, hitOf } from '../nearest/hit.js';
-import { leavesOut, scoreRows } from '../nearest/search.js';
+import { leavesOut, scoreRows, scoringWork } from '../nearest/search.js';
 import { admittedBits } from '../snapshot/admitted.js';
 import { liveRows } from '../snapshot/live-rows.js';
 import { hasVector, type ReplicaSnapshot, type SegmentView } from '../snapshot/snapshot-view.js';
@@ -47,6 +47,8 @@ export function exampleHits(
       // A value that does not fit is refused, also where there is no row to compare it with.
       for (const value of values) scoreRows(view, space, value, NO_ROWS);
       const rows = leavesOut(view, snapshot, space, node.params) ? NO_ROWS : wantedRows(view, node, candidates);
+      const [first] = values;
+      if (first !== undefined) view.reader.deadline.claim(scoringWork(view, space, first, rows.length, values.length));
       const score = (block: Uint32Array): Float32Array => {
         const similarities = values.map((value) => {
           view.reader.deadline.check();

@@ -56,11 +56,14 @@ function countSegment(
   const rows = countBits(bits);
   if (rows === 0) return;
   const index = rows <= FEW_ROWS ? undefined : view.fieldIndex(key);
+  const { deadline } = view.reader;
+  if (index !== undefined) deadline.claim({ kind: 'entries', count: view.rows });
   if (index?.countValues?.(rows === view.rows ? null : bits, add) === true) return;
+  deadline.claim({ kind: 'payloads', count: rows });
   const path = pathOf(key);
   let read = 0;
   forEachBit(bits, (row) => {
-    if (++read % CHECK_ROWS === 0) view.reader.deadline.check();
+    if (++read % CHECK_ROWS === 0) deadline.check();
     for (const value of scalarTerms(type, payloadOf(view, row), path)) add(value, 1);
   });
 }

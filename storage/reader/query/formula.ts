@@ -24,6 +24,7 @@ export function formulaHits(node: PagedNode, formula: Formula, lists: readonly P
   const hits: Hit[] = [];
   for (const { view, row, id } of newestHits(lists).values()) {
     view.reader.deadline.check();
+    view.reader.deadline.claim({ kind: 'payloads', count: 1 });
     const tests = conditions.get(view) ?? new ConditionTests(view);
     conditions.set(view, tests);
     hits.push(hitOf(view, row, formulaScore(formula, new PrefetchedPoint(view, row, id, scores, tests))));

@@ -40,6 +40,7 @@ export function rowsByValue(
     const bits = filter === null ? null : liveBits(view, filter);
     if (addFromIndex(view, orderBy, bits, count, first)) continue;
     const wanted = bits ?? liveBits(view, { must: [orderCondition(orderBy, type)], should: [], mustNot: [], minShould: null });
+    view.reader.deadline.claim({ kind: 'payloads', count: countBits(wanted) });
     let looked = 0;
     forEachBit(wanted, (row) => {
       if (++looked % CHECK_ROWS === 0) view.reader.deadline.check();
@@ -62,6 +63,8 @@ function addFromIndex(
 ): boolean {
   const index = view.fieldIndex(key);
   if (index?.visitInOrder === undefined || (bits !== null && countBits(bits) * PAYLOAD_PER_ENTRY < view.rows)) return false;
+  const passing = bits === null ? view.rows : Math.max(1, countBits(bits));
+  view.reader.deadline.claim({ kind: 'entries', count: Math.min(view.rows, (count * view.rows) / passing) });
   let added = 0;
   let looked = 0;
   let last = Number.NaN;

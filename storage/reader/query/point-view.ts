@@ -4,6 +4,7 @@ import { stringifyJson } from '../../../protocols/json.js';
 import { type CollectionConfig, DEFAULT_VECTOR, sparseByName, type VectorParams } from '../../../protocols/model/collection.js';
 import type { PayloadSelector, VectorSelector } from '../../../protocols/model/filter.js';
 import type { VectorValue } from '../../../protocols/model/vector.js';
+import type { Work } from '../../../query/effort.js';
 import { payloadSelect } from '../../../query/payload-edit.js';
 import type { PointView, VectorView } from '../../answers/result.js';
 import { recordView } from '../../walk/shown.js';
@@ -16,6 +17,8 @@ import type { SegmentView } from '../snapshot/snapshot-view.js';
 export class PointViews {
   /** Names of the vectors to show; null: none, and no `vector` either. */
   private readonly names: readonly string[] | null;
+  /** Of the vectors of a row, about. */
+  private readonly numbers: number;
 
   /** Errors: `wrongInput` for a vector name the collection does not have. */
   constructor(
@@ -24,7 +27,14 @@ export class PointViews {
     private readonly withPayload: PayloadSelector,
     withVector: VectorSelector,
   ) {
-    this.names = selectedNames([...vectors.keys(), ...sparseByName(config.params).keys()], withVector);
+    const names = selectedNames([...vectors.keys(), ...sparseByName(config.params).keys()], withVector);
+    this.names = names;
+    this.numbers = names === null ? 0 : names.reduce((sum, name) => sum + (vectors.get(name)?.size ?? SPARSE_NUMBERS), 0);
+  }
+
+  /** What it takes to show so many rows. */
+  work(points: number): Work {
+    return { kind: 'show', points, numbers: this.numbers };
   }
 
   /** The row without score or version. */
@@ -64,5 +74,8 @@ export class PointViews {
     return unnamed ? { kind: 'single', value: only.value } : { kind: 'named', vectors };
   }
 }
+
+/** Numbers of a sparse vector, about: indices and values. */
+const SPARSE_NUMBERS = 200;
 
 const NOTHING: ShownPoint = { payload: undefined, vector: undefined, shardKey: undefined };

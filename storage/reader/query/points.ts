@@ -3,7 +3,7 @@
 import type { Filter } from '../../../protocols/model/filter.js';
 import { compareIds, type PointId } from '../../../protocols/model/point-id.js';
 import type { RetrieveQuery } from '../../../protocols/model/query.js';
-import { hasBit } from '../../../query/filter/bits.js';
+import { countBits, hasBit } from '../../../query/filter/bits.js';
 import type { PointView } from '../../answers/result.js';
 import { checkDeadline } from '../../threads/deadline.js';
 import { type Hit, hitOf } from '../nearest/hit.js';
@@ -34,6 +34,7 @@ export function findPoint(snapshots: readonly ReplicaSnapshot[], id: PointId): F
 /** The points in the order they are asked for; missing ones and repetitions are left out. */
 export function retrievePoints(snapshots: readonly ReplicaSnapshot[], query: RetrieveQuery): PointView[] {
   const views = pointViews(snapshots, query);
+  snapshots.find(({ segments }) => segments.length > 0)?.segments[0]?.reader.deadline.claim(views.work(query.ids.length));
   const points: PointView[] = [];
   let looked = 0;
   for (const id of new Set(query.ids)) {
@@ -54,7 +55,7 @@ export function listHits(
   const hits: Hit[] = [];
   if (page.limit === 0) return hits;
   let position = 0;
-  for (const { view, row } of rowsInOrder(snapshots, from, filter)) {
+  for (const { view, row } of rowsInOrder(snapshots, from, filter, page.offset + page.limit)) {
     if (position++ < page.offset) continue;
     hits.push(hitOf(view, row, 1));
     if (hits.length === page.limit) break;
@@ -75,12 +76,21 @@ function countRows(view: SegmentView, filter: Filter | null): number {
   return view.reader.kernels.countAdmitted(view.rows, view.admission(bits));
 }
 
-/** Live rows that pass, one of each id, over all segments in id order, from the id `from` on (null: the first). */
-export function* rowsInOrder(snapshots: readonly ReplicaSnapshot[], from: PointId | null, filter: Filter | null): Generator<FoundRow> {
+/** Live rows that pass, one of each id, over all segments in id order, from the id `from` on (null: the first). wanted: so many are taken at most. */
+export function* rowsInOrder(
+  snapshots: readonly ReplicaSnapshot[],
+  from: PointId | null,
+  filter: Filter | null,
+  wanted = Number.POSITIVE_INFINITY,
+): Generator<FoundRow> {
   const heads: Head[] = [];
   for (const snapshot of snapshots) {
     for (const view of snapshot.segments) {
-      const head = new Head(view, from, filter === null ? null : filterBits(view, filter));
+      const bits = filter === null ? null : filterBits(view, filter);
+      // About as many rows are looked at for one that passes as there are for each.
+      const looked = bits === null ? wanted : (wanted * view.rows) / Math.max(1, countBits(bits));
+      view.reader.deadline.claim({ kind: 'entries', count: Math.min(view.rows, looked) });
+      const head = new Head(view, from, bits);
       if (head.advance()) heads.push(head);
     }
   }

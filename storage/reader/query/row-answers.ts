@@ -9,7 +9,7 @@ import { checkDeadline } from '../../threads/deadline.js';
 import { type Answers, type Needs, type ResolvedInputs, type Scope, type ShownPoint, type Walk, walkNow } from '../../walk/walk.js';
 import { candidatesOf } from '../nearest/candidates.js';
 import type { Hit } from '../nearest/hit.js';
-import { scoreRows } from '../nearest/search.js';
+import { scoreRows, scoringWork } from '../nearest/search.js';
 import type { ReadContext } from '../read-context.js';
 import { chosenSnapshots } from '../snapshot/chosen-shards.js';
 import { partsOf, type RowPart } from '../snapshot/row-parts.js';
@@ -68,10 +68,12 @@ class RowAnswers implements Answers<Hit> {
   shown({ hits, extras }: Needs<Hit>['shown']): readonly ShownPoint[] {
     const { config, vectors } = firstOf(this.context);
     const views = new PointViews(config, vectors, extras.withPayload, extras.withVector);
+    hits[0]?.view.reader.deadline.claim(views.work(hits.length));
     return hits.map(({ view, row }) => views.parts(view, row));
   }
 
   groupValues({ hits, groupBy }: Needs<Hit>['groupValues']): readonly (readonly GroupValue[])[] {
+    hits[0]?.view.reader.deadline.claim({ kind: 'payloads', count: hits.length });
     return hits.map(({ view, row }, at) => {
       if (at % CHECK_HITS === 0) view.reader.deadline.check();
       return valuesOfRow(view, row, groupBy);
@@ -100,6 +102,7 @@ class RowAnswers implements Answers<Hit> {
     const { view, row } = hits[at] as Hit;
     view.reader.deadline.check();
     const value = view.vectorOf(using, row) as VectorValue;
+    view.reader.deadline.claim(scoringWork(view, space, value, hits.length, 1));
     const all = new Float32Array(hits.length);
     for (const part of parts) {
       const scores = scoreRows(part.view, space, value, part.rows);

@@ -37,6 +37,7 @@ export function drawnRows(
   const parts = snapshots
     .flatMap(({ segments }) => segments)
     .map((view) => {
+      view.reader.deadline.claim({ kind: 'entries', count: view.rows });
       const bits = liveBits(view, filter);
       return { view, bits: having === null ? bits : vectorBits(view, having, bits) };
     });

@@ -5,6 +5,7 @@ import type { FieldSchema } from '../../../protocols/model/collection.js';
 import type { Filter } from '../../../protocols/model/filter.js';
 import type { Payload } from '../../../protocols/model/payload.js';
 import type { PointId } from '../../../protocols/model/point-id.js';
+import type { Work } from '../../../query/effort.js';
 import { evaluateFilter } from '../../../query/filter/evaluate.js';
 import type { FieldIndex, FilterSource } from '../../../query/filter/source.js';
 import { hasVector, type SegmentView } from './snapshot-view.js';
@@ -50,6 +51,10 @@ class SegmentSource implements FilterSource {
   hasVector(name: string, row: number): boolean {
     const vector = this.view.reader.vector(name);
     return vector !== undefined && hasVector(vector, row);
+  }
+
+  claim(work: Work): void {
+    this.view.reader.deadline.claim(work);
   }
 
   checkpoint(): void {

@@ -16,6 +16,8 @@ parentPort?.on('message', (message: ToReader) => {
     case 'detach':
       attached.push(`detach ${message.key}`);
       return post({ kind: 'detached', key: message.key });
+    case 'end':
+      return parentPort?.close();
     case 'read':
       return read(message.id, message.request.path.do ?? '', message.request.body);
   }

@@ -26,6 +26,7 @@ let lastId = 0;
 const readOf = (work: string, deadlineMs = 1000, bytes = 1): QueuedRead<string> => ({
   id: ++lastId,
   bytes,
+  isHeavy: false,
   deadlineMs,
   work,
   attempts: 0,
@@ -38,12 +39,50 @@ function stateOf(readers: number, limits: Partial<ReadLimits> = {}): ReadState<s
   return state;
 }
 
+function heavyStateOf(readers: number, forHeavy: number): ReadState<string> {
+  const state = readState<string>(readers, LIMITS, forHeavy);
+  for (const slot of state.readers) slot.up = true;
+  return state;
+}
+
 test('a read goes to the reader with the least in flight', () => {
   const state = stateOf(2, { waitingMax: 10, inFlightMax: 2 });
   assert.deepEqual(
     ['a', 'b', 'c', 'd', 'e'].map((work) => offerRead(state, readOf(work))),
     [0, 1, 0, 1, 'wait'],
   );
+});
+
+test('heavy reads go to readers of their own and keep their own order, and others do not wait for them', () => {
+  const state = heavyStateOf(1, 1);
+  const heavy = ['h', 'i', 'j'].map((work) => ({ ...readOf(work), isHeavy: true }));
+  assert.deepEqual(
+    heavy.map((read) => offerRead(state, read)),
+    [1, 'wait', 'wait'],
+  );
+  assert.equal(offerRead(state, readOf('a')), 0);
+  assert.equal(nextRead(state), undefined);
+  finishRead(state, 1, (heavy[0] as QueuedRead<string>).id);
+  assert.deepEqual(nextRead(state), { reader: 1, read: heavy[1] });
+  assert.equal(state.waitingCount, 1);
+});
+
+test('a heavy read is one like others while no reader of its kind is up', () => {
+  const state = heavyStateOf(1, 1);
+  (state.readers[1] as { up: boolean }).up = false;
+  assert.equal(offerRead(state, { ...readOf('h'), isHeavy: true }), 0);
+});
+
+test('a heavy read whose reader is lost waits among heavy ones, and expires at its deadline', () => {
+  const state = heavyStateOf(1, 1);
+  const heavy = { ...readOf('h', 100), isHeavy: true };
+  assert.equal(offerRead(state, readOf('a')), 0);
+  assert.equal(offerRead(state, heavy), 1);
+  assert.deepEqual(loseReader(state, 1), []);
+  assert.equal(nextRead(state), undefined);
+  assert.equal(nextDeadline(state), 100);
+  assert.deepEqual(expireReads(state, 100), [heavy]);
+  assert.equal(state.waitingCount, 0);
 });
 
 test('reads beyond the bound are refused', () => {

@@ -63,6 +63,29 @@ test('a read whose reader is lost is answered by another one, and the lost one c
   assert.deepEqual(await Promise.all([read(pool, 'a'), read(pool, 'b')]), ['a from 0', 'b from 1']);
 });
 
+test('heavy reads get a reader that starts with the first of them, has what the others have, and ends when there are none', async (t) => {
+  const pool = await fakePool({ heavyIdleMs: 50 });
+  const heavy = (what: string) => textOf(pool.read('query', ['c/0'], { ...request(what), isHeavy: true }));
+  const names = () =>
+    pool
+      .depths()
+      .workers.filter(({ kind }) => kind === 'reader')
+      .map(({ name }) => name);
+  assert.deepEqual(names(), ['reader-0', 'reader-1']);
+  const events: string[] = [];
+  t.after(pool.onWorker(({ name, event }) => events.push(`${name} ${event}`)));
+  assert.equal(await heavy('first'), 'first from 0');
+  await until(() => events.includes('reader-2 started'));
+  assert.equal(await heavy('second'), 'second from 2');
+  assert.equal(await read(pool, 'other'), 'other from 0');
+  assert.deepEqual(names(), ['reader-0', 'reader-1', 'reader-2']);
+  await until(() => names().length === 2);
+  assert.deepEqual(events, ['reader-2 started']);
+  assert.equal(await heavy('third'), 'third from 0');
+  await until(() => events.length === 2);
+  assert.equal(await heavy('fourth'), 'fourth from 2');
+});
+
 test('a read that ends two readers is given up', async () => {
   const pool = await fakePool();
   await failsWith(read(pool, 'crash'), 'internal');
@@ -95,7 +118,7 @@ test('sets go from the writer to every reader, old ones are retired, also by a r
   assert.equal(await read(pool, 'log'), 'attach c/0 1; retire c/0 1');
   await write(pool, 'publish');
   assert.equal(await read(pool, 'log'), 'attach c/0 1; retire c/0 1; attach c/0 2; retire c/0 2');
-  assert.equal(await write(pool, 'log'), 'open c/0 with 1 readers; retired 1; retired 2');
+  assert.equal(await write(pool, 'log'), 'open c/0 with 2 readers; retired 1; retired 2');
   await failsWith(read(pool, 'crash'), 'internal');
   assert.equal(await read(pool, 'log'), 'attach c/0 2');
 });

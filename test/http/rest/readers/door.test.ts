@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { TroupeError } from '../../../../protocols/errors.js';
+import type { AloneAnswer } from '../../../../storage/reader/reader.js';
 import { type Harness, openDoor, sendRaw } from '../fake-node.js';
 
 const COUNT = '/collections/c/points/count';
 
-async function openReader(t: TestContext, readAlone: () => Uint8Array | null): Promise<Harness> {
+async function openReader(t: TestContext, readAlone: () => AloneAnswer): Promise<Harness> {
   const harness = await openDoor({ readAlone });
   t.after(() => harness.door.close(0));
   await harness.node.createCollection('c', { params: {} } as never);
@@ -56,6 +57,20 @@ test('what a reader must not decide is answered by the main thread: its reads, w
   );
   const info = (await (await fetch(`${harness.url}/collections/c`)).json()) as { result: { points_count: number } };
   assert.equal(info.result.points_count, 3);
+});
+
+test('a read that is too heavy for a reader goes to the main thread, marked as such', async (t) => {
+  const answers: AloneAnswer[] = ['heavy', null];
+  const harness = await openReader(t, () => answers.shift() as AloneAnswer);
+  assert.equal((await post(harness, COUNT)).status, 200);
+  assert.equal((await post(harness, COUNT)).status, 200);
+  assert.deepEqual(
+    harness.node.asked.map(({ operation, request }) => [operation, request.isHeavy]),
+    [
+      ['count', true],
+      ['count', undefined],
+    ],
+  );
 });
 
 test('a fixed answer is given again for half a second without the main thread, byte for byte, and counted', async (t) => {

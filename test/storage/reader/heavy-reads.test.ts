@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { FieldSchema } from '../../../protocols/model/collection.js';
+import { HEAVY_NS } from '../../../query/effort.js';
+import { runRead } from '../../../storage/reader/operations.js';
+import { TooHeavy } from '../../../storage/threads/deadline.js';
+import type { RawRequest, ReadOperation } from '../../../storage/threads/messages.js';
+import { CollectionFixture, configOf, contextOf, randomOf, type TestPoint } from '../engine/collection-fixture.js';
+
+const ROWS = 6000;
+const DIM = 64;
+const TOKENS = 4;
+const FIELDS: ReadonlyMap<string, FieldSchema> = new Map([
+  ['color', { type: 'keyword' }],
+  ['n', { type: 'integer' }],
+]);
+
+const config = configOf(
+  {
+    dense: { size: DIM, distance: 'Dot' },
+    small: { size: DIM, distance: 'Dot' },
+    multi: { size: DIM, distance: 'Dot', multivector_config: { comparator: 'max_sim' } },
+  },
+  { sparse: { words: {} } },
+);
+const fixture = new CollectionFixture(config, FIELDS);
+after(() => fixture.remove());
+
+const random = randomOf(7);
+const numbers = (): number[] => Array.from({ length: DIM }, random);
+await fixture.addSealed(
+  Array.from({ length: ROWS }, (_, id): TestPoint => {
+    const words = { indices: Array.from({ length: 20 }, (_, i) => i * 10 + (id % 10)), values: Array.from({ length: 20 }, random) };
+    const few: TestPoint['vectors'] = id < 50 ? { small: numbers() } : {};
+    return {
+      id,
+      vectors: { dense: numbers(), multi: Array.from({ length: TOKENS }, numbers), words, ...few },
+      payload: { color: `c${id % 3}`, n: id, plain: id % 7 },
+    };
+  }),
+  false,
+);
+
+/** Whether a thread that quick reads wait for leaves the read to another one. */
+function isHeavy(operation: ReadOperation, body: unknown): boolean {
+  const { deadline } = fixture;
+  const request: RawRequest = { path: {}, query: {}, body: Buffer.from(JSON.stringify(body)), deadlineMs: 0 };
+  deadline.effortNs = 0;
+  deadline.effortNsMax = HEAVY_NS;
+  try {
+    runRead(operation, request, contextOf(fixture));
+    return false;
+  } catch (error) {
+    if (!(error instanceof TooHeavy)) throw error;
+    return true;
+  } finally {
+    deadline.effortNsMax = Number.POSITIVE_INFINITY;
+    // The same read is answered where nobody waits.
+    runRead(operation, request, contextOf(fixture));
+  }
+}
+
+const plain = { must: [{ key: 'plain', match: { value: 3 } }] };
+const search = { query: numbers(), using: 'dense', limit: 3 };
+
+test('reads of a few points, indexed filters and small vectors stay', () => {
+  assert.equal(isHeavy('retrieve', { ids: [1, 2, 3], with_vector: true }), false);
+  assert.equal(isHeavy('count', { filter: { must: [{ key: 'color', match: { value: 'c1' } }] } }), false);
+  assert.equal(isHeavy('query', search), false);
+  assert.equal(isHeavy('query', { ...search, using: 'small' }), false);
+  assert.equal(isHeavy('query', { query: { indices: [1, 12], values: [1, 1] }, using: 'words', limit: 3 }), false);
+  assert.equal(isHeavy('scroll', { limit: 10, offset: 3000 }), false);
+  assert.equal(isHeavy('scroll', { limit: 10, order_by: 'n' }), false);
+  assert.equal(isHeavy('facet', { key: 'color' }), false);
+});
+
+test('a filter without an index is too heavy at first, and stays once its rows are known', () => {
+  assert.equal(isHeavy('count', { filter: plain }), true);
+  assert.equal(isHeavy('count', { filter: plain }), false);
+});
+
+test('work adds up over the queries of a batch, the prefetches of a query and the rounds of groups', () => {
+  assert.equal(isHeavy('queryBatch', { searches: Array.from({ length: 20 }, () => search) }), true);
+  assert.equal(isHeavy('query', { prefetch: Array.from({ length: 20 }, () => search), query: { fusion: 'rrf' } }), true);
+  assert.equal(isHeavy('queryGroups', { ...search, group_by: 'n', limit: 300, group_size: 2 }), true);
+});
+
+test('scores by many examples, of all multivectors and of all pairs of a sample are too heavy', () => {
+  const positive = Array.from({ length: 20 }, (_, id) => id);
+  assert.equal(isHeavy('recommend', { positive, strategy: 'best_score', using: 'dense', limit: 3 }), true);
+  assert.equal(isHeavy('query', { query: Array.from({ length: 8 }, numbers), using: 'multi', limit: 3 }), true);
+  assert.equal(isHeavy('matrixPairs', { sample: 1000, limit: 3, using: 'dense' }), true);
+});
+
+test('many points to show are too heavy', () => {
+  assert.equal(isHeavy('scroll', { limit: 5000 }), true);
+  assert.equal(isHeavy('retrieve', { ids: Array.from({ length: 400 }, (_, id) => id), with_vector: ['dense'] }), true);
+});
