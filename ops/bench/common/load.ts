@@ -4,9 +4,10 @@
  */
 
 import { readFileSync } from 'node:fs';
-import { type ClientHttp2Session, connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 import { connect, type Socket } from 'node:net';
+import { openGrpc } from './grpc-lane.js';
 import type { LoadJob, LoadResult, ToLoad } from './jobs.js';
+import type { Lane, LaneDone } from './lane.js';
 import { readRequests } from './requests.js';
 
 let stopped = false;
@@ -71,13 +72,6 @@ async function run(job: LoadJob): Promise<LoadResult> {
   };
 }
 
-/** A connection that carries one request at a time. */
-interface Lane {
-  /** Sends a request; calls back when its answer is there. */
-  send(request: Buffer, done: (answer: { good: boolean; bytes: Buffer; bodyAt: number }) => void, fail: (error: Error) => void): void;
-  close(): void;
-}
-
 function open(port: number): Promise<Lane> {
   return new Promise((opened, refuse) => {
     const socket = connect(port, '127.0.0.1', () => opened(restLane(socket)));
@@ -123,7 +117,7 @@ function drive(lane: Lane, state: Run): Promise<void> {
 
 function restLane(socket: Socket): Lane {
   let pending: Buffer | null = null;
-  let answered: Parameters<Lane['send']>[1] = () => {};
+  let answered: LaneDone = () => {};
   let failed: (error: Error) => void = () => {};
   let closed = false;
   socket.on('data', (chunk: Buffer) => {
@@ -152,48 +146,6 @@ function restLane(socket: Socket): Lane {
     close() {
       closed = true;
       socket.destroy();
-    },
-  };
-}
-
-/** A gRPC client as thin as the other one: an HTTP/2 session, one call at a time. */
-function openGrpc(port: number): Promise<Lane> {
-  return new Promise((opened, refuse) => {
-    const session = connectHttp2(`http://127.0.0.1:${port}`);
-    session.once('error', refuse);
-    session.once('connect', () => opened(grpcLane(session)));
-  });
-}
-
-function grpcLane(session: ClientHttp2Session): Lane {
-  return {
-    send(request, done, fail) {
-      const end = request.indexOf(0);
-      const call = session.request({
-        ':method': 'POST',
-        ':path': request.toString('latin1', 0, end),
-        'content-type': 'application/grpc',
-        te: 'trailers',
-      });
-      const chunks: Buffer[] = [];
-      let status = '';
-      let message = '';
-      const take = (headers: IncomingHttpHeaders): void => {
-        status = String(headers['grpc-status'] ?? status);
-        message = String(headers['grpc-message'] ?? message);
-      };
-      call.on('response', take);
-      call.on('trailers', take);
-      call.on('data', (chunk: Buffer) => chunks.push(chunk));
-      call.on('error', fail);
-      call.on('end', () => {
-        const good = status === '0';
-        done({ good, bytes: good ? Buffer.concat(chunks) : Buffer.from(`grpc-status ${status}: ${message}`), bodyAt: 0 });
-      });
-      call.end(request.subarray(end + 1));
-    },
-    close() {
-      session.close();
     },
   };
 }
