@@ -11,7 +11,8 @@ export interface QueuedRead<T> {
   readonly deadlineMs: number;
   /** Of its body. */
   readonly bytes: number;
-  readonly isHeavy: boolean;
+  /** Quick reads should not wait for it. */
+  isHeavy: boolean;
   readonly work: T;
   /** How many readers it was given to. */
   attempts: number;
@@ -89,6 +90,18 @@ export function finishRead<T>(state: ReadState<T>, reader: number, id: number): 
   if (read.settled) return undefined;
   read.settled = true;
   return read;
+}
+
+/** Takes a read off a reader that found it too heavy; it waits for one that is for such reads, also where no room is left to wait. */
+export function leaveRead<T>(state: ReadState<T>, reader: number, id: number): void {
+  const { inFlight } = state.readers[reader] as ReaderSlot<T>;
+  const read = inFlight.get(id);
+  inFlight.delete(id);
+  if (read === undefined || read.settled) return;
+  read.isHeavy = true;
+  read.attempts--;
+  state.waitingHeavy.push(read);
+  countWaiting(state, read, 1);
 }
 
 /** The next waiting read and the reader that gets it, while there is one of each. */
@@ -174,6 +187,14 @@ export function stuckReaders<T>(state: ReadState<T>, nowMs: number, graceMs: num
     if (slot.up && oldest !== undefined && oldest.deadlineMs + graceMs <= nowMs) stuck.push(index);
   });
   return stuck;
+}
+
+/** The same of readers by the reads that they answer for clients by themselves. deadlines: by reader, 0 for none. */
+export function stuckAlone(deadlines: Float64Array, nowMs: number, graceMs: number): number[] {
+  return [...deadlines.keys()].filter((index) => {
+    const deadlineMs = deadlines[index] as number;
+    return deadlineMs > 0 && deadlineMs + graceMs <= nowMs;
+  });
 }
 
 /** Reads that are neither settled nor answered. */

@@ -54,6 +54,8 @@ export interface PoolOptions {
   readonly readersForHeavy?: number;
   /** How long they stay when there are no heavy reads. Default: a minute. */
   readonly heavyIdleMs?: number;
+  /** How long past its deadline a read may hold its reader before that is replaced. Default: ten seconds. */
+  readonly stuckGraceMs?: number;
   /** Default: half the CPUs, at least 1. */
   readonly writers?: number;
   /** Reads that may wait beside those the readers hold. Default 1024. */
@@ -111,6 +113,7 @@ export class EnginePool implements ShardLogPort {
         count: this.readers,
         countForHeavy: options.readersForHeavy ?? Math.max(1, Math.floor(this.readers / 2)),
         heavyIdleMs: options.heavyIdleMs,
+        stuckGraceMs: options.stuckGraceMs,
         waitingReadsMax,
         entry: entries?.reader,
         closing,

@@ -27,6 +27,7 @@ import type {
 import {
   expireReads,
   finishRead,
+  leaveRead,
   loseReader,
   nextDeadline,
   nextRead,
@@ -37,6 +38,7 @@ import {
   type ReadState,
   readState,
   retryAfterMs,
+  stuckAlone,
   stuckReaders,
 } from './pool-state.js';
 import { ownBytes, shuttingDown, type WorkerDepth, type WorkerEvent, WorkerSlots } from './worker-slots.js';
@@ -47,6 +49,8 @@ export interface ReaderPoolOptions {
   readonly countForHeavy: number;
   /** How long they stay when there are no heavy reads. Default: a minute. */
   readonly heavyIdleMs: number | undefined;
+  /** How long past its deadline a read may hold its reader before that is replaced. Default: ten seconds. */
+  readonly stuckGraceMs: number | undefined;
   /** Reads that may wait beside those the readers hold. Default 1024. */
   readonly waitingReadsMax: number | undefined;
   /** Worker entry other than the built one. */
@@ -71,7 +75,6 @@ export type Attach = Extract<ToReader, { kind: 'attach' }>;
 const WAITING_READS_MAX = 1024;
 const WAITING_READ_BYTES_MAX = 256 << 20;
 const READS_IN_FLIGHT_MAX = 4;
-/** How long past its deadline a read may hold its reader before that is replaced. */
 const STUCK_GRACE_MS = 10_000;
 const HEAVY_IDLE_MS = 60_000;
 /** After a retirement: others may follow, and one collection serves them all. */
@@ -113,6 +116,8 @@ export class ReaderPool {
   private endingIdle: NodeJS.Timeout | null = null;
   private lastHeavyMs = 0;
   private readonly heavyIdleMs: number;
+  private readonly stuckGraceMs: number;
+  private readonly aloneDeadlines: Float64Array;
   private readonly slots: WorkerSlots<FromReader, ToReader>;
   private readonly reads: ReadState<ReadWork>;
   private readonly sets = new Map<ReplicaKey, ReplicaSets>();
@@ -138,6 +143,8 @@ export class ReaderPool {
     this.count = count;
     this.slotCount = count + countForHeavy;
     this.heavyIdleMs = options.heavyIdleMs ?? HEAVY_IDLE_MS;
+    this.stuckGraceMs = options.stuckGraceMs ?? STUCK_GRACE_MS;
+    this.aloneDeadlines = new Float64Array(new SharedArrayBuffer(this.slotCount * Float64Array.BYTES_PER_ELEMENT));
     this.closing = closing;
     const limits = {
       waitingMax: options.waitingReadsMax ?? WAITING_READS_MAX,
@@ -262,9 +269,11 @@ export class ReaderPool {
     for (const read of expireReads(this.reads, nowMs))
       read.work.reject(new TroupeError('timeout', 'the read did not finish within its timeout: retry, or raise `timeout`'));
     const next = nextDeadline(this.reads);
-    for (const index of stuckReaders(this.reads, nowMs, STUCK_GRACE_MS)) this.slots.replace(index);
-    // Readers that hold reads past their deadline are looked at again when their grace is over.
-    return pendingCount(this.reads) > this.reads.waitingCount ? Math.min(next, nowMs + STUCK_GRACE_MS) : next;
+    const stuck = [...stuckReaders(this.reads, nowMs, this.stuckGraceMs), ...stuckAlone(this.aloneDeadlines, nowMs, this.stuckGraceMs)];
+    for (const index of new Set(stuck)) this.slots.replace(index);
+    // Readers that hold reads past their deadline are looked at again when their grace is over, and those with servers as often.
+    const isWatched = this.openers.length > 0 || pendingCount(this.reads) > this.reads.waitingCount;
+    return isWatched ? Math.min(next, nowMs + this.stuckGraceMs) : next;
   }
 
   waitingReads(): { count: number; max: number } {
@@ -309,6 +318,7 @@ export class ReaderPool {
   /** Opens a server for clients in every reader, now and as replacements start. */
   openDoors(open: OpenReaderDoor): void {
     this.openers.push(open);
+    this.on.watchDeadline(Date.now() + this.stuckGraceMs);
     for (const index of this.slots.indicesUp()) if (index < this.count) this.postDoor(index, open);
   }
 
@@ -319,7 +329,10 @@ export class ReaderPool {
 
   private ownReadsMessage(): ToReader {
     const newest = this.ownReadsVersion;
-    return { kind: 'ownReads', view: { version: Atomics.load(newest, 0), collections: this.ownReads, newest } };
+    return {
+      kind: 'ownReads',
+      view: { version: Atomics.load(newest, 0), collections: this.ownReads, newest, deadlines: this.aloneDeadlines },
+    };
   }
 
   private postDoor(index: number, open: OpenReaderDoor): void {
@@ -428,6 +441,7 @@ export class ReaderPool {
 
   private readerLost(index: number, reason: string, isWanted: boolean): void {
     if (isWanted) this.startedForHeavy.delete(index);
+    this.aloneDeadlines[index] = 0;
     for (const read of loseReader(this.reads, index)) {
       read.work.reject(new TroupeError('internal', `the query ended two engine workers (${reason}) and was given up`));
     }
@@ -448,6 +462,11 @@ export class ReaderPool {
         else if (work.kind === 'portion') work.resolve({ body: message.body, positions: message.positions ?? [] });
         return;
       }
+      case 'tooHeavy':
+        leaveRead(this.reads, index, message.id);
+        this.startForHeavy();
+        this.pump();
+        return;
       case 'split': {
         const read = this.finishRead(index, message.id);
         if (read?.work.kind === 'split') read.work.resolve(message.write);
@@ -498,8 +517,12 @@ export class ReaderPool {
     const request = { ...work.request, body };
     if (work.kind === 'split') this.slots.post(reader, { kind: 'split', id, job: { ...work.job, request } });
     else if (work.kind === 'weigh') this.slots.post(reader, { kind: 'weigh', id, job: { ...work.job, request } });
-    else if (work.kind === 'portion') this.slots.post(reader, { kind: 'portion', id, replicas: work.replicas, request });
-    else this.slots.post(reader, { kind: 'read', id, operation: work.operation, replicas: work.replicas, request });
+    else {
+      const { replicas } = work;
+      const mayLeave = !read.isHeavy && this.slotCount > this.count;
+      if (work.kind === 'portion') this.slots.post(reader, { kind: 'portion', id, replicas, request, mayLeave });
+      else this.slots.post(reader, { kind: 'read', id, operation: work.operation, replicas, request, mayLeave });
+    }
   }
 }
 

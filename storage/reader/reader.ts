@@ -56,7 +56,6 @@ export class Reader {
   /** Reads whose set of segments has not come. */
   private waiting: Read[] = [];
   private timer: NodeJS.Timeout | undefined;
-  /** Of reads that clients ask this thread for. */
   private readonly company = new Company();
 
   constructor(
@@ -124,13 +123,10 @@ export class Reader {
     const replicas = view?.collections.get(collection);
     const isOfOne = request.consistency === undefined || request.consistency === 1;
     if (view === null || replicas === undefined || !isOfOne || request.usage !== undefined || !isNewest(view)) return null;
-    const { deadline } = this.context;
-    const startedMs = performance.now();
-    deadline.effortNs = 0;
-    deadline.effortNsMax = this.company.isThere(startedMs) ? HEAVY_NS : Number.POSITIVE_INFINITY;
+    // The main thread replaces a reader that is stuck in it.
+    view.deadlines[this.context.slot] = request.deadlineMs;
     try {
-      deadline.claim({ kind: 'decode', bytes: request.body?.length ?? 0 });
-      const answer = this.answer({ kind: 'read', id: 0, operation, replicas, request }, null);
+      const answer = this.answerOrLeave({ kind: 'read', id: 0, operation, replicas, request, mayLeave: true }, null);
       // Collections may have changed during the read.
       return answer === null || !isNewest(view) ? null : answer.body;
     } catch (error) {
@@ -138,8 +134,7 @@ export class Reader {
       if (error instanceof TroupeError && error.code !== 'unavailable' && isNewest(view)) throw error;
       return null;
     } finally {
-      deadline.effortNsMax = Number.POSITIVE_INFINITY;
-      this.company.note(deadline.effortNs <= HEAVY_NS, startedMs, performance.now());
+      view.deadlines[this.context.slot] = 0;
     }
   }
 
@@ -174,11 +169,27 @@ export class Reader {
   private read(read: Read): void {
     try {
       const usage = read.request.usage === undefined ? null : noUsage();
-      const answer = this.answer(read, usage);
+      const answer = this.answerOrLeave(read, usage);
       if (answer === null) this.wait(read);
       else this.post({ kind: 'answer', id: read.id, ...answer, usage }, [answer.body.buffer as ArrayBuffer]);
     } catch (error) {
-      this.fail(read.id, error);
+      if (error instanceof TooHeavy) this.post({ kind: 'tooHeavy', id: read.id });
+      else this.fail(read.id, error);
+    }
+  }
+
+  /** As `answer`. Throws `TooHeavy` where quick reads are about and another thread should do this one. */
+  private answerOrLeave(read: Read, usage: HardwareUsage | null): Answer | null {
+    const { deadline } = this.context;
+    const startedMs = performance.now();
+    deadline.effortNs = 0;
+    deadline.effortNsMax = read.mayLeave && this.company.isThere(startedMs) ? HEAVY_NS : Number.POSITIVE_INFINITY;
+    try {
+      deadline.claim({ kind: 'decode', bytes: read.request.body?.length ?? 0 });
+      return this.answer(read, usage);
+    } finally {
+      deadline.effortNsMax = Number.POSITIVE_INFINITY;
+      this.company.note(deadline.effortNs <= HEAVY_NS, startedMs, performance.now());
     }
   }
 

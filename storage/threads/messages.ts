@@ -143,6 +143,8 @@ export interface OwnReadsView {
   readonly collections: OwnReads;
   /** The newest version, also while the view of it is on its way: Int32Array [1] in shared memory. */
   readonly newest: Int32Array;
+  /** By reader, the deadline of the read that it answers by itself, 0 for none: Float64Array in shared memory. */
+  readonly deadlines: Float64Array;
 }
 
 export type ToReader =
@@ -174,9 +176,17 @@ export type ToReader =
       readonly operation: ReadOperation;
       readonly replicas: readonly ReplicaKey[];
       readonly request: RawRequest;
+      /** It may be answered by `tooHeavy`. */
+      readonly mayLeave: boolean;
     }
   /** A part of a distributed read (`portion/`), as `request.body`. Answered like a read. */
-  | { readonly kind: 'portion'; readonly id: number; readonly replicas: readonly ReplicaKey[]; readonly request: RawRequest }
+  | {
+      readonly kind: 'portion';
+      readonly id: number;
+      readonly replicas: readonly ReplicaKey[];
+      readonly request: RawRequest;
+      readonly mayLeave: boolean;
+    }
   /** Answered by `split` or `error`. */
   | { readonly kind: 'split'; readonly id: number; readonly job: SplitJob }
   /** Answered by `weighed` or `error`. */
@@ -192,6 +202,8 @@ export type FromReader =
       /** For a portion: see `PortionResult`. */
       readonly positions?: readonly number[];
     }
+  /** Quick reads should not wait for this one, so another reader is to do it. */
+  | { readonly kind: 'tooHeavy'; readonly id: number }
   | { readonly kind: 'split'; readonly id: number; readonly write: SplitWrite }
   | { readonly kind: 'weighed'; readonly id: number; readonly weight: number }
   | { readonly kind: 'error'; readonly id: number; readonly error: ErrorFacts }

@@ -5,6 +5,7 @@ import type { FromReader, ReaderData, ToReader } from '../../../storage/threads/
 
 const post = (message: FromReader): void => parentPort?.postMessage(message);
 const attached: string[] = [];
+let deadlines: Float64Array | null = null;
 
 parentPort?.on('message', (message: ToReader) => {
   switch (message.kind) {
@@ -16,17 +17,30 @@ parentPort?.on('message', (message: ToReader) => {
     case 'detach':
       attached.push(`detach ${message.key}`);
       return post({ kind: 'detached', key: message.key });
+    case 'ownReads':
+      deadlines = message.view.deadlines;
+      return;
+    case 'door':
+      // As if it were stuck in a read of a client whose time is long over.
+      if (message.settings !== 'hang') return;
+      (deadlines as Float64Array)[(workerData as ReaderData).index] = 1;
+      return hang();
     case 'end':
       return parentPort?.close();
     case 'read':
+      if (message.request.path.do === 'leave' && message.mayLeave) return post({ kind: 'tooHeavy', id: message.id });
       return read(message.id, message.request.path.do ?? '', message.request.body);
   }
 });
 
+function hang(): never {
+  for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000);
+}
+
 function read(id: number, what: string, body: Uint8Array | null): void {
   const { index } = workerData as ReaderData;
   if (what === 'crash' || (what === 'crash in 0' && index === 0)) process.exit(7);
-  if (what === 'hang') for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000);
+  if (what === 'hang') hang();
   if (what === 'refuse') {
     post({ kind: 'error', id, error: { code: 'wrongInput', detail: 'as asked' } });
     return;

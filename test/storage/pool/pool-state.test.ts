@@ -6,6 +6,7 @@ import {
   Deque,
   expireReads,
   finishRead,
+  leaveRead,
   loseReader,
   nextDeadline,
   nextRead,
@@ -16,6 +17,7 @@ import {
   type ReadState,
   readState,
   retryAfterMs,
+  stuckAlone,
   stuckReaders,
   workerDelayMs,
 } from '../../../storage/pool/pool-state.js';
@@ -71,6 +73,35 @@ test('a heavy read is one like others while no reader of its kind is up', () => 
   const state = heavyStateOf(1, 1);
   (state.readers[1] as { up: boolean }).up = false;
   assert.equal(offerRead(state, { ...readOf('h'), isHeavy: true }), 0);
+});
+
+test('a read that its reader found too heavy waits for a reader for heavy ones, also where no room is left to wait', () => {
+  const state = heavyStateOf(1, 1);
+  const [first, second] = [readOf('first'), { ...readOf('second'), isHeavy: true }] as const;
+  assert.deepEqual([offerRead(state, first), offerRead(state, second)], [0, 1]);
+  assert.deepEqual([offerRead(state, readOf('a')), offerRead(state, readOf('b'))], ['wait', 'wait']);
+  leaveRead(state, 0, first.id);
+  assert.equal(first.isHeavy, true);
+  assert.equal(nextRead(state)?.read.work, 'a');
+  assert.equal(nextRead(state), undefined);
+  finishRead(state, 1, second.id);
+  assert.deepEqual(nextRead(state), { reader: 1, read: first });
+  assert.equal(first.attempts, 1);
+});
+
+test('a read that has timed out is left to nobody', () => {
+  const state = heavyStateOf(1, 1);
+  const read = readOf('late', 100);
+  offerRead(state, read);
+  expireReads(state, 100);
+  leaveRead(state, 0, read.id);
+  assert.equal(pendingCount(state), 0);
+  assert.equal(nextRead(state), undefined);
+});
+
+test('a reader is stuck in a read of its own when that has not ended a while after its deadline', () => {
+  const deadlines = Float64Array.of(0, 90, 91, 1000);
+  assert.deepEqual(stuckAlone(deadlines, 100, 10), [1]);
 });
 
 test('a heavy read whose reader is lost waits among heavy ones, and expires at its deadline', () => {

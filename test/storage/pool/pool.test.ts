@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { MessageChannel } from 'node:worker_threads';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { CollectionConfig } from '../../../protocols/model/collection.js';
 import { EnginePool, type PoolOptions } from '../../../storage/pool/pool.js';
@@ -84,6 +85,33 @@ test('heavy reads get a reader that starts with the first of them, has what the 
   assert.equal(await heavy('third'), 'third from 0');
   await until(() => events.length === 2);
   assert.equal(await heavy('fourth'), 'fourth from 2');
+});
+
+test('a reader that is stuck in a read of its own is replaced, and its server opened anew', async () => {
+  const pool = await fakePool({ stuckGraceMs: 50 });
+  const events: string[] = [];
+  pool.onWorker(({ name, event }) => events.push(`${name} ${event}`));
+  const opened: number[] = [];
+  pool.changeOwnReads(() => new Map());
+  await new Promise(setImmediate);
+  pool.openDoors((reader) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.close();
+    opened.push(reader);
+    return { port: port2, settings: opened.length === 1 ? 'hang' : 'serve' };
+  });
+  await until(() => events.includes('reader-0 started'));
+  assert.deepEqual(events, ['reader-0 lost', 'reader-0 started']);
+  assert.deepEqual(opened, [0, 1, 0]);
+});
+
+test('a read that its reader leaves goes to a reader for heavy ones, and to any while that starts', async () => {
+  const pool = await fakePool();
+  const events: string[] = [];
+  pool.onWorker(({ name, event }) => events.push(`${name} ${event}`));
+  assert.equal(await read(pool, 'leave'), 'leave from 0');
+  await until(() => events.includes('reader-2 started'));
+  assert.equal(await read(pool, 'leave'), 'leave from 2');
 });
 
 test('a read that ends two readers is given up', async () => {
