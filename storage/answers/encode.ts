@@ -47,7 +47,11 @@ function writeResult(writer: JsonWriter, result: ReadResult): void {
       writer.ascii('}');
       return;
     case 'facet':
-      writer.text(stringifyJson({ hits: result.hits }));
+      writer.ascii('{"hits":');
+      writer.list(result.hits, ({ value, count }) => {
+        writer.text(`{"value":${typeof value === 'string' ? JSON.stringify(value) : value},"count":${count}}`);
+      });
+      writer.ascii('}');
       return;
     case 'matrixPairs':
       writer.ascii('{"pairs":');

@@ -8,7 +8,7 @@ import { canFacet } from '../../../query/facet.js';
 import { countBits, forEachBit } from '../../../query/filter/bits.js';
 import { scalarTerms, type TermValue } from '../../../query/filter/lookup.js';
 import { payloadOf } from '../snapshot/filter-source.js';
-import { liveBits } from '../snapshot/live-rows.js';
+import { areAllLive, liveBits } from '../snapshot/live-rows.js';
 import type { ReplicaSnapshot, SegmentView } from '../snapshot/snapshot-view.js';
 
 /** For so few rows their payloads are quicker than a look at every entry of an index. */
@@ -52,6 +52,7 @@ function countSegment(
   add: (value: TermValue, count: number) => void,
 ): void {
   if (view.rows === 0) return;
+  if (filter === null && view.rows > FEW_ROWS && areAllLive(view) && view.fieldIndex(key)?.countValues?.(null, add) === true) return;
   const bits = liveBits(view, filter);
   const rows = countBits(bits);
   if (rows === 0) return;

@@ -351,7 +351,7 @@ export class SegmentView {
     readonly reader: SegmentReader,
     /** Rows that were there: 0..rows-1, deleted ones included. */
     readonly rows: number,
-    private readonly seq: number,
+    readonly seq: number,
     private readonly view: ReplicaView,
     readonly fields: ReadonlyMap<string, FieldSchema>,
     readonly shardKey: ShardKey | null = null,

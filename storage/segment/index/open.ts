@@ -211,11 +211,10 @@ class SealedFieldIndex implements SealedIndex {
   private countNumbers(bits: Uint32Array | null, add: (value: TermValue, count: number) => void): void {
     const { entries } = this.parts;
     const numbers = this.parts.numbers.slice(0, entries);
-    const postings = this.parts.postings.slice(0, entries);
+    const postings = bits === null ? EMPTY : this.parts.postings.slice(0, entries);
     for (let from = 0; from < entries; ) {
       const number = numbers[from] as number;
-      let to = from + 1;
-      while (to < entries && numbers[to] === number) to++;
+      const to = endOfEqual(numbers, from);
       const count = countRun(postings, { from, to }, bits);
       if (count > 0) add(number, count);
       from = to;
@@ -224,6 +223,7 @@ class SealedFieldIndex implements SealedIndex {
 
   private countTerms(bits: Uint32Array | null, add: (value: TermValue, count: number) => void): void {
     const { terms, starts, postings, entries } = this.parts;
+    // A whole run is as long as its rows are many.
     const all = bits === null ? EMPTY : postings.slice(0, entries);
     for (let term = 0; term < terms; term++) {
       const count = countRun(all, { from: starts.at(term), to: starts.at(term + 1) }, bits);
@@ -238,11 +238,8 @@ class SealedFieldIndex implements SealedIndex {
         return term + parts.firstBoolean === 1;
       case 'uuid':
         return readIdWords(ID_KIND_UUID, parts.uuids.slice(term * 4, term * 4 + 4), 0) as string;
-      default: {
-        // A copy: text decoders refuse shared memory.
-        const bytes = parts.textOf(term).slice();
-        return Buffer.from(bytes.buffer, 0, bytes.length).toString('utf8');
-      }
+      default:
+        return parts.keywordOf(term);
     }
   }
 }
@@ -251,6 +248,21 @@ const EMPTY = new Uint32Array(0);
 
 function lengthOf(runs: readonly Run[]): number {
   return runs.reduce((sum, run) => sum + run.to - run.from, 0);
+}
+
+/** Where the numbers that equal the one at `from` end. numbers: ascending. Long runs are not gone through. */
+function endOfEqual(numbers: Float64Array, from: number): number {
+  const number = numbers[from] as number;
+  let step = 1;
+  while (from + step < numbers.length && numbers[from + step] === number) step *= 2;
+  let low = from + (step >> 1) + 1;
+  let high = Math.min(from + step, numbers.length);
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (numbers[middle] === number) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /** Postings of the run whose row is among `bits`. */

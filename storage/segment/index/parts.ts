@@ -7,6 +7,10 @@ import { MARKS, type Mark } from '../../../query/filter/lookup.js';
 import { HEAD_WORDS, hasText, INDEX_VERSION, type IndexLayout, indexLayout, isNumeric, TYPE_CODES } from '../index-layout.js';
 import { type Column, FileColumn, MemoryColumn, type ReadIndex } from './column.js';
 
+/** Keywords that a thread keeps of an index, and how long they may be: some 100 kB. */
+const KEPT_KEYWORDS_MAX = 1024;
+const KEPT_KEYWORD_LENGTH_MAX = 64;
+
 export class IndexParts {
   readonly flags: number;
   /** Rows with a value of the index's type. */
@@ -26,6 +30,7 @@ export class IndexParts {
   readonly places: Column<Float64Array>;
   private readonly layout: IndexLayout;
   private readonly markCounts = new Map<Mark, number>();
+  private readonly keywords: string[] = [];
 
   /**
    * buffer: all bytes, or the resident ones where `read` gives the others.
@@ -91,6 +96,16 @@ export class IndexParts {
       this.markCounts.set(mark, count);
     }
     return count;
+  }
+
+  /** A keyword as a text. Texts of the first terms are kept: making them costs more than counting their rows. */
+  keywordOf(term: number): string {
+    const known = this.keywords[term];
+    if (known !== undefined) return known;
+    const { buffer, byteLength, byteOffset } = this.textOf(term);
+    const keyword = Buffer.from(buffer, byteOffset, byteLength).toString('utf8');
+    if (term < KEPT_KEYWORDS_MAX && keyword.length <= KEPT_KEYWORD_LENGTH_MAX) this.keywords[term] = keyword;
+    return keyword;
   }
 
   /** The bytes of a keyword or token, a copy or not. */

@@ -93,6 +93,7 @@ export class CollectionFixture {
   private readonly folder = fs.mkdtempSync(path.join(os.tmpdir(), 'troupe-read-'));
   private readonly context = { slot: 0, deadline: this.deadline, filters: new FilterCache(1 << 20) };
   private readonly segments: SegmentView[] = [];
+  private readonly views: ReplicaView[] = [];
   private nextSegment = 1;
 
   constructor(
@@ -112,6 +113,15 @@ export class CollectionFixture {
       segments: this.segments,
       release: () => {},
     };
+  }
+
+  /** Snapshots from now on are without the point. */
+  delete(id: PointId): void {
+    const at = this.segments.findIndex((view) => view.findLive(id) !== undefined);
+    const before = this.segments[at] as SegmentView;
+    const { reader, rows, seq, fields } = before;
+    reader.deletedAt[before.findLive(id) as number] = seq + 1;
+    this.segments[at] = new SegmentView(reader, rows, seq + 1, this.views[at] as ReplicaView, fields);
   }
 
   addAppendable(points: readonly TestPoint[]): void {
@@ -147,6 +157,7 @@ export class CollectionFixture {
   }
 
   private add(handle: SegmentHandle, rows: number, view: ReplicaView): void {
+    this.views.push(view);
     this.segments.push(new SegmentView(new SegmentReader(handle, `c/0/${handle.id}`, this.context), rows, SEQ, view, this.fields));
   }
 

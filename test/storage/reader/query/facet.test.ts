@@ -96,3 +96,25 @@ test('a key without an index that tells values apart is refused', async () => {
   assert.throws(() => read(fixture, 'facet', { key: 'n', limit: 0 }), { code: 'invalidValue' });
   assert.throws(() => read(fixture, 'facet', { key: 'n', shard_key: 'a' }), { code: 'badRequest' });
 });
+
+test('of a segment without deleted rows the lengths of its lists are the counts, and a row that is deleted later is not counted', async () => {
+  const fixture = new CollectionFixture(configOf({ size: 2, distance: 'Dot' }), FIELDS);
+  fixtures.push(fixture);
+  // Runs of every length, texts of more than one byte a letter, and one that is not kept.
+  const colors = ['zelená', '緑', '🟢', 'x'.repeat(70), 'red'];
+  const points = Array.from({ length: 700 }, (_, id): TestPoint => {
+    const payload: Payload = { color: colors[id % 5] as string, n: Math.floor(Math.sqrt(id)), flag: id % 2 === 0 };
+    return { id, vectors: { '': [id, 1] }, payload };
+  });
+  await fixture.addSealed(points, false);
+  const expectCounts = (live: readonly TestPoint[]): void => {
+    for (const key of ['color', 'n', 'flag']) {
+      const hits = read(fixture, 'facet', { key, limit: 50 }).hits as unknown as { value: JsonValue; count: number }[];
+      assert.deepEqual(new Map(hits.map(({ value, count }) => [value, count])), new Map(naive(live, key, () => true)), key);
+    }
+  };
+  expectCounts(points);
+  expectCounts(points);
+  fixture.delete(123);
+  expectCounts(points.filter(({ id }) => id !== 123));
+});
