@@ -118,7 +118,7 @@ export class EnginePool implements ShardLogPort {
         entry: entries?.reader,
         closing,
       },
-      { retired: (key, generation) => this.writerPool.retired(key, generation), watchDeadline, tellWorker },
+      { retired: (key, generation, frees) => this.writerPool.retired(key, generation, frees), watchDeadline, tellWorker },
     );
     this.writerPool = new WriterPool(
       { count: this.writers, queuedWritesMax, queuedWriteBytesMax, entry: entries?.writer, closing },

@@ -9,6 +9,7 @@ import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
 import { addUsage, type HardwareUsage } from '../../protocols/model/usage.js';
+import { freesMemory, type SegmentSet } from '../segment/handle.js';
 import { collectGarbage } from '../threads/collect-garbage.js';
 import { threadEntry } from '../threads/entries.js';
 import type {
@@ -59,8 +60,8 @@ export interface ReaderPoolOptions {
 }
 
 export interface ReaderPoolEvents {
-  /** Every reader has dropped the sets of a replica before `generation`. */
-  retired(key: ReplicaKey, generation: number): void;
+  /** Every reader has dropped the sets of a replica before `generation`. frees: whether memory went with them. */
+  retired(key: ReplicaKey, generation: number, frees: boolean): void;
   /** A read has this deadline (`Date.now()`): `expire` should run then. */
   watchDeadline(deadlineMs: number): void;
   tellWorker(event: WorkerEvent): void;
@@ -98,8 +99,10 @@ type ReadWork = {
 interface ReplicaSets {
   /** Sets that readers may need, by generation, oldest first. */
   attaches: Attach[];
-  /** Readers that have not answered the retirement below this generation. */
-  readonly retiring: Map<number, Set<number>>;
+  /** Readers that have not answered the retirement below this generation, and whether it frees memory. */
+  readonly retiring: Map<number, { readonly readers: Set<number>; readonly frees: boolean }>;
+  /** Whether readers have dropped sets of an earlier opening since the last retirement. */
+  hasOutlived: boolean;
 }
 
 interface Detaching {
@@ -342,7 +345,7 @@ export class ReaderPool {
 
   /** From here on sets of the replica are handed round. */
   addReplica(key: ReplicaKey): void {
-    this.sets.set(key, { attaches: [], retiring: new Map() });
+    this.sets.set(key, { attaches: [], retiring: new Map(), hasOutlived: false });
   }
 
   removeReplica(key: ReplicaKey): void {
@@ -358,10 +361,9 @@ export class ReaderPool {
     const sets = this.sets.get(attach.spec.key);
     if (sets === undefined) return;
     // Sets of an earlier opening have other memories: readers drop them as they get this one.
-    sets.attaches = sets.attaches.filter(
-      (known) => known.openCommit === attach.openCommit && known.set.generation !== attach.set.generation,
-    );
-    sets.attaches.push(attach);
+    const kept = sets.attaches.filter((known) => known.openCommit === attach.openCommit && known.set.generation !== attach.set.generation);
+    sets.hasOutlived ||= kept.length < sets.attaches.length;
+    sets.attaches = [...kept, attach];
     this.slots.postAll(attach);
   }
 
@@ -369,14 +371,16 @@ export class ReaderPool {
   retireBefore(key: ReplicaKey, generation: number): void {
     const sets = this.sets.get(key);
     if (sets === undefined) return;
+    const frees = sets.hasOutlived || freesMemory(setsOf(sets, false, generation), setsOf(sets, true, generation));
     sets.attaches = sets.attaches.filter((attach) => attach.set.generation >= generation);
+    sets.hasOutlived = false;
     const readers = this.slots.indicesUp();
     if (readers.size === 0) {
-      this.on.retired(key, generation);
+      this.on.retired(key, generation, frees);
       return;
     }
-    sets.retiring.set(generation, readers);
-    this.slots.postAll({ kind: 'retire', key, generation });
+    sets.retiring.set(generation, { readers, frees });
+    this.slots.postAll({ kind: 'retire', key, generation, frees });
   }
 
   /** Its writer is lost: nobody waits for what is being retired. */
@@ -401,11 +405,12 @@ export class ReaderPool {
     const sets = this.sets.get(key);
     const waiting = sets?.retiring.get(generation);
     if (sets === undefined || waiting === undefined) return;
-    waiting.delete(reader);
-    if (waiting.size > 0) return;
+    const { frees, readers } = waiting;
+    readers.delete(reader);
+    if (readers.size > 0) return;
     sets.retiring.delete(generation);
-    this.on.retired(key, generation);
-    this.collectSoon();
+    this.on.retired(key, generation, frees);
+    if (frees) this.collectSoon();
   }
 
   private readerDetached(reader: number, key: ReplicaKey): void {
@@ -528,4 +533,9 @@ export class ReaderPool {
 
 function assertNever(value: never): never {
   throw new Error(`unexpected message ${JSON.stringify(value)}`);
+}
+
+/** A replica's sets from a generation on, or those before it. */
+function setsOf({ attaches }: ReplicaSets, from: boolean, generation: number): SegmentSet[] {
+  return attaches.map(({ set }) => set).filter((set) => set.generation >= generation === from);
 }

@@ -102,7 +102,7 @@ export class Reader {
         return;
       case 'retire':
         this.replicas.get(message.key)?.retire(message.generation);
-        collectGarbage();
+        if (message.frees) collectGarbage();
         this.post({ kind: 'retired', key: message.key, generation: message.generation });
         return;
       case 'detach':

@@ -42,3 +42,22 @@ export interface SegmentSet {
   readonly generation: number;
   readonly segments: readonly SegmentHandle[];
 }
+
+/**
+ * Whether dropping these sets frees memory: whether they have a segment, or an index or payloads of one, that none of the kept sets has. A set
+ * that only got one more segment frees nothing.
+ */
+export function freesMemory(dropped: readonly SegmentSet[], kept: readonly SegmentSet[]): boolean {
+  const needed = new Set(kept.flatMap(memoriesOf));
+  return dropped.flatMap(memoriesOf).some((memory) => !needed.has(memory));
+}
+
+/** A name for each memory of a set. Handles that came by messages share a memory without being the same objects. */
+function memoriesOf({ segments }: SegmentSet): string[] {
+  return segments.flatMap(({ fieldIndexes, id, payloadBytes, sparseIndexes }) => [
+    `${id}`,
+    ...(payloadBytes === null ? [] : [`${id} payloads`]),
+    ...fieldIndexes.map(({ buffer, field }) => `${id} field ${buffer.byteLength} ${field}`),
+    ...sparseIndexes.map(({ buffer, name }) => `${id} sparse ${buffer.byteLength} ${name}`),
+  ]);
+}

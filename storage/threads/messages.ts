@@ -156,8 +156,8 @@ export type ToReader =
       readonly fields: ReadonlyMap<string, FieldSchema>;
       readonly set: SegmentSet;
     }
-  /** Drops sets older than `generation`; answered by `retired`. */
-  | { readonly kind: 'retire'; readonly key: ReplicaKey; readonly generation: number }
+  /** Drops sets older than `generation`; answered by `retired`. frees: whether memory goes with them. */
+  | { readonly kind: 'retire'; readonly key: ReplicaKey; readonly generation: number; readonly frees: boolean }
   /** Forgets the replica and closes its files; answered by `detached`. */
   | { readonly kind: 'detach'; readonly key: ReplicaKey }
   /** The aliases of collections, for lookups in other collections. */
@@ -229,8 +229,8 @@ export type ToWriter =
   | { readonly kind: 'beginBuild'; readonly id: number; readonly key: ReplicaKey; readonly segments: readonly number[] }
   | { readonly kind: 'publishBuild'; readonly id: number; readonly key: ReplicaKey; readonly result: BuildResult }
   | { readonly kind: 'abandonBuild'; readonly id: number; readonly key: ReplicaKey; readonly segments: readonly number[] }
-  /** All readers have dropped the sets before `generation`: segments that only these used may be removed. */
-  | { readonly kind: 'retired'; readonly key: ReplicaKey; readonly generation: number };
+  /** All readers have dropped the sets before `generation`: segments that only these used may be removed. frees: whether memory went with them. */
+  | { readonly kind: 'retired'; readonly key: ReplicaKey; readonly generation: number; readonly frees: boolean };
 
 /** Calls of `ShardLogPort`, each with the type of its answer. */
 export type ToShardLog =

@@ -146,7 +146,7 @@ export class ReplicaWriter {
     if (message.kind === 'retired') {
       this.store?.retired(message.generation);
       // The memories of the segments that went are freed with their last object here.
-      collectGarbage();
+      if (message.frees) collectGarbage();
       this.purgeNeeded = this.store !== null;
       return;
     }
