@@ -1,6 +1,7 @@
 /** A node from its settings: engine, actors and what the doors work with. For the server and for `Troupe.open`. */
 
 import os from 'node:os';
+import { hasCollections } from '../actors/collection/store.js';
 import type { ClusterApi, ClusterOptions } from '../actors/consensus/cluster-api.js';
 import type { NodeApi } from '../actors/requests/node-api.js';
 import { startNode } from '../actors/start/start-node.js';
@@ -35,16 +36,17 @@ export async function compose(
 ): Promise<Composition> {
   const log = logOf('main');
   const { service, storage } = settings;
-  const pool = await EnginePool.start({
+  const poolOptions = {
     ...readersOf(storage.performance.max_search_threads, doorsInReaders),
     ...(storage.update_concurrency === null ? {} : { writers: storage.update_concurrency }),
     gathers: cluster !== null,
-  });
+  };
+  const { pool, started } = EnginePool.begin(poolOptions, await hasCollections(storage.storage_path));
   pool.onWorker(({ name, event, error }) => {
     if (event === 'lost') log.error('an engine worker was lost and is replaced', { worker: name, error });
     else log.debug('an engine worker started', { worker: name });
   });
-  const node = await startNode({
+  const starting = startNode({
     storagePath: storage.storage_path,
     pool,
     log: logOf('actors'),
@@ -55,7 +57,8 @@ export async function compose(
       log.error('the node cannot go on', { error: error.detail });
       onFatal();
     },
-  }).catch(async (error: unknown) => {
+  });
+  const [node] = await Promise.all([starting, started]).catch(async (error: unknown) => {
     await pool.close();
     throw error;
   });

@@ -62,6 +62,12 @@ export interface CollectionStore {
   setAside(folder: string): Promise<string | null>;
 }
 
+/** Whether a collection may be in the store below a folder, which need not be there. */
+export async function hasCollections(storagePath: string): Promise<boolean> {
+  const names = await readdir(join(storagePath, COLLECTIONS)).catch(() => []);
+  return names.length > 0;
+}
+
 /**
  * Opens the store below `<storagePath>/collections`, which is made if it is missing. onLeftover: gets files that could not be removed.
  * Errors: `storage` if the folder cannot be used.

@@ -4,9 +4,8 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads';
 
 /** The readers' threads. */
 export interface DoorThreads<Settings> {
-  readonly readers: number;
-  /** Has each reader open a server, now and as replacements start. */
-  openDoors(open: (reader: number) => { readonly port: MessagePort; readonly settings: Settings }): void;
+  /** Has each reader open a server, now and as others start. Returns how many open one now, or as soon as they are ready. */
+  openDoors(open: (reader: number) => { readonly port: MessagePort; readonly settings: Settings }): number;
   forgetDoors(): void;
 }
 
@@ -33,15 +32,15 @@ export class ReaderServers<Settings, Call extends { readonly kind: 'call' }> {
     private readonly answer: (port: MessagePort, call: Call) => Promise<void>,
   ) {}
 
-  /** Resolves when every reader listens. settings: made anew for each server. Errors: the system's, if one cannot. */
+  /** Resolves when every reader that has begun listens. settings: made anew for each server. Errors: the system's, if one cannot. */
   open(settings: () => Settings): Promise<void> {
     return new Promise((resolve, reject) => {
-      let missing = this.threads.readers;
-      this.threads.openDoors(() => {
+      let listening = 0;
+      const missing = this.threads.openDoors(() => {
         const { port1, port2 } = new MessageChannel();
         this.take(port1, (error) => {
           if (error !== null) reject(error);
-          else if (--missing === 0) resolve();
+          else if (++listening === missing) resolve();
         });
         return { port: port2, settings: settings() };
       });

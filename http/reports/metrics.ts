@@ -180,7 +180,9 @@ function writeResponses(writer: MetricsWriter, door: 'rest' | 'grpc', counts: re
 }
 
 function writeEngine(writer: MetricsWriter, { node }: DoorServices): void {
-  const { workers, waitingReads, waitingReadsMax } = node.depths();
+  const { waitingReads, waitingReadsMax, ...depths } = node.depths();
+  // A thread that nothing has needed yet is not down.
+  const workers = depths.workers.filter(({ begun }) => begun);
   single(writer, 'engine_waiting_reads', 'reads that wait for a worker', waitingReads);
   single(writer, 'engine_waiting_reads_max', 'reads that may wait', waitingReadsMax);
   const figures = [

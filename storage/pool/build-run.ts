@@ -70,6 +70,7 @@ export class BuildRuns {
     return [...this.builders].map(([name, startedMs]) => ({
       name,
       kind: 'builder',
+      begun: true,
       up: true,
       depth: 1,
       queuedBytes: 0,

@@ -81,8 +81,20 @@ export class EnginePool implements ShardLogPort {
   /** Starts all readers and writers; resolves when each is ready. */
   static async start(options: PoolOptions = {}): Promise<EnginePool> {
     const pool = new EnginePool(options);
-    await pool.startAll();
+    await pool.until(Promise.all([pool.readerPool.startAll(), pool.writerPool.startAll(), pool.gatherPool?.startAll()]));
     return pool;
+  }
+
+  /**
+   * Starts one reader at once; the others and the writers when the first replica is opened, or a read has to wait.
+   * expectsReplicas: one will be opened soon. `started` of the answer says when its first threads are ready, and rejects when they do not start.
+   */
+  static begin(options: PoolOptions, expectsReplicas: boolean): { readonly pool: EnginePool; readonly started: Promise<void> } {
+    const pool = new EnginePool(options);
+    // What fails is met again when the first replica is opened.
+    if (expectsReplicas) pool.writerPool.startAll().catch(() => {});
+    const started = pool.until(Promise.all([pool.readerPool.startFirst(), pool.gatherPool?.startAll()]));
+    return { pool, started };
   }
 
   readonly readers: number;
@@ -190,8 +202,8 @@ export class EnginePool implements ShardLogPort {
   }
 
   /** See `ReaderPool.openDoors`. */
-  openDoors(open: OpenReaderDoor): void {
-    this.readerPool.openDoors(open);
+  openDoors(open: OpenReaderDoor): number {
+    return this.readerPool.openDoors(open);
   }
 
   /** See `ReaderPool.forgetDoors`. */
@@ -201,7 +213,8 @@ export class EnginePool implements ShardLogPort {
 
   /** Opens a replica on the writer with the fewest. damaged: passed to the writer. Resolves when it takes reads and writes. */
   openReplica(spec: Omit<ReplicaSpec, 'readers'>, damaged: string | null): Promise<ReplicaStats> {
-    return this.writerPool.openReplica(spec, damaged);
+    // The replica's writer is waited for, so it begins before the readers do.
+    return this.writerPool.openReplica(spec, damaged).finally(() => this.readerPool.startOthers());
   }
 
   /** Closes a replica: when it resolves no thread has any file of it open. Writes that were queued are done. */
@@ -338,9 +351,9 @@ export class EnginePool implements ShardLogPort {
     await Promise.all([this.readerPool.close(), this.writerPool.close(), this.gatherPool?.close()]);
   }
 
-  private async startAll(): Promise<void> {
+  private async until(started: Promise<unknown>): Promise<void> {
     try {
-      await Promise.all([this.readerPool.startAll(), this.writerPool.startAll(), this.gatherPool?.startAll()]);
+      await started;
     } catch (error) {
       await this.close();
       throw error;

@@ -132,6 +132,8 @@ export class ReaderPool {
   private readonly ownReadsVersion = new Int32Array(new SharedArrayBuffer(4));
   private showingOwnReads: NodeJS.Immediate | null = null;
   private openers: OpenReaderDoor[] = [];
+  /** Every reader is there or starts. */
+  private hasBegun = false;
   private nextId = 1;
   private collecting: NodeJS.Timeout | null = null;
   /** Mean time between two answers while reads wait, smoothed: for Retry-After. */
@@ -169,7 +171,19 @@ export class ReaderPool {
 
   /** Resolves when every reader is ready; rejects when one is lost before. */
   startAll(): Promise<unknown> {
+    this.hasBegun = true;
     return this.slots.startAll(this.count);
+  }
+
+  /** Starts one reader: enough until there is something to read. Resolves when it is ready; rejects when it is lost before. */
+  startFirst(): Promise<void> {
+    return this.slots.start(0);
+  }
+
+  /** Starts the readers that `startFirst` has left out. One that is lost is replaced as always. */
+  startOthers(): void {
+    if (this.hasBegun || this.closing.aborted) return;
+    this.startAll().catch(() => {});
   }
 
   /** Waiting reads are answered `unavailable`, and every reader ends. */
@@ -231,7 +245,8 @@ export class ReaderPool {
       reject(new TroupeError('busy', `${waitingCount} reads are queued already: retry later`, options));
       return;
     }
-    if (decision !== 'wait') this.postRead(decision, read);
+    if (decision === 'wait') this.startOthers();
+    else this.postRead(decision, read);
     this.on.watchDeadline(request.deadlineMs);
   }
 
@@ -294,7 +309,7 @@ export class ReaderPool {
 
   // ---------------------------------------------------------------- sets of segments
 
-  /** For every reader, now and as replacements start. */
+  /** For every reader, now and as others start. */
   setAliases(aliases: AliasMap): void {
     this.aliases = aliases;
     this.slots.postAll({ kind: 'aliases', aliases });
@@ -318,11 +333,12 @@ export class ReaderPool {
     });
   }
 
-  /** Opens a server for clients in every reader, now and as replacements start. */
-  openDoors(open: OpenReaderDoor): void {
+  /** Opens a server for clients in every reader, now and as others start. Returns how many open one now, or as soon as they are ready. */
+  openDoors(open: OpenReaderDoor): number {
     this.openers.push(open);
     this.on.watchDeadline(Date.now() + this.stuckGraceMs);
     for (const index of this.slots.indicesUp()) if (index < this.count) this.postDoor(index, open);
+    return this.slots.indicesBegun().filter((index) => index < this.count).length;
   }
 
   /** Replacements open no server any more. */
@@ -356,7 +372,7 @@ export class ReaderPool {
     return this.detaching.has(key);
   }
 
-  /** Hands a set to every reader, now and as replacements start: before the commit that makes it current (View-V3). */
+  /** Hands a set to every reader, now and as others start: before the commit that makes it current (View-V3). */
   attach(attach: Attach): void {
     const sets = this.sets.get(attach.spec.key);
     if (sets === undefined) return;

@@ -11,6 +11,8 @@ import { workerDelayMs } from './pool-state.js';
 export interface WorkerDepth {
   readonly name: string;
   readonly kind: 'reader' | 'writer' | 'builder' | 'gather';
+  /** False for a thread that nothing has needed yet. */
+  readonly begun: boolean;
   readonly up: boolean;
   /** Requests it holds. */
   readonly depth: number;
@@ -67,6 +69,8 @@ interface Slot {
   readonly index: number;
   readonly name: string;
   worker: Worker | null;
+  /** Settled when its first worker is ready or lost; null until it is needed. */
+  first: Promise<void> | null;
   up: boolean;
   startedMs: number;
   restarts: number;
@@ -87,6 +91,7 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
       index,
       name: `${options.kind}-${index}`,
       worker: null,
+      first: null,
       up: false,
       startedMs: 0,
       restarts: 0,
@@ -96,15 +101,34 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
     }));
   }
 
-  /** Resolves when every thread is ready; rejects when one is lost before. count: only so many, the first ones. */
+  /**
+   * Starts those threads that nothing has needed yet. Resolves when every thread is ready; rejects when one is lost before. count: only so
+   * many, the first ones.
+   */
   startAll(count = this.slots.length): Promise<unknown> {
-    return Promise.all(this.slots.slice(0, count).map((slot) => this.start(slot)));
+    return Promise.all(this.slots.slice(0, count).map(({ index }) => this.start(index)));
   }
 
-  /** Starts a thread that was not started before. `ready` or `lost` says what becomes of it. */
+  /** Starts a thread when nothing has needed it yet. Resolves when it is ready; rejects when its first worker is lost before. */
+  start(index: number): Promise<void> {
+    const slot = this.slots[index] as Slot;
+    if (slot.up) return Promise.resolve();
+    if (this.options.closing.aborted) return Promise.reject(shuttingDown());
+    slot.first ??= this.fill(slot);
+    return slot.first;
+  }
+
+  /** Starts a thread that does not run. `ready` or `lost` says what becomes of it. */
   startLater(index: number): void {
     const slot = this.slots[index];
-    if (slot !== undefined) this.start(slot).catch(() => {});
+    if (slot === undefined) return;
+    slot.first = this.fill(slot);
+    slot.first.catch(() => {});
+  }
+
+  /** Indices of the threads that were needed so far. */
+  indicesBegun(): number[] {
+    return this.slots.flatMap(({ first, index }) => (first === null ? [] : [index]));
   }
 
   isUp(index: number): boolean {
@@ -158,6 +182,7 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
     return this.slots.map((slot) => ({
       name: slot.name,
       kind: this.options.kind,
+      begun: slot.first !== null,
       up: slot.up,
       restarts: slot.restarts,
       uptimeMs: slot.worker === null ? 0 : nowMs - slot.startedMs,
@@ -167,7 +192,7 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
   }
 
   /** Fills a slot. Resolves when its worker is ready; rejects when it is lost before. */
-  private start(slot: Slot): Promise<void> {
+  private fill(slot: Slot): Promise<void> {
     const { kind, entry } = this.options;
     const { index, name } = slot;
     const worker = new Worker(entry, {
@@ -194,7 +219,10 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
         resolve();
       });
       worker.on('exit', (code) => {
-        if (slot.worker !== worker) return;
+        if (slot.worker !== worker) {
+          reject(shuttingDown());
+          return;
+        }
         slot.worker = null;
         slot.up = false;
         const reason = error?.message ?? `ended with code ${code}`;
@@ -221,7 +249,7 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
     slot.restarts++;
     setTimeout(() => {
       // A worker that does not start comes back here by its `exit`.
-      if (!closing.aborted) this.start(slot).catch(() => {});
+      if (!closing.aborted) this.fill(slot).catch(() => {});
     }, delay);
   }
 }

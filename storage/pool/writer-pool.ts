@@ -137,10 +137,13 @@ export class WriterPool {
     this.replicas.set(key, replica);
     this.readers.addReplica(key);
     try {
+      if (!this.slots.isUp(replica.writer)) await this.startWriterOf(replica);
       return await this.openOnWriter(replica, damaged);
     } catch (error) {
-      await this.readers.detach(key);
-      this.remove(key);
+      if (this.replicas.get(key) === replica) {
+        await this.readers.detach(key);
+        this.remove(key);
+      }
       throw error;
     }
   }
@@ -355,6 +358,13 @@ export class WriterPool {
   }
 
   // ---------------------------------------------------------------- replicas
+
+  /** The first replica of a writer waits for its thread. Errors: `unavailable`, also when the replica is closed meanwhile. */
+  private async startWriterOf({ spec, writer }: Replica): Promise<void> {
+    const { key } = spec;
+    await this.slots.start(writer);
+    if (this.replicas.get(key)?.spec !== spec) throw new TroupeError('unavailable', `replica ${key} was closed before it was open`);
+  }
 
   private async openOnWriter(replica: Replica, damaged: string | null): Promise<ReplicaStats> {
     const { stats } = await this.call(replica, { kind: 'open', id: 0, spec: replica.spec, damaged });

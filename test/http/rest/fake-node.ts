@@ -136,7 +136,7 @@ export class FakeNode {
   }
 
   depths(): PoolDepths {
-    const reader = { up: true, depth: 1, queuedBytes: 5, processed: 7, restarts: 0, uptimeMs: 1, lastError: 'about secret' };
+    const reader = { begun: true, up: true, depth: 1, queuedBytes: 5, processed: 7, restarts: 0, uptimeMs: 1, lastError: 'about secret' };
     return { waitingReads: 2, waitingReadsMax: 9, workers: [{ name: 'reader-0', kind: 'reader', ...reader }] };
   }
 
@@ -209,10 +209,10 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
 /** A reader's server in this thread. */
 function oneReader(reader: LoneReader): DoorThreads<ReaderDoorSettings> {
   return {
-    readers: 1,
     openDoors: (open) => {
       const { port, settings } = open(0);
       new ReaderDoor(reader, port, settings).listen();
+      return 1;
     },
     forgetDoors: () => {},
   };

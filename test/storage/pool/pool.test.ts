@@ -11,11 +11,12 @@ import { ALONE } from '../write.js';
 const pools: EnginePool[] = [];
 after(() => Promise.all(pools.map((pool) => pool.close())));
 
+const entries = {
+  reader: new URL('../engine/fake-reader.js', import.meta.url),
+  writer: new URL('../engine/fake-writer.js', import.meta.url),
+};
+
 async function fakePool(options: PoolOptions = {}): Promise<EnginePool> {
-  const entries = {
-    reader: new URL('../engine/fake-reader.js', import.meta.url),
-    writer: new URL('../engine/fake-writer.js', import.meta.url),
-  };
   const pool = await EnginePool.start({ readers: 2, writers: 1, entries, ...options });
   pools.push(pool);
   return pool;
@@ -40,6 +41,58 @@ const spec = (key = 'c/0', folder = 'x') => ({ key, folder, config: {} as Collec
 function failsWith(promise: Promise<unknown>, code: string): Promise<void> {
   return assert.rejects(promise, (error: unknown) => error instanceof TroupeError && error.code === code);
 }
+
+/** A pool that starts threads as they are needed; its one reader is ready. */
+async function latePool(expectsReplicas: boolean): Promise<EnginePool> {
+  const { pool, started } = EnginePool.begin({ readers: 2, writers: 1, entries }, expectsReplicas);
+  pools.push(pool);
+  await started;
+  return pool;
+}
+
+const begun = (pool: EnginePool): string[] => pool.depths().workers.flatMap(({ begun: hasBegun, name }) => (hasBegun ? [name] : []));
+
+test('a pool with nothing to do has one reader, and shows the other threads as not begun', async () => {
+  const pool = await latePool(false);
+  assert.deepEqual(begun(pool), ['reader-0']);
+  const writer = pool.depths().workers.find(({ kind }) => kind === 'writer');
+  assert.deepEqual([writer?.up, writer?.uptimeMs, writer?.restarts, writer?.lastError], [false, 0, 0, null]);
+  assert.equal(await read(pool, 'echo'), 'echo from 0');
+});
+
+test('the first replica starts its writer and the other readers, which get its sets', async () => {
+  const pool = await latePool(false);
+  const bothUp = new Promise<void>((done) => {
+    const missing = new Set(['writer-0', 'reader-1']);
+    pool.onWorker(({ event, name }) => {
+      if (event === 'started' && missing.delete(name) && missing.size === 0) done();
+    });
+  });
+  assert.equal((await pool.openReplica(spec(), null)).key, 'c/0');
+  await bothUp;
+  assert.deepEqual(begun(pool), ['reader-0', 'reader-1', 'writer-0']);
+  assert.equal(await write(pool, 'echo'), 'echo');
+});
+
+test('a read that has to wait starts the other readers', async () => {
+  const pool = await latePool(false);
+  const answers = Array.from({ length: 8 }, () => read(pool, 'echo'));
+  assert.deepEqual(begun(pool), ['reader-0', 'reader-1']);
+  await Promise.all(answers);
+});
+
+test('writers begin at once where replicas are expected', async () => {
+  const pool = await latePool(true);
+  assert.deepEqual(begun(pool), ['reader-0', 'writer-0']);
+});
+
+test('a pool that closes starts no more threads, and a replica that waits for its writer is refused', async () => {
+  const pool = await latePool(false);
+  const opening = failsWith(pool.openReplica(spec(), null), 'unavailable');
+  await pool.close();
+  await opening;
+  await failsWith(pool.openReplica(spec('c/1'), null), 'unavailable');
+});
 
 test('reads go to several readers and their answers and errors come back', async () => {
   const pool = await fakePool();
