@@ -55,12 +55,10 @@ export class Operations {
     return this.backlog.length;
   }
 
-  /** Applies, at opening, operations that the log has and the points lack. Errors: `storage`. */
+  /** Applies, at opening, operations that the log has and the points lack. Errors: those of `apply`. */
   replay(group: readonly NumberedOperation[]): void {
     this.backlog.push(...group);
     this.apply();
-    if (this.backlog.length > 0)
-      throw new TroupeError('storage', `operations from ${this.backlog[0]?.operation} on of the WAL cannot be applied`);
   }
 
   /** Forgets waiting operations after a reset of the log. */
@@ -84,8 +82,11 @@ export class Operations {
 
   /**
    * Applies the logged operations, then logs and applies `numbered`, in one transaction that is on disk on return: all of them are in the
-   * log then, whatever their results. Returns the results of the operations that were logged before, then those of `numbered`. An operation
-   * that meets a bug fails alone. Errors: `storage`; if that follows a bug, the operations may be in the log, not applied.
+   * log then, whatever their results. Returns the results of the operations that were logged before, then those of `numbered`.
+   *
+   * What is logged was acknowledged, and is never passed over (Op-O5): where it cannot be applied, that is thrown and it waits. Of a leader's
+   * operations that are not logged yet, one that cannot be applied fails alone, and the log has nothing in its place. Errors: `storage`; the
+   * first of `numbered` may have been logged and applied then.
    */
   apply(numbered: readonly NumberedOperation[] = []): AppliedUpdate[] {
     if (numbered.length + this.backlog.length === 0) return [];
@@ -97,56 +98,77 @@ export class Operations {
       rethrowBroken(error);
       if (isRefusal(error)) throw error;
       this.host.warn(`a group of operations failed and is applied one by one: ${textOf(error)}`);
-      this.log(numbered);
-      return this.applyBacklog();
+      return [...this.applyBacklog(), ...this.applyUnlogged(numbered)];
     }
   }
 
-  private applyTogether(logged: readonly NumberedOperation[], unlogged: readonly NumberedOperation[]): AppliedUpdate[] {
+  private applyTogether(logged: readonly NumberedOperation[], unlogged: readonly NumberedOperation[], wasNothing = false): AppliedUpdate[] {
     const outcomes = this.host.transact((transaction) => [
       ...this.applyAll(transaction, logged, false),
-      ...this.applyAll(transaction, unlogged, true),
+      ...this.applyAll(transaction, unlogged, true, wasNothing),
     ]);
     this.host.applied();
     return outcomes;
   }
 
-  /**
-   * Applies the logged operations one by one and skips those that meet a bug. Errors: `storage` if the disk refuses; the rest stays logged
-   * then.
-   */
+  /** Applies the logged operations one by one. Errors: why the first of those that are left cannot be applied. */
   private applyBacklog(): AppliedUpdate[] {
     const outcomes: AppliedUpdate[] = [];
     for (let next = this.backlog[0]; next !== undefined; next = this.backlog[0]) {
-      outcomes.push(this.applyAlone(next));
+      try {
+        outcomes.push(...this.applyTogether([next], []));
+      } catch (error) {
+        rethrowBroken(error);
+        throw isRefusal(error) ? error : notApplied(next.operation, error);
+      }
       this.backlog.shift();
     }
     return outcomes;
   }
 
-  private applyAlone(next: NumberedOperation): AppliedUpdate {
-    const { operation } = next;
-    try {
-      return (this.applyTogether([next], []) as [AppliedUpdate])[0];
-    } catch (error) {
-      rethrowBroken(error);
-      if (isRefusal(error)) throw error;
-      this.host.warn(`operation ${operation} cannot be applied and is passed over: ${textOf(error)}`);
-      this.host.transact((transaction) => {
-        transaction.appliedOperation = operation;
-        this.host.wal.markFailed(operation);
-      });
-      return { operation, error: asKnown(error) };
+  /** Logs and applies operations one by one. Errors: why one cannot be applied that a leader elsewhere has logged. */
+  private applyUnlogged(numbered: readonly NumberedOperation[]): AppliedUpdate[] {
+    const outcomes: AppliedUpdate[] = [];
+    for (const next of numbered) {
+      const wasNothing = outcomes.at(-1)?.isNothing === true;
+      try {
+        outcomes.push(...this.applyTogether([], [next], wasNothing));
+      } catch (error) {
+        rethrowBroken(error);
+        if (isRefusal(error)) throw error;
+        if (next.isLeaders !== true) throw notApplied(next.operation, error);
+        this.host.warn(`operation ${next.operation} cannot be applied and is refused: ${textOf(error)}`);
+        outcomes.push(this.refuse(next, error));
+      }
     }
+    return outcomes;
+  }
+
+  /** Gives the operation's place in the log to nothing. */
+  private refuse(next: NumberedOperation, reason: unknown): AppliedUpdate {
+    const { operation } = next;
+    this.host.transact((transaction) => {
+      this.take(next, true);
+      transaction.appliedOperation = operation;
+    });
+    this.host.applied();
+    const error = new TroupeError('internal', `the operation cannot be applied: ${messageOf(reason)}`, { cause: reason, outcome: 'none' });
+    return { operation, error, isNothing: true };
+  }
+
+  /** Gives an operation its place in the log, within a transaction. */
+  private take(numbered: NumberedOperation, isNothing: boolean): void {
+    if (this.isUnread(numbered)) this.host.wal.passOver(numbered.operation);
+    else this.append([isNothing ? { ...numbered, logged: NOTHING } : numbered]);
   }
 
   /**
    * Applies operations in a transaction. One that depends on the one before it is skipped if that one was not applied, however long ago.
-   * logs: the operations are not in the log yet.
+   * logs: the operations are not in the log yet. wasNothing: the log has nothing in the place of the one before the first.
    */
-  private applyAll(transaction: Transaction, operations: readonly NumberedOperation[], logs: boolean): AppliedUpdate[] {
+  private applyAll(transaction: Transaction, operations: readonly NumberedOperation[], logs: boolean, wasNothing = false): AppliedUpdate[] {
     const { wal } = this.host;
-    let isNothing = false;
+    let isNothing = wasNothing;
     return operations.map((numbered): AppliedUpdate => {
       const { isLeaders, logged, operation } = numbered;
       const applied = transaction.appliedOperation;
@@ -154,8 +176,7 @@ export class Operations {
       const broken = isNothing || (wal.failed > 0 && wal.failed === transaction.appliedOperation);
       const error = logged.chained && broken ? 'skipped' : applyKnown(transaction, numbered);
       isNothing = error !== null && logs && isLeaders === true;
-      if (logs && this.isUnread(numbered)) wal.passOver(operation);
-      else if (logs) this.append([isNothing ? { ...numbered, logged: NOTHING } : numbered]);
+      if (logs) this.take(numbered, isNothing);
       transaction.appliedOperation = operation;
       if (error !== null && !isNothing) wal.markFailed(operation);
       return { operation, error, isNothing };
@@ -178,20 +199,26 @@ function applyKnown(transaction: Transaction, { logged, operation }: NumberedOpe
     measured(logged.usage ?? null, () => applyOperation(transaction, logged.operation, operation));
     return null;
   } catch (error) {
-    // Only `notFound` is raised before anything changed and concerns this operation alone; any other error ends the transaction.
+    // The one error that follows from the operation and the points alone, so that all replicas meet it, and that is raised before anything
+    // changed. All others may be of this moment on this machine: they end the transaction (Op-O5).
     if (!(error instanceof TroupeError) || error.code !== 'notFound') throw error;
     return error;
   }
 }
 
-/** Whether the disk refused the whole transaction, as opposed to a bug in an operation. */
+/** Whether the disk refused the whole transaction: trying its operations one by one would not help. */
 function isRefusal(error: unknown): error is LmdbError | AppendError {
   return error instanceof LmdbError || error instanceof AppendError;
 }
 
-function asKnown(error: unknown): TroupeError {
-  if (error instanceof TroupeError) return error;
-  return new TroupeError('internal', `the operation cannot be applied: ${textOf(error)}`, { cause: error });
+function notApplied(operation: number, error: unknown): TroupeError {
+  const detail = `operation ${operation} is logged and cannot be applied now, it will be tried again: ${messageOf(error)}`;
+  return new TroupeError('storage', detail, { cause: error });
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof TroupeError) return error.detail;
+  return error instanceof Error ? error.message : String(error);
 }
 
 function textOf(error: unknown): string {

@@ -434,7 +434,6 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   configure(config: CollectionConfig): void {
     const { spec } = this;
     this.operations.apply();
-    if (this.operations.waiting > 0) throw new TroupeError('storage', 'there are operations that the disk has not taken yet');
     this.spec = { ...spec, config };
     try {
       this.transact((transaction) => {

@@ -24,10 +24,17 @@ export interface WriterPort {
   now(): number;
   /** Runs a function in a later turn of the event loop. */
   later(run: () => void): void;
+  /** Runs a function after a pause. */
+  after(ms: number, run: () => void): void;
   /** A promise is broken: ends the worker, which is started again with its replicas as they are on disk. */
   end(error: BrokenInvariant): void;
   warn(message: string): void;
 }
+
+/** Pauses between tries to apply what is logged: each twice the one before it, up to the longest. After about a minute it is given up. */
+const FIRST_PAUSE_MS = 100;
+const PAUSE_MS_MAX = 5000;
+const TRIES_MAX = 16;
 
 type OtherMessage = Exclude<ToWriter, WriteMessage>;
 
@@ -62,6 +69,8 @@ export class ReplicaWriter {
   /** What measured writes that were answered before they are applied come to, and came to since the replica was opened here. */
   private unanswered: HardwareUsage[] = [];
   private unansweredUsage: HardwareUsage | null = null;
+  /** How often operations that are logged could not be applied, in a row and by the clock; null: none wait. */
+  private failedTries: number | null = null;
 
   constructor(
     private readonly key: string,
@@ -95,8 +104,48 @@ export class ReplicaWriter {
 
   private endTurn(): void {
     this.scheduled = false;
+    this.watchBacklog();
     if (this.queue.length > 0 || this.purgeNeeded) this.schedule();
     else if (this.store === null) this.onClosed();
+  }
+
+  /** What is logged and could not be applied is tried again, also when nobody writes (Op-O5). */
+  private watchBacklog(): void {
+    const { store } = this;
+    if (store === null || store.operations.waiting === 0) this.failedTries = null;
+    else if (this.failedTries === null) {
+      this.failedTries = 0;
+      this.tryLater(store, 0);
+    }
+  }
+
+  private tryLater(store: ReplicaStore, tries: number): void {
+    this.port.after(Math.min(PAUSE_MS_MAX, FIRST_PAUSE_MS * 2 ** tries), () => {
+      // Another replica, or one that has been opened anew, has a watch of its own.
+      if (this.store !== store || this.failedTries !== tries) return;
+      try {
+        store.operations.apply();
+        this.port.post({ kind: 'stats', stats: this.statsOf(store) });
+        this.failedTries = null;
+      } catch (error) {
+        if (error instanceof BrokenInvariant) this.port.end(error);
+        else this.failTry(store, tries + 1, error);
+      }
+    });
+  }
+
+  private failTry(store: ReplicaStore, tries: number, error: unknown): void {
+    this.failedTries = tries;
+    this.reportFatal(error);
+    if (this.fatalReported) return;
+    if (tries < TRIES_MAX) this.tryLater(store, tries);
+    else this.giveUp(error);
+  }
+
+  /** The replica serves nothing until it is opened anew, which tries again. */
+  private giveUp(error: unknown): void {
+    this.fatalReported = true;
+    this.port.post({ kind: 'failed', key: this.key, error: errorFacts(error) });
   }
 
   private async turn(): Promise<void> {
@@ -251,9 +300,8 @@ export class ReplicaWriter {
 
   /** LMDB has shut the environment: nothing can be written until the replica is opened again. */
   private reportFatal(error: unknown): void {
-    if (this.fatalReported || !(error instanceof LmdbError) || !error.fatal) return;
-    this.fatalReported = true;
-    this.port.post({ kind: 'failed', key: this.key, error: errorFacts(error) });
+    const reason = error instanceof TroupeError && error.cause instanceof LmdbError ? error.cause : error;
+    if (!this.fatalReported && reason instanceof LmdbError && reason.fatal) this.giveUp(reason);
   }
 }
 

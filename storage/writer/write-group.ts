@@ -45,6 +45,13 @@ export interface WriteEvents {
  * may fail all are logged and applied in one.
  */
 export function writeGroup(store: ReplicaStore, group: readonly WriteMessage[], nowMs: number, on: WriteEvents): void {
+  try {
+    if (store.operations.waiting > 0) store.operations.apply();
+  } catch (error) {
+    rethrowBroken(error);
+    for (const { id } of group) on.fail(id, refusedFor(error));
+    return;
+  }
   const planned = planAll(store, group, nowMs, on);
   const mayFail = planned.some((plan) => plan.mayFail);
   const isWaiting = ({ until }: Planned): boolean => mayFail || until === 'applied';
@@ -73,6 +80,12 @@ export function writeGroup(store: ReplicaStore, group: readonly WriteMessage[], 
     rethrowBroken(error);
     for (const { id } of waiting) on.fail(id, error);
   }
+}
+
+/** Nothing is logged while what is logged cannot be applied: the log would grow without bound, and nothing of it be seen. */
+function refusedFor(error: unknown): TroupeError {
+  const { detail } = errorFacts(error);
+  return new TroupeError('unavailable', `the write was not begun: ${detail}`, { cause: error, outcome: 'none', retryAfterMs: 1000 });
 }
 
 const NO_OUTCOMES: ReadonlyMap<number, AppliedUpdate> = new Map();
@@ -120,14 +133,14 @@ function planWrite(
   invariant(store.stale === null, 'Bucket-B3', 'a replica that leads has buckets that nobody has compared');
   const numbered = log.add(tags, operations).map((each) => ({ ...each, isLeaders: true }));
   const answer = (outcomes: ReadonlyMap<number, AppliedUpdate>): WrittenTags => {
-    // Whoever does not wait for what it comes to is not told.
-    const failure = write.until === 'logged' ? null : failureOf(numbered, outcomes);
+    const found = failureOf(numbered, outcomes);
+    // Whoever does not wait for what it comes to is not told that a point is not there, but is told when nothing was logged for want of means.
+    const failure = write.until === 'logged' && found?.code === 'notFound' ? null : found;
     // Those behind one that fails hang on it.
     const failed = tags.findIndex((tag) => outcomes.get(tag.index)?.isNothing === true);
     const carriedOut = failed === -1 ? tags.length : failed;
-    const found = shape === null ? {} : { shape };
     return {
-      ...found,
+      ...(shape === null ? {} : { shape }),
       tags,
       carriedOut,
       failure: failure && { ...errorFacts(failure), reason: 'failedOnApply', outcome: failure.outcome },

@@ -19,6 +19,9 @@ const writerPort: WriterPort = {
       run();
     });
   },
+  after: (ms, run) => {
+    setTimeout(run, ms);
+  },
   end: (error) => {
     setImmediate(() => {
       throw error;

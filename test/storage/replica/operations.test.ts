@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { TroupeError } from '../../../protocols/errors.js';
 import { BrokenInvariant } from '../../../protocols/invariant.js';
 import { Operations, type OperationsHost } from '../../../storage/replica/operations.js';
 import type { Transaction } from '../../../storage/replica/transaction.js';
@@ -25,18 +26,54 @@ function hostOf(error: Error): OperationsHost & { readonly warnings: string[] } 
   };
 }
 
-test('a bug in an operation is the fault of that operation', () => {
-  const failing = hostOf(new Error('no such row'));
+/** As `hostOf`, for so many transactions; the next ones do nothing. */
+function hostThatRecovers(error: Error, failures: number) {
+  const failing = hostOf(error);
   let transactions = 0;
-  // The group, then the operation alone; a third transaction notes that it is passed over.
-  const host = {
-    ...failing,
-    transact: <T>(change: (transaction: Transaction) => T) => (++transactions < 3 ? failing.transact(change) : (undefined as T)),
-  };
-  const outcomes = new Operations(host).apply([{ operation: 5, by: BY, logged: LOGGED }]);
-  assert.match(String(outcomes[0]?.error), /the operation cannot be applied: Error: no such row/);
+  const transact = <T>(change: (transaction: Transaction) => T) =>
+    ++transactions <= failures ? failing.transact(change) : ([{ operation: 5, error: null }] as T);
+  return { ...failing, transact };
+}
+
+test('an operation of a leader that cannot be applied is refused alone, and the log has nothing in its place', () => {
+  // The group, then the operation alone; a third transaction gives its place to nothing.
+  const host = hostThatRecovers(new Error('no such row'), 2);
+  const operations = new Operations(host);
+  const [outcome] = operations.apply([{ operation: 5, by: BY, logged: LOGGED, isLeaders: true }]);
+  assert.ok(outcome?.error instanceof TroupeError);
+  assert.deepEqual(
+    [outcome.error.detail, outcome.error.outcome, outcome.isNothing],
+    ['the operation cannot be applied: no such row', 'none', true],
+  );
   assert.equal(host.warnings.length, 2);
+  assert.equal(operations.waiting, 0);
 });
+
+test('an operation of another leader that cannot be applied is not taken', () => {
+  const host = hostOf(new Error('no such row'));
+  const operations = new Operations(host);
+  assert.throws(() => operations.apply([{ operation: 5, by: BY, logged: LOGGED }]), { code: 'storage', message: /no such row/ });
+  assert.equal(operations.waiting, 0);
+});
+
+for (const [what, error] of [
+  ['file descriptors', Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE', errno: -24, syscall: 'open' })],
+  ['memory', new RangeError('Array buffer allocation failed')],
+  ['what nobody thought of', new Error('no such row')],
+] as const) {
+  test(`a lack of ${what} passes over nothing that is logged: it waits, and is applied later`, () => {
+    // Twice the group, then the operation alone.
+    const host = hostThatRecovers(error, 4);
+    const operations = new Operations(host);
+    operations.log([{ operation: 5, by: BY, logged: LOGGED }]);
+    for (let tries = 0; tries < 2; tries++) {
+      assert.throws(() => operations.apply(), { code: 'storage', message: /operation 5 is logged and cannot be applied now/ });
+      assert.equal(operations.waiting, 1);
+    }
+    assert.deepEqual(operations.apply(), [{ operation: 5, error: null }]);
+    assert.equal(operations.waiting, 0);
+  });
+}
 
 for (const [what, act] of [
   ['an operation of a leader', (operations: Operations) => operations.apply([{ operation: 5, by: BY, logged: LOGGED }])],

@@ -243,17 +243,47 @@ test('a bug in one operation of a group is that operation alone', async (t) => {
   const replica = await Replica.within(t, specOf(temporaryFolder(t)));
   // No decoder makes such a filter.
   const broken = { kind: 'deletePoints', selector: { kind: 'filter', filter: null as never } } as const;
-  logTo(replica.store, [
-    { operation: upsert([{ id: 1, seed: 1 }]), chained: false },
-    { operation: broken, chained: false },
-  ]);
+  logTo(replica.store, [{ operation: upsert([{ id: 1, seed: 1 }]), chained: false }]);
   const outcomes = replica.apply(upsert([{ id: 2, seed: 2 }]), broken, upsert([{ id: 3, seed: 3 }]));
   assert.deepEqual(
     outcomes.map(({ error }) => (error as TroupeError | null)?.code),
     [undefined, 'internal', undefined],
   );
   assert.deepEqual([...replica.points().keys()], ['1', '2', '3']);
-  assert.equal(replica.warnings.length, 3);
+  assert.equal(replica.warnings.length, 2);
+});
+
+test('what hangs on an operation that was refused as a bug is refused with it', async (t) => {
+  const replica = await Replica.within(t, specOf(temporaryFolder(t)));
+  const broken = { kind: 'deletePoints', selector: { kind: 'filter', filter: null as never } } as const;
+  replica.apply(upsert([{ id: 1, seed: 1 }]));
+  const outcomes = applyTo(replica.store, [
+    { operation: broken, chained: false },
+    { operation: upsert([{ id: 2, seed: 2 }]), chained: true },
+    { operation: upsert([{ id: 3, seed: 3 }]), chained: false },
+  ]);
+  assert.deepEqual(
+    outcomes.map(({ isNothing }) => isNothing),
+    [true, true, false],
+  );
+  assert.equal(outcomes[1]?.error, 'skipped');
+  assert.deepEqual([...replica.points().keys()], ['1', '3']);
+});
+
+test('an operation that is logged and cannot be applied is never lost: the replica goes no further, and does not open without it', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await Replica.open(specOf(folder));
+  const broken = { kind: 'setPayload', payload: null as never, selector: byIds(1), key: null } as const;
+  replica.apply(upsert([{ id: 1, seed: 1 }]));
+  logTo(replica.store, [
+    { operation: broken, chained: false },
+    { operation: upsert([{ id: 2, seed: 2 }]), chained: false },
+  ]);
+  assert.throws(() => replica.apply(upsert([{ id: 3, seed: 3 }])), { code: 'storage', message: /operation 2 is logged/ });
+  assert.equal(replica.store.operations.waiting, 2);
+  assert.deepEqual([...replica.points().keys()], ['1']);
+  await replica.close();
+  await assert.rejects(Replica.open(specOf(folder)), { message: /operation 2 is logged/ });
 });
 
 test('a log of an earlier release, which kept operations that fail, is applied at opening and goes on', async (t) => {

@@ -59,7 +59,7 @@ function numbered(store: ReplicaStore, operations: readonly LoggedOperation[]): 
 
 /** Logs and applies operations. Returns their results. */
 export function applyTo(store: ReplicaStore, operations: readonly LoggedOperation[]): AppliedUpdate[] {
-  const outcomes = store.operations.apply(numbered(store, operations));
+  const outcomes = store.operations.apply(numbered(store, operations).map((each) => ({ ...each, isLeaders: true })));
   return outcomes.slice(outcomes.length - operations.length);
 }
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { mock, type TestContext, test } from 'node:test';
-import { outcomeOf } from '../../../protocols/errors.js';
+import { outcomeOf, TroupeError } from '../../../protocols/errors.js';
 import { BrokenInvariant } from '../../../protocols/invariant.js';
 import { encodeUpdate } from '../../../protocols/update-codec.js';
 import { Operations } from '../../../storage/replica/operations.js';
 import type { FromWriter, ToWriter } from '../../../storage/threads/messages.js';
-import { ReplicaWriter } from '../../../storage/writer/replica-writer.js';
+import { ReplicaWriter, type WriterPort } from '../../../storage/writer/replica-writer.js';
 import { byIds, specOf, temporaryFolder } from '../replica/support.js';
 import { ALONE } from '../write.js';
 
@@ -13,7 +13,7 @@ const KEY = 'test/0';
 const OPERATION = encodeUpdate({ operation: { kind: 'deletePoints', selector: byIds(1) }, chained: false });
 
 /** A writer with an open replica, in this thread; what it says, and whether it ended its worker. */
-async function opened(t: TestContext) {
+async function opened(t: TestContext, after: WriterPort['after'] = (ms, run) => setTimeout(run, ms).unref()) {
   const said: FromWriter[] = [];
   const ended: BrokenInvariant[] = [];
   const writer = new ReplicaWriter(
@@ -22,6 +22,7 @@ async function opened(t: TestContext) {
       post: (message) => said.push(message),
       now: () => Date.now(),
       later: (run) => setImmediate(run),
+      after,
       end: (error) => ended.push(error),
       warn: () => {},
     },
@@ -36,7 +37,7 @@ async function opened(t: TestContext) {
   };
   const [, answer] = [await take({ kind: 'open', id: 1, spec, damaged: null }), said.at(-1)];
   assert.ok(answer !== undefined);
-  return { take, ended };
+  return { take, ended, said };
 }
 
 const write = (id: number): ToWriter =>
@@ -65,6 +66,48 @@ for (const [what, message] of [
     );
   });
 }
+
+test('what is logged and cannot be applied is tried again without a request, and no write is logged behind it', async (t) => {
+  const { take } = await opened(t);
+  let lacking = true;
+  let tries = 0;
+  const { apply } = Operations.prototype;
+  const mocked = mock.method(Operations.prototype, 'apply', function (this: Operations, ...numbered: Parameters<typeof apply>) {
+    if (this.waiting > 0) tries++;
+    if (lacking) throw new TroupeError('storage', 'payload: cannot be opened (EMFILE)');
+    return apply.apply(this, numbered);
+  });
+  t.after(() => mocked.mock.restore());
+  const logged = { ...write(7), write: { operations: [OPERATION], until: 'logged', deadlineMs: Date.now() + 5000 } } as ToWriter;
+  assert.deepEqual(
+    (await take(logged)).map(({ kind }) => kind),
+    ['answer'],
+  );
+  const [refused] = await take(write(8));
+  assert.ok(refused?.kind === 'error');
+  assert.equal(refused.error.code, 'unavailable');
+  assert.equal(outcomeOf(refused.error), 'none');
+  const before = tries;
+  while (tries === before) await new Promise((done) => setTimeout(done, 5));
+  lacking = false;
+  assert.equal((await take(write(9)))[0]?.kind, 'answer');
+});
+
+test('a replica whose log cannot be applied for long is given up with the reason', async (t) => {
+  const { said, take } = await opened(t, (_ms, run) => setImmediate(run));
+  const mocked = mock.method(Operations.prototype, 'apply', () => {
+    throw new TroupeError('storage', 'payload: cannot be opened (EMFILE)');
+  });
+  t.after(() => mocked.mock.restore());
+  const logged = { ...write(7), write: { operations: [OPERATION], until: 'logged', deadlineMs: Date.now() + 5000 } } as ToWriter;
+  await take(logged);
+  while (!said.some(({ kind }) => kind === 'failed')) await new Promise((done) => setImmediate(done));
+  const failed = said.filter((message) => message.kind === 'failed');
+  assert.deepEqual(
+    failed.map(({ error }) => error.detail),
+    ['payload: cannot be opened (EMFILE)'],
+  );
+});
 
 test('an expected failure is told to whoever asked, and the worker goes on', async (t) => {
   const { ended, take } = await opened(t);
