@@ -103,8 +103,7 @@ export class GrpcReaderDoor {
         if (answer === null || answer === 'heavy') return answer;
         const milliseconds = performance.now() - startedMs;
         this.counts.record(row.at, 0, milliseconds, Date.now());
-        // The reader writes its next answer over this one.
-        return { kind: 'message', parts: [Buffer.concat(tag === null ? [answer] : [answer, timeField(tag, milliseconds)])] };
+        return { kind: 'message', parts: tag === null ? [answer] : [answer, timeField(tag, milliseconds)] };
       } catch {
         return null;
       }

@@ -5,18 +5,37 @@
 
 const FIRST_BYTES = 1024;
 const LOW = 0xffff_ffffn;
+/** Shorter texts are sooner written letter by letter than by the runtime. */
+const SHORT_TEXT = 16;
 
 /** Place where a message ends: what `endOf` gave. */
 export type MessageEnd = number;
 
-export class WireWriter {
-  private buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
-  /** Bytes from here on are written. */
-  private at = FIRST_BYTES;
+/** Most messages are written one after the other, so they take turns with one buffer. One that a large message needs is not kept. */
+const KEPT_BYTES_MAX = 1 << 18;
+/** Null while a message is written. */
+let kept: Buffer | null = null;
+const NO_BYTES = Buffer.alloc(0);
 
-  /** The bytes, in a buffer of their own that can be transferred. */
+export class WireWriter {
+  private buffer: Buffer;
+  /** Bytes from here on are written. */
+  private at: number;
+
+  constructor() {
+    this.buffer = kept ?? Buffer.allocUnsafeSlow(FIRST_BYTES);
+    this.at = this.buffer.length;
+    kept = null;
+  }
+
+  /** The bytes, in a buffer of their own that can be transferred. The writer begins anew. */
   finish(): Uint8Array {
-    return new Uint8Array(this.buffer.buffer.slice(this.at, this.buffer.length));
+    const { buffer, at } = this;
+    const bytes = new Uint8Array(buffer.buffer.slice(at, buffer.length));
+    if (buffer.length > 0 && buffer.length <= KEPT_BYTES_MAX) kept = buffer;
+    this.buffer = NO_BYTES;
+    this.at = 0;
+    return bytes;
   }
 
   /** To be asked before the fields of a message are written. */
@@ -56,6 +75,11 @@ export class WireWriter {
   }
 
   string(field: number, value: string): void {
+    if (value.length <= SHORT_TEXT && this.ascii(value)) {
+      this.varint(value.length);
+      this.tag(field, 2);
+      return;
+    }
     const bytes = Buffer.byteLength(value);
     this.reserve(bytes);
     this.at -= bytes;
@@ -99,9 +123,28 @@ export class WireWriter {
     this.varint(field * 8 + wireType);
   }
 
+  /** Writes a text of ASCII; false for any other, of which nothing is written. */
+  private ascii(value: string): boolean {
+    const { length } = value;
+    this.reserve(length);
+    const from = this.at - length;
+    for (let i = 0; i < length; i++) {
+      const unit = value.charCodeAt(i);
+      if (unit > 127) return false;
+      this.buffer[from + i] = unit;
+    }
+    this.at = from;
+    return true;
+  }
+
   /** value: 0 to 2^53 - 1. */
   private varint(value: number): void {
     this.reserve(8);
+    if (value < 128) {
+      this.at--;
+      this.buffer[this.at] = value;
+      return;
+    }
     const { buffer } = this;
     let bytes = 1;
     for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) bytes++;
@@ -133,7 +176,7 @@ export class WireWriter {
   private reserve(bytes: number): void {
     if (bytes <= this.at) return;
     const written = this.buffer.length - this.at;
-    const larger = Buffer.allocUnsafeSlow(Math.max(written + bytes, this.buffer.length * 2));
+    const larger = Buffer.allocUnsafeSlow(Math.max(written + bytes, this.buffer.length * 2, FIRST_BYTES));
     larger.set(this.buffer.subarray(this.at), larger.length - written);
     this.buffer = larger;
     this.at = larger.length - written;

@@ -127,3 +127,20 @@ function jsonOf(message: object): unknown {
   }
   return kind === 'list_value' ? ((value as { values?: object[] }).values ?? []).map(jsonOf) : value;
 }
+
+test('writers take turns with one buffer, and messages that are written at the same time or kept are apart', () => {
+  const first = new WireWriter();
+  first.string(1, 'first');
+  const second = new WireWriter();
+  second.string(1, 'zweitens: größer'.repeat(500));
+  first.string(2, 'grün');
+  const message = first.finish();
+  const third = new WireWriter();
+  third.string(1, 'third');
+  assert.equal(Buffer.from(message).toString('latin1'), '\x12\x05gr\xc3\xbcn\x0a\x05first');
+  assert.equal(Buffer.from(second.finish()).toString('utf8').slice(3), 'zweitens: größer'.repeat(500));
+  assert.equal(Buffer.from(third.finish()).toString('latin1'), '\x0a\x05third');
+  assert.equal(Buffer.from(message).toString('latin1').length, 14);
+  first.bool(1, true);
+  assert.deepEqual([...first.finish()], [8, 1]);
+});
