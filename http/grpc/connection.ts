@@ -2,6 +2,7 @@
 
 import type { Socket } from 'node:net';
 import type { FieldList } from '../../protocols/http2/hpack-decoder.js';
+import { takeBytes } from '../context/socket-bytes.js';
 import { type CallHead, callHead } from './call-head.js';
 import { Http2Session } from './http2-session.js';
 import { type Http2Stream, NO_HANDLER, type StreamHandler } from './http2-stream.js';
@@ -45,7 +46,7 @@ export class Connection {
       request: (stream, fields) => this.request(stream, fields),
       output: () => this.output(),
     });
-    socket.on('data', (bytes: Buffer) => this.receive(bytes));
+    takeBytes(socket, { take: (bytes) => this.receive(bytes), place: () => null });
     socket.on('drain', () => this.drained());
     // What went wrong is told by the end of the connection.
     socket.on('error', () => {});

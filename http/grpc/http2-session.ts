@@ -123,7 +123,7 @@ export class Http2Session {
     if (!this.prefaceSeen) {
       if (!startsLike(chunk, h2.PREFACE)) throw new h2.ConnectionError(h2.PROTOCOL_ERROR, 'this is not HTTP/2');
       if (chunk.length < h2.PREFACE.length) {
-        this.rest = chunk;
+        this.rest = Buffer.from(chunk);
         return;
       }
       this.prefaceSeen = true;

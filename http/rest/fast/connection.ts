@@ -5,6 +5,7 @@
 
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import { type BytesTaker, takeBytes } from '../../context/socket-bytes.js';
 import type { RestReply } from '../calls/reply.js';
 import type { FindRoute, FoundRoute } from './find-route.js';
 import { type RequestHead, readHead } from './head.js';
@@ -53,9 +54,11 @@ const READ_AHEAD_BYTES_MAX = 65_536;
 const UNSENT_BYTES_MAX = 1 << 20;
 /** Head and body up to this size are written as one text, which Node copies to the socket without allocating. */
 const ONE_TEXT_BYTES_MAX = 15_000;
+/** What is missing of a body is read straight into it if it is more than this. */
+const PLACE_BYTES_MIN = 32_768;
 const NOTHING = Buffer.alloc(0);
 
-export class FastConnection {
+export class FastConnection implements BytesTaker {
   #unread: Buffer = NOTHING;
   #incoming: Incoming | null = null;
   /** A request is being answered, or its answer is being sent. */
@@ -63,6 +66,8 @@ export class FastConnection {
   #hasEnded = false;
   #isOver = false;
   #hasAnswered = false;
+  /** Has bytes come as `data` events. */
+  readonly #letGo: () => void;
   /** When the connection was opened, last answered, or got the first byte of a request. */
   #sinceMs: number;
 
@@ -71,7 +76,8 @@ export class FastConnection {
     private readonly server: FastServer,
   ) {
     this.#sinceMs = server.nowMs();
-    socket.on('data', this.#onData).on('end', this.#onEnd).on('error', this.#onError).on('close', this.#onClose);
+    socket.on('end', this.#onEnd).on('error', this.#onError).on('close', this.#onClose);
+    this.#letGo = takeBytes(socket, this);
   }
 
   /** Closes the connection if no request is on its way or being answered. */
@@ -96,13 +102,20 @@ export class FastConnection {
     return !this.#isBusy && this.#incoming === null && this.#unread.length === 0;
   }
 
-  readonly #onData = (chunk: Buffer): void => {
+  take(chunk: Buffer): void {
     if (this.#isIdle()) this.#sinceMs = this.server.nowMs();
     const rest = this.#incoming === null ? chunk : this.#fill(this.#incoming, chunk);
     if (rest.length > 0) this.#unread = this.#unread.length === 0 ? rest : Buffer.concat([this.#unread, rest]);
     if (!this.#isBusy) this.#advance();
     else if (this.#unread.length > READ_AHEAD_BYTES_MAX) this.socket.pause();
-  };
+    // What is kept must not stay in the socket's memory.
+    if (this.#unread.length > 0 && this.#unread.buffer === chunk.buffer) this.#unread = Buffer.from(this.#unread);
+  }
+
+  place(): Buffer | null {
+    const incoming = this.#incoming;
+    return incoming !== null && incoming.body.length - incoming.filled >= PLACE_BYTES_MIN ? incoming.body.subarray(incoming.filled) : null;
+  }
 
   readonly #onEnd = (): void => {
     this.#hasEnded = true;
@@ -120,8 +133,12 @@ export class FastConnection {
 
   readonly #isGone = (): boolean => this.#isOver || this.socket.destroyed;
 
-  /** Copies bytes to the body that they belong to; the answer is what is left of them. */
+  /** Copies bytes to the body that they belong to, if they are not there already; the answer is what is left of them. */
   #fill(incoming: Incoming, bytes: Buffer): Buffer {
+    if (bytes.buffer === incoming.body.buffer) {
+      incoming.filled += bytes.length;
+      return NOTHING;
+    }
     const copied = bytes.copy(incoming.body, incoming.filled);
     incoming.filled += copied;
     return copied === bytes.length ? NOTHING : bytes.subarray(copied);
@@ -168,9 +185,10 @@ export class FastConnection {
   #handOn(): void {
     const { socket } = this;
     this.#isOver = true;
-    socket.off('data', this.#onData).off('end', this.#onEnd).off('error', this.#onError).off('close', this.#onClose);
+    socket.off('end', this.#onEnd).off('error', this.#onError).off('close', this.#onClose);
     this.server.forget(this);
-    socket.unshift(this.#unread);
+    this.#letGo();
+    socket.unshift(Buffer.from(this.#unread));
     this.#unread = NOTHING;
     this.server.handOn(socket);
     socket.resume();
