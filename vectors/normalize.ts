@@ -9,10 +9,28 @@ const SQUARED_LENGTH_SLACK = 1e-6;
  */
 export function normalizeRows(values: Float32Array, dim: number): void {
   for (let start = 0; start < values.length; start += dim) {
-    let squares = 0;
-    for (let index = start; index < start + dim; index++) squares += (values[index] as number) ** 2;
+    const end = start + dim;
+    const squares = squaredLength(values, start, end);
     if (!(squares > 0) || squares === Number.POSITIVE_INFINITY || Math.abs(squares - 1) <= SQUARED_LENGTH_SLACK) continue;
     const inverse = 1 / Math.sqrt(squares);
-    for (let index = start; index < start + dim; index++) values[index] = (values[index] as number) * inverse;
+    for (let index = start; index < end; index++) values[index] = (values[index] as number) * inverse;
   }
+}
+
+/** The sum of the squares of the components from..to. */
+function squaredLength(values: Float32Array, from: number, to: number): number {
+  // Four sums side by side: each addition waits for the one before it.
+  let a = 0;
+  let b = 0;
+  let c = 0;
+  let d = 0;
+  let index = from;
+  for (; index + 3 < to; index += 4) {
+    a += (values[index] as number) ** 2;
+    b += (values[index + 1] as number) ** 2;
+    c += (values[index + 2] as number) ** 2;
+    d += (values[index + 3] as number) ** 2;
+  }
+  for (; index < to; index++) a += (values[index] as number) ** 2;
+  return a + b + (c + d);
 }

@@ -25,12 +25,13 @@ import { openIndexOf } from '../segment/index/open.js';
 import type { VectorPlan } from '../segment/layout.js';
 import { readPayloadText } from '../segment/payload-file.js';
 import {
-  check,
+  checkInRoom,
   damagedRecord,
   encodeReplicaState,
   ID_KEY_BYTES,
   MANIFEST_KEY,
   rowKey,
+  rowKeyInRoom,
   STATE_KEY,
   type StateRecord,
   uncheck,
@@ -266,7 +267,7 @@ export class Transaction {
   /** Sets the payload of a row that this transaction added. payload: if absent, it is parsed from `text` where it is needed. */
   setPayload({ segment, row }: Location, text: Uint8Array, payload?: Payload): void {
     if (text.length <= 2) return;
-    this.environment.put('payload', rowKey(segment.id, row), check(text));
+    this.environment.put('payload', rowKeyInRoom(segment.id, row), checkInRoom(text));
     spend('payload_io_write', text.length);
     const added = this.appended.get(segment);
     if (added === undefined) throw new Error('payload of a row that is not new');

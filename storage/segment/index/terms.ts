@@ -280,9 +280,7 @@ function encodePlace(place: GeoPoint): Uint8Array {
 
 /** IEEE 754 orders like sign and magnitude: flip the sign of positive numbers, and all bits of negative ones. */
 function encodeNumber(value: number): Uint8Array {
-  const bytes = new Uint8Array(9);
-  const view = new DataView(bytes.buffer);
-  bytes[0] = TAG_VALUE;
+  const view = numberRoom;
   // Minus zero is zero.
   view.setFloat64(1, value === 0 ? 0 : value);
   const high = view.getUint32(1);
@@ -292,8 +290,11 @@ function encodeNumber(value: number): Uint8Array {
     view.setUint32(1, ~high >>> 0);
     view.setUint32(5, ~view.getUint32(5) >>> 0);
   }
-  return bytes;
+  return numberBytes.slice();
 }
+
+const numberBytes = Uint8Array.of(TAG_VALUE, 0, 0, 0, 0, 0, 0, 0, 0);
+const numberRoom = new DataView(numberBytes.buffer);
 
 /** The number whose bytes `encodeNumber` made. */
 function decodeNumber(term: Uint8Array): number {
