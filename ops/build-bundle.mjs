@@ -6,7 +6,7 @@
  * `import.meta.url` (kernels, schemas) are found where that module was compiled to.
  */
 
-import { rmSync } from 'node:fs';
+import { copyFileSync, rmSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { rolldown } from 'rolldown';
@@ -14,6 +14,8 @@ import { rolldown } from 'rolldown';
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 const DIST = join(ROOT, 'dist');
 const FOLDER = join(DIST, 'bundle');
+/** Loaded before all else by each file that a thread starts with. */
+const STACK_TRACES = 'stack-traces.cjs';
 
 const { THREAD_FILES } = await import(pathToFileURL(join(DIST, 'storage', 'threads', 'entries.js')).href);
 const THREADS = Object.entries(THREAD_FILES).map(([name, file]) => [name, join(DIST, 'storage', 'threads', file)]);
@@ -43,5 +45,14 @@ const bundle = await rolldown({
   // A package that one part loads late and another at once is loaded at once.
   onLog: (level, log, pass) => (log.code === 'INEFFECTIVE_DYNAMIC_IMPORT' ? undefined : pass(level, log)),
 });
-await bundle.write({ dir: FOLDER, format: 'cjs', sourcemap: true, entryFileNames: '[name].cjs', chunkFileNames: 'shared-[hash].cjs' });
+await bundle.write({
+  dir: FOLDER,
+  format: 'cjs',
+  sourcemap: true,
+  // `launch.sh` starts the bundle without `--enable-source-maps`.
+  banner: ({ isEntry }) => (isEntry ? `require('./${STACK_TRACES}');` : ''),
+  entryFileNames: '[name].cjs',
+  chunkFileNames: 'shared-[hash].cjs',
+});
+copyFileSync(join(ROOT, 'ops', STACK_TRACES), join(FOLDER, STACK_TRACES));
 await bundle.close();

@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import type { ClusterOptions } from '../actors/consensus/cluster-api.js';
-import { type ListeningTransport, openPeerTransport } from '../cluster/transport/open.js';
+import type { ListeningTransport } from '../cluster/transport/open.js';
 import { SURVIVORS } from '../cluster/transport/refusal.js';
 import { TRANSFER_METHODS } from '../protocols/model/cluster.js';
 import { ConsensusLog, consensusFolder, forgetConsensus } from '../storage/consensus-log/log.js';
@@ -49,6 +49,8 @@ export async function openCluster(
     const { identity } = await store.load();
     if ((identity === null || identity.clusterId === null) && start.uri === null && start.bootstrap === null)
       throw new SettingsError([NOT_TOLD]);
+    // Loaded here, since a node of its own needs none of it.
+    const { openPeerTransport } = await import('../cluster/transport/open.js');
     transport = await openPeerTransport({ host: service.host, port: cluster.p2p.port, release: version, survivor });
   } catch (error) {
     await store.close();

@@ -83,9 +83,9 @@ if [ -z "$runtime" ]; then
 fi
 
 # The bundle starts faster; compiled files that are newer were built without it.
-main=$root/dist/bundle/main.cjs maps=--enable-source-maps
+main=$root/dist/bundle/main.cjs
 if [ ! -f "$main" ] || [ "$root/dist/ops/main.js" -nt "$main" ]; then
-  main=$root/dist/ops/main.js maps=
+  main=$root/dist/ops/main.js
 fi
 # V8's compiled code, kept where only who may change the program itself can write; a folder that cannot be written costs nothing.
 : "${NODE_COMPILE_CACHE=$root/dist/.cache}"
@@ -97,4 +97,4 @@ export TROUPE_STARTED="$reason $own_number"
 export MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_:-65536}" MALLOC_TRIM_THRESHOLD_="${MALLOC_TRIM_THRESHOLD_:-131072}"
 # Word splitting is meant: these are options.
 # shellcheck disable=SC2086
-exec "$runtime" --max-semi-space-size=2 --single-threaded-gc $maps ${TROUPE_NODE_OPTIONS:-} "$main" "$@"
+exec "$runtime" --max-semi-space-size=2 --single-threaded-gc ${TROUPE_NODE_OPTIONS:-} "$main" "$@"

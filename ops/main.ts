@@ -2,11 +2,11 @@
 
 import { randomInt, randomUUID } from 'node:crypto';
 import nodeModule from 'node:module';
-import { PeerPortError } from '../cluster/transport/open.js';
+import { PeerPortError } from '../cluster/transport/port-error.js';
 import type { Identity } from '../http/context/services.js';
 import { GrpcBindError, startGrpcDoor } from '../http/grpc/server.js';
 import { canSharePort } from '../http/rest/readers/doors.js';
-import { startRestDoor } from '../http/rest/server.js';
+import { startRestDoor } from '../http/rest/start.js';
 import { TroupeError } from '../protocols/errors.js';
 import { type ClusterStart, parseCommandLine } from './cli.js';
 import { misplacedOptions, openCluster } from './cluster-start.js';

@@ -25,6 +25,7 @@ import { type Answer, decodeAnswer, decodeRequest, encodeAnswer, encodeRequest }
 import { commonVersion, type OwnSide, PROTOCOL_VERSIONS, versionsDiffer } from './handshake.js';
 import { HANDSHAKE_MS, judgeAnswer, LINK_TICK_MS, type LinkHost, PeerLink } from './link.js';
 import { PLAIN_PREFACE, plainStream } from './plain-stream.js';
+import { PeerPortError } from './port-error.js';
 import { PortListener } from './port-listener.js';
 import { CALL_BYTES_MAX, FRAME_BYTES_MAX } from './queue.js';
 import { refusesConnections, type Survivor } from './refusal.js';
@@ -63,17 +64,6 @@ export interface PeerTransportOptions {
 /** A transport that listens on `port`. */
 export interface ListeningTransport extends PeerTransport {
   readonly port: number;
-}
-
-/** The internal port cannot be used. */
-export class PeerPortError extends Error {
-  /** What the system said; undefined when it was something else. */
-  readonly code: string | undefined;
-
-  constructor(cause: NodeJS.ErrnoException) {
-    super(cause.message, { cause });
-    this.code = cause.code;
-  }
 }
 
 /** Takes the internal port; until `start` everybody is turned away. Errors: `PeerPortError`. */

@@ -3,7 +3,7 @@
  * them, has no port, and gets each stream over a connection inside the process.
  */
 
-import { type ClientHttp2Session, type ClientHttp2Stream, connect, type IncomingHttpHeaders } from 'node:http2';
+import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2';
 import { duplexPair } from 'node:stream';
 import type { Server } from '@grpc/grpc-js';
 import { CANCEL, ENHANCE_YOUR_CALM, INTERNAL_ERROR } from '../../protocols/http2/frames.js';
@@ -41,7 +41,7 @@ export class RareStreams {
   }
 
   private async connect(): Promise<ClientHttp2Session> {
-    const { ServerCredentials } = await import('@grpc/grpc-js');
+    const [{ ServerCredentials }, { connect }] = await Promise.all([import('@grpc/grpc-js'), import('node:http2')]);
     this.server ??= startServer();
     const server = await this.server;
     const [near, far] = duplexPair();

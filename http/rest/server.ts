@@ -10,8 +10,6 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { errorFacts } from '../../protocols/errors.js';
 import type { QueryParameters } from '../../protocols/rest/parameters.js';
 import { errorBody } from '../context/answer.js';
-import { checkPort } from '../context/check-port.js';
-import type { DoorThreads } from '../context/reader-servers.js';
 import type { DoorServices } from '../context/services.js';
 import { ROUTES, type Route } from '../routes.js';
 import { readBody } from './body.js';
@@ -21,27 +19,11 @@ import { jsonReply, type RestReply } from './calls/reply.js';
 import { type FastRequest, KEEP_ALIVE_MS } from './fast/connection.js';
 import { routeFinder } from './fast/find-route.js';
 import { FastFront } from './fast/front.js';
-import { makeHandOnSocket, openRestInReaders } from './readers/doors.js';
-import type { ReaderDoorSettings } from './readers/messages.js';
+import type { RestDoor, RestOptions } from './start.js';
 
-export interface RestOptions {
-  readonly host: string;
-  /** 0 for any free one. */
-  readonly port: number;
-  readonly maxBodyBytes: number;
-  readonly cors: boolean;
-  /** Write a debug line for each request. */
-  readonly logRequests: boolean;
-  /** False: all requests go through Fastify (tests). */
-  readonly fastPath?: boolean;
-  /** Readers that take the connections, on a system where threads can share a port; null or left out: this thread takes them. */
-  readonly readers?: DoorThreads<ReaderDoorSettings> | null;
-}
-
-export interface RestDoor {
-  readonly port: number;
-  /** Stops taking connections, lets running requests finish and closes those that take longer than `graceMs`. */
-  close(graceMs: number): Promise<void>;
+/** What listens on an address, and takes connections that came elsewhere. */
+export interface RestServer extends RestDoor {
+  take(socket: Socket): void;
 }
 
 type Address = { readonly host: string; readonly port: number } | { readonly path: string };
@@ -54,25 +36,8 @@ const ONE_WRITE_BYTES_MAX = 15_000;
 const EMPTY = Buffer.alloc(0);
 const NO_BODY = { status: 404, type: undefined, headers: [], body: EMPTY, isBodyTooLarge: false } as const;
 
-/** Listens for REST requests. Rejects with the system's error when the address cannot be taken. */
-export async function startRestDoor(services: DoorServices, options: RestOptions): Promise<RestDoor> {
-  const { host, maxBodyBytes, readers = null } = options;
-  if (readers === null) return listen(services, options, { host, port: options.port });
-  const port = await checkPort(host, options.port);
-  const socket = await makeHandOnSocket();
-  const rest = await listen(services, { ...options, fastPath: false }, { path: socket.path });
-  const doors = await openRestInReaders(services, readers, { host, port, maxBodyBytes }, socket.path);
-  return {
-    port,
-    close: async (graceMs) => {
-      await Promise.all([doors.close(graceMs), rest.close(graceMs)]);
-      await socket.remove();
-    },
-  };
-}
-
-/** A server of the main thread, for all requests or for those that readers hand on. */
-async function listen(services: DoorServices, options: RestOptions, address: Address): Promise<RestDoor> {
+/** A server of the main thread, for all requests or for those that readers hand on. Rejects with the system's error when it cannot listen. */
+export async function listenForRest(services: DoorServices, options: RestOptions, address: Address): Promise<RestServer> {
   const door = new Door(services, options);
   const { logRequests, maxBodyBytes } = options;
   const front = new FastFront({
@@ -96,6 +61,9 @@ async function listen(services: DoorServices, options: RestOptions, address: Add
   const server = app.server;
   return {
     port: (server.address() as Partial<AddressInfo>).port ?? 0,
+    take: (socket) => {
+      server.emit('connection', socket);
+    },
     close: (graceMs) => {
       door.closing = true;
       return closeServer(app, server, front, graceMs);

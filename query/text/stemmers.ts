@@ -4,49 +4,10 @@
  */
 
 import { createRequire } from 'node:module';
-import { stemmer as arabic } from '@orama/stemmers/arabic';
-import { stemmer as armenian } from '@orama/stemmers/armenian';
-import { stemmer as danish } from '@orama/stemmers/danish';
-import { stemmer as dutch } from '@orama/stemmers/dutch';
-import { stemmer as finnish } from '@orama/stemmers/finnish';
-import { stemmer as french } from '@orama/stemmers/french';
-import { stemmer as german } from '@orama/stemmers/german';
-import { stemmer as greek } from '@orama/stemmers/greek';
-import { stemmer as hungarian } from '@orama/stemmers/hungarian';
-import { stemmer as italian } from '@orama/stemmers/italian';
-import { stemmer as norwegian } from '@orama/stemmers/norwegian';
-import { stemmer as portuguese } from '@orama/stemmers/portuguese';
-import { stemmer as romanian } from '@orama/stemmers/romanian';
-import { stemmer as russian } from '@orama/stemmers/russian';
-import { stemmer as spanish } from '@orama/stemmers/spanish';
-import { stemmer as swedish } from '@orama/stemmers/swedish';
-import { stemmer as tamil } from '@orama/stemmers/tamil';
-import { stemmer as turkish } from '@orama/stemmers/turkish';
 import type { StemmerLanguage } from '../../protocols/model/text.js';
 
 /** The stem of a word in small letters. */
 export type Stem = (word: string) => string;
-
-const STEMMERS: { readonly [language in Exclude<StemmerLanguage, 'english'>]: Stem } = {
-  arabic,
-  armenian,
-  danish,
-  dutch,
-  finnish,
-  french,
-  german,
-  greek,
-  hungarian,
-  italian,
-  norwegian,
-  portuguese,
-  romanian,
-  russian,
-  spanish,
-  swedish,
-  tamil,
-  turkish,
-};
 
 /** Stems that are kept; the words of a language come again and again. */
 const STEMS_MAX = 50_000;
@@ -56,15 +17,38 @@ const kept = new Map<StemmerLanguage, Stem>();
 export function stemmerOf(language: StemmerLanguage): Stem {
   let stem = kept.get(language);
   if (stem === undefined) {
-    stem = withMemory(language === 'english' ? englishStemmer() : STEMMERS[language]);
+    stem = withMemory(language === 'english' ? englishStemmer() : PACKAGED[language]().stemmer);
     kept.set(language, stem);
   }
   return stem;
 }
 
-/** Loaded when it is first used: the package has all languages in one module of 1 MB. */
+// Each language is loaded with its first word: all of them together would make the start of every thread longer.
+const require = createRequire(import.meta.url);
+
+const PACKAGED: { readonly [language in Exclude<StemmerLanguage, 'english'>]: () => { readonly stemmer: Stem } } = {
+  arabic: () => require('@orama/stemmers/arabic'),
+  armenian: () => require('@orama/stemmers/armenian'),
+  danish: () => require('@orama/stemmers/danish'),
+  dutch: () => require('@orama/stemmers/dutch'),
+  finnish: () => require('@orama/stemmers/finnish'),
+  french: () => require('@orama/stemmers/french'),
+  german: () => require('@orama/stemmers/german'),
+  greek: () => require('@orama/stemmers/greek'),
+  hungarian: () => require('@orama/stemmers/hungarian'),
+  italian: () => require('@orama/stemmers/italian'),
+  norwegian: () => require('@orama/stemmers/norwegian'),
+  portuguese: () => require('@orama/stemmers/portuguese'),
+  romanian: () => require('@orama/stemmers/romanian'),
+  russian: () => require('@orama/stemmers/russian'),
+  spanish: () => require('@orama/stemmers/spanish'),
+  swedish: () => require('@orama/stemmers/swedish'),
+  tamil: () => require('@orama/stemmers/tamil'),
+  turkish: () => require('@orama/stemmers/turkish'),
+};
+
+/** The package has all languages in one module of 1 MB. */
 function englishStemmer(): Stem {
-  const require = createRequire(import.meta.url);
   const snowball = require('snowball-stemmers') as { newStemmer(language: string): { stem: Stem } };
   const stemmer = snowball.newStemmer('english');
   return (word) => stemmer.stem(word);

@@ -4,7 +4,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import type { PeerMessage } from '../../../cluster/peer-messages.js';
-import { openPeerTransport, PeerPortError } from '../../../cluster/transport/open.js';
+import { openPeerTransport } from '../../../cluster/transport/open.js';
+import { PeerPortError } from '../../../cluster/transport/port-error.js';
 import { TroupeError } from '../../../protocols/errors.js';
 import { applied, CLUSTER, closeAll, connect, isConnected, peer } from './support.js';
 

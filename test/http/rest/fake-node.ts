@@ -10,7 +10,7 @@ import type { DoorServices } from '../../../http/context/services.js';
 import type { LoneReader } from '../../../http/rest/readers/door.js';
 import { ReaderDoor } from '../../../http/rest/readers/door.js';
 import type { ReaderDoorSettings } from '../../../http/rest/readers/messages.js';
-import { type RestDoor, type RestOptions, startRestDoor } from '../../../http/rest/server.js';
+import { type RestDoor, type RestOptions, startRestDoor } from '../../../http/rest/start.js';
 import { ROUTES } from '../../../http/routes.js';
 import { TroupeError } from '../../../protocols/errors.js';
 import { GRPC_METHOD_NAMES } from '../../../protocols/grpc/method-names.js';

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { NodeApi } from '../../../actors/requests/node-api.js';
 import { startGrpcDoor } from '../../../http/grpc/server.js';
-import { startRestDoor } from '../../../http/rest/server.js';
+import { startRestDoor } from '../../../http/rest/start.js';
 import { compose } from '../../../ops/compose.js';
 import { loadSettings } from '../../../ops/config/load.js';
 import { moduleLog } from '../../../ops/log.js';
