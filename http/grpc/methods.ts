@@ -11,7 +11,7 @@ import { type Routing, RoutingReader } from '../../protocols/grpc/routing.js';
 import { type GrpcMethod, type MessageType, schema } from '../../protocols/grpc/schema.js';
 import { stringifyJson } from '../../protocols/json.js';
 import { checkCollectionName } from '../../protocols/rest/parameters.js';
-import type { RawRequest } from '../../storage/threads/messages.js';
+import type { HeavyRead, RawRequest } from '../../storage/threads/messages.js';
 import { clientFacts, errorHeaders } from '../context/answer.js';
 import { usageField } from '../context/hardware.js';
 import { checkSettingsSize } from '../context/node-request.js';
@@ -21,8 +21,16 @@ import { type NodeRoute, type ReadRoute, ROUTES, type Route, type WriteRoute } f
 import { timeField, timeTag } from './answer-time.js';
 import { grpcStatusOf } from './status.js';
 
-/** A method as it is served: the parts of the answer's message, or why there is none. isHeavy: as in `PointsCall`. */
-export type Served = (message: Buffer, deadlineMs: number, isHeavy?: boolean) => Promise<ServedOutcome>;
+/** A method as it is served: the parts of the answer's message, or why there is none. */
+export type Served = (message: Buffer, deadlineMs: number, caller: Caller) => Promise<ServedOutcome>;
+
+/** What is known of a call beside its message. */
+export interface Caller {
+  /** As in `PointsCall`. */
+  readonly heavy?: HeavyRead | undefined;
+  /** Calls the listener if the client gives up before the answer. */
+  onGone?(listener: () => void): void;
+}
 
 /** How a call ended. */
 export type ServedOutcome =
@@ -35,7 +43,7 @@ export type ServedOutcome =
     };
 
 /** The answer's message without its time. */
-type Run = (bytes: Buffer, deadlineMs: number, isHeavy?: boolean) => Promise<Uint8Array[]>;
+type Run = (bytes: Buffer, deadlineMs: number, heavy?: HeavyRead) => Promise<Uint8Array[]>;
 
 const HEALTH_CHECK = '/grpc.health.v1.Health/Check';
 const SERVING = 1;
@@ -64,11 +72,11 @@ class Methods {
     const at = GRPC_METHOD_NAMES.indexOf(route.grpc);
     const run = this.runner(route, method);
     const time = timeTag(method.response);
-    return async (message, deadlineMs, isHeavy) => {
+    return async (message, deadlineMs, { heavy }) => {
       const started = this.services.monotonicMs();
       let outcome: ServedOutcome;
       try {
-        const parts = await run(message, deadlineMs, isHeavy);
+        const parts = await run(message, deadlineMs, heavy);
         if (time !== null) parts.push(timeField(time, this.services.monotonicMs() - started));
         outcome = { kind: 'message', parts };
       } catch (error) {
@@ -110,10 +118,10 @@ class Methods {
   private points(route: ReadRoute | WriteRoute, { request, response }: GrpcMethod, reader: RoutingReader): Run {
     const { node } = this.services;
     const message = `qdrant.${request.name}`;
-    return async (body, deadlineMs, isHeavy) => {
+    return async (body, deadlineMs, heavy) => {
       const routing = reader.read(body);
       const name = collectionOf(routing);
-      const raw = pointsRequest(this.services, { ...routing, query: {}, body, message, deadlineMs, isHeavy });
+      const raw = pointsRequest(this.services, { ...routing, query: {}, body, message, deadlineMs, heavy });
       const answer = await (route.kind === 'read' ? node.read(name, route.engine, raw) : node.write(name, route.engine, routing.wait, raw));
       return withUsage(answer, response, raw);
     };

@@ -9,12 +9,13 @@ import { RoutingReader } from '../../protocols/grpc/routing.js';
 import { type GrpcMethod, schema } from '../../protocols/grpc/schema.js';
 import { checkCollectionName } from '../../protocols/rest/parameters.js';
 import type { Reader } from '../../storage/reader/reader.js';
-import type { ReadOperation } from '../../storage/threads/messages.js';
+import type { HeavyRead, ReadOperation } from '../../storage/threads/messages.js';
+import { heavyRead, tellGone } from '../context/heavy-read.js';
 import { SharedCounts } from '../context/shared-counts.js';
 import { pointsRequest } from '../handlers/points.js';
 import { timeField, timeTag } from './answer-time.js';
 import { GrpcListener } from './listener.js';
-import type { Served, ServedOutcome } from './methods.js';
+import type { Caller, Served, ServedOutcome } from './methods.js';
 import type { FromGrpcDoor, GrpcReaderSettings, GrpcRow, ToGrpcDoor } from './reader-messages.js';
 
 /** The main thread measures what requests cost only where no reader has a server. */
@@ -77,9 +78,10 @@ export class GrpcReaderDoor {
     const method = schema().methods.get(path);
     if (engine === null || method === undefined) return (message, deadlineMs) => this.ask(path, message, deadlineMs);
     const read = this.read(row, engine, method);
-    return (message, deadlineMs) => {
+    return (message, deadlineMs, caller) => {
       const outcome = read(message, deadlineMs);
-      return outcome === null || outcome === 'heavy' ? this.ask(path, message, deadlineMs, outcome === 'heavy') : Promise.resolve(outcome);
+      if (outcome === 'heavy') return this.askHeavy(path, message, deadlineMs, caller);
+      return outcome === null ? this.ask(path, message, deadlineMs) : Promise.resolve(outcome);
     };
   }
 
@@ -110,12 +112,19 @@ export class GrpcReaderDoor {
     };
   }
 
-  private ask(path: string, body: Buffer, deadlineMs: number, isHeavy = false): Promise<ServedOutcome> {
+  /** The read ends when the client gives up. */
+  private askHeavy(path: string, body: Buffer, deadlineMs: number, caller: Caller): Promise<ServedOutcome> {
+    const heavy = heavyRead();
+    caller.onGone?.(() => tellGone(heavy));
+    return this.ask(path, body, deadlineMs, heavy);
+  }
+
+  private ask(path: string, body: Buffer, deadlineMs: number, heavy?: HeavyRead): Promise<ServedOutcome> {
     const id = this.nextId++;
     // A message that has its memory for itself goes along uncopied.
     const isWhole = body.length > 0 && body.length === body.buffer.byteLength;
     const message = isWhole ? body : new Uint8Array(body);
-    this.post({ kind: 'call', id, path, message, deadlineMs, isHeavy }, [message.buffer as ArrayBuffer]);
+    this.post({ kind: 'call', id, path, message, deadlineMs, heavy }, [message.buffer as ArrayBuffer]);
     return new Promise((resolve) => this.calls.set(id, resolve));
   }
 

@@ -17,9 +17,9 @@ export async function openGrpcInReaders(
 ): Promise<GrpcReaderServers> {
   const methods = servedMethods(services, false);
   const rows = [...methods.keys()].map(rowOf);
-  const servers: GrpcReaderServers = new ReaderServers(threads, async (port, { deadlineMs, id, isHeavy, message, path }) => {
+  const servers: GrpcReaderServers = new ReaderServers(threads, async (port, { deadlineMs, heavy, id, message, path }) => {
     const served = methods.get(path) as Served;
-    const outcome = await served(Buffer.from(message.buffer, message.byteOffset, message.length), deadlineMs, isHeavy);
+    const outcome = await served(Buffer.from(message.buffer, message.byteOffset, message.length), deadlineMs, { heavy });
     const [own, transfer] = packed(outcome);
     port.postMessage({ kind: 'outcome', id, outcome: own } satisfies ToGrpcDoor, transfer);
   });

@@ -1,6 +1,6 @@
 /** Messages between the gRPC server of a reader's thread and the main thread. */
 
-import type { ReadOperation } from '../../storage/threads/messages.js';
+import type { HeavyRead, ReadOperation } from '../../storage/threads/messages.js';
 import type { ServerNews, ServerOrder } from '../context/reader-servers.js';
 import type { ServedOutcome } from './methods.js';
 
@@ -36,7 +36,7 @@ export interface GrpcDoorCall {
   readonly message: Uint8Array;
   readonly deadlineMs: number;
   /** A read that quick ones should not wait for. */
-  readonly isHeavy: boolean;
+  readonly heavy: HeavyRead | undefined;
 }
 
 export type FromGrpcDoor = ServerNews | GrpcDoorCall;

@@ -9,7 +9,7 @@ import type { CallHead } from './call-head.js';
 import type { Http2Session } from './http2-session.js';
 import type { Http2Stream, StreamHandler } from './http2-stream.js';
 import { MessageReader, PREFIX_BYTES } from './message-reader.js';
-import type { Served, ServedOutcome } from './methods.js';
+import type { Caller, Served, ServedOutcome } from './methods.js';
 import { DEADLINE_EXCEEDED, INTERNAL, messageText, RESOURCE_EXHAUSTED, UNIMPLEMENTED } from './status.js';
 
 const unzip = { gzip: promisify(gunzip), deflate: promisify(inflate) };
@@ -21,9 +21,10 @@ export function statusFields(code: number, details: string, metadata: readonly (
   return [...ERROR_START, 'grpc-status', String(code), 'grpc-message', messageText(details), ...metadata.flat()];
 }
 
-export class UnaryCall implements StreamHandler {
+export class UnaryCall implements StreamHandler, Caller {
   private readonly reader = new MessageReader();
   private state: 'reading' | 'running' | 'over' = 'reading';
+  private giveUp: (() => void) | null = null;
 
   /** deadlineMs: in milliseconds since the epoch; infinite for none. */
   constructor(
@@ -53,8 +54,12 @@ export class UnaryCall implements StreamHandler {
   }
 
   cancelled(): void {
-    if (this.state === 'running') this.session.abandoned++;
+    if (this.state === 'running') this.abandon();
     else this.state = 'over';
+  }
+
+  onGone(listener: () => void): void {
+    this.giveUp = listener;
   }
 
   /** Tells the client that its time is up; what runs is not waited for. */
@@ -64,8 +69,13 @@ export class UnaryCall implements StreamHandler {
       this.session.reset(this.stream, CANCEL);
       return;
     }
-    if (this.state === 'running') this.session.abandoned++;
+    if (this.state === 'running') this.abandon();
     this.fail(DEADLINE_EXCEEDED, 'Deadline exceeded');
+  }
+
+  private abandon(): void {
+    this.session.abandoned++;
+    this.giveUp?.();
   }
 
   private async unpack(message: Buffer): Promise<void> {
@@ -92,7 +102,7 @@ export class UnaryCall implements StreamHandler {
 
   private async run(message: Buffer): Promise<void> {
     this.state = 'running';
-    const outcome = await this.served(message, this.deadlineMs);
+    const outcome = await this.served(message, this.deadlineMs, this);
     if (this.ended()) this.answer(outcome);
   }
 

@@ -2,7 +2,7 @@
 
 import type { ReadConsistency } from '../../protocols/model/cluster.js';
 import { noUsage } from '../../protocols/model/usage.js';
-import type { RawRequest } from '../../storage/threads/messages.js';
+import type { HeavyRead, RawRequest } from '../../storage/threads/messages.js';
 import type { DoorServices } from '../context/services.js';
 
 /** What a door has read of a request. */
@@ -18,8 +18,8 @@ export interface PointsCall {
   readonly timeoutSeconds: number | undefined;
   /** When the client stops waiting, in milliseconds since the epoch; left out where that is not known. */
   readonly deadlineMs?: number;
-  /** A read that quick ones should not wait for, as far as that is known. */
-  readonly isHeavy?: boolean | undefined;
+  /** For a read that quick ones should not wait for, as far as that is known. */
+  readonly heavy?: HeavyRead | undefined;
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000;
@@ -29,7 +29,7 @@ export function pointsRequest(
   { hardwareReporting, nowMs }: Pick<DoorServices, 'hardwareReporting' | 'nowMs'>,
   call: PointsCall,
 ): RawRequest {
-  const { body, consistency, deadlineMs = Number.POSITIVE_INFINITY, isHeavy, message, path, query, timeoutSeconds } = call;
+  const { body, consistency, deadlineMs = Number.POSITIVE_INFINITY, heavy, message, path, query, timeoutSeconds } = call;
   const ownMs = nowMs() + (timeoutSeconds === undefined ? DEFAULT_TIMEOUT_MS : timeoutSeconds * 1000);
   return {
     path,
@@ -38,7 +38,7 @@ export function pointsRequest(
     deadlineMs: Math.min(ownMs, deadlineMs),
     ...(message === undefined ? {} : { message }),
     ...(consistency === undefined ? {} : { consistency }),
-    ...(isHeavy === true ? { isHeavy } : {}),
+    ...(heavy === undefined ? {} : { heavy }),
     ...(hardwareReporting ? { usage: noUsage() } : {}),
   };
 }

@@ -232,7 +232,7 @@ export class ReaderPool {
       id: this.nextId++,
       deadlineMs: request.deadlineMs,
       bytes: request.body?.byteLength ?? 0,
-      isHeavy: request.isHeavy === true,
+      isHeavy: request.heavy !== undefined,
       work,
       attempts: 0,
       settled: false,

@@ -223,6 +223,7 @@ export class Reader {
   private answer(read: Read, usage: HardwareUsage | null): Answer | null {
     const { deadline } = this.context;
     deadline.deadlineMs = read.request.deadlineMs;
+    deadline.gone = read.request.heavy?.gone ?? null;
     if (deadline.expired()) throw timeLimitReached();
     const taken: ReplicaSnapshot[] = [];
     const ring = read.request.ring ?? null;

@@ -17,10 +17,13 @@ export class Deadline {
     if (this.effortNs > this.effortNsMax) throw new TooHeavy();
   }
 
-  /** Whether the time is over. Cheap enough for kernels, which ask every few microseconds of work. */
-  readonly expired = (): boolean => Date.now() > this.deadlineMs;
+  /** Shared memory that says whether somebody still waits for the answer (`HeavyRead`); null: somebody does. */
+  gone: Int32Array | null = null;
 
-  /** Throws once the time is over, for loops in TypeScript. Errors: `timeout`. */
+  /** Whether the time is over, or nobody waits. Cheap enough for kernels, which ask every few microseconds of work. */
+  readonly expired = (): boolean => Date.now() > this.deadlineMs || (this.gone !== null && Atomics.load(this.gone, 0) !== 0);
+
+  /** Throws once that is so, for loops in TypeScript. Errors: `timeout`. */
   check(): void {
     if (this.expired()) throw timeLimitReached();
   }

@@ -56,6 +56,11 @@ export type ReadOperation =
 
 export type { WriteOperation };
 
+export interface HeavyRead {
+  /** Not 0 once no client waits for the answer: Int32Array [1] in shared memory. */
+  readonly gone: Int32Array;
+}
+
 /** A request as the HTTP or gRPC server received it. */
 export interface RawRequest {
   /** Parameters of the matched route, decoded: `id`, `field_name`… */
@@ -70,7 +75,7 @@ export interface RawRequest {
   /** Where present, the work is measured; its cost is here when the request is answered. */
   readonly usage?: HardwareUsage;
   /** Set for a read that quick ones should not wait for. */
-  readonly isHeavy?: true;
+  readonly heavy?: HeavyRead;
   /** Consistency of a read in a cluster; absent if one replica of each shard is enough. */
   readonly consistency?: ReadConsistency;
   /**

@@ -6,7 +6,7 @@
 import { TroupeError } from '../../../protocols/errors.js';
 import { stringifyJson } from '../../../protocols/json.js';
 import { checkCollectionName, type QueryParameters, updateParameters } from '../../../protocols/rest/parameters.js';
-import type { RawRequest } from '../../../storage/threads/messages.js';
+import type { HeavyRead, RawRequest } from '../../../storage/threads/messages.js';
 import { type HttpAnswer, valueEnvelope } from '../../context/answer.js';
 import type { DoorServices } from '../../context/services.js';
 import { pointsRequest } from '../../handlers/points.js';
@@ -30,8 +30,8 @@ export interface RestCall {
   readonly body: () => Uint8Array | Promise<Uint8Array>;
   /** Whether the client has gone away. */
   readonly isGone: () => boolean;
-  /** A read that quick ones should not wait for, as far as that is known. */
-  readonly isHeavy?: boolean;
+  /** As in `PointsCall`. */
+  readonly heavy?: HeavyRead | undefined;
 }
 
 const HTML_TYPE = 'text/html; charset=utf-8';
@@ -74,9 +74,9 @@ function carryOut(services: DoorServices, call: RestCall, started: number): Prom
 }
 
 async function read(services: DoorServices, route: ReadRoute, call: RestCall, started: number): Promise<RestReply> {
-  const { isHeavy, path, query } = call;
+  const { heavy, path, query } = call;
   const parameters = checkedRead(route.engine, path, query);
-  const raw = pointsRequest(services, { path, query: query as Query, body: await bodyOf(call), ...parameters, isHeavy });
+  const raw = pointsRequest(services, { path, query: query as Query, body: await bodyOf(call), ...parameters, heavy });
   const result = await services.node.read(path.collection_name as string, route.engine, raw);
   return resultReply(result, services.monotonicMs() - started, raw);
 }

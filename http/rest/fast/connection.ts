@@ -17,6 +17,8 @@ export interface FastRequest {
   /** In a buffer of its own. */
   readonly body: Uint8Array;
   readonly isGone: () => boolean;
+  /** Calls the listener if the client goes away before its answer. */
+  readonly onGone: (listener: () => void) => void;
 }
 
 /** What a connection needs of the server that it belongs to. */
@@ -68,6 +70,8 @@ export class FastConnection implements BytesTaker {
   #hasAnswered = false;
   /** Has bytes come as `data` events. */
   readonly #letGo: () => void;
+  /** Ends the work on the request that is being answered. */
+  #giveUp: (() => void) | null = null;
   /** When the connection was opened, last answered, or got the first byte of a request. */
   #sinceMs: number;
 
@@ -128,7 +132,12 @@ export class FastConnection implements BytesTaker {
 
   readonly #onClose = (): void => {
     this.#isOver = true;
+    this.#giveUp?.();
     this.server.forget(this);
+  };
+
+  readonly #onGone = (listener: () => void): void => {
+    this.#giveUp = listener;
   };
 
   readonly #isGone = (): boolean => this.#isOver || this.socket.destroyed;
@@ -154,9 +163,10 @@ export class FastConnection implements BytesTaker {
       this.#incoming = null;
       this.#isBusy = true;
       const { body, found, head } = incoming;
-      const answer = this.server.answer({ head, found, body, isGone: this.#isGone });
+      const answer = this.server.answer({ head, found, body, isGone: this.#isGone, onGone: this.#onGone });
       if (answer instanceof Promise) {
         void answer.then((later) => {
+          this.#giveUp = null;
           this.#send(head, later);
           this.#advance();
         });

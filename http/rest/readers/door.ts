@@ -9,6 +9,8 @@ import { connect, createServer, type ListenOptions, type Server, type Socket } f
 import type { MessagePort } from 'node:worker_threads';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { Reader } from '../../../storage/reader/reader.js';
+import type { HeavyRead } from '../../../storage/threads/messages.js';
+import { heavyRead, tellGone } from '../../context/heavy-read.js';
 import { SharedCounts } from '../../context/shared-counts.js';
 import { pointsRequest } from '../../handlers/points.js';
 import { parseQueryString } from '../calls/query-string.js';
@@ -99,7 +101,7 @@ export class ReaderDoor {
     const startedMs = performance.now();
     const reply = row.isFixed ? this.#fixedReply(at, startedMs) : this.#read(request, row, startedMs);
     if (reply === null) return row.isFixed ? this.#askFixed(request, startedMs) : this.#ask(request);
-    if (reply === 'heavy') return this.#ask(request, true);
+    if (reply === 'heavy') return this.#askHeavy(request);
     this.#counts.record(at, reply.status, performance.now() - startedMs, Date.now());
     return reply;
   }
@@ -132,11 +134,18 @@ export class ReaderDoor {
     return reply;
   }
 
-  #ask({ body, found, head }: FastRequest, isHeavy = false): Promise<RestReply | null> {
+  /** The read ends when the client goes away. */
+  #askHeavy(request: FastRequest): Promise<RestReply | null> {
+    const heavy = heavyRead();
+    request.onGone(() => tellGone(heavy));
+    return this.#ask(request, heavy);
+  }
+
+  #ask({ body, found, head }: FastRequest, heavy?: HeavyRead): Promise<RestReply | null> {
     const id = this.#nextId++;
     const { at, path } = found;
     const transfer = body.length > 0 ? [body.buffer as ArrayBuffer] : [];
-    this.#post({ kind: 'call', id, at, url: head.url, path, query: head.query, body, isHeavy }, transfer);
+    this.#post({ kind: 'call', id, at, url: head.url, path, query: head.query, body, heavy }, transfer);
     return new Promise((resolve) => this.#calls.set(id, resolve));
   }
 

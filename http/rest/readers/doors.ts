@@ -44,7 +44,7 @@ export async function openRestInReaders(
   handOnPath: string,
 ): Promise<RestReaderServers> {
   const rows = ROUTES.map(rowOf);
-  const servers: RestReaderServers = new ReaderServers(threads, async (port, { at, body, id, isHeavy, path, query, url }) => {
+  const servers: RestReaderServers = new ReaderServers(threads, async (port, { at, body, heavy, id, path, query, url }) => {
     const reply = await answerCall(services, false, {
       route: ROUTES[at] as Route,
       at,
@@ -52,8 +52,8 @@ export async function openRestInReaders(
       path,
       query: parseQueryString(query),
       body: () => body,
-      isGone: () => false,
-      isHeavy,
+      isGone: () => heavy?.gone[0] === 1,
+      heavy,
     });
     const [message, transfer] = packed(id, reply);
     port.postMessage(message, transfer);

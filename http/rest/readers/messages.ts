@@ -1,6 +1,6 @@
 /** Messages between the REST server of a reader's thread and the main thread. */
 
-import type { ReadOperation } from '../../../storage/threads/messages.js';
+import type { HeavyRead, ReadOperation } from '../../../storage/threads/messages.js';
 import type { Endpoint } from '../../context/endpoint.js';
 import type { ServerNews, ServerOrder } from '../../context/reader-servers.js';
 import type { RestReply } from '../calls/reply.js';
@@ -40,7 +40,7 @@ export interface DoorCall {
   readonly query: string;
   readonly body: Uint8Array;
   /** A read that quick ones should not wait for. */
-  readonly isHeavy: boolean;
+  readonly heavy: HeavyRead | undefined;
 }
 
 export type FromDoor = ServerNews | DoorCall;

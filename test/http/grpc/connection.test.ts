@@ -4,6 +4,8 @@ import { type ClientHttp2Session, connect } from 'node:http2';
 import { connect as connectSocket, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { Client, credentials } from '@grpc/grpc-js';
+import { GrpcListener } from '../../../http/grpc/listener.js';
+import type { Served } from '../../../http/grpc/methods.js';
 import { type GrpcDoor, startGrpcDoor } from '../../../http/grpc/server.js';
 import * as h2 from '../../../protocols/http2/frames.js';
 import { bytesOf } from '../../protocols/grpc/protos.js';
@@ -251,4 +253,36 @@ test('a port in use is an error with its code', async (context) => {
   const { harness, door } = await opened(context);
   const again = startGrpcDoor(harness.services, { host: '127.0.0.1', port: door.port, maxMessageBytes: 1, logRequests: false });
   await assert.rejects(again, { code: 'EADDRINUSE' });
+});
+
+test('who works on a call is told when its client gives up: at the deadline, and when the connection is lost', async (context) => {
+  let asked = later<void>();
+  let gone = later<void>();
+  const served: Served = (_message, _deadlineMs, caller) => {
+    caller.onGone?.(() => gone.resolve());
+    asked.resolve();
+    return new Promise(() => {});
+  };
+  const listener = new GrpcListener({
+    methods: new Map([['/qdrant.Points/Count', served]]),
+    messageBytesMax: MESSAGE_BYTES_MAX,
+    nowMs: Date.now,
+    monotonicMs: () => performance.now(),
+  });
+  const port = await listener.listen({ host: '127.0.0.1', port: 0 });
+  const client = new GrpcClient(port);
+  context.after(async () => {
+    client.close();
+    listener.cut();
+    await listener.close();
+  });
+  assert.equal((await failure(client.raw('/qdrant.Points/Count', COUNT, { deadline: Date.now() + 50 }))).code, DEADLINE_EXCEEDED);
+  await gone.promise;
+  asked = later<void>();
+  gone = later<void>();
+  const lost = failure(client.raw('/qdrant.Points/Count', COUNT));
+  await asked.promise;
+  listener.cut();
+  await gone.promise;
+  assert.equal((await lost).code, UNAVAILABLE);
 });

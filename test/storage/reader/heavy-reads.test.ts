@@ -92,6 +92,25 @@ test('scores by many examples, of all multivectors and of all pairs of a sample 
   assert.equal(isHeavy('matrixPairs', { sample: 1000, limit: 3, using: 'dense' }), true);
 });
 
+test('a read that nobody waits for any more ends', () => {
+  const { deadline } = fixture;
+  const gone = new Int32Array(new SharedArrayBuffer(4));
+  const request: RawRequest = {
+    path: {},
+    query: {},
+    body: Buffer.from(JSON.stringify({ ...search, params: { exact: true } })),
+    deadlineMs: 0,
+  };
+  deadline.gone = gone;
+  try {
+    runRead('query', request, contextOf(fixture));
+    gone[0] = 1;
+    assert.throws(() => runRead('query', request, contextOf(fixture)), { code: 'timeout' });
+  } finally {
+    deadline.gone = null;
+  }
+});
+
 test('many points to show are too heavy', () => {
   assert.equal(isHeavy('scroll', { limit: 5000 }), true);
   assert.equal(isHeavy('retrieve', { ids: Array.from({ length: 400 }, (_, id) => id), with_vector: ['dense'] }), true);

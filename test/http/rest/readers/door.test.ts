@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { connect } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { TroupeError } from '../../../../protocols/errors.js';
 import type { AloneAnswer } from '../../../../storage/reader/reader.js';
+import type { RawRequest } from '../../../../storage/threads/messages.js';
 import { type Harness, openDoor, sendRaw } from '../fake-node.js';
 
 const COUNT = '/collections/c/points/count';
@@ -65,12 +67,28 @@ test('a read that is too heavy for a reader goes to the main thread, marked as s
   assert.equal((await post(harness, COUNT)).status, 200);
   assert.equal((await post(harness, COUNT)).status, 200);
   assert.deepEqual(
-    harness.node.asked.map(({ operation, request }) => [operation, request.isHeavy]),
+    harness.node.asked.map(({ operation, request }) => [operation, request.heavy?.gone[0]]),
     [
-      ['count', true],
+      ['count', 0],
       ['count', undefined],
     ],
   );
+});
+
+test('a heavy read is told when its client resets the connection', async (t) => {
+  const harness = await openReader(t, () => 'heavy');
+  const asked = new Promise<RawRequest>((resolve) => {
+    harness.node.read = (_collection, _operation, request) => {
+      resolve(request);
+      return new Promise(() => {});
+    };
+  });
+  const socket = connect(harness.door.port, '127.0.0.1');
+  socket.write(`POST ${COUNT} HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n{}`);
+  const { heavy } = await asked;
+  assert.equal(heavy?.gone[0], 0);
+  socket.resetAndDestroy();
+  while (heavy.gone[0] === 0) await new Promise(setImmediate);
 });
 
 test('a fixed answer is given again for half a second without the main thread, byte for byte, and counted', async (t) => {
