@@ -8,12 +8,14 @@ import { RestClient } from '../../rest-client.js';
 import { type Dataset, PAYLOAD_FIELDS } from '../common/dataset.js';
 import { startHelper } from '../common/helper.js';
 import { memory } from '../common/measure.js';
+import { startBareSocket } from './bare-socket.js';
 import { type CrowdRow, measureCrowd } from './crowd.js';
 import { type Operation, readOperations, upload } from './operations.js';
 import { measureReaders, type ReadersRow } from './readers.js';
 import {
   type Bench,
   type Contender,
+  figuresOf,
   type RequestRow,
   type RequestSettings,
   restart,
@@ -35,6 +37,7 @@ export interface RequestReport {
 
 const COLLECTION = 'requests';
 const COLD_REQUESTS = 1000;
+const BARE_SOCKET = 'a bare socket that answers anything alike (the floor of healthz)';
 const UPLOAD_CONNECTIONS = 4;
 const INDEXING_THRESHOLD_KB = 1000;
 
@@ -100,7 +103,7 @@ async function createCollection({ node }: Contender, dataset: Dataset): Promise<
 async function measureReads(bench: Bench, dataset: Dataset): Promise<RequestRow[]> {
   const operations = readOperations(COLLECTION, dataset);
   const cold = operations.find(({ name, protocol }) => name === 'search' && protocol === 'rest') as Operation;
-  const rows = [await measureCold(bench, cold)];
+  const rows = [await measureCold(bench, cold), ...(await measureBareSocket(bench, operations[0] as Operation))];
   for (const operation of operations) {
     for (const connections of bench.settings.connections) {
       const slices = new Map<Contender, Slice[]>(bench.sides.map((side) => [side, []]));
@@ -115,6 +118,25 @@ async function measureReads(bench: Bench, dataset: Dataset): Promise<RequestRow[
     }
   }
   return rows;
+}
+
+/** What the least request costs on a server that does nothing but answer. */
+async function measureBareSocket(bench: Bench, operation: Operation): Promise<RequestRow[]> {
+  const bare = await startBareSocket((bench.sides[0] as Contender).node.pid);
+  try {
+    const rows: RequestRow[] = [];
+    for (const connections of bench.settings.connections) {
+      const slices: Slice[] = [];
+      for (let round = 0; round <= bench.settings.rounds; round++) {
+        slices.push(await runSlice(bench, bare, operation, { connections, seconds: bench.settings.seconds }));
+      }
+      // The first slice warms the compiler and is not counted.
+      rows.push({ protocol: 'rest', operation: BARE_SOCKET, connections, here: figuresOf(slices.slice(1)), beside: null, ratio: null });
+    }
+    return rows;
+  } finally {
+    bare.end();
+  }
 }
 
 /** The first requests after a start with the data in place. */

@@ -48,6 +48,11 @@ export interface Contender {
   node: RunningNode;
 }
 
+/** Who is asked. */
+export interface Asked {
+  readonly node: Pick<RunningNode, 'pid' | 'port' | 'grpcPort'>;
+}
+
 export interface Slice {
   readonly result: LoadResult;
   readonly use: TreeUse;
@@ -95,7 +100,7 @@ export interface Limits {
 /** Sends an operation's requests to a side for a while. Rejects when an answer was an error. */
 export async function runSlice(
   { load, folder }: Bench,
-  { node }: Contender,
+  { node }: Asked,
   { name, protocol, requests }: Operation,
   limits: Limits,
 ): Promise<Slice> {
@@ -141,7 +146,7 @@ export function rowOf(
   };
 }
 
-function figuresOf(slices: readonly Slice[]): Figures {
+export function figuresOf(slices: readonly Slice[]): Figures {
   return {
     perSecond: median(slices.map(({ result, units }) => units / result.seconds)),
     cpuUs: median(slices.map(({ use, units }) => use.cpuUs / units)),
