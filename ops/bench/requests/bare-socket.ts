@@ -7,13 +7,13 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { readlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import type { Asked } from './slices.js';
+import type { AskedNode } from './slices.js';
 
 const HERE = fileURLToPath(import.meta.url);
 const BODY = 'healthz check passed';
 const ANSWER = `HTTP/1.1 200 OK\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: ${BODY.length}\r\nConnection: keep-alive\r\nKeep-Alive: timeout=75\r\n\r\n${BODY}`;
 
-export interface BareSocket extends Asked {
+export interface BareSocket extends AskedNode {
   end(): void;
 }
 

@@ -49,7 +49,7 @@ export interface Contender {
 }
 
 /** Who is asked. */
-export interface Asked {
+export interface AskedNode {
   readonly node: Pick<RunningNode, 'pid' | 'port' | 'grpcPort'>;
 }
 
@@ -100,7 +100,7 @@ export interface Limits {
 /** Sends an operation's requests to a side for a while. Rejects when an answer was an error. */
 export async function runSlice(
   { load, folder }: Bench,
-  { node }: Asked,
+  { node }: AskedNode,
   { name, protocol, requests }: Operation,
   limits: Limits,
 ): Promise<Slice> {
