@@ -15,7 +15,7 @@ import { measureReaders, type ReadersRow } from './readers.js';
 import {
   type Bench,
   type Contender,
-  figuresOf,
+  sliceFigures,
   type RequestRow,
   type RequestSettings,
   restart,
@@ -131,7 +131,7 @@ async function measureBareSocket(bench: Bench, operation: Operation): Promise<Re
         slices.push(await runSlice(bench, bare, operation, { connections, seconds: bench.settings.seconds }));
       }
       // The first slice warms the compiler and is not counted.
-      rows.push({ protocol: 'rest', operation: BARE_SOCKET, connections, here: figuresOf(slices.slice(1)), beside: null, ratio: null });
+      rows.push({ protocol: 'rest', operation: BARE_SOCKET, connections, here: sliceFigures(slices.slice(1)), beside: null, ratio: null });
     }
     return rows;
   } finally {

@@ -140,13 +140,13 @@ export function rowOf(
     protocol,
     operation: name,
     connections,
-    here: figuresOf(here as readonly Slice[]),
-    beside: beside === undefined ? null : figuresOf(beside),
+    here: sliceFigures(here as readonly Slice[]),
+    beside: beside === undefined ? null : sliceFigures(beside),
     ratio: beside === undefined ? null : median((here as readonly Slice[]).map((slice, at) => cpuUs(slice) / cpuUs(beside[at] as Slice))),
   };
 }
 
-export function figuresOf(slices: readonly Slice[]): Figures {
+export function sliceFigures(slices: readonly Slice[]): Figures {
   return {
     perSecond: median(slices.map(({ result, units }) => units / result.seconds)),
     cpuUs: median(slices.map(({ use, units }) => use.cpuUs / units)),
