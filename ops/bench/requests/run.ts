@@ -15,13 +15,13 @@ import { measureReaders, type ReadersRow } from './readers.js';
 import {
   type Bench,
   type Contender,
-  sliceFigures,
   type RequestRow,
   type RequestSettings,
   restart,
   rowOf,
   runSlice,
   type Slice,
+  sliceFigures,
   startContenders,
   turns,
 } from './slices.js';
