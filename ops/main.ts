@@ -88,7 +88,7 @@ async function run(settings: NodeSettings, start: ClusterStart, identity: Identi
   const cluster = await openCluster(settings, start, identity.version, log);
   const requestBytesMax = service.max_request_size_mb * MEBIBYTE;
   const logRequests = logOf('http').enabled('DEBUG');
-  const doorsInReaders = canSharePort() && cluster === null && !service.hardware_reporting && !logRequests;
+  const doorsInReaders = canSharePort() && !service.hardware_reporting && !logRequests;
   const { node, pool, services } = await compose(settings, cluster, identity, logOf, () => process.exit(EXIT_FAILED), doorsInReaders);
   // From here on a signal ends in order what has been started.
   const open: { close(graceMs: number): Promise<void> }[] = [];

@@ -53,7 +53,7 @@ export interface CollectionEntry {
   readonly replications: Map<number, ReplicationEntry>;
   /** Optimizers by replica key. */
   readonly optimizers: Map<ReplicaKey, OptimizerStatus>;
-  /** To be called after each change of the configuration, the error or the replicas; set while the collection is listed. */
+  /** To be called after each change of the configuration, the error or the replicas, and with each reset of a log; set while the collection is listed. */
   onChange?: () => void;
 }
 

@@ -61,6 +61,8 @@ export class Assignments {
   #mayBeLeft = true;
   readonly #watches = new Map<string, Set<Watch>>();
   readonly #watchers = new Set<() => void>();
+  /** Called in each change of what this node may read. */
+  #readsChanged: () => void = () => {};
 
   /** isAlone: this node has no cluster. */
   constructor(readonly isAlone = false) {
@@ -126,6 +128,7 @@ export class Assignments {
   /** Takes the newest agreed state and other facts from consensus. */
   show({ agreed, connected, isAloneWithout, lastIndexAtStart, leads, peerId, serves }: Shown): void {
     const before = this.#agreed;
+    const readsAsBefore = this.#serves === serves && this.#peerId === peerId && before?.aliases === agreed.aliases;
     this.#lastIndexAtStart = lastIndexAtStart;
     this.#leads = leads;
     this.#serves = serves;
@@ -133,7 +136,10 @@ export class Assignments {
     this.#isAloneWithout = isAloneWithout;
     this.#agreed = agreed;
     this.#peerId = peerId;
-    if (before?.collections === agreed.collections) return;
+    const isSameCollections = before?.collections === agreed.collections;
+    // Before anybody acts on the change.
+    if (!readsAsBefore || !isSameCollections) this.#readsChanged();
+    if (isSameCollections) return;
     for (const watches of this.#watches.values()) for (const watch of watches) this.#look(watch);
     for (const changed of this.#watchers) changed();
   }
@@ -169,6 +175,11 @@ export class Assignments {
   watchAll(changed: () => void): Cancel {
     this.#watchers.add(changed);
     return () => void this.#watchers.delete(changed);
+  }
+
+  /** Has the listener called in each change of collections, aliases, or whether this node serves, before anything follows from the change. */
+  watchReads(listener: () => void): void {
+    this.#readsChanged = listener;
   }
 
   #look(watch: Watch): void {

@@ -22,18 +22,23 @@ export interface ReplicationEntry {
 /** The newest state of a replication actor, for readers outside of it. */
 export class ReplicationView {
   #newest: ReplicationState = startReplication();
+  #wasReset: () => void = () => {};
 
   get resets(): number {
     return this.#newest.resets;
   }
 
   shown<Made extends { readonly state: ReplicationActorState }>(step: Made): Made {
+    const before = this.#newest;
     this.#newest = step.state.core;
+    // The step's effects have not begun.
+    if (before.resets !== this.#newest.resets) this.#wasReset();
     return step;
   }
 
-  /** isAhead: the note on disk, used until the actor has read it. */
-  entry(actor: ActorRef<ReplicationInput>, isAhead: () => boolean): ReplicationEntry {
+  /** isAhead: the note on disk, used until the actor has read it. wasReset: called with each reset, before it is carried out. */
+  entry(actor: ActorRef<ReplicationInput>, isAhead: () => boolean, wasReset: () => void): ReplicationEntry {
+    this.#wasReset = wasReset;
     return {
       actor,
       resets: () => this.#newest.resets,

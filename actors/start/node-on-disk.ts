@@ -111,9 +111,10 @@ export abstract class NodeOnDisk implements NodeApi {
   }
 
   watchOwnReads(listener: (reads: () => OwnReads) => void): void {
-    const { view } = this.running;
-    const changed = () => listener(() => ownReads(this.names, view));
+    const { services, view } = this.running;
+    const changed = () => listener(() => ownReads(this.names, services));
     view.watch(changed);
+    services.assignments.watchReads(changed);
     changed();
   }
 

@@ -5,7 +5,7 @@
  * such a read waits for it and is tried again with every set that comes.
  */
 
-import { errorFacts, TroupeError } from '../../protocols/errors.js';
+import { errorFacts, reasonOf, TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { KeyedShard, ShardKey, ShardKeySelector } from '../../protocols/model/cluster.js';
 import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
@@ -120,18 +120,19 @@ export class Reader {
    */
   readAlone(collection: string, operation: ReadOperation, request: RawRequest): AloneAnswer {
     const view = this.ownReads;
-    const replicas = view?.collections.get(collection);
+    const own = view?.collections.get(collection);
     const isOfOne = request.consistency === undefined || request.consistency === 1;
-    if (view === null || replicas === undefined || !isOfOne || request.usage !== undefined || !isNewest(view)) return null;
+    if (view === null || own === undefined || !isOfOne || request.usage !== undefined || !isNewest(view)) return null;
     // The main thread replaces a reader that is stuck in it.
     view.deadlines[this.context.slot] = request.deadlineMs;
     try {
-      const answer = this.answerOrLeave({ kind: 'read', id: 0, operation, replicas, request, mayLeave: true }, null);
-      // Collections may have changed during the read.
+      const asked: RawRequest = own.isOfCluster ? { ...request, localOnly: true } : request;
+      const answer = this.answerOrLeave({ kind: 'read', id: 0, operation, replicas: own.replicas, request: asked, mayLeave: true }, null);
+      // Collections, or what the cluster has agreed on, may have changed during the read.
       return answer === null || !isNewest(view) ? null : answer.body;
     } catch (error) {
       if (error instanceof TooHeavy) return 'heavy';
-      if (error instanceof TroupeError && error.code !== 'unavailable' && isNewest(view)) throw error;
+      if (error instanceof TroupeError && isAnswer(error) && isNewest(view)) throw error;
       return null;
     } finally {
       view.deadlines[this.context.slot] = 0;
@@ -315,6 +316,13 @@ export class Reader {
     this.timer = setTimeout(() => this.retryWaiting(), Math.min(0x7fff_ffff, Math.max(1, next - Date.now() + 1)));
   }
 }
+
+/** Whether the main thread would answer with this error, too. In a cluster it asks other replicas after those that this one may have alone. */
+function isAnswer(error: TroupeError): boolean {
+  return !ASKED_ELSEWHERE.has(error.code) && reasonOf(error) !== 'otherCollection';
+}
+
+const ASKED_ELSEWHERE: ReadonlySet<string> = new Set(['unavailable', 'storage', 'conflict']);
 
 function isNewest({ newest, version }: OwnReadsView): boolean {
   return Atomics.load(newest, 0) === version;

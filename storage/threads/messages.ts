@@ -139,8 +139,16 @@ export interface PortionResult {
 
 // ------------------------------------------------------------------ readers
 
-/** Collections, by name and alias, that any reader may read by itself, each with this node's replicas of all its shards. */
-export type OwnReads = ReadonlyMap<string, readonly ReplicaKey[]>;
+/** A collection that any reader may read by itself. */
+export interface OwnCollection {
+  /** This node's replicas of all its shards. */
+  readonly replicas: readonly ReplicaKey[];
+  /** Other collections may have points on other nodes. */
+  readonly isOfCluster: boolean;
+}
+
+/** By name and alias. */
+export type OwnReads = ReadonlyMap<string, OwnCollection>;
 
 /** For requests that readers take from clients themselves. A reader compares its version with the shared one before and after a read. */
 export interface OwnReadsView {

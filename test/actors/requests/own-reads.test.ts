@@ -3,7 +3,13 @@ import { test } from 'node:test';
 import { type CollectionEntry, NodeView, showFailed } from '../../../actors/context/view.js';
 import { Names } from '../../../actors/requests/collection-names.js';
 import { ownReads } from '../../../actors/requests/own-reads.js';
+import { Assignments } from '../../../actors/shard-log/assignments.js';
+import { startReplicationActor } from '../../../actors/shard-log/step.js';
+import { ReplicationView } from '../../../actors/shard-log/view.js';
+import type { CollectionRecord } from '../../../cluster/state/state.js';
+import { REPLICA_STATES } from '../../../protocols/model/cluster.js';
 import { sampleConfig } from '../samples.js';
+import { Peers, SELF, UID } from './support.js';
 
 function entryOf(name: string, states: readonly ('Serving' | 'Opening')[], change: Partial<CollectionEntry> = {}): CollectionEntry {
   const config = sampleConfig();
@@ -23,8 +29,42 @@ function entryOf(name: string, states: readonly ('Serving' | 'Opening')[], chang
 }
 
 function readsOf(view: NodeView): Record<string, readonly string[]> {
-  return Object.fromEntries(ownReads(new Names(view, () => null), view));
+  const reads = [...ownReads(new Names(view, () => null), { assignments: new Assignments(true) })];
+  assert.ok(reads.every(([, { isOfCluster }]) => !isOfCluster));
+  return Object.fromEntries(reads.map(([name, { replicas }]) => [name, replicas]));
 }
+
+/** This node's view of a cluster's collection, whose two shards are Active on this node and on another one, and a count of changes. */
+function clusterNode() {
+  const peers = new Peers();
+  peers.agree({ 0: { leader: 1, 1: 'Active', 2: 'Active' }, 1: { leader: 2, 1: 'Active', 2: 'Active' } });
+  const view = new NodeView();
+  const resets = new Map([0, 1].map((shardId) => [shardId, new ReplicationView()]));
+  const belonging = { clusterId: 'cluster', peerId: SELF, uid: UID, shards: [0, 1], since: [1, 1], revision: 1, index: 1 };
+  const entry = entryOf('c', ['Serving', 'Serving'], { belonging: belonging as unknown as CollectionEntry['belonging'] });
+  for (const [shardId, shown] of resets)
+    entry.replications.set(
+      shardId,
+      shown.entry(
+        null as never,
+        () => false,
+        () => entry.onChange?.(),
+      ),
+    );
+  view.list(entry);
+  const names = new Names(view, () => (peers.assignments.agreed === null ? null : { state: peers.assignments.agreed, peerId: SELF }));
+  const told = { changes: 0 };
+  const changed = () => {
+    told.changes++;
+  };
+  view.watch(changed);
+  peers.assignments.watchReads(changed);
+  const record = peers.assignments.agreed?.collections.get('c') as CollectionRecord;
+  const reads = () => Object.fromEntries([...ownReads(names, peers)].map(([name, own]) => [name, own]));
+  return { entry, peers, reads, record, resets, told, view };
+}
+
+const WHOLE = { c: { replicas: ['c/0', 'c/1'], isOfCluster: true } };
 
 test('readers may read collections of which every shard serves, by name and alias', () => {
   const view = new NodeView();
@@ -49,6 +89,53 @@ test('readers may not read collections that limit reads, have no configuration, 
   view.list(entryOf('clustered', ['Serving'], { belonging }));
   view.list(entryOf('limitless', ['Serving'], { config: { ...config, strict_mode_config: { enabled: false, read_rate_limit: 5 } } }));
   assert.deepEqual(Object.keys(readsOf(view)), ['limitless']);
+});
+
+test('in a cluster, readers may read a collection of which this node has an Active replica of each shard', () => {
+  const { peers, reads } = clusterNode();
+  assert.deepEqual(reads(), WHOLE);
+  for (const state of REPLICA_STATES.filter((other) => other !== 'Active')) {
+    peers.agree({ 0: { leader: 2, 1: 'Active', 2: 'Active' }, 1: { leader: 2, 1: state, 2: 'Active' } });
+    assert.deepEqual(reads(), {}, state);
+  }
+  peers.agree({ 0: { leader: 2, 1: 'Active', 2: 'Active' }, 1: { leader: 2, 2: 'Active' } });
+  assert.deepEqual(reads(), {}, 'on another node');
+  peers.agree({ 0: { leader: 2, 1: 'Active', 2: 'Dead' }, 1: { leader: 1, 1: 'Active' } });
+  assert.deepEqual(reads(), WHOLE);
+});
+
+test('in a cluster, readers may read no collection while points move between shards, or this node may lack agreements', () => {
+  const { peers, reads, record } = clusterNode();
+  const resharding = { direction: 'down', shardId: 1, peerId: SELF, key: null, stage: 'cleaning', startedAt: 1, done: new Set() };
+  peers.show({ c: { ...record, resharding: resharding as unknown as CollectionRecord['resharding'] } });
+  assert.deepEqual(reads(), {});
+  peers.show({ c: { ...record, uid: UID + 1 } });
+  assert.deepEqual(reads(), {}, 'a later collection of the name');
+  peers.serves = false;
+  peers.show({ c: record });
+  assert.deepEqual(reads(), {});
+});
+
+test('a collection that a node had before its cluster is not read before the node has heard of the cluster', () => {
+  const view = new NodeView();
+  view.list(entryOf('c', ['Serving']));
+  assert.equal(ownReads(new Names(view, () => null), { assignments: new Assignments() }).size, 0);
+});
+
+test('each agreement about shards, a start to serve, and a reset of a log is told at once', () => {
+  const { entry, peers, record, resets, told } = clusterNode();
+  peers.agree({ 0: { leader: 1, 1: 'Active', 2: 'Active' }, 1: { leader: 2, 1: 'Dead', 2: 'Active' } });
+  assert.equal(told.changes, 1);
+  peers.serves = false;
+  peers.show({ c: record });
+  assert.equal(told.changes, 2);
+  const before = startReplicationActor(0);
+  const shown = resets.get(1) as ReplicationView;
+  shown.shown(before);
+  assert.equal(told.changes, 2);
+  shown.shown({ ...before, state: { ...before.state, core: { ...before.state.core, resets: 1 } } });
+  assert.equal(told.changes, 3);
+  assert.equal(entry.replications.get(1)?.resets(), 1);
 });
 
 test('each change of a collection, a replica or an alias is told at once', () => {
