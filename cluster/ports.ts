@@ -16,6 +16,16 @@ export interface PeerConnection {
   readonly queued: number;
 }
 
+/** What another thread of this node calls a peer with. */
+export interface CallerCard {
+  /** `host:port` */
+  readonly target: string;
+  /** Of the peer's process. */
+  readonly session: number;
+  /** What a stream of calls begins with. */
+  readonly greeting: Uint8Array;
+}
+
 /** Who is connected with this node's internal port. */
 export interface InternalPort {
   /** That are open; a peer has several: for the stream of the pair, for small calls, for large ones. */
@@ -56,6 +66,8 @@ export interface PeerTransport extends PeerCalls {
   request(uri: string, request: PeerRequest, timeoutMs: number): Promise<PeerReply>;
   /** Whether the system at this address says for certain that nobody listens there: false in doubt, and where nothing answers. */
   refuses(uri: string): Promise<boolean>;
+  /** Null without a connection with the peer. Left out: no other thread calls. */
+  cardOf?(peer: PeerId): CallerCard | null;
   connections(): ReadonlyMap<PeerId, PeerConnection>;
   internalPort(): InternalPort;
   close(): Promise<void>;

@@ -1,44 +1,64 @@
 /** Which collections a reader's thread may read for clients without asking the main thread. */
 
 import { hidingRing, servingShards } from '../../cluster/apply/resharding.js';
-import type { ShardId } from '../../protocols/model/cluster.js';
-import type { OwnCollection, OwnReads, ReplicaKey } from '../../storage/threads/messages.js';
+import type { CollectionRecord } from '../../cluster/state/state.js';
+import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
+import type { OwnCollection, OwnReads, PeerCard, PeerShare, ReplicaKey, SpreadCollection } from '../../storage/threads/messages.js';
 import { readable } from '../context/readable.js';
 import type { NodeServices } from '../context/services.js';
-import type { CollectionEntry } from '../context/view.js';
 import type { Found, Names } from './collection-names.js';
 import { limitOf } from './limits/limits.js';
+import { keyedShards } from './shard-keys.js';
+import { spread } from './spread.js';
 
-type Agreed = Pick<NodeServices, 'assignments'>;
-
-/**
- * The collections that limit no reads and all of whose shards can be read here, by name and alias: on a node without a cluster they serve,
- * and in a cluster they have Active replicas on this node, and no points move between shards. About all others the main thread decides.
- */
-export function ownReads(names: Names, agreed: Agreed): OwnReads {
-  const reads = new Map<string, OwnCollection>();
-  for (const name of names.list()) {
-    const own = ownCollection(names.find(name), names, agreed);
-    if (own !== null) reads.set(name, own);
-  }
-  for (const [alias, name] of names.aliases()) {
-    const own = reads.get(name);
-    // A collection's name has precedence over an alias.
-    if (own !== undefined && names.find(alias).name === name) reads.set(alias, own);
-  }
-  return reads;
+export interface OwnReadsParts extends Pick<NodeServices, 'assignments'> {
+  /** How a reader calls a peer; null: there is no connection, or readers call nobody. */
+  readonly cardOf: (peer: PeerId) => PeerCard | null;
 }
 
-function ownCollection({ entry, name, record }: Found, names: Names, agreed: Agreed): OwnCollection | null {
+/** Draws of `spread` that each read chooses from, for a peer among up to four equals. */
+const DRAWS = Array.from({ length: 12 }, (_, at) => at / 12);
+
+/**
+ * The collections that limit no reads, by name and alias: on a node without a cluster those of which all shards serve; in a cluster those
+ * of which every shard has an Active replica here or on a peer with a connection, while no points move between shards. About all others the
+ * main thread decides.
+ */
+export function ownReads(names: Names, parts: OwnReadsParts): OwnReads {
+  const collections = new Map<string, OwnCollection | SpreadCollection>();
+  for (const name of names.list()) {
+    const own = ownCollection(names.find(name), names, parts);
+    if (own !== null) collections.set(name, own);
+  }
+  for (const [alias, name] of names.aliases()) {
+    const own = collections.get(name);
+    // A collection's name has precedence over an alias.
+    if (own !== undefined && names.find(alias).name === name) collections.set(alias, own);
+  }
+  const asked = [...collections.values()].flatMap((own) => (own.kind === 'spread' ? own.ways.flat() : []));
+  const peers = new Map(asked.flatMap(({ isOwn, peer }) => (isOwn ? [] : [[peer, parts.cardOf(peer) as PeerCard] as const])));
+  return { collections, peers };
+}
+
+function ownCollection({ entry, name, record }: Found, names: Names, parts: OwnReadsParts): OwnCollection | SpreadCollection | null {
   if (entry === null || entry.config === null || limitOf(entry.config, 'read') !== null) return null;
   if (record === null) {
     // A node of a cluster that has not heard of it yet knows nothing.
-    const isOwn = agreed.assignments.isAlone && entry.belonging === null;
+    const isOwn = parts.assignments.isAlone && entry.belonging === null;
     const replicas = isOwn ? servingKeys(names, name) : null;
-    return replicas && { replicas, isOfCluster: false };
+    return replicas && { kind: 'whole', replicas, isOfCluster: false };
   }
-  const replicas = hidingRing(record) === null ? readableKeys(agreed, entry, record.uid, servingShards(record).keys()) : null;
-  return replicas && { replicas, isOfCluster: true };
+  if (hidingRing(record) !== null || !parts.assignments.serves) return null;
+  const shards = [...servingShards(record).keys()];
+  const replicas = new Map(
+    shards.flatMap((shardId) => {
+      const replica = readable(parts, entry, record.uid, shardId);
+      return replica === null ? [] : [[shardId, replica.key] as const];
+    }),
+  );
+  if (shards.length === 0) return null;
+  if (replicas.size === shards.length) return { kind: 'whole', replicas: [...replicas.values()], isOfCluster: true };
+  return spreadCollection(name, record, replicas, parts);
 }
 
 /** The replicas of all shards; null if one does not serve. */
@@ -53,13 +73,36 @@ function servingKeys(names: Names, name: string): ReplicaKey[] | null {
   return keys.length === 0 ? null : keys;
 }
 
-/** This node's replicas of all shards of a cluster's collection; null if one may not be read. */
-function readableKeys(agreed: Agreed, entry: CollectionEntry, uid: number, shards: Iterable<ShardId>): ReplicaKey[] | null {
-  const keys: ReplicaKey[] = [];
-  for (const shardId of shards) {
-    const replica = readable(agreed, entry, uid, shardId);
-    if (replica === null) return null;
-    keys.push(replica.key);
+/** replicas: those of this node. Null if a shard cannot be asked anywhere, or if the collection wants several peers to be asked at once. */
+function spreadCollection(
+  name: string,
+  record: CollectionRecord,
+  replicas: ReadonlyMap<ShardId, ReplicaKey>,
+  { assignments, cardOf }: OwnReadsParts,
+): SpreadCollection | null {
+  const { params } = record.config;
+  if (params.read_fan_out_factor != null || params.read_fan_out_delay_ms != null) return null;
+  const candidates = new Map<ShardId, PeerId[]>();
+  for (const [shardId, shard] of servingShards(record)) {
+    const peers = [...shard.replicas].flatMap(([peer, state]) => {
+      const isReadable = peer === assignments.peerId ? replicas.has(shardId) : cardOf(peer) !== null;
+      return state === 'Active' && isReadable ? [peer] : [];
+    });
+    if (peers.length === 0) return null;
+    candidates.set(shardId, peers);
   }
-  return keys.length === 0 ? null : keys;
+  const hasOthers = [...candidates.values()].some(({ length }) => length > 1);
+  return {
+    kind: 'spread',
+    name,
+    place: { uid: record.uid, params, shards: keyedShards(record) },
+    shardMapVersion: record.shardMapVersion,
+    replicas,
+    ways: waysOf(candidates, assignments.peerId, hasOthers ? DRAWS : [0]),
+    hasOthers,
+  };
+}
+
+function waysOf(candidates: ReadonlyMap<ShardId, readonly PeerId[]>, self: PeerId, draws: readonly number[]): PeerShare[][] {
+  return draws.map((draw) => spread(candidates, self, () => draw).map((share) => ({ ...share, isOwn: share.peer === self })));
 }

@@ -128,7 +128,8 @@ export class Assignments {
   /** Takes the newest agreed state and other facts from consensus. */
   show({ agreed, connected, isAloneWithout, lastIndexAtStart, leads, peerId, serves }: Shown): void {
     const before = this.#agreed;
-    const readsAsBefore = this.#serves === serves && this.#peerId === peerId && before?.aliases === agreed.aliases;
+    const isSameSelf = this.#serves === serves && this.#peerId === peerId;
+    const readsAsBefore = isSameSelf && isSameButCollections(before, agreed) && isSameSet(this.#connected, connected);
     this.#lastIndexAtStart = lastIndexAtStart;
     this.#leads = leads;
     this.#serves = serves;
@@ -177,7 +178,7 @@ export class Assignments {
     return () => void this.#watchers.delete(changed);
   }
 
-  /** Has the listener called in each change of collections, aliases, or whether this node serves, before anything follows from the change. */
+  /** Has the listener called in each change of collections, aliases, connections, or whether this node serves, before anything follows from the change. */
   watchReads(listener: () => void): void {
     this.#readsChanged = listener;
   }
@@ -196,6 +197,14 @@ export class Assignments {
 function assignmentOf({ config, transfers }: CollectionRecord, id: ShardId, { leader, replicas, since, term }: ShardRecord): Assignment {
   const writeFactor = config.params.write_consistency_factor;
   return { leader, term, replicas, since, writeFactor, transfers: transfers.filter(({ shardId }) => shardId === id) };
+}
+
+function isSameButCollections(one: ClusterState | null, other: ClusterState): boolean {
+  return one?.aliases === other.aliases && one.membership === other.membership;
+}
+
+function isSameSet(one: ReadonlySet<PeerId>, other: ReadonlySet<PeerId>): boolean {
+  return one === other || (one.size === other.size && [...one].every((peer) => other.has(peer)));
 }
 
 /** Whether two assignments are equal. Records are compared by identity; an equal copy costs one extra check. */

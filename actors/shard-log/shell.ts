@@ -99,7 +99,10 @@ function begin({ context, view }: Performing): void {
   const { assignments, store } = services;
   // What a cluster did not have when this node left it is for the time when it is back.
   const isAhead = () => !assignments.isAlone && store.isAhead(folderName(shard.collection), shard.shardId);
-  entry.replications.set(shard.shardId, view.entry(context.self, isAhead, () => entry.onChange?.()));
+  entry.replications.set(
+    shard.shardId,
+    view.entry(context.self, isAhead, () => entry.onChange?.()),
+  );
   context.report({ kind: 'aheadNoted', isAhead: isAhead() });
   const tell = (assignment: Assignment | null) => {
     context.report({ kind: 'assigned', self: assignments.peerId, assignment, isSettled: assignments.isSettled });

@@ -111,8 +111,9 @@ export abstract class NodeOnDisk implements NodeApi {
   }
 
   watchOwnReads(listener: (reads: () => OwnReads) => void): void {
-    const { services, view } = this.running;
-    const changed = () => listener(() => ownReads(this.names, services));
+    const { options, services, view } = this.running;
+    const cardOf = (peer: PeerId) => options.cluster?.transport.cardOf?.(peer) ?? null;
+    const changed = () => listener(() => ownReads(this.names, { assignments: services.assignments, cardOf }));
     view.watch(changed);
     services.assignments.watchReads(changed);
     changed();

@@ -12,8 +12,13 @@ import type { FrameStream, StreamEvents } from './streams.js';
 
 /** A frame is full from here on. */
 const FRAME_BYTES = 1 << 20;
-/** Streams of calls that a node takes: a peer has one. */
-const STREAMS_MAX = 256;
+/** Streams of calls that a node takes: a peer has one for each of its threads that call. */
+const STREAMS_MAX = 1024;
+
+/** What a stream of calls begins with. */
+export function greetingOf(hello: Hello): Uint8Array {
+  return encodeCallFrame({ hello, items: [] });
+}
 
 /** Numbered items on their way out, several to a frame when more come than the stream takes. */
 class Outbox {
@@ -80,10 +85,11 @@ export class CallStream {
   #welcome = false;
   #over = false;
 
+  /** greeting: see `greetingOf`. */
   constructor(
     private readonly peer: PeerId,
     target: string,
-    hello: Hello,
+    greeting: Uint8Array,
   ) {
     this.#stream = dialCalls(target, {
       frame: (bytes) => this.#received(bytes),
@@ -93,12 +99,17 @@ export class CallStream {
       () => this.#stream,
       () => this.#welcome && !this.#over,
     );
-    this.#stream.write(encodeCallFrame({ hello, items: [] }), () => {});
+    this.#stream.write(greeting, () => {});
   }
 
   /** Whether it takes no calls any more. */
   get isOver(): boolean {
     return this.#over;
+  }
+
+  /** Whether the other side has answered the greeting, so that calls leave at once. */
+  get isOpen(): boolean {
+    return this.#welcome && !this.#over;
   }
 
   get size(): number {

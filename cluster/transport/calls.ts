@@ -8,7 +8,7 @@ import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { type AnswerCall, type DataAnswer, type DataCall, type DataReply, LostAnswer, NotReached } from '../data-messages.js';
 import { channelTarget } from './address.js';
-import { CallStream } from './call-stream.js';
+import { CallStream, greetingOf } from './call-stream.js';
 import { decodeCall, decodeReply, encodeCall, encodeReply, packCall, packReply, type SaidCall, unpackCall } from './codec/calls.js';
 import type { Hello } from './codec/frames.js';
 import { judgeHello, type OwnSide } from './handshake.js';
@@ -77,7 +77,7 @@ export class OutgoingCalls {
   }
 
   #stream(peer: PeerId, line: Line, hello: Hello): CallStream {
-    if (line.stream === null || line.stream.isOver) line.stream = new CallStream(peer, line.target, hello);
+    if (line.stream === null || line.stream.isOver) line.stream = new CallStream(peer, line.target, greetingOf(hello));
     return line.stream;
   }
 

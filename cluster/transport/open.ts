@@ -16,9 +16,9 @@ import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { DataAnswer, DataCall } from '../data-messages.js';
 import type { PeerMessage, PeerReply, PeerRequest } from '../peer-messages.js';
-import type { InternalPort, PeerConnection, PeerTransport, TransportListener } from '../ports.js';
+import type { CallerCard, InternalPort, PeerConnection, PeerTransport, TransportListener } from '../ports.js';
 import { channelTarget, hostOf } from './address.js';
-import { CallsServer } from './call-stream.js';
+import { CallsServer, greetingOf } from './call-stream.js';
 import { IncomingCalls, OutgoingCalls } from './calls.js';
 import { encodeHello, type Hello, type VersionRange } from './codec/frames.js';
 import { type Answer, decodeAnswer, decodeRequest, encodeAnswer, encodeRequest } from './codec/requests.js';
@@ -224,6 +224,13 @@ class GrpcTransport implements ListeningTransport, LinkHost {
     if (this.closing !== null || this.self === null) throw new TroupeError('unavailable', 'this node makes no calls now');
     const reachable = this.links.get(peer)?.reachable ?? null;
     return this.outgoing.call(peer, reachable, this.helloTo(peer), call, timeoutMs);
+  }
+
+  cardOf(peer: PeerId): CallerCard | null {
+    const reachable = this.closing === null && this.self !== null ? (this.links.get(peer)?.reachable ?? null) : null;
+    if (reachable === null) return null;
+    const { session, uri } = reachable;
+    return { target: channelTarget(uri), session, greeting: greetingOf(this.helloTo(peer)) };
   }
 
   close(): Promise<void> {

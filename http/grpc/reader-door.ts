@@ -8,7 +8,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { RoutingReader } from '../../protocols/grpc/routing.js';
 import { type GrpcMethod, schema } from '../../protocols/grpc/schema.js';
 import { checkCollectionName } from '../../protocols/rest/parameters.js';
-import type { Reader } from '../../storage/reader/reader.js';
+import type { AloneAnswer, Reader } from '../../storage/reader/reader.js';
 import type { HeavyRead, ReadOperation } from '../../storage/threads/messages.js';
 import { heavyRead, tellGone } from '../context/heavy-read.js';
 import { SharedCounts } from '../context/shared-counts.js';
@@ -17,6 +17,9 @@ import { timeField, timeTag } from './answer-time.js';
 import { GrpcListener } from './listener.js';
 import type { Caller, Served, ServedOutcome } from './methods.js';
 import type { FromGrpcDoor, GrpcReaderSettings, GrpcRow, ToGrpcDoor } from './reader-messages.js';
+
+/** What comes of a read that this thread tries to answer. */
+type Outcome = ServedOutcome | 'heavy' | null;
 
 /** The main thread measures what requests cost only where no reader has a server. */
 const SERVICES = { hardwareReporting: false, nowMs: Date.now };
@@ -78,10 +81,10 @@ export class GrpcReaderDoor {
     const method = schema().methods.get(path);
     if (engine === null || method === undefined) return (message, deadlineMs) => this.ask(path, message, deadlineMs);
     const read = this.read(row, engine, method);
-    return (message, deadlineMs, caller) => {
-      const outcome = read(message, deadlineMs);
+    return async (message, deadlineMs, caller) => {
+      const outcome = await read(message, deadlineMs);
       if (outcome === 'heavy') return this.askHeavy(path, message, deadlineMs, caller);
-      return outcome === null ? this.ask(path, message, deadlineMs) : Promise.resolve(outcome);
+      return outcome === null ? this.ask(path, message, deadlineMs) : outcome;
     };
   }
 
@@ -90,10 +93,16 @@ export class GrpcReaderDoor {
     row: GrpcRow,
     engine: ReadOperation,
     method: GrpcMethod,
-  ): (message: Buffer, deadlineMs: number) => ServedOutcome | 'heavy' | null {
+  ): (message: Buffer, deadlineMs: number) => Outcome | Promise<Outcome> {
     const reader = new RoutingReader(method.request, ['collection_name']);
     const message = `qdrant.${method.request.name}`;
     const tag = timeTag(method.response);
+    const answered = (answer: AloneAnswer, startedMs: number): Outcome => {
+      if (answer === null || answer === 'heavy') return answer;
+      const milliseconds = performance.now() - startedMs;
+      this.counts.record(row.at, 0, milliseconds, Date.now());
+      return { kind: 'message', parts: tag === null ? [answer] : [answer, timeField(tag, milliseconds)] };
+    };
     return (body, deadlineMs) => {
       const startedMs = performance.now();
       try {
@@ -102,10 +111,7 @@ export class GrpcReaderDoor {
         checkCollectionName(name);
         const request = pointsRequest(SERVICES, { ...routing, query: {}, body, message, deadlineMs });
         const answer = this.reader.readAlone(name, engine, request);
-        if (answer === null || answer === 'heavy') return answer;
-        const milliseconds = performance.now() - startedMs;
-        this.counts.record(row.at, 0, milliseconds, Date.now());
-        return { kind: 'message', parts: tag === null ? [answer] : [answer, timeField(tag, milliseconds)] };
+        return answer instanceof Promise ? answer.then((later) => answered(later, startedMs)) : answered(answer, startedMs);
       } catch {
         return null;
       }

@@ -128,7 +128,7 @@ export class ReaderPool {
   private readonly closing: AbortSignal;
   private aliases: AliasMap = new Map();
   private shardKeys: ShardKeyMap = new Map();
-  private ownReads: OwnReads = new Map();
+  private ownReads: OwnReads = { collections: new Map(), peers: new Map() };
   private readonly ownReadsVersion = new Int32Array(new SharedArrayBuffer(4));
   private showingOwnReads: NodeJS.Immediate | null = null;
   private openers: OpenReaderDoor[] = [];
@@ -350,7 +350,7 @@ export class ReaderPool {
     const newest = this.ownReadsVersion;
     return {
       kind: 'ownReads',
-      view: { version: Atomics.load(newest, 0), collections: this.ownReads, newest, deadlines: this.aloneDeadlines },
+      view: { version: Atomics.load(newest, 0), ...this.ownReads, newest, deadlines: this.aloneDeadlines },
     };
   }
 

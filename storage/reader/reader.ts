@@ -7,7 +7,7 @@
 
 import { errorFacts, reasonOf, TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
-import type { KeyedShard, ShardKey, ShardKeySelector } from '../../protocols/model/cluster.js';
+import type { KeyedShard, PeerId, ShardId, ShardKey, ShardKeySelector } from '../../protocols/model/cluster.js';
 import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import { HEAVY_NS } from '../../query/effort.js';
 import { FilterCache } from '../../query/filter/cache.js';
@@ -19,11 +19,14 @@ import { Deadline, TooHeavy, timeLimitReached } from '../threads/deadline.js';
 import type {
   FromReader,
   OwnReadsView,
+  PeerCard,
+  PortionResult,
   RawRequest,
   ReaderData,
   ReadOperation,
   ReplicaKey,
   ShardKeyMap,
+  SpreadCollection,
   ToReader,
 } from '../threads/messages.js';
 import { Company } from './company.js';
@@ -32,6 +35,7 @@ import { runRead } from './operations.js';
 import { runPortion } from './portion/run.js';
 import { chosenSnapshots } from './snapshot/chosen-shards.js';
 import { collectionOf, type ReaderContext, ReplicaReader, type ReplicaSnapshot, shardOf } from './snapshot/snapshot-view.js';
+import type { SpreadActs } from './spread-read.js';
 
 /** Bitsets of filters this thread keeps, over all segments. */
 const FILTER_CACHE_BYTES_MAX = 32 << 20;
@@ -43,6 +47,27 @@ type Answer = Pick<Extract<FromReader, { kind: 'answer' }>, 'body' | 'positions'
 const NO_BODY = new Uint8Array(0);
 
 export type AloneAnswer = Uint8Array | 'heavy' | null;
+
+/** A portion of a read, as a peer is asked for it. timeoutMs: the rest of the read's time. */
+export interface PortionQuestion {
+  readonly collection: string;
+  readonly uid: number;
+  readonly shards: readonly ShardId[];
+  readonly body: Uint8Array;
+  readonly timeoutMs: number;
+  readonly shardMapVersion: number;
+}
+
+/** Asks peers from this thread. */
+export interface AskPeers {
+  /** From now on these are asked; what others are asked for is given up. */
+  show(peers: ReadonlyMap<PeerId, PeerCard>): void;
+  /** Rejects in any doubt, and if there is no answer within `waitMs`. */
+  ask(peer: PeerId, question: PortionQuestion, waitMs: number): Promise<PortionResult>;
+}
+
+/** After this long the main thread asks another peer. */
+const SLOW_MS = 2000;
 
 /** Opens the server of a reader's thread. */
 export type OpenDoor = (reader: Reader, message: Extract<ToReader, { kind: 'door' }>) => void;
@@ -56,6 +81,9 @@ export class Reader {
   /** Reads whose set of segments has not come. */
   private waiting: Read[] = [];
   private timer: NodeJS.Timeout | undefined;
+  /** Loaded when there are peers to ask. */
+  private gather: typeof import('./spread-read.js') | null = null;
+  private loading: Promise<void> | null = null;
   private readonly company = new Company();
 
   constructor(
@@ -64,6 +92,7 @@ export class Reader {
     /** Gets no more messages, so that the thread ends. */
     private readonly leave: () => void,
     private readonly openDoor: OpenDoor = (_reader, { port }) => port.close(),
+    private readonly peers: AskPeers | null = null,
   ) {
     this.context = { slot: data.index, deadline: new Deadline(), filters: new FilterCache(FILTER_CACHE_BYTES_MAX) };
   }
@@ -92,7 +121,7 @@ export class Reader {
         this.shardKeys = message.shards;
         return;
       case 'ownReads':
-        this.ownReads = message.view;
+        this.showOwnReads(message.view);
         return;
       case 'door':
         this.openDoor(this, message);
@@ -118,25 +147,78 @@ export class Reader {
    * main thread, which decides about it; 'heavy': also to the main thread, as a read that quick ones should not wait for. The body is not
    * changed. Errors: those of the operation; `timeout`.
    */
-  readAlone(collection: string, operation: ReadOperation, request: RawRequest): AloneAnswer {
+  readAlone(collection: string, operation: ReadOperation, request: RawRequest): AloneAnswer | Promise<AloneAnswer> {
     const view = this.ownReads;
     const own = view?.collections.get(collection);
     const isOfOne = request.consistency === undefined || request.consistency === 1;
     if (view === null || own === undefined || !isOfOne || request.usage !== undefined || !isNewest(view)) return null;
-    // The main thread replaces a reader that is stuck in it.
-    view.deadlines[this.context.slot] = request.deadlineMs;
+    if (own.kind === 'spread') return this.readSpread(view, own, operation, request);
     try {
       const asked: RawRequest = own.isOfCluster ? { ...request, localOnly: true } : request;
-      const answer = this.answerOrLeave({ kind: 'read', id: 0, operation, replicas: own.replicas, request: asked, mayLeave: true }, null);
+      const answer = this.answerForClient(view, { kind: 'read', id: 0, operation, replicas: own.replicas, request: asked, mayLeave: true });
       // Collections, or what the cluster has agreed on, may have changed during the read.
       return answer === null || !isNewest(view) ? null : answer.body;
     } catch (error) {
       if (error instanceof TooHeavy) return 'heavy';
       if (error instanceof TroupeError && isAnswer(error) && isNewest(view)) throw error;
       return null;
-    } finally {
-      view.deadlines[this.context.slot] = 0;
     }
+  }
+
+  /** Answers a read of which other nodes are asked. Every doubt and error is the main thread's. */
+  private readSpread(
+    view: OwnReadsView,
+    own: SpreadCollection,
+    operation: ReadOperation,
+    request: RawRequest,
+  ): Promise<AloneAnswer> | null {
+    const { gather, peers } = this;
+    if (gather === null || peers === null) return null;
+    const { name, place, shardMapVersion } = own;
+    const of = { collection: name, uid: place.uid, shardMapVersion };
+    const waitMsMax = own.hasOthers ? SLOW_MS : Number.POSITIVE_INFINITY;
+    const acts: SpreadActs = {
+      own: (replicas, body) => this.ownPortion(view, replicas, body, request.deadlineMs),
+      ask: ({ peer, shards }, body) => {
+        const timeoutMs = Math.max(1, request.deadlineMs - Date.now());
+        return peers.ask(peer, { ...of, shards, body, timeoutMs }, Math.min(timeoutMs, waitMsMax));
+      },
+      isNewest: () => isNewest(view),
+      random: Math.random,
+    };
+    try {
+      const reading = gather.readSpread(own, operation, request, acts);
+      return reading === null ? null : reading.catch((error: unknown) => (error instanceof TooHeavy ? 'heavy' : null));
+    } catch {
+      return null;
+    }
+  }
+
+  private ownPortion(view: OwnReadsView, replicas: readonly ReplicaKey[], body: Uint8Array, deadlineMs: number): PortionResult | null {
+    const request = { path: {}, query: {}, body, deadlineMs };
+    const answer = this.answerForClient(view, { kind: 'portion', id: 0, replicas, request, mayLeave: true });
+    return answer === null ? null : { body: answer.body, positions: answer.positions ?? [] };
+  }
+
+  /** As `answerOrLeave`, for a client that this thread has. */
+  private answerForClient(view: OwnReadsView, read: Read): Answer | null {
+    const { slot } = this.context;
+    // The main thread replaces a reader that is stuck in it.
+    view.deadlines[slot] = read.request.deadlineMs;
+    try {
+      return this.answerOrLeave(read, null);
+    } finally {
+      view.deadlines[slot] = 0;
+    }
+  }
+
+  private showOwnReads(view: OwnReadsView): void {
+    this.ownReads = view;
+    this.peers?.show(view.peers);
+    if (view.peers.size === 0 || this.loading !== null) return;
+    this.loading = import('./spread-read.js').then((loaded) => {
+      this.gather = loaded;
+    });
   }
 
   private attach(message: Extract<ToReader, { kind: 'attach' }>): void {

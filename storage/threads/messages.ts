@@ -6,12 +6,13 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
-import type { KeyedShard, ReadConsistency, ShardId } from '../../protocols/model/cluster.js';
+import type { KeyedShard, PeerId, ReadConsistency, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig, CollectionParams, FieldSchema } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { LeaderTag, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
 import type { UpdateShape, WriteOperation } from '../../protocols/model/update.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
+import type { GatherPlace } from '../gather/access.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
 import type { SubgraphSetting } from '../segment/layout.js';
 import type { ReplicaDigest, ShardPosition } from './shard-log.js';
@@ -141,19 +142,53 @@ export interface PortionResult {
 
 /** A collection that any reader may read by itself. */
 export interface OwnCollection {
+  readonly kind: 'whole';
   /** This node's replicas of all its shards. */
   readonly replicas: readonly ReplicaKey[];
   /** Other collections may have points on other nodes. */
   readonly isOfCluster: boolean;
 }
 
-/** By name and alias. */
-export type OwnReads = ReadonlyMap<string, OwnCollection>;
+/** Shards that one node is asked for at once. isOwn: this node. */
+export interface PeerShare {
+  readonly peer: PeerId;
+  readonly isOwn: boolean;
+  readonly shards: readonly ShardId[];
+}
+
+/** A collection of a cluster that any reader may read by asking peers itself. */
+export interface SpreadCollection {
+  readonly kind: 'spread';
+  readonly name: string;
+  readonly place: GatherPlace;
+  readonly shardMapVersion: number;
+  /** This node's replicas that may be read. */
+  readonly replicas: ReadonlyMap<ShardId, ReplicaKey>;
+  /** Each asks every shard once; equally good. */
+  readonly ways: readonly (readonly PeerShare[])[];
+  /** Whether another peer could be asked when one is slow. */
+  readonly hasOthers: boolean;
+}
+
+/** How a peer is called. */
+export interface PeerCard {
+  /** `host:port` */
+  readonly target: string;
+  /** Of the peer's process. */
+  readonly session: number;
+  /** What a stream of calls begins with. */
+  readonly greeting: Uint8Array;
+}
+
+/** collections: by name and alias. peers: those that are in shares. */
+export interface OwnReads {
+  readonly collections: ReadonlyMap<string, OwnCollection | SpreadCollection>;
+  readonly peers: ReadonlyMap<PeerId, PeerCard>;
+}
 
 /** For requests that readers take from clients themselves. A reader compares its version with the shared one before and after a read. */
-export interface OwnReadsView {
+export interface OwnReadsView extends OwnReads {
   readonly version: number;
-  readonly collections: OwnReads;
   /** The newest version, also while the view of it is on its way: Int32Array [1] in shared memory. */
   readonly newest: Int32Array;
   /** By reader, the deadline of the read that it answers by itself, 0 for none: Float64Array in shared memory. */

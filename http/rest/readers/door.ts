@@ -8,7 +8,7 @@
 import { connect, createServer, type ListenOptions, type Server, type Socket } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
 import { TroupeError } from '../../../protocols/errors.js';
-import type { Reader } from '../../../storage/reader/reader.js';
+import type { AloneAnswer, Reader } from '../../../storage/reader/reader.js';
 import type { HeavyRead } from '../../../storage/threads/messages.js';
 import { heavyRead, tellGone } from '../../context/heavy-read.js';
 import { SharedCounts } from '../../context/shared-counts.js';
@@ -22,6 +22,9 @@ import type { DoorRow, FromDoor, ReaderDoorSettings, ToDoor } from './messages.j
 
 /** The part of a reader that answers without the main thread. */
 export type LoneReader = Pick<Reader, 'readAlone'>;
+
+/** What comes of a read that this thread tries to answer. */
+type ReadReply = RestReply | 'heavy' | null;
 
 /** The main thread measures what requests cost only where no reader has a server. */
 const SERVICES = { hardwareReporting: false, nowMs: Date.now };
@@ -100,14 +103,20 @@ export class ReaderDoor {
     const row = this.settings.rows[at] as DoorRow;
     const startedMs = performance.now();
     const reply = row.isFixed ? this.#fixedReply(at, startedMs) : this.#read(request, row, startedMs);
-    if (reply === null) return row.isFixed ? this.#askFixed(request, startedMs) : this.#ask(request);
+    if (reply instanceof Promise) return reply.then((later) => this.#counted(request, later, startedMs));
+    if (reply === null && row.isFixed) return this.#askFixed(request, startedMs);
+    return this.#counted(request, reply, startedMs);
+  }
+
+  #counted(request: FastRequest, reply: ReadReply, startedMs: number): RestReply | Promise<RestReply | null> {
+    if (reply === null) return this.#ask(request);
     if (reply === 'heavy') return this.#askHeavy(request);
-    this.#counts.record(at, reply.status, performance.now() - startedMs, Date.now());
+    this.#counts.record(request.found.at, reply.status, performance.now() - startedMs, Date.now());
     return reply;
   }
 
   /** The reply to a read; else as `readAlone`. */
-  #read({ body, found, head }: FastRequest, row: DoorRow, startedMs: number): RestReply | 'heavy' | null {
+  #read({ body, found, head }: FastRequest, row: DoorRow, startedMs: number): ReadReply | Promise<ReadReply> {
     const { path } = found;
     try {
       if (row.engine === null) return null;
@@ -116,7 +125,9 @@ export class ReaderDoor {
       const call = { path, query: query as Record<string, string>, body: hasBody(row) ? body : null, ...parameters };
       const raw = pointsRequest(SERVICES, call);
       const result = this.reader.readAlone(path.collection_name as string, row.engine, raw);
-      return result === null || result === 'heavy' ? result : resultReply(result, performance.now() - startedMs, raw);
+      const reply = (answer: AloneAnswer): ReadReply =>
+        answer === null || answer === 'heavy' ? answer : resultReply(answer, performance.now() - startedMs, raw);
+      return result instanceof Promise ? result.then(reply) : reply(result);
     } catch (error) {
       // A bug: the main thread meets it again, and logs it.
       return error instanceof TroupeError ? errorReply(error, row, performance.now() - startedMs) : null;

@@ -8,6 +8,7 @@ import { startReplicationActor } from '../../../actors/shard-log/step.js';
 import { ReplicationView } from '../../../actors/shard-log/view.js';
 import type { CollectionRecord } from '../../../cluster/state/state.js';
 import { REPLICA_STATES } from '../../../protocols/model/cluster.js';
+import type { PeerCard } from '../../../storage/threads/messages.js';
 import { sampleConfig } from '../samples.js';
 import { Peers, SELF, UID } from './support.js';
 
@@ -29,9 +30,19 @@ function entryOf(name: string, states: readonly ('Serving' | 'Opening')[], chang
 }
 
 function readsOf(view: NodeView): Record<string, readonly string[]> {
-  const reads = [...ownReads(new Names(view, () => null), { assignments: new Assignments(true) })];
-  assert.ok(reads.every(([, { isOfCluster }]) => !isOfCluster));
-  return Object.fromEntries(reads.map(([name, { replicas }]) => [name, replicas]));
+  const { collections, peers } = ownReads(new Names(view, () => null), { assignments: new Assignments(true), cardOf });
+  assert.equal(peers.size, 0);
+  return Object.fromEntries(
+    [...collections].map(([name, own]) => {
+      assert.ok(own.kind === 'whole' && !own.isOfCluster);
+      return [name, own.replicas];
+    }),
+  );
+}
+
+/** There is a connection with peer 2 only. */
+function cardOf(peer: number): PeerCard | null {
+  return peer === 2 ? { target: 'two:1', session: 5, greeting: Buffer.from('hello') } : null;
 }
 
 /** This node's view of a cluster's collection, whose two shards are Active on this node and on another one, and a count of changes. */
@@ -60,11 +71,16 @@ function clusterNode() {
   view.watch(changed);
   peers.assignments.watchReads(changed);
   const record = peers.assignments.agreed?.collections.get('c') as CollectionRecord;
-  const reads = () => Object.fromEntries([...ownReads(names, peers)].map(([name, own]) => [name, own]));
-  return { entry, peers, reads, record, resets, told, view };
+  const found = () => ownReads(names, { assignments: peers.assignments, cardOf });
+  const reads = () => Object.fromEntries([...found().collections].filter(([, { kind }]) => kind === 'whole'));
+  const ways = () => {
+    const own = found().collections.get('c');
+    return own?.kind === 'spread' ? own.ways.map((way) => way.map(({ isOwn, peer, shards }) => [peer, isOwn, ...shards])) : null;
+  };
+  return { entry, found, names, peers, reads, record, resets, told, ways };
 }
 
-const WHOLE = { c: { replicas: ['c/0', 'c/1'], isOfCluster: true } };
+const WHOLE = { c: { kind: 'whole', replicas: ['c/0', 'c/1'], isOfCluster: true } };
 
 test('readers may read collections of which every shard serves, by name and alias', () => {
   const view = new NodeView();
@@ -104,6 +120,47 @@ test('in a cluster, readers may read a collection of which this node has an Acti
   assert.deepEqual(reads(), WHOLE);
 });
 
+test('in a cluster, readers may ask peers with a connection for Active replicas of the shards that are not here', () => {
+  const { found, peers, record, ways } = clusterNode();
+  peers.agree({ 0: { leader: 1, 1: 'Active', 2: 'Active' }, 1: { leader: 2, 2: 'Active', 3: 'Active' }, 2: { leader: 2, 2: 'Active' } });
+  const own = found().collections.get('c');
+  assert.ok(own?.kind === 'spread');
+  assert.deepEqual([...own.replicas], [[0, 'c/0']]);
+  assert.deepEqual([own.name, own.place.uid, own.place.shards.map(({ id }) => id), own.hasOthers], ['c', UID, [0, 1, 2], true]);
+  for (const way of ways() ?? [])
+    assert.deepEqual(way, [
+      [SELF, true, 0],
+      [2, false, 1, 2],
+    ]);
+  assert.deepEqual([...found().peers.keys()], [2]);
+
+  for (const state of REPLICA_STATES.filter((other) => other !== 'Active')) {
+    peers.agree({ 0: { leader: 1, 1: 'Active' }, 1: { leader: 2, 2: state } });
+    assert.equal(ways(), null, state);
+  }
+  peers.agree({ 0: { leader: 1, 1: 'Active' }, 1: { leader: 3, 3: 'Active' } });
+  assert.equal(ways(), null, 'no connection with the peer');
+  peers.agree({ 0: { leader: 1, 1: 'Active' }, 1: { leader: 2, 2: 'Active' } });
+  assert.equal(ways()?.length, 1);
+  const wide = peers.assignments.agreed?.collections.get('c') as CollectionRecord;
+  const params = { ...wide.config.params, read_fan_out_factor: 1 };
+  peers.show({ c: { ...wide, config: { ...wide.config, params } } });
+  assert.equal(ways(), null, 'several peers are asked at once');
+  peers.show({ c: record });
+});
+
+test('in a cluster, several peers that have the same shards are asked in turn', () => {
+  const { names, peers } = clusterNode();
+  peers.agree({ 0: { leader: 2, 2: 'Active', 3: 'Active' }, 1: { leader: 2, 2: 'Active', 3: 'Active' } });
+  const everywhere = (peer: number) => ({ target: `${peer}:1`, session: peer, greeting: Buffer.from('hello') });
+  const { collections, peers: asked } = ownReads(names, { assignments: peers.assignments, cardOf: everywhere });
+  const own = collections.get('c');
+  assert.ok(own?.kind === 'spread');
+  const first = own.ways.map(([share]) => share?.peer);
+  assert.deepEqual([first.filter((peer) => peer === 2).length, first.filter((peer) => peer === 3).length], [6, 6]);
+  assert.deepEqual([...asked.keys()].sort(), [2, 3]);
+});
+
 test('in a cluster, readers may read no collection while points move between shards, or this node may lack agreements', () => {
   const { peers, reads, record } = clusterNode();
   const resharding = { direction: 'down', shardId: 1, peerId: SELF, key: null, stage: 'cleaning', startedAt: 1, done: new Set() };
@@ -119,7 +176,7 @@ test('in a cluster, readers may read no collection while points move between sha
 test('a collection that a node had before its cluster is not read before the node has heard of the cluster', () => {
   const view = new NodeView();
   view.list(entryOf('c', ['Serving']));
-  assert.equal(ownReads(new Names(view, () => null), { assignments: new Assignments() }).size, 0);
+  assert.equal(ownReads(new Names(view, () => null), { assignments: new Assignments(), cardOf }).collections.size, 0);
 });
 
 test('each agreement about shards, a start to serve, and a reset of a log is told at once', () => {

@@ -6,7 +6,7 @@ import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js';
 import { LostAnswer, NotReached } from '../../../cluster/data-messages.js';
-import { CallStream, CallsServer } from '../../../cluster/transport/call-stream.js';
+import { CallStream, CallsServer, greetingOf } from '../../../cluster/transport/call-stream.js';
 import { packCall, packReply } from '../../../cluster/transport/codec/calls.js';
 import { PLAIN_PREFACE, plainStream } from '../../../cluster/transport/plain-stream.js';
 import { acceptedStream, asIs, CALLS_PATH } from '../../../cluster/transport/streams.js';
@@ -60,7 +60,7 @@ test('a peer of a release without plain connections is called on gRPC, and gets 
   const port = await new Promise<number>((resolve, reject) =>
     server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) => (error ? reject(error) : resolve(bound))),
   );
-  const stream = new CallStream(2, `127.0.0.1:${port}`, HELLO);
+  const stream = new CallStream(2, `127.0.0.1:${port}`, greetingOf(HELLO));
   const replies = await Promise.all([stream.call(CALL, 5000), stream.call(CALL, 5000)]);
   assert.deepEqual(replies, [
     { kind: 'missing', id: 3 },
@@ -89,7 +89,7 @@ test('frames that come in single bytes, and many at once, are read as they were 
       };
     });
   });
-  const stream = new CallStream(2, port.target, HELLO);
+  const stream = new CallStream(2, port.target, greetingOf(HELLO));
   const replies = await Promise.all(Array.from({ length: 50 }, () => stream.call(CALL, 5000)));
   assert.ok(replies.every((reply) => reply.kind === 'missing'));
   stream.close();
@@ -104,11 +104,11 @@ test('a call is lost when its connection breaks after the hello was answered, an
     });
     calls.accept((events) => plainStream(socket, OPTIONS, { ...events, refused: events.ended }));
   });
-  const stream = new CallStream(2, port.target, HELLO);
+  const stream = new CallStream(2, port.target, greetingOf(HELLO));
   await assert.rejects(stream.call(CALL, 5000), (error) => error instanceof LostAnswer && error.code === 'unavailable');
   assert.ok(stream.isOver);
   await port.close();
-  const nobody = new CallStream(2, port.target, HELLO);
+  const nobody = new CallStream(2, port.target, greetingOf(HELLO));
   await assert.rejects(nobody.call(CALL, 5000), (error) => error instanceof NotReached && /ECONNREFUSED/.test(error.message));
 });
 
@@ -122,7 +122,7 @@ test('a refusal of a stream tells its reason, and is not tried on gRPC', async (
       refused: () => {},
     });
   });
-  const stream = new CallStream(2, port.target, HELLO);
+  const stream = new CallStream(2, port.target, greetingOf(HELLO));
   await assert.rejects(stream.call(CALL, 5000), (error) => error instanceof NotReached && /refused: too many streams/.test(error.message));
   assert.equal(connections, 1);
   await port.close();
@@ -137,7 +137,7 @@ test('an answer that is no frame ends the stream, and its calls are lost or not 
       });
       calls.accept((events) => plainStream(socket, OPTIONS, { ...events, refused: events.ended }));
     });
-    const stream = new CallStream(2, port.target, HELLO);
+    const stream = new CallStream(2, port.target, greetingOf(HELLO));
     await assert.rejects(stream.call(CALL, 5000), (error) => error instanceof LostAnswer && /frame of/.test(error.message));
     await port.close();
   }

@@ -8,7 +8,7 @@ import { type Harness, openDoor, sendRaw } from '../fake-node.js';
 
 const COUNT = '/collections/c/points/count';
 
-async function openReader(t: TestContext, readAlone: () => AloneAnswer): Promise<Harness> {
+async function openReader(t: TestContext, readAlone: () => AloneAnswer | Promise<AloneAnswer>): Promise<Harness> {
   const harness = await openDoor({ readAlone });
   t.after(() => harness.door.close(0));
   await harness.node.createCollection('c', { params: {} } as never);
@@ -30,6 +30,18 @@ test('what a reader answers alone does not reach the main thread, and is counted
   assert.deepEqual(
     counts.map(({ durations, status }) => [status, durations.count]),
     [[200, 1]],
+  );
+});
+
+test('a read that peers are asked for is answered later, or handed on then', async (t) => {
+  const answers: AloneAnswer[] = [null, Buffer.from('{"count":7}'), 'heavy'];
+  const harness = await openReader(t, async () => answers.pop() ?? null);
+  const texts: string[] = [];
+  for (let at = 0; at < 3; at++) texts.push((await post(harness, COUNT)).text);
+  assert.match(texts[1] as string, /^\{"result":\{"count":7\}/);
+  assert.deepEqual(
+    harness.node.asked.map(({ operation }) => operation),
+    ['count', 'count'],
   );
 });
 

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { CallsServer, greetingOf } from '../../../cluster/transport/call-stream.js';
+import { packReply, unpackCall } from '../../../cluster/transport/codec/calls.js';
+import { PLAIN_PREFACE, plainStream } from '../../../cluster/transport/plain-stream.js';
+import { PeerStreams } from '../../../http/context/peer-streams.js';
+import type { PeerCard } from '../../../storage/threads/messages.js';
+
+const HELLO = { versions: { min: 1, max: 1 }, clusterId: 'c', from: 1, to: 2, session: 5, release: 'x' };
+const QUESTION = { collection: 'c', uid: 7, shards: [1, 3], body: Buffer.from('ask'), timeoutMs: 5000, shardMapVersion: 2 };
+
+/** A peer that answers reads, until it is told to be silent; and its card. */
+async function peer(t: TestContext) {
+  const state = { silent: false, streams: 0 };
+  const calls = new CallsServer(async (hello, packed) => {
+    assert.equal(hello.from, 1);
+    const call = unpackCall(packed);
+    assert.equal(call?.kind, 'read');
+    if (state.silent) await new Promise(() => {});
+    return packReply({ kind: 'answered', body: Buffer.from('told'), positions: [4, 4], usage: null });
+  });
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    state.streams++;
+    sockets.add(socket);
+    socket.on('error', () => {});
+    calls.accept((events) =>
+      plainStream(socket, { bytesMax: 1 << 20, preface: PLAIN_PREFACE }, { ...events, refused: (reason) => events.ended(reason) }),
+    );
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const { port } = server.address() as { port: number };
+  const card: PeerCard = { target: `127.0.0.1:${port}`, session: 5, greeting: greetingOf(HELLO) };
+  return { card, state };
+}
+
+/** The first answer: a stream takes a while to open. */
+async function answered(streams: PeerStreams): Promise<Awaited<ReturnType<PeerStreams['ask']>>> {
+  for (;;) {
+    const answer = await streams.ask(2, QUESTION, 5000).catch(() => null);
+    if (answer !== null) return answer;
+    await turn();
+  }
+}
+
+test('a peer that is shown is asked over a stream of this thread, once it is open', async (t) => {
+  const { card, state } = await peer(t);
+  const streams = new PeerStreams();
+  t.after(() => streams.show(new Map()));
+  await assert.rejects(streams.ask(2, QUESTION, 5000), /no stream to peer 2/);
+  streams.show(new Map([[2, card]]));
+  const { body, positions } = await answered(streams);
+  assert.deepEqual([Buffer.from(body).toString(), positions], ['told', [4, 4]]);
+  streams.show(new Map([[2, { ...card }]]));
+  await streams.ask(2, QUESTION, 5000);
+  assert.equal(state.streams, 1);
+});
+
+test('what a peer is asked for is given up when the peer is shown no more, and when it takes too long', async (t) => {
+  const { card, state } = await peer(t);
+  const streams = new PeerStreams();
+  streams.show(new Map([[2, card]]));
+  await answered(streams);
+  state.silent = true;
+  await assert.rejects(streams.ask(2, QUESTION, 20));
+  const asked = streams.ask(2, QUESTION, 60_000);
+  streams.show(new Map());
+  await assert.rejects(asked);
+  await assert.rejects(streams.ask(2, QUESTION, 5000), /no stream to peer 2/);
+});
+
+test('another process of a peer gets another stream', async (t) => {
+  const { card, state } = await peer(t);
+  const streams = new PeerStreams();
+  t.after(() => streams.show(new Map()));
+  streams.show(new Map([[2, card]]));
+  await answered(streams);
+  streams.show(new Map([[2, { ...card, session: 6 }]]));
+  await answered(streams);
+  assert.equal(state.streams, 2);
+});
