@@ -103,6 +103,12 @@ export class LocalShards implements ShardWriter {
     return this.#ask<Written>(shardId, (caller) => ({ kind: 'write', caller, ...write }));
   }
 
+  /** Whether the writer got the body's memory before the log was lost: there is nothing to send again. */
+  #isGivenAway(): boolean {
+    const { body } = this.asked.request;
+    return body !== null && body.byteLength === 0;
+  }
+
   /** Asks the log of a shard, again while it is about to take writes. */
   async #ask<Answer>(shardId: ShardId, make: (caller: ReplyTo<Answer>) => ReplicationInput): Promise<Answer> {
     for (;;) {
@@ -112,7 +118,7 @@ export class LocalShards implements ShardWriter {
         if (log !== undefined) return await log.actor.ask(make, Math.max(1, leftMs) + DEADLINE_GRACE_MS);
       } catch (error) {
         if (reasonOf(error) !== 'notLeader') throw error;
-        if (leftMs <= AGAIN_MS) throw takesNoWrites(shardId, errorFacts(error));
+        if (leftMs <= AGAIN_MS || this.#isGivenAway()) throw takesNoWrites(shardId, errorFacts(error));
       }
       this.check(shardId);
       if (leftMs <= AGAIN_MS) throw takesNoWrites(shardId, OPENING);

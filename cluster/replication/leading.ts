@@ -80,7 +80,7 @@ export function acknowledge(draft: ReplicationDraft): void {
       waiting.push(write);
       continue;
     }
-    bytes -= bytesOfWrite(write);
+    bytes -= write.bytes;
     answer(draft, write, waitedFor.filter((channel) => isExcused(draft, channel)).length);
   }
   if (waiting.length < role.pending.length) changeLeading(draft, { pending: waiting, bytes });
@@ -91,10 +91,6 @@ export function requiredChannels(draft: ReplicationDraft, role: Leading): (Chann
   return othersOf(draft.state)
     .filter((peer) => isRequired(draft.state, peer))
     .map((peer) => role.channels.get(peer) ?? null);
-}
-
-export function bytesOfWrite({ input }: Pick<LoggedWrite, 'input'>): number {
-  return input.operations.reduce((sum, operation) => sum + operation.byteLength, 0);
 }
 
 function hasWrite(draft: ReplicationDraft, channel: Channel | null, { input, index }: LoggedWrite): boolean {

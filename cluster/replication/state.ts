@@ -127,12 +127,15 @@ export interface Recent {
 export interface IssuedWrite {
   readonly write: number;
   readonly input: WriteInput;
+  /** Of its operations, whose memory may be given away. */
+  readonly bytes: number;
   /** Null while the write is under way. */
   readonly result: { readonly entries: readonly ShardEntry[]; readonly failure: ErrorFacts | null } | { readonly error: ErrorFacts } | null;
 }
 
 export interface LoggedWrite {
   readonly input: WriteInput;
+  readonly bytes: number;
   readonly numbers: readonly number[];
   /** Index of its last operation. */
   readonly index: number;

@@ -5,7 +5,7 @@ import { invariant } from '../../protocols/invariant.js';
 import { type LogTag, type ShardEntry, TERM_GAP } from '../../protocols/model/shard-log.js';
 import { assignmentOf, changeLeading, type InputOf, leadingOf, nextNumber, notLeading, type ReplicationDraft, refuse } from './draft.js';
 import { WRITE_BYTES_MAX, WRITES_MAX } from './figures.js';
-import { bytesOfWrite, requiredChannels } from './leading.js';
+import { requiredChannels } from './leading.js';
 import type { WriteInput } from './messages.js';
 import { withRecent } from './recent.js';
 import { serving } from './required.js';
@@ -19,8 +19,9 @@ export function write(draft: ReplicationDraft, input: WriteInput): void {
   }
   const role = leadingOf(draft);
   const number = nextNumber(draft);
-  const issued: IssuedWrite = { write: number, input, result: null };
-  changeLeading(draft, { issued: [...role.issued, issued], bytes: role.bytes + bytesOfWrite({ input }) });
+  const bytes = input.operations.reduce((sum, operation) => sum + operation.byteLength, 0);
+  const issued: IssuedWrite = { write: number, input, bytes, result: null };
+  changeLeading(draft, { issued: [...role.issued, issued], bytes: role.bytes + bytes });
   const { assignment, self } = draft.state;
   const as = { peer: self, term: assignment?.term ?? 0, indexAfter: role.indexAfter };
   draft.effects.push({ kind: 'logWrite', run: role.run, write: number, as, input });
@@ -84,18 +85,18 @@ function takeResults(draft: ReplicationDraft): void {
   const done = count === -1 ? role.issued : role.issued.slice(0, count);
   const added: ShardEntry[] = [];
   const pending: LoggedWrite[] = [];
-  let { bytes } = role;
-  for (const { input, result } of done) {
+  let bytes = role.bytes;
+  for (const { bytes: own, input, result } of done) {
     if (result === null) break;
     if ('error' in result) {
-      bytes -= bytesOfWrite({ input });
+      bytes -= own;
       refuse(draft, input.caller, result.error);
       continue;
     }
     checkTags(draft, added.at(-1)?.tag ?? role.last, result.entries);
     added.push(...result.entries);
     const index = result.entries.at(-1)?.tag.index ?? 0;
-    pending.push({ input, numbers: result.entries.map(({ tag }) => tag.index), index, failure: result.failure });
+    pending.push({ input, bytes: own, numbers: result.entries.map(({ tag }) => tag.index), index, failure: result.failure });
   }
   const last: LogTag = added.at(-1)?.tag ?? role.last;
   const recent = withRecent(role.recent, added, doneIndex(draft, role));

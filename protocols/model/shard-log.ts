@@ -28,7 +28,7 @@ export interface ShardEntry {
 
 /** A write to one shard: operations of one request or of a part of one. After one that fails, the others are not executed. */
 export interface ShardWrite {
-  /** The operations as `encodeUpdate` makes them. The caller keeps the memory. */
+  /** The operations as `encodeUpdate` makes them. The caller keeps the memory, unless they are `undecoded`. */
   readonly operations: readonly Uint8Array[];
   /** When the write is answered: once it is on disk, once it is applied, or once reads see it. */
   readonly until: 'logged' | 'applied' | 'shown';
@@ -42,7 +42,7 @@ export interface TimedWrite extends ShardWrite {
   readonly usage?: HardwareUsage;
   /**
    * Set where `operations` is the body of a request. Only for a replica without others: nobody gets the entries. To decode a request twice,
-   * in a reader and in the replica, costs a tenth of an upload.
+   * in a reader and in the replica, costs a tenth of an upload. Whoever writes it may give the body's memory away.
    */
   readonly undecoded?: UndecodedUpdate;
 }

@@ -20,7 +20,7 @@ export class ShardLogCalls implements ShardLogPort {
 
   async write(key: ReplicaKey, as: LeaderTag, asked: TimedWrite): Promise<LogWritten> {
     const { deadlineMs, operations, undecoded, until, usage: measured } = asked;
-    const copies = operations.map(copyOf);
+    const copies = operations.map(undecoded === undefined ? copyOf : givenAway);
     const write: TimedWrite = {
       operations: copies,
       until,
@@ -115,4 +115,9 @@ const UNSENT = new Uint8Array(0);
 /** Callers keep theirs, to send them on. */
 function copyOf(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(bytes);
+}
+
+/** The memory of a body goes along as it is, if nothing else is in it. */
+function givenAway(body: Uint8Array): Uint8Array {
+  return body.byteLength > 0 && body.byteLength === body.buffer.byteLength ? body : copyOf(body);
 }

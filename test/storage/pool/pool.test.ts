@@ -60,6 +60,22 @@ test('a pool with nothing to do has one reader, and shows the other threads as n
   assert.equal(await read(pool, 'echo'), 'echo from 0');
 });
 
+test('the body of a request goes to its writer uncopied, operations that are kept are copied', async () => {
+  const pool = await latePool(false);
+  await pool.openReplica(spec(), null);
+  const asked = { until: 'applied', deadlineMs: Number.MAX_SAFE_INTEGER } as const;
+  const undecoded = { operation: 'upsertPoints', path: { do: 'echo' } } as const;
+  const own = new Uint8Array(1000);
+  await pool.write('c/0', ALONE, { ...asked, operations: [own], undecoded });
+  assert.equal(own.byteLength, 0, 'the memory is the writer’s');
+  const part = new Uint8Array(1000).subarray(0, 500);
+  await pool.write('c/0', ALONE, { ...asked, operations: [part], undecoded });
+  assert.equal(part.byteLength, 500, 'memory that holds more than the body stays');
+  const kept = new Uint8Array(1000);
+  await pool.write('c/0', ALONE, { ...asked, operations: [kept] });
+  assert.equal(kept.byteLength, 1000);
+});
+
 test('the first replica starts its writer and the other readers, which get its sets', async () => {
   const pool = await latePool(false);
   const bothUp = new Promise<void>((done) => {
