@@ -26,6 +26,8 @@ import { replicationMarkdown } from './replication/report.js';
 import { measureReplication, REPLICATION_PARTS, type ReplicationPart } from './replication/run.js';
 import { type RequestsChapter, requestsMarkdown } from './requests/report.js';
 import { measureRequests } from './requests/run.js';
+import { type StartChapter, startMarkdown } from './start/report.js';
+import { measureStart } from './start/run.js';
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 const DEFAULT_DATA = join(ROOT, '..', 'shared', 'data');
@@ -40,7 +42,8 @@ const HELP = `npm run bench -- [options]
   --seconds S        length of each measurement, default 3
   --api              the other parts of the API instead: gRPC, quantization, sparse, multivectors, hybrid, facet, scroll, groups
   --requests         the fixed cost of small requests instead: REST and gRPC, cold and warm, per thread, and uploads
-  --beside FOLDER    of --requests: a built checkout whose server is measured in turn with this one
+  --start            a start instead: until ready and idle memory without data, until ready and the first requests with --count points
+  --beside FOLDER    of --requests and --start: a built checkout whose server is measured in turn with this one
   --cluster          clusters on this machine instead: idle cost, changes of collections, lost leaders, nodes that join
   --replication      shards and replicas on three local nodes instead; see --part, --methods and --count
   --part LIST        of --replication: throughput, moves, resharding; default all
@@ -61,6 +64,7 @@ const { values: options } = parseArgs({
     quick: { type: 'boolean', default: false },
     api: { type: 'boolean', default: false },
     requests: { type: 'boolean', default: false },
+    start: { type: 'boolean', default: false },
     beside: { type: 'string' },
     cluster: { type: 'boolean', default: false },
     replication: { type: 'boolean', default: false },
@@ -94,6 +98,10 @@ if (options.api) {
 }
 if (options.requests) {
   await benchRequests();
+  process.exit(0);
+}
+if (options.start) {
+  await benchStart();
   process.exit(0);
 }
 if (options.cluster) {
@@ -178,6 +186,33 @@ async function benchRequests(): Promise<void> {
     if (options.quick && options.out === undefined) return;
     writeFileSync(options.out ?? join(ROOT, 'ops', 'bench', 'results', 'requests.json'), `${JSON.stringify(chapter, null, 2)}\n`);
     if (!options.quick) writeChapter(join(ROOT, 'ops', 'bench', 'README.md'), 'requests', requestsMarkdown(chapter));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function benchStart(): Promise<void> {
+  const count = Number(options.count ?? (options.quick ? 5000 : 60_000));
+  const dataset = makeSynthetic(count, 784, 1000, seed);
+  const beside = options.beside === undefined ? null : resolve(options.beside);
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
+  try {
+    const idleMs = options.quick ? 1000 : 5000;
+    const sides = await measureStart(dataset, { rounds: options.quick ? 3 : 7, idleMs, beside }, folder);
+    const chapter: StartChapter = {
+      sides,
+      idleMs,
+      command,
+      machine: machine(),
+      date: new Date().toISOString().slice(0, 10),
+      description: dataset.description,
+      seed,
+      besideName: beside === null ? null : commitOf(beside),
+    };
+    console.log(`\n${startMarkdown(chapter)}`);
+    if (options.quick && options.out === undefined) return;
+    writeFileSync(options.out ?? join(ROOT, 'ops', 'bench', 'results', 'start.json'), `${JSON.stringify(chapter, null, 2)}\n`);
+    if (!options.quick) writeChapter(join(ROOT, 'ops', 'bench', 'README.md'), 'start', startMarkdown(chapter));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

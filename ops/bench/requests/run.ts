@@ -35,7 +35,8 @@ export interface RequestReport {
   readonly readers: readonly ReadersRow[];
 }
 
-const COLLECTION = 'requests';
+/** Where the points are that requests ask for. */
+export const COLLECTION = 'requests';
 const COLD_REQUESTS = 1000;
 const BARE_SOCKET = 'a bare socket that answers anything alike (the floor of healthz)';
 const UPLOAD_CONNECTIONS = 4;
@@ -67,7 +68,7 @@ async function measureUploads(bench: Bench, dataset: Dataset): Promise<RequestRo
   const rows: RequestRow[] = [];
   // The reads that follow ask the collection that came last.
   for (const protocol of ['grpc', 'rest'] as const) {
-    for (const side of bench.sides) await createCollection(side, dataset);
+    for (const side of bench.sides) await makeCollection(side, dataset);
     const slices = new Map<Contender, Slice[]>(bench.sides.map((side) => [side, []]));
     // The first slice warms the node's compiler and is not counted.
     const parts = bench.settings.rounds + 1;
@@ -85,7 +86,8 @@ async function measureUploads(bench: Bench, dataset: Dataset): Promise<RequestRo
   return rows;
 }
 
-async function createCollection({ node }: Contender, dataset: Dataset): Promise<void> {
+/** Makes the collection anew, with an index of each payload field. */
+export async function makeCollection({ node }: Contender, dataset: Dataset): Promise<void> {
   const client = new RestClient(node.port);
   await client.call('DELETE', `/collections/${COLLECTION}`);
   await client.result('PUT', `/collections/${COLLECTION}`, {
@@ -154,7 +156,8 @@ async function measureCold(bench: Bench, operation: Operation): Promise<RequestR
 
 const INDEX_POLL_MS = 200;
 
-async function untilIndexed({ node }: Contender): Promise<void> {
+/** Resolves when its points are indexed. */
+export async function untilIndexed({ node }: Contender): Promise<void> {
   const client = new RestClient(node.port);
   for (;;) {
     const info = await client.result<{ status: string; points_count: number; indexed_vectors_count: number }>(
