@@ -134,7 +134,7 @@ test('a read whose reader is lost is answered by another one, and the lost one c
 });
 
 test('heavy reads get a reader that starts with the first of them, has what the others have, and ends when there are none', async (t) => {
-  const pool = await fakePool({ heavyIdleMs: 50 });
+  const pool = await fakePool({ heavyIdleMs: 600 });
   const heavy = (what: string) =>
     textOf(pool.read('query', ['c/0'], { ...request(what), heavy: { gone: new Int32Array(new SharedArrayBuffer(4)) } }));
   const names = () =>
