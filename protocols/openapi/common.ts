@@ -14,6 +14,7 @@ import {
   NUMBER,
   numberWithin,
   ref,
+  type Schema,
   TEXT,
   words,
 } from './schema.js';
@@ -26,6 +27,16 @@ const KEY = { key: ref('Key') };
 const POINT = ref('GeoPoint');
 const CONDITIONS = any(ref('Condition'), list(ref('Condition')));
 const INFERENCE_OPTIONS = map(ANYTHING);
+
+/** At least one of the four bounds. */
+function boundsOf<Bound extends Schema>(bound: Bound) {
+  return any(
+    fields({ lt: bound }, { lte: bound, gt: bound, gte: bound }),
+    fields({ lte: bound }, { lt: bound, gt: bound, gte: bound }),
+    fields({ gt: bound }, { lt: bound, lte: bound, gte: bound }),
+    fields({ gte: bound }, { lt: bound, lte: bound, gt: bound }),
+  );
+}
 
 export const COMMON_SCHEMAS = {
   PointId: described(
@@ -123,8 +134,8 @@ export const COMMON_SCHEMAS = {
     fields({ any: any(TEXTS, list(leaf<number>({ type: 'integer', format: 'int64' }))) }),
     fields({ except: any(TEXTS, list(leaf<number>({ type: 'integer', format: 'int64' }))) }),
   ),
-  Range: fields({}, { lt: NUMBER, lte: NUMBER, gt: NUMBER, gte: NUMBER }),
-  DatetimeRange: fields({}, { lt: ref('Datetime'), lte: ref('Datetime'), gt: ref('Datetime'), gte: ref('Datetime') }),
+  Range: boundsOf(NUMBER),
+  DatetimeRange: boundsOf(ref('Datetime')),
   Datetime: described('RFC 3339; without a zone it is UTC.', leaf<string>({ type: 'string', format: 'date-time' })),
 
   UpdateResult: fields({ status: words('acknowledged', 'completed', 'wait_timeout') }, { operation_id: COUNT }),

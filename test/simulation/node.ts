@@ -3,9 +3,11 @@
 import type { ClusterApi, StepRaft } from '../../actors/consensus/cluster-api.js';
 import type { NodeApi } from '../../actors/requests/node-api.js';
 import type { Log, RuntimePorts } from '../../actors/runtime/ports.js';
-import { startNode } from '../../actors/start/start-node.js';
+import { startClusterNode } from '../../actors/start/cluster-node.js';
+import { prepareNode } from '../../actors/start/node-base.js';
 import type { DataAnswer, DataCall } from '../../cluster/data-messages.js';
 import type { ClusterState } from '../../cluster/state/state.js';
+import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { virtualAliases, virtualCollections } from './collection-files.js';
 import { type DiskMistakes, VirtualDisk } from './disk.js';
@@ -93,17 +95,17 @@ export class SimulatedNode {
     this.tell(`starts at ${this.uri}${this.bootstrap === null ? '' : `, bootstrap ${this.bootstrap}`}`);
     const { network, compactEntries, logKept, mistakes } = this.around;
     this.engine = new VirtualEngine(this.disk, { logKept, nowMs: () => this.nowMs(), mistakes: mistakes.engine ?? {} });
-    const started = startNode({
+    const options = {
       storagePath: `/${this.host}`,
       pool: this.engine,
       log: this.#log(),
       ports: this.#ports(life),
       store: virtualCollections(this.disk),
       aliases: virtualAliases(this.disk),
-      verify: async (folders) => new Map(folders.map((folder) => [folder, null])),
+      verify: async (folders: readonly string[]) => new Map(folders.map((folder) => [folder, null])),
       cpus: 2,
       clock: { nowMs: () => this.nowMs() },
-      onFatal: (error) => this.around.violation(`${this.host} gave up: ${error.detail}`),
+      onFatal: (error: ErrorFacts) => this.around.violation(`${this.host} gave up: ${error.detail}`),
       cluster: {
         store: this.disk.openConsensus(),
         transport: network.transport(this.host, this.uri, life),
@@ -116,7 +118,9 @@ export class SimulatedNode {
         listens: this.listens,
         ...(mistakes.raftStep === undefined ? {} : { raftStep: mistakes.raftStep }),
       },
-    });
+    };
+    // Not `startNode`: it loads what a cluster needs, and virtual time does not wait for a disk that is real.
+    const started = prepareNode(options).then((base) => startClusterNode(base, options.cluster));
     started.then(
       (api) => {
         if (this.life === life) this.api = api;
