@@ -116,7 +116,7 @@ if (options.replication) {
 for (const dataset of datasets()) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
   try {
-    const report = await measure(dataset, settings, folder, { command, machine: machine(), date: new Date().toISOString().slice(0, 10) });
+    const report = await measure(dataset, settings, folder, run());
     console.log(`\n${markdown(report)}`);
     const out = options.out ?? join(ROOT, 'ops', 'bench', 'results', `${dataset.name}.json`);
     if (!options.quick || options.out !== undefined) {
@@ -145,12 +145,9 @@ async function benchApi(): Promise<void> {
       floats: options.quick ? 5_000 : 20_000,
     };
     const measured = await measureApi(dataset, apiSettings, folder);
-    const facts = { command, machine: machine(), date: new Date().toISOString().slice(0, 10), seed };
-    const report: ApiReport = { dataset: 'api', description: dataset.description, ...facts, rows: measured };
+    const report: ApiReport = { dataset: 'api', description: dataset.description, ...run(), seed, rows: measured };
     console.log(`\n${apiMarkdown(report)}`);
-    if (options.quick) return;
-    writeFileSync(options.out ?? join(ROOT, 'ops', 'bench', 'results', 'api.json'), `${JSON.stringify(report, null, 2)}\n`);
-    writeChapter(join(ROOT, 'ops', 'bench', 'README.md'), report.dataset, apiMarkdown(report));
+    if (!options.quick) keep(report.dataset, report, apiMarkdown(report));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -175,17 +172,13 @@ async function benchRequests(): Promise<void> {
     );
     const chapter: RequestsChapter = {
       ...measured,
-      command,
-      machine: machine(),
-      date: new Date().toISOString().slice(0, 10),
+      ...run(),
       description: dataset.description,
       seed,
       besideName: beside === null ? null : commitOf(beside),
     };
     console.log(`\n${requestsMarkdown(chapter)}`);
-    if (options.quick && options.out === undefined) return;
-    writeFileSync(options.out ?? join(ROOT, 'ops', 'bench', 'results', 'requests.json'), `${JSON.stringify(chapter, null, 2)}\n`);
-    if (!options.quick) writeChapter(join(ROOT, 'ops', 'bench', 'README.md'), 'requests', requestsMarkdown(chapter));
+    keep('requests', chapter, requestsMarkdown(chapter));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -202,20 +195,28 @@ async function benchStart(): Promise<void> {
     const chapter: StartChapter = {
       sides,
       idleMs,
-      command,
-      machine: machine(),
-      date: new Date().toISOString().slice(0, 10),
+      ...run(),
       description: dataset.description,
       seed,
       besideName: beside === null ? null : commitOf(beside),
     };
     console.log(`\n${startMarkdown(chapter)}`);
-    if (options.quick && options.out === undefined) return;
-    writeFileSync(options.out ?? join(ROOT, 'ops', 'bench', 'results', 'start.json'), `${JSON.stringify(chapter, null, 2)}\n`);
-    if (!options.quick) writeChapter(join(ROOT, 'ops', 'bench', 'README.md'), 'start', startMarkdown(chapter));
+    keep('start', chapter, startMarkdown(chapter));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** What every report says of its run. */
+function run() {
+  return { command, machine: machine(), date: new Date().toISOString().slice(0, 10) };
+}
+
+/** Writes a report to the results, and to its chapter. A quick run is kept only where `--out` says, and has no chapter. */
+function keep(name: string, report: object, text: string): void {
+  if (options.quick && options.out === undefined) return;
+  writeFileSync(options.out ?? join(ROOT, 'ops', 'bench', 'results', `${name}.json`), `${JSON.stringify(report, null, 2)}\n`);
+  if (!options.quick) writeChapter(join(ROOT, 'ops', 'bench', 'README.md'), name, text);
 }
 
 /** The commit that a checkout stands at; «the other one» where git cannot say. */
@@ -229,11 +230,9 @@ async function benchCluster(): Promise<void> {
   try {
     const [changes, losses, idleSeconds, collections] = options.quick ? [1000, 3, 5, 10] : [10_000, 10, 30, 30];
     const rows = await measureCluster({ changes, losses, idleSeconds, collections }, folder);
-    const report = { command, machine: machine(), date: new Date().toISOString().slice(0, 10), rows };
+    const report = { ...run(), rows };
     console.log(`\n${clusterMarkdown(report)}`);
-    if (options.quick) return;
-    writeFileSync(options.out ?? join(ROOT, 'ops', 'bench', 'results', 'cluster.json'), `${JSON.stringify(report, null, 2)}\n`);
-    writeChapter(join(ROOT, 'ops', 'bench', 'README.md'), 'cluster', clusterMarkdown(report));
+    if (!options.quick) keep('cluster', report, clusterMarkdown(report));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

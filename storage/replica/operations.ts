@@ -2,7 +2,7 @@
  * Takes a replica's operations into the log, then into its points (Wal-W1, Wal-W2). Operations that are logged and not applied wait here.
  */
 
-import { TroupeError } from '../../protocols/errors.js';
+import { errorFacts, TroupeError } from '../../protocols/errors.js';
 import { invariant, rethrowBroken } from '../../protocols/invariant.js';
 import { type LoggedOperation, NOTHING } from '../../protocols/update-codec.js';
 import { AppendError } from '../disk/append-file.js';
@@ -152,7 +152,10 @@ export class Operations {
       transaction.appliedOperation = operation;
     });
     this.host.applied();
-    const error = new TroupeError('internal', `the operation cannot be applied: ${messageOf(reason)}`, { cause: reason, outcome: 'none' });
+    const error = new TroupeError('internal', `the operation cannot be applied: ${errorFacts(reason).detail}`, {
+      cause: reason,
+      outcome: 'none',
+    });
     return { operation, error, isNothing: true };
   }
 
@@ -212,13 +215,8 @@ function isRefusal(error: unknown): error is LmdbError | AppendError {
 }
 
 function notApplied(operation: number, error: unknown): TroupeError {
-  const detail = `operation ${operation} is logged and cannot be applied now, it will be tried again: ${messageOf(error)}`;
+  const detail = `operation ${operation} is logged and cannot be applied now, it will be tried again: ${errorFacts(error).detail}`;
   return new TroupeError('storage', detail, { cause: error });
-}
-
-function messageOf(error: unknown): string {
-  if (error instanceof TroupeError) return error.detail;
-  return error instanceof Error ? error.message : String(error);
 }
 
 function textOf(error: unknown): string {

@@ -1,6 +1,7 @@
 /** The results of the API's parts as a table. */
 
 import type { Machine } from '../common/measure.js';
+import { table, whole } from '../common/table.js';
 import type { ApiRow } from './run.js';
 
 export interface ApiReport {
@@ -17,7 +18,7 @@ export function apiMarkdown({ machine, date, seed, command, rows }: ApiReport): 
   const cells = rows.map((row) => [
     row.part,
     row.what,
-    row.perSecond.toLocaleString('en', { maximumFractionDigits: 0 }),
+    whole(row.perSecond),
     row.cpuMs?.toFixed(3) ?? '',
     row.p50.toFixed(2),
     row.p99.toFixed(2),
@@ -25,15 +26,12 @@ export function apiMarkdown({ machine, date, seed, command, rows }: ApiReport): 
     row.ratio === null ? '' : `× ${row.ratio.toFixed(2)} of ${row.yardstick}`,
   ]);
   const head = ['part', 'what', 'per second', 'CPU ms', 'p50 ms', 'p99 ms', 'recall@10', 'next to'];
-  const line = (row: readonly string[]): string => `| ${row.join(' | ')} |`;
   return [
     '### The other parts of the API',
     '',
     `${machine.cpu}, ${machine.cpus} CPUs, ${machine.memoryGigabytes} GB, ${machine.system}, Node ${machine.node}; ${date}; seed ${seed}; \`${command}\``,
     '',
-    line(head),
-    line(head.map(() => '---')),
-    ...cells.map(line),
+    ...table(head, cells),
     '',
   ].join('\n');
 }

@@ -1,6 +1,7 @@
 /** The results of clusters as a table. */
 
 import type { Machine } from '../common/measure.js';
+import { table } from '../common/table.js';
 import type { ClusterRow } from './run.js';
 
 export interface ClusterReport {
@@ -14,15 +15,15 @@ export interface ClusterReport {
 const SHOWN_MAX = 5;
 
 export function clusterMarkdown({ machine, date, command, rows }: ClusterReport): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   return [
     '### Clusters',
     '',
     `All nodes on one machine: ${machine.cpu}, ${machine.cpus} CPUs, ${machine.memoryGigabytes} GB, ${machine.system}, Node ${machine.node}; ${date}; \`${command}\``,
     '',
-    line(['cluster', 'what', 'measured', 'unit', 'next to']),
-    line(['---', '---', '---', '---', '---']),
-    ...rows.map(({ nextTo, part, unit, values, what }) => line([part, what, valuesText(values), unit, nextTo])),
+    ...table(
+      ['cluster', 'what', 'measured', 'unit', 'next to'],
+      rows.map(({ nextTo, part, unit, values, what }) => [part, what, valuesText(values), unit, nextTo]),
+    ),
     '',
   ].join('\n');
 }

@@ -2,6 +2,7 @@
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { Memory } from '../common/measure.js';
+import { table, whole } from '../common/table.js';
 import type { Report } from './run.js';
 
 /** A chapter of Markdown with everything that was measured on one data set. */
@@ -99,11 +100,6 @@ function baselineRow(search: Report['baseline']['searches'][number]): string[] {
   ];
 }
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)];
-}
-
 function memoryText(memory: Memory | null): string {
   if (memory === null) return '';
   return `${whole(memory.rss)} (anonymous ${whole(memory.anonymous)}, shared ${whole(memory.shared)}, files ${whole(memory.file)})`;
@@ -111,10 +107,6 @@ function memoryText(memory: Memory | null): string {
 
 function ratioText(value: number | null, base: number): string {
   return value === null ? '' : ` (× ${two(value / base)})`;
-}
-
-function whole(value: number): string {
-  return value.toLocaleString('en', { maximumFractionDigits: 0 });
 }
 
 function one(value: number | null): string {

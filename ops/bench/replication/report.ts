@@ -1,6 +1,7 @@
 /** The results of shards and replicas as tables. */
 
 import type { Machine } from '../common/measure.js';
+import { table, whole } from '../common/table.js';
 import type { MoveRow, PeakMemory } from './moves.js';
 import type { ReshardingRow } from './resharding.js';
 import type { ThroughputRow } from './throughput.js';
@@ -42,7 +43,7 @@ function throughputLines(measured: Measured<ThroughputRow>): string[] {
     milliseconds(row.p50),
     milliseconds(row.p99),
   ]);
-  return table('6 shards on three nodes next to one; CPU is that of all nodes together.', measured, head, rows);
+  return titledTable('6 shards on three nodes next to one; CPU is that of all nodes together.', measured, head, rows);
 }
 
 function moveLines(measured: Measured<MoveRow>): string[] {
@@ -74,7 +75,7 @@ function moveLines(measured: Measured<MoveRow>): string[] {
     share(row.recallAfter),
     row.note,
   ]);
-  return table('One shard goes from node to node while it is searched through the third one.', measured, head, rows);
+  return titledTable('One shard goes from node to node while it is searched through the third one.', measured, head, rows);
 }
 
 function reshardingLines(measured: Measured<ReshardingRow>): string[] {
@@ -90,22 +91,17 @@ function reshardingLines(measured: Measured<ReshardingRow>): string[] {
     share(row.recallBefore),
     share(row.recallAfter),
   ]);
-  return table('Resharding while the collection is searched.', measured, head, rows);
+  return titledTable('Resharding while the collection is searched.', measured, head, rows);
 }
 
-function table(title: string, measured: Measured<unknown>, head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+function titledTable(title: string, measured: Measured<unknown>, head: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const { command, date, description, machine } = measured;
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   const facts = `${machine.cpu}, ${machine.cpus} CPUs, ${machine.memoryGigabytes} GB, ${machine.system}, Node ${machine.node}; ${date}`;
-  return [`${title} ${description}; ${facts}; \`${command}\``, '', line(head), line(head.map(() => '---')), ...rows.map(line), ''];
+  return [`${title} ${description}; ${facts}; \`${command}\``, '', ...table(head, rows), ''];
 }
 
 function memoryText({ before, peak }: PeakMemory): string {
   return `${whole(before)} → ${whole(peak)}`;
-}
-
-function whole(value: number): string {
-  return value.toLocaleString('en', { maximumFractionDigits: 0 });
 }
 
 /** Nothing where it was not measured. */

@@ -1,6 +1,7 @@
 /** The fixed cost of requests as a table. */
 
 import type { Machine } from '../common/measure.js';
+import { table } from '../common/table.js';
 import type { RequestReport } from './run.js';
 import type { Figures, RequestRow } from './slices.js';
 
@@ -25,50 +26,43 @@ export function requestsMarkdown(chapter: RequestsChapter): string {
     '',
     ...chapter.wakeUps.map(
       ({ underWay, cpuUs, wallUs }) =>
-        `- A message to another thread and back, ${underWay} under way: ${whole(cpuUs)} µs of CPU, ${whole(wallUs)} µs on the clock.`,
+        `- A message to another thread and back, ${underWay} under way: ${shown(cpuUs)} µs of CPU, ${shown(wallUs)} µs on the clock.`,
     ),
     ...chapter.starts.map(
       ({ side, readyMs, idleMegabytes }) =>
-        `- Start on an empty folder (${side === 'this' ? 'this one' : besideName}): ready after ${whole(readyMs)} ms, ${idleMegabytes === null ? '' : `${whole(idleMegabytes)} MB resident`}.`,
+        `- Start on an empty folder (${side === 'this' ? 'this one' : besideName}): ready after ${shown(readyMs)} ms, ${idleMegabytes === null ? '' : `${shown(idleMegabytes)} MB resident`}.`,
     ),
     '',
     'Per request, or per point of an upload; medians of slices. CPU is that of all threads of the node. A wake-up is a thread that slept and went on.',
     '',
-    line(head),
-    line(head.map(() => '---')),
-    ...chapter.rows.map((row) => line(cellsOf(row))),
+    ...table(head, chapter.rows.map(cellsOf)),
     '',
     'Quick requests (a count of one match) over 16 connections, alone and beside heavy ones (exact searches over REST, 4 connections):',
     '',
-    line([
-      'door',
-      'server',
-      'p50 ms',
-      'p99 ms',
-      'p50 ms beside',
-      'p99 ms beside',
-      'p99 beside / alone',
-      'heavy per second alone',
-      'beside',
-    ]),
-    line(['---', '---', '---', '---', '---', '---', '---', '---', '---']),
-    ...chapter.crowd.map(({ side, protocol, alone, crowded, heavyAlone, heavyBeside }) =>
-      line([
+    ...table(
+      ['door', 'server', 'p50 ms', 'p99 ms', 'p50 ms beside', 'p99 ms beside', 'p99 beside / alone', 'heavy per second alone', 'beside'],
+      chapter.crowd.map(({ side, protocol, alone, crowded, heavyAlone, heavyBeside }) => [
         protocol === 'rest' ? 'REST' : 'gRPC',
         side === 'this' ? 'this one' : String(besideName),
         ...[alone.p50, alone.p99, crowded.p50, crowded.p99].map((value) => value.toFixed(2)),
         `× ${(crowded.p99 / alone.p99).toFixed(2)}`,
-        whole(heavyAlone),
-        whole(heavyBeside),
+        shown(heavyAlone),
+        shown(heavyBeside),
       ]),
     ),
     '',
     'Searches over 16 connections by the number of reader threads (`storage.performance.max_search_threads`):',
     '',
-    line(['readers', 'per second', 'CPU µs', 'of it main thread', 'busiest other threads', 'p99 ms']),
-    line(['---', '---', '---', '---', '---', '---']),
-    ...chapter.readers.map(({ readers, perSecond, cpuUs, mainUs, othersUs, p99 }) =>
-      line([String(readers), whole(perSecond), whole(cpuUs), whole(mainUs), othersUs.map(whole).join(', '), p99.toFixed(2)]),
+    ...table(
+      ['readers', 'per second', 'CPU µs', 'of it main thread', 'busiest other threads', 'p99 ms'],
+      chapter.readers.map(({ readers, perSecond, cpuUs, mainUs, othersUs, p99 }) => [
+        String(readers),
+        shown(perSecond),
+        shown(cpuUs),
+        shown(mainUs),
+        othersUs.map(shown).join(', '),
+        p99.toFixed(2),
+      ]),
     ),
     '',
   ].join('\n');
@@ -76,20 +70,16 @@ export function requestsMarkdown(chapter: RequestsChapter): string {
 
 function cellsOf({ protocol, operation, connections, here, beside, ratio }: RequestRow): string[] {
   const door = protocol === 'rest' ? 'REST' : 'gRPC';
-  const cells = [door, operation, String(connections), whole(here.perSecond), ...cpuCells(here), here.wakeUps.toFixed(1)];
+  const cells = [door, operation, String(connections), shown(here.perSecond), ...cpuCells(here), here.wakeUps.toFixed(1)];
   cells.push(here.p50.toFixed(2), here.p99.toFixed(2));
   if (beside !== null) cells.push(...cpuCells(beside), ratio === null ? '' : `× ${ratio.toFixed(2)}`);
   return cells;
 }
 
 function cpuCells({ cpuUs, mainUs }: Figures): [string, string] {
-  return [whole(cpuUs), whole(mainUs)];
+  return [shown(cpuUs), shown(mainUs)];
 }
 
-function whole(value: number): string {
+function shown(value: number): string {
   return value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 1 : 0 });
-}
-
-function line(cells: readonly string[]): string {
-  return `| ${cells.join(' | ')} |`;
 }
