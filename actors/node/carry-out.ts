@@ -9,14 +9,11 @@ import type { Desired } from '../context/desired.js';
 import { type Step, unreachable } from '../runtime/behaviour.js';
 import { ALIASES, carriedOut, type RunningMove, sameAliases, sameFailures, sameWanted } from './cluster-work.js';
 import type { NodeEffect, NodeMessage } from './messages.js';
-import { type Holding, type Move, reconcile, wantedByFolder } from './reconcile.js';
+import { type Move, reconcile, wantedByFolder } from './reconcile.js';
 import { NO_CALLER, type NodeState } from './state.js';
 import { type InCluster, WorkDraft } from './work-draft.js';
 
 type NodeStep = Step<NodeState, NodeEffect>;
-
-/** A uid that no collection of a cluster has, as uids are indexes of entries. */
-const NOBODYS = 0;
 
 export function inCluster(state: NodeState): state is InCluster {
   return (state.kind === 'Starting' || state.kind === 'Active') && state.cluster !== null;
@@ -120,8 +117,9 @@ function settleOpened({ draft, move }: MoveUnderWay, { folder }: MoveNews): void
 }
 
 function settleDied({ draft, move }: MoveUnderWay, { error, folder }: Of<MoveNews, 'collectionDied'>): void {
-  if (move.kind === 'create') draft.set('holdings', folder, leftoverOf(move.holding));
-  if (!isChange(move)) noteFailed(draft, folder, move, error);
+  // The new collection exists, and its replicas are tried again.
+  if (move.kind === 'create') noteDone(draft, folder, move);
+  else if (!isChange(move)) noteFailed(draft, folder, move, error);
 }
 
 function settleGaveUp({ draft, move }: MoveUnderWay, { error, folder }: Of<MoveNews, 'collectionGaveUp'>): void {
@@ -148,15 +146,6 @@ function settleFailed(
 /** Whether the move changes a collection that exists and stays: its actor continues the change after a crash. */
 function isChange({ kind }: RunningMove): boolean {
   return kind === 'reshape' || kind === 'adopt';
-}
-
-/**
- * What is left of a new collection that failed and is being deleted: files that cannot be removed belong to no collection and are deleted
- * later.
- */
-function leftoverOf(holding: Holding | null): Holding | null {
-  const belonging = holding?.belonging ?? null;
-  return holding === null || belonging === null ? null : { ...holding, belonging: { ...belonging, uid: NOBODYS } };
 }
 
 function noteDone(draft: WorkDraft, folder: string, move: RunningMove): void {

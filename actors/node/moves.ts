@@ -182,7 +182,8 @@ export function noteOpened(state: WithCollections, { folder }: MessageOf<'collec
 export function noteDied(state: Serving, message: MessageOf<'collectionDied'>): NodeStep {
   const phase = state.collections.get(message.folder);
   if (phase === undefined) return become(state);
-  if (phase.kind === 'Creating') {
+  // In a cluster it stays, and is seen: its files may have been lost, which the others learn from the replicas that do not serve (Node-N8).
+  if (phase.kind === 'Creating' && !inCluster(state)) {
     // The files of a collection that never served are removed.
     return become<NodeState, NodeEffect>(
       withPhase(state, message.folder, { kind: 'Deleting' }),

@@ -73,7 +73,10 @@ export function collectionReport(
     shard_count: shards.size,
     local_shards: replicas
       .filter(({ peerId }) => peerId === self)
-      .map(({ shard, state }) => ({ ...shard, points_count: local.get(shard.shard_id)?.points ?? 0, state })),
+      .map(({ shard, state }) => {
+        const own = local.get(shard.shard_id);
+        return { ...shard, points_count: own?.points ?? 0, state: ownState(state, own?.state ?? 'Initializing') };
+      }),
     remote_shards: replicas
       .filter(({ peerId }) => peerId !== self)
       .map(({ peerId, shard, state }) => ({ ...shard, peer_id: peerId, state })),
@@ -90,6 +93,11 @@ export function collectionReport(
 /** Replicas of a key that waits to be filled have what was copied so far, and serve nobody. */
 function shownState(record: CollectionRecord, shard: ShardRecord, state: ReplicaState): ReplicaState {
   return isClosed(record, shard) && (state === 'Active' || state === 'Initializing') ? 'Partial' : state;
+}
+
+/** Of a replica on this node: what is agreed may not be so yet (Node-N8). */
+function ownState(agreed: ReplicaState, here: LocalShard['state']): ReplicaState {
+  return agreed === 'Active' ? here : agreed;
 }
 
 function runnerOf(leader: PeerId | null): string {

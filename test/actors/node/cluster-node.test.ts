@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { type CollectionStore, openCollectionStore } from '../../../actors/collection/store.js';
 import type { Desired, DesiredCollection } from '../../../actors/context/desired.js';
+import { deadReplicas } from '../../../actors/context/view.js';
 import type { AliasStore } from '../../../actors/node/alias-store.js';
 import { TroupeError } from '../../../protocols/errors.js';
 import { pointsOf, printStorage, startClusterNode, storeWith } from '../cluster-node.js';
@@ -192,8 +193,8 @@ test('a creation that fails is reported, does not hold up the others, and is tri
   const node = await startClusterNode(await newStorage());
   node.engine.unopenable.set('a/0', new TroupeError('storage', 'the disk is full'));
   const { failures, index } = await node.carryOut(desired(4, { a: '1.1:0', b: '2.2:0' }));
-  assert.deepEqual([index, failures], [4, [{ collection: 'a', uid: 1, shardId: null, detail: 'the disk is full' }]]);
-  assert.deepEqual([...node.view.collections.keys()], ['b']);
+  assert.deepEqual([index, failures], [4, [{ collection: 'a', uid: 1, shardId: 0, detail: 'the disk is full' }]]);
+  assert.equal(node.view.collections.get('a')?.replicas.get(0)?.state, 'Failed');
   node.engine.unopenable.clear();
   await node.world.settle();
   node.world.advance(1000);
@@ -201,26 +202,23 @@ test('a creation that fails is reported, does not hold up the others, and is tri
   assert.deepEqual([...node.view.collections.keys()].sort(), ['a', 'b']);
 });
 
-test('a creation that fails, and leaves files that cannot be deleted either, is made when the disk has room again', async () => {
-  const full = new TroupeError('storage', 'the disk is full');
-  let isFull = true;
+test('a new collection whose replicas do not open stays, so that the cluster learns that their files are gone', async () => {
   let removals = 0;
   const node = await startClusterNode(await newStorage(), ({ aliases, store }) => {
-    const remove = async (folder: string) => {
+    const remove = async () => {
       removals += 1;
-      if (isFull) throw full;
-      await store.remove(folder);
     };
     return { aliases, store: storeWith(store, { remove }) };
   });
-  node.engine.unopenable.set('a/0', full);
-  await node.carryOut(desired(1, { a: '1.1:0' }));
-  await node.until(() => removals === 1 && node.view.collections.get('a')?.error != null);
-  isFull = false;
+  node.engine.unopenable.set('a/0', new TroupeError('storage', 'its files are gone'));
+  await node.carryOut(desired(4, { a: '1.1:0' }));
+  const dead = deadReplicas(node.view, { isAhead: () => false });
+  assert.deepEqual(dead, [{ collection: 'a', uid: 1, shardId: 0, since: 1, mayBeAhead: false }]);
   node.engine.unopenable.clear();
+  await node.world.settle();
   node.world.advance(1000);
   await node.until(() => node.told.at(-1)?.failures.length === 0 && node.view.collections.get('a')?.error === null);
-  assert.equal(removals, 2);
+  assert.deepEqual([removals, deadReplicas(node.view, { isAhead: () => false })], [0, []]);
 });
 
 test('a shard that cannot be opened after its addition is a failure of replicas that ends when it can, and the others go on', async () => {

@@ -113,6 +113,74 @@ test('a node whose replica has come back empty serves nothing of it until anothe
   );
 });
 
+interface LocalShard {
+  readonly shard_id: number;
+  readonly points_count: number;
+  readonly state: string;
+}
+
+/** What a node shows of its own replicas. */
+async function localShards(node: LocalNode): Promise<readonly LocalShard[]> {
+  return (await node.client.result<{ local_shards: LocalShard[] }>('GET', '/collections/c/cluster')).local_shards;
+}
+
+test('a node that lost the folder of a collection is filled, though no other node noticed that it was away', async (t) => {
+  const cluster = await LocalCluster.start({ nodes: 3, folder: await temporaryFolder(t) });
+  t.after(() => cluster.close());
+  const one = cluster.node(1);
+  await one.client.result('PUT', '/collections/c', {
+    vectors: { d: { size: 2, distance: 'Dot' } },
+    sparse_vectors: { s: {} },
+    shard_number: 2,
+    replication_factor: 2,
+  });
+  const points = Array.from({ length: 100 }, (_, id) => ({ id, vector: { d: [id, 1], s: { indices: [id % 7], values: [1] } } }));
+  await until(
+    () => one.client.call('PUT', '/collections/c/points?wait=true', { points }),
+    ({ status }) => status === 200,
+  );
+  await untilCalm(one, 'c', 2);
+  const counts = new Map<number, number>();
+  const owners: LocalNode[] = [];
+  for (const node of cluster.nodes) {
+    const own = await localShards(node);
+    if (own.length > 0) owners.push(node);
+    for (const { points_count, shard_id } of own) counts.set(shard_id, points_count);
+  }
+  const lost = owners.at(-1) as LocalNode;
+  const others = cluster.nodes.filter((node) => node !== lost);
+  // Nobody hears that it is away, so nobody has it agreed that its replicas are Dead.
+  for (const node of others) node.pause();
+  await lost.kill();
+  await rm(join(lost.folder, 'storage', 'collections', 'c'), { recursive: true });
+  cluster.launch(lost.number);
+  await until(
+    () => lost.client.call('GET', '/livez').catch(() => null),
+    (answer) => answer?.status === 200,
+  );
+  for (const node of others) node.resume();
+  await lost.client.call('POST', '/cluster/recover').catch(() => null);
+  const shown = await until(
+    async () => {
+      const own = await localShards(lost).catch(() => []);
+      for (const { points_count, shard_id, state } of own)
+        if (state === 'Active') assert.equal(points_count, counts.get(shard_id), `shard ${shard_id} is shown as Active`);
+      const body = { exact: true };
+      const answer = await lost.client.call('POST', '/collections/c/points/count?consistency=all&timeout=1', body).catch(() => null);
+      if (answer?.status === 200) assert.equal((JSON.parse(answer.text) as { result: { count: number } }).result.count, points.length);
+      return own;
+    },
+    (own) => own.length > 0 && own.every(({ state }) => state === 'Active'),
+    30_000,
+  );
+  assert.ok(shown.length > 0);
+  await untilCalm(one, 'c', 2);
+  for (const node of cluster.nodes) {
+    const path = '/collections/c/points/count?consistency=all';
+    assert.equal((await node.client.result<{ count: number }>('POST', path, { exact: true })).count, points.length);
+  }
+});
+
 test('a shard whose last Active replica has lost its files says so, serves nothing, and goes on with another one when somebody asks', async (t) => {
   const cluster = await LocalCluster.start({ nodes: 3, folder: await temporaryFolder(t) });
   t.after(() => cluster.close());
