@@ -15,10 +15,10 @@ export function markdown(report: Report): string {
     '',
     ...table(['what', 'Troupe', 'usearch in one process (f32)'], nodeRows(report)),
     '',
-    'Searches over REST, 10 nearest. CPU is that of the whole node; «usearch» is its CPU per query at the same recall.',
+    'Searches, 10 nearest. CPU is that of the whole node; «usearch» is its CPU per query at the same recall.',
     '',
     ...table(
-      ['filter', 'ef', 'connections', 'recall@10', 'queries/s', 'CPU ms', 'usearch CPU ms', 'ratio', 'p50 ms', 'p95 ms', 'p99 ms'],
+      ['over', 'filter', 'ef', 'connections', 'recall@10', 'queries/s', 'CPU ms', 'usearch CPU ms', 'ratio', 'p50 ms', 'p95 ms', 'p99 ms'],
       report.searches.map(searchRow),
     ),
     '',
@@ -75,6 +75,7 @@ function nodeRows({ baseline, upload, build, duringBuild, restart, ...report }: 
 
 function searchRow(search: Report['searches'][number]): string[] {
   return [
+    search.protocol === 'rest' ? 'REST' : 'gRPC',
     search.filter === 'none' ? 'none' : `${search.filter} (${search.matching})`,
     String(search.ef),
     String(search.connections),

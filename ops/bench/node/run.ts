@@ -3,10 +3,11 @@ import { type RunningNode, startNodeProcess } from '../../node-process.js';
 import { RestClient } from '../../rest-client.js';
 import { type BenchFilter, type Dataset, PAYLOAD_FIELDS } from '../common/dataset.js';
 import { type Helper, startHelper } from '../common/helper.js';
-import type { BaselineBuild, BaselineData, BaselineSearch, LoadResult, ToBaseline, ToLoad, Truth } from '../common/jobs.js';
+import type { BaselineBuild, BaselineData, BaselineSearch, LoadJob, LoadResult, ToBaseline, ToLoad, Truth } from '../common/jobs.js';
 import { cpuSeconds, diskMegabytes, type Machine, type Memory, memory } from '../common/measure.js';
 import { idsOf, recallOf, searchRequests, UPLOAD_BATCH, uploadRequests, writeBaselineData } from '../common/prepared.js';
-import { writeRequests } from '../common/requests.js';
+import { queryMessage } from '../common/protobuf.js';
+import { grpcRequest, writeRequests } from '../common/requests.js';
 
 export interface BenchSettings {
   readonly efs: readonly number[];
@@ -50,7 +51,10 @@ export interface IndexBuild {
   readonly cpuSeconds: number | null;
 }
 
+export type Protocol = LoadJob['protocol'];
+
 export interface SearchReport {
+  readonly protocol: Protocol;
   readonly filter: string;
   readonly matching: number;
   readonly ef: number;
@@ -281,27 +285,49 @@ async function measureSearches(context: Context, node: RunningNode, baseline: Re
       const file = searchFile(context, MAIN, ef, filter);
       const warm = await runLoad(context, node, file, { connections: 4, requests: dataset.queryCount, keepBodies: true });
       const recall = recallOf(truth, warm.bodies.map(idsOf));
-      for (const connections of settings.connections) {
-        const cpuBefore = cpuSeconds(node.pid);
-        const result = await runLoad(context, node, file, { connections, seconds: settings.seconds });
-        const cpu = difference(cpuSeconds(node.pid), cpuBefore);
-        const report: SearchReport = {
-          filter: filter === null ? 'none' : filter.name,
-          matching: rows === null ? dataset.count : rows.length,
-          ef,
-          connections,
-          recall,
-          queriesPerSecond: result.requests / result.seconds,
-          cpuMsPerQuery: cpu === null ? null : (cpu * 1000) / result.requests,
-          baselineCpuMs: filter === null ? atRecall(baseline.searches, recall) : null,
-          p50: result.p50,
-          p95: result.p95,
-          p99: result.p99,
-        };
-        reports.push(report);
-        say(searchLine(report));
-      }
+      const found: FoundAt = {
+        filter: filter === null ? 'none' : filter.name,
+        matching: rows === null ? dataset.count : rows.length,
+        ef,
+        recall,
+        baselineCpuMs: filter === null ? atRecall(baseline.searches, recall) : null,
+      };
+      reports.push(...(await timeSearches(context, node, { protocol: 'rest', file, found })));
+      if (filter !== null) continue;
+      const calls = grpcSearchFile(context, MAIN, ef);
+      await runLoad(context, node, calls, { protocol: 'grpc', connections: 4, requests: dataset.queryCount });
+      reports.push(...(await timeSearches(context, node, { protocol: 'grpc', file: calls, found })));
     }
+  }
+  return reports;
+}
+
+type FoundAt = Pick<SearchReport, 'filter' | 'matching' | 'ef' | 'recall' | 'baselineCpuMs'>;
+
+/** The searches of a file with each number of connections. */
+async function timeSearches(
+  context: Context,
+  node: RunningNode,
+  { protocol, file, found }: { readonly protocol: Protocol; readonly file: string; readonly found: FoundAt },
+): Promise<SearchReport[]> {
+  const { settings } = context;
+  const reports: SearchReport[] = [];
+  for (const connections of settings.connections) {
+    const cpuBefore = cpuSeconds(node.pid);
+    const result = await runLoad(context, node, file, { protocol, connections, seconds: settings.seconds });
+    const cpu = difference(cpuSeconds(node.pid), cpuBefore);
+    const report: SearchReport = {
+      ...found,
+      protocol,
+      connections,
+      queriesPerSecond: result.requests / result.seconds,
+      cpuMsPerQuery: cpu === null ? null : (cpu * 1000) / result.requests,
+      p50: result.p50,
+      p95: result.p95,
+      p99: result.p99,
+    };
+    reports.push(report);
+    say(searchLine(report));
   }
   return reports;
 }
@@ -309,7 +335,7 @@ async function measureSearches(context: Context, node: RunningNode, baseline: Re
 function searchLine(report: SearchReport): string {
   const baseline = report.baselineCpuMs === null ? '' : `, baseline ${report.baselineCpuMs.toFixed(3)} ms`;
   return (
-    `filter ${report.filter}, ef ${report.ef}, ${report.connections} connections: recall ${report.recall.toFixed(4)}, ` +
+    `${report.protocol}, filter ${report.filter}, ef ${report.ef}, ${report.connections} connections: recall ${report.recall.toFixed(4)}, ` +
     `${report.queriesPerSecond.toFixed(0)}/s, CPU ${report.cpuMsPerQuery?.toFixed(3)} ms${baseline}, ` +
     `p50 ${report.p50.toFixed(2)} p95 ${report.p95.toFixed(2)} p99 ${report.p99.toFixed(2)} ms`
   );
@@ -321,6 +347,17 @@ function searchFile(context: Context, collection: string, ef: number, filter: Be
   const rest = filter === null ? '' : `,"filter":${JSON.stringify(filter.filter)}`;
   const body = `"limit":${settings.limit},"params":{"hnsw_ef":${ef}}${rest}`;
   writeRequests(file, searchRequests(dataset, collection, body));
+  return file;
+}
+
+/** The same searches without a filter as calls of gRPC: they find the same points. */
+function grpcSearchFile({ dataset, folder, settings }: Context, collection: string, ef: number): string {
+  const file = join(folder, 'search.calls');
+  const calls = Array.from({ length: dataset.queryCount }, (_, row) => {
+    const query = dataset.queries.subarray(row * dataset.dim, (row + 1) * dataset.dim);
+    return grpcRequest('Query', queryMessage(collection, query, settings.limit, ef));
+  });
+  writeRequests(file, calls);
   return file;
 }
 
@@ -337,12 +374,12 @@ async function runLoad(
   context: Context,
   node: RunningNode,
   requestsFile: string,
-  options: { connections: number; requests?: number; requestsMin?: number; seconds?: number; keepBodies?: boolean },
+  options: { protocol?: Protocol; connections: number; requests?: number; requestsMin?: number; seconds?: number; keepBodies?: boolean },
 ): Promise<LoadResult> {
   const result = await context.load.run<LoadResult>({
     kind: 'load',
-    ports: [node.port],
-    protocol: 'rest',
+    ports: [options.protocol === 'grpc' ? node.grpcPort : node.port],
+    protocol: options.protocol ?? 'rest',
     requestsFile,
     connections: options.connections,
     requests: options.requests ?? Number.POSITIVE_INFINITY,
